@@ -1,0 +1,1 @@
+"""Importers: model files become modules of quantized Relax operators."""

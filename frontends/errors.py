@@ -1,0 +1,32 @@
+"""Errors of the model importers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from qnn_ops.errors import QnnError
+
+
+class ModelFormatError(QnnError):
+    """A model file is malformed; the message names what was being read and what is wrong."""
+
+
+class UnsupportedOperatorError(QnnError):
+    """A model uses operators that have no conversion; the message lists all of them.
+
+    Args:
+        operators: one `(index, code, reason, tensor names)` for each operator,
+            for instance `(3, "SVDF", "no conversion rule", ["state", "weights"])`.
+
+    Attributes:
+        operators: the same, as a tuple.
+    """
+
+    def __init__(self, operators: Sequence[tuple[int, str, str, Sequence[str]]]) -> None:
+        self.operators = tuple(operators)
+        count = len(self.operators)
+        lines = [f"{count} operator{'' if count == 1 else 's'} cannot be imported:"]
+        for index, code, reason, names in self.operators:
+            tensors = ", ".join(repr(name) for name in names) or "none"
+            lines.append(f"  operator {index} {code}: {reason} (tensors: {tensors})")
+        super().__init__("\n".join(lines))

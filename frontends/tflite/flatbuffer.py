@@ -1,0 +1,159 @@
+"""Checked access to flatbuffers tables: a malformed file gives an error, never a hang."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from frontends.errors import ModelFormatError
+
+# What the flatbuffers runtime and numpy raise on wild offsets and lengths.
+_RUNTIME_ERRORS = (struct.error, IndexError, ValueError, OverflowError, TypeError)
+
+# Vectors may be shared between tables, but only so much: in a malformed file thousands of
+# tables could all point at one vector as long as the file, and reading would never end.
+_SHARING = 4
+
+# The bytes of a table without fields: all that is read from it is the schema's defaults.
+_EMPTY_TABLE = struct.pack("<HHi", 4, 4, 4)
+
+
+class Budget:
+    """How many bytes of vectors and strings may still be read from one file."""
+
+    def __init__(self, file_size: int) -> None:
+        self.file_size = file_size
+        self.left = _SHARING * file_size
+
+    def spend(self, count: int, item_size: int, where: str, field: str) -> None:
+        """Takes a vector's bytes off the budget; an error if it cannot be in the file."""
+        size = count * item_size
+        if size > self.file_size:
+            raise ModelFormatError(
+                f"{where}: {field} has {count} elements, "
+                f"more than a file of {self.file_size} bytes can hold"
+            )
+        self.left -= size
+        if self.left < 0:
+            raise ModelFormatError(f"{where}: {field}: the file's vectors overlap")
+
+
+class Table:
+    """A generated flatbuffers accessor with every read checked.
+
+    Args:
+        accessor: the accessor object of the `tflite` package.
+        where: what the table is, for error messages ("tensor 3 'conv/weights'").
+        budget: shared by all tables of a file.
+    """
+
+    def __init__(self, accessor: Any, where: str, budget: Budget) -> None:
+        self._accessor = accessor
+        self.where = where
+        self._budget = budget
+
+    @classmethod
+    def empty(cls, accessor_type: Any, where: str) -> Table:
+        """A table of which every field has the schema's default value."""
+        accessor = accessor_type()
+        accessor.Init(_EMPTY_TABLE, 4)
+        return cls(accessor, where, Budget(len(_EMPTY_TABLE)))
+
+    @contextmanager
+    def _reading(self, field: str) -> Iterator[None]:
+        try:
+            yield
+        except ModelFormatError:
+            raise
+        except _RUNTIME_ERRORS as error:
+            raise ModelFormatError(
+                f"{self.where}: cannot read {field}, the file is truncated or damaged ({error})"
+            ) from error
+
+    def scalar(self, field: str) -> Any:
+        """A number or bool."""
+        with self._reading(field):
+            return getattr(self._accessor, field)()
+
+    def finite(self, field: str) -> float:
+        """A float that has to be finite."""
+        value = float(self.scalar(field))
+        if not np.isfinite(value):
+            raise ModelFormatError(f"{self.where}: {field} is {value}, needs a finite number")
+        return value
+
+    def positive(self, *fields: str) -> tuple[int, ...]:
+        """Integers that have to be above zero."""
+        values = tuple(int(self.scalar(field)) for field in fields)
+        for field, value in zip(fields, values, strict=True):
+            if value <= 0:
+                raise ModelFormatError(f"{self.where}: {field} is {value}, needs at least 1")
+        return values
+
+    def enum(self, field: str, names: dict[int, str]) -> str:
+        """The name of an enumeration's value."""
+        value = int(self.scalar(field))
+        if value not in names:
+            known = ", ".join(names.values())
+            raise ModelFormatError(f"{self.where}: {field} is {value}, not one of {known}")
+        return names[value]
+
+    def string(self, field: str) -> str:
+        """A string; empty if absent, bytes that are not UTF-8 written as escapes."""
+        with self._reading(field):
+            raw = getattr(self._accessor, field)() or b""
+            self._budget.spend(len(raw), 1, self.where, field)
+            return bytes(raw).decode("utf-8", errors="backslashreplace")
+
+    def length(self, field: str, item_size: int) -> int:
+        """A vector's length, checked against the size of the file."""
+        with self._reading(field):
+            count = int(getattr(self._accessor, f"{field}Length")())
+            self._budget.spend(count, item_size, self.where, field)
+            return count
+
+    def vector(self, field: str, dtype: str) -> np.ndarray:
+        """A vector of numbers as a view into the file; empty if absent."""
+        if self.length(field, np.dtype(dtype).itemsize) == 0:
+            return np.empty(0, dtype)
+        with self._reading(field):
+            values: np.ndarray = getattr(self._accessor, f"{field}AsNumpy")()
+            return values
+
+    def integers(self, field: str) -> tuple[int, ...]:
+        """A vector of int32 as a tuple; empty if absent."""
+        return tuple(self.vector(field, "int32").tolist())
+
+    def is_absent(self, field: str) -> bool:
+        """Whether the file leaves out this vector."""
+        with self._reading(field):
+            return bool(getattr(self._accessor, f"{field}IsNone")())
+
+    def table(self, field: str, where: str) -> Table | None:
+        """A table this one points at; None if absent."""
+        with self._reading(field):
+            accessor = getattr(self._accessor, field)()
+        return None if accessor is None else Table(accessor, where, self._budget)
+
+    def union(self, field: str, accessor_type: Any, where: str) -> Table | None:
+        """A union's table, to be read as `accessor_type`; None if absent."""
+        with self._reading(field):
+            raw = getattr(self._accessor, field)()
+            if raw is None:
+                return None
+            accessor = accessor_type()
+            accessor.Init(raw.Bytes, raw.Pos)
+        return Table(accessor, where, self._budget)
+
+    def tables(self, field: str, label: str) -> Sequence[Table]:
+        """A vector of tables; `label` and the number say in messages which one it is."""
+        tables = []
+        for index in range(self.length(field, 4)):
+            with self._reading(f"{label} {index}"):
+                accessor = getattr(self._accessor, field)(index)
+            tables.append(Table(accessor, f"{label} {index}", self._budget))
+        return tables

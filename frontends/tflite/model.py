@@ -1,0 +1,77 @@
+"""A TFLite model as a small typed graph: what the reader gives and the converters take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from frontends.tflite.options import Options
+from frontends.tflite.quantization import Quantization
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor:
+    """One tensor of the graph.
+
+    Attributes:
+        index: its number in the subgraph; operators refer to it by this number.
+        name: its name in the file; may be empty and need not be unique.
+        shape: its dimensions; `()` is a scalar.
+        dtype: its numpy name ("uint8", "int8", "int32", "float32", "bool", ...); types that
+            numpy lacks go by the schema's name in lower case ("int4", "string", ...).
+        quantization: scales and zero points; None where the file states no scale, and for
+            types that are not integers.
+        data: a constant's values, a read-only view into the file of shape `shape` and type
+            `dtype` (raw bytes, uint8 of rank 1, for types that numpy lacks); None for a
+            tensor that is no constant.
+    """
+
+    index: int
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    quantization: Quantization | None = None
+    data: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One operator of the graph.
+
+    Attributes:
+        index: its number in the subgraph, which is its place in execution order.
+        code: the schema's name ("CONV_2D"), "CUSTOM:<name>" for a custom operator, or
+            "BUILTIN_<n>" for a number newer than the schema.
+        version: the operator's version.
+        inputs: tensor numbers; -1 stands for an optional input that is absent.
+        outputs: tensor numbers.
+        options: a dataclass of `frontends.tflite.options`; None for an operator without
+            options or with options that are not read.
+    """
+
+    index: int
+    code: str
+    version: int
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    options: Options | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """The main subgraph of a model.
+
+    Attributes:
+        tensors: every tensor, by number.
+        operators: every operator, in execution order.
+        inputs: numbers of the graph's input tensors.
+        outputs: numbers of the graph's output tensors.
+        description: free text in the file.
+    """
+
+    tensors: tuple[Tensor, ...]
+    operators: tuple[Operator, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    description: str = ""
