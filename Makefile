@@ -1,0 +1,60 @@
+# Every target sets up what it needs in .venv; a machine needs only python3 and make.
+#
+#   make demo    classify digits, then compile and check Inception V3
+#                (MODEL=m.tflite IMAGE=i.jpg LABELS=l.txt: your own model instead)
+#   make test    lint, types, import direction, tests
+#   make bench   time tvm-qnn and LiteRT
+#   make clean   remove .venv and everything generated
+
+PYTHON ?= python3
+BIN := .venv/bin
+SAY := @printf '==> %s\n'
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types layers bench clean
+
+help:
+	@sed -n '3,$${/^#/!q;s/^# \{0,1\}//p;}' Makefile
+
+# One stamp for each extra of setup.py.
+.venv/installed-%: setup.py pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' || { \
+	  echo "tvm-qnn needs Python 3.10 to 3.13, but $(PYTHON) is $$($(PYTHON) --version 2>&1):" \
+	    "name another one, as in 'make $(MAKECMDGOALS) PYTHON=python3.12'." >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "$(PYTHON) cannot make virtual environments: install its venv module" \
+	    "(Debian, Ubuntu: apt install python3-venv) and run make again." >&2; exit 1; }
+	$(SAY) "Setting up .venv"
+	@$(PYTHON) -m venv .venv
+	$(SAY) "Installing tvm-qnn with its '$*' packages (the first time takes a few minutes)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@touch $@
+
+test: lint types layers
+	$(SAY) "Tests"
+	@$(BIN)/python -m pytest
+
+lint: .venv/installed-test
+	$(SAY) "Lint"
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+
+types: .venv/installed-test
+	$(SAY) "Types"
+	@$(BIN)/mypy
+
+layers: .venv/installed-test
+	$(SAY) "Import direction"
+	@$(BIN)/lint-imports
+
+demo: .venv/installed-demo
+	@$(BIN)/tvm-qnn demo $(if $(MODEL),--model '$(MODEL)') $(if $(IMAGE),--image '$(IMAGE)') \
+	  $(if $(LABELS),--labels '$(LABELS)')
+
+bench: .venv/installed-bench
+	@$(BIN)/python benchmarks/bench_tflite.py
+
+clean:
+	rm -rf .venv build dist out *.egg-info
+	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .benchmarks
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

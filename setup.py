@@ -1,0 +1,72 @@
+"""Packaging of tvm-qnn: what is installed, and which versions it needs and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+LITERT = "ai-edge-litert==2.3.0"  # exact: LiteRT has changed how FULLY_CONNECTED rounds before
+
+INSTALL = [
+    # Operators are registered from Python on the stock wheel, and that uses interfaces which
+    # TVM changes between releases.
+    "apache-tvm==0.27.0.post1",
+    # apache-tvm itself only asks for >=0.1.14.post0, but with 0.1.15 tvm.ir.save_json and
+    # Schedule.tensorize of that apache-tvm end in a segmentation fault.
+    "apache-tvm-ffi>=0.1.14.post0,<0.1.15",
+    "numpy>=1.23.5,<3",  # the lower bound lets the `mxnet` extra, which needs 1.23.5, resolve
+    "tflite>=2.18,<3",  # the TFLite schema as Python classes; 2.18 has every operator we read
+    "flatbuffers>=24.3,<27",  # writes TFLite files (the tflite package only reads)
+    "click>=8.1,<9",  # the command line
+    "rich>=13.7,<16",  # its tables and progress display
+]
+
+DEMO = [
+    LITERT,  # every answer is checked against it, and timed against it
+    "pillow>=10,<14",  # reads the user's picture
+    "matplotlib>=3.8,<4",  # draws the digits with prediction and truth
+]
+
+TEST = [
+    *DEMO,
+    "scikit-learn>=1.5,<2",  # held-out digits for the trained model, and its training script
+    # Ranges, not open ends: a new release of a checker must not break a build that was green.
+    # ruff and mypy add checks in minor releases, so theirs are narrow.
+    "hypothesis>=6.100,<7",
+    "import-linter>=2.5,<3",
+    "mypy>=2.4,<2.5",
+    "pytest>=9,<10",
+    "pytest-benchmark>=5.1,<6",
+    "ruff>=0.17.5,<0.18",
+]
+
+setup(
+    name="tvm-qnn",
+    version="0.1.0",
+    description="Pre-quantized models compiled by TVM to integer code, bit for bit",
+    long_description=Path(__file__).with_name("README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    license_files=["LICENSE"],
+    python_requires=">=3.10,<3.14",
+    packages=find_packages(
+        include=[
+            name + suffix
+            for name in ("qnn_ops", "legalize", "frontends", "tvm_qnn")
+            for suffix in ("", ".*")
+        ]
+    ),
+    package_data={"": ["py.typed"], "tvm_qnn": ["**/*.tflite", "**/*.npz"]},
+    install_requires=INSTALL,
+    extras_require={
+        "demo": DEMO,
+        "test": TEST,
+        "bench": DEMO,
+        # Only for an environment of its own, on Python 3.10 or 3.11: MXNet is retired and does
+        # not import on a numpy newer than 1.23.
+        "mxnet": ["mxnet==1.9.1", "numpy==1.23.5"],
+        "docs": [*DEMO, "sphinx>=8,<10", "sphinx-gallery>=0.19,<1"],
+    },
+    entry_points={"console_scripts": ["tvm-qnn = tvm_qnn.cli:main"]},
+)
