@@ -1,0 +1,7 @@
+"""How the dialect's operators become integer code: passes, primitives and kernels."""
+
+from __future__ import annotations
+
+from legalize.passes import LegalizeQnn
+
+__all__ = ["LegalizeQnn"]

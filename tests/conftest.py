@@ -1,0 +1,21 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# The first example of a property often pays for a compilation: no time limit per example.
+settings.register_profile("project", deadline=None)
+settings.load_profile("project")
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of real models and pictures beside the checkout; not part of the project."""
+    folder = Path(__file__).resolve().parents[2] / "shared"
+    if not folder.is_dir():
+        pytest.skip(f"the real models are not there: no folder {folder}")
+    return folder

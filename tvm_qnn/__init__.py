@@ -1,0 +1,1 @@
+"""Pre-quantized models, compiled by TVM to integer code, bit for bit."""
