@@ -1,0 +1,339 @@
+"""The fixed-point arithmetic of quantized inference, in numpy.
+
+Everything here works element by element on arrays of any shape; multipliers and shifts broadcast
+against the values, so one per channel is an array shaped like ``[1, 1, 1, C]``.
+
+Integers behave as the C++ they follow: values are int32, products int64. Where that C++ leaves
+int32 without a check, the result wraps modulo 2^32; each docstring says where.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qnn_ops.attributes import dtype_range
+from qnn_ops.errors import QnnError
+
+Int32Array = npt.NDArray[np.int32]
+Int64Array = npt.NDArray[np.int64]
+Float64Array = npt.NDArray[np.float64]
+
+_INT32 = np.iinfo(np.int32)
+
+# The real values between which a fused activation clamps; None leaves that side open.
+_ACTIVATIONS: dict[str, tuple[float | None, float | None]] = {
+    "none": (None, None),
+    "relu": (0.0, None),
+    "relu6": (0.0, 6.0),
+    "relu_n1_to_1": (-1.0, 1.0),
+}
+
+
+def round_half_away(x: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Round to the nearest integer, ties away from zero, as C's ``round``.
+
+    Args:
+        x: float32 or float64, any shape; anything else is taken as float64.
+
+    Returns:
+        An array of the same shape and float dtype. Infinities and NaNs stay what they are.
+    """
+    values = np.asarray(x)
+    if values.dtype != np.float32:
+        values = values.astype(np.float64)
+    whole = np.trunc(values)
+    with np.errstate(invalid="ignore"):
+        is_far = np.abs(values - whole) >= 0.5  # the difference is exact, so a tie is seen as one
+    rounded = np.where(is_far, whole + np.copysign(values.dtype.type(1), values), whole)
+    return np.asarray(rounded, dtype=values.dtype)
+
+
+def quantize_multiplier(real: npt.ArrayLike) -> tuple[Int32Array, Int32Array]:
+    """Write real multipliers as Q31 integers and powers of two: real ~ q / 2^31 * 2^shift.
+
+    Source: QuantizeMultiplier of TFLite's kernels/internal/quantization_util.cc.
+
+    Args:
+        real: float64, any shape; finite. A negative multiplier gives a negative q.
+
+    Returns:
+        (q, shift), int32 arrays of the shape of ``real`` (0-d for a scalar). |q| lies in
+        [2^30, 2^31), or q = shift = 0 where ``real`` is 0 or so small that shift < -31.
+        A positive shift is a left shift.
+
+    Raises:
+        QnnError: if a multiplier is infinite or NaN.
+    """
+    values = np.asarray(real, dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise QnnError(f"a real multiplier must be finite, got {values[~np.isfinite(values)][0]}")
+    fraction, exponent = np.frexp(values)
+    q = round_half_away(fraction * 2.0**31).astype(np.int64)
+    is_one = np.abs(q) == 2**31
+    q = np.where(is_one, q // 2, q)
+    shift = np.where(is_one, exponent + 1, exponent)
+    is_tiny = shift < -31
+    q = np.where(is_tiny, 0, q)
+    shift = np.where(is_tiny, 0, shift)
+    return np.asarray(q, dtype=np.int32), np.asarray(shift, dtype=np.int32)
+
+
+def saturating_rounding_doubling_high_mul(a: npt.ArrayLike, b: npt.ArrayLike) -> Int32Array:
+    """The high half of 2·a·b, rounded half up: round(a·b / 2^31).
+
+    Source: SaturatingRoundingDoublingHighMul of gemmlowp's fixedpoint/fixedpoint.h. Its nudge
+    and truncating division equal this arithmetic shift. The one product that does not fit,
+    a = b = -2^31, gives 2^31 - 1.
+
+    Args:
+        a: integers within int32, any shape.
+        b: integers within int32; broadcast with ``a``.
+
+    Returns:
+        int32, the broadcast shape.
+
+    Raises:
+        QnnError: if a value is not an integer within int32.
+    """
+    product = _int32_values("a", a) * _int32_values("b", b)
+    high = (product + (1 << 30)) >> 31
+    return np.asarray(np.minimum(high, _INT32.max), dtype=np.int32)
+
+
+def rounding_divide_by_pot(x: npt.ArrayLike, exponent: npt.ArrayLike) -> Int32Array:
+    """Compute x / 2^exponent, rounded to nearest, ties away from zero.
+
+    Source: RoundingDivideByPOT of gemmlowp's fixedpoint/fixedpoint.h.
+
+    Args:
+        x: integers within int32, any shape.
+        exponent: integers in 0..31; broadcast with ``x``.
+
+    Returns:
+        int32, the broadcast shape.
+
+    Raises:
+        QnnError: if a value is not an integer within int32, or an exponent is outside 0..31.
+    """
+    values = _int32_values("x", x)
+    exponents = _within("exponent", exponent, 0, 31)
+    mask = (np.int64(1) << exponents) - 1
+    threshold = (mask >> 1) + (values < 0)
+    return np.asarray((values >> exponents) + ((values & mask) > threshold), dtype=np.int32)
+
+
+def multiply_by_quantized_multiplier(
+    x: npt.ArrayLike, multiplier: npt.ArrayLike, shift: npt.ArrayLike
+) -> Int32Array:
+    """Compute x · multiplier / 2^31 · 2^shift, rounded twice ("double").
+
+    Source: MultiplyByQuantizedMultiplier of TFLite's kernels/internal/common.h, which is
+    RDBPOT(SRDHM(x << max(shift, 0), multiplier), max(-shift, 0)). The left shift is an int32
+    product there; where it overflows it wraps modulo 2^32, here too.
+
+    Args:
+        x: integers within int32, any shape.
+        multiplier: int32, from ``quantize_multiplier``; broadcast with ``x``.
+        shift: in -31..31, positive to the left; broadcast with ``x``.
+
+    Returns:
+        int32, the broadcast shape.
+
+    Raises:
+        QnnError: if a value is not an integer within int32, or a shift is outside -31..31.
+    """
+    shifts = _within("shift", shift, -31, 31)
+    left = np.maximum(shifts, 0)
+    shifted = _wrap_to_int32(_int32_values("x", x) << left)
+    high = saturating_rounding_doubling_high_mul(shifted, multiplier)
+    return rounding_divide_by_pot(high, np.maximum(-shifts, 0))
+
+
+def multiply_by_quantized_multiplier_single(
+    x: npt.ArrayLike, multiplier: npt.ArrayLike, shift: npt.ArrayLike
+) -> Int32Array:
+    """Compute x · multiplier / 2^31 · 2^shift, rounded once, half up ("single").
+
+    Source: the single-rounding MultiplyByQuantizedMultiplier of TFLite's
+    kernels/internal/common.h: (x·multiplier + 2^(30-shift)) >> (31-shift) in 64 bits. A result
+    beyond int32 wraps modulo 2^32, as that code's cast does.
+
+    Args:
+        x: integers within int32, any shape.
+        multiplier: int32, from ``quantize_multiplier``; broadcast with ``x``.
+        shift: in -31..30, positive to the left; broadcast with ``x``.
+
+    Returns:
+        int32, the broadcast shape.
+
+    Raises:
+        QnnError: if a value is not an integer within int32, or a shift is outside -31..30.
+    """
+    total = 31 - _within("shift", shift, -31, 30)
+    product = _int32_values("x", x) * _int32_values("multiplier", multiplier)
+    return _wrap_to_int32((product + (np.int64(1) << (total - 1))) >> total)
+
+
+def requantize_float32(x: npt.ArrayLike, scale: npt.ArrayLike) -> Int32Array:
+    """float32(x) · float32(scale), rounded half to even.
+
+    What XNNPACK, oneDNN and ONNX Runtime do in place of fixed point. ``x`` beyond 2^24 is
+    rounded to float32 first. A product beyond int32 saturates.
+
+    Args:
+        x: integers within int32, any shape.
+        scale: float32 multipliers, finite; broadcast with ``x``.
+
+    Returns:
+        int32, the broadcast shape.
+
+    Raises:
+        QnnError: if a value is not an integer within int32, or a scale is infinite or NaN.
+    """
+    scales = np.asarray(scale, dtype=np.float32)
+    if not np.isfinite(scales).all():
+        raise QnnError(f"scale must be finite, got {scales[~np.isfinite(scales)][0]}")
+    with np.errstate(over="ignore"):  # an infinite product saturates like any large one
+        product = _int32_values("x", x).astype(np.float32) * scales
+    # Clip as float64: float32 has no 2^31 - 1, and a cast of a value beyond int32 is undefined.
+    rounded = np.rint(product).astype(np.float64)
+    return np.asarray(np.clip(rounded, _INT32.min, _INT32.max), dtype=np.int32)
+
+
+def clamp_to(
+    x: npt.ArrayLike, dtype: str, out_min: int | None = None, out_max: int | None = None
+) -> npt.NDArray[Any]:
+    """Saturate integers to a dtype, or to a narrower range within it.
+
+    Args:
+        x: integers, any shape; wider than int32 is fine.
+        dtype: int8, uint8, int16 or int32.
+        out_min: lowest value of the result; default: the dtype's.
+        out_max: highest value of the result; default: the dtype's.
+
+    Returns:
+        An array of ``dtype``, of the shape of ``x``.
+
+    Raises:
+        QnnError: if ``x`` is not integers, or the range is empty or not within ``dtype``.
+    """
+    values = _integers("x", x)
+    lowest, highest = dtype_range(dtype)
+    low = lowest if out_min is None else int(out_min)
+    high = highest if out_max is None else int(out_max)
+    if not lowest <= low <= high <= highest:
+        raise QnnError(f"a clamp range must be ordered and within {dtype}, got [{low}, {high}]")
+    return np.asarray(np.clip(values, low, high), dtype=dtype)
+
+
+def activation_range(kind: str, scale: float, zero_point: int, dtype: str) -> tuple[int, int]:
+    """The clamp range that a fused activation means for a quantized output.
+
+    Source: CalculateActivationRangeQuantized of TFLite's kernels/kernel_util.cc:
+    zero_point + round_half_away(bound / scale), divided in float32, kept within the dtype.
+
+    Args:
+        kind: "none", "relu", "relu6" or "relu_n1_to_1".
+        scale: real value of one step of the output; taken as float32.
+        zero_point: the output's value that means 0.
+        dtype: int8, uint8, int16 or int32.
+
+    Returns:
+        (lowest, highest) quantized value.
+
+    Raises:
+        QnnError: if the kind or dtype is unknown, the scale not positive and finite, or the zero
+            point outside the dtype.
+    """
+    if kind not in _ACTIVATIONS:
+        raise QnnError(f"an activation must be one of {', '.join(_ACTIVATIONS)}, got {kind!r}")
+    lowest, highest = dtype_range(dtype)
+    step = _positive_float32("scale", scale)
+    if not lowest <= zero_point <= highest:
+        raise QnnError(f"zero_point must lie within {dtype}, got {zero_point}")
+
+    def quantized(bound: float) -> int:
+        with np.errstate(over="ignore"):
+            steps = float(round_half_away(np.float32(bound) / step))
+        return int(np.clip(zero_point + steps, lowest, highest))
+
+    low, high = _ACTIVATIONS[kind]
+    return (
+        lowest if low is None else quantized(low),
+        highest if high is None else quantized(high),
+    )
+
+
+def conv_multiplier(
+    input_scale: npt.ArrayLike,
+    kernel_scale: npt.ArrayLike,
+    output_scale: npt.ArrayLike,
+    kernel_dtype: str,
+) -> Float64Array:
+    """How many output steps one accumulator step of a convolution is.
+
+    TFLite computes it in two ways: with uint8 kernels the product of input and kernel scale is
+    rounded to float32 first (GetQuantizedConvolutionMultipler of kernels/kernel_util.cc), with
+    int8 kernels it is a float64 product (PopulateConvolutionQuantizationParams).
+
+    Args:
+        input_scale: float32 scale of the input.
+        kernel_scale: float32 scale of the kernel, or one per output channel.
+        output_scale: float32 scale of the output.
+        kernel_dtype: "uint8" or "int8".
+
+    Returns:
+        float64, of the broadcast shape of the scales.
+
+    Raises:
+        QnnError: if a scale is not positive and finite, or the dtype is another one.
+    """
+    data = _positive_float32("input_scale", input_scale)
+    kernel = _positive_float32("kernel_scale", kernel_scale)
+    output = _positive_float32("output_scale", output_scale).astype(np.float64)
+    if kernel_dtype == "uint8":
+        product = np.asarray(data * kernel, dtype=np.float64)
+    elif kernel_dtype == "int8":
+        product = np.asarray(data.astype(np.float64) * kernel.astype(np.float64))
+    else:
+        raise QnnError(f"kernel_dtype must be uint8 or int8, got {kernel_dtype!r}")
+    return np.asarray(product / output, dtype=np.float64)
+
+
+def _integers(name: str, x: npt.ArrayLike) -> Int64Array:
+    values = np.asarray(x)
+    if not np.issubdtype(values.dtype, np.integer) or values.dtype == np.uint64:
+        raise QnnError(f"{name} must be integers that fit int64, got dtype {values.dtype}")
+    return values.astype(np.int64)
+
+
+def _within(name: str, x: npt.ArrayLike, low: int, high: int) -> Int64Array:
+    values = _integers(name, x)
+    is_outside = (values < low) | (values > high)
+    if is_outside.any():
+        raise QnnError(f"{name} must lie within {low}..{high}, got {values[is_outside][0]}")
+    return values
+
+
+def _int32_values(name: str, x: npt.ArrayLike) -> Int64Array:
+    """Integers within int32, as int64 so that products do not overflow."""
+    values = np.asarray(x)
+    if values.dtype in (np.int32, np.int16, np.int8, np.uint8):
+        return values.astype(np.int64)
+    return _within(name, values, _INT32.min, _INT32.max)
+
+
+def _wrap_to_int32(x: Int64Array) -> Int32Array:
+    return np.asarray(x).astype(np.int32)
+
+
+def _positive_float32(name: str, x: npt.ArrayLike) -> npt.NDArray[np.float32]:
+    with np.errstate(over="ignore"):
+        values = np.asarray(x, dtype=np.float32)
+    is_bad = ~(np.isfinite(values) & (values > 0))
+    if is_bad.any():
+        raise QnnError(f"{name} must be positive and finite, got {values[is_bad][0]}")
+    return values
