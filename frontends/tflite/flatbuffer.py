@@ -57,6 +57,14 @@ class Table:
         self._budget = budget
 
     @classmethod
+    def root(cls, accessor_type: Any, data: memoryview, where: str) -> Table:
+        """The root table of a file."""
+        table = cls(None, where, Budget(len(data)))
+        with table._reading("the root table"):
+            table._accessor = accessor_type.GetRootAs(data, 0)
+        return table
+
+    @classmethod
     def empty(cls, accessor_type: Any, where: str) -> Table:
         """A table of which every field has the schema's default value."""
         accessor = accessor_type()

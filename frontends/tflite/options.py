@@ -68,14 +68,14 @@ def read_options(code: str, operator: Table) -> Options | None:
     cls = _OPTIONS_OF_OPERATOR.get(code)
     if cls is None:
         return None
-    where = f"{operator.where} {code}"
+    where = f"{operator.where} options"
     accessor_type = getattr(tflite, cls.__name__)
     number = int(operator.scalar("BuiltinOptionsType"))
     if number == tflite.BuiltinOptions.NONE:
         return cls._read(Table.empty(accessor_type, where))
     name = _TABLE_NAMES.get(number, f"number {number}")
     if name != cls.__name__:
-        raise ModelFormatError(f"{where}: options are {name}, needs {cls.__name__}")
+        raise ModelFormatError(f"{where}: are {name}, needs {cls.__name__}")
     table = operator.union("BuiltinOptions", accessor_type, where)
     return cls._read(table or Table.empty(accessor_type, where))
 

@@ -1,0 +1,284 @@
+"""Reads a TFLite file into `frontends.tflite.model`; the one place that knows the file format.
+
+Everything in the file is checked before it is used, as LiteRT's interpreter builder and its
+flatbuffers verifier do, so that a damaged file gives a `ModelFormatError` and nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tflite
+
+from frontends.errors import ModelFormatError
+from frontends.tflite.flatbuffer import Table
+from frontends.tflite.model import Model, Operator, Tensor
+from frontends.tflite.options import TENSOR_TYPES, enum_names, read_options
+from frontends.tflite.quantization import Quantization
+
+_IDENTIFIER = b"TFL3"
+_HEADER_SIZE = 8  # root offset and identifier
+_SCHEMA_VERSION = 3
+_MAX_RANK = 32  # of a numpy array, before numpy 2
+
+_OPERATOR_NAMES = enum_names(tflite.BuiltinOperator)
+
+_NUMPY_TYPES = {name for name in TENSOR_TYPES.values() if name in np.sctypeDict}
+# Value ranges of the types that carry scales and zero points.
+_INTEGER_RANGES = {
+    name: (int(np.iinfo(name).min), int(np.iinfo(name).max))
+    for name in ("uint8", "int8", "uint16", "int16", "uint32", "int32", "int64")
+} | {"int4": (-8, 7)}
+# int32 and int64 tensors are mostly biases, where kernels do not read the scale: a pruned
+# channel may well have scale 0 there.
+_SCALE_MAY_BE_ZERO = ("uint32", "int32", "int64")
+
+
+def read_model(model: bytes | bytearray | memoryview | str | os.PathLike[str] | Any) -> Model:
+    """Reads the main subgraph of a TFLite model.
+
+    Args:
+        model: the file's bytes, its path, or a `tflite.Model`. Constants of the result are
+            views into these bytes.
+
+    Returns:
+        The first subgraph; others (bodies of control flow) are not read.
+
+    Raises:
+        ModelFormatError: the file is not a TFLite file, is damaged, or holds tensors,
+            quantizations or options that make no sense; the message says where.
+        OSError: the path cannot be read.
+    """
+    data = _bytes_of(model)
+    if len(data) < _HEADER_SIZE or data[4:8] != _IDENTIFIER:
+        raise ModelFormatError(
+            f"not a TFLite file: needs {_IDENTIFIER.decode()} at byte 4, "
+            f"got {bytes(data[4:8])!r} in {len(data)} bytes"
+        )
+    root = Table.root(tflite.Model, data, "model")
+    version = root.scalar("Version")
+    if version != _SCHEMA_VERSION:
+        raise ModelFormatError(f"model: schema version is {version}, needs {_SCHEMA_VERSION}")
+    subgraphs = root.tables("Subgraphs", "subgraph")
+    if not subgraphs:
+        raise ModelFormatError("model: holds no subgraph")
+    main = subgraphs[0]
+    buffers = [_buffer(table, data) for table in root.tables("Buffers", "buffer")]
+    tables = main.tables("Tensors", "tensor")
+    if not tables:
+        raise ModelFormatError(f"{main.where}: holds no tensors")
+    tensors = tuple(_tensor(index, table, buffers) for index, table in enumerate(tables))
+    codes = [_operator_code(table) for table in root.tables("OperatorCodes", "operator code")]
+    result = Model(
+        tensors=tensors,
+        operators=tuple(
+            _operator(index, table, codes, len(tensors))
+            for index, table in enumerate(main.tables("Operators", "operator"))
+        ),
+        inputs=_tensor_indices(main, "Inputs", len(tensors)),
+        outputs=_tensor_indices(main, "Outputs", len(tensors)),
+        description=root.string("Description"),
+    )
+    _check_order(
+        result, {index for index, table in enumerate(tables) if table.scalar("IsVariable")}
+    )
+    return result
+
+
+def _bytes_of(model: Any) -> memoryview:
+    if isinstance(model, str | os.PathLike):
+        return memoryview(Path(model).read_bytes())
+    # A tflite.Model, of this package or of another that generated the same accessors.
+    content = getattr(getattr(model, "_tab", None), "Bytes", model)
+    try:
+        view = memoryview(content)
+    except TypeError:
+        raise ModelFormatError(
+            f"model: got {type(model).__name__}, needs bytes, a path or a tflite.Model"
+        ) from None
+    if view.format != "B" or view.ndim != 1 or not view.c_contiguous:
+        view = memoryview(view.tobytes())
+    return view.toreadonly()
+
+
+def _buffer(table: Table, data: memoryview) -> np.ndarray | None:
+    """A buffer's bytes; None if it is empty, as those of tensors without data are."""
+    if table.length("Data", 1):
+        return table.vector("Data", "uint8")
+    offset, size = int(table.scalar("Offset")), int(table.scalar("Size"))
+    # Files of more than 2 GiB keep data behind the flatbuffer; offset 1 is a placeholder.
+    if offset <= 1 or size == 0:
+        return None
+    if offset + size > len(data):
+        raise ModelFormatError(
+            f"{table.where}: bytes {offset} to {offset + size} are outside "
+            f"a file of {len(data)} bytes"
+        )
+    return np.frombuffer(data, np.uint8, count=size, offset=offset)
+
+
+def _operator_code(table: Table) -> tuple[str, int]:
+    """Name and version."""
+    # The old field is one byte; newer operators only fit the new one.
+    number = max(int(table.scalar("DeprecatedBuiltinCode")), int(table.scalar("BuiltinCode")))
+    name = _OPERATOR_NAMES.get(number, f"BUILTIN_{number}")
+    if name == "CUSTOM":
+        name = f"CUSTOM:{table.string('CustomCode')}"
+    return name, int(table.scalar("Version"))
+
+
+def _tensor(index: int, table: Table, buffers: list[np.ndarray | None]) -> Tensor:
+    name = table.string("Name")
+    table.where = f"tensor {index} {name!r}"
+    shape = table.integers("Shape")
+    if len(shape) > _MAX_RANK or any(size < 0 for size in shape):
+        raise ModelFormatError(
+            f"{table.where}: shape is {_brief(shape)}, "
+            f"needs at most {_MAX_RANK} dimensions, none of them negative"
+        )
+    dtype = table.enum("Type", TENSOR_TYPES)
+    number = int(table.scalar("Buffer"))
+    if number >= len(buffers):
+        raise ModelFormatError(
+            f"{table.where}: buffer is {number}, the model has {len(buffers)} buffers"
+        )
+    raw = buffers[number] if number else None  # buffer 0 stands for "no data"
+    return Tensor(
+        index=index,
+        name=name,
+        shape=shape,
+        dtype=dtype,
+        quantization=_quantization(table, shape, dtype),
+        data=None if raw is None else _constant(table, raw, shape, dtype),
+    )
+
+
+def _constant(table: Table, raw: np.ndarray, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    if table.table("Sparsity", table.where) is not None:
+        raise ModelFormatError(f"{table.where}: is stored sparsely, which is not supported")
+    if dtype not in _NUMPY_TYPES:
+        return raw
+    needed = math.prod(shape) * np.dtype(dtype).itemsize
+    if raw.size != needed:
+        raise ModelFormatError(
+            f"{table.where}: buffer holds {raw.size} bytes, "
+            f"shape {_brief(shape)} of {dtype} needs {needed}"
+        )
+    return raw.view(dtype).reshape(shape)
+
+
+def _quantization(table: Table, shape: tuple[int, ...], dtype: str) -> Quantization | None:
+    parameters = table.table("Quantization", table.where)
+    # A trained float or bool tensor may carry a range; nothing computes with it.
+    if parameters is None or dtype not in _INTEGER_RANGES:
+        return None
+    scale = parameters.vector("Scale", "float32")
+    if scale.size == 0:
+        return None
+    zero_point = parameters.vector("ZeroPoint", "int64")
+    if zero_point.size != scale.size:
+        raise _malformed(table, f"{scale.size} scales but {zero_point.size} zero points")
+    # 1 is CustomQuantization, which LiteRT ignores as well.
+    if parameters.scalar("DetailsType") > 1:
+        raise _malformed(table, "scales are stored by block, which is not supported")
+    axis = int(parameters.scalar("QuantizedDimension")) if scale.size > 1 else 0
+    if scale.size > 1:
+        if not 0 <= axis < len(shape):
+            raise _malformed(table, f"axis {axis} is not in shape {_brief(shape)}")
+        if scale.size != shape[axis]:
+            raise _malformed(
+                table,
+                f"{scale.size} scales, axis {axis} of shape {_brief(shape)} needs {shape[axis]}",
+            )
+    usable = np.isfinite(scale) & ((scale >= 0) if dtype in _SCALE_MAY_BE_ZERO else (scale > 0))
+    if not usable.all():
+        channel = int(np.argmin(usable))
+        raise _malformed(table, f"scale {channel} is {scale[channel]}, needs a positive number")
+    low, high = _INTEGER_RANGES[dtype]
+    outside = (zero_point < low) | (zero_point > high)
+    if outside.any():
+        channel = int(np.argmax(outside))
+        raise _malformed(
+            table,
+            f"zero point {channel} is {zero_point[channel]}, {dtype} needs {low} to {high}",
+        )
+    return Quantization(scale, zero_point, axis)
+
+
+def _malformed(table: Table, reason: str) -> ModelFormatError:
+    return ModelFormatError(f"{table.where}: malformed quantization: {reason}")
+
+
+def _operator(
+    index: int, table: Table, codes: list[tuple[str, int]], tensor_count: int
+) -> Operator:
+    number = int(table.scalar("OpcodeIndex"))
+    if number >= len(codes):
+        raise ModelFormatError(
+            f"{table.where}: operator code is {number}, the model has {len(codes)}"
+        )
+    code, version = codes[number]
+    table.where = f"operator {index} {code}"
+    return Operator(
+        index=index,
+        code=code,
+        version=version,
+        inputs=_tensor_indices(table, "Inputs", tensor_count, optional=True),
+        outputs=_tensor_indices(table, "Outputs", tensor_count),
+        options=read_options(code, table),
+    )
+
+
+def _check_order(model: Model, variables: set[int]) -> None:
+    """Checks that every tensor gets its value once, and before it is read.
+
+    Args:
+        model: the model.
+        variables: tensors that keep a state between runs, which have a value from the start.
+    """
+    ready = variables.union(model.inputs)
+    # A tensor without elements has nothing to wait for: an empty constant looks like that.
+    ready.update(t.index for t in model.tensors if t.data is not None or 0 in t.shape)
+    free = {index for index in ready if 0 in model.tensors[index].shape} | variables
+    for operator in model.operators:
+        where = f"operator {operator.index} {operator.code}"
+        for index in operator.inputs:
+            if index >= 0 and index not in ready:
+                raise ModelFormatError(
+                    f"{where}: reads {_label(model.tensors[index])} before it has a value"
+                )
+        for index in operator.outputs:
+            if index in ready and index not in free:
+                raise ModelFormatError(
+                    f"{where}: writes {_label(model.tensors[index])}, which has a value already"
+                )
+            ready.add(index)
+    for index in model.outputs:
+        if index not in ready:
+            raise ModelFormatError(f"model: output {_label(model.tensors[index])} has no value")
+
+
+def _label(tensor: Tensor) -> str:
+    return f"tensor {tensor.index} {tensor.name!r}"
+
+
+def _tensor_indices(
+    table: Table, field: str, tensor_count: int, optional: bool = False
+) -> tuple[int, ...]:
+    indices = table.integers(field)
+    lowest = -1 if optional else 0
+    for index in indices:
+        if not lowest <= index < tensor_count:
+            raise ModelFormatError(
+                f"{table.where}: {field.lower()} name tensor {index}, "
+                f"the subgraph has tensors 0 to {tensor_count - 1}"
+            )
+    return indices
+
+
+def _brief(shape: tuple[int, ...]) -> str:
+    return str(shape) if len(shape) <= _MAX_RANK else f"of {len(shape)} dimensions"
