@@ -1,0 +1,125 @@
+"""LiteRT as the oracle (its reference kernels) and as the peer that we are timed against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tflite
+
+from qnn_ops.errors import QnnError
+
+
+def litert_tensors(
+    model: bytes, inputs: Sequence[np.ndarray], num_threads: int = 1
+) -> dict[int, np.ndarray]:
+    """Runs a TFLite model on LiteRT's reference kernels and returns every tensor it computes.
+
+    The reference kernels (resolver BUILTIN_REF) are the ones whose integer arithmetic this
+    project reproduces; the default ones round differently. They are slow, and their SOFTMAX
+    aborts the process when 512 or more logits are nearly equal.
+
+    Args:
+        model: The contents of a .tflite file.
+        inputs: One array for each input of the model, in the model's order, of exactly its
+            shape and dtype.
+        num_threads: How many threads LiteRT may use.
+
+    Returns:
+        The outputs of all operators of the main subgraph: tensor index to array.
+
+    Raises:
+        QnnError: If ai-edge-litert is not installed, LiteRT rejects the model, or an input
+            does not fit.
+    """
+    interpreter = _interpreter(model, num_threads, reference=True)
+    _set_inputs(interpreter, inputs)
+    _invoke(interpreter)
+    graph = tflite.Model.GetRootAs(model).Subgraphs(0)
+    operators = [graph.Operators(i) for i in range(graph.OperatorsLength())]
+    computed = sorted({op.Outputs(j) for op in operators for j in range(op.OutputsLength())})
+    return {index: interpreter.get_tensor(index) for index in computed if index >= 0}
+
+
+class LiteRtSession:
+    """A model on LiteRT as its users run it: default resolver, XNNPACK kernels.
+
+    Made once and run many times, which is what a comparison of speed needs.
+    """
+
+    def __init__(self, model: bytes, num_threads: int = 1) -> None:
+        """Loads a model.
+
+        Args:
+            model: The contents of a .tflite file.
+            num_threads: How many threads LiteRT may use.
+
+        Raises:
+            QnnError: If ai-edge-litert is not installed or LiteRT rejects the model.
+        """
+        self._interpreter = _interpreter(model, num_threads, reference=False)
+        self._outputs = [detail["index"] for detail in self._interpreter.get_output_details()]
+
+    def run(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Runs the model once.
+
+        Args:
+            inputs: One array for each input of the model, in the model's order, of exactly its
+                shape and dtype.
+
+        Returns:
+            The model's outputs, in its order.
+
+        Raises:
+            QnnError: If an input does not fit.
+        """
+        _set_inputs(self._interpreter, inputs)
+        _invoke(self._interpreter)
+        return [self._interpreter.get_tensor(index) for index in self._outputs]
+
+
+def _interpreter(model: bytes, num_threads: int, *, reference: bool) -> Any:
+    """Makes a LiteRT interpreter with its tensors allocated."""
+    try:
+        from ai_edge_litert.interpreter import Interpreter, OpResolverType
+    except ImportError as error:
+        raise QnnError(
+            "comparing with LiteRT needs the package ai-edge-litert, which cannot be imported "
+            f"({error}); install it with: pip install 'tvm-qnn[demo]'"
+        ) from error
+    resolver = OpResolverType.BUILTIN_REF if reference else OpResolverType.AUTO
+    try:
+        interpreter = Interpreter(
+            model_content=model,
+            num_threads=num_threads,
+            experimental_op_resolver_type=resolver,
+            experimental_preserve_all_tensors=reference,
+        )
+        interpreter.allocate_tensors()
+    except (RuntimeError, ValueError) as error:
+        raise QnnError(f"LiteRT rejects the model: {error}") from error
+    return interpreter
+
+
+def _set_inputs(interpreter: Any, inputs: Sequence[np.ndarray]) -> None:
+    """Checks the inputs against what the model declares, and hands them over."""
+    details = interpreter.get_input_details()
+    if len(inputs) != len(details):
+        raise QnnError(f"LiteRT: the model needs {len(details)} inputs, got {len(inputs)}")
+    for position, (detail, array) in enumerate(zip(details, inputs, strict=True)):
+        shape, dtype = tuple(detail["shape"].tolist()), np.dtype(detail["dtype"])
+        if array.shape != shape or array.dtype != dtype:
+            raise QnnError(
+                f"LiteRT: input {position} ({detail['name']!r}) needs {dtype} of shape {shape}, "
+                f"got {array.dtype} of shape {array.shape}"
+            )
+        interpreter.set_tensor(detail["index"], array)
+
+
+def _invoke(interpreter: Any) -> None:
+    """Runs the interpreter; what stops it becomes this project's error."""
+    try:
+        interpreter.invoke()
+    except (RuntimeError, ValueError) as error:
+        raise QnnError(f"LiteRT cannot run the model: {error}") from error
