@@ -1,0 +1,21 @@
+"""The dialect: what quantized operators mean.
+
+Each operator is a Relax operator ``relax.qnn.<name>``: a call built by the function of that
+name, with a type rule and a reference in numpy (``<operator>.evaluate``).
+"""
+
+from __future__ import annotations
+
+from qnn_ops.dequantize import dequantize
+from qnn_ops.errors import QnnError
+from qnn_ops.quantize import quantize
+from qnn_ops.quantized_conv2d import quantized_conv2d
+from qnn_ops.requantize import requantize
+
+__all__ = [
+    "QnnError",
+    "dequantize",
+    "quantize",
+    "quantized_conv2d",
+    "requantize",
+]

@@ -1,0 +1,83 @@
+"""Attributes brought to one form, so that equal calls are structurally equal.
+
+Scales become Python floats that hold float32 values exactly, zero points become ints; one
+per channel becomes a list. The public functions call these; the type rules then check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from qnn_ops.errors import QnnError
+
+Scale = float | Sequence[float]
+ZeroPoint = int | Sequence[int]
+
+
+def scale_attr(scale: Any) -> float | list[float]:
+    """A scale, or one per channel, as the nearest float32 values."""
+    values = np.asarray(scale, dtype=np.float32)
+    if values.ndim > 1:
+        raise QnnError(f"a scale is a number or a list of numbers, got shape {values.shape}")
+    if values.size == 1:
+        return float(values.reshape(()))
+    return [float(value) for value in values]
+
+
+def zero_point_attr(zero_point: Any) -> int | list[int]:
+    """A zero point, or one per channel, as ints."""
+    values = np.asarray(zero_point)
+    if values.ndim > 1 or not np.issubdtype(values.dtype, np.integer):
+        raise QnnError(f"a zero point is an integer or a list of integers, got {zero_point!r}")
+    if values.size == 1:
+        return int(values.reshape(()))
+    return [int(value) for value in values]
+
+
+def ints_attr(name: str, value: int | Sequence[int], length: int) -> list[int]:
+    """``value`` as a list of ``length`` ints; a single int is repeated."""
+    values = [value] * length if isinstance(value, int) else [int(item) for item in value]
+    if len(values) != length:
+        raise QnnError(f"{name} must be an int or {length} ints, got {value!r}")
+    return values
+
+
+def padding_attr(padding: int | Sequence[int]) -> list[int]:
+    """Padding as (top, left, bottom, right); two values are (vertical, horizontal)."""
+    values = [padding] * 4 if isinstance(padding, int) else [int(item) for item in padding]
+    if len(values) == 2:
+        values = values * 2
+    if len(values) != 4:
+        raise QnnError(f"padding must be an int, 2 or 4 ints, got {padding!r}")
+    return values
+
+
+def per_axis(value: Any, axis: int, rank: int) -> np.ndarray[Any, Any]:
+    """A scalar as it is, or one value per channel shaped to broadcast along ``axis``."""
+    values = np.asarray(value)
+    if values.ndim == 0:
+        return values
+    return values.reshape([-1 if dim == axis % rank else 1 for dim in range(rank)])
+
+
+def bounds_attr(dtype: str, out_min: int | None, out_max: int | None) -> tuple[int, int]:
+    """The clamp range of a result: the given bounds, or those of ``dtype``."""
+    info = dtype_range(dtype)
+    return (info[0] if out_min is None else int(out_min)), (
+        info[1] if out_max is None else int(out_max)
+    )
+
+
+def dtype_range(dtype: str) -> tuple[int, int]:
+    """Lowest and highest value of an integer dtype.
+
+    Raises:
+        QnnError: if ``dtype`` is not one of the dialect's integer dtypes.
+    """
+    if dtype not in ("int8", "uint8", "int16", "int32"):
+        raise QnnError(f"dtype must be int8, uint8, int16 or int32, got {dtype!r}")
+    info = np.iinfo(dtype)
+    return int(info.min), int(info.max)

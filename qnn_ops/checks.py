@@ -1,0 +1,84 @@
+"""What type rules check, with errors that say what, got and needed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from qnn_ops.attributes import dtype_range
+from qnn_ops.errors import QnnError
+from qnn_ops.registry import TensorSpec
+
+QUANTIZED = ("int8", "uint8")
+ROUNDINGS = ("tflite", "upward", "float32")
+
+
+def check_dtype(name: str, dtype: str, allowed: Sequence[str]) -> None:
+    """Raise unless ``dtype`` is one of ``allowed``."""
+    if dtype not in allowed:
+        raise QnnError(f"{name} must be {' or '.join(allowed)}, got {dtype}")
+
+
+def check_rank(name: str, spec: TensorSpec, rank: int) -> None:
+    """Raise unless the tensor has ``rank`` dimensions."""
+    if len(spec.shape) != rank:
+        raise QnnError(f"{name} must have {rank} dimensions, got shape {spec.shape}")
+
+
+def check_axis(axis: int, rank: int) -> int:
+    """The axis counted from the front; raise unless it lies within ``rank``."""
+    if not -rank <= axis < rank:
+        raise QnnError(f"axis {axis} is outside a tensor of {rank} dimensions")
+    return axis % rank
+
+
+def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
+    """Raise unless ``value`` is one of ``allowed``."""
+    if value not in allowed:
+        raise QnnError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
+
+
+def check_quantization(
+    name: str,
+    scale: float | Sequence[float],
+    zero_point: int | Sequence[int],
+    dtype: str,
+    channels: int | None = None,
+) -> None:
+    """Raise unless scale and zero point can quantize a tensor of ``dtype``.
+
+    Args:
+        name: the tensor's name in the error ("input", "kernel", "output").
+        scale: positive, finite; one per channel only where ``channels`` is given.
+        zero_point: within ``dtype``; one per channel only where ``channels`` is given.
+        dtype: int8, uint8, int16 or int32.
+        channels: how many channels there are, or None where only per-tensor is allowed.
+    """
+    low, high = dtype_range(dtype)
+    for value in _values(f"{name}_scale", scale, channels):
+        if not (math.isfinite(value) and value > 0):
+            raise QnnError(f"{name}_scale must be positive and finite, got {value}")
+    for point in _values(f"{name}_zero_point", zero_point, channels):
+        if not low <= point <= high:
+            raise QnnError(f"{name}_zero_point must lie within {dtype}, got {point}")
+
+
+def check_bounds(dtype: str, out_min: int, out_max: int) -> None:
+    """Raise unless out_min <= out_max lie within ``dtype``."""
+    low, high = dtype_range(dtype)
+    if not low <= out_min <= out_max <= high:
+        raise QnnError(
+            f"out_min and out_max must be ordered and within {dtype}, got {out_min} and {out_max}"
+        )
+
+
+def _values(
+    name: str, value: float | Sequence[float] | Sequence[int], channels: int | None
+) -> Sequence[float]:
+    if not isinstance(value, Sequence):
+        return (value,)
+    if channels is None:
+        raise QnnError(f"{name} must be one value for the whole tensor, got {len(value)}")
+    if len(value) != channels:
+        raise QnnError(f"{name} has {len(value)} values, the channel axis has {channels}")
+    return value

@@ -1,0 +1,14 @@
+"""The project's exceptions."""
+
+from __future__ import annotations
+
+import tvm_ffi
+
+
+@tvm_ffi.register_error
+class QnnError(ValueError):
+    """Something given to tvm-qnn does not fit; the message names what, where, got and needed.
+
+    Registered with TVM's FFI, so that a type rule's error crosses TVM's C++ and
+    reaches the caller as what it is.
+    """

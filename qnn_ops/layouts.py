@@ -1,0 +1,25 @@
+"""Axis orders of activations and kernels, as strings of axis letters."""
+
+from __future__ import annotations
+
+from qnn_ops.errors import QnnError
+
+DATA_LAYOUTS = ("NHWC", "NCHW")
+KERNEL_LAYOUTS = ("OIHW", "OHWI", "HWIO", "IHWO", "HWOI")
+"""OHWI: TFLite. IHWO: TFLite's depthwise kernels, with I = 1. OIHW: MXNet."""
+
+
+def check_layout(name: str, layout: str, allowed: tuple[str, ...]) -> None:
+    """Raise unless ``layout`` is one of ``allowed``."""
+    if layout not in allowed:
+        raise QnnError(f"{name} must be one of {', '.join(allowed)}, got {layout!r}")
+
+
+def permutation(source: str, target: str) -> tuple[int, ...]:
+    """The axes that bring a tensor from layout ``source`` to layout ``target``."""
+    return tuple(source.index(letter) for letter in target)
+
+
+def reorder(values: tuple[int, ...], source: str, target: str) -> tuple[int, ...]:
+    """One value per axis, from the order of ``source`` to that of ``target``."""
+    return tuple(values[axis] for axis in permutation(source, target))

@@ -1,0 +1,240 @@
+"""One decorator that turns a Python function into a Relax operator.
+
+An operator's file holds the public function, its type rule and its numpy reference:
+
+    @operator("quantized_data")
+    def quantized_relu(quantized_data: relax.Expr, ...) -> relax.Call:
+        return quantized_relu.call([quantized_data], kind=kind, ...)
+
+    @quantized_relu.type_rule
+    def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec: ...
+
+    @quantized_relu.reference
+    def _reference(attrs: Attrs, data: np.ndarray) -> np.ndarray: ...
+
+The operator is then known to TVM as ``relax.qnn.quantized_relu``, prints in TVMScript as
+``R.qnn.quantized_relu(x, kind="relu", ...)`` and parses back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, Generic, ParamSpec, TypeAlias
+
+import numpy as np
+import tvm
+from tvm import relax
+from tvm.relax.script import parser as relax_parser
+
+from qnn_ops.errors import QnnError
+
+P = ParamSpec("P")
+
+PREFIX = "relax.qnn."
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """What a type rule sees of a tensor: its static shape and its dtype."""
+
+    shape: tuple[int, ...]
+    dtype: str
+
+
+class Attrs(SimpleNamespace):
+    """An operator's attributes as plain Python values, by the names of the public function."""
+
+
+Operand: TypeAlias = "TensorSpec | tuple[TensorSpec, ...]"
+TypeRule = Callable[..., TensorSpec]
+Reference = Callable[..., "np.ndarray[Any, Any]"]
+
+
+class Operator(Generic[P]):
+    """A Relax operator of this dialect; calling it builds the call."""
+
+    def __init__(self, function: Callable[P, Any], tensors: tuple[str, ...]) -> None:
+        """Register ``function`` under its own name; ``tensors`` are its tensor parameters."""
+        self.name = function.__name__
+        self.tensors = tensors
+        self.__doc__ = function.__doc__
+        self.__name__ = function.__name__
+        self.__wrapped__ = function
+        self._function = function
+        self._type_rule: TypeRule | None = None
+        self._reference: Reference | None = None
+        op_name = PREFIX + self.name
+        tvm.ir.register_op_attr(op_name, "FInferType", self._infer_type)
+        tvm.ir.register_op_attr(op_name, "FPurity", True)
+        self.op = tvm.ir.Op.get(op_name)
+        OPERATORS[op_name] = self
+        setattr(R_QNN, self.name, self._from_script)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> relax.Call:
+        """Build the Relax call; see the operator's own documentation for the arguments."""
+        return self._function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        """The operator's name in TVM."""
+        return f"<operator {PREFIX}{self.name}>"
+
+    def type_rule(self, rule: TypeRule) -> TypeRule:
+        """Decorate the rule that checks the operands and gives the result's shape and dtype."""
+        self._type_rule = rule
+        return rule
+
+    def reference(self, function: Reference) -> Reference:
+        """Decorate the operator's arithmetic in numpy: ``function(attrs, *arrays)``."""
+        self._reference = function
+        return function
+
+    def call(self, operands: Sequence[Any], **attrs: Any) -> relax.Call:
+        """Build a call from operands (trailing ``None`` left out) and normalised attributes."""
+        operands = list(operands)
+        while operands and operands[-1] is None:
+            operands.pop()
+        if any(operand is None for operand in operands):
+            raise QnnError(f"{self.name}: an operand before the last one is missing")
+        return relax.Call(self.op, operands, tvm.ir.make_node("ir.DictAttrs", **attrs))
+
+    def infer(self, attrs: Attrs, *operands: Operand) -> TensorSpec:
+        """Apply the type rule; an error names the operator."""
+        if self._type_rule is None:
+            raise QnnError(f"{self.name}: the operator has no type rule")
+        try:
+            return self._type_rule(attrs, *operands)
+        except QnnError as error:
+            raise QnnError(f"{self.name}: {error}") from None
+        except (AttributeError, TypeError) as error:
+            # An attribute or operand is missing: a call made by hand, not by the function.
+            raise QnnError(f"{self.name}: malformed call: {error}") from error
+
+    def apply(self, attrs: Attrs, *arrays: Any) -> np.ndarray[Any, Any]:
+        """Compute in numpy what a call with these attributes means, after checking its types."""
+        if self._reference is None:
+            raise QnnError(f"{self.name}: the operator has no reference")
+        spec = self.infer(attrs, *(_array_spec(array) for array in arrays))
+        result = self._reference(attrs, *arrays)
+        if result.shape != spec.shape or result.dtype != spec.dtype:
+            raise QnnError(
+                f"{self.name}: the reference gave {result.dtype}{result.shape}, "
+                f"the type rule says {spec.dtype}{spec.shape}"
+            )
+        return result
+
+    def evaluate(self, *args: P.args, **kwargs: P.kwargs) -> np.ndarray[Any, Any]:
+        """Compute the operator in numpy: the same arguments, with arrays for the tensors."""
+        function: Callable[..., relax.Call] = self._function
+        call = function(*_map(_to_const, args), **_map(_to_const, kwargs))
+        return self.apply(attrs_of(call), *(_to_array(arg) for arg in call.args))
+
+    def _infer_type(self, call: relax.Call, _builder: relax.BlockBuilder) -> relax.TensorType:
+        specs = (_operand_spec(self, index, arg) for index, arg in enumerate(call.args))
+        spec = self.infer(attrs_of(call), *specs)
+        return relax.TensorType(spec.shape, spec.dtype)
+
+    def _from_script(self, *operands: Any, **attrs: Any) -> relax.Call:
+        named = dict(zip(self.tensors, operands, strict=False))
+        # The dialect's own spelling has the tensors first and the rest by name; positional
+        # attributes (the public function's order) are for people who write TVMScript by hand.
+        if len(operands) > len(self.tensors):
+            return self._function(*operands, **attrs)
+        return self._function(**named, **attrs)
+
+
+OPERATORS: dict[str, Operator[Any]] = {}
+"""Every operator of the dialect, by its name in TVM."""
+
+R_QNN = SimpleNamespace()
+"""What ``R.qnn`` is in TVMScript."""
+
+relax_parser.qnn = R_QNN
+
+
+def operator(*tensors: str) -> Callable[[Callable[P, Any]], Operator[P]]:
+    """Register the decorated function as a Relax operator; ``tensors`` name its operands."""
+
+    def decorate(function: Callable[P, Any]) -> Operator[P]:
+        return Operator(function, tensors)
+
+    return decorate
+
+
+def operator_of(expr: Any) -> Operator[Any] | None:
+    """The dialect's operator that ``expr`` calls, or None if it calls none."""
+    if isinstance(expr, relax.Call) and isinstance(expr.op, tvm.ir.Op):
+        return OPERATORS.get(expr.op.name)
+    return None
+
+
+def attrs_of(call: relax.Call) -> Attrs:
+    """A call's attributes as plain Python values."""
+    if call.attrs is None:
+        return Attrs()
+    return Attrs(**{key: _plain(call.attrs[key]) for key in call.attrs.keys()})  # noqa: SIM118
+
+
+def spec_of(expr: relax.Expr) -> TensorSpec:
+    """Shape and dtype of a normalised tensor expression.
+
+    Raises:
+        QnnError: if it is no tensor, or its shape or dtype is not known at compile time.
+    """
+    return _tensor_spec(expr.ty)
+
+
+def _tensor_spec(ty: Any) -> TensorSpec:
+    if not isinstance(ty, relax.TensorType):
+        raise QnnError(f"must be a tensor, got {ty}")
+    shape = ty.shape
+    if not isinstance(shape, relax.ShapeExpr) or not all(
+        isinstance(dim, tvm.tirx.IntImm) for dim in shape.values
+    ):
+        raise QnnError(f"must have a shape known at compile time, got {ty}")
+    return TensorSpec(tuple(int(dim) for dim in shape.values), str(ty.dtype))
+
+
+def _operand_spec(op: Operator[Any], index: int, arg: relax.Expr) -> Operand:
+    name = op.tensors[index] if index < len(op.tensors) else f"operand {index}"
+    try:
+        if isinstance(arg.ty, relax.TupleType):
+            return tuple(_tensor_spec(field) for field in arg.ty.fields)
+        return _tensor_spec(arg.ty)
+    except QnnError as error:
+        raise QnnError(f"{op.name}: {name} {error}") from None
+
+
+def _array_spec(value: Any) -> Operand:
+    if isinstance(value, (list, tuple)):
+        return tuple(TensorSpec(array.shape, str(array.dtype)) for array in value)
+    return TensorSpec(value.shape, str(value.dtype))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (bool, int, float, str)) or value is None:
+        return value
+    if isinstance(value, Sequence):
+        return tuple(_plain(item) for item in value)
+    raise QnnError(f"an attribute of type {type(value).__name__} is not one of this dialect")
+
+
+def _map(convert: Callable[[Any], Any], values: Any) -> Any:
+    if isinstance(values, Mapping):
+        return {key: convert(value) for key, value in values.items()}
+    return [convert(value) for value in values]
+
+
+def _to_const(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return relax.const(value, str(value.dtype))
+    if isinstance(value, (list, tuple)) and value and isinstance(value[0], np.ndarray):
+        return [_to_const(item) for item in value]
+    return value
+
+
+def _to_array(expr: relax.Expr) -> Any:
+    if isinstance(expr, relax.Tuple):
+        return tuple(_to_array(field) for field in expr.fields)
+    return expr.value.numpy()
