@@ -1,0 +1,18 @@
+"""Every operator of the dialect as integer Relax operators: exact, for any target.
+
+A file holds one operator's rule; importing this package registers them all.
+"""
+
+from __future__ import annotations
+
+from legalize.primitives import dequantize, quantize, quantized_conv2d, requantize
+from legalize.primitives.registry import PRIMITIVES, primitive
+
+__all__ = [
+    "PRIMITIVES",
+    "dequantize",
+    "primitive",
+    "quantize",
+    "quantized_conv2d",
+    "requantize",
+]

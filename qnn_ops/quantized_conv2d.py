@@ -1,0 +1,271 @@
+"""Two-dimensional convolution of quantized tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from qnn_ops.arithmetic import conv_multiplier
+from qnn_ops.attributes import (
+    Scale,
+    ZeroPoint,
+    bounds_attr,
+    ints_attr,
+    padding_attr,
+    scale_attr,
+    zero_point_attr,
+)
+from qnn_ops.checks import (
+    QUANTIZED,
+    ROUNDINGS,
+    check_bounds,
+    check_choice,
+    check_dtype,
+    check_quantization,
+    check_rank,
+)
+from qnn_ops.errors import QnnError
+from qnn_ops.layouts import DATA_LAYOUTS, KERNEL_LAYOUTS, check_layout, permutation, reorder
+from qnn_ops.registry import Attrs, TensorSpec, operator
+from qnn_ops.rounding import scale_down
+
+Array = np.ndarray[Any, Any]
+
+
+@operator("quantized_data", "quantized_kernel", "bias")
+def quantized_conv2d(
+    quantized_data: relax.Expr,
+    quantized_kernel: relax.Expr,
+    input_scale: float,
+    input_zero_point: int,
+    kernel_scale: Scale,
+    kernel_zero_point: ZeroPoint,
+    output_scale: float,
+    output_zero_point: int,
+    out_dtype: str,
+    strides: int | Sequence[int] = (1, 1),
+    padding: int | Sequence[int] = (0, 0),
+    dilation: int | Sequence[int] = (1, 1),
+    groups: int = 1,
+    channels: int | None = None,
+    kernel_size: int | Sequence[int] | None = None,
+    data_layout: str = "NCHW",
+    kernel_layout: str = "OIHW",
+    out_layout: str = "",
+    *,
+    bias: relax.Expr | None = None,
+    out_min: int | None = None,
+    out_max: int | None = None,
+    rounding: str = "tflite",
+) -> relax.Call:
+    """Convolve quantized data with a quantized kernel.
+
+    The integer sum over the window is Σ(data - input_zero_point)(kernel - kernel_zero_point) +
+    bias in int32 (wrapping, as the frameworks' int32 does); padded positions hold the input
+    zero point and so add nothing. The sum is multiplied by
+    input_scale * kernel_scale / output_scale, rounded as ``rounding`` says, offset by the
+    output zero point and clamped.
+
+    Source of the arithmetic: TFLite's reference CONV_2D and DEPTHWISE_CONV_2D. As there, the
+    product of input and kernel scale is rounded to float32 for uint8 kernels and kept in
+    float64 for int8 kernels.
+
+    Args:
+        quantized_data: int8 or uint8, [N, H, W, C] or [N, C, H, W].
+        quantized_kernel: int8 or uint8, O output channels by I = C / groups input channels by
+            the window, in the order of ``kernel_layout``.
+        input_scale: real value of one step of the data.
+        input_zero_point: the data's value that means 0.
+        kernel_scale: real value of one step of the kernel, or one per output channel.
+        kernel_zero_point: the kernel's value that means 0, or one per output channel.
+        output_scale: real value of one step of the result; unused for int32 results.
+        output_zero_point: the result's value that means 0; unused for int32 results.
+        out_dtype: int8 or uint8, or int32 for the sum itself.
+        strides: of the window, in pixels: one value or (vertical, horizontal).
+        padding: in pixels: one value, (vertical, horizontal) or (top, left, bottom, right).
+        dilation: distance of the window's taps: one value or (vertical, horizontal).
+        groups: how many groups the channels fall into; C for a depthwise convolution, whose
+            output channel c * M + m belongs to input channel c (M: channel multiplier).
+        channels: O, if given, is checked against the kernel's shape.
+        kernel_size: the window's height and width, if given, are checked likewise.
+        data_layout: NHWC or NCHW.
+        kernel_layout: OIHW, OHWI, HWIO, IHWO or HWOI.
+        out_layout: NHWC or NCHW; empty for the data's.
+        bias: int32 [O], in steps of input_scale * kernel_scale.
+        out_min: lowest value of the result (a fused activation); default: the dtype's.
+        out_max: highest value of the result; default: the dtype's.
+        rounding: "tflite", "upward" or "float32"; see qnn_ops.rounding.
+
+    Returns:
+        A call whose result has ``out_dtype`` and the layout ``out_layout``.
+
+    Raises:
+        QnnError: if a shape, dtype, layout or quantization does not fit (raised when the call's
+            type is inferred).
+    """
+    low, high = bounds_attr(out_dtype, out_min, out_max)
+    attrs: dict[str, Any] = {
+        "input_scale": scale_attr(input_scale),
+        "input_zero_point": zero_point_attr(input_zero_point),
+        "kernel_scale": scale_attr(kernel_scale),
+        "kernel_zero_point": zero_point_attr(kernel_zero_point),
+        "output_scale": scale_attr(output_scale),
+        "output_zero_point": zero_point_attr(output_zero_point),
+        "out_dtype": out_dtype,
+        "strides": ints_attr("strides", strides, 2),
+        "padding": padding_attr(padding),
+        "dilation": ints_attr("dilation", dilation, 2),
+        "groups": int(groups),
+        "data_layout": data_layout,
+        "kernel_layout": kernel_layout,
+        "out_layout": out_layout or data_layout,
+        "out_min": low,
+        "out_max": high,
+        "rounding": rounding,
+    }
+    # The two that only restate the kernel's shape are kept only where given.
+    if channels is not None:
+        attrs["channels"] = int(channels)
+    if kernel_size is not None:
+        attrs["kernel_size"] = ints_attr("kernel_size", kernel_size, 2)
+    return quantized_conv2d.call([quantized_data, quantized_kernel, bias], **attrs)
+
+
+@quantized_conv2d.type_rule
+def _type(
+    attrs: Attrs, data: TensorSpec, kernel: TensorSpec, bias: TensorSpec | None = None
+) -> TensorSpec:
+    check_dtype("quantized_data", data.dtype, QUANTIZED)
+    check_dtype("quantized_kernel", kernel.dtype, QUANTIZED)
+    check_rank("quantized_data", data, 4)
+    check_rank("quantized_kernel", kernel, 4)
+    check_layout("data_layout", attrs.data_layout, DATA_LAYOUTS)
+    check_layout("kernel_layout", attrs.kernel_layout, KERNEL_LAYOUTS)
+    check_layout("out_layout", attrs.out_layout, DATA_LAYOUTS)
+    batch, height, width, in_channels = reorder(data.shape, attrs.data_layout, "NHWC")
+    out_channels, *window, kernel_channels = reorder(kernel.shape, attrs.kernel_layout, "OHWI")
+    _check_channels(attrs, in_channels, out_channels, kernel_channels)
+    if tuple(getattr(attrs, "kernel_size", window)) != tuple(window):
+        raise QnnError(f"kernel_size is {attrs.kernel_size}, the kernel's window is {window}")
+    check_quantization("input", attrs.input_scale, attrs.input_zero_point, data.dtype)
+    check_quantization(
+        "kernel", attrs.kernel_scale, attrs.kernel_zero_point, kernel.dtype, out_channels
+    )
+    if bias is not None:
+        check_dtype("bias", bias.dtype, ("int32",))
+        if bias.shape != (out_channels,):
+            raise QnnError(f"bias must have shape ({out_channels},), got {bias.shape}")
+    _check_output(attrs)
+    out_height, out_width = (
+        _out_size(name, size, *sizes)
+        for name, size, sizes in zip(
+            ("height", "width"),
+            (height, width),
+            zip(
+                window,
+                attrs.strides,
+                attrs.dilation,
+                attrs.padding[:2],
+                attrs.padding[2:],
+                strict=True,
+            ),
+            strict=True,
+        )
+    )
+    shape = reorder((batch, out_height, out_width, out_channels), "NHWC", attrs.out_layout)
+    return TensorSpec(shape, attrs.out_dtype)
+
+
+def _check_channels(attrs: Attrs, in_channels: int, out_channels: int, per_group: int) -> None:
+    groups = attrs.groups
+    if groups < 1 or in_channels % groups or out_channels % groups:
+        raise QnnError(
+            f"groups must divide the {in_channels} input and {out_channels} output channels, "
+            f"got {groups}"
+        )
+    if per_group * groups != in_channels:
+        raise QnnError(
+            f"quantized_kernel takes {per_group} input channels in each of {groups} groups, "
+            f"quantized_data has {in_channels} channels"
+        )
+    if getattr(attrs, "channels", out_channels) != out_channels:
+        raise QnnError(f"channels is {attrs.channels}, the kernel has {out_channels}")
+
+
+def _check_output(attrs: Attrs) -> None:
+    check_dtype("out_dtype", attrs.out_dtype, (*QUANTIZED, "int32"))
+    check_choice("rounding", attrs.rounding, ROUNDINGS)
+    check_bounds(attrs.out_dtype, attrs.out_min, attrs.out_max)
+    if attrs.out_dtype != "int32":
+        check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
+
+
+def _out_size(
+    name: str, size: int, window: int, stride: int, dilation: int, before: int, after: int
+) -> int:
+    if stride < 1 or dilation < 1 or before < 0 or after < 0:
+        raise QnnError(
+            f"strides and dilation must be at least 1 and padding at least 0, got stride {stride}, "
+            f"dilation {dilation}, padding {before} and {after} along the {name}"
+        )
+    extent = (window - 1) * dilation + 1
+    padded = size + before + after
+    if extent > padded:
+        raise QnnError(
+            f"the window spans {extent} pixels along the {name}, the padded data has {padded}"
+        )
+    return (padded - extent) // stride + 1
+
+
+@quantized_conv2d.reference
+def _reference(attrs: Attrs, data: Array, kernel: Array, bias: Array | None = None) -> Array:
+    kernel_ohwi = kernel.transpose(permutation(attrs.kernel_layout, "OHWI"))
+    values = data.transpose(permutation(attrs.data_layout, "NHWC")).astype(np.int64)
+    weights = kernel_ohwi.astype(np.int64) - np.reshape(attrs.kernel_zero_point, (-1, 1, 1, 1))
+    sums = _convolve(attrs, values - attrs.input_zero_point, weights)
+    if bias is not None:
+        sums = sums + bias
+    accumulator = sums.astype(np.int32)
+    if attrs.out_dtype == "int32":
+        result = np.clip(accumulator, attrs.out_min, attrs.out_max)
+    else:
+        result = scale_down(
+            accumulator,
+            conv_multiplier(
+                attrs.input_scale, attrs.kernel_scale, attrs.output_scale, str(kernel.dtype)
+            ),
+            attrs.rounding,
+            attrs.output_zero_point,
+            (attrs.out_min, attrs.out_max),
+            attrs.out_dtype,
+        )
+    return np.ascontiguousarray(result.transpose(permutation("NHWC", attrs.out_layout)))
+
+
+def _convolve(attrs: Attrs, data: Array, kernel: Array) -> Array:
+    """Exact integer convolution, NHWC by OHWI, in groups; padding adds zeros."""
+    top, left, bottom, right = attrs.padding
+    padded = np.pad(data, ((0, 0), (top, bottom), (left, right), (0, 0)))
+    out_channels, height, width, per_group = kernel.shape
+    extent = [
+        (size - 1) * step + 1 for size, step in zip((height, width), attrs.dilation, strict=True)
+    ]
+    windows = np.lib.stride_tricks.sliding_window_view(padded, extent, axis=(1, 2))
+    windows = windows[
+        :, :: attrs.strides[0], :: attrs.strides[1], :, :: attrs.dilation[0], :: attrs.dilation[1]
+    ]
+    groups = attrs.groups
+    batch, out_height, out_width = windows.shape[:3]
+    # float64 sums of 8-bit products are exact far beyond any window, and run as fast products.
+    left_side = windows.reshape(batch, out_height, out_width, groups, per_group, height, width)
+    left_side = left_side.transpose(3, 0, 1, 2, 5, 6, 4).reshape(
+        groups, batch * out_height * out_width, height * width * per_group
+    )
+    right_side = kernel.reshape(groups, out_channels // groups, height * width * per_group)
+    sums = left_side.astype(np.float64) @ right_side.transpose(0, 2, 1).astype(np.float64)
+    return (
+        sums.astype(np.int64).transpose(1, 0, 2).reshape(batch, out_height, out_width, out_channels)
+    )

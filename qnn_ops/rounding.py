@@ -1,0 +1,67 @@
+"""The ways to scale an int32 accumulator down, by the name an operator's ``rounding`` takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from qnn_ops.arithmetic import (
+    clamp_to,
+    multiply_by_quantized_multiplier,
+    multiply_by_quantized_multiplier_single,
+    quantize_multiplier,
+    requantize_float32,
+)
+
+Array = np.ndarray[Any, Any]
+
+
+def _tflite(accumulator: Array, real_multiplier: Array) -> Array:
+    return multiply_by_quantized_multiplier(accumulator, *quantize_multiplier(real_multiplier))
+
+
+def _upward(accumulator: Array, real_multiplier: Array) -> Array:
+    return multiply_by_quantized_multiplier_single(
+        accumulator, *quantize_multiplier(real_multiplier)
+    )
+
+
+def _float32(accumulator: Array, real_multiplier: Array) -> Array:
+    return requantize_float32(accumulator, np.asarray(real_multiplier, dtype=np.float32))
+
+
+_BY_NAME: dict[str, Callable[[Array, Array], Array]] = {
+    "tflite": _tflite,
+    "upward": _upward,
+    "float32": _float32,
+}
+
+
+def scale_down(
+    accumulator: Array,
+    real_multiplier: Array,
+    rounding: str,
+    zero_point: int,
+    bounds: tuple[int, int],
+    dtype: str,
+) -> Array:
+    """Turn accumulators into quantized values.
+
+    Args:
+        accumulator: int32, any shape.
+        real_multiplier: float64, how many output steps an accumulator step is; a scalar, or an
+            array that broadcasts to the accumulator (one per channel).
+        rounding: "tflite" (gemmlowp: doubling high multiply, then rounding shift, each rounded),
+            "upward" (one 64-bit multiply, rounded half up once) or "float32" (float32 product,
+            half to even).
+        zero_point: added after scaling.
+        bounds: the clamp range.
+        dtype: of the result.
+
+    Returns:
+        An array of ``dtype``, shaped as the accumulator.
+    """
+    scaled = _BY_NAME[rounding](accumulator, real_multiplier)
+    return clamp_to(scaled.astype(np.int64) + zero_point, dtype, *bounds)

@@ -1,0 +1,60 @@
+"""Random quantized convolutions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from qnn_ops.layouts import permutation
+from tests.support.arrays import full_range
+
+
+@st.composite
+def convolutions(draw: st.DrawFn) -> tuple[list[Any], dict[str, Any]]:
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    groups, per_group, multiplier = (draw(st.integers(1, 3)) for _ in range(3))
+    window = [draw(st.integers(1, 3)) for _ in range(2)]
+    dilation = [draw(st.integers(1, 2)) for _ in range(2)]
+    size = [
+        (taps - 1) * step + 1 + draw(st.integers(0, 4))
+        for taps, step in zip(window, dilation, strict=True)
+    ]
+    dtype, kernel_dtype, out_dtype = (draw(st.sampled_from(["int8", "uint8"])) for _ in range(3))
+    if draw(st.integers(0, 4)) == 0:
+        out_dtype = "int32"
+    data_layout, out_layout = (draw(st.sampled_from(["NHWC", "NCHW"])) for _ in range(2))
+    kernel_layout = draw(st.sampled_from(["OIHW", "OHWI", "HWIO", "IHWO", "HWOI"]))
+    out_channels = groups * multiplier
+    per_channel = draw(st.booleans())
+    point = {name: full_range(rng, name, ()).item() for name in ("int8", "uint8", "int32")}
+    data = full_range(rng, dtype, (draw(st.integers(1, 2)), *size, groups * per_group))
+    kernel = full_range(rng, kernel_dtype, (out_channels, *window, per_group))
+    bias = rng.integers(-5000, 5000, out_channels, dtype=np.int32)
+    exponents = rng.uniform(-9, -4, out_channels)
+    # Powers of two make ties frequent.
+    scales = 2.0 ** (np.round(exponents) if draw(st.booleans()) else exponents)
+    attrs = {
+        "input_scale": 0.125,
+        "input_zero_point": point[dtype],
+        "kernel_scale": scales.tolist() if per_channel else float(scales[0]),
+        "kernel_zero_point": point[kernel_dtype],
+        "output_scale": draw(st.sampled_from([0.5, 0.33, 0.001])),
+        "output_zero_point": 0 if out_dtype == "int32" else point[out_dtype],
+        "out_dtype": out_dtype,
+        "strides": [draw(st.integers(1, 2)) for _ in range(2)],
+        "padding": [draw(st.integers(0, 2)) for _ in range(4)],
+        "dilation": dilation,
+        "groups": groups,
+        "data_layout": data_layout,
+        "kernel_layout": kernel_layout,
+        "out_layout": out_layout,
+        "rounding": draw(st.sampled_from(["tflite", "upward", "float32"])),
+    }
+    operands = [
+        np.ascontiguousarray(data.transpose(permutation("NHWC", data_layout))),
+        np.ascontiguousarray(kernel.transpose(permutation("OHWI", kernel_layout))),
+        bias if draw(st.booleans()) else None,
+    ]
+    return operands, attrs
