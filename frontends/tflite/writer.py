@@ -1,0 +1,374 @@
+"""Writes quantized TFLite models, for tests, benchmarks and demonstrations without TensorFlow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import flatbuffers
+import numpy as np
+import numpy.typing as npt
+import tflite
+
+from frontends.tflite.quantization import Quantization
+from qnn_ops.errors import QnnError
+
+_FILE_IDENTIFIER = b"TFL3"
+_SCHEMA_VERSION = 3
+_BUFFER_ALIGNMENT = 16  # what the runtime expects of constants; the schema says so too
+
+
+def _members(enum: Any) -> dict[str, int]:
+    return {name: value for name, value in vars(enum).items() if not name.startswith("_")}
+
+
+_OPERATORS = _members(tflite.BuiltinOperator)
+_DTYPES = {name.lower(): value for name, value in _members(tflite.TensorType).items()}
+_UNION_TAGS = _members(tflite.BuiltinOptions)
+
+# An operator's options table has the operator's name, but for these.
+_SHARED_OPTIONS = {
+    "AVERAGE_POOL_2D": "Pool2DOptions",
+    "L2_POOL_2D": "Pool2DOptions",
+    "MAX_POOL_2D": "Pool2DOptions",
+    "MAXIMUM": "MaximumMinimumOptions",
+    "MINIMUM": "MaximumMinimumOptions",
+    "MEAN": "ReducerOptions",
+    "REDUCE_ALL": "ReducerOptions",
+    "REDUCE_ANY": "ReducerOptions",
+    "REDUCE_MAX": "ReducerOptions",
+    "REDUCE_MIN": "ReducerOptions",
+    "REDUCE_PROD": "ReducerOptions",
+    "SUM": "ReducerOptions",
+}
+_OPTIONS_BY_OPERATOR = {
+    code: name
+    for code in _OPERATORS
+    for name in _UNION_TAGS
+    if name == _SHARED_OPTIONS.get(code)
+    or name.lower() == code.replace("_", "").lower() + "options"
+}
+
+# Option fields that are enumerations in the schema, given by name.
+_ENUM_FIELDS: dict[str, dict[str, int]] = {
+    "fused_activation_function": _members(tflite.ActivationFunctionType),
+    "in_data_type": _DTYPES,
+    "mode": _members(tflite.MirrorPadMode),
+    "out_data_type": _DTYPES,
+    "output_type": _DTYPES,
+    "padding": _members(tflite.Padding),
+    "quantized_bias_type": _DTYPES,
+    "weights_format": _members(tflite.FullyConnectedOptionsWeightsFormat),
+}
+
+# The first version of an operator that takes int8 is 2, but for these.
+_INT8_VERSIONS = {
+    "CAST": 1,
+    "CONV_2D": 3,
+    "DEPTHWISE_CONV_2D": 3,
+    "EXPAND_DIMS": 1,
+    "FULLY_CONNECTED": 4,
+    "HARD_SWISH": 1,
+    "PRELU": 1,
+    "QUANTIZE": 1,
+    "RELU_N1_TO_1": 1,
+    "RESHAPE": 1,
+    "SQUEEZE": 1,
+}
+
+
+@dataclass(frozen=True)
+class _Tensor:
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    quantization: Quantization | None
+    buffer: int
+
+
+@dataclass(frozen=True)
+class _Operator:
+    code: int  # position in the model's list of (operator, version)
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    options_type: str | None
+    options: dict[str, Any]
+
+
+class ModelWriter:
+    """Builds the bytes of a .tflite file with one subgraph.
+
+    Tensors and operators are added in the order in which the file lists them, operators
+    in the order in which they run::
+
+        writer = ModelWriter()
+        x = writer.tensor("x", (1, 4), "int8", Quantization.per_tensor(0.1, 0))
+        y = writer.tensor("y", (1, 4), "int8", Quantization.per_tensor(1 / 256, -128))
+        writer.operator("SOFTMAX", [x], [y], beta=1.0)
+        model = writer.finish([x], [y])
+
+    Names, dtypes and tensor indices are checked. Whether an operator accepts its tensors and
+    their quantization is not: readers are tested on models where it does not.
+    """
+
+    def __init__(self) -> None:
+        """Starts an empty model."""
+        self._tensors: list[_Tensor] = []
+        self._operators: list[_Operator] = []
+        self._codes: list[tuple[int, int]] = []
+        self._buffers: list[bytes] = [b""]  # by convention buffer 0 is empty: "no data"
+
+    def tensor(
+        self,
+        name: str,
+        shape: Sequence[int],
+        dtype: str,
+        quantization: Quantization | None = None,
+        data: npt.NDArray[Any] | None = None,
+    ) -> int:
+        """Adds a tensor.
+
+        Args:
+            name: The tensor's name.
+            shape: The tensor's shape.
+            dtype: The dtype's name, as numpy spells it: "uint8", "float32", ...
+            quantization: The scales and zero points, None for a real-valued tensor.
+            data: The value of a constant, of that shape and dtype; None for an activation.
+
+        Returns:
+            The tensor's index.
+
+        Raises:
+            QnnError: If TFLite has no such dtype, or the data is of another shape or dtype.
+        """
+        shape = tuple(int(extent) for extent in shape)
+        if dtype not in _DTYPES:
+            raise QnnError(f"tensor {name!r}: TFLite has no dtype {dtype!r}")
+        buffer = 0
+        if data is not None:
+            if data.shape != shape or data.dtype.name != dtype:
+                raise QnnError(
+                    f"tensor {name!r}: data must be {dtype} of shape {shape}, "
+                    f"got {data.dtype} of shape {data.shape}"
+                )
+            buffer = len(self._buffers)
+            self._buffers.append(data.astype(data.dtype.newbyteorder("<"), copy=False).tobytes())
+        self._tensors.append(_Tensor(name, shape, dtype, quantization, buffer))
+        return len(self._tensors) - 1
+
+    def operator(
+        self,
+        code: str,
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        version: int | None = None,
+        **options: Any,
+    ) -> None:
+        """Adds a builtin operator.
+
+        Args:
+            code: The operator's name in the TFLite schema, such as "CONV_2D".
+            inputs: Tensor indices; -1 for an optional input that is absent.
+            outputs: Tensor indices.
+            version: The operator's version; by default 1, or the first one that takes int8 if an
+                input is int8.
+            **options: The fields of the operator's options table in snake_case. Enumerations
+                are given by name (`padding="SAME"`, `fused_activation_function="RELU6"`,
+                `output_type="int32"`), vectors as sequences of integers. A field that is not
+                given keeps the schema's default, which for strides is an unusable 0.
+
+        Raises:
+            QnnError: If there is no such operator, option, option value or tensor.
+        """
+        if code not in _OPERATORS or code == "CUSTOM":
+            raise QnnError(f"TFLite has no builtin operator {code!r}")
+        where = f"{code} (operator {len(self._operators)})"
+        self._check_indices(where, inputs, lowest=-1)
+        self._check_indices(where, outputs)
+        options_type = _OPTIONS_BY_OPERATOR.get(code)
+        checked = {
+            field: _option_value(where, options_type, field, value)
+            for field, value in options.items()
+        }
+        if version is None:
+            takes_int8 = any(i >= 0 and self._tensors[i].dtype == "int8" for i in inputs)
+            version = _INT8_VERSIONS.get(code, 2) if takes_int8 else 1
+        key = (_OPERATORS[code], version)
+        if key not in self._codes:
+            self._codes.append(key)
+        self._operators.append(
+            _Operator(self._codes.index(key), tuple(inputs), tuple(outputs), options_type, checked)
+        )
+
+    def finish(self, inputs: Sequence[int], outputs: Sequence[int], description: str = "") -> bytes:
+        """Encodes the model.
+
+        Args:
+            inputs: The indices of the model's inputs.
+            outputs: The indices of the model's outputs.
+            description: Free text that the file keeps.
+
+        Returns:
+            The contents of a .tflite file.
+
+        Raises:
+            QnnError: If there is no such tensor.
+        """
+        self._check_indices("model inputs", inputs)
+        self._check_indices("model outputs", outputs)
+        # Large enough from the start: growing the builder copies all that was written.
+        size = sum(map(len, self._buffers)) + 1024 * (len(self._tensors) + len(self._operators) + 1)
+        builder = flatbuffers.Builder(size)
+        buffers = _offsets(builder, [_buffer(builder, data) for data in self._buffers])
+        tensors = _offsets(builder, [_tensor(builder, tensor) for tensor in self._tensors])
+        operators = _offsets(builder, [_operator(builder, op) for op in self._operators])
+        subgraph = _subgraph(builder, tensors, inputs, outputs, operators)
+        subgraphs = _offsets(builder, [subgraph])
+        codes = _offsets(builder, [_operator_code(builder, *code) for code in self._codes])
+        text = builder.CreateString(description)
+        tflite.ModelStart(builder)
+        tflite.ModelAddVersion(builder, _SCHEMA_VERSION)
+        tflite.ModelAddOperatorCodes(builder, codes)
+        tflite.ModelAddSubgraphs(builder, subgraphs)
+        tflite.ModelAddDescription(builder, text)
+        tflite.ModelAddBuffers(builder, buffers)
+        builder.Finish(tflite.ModelEnd(builder), file_identifier=_FILE_IDENTIFIER)
+        return bytes(builder.Output())
+
+    def _check_indices(self, where: str, indices: Sequence[int], lowest: int = 0) -> None:
+        for index in indices:
+            if not lowest <= index < len(self._tensors):
+                raise QnnError(
+                    f"{where}: no tensor {index}, there are {len(self._tensors)} tensors"
+                )
+
+
+def _pascal_case(field: str) -> str:
+    return "".join(part[:1].upper() + part[1:] for part in field.split("_"))
+
+
+def _snake_case(field: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", field).lower()
+
+
+def _option_value(where: str, options_type: str | None, field: str, value: Any) -> Any:
+    """The value as the schema stores it: a number, or an int32 array for a vector."""
+    if options_type is None:
+        raise QnnError(f"{where} has no options, got {field!r}")
+    if not hasattr(tflite, f"{options_type}Add{_pascal_case(field)}"):
+        prefix = f"{options_type}Add"
+        known = [_snake_case(n[len(prefix) :]) for n in dir(tflite) if n.startswith(prefix)]
+        raise QnnError(f"{where} has no option {field!r}; it has {', '.join(known) or 'none'}")
+    if hasattr(tflite, f"{options_type}Start{_pascal_case(field)}Vector"):
+        return np.asarray(value, np.int32)
+    if field not in _ENUM_FIELDS:
+        return value
+    if value not in _ENUM_FIELDS[field]:
+        names = ", ".join(_ENUM_FIELDS[field])
+        raise QnnError(f"{where}: {field} must be one of {names}; got {value!r}")
+    return _ENUM_FIELDS[field][value]
+
+
+def _offsets(builder: Any, offsets: Sequence[int]) -> int:
+    """A vector of tables or strings."""
+    builder.StartVector(4, len(offsets), 4)
+    for offset in reversed(offsets):
+        builder.PrependUOffsetTRelative(offset)
+    return int(builder.EndVector())
+
+
+def _integers(builder: Any, values: Sequence[int]) -> int:
+    return int(builder.CreateNumpyVector(np.array(values, np.int32)))
+
+
+def _buffer(builder: Any, data: bytes) -> int:
+    vector = _aligned_bytes(builder, data) if data else None
+    tflite.BufferStart(builder)
+    if vector is not None:
+        tflite.BufferAddData(builder, vector)
+    return int(tflite.BufferEnd(builder))
+
+
+def _aligned_bytes(builder: Any, data: bytes) -> int:
+    """A byte vector at an aligned address; flatbuffers' own CreateByteVector does not align."""
+    builder.StartVector(1, len(data), _BUFFER_ALIGNMENT)
+    builder.head -= len(data)
+    builder.Bytes[builder.head : builder.head + len(data)] = data
+    return int(builder.EndVector())
+
+
+def _quantization(builder: Any, quantization: Quantization) -> int:
+    scale = builder.CreateNumpyVector(quantization.scale)
+    zero_point = builder.CreateNumpyVector(quantization.zero_point)
+    tflite.QuantizationParametersStart(builder)
+    tflite.QuantizationParametersAddScale(builder, scale)
+    tflite.QuantizationParametersAddZeroPoint(builder, zero_point)
+    tflite.QuantizationParametersAddQuantizedDimension(builder, quantization.axis)
+    return int(tflite.QuantizationParametersEnd(builder))
+
+
+def _tensor(builder: Any, tensor: _Tensor) -> int:
+    name = builder.CreateString(tensor.name)
+    shape = _integers(builder, tensor.shape)
+    quantization = _quantization(builder, tensor.quantization) if tensor.quantization else None
+    tflite.TensorStart(builder)
+    tflite.TensorAddShape(builder, shape)
+    tflite.TensorAddType(builder, _DTYPES[tensor.dtype])
+    tflite.TensorAddBuffer(builder, tensor.buffer)
+    tflite.TensorAddName(builder, name)
+    if quantization is not None:
+        tflite.TensorAddQuantization(builder, quantization)
+    return int(tflite.TensorEnd(builder))
+
+
+def _options(builder: Any, options_type: str, options: dict[str, Any]) -> int:
+    stored = {
+        field: builder.CreateNumpyVector(value) if isinstance(value, np.ndarray) else value
+        for field, value in options.items()
+    }
+    getattr(tflite, f"{options_type}Start")(builder)
+    for field, value in stored.items():
+        getattr(tflite, f"{options_type}Add{_pascal_case(field)}")(builder, value)
+    return int(getattr(tflite, f"{options_type}End")(builder))
+
+
+def _operator(builder: Any, operator: _Operator) -> int:
+    inputs = _integers(builder, operator.inputs)
+    outputs = _integers(builder, operator.outputs)
+    options_type = operator.options_type
+    options = None if options_type is None else _options(builder, options_type, operator.options)
+    tflite.OperatorStart(builder)
+    tflite.OperatorAddOpcodeIndex(builder, operator.code)
+    tflite.OperatorAddInputs(builder, inputs)
+    tflite.OperatorAddOutputs(builder, outputs)
+    if options is not None:
+        tflite.OperatorAddBuiltinOptionsType(builder, _UNION_TAGS[str(options_type)])
+        tflite.OperatorAddBuiltinOptions(builder, options)
+    return int(tflite.OperatorEnd(builder))
+
+
+def _operator_code(builder: Any, code: int, version: int) -> int:
+    # Old readers know one byte only; larger codes put 127 there and the code in the newer field.
+    deprecated = min(code, tflite.BuiltinOperator.PLACEHOLDER_FOR_GREATER_OP_CODES)
+    tflite.OperatorCodeStart(builder)
+    tflite.OperatorCodeAddDeprecatedBuiltinCode(builder, deprecated)
+    tflite.OperatorCodeAddBuiltinCode(builder, code)
+    tflite.OperatorCodeAddVersion(builder, version)
+    return int(tflite.OperatorCodeEnd(builder))
+
+
+def _subgraph(
+    builder: Any, tensors: int, inputs: Sequence[int], outputs: Sequence[int], operators: int
+) -> int:
+    input_vector = _integers(builder, inputs)
+    output_vector = _integers(builder, outputs)
+    name = builder.CreateString("main")
+    tflite.SubGraphStart(builder)
+    tflite.SubGraphAddTensors(builder, tensors)
+    tflite.SubGraphAddInputs(builder, input_vector)
+    tflite.SubGraphAddOutputs(builder, output_vector)
+    tflite.SubGraphAddOperators(builder, operators)
+    tflite.SubGraphAddName(builder, name)
+    return int(tflite.SubGraphEnd(builder))

@@ -1,0 +1,265 @@
+"""The writer, judged by LiteRT: what it writes must load, run and mean what was asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+import tflite
+
+from frontends.tflite.quantization import Quantization
+from frontends.tflite.writer import ModelWriter
+from qnn_ops.errors import QnnError
+from tvm_qnn.oracle import litert_tensors
+
+SOFTMAX_OUTPUT = {"uint8": (1 / 256, 0), "int8": (1 / 256, -128)}
+TANH_OUTPUT = {"uint8": (1 / 128, 128), "int8": (1 / 128, 0)}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One operator on one input x of shape [1, 6, 6, 4], with constants after or before it."""
+
+    code: str
+    output_shape: tuple[int, ...]
+    constants: list[np.ndarray] = field(default_factory=list)
+    options: dict[str, Any] = field(default_factory=dict)
+    output: dict[str, tuple[float, int]] = field(default_factory=dict)
+    constants_first: bool = False
+    output_dtype: str = ""
+    dtypes: tuple[str, ...] = ("uint8", "int8", "float32")
+
+
+X = (1, 6, 6, 4)
+AXES = np.array([1, 2], np.int32)
+PADDINGS = np.array([[0, 0], [1, 1], [1, 1], [0, 0]], np.int32)
+POOL = {"padding": "VALID", "stride_w": 2, "stride_h": 2, "filter_width": 2, "filter_height": 2}
+SIZE = np.array([3, 3], np.int32)
+HALF_PIXELS = {"half_pixel_centers": True}
+CORNERS = [np.array(v, np.int32) for v in ([0, 1, 1, 0], [1, 5, 5, 4], [1, 2, 2, 1])]
+CASES = [
+    Case("AVERAGE_POOL_2D", (1, 3, 3, 4), options=POOL),
+    Case("MAX_POOL_2D", (1, 3, 3, 4), options=POOL),
+    Case("MEAN", (1, 4), [AXES], {"keep_dims": False}),
+    Case("PAD", (1, 8, 8, 4), [PADDINGS]),
+    Case("RESHAPE", (6, 24), [np.array([6, 24], np.int32)], {"new_shape": [6, 24]}),
+    Case("SQUEEZE", (6, 6, 4), options={"squeeze_dims": [0]}),
+    Case("EXPAND_DIMS", (1, 1, 6, 6, 4), [np.array(0, np.int32)]),
+    Case("SOFTMAX", X, options={"beta": 1.0}, output=SOFTMAX_OUTPUT),
+    Case("LOGISTIC", X, output=SOFTMAX_OUTPUT),
+    Case("TANH", X, output=TANH_OUTPUT),
+    Case("HARD_SWISH", X),
+    Case("RELU", X),
+    Case("RELU6", X),
+    Case("RELU_N1_TO_1", X),
+    Case("LEAKY_RELU", X, options={"alpha": 0.25}),
+    Case("QUANTIZE", X, output={"uint8": (0.25, 3), "int8": (0.25, 3)}, dtypes=("uint8", "int8")),
+    Case("DEQUANTIZE", X, output_dtype="float32", dtypes=("uint8", "int8")),
+    Case("RESIZE_BILINEAR", (1, 3, 3, 4), [SIZE], HALF_PIXELS),
+    Case("RESIZE_NEAREST_NEIGHBOR", (1, 3, 3, 4), [SIZE], {"align_corners": True}),
+    Case("TRANSPOSE", (1, 4, 6, 6), [np.array([0, 3, 1, 2], np.int32)]),
+    Case("SPLIT", (1, 6, 6, 4), [np.array(3, np.int32)], {"num_splits": 1}, constants_first=True),
+    Case("STRIDED_SLICE", (1, 2, 2, 4), CORNERS, {"begin_mask": 0, "end_mask": 0}),
+    Case(
+        "ARG_MAX", (1, 6, 6), [np.array(3, np.int32)], {"output_type": "int32"}, {}, False, "int32"
+    ),
+    Case("ABS", X, dtypes=("int8", "float32")),
+    Case("EXP", X, dtypes=("int8", "float32")),
+    Case("SQRT", X, dtypes=("float32",)),
+]
+
+
+def picture(dtype: str, shape: tuple[int, ...] = X) -> np.ndarray:
+    rng = np.random.default_rng(1)
+    if dtype == "float32":
+        return rng.random(shape, np.float32)
+    limits = np.iinfo(dtype)
+    return rng.integers(limits.min, limits.max, shape, dtype, endpoint=True)
+
+
+def quantization(dtype: str, scale: float, zero_point: int) -> Quantization | None:
+    return None if dtype == "float32" else Quantization.per_tensor(scale, zero_point)
+
+
+@pytest.mark.parametrize(
+    ("case", "dtype"), [pytest.param(c, d, id=f"{c.code}-{d}") for c in CASES for d in c.dtypes]
+)
+def test_litert_runs_every_operator(case: Case, dtype: str) -> None:
+    writer = ModelWriter()
+    x = writer.tensor("x", X, dtype, quantization(dtype, 0.1, 5))
+    constants = [
+        writer.tensor(f"c{i}", c.shape, c.dtype.name, data=c) for i, c in enumerate(case.constants)
+    ]
+    y_dtype = case.output_dtype or dtype
+    is_real = y_dtype in ("float32", "int32")
+    y_quantization = Quantization.per_tensor(*case.output.get(dtype, (0.1, 5)))
+    y = writer.tensor("y", case.output_shape, y_dtype, None if is_real else y_quantization)
+    inputs = [*constants, x] if case.constants_first else [x, *constants]
+    writer.operator(case.code, inputs, [y], **case.options)
+    tensors = litert_tensors(writer.finish([x], [y]), [picture(dtype)])
+    assert tensors[y].shape == case.output_shape
+    assert tensors[y].dtype == y_dtype
+    assert len(np.unique(tensors[y])) > 2
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "float32"])
+@pytest.mark.parametrize("code", ["ADD", "SUB", "MUL"])
+def test_litert_runs_binary_operators(code: str, dtype: str) -> None:
+    writer = ModelWriter()
+    a = writer.tensor("a", X, dtype, quantization(dtype, 0.02, 5))
+    b = writer.tensor("b", X, dtype, quantization(dtype, 0.03, -3 if dtype == "int8" else 3))
+    y = writer.tensor("y", X, dtype, quantization(dtype, 0.07, 9))
+    writer.operator(code, [a, b], [y], fused_activation_function="RELU6")
+    x = picture(dtype)
+    tensors = litert_tensors(writer.finish([a, b], [y]), [x, x[:, ::-1].copy()])
+    assert len(np.unique(tensors[y])) > 2
+
+
+def test_fused_activation_and_stride_options_are_obeyed() -> None:
+    writer = ModelWriter()
+    x = writer.tensor("x", (1, 4, 4, 1), "float32")
+    w = writer.tensor("w", (1, 1, 1, 1), "float32", data=np.full((1, 1, 1, 1), 10, np.float32))
+    b = writer.tensor("b", (1,), "float32", data=np.array([-5], np.float32))
+    y = writer.tensor("y", (1, 2, 4, 1), "float32")
+    writer.operator(
+        "CONV_2D", [x, w, b], [y],
+        padding="SAME", stride_h=2, stride_w=1, fused_activation_function="RELU_N1_TO_1",
+    )  # fmt: skip
+    data = picture("float32", (1, 4, 4, 1))
+    result = litert_tensors(writer.finish([x], [y]), [data])[y]
+    np.testing.assert_allclose(result, np.clip(data[:, ::2] * 10 - 5, -1, 1), rtol=1e-6)
+
+
+@pytest.mark.parametrize("per_axis", [False, True])
+@pytest.mark.parametrize(
+    ("code", "kernel", "axis"),
+    [("CONV_2D", (3, 1, 1, 4), 0), ("DEPTHWISE_CONV_2D", (1, 1, 1, 4), 3)],
+)
+def test_litert_honours_the_kernel_scales(
+    code: str, kernel: tuple[int, ...], axis: int, per_axis: bool
+) -> None:
+    """A 1x1 kernel of ones, times its own scales: the output can be told beforehand."""
+    channels = kernel[axis]
+    scale = np.array([0.5, 0.25, 1, 2][: channels if per_axis else 1], np.float32)
+    zeros = np.zeros(scale.size, np.int64)
+    writer = ModelWriter()
+    x = writer.tensor("x", X, "int8", Quantization.per_tensor(1.0, 0))
+    w = writer.tensor(
+        "w", kernel, "int8", Quantization(scale, zeros, axis), np.ones(kernel, np.int8)
+    )
+    b = writer.tensor(
+        "b", (channels,), "int32", Quantization(scale, zeros), np.zeros(channels, np.int32)
+    )
+    y = writer.tensor("y", (1, 6, 6, channels), "int8", Quantization.per_tensor(0.25, 0))
+    options = {} if code == "CONV_2D" else {"depth_multiplier": 1}
+    writer.operator(code, [x, w, b], [y], padding="VALID", stride_w=1, stride_h=1, **options)
+    data = picture("int8") // 32
+    total = data if code == "DEPTHWISE_CONV_2D" else data.sum(-1, keepdims=True, dtype=np.int32)
+    expected = np.broadcast_to(np.clip(total * scale / 0.25, -128, 127), (1, 6, 6, channels))
+    np.testing.assert_array_equal(litert_tensors(writer.finish([x], [y]), [data])[y], expected)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "float32"])
+def test_fully_connected_without_bias(dtype: str) -> None:
+    writer = ModelWriter()
+    x = writer.tensor("x", (2, 8), dtype, quantization(dtype, 1.0, 0))
+    weight = np.eye(3, 8, 1).astype(dtype)
+    w = writer.tensor("w", (3, 8), dtype, quantization(dtype, 1.0, 0), weight)
+    y = writer.tensor("y", (2, 3), dtype, quantization(dtype, 1.0, 0))
+    writer.operator("FULLY_CONNECTED", [x, w, -1], [y], weights_format="DEFAULT")
+    data = picture(dtype, (2, 8))
+    result = litert_tensors(writer.finish([x], [y]), [data])[y]
+    np.testing.assert_array_equal(result, data[:, 1:4])
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_padv2_and_concatenation(dtype: str) -> None:
+    writer = ModelWriter()
+    parameters = Quantization.per_tensor(0.1, 5)
+    x = writer.tensor("x", X, dtype, parameters)
+    pads = writer.tensor("pads", (4, 2), "int32", data=PADDINGS)
+    value = writer.tensor("value", (1,), dtype, parameters, np.array([7], dtype))
+    padded = writer.tensor("padded", (1, 8, 8, 4), dtype, parameters)
+    y = writer.tensor("y", (1, 8, 8, 8), dtype, parameters)
+    writer.operator("PADV2", [x, pads, value], [padded])
+    writer.operator("CONCATENATION", [padded, padded], [y], axis=3)
+    data = picture(dtype)
+    result = litert_tensors(writer.finish([x], [y]), [data])[y]
+    once = np.pad(data, PADDINGS, constant_values=7)
+    np.testing.assert_array_equal(result, np.concatenate([once, once], 3))
+
+
+def test_file_says_what_was_asked_for() -> None:
+    writer = ModelWriter()
+    scale = np.array([0.5, 0.25], np.float32)
+    kernel = np.arange(8, dtype=np.int8).reshape(2, 1, 1, 4)
+    x = writer.tensor("x", X, "int8", Quantization.per_tensor(1.0, -7))
+    w = writer.tensor("w", kernel.shape, "int8", Quantization(scale, np.zeros(2, np.int64)), kernel)
+    y = writer.tensor("y", (1, 6, 6, 2), "int8", Quantization.per_tensor(0.25, 0))
+    writer.operator("CONV_2D", [x, w, -1], [y], padding="VALID", stride_w=2)
+    writer.operator("GELU", [y], [y], version=9, approximate=True)
+    model = tflite.Model.GetRootAs(writer.finish([x], [y], "a description"))
+    graph = model.Subgraphs(0)
+    assert model.Description() == b"a description"
+    assert graph.InputsAsNumpy().tolist() == [x]
+    assert graph.OutputsAsNumpy().tolist() == [y]
+    assert graph.Tensors(x).Quantization().ZeroPointAsNumpy().tolist() == [-7]
+    assert graph.Tensors(w).Quantization().ScaleAsNumpy().tolist() == scale.tolist()
+    stored = model.Buffers(graph.Tensors(w).Buffer()).DataAsNumpy()
+    np.testing.assert_array_equal(stored.view(np.int8), kernel.ravel())
+    assert graph.Operators(0).InputsAsNumpy().tolist() == [x, w, -1]
+    options = tflite.Conv2DOptions()
+    table = graph.Operators(0).BuiltinOptions()
+    options.Init(table.Bytes, table.Pos)
+    assert (options.Padding(), options.StrideW(), options.StrideH()) == (tflite.Padding.VALID, 2, 0)
+    codes = [model.OperatorCodes(i) for i in range(model.OperatorCodesLength())]
+    assert [(c.BuiltinCode(), c.Version()) for c in codes] == [(3, 3), (150, 9)]
+    assert [c.DeprecatedBuiltinCode() for c in codes] == [3, 127]
+
+
+def test_constants_are_aligned_to_16_bytes() -> None:
+    writer = ModelWriter()
+    payloads = [np.full(n, 200 + i, np.uint8) for i, n in enumerate((1, 3, 17, 100))]
+    for i, data in enumerate(payloads):
+        writer.tensor(f"c{i}", data.shape, "uint8", data=data)
+    model = writer.finish([], [])
+    assert [model.index(data.tobytes()) % 16 for data in payloads] == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("code", "options", "message"),
+    [
+        ("CONV_3", {}, "no builtin operator 'CONV_3'"),
+        ("CUSTOM", {}, "no builtin operator 'CUSTOM'"),
+        ("RELU", {"alpha": 1}, "RELU .* has no options, got 'alpha'"),
+        ("SOFTMAX", {"gamma": 1}, "SOFTMAX .* no option 'gamma'; it has beta"),
+        ("ABS", {"gamma": 1}, "ABS .* no option 'gamma'; it has none"),
+        ("CONV_2D", {"padding": "FULL"}, "padding must be one of SAME, VALID; got 'FULL'"),
+        ("ADD", {"fused_activation_function": "GELU"}, "must be one of NONE, RELU.*'GELU'"),
+        ("ARG_MAX", {"output_type": "int31"}, "output_type must be one of .*int32.*'int31'"),
+    ],
+)
+def test_wrong_operator_or_option(code: str, options: dict[str, Any], message: str) -> None:
+    writer = ModelWriter()
+    x = writer.tensor("x", X, "float32")
+    with pytest.raises(QnnError, match=message):
+        writer.operator(code, [x], [x], **options)
+
+
+def test_wrong_dtype_data_or_index() -> None:
+    writer = ModelWriter()
+    with pytest.raises(QnnError, match="'x': TFLite has no dtype 'int7'"):
+        writer.tensor("x", X, "int7")
+    with pytest.raises(QnnError, match=r"'x': data must be int8 of shape \(2,\), got uint8"):
+        writer.tensor("x", (2,), "int8", data=np.zeros(2, np.uint8))
+    with pytest.raises(QnnError, match=r"got int8 of shape \(3,\)"):
+        writer.tensor("x", (2,), "int8", data=np.zeros(3, np.int8))
+    x = writer.tensor("x", X, "float32")
+    with pytest.raises(QnnError, match=r"RELU .*: no tensor 1, there are 1 tensors"):
+        writer.operator("RELU", [1], [x])
+    with pytest.raises(QnnError, match="no tensor -1"):
+        writer.operator("RELU", [x], [-1])
+    with pytest.raises(QnnError, match="model outputs: no tensor 3"):
+        writer.finish([x], [3])
