@@ -106,7 +106,7 @@ def _set_inputs(interpreter: Any, inputs: Sequence[np.ndarray]) -> None:
     """Checks the inputs against what the model declares, and hands them over."""
     details = interpreter.get_input_details()
     if len(inputs) != len(details):
-        raise QnnError(f"LiteRT: the model needs {len(details)} inputs, got {len(inputs)}")
+        raise QnnError(f"LiteRT: number of inputs: needs {len(details)}, got {len(inputs)}")
     for position, (detail, array) in enumerate(zip(details, inputs, strict=True)):
         shape, dtype = tuple(detail["shape"].tolist()), np.dtype(detail["dtype"])
         if array.shape != shape or array.dtype != dtype:

@@ -1,79 +1,80 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from frontends.tflite.quantization import Quantization
+from frontends.tflite.writer import ModelWriter
 from qnn_ops.errors import QnnError
 from tvm_qnn.oracle import LiteRtSession, litert_tensors
 
+DATA = np.array([-3, -1, 1, 3, 5], np.int8).reshape(1, 1, 5, 1)
+HALVED, NEGATED = 4, 5  # tensor indices in the model below
+
 
 @pytest.fixture(scope="module")
-def split_concat(shared: Path) -> bytes:
-    """Concatenates three inputs (3 + 1 + 2 channels), splits the six, concatenates two of them.
-
-    All its tensors have the same scale and zero point, so its arithmetic is copying.
-    """
-    return (shared / "models" / "tflite" / "split_concat_u8.tflite").read_bytes()
-
-
-@pytest.fixture
-def inputs() -> list[np.ndarray]:
-    rng = np.random.default_rng(0)
-    return [rng.integers(0, 256, (1, 8, 8, c)).astype(np.uint8) for c in (3, 1, 2)]
-
-
-def test_every_computed_tensor_is_returned(split_concat: bytes, inputs: list[np.ndarray]) -> None:
-    tensors = litert_tensors(split_concat, inputs)
-
-    channels = np.concatenate(inputs, axis=-1)
-    expected = {3: channels, 10: channels[..., [3, 5]]}
-    expected |= {4 + c: channels[..., c : c + 1] for c in range(6)}
-    assert list(tensors) == sorted(expected)
-    for index, array in expected.items():
-        np.testing.assert_array_equal(tensors[index], array, err_msg=f"tensor {index}")
-        assert tensors[index].dtype == np.uint8
+def model() -> bytes:
+    """Two 1×1 convolutions: the first halves what it gets, the second negates that."""
+    one, two = Quantization.per_tensor(1.0, 0), Quantization.per_tensor(2.0, 0)
+    writer = ModelWriter()
+    data = writer.tensor("data", DATA.shape, "int8", one)
+    shape = (1, 1, 1, 1)
+    kernel = writer.tensor("one", shape, "int8", one, np.full(shape, 1, np.int8))
+    minus = writer.tensor("minus_one", shape, "int8", one, np.full(shape, -1, np.int8))
+    bias = writer.tensor("bias", (1,), "int32", one, np.zeros(1, np.int32))
+    halved = writer.tensor("halved", DATA.shape, "int8", two)
+    negated = writer.tensor("negated", DATA.shape, "int8", two)
+    assert (halved, negated) == (HALVED, NEGATED)
+    options = {"padding": "VALID", "stride_h": 1, "stride_w": 1}
+    writer.operator("CONV_2D", [data, kernel, bias], [halved], **options)
+    writer.operator("CONV_2D", [halved, minus, bias], [negated], **options)
+    return writer.finish([data], [negated])
 
 
-def test_a_session_runs_again_and_again(split_concat: bytes, inputs: list[np.ndarray]) -> None:
-    session = LiteRtSession(split_concat)
+def test_every_computed_tensor_comes_from_the_reference_kernels(model: bytes) -> None:
+    tensors = litert_tensors(model, [DATA])
 
-    for data in (inputs, [255 - array for array in inputs]):
-        channels = np.concatenate(data, axis=-1)
-        expected = [channels[..., c : c + 1] for c in (0, 2, 4, 1)] + [channels[..., [3, 5]]]
-        outputs = session.run(data)
-        assert len(outputs) == len(expected)
-        for output, array in zip(outputs, expected, strict=True):
-            np.testing.assert_array_equal(output, array)
+    # With a multiplier of one half, gemmlowp's arithmetic rounds ties upwards.
+    assert list(tensors) == [HALVED, NEGATED]
+    assert tensors[HALVED].dtype == np.int8
+    assert tensors[HALVED].ravel().tolist() == [-1, 0, 1, 2, 3]
+    assert tensors[NEGATED].ravel().tolist() == [1, 0, -1, -2, -3]
 
 
-def test_a_missing_input_is_an_error(split_concat: bytes, inputs: list[np.ndarray]) -> None:
-    with pytest.raises(QnnError, match="needs 3 inputs, got 2"):
-        litert_tensors(split_concat, inputs[:2])
+def test_a_session_runs_the_default_kernels_again_and_again(model: bytes) -> None:
+    session = LiteRtSession(model)
+
+    # XNNPACK multiplies in float32 and rounds ties to even.
+    for sign in (1, -1):
+        (output,) = session.run([sign * DATA])
+        assert output.shape == DATA.shape
+        assert (sign * output).ravel().tolist() == [2, 0, 0, -2, -2]
+
+
+def test_a_missing_input_is_an_error(model: bytes) -> None:
+    with pytest.raises(QnnError, match="number of inputs: needs 1, got 0"):
+        litert_tensors(model, [])
 
 
 @pytest.mark.parametrize(
     ("wrong", "got"),
     [
-        (np.zeros((1, 8, 8, 1), np.int8), r"got int8 of shape \(1, 8, 8, 1\)"),
-        (np.zeros((1, 8, 8, 2), np.uint8), r"got uint8 of shape \(1, 8, 8, 2\)"),
+        (np.zeros((1, 1, 5, 1), np.uint8), r"got uint8 of shape \(1, 1, 5, 1\)"),
+        (np.zeros((1, 1, 4, 1), np.int8), r"got int8 of shape \(1, 1, 4, 1\)"),
     ],
 )
-def test_an_input_that_does_not_fit_is_an_error(
-    split_concat: bytes, inputs: list[np.ndarray], wrong: np.ndarray, got: str
-) -> None:
-    inputs[1] = wrong
-    needs = r"input 1 \('inputs/rnn1'\) needs uint8 of shape \(1, 8, 8, 1\), "
+def test_an_input_that_does_not_fit_is_an_error(model: bytes, wrong: np.ndarray, got: str) -> None:
+    needs = r"input 0 \('data'\) needs int8 of shape \(1, 1, 5, 1\), "
     with pytest.raises(QnnError, match=needs + got):
-        LiteRtSession(split_concat).run(inputs)
+        LiteRtSession(model).run([wrong])
 
 
-@pytest.mark.parametrize("model", [b"", b"not a model", bytes(100)])
-def test_what_is_not_a_model_is_an_error(model: bytes) -> None:
+@pytest.mark.parametrize("contents", [b"", b"not a model", bytes(100)])
+def test_what_is_not_a_model_is_an_error(contents: bytes) -> None:
     with pytest.raises(QnnError, match="LiteRT rejects the model"):
-        litert_tensors(model, [])
+        litert_tensors(contents, [])
 
 
 def test_without_litert_the_error_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
