@@ -26,7 +26,7 @@ help:
 	    "(Debian, Ubuntu: apt install python3-venv) and run make again." >&2; exit 1; }
 	$(SAY) "Setting up .venv"
 	@$(PYTHON) -m venv .venv
-	$(SAY) "Installing tvm-qnn with its '$*' packages (the first time takes a few minutes)"
+	$(SAY) "Installing tvm-qnn with its '$*' packages (the first time takes a minute or more)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	@touch $@
 
@@ -45,7 +45,7 @@ types: .venv/installed-test
 
 layers: .venv/installed-test
 	$(SAY) "Import direction"
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo
 
 demo: .venv/installed-demo
 	@$(BIN)/tvm-qnn demo $(if $(MODEL),--model '$(MODEL)') $(if $(IMAGE),--image '$(IMAGE)') \

@@ -34,7 +34,7 @@ TEST = [
     # Ranges, not open ends: a new release of a checker must not break a build that was green.
     # ruff and mypy add checks in minor releases, so theirs are narrow.
     "hypothesis>=6.100,<7",
-    "import-linter>=2.5,<3",
+    "import-linter>=2.15,<3",
     "mypy>=2.4,<2.5",
     "pytest>=9,<10",
     "pytest-benchmark>=5.1,<6",
