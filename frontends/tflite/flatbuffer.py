@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from flatbuffers.number_types import Int32Flags
 
 from frontends.errors import ModelFormatError
 
@@ -86,6 +87,15 @@ class Table:
         """A number or bool."""
         with self._reading(field):
             return getattr(self._accessor, field)()
+
+    def int32_at(self, slot: int, field: str) -> int:
+        """The int32 in a given slot of the table, 0 if absent, past the accessor's own method."""
+        with self._reading(field):
+            offset = self._accessor._tab.Offset(4 + 2 * slot)
+            if offset == 0:
+                return 0
+            position = self._accessor._tab.Pos + offset
+            return int(self._accessor._tab.Get(Int32Flags, position))
 
     def finite(self, field: str) -> float:
         """A float that has to be finite."""

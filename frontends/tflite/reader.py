@@ -23,11 +23,13 @@ from frontends.tflite.quantization import Quantization
 _IDENTIFIER = b"TFL3"
 _HEADER_SIZE = 8  # root offset and identifier
 _SCHEMA_VERSION = 3
+_BUILTIN_CODE_SLOT = 3  # of the OperatorCode table
 _MAX_RANK = 32  # of a numpy array, before numpy 2
 
 _OPERATOR_NAMES = enum_names(tflite.BuiltinOperator)
 
-_NUMPY_TYPES = {name for name in TENSOR_TYPES.values() if name in np.sctypeDict}
+# Named one by one: other packages may add int4 and bfloat16 to numpy, in unpacked form.
+_NUMPY_TYPES = set(TENSOR_TYPES.values()) - {"string", "resource", "variant", "int4", "bfloat16"}
 # Value ranges of the types that carry scales and zero points.
 _INTEGER_RANGES = {
     name: (int(np.iinfo(name).min), int(np.iinfo(name).max))
@@ -123,8 +125,12 @@ def _buffer(table: Table, data: memoryview) -> np.ndarray | None:
 
 def _operator_code(table: Table) -> tuple[str, int]:
     """Name and version."""
-    # The old field is one byte; newer operators only fit the new one.
-    number = max(int(table.scalar("DeprecatedBuiltinCode")), int(table.scalar("BuiltinCode")))
+    # The old field is one byte; newer operators only fit the new one, and the larger counts.
+    # (The package's own BuiltinCode() gives the old one for all numbers that fit it.)
+    number = max(
+        int(table.scalar("DeprecatedBuiltinCode")),
+        table.int32_at(_BUILTIN_CODE_SLOT, "BuiltinCode"),
+    )
     name = _OPERATOR_NAMES.get(number, f"BUILTIN_{number}")
     if name == "CUSTOM":
         name = f"CUSTOM:{table.string('CustomCode')}"
