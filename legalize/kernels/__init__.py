@@ -1,0 +1,1 @@
+"""Operators as functions for one instruction set, chosen by what the target can do."""

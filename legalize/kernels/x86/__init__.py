@@ -1,0 +1,1 @@
+"""Kernels for x86: convolution and dense layers with AVX512-VNNI."""

@@ -1,0 +1,143 @@
+"""The shape and arithmetic of one convolution, as the x86 kernels take it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# Activations are bytes, of which one int32 lane of vpdpbusd holds four.
+DWORD = 4
+
+
+@dataclass(frozen=True)
+class ConvSpec:
+    """One ungrouped convolution over NHWC data with an OHWI kernel.
+
+    A dense layer is the convolution whose ``batch`` is the number of rows, whose images
+    are 1 by 1 pixels and whose kernel is 1 by 1.
+
+    Attributes:
+        batch: Number of images.
+        in_height: Rows of an image.
+        in_width: Columns of an image.
+        in_channels: Channels of a pixel.
+        kernel_height: Rows of the kernel.
+        kernel_width: Columns of the kernel.
+        strides: Down and across.
+        padding: Pixels added at the top, left, bottom and right.
+        dilation: Down and across.
+        out_channels: Channels of an output pixel.
+        in_dtype: ``uint8`` or ``int8``.
+        out_dtype: ``uint8``, ``int8`` or, for the accumulator itself, ``int32``.
+        input_zero_point: Zero point of the data, which the padding holds too.
+        output_zero_point: Added after rescaling (not to an ``int32`` output).
+        out_min: Lower bound of the output (not of an ``int32`` output).
+        out_max: Upper bound of the output (not of an ``int32`` output).
+        rounding: ``tflite`` (gemmlowp's two roundings) or ``upward`` (one rounding).
+        kernel_dtype: ``uint8`` or ``int8``.
+        has_asymmetric_kernel: Whether the kernel's zero point is something else than the
+            middle of its range (128 for ``uint8``, 0 for ``int8``).
+    """
+
+    batch: int
+    in_height: int
+    in_width: int
+    in_channels: int
+    kernel_height: int
+    kernel_width: int
+    strides: tuple[int, int]
+    padding: tuple[int, int, int, int]
+    dilation: tuple[int, int]
+    out_channels: int
+    in_dtype: str
+    out_dtype: str
+    input_zero_point: int
+    output_zero_point: int
+    out_min: int
+    out_max: int
+    rounding: str
+    kernel_dtype: str
+    has_asymmetric_kernel: bool
+
+    @property
+    def in_shape(self) -> tuple[int, int, int, int]:
+        """Shape of the data before staging."""
+        return self.batch, self.in_height, self.in_width, self.in_channels
+
+    @property
+    def out_shape(self) -> tuple[int, int, int, int]:
+        """Shape of the output."""
+        return self.batch, self.out_height, self.out_width, self.out_channels
+
+    @property
+    def out_height(self) -> int:
+        """Rows of the output."""
+        top, _, bottom, _ = self.padding
+        reach = self.dilation[0] * (self.kernel_height - 1) + 1
+        return (self.in_height + top + bottom - reach) // self.strides[0] + 1
+
+    @property
+    def out_width(self) -> int:
+        """Columns of the output."""
+        _, left, _, right = self.padding
+        reach = self.dilation[1] * (self.kernel_width - 1) + 1
+        return (self.in_width + left + right - reach) // self.strides[1] + 1
+
+    @property
+    def out_pixels(self) -> int:
+        """Pixels of the output, over all images."""
+        return self.batch * self.out_height * self.out_width
+
+    @property
+    def taps_per_run(self) -> int:
+        """Kernel columns whose bytes lie side by side in the data."""
+        return self.kernel_width if self.dilation[1] == 1 else 1
+
+    @property
+    def staged_channels(self) -> int:
+        """Channels of a staged pixel: more than real ones only if a run would be below 4 bytes."""
+        return self.in_channels if self.taps_per_run * self.in_channels >= DWORD else DWORD
+
+    @property
+    def staged_shape(self) -> tuple[int, int, int, int]:
+        """Shape of the data that the convolution reads, padding included."""
+        top, left, bottom, right = self.padding
+        return (
+            self.batch,
+            self.in_height + top + bottom,
+            self.in_width + left + right,
+            self.staged_channels,
+        )
+
+    @property
+    def staged_zero_point(self) -> int:
+        """Zero point of the staged data, which is always uint8."""
+        return self.input_zero_point + (128 if self.in_dtype == "int8" else 0)
+
+    @property
+    def needs_staging(self) -> bool:
+        """Whether the data must be copied before the convolution can read it."""
+        return self.in_dtype != "uint8" or self.staged_shape != self.in_shape
+
+    @property
+    def runs(self) -> int:
+        """Stretches of bytes that one output pixel reads."""
+        return self.kernel_height * (self.kernel_width // self.taps_per_run)
+
+    @property
+    def run_length(self) -> int:
+        """Bytes in one of these stretches."""
+        return self.taps_per_run * self.staged_channels
+
+    @property
+    def steps_per_run(self) -> int:
+        """Steps of four bytes that cover a stretch.
+
+        Where four does not divide the length, the last step ends where the stretch ends;
+        its first bytes were read by the step before and meet weights of zero.
+        """
+        return -(-self.run_length // DWORD)
+
+    @property
+    def lane_groups(self) -> int:
+        """Vectors of 16 output channels."""
+        return -(-self.out_channels // 16)
