@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ def model() -> bytes:
     halved = writer.tensor("halved", DATA.shape, "int8", two)
     negated = writer.tensor("negated", DATA.shape, "int8", two)
     assert (halved, negated) == (HALVED, NEGATED)
-    options = {"padding": "VALID", "stride_h": 1, "stride_w": 1}
+    options: dict[str, Any] = {"padding": "VALID", "stride_h": 1, "stride_w": 1}
     writer.operator("CONV_2D", [data, kernel, bias], [halved], **options)
     writer.operator("CONV_2D", [halved, minus, bias], [negated], **options)
     return writer.finish([data], [negated])
