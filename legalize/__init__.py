@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from legalize.lower import lower
 from legalize.passes import LegalizeQnn
 
-__all__ = ["LegalizeQnn"]
+__all__ = ["LegalizeQnn", "lower"]

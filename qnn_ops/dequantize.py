@@ -63,4 +63,4 @@ def _reference(attrs: Attrs, data: Array) -> Array:
     zero_point = per_axis(attrs.zero_point, attrs.axis, data.ndim)
     steps = (data.astype(np.int64) - zero_point).astype(np.float32)
     scale = per_axis(attrs.scale, attrs.axis, data.ndim).astype(np.float32)
-    return np.multiply(steps, scale)
+    return np.asarray(steps * scale)

@@ -136,12 +136,13 @@ class Operator(Generic[P]):
         return relax.TensorType(spec.shape, spec.dtype)
 
     def _from_script(self, *operands: Any, **attrs: Any) -> relax.Call:
+        function: Callable[..., relax.Call] = self._function
         named = dict(zip(self.tensors, operands, strict=False))
         # The dialect's own spelling has the tensors first and the rest by name; positional
         # attributes (the public function's order) are for people who write TVMScript by hand.
         if len(operands) > len(self.tensors):
-            return self._function(*operands, **attrs)
-        return self._function(**named, **attrs)
+            return function(*operands, **attrs)
+        return function(**named, **attrs)
 
 
 OPERATORS: dict[str, Operator[Any]] = {}
@@ -182,10 +183,11 @@ def spec_of(expr: relax.Expr) -> TensorSpec:
     Raises:
         QnnError: if it is no tensor, or its shape or dtype is not known at compile time.
     """
-    return _tensor_spec(expr.ty)
+    return type_spec(expr.ty)
 
 
-def _tensor_spec(ty: Any) -> TensorSpec:
+def type_spec(ty: Any) -> TensorSpec:
+    """Shape and dtype of a tensor type; raises QnnError as ``spec_of`` does."""
     if not isinstance(ty, relax.TensorType):
         raise QnnError(f"must be a tensor, got {ty}")
     shape = ty.shape
@@ -200,8 +202,8 @@ def _operand_spec(op: Operator[Any], index: int, arg: relax.Expr) -> Operand:
     name = op.tensors[index] if index < len(op.tensors) else f"operand {index}"
     try:
         if isinstance(arg.ty, relax.TupleType):
-            return tuple(_tensor_spec(field) for field in arg.ty.fields)
-        return _tensor_spec(arg.ty)
+            return tuple(type_spec(field) for field in arg.ty.fields)
+        return type_spec(arg.ty)
     except QnnError as error:
         raise QnnError(f"{op.name}: {name} {error}") from None
 

@@ -1,0 +1,97 @@
+"""Names and quantization of a model's inputs and outputs, kept with its function.
+
+Importers attach them to ``main``; whoever builds or runs the module asks for them. They travel
+as one JSON attribute, so that they survive TVMScript, JSON and every pass.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import tvm
+from tvm import relax
+
+from qnn_ops.errors import QnnError
+from qnn_ops.registry import TensorSpec, spec_of, type_spec
+
+ATTRIBUTE = "qnn_signature"
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """One input or output of a model.
+
+    Attributes:
+        name: as the model file spells it.
+        shape: static.
+        dtype: numpy's name for it.
+        scale: real value of one step, or None for a tensor that is not quantized per tensor.
+        zero_point: the integer that means 0, or None likewise.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    scale: float | None = None
+    zero_point: int | None = None
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A model's inputs and outputs, in order."""
+
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
+
+    def to_json(self) -> str:
+        """The signature as JSON text."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @staticmethod
+    def from_json(text: str) -> Signature:
+        """Read what ``to_json`` wrote."""
+        fields = json.loads(text)
+        return Signature(*(_infos(fields[key]) for key in ("inputs", "outputs")))
+
+
+def with_signature(function: relax.Function, signature: Signature) -> relax.Function:
+    """The function with ``signature`` attached."""
+    return function.with_attr(ATTRIBUTE, signature.to_json())
+
+
+def signature_of(mod: tvm.IRModule) -> Signature:
+    """The signature of ``mod``'s main function.
+
+    A module without one, such as a hand-written one, is described by its types: inputs by their
+    parameters' names, outputs as ``output0``, ``output1`` and so on.
+
+    Raises:
+        QnnError: if the module has no Relax function ``main``, or a shape is not static.
+    """
+    if "main" not in [variable.name_hint for variable in mod.get_global_vars()]:
+        raise QnnError("the module has no function named main")
+    main = mod["main"]
+    if not isinstance(main, relax.Function):
+        raise QnnError("the module's main is not a Relax function")
+    if main.attrs is not None and ATTRIBUTE in main.attrs:
+        return Signature.from_json(str(main.attrs[ATTRIBUTE]))
+    inputs = tuple(_info(param.name, spec_of(param)) for param in main.params)
+    result = main.ret_ty
+    fields: Sequence[relax.Type] = (
+        result.fields if isinstance(result, relax.TupleType) else (result,)
+    )
+    outputs = tuple(_info(f"output{i}", type_spec(field)) for i, field in enumerate(fields))
+    return Signature(inputs, outputs)
+
+
+def _info(name: str, spec: TensorSpec) -> TensorInfo:
+    return TensorInfo(name, spec.shape, spec.dtype)
+
+
+def _infos(fields: Sequence[dict[str, object]]) -> tuple[TensorInfo, ...]:
+    return tuple(
+        TensorInfo(**{**field, "shape": tuple(field["shape"])})  # type: ignore[arg-type]
+        for field in fields
+    )
