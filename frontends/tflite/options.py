@@ -241,11 +241,6 @@ class DivOptions(_ActivationOptions):
     """Division."""
 
 
-@_options_of("L2_NORMALIZATION")
-class L2NormOptions(_ActivationOptions):
-    """L2 normalization along the last axis."""
-
-
 @_options_of("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_ANY", "REDUCE_ALL")
 @dataclass(frozen=True)
 class ReducerOptions(Options):

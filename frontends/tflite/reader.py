@@ -200,10 +200,12 @@ def _quantization(table: Table, shape: tuple[int, ...], dtype: str) -> Quantizat
                 table,
                 f"{scale.size} scales, axis {axis} of shape {_brief(shape)} needs {shape[axis]}",
             )
-    usable = np.isfinite(scale) & ((scale >= 0) if dtype in _SCALE_MAY_BE_ZERO else (scale > 0))
+    may_be_zero = dtype in _SCALE_MAY_BE_ZERO
+    usable = np.isfinite(scale) & ((scale >= 0) if may_be_zero else (scale > 0))
     if not usable.all():
         channel = int(np.argmin(usable))
-        raise _malformed(table, f"scale {channel} is {scale[channel]}, needs a positive number")
+        needed = "a positive number or 0" if may_be_zero else "a positive number"
+        raise _malformed(table, f"scale {channel} is {scale[channel]}, needs {needed}")
     low, high = _INTEGER_RANGES[dtype]
     outside = (zero_point < low) | (zero_point > high)
     if outside.any():

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tflite
+
+from frontends.errors import ModelFormatError
+from frontends.tflite import options as o
+from frontends.tflite.reader import read_model
+from frontends.tflite.writer import ModelWriter
+
+
+def read_back(code: str, with_table: bool = True, **fields: Any) -> o.Options | None:
+    """The options of an operator that the writer wrote with the given fields."""
+    writer = ModelWriter()
+    x, y = writer.tensor("x", (1,), "float32"), writer.tensor("y", (1,), "float32")
+    writer.operator(code, [x], [y], **fields)
+    data = bytearray(writer.finish([x], [y]))
+    if not with_table:
+        operator = tflite.Model.GetRootAs(data, 0).Subgraphs(0).Operators(0)
+        data[operator._tab.Pos + operator._tab.Offset(10)] = tflite.BuiltinOptions.NONE
+    return read_model(bytes(data)).operators[0].options
+
+
+WINDOW = {"padding": "VALID", "stride_h": 2, "stride_w": 3}
+DILATED = {**WINDOW, "dilation_h_factor": 4, "dilation_w_factor": 5}
+RELU6 = {"fused_activation_function": "RELU6"}
+
+
+@pytest.mark.parametrize(
+    ("code", "fields", "expected"),
+    [
+        ("CONV_2D", {**DILATED, **RELU6}, o.Conv2DOptions("VALID", (2, 3), (4, 5), "RELU6")),
+        (
+            "DEPTHWISE_CONV_2D",
+            {**DILATED, "depth_multiplier": 6},
+            o.DepthwiseConv2DOptions("VALID", (2, 3), (4, 5), 6, "NONE"),
+        ),
+        ("TRANSPOSE_CONV", WINDOW, o.TransposeConvOptions("VALID", (2, 3), "NONE")),
+        *(
+            (
+                code,
+                {**WINDOW, "filter_height": 6, "filter_width": 7},
+                o.Pool2DOptions("VALID", (2, 3), (6, 7), "NONE"),
+            )
+            for code in ("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
+        ),
+        (
+            "FULLY_CONNECTED",
+            {"keep_num_dims": True, "fused_activation_function": "RELU_N1_TO_1"},
+            o.FullyConnectedOptions("RELU_N1_TO_1", True, "DEFAULT"),
+        ),
+        (
+            "FULLY_CONNECTED",
+            {"weights_format": "SHUFFLED4x16INT8"},
+            o.FullyConnectedOptions("NONE", False, "SHUFFLED4x16INT8"),
+        ),
+        ("SOFTMAX", {"beta": 0.3}, o.SoftmaxOptions(float(np.float32(0.3)))),
+        ("CONCATENATION", {"axis": -2, **RELU6}, o.ConcatenationOptions(-2, "RELU6")),
+        ("ADD", RELU6, o.AddOptions("RELU6")),
+        ("SUB", RELU6, o.SubOptions("RELU6")),
+        ("MUL", RELU6, o.MulOptions("RELU6")),
+        ("DIV", RELU6, o.DivOptions("RELU6")),
+        ("MEAN", {"keep_dims": True}, o.ReducerOptions(True)),
+        ("SUM", {"keep_dims": False}, o.ReducerOptions(False)),
+        ("RESHAPE", {"new_shape": [2, -1]}, o.ReshapeOptions((2, -1))),
+        ("RESHAPE", {"new_shape": []}, o.ReshapeOptions(())),
+        ("RESHAPE", {}, o.ReshapeOptions(None)),
+        ("SQUEEZE", {"squeeze_dims": [1, -1]}, o.SqueezeOptions((1, -1))),
+        ("SQUEEZE", {}, o.SqueezeOptions(())),
+        ("RESIZE_BILINEAR", {"align_corners": True}, o.ResizeBilinearOptions(True, False)),
+        (
+            "RESIZE_NEAREST_NEIGHBOR",
+            {"half_pixel_centers": True},
+            o.ResizeNearestNeighborOptions(False, True),
+        ),
+        (
+            "STRIDED_SLICE",
+            {
+                "begin_mask": 1,
+                "end_mask": 2,
+                "ellipsis_mask": 4,
+                "new_axis_mask": 8,
+                "shrink_axis_mask": 16,
+                "offset": True,
+            },
+            o.StridedSliceOptions(1, 2, 4, 8, 16, True),
+        ),
+        ("SPLIT", {"num_splits": 3}, o.SplitOptions(3)),
+        ("SPLIT_V", {"num_splits": 3}, o.SplitVOptions(3)),
+        ("ARG_MAX", {"output_type": "int64"}, o.ArgMaxOptions("int64")),
+        ("ARG_MIN", {"output_type": "int32"}, o.ArgMinOptions("int32")),
+        ("LEAKY_RELU", {"alpha": 0.5}, o.LeakyReluOptions(0.5)),
+        ("MIRROR_PAD", {"mode": "SYMMETRIC"}, o.MirrorPadOptions("SYMMETRIC")),
+        ("TRANSPOSE", {}, None),
+        ("RELU", {}, None),
+    ],
+)
+def test_fields(code: str, fields: dict[str, Any], expected: o.Options | None) -> None:
+    assert read_back(code, **fields) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("ADD", o.AddOptions("NONE")),
+        ("SOFTMAX", o.SoftmaxOptions(0.0)),
+        ("CONCATENATION", o.ConcatenationOptions(0, "NONE")),
+        ("FULLY_CONNECTED", o.FullyConnectedOptions("NONE", False, "DEFAULT")),
+        ("RESHAPE", o.ReshapeOptions(None)),
+        ("SQUEEZE", o.SqueezeOptions(())),
+        ("STRIDED_SLICE", o.StridedSliceOptions(0, 0, 0, 0, 0, False)),
+    ],
+)
+@pytest.mark.parametrize("with_table", [True, False])
+def test_defaults_of_the_schema(code: str, expected: o.Options, with_table: bool) -> None:
+    assert read_back(code, with_table) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("CONV_2D", "operator 0 CONV_2D options: StrideH is 0, needs at least 1"),
+        ("MAX_POOL_2D", "operator 0 MAX_POOL_2D options: StrideH is 0, needs at least 1"),
+        ("SPLIT", "operator 0 SPLIT options: NumSplits is 0, needs at least 1"),
+    ],
+)
+def test_defaults_that_cannot_be_used(code: str, message: str) -> None:
+    with pytest.raises(ModelFormatError, match=message):
+        read_back(code, with_table=False)
+
+
+def test_floats_have_to_be_finite() -> None:
+    with pytest.raises(ModelFormatError, match="SOFTMAX options: Beta is nan"):
+        read_back("SOFTMAX", beta=float("nan"))
+
+
+def test_every_operator_and_table_is_in_the_schema() -> None:
+    for code, options in o._OPTIONS_OF_OPERATOR.items():
+        assert hasattr(tflite.BuiltinOperator, code)
+        assert hasattr(tflite.BuiltinOptions, options.__name__)

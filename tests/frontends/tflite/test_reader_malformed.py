@@ -1,0 +1,292 @@
+"""Damaged files: one clear error each, and never a crash, a hang or a wrong graph."""
+
+from __future__ import annotations
+
+import struct
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+import tflite
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from frontends.errors import ModelFormatError
+from frontends.tflite.quantization import Quantization
+from frontends.tflite.reader import read_model
+from frontends.tflite.writer import ModelWriter
+from tests.frontends.tflite.example_models import raw_model, small_model
+
+SMALL = small_model()
+
+# Numbers of fields in their tables, as the schema counts them.
+MODEL_CODES, MODEL_SUBGRAPHS, MODEL_BUFFERS = 1, 2, 4
+SUBGRAPH_TENSORS, SUBGRAPH_OUTPUTS = 0, 2
+TENSOR_SHAPE, TENSOR_TYPE, TENSOR_BUFFER = 0, 1, 2
+OPERATOR_INPUTS, OPERATOR_OUTPUTS, OPERATOR_OPTIONS_TYPE = 1, 2, 3
+CONV_PADDING, CONV_STRIDE_W, CONV_ACTIVATION = 0, 1, 3
+
+
+class Patch:
+    """A copy of the small model, in which single fields are overwritten."""
+
+    def __init__(self) -> None:
+        self.data = bytearray(SMALL)
+        self.model = tflite.Model.GetRootAs(self.data, 0)
+        self.subgraph = self.model.Subgraphs(0)
+        self.conv = self.subgraph.Operators(0)
+
+    def options(self) -> Any:
+        table = self.conv.BuiltinOptions()
+        options = tflite.Conv2DOptions()
+        options.Init(table.Bytes, table.Pos)
+        return options
+
+    def field(self, table: Any, number: int, layout: str, value: int) -> None:
+        offset = table._tab.Offset(4 + 2 * number)
+        assert offset, "the field is not in the file"
+        struct.pack_into(layout, self.data, table._tab.Pos + offset, value)
+
+    def element(self, table: Any, number: int, index: int, value: int) -> None:
+        """Overwrites a vector's int32 element; element -1 is its length."""
+        start = table._tab.Vector(table._tab.Offset(4 + 2 * number))
+        struct.pack_into("<i", self.data, start + 4 * index, value)
+
+
+def error_of(data: bytes | bytearray) -> str:
+    with pytest.raises(ModelFormatError) as caught:
+        read_model(data)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("data", [b"", b"TFL3", b"\x1c\0\0\0TFL2" + SMALL[8:], b"PK\3\4" * 9])
+def test_not_a_tflite_file(data: bytes) -> None:
+    assert "not a TFLite file: needs TFL3 at byte 4" in error_of(data)
+
+
+@pytest.mark.parametrize("source", [None, 3, ["a"], object()])
+def test_not_a_source(source: object) -> None:
+    with pytest.raises(ModelFormatError, match="needs bytes, a path or a tflite"):
+        read_model(source)
+
+
+def test_every_truncation_is_an_error() -> None:
+    for size in range(len(SMALL)):
+        assert error_of(SMALL[:size])
+
+
+@settings(max_examples=400, deadline=1000)
+@given(
+    st.lists(st.tuples(st.integers(0, len(SMALL) - 1), st.integers(0, 255)), min_size=1, max_size=8)
+)
+def test_flipped_bytes_parse_or_are_an_error(flips: list[tuple[int, int]]) -> None:
+    data = bytearray(SMALL)
+    for position, value in flips:
+        data[position] = value
+    try:
+        model = read_model(data)
+    except ModelFormatError:
+        return
+    for tensor in model.tensors:
+        if tensor.data is not None and tensor.dtype not in ("string", "resource", "variant"):
+            assert tensor.data.nbytes <= len(data)
+    for operator in model.operators:
+        assert max(operator.inputs + operator.outputs, default=0) < len(model.tensors)
+
+
+@settings(max_examples=400, deadline=1000)
+@given(st.integers(2, len(SMALL) // 4 - 1), st.sampled_from([0, 1, 2**31 - 1, 2**31, 2**32 - 1]))
+def test_wild_words_parse_or_are_an_error(word: int, value: int) -> None:
+    data = bytearray(SMALL)
+    struct.pack_into("<I", data, 4 * word, value)
+    try:
+        read_model(data)
+    except ModelFormatError:
+        return
+
+
+def test_wild_root_offset() -> None:
+    data = struct.pack("<I", 2**31) + SMALL[4:]
+    assert "model: cannot read Version, the file is truncated or damaged" in error_of(data)
+
+
+@pytest.mark.parametrize("count", [-1, 2**31 - 1, 100_000])
+def test_wild_counts(count: int) -> None:
+    patch = Patch()
+    patch.element(patch.subgraph, SUBGRAPH_TENSORS, -1, count)
+    assert f"subgraph 0: Tensors has {count % 2**32} elements, more than a file of" in error_of(
+        patch.data
+    )
+
+
+def test_overlapping_vectors_do_not_hang() -> None:
+    # 100,000 times one tensor with a name of 400,000 characters: 40 GB to read.
+    data = raw_model(name="n" * 400_000, repeat=100_000)
+    start = time.monotonic()
+    assert "the file's vectors overlap" in error_of(data)
+    assert time.monotonic() - start < 5
+
+
+def test_no_subgraph() -> None:
+    patch = Patch()
+    patch.element(patch.model, MODEL_SUBGRAPHS, -1, 0)
+    assert error_of(patch.data) == "model: holds no subgraph"
+
+
+def test_no_tensors() -> None:
+    patch = Patch()
+    patch.element(patch.subgraph, SUBGRAPH_TENSORS, -1, 0)
+    assert error_of(patch.data) == "subgraph 0: holds no tensors"
+
+
+def test_schema_version() -> None:
+    patch = Patch()
+    patch.field(patch.model, 0, "<I", 2)
+    assert error_of(patch.data) == "model: schema version is 2, needs 3"
+
+
+@pytest.mark.parametrize("index", [6, -2, 2**31 - 1])
+def test_operator_input_out_of_range(index: int) -> None:
+    patch = Patch()
+    patch.element(patch.conv, OPERATOR_INPUTS, 1, index)
+    assert (
+        error_of(patch.data)
+        == f"operator 0 CONV_2D: inputs name tensor {index}, the subgraph has tensors 0 to 5"
+    )
+
+
+def test_operator_output_cannot_be_absent() -> None:
+    patch = Patch()
+    patch.element(patch.conv, OPERATOR_OUTPUTS, 0, -1)
+    assert "operator 0 CONV_2D: outputs name tensor -1" in error_of(patch.data)
+
+
+def test_graph_output_out_of_range() -> None:
+    patch = Patch()
+    patch.element(patch.subgraph, SUBGRAPH_OUTPUTS, 0, 6)
+    assert "subgraph 0: outputs name tensor 6" in error_of(patch.data)
+
+
+def test_operator_code_out_of_range() -> None:
+    patch = Patch()
+    patch.element(patch.model, MODEL_CODES, -1, 1)
+    assert error_of(patch.data) == "operator 1: operator code is 1, the model has 1"
+
+
+def test_buffer_out_of_range() -> None:
+    patch = Patch()
+    patch.field(patch.subgraph.Tensors(1), TENSOR_BUFFER, "<I", 99)
+    assert error_of(patch.data) == "tensor 1 'k': buffer is 99, the model has 4 buffers"
+
+
+def test_operator_reads_a_tensor_without_value() -> None:
+    patch = Patch()
+    patch.element(patch.conv, OPERATOR_INPUTS, 0, 5)
+    assert error_of(patch.data) == "operator 0 CONV_2D: reads tensor 5 'z' before it has a value"
+
+
+@pytest.mark.parametrize(("index", "name"), [(0, "x"), (1, "k")])
+def test_operator_overwrites_a_value(index: int, name: str) -> None:
+    patch = Patch()
+    patch.element(patch.conv, OPERATOR_OUTPUTS, 0, index)
+    assert (
+        error_of(patch.data)
+        == f"operator 0 CONV_2D: writes tensor {index} '{name}', which has a value already"
+    )
+
+
+def test_graph_output_without_value() -> None:
+    patch = Patch()
+    patch.element(patch.subgraph.Operators(1), OPERATOR_OUTPUTS, -1, 0)
+    assert error_of(patch.data) == "model: output tensor 5 'z' has no value"
+
+
+def test_negative_dimension() -> None:
+    patch = Patch()
+    patch.element(patch.subgraph.Tensors(0), TENSOR_SHAPE, 1, -1)
+    assert "tensor 0 'x': shape is (1, -1, 4, 3), needs" in error_of(patch.data)
+
+
+def test_too_many_dimensions() -> None:
+    assert "tensor 0 'w': shape is of 33 dimensions, needs at most 32" in error_of(
+        raw_model(shape=(1,) * 33)
+    )
+
+
+def test_unknown_type() -> None:
+    patch = Patch()
+    patch.field(patch.subgraph.Tensors(0), TENSOR_TYPE, "<b", 77)
+    assert "tensor 0 'x': Type is 77, not one of float32, float16" in error_of(patch.data)
+
+
+def test_constant_of_wrong_size() -> None:
+    patch = Patch()
+    patch.element(patch.subgraph.Tensors(1), TENSOR_SHAPE, 3, 2)
+    assert (
+        error_of(patch.data)
+        == "tensor 1 'k': buffer holds 54 bytes, shape (2, 3, 3, 2) of int8 needs 36"
+    )
+
+
+def test_constant_of_astronomic_size() -> None:
+    data = raw_model(shape=(2**31 - 1,) * 4)
+    assert f"needs {(2**31 - 1) ** 4}" in error_of(data)
+
+
+@pytest.mark.parametrize(("offset", "size"), [(10**6, 3), (2, 2**64 - 1)])
+def test_buffer_outside_the_file(offset: int, size: int) -> None:
+    data = raw_model(buffer={"Offset": offset, "Size": size})
+    assert f"buffer 1: bytes {offset} to {offset + size} are outside a file of" in error_of(data)
+
+
+def test_options_of_another_operator() -> None:
+    patch = Patch()
+    patch.field(patch.conv, OPERATOR_OPTIONS_TYPE, "<B", tflite.BuiltinOptions.Pool2DOptions)
+    assert (
+        error_of(patch.data) == "operator 0 CONV_2D options: are Pool2DOptions, needs Conv2DOptions"
+    )
+
+
+@pytest.mark.parametrize(
+    ("field", "layout", "value", "message"),
+    [
+        (CONV_STRIDE_W, "<i", 0, "StrideW is 0, needs at least 1"),
+        (CONV_STRIDE_W, "<i", -2, "StrideW is -2, needs at least 1"),
+        (CONV_PADDING, "<b", 2, "Padding is 2, not one of SAME, VALID"),
+        (CONV_ACTIVATION, "<b", 9, "FusedActivationFunction is 9, not one of NONE, RELU"),
+    ],
+)
+def test_options_that_make_no_sense(field: int, layout: str, value: int, message: str) -> None:
+    patch = Patch()
+    patch.field(patch.options(), field, layout, value)
+    assert f"operator 0 CONV_2D options: {message}" in error_of(patch.data)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "scale", "zero_point", "axis", "message"),
+    [
+        ("int8", [1.0], [0, 0], 0, "1 scales but 2 zero points"),
+        ("int8", [1.0], [], 0, "1 scales but 0 zero points"),
+        ("int8", [1.0] * 4, [0] * 4, 0, "4 scales, axis 0 of shape (2, 3) needs 2"),
+        ("int8", [1.0] * 2, [0] * 2, 1, "2 scales, axis 1 of shape (2, 3) needs 3"),
+        ("int8", [1.0] * 2, [0] * 2, 2, "axis 2 is not in shape (2, 3)"),
+        ("int8", [1.0] * 2, [0] * 2, -1, "axis -1 is not in shape (2, 3)"),
+        ("int8", [1.0, np.nan], [0] * 2, 0, "scale 1 is nan, needs a positive number"),
+        ("uint8", [np.inf], [0], 0, "scale 0 is inf, needs a positive number"),
+        ("uint8", [0.0], [0], 0, "scale 0 is 0.0, needs a positive number"),
+        ("int16", [-1.0], [0], 0, "scale 0 is -1.0, needs a positive number"),
+        ("int32", [-1.0], [0], 0, "scale 0 is -1.0, needs a positive number or 0"),
+        ("int8", [1.0], [128], 0, "zero point 0 is 128, int8 needs -128 to 127"),
+        ("uint8", [1.0], [-1], 0, "zero point 0 is -1, uint8 needs 0 to 255"),
+        ("int32", [1.0], [2**31], 0, "zero point 0 is 2147483648, int32 needs"),
+    ],
+)
+def test_malformed_quantization(
+    dtype: str, scale: list[float], zero_point: list[int], axis: int, message: str
+) -> None:
+    quantization = Quantization(np.array(scale, np.float32), np.array(zero_point, np.int64), axis)
+    writer = ModelWriter()
+    x = writer.tensor("x", (2, 3), dtype, quantization)
+    message = f"tensor 0 'x': malformed quantization: {message}"
+    assert error_of(writer.finish([x], [x])).startswith(message)
