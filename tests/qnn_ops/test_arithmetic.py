@@ -118,6 +118,23 @@ class TestQuantizeMultiplier:
         assert qmult(1 - 2.0**-33) == (2**30, 1)
         assert qmult(1 - 2.0**-31) == (2**31 - 1, 0)
 
+    @pytest.mark.parametrize(
+        ("real", "expected"),
+        [
+            # The figures of the framework's own unit test.
+            (0.25, (1073741824, -1)),
+            (0.5 - 5e-9, (2147483627, -1)),
+            (0.5 - 1e-10, (1073741824, 0)),
+            (1 - 1e-9, (2147483646, 0)),
+            (1 + 1e-11, (1073741824, 1)),
+            (1.75, (1879048192, 1)),
+            (2 - 1e-9, (2147483647, 1)),
+            (2 - 1e-11, (1073741824, 2)),
+        ],
+    )
+    def test_table(self, real: float, expected: tuple[int, int]) -> None:
+        assert qmult(real) == expected
+
     def test_zero_and_tiny(self) -> None:
         q, shift = quantize_multiplier([0.0, 2.0**-32, 2.0**-33, 1e-300])
         np.testing.assert_array_equal(q, [0, 2**30, 0, 0])
