@@ -1,0 +1,193 @@
+"""The zoo's models, in their tiny variants, judged by LiteRT."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+import tflite
+
+from qnn_ops.errors import QnnError
+from tvm_qnn import zoo
+from tvm_qnn.oracle import litert_tensors
+from tvm_qnn.zoo import images
+
+ALL_MODELS = [(name, style) for name in zoo.NAMES for style in zoo.STYLES]
+DTYPES = {"uint8": "uint8", "int8": "int8", "int8_per_axis": "int8"}
+
+
+@lru_cache
+def tiny(name: str, style: str) -> bytes:
+    return zoo.build(name, style, tiny=True)
+
+
+def graph_of(model: bytes) -> Any:
+    return tflite.Model.GetRootAs(model).Subgraphs(0)
+
+
+def operators(model: bytes) -> list[tuple[str, Any]]:
+    """(operator's name, its flatbuffer table) in order."""
+    root = tflite.Model.GetRootAs(model)
+    graph = root.Subgraphs(0)
+    tables = [graph.Operators(i) for i in range(graph.OperatorsLength())]
+    codes = [root.OperatorCodes(table.OpcodeIndex()).BuiltinCode() for table in tables]
+    return [(tflite.opcode2name(code), table) for code, table in zip(codes, tables, strict=True)]
+
+
+def parameters(graph: Any, index: int) -> tuple[list[float], list[int], int]:
+    quantization = graph.Tensors(index).Quantization()
+    scale, zero_point = quantization.ScaleAsNumpy(), quantization.ZeroPointAsNumpy()
+    return scale.tolist(), zero_point.tolist(), quantization.QuantizedDimension()
+
+
+def run(model: bytes, pixels: np.ndarray, style: str) -> dict[int, np.ndarray]:
+    return litert_tensors(model, [images.as_input(pixels, DTYPES[style])[None]])
+
+
+def picture_size(model: bytes) -> int:
+    graph = graph_of(model)
+    return int(graph.Tensors(graph.Inputs(0)).ShapeAsNumpy()[1])
+
+
+@pytest.mark.parametrize(("name", "style"), ALL_MODELS)
+def test_every_layer_is_alive_and_every_picture_has_its_own_class(name: str, style: str) -> None:
+    model = tiny(name, style)
+    graph = graph_of(model)
+    pictures = images.pictures(range(zoo.PICTURES), picture_size(model))
+    results = [run(model, pixels, style) for pixels in pictures]
+    limits = np.iinfo(DTYPES[style])
+    for index in results[0]:
+        if index in (graph.Outputs(0), graph.Outputs(0) - 1):
+            continue  # logits and probabilities: few values are meant to stand out
+        values = np.stack([result[index] for result in results])
+        label = graph.Tensors(index).Name().decode()
+        assert len(np.unique(values)) > 40, label
+        assert values.std() > 8, label
+        assert (values == limits.max).mean() < 0.05, label
+        assert (values == limits.min).mean() < 0.5, label  # what a ReLU cuts off
+        assert all(len(np.unique(values[i])) > 8 for i in range(len(values))), label
+    classes = [int(result[graph.Outputs(0)].argmax()) for result in results]
+    assert len(set(classes)) == zoo.PICTURES
+
+
+@pytest.mark.parametrize(("name", "style"), ALL_MODELS)
+def test_inputs_that_are_no_pictures_do_not_stop_softmax(name: str, style: str) -> None:
+    """TFLite's reference SOFTMAX aborts where very many logits are nearly the highest."""
+    model = zoo.build(name, style, tiny=True, classes=1001)
+    size = picture_size(model)
+    black, white = np.zeros((size, size, 3), np.uint8), np.full((size, size, 3), 255, np.uint8)
+    for pixels in (black, white, images.noise(9, size)):
+        probabilities = list(run(model, pixels, style).values())[-1]
+        assert len(np.unique(probabilities)) > 1
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (
+            "inception_v3",
+            {"CONV_2D": 94, "CONCATENATION": 15, "AVERAGE_POOL_2D": 9, "MAX_POOL_2D": 4},
+        ),
+        ("mobilenet_v1", {"CONV_2D": 14, "DEPTHWISE_CONV_2D": 13}),
+        ("mobilenet_v2", {"CONV_2D": 35, "DEPTHWISE_CONV_2D": 17, "ADD": 10}),
+        ("resnet50", {"CONV_2D": 53, "MAX_POOL_2D": 1, "ADD": 16}),
+    ],
+)
+@pytest.mark.parametrize("style", zoo.STYLES)
+def test_operators_are_the_published_ones(name: str, style: str, expected: dict[str, int]) -> None:
+    counts = Counter(code for code, _ in operators(tiny(name, style)))
+    assert counts == {**expected, "MEAN": 1, "FULLY_CONNECTED": 1, "SOFTMAX": 1}
+
+
+@pytest.mark.parametrize("name", zoo.NAMES)
+def test_uint8_kernels_are_asymmetric(name: str) -> None:
+    model = tiny(name, "uint8")
+    graph = graph_of(model)
+    kernels = [op.Inputs(1) for code, op in operators(model) if "CONV" in code or "FULLY" in code]
+    for kernel in kernels:
+        scale, zero_point, _ = parameters(graph, kernel)
+        assert graph.Tensors(kernel).Type() == tflite.TensorType.UINT8
+        assert len(scale) == len(zero_point) == 1
+        assert 0 < zero_point[0] < 255
+        assert abs(zero_point[0] - 128) > 4
+
+
+@pytest.mark.parametrize("name", zoo.NAMES)
+@pytest.mark.parametrize("style", ["int8", "int8_per_axis"])
+def test_int8_kernels_are_symmetric(name: str, style: str) -> None:
+    model = tiny(name, style)
+    graph = graph_of(model)
+    axes = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": None}
+    for code, op in operators(model):
+        if code not in axes:
+            continue
+        scale, zero_point, axis = parameters(graph, op.Inputs(1))
+        shape = graph.Tensors(op.Inputs(1)).ShapeAsNumpy()
+        assert not any(zero_point)
+        if style == "int8" or axes[code] is None:
+            assert len(scale) == 1
+        else:
+            assert axis == axes[code]
+            assert len(scale) == shape[axis]
+            assert len(set(scale)) > 1
+
+
+@pytest.mark.parametrize(("name", "style"), ALL_MODELS)
+def test_bias_scales_are_those_of_the_products(name: str, style: str) -> None:
+    model = tiny(name, style)
+    graph = graph_of(model)
+    for code, op in operators(model):
+        if "CONV" not in code and "FULLY" not in code:
+            continue
+        x, kernel, bias = (
+            np.array(parameters(graph, op.Inputs(i))[0], np.float32) for i in range(3)
+        )
+        np.testing.assert_array_equal(x * kernel, bias)
+
+
+def test_concatenations_keep_or_share_their_scales() -> None:
+    for style in zoo.STYLES:
+        model = tiny("inception_v3", style)
+        graph = graph_of(model)
+        concatenations = [op for code, op in operators(model) if code == "CONCATENATION"]
+        for op in concatenations:
+            joined = [parameters(graph, i) for i in (*op.InputsAsNumpy(), op.Outputs(0))]
+            if style == "uint8":
+                assert len({tuple(scale) for scale, *_ in joined}) > 1
+            else:
+                assert all(p == joined[0] for p in joined)
+
+
+def test_same_seed_same_bytes() -> None:
+    first = zoo.build("mobilenet_v2", "int8", tiny=True, seed=3)
+    zoo._calibration.cache_clear()
+    assert zoo.build("mobilenet_v2", "int8", tiny=True, seed=3) == first
+    assert zoo.build("mobilenet_v2", "int8", tiny=True, seed=4) != first
+
+
+def test_size_width_and_classes() -> None:
+    model = zoo.build("mobilenet_v1", "int8", size=40, width=0.25, classes=17)
+    graph = graph_of(model)
+    kernels = [graph.Tensors(op.Inputs(1)) for code, op in operators(model) if code == "CONV_2D"]
+    assert graph.Tensors(graph.Inputs(0)).ShapeAsNumpy().tolist() == [1, 40, 40, 3]
+    assert graph.Tensors(graph.Outputs(0)).ShapeAsNumpy().tolist() == [1, 17]
+    assert [kernels[i].Shape(0) for i in (0, 1, -1)] == [8, 16, 256]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"name": "vgg16"}, "no network 'vgg16' in the zoo; it has inception_v3"),
+        ({"style": "int4"}, "no style 'int4'; a model can be uint8, int8"),
+        ({"classes": 3}, "needs at least 8 classes, got 3"),
+        ({"size": 0}, "size and width must be positive, got 0"),
+        ({"size": 40}, "picture too small"),
+        ({"width": -1}, "must be positive, got 75 and -1"),
+    ],
+)
+def test_wrong_arguments(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(QnnError, match=message):
+        zoo.build(**{"name": "inception_v3", "tiny": True, **arguments})

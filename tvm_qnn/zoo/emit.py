@@ -1,0 +1,254 @@
+"""A calibrated network as a quantized TFLite model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from frontends.tflite.quantization import Quantization
+from frontends.tflite.writer import ModelWriter
+from tvm_qnn.zoo.calibrate import Calibration, Weights, channel_scaler
+from tvm_qnn.zoo.float_ops import Real, output_extent
+from tvm_qnn.zoo.topologies import TOPOLOGIES
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a model is quantized: the dtype, and whether convolutions have a scale per channel."""
+
+    dtype: str
+    per_axis: bool = False
+
+
+STYLES = {
+    "uint8": Style("uint8"),
+    "int8": Style("int8"),
+    "int8_per_axis": Style("int8", per_axis=True),
+}
+
+
+def emit(
+    name: str, style: Style, calibration: Calibration, size: int, width: float, classes: int
+) -> bytes:
+    """Quantizes a network and writes it.
+
+    Args:
+        name: A network of the zoo.
+        style: How to quantize.
+        calibration: What `calibrate` found for the same name, size, width and classes.
+        size: Height and width of the picture, in pixels.
+        width: What the published numbers of channels are multiplied by.
+        classes: The number of classes.
+
+    Returns:
+        The contents of a .tflite file: one picture [1, size, size, 3] in, the probabilities
+        [1, classes] out, both of the style's dtype.
+    """
+    quantized_pass = _QuantizedPass(style, calibration)
+    picture = quantized_pass.activation("input", (1, size, size, 3))
+    probabilities = TOPOLOGIES[name].describe(
+        quantized_pass, picture, classes, channel_scaler(width)
+    )
+    return quantized_pass.finish(name, picture, probabilities)
+
+
+@dataclass(frozen=True)
+class _Activation:
+    tensor: int
+    shape: tuple[int, ...]
+    quantization: Quantization
+
+
+class _QuantizedPass:
+    """A Builder that writes."""
+
+    def __init__(self, style: Style, calibration: Calibration) -> None:
+        self.writer = ModelWriter()
+        self.style = style
+        # The int8 CONCATENATION has no scales: all its inputs must have the output's.
+        self.ranges = iter(calibration.tied if style.dtype == "int8" else calibration.ranges)
+        self.weights = iter(calibration.weights)
+        self.layers = 0
+
+    def finish(self, name: str, picture: _Activation, probabilities: _Activation) -> bytes:
+        return self.writer.finish([picture.tensor], [probabilities.tensor], name)
+
+    def activation(
+        self, name: str, shape: tuple[int, ...], quantization: Quantization | None = None
+    ) -> _Activation:
+        """A new tensor, by default with the next of the recorded ranges."""
+        if quantization is None:
+            quantization = _range_quantization(*next(self.ranges), self.style.dtype)
+        tensor = self.writer.tensor(name, shape, self.style.dtype, quantization)
+        return _Activation(tensor, shape, quantization)
+
+    def layer(
+        self,
+        code: str,
+        inputs: Sequence[int],
+        shape: tuple[int, ...],
+        quantization: Quantization | None = None,
+        **options: Any,
+    ) -> _Activation:
+        """An operator with one output, named after the operator and its place."""
+        y = self.activation(f"{code.lower()}_{self.layers}", shape, quantization)
+        self.layers += 1
+        self.writer.operator(code, inputs, [y.tensor], **options)
+        return y
+
+    def conv(
+        self,
+        x: _Activation,
+        channels: int,
+        kernel: tuple[int, int],
+        stride: int = 1,
+        padding: str = "SAME",
+        activation: str = "RELU",
+    ) -> _Activation:
+        constants = self._constants(x, 0 if self.style.per_axis else None)
+        return self.layer(
+            "CONV_2D",
+            [x.tensor, *constants],
+            _window_shape(x, kernel, stride, padding, channels),
+            padding=padding,
+            stride_w=stride,
+            stride_h=stride,
+            fused_activation_function=activation,
+        )
+
+    def depthwise(
+        self, x: _Activation, kernel: tuple[int, int], stride: int = 1, activation: str = "RELU6"
+    ) -> _Activation:
+        constants = self._constants(x, 3 if self.style.per_axis else None)
+        return self.layer(
+            "DEPTHWISE_CONV_2D",
+            [x.tensor, *constants],
+            _window_shape(x, kernel, stride, "SAME", x.shape[3]),
+            padding="SAME",
+            stride_w=stride,
+            stride_h=stride,
+            depth_multiplier=1,
+            fused_activation_function=activation,
+        )
+
+    def max_pool(
+        self, x: _Activation, size: int, stride: int, padding: str = "VALID"
+    ) -> _Activation:
+        return self._pool("MAX_POOL_2D", x, size, stride, padding)
+
+    def avg_pool(
+        self, x: _Activation, size: int, stride: int, padding: str = "VALID"
+    ) -> _Activation:
+        return self._pool("AVERAGE_POOL_2D", x, size, stride, padding)
+
+    def _pool(self, code: str, x: _Activation, size: int, stride: int, padding: str) -> _Activation:
+        return self.layer(
+            code,
+            [x.tensor],
+            _window_shape(x, (size, size), stride, padding, x.shape[3]),
+            x.quantization,
+            padding=padding,
+            stride_w=stride,
+            stride_h=stride,
+            filter_width=size,
+            filter_height=size,
+        )
+
+    def concat(self, values: Sequence[_Activation]) -> _Activation:
+        shape = (*values[0].shape[:3], sum(value.shape[3] for value in values))
+        return self.layer("CONCATENATION", [value.tensor for value in values], shape, axis=3)
+
+    def add(self, lhs: _Activation, rhs: _Activation, activation: str = "NONE") -> _Activation:
+        return self.layer(
+            "ADD", [lhs.tensor, rhs.tensor], lhs.shape, fused_activation_function=activation
+        )
+
+    def mean(self, x: _Activation) -> _Activation:
+        axes = self.writer.tensor("mean/axes", (2,), "int32", data=np.array([1, 2], np.int32))
+        return self.layer("MEAN", [x.tensor, axes], (x.shape[0], x.shape[3]), keep_dims=False)
+
+    def dense(self, x: _Activation, units: int) -> _Activation:
+        constants = self._constants(x, None)
+        return self.layer("FULLY_CONNECTED", [x.tensor, *constants], (x.shape[0], units))
+
+    def softmax(self, x: _Activation) -> _Activation:
+        lowest = int(np.iinfo(self.style.dtype).min)
+        # The only output scale and zero point that TFLite's SOFTMAX accepts.
+        output = Quantization.per_tensor(1 / 256, lowest)
+        return self.layer("SOFTMAX", [x.tensor], x.shape, output, beta=1.0)
+
+    def _constants(self, x: _Activation, axis: int | None) -> tuple[int, int]:
+        """The next weights, quantized: the tensors of the kernel and of the bias."""
+        weights = next(self.weights)
+        kernel: npt.NDArray[Any]
+        if self.style.dtype == "uint8":
+            kernel, quantization = _quantize_asymmetric(weights.kernel)
+        else:
+            kernel, quantization = _quantize_symmetric(weights.kernel, axis)
+        bias, bias_quantization = _quantize_bias(weights, x.quantization, quantization)
+        name = f"layer_{self.layers}"
+        return (
+            self.writer.tensor(
+                f"{name}/kernel", kernel.shape, self.style.dtype, quantization, kernel
+            ),
+            self.writer.tensor(f"{name}/bias", bias.shape, "int32", bias_quantization, bias),
+        )
+
+
+def _window_shape(
+    x: _Activation, kernel: tuple[int, int], stride: int, padding: str, channels: int
+) -> tuple[int, ...]:
+    batch, height, width, _ = x.shape
+    return (
+        batch,
+        output_extent(height, kernel[0], stride, padding),
+        output_extent(width, kernel[1], stride, padding),
+        channels,
+    )
+
+
+def _range_quantization(low: float, high: float, dtype: str) -> Quantization:
+    """All 256 steps for [low, high] and 0, with 0 on a step."""
+    low, high = min(low, 0.0), max(high, 0.0)
+    scale = float(np.float32((high - low) / 255))
+    return Quantization.per_tensor(scale, int(np.iinfo(dtype).min) + round(-low / scale))
+
+
+def _quantize_asymmetric(kernel: Real) -> tuple[npt.NDArray[np.uint8], Quantization]:
+    """uint8 kernels, as models trained with quantization in mind have them.
+
+    Their ranges follow the weights slowly, so they are somewhat wider and their zero points
+    are not 128: here the longer side is made a quarter longer.
+    """
+    low, high = min(float(kernel.min()), 0.0), max(float(kernel.max()), 0.0)
+    low, high = (low * 1.25, high) if -low > high else (low, high * 1.25)
+    quantization = _range_quantization(low, high, "uint8")
+    steps = np.rint(kernel / quantization.scale[0])
+    steps += np.float32(quantization.zero_point[0])
+    return np.clip(steps, 0, 255).astype(np.uint8), quantization
+
+
+def _quantize_symmetric(
+    kernel: Real, axis: int | None
+) -> tuple[npt.NDArray[np.int8], Quantization]:
+    """int8 kernels in [-127, 127], with one scale, or one per index of an axis."""
+    others = None if axis is None else tuple(i for i in range(kernel.ndim) if i != axis)
+    largest = np.maximum(kernel.max(others, keepdims=True), -kernel.min(others, keepdims=True))
+    scale = (largest / np.float32(127)).astype(np.float32)
+    steps = np.clip(np.rint(kernel / scale), -127, 127).astype(np.int8)
+    return steps, Quantization(scale.ravel(), np.zeros(scale.size, np.int64), axis or 0)
+
+
+def _quantize_bias(
+    weights: Weights, x: Quantization, kernel: Quantization
+) -> tuple[npt.NDArray[np.int32], Quantization]:
+    """int32 biases at the scale of the products, which is where TFLite adds them."""
+    scale = x.scale * kernel.scale
+    steps = np.rint(weights.bias.astype(np.float64) / scale)
+    limits = np.iinfo(np.int32)
+    bias = np.clip(steps, limits.min, limits.max).astype(np.int32)
+    return bias, Quantization(scale, np.zeros(scale.size, np.int64))
