@@ -303,6 +303,29 @@ def conv_multiplier(
     return np.asarray(product / output, dtype=np.float64)
 
 
+def dense_multiplier(
+    input_scale: npt.ArrayLike, kernel_scale: npt.ArrayLike, output_scale: npt.ArrayLike
+) -> Float64Array:
+    """How many output steps one accumulator step of a dense layer is.
+
+    TFLite's FULLY_CONNECTED rounds the product of the scales to float32 for one kernel scale,
+    whatever the kernel's dtype, and keeps it in float64 for one scale per unit.
+
+    Args:
+        input_scale: float32 scale of the input.
+        kernel_scale: float32 scale of the kernel, or one per unit.
+        output_scale: float32 scale of the output.
+
+    Returns:
+        float64, of the broadcast shape of the scales.
+
+    Raises:
+        QnnError: if a scale is not positive and finite.
+    """
+    like = "int8" if np.ndim(kernel_scale) else "uint8"
+    return conv_multiplier(input_scale, kernel_scale, output_scale, like)
+
+
 def _integers(name: str, x: npt.ArrayLike) -> Int64Array:
     values = np.asarray(x)
     if not np.issubdtype(values.dtype, np.integer) or values.dtype == np.uint64:

@@ -250,9 +250,7 @@ def _convolve(attrs: Attrs, data: Array, kernel: Array) -> Array:
     top, left, bottom, right = attrs.padding
     padded = np.pad(data, ((0, 0), (top, bottom), (left, right), (0, 0)))
     out_channels, height, width, per_group = kernel.shape
-    extent = [
-        (size - 1) * step + 1 for size, step in zip((height, width), attrs.dilation, strict=True)
-    ]
+    extent = ((height - 1) * attrs.dilation[0] + 1, (width - 1) * attrs.dilation[1] + 1)
     windows = np.lib.stride_tricks.sliding_window_view(padded, extent, axis=(1, 2))
     windows = windows[
         :, :: attrs.strides[0], :: attrs.strides[1], :, :: attrs.dilation[0], :: attrs.dilation[1]

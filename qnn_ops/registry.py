@@ -177,6 +177,11 @@ def attrs_of(call: relax.Call) -> Attrs:
     return Attrs(**{key: _plain(call.attrs[key]) for key in call.attrs.keys()})  # noqa: SIM118
 
 
+def constant_of(expr: relax.Expr) -> np.ndarray[Any, Any] | None:
+    """The value of a constant tensor, or None for any other expression."""
+    return expr.value.numpy() if isinstance(expr, tvm.ir.GenericConst) else None
+
+
 def spec_of(expr: relax.Expr) -> TensorSpec:
     """Shape and dtype of a normalised tensor expression.
 

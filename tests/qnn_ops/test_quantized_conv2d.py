@@ -16,7 +16,7 @@ from qnn_ops.layouts import permutation
 from tests.support.cases.quantized_conv2d import convolutions
 from tests.support.operators import check_round_trips, module_of
 
-PLAIN = {
+PLAIN: dict[str, Any] = {
     "input_scale": 0.05,
     "input_zero_point": 3,
     "kernel_scale": 0.01,
@@ -66,15 +66,13 @@ def test_reference_equals_the_sum_written_out(case: tuple[list[Any], dict[str, A
 
 
 def test_scale_product_is_rounded_to_float32_for_uint8_kernels_only() -> None:
-    rng = np.random.default_rng(0)
-    for _ in range(200):
-        scales = np.float32(rng.uniform(0.001, 0.1, 3))
-        exact = float(scales[0]) * float(scales[1]) / float(scales[2])
-        rounded = float(scales[0] * scales[1]) / float(scales[2])
-        if exact != rounded:
-            break
-    assert conv_multiplier(*map(float, scales), "int8") == exact
-    assert conv_multiplier(*map(float, scales), "uint8") == rounded
+    # Scales whose product is not a float32 number.
+    data, kernel, output = (float(np.float32(scale)) for scale in (0.1, 0.3, 0.7))
+    exact = data * kernel / output
+    rounded = float(np.float32(data) * np.float32(kernel)) / output
+    assert exact != rounded
+    assert conv_multiplier(data, kernel, output, "int8") == exact
+    assert conv_multiplier(data, kernel, output, "uint8") == rounded
 
 
 def test_clamp_is_applied_after_the_zero_point() -> None:

@@ -1,0 +1,83 @@
+"""What the passes share: visit the calls of our operators, rebuild what changes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import tvm
+from tvm import relax
+from tvm.relax.expr_functor import PyExprMutator, mutator
+
+from qnn_ops.registry import Attrs, Operator, attrs_of, operator_of
+
+
+@mutator
+class CallRewriter(PyExprMutator):
+    """Visits a module's calls in order; a subclass says what becomes of our operators' calls."""
+
+    def visit_call_(self, call: relax.Call) -> relax.Expr:
+        """Rewrite the operands, then the call."""
+        rebuilt = self.visit_expr_post_order(call)
+        operator = operator_of(rebuilt)
+        if operator is None:
+            return rebuilt
+        return self.rewrite(operator, call, self.builder_.normalize(rebuilt))
+
+    def rewrite(
+        self, operator: Operator[Any], original: relax.Call, call: relax.Call
+    ) -> relax.Expr:
+        """What replaces ``call``; ``original`` has the operands from before this pass."""
+        del operator, original
+        return call
+
+    def producer(self, expr: relax.Expr, operator: Operator[Any]) -> relax.Call | None:
+        """The rewritten call of ``operator`` that made ``expr``, or None if it was none."""
+        value = self.lookup_binding(expr) if isinstance(expr, relax.Var) else expr
+        return value if value is not None and operator_of(value) is operator else None
+
+    def rewrite_module(self, mod: tvm.IRModule) -> tvm.IRModule:
+        """Apply the rewriter to each Relax function of ``mod``."""
+        for variable, function in mod.functions_items():
+            if isinstance(function, relax.Function):
+                self.enter(function)
+                self.builder_.update_func(variable, self.visit_expr(function))
+        return relax.transform.DeadCodeElimination()(self.builder_.finalize())
+
+    def enter(self, function: relax.Function) -> None:
+        """Called before each function; for what a pass wants to know of it as a whole."""
+
+
+def module_pass(rewriter: Callable[[tvm.IRModule], CallRewriter], name: str) -> tvm.transform.Pass:
+    """A TVM pass that applies a fresh rewriter to a module."""
+
+    def rewrite(mod: tvm.IRModule, _context: tvm.transform.PassContext) -> tvm.IRModule:
+        return rewriter(mod).rewrite_module(mod)
+
+    return tvm.transform.module_pass(rewrite, opt_level=0, name=name)
+
+
+def with_attrs(call: relax.Call, **changes: Any) -> relax.Call:
+    """The call with some attributes changed, and the same operands."""
+    attrs: Attrs = attrs_of(call)
+    fields = {key: _listed(value) for key, value in {**vars(attrs), **changes}.items()}
+    return relax.Call(call.op, list(call.args), tvm.ir.make_node("ir.DictAttrs", **fields))
+
+
+def count_uses(function: relax.Function) -> Counter[Any]:
+    """How many places read each variable, the function's result included."""
+    uses: Counter[Any] = Counter()
+
+    def count(expr: relax.Expr) -> None:
+        if isinstance(expr, relax.Var):
+            uses[expr] += 1
+
+    for value in relax.analysis.get_var2val(function).values():
+        relax.analysis.post_order_visit(value, count)
+    relax.analysis.post_order_visit(function.body.body, count)
+    return uses
+
+
+def _listed(value: Any) -> Any:
+    return [_listed(item) for item in value] if isinstance(value, tuple) else value
