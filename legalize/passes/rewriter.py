@@ -8,14 +8,17 @@ from typing import Any
 
 import tvm
 from tvm import relax
-from tvm.relax.expr_functor import PyExprMutator, mutator
+from tvm.relax.expr_functor import PyExprMutator
 
 from qnn_ops.registry import Attrs, Operator, attrs_of, operator_of
 
 
-@mutator
 class CallRewriter(PyExprMutator):
-    """Visits a module's calls in order; a subclass says what becomes of our operators' calls."""
+    """Visits a module's calls in order; a subclass says what becomes of our operators' calls.
+
+    The subclass is decorated with TVM's ``mutator``; this class is not, because TVM allows no
+    heirs of a decorated one.
+    """
 
     def visit_call_(self, call: relax.Call) -> relax.Expr:
         """Rewrite the operands, then the call."""
