@@ -1,0 +1,166 @@
+"""Convolution of uint8 data with int8 weights by AVX512-VNNI.
+
+A tile of output pixels × channels is summed in registers, then rescaled, narrowed and stored:
+
+    for each block of output channels           its weights stay in the cache
+      for each tile of output pixels            numbered through rows and images
+        accumulators = bias
+        for each run of bytes, each four bytes of it
+          accumulators += broadcast(data) · weights
+        store(narrow(requantize(accumulators)))
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.x86.pixel_sums import pixel_sums
+from legalize.kernels.x86.requantize import Requantization, constant_rows, requantize
+from legalize.kernels.x86.spec import DWORD, ConvSpec
+from legalize.kernels.x86.store import store_pixel
+from legalize.kernels.x86.tiles import LANES, Section, Tiling, choose_tiling
+from legalize.kernels.x86.vnni import (
+    broadcast_bytes,
+    dot_bytes,
+    lanes_of,
+    local_vector,
+    set_lanes,
+)
+
+
+@cache
+def conv2d(
+    spec: ConvSpec, requantization: Requantization, tiling: Tiling | None = None
+) -> tirx.PrimFunc:
+    """Build the function that computes a convolution.
+
+    Needs a target with ``avx512vnni`` and ``avx512bw``.
+
+    Args:
+        spec: The convolution.
+        requantization: From ``pack_conv2d``.
+        tiling: The tiling for which ``pack_conv2d`` laid out the constants.
+
+    Returns:
+        A function of the data, uint8 of ``spec.staged_shape``; the ``constants`` of
+        ``pack_conv2d`` in order; and the output, ``spec.out_dtype`` of ``spec.out_shape``.
+    """
+    return _Kernel(spec, requantization, tiling or choose_tiling(spec)).build()
+
+
+class _Kernel:
+    """The buffers of one function, and what writes its loops."""
+
+    def __init__(self, spec: ConvSpec, requantization: Requantization, tiling: Tiling) -> None:
+        self.spec = spec
+        self.requantization = requantization
+        self.tiling = tiling
+
+    def build(self) -> tirx.PrimFunc:
+        spec = self.spec
+        with IRBuilder() as builder, T.prim_func(s_tir=True):
+            T.func_name("conv2d")
+            T.func_attr({"global_symbol": "conv2d", "tirx.noalias": True})
+            self._declare()
+            for section in self.tiling:
+                tiles = -(-spec.out_pixels // section.pixels)
+                with T.serial(section.blocks) as block, T.serial(tiles) as tile:
+                    # The last tile overlaps the one before.
+                    first = T.min(tile * section.pixels, spec.out_pixels - section.pixels)
+                    self._tile(section, block, first)
+        return builder.get()
+
+    def _declare(self) -> None:
+        spec = self.spec
+        groups = spec.lane_groups
+        data = T.arg("data", T.buffer(spec.staged_shape, "uint8"))
+        self.block_step = spec.runs * spec.steps_per_run * LANES * DWORD
+        self.weights = T.arg("weights", T.buffer((groups * self.block_step,), "int8"))
+        self.bias = T.arg("bias", T.buffer((groups, LANES), "int32"))
+        zero_point = None
+        if spec.has_asymmetric_kernel:
+            zero_point = T.arg("kernel_zero_point", T.buffer((1,), "int32"))
+        self.constants = []
+        for number, (dtype, rows) in enumerate(constant_rows(self.requantization)):
+            lanes = LANES if dtype == "int32" else LANES // 2
+            buffer = T.buffer((groups, rows, lanes), dtype)
+            self.constants.append((T.arg(f"rescale_{number}", buffer), lanes))
+        output = T.arg("output", T.buffer(spec.out_shape, spec.out_dtype))
+        batch, height, width, channels = spec.staged_shape
+        size = batch * height * width * channels
+        self.source = T.decl_buffer((size,), "uint8", data=data.data)
+        size = spec.out_pixels * spec.out_channels
+        self.target = T.decl_buffer((size,), spec.out_dtype, data=output.data)
+        self.sums = None
+        if zero_point is not None:
+            self.sums = pixel_sums(spec, self.source, zero_point)
+
+    def _tile(self, section: Section, block: Any, first: Any) -> None:
+        """Write the computation of one tile, whose first pixel is ``first``."""
+        group = section.first_group + block * section.groups
+        acc = [[local_vector() for _ in range(section.groups)] for _ in range(section.pixels)]
+        for j in range(section.groups):
+            bias = self.bias[group + j, T.ramp(0, 1, LANES)]
+            for i, row in enumerate(acc):
+                start = bias
+                if self.sums is not None:
+                    start = bias - T.broadcast(self.sums[first + i], LANES)
+                set_lanes(row[j], start)
+        self._accumulate(section, group, first, acc)
+        for j in range(section.groups):
+            rows = [self._rows(buffer, group + j, lanes) for buffer, lanes in self.constants]
+            for row in acc:
+                value = requantize(self.spec, self.requantization, lanes_of(row[j]), rows)
+                set_lanes(row[j], value)
+        channels = section.groups * LANES
+        if section.blocks == 1:
+            channels = min(channels, self.spec.out_channels - section.first_group * LANES)
+        for i, row in enumerate(acc):
+            vectors = [lanes_of(vector) for vector in row]
+            store_pixel(self.spec, self.target, first + i, group, vectors, channels)
+
+    def _rows(self, buffer: Any, group: Any, lanes: int) -> Any:
+        return lambda row: buffer[group, row, T.ramp(0, 1, lanes)]
+
+    def _accumulate(self, section: Section, group: Any, first: Any, acc: Any) -> None:
+        spec = self.spec
+        _, _, width, channels = spec.staged_shape
+        origins = [self._origin(first + i) for i in range(section.pixels)]
+        taps = spec.kernel_width // spec.taps_per_run
+        step_size = section.groups * LANES * DWORD
+        steps = spec.run_length // DWORD
+
+        def step(offset: Any, weights: Any) -> None:
+            for origin, row in zip(origins, acc, strict=True):
+                pixel = broadcast_bytes(self.source, origin + offset)
+                for j, vector in enumerate(row):
+                    lanes = T.ramp(weights + j * LANES * DWORD, 1, LANES * DWORD)
+                    set_lanes(vector, dot_bytes(lanes_of(vector), pixel, self.weights[lanes]))
+
+        with T.serial(spec.kernel_height) as ky, T.serial(taps) as kx:
+            run = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
+            weights = group * self.block_step + (ky * taps + kx) * spec.steps_per_run * step_size
+            with T.serial(steps) as k:
+                step(run + k * DWORD, weights + k * step_size)
+            if steps < spec.steps_per_run:
+                step(run + spec.run_length - DWORD, weights + steps * step_size)
+
+    def _origin(self, pixel: Any) -> Any:
+        """Offset of the first byte that an output pixel reads."""
+        spec = self.spec
+        _, height, width, channels = spec.staged_shape
+        stride_y, stride_x = spec.strides
+        rows_touch = stride_y == 1 and spec.out_width * stride_x == width
+        images_touch = spec.batch == 1 or spec.out_height == height
+        if rows_touch and images_touch:
+            return pixel * (stride_x * channels)
+        row, x = T.truncdiv(pixel, spec.out_width), T.truncmod(pixel, spec.out_width)
+        if spec.batch == 1:
+            return (row * stride_y * width + x * stride_x) * channels
+        image, y = T.truncdiv(row, spec.out_height), T.truncmod(row, spec.out_height)
+        return ((image * height + y * stride_y) * width + x * stride_x) * channels

@@ -1,0 +1,161 @@
+"""Constants of a convolution in the layout that the x86 kernels read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from legalize.kernels.x86.requantize import (
+    Requantization,
+    choose_requantization,
+    requantization_constants,
+)
+from legalize.kernels.x86.spec import DWORD, ConvSpec
+from legalize.kernels.x86.tiles import LANES, Tiling, choose_tiling, lane_channels
+from qnn_ops.errors import QnnError
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class PackedConv:
+    """A convolution's constants, and what its function must know about them.
+
+    Attributes:
+        requantization: How accumulators become outputs.
+        tiling: The tiles for which the constants are laid out.
+        constants: The arrays that the function of ``conv2d`` takes between data and output:
+            weights int8 [bytes]; bias int32 [vectors, 16]; the kernel's zero point int32 [1],
+            only if it is asymmetric; the arrays of the requantization.
+    """
+
+    requantization: Requantization
+    tiling: Tiling
+    constants: tuple[Array, ...]
+
+
+def pack_conv2d(
+    spec: ConvSpec,
+    kernel_ohwi: Array,
+    kernel_zero_point: int | Array = 0,
+    bias: Array | None = None,
+    multiplier: Array | int = 0,
+    shift: Array | int = 0,
+) -> PackedConv:
+    """Fold zero points into the bias and lay out weights, bias and multipliers.
+
+    The kernel multiplies raw uint8 data x with int8 weights w. What is left of
+    Σ(x − zx)(w − zw) = Σxw − zx·Σw − zw·Σx + K·zx·zw is constant but for zw·Σx, which is
+    computed only for an asymmetric kernel.
+
+    Weights are ordered by block of output channels, run, step of four bytes, vector, lane, byte.
+
+    Args:
+        spec: The convolution.
+        kernel_ohwi: ``spec.kernel_dtype`` of shape [out_channels, KH, KW, in_channels].
+        kernel_zero_point: One for the whole kernel.
+        bias: int32 [out_channels]; absent means zeros.
+        multiplier: int32 [out_channels] or one for all, not negative; as ``quantize_multiplier``
+            gives it. Not used for an ``int32`` output.
+        shift: int32 [out_channels] or one for all, -31 to 31 (30 for ``upward`` rounding),
+            positive to the left.
+
+    Raises:
+        QnnError: if an array does not fit the spec.
+    """
+    kernel, zero_point = _signed_kernel(spec, kernel_ohwi, kernel_zero_point)
+    multiplier = _per_channel(spec, "multiplier", multiplier)
+    shift = _per_channel(spec, "shift", shift)
+    bias = _per_channel(spec, "bias", 0 if bias is None else bias)
+    _check_scales(spec, multiplier, shift)
+
+    folded_bias, bound = _fold(spec, kernel, zero_point, bias)
+    requantization = choose_requantization(spec, shift, bound)
+    tiling = choose_tiling(spec)
+    lanes = lane_channels(spec, tiling)
+    # Data and weights of channels that staging adds are their zero points: the product is zero.
+    missing = spec.staged_channels - spec.in_channels
+    kernel = np.pad(kernel, ((0, 0),) * 3 + ((0, missing),), constant_values=zero_point)
+    constants = [_lay_out_weights(spec, kernel, tiling, lanes), _deal(folded_bias, lanes)]
+    if spec.has_asymmetric_kernel:
+        constants.append(np.array([zero_point], np.int32))
+    constants += requantization_constants(
+        spec, requantization, _deal(multiplier, lanes), _deal(shift, lanes)
+    )
+    return PackedConv(requantization, tiling, tuple(constants))
+
+
+def _signed_kernel(spec: ConvSpec, kernel: Array, zero_point: int | Array) -> tuple[Array, int]:
+    """Check the kernel and make it int8 (in int64, for sums)."""
+    shape = (spec.out_channels, spec.kernel_height, spec.kernel_width, spec.in_channels)
+    if kernel.shape != shape or kernel.dtype != spec.kernel_dtype:
+        raise QnnError(
+            f"the kernel must be {spec.kernel_dtype} of shape {shape} (OHWI), "
+            f"got {kernel.dtype} of shape {kernel.shape}"
+        )
+    zero_points = np.unique(np.asarray(zero_point, np.int64))
+    if zero_points.size != 1:
+        raise QnnError(f"the kernel must have one zero point, got {zero_points.tolist()}")
+    offset = 128 if spec.kernel_dtype == "uint8" else 0
+    shifted = int(zero_points[0]) - offset
+    if (shifted != 0) != spec.has_asymmetric_kernel:
+        raise QnnError(
+            f"the kernel's zero point {shifted + offset} does not agree with "
+            f"has_asymmetric_kernel={spec.has_asymmetric_kernel}"
+        )
+    return kernel.astype(np.int64) - offset, shifted
+
+
+def _per_channel(spec: ConvSpec, name: str, values: Array | int) -> Array:
+    array = np.asarray(values)
+    if array.size not in (1, spec.out_channels):
+        raise QnnError(
+            f"{name} must have one value or {spec.out_channels}, got shape {array.shape}"
+        )
+    return np.broadcast_to(array.reshape(-1), spec.out_channels).astype(np.int32)
+
+
+def _check_scales(spec: ConvSpec, multiplier: Array, shift: Array) -> None:
+    if multiplier.min() < 0:
+        raise QnnError(f"multiplier must not be negative, got {multiplier.min()}")
+    most = 30 if spec.rounding == "upward" else 31
+    if shift.min() < -31 or shift.max() > most:
+        raise QnnError(f"shift must be in -31..{most}, got {shift.min()} to {shift.max()}")
+
+
+def _fold(spec: ConvSpec, kernel: Array, zero_point: int, bias: Array) -> tuple[Array, int]:
+    """Return the bias that raw products need, and the largest possible |accumulator|."""
+    zx = spec.staged_zero_point
+    centred = (kernel - zero_point).reshape(spec.out_channels, -1)
+    # bias − zx·Σw + K·zx·zw; what leaves 32 bits here comes back with the sum.
+    folded = (bias - zx * centred.sum(axis=1)).astype(np.int32)
+    rise, fall = np.maximum(centred, 0).sum(axis=1), np.minimum(centred, 0).sum(axis=1)
+    highest = bias + (255 - zx) * rise - zx * fall
+    lowest = bias + (255 - zx) * fall - zx * rise
+    return folded, int(max(highest.max(), -lowest.min()))
+
+
+def _lay_out_weights(spec: ConvSpec, kernel: Array, tiling: Tiling, lanes: Array) -> Array:
+    padded = np.pad(kernel, ((0, 1), (0, 0), (0, 0), (0, 0))).astype(np.int8)
+    runs = padded.reshape(spec.out_channels + 1, spec.runs, spec.run_length)
+    whole = spec.run_length // DWORD * DWORD
+    rest = spec.run_length - whole
+    last = np.pad(runs[..., whole:], ((0, 0), (0, 0), ((DWORD - rest) % DWORD, 0)))
+    steps = np.concatenate([runs[..., :whole], last], axis=2)
+    steps = steps.reshape(spec.out_channels + 1, spec.runs, spec.steps_per_run, DWORD)
+    packed = []
+    for section in tiling:
+        stop = section.first_group + section.blocks * section.groups
+        # [blocks, groups, lanes, runs, steps, 4]; -1 takes the row of zeros.
+        block = steps[lanes[section.first_group : stop]]
+        block = block.reshape(section.blocks, section.groups, LANES, *steps.shape[1:])
+        packed.append(block.transpose(0, 3, 4, 1, 2, 5).reshape(-1))
+    return np.concatenate(packed)
+
+
+def _deal(values: Array, lanes: Array) -> Array:
+    """Deal values per channel to the lanes; zero where there is no channel."""
+    return np.append(values, values.dtype.type(0))[lanes]

@@ -1,0 +1,75 @@
+"""Sums of the data under the kernel, which a kernel with a zero point needs once a pixel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.x86.spec import ConvSpec
+from legalize.kernels.x86.vnni import (
+    broadcast_bytes,
+    dot_bytes,
+    lanes_of,
+    local_vector,
+    set_lanes,
+    sum_lanes,
+)
+
+
+def pixel_sums(spec: ConvSpec, source: Any, zero_point: Any) -> Any:
+    """Write the loops that compute zw·Σx for every output pixel.
+
+    The sums are taken by vpdpbusd with weights of one, over as many bytes of a run at a time as
+    fit: 1 / out_channels of the convolution's own products.
+
+    Args:
+        spec: The convolution.
+        source: The staged data as one row of uint8.
+        zero_point: int32 [1], zw.
+
+    Returns:
+        A workspace buffer, int32 [out_pixels].
+    """
+    sums = T.alloc_buffer((spec.out_pixels,), "int32", scope="global")
+    _, height, width, channels = spec.staged_shape
+    stride_y, stride_x = spec.strides
+    with T.serial(spec.batch) as n, T.serial(spec.out_height) as y, T.serial(spec.out_width) as x:
+        origin = ((n * height + y * stride_y) * width + x * stride_x) * channels
+        total = _window_sum(spec, source, origin)
+        pixel = (n * spec.out_height + y) * spec.out_width + x
+        T.buffer_store(sums, total * zero_point[0], [pixel])
+    return sums
+
+
+def _window_sum(spec: ConvSpec, source: Any, origin: Any) -> Any:
+    size = next((s for s in (64, 32, 16) if s <= spec.run_length), 4)
+    lanes = max(size // 4, 4)
+    whole, rest = divmod(spec.run_length, size)
+
+    def load(offset: Any) -> Any:
+        if size == 4:
+            return broadcast_bytes(source, offset, lanes)
+        return source[T.ramp(offset, 1, size)]
+
+    def add(offset: Any, first: int) -> None:
+        """Add the bytes of a vector, but for the first ones, which were added before."""
+        position = T.ramp(0, 1, 4 * lanes)
+        if size == 4:
+            position = T.bitwise_and(position, T.broadcast(T.int32(3), 4 * lanes))
+        is_new = T.Cast(f"int8x{4 * lanes}", position >= T.broadcast(T.int32(first), 4 * lanes))
+        value = dot_bytes(lanes_of(acc, lanes), load(offset), is_new, lanes)
+        set_lanes(acc, value, lanes)
+
+    acc = local_vector(lanes)
+    set_lanes(acc, T.broadcast(T.int32(0), lanes), lanes)
+    _, _, width, channels = spec.staged_shape
+    taps = spec.kernel_width // spec.taps_per_run
+    with T.serial(spec.kernel_height) as ky, T.serial(taps) as kx:
+        run = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
+        with T.serial(whole) as i:
+            add(origin + run + i * size, 0)
+        if rest:
+            add(origin + run + spec.run_length - size, size - rest)
+    # Of four broadcast bytes, every lane has the whole sum.
+    return acc[0] if size == 4 else sum_lanes(lanes_of(acc, lanes), lanes)

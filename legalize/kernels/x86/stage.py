@@ -1,0 +1,126 @@
+"""Copying a convolution's data to where the kernel can read it: padded, and uint8."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.x86.spec import ConvSpec
+
+
+def needs_staging(spec: ConvSpec) -> bool:
+    """Whether the data must be copied by ``stage`` before ``conv2d`` can read it."""
+    return spec.needs_staging
+
+
+def stage(spec: ConvSpec) -> tirx.PrimFunc:
+    """Build the function that stages the data of a convolution.
+
+    It adds the padding, filled with the zero point; makes int8 uint8 by adding 128; and where a
+    pixel has too few channels to read four bytes, adds channels that hold the zero point.
+
+    Returns:
+        A function of the data, ``spec.in_dtype`` of ``spec.in_shape``, and the output, uint8 of
+        ``spec.staged_shape``.
+    """
+    batch, height, width, channels = spec.staged_shape
+    top, left, _, right = spec.padding
+    row, in_row = width * channels, spec.in_width * spec.in_channels
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("stage")
+        T.func_attr({"global_symbol": "stage", "tirx.noalias": True})
+        data = T.arg("data", T.buffer(spec.in_shape, spec.in_dtype))
+        staged = T.arg("staged", T.buffer(spec.staged_shape, "uint8"))
+        source = T.decl_buffer((_size(spec.in_shape),), spec.in_dtype, data=data.data)
+        target = T.decl_buffer((_size(spec.staged_shape),), "uint8", data=staged.data)
+        with T.serial(batch) as n:
+            image = n * height * row
+            _fill(target, image, top * row, spec.staged_zero_point)
+            with T.serial(spec.in_height) as y:
+                start = image + (y + top) * row
+                _fill(target, start, left * channels, spec.staged_zero_point)
+                middle = start + left * channels
+                origin = (n * spec.in_height + y) * in_row
+                if channels == spec.in_channels:
+                    _copy(target, middle, source, origin, in_row)
+                else:
+                    with T.serial(spec.in_width) as x:
+                        pixel = middle + x * channels
+                        _copy(
+                            target,
+                            pixel,
+                            source,
+                            origin + x * spec.in_channels,
+                            spec.in_channels,
+                        )
+                        rest = channels - spec.in_channels
+                        _fill(target, pixel + spec.in_channels, rest, spec.staged_zero_point)
+                end = middle + spec.in_width * channels
+                _fill(target, end, right * channels, spec.staged_zero_point)
+            bottom = image + (top + spec.in_height) * row
+            _fill(target, bottom, spec.padding[2] * row, spec.staged_zero_point)
+    return builder.get()
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    size = 1
+    for extent in shape:
+        size *= extent
+    return size
+
+
+def _pieces(length: int) -> tuple[int, list[tuple[int, int]]]:
+    """Cut a length into vectors of 64 bytes and (offset, width) pieces for the rest.
+
+    A rest that follows a whole vector is one vector that overlaps it.
+    """
+    whole, rest = divmod(length, 64)
+    if not rest:
+        return whole, []
+    if whole:
+        return whole, [(length - 64, 64)]
+    pieces = []
+    offset = 0
+    while offset < length:
+        width = 1 << ((length - offset).bit_length() - 1)
+        pieces.append((offset, width))
+        offset += width
+    return whole, pieces
+
+
+def _for_each_piece(length: int, body: Any) -> None:
+    whole, pieces = _pieces(length)
+    if whole:
+        with T.serial(whole) as i:
+            body(i * 64, 64)
+    for offset, width in pieces:
+        body(offset, width)
+
+
+def _fill(target: Any, start: Any, length: int, value: int) -> None:
+    def body(offset: Any, width: int) -> None:
+        T.buffer_store(target, _splat(value, width), [_ramp(start + offset, width)])
+
+    _for_each_piece(length, body)
+
+
+def _copy(target: Any, start: Any, source: Any, origin: Any, length: int) -> None:
+    def body(offset: Any, width: int) -> None:
+        value = source[_ramp(origin + offset, width)]
+        if source.dtype == "int8":
+            unsigned = "uint8" if width == 1 else f"uint8x{width}"
+            value = T.bitwise_xor(T.reinterpret(unsigned, value), _splat(128, width))
+        T.buffer_store(target, value, [_ramp(start + offset, width)])
+
+    _for_each_piece(length, body)
+
+
+def _ramp(start: Any, width: int) -> Any:
+    return start if width == 1 else T.ramp(start, 1, width)
+
+
+def _splat(value: int, width: int) -> Any:
+    return T.uint8(value) if width == 1 else T.broadcast(T.uint8(value), width)

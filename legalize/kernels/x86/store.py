@@ -1,0 +1,67 @@
+"""Narrowing, clamping and storing of a tile's outputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.x86.spec import ConvSpec
+from legalize.kernels.x86.tiles import LANES, store_pieces
+from legalize.kernels.x86.vnni import narrow_pair, narrow_to_bytes
+
+
+def store_pixel(
+    spec: ConvSpec, target: Any, pixel: Any, first_group: Any, vectors: list[Any], channels: int
+) -> None:
+    """Store the neighbouring channels of one pixel that a block computes.
+
+    Args:
+        spec: The convolution.
+        target: The output as one row.
+        pixel: Number of the output pixel.
+        first_group: The block's first vector of 16 channels.
+        vectors: int32x16 expressions; their lanes hold channels as ``lane_channels`` deals them.
+        channels: How many channels are real; nothing is written past them.
+    """
+    for first, size in store_pieces(len(vectors)):
+        value = _narrow(spec, vectors[first : first + size])
+        start = pixel * spec.out_channels + (first_group + first) * LANES
+        real = channels - first * LANES
+        for part, offset, lanes in value:
+            index = T.ramp(start + offset, 1, lanes)
+            if real - offset >= lanes:
+                T.buffer_store(target, part, [index])
+            elif real - offset == 1:
+                # LLVM 22 makes a masked store of one narrowed lane a store of four bytes.
+                T.buffer_store(target, T.Shuffle([part], [0]), [start + offset])
+            elif real > offset:
+                is_real = T.ramp(0, 1, lanes) < T.broadcast(T.int32(real - offset), lanes)
+                T.evaluate(T.masked_store(target, part, index, is_real))
+
+
+def _narrow(spec: ConvSpec, vectors: list[Any]) -> list[tuple[Any, int, int]]:
+    """Return the vectors as outputs in order of channels: (value, first channel, channels)."""
+    if spec.out_dtype == "int32":
+        return [(vector, i * LANES, LANES) for i, vector in enumerate(vectors)]
+    if len(vectors) == 4:
+        halves = narrow_pair(*vectors[:2]), narrow_pair(*vectors[2:])
+        return [(_clamp(spec, narrow_to_bytes(*halves, spec.out_dtype), 64), 0, 64)]
+    lanes = LANES * len(vectors)
+    value = vectors[0] if len(vectors) == 1 else narrow_pair(*vectors)
+    element = "int32" if len(vectors) == 1 else "int16"
+    low = T.broadcast(getattr(T, element)(spec.out_min), lanes)
+    high = T.broadcast(getattr(T, element)(spec.out_max), lanes)
+    return [(T.Cast(f"{spec.out_dtype}x{lanes}", T.max(T.min(value, high), low)), 0, lanes)]
+
+
+def _clamp(spec: ConvSpec, value: Any, lanes: int) -> Any:
+    """Clamp bytes that are saturated already."""
+    limits = np.iinfo(spec.out_dtype)
+    literal = getattr(T, spec.out_dtype)
+    if spec.out_min > limits.min:
+        value = T.max(value, T.broadcast(literal(spec.out_min), lanes))
+    if spec.out_max < limits.max:
+        value = T.min(value, T.broadcast(literal(spec.out_max), lanes))
+    return value

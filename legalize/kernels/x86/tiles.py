@@ -1,0 +1,145 @@
+"""Which tile of output pixels and channels a kernel computes at a time.
+
+The accumulators of a tile of ``pixels`` × 16·``groups`` outputs stay in registers for the
+whole sum. A step of the sum broadcasts four bytes of each pixel, loads one vector of weights
+for each group and multiplies every pair.
+
+The model counts instructions, in units of one vpdpbusd:
+
+* 32 vector registers hold the accumulators, the weights of a step and one broadcast.
+* A step takes ``pixels · groups`` products, but no fewer than ``_LATENCY``: an accumulator
+  waits that long for its previous product. It loads one vector for each pixel and group, half
+  as dear as a product, hidden behind the products where these are more.
+* Every output costs ``_EPILOGUE`` instructions a vector, and a tile costs ``_TILE`` more.
+* The last pixels are computed by a full tile, which overlaps the one before.
+
+The choice is the cheapest tile; of equally cheap ones the first, so it is the same every time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from legalize.kernels.x86.spec import ConvSpec
+
+LANES = 16
+_REGISTERS = 32
+_MAX_PIXELS = 12
+_MAX_GROUPS = 12
+_LATENCY = 10
+_STEP = 1
+_EPILOGUE = 12
+_TILE = 16
+
+
+@dataclass(frozen=True)
+class Section:
+    """Neighbouring blocks of output channels that are computed by the same tile.
+
+    Attributes:
+        first_group: The first vector of 16 channels.
+        blocks: Number of blocks.
+        groups: Vectors of 16 channels in a block.
+        pixels: Output pixels of a tile.
+    """
+
+    first_group: int
+    blocks: int
+    groups: int
+    pixels: int
+
+
+Tiling = tuple[Section, ...]
+
+
+@cache
+def choose_tiling(spec: ConvSpec) -> Tiling:
+    """Choose the tiles of a convolution.
+
+    Returns:
+        Sections that cover the vectors of output channels in order. Channels that do not fill
+        a vector are in a section of one block.
+    """
+    has_ragged_vector = spec.out_channels % LANES != 0
+    best: tuple[float, Tiling] | None = None
+    for width in range(1, min(spec.lane_groups, _MAX_GROUPS) + 1):
+        sections: list[Section] = []
+        cost = 0.0
+        for first, blocks, groups in _split(spec.lane_groups, width, has_ragged_vector):
+            tile_cost, pixels = min(
+                (_cost(spec, groups, pixels), pixels)
+                for pixels in range(1, min(spec.out_pixels, _MAX_PIXELS) + 1)
+                if pixels == 1 or _fits(groups, pixels)
+            )
+            cost += blocks * tile_cost
+            sections.append(Section(first, blocks, groups, pixels))
+        if best is None or cost < best[0]:
+            best = cost, tuple(sections)
+    assert best is not None
+    return best[1]
+
+
+def _split(lane_groups: int, width: int, is_ragged: bool) -> list[tuple[int, int, int]]:
+    """Cut the vectors into blocks of ``width`` and a rest: (first group, blocks, groups)."""
+    blocks, rest = divmod(lane_groups, width)
+    pieces = [(blocks, width), (1, rest)]
+    if is_ragged and not rest:
+        pieces = [(blocks - 1, width), (1, width)]
+    first = 0
+    cut = []
+    for count, groups in pieces:
+        if count and groups:
+            cut.append((first, count, groups))
+            first += count * groups
+    return cut
+
+
+def _fits(groups: int, pixels: int) -> bool:
+    return pixels * groups + groups + 1 <= _REGISTERS
+
+
+def _cost(spec: ConvSpec, groups: int, pixels: int) -> float:
+    tiles = -(-spec.out_pixels // pixels)
+    products = pixels * groups
+    step = max(products, pixels + groups, _LATENCY) + _STEP
+    steps = spec.runs * spec.steps_per_run
+    return tiles * (steps * step + _EPILOGUE * products + _TILE)
+
+
+def store_pieces(groups: int) -> list[tuple[int, int]]:
+    """Cut a block of vectors into stores of 4, 2 and 1 vectors: (first vector, vectors)."""
+    pieces = []
+    first = 0
+    for size in (4, 2, 1):
+        while groups - first >= size:
+            pieces.append((first, size))
+            first += size
+    return pieces
+
+
+def lane_channels(spec: ConvSpec, tiling: Tiling) -> npt.NDArray[np.int64]:
+    """Tell which output channel each lane of each vector holds.
+
+    The instructions that narrow four int32 vectors to one of bytes (vpackssdw, vpackuswb)
+    interleave them by quarters. The channels are dealt out so that the bytes come out in order:
+    byte 16·q + 4·v + i comes from lane 4·q + i of vector v; for two vectors byte 8·q + 4·v + i.
+
+    Returns:
+        int64 of shape [vectors, 16]; -1 where a lane is past the last channel.
+    """
+    channels = np.empty((spec.lane_groups, LANES), np.int64)
+    for section in tiling:
+        for block in range(section.blocks):
+            start = section.first_group + block * section.groups
+            for first, size in store_pieces(section.groups):
+                order = np.arange(size * LANES).reshape(size, LANES)
+                if spec.out_dtype != "int32":
+                    order = order.reshape(4, size, 4).transpose(1, 0, 2).reshape(size, LANES)
+                group = start + first
+                channels[group : group + size] = group * LANES + order
+    channels[channels >= spec.out_channels] = -1
+    return channels
