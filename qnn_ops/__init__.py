@@ -10,6 +10,7 @@ from qnn_ops.dequantize import dequantize
 from qnn_ops.errors import QnnError
 from qnn_ops.quantize import quantize
 from qnn_ops.quantized_conv2d import quantized_conv2d
+from qnn_ops.quantized_pool2d import quantized_pool2d
 from qnn_ops.requantize import requantize
 
 __all__ = [
@@ -17,5 +18,6 @@ __all__ = [
     "dequantize",
     "quantize",
     "quantized_conv2d",
+    "quantized_pool2d",
     "requantize",
 ]

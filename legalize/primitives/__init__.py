@@ -5,7 +5,13 @@ A file holds one operator's rule; importing this package registers them all.
 
 from __future__ import annotations
 
-from legalize.primitives import dequantize, quantize, quantized_conv2d, requantize
+from legalize.primitives import (
+    dequantize,
+    quantize,
+    quantized_conv2d,
+    quantized_pool2d,
+    requantize,
+)
 from legalize.primitives.registry import PRIMITIVES, primitive
 
 __all__ = [
@@ -14,5 +20,6 @@ __all__ = [
     "primitive",
     "quantize",
     "quantized_conv2d",
+    "quantized_pool2d",
     "requantize",
 ]

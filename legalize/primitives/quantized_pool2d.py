@@ -1,0 +1,81 @@
+"""quantized_pool2d in Relax primitives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from legalize.primitives.fixed_point import const
+from legalize.primitives.registry import primitive
+from qnn_ops.attributes import dtype_range
+from qnn_ops.layouts import permutation, reorder
+from qnn_ops.quantized_pool2d import bounds, quantized_pool2d, valid_taps
+from qnn_ops.registry import Attrs, spec_of
+
+Array = np.ndarray[Any, Any]
+
+
+@primitive(quantized_pool2d)
+def _quantized_pool2d(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
+    pooled = _maximum(attrs, data) if attrs.pool_type == "max" else _average(builder, attrs, data)
+    dtype = spec_of(data).dtype
+    limits = bounds(attrs, dtype)
+    if limits == dtype_range(dtype):
+        return R.astype(pooled, dtype)
+    work = "int32" if attrs.pool_type == "avg" else dtype
+    low, high = (const(bound, work) for bound in limits)
+    return R.astype(R.minimum(R.maximum(pooled, low), high), dtype)
+
+
+def _maximum(attrs: Attrs, data: relax.Expr) -> relax.Expr:
+    # Padding is the dtype's lowest value, which never wins.
+    return R.nn.max_pool2d(
+        data,
+        list(attrs.pool_size),
+        list(attrs.strides),
+        list(attrs.padding),
+        layout=attrs.layout,
+    )
+
+
+def _average(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
+    spec = spec_of(data)
+    _, height, width, channels = reorder(spec.shape, attrs.layout, "NHWC")
+    # A depthwise convolution with ones sums each window exactly; avg_pool2d would truncate.
+    ones = np.ones((*attrs.pool_size, channels, 1), spec.dtype)
+    kernel_layout = "HWOI" if attrs.layout == "NHWC" else "OIHW"
+    sums = R.nn.conv2d(
+        data,
+        const(ones.transpose(permutation("HWOI", kernel_layout)), spec.dtype),
+        strides=list(attrs.strides),
+        padding=list(attrs.padding),
+        groups=channels,
+        data_layout=attrs.layout,
+        kernel_layout=kernel_layout,
+        out_dtype="int32",
+    )
+    taps = valid_taps(attrs, (height, width))
+    if (taps == taps[0, 0]).all():
+        taps = taps[0, 0]
+    else:
+        taps = taps[None, :, :, None].transpose(permutation("NHWC", attrs.layout))
+    if spec.dtype == "uint8":
+        return _divide(R.add(sums, const(taps // 2, "int32")), taps)
+    # Half away from zero is symmetric: divide magnitudes.
+    sums = builder.emit(sums)
+    quotient = builder.emit(_divide(R.add(R.abs(sums), const(taps // 2, "int32")), taps))
+    return R.where(R.less(sums, const(0, "int32")), R.negative(quotient), quotient)
+
+
+def _divide(dividend: relax.Expr, taps: Array) -> relax.Expr:
+    """Divide 0 <= dividend < 257 taps by the taps, rounding down."""
+    # Processors divide slowly. With m = ceil(2^22 / n), a * m >> 22 is a // n for every
+    # a < 257 n as long as the excess, a (m n - 2^22), stays below 2^22 and a * m in 31 bits:
+    # both hold up to 127 taps.
+    if np.max(taps) > 127:
+        return R.floor_divide(dividend, const(taps, "int32"))
+    reciprocal = -(-(1 << 22) // taps)
+    return R.right_shift(R.multiply(dividend, const(reciprocal, "int32")), const(22, "int32"))

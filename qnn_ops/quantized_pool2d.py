@@ -1,0 +1,159 @@
+"""Two-dimensional pooling of quantized tensors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from qnn_ops.attributes import dtype_range, ints_attr, padding_attr
+from qnn_ops.checks import QUANTIZED, check_bounds, check_choice, check_dtype, check_rank
+from qnn_ops.errors import QnnError
+from qnn_ops.layouts import DATA_LAYOUTS, check_layout, permutation, reorder
+from qnn_ops.registry import Attrs, TensorSpec, operator
+from qnn_ops.windows import window_count
+
+Array = np.ndarray[Any, Any]
+
+POOL_TYPES = ("max", "avg")
+
+# Of so many 8-bit values the sum fits int32, with half a divisor added.
+MAX_TAPS = 2**23
+
+
+@operator("quantized_data")
+def quantized_pool2d(
+    quantized_data: relax.Expr,
+    pool_type: str,
+    pool_size: int | Sequence[int],
+    strides: int | Sequence[int] = (1, 1),
+    padding: int | Sequence[int] = (0, 0),
+    layout: str = "NCHW",
+    out_min: int | None = None,
+    out_max: int | None = None,
+) -> relax.Call:
+    """Take the maximum or the average of each window of an image.
+
+    The result has the data's scale and zero point. Padded positions do not count: an average
+    divides by the number of its window's taps that lie on the image.
+
+    Source of the arithmetic: TFLite's reference MAX_POOL_2D and AVERAGE_POOL_2D. An average is
+    a / n rounded half away from zero, where a is the sum of n raw values; the zero point is not
+    removed first, which decides how ties round.
+
+    Args:
+        quantized_data: int8 or uint8, [N, H, W, C] or [N, C, H, W].
+        pool_type: "max" or "avg".
+        pool_size: the window in pixels: one value or (height, width).
+        strides: of the window, in pixels: one value or (vertical, horizontal).
+        padding: in pixels: one value, (vertical, horizontal) or (top, left, bottom, right).
+        layout: NHWC or NCHW.
+        out_min: lowest value of the result (a fused activation); default: the dtype's.
+        out_max: highest value of the result; default: the dtype's.
+
+    Returns:
+        A call whose result has the data's dtype and layout.
+
+    Raises:
+        QnnError: if a shape, dtype, layout or bound does not fit, or a window covers nothing
+            but padding (raised when the call's type is inferred).
+    """
+    attrs: dict[str, Any] = {
+        "pool_type": pool_type,
+        "pool_size": ints_attr("pool_size", pool_size, 2),
+        "strides": ints_attr("strides", strides, 2),
+        "padding": padding_attr(padding),
+        "layout": layout,
+    }
+    # The dtype, and with it the default bounds, is the operand's: known only to the type rule.
+    if out_min is not None:
+        attrs["out_min"] = int(out_min)
+    if out_max is not None:
+        attrs["out_max"] = int(out_max)
+    return quantized_pool2d.call([quantized_data], **attrs)
+
+
+@quantized_pool2d.type_rule
+def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
+    check_dtype("quantized_data", data.dtype, QUANTIZED)
+    check_rank("quantized_data", data, 4)
+    check_choice("pool_type", attrs.pool_type, POOL_TYPES)
+    check_layout("layout", attrs.layout, DATA_LAYOUTS)
+    check_bounds(data.dtype, *bounds(attrs, data.dtype))
+    if math.prod(attrs.pool_size) > MAX_TAPS:
+        raise QnnError(f"pool_size must have at most {MAX_TAPS} taps, got {attrs.pool_size}")
+    batch, height, width, channels = reorder(data.shape, attrs.layout, "NHWC")
+    taps = valid_taps(attrs, (height, width))
+    return TensorSpec(reorder((batch, *taps.shape, channels), "NHWC", attrs.layout), data.dtype)
+
+
+def bounds(attrs: Attrs, dtype: str) -> tuple[int, int]:
+    """The clamp range of the result: the call's bounds, or those of the data's ``dtype``."""
+    low, high = dtype_range(dtype)
+    return getattr(attrs, "out_min", low), getattr(attrs, "out_max", high)
+
+
+def valid_taps(attrs: Attrs, image: tuple[int, int]) -> Array:
+    """How many of each window's taps lie on the image, not on padding.
+
+    Args:
+        attrs: the call's attributes.
+        image: height and width in pixels.
+
+    Returns:
+        int64 [output height, output width], all at least 1.
+
+    Raises:
+        QnnError: if no window fits, or one covers nothing but padding.
+    """
+    rows, columns = (
+        _taps_along(name, *sizes)
+        for name, *sizes in zip(
+            ("height", "width"),
+            image,
+            attrs.pool_size,
+            attrs.strides,
+            attrs.padding[:2],
+            attrs.padding[2:],
+            strict=True,
+        )
+    )
+    return rows[:, None] * columns[None, :]
+
+
+def _taps_along(name: str, size: int, window: int, stride: int, before: int, after: int) -> Array:
+    count = window_count(name, size, window, stride, 1, before, after)
+    first = np.arange(count, dtype=np.int64) * stride - before
+    taps = np.minimum(first + window, size) - np.maximum(first, 0)
+    if (taps < 1).any():
+        raise QnnError(
+            f"a window of {window} covers nothing but padding along the {name}: padding is "
+            f"{before} and {after}"
+        )
+    return taps
+
+
+@quantized_pool2d.reference
+def _reference(attrs: Attrs, data: Array) -> Array:
+    image = data.transpose(permutation(attrs.layout, "NHWC")).astype(np.int64)
+    if attrs.pool_type == "max":
+        pooled = _windows(attrs, image, int(np.iinfo(data.dtype).min)).max(axis=(-2, -1))
+    else:
+        sums = _windows(attrs, image, 0).sum(axis=(-2, -1))
+        taps = valid_taps(attrs, image.shape[1:3])[:, :, None]
+        pooled = np.sign(sums) * ((np.abs(sums) + taps // 2) // taps)
+    result = np.clip(pooled, *bounds(attrs, str(data.dtype))).astype(data.dtype)
+    return np.ascontiguousarray(result.transpose(permutation("NHWC", attrs.layout)))
+
+
+def _windows(attrs: Attrs, image: Array, fill: int) -> Array:
+    """Every window of an NHWC image: [N, output height, output width, C, height, width]."""
+    top, left, bottom, right = attrs.padding
+    padded = np.pad(
+        image, ((0, 0), (top, bottom), (left, right), (0, 0)), "constant", constant_values=fill
+    )
+    windows = np.lib.stride_tricks.sliding_window_view(padded, attrs.pool_size, axis=(1, 2))
+    return windows[:, :: attrs.strides[0], :: attrs.strides[1]]

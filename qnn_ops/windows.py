@@ -1,0 +1,37 @@
+"""Where a sliding window lies: shared by operators that move one over an image."""
+
+from __future__ import annotations
+
+from qnn_ops.errors import QnnError
+
+
+def window_count(
+    name: str, size: int, window: int, stride: int, dilation: int, before: int, after: int
+) -> int:
+    """How many windows fit along one axis of an image.
+
+    Args:
+        name: the axis's name in errors ("height", "width").
+        size: of the image, in pixels.
+        window: its taps.
+        stride: from one window to the next, in pixels.
+        dilation: from one tap to the next, in pixels.
+        before: padding before the image, in pixels.
+        after: padding after the image, in pixels.
+
+    Raises:
+        QnnError: if a value is out of range or not even one window fits.
+    """
+    if window < 1 or stride < 1 or dilation < 1 or before < 0 or after < 0:
+        raise QnnError(
+            f"along the {name}, window, stride and dilation must be at least 1 and padding at "
+            f"least 0, got window {window}, stride {stride}, dilation {dilation}, padding "
+            f"{before} and {after}"
+        )
+    extent = (window - 1) * dilation + 1
+    padded = size + before + after
+    if extent > padded:
+        raise QnnError(
+            f"the window spans {extent} pixels along the {name}, the padded data has {padded}"
+        )
+    return (padded - extent) // stride + 1
