@@ -98,7 +98,7 @@ def saturating_rounding_doubling_high_mul(a: npt.ArrayLike, b: npt.ArrayLike) ->
     Raises:
         QnnError: if a value is not an integer within int32.
     """
-    product = _int32_values("a", a) * _int32_values("b", b)
+    product = int32_values("a", a) * int32_values("b", b)
     high = (product + (1 << 30)) >> 31
     return np.asarray(np.minimum(high, _INT32.max), dtype=np.int32)
 
@@ -118,7 +118,7 @@ def rounding_divide_by_pot(x: npt.ArrayLike, exponent: npt.ArrayLike) -> Int32Ar
     Raises:
         QnnError: if a value is not an integer within int32, or an exponent is outside 0..31.
     """
-    values = _int32_values("x", x)
+    values = int32_values("x", x)
     exponents = _within("exponent", exponent, 0, 31)
     mask = (np.int64(1) << exponents) - 1
     threshold = (mask >> 1) + (values < 0)
@@ -147,7 +147,7 @@ def multiply_by_quantized_multiplier(
     """
     shifts = _within("shift", shift, -31, 31)
     left = np.maximum(shifts, 0)
-    shifted = _wrap_to_int32(_int32_values("x", x) << left)
+    shifted = wrap_to_int32(int32_values("x", x) << left)
     high = saturating_rounding_doubling_high_mul(shifted, multiplier)
     return rounding_divide_by_pot(high, np.maximum(-shifts, 0))
 
@@ -173,8 +173,8 @@ def multiply_by_quantized_multiplier_single(
         QnnError: if a value is not an integer within int32, or a shift is outside -31..30.
     """
     total = 31 - _within("shift", shift, -31, 30)
-    product = _int32_values("x", x) * _int32_values("multiplier", multiplier)
-    return _wrap_to_int32((product + (np.int64(1) << (total - 1))) >> total)
+    product = int32_values("x", x) * int32_values("multiplier", multiplier)
+    return wrap_to_int32((product + (np.int64(1) << (total - 1))) >> total)
 
 
 def requantize_float32(x: npt.ArrayLike, scale: npt.ArrayLike) -> Int32Array:
@@ -197,7 +197,7 @@ def requantize_float32(x: npt.ArrayLike, scale: npt.ArrayLike) -> Int32Array:
     if not np.isfinite(scales).all():
         raise QnnError(f"scale must be finite, got {scales[~np.isfinite(scales)][0]}")
     with np.errstate(over="ignore"):  # an infinite product saturates like any large one
-        product = _int32_values("x", x).astype(np.float32) * scales
+        product = int32_values("x", x).astype(np.float32) * scales
     # Clip as float64: float32 has no 2^31 - 1, and a cast of a value beyond int32 is undefined.
     rounded = np.rint(product).astype(np.float64)
     return np.asarray(np.clip(rounded, _INT32.min, _INT32.max), dtype=np.int32)
@@ -326,6 +326,30 @@ def dense_multiplier(
     return conv_multiplier(input_scale, kernel_scale, output_scale, like)
 
 
+def int32_values(name: str, x: npt.ArrayLike) -> Int64Array:
+    """Integers within int32, held as int64 so that sums and products of two do not overflow.
+
+    Args:
+        name: what the error calls the values.
+        x: integers, any shape.
+
+    Returns:
+        int64, of the shape of ``x``.
+
+    Raises:
+        QnnError: if a value is not an integer within int32.
+    """
+    values = np.asarray(x)
+    if values.dtype in (np.int32, np.int16, np.int8, np.uint8):
+        return values.astype(np.int64)
+    return _within(name, values, _INT32.min, _INT32.max)
+
+
+def wrap_to_int32(x: npt.ArrayLike) -> Int32Array:
+    """Wrap int64 integers modulo 2^32 into int32, as an unchecked C++ int32 result does."""
+    return np.asarray(x, dtype=np.int64).astype(np.int32)
+
+
 def _integers(name: str, x: npt.ArrayLike) -> Int64Array:
     values = np.asarray(x)
     if not np.issubdtype(values.dtype, np.integer) or values.dtype == np.uint64:
@@ -339,18 +363,6 @@ def _within(name: str, x: npt.ArrayLike, low: int, high: int) -> Int64Array:
     if is_outside.any():
         raise QnnError(f"{name} must lie within {low}..{high}, got {values[is_outside][0]}")
     return values
-
-
-def _int32_values(name: str, x: npt.ArrayLike) -> Int64Array:
-    """Integers within int32, as int64 so that products do not overflow."""
-    values = np.asarray(x)
-    if values.dtype in (np.int32, np.int16, np.int8, np.uint8):
-        return values.astype(np.int64)
-    return _within(name, values, _INT32.min, _INT32.max)
-
-
-def _wrap_to_int32(x: Int64Array) -> Int32Array:
-    return np.asarray(x).astype(np.int32)
 
 
 def _positive_float32(name: str, x: npt.ArrayLike) -> npt.NDArray[np.float32]:
