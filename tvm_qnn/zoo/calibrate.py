@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -94,17 +94,9 @@ def calibrate(name: str, size: int, width: float, classes: int, seed: int) -> Ca
     return float_pass.finish()
 
 
-def channel_scaler(width: float) -> _ChannelScaler:
+def channel_scaler(width: float) -> Callable[[int], int]:
     """A function that maps published numbers of channels to `width` times as many, at least 4."""
-    return _ChannelScaler(width)
-
-
-@dataclass(frozen=True)
-class _ChannelScaler:
-    width: float
-
-    def __call__(self, channels: int) -> int:
-        return max(4, round(channels * self.width))
+    return lambda channels: max(4, round(channels * width))
 
 
 @dataclass(frozen=True)
