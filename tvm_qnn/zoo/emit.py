@@ -11,6 +11,14 @@ import numpy.typing as npt
 
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
+from qnn_ops.encoding import (
+    Encoding,
+    PerChannelEncoding,
+    quantize_array,
+    symmetric,
+    symmetric_per_channel,
+    tflite_asymmetric,
+)
 from tvm_qnn.zoo.calibrate import Calibration, Weights, channel_scaler
 from tvm_qnn.zoo.float_ops import Real, output_extent
 from tvm_qnn.zoo.topologies import TOPOLOGIES
@@ -82,7 +90,8 @@ class _QuantizedPass:
     ) -> _Activation:
         """A new tensor, by default with the next of the recorded ranges."""
         if quantization is None:
-            quantization = _range_quantization(*next(self.ranges), self.style.dtype)
+            low, high = next(self.ranges)
+            quantization = _quantization(tflite_asymmetric(low, high, self.style.dtype))
         tensor = self.writer.tensor(name, shape, self.style.dtype, quantization)
         return _Activation(tensor, shape, quantization)
 
@@ -184,11 +193,8 @@ class _QuantizedPass:
     def _constants(self, x: _Activation, axis: int | None) -> tuple[int, int]:
         """The next weights, quantized: the tensors of the kernel and of the bias."""
         weights = next(self.weights)
-        kernel: npt.NDArray[Any]
-        if self.style.dtype == "uint8":
-            kernel, quantization = _quantize_asymmetric(weights.kernel)
-        else:
-            kernel, quantization = _quantize_symmetric(weights.kernel, axis)
+        encoding, quantization = _kernel_encoding(weights.kernel, self.style.dtype, axis)
+        kernel = quantize_array(weights.kernel, encoding)
         bias, bias_quantization = _quantize_bias(weights, x.quantization, quantization)
         name = f"layer_{self.layers}"
         return (
@@ -211,36 +217,27 @@ def _window_shape(
     )
 
 
-def _range_quantization(low: float, high: float, dtype: str) -> Quantization:
-    """All 256 steps for [low, high] and 0, with 0 on a step."""
-    low, high = min(low, 0.0), max(high, 0.0)
-    scale = float(np.float32((high - low) / 255))
-    return Quantization.per_tensor(scale, int(np.iinfo(dtype).min) + round(-low / scale))
+def _quantization(encoding: Encoding) -> Quantization:
+    return Quantization.per_tensor(encoding.scale, encoding.zero_point)
 
 
-def _quantize_asymmetric(kernel: Real) -> tuple[npt.NDArray[np.uint8], Quantization]:
-    """uint8 kernels, as models trained with quantization in mind have them.
-
-    Their ranges follow the weights slowly, so they are somewhat wider and their zero points
-    are not 128: here the longer side is made a quarter longer.
-    """
-    low, high = min(float(kernel.min()), 0.0), max(float(kernel.max()), 0.0)
-    low, high = (low * 1.25, high) if -low > high else (low, high * 1.25)
-    quantization = _range_quantization(low, high, "uint8")
-    steps = np.rint(kernel / quantization.scale[0])
-    steps += np.float32(quantization.zero_point[0])
-    return np.clip(steps, 0, 255).astype(np.uint8), quantization
-
-
-def _quantize_symmetric(
-    kernel: Real, axis: int | None
-) -> tuple[npt.NDArray[np.int8], Quantization]:
-    """int8 kernels in [-127, 127], with one scale, or one per index of an axis."""
-    others = None if axis is None else tuple(i for i in range(kernel.ndim) if i != axis)
-    largest = np.maximum(kernel.max(others, keepdims=True), -kernel.min(others, keepdims=True))
-    scale = (largest / np.float32(127)).astype(np.float32)
-    steps = np.clip(np.rint(kernel / scale), -127, 127).astype(np.int8)
-    return steps, Quantization(scale.ravel(), np.zeros(scale.size, np.int64), axis or 0)
+def _kernel_encoding(
+    kernel: Real, dtype: str, axis: int | None
+) -> tuple[Encoding | PerChannelEncoding, Quantization]:
+    """How a kernel is quantized, for numpy and for the file."""
+    if axis is not None:
+        channels = symmetric_per_channel(kernel, axis, dtype)
+        scale = np.array(channels.scale, np.float32)
+        return channels, Quantization(scale, np.array(channels.zero_point, np.int64), axis)
+    low, high = float(kernel.min()), float(kernel.max())
+    if dtype == "int8":
+        encoding = symmetric(max(-low, high), dtype)
+    else:
+        # As in models trained with quantization in mind: their ranges follow the weights slowly,
+        # so they are somewhat wider, and their zero points are not 128.
+        low, high = (low * 1.25, high) if -low > high else (low, high * 1.25)
+        encoding = tflite_asymmetric(low, high, dtype)
+    return encoding, _quantization(encoding)
 
 
 def _quantize_bias(
