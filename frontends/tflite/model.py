@@ -25,6 +25,8 @@ class Tensor:
         data: a constant's values, a read-only view into the file of shape `shape` and type
             `dtype` (raw bytes, uint8 of rank 1, for types that numpy lacks); None for a
             tensor that is no constant.
+        shape_signature: the shape with -1 for dimensions that the file leaves open; empty where
+            the file says nothing, which means that `shape` is meant.
     """
 
     index: int
@@ -33,6 +35,12 @@ class Tensor:
     dtype: str
     quantization: Quantization | None = None
     data: np.ndarray | None = None
+    shape_signature: tuple[int, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """How errors name the tensor."""
+        return f"tensor {self.index} {self.name!r}"
 
 
 @dataclass(frozen=True)
@@ -75,3 +83,8 @@ class Model:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     description: str = ""
+
+    @property
+    def computed(self) -> tuple[int, ...]:
+        """The tensors that operators compute, in the order of the operators."""
+        return tuple(index for operator in self.operators for index in operator.outputs)

@@ -160,6 +160,7 @@ def _tensor(index: int, table: Table, buffers: list[np.ndarray | None]) -> Tenso
         dtype=dtype,
         quantization=_quantization(table, shape, dtype),
         data=None if raw is None else _constant(table, raw, shape, dtype),
+        shape_signature=table.integers("ShapeSignature"),
     )
 
 
@@ -257,21 +258,17 @@ def _check_order(model: Model, variables: set[int]) -> None:
         for index in operator.inputs:
             if index >= 0 and index not in ready:
                 raise ModelFormatError(
-                    f"{where}: reads {_label(model.tensors[index])} before it has a value"
+                    f"{where}: reads {model.tensors[index].label} before it has a value"
                 )
         for index in operator.outputs:
             if index in ready and index not in free:
                 raise ModelFormatError(
-                    f"{where}: writes {_label(model.tensors[index])}, which has a value already"
+                    f"{where}: writes {model.tensors[index].label}, which has a value already"
                 )
             ready.add(index)
     for index in model.outputs:
         if index not in ready:
-            raise ModelFormatError(f"model: output {_label(model.tensors[index])} has no value")
-
-
-def _label(tensor: Tensor) -> str:
-    return f"tensor {tensor.index} {tensor.name!r}"
+            raise ModelFormatError(f"model: output {model.tensors[index].label} has no value")
 
 
 def _tensor_indices(
