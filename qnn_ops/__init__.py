@@ -9,15 +9,21 @@ from __future__ import annotations
 from qnn_ops.dequantize import dequantize
 from qnn_ops.errors import QnnError
 from qnn_ops.quantize import quantize
+from qnn_ops.quantized_add import quantized_add
 from qnn_ops.quantized_conv2d import quantized_conv2d
+from qnn_ops.quantized_multiply import quantized_multiply
 from qnn_ops.quantized_pool2d import quantized_pool2d
+from qnn_ops.quantized_subtract import quantized_subtract
 from qnn_ops.requantize import requantize
 
 __all__ = [
     "QnnError",
     "dequantize",
     "quantize",
+    "quantized_add",
     "quantized_conv2d",
+    "quantized_multiply",
     "quantized_pool2d",
+    "quantized_subtract",
     "requantize",
 ]

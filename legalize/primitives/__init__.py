@@ -8,8 +8,11 @@ from __future__ import annotations
 from legalize.primitives import (
     dequantize,
     quantize,
+    quantized_add,
     quantized_conv2d,
+    quantized_multiply,
     quantized_pool2d,
+    quantized_subtract,
     requantize,
 )
 from legalize.primitives.registry import PRIMITIVES, primitive
@@ -19,7 +22,10 @@ __all__ = [
     "dequantize",
     "primitive",
     "quantize",
+    "quantized_add",
     "quantized_conv2d",
+    "quantized_multiply",
     "quantized_pool2d",
+    "quantized_subtract",
     "requantize",
 ]

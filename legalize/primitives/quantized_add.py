@@ -1,0 +1,17 @@
+"""quantized_add in Relax primitives."""
+
+from __future__ import annotations
+
+from tvm import relax
+
+from legalize.primitives.elementwise import lower_sum
+from legalize.primitives.registry import primitive
+from qnn_ops.quantized_add import quantized_add
+from qnn_ops.registry import Attrs
+
+
+@primitive(quantized_add)
+def _quantized_add(
+    builder: relax.BlockBuilder, attrs: Attrs, lhs: relax.Expr, rhs: relax.Expr
+) -> relax.Expr:
+    return lower_sum(builder, attrs, lhs, rhs, 1)

@@ -1,0 +1,20 @@
+"""quantized_multiply in Relax primitives."""
+
+from __future__ import annotations
+
+from tvm import relax
+from tvm.relax import op as R
+
+from legalize.primitives.elementwise import centred, scale_result
+from legalize.primitives.registry import primitive
+from qnn_ops.elementwise import product_multiplier
+from qnn_ops.quantized_multiply import quantized_multiply
+from qnn_ops.registry import Attrs
+
+
+@primitive(quantized_multiply)
+def _quantized_multiply(
+    builder: relax.BlockBuilder, attrs: Attrs, lhs: relax.Expr, rhs: relax.Expr
+) -> relax.Expr:
+    product = R.multiply(centred(lhs, attrs.lhs_zero_point), centred(rhs, attrs.rhs_zero_point))
+    return scale_result(builder, attrs, product, product_multiplier(attrs))

@@ -1,0 +1,17 @@
+"""quantized_subtract in Relax primitives."""
+
+from __future__ import annotations
+
+from tvm import relax
+
+from legalize.primitives.elementwise import lower_sum
+from legalize.primitives.registry import primitive
+from qnn_ops.quantized_subtract import quantized_subtract
+from qnn_ops.registry import Attrs
+
+
+@primitive(quantized_subtract)
+def _quantized_subtract(
+    builder: relax.BlockBuilder, attrs: Attrs, lhs: relax.Expr, rhs: relax.Expr
+) -> relax.Expr:
+    return lower_sum(builder, attrs, lhs, rhs, -1)

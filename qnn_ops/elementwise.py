@@ -1,0 +1,120 @@
+"""What the quantized operators on two tensors share: attributes, type rule, multipliers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from qnn_ops.arithmetic import multiply_by_quantized_multiplier, quantize_multiplier
+from qnn_ops.attributes import bounds_attr, scale_attr, zero_point_attr
+from qnn_ops.checks import QUANTIZED, check_bounds, check_dtype, check_quantization
+from qnn_ops.errors import QnnError
+from qnn_ops.registry import Attrs, TensorSpec
+from qnn_ops.rounding import scale_down
+
+Array = np.ndarray[Any, Any]
+
+LEFT_SHIFT = 20
+"""How many bits both operands of a sum gain before they are scaled; 8 bits and a sign fit."""
+
+LARGEST_TERM = 2**16 - 1
+"""Terms beyond it saturate any 8-bit result whose multiplier is at least 1."""
+
+
+def elementwise_attrs(
+    lhs_scale: float,
+    lhs_zero_point: int,
+    rhs_scale: float,
+    rhs_zero_point: int,
+    output_scale: float,
+    output_zero_point: int,
+    out_dtype: str,
+    out_min: int | None,
+    out_max: int | None,
+) -> dict[str, Any]:
+    """The attributes of an elementwise operator, normalised."""
+    low, high = bounds_attr(out_dtype, out_min, out_max)
+    return {
+        "lhs_scale": scale_attr(lhs_scale),
+        "lhs_zero_point": zero_point_attr(lhs_zero_point),
+        "rhs_scale": scale_attr(rhs_scale),
+        "rhs_zero_point": zero_point_attr(rhs_zero_point),
+        "output_scale": scale_attr(output_scale),
+        "output_zero_point": zero_point_attr(output_zero_point),
+        "out_dtype": out_dtype,
+        "out_min": low,
+        "out_max": high,
+    }
+
+
+def elementwise_type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> TensorSpec:
+    """The type rule of an elementwise operator: numpy broadcasting, 8-bit tensors."""
+    check_dtype("lhs", lhs.dtype, QUANTIZED)
+    check_dtype("rhs", rhs.dtype, QUANTIZED)
+    check_dtype("out_dtype", attrs.out_dtype, QUANTIZED)
+    check_quantization("lhs", attrs.lhs_scale, attrs.lhs_zero_point, lhs.dtype)
+    check_quantization("rhs", attrs.rhs_scale, attrs.rhs_zero_point, rhs.dtype)
+    check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
+    check_bounds(attrs.out_dtype, attrs.out_min, attrs.out_max)
+    try:
+        shape = np.broadcast_shapes(lhs.shape, rhs.shape)
+    except ValueError:
+        raise QnnError(
+            f"lhs and rhs must broadcast to one shape, got {lhs.shape} and {rhs.shape}"
+        ) from None
+    return TensorSpec(shape, attrs.out_dtype)
+
+
+def sum_multipliers(attrs: Attrs) -> tuple[float, float, float]:
+    """The real multipliers of a sum: of lhs and of rhs to their common scale, and of the result.
+
+    The common scale is 2^-20 of twice the larger operand's, so the sum cannot overflow.
+    """
+    twice_larger = 2.0 * max(attrs.lhs_scale, attrs.rhs_scale)
+    result = twice_larger / (2.0**LEFT_SHIFT * attrs.output_scale)
+    return attrs.lhs_scale / twice_larger, attrs.rhs_scale / twice_larger, _saturating(result)
+
+
+def product_multiplier(attrs: Attrs) -> float:
+    """The real multiplier of a product, rounded to float32 after each of two steps as TFLite's."""
+    with np.errstate(over="ignore", under="ignore"):
+        product = np.float32(attrs.lhs_scale) * np.float32(attrs.rhs_scale)
+        return _saturating(float(product / np.float32(attrs.output_scale)))
+
+
+def sum_reference(attrs: Attrs, lhs: Array, rhs: Array, sign: int) -> Array:
+    """Compute lhs + sign * rhs in numpy."""
+    lhs_multiplier, rhs_multiplier, result_multiplier = sum_multipliers(attrs)
+    total = _on_common_scale(lhs, attrs.lhs_zero_point, lhs_multiplier) + sign * _on_common_scale(
+        rhs, attrs.rhs_zero_point, rhs_multiplier
+    )
+    if result_multiplier >= 1:
+        total = np.clip(total, -LARGEST_TERM, LARGEST_TERM)
+    return scale_result(attrs, total, result_multiplier)
+
+
+def scale_result(attrs: Attrs, accumulator: Array, multiplier: float) -> Array:
+    """Bring a sum or product to the output's scale, zero point and clamp range."""
+    return scale_down(
+        accumulator,
+        np.asarray(multiplier),
+        "tflite",
+        attrs.output_zero_point,
+        (attrs.out_min, attrs.out_max),
+        attrs.out_dtype,
+    )
+
+
+def _on_common_scale(data: Array, zero_point: int, multiplier: float) -> Array:
+    lifted = (data.astype(np.int32) - zero_point) << LEFT_SHIFT
+    return multiply_by_quantized_multiplier(lifted, *quantize_multiplier(multiplier))
+
+
+def _saturating(multiplier: float) -> float:
+    """A multiplier that gives the same 8-bit results without overflowing int32.
+
+    From 2^9 on, every term but 0 saturates; and up to 2^14 a term of 16 bits does not overflow.
+    The frameworks' own code is undefined beyond that.
+    """
+    return min(multiplier, 2.0**14)
