@@ -11,6 +11,7 @@ from qnn_ops.errors import QnnError
 from qnn_ops.quantize import quantize
 from qnn_ops.quantized_add import quantized_add
 from qnn_ops.quantized_conv2d import quantized_conv2d
+from qnn_ops.quantized_mean import quantized_mean
 from qnn_ops.quantized_multiply import quantized_multiply
 from qnn_ops.quantized_pool2d import quantized_pool2d
 from qnn_ops.quantized_subtract import quantized_subtract
@@ -22,6 +23,7 @@ __all__ = [
     "quantize",
     "quantized_add",
     "quantized_conv2d",
+    "quantized_mean",
     "quantized_multiply",
     "quantized_pool2d",
     "quantized_subtract",

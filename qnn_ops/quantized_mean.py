@@ -1,0 +1,121 @@
+"""Mean of quantized tensors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from qnn_ops.arithmetic import clamp_to, multiply_by_quantized_multiplier, quantize_multiplier
+from qnn_ops.attributes import scale_attr, zero_point_attr
+from qnn_ops.checks import QUANTIZED, check_axis, check_dtype, check_quantization
+from qnn_ops.errors import QnnError
+from qnn_ops.registry import Attrs, TensorSpec, operator
+
+Array = np.ndarray[Any, Any]
+
+# Of so many 8-bit values the sum fits int32, with their zero points removed or not.
+MAX_COUNT = 2**23
+
+LARGEST_SUM = 2**16 - 1
+"""Sums beyond it saturate any 8-bit mean whose multiplier shifts to the left."""
+
+
+@operator("quantized_data")
+def quantized_mean(
+    quantized_data: relax.Expr,
+    axis: int | Sequence[int],
+    keepdims: bool,
+    input_scale: float,
+    input_zero_point: int,
+    output_scale: float,
+    output_zero_point: int,
+    out_dtype: str,
+) -> relax.Call:
+    """Average a quantized tensor along axes.
+
+    Source of the arithmetic: TFLite's reference MEAN. The sum of n values, less their zero points,
+    is multiplied by input_scale / (output_scale * n), rounded as gemmlowp does (qnn_ops.rounding,
+    "tflite"); the output zero point is added and the result clamped. The multiplier is the
+    quotient of the scales in fixed point, divided by n in integers. Where TFLite's own code
+    overflows int32, because output_scale is far too small, the result saturates.
+
+    Args:
+        quantized_data: int8 or uint8, any shape.
+        axis: one axis or several; negative ones count from the last. None at all (an empty
+            list) averages nothing and only changes the scale.
+        keepdims: whether averaged axes stay, with size 1.
+        input_scale: real value of one step of the data.
+        input_zero_point: the data's value that means 0.
+        output_scale: real value of one step of the result.
+        output_zero_point: the result's value that means 0.
+        out_dtype: int8 or uint8.
+
+    Returns:
+        A call whose result has ``out_dtype`` and the data's shape without the averaged axes.
+
+    Raises:
+        QnnError: if an axis, a dtype or a quantization does not fit, or there are no values to
+            average or more than 2^23 (raised when the call's type is inferred).
+    """
+    return quantized_mean.call(
+        [quantized_data],
+        axis=[axis] if isinstance(axis, int) else [int(item) for item in axis],
+        keepdims=bool(keepdims),
+        input_scale=scale_attr(input_scale),
+        input_zero_point=zero_point_attr(input_zero_point),
+        output_scale=scale_attr(output_scale),
+        output_zero_point=zero_point_attr(output_zero_point),
+        out_dtype=out_dtype,
+    )
+
+
+@quantized_mean.type_rule
+def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
+    check_dtype("quantized_data", data.dtype, QUANTIZED)
+    check_dtype("out_dtype", attrs.out_dtype, QUANTIZED)
+    check_quantization("input", attrs.input_scale, attrs.input_zero_point, data.dtype)
+    check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
+    axes, count = averaged(attrs, data.shape)
+    if not 1 <= count <= MAX_COUNT:
+        raise QnnError(f"a mean is of 1 to {MAX_COUNT} values, got {count} from {data.shape}")
+    shape = (
+        1 if index in axes else size
+        for index, size in enumerate(data.shape)
+        if attrs.keepdims or index not in axes
+    )
+    return TensorSpec(tuple(shape), attrs.out_dtype)
+
+
+def averaged(attrs: Attrs, shape: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
+    """The averaged axes, counted from the first and each once, and how many values they hold."""
+    axes = tuple(sorted({check_axis(axis, len(shape)) for axis in attrs.axis}))
+    return axes, math.prod(shape[axis] for axis in axes)
+
+
+def multiplier_of(attrs: Attrs, count: int) -> tuple[int, int]:
+    """The fixed-point multiplier and shift that turn a sum of ``count`` values into a mean.
+
+    A shift to the left is kept to 15 bits, where every sum but 0 saturates an 8-bit result.
+    """
+    q, exponent = (
+        int(part) for part in quantize_multiplier(attrs.input_scale / attrs.output_scale)
+    )
+    # As many bits as the division by the count takes away.
+    shift = min(count.bit_length() - 1, 32, 31 + exponent)
+    return (q << shift) // count, min(exponent - shift, 15)
+
+
+@quantized_mean.reference
+def _reference(attrs: Attrs, data: Array) -> Array:
+    axes, count = averaged(attrs, data.shape)
+    sums = data.sum(axis=axes, keepdims=attrs.keepdims, dtype=np.int64)
+    sums = np.asarray(sums - count * attrs.input_zero_point)
+    multiplier, shift = multiplier_of(attrs, count)
+    if shift > 0:
+        sums = np.clip(sums, -LARGEST_SUM, LARGEST_SUM)
+    mean = multiply_by_quantized_multiplier(sums.astype(np.int32), multiplier, shift)
+    return clamp_to(mean.astype(np.int64) + attrs.output_zero_point, attrs.out_dtype)
