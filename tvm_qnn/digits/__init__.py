@@ -1,0 +1,92 @@
+"""A really trained model: scikit-learn's handwritten digits, classified in 8 bits.
+
+The model files and the held-out pictures lie beside the code, so that using them needs neither
+training nor scikit-learn. `python -m tvm_qnn.digits` makes them anew.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qnn_ops.encoding import Encoding
+from qnn_ops.errors import QnnError
+
+STYLES = ("int8", "uint8")
+SIZE = 8
+INK = 16  # the darkest value of a picture
+
+_DATA = Path(__file__).with_name("data")
+
+
+def _checked(style: str) -> str:
+    if style not in STYLES:
+        raise QnnError(f"digits: style must be one of {', '.join(STYLES)}, got {style!r}")
+    return style
+
+
+def model(style: str) -> bytes:
+    """The trained and quantized model.
+
+    Args:
+        style: "int8" has symmetric weights, per axis in its convolutions, and asymmetric
+            activations; "uint8" has asymmetric weights and activations, all per tensor.
+
+    Returns:
+        The contents of a .tflite file. Its input is [1, 8, 8, 1], quantized as `input_encoding`
+        says; its output, [1, 10], has the probabilities of the digits 0 to 9 in steps of 1/256.
+
+    Raises:
+        QnnError: If there is no such style.
+    """
+    return (_DATA / f"digits_{_checked(style)}.tflite").read_bytes()
+
+
+def held_out() -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
+    """The digits that took no part in training.
+
+    Returns:
+        Pictures [450, 8, 8], uint8 from 0 (paper) to 16 (ink), and labels [450], int64.
+    """
+    with np.load(_DATA / "held_out.npz") as arrays:
+        return arrays["pictures"], arrays["labels"]
+
+
+def input_encoding(style: str) -> Encoding:
+    """What the integers of a model's input mean: a picture's value divided by 16.
+
+    One step is 1/16, so that every picture is represented exactly.
+
+    Raises:
+        QnnError: If there is no such style.
+    """
+    return Encoding(1 / INK, int(np.iinfo(_checked(style)).min), style)
+
+
+def to_input(pictures: npt.ArrayLike, style: str) -> npt.NDArray[Any]:
+    """Pictures as a model's quantized input.
+
+    Args:
+        pictures: Integers [N, 8, 8] from 0 (paper) to 16 (ink).
+        style: The model's style, "int8" or "uint8".
+
+    Returns:
+        [N, 8, 8, 1] of the dtype that the style is named after.
+
+    Raises:
+        QnnError: If the pictures have another shape, dtype or range, or there is no such style.
+    """
+    encoding = input_encoding(style)
+    values = np.asarray(pictures)
+    if values.ndim != 3 or values.shape[1:] != (SIZE, SIZE):
+        raise QnnError(f"digits: pictures need the shape (N, {SIZE}, {SIZE}), got {values.shape}")
+    if not np.issubdtype(values.dtype, np.integer):
+        raise QnnError(f"digits: pictures need an integer dtype, got {values.dtype}")
+    if values.size and not (values.min() >= 0 and values.max() <= INK):
+        raise QnnError(
+            f"digits: pictures need values from 0 to {INK}, got {values.min()} to {values.max()}"
+        )
+    return (values.astype(np.int64) + encoding.zero_point).astype(encoding.dtype)[..., None]
