@@ -1,0 +1,47 @@
+"""`python -m tvm_qnn.digits`: trains and quantizes the classifier and rewrites its data files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from tvm_qnn.digits import STYLES, model, network, to_input
+from tvm_qnn.digits.quantize import quantize
+from tvm_qnn.digits.train import Digits, load_split, train
+from tvm_qnn.oracle import litert_tensors
+
+
+def write(folder: Path, parameters: network.Parameters, digits: Digits, held_out: Digits) -> None:
+    """Writes the models, calibrated on `digits`, and the held-out pictures into a folder."""
+    folder.mkdir(exist_ok=True)
+    for style in STYLES:
+        content = quantize(parameters, digits.real(), style)
+        (folder / f"digits_{style}.tflite").write_bytes(content)
+    np.savez_compressed(folder / "held_out.npz", pictures=held_out.pictures, labels=held_out.labels)
+
+
+def _litert_accuracy(style: str, digits: Digits) -> float:
+    """The fraction of digits that LiteRT's reference kernels classify rightly."""
+    content = model(style)
+    right = 0
+    for picture, label in zip(to_input(digits.pictures, style), digits.labels, strict=True):
+        tensors = litert_tensors(content, [picture[None]])
+        probabilities = tensors[max(tensors)]  # the last tensor that was written
+        right += int(probabilities.argmax() == label)
+    return right / len(digits)
+
+
+def main() -> None:
+    """Makes the data files and prints how often the float and the quantized models are right."""
+    digits, held_out = load_split()
+    parameters = train(digits)
+    write(Path(__file__).with_name("data"), parameters, digits, held_out)
+    print(f"Trained on {len(digits)} digits. Right on {len(held_out)} held-out ones:")
+    print(f"  float  {network.accuracy(parameters, held_out.real(), held_out.labels):.2%}")
+    for style in STYLES:
+        print(f"  {style:5}  {_litert_accuracy(style, held_out):.2%}")
+
+
+if __name__ == "__main__":
+    main()
