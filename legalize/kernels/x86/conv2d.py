@@ -65,7 +65,9 @@ class _Kernel:
         spec = self.spec
         with IRBuilder() as builder, T.prim_func(s_tir=True):
             T.func_name("conv2d")
-            T.func_attr({"global_symbol": "conv2d", "tirx.noalias": True})
+            # Without "noalias" the loads of the rescaling stay where they are used; with it LLVM
+            # lifts them out of the loop of tiles, and spills them.
+            T.func_attr({"global_symbol": "conv2d", "tirx.noalias": False})
             self._declare()
             for section in self.tiling:
                 tiles = -(-spec.out_pixels // section.pixels)
@@ -145,20 +147,22 @@ class _Kernel:
         with T.serial(spec.kernel_height) as ky, T.serial(taps) as kx:
             run = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
             weights = group * self.block_step + (ky * taps + kx) * spec.steps_per_run * step_size
-            with T.serial(steps) as k:
-                step(run + k * DWORD, weights + k * step_size)
+            # Two steps at a time halve the loop's own cost.
+            with T.serial(steps // 2) as pair:
+                for k in (2 * pair, 2 * pair + 1):
+                    step(run + k * DWORD, weights + k * step_size)
+            if steps % 2:
+                step(run + (steps - 1) * DWORD, weights + (steps - 1) * step_size)
             if steps < spec.steps_per_run:
                 step(run + spec.run_length - DWORD, weights + steps * step_size)
 
     def _origin(self, pixel: Any) -> Any:
         """Offset of the first byte that an output pixel reads."""
         spec = self.spec
+        if spec.pixel_pitch is not None:
+            return pixel * spec.pixel_pitch
         _, height, width, channels = spec.staged_shape
         stride_y, stride_x = spec.strides
-        rows_touch = stride_y == 1 and spec.out_width * stride_x == width
-        images_touch = spec.batch == 1 or spec.out_height == height
-        if rows_touch and images_touch:
-            return pixel * (stride_x * channels)
         row, x = T.truncdiv(pixel, spec.out_width), T.truncmod(pixel, spec.out_width)
         if spec.batch == 1:
             return (row * stride_y * width + x * stride_x) * channels

@@ -83,7 +83,7 @@ def pack_conv2d(
     if spec.has_asymmetric_kernel:
         constants.append(np.array([zero_point], np.int32))
     constants += requantization_constants(
-        spec, requantization, _deal(multiplier, lanes), _deal(shift, lanes)
+        spec, requantization, _deal(multiplier, lanes), _deal(shift, lanes, shift[0])
     )
     return PackedConv(requantization, tiling, tuple(constants))
 
@@ -156,6 +156,6 @@ def _lay_out_weights(spec: ConvSpec, kernel: Array, tiling: Tiling, lanes: Array
     return np.concatenate(packed)
 
 
-def _deal(values: Array, lanes: Array) -> Array:
-    """Deal values per channel to the lanes; zero where there is no channel."""
-    return np.append(values, values.dtype.type(0))[lanes]
+def _deal(values: Array, lanes: Array, filler: int = 0) -> Array:
+    """Deal values per channel to the lanes; ``filler`` where there is no channel."""
+    return np.append(values, values.dtype.type(filler))[lanes]

@@ -9,9 +9,9 @@ point and h = (p + 2^30) >> 31:
 Floors of floors are one floor, so without its last term the second is
 (p + 2^30 + 2^(30+e)) >> (31+e): one multiplication, addition and shift of 64 bits, into whose
 addend the zero point z goes too, as z·2^(31+e), unless e is so large that it would leave 64 bits.
-The last term lowers no result above zero. So it
-can be left out where the clamp begins at the zero point, as after a ReLU; and it does not
-matter whether it asks for h < 0 or x < 0, as they only differ where h = 0 and the result is 0.
+The last term lowers no result above zero. So it can be left out where the clamp begins at the
+zero point, as after a ReLU; and it does not matter whether it asks for h < 0 or x < 0, as they
+only differ where h = 0 and the result is 0.
 
 Lanes are multiplied as vpmuldq does, even and odd ones apart. The even results are shifted to
 the lower half of their 64 bits, the odd ones to the upper half, and one select joins them.
@@ -65,9 +65,9 @@ def choose_requantization(spec: ConvSpec, shift: Array, accumulator_bound: int) 
     low, high = int((-shift).min()), int((-shift).max())
     if low < 0 or accumulator_bound >= _MAX_FAST_ACCUMULATOR:
         return Requantization("general")
-    if spec.rounding == "upward" or spec.out_min >= spec.output_zero_point:
-        return Requantization("one_floor", low == 0, high <= _MAX_FOLDED_SHIFT)
-    return Requantization("two_floors", low == 0)
+    has_one_floor = spec.rounding == "upward" or spec.out_min >= spec.output_zero_point
+    kind = "one_floor" if has_one_floor else "two_floors"
+    return Requantization(kind, low == 0, high <= _MAX_FOLDED_SHIFT)
 
 
 def constant_rows(requantization: Requantization) -> tuple[tuple[str, int], ...]:
@@ -107,14 +107,14 @@ def requantization_constants(
         addend = np.int64(1) << (30 + e)
     else:
         addend = (1 << 30) + np.where(e > 0, np.int64(1) << (30 + e), 0)
+    if requantization.folds_zero_point:
+        addend = addend + (np.int64(spec.output_zero_point) << (31 + e))
     if requantization.kind == "two_floors":
         tail = [np.where(e > 0, -1, 0)] if requantization.has_zero_shift else []
         return (
             _even_and_odd(q, addend),
             np.stack([e, *tail], axis=1).astype(np.int32),
         )
-    if requantization.folds_zero_point:
-        addend = addend + (np.int64(spec.output_zero_point) << (31 + e))
     odd_shift = e if requantization.has_zero_shift else e - 1
     return (_even_and_odd(q, addend, (e + 31, odd_shift)),)
 
@@ -148,7 +148,7 @@ def _one_floor(spec: ConvSpec, requantization: Requantization, x: Any, constants
     if requantization.has_zero_shift:
         odd = odd + odd
     scaled = _join(T.shift_right(even, table(4)), T.shift_right(odd, table(5)))
-    return scaled if requantization.folds_zero_point else _add_zero_point(spec, scaled)
+    return _add_zero_point(spec, requantization, scaled)
 
 
 def _two_floors(
@@ -160,10 +160,12 @@ def _two_floors(
     sign = T.shift_right(x, T.broadcast(T.int32(31), 16))
     if requantization.has_zero_shift:
         sign = T.bitwise_and(sign, shifts(1))
-    return _add_zero_point(spec, T.shift_right(rounded + sign, shifts(0)))
+    return _add_zero_point(spec, requantization, T.shift_right(rounded + sign, shifts(0)))
 
 
-def _add_zero_point(spec: ConvSpec, scaled: Any) -> Any:
+def _add_zero_point(spec: ConvSpec, requantization: Requantization, scaled: Any) -> Any:
+    if requantization.folds_zero_point:
+        return scaled
     return scaled + T.broadcast(T.int32(spec.output_zero_point), 16)
 
 

@@ -88,6 +88,14 @@ class ConvSpec:
         return self.batch * self.out_height * self.out_width
 
     @property
+    def pixel_pitch(self) -> int | None:
+        """Bytes from what one output pixel reads to what the next one reads, if always the same."""
+        _, height, width, channels = self.staged_shape
+        rows_touch = self.strides[0] == 1 and self.out_width * self.strides[1] == width
+        images_touch = self.batch == 1 or self.out_height == height
+        return self.strides[1] * channels if rows_touch and images_touch else None
+
+    @property
     def taps_per_run(self) -> int:
         """Kernel columns whose bytes lie side by side in the data."""
         return self.kernel_width if self.dilation[1] == 1 else 1
