@@ -203,6 +203,30 @@ def requantize_float32(x: npt.ArrayLike, scale: npt.ArrayLike) -> Int32Array:
     return np.asarray(np.clip(rounded, _INT32.min, _INT32.max), dtype=np.int32)
 
 
+def requantize_float64(x: npt.ArrayLike, scale: npt.ArrayLike) -> Int32Array:
+    """float64(x) · scale, rounded half away from zero.
+
+    Source: FullyConnected of LiteRT's kernels/internal/reference/integer_ops/fully_connected.h,
+    which scales by a double. A product beyond int32 is undefined there; here it saturates.
+
+    Args:
+        x: integers within int32, any shape.
+        scale: float64 multipliers, finite; broadcast with ``x``.
+
+    Returns:
+        int32, the broadcast shape.
+
+    Raises:
+        QnnError: if a value is not an integer within int32, or a scale is infinite or NaN.
+    """
+    scales = np.asarray(scale, dtype=np.float64)
+    if not np.isfinite(scales).all():
+        raise QnnError(f"scale must be finite, got {scales[~np.isfinite(scales)][0]}")
+    with np.errstate(over="ignore"):
+        product = int32_values("x", x).astype(np.float64) * scales
+    return round_half_away(np.clip(product, _INT32.min, _INT32.max)).astype(np.int32)
+
+
 def clamp_to(
     x: npt.ArrayLike, dtype: str, out_min: int | None = None, out_max: int | None = None
 ) -> npt.NDArray[Any]:
@@ -308,8 +332,8 @@ def dense_multiplier(
 ) -> Float64Array:
     """How many output steps one accumulator step of a dense layer is.
 
-    TFLite's FULLY_CONNECTED rounds the product of the scales to float32 for one kernel scale,
-    whatever the kernel's dtype, and keeps it in float64 for one scale per unit.
+    LiteRT's reference FULLY_CONNECTED keeps the product of the scales in float64, whatever the
+    kernel's dtype (FullyConnected of kernels/internal/reference/integer_ops/fully_connected.h).
 
     Args:
         input_scale: float32 scale of the input.
@@ -322,8 +346,7 @@ def dense_multiplier(
     Raises:
         QnnError: if a scale is not positive and finite.
     """
-    like = "int8" if np.ndim(kernel_scale) else "uint8"
-    return conv_multiplier(input_scale, kernel_scale, output_scale, like)
+    return conv_multiplier(input_scale, kernel_scale, output_scale, "int8")
 
 
 def int32_values(name: str, x: npt.ArrayLike) -> Int64Array:

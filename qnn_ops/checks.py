@@ -10,7 +10,7 @@ from qnn_ops.errors import QnnError
 from qnn_ops.registry import TensorSpec
 
 QUANTIZED = ("int8", "uint8")
-ROUNDINGS = ("tflite", "upward", "float32")
+ROUNDINGS = ("tflite", "upward", "float32", "float64")
 
 
 def check_dtype(name: str, dtype: str, allowed: Sequence[str]) -> None:

@@ -97,7 +97,7 @@ def quantized_conv2d(
         bias: int32 [O], in steps of input_scale * kernel_scale.
         out_min: lowest value of the result (a fused activation); default: the dtype's.
         out_max: highest value of the result; default: the dtype's.
-        rounding: "tflite", "upward" or "float32"; see qnn_ops.rounding.
+        rounding: "tflite", "upward", "float32" or "float64"; see qnn_ops.rounding.
 
     Returns:
         A call whose result has ``out_dtype`` and the layout ``out_layout``.

@@ -50,7 +50,7 @@ def requantize(
         output_zero_point: the result's value that means 0.
         out_dtype: int8, uint8, int16 or int32.
         axis: of the channels.
-        rounding: "tflite", "upward" or "float32"; see qnn_ops.rounding.
+        rounding: "tflite", "upward", "float32" or "float64"; see qnn_ops.rounding.
         out_min: lowest value of the result; default: the dtype's.
         out_max: highest value of the result; default: the dtype's.
 

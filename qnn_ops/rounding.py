@@ -13,6 +13,7 @@ from qnn_ops.arithmetic import (
     multiply_by_quantized_multiplier_single,
     quantize_multiplier,
     requantize_float32,
+    requantize_float64,
 )
 
 Array = np.ndarray[Any, Any]
@@ -32,10 +33,15 @@ def _float32(accumulator: Array, real_multiplier: Array) -> Array:
     return requantize_float32(accumulator, np.asarray(real_multiplier, dtype=np.float32))
 
 
+def _float64(accumulator: Array, real_multiplier: Array) -> Array:
+    return requantize_float64(accumulator, real_multiplier)
+
+
 _BY_NAME: dict[str, Callable[[Array, Array], Array]] = {
     "tflite": _tflite,
     "upward": _upward,
     "float32": _float32,
+    "float64": _float64,
 }
 
 
@@ -54,8 +60,8 @@ def scale_down(
         real_multiplier: float64, how many output steps an accumulator step is; a scalar, or an
             array that broadcasts to the accumulator (one per channel).
         rounding: "tflite" (gemmlowp: doubling high multiply, then rounding shift, each rounded),
-            "upward" (one 64-bit multiply, rounded half up once) or "float32" (float32 product,
-            half to even).
+            "upward" (one 64-bit multiply, rounded half up once), "float32" (float32 product,
+            half to even) or "float64" (float64 product, half away from zero).
         zero_point: added after scaling.
         bounds: the clamp range.
         dtype: of the result.

@@ -10,7 +10,11 @@ from legalize.primitives import (
     quantize,
     quantized_add,
     quantized_conv2d,
+<<<<<<< Updated upstream
     quantized_mean,
+=======
+    quantized_dense,
+>>>>>>> Stashed changes
     quantized_multiply,
     quantized_pool2d,
     quantized_subtract,
@@ -25,7 +29,11 @@ __all__ = [
     "quantize",
     "quantized_add",
     "quantized_conv2d",
+<<<<<<< Updated upstream
     "quantized_mean",
+=======
+    "quantized_dense",
+>>>>>>> Stashed changes
     "quantized_multiply",
     "quantized_pool2d",
     "quantized_subtract",

@@ -14,6 +14,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from qnn_ops.arithmetic import quantize_multiplier
+from qnn_ops.registry import spec_of
 
 Array = np.ndarray[Any, Any]
 
@@ -33,7 +34,7 @@ def scale_down(
         builder: emits what is used twice.
         accumulator: int32 expression.
         real_multiplier: float64, broadcasting to the accumulator.
-        rounding: "tflite", "upward" or "float32".
+        rounding: "tflite", "upward", "float32" or "float64".
         zero_point: added after scaling.
         bounds: the clamp range.
         dtype: of the result.
@@ -81,12 +82,13 @@ def multiply_by_quantized_multiplier_single(
 
 
 def round_half_away(builder: relax.BlockBuilder, value: relax.Expr) -> relax.Expr:
-    """Round a float32 expression to the nearest integer, ties away from zero, as std::round."""
+    """Round a float expression to the nearest integer, ties away from zero, as std::round."""
     value = builder.emit(value)
+    dtype = spec_of(value).dtype
     whole = builder.emit(R.trunc(value))
     # The difference is exact, which adding one half to the value would not be.
     fraction = R.abs(R.subtract(value, whole))
-    step = R.astype(R.greater_equal(fraction, const(0.5, "float32")), "float32")
+    step = R.astype(R.greater_equal(fraction, const(0.5, dtype)), dtype)
     return R.add(whole, R.multiply(step, R.sign(value)))
 
 
@@ -110,8 +112,17 @@ def _float32(_builder: relax.BlockBuilder, value: relax.Expr, real: Array) -> re
     return R.astype(bounded, "int64")
 
 
+def _float64(builder: relax.BlockBuilder, value: relax.Expr, real: Array) -> relax.Expr:
+    product = R.multiply(R.astype(value, "float64"), const(real, "float64"))
+    # Saturated before it is rounded: between the product and the subtraction that rounding
+    # begins with, this also keeps compilers from making one fused multiply-add of the two.
+    bounded = R.clip(product, -2147483648.0, 2147483647.0)
+    return R.astype(round_half_away(builder, bounded), "int64")
+
+
 _BY_NAME: dict[str, Callable[[relax.BlockBuilder, relax.Expr, Array], relax.Expr]] = {
     "tflite": _tflite,
     "upward": _upward,
     "float32": _float32,
+    "float64": _float64,
 }

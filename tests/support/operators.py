@@ -41,9 +41,9 @@ def module_of(operator: Operator[Any], operands: Sequence[Any], **attrs: Any) ->
     return builder.get()
 
 
-def run(mod: tvm.IRModule, arrays: Sequence[Array]) -> Array:
-    """Compile ``main`` for this machine and run it once."""
-    machine = relax.VirtualMachine(tvm.compile(mod, target="llvm"), tvm.cpu())
+def run(mod: tvm.IRModule, arrays: Sequence[Array], target: Any = "llvm") -> Array:
+    """Compile ``main`` for a target that this machine can run, and run it once."""
+    machine = relax.VirtualMachine(tvm.compile(mod, target=tvm.target.Target(target)), tvm.cpu())
     result = machine["main"](*(tvm.runtime.tensor(array) for array in arrays))
     return np.asarray(result.numpy())
 

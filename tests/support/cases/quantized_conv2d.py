@@ -50,7 +50,7 @@ def convolutions(draw: st.DrawFn) -> tuple[list[Any], dict[str, Any]]:
         "data_layout": data_layout,
         "kernel_layout": kernel_layout,
         "out_layout": out_layout,
-        "rounding": draw(st.sampled_from(["tflite", "upward", "float32"])),
+        "rounding": draw(st.sampled_from(["tflite", "upward", "float32", "float64"])),
     }
     operands = [
         np.ascontiguousarray(data.transpose(permutation("NHWC", data_layout))),

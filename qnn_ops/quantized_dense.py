@@ -1,0 +1,146 @@
+"""A fully connected layer of quantized tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from qnn_ops.arithmetic import dense_multiplier
+from qnn_ops.attributes import Scale, ZeroPoint, bounds_attr, scale_attr, zero_point_attr
+from qnn_ops.checks import (
+    QUANTIZED,
+    ROUNDINGS,
+    check_bounds,
+    check_choice,
+    check_dtype,
+    check_quantization,
+    check_rank,
+)
+from qnn_ops.errors import QnnError
+from qnn_ops.registry import Attrs, TensorSpec, operator
+from qnn_ops.rounding import scale_down
+
+Array = np.ndarray[Any, Any]
+
+
+@operator("quantized_data", "quantized_weight", "bias")
+def quantized_dense(
+    quantized_data: relax.Expr,
+    quantized_weight: relax.Expr,
+    input_scale: float,
+    input_zero_point: int,
+    kernel_scale: Scale,
+    kernel_zero_point: ZeroPoint,
+    output_scale: float,
+    output_zero_point: int,
+    out_dtype: str,
+    units: int | None = None,
+    *,
+    bias: relax.Expr | None = None,
+    out_min: int | None = None,
+    out_max: int | None = None,
+    rounding: str = "float64",
+) -> relax.Call:
+    """Multiply the last axis of quantized data by a quantized weight matrix.
+
+    The integer sum Σ(data - input_zero_point)(weight - kernel_zero_point) + bias, in int32
+    (wrapping, as the frameworks' int32 does), is multiplied by
+    input_scale * kernel_scale / output_scale (float64 throughout), rounded as ``rounding`` says,
+    offset by the output zero point and clamped.
+
+    Source of the arithmetic: LiteRT's reference FULLY_CONNECTED, which scales in float64. That is
+    not what its CONV_2D does, so a 1x1 convolution may differ by one.
+
+    Args:
+        quantized_data: int8 or uint8, [..., K]: at least one axis.
+        quantized_weight: int8 or uint8, [units, K].
+        input_scale: real value of one step of the data.
+        input_zero_point: the data's value that means 0.
+        kernel_scale: real value of one step of the weight, or one per unit.
+        kernel_zero_point: the weight's value that means 0, or one per unit.
+        output_scale: real value of one step of the result; unused for int32 results.
+        output_zero_point: the result's value that means 0; unused for int32 results.
+        out_dtype: int8 or uint8, or int32 for the sum itself.
+        units: if given, is checked against the weight's shape.
+        bias: int32 [units], in steps of input_scale * kernel_scale.
+        out_min: lowest value of the result (a fused activation); default: the dtype's.
+        out_max: highest value of the result; default: the dtype's.
+        rounding: "tflite", "upward", "float32" or "float64"; see qnn_ops.rounding.
+
+    Returns:
+        A call whose result is [..., units] of ``out_dtype``.
+
+    Raises:
+        QnnError: if a shape, dtype or quantization does not fit (raised when the call's type is
+            inferred).
+    """
+    low, high = bounds_attr(out_dtype, out_min, out_max)
+    attrs: dict[str, Any] = {
+        "input_scale": scale_attr(input_scale),
+        "input_zero_point": zero_point_attr(input_zero_point),
+        "kernel_scale": scale_attr(kernel_scale),
+        "kernel_zero_point": zero_point_attr(kernel_zero_point),
+        "output_scale": scale_attr(output_scale),
+        "output_zero_point": zero_point_attr(output_zero_point),
+        "out_dtype": out_dtype,
+        "out_min": low,
+        "out_max": high,
+        "rounding": rounding,
+    }
+    if units is not None:
+        attrs["units"] = int(units)
+    return quantized_dense.call([quantized_data, quantized_weight, bias], **attrs)
+
+
+@quantized_dense.type_rule
+def _type(
+    attrs: Attrs, data: TensorSpec, weight: TensorSpec, bias: TensorSpec | None = None
+) -> TensorSpec:
+    check_dtype("quantized_data", data.dtype, QUANTIZED)
+    check_dtype("quantized_weight", weight.dtype, QUANTIZED)
+    check_rank("quantized_weight", weight, 2)
+    units, depth = weight.shape
+    if not data.shape:
+        raise QnnError("quantized_data must have at least 1 dimension, got a scalar")
+    if data.shape[-1] != depth:
+        raise QnnError(
+            f"the last axis of quantized_data has {data.shape[-1]} values, "
+            f"quantized_weight takes {depth}"
+        )
+    if getattr(attrs, "units", units) != units:
+        raise QnnError(f"units is {attrs.units}, the weight has {units}")
+    check_quantization("input", attrs.input_scale, attrs.input_zero_point, data.dtype)
+    check_quantization("kernel", attrs.kernel_scale, attrs.kernel_zero_point, weight.dtype, units)
+    if bias is not None:
+        check_dtype("bias", bias.dtype, ("int32",))
+        if bias.shape != (units,):
+            raise QnnError(f"bias must have shape ({units},), got {bias.shape}")
+    check_dtype("out_dtype", attrs.out_dtype, (*QUANTIZED, "int32"))
+    check_choice("rounding", attrs.rounding, ROUNDINGS)
+    check_bounds(attrs.out_dtype, attrs.out_min, attrs.out_max)
+    if attrs.out_dtype != "int32":
+        check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
+    return TensorSpec((*data.shape[:-1], units), attrs.out_dtype)
+
+
+@quantized_dense.reference
+def _reference(attrs: Attrs, data: Array, weight: Array, bias: Array | None = None) -> Array:
+    values = data.astype(np.int64) - attrs.input_zero_point
+    weights = weight.astype(np.int64) - np.reshape(attrs.kernel_zero_point, (-1, 1))
+    sums = values @ weights.T
+    if bias is not None:
+        sums = sums + bias
+    accumulator = sums.astype(np.int32)
+    bounds = (attrs.out_min, attrs.out_max)
+    if attrs.out_dtype == "int32":
+        return np.clip(accumulator, *bounds)
+    return scale_down(
+        accumulator,
+        dense_multiplier(attrs.input_scale, attrs.kernel_scale, attrs.output_scale),
+        attrs.rounding,
+        attrs.output_zero_point,
+        bounds,
+        attrs.out_dtype,
+    )
