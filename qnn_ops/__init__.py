@@ -11,11 +11,8 @@ from qnn_ops.errors import QnnError
 from qnn_ops.quantize import quantize
 from qnn_ops.quantized_add import quantized_add
 from qnn_ops.quantized_conv2d import quantized_conv2d
-<<<<<<< Updated upstream
 from qnn_ops.quantized_mean import quantized_mean
-=======
 from qnn_ops.quantized_dense import quantized_dense
->>>>>>> Stashed changes
 from qnn_ops.quantized_multiply import quantized_multiply
 from qnn_ops.quantized_pool2d import quantized_pool2d
 from qnn_ops.quantized_subtract import quantized_subtract
@@ -27,11 +24,8 @@ __all__ = [
     "quantize",
     "quantized_add",
     "quantized_conv2d",
-<<<<<<< Updated upstream
-    "quantized_mean",
-=======
     "quantized_dense",
->>>>>>> Stashed changes
+    "quantized_mean",
     "quantized_multiply",
     "quantized_pool2d",
     "quantized_subtract",

@@ -10,11 +10,8 @@ from legalize.primitives import (
     quantize,
     quantized_add,
     quantized_conv2d,
-<<<<<<< Updated upstream
-    quantized_mean,
-=======
     quantized_dense,
->>>>>>> Stashed changes
+    quantized_mean,
     quantized_multiply,
     quantized_pool2d,
     quantized_subtract,
@@ -29,11 +26,8 @@ __all__ = [
     "quantize",
     "quantized_add",
     "quantized_conv2d",
-<<<<<<< Updated upstream
-    "quantized_mean",
-=======
     "quantized_dense",
->>>>>>> Stashed changes
+    "quantized_mean",
     "quantized_multiply",
     "quantized_pool2d",
     "quantized_subtract",
