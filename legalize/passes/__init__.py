@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from legalize.passes.legalize_qnn import LegalizeQnn
+from legalize.passes.use_kernels import UseKernels
 
-__all__ = ["LegalizeQnn"]
+__all__ = ["LegalizeQnn", "UseKernels"]

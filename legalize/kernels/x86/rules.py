@@ -1,0 +1,158 @@
+"""Which calls of the dialect the AVX512-VNNI convolution serves, and how they become its spec."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from tvm import relax, s_tir, tirx
+from tvm.relax import op as R
+
+from legalize.kernels.registry import kernel
+from legalize.kernels.x86.conv2d import conv2d
+from legalize.kernels.x86.pack import pack_conv2d
+from legalize.kernels.x86.spec import ConvSpec
+from legalize.kernels.x86.stage import stage
+from qnn_ops import quantized_conv2d, quantized_dense
+from qnn_ops.arithmetic import conv_multiplier, dense_multiplier, quantize_multiplier
+from qnn_ops.layouts import permutation
+from qnn_ops.registry import Attrs, constant_of, spec_of
+
+Array = np.ndarray[Any, Any]
+
+_FEATURES = ("avx512vnni", "avx512bw")
+_MIDDLE = {"uint8": 128, "int8": 0}
+
+
+@kernel(quantized_conv2d, *_FEATURES)
+def _conv2d(
+    builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr]
+) -> relax.Expr | None:
+    data, weights, bias = _operands(operands)
+    layouts = (attrs.data_layout, attrs.out_layout)
+    if weights is None or attrs.groups != 1 or layouts != ("NHWC", "NHWC"):
+        return None
+    batch, height, width, channels = spec_of(data).shape
+    kernel_ohwi = weights.transpose(permutation(attrs.kernel_layout, "OHWI"))
+    multiplier = conv_multiplier(
+        attrs.input_scale, attrs.kernel_scale, attrs.output_scale, str(weights.dtype)
+    )
+    spec = _spec(
+        attrs,
+        data,
+        kernel_ohwi,
+        in_shape=(batch, height, width, channels),
+        strides=attrs.strides,
+        padding=attrs.padding,
+        dilation=attrs.dilation,
+    )
+    if spec is None:
+        return None
+    return _call(builder, spec, data, kernel_ohwi, attrs, bias, multiplier)
+
+
+@kernel(quantized_dense, *_FEATURES)
+def _dense(
+    builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr]
+) -> relax.Expr | None:
+    data, weights, bias = _operands(operands)
+    if weights is None:
+        return None
+    *outer, depth = spec_of(data).shape
+    kernel_ohwi = weights.reshape(-1, 1, 1, depth)
+    multiplier = dense_multiplier(attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
+    spec = _spec(attrs, data, kernel_ohwi, in_shape=(prod(outer), 1, 1, depth))
+    if spec is None:
+        return None
+    pixels = builder.emit(R.reshape(data, spec.in_shape))
+    result = _call(builder, spec, pixels, kernel_ohwi, attrs, bias, multiplier)
+    return R.reshape(builder.emit(result), (*outer, spec.out_channels))
+
+
+def _operands(operands: Sequence[relax.Expr]) -> tuple[relax.Expr, Array | None, Array | None]:
+    """Data, weights and bias; no weights where they, or a bias, are not constant."""
+    data, weights, *rest = operands
+    bias = constant_of(rest[0]) if rest else None
+    return data, None if rest and bias is None else constant_of(weights), bias
+
+
+def _spec(
+    attrs: Attrs,
+    data: relax.Expr,
+    kernel_ohwi: Array,
+    *,
+    in_shape: tuple[int, int, int, int],
+    strides: tuple[int, int] = (1, 1),
+    padding: tuple[int, int, int, int] = (0, 0, 0, 0),
+    dilation: tuple[int, int] = (1, 1),
+) -> ConvSpec | None:
+    """The call as the kernel's spec, or None where the kernel has no such arithmetic."""
+    kernel_dtype = str(kernel_ohwi.dtype)
+    zero_points = np.unique(attrs.kernel_zero_point)
+    clamps_sum = attrs.out_dtype == "int32" and (
+        (attrs.out_min, attrs.out_max) != (-(2**31), 2**31 - 1)
+    )
+    if zero_points.size > 1 or attrs.rounding not in ("tflite", "upward") or clamps_sum:
+        return None
+    batch, height, width, channels = in_shape
+    return ConvSpec(
+        batch=batch,
+        in_height=height,
+        in_width=width,
+        in_channels=channels,
+        kernel_height=kernel_ohwi.shape[1],
+        kernel_width=kernel_ohwi.shape[2],
+        strides=strides,
+        padding=padding,
+        dilation=dilation,
+        out_channels=kernel_ohwi.shape[0],
+        in_dtype=spec_of(data).dtype,
+        out_dtype=attrs.out_dtype,
+        input_zero_point=attrs.input_zero_point,
+        output_zero_point=attrs.output_zero_point,
+        out_min=attrs.out_min,
+        out_max=attrs.out_max,
+        rounding=attrs.rounding,
+        kernel_dtype=kernel_dtype,
+        has_asymmetric_kernel=int(zero_points[0]) != _MIDDLE[kernel_dtype],
+    )
+
+
+def _call(
+    builder: relax.BlockBuilder,
+    spec: ConvSpec,
+    data: relax.Expr,
+    kernel_ohwi: Array,
+    attrs: Attrs,
+    bias: Array | None,
+    real_multiplier: Array,
+) -> relax.Expr:
+    multiplier, shift = quantize_multiplier(real_multiplier)
+    packed = pack_conv2d(
+        spec, kernel_ohwi, np.asarray(attrs.kernel_zero_point), bias, multiplier, shift
+    )
+    if spec.needs_staging:
+        data = _call_tir(builder, "stage", stage(spec), [data], spec.staged_shape, "uint8")
+    function = conv2d(spec, packed.requantization, packed.tiling)
+    constants = [relax.const(array, str(array.dtype)) for array in packed.constants]
+    return _call_tir(
+        builder, "conv2d", function, [data, *constants], spec.out_shape, spec.out_dtype
+    )
+
+
+def _call_tir(
+    builder: relax.BlockBuilder,
+    name: str,
+    function: tirx.PrimFunc,
+    operands: list[relax.Expr],
+    shape: tuple[int, ...],
+    dtype: str,
+) -> relax.Expr:
+    # The module gives the function a symbol of its own; equal functions share one. Relax's
+    # passes look into the root block of the functions that take a single tensor.
+    root = s_tir.SBlockRealize([], True, s_tir.SBlock([], [], [], "root", function.body))
+    function = function.without_attr("global_symbol").with_body(root)
+    variable = builder.add_func(function, name)
+    return builder.emit(relax.call_tir(variable, operands, relax.TensorType(shape, dtype)))

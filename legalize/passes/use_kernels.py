@@ -1,0 +1,39 @@
+"""Replace operators by the kernels of the target's instruction set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tvm
+from tvm import relax
+from tvm.relax.expr_functor import mutator
+
+from legalize.kernels import KERNELS
+from legalize.kernels.registry import Kernel
+from legalize.passes.rewriter import CallRewriter, module_pass
+from qnn_ops.registry import Operator
+
+
+def UseKernels(target: tvm.target.Target) -> tvm.transform.Pass:
+    """Replace each call that a kernel for ``target`` can take; leave the others as they are.
+
+    What a kernel needs of constants (packed weights, folded zero points) is computed here, so
+    weights must be constants: an operator whose weights are parameters is left to the
+    primitives.
+    """
+    serving = {
+        name: [kernel for kernel in kernels if kernel.serves(target)]
+        for name, kernels in KERNELS.items()
+    }
+
+    @mutator
+    class _UseKernels(CallRewriter):
+        def rewrite(
+            self, operator: Operator[Any], original: relax.Call, call: relax.Call
+        ) -> relax.Expr:
+            kernels: list[Kernel] = serving.get(operator.op.name, [])
+            lowered = (kernel.lower(self.builder_, call) for kernel in kernels)
+            chosen = next((expr for expr in lowered if expr is not None), None)
+            return call if chosen is None else self.builder_.normalize(chosen)
+
+    return module_pass(_UseKernels, "UseKernels")
