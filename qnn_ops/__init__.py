@@ -11,10 +11,11 @@ from qnn_ops.errors import QnnError
 from qnn_ops.quantize import quantize
 from qnn_ops.quantized_add import quantized_add
 from qnn_ops.quantized_conv2d import quantized_conv2d
-from qnn_ops.quantized_mean import quantized_mean
 from qnn_ops.quantized_dense import quantized_dense
+from qnn_ops.quantized_mean import quantized_mean
 from qnn_ops.quantized_multiply import quantized_multiply
 from qnn_ops.quantized_pool2d import quantized_pool2d
+from qnn_ops.quantized_softmax import quantized_softmax
 from qnn_ops.quantized_subtract import quantized_subtract
 from qnn_ops.requantize import requantize
 
@@ -28,6 +29,7 @@ __all__ = [
     "quantized_mean",
     "quantized_multiply",
     "quantized_pool2d",
+    "quantized_softmax",
     "quantized_subtract",
     "requantize",
 ]

@@ -14,6 +14,7 @@ from legalize.primitives import (
     quantized_mean,
     quantized_multiply,
     quantized_pool2d,
+    quantized_softmax,
     quantized_subtract,
     requantize,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "quantized_mean",
     "quantized_multiply",
     "quantized_pool2d",
+    "quantized_softmax",
     "quantized_subtract",
     "requantize",
 ]

@@ -1,0 +1,69 @@
+"""quantized_softmax in Relax primitives."""
+
+from __future__ import annotations
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from legalize.primitives.fixed_point import const
+from legalize.primitives.registry import primitive
+from qnn_ops.quantized_softmax import quantized_softmax
+from qnn_ops.registry import Attrs, spec_of
+from qnn_ops.softmax_arithmetic import (
+    ACCUMULATOR_BITS,
+    FORTY_EIGHT_OVER_17,
+    LARGEST_SUM,
+    MINUS_32_OVER_17,
+    NEWTON_STEPS,
+    exp_table,
+    sum_term,
+)
+
+
+@primitive(quantized_softmax)
+def _quantized_softmax(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
+    rank = len(spec_of(data).shape)
+    axis = attrs.axis % rank
+    largest = R.astype(R.max(data, axis, keepdims=True), "int32")
+    distance = builder.emit(R.subtract(largest, R.astype(data, "int32")))
+    # A distance of 8-bit values is one of 256: what depends on it alone is a table.
+    table = exp_table(attrs.input_scale, attrs.beta)
+    exponentials = R.take(const(table, "int64"), distance, axis=0, mode="clip")
+    terms = R.take(const(sum_term(table), "int64"), distance, axis=0, mode="clip")
+    total = R.minimum(R.sum(terms, axis, keepdims=True), const(LARGEST_SUM, "int64"))
+    fraction, bits = _reciprocal(builder, total, axis, rank)
+    down = builder.emit(R.add(bits, const(23, "int64")))
+    half = R.left_shift(const(1, "int64"), R.subtract(down, const(1, "int64")))
+    steps = R.right_shift(R.add(_product(fraction, exponentials), half), down)
+    steps = R.minimum(steps, const(255, "int64"))
+    return R.astype(R.add(steps, const(attrs.output_zero_point, "int64")), attrs.out_dtype)
+
+
+def _reciprocal(
+    builder: relax.BlockBuilder, total: relax.Expr, axis: int, rank: int
+) -> tuple[relax.Expr, relax.Expr]:
+    """The counterpart of qnn_ops.softmax_arithmetic.reciprocal; ``total`` is 1 along ``axis``."""
+    total = builder.emit(total)
+    # How many powers of two from 2 in Q12.19 on the sum reaches.
+    powers = 1 << np.arange(20, 31)
+    powers = powers.reshape([-1 if dim == axis else 1 for dim in range(rank)])
+    reached = R.astype(R.greater_equal(total, const(powers, "int64")), "int64")
+    bits = builder.emit(R.sum(reached, axis, keepdims=True))
+    to_one = R.subtract(const(ACCUMULATOR_BITS, "int64"), bits)
+    half_denominator = builder.emit(R.right_shift(R.left_shift(total, to_one), const(1, "int64")))
+    x = R.add(
+        _product(half_denominator, const(MINUS_32_OVER_17, "int64")),
+        const(FORTY_EIGHT_OVER_17, "int64"),
+    )
+    for _ in range(NEWTON_STEPS):
+        x = builder.emit(x)
+        error = R.subtract(const(1 << 29, "int64"), _product(half_denominator, x))
+        x = R.add(x, R.multiply(_product(x, error), const(4, "int64")))
+    return R.minimum(R.multiply(x, const(2, "int64")), const(2**31 - 1, "int64")), bits
+
+
+def _product(a: relax.Expr, b: relax.Expr) -> relax.Expr:
+    """Gemmlowp's doubling high product of int64 expressions that hold int32 values."""
+    product = R.add(R.multiply(a, b), const(1 << 30, "int64"))
+    return R.right_shift(product, const(31, "int64"))

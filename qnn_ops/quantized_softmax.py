@@ -1,0 +1,105 @@
+"""Softmax of quantized tensors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from qnn_ops.arithmetic import saturating_rounding_doubling_high_mul
+from qnn_ops.attributes import dtype_range, scale_attr, zero_point_attr
+from qnn_ops.checks import QUANTIZED, check_axis, check_dtype, check_quantization
+from qnn_ops.errors import QnnError
+from qnn_ops.registry import Attrs, TensorSpec, operator
+from qnn_ops.softmax_arithmetic import LARGEST_SUM, exp_table, reciprocal, sum_term
+
+Array = np.ndarray[Any, Any]
+
+OUTPUT_SCALE = 1 / 256
+
+
+@operator("quantized_data")
+def quantized_softmax(
+    quantized_data: relax.Expr,
+    input_scale: float,
+    input_zero_point: int,
+    output_scale: float,
+    output_zero_point: int,
+    out_dtype: str,
+    beta: float = 1.0,
+    axis: int = -1,
+) -> relax.Call:
+    """Turn quantized logits into probabilities: exp(beta * x) over its sum along an axis.
+
+    The result's scale is 1/256 and its zero point the lowest value of its dtype, so that it covers
+    [0, 1).
+
+    Source of the arithmetic: TFLite's reference SOFTMAX, all in fixed point (see
+    qnn_ops.softmax_arithmetic): each value's distance from the row's maximum in Q5.26, its
+    exponential in Q0.31, their sum in Q12.19, and the sum's reciprocal by Newton's division. TFLite
+    stops the process where the sum reaches 512, which takes at least 512 values about as large as
+    the maximum; here the same formula goes on, and rounds every probability to 0.
+
+    Args:
+        quantized_data: int8 or uint8, any shape of at least one dimension.
+        input_scale: real value of one step of the data.
+        input_zero_point: the data's value that means 0; has no influence on the result.
+        output_scale: 1/256 (TFLite's tolerance of a thousandth applies).
+        output_zero_point: -128 for int8, 0 for uint8.
+        out_dtype: int8 or uint8.
+        beta: what the data is multiplied by before the exponential; positive.
+        axis: along which the probabilities add up to 1.
+
+    Returns:
+        A call whose result has the data's shape and ``out_dtype``.
+
+    Raises:
+        QnnError: if the axis, a dtype or a quantization does not fit, beta is not positive, or
+            there is nothing along the axis (raised when the call's type is inferred).
+    """
+    return quantized_softmax.call(
+        [quantized_data],
+        input_scale=scale_attr(input_scale),
+        input_zero_point=zero_point_attr(input_zero_point),
+        output_scale=scale_attr(output_scale),
+        output_zero_point=zero_point_attr(output_zero_point),
+        out_dtype=out_dtype,
+        beta=float(np.float32(beta)),
+        axis=int(axis),
+    )
+
+
+@quantized_softmax.type_rule
+def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
+    check_dtype("quantized_data", data.dtype, QUANTIZED)
+    check_dtype("out_dtype", attrs.out_dtype, QUANTIZED)
+    check_quantization("input", attrs.input_scale, attrs.input_zero_point, data.dtype)
+    check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
+    lowest, _ = dtype_range(attrs.out_dtype)
+    is_near = abs(attrs.output_scale - OUTPUT_SCALE) <= 0.001 * OUTPUT_SCALE
+    if not is_near or attrs.output_zero_point != lowest:
+        raise QnnError(
+            f"the output of a softmax in {attrs.out_dtype} must have scale 1/256 and zero point "
+            f"{lowest}, got {attrs.output_scale} and {attrs.output_zero_point}"
+        )
+    if not (math.isfinite(attrs.beta) and attrs.beta > 0):
+        raise QnnError(f"beta must be positive and finite, got {attrs.beta}")
+    if data.shape[check_axis(attrs.axis, len(data.shape))] == 0:
+        raise QnnError(f"there must be values along axis {attrs.axis}, got shape {data.shape}")
+    return TensorSpec(data.shape, attrs.out_dtype)
+
+
+@quantized_softmax.reference
+def _reference(attrs: Attrs, data: Array) -> Array:
+    values = data.astype(np.int64)
+    distance = values.max(axis=attrs.axis, keepdims=True) - values
+    exponentials = exp_table(attrs.input_scale, attrs.beta)[distance]
+    total = sum_term(exponentials).sum(axis=attrs.axis, keepdims=True, dtype=np.int64)
+    fraction, bits = reciprocal(np.minimum(total, LARGEST_SUM))
+    # Q0.31 less the bits of the sum, rounded to the 8 bits of the result.
+    probability = saturating_rounding_doubling_high_mul(fraction, exponentials).astype(np.int64)
+    down = bits + 23
+    steps = (probability + (np.int64(1) << (down - 1))) >> down
+    return np.asarray(np.minimum(steps, 255) + attrs.output_zero_point, attrs.out_dtype)

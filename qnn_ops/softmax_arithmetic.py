@@ -1,0 +1,132 @@
+"""The fixed-point arithmetic of a quantized softmax, in numpy.
+
+A Qm.n number is an int32 that counts steps of 2^-n and has m integer bits: Q0.31 holds [-1, 1),
+Q5.26 holds [-32, 32). Source: exp_on_negative_values and one_over_one_plus_x_for_x_in_0_1 of
+gemmlowp's fixedpoint/fixedpoint.h, and GetReciprocal and the reference SOFTMAX of TFLite.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from qnn_ops.arithmetic import (
+    Int32Array,
+    Int64Array,
+    multiply_by_quantized_multiplier,
+    quantize_multiplier,
+    rounding_divide_by_pot,
+    saturating_rounding_doubling_high_mul,
+)
+
+ACCUMULATOR_BITS = 12
+"""Integer bits of a sum of exponentials, which is Q12.19."""
+
+LARGEST_SUM = 2**31 - 1
+
+NEWTON_STEPS = 3
+FORTY_EIGHT_OVER_17 = 1515870810
+"""48/17 in Q2.29, with which Newton's division starts."""
+MINUS_32_OVER_17 = -1010580540
+"""-32/17 in Q2.29."""
+
+_ONE = 2**31 - 1  # in Q0.31, the closest there is
+_EXP_MINUS_EIGHTH = 1895147668  # exp(-1/8) in Q0.31
+_THIRD = 715827883  # 1/3 in Q0.31
+_EXP_MINUS_POWERS = {  # exp(-2^k) in Q0.31
+    -2: 1672461947,
+    -1: 1302514674,
+    0: 790015084,
+    1: 290630308,
+    2: 39332535,
+    3: 720401,
+    4: 242,
+}
+
+
+def exp_table(input_scale: float, beta: float) -> Int32Array:
+    """The exponentials that a softmax of 8-bit values can need.
+
+    Args:
+        input_scale: real value of one step of the data.
+        beta: what the data is multiplied by before the exponential.
+
+    Returns:
+        int32 [256], Q0.31: at d, exp(-d * beta * input_scale); 0 where that lies below
+        exp(-31) or so and TFLite leaves it out.
+    """
+    multiplier, shift = quantize_multiplier(
+        min(beta * input_scale * 2.0**26, 2.0**31 - 1)  # from steps of the data to Q5.26
+    )
+    largest = math.floor(31 * 2.0**26 / 2.0 ** int(shift))
+    differences = -np.arange(256, dtype=np.int64)
+    kept = np.maximum(differences, -largest).astype(np.int32)
+    exponents = multiply_by_quantized_multiplier(kept, multiplier, shift)
+    return np.where(kept == differences, exp_on_negative_values(exponents), 0).astype(np.int32)
+
+
+def exp_on_negative_values(a: npt.ArrayLike) -> Int32Array:
+    """Exp of a number that is at most 0.
+
+    Args:
+        a: int32, Q5.26, any shape; none positive.
+
+    Returns:
+        int32, Q0.31; exp(0) is 1 - 2^-31.
+    """
+    values = np.asarray(a, dtype=np.int64)
+    quarter = 1 << 24
+    # The part of a within [-1/4, 0), in Q0.31, and the rest as a sum of powers of two.
+    fraction = (values & (quarter - 1)) - quarter
+    remainder = fraction - values
+    result = _exp_from_minus_quarter_to_0(fraction << 5)
+    for power, factor in _EXP_MINUS_POWERS.items():
+        is_part = remainder & (1 << (26 + power)) != 0
+        result = np.where(is_part, saturating_rounding_doubling_high_mul(result, factor), result)
+    return np.where(values == 0, _ONE, result).astype(np.int32)
+
+
+def sum_term(exponentials: npt.ArrayLike) -> Int32Array:
+    """Exponentials, Q0.31, as the terms of a sum, Q12.19."""
+    return rounding_divide_by_pot(exponentials, ACCUMULATOR_BITS)
+
+
+def reciprocal(total: npt.ArrayLike) -> tuple[Int64Array, Int64Array]:
+    """One over a number of at least 1, as a fraction and a power of two.
+
+    Args:
+        total: Q12.19 integers in 2^19..2^31-1, any shape.
+
+    Returns:
+        (fraction, bits): 1 / total is about fraction / 2^31 / 2^bits; fraction is Q0.31 and lies
+        within [1/2, 1], bits within 0..11.
+    """
+    values = np.asarray(total, dtype=np.int64)
+    bits = np.frexp(values.astype(np.float64))[1].astype(np.int64) - 20  # exact: below 2^53
+    # The total brought into [1, 2), and half of it: Q0.31.
+    half_denominator = (values << (ACCUMULATOR_BITS - bits)) >> 1
+    x = FORTY_EIGHT_OVER_17 + _product(half_denominator, MINUS_32_OVER_17)
+    for _ in range(NEWTON_STEPS):
+        error = 2**29 - _product(half_denominator, x)
+        x = x + _product(x, error) * 4  # x * error has four integer bits, x two
+    return np.minimum(x * 2, _ONE), bits
+
+
+def _exp_from_minus_quarter_to_0(a: Int64Array) -> Int64Array:
+    """Exp of Q0.31 numbers within [-1/4, 0): Taylor's series around -1/8."""
+    x = a + (1 << 28)
+    square = _product(x, x)
+    cube = _product(square, x)
+    fourth_over_4 = _halve(_product(square, square), 2)
+    rest = _halve(_product(fourth_over_4 + cube, _THIRD) + square, 1)
+    return _EXP_MINUS_EIGHTH + _product(_EXP_MINUS_EIGHTH, x + rest)
+
+
+def _product(a: npt.ArrayLike, b: npt.ArrayLike) -> Int64Array:
+    return saturating_rounding_doubling_high_mul(a, b).astype(np.int64)
+
+
+def _halve(a: npt.ArrayLike, times: int) -> Int64Array:
+    return rounding_divide_by_pot(a, times).astype(np.int64)
