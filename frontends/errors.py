@@ -11,6 +11,13 @@ class ModelFormatError(QnnError):
     """A model file is malformed; the message names what was being read and what is wrong."""
 
 
+class UnsupportedError(QnnError):
+    """A rule's word that it cannot convert an operator; importers collect these.
+
+    Its text is the reason alone: the importer knows which operator it is about.
+    """
+
+
 class UnsupportedOperatorError(QnnError):
     """A model uses operators that have no conversion; the message lists all of them.
 

@@ -1,0 +1,37 @@
+"""Conversion rules: one operator, or one small family, a file. Importing them registers them."""
+
+from __future__ import annotations
+
+from frontends.tflite.converters import (
+    arg_max,
+    arithmetic,
+    convolution,
+    fully_connected,
+    mean,
+    pooling,
+    quantize,
+    reductions,
+    reshape,
+    slices,
+    softmax,
+    split,
+    transpose,
+    unary,
+)
+
+__all__ = [
+    "arg_max",
+    "arithmetic",
+    "convolution",
+    "fully_connected",
+    "mean",
+    "pooling",
+    "quantize",
+    "reductions",
+    "reshape",
+    "slices",
+    "softmax",
+    "split",
+    "transpose",
+    "unary",
+]

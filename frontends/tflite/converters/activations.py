@@ -1,0 +1,35 @@
+"""Activation functions that an operator's options fuse into it."""
+
+from __future__ import annotations
+
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.tflite.converters.context import per_tensor
+from frontends.tflite.model import Tensor
+from qnn_ops.arithmetic import activation_range
+
+_KINDS = {"NONE": "none", "RELU": "relu", "RELU6": "relu6", "RELU_N1_TO_1": "relu_n1_to_1"}
+_FLOAT_RANGES = {"relu": (0.0, float("inf")), "relu6": (0.0, 6.0), "relu_n1_to_1": (-1.0, 1.0)}
+
+
+def clamp_range(activation: str, output: Tensor) -> tuple[int, int]:
+    """The lowest and highest value that the activation leaves to a quantized output."""
+    return activation_range(_kind(activation), *per_tensor(output), output.dtype)
+
+
+def activate(activation: str, expr: relax.Expr) -> relax.Expr:
+    """The activation applied to a float32 expression."""
+    kind = _kind(activation)
+    if kind == "none":
+        return expr
+    if kind == "relu":
+        return R.nn.relu(expr)
+    return R.clip(expr, *_FLOAT_RANGES[kind])
+
+
+def _kind(activation: str) -> str:
+    if activation not in _KINDS:
+        raise UnsupportedError(f"fused activation {activation}")
+    return _KINDS[activation]

@@ -1,0 +1,67 @@
+"""ADD, SUB, MUL and the other elementwise operators of two operands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.tflite.converters.activations import activate, clamp_range
+from frontends.tflite.converters.context import Context, per_tensor
+from frontends.tflite.converters.registry import converter, float_converter
+from frontends.tflite.options import AddOptions, DivOptions, MulOptions, Options, SubOptions
+from qnn_ops import quantized_add, quantized_multiply, quantized_subtract
+
+_QUANTIZED: dict[str, Callable[..., relax.Expr]] = {
+    "ADD": quantized_add,
+    "SUB": quantized_subtract,
+    "MUL": quantized_multiply,
+}
+_FLOAT: dict[str, Callable[..., relax.Expr]] = {
+    "ADD": R.add,
+    "SUB": R.subtract,
+    "MUL": R.multiply,
+    "DIV": R.divide,
+    "MAXIMUM": R.maximum,
+    "MINIMUM": R.minimum,
+    "POW": R.power,
+}
+
+
+def _activation(ctx: Context) -> str:
+    options: Options | None = ctx.operator.options
+    if isinstance(options, AddOptions | SubOptions | MulOptions | DivOptions):
+        return options.activation
+    return "NONE"
+
+
+@converter(*_QUANTIZED)
+def convert_arithmetic(ctx: Context) -> relax.Expr:
+    """Two quantized operands, broadcast as in numpy."""
+    lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
+    low, high = clamp_range(_activation(ctx), result)
+    return _QUANTIZED[ctx.operator.code](
+        lhs.expr,
+        rhs.expr,
+        *lhs.quantization,
+        *rhs.quantization,
+        *per_tensor(result),
+        result.dtype,
+        out_min=low,
+        out_max=high,
+    )
+
+
+@float_converter(*_FLOAT)
+def convert_float_arithmetic(ctx: Context) -> relax.Expr:
+    """Two float32 operands, broadcast as in numpy."""
+    result = _FLOAT[ctx.operator.code](ctx.input(0).expr, ctx.input(1).expr)
+    return activate(_activation(ctx), result)
+
+
+@float_converter("SQUARED_DIFFERENCE")
+def convert_squared_difference(ctx: Context) -> relax.Expr:
+    """(lhs - rhs) squared."""
+    difference = ctx.builder.emit(R.subtract(ctx.input(0).expr, ctx.input(1).expr))
+    return R.multiply(difference, difference)

@@ -1,0 +1,148 @@
+"""What a conversion rule gets to see of the model: one operator and its operands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from tvm import relax
+
+from frontends.tflite.model import Model, Operator, Tensor
+from frontends.tflite.options import Options
+from frontends.tflite.values import Values
+from qnn_ops.errors import QnnError
+from qnn_ops.registry import spec_of
+
+Array = np.ndarray[Any, Any]
+
+_O = TypeVar("_O", bound=Options)
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An operator's input: the tensor of the file, and its value as an expression."""
+
+    tensor: Tensor
+    expr: relax.Expr
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The value's shape, which is not the file's if the batch size was changed."""
+        return spec_of(self.expr).shape
+
+    @property
+    def quantization(self) -> tuple[float, int]:
+        """Scale and zero point of the whole tensor."""
+        return per_tensor(self.tensor)
+
+
+@dataclass(frozen=True)
+class Context:
+    """One operator of a model, while the model's function is being built."""
+
+    model: Model
+    operator: Operator
+    builder: relax.BlockBuilder
+    values: Values
+
+    def options(self, kind: type[_O]) -> _O:
+        """The operator's options."""
+        options = self.operator.options
+        if not isinstance(options, kind):
+            raise QnnError(f"has no {kind.__name__}")
+        return options
+
+    def has(self, position: int) -> bool:
+        """Whether the operator has that input; optional ones may be left out."""
+        inputs = self.operator.inputs
+        return position < len(inputs) and inputs[position] >= 0
+
+    def tensor(self, position: int) -> Tensor:
+        """The file's tensor at an input."""
+        if not self.has(position):
+            raise QnnError(f"input {position} is missing")
+        return self.model.tensors[self.operator.inputs[position]]
+
+    def input(self, position: int) -> Operand:
+        """An input's value."""
+        return self.operand(self.tensor(position))
+
+    def operand(self, tensor: Tensor) -> Operand:
+        """A tensor's value; other kinds of context give it another form."""
+        return Operand(tensor, self.values.of(tensor))
+
+    def inputs(self) -> list[Operand]:
+        """The values of all inputs."""
+        return [self.input(position) for position in range(len(self.operator.inputs))]
+
+    def weights(self, position: int) -> Operand:
+        """An input that has to be constant but is large: it becomes a parameter."""
+        self.constant(position)
+        return self.input(position)
+
+    def constant(self, position: int) -> Array:
+        """The data of an input that acts as an attribute: axes, a shape, paddings, weights."""
+        tensor = self.tensor(position)
+        if tensor.data is None:
+            raise QnnError(f"input {position}, {tensor.label}, must be constant")
+        return tensor.data
+
+    def integers(self, position: int) -> tuple[int, ...]:
+        """The data of a constant input as plain integers, however it is shaped."""
+        data = self.constant(position)
+        if data.dtype.kind not in "iu":
+            raise QnnError(f"input {position}, {self.tensor(position).label}, must be integers")
+        return tuple(int(value) for value in data.ravel())
+
+    def integer(self, position: int) -> int:
+        """The one integer of a constant input."""
+        values = self.integers(position)
+        if len(values) != 1:
+            raise QnnError(f"input {position} must be one integer, got {len(values)}")
+        return values[0]
+
+    def output(self, position: int = 0) -> Tensor:
+        """The file's tensor at an output."""
+        if position >= len(self.operator.outputs):
+            raise QnnError(f"output {position} is missing")
+        return self.model.tensors[self.operator.outputs[position]]
+
+
+def per_tensor(tensor: Tensor) -> tuple[float, int]:
+    """Scale and zero point of a tensor that has one of each.
+
+    Raises:
+        QnnError: it has none, or several.
+    """
+    quantization = tensor.quantization
+    if quantization is None:
+        raise QnnError(f"{tensor.label} is {tensor.dtype} without a scale and zero point")
+    if quantization.is_per_channel:
+        raise QnnError(f"{tensor.label} must have one scale, got {quantization.scale.size} of them")
+    return float(quantization.scale[0]), int(quantization.zero_point[0])
+
+
+def per_channel(tensor: Tensor, axis: int) -> tuple[float | list[float], int | list[int]]:
+    """Scales and zero points of a tensor that may have one per channel along ``axis``."""
+    quantization = tensor.quantization
+    if quantization is None or not quantization.is_per_channel:
+        return per_tensor(tensor)
+    if quantization.axis != axis:
+        raise QnnError(
+            f"{tensor.label} must be quantized along axis {axis}, got axis {quantization.axis}"
+        )
+    points = [int(point) for point in quantization.zero_point]
+    scales = [float(scale) for scale in quantization.scale]
+    return scales, points[0] if len(set(points)) == 1 else points
+
+
+def axis_of(axis: int, rank: int) -> int:
+    """The axis counted from the front.
+
+    Raises:
+        QnnError: there is no such axis.
+    """
+    if not -rank <= axis < rank:
+        raise QnnError(f"axis {axis} is outside a tensor of {rank} dimensions")
+    return axis % rank

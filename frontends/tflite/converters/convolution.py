@@ -1,0 +1,74 @@
+"""CONV_2D and DEPTHWISE_CONV_2D."""
+
+from __future__ import annotations
+
+from tvm import relax
+
+from frontends.tflite.converters.activations import clamp_range
+from frontends.tflite.converters.context import Context, Operand, per_channel, per_tensor
+from frontends.tflite.converters.kernels import bias_of, check_kernel
+from frontends.tflite.converters.padding import window_padding
+from frontends.tflite.converters.registry import converter
+from frontends.tflite.options import Conv2DOptions, DepthwiseConv2DOptions
+from qnn_ops import QnnError, quantized_conv2d
+
+
+@converter("CONV_2D")
+def convert_conv_2d(ctx: Context) -> relax.Expr:
+    """A convolution, in groups where the kernel has fewer input channels than the data."""
+    data, kernel = ctx.input(0), ctx.weights(1)
+    _check_ranks(data, kernel)
+    groups = data.shape[3] // max(1, kernel.shape[3])
+    return _convolve(ctx, ctx.options(Conv2DOptions), data, kernel, "OHWI", groups)
+
+
+@converter("DEPTHWISE_CONV_2D")
+def convert_depthwise_conv_2d(ctx: Context) -> relax.Expr:
+    """A convolution of every channel by itself; the kernel is [1, height, width, C * M]."""
+    data, kernel = ctx.input(0), ctx.weights(1)
+    _check_ranks(data, kernel)
+    # The multiplier M follows from the shapes; old files state a wrong one.
+    return _convolve(ctx, ctx.options(DepthwiseConv2DOptions), data, kernel, "IHWO", data.shape[3])
+
+
+def _convolve(
+    ctx: Context,
+    options: Conv2DOptions | DepthwiseConv2DOptions,
+    data: Operand,
+    kernel: Operand,
+    kernel_layout: str,
+    groups: int,
+) -> relax.Expr:
+    result = ctx.output()
+    kernel_scale, kernel_zero_point = per_channel(kernel.tensor, kernel_layout.index("O"))
+    check_kernel(data.tensor, kernel.tensor, result)
+    if kernel.tensor.dtype == "int8" and kernel_zero_point != 0:
+        raise QnnError(f"{kernel.tensor.label} is an int8 kernel whose zero point is not 0")
+    padding = window_padding(
+        options.padding, data.shape[1:3], kernel.shape[1:3], options.stride, options.dilation
+    )
+    low, high = clamp_range(options.activation, result)
+    return quantized_conv2d(
+        data.expr,
+        kernel.expr,
+        *data.quantization,
+        kernel_scale,
+        kernel_zero_point,
+        *per_tensor(result),
+        result.dtype,
+        strides=options.stride,
+        padding=padding,
+        dilation=options.dilation,
+        groups=groups,
+        data_layout="NHWC",
+        kernel_layout=kernel_layout,
+        bias=bias_of(ctx, 2),
+        out_min=low,
+        out_max=high,
+    )
+
+
+def _check_ranks(*operands: Operand) -> None:
+    for operand in operands:
+        if len(operand.shape) != 4:
+            raise QnnError(f"{operand.tensor.label} must have 4 dimensions, got {operand.shape}")

@@ -1,0 +1,38 @@
+"""SAME and VALID as pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def window_padding(
+    scheme: str,
+    size: Sequence[int],
+    window: Sequence[int],
+    stride: Sequence[int],
+    dilation: Sequence[int] = (1, 1),
+) -> tuple[int, int, int, int]:
+    """The padding (top, left, bottom, right) of a window that moves over an image.
+
+    Source: ComputePaddingHeightWidth of TFLite's kernels/padding.h. SAME gives
+    ceil(size / stride) windows; an odd pixel of padding goes below and to the right.
+
+    Args:
+        scheme: "SAME" or "VALID".
+        size: height and width of the image.
+        window: height and width of the window, in taps.
+        stride: vertical and horizontal.
+        dilation: vertical and horizontal distance of the taps.
+    """
+    if scheme == "VALID":
+        return 0, 0, 0, 0
+    top, bottom = _same(size[0], window[0], stride[0], dilation[0])
+    left, right = _same(size[1], window[1], stride[1], dilation[1])
+    return top, left, bottom, right
+
+
+def _same(size: int, window: int, stride: int, dilation: int) -> tuple[int, int]:
+    count = -(-size // stride)
+    extent = (window - 1) * dilation + 1
+    total = max(0, (count - 1) * stride + extent - size)
+    return total // 2, total - total // 2

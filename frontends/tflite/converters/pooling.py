@@ -1,0 +1,38 @@
+"""AVERAGE_POOL_2D and MAX_POOL_2D."""
+
+from __future__ import annotations
+
+from tvm import relax
+
+from frontends.tflite.converters.activations import clamp_range
+from frontends.tflite.converters.context import Context
+from frontends.tflite.converters.padding import window_padding
+from frontends.tflite.converters.quantization import check_same_quantization
+from frontends.tflite.converters.registry import converter
+from frontends.tflite.options import Pool2DOptions
+from qnn_ops import QnnError, quantized_pool2d
+
+# As LiteRT compares them.
+_SCALE_TOLERANCE = 1e-6
+
+_POOL_TYPES = {"AVERAGE_POOL_2D": "avg", "MAX_POOL_2D": "max"}
+
+
+@converter(*_POOL_TYPES)
+def convert_pool_2d(ctx: Context) -> relax.Expr:
+    """Pooling keeps scale and zero point: LiteRT takes the output's for the input's."""
+    options, data, result = ctx.options(Pool2DOptions), ctx.input(0), ctx.output()
+    if len(data.shape) != 4:
+        raise QnnError(f"{data.tensor.label} must have 4 dimensions, got {data.shape}")
+    check_same_quantization(data.tensor, result, _SCALE_TOLERANCE)
+    low, high = clamp_range(options.activation, result)
+    return quantized_pool2d(
+        data.expr,
+        _POOL_TYPES[ctx.operator.code],
+        options.filter,
+        strides=options.stride,
+        padding=window_padding(options.padding, data.shape[1:3], options.filter, options.stride),
+        layout="NHWC",
+        out_min=low,
+        out_max=high,
+    )

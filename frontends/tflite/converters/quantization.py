@@ -1,0 +1,19 @@
+"""Checks of quantization that several operators share."""
+
+from __future__ import annotations
+
+from frontends.tflite.converters.context import per_tensor
+from frontends.tflite.model import Tensor
+from qnn_ops.errors import QnnError
+
+
+def check_same_quantization(data: Tensor, result: Tensor, tolerance: float = 0.0) -> None:
+    """Raises unless two tensors have the same scale and zero point, as their operator needs."""
+    if data.dtype != result.dtype:
+        raise QnnError(f"{data.label} is {data.dtype}, {result.label} is {result.dtype}")
+    (scale, zero_point), (other_scale, other_zero_point) = per_tensor(data), per_tensor(result)
+    if abs(scale - other_scale) > tolerance or zero_point != other_zero_point:
+        raise QnnError(
+            f"{data.label} and {result.label} must have the same scale and zero point, "
+            f"got ({scale}, {zero_point}) and ({other_scale}, {other_zero_point})"
+        )

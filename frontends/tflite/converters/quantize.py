@@ -1,0 +1,59 @@
+"""QUANTIZE and DEQUANTIZE."""
+
+from __future__ import annotations
+
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.tflite.converters.context import Context, Operand, per_channel, per_tensor
+from frontends.tflite.converters.registry import data_converter
+from frontends.tflite.model import Tensor
+from qnn_ops import dequantize, quantize, requantize
+
+# What LiteRT's QUANTIZE takes: from -> to.
+_QUANTIZE = {
+    "float32": ("int8", "uint8", "int16"),
+    "int8": ("int8", "uint8", "int16"),
+    "uint8": ("int8", "uint8", "int16"),
+    "int16": ("int8", "int16", "int32"),
+    "int32": ("int8", "int16"),
+}
+
+
+@data_converter("QUANTIZE")
+def convert_quantize(ctx: Context) -> relax.Expr:
+    """From float32, or from one quantization to another."""
+    data, result = ctx.input(0), ctx.output()
+    if result.dtype not in _QUANTIZE.get(data.tensor.dtype, ()):
+        raise UnsupportedError(f"from {data.tensor.dtype} to {result.dtype}")
+    if data.tensor.dtype == "float32":
+        return quantized(data.expr, result)
+    return requantize(data.expr, *data.quantization, *per_tensor(result), result.dtype)
+
+
+@data_converter("DEQUANTIZE")
+def convert_dequantize(ctx: Context) -> relax.Expr:
+    """To float32."""
+    data = ctx.input(0)
+    if data.tensor.dtype == "float16":
+        return R.astype(data.expr, "float32")
+    if data.tensor.dtype not in ("int8", "uint8", "int16"):
+        raise UnsupportedError(f"from {data.tensor.dtype}")
+    return real(data)
+
+
+def quantized(expr: relax.Expr, result: Tensor) -> relax.Expr:
+    """A float32 expression as the integers of a quantized tensor."""
+    axis = _axis(result)
+    return quantize(expr, *per_channel(result, axis), result.dtype, axis=axis)
+
+
+def real(operand: Operand) -> relax.Expr:
+    """The float32 values that a quantized operand stands for."""
+    axis = _axis(operand.tensor)
+    return dequantize(operand.expr, *per_channel(operand.tensor, axis), axis=axis)
+
+
+def _axis(tensor: Tensor) -> int:
+    return tensor.quantization.axis if tensor.quantization is not None else 0

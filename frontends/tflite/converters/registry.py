@@ -1,0 +1,96 @@
+"""The tables from operator to conversion rule, and the choice between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tvm import relax
+
+from frontends.errors import UnsupportedError
+from frontends.tflite.converters.context import Context
+from frontends.tflite.model import Model, Operator, Tensor
+from qnn_ops.errors import QnnError
+
+Rule = Callable[[Context], "relax.Expr | list[relax.Expr]"]
+"""Gives the expression of the operator's output, or a list of them if it has several."""
+
+QUANTIZED: dict[str, Rule] = {}
+"""Rules for operators on int8 and uint8 tensors, in integers and exact."""
+
+FLOAT: dict[str, Rule] = {}
+"""Rules for operators on float32 tensors."""
+
+DATA: dict[str, Rule] = {}
+"""Rules for operators that move or convert data of any type."""
+
+_EIGHT_BITS = {"int8", "uint8"}
+
+
+def _register(table: dict[str, Rule], codes: Sequence[str]) -> Callable[[Rule], Rule]:
+    def decorate(rule: Rule) -> Rule:
+        table.update(dict.fromkeys(codes, rule))
+        return rule
+
+    return decorate
+
+
+def converter(*codes: str) -> Callable[[Rule], Rule]:
+    """Registers a rule for operators on quantized tensors."""
+    return _register(QUANTIZED, codes)
+
+
+def float_converter(*codes: str) -> Callable[[Rule], Rule]:
+    """Registers a rule for operators on float32 tensors.
+
+    Quantized operators without a rule of their own use it between dequantize and quantize.
+    """
+    return _register(FLOAT, codes)
+
+
+def data_converter(*codes: str) -> Callable[[Rule], Rule]:
+    """Registers a rule for operators that take tensors of any type."""
+    return _register(DATA, codes)
+
+
+def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
+    """The rule that converts an operator, and whether it is a float rule for quantized tensors.
+
+    Raises:
+        UnsupportedError: there is none.
+        QnnError: the operator's tensors lack quantization.
+    """
+    code = operator.code
+    if code in DATA:
+        return DATA[code], False
+    if code not in QUANTIZED and code not in FLOAT:
+        raise UnsupportedError("no conversion rule")
+    inputs = [model.tensors[index] for index in operator.inputs if index >= 0]
+    outputs = [model.tensors[index] for index in operator.outputs]
+    activations = {tensor.dtype for tensor in inputs if tensor.data is None}
+    dtypes = activations | {tensor.dtype for tensor in outputs}
+    if dtypes <= _EIGHT_BITS:
+        _check_quantized([*inputs, *outputs])
+        return (QUANTIZED[code], False) if code in QUANTIZED else (FLOAT[code], True)
+    _check_not_hybrid(activations, inputs)
+    if "int16" in dtypes:
+        raise UnsupportedError("int16 activations (16x8 quantization) are not supported")
+    if dtypes == {"float32"} and code in FLOAT:
+        return FLOAT[code], False
+    raise UnsupportedError(f"no conversion rule for tensors of type {', '.join(sorted(dtypes))}")
+
+
+def _check_quantized(tensors: Sequence[Tensor]) -> None:
+    for tensor in tensors:
+        if tensor.dtype in _EIGHT_BITS and tensor.quantization is None:
+            raise QnnError(
+                f"{tensor.label} is {tensor.dtype} but the file states no scale and zero point"
+            )
+
+
+def _check_not_hybrid(activations: set[str], inputs: Sequence[Tensor]) -> None:
+    weights = {tensor.dtype for tensor in inputs if tensor.data is not None} & _EIGHT_BITS
+    if "float32" in activations and weights:
+        raise UnsupportedError(
+            f"float32 activations with {weights.pop()} weights: this is a dynamic-range (hybrid) "
+            "model, its activations are not quantized; convert it with full integer quantization"
+        )

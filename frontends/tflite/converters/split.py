@@ -1,0 +1,45 @@
+"""SPLIT and SPLIT_V."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.tflite.converters.context import Context, Operand, axis_of
+from frontends.tflite.converters.registry import data_converter
+from frontends.tflite.options import SplitOptions
+from qnn_ops.errors import QnnError
+
+
+@data_converter("SPLIT")
+def convert_split(ctx: Context) -> list[relax.Expr]:
+    """Parts of equal size; the axis is the first input."""
+    count, data = ctx.options(SplitOptions).num_splits, ctx.input(1)
+    axis = axis_of(ctx.integer(0), len(data.shape))
+    if data.shape[axis] % count:
+        raise QnnError(f"cannot split {data.shape[axis]} along axis {axis} into {count}")
+    return _parts(ctx, data, [data.shape[axis] // count] * count, axis)
+
+
+@data_converter("SPLIT_V")
+def convert_split_v(ctx: Context) -> list[relax.Expr]:
+    """Parts of given sizes, one of which may be -1 for the rest; the axis is the third input."""
+    data, sizes = ctx.input(0), list(ctx.integers(1))
+    axis = axis_of(ctx.integer(2), len(data.shape))
+    size = data.shape[axis]
+    if sizes.count(-1) == 1:
+        sizes[sizes.index(-1)] = size - sum(part for part in sizes if part != -1)
+    if any(part < 0 for part in sizes) or sum(sizes) != size:
+        raise QnnError(f"cannot split {size} along axis {axis} into {sizes}")
+    return _parts(ctx, data, sizes, axis)
+
+
+def _parts(ctx: Context, data: Operand, sizes: list[int], axis: int) -> list[relax.Expr]:
+    if len(sizes) != len(ctx.operator.outputs):
+        raise QnnError(f"splits into {len(sizes)}, has {len(ctx.operator.outputs)} outputs")
+    if len(sizes) == 1:
+        return [data.expr]
+    parts = ctx.builder.emit(R.split(data.expr, list(accumulate(sizes))[:-1], axis))
+    return [relax.TupleGetItem(parts, index) for index in range(len(sizes))]

@@ -1,0 +1,21 @@
+"""TRANSPOSE."""
+
+from __future__ import annotations
+
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.tflite.converters.context import Context, axis_of
+from frontends.tflite.converters.registry import data_converter
+from qnn_ops.errors import QnnError
+
+
+@data_converter("TRANSPOSE")
+def convert_transpose(ctx: Context) -> relax.Expr:
+    """Permutes the axes."""
+    data = ctx.input(0)
+    rank = len(data.shape)
+    axes = [axis_of(axis, rank) for axis in ctx.integers(1)]
+    if sorted(axes) != list(range(rank)):
+        raise QnnError(f"{axes} is no permutation of {rank} axes")
+    return R.permute_dims(data.expr, axes)

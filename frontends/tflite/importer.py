@@ -1,0 +1,143 @@
+"""From a TFLite model to a Relax module of quantized operators."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tvm
+from tvm import relax
+
+import frontends.tflite.converters  # noqa: F401 (registers the rules)
+from frontends.errors import UnsupportedError, UnsupportedOperatorError
+from frontends.tflite.converters.context import Context
+from frontends.tflite.converters.registry import rule_for
+from frontends.tflite.fallback import convert_in_float, warn_of_fallback
+from frontends.tflite.interface import input_shapes, kept_outputs, signature
+from frontends.tflite.model import Model, Operator
+from frontends.tflite.names import tensor_names
+from frontends.tflite.reader import read_model
+from frontends.tflite.values import DTYPES, Values
+from qnn_ops.errors import QnnError
+from qnn_ops.signature import with_signature
+
+
+def from_tflite(
+    model: bytes | str | os.PathLike[str] | Model | Any,
+    shape_dict: Mapping[str, Sequence[int]] | None = None,
+    dtype_dict: Mapping[str, str] | None = None,
+    outputs: str | Sequence[str | int] | None = None,
+) -> tuple[tvm.IRModule, dict[str, tvm.runtime.Tensor]]:
+    """Import a quantized TFLite model.
+
+    Args:
+        model: the file's bytes, its path, a ``tflite.Model``, or what ``read_model`` gave.
+        shape_dict: shapes of inputs by name, where they are not the file's: another batch size,
+            or the dimensions that the file leaves open. Other shapes follow from them.
+        dtype_dict: dtypes of inputs by name; only a check, each must be the file's.
+        outputs: what the module returns. None: the model's outputs. "all": every tensor that an
+            operator computes, in the order of the operators. A list of names or numbers of
+            tensors: those, after the model's outputs.
+
+    Returns:
+        The module and its parameters. Its ``main`` takes the model's inputs, then the constants
+        of the file, which are the values of ``params`` by parameter name; the attribute
+        ``num_input`` says how many inputs there are. It returns a tensor, or a tuple of them if
+        there are several. ``qnn_ops.signature.signature_of`` tells the names in the file (with
+        ":number" appended where the file's are not unique), shapes, dtypes and quantization.
+
+    Raises:
+        ModelFormatError: the file is damaged.
+        UnsupportedOperatorError: the model has operators without a conversion; names them all.
+        QnnError: an argument does not fit the model, or an operator its tensors.
+
+    Warns:
+        QuantizedFallbackWarning: once for each quantized operator that has no integer rule and
+            is computed in float32.
+    """
+    graph = model if isinstance(model, Model) else read_model(model)
+    names = tensor_names(graph.tensors)
+    shapes = input_shapes(graph, names, shape_dict or {}, dtype_dict or {})
+    kept = kept_outputs(graph, names, outputs)
+    builder, values = relax.BlockBuilder(), Values(graph)
+    for index, shape in shapes.items():
+        values.add_input(graph.tensors[index], shape)
+    with builder.function("main"):
+        with builder.dataflow():
+            problems, fallbacks = _convert_operators(graph, names, builder, values)
+            # The block wants an end, in whatever state it is.
+            exprs = [] if problems else [values.of(graph.tensors[index]) for index in kept]
+            result = builder.emit_output(exprs[0] if len(exprs) == 1 else relax.Tuple(exprs))
+        builder.emit_func_output(result, values.parameters)
+    _raise_first(problems)
+    for operator in fallbacks:
+        warn_of_fallback(_where(operator, _used(operator, names)))
+    mod = builder.get()
+    main = mod["main"].with_attr("num_input", len(shapes))
+    mod["main"] = with_signature(main, signature(graph, names, shapes, kept, exprs))
+    return mod, values.params
+
+
+Problem = tuple[Operator, Exception, Sequence[str]]
+
+
+def _convert_operators(
+    model: Model, names: Sequence[str], builder: relax.BlockBuilder, values: Values
+) -> tuple[list[Problem], list[Operator]]:
+    """Converts what can be; returns what cannot be, and what had to fall back to float32."""
+    problems: list[Problem] = []
+    fallbacks: list[Operator] = []
+    for operator in model.operators:
+        try:
+            if _convert(Context(model, operator, builder, values)):
+                fallbacks.append(operator)
+        except (ValueError, TypeError, RuntimeError) as error:
+            problems.append((operator, error, _used(operator, names)))
+            # So that what depends on it is looked at as well.
+            for index in operator.outputs:
+                values.assume(model.tensors[index])
+    return problems, fallbacks
+
+
+def _convert(ctx: Context) -> bool:
+    """Emits one operator; tells whether it fell back to float32."""
+    outputs = [ctx.output(position) for position in range(len(ctx.operator.outputs))]
+    for tensor in outputs:
+        if tensor.dtype not in DTYPES:
+            raise UnsupportedError(f"{tensor.label} is of type {tensor.dtype}")
+    rule, is_fallback = rule_for(ctx.model, ctx.operator)
+    results = convert_in_float(rule, ctx) if is_fallback else rule(ctx)
+    results = results if isinstance(results, list) else [results]
+    if len(results) != len(outputs):
+        raise QnnError(f"gives {len(results)} tensors, the file lists {len(outputs)}")
+    for tensor, expr in zip(outputs, results, strict=True):
+        ctx.values.define(ctx.builder, tensor, expr)
+        dtype = str(ctx.values.of(tensor).ty.dtype)
+        if dtype != tensor.dtype:
+            raise QnnError(f"gives {dtype}, {tensor.label} is {tensor.dtype}")
+    return is_fallback
+
+
+def _raise_first(problems: Sequence[Problem]) -> None:
+    """Raises what there is to say, if anything: all unsupported operators, or the first error."""
+    unsupported = [
+        (operator.index, operator.code, str(error), names)
+        for operator, error, names in problems
+        if isinstance(error, UnsupportedError)
+    ]
+    if unsupported:
+        raise UnsupportedOperatorError(unsupported)
+    for operator, error, names in problems:
+        # TVM's own errors end with the sentence that says what is wrong.
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        reason = str(error) if isinstance(error, QnnError) else lines[-1]
+        raise QnnError(f"{_where(operator, names)}: {reason}") from error
+
+
+def _used(operator: Operator, names: Sequence[str]) -> list[str]:
+    return [names[index] for index in (*operator.inputs, *operator.outputs) if index >= 0]
+
+
+def _where(operator: Operator, names: Sequence[str]) -> str:
+    return f"operator {operator.index} {operator.code} ({', '.join(map(repr, names))})"

@@ -1,0 +1,124 @@
+"""What a model's function takes and returns: shapes of inputs, chosen outputs, the signature."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tvm import relax
+
+from frontends.tflite.model import Model, Tensor
+from qnn_ops.errors import QnnError
+from qnn_ops.registry import spec_of
+from qnn_ops.signature import Signature, TensorInfo
+
+
+def input_shapes(
+    model: Model,
+    names: Sequence[str],
+    shape_dict: Mapping[str, Sequence[int]],
+    dtype_dict: Mapping[str, str],
+) -> dict[int, tuple[int, ...]]:
+    """The shape of every input, by tensor number, in the model's order.
+
+    Raises:
+        QnnError: a name is no input's, a dtype is not the file's, a shape is not of the file's
+            rank, or the file leaves a dimension open that is not given.
+    """
+    indices = {names[index]: index for index in model.inputs}
+    for argument, given in (("shape_dict", shape_dict), ("dtype_dict", dtype_dict)):
+        for name in given:
+            if name not in indices:
+                known = ", ".join(map(repr, indices)) or "none"
+                raise QnnError(f"{argument}: no input is named {name!r}; there are {known}")
+    for name, dtype in dtype_dict.items():
+        expected = model.tensors[indices[name]].dtype
+        if dtype != expected:
+            raise QnnError(f"dtype_dict: input {name!r} is {expected}, got {dtype}")
+    return {
+        index: _shape(model.tensors[index], name, shape_dict.get(name))
+        for name, index in indices.items()
+    }
+
+
+def _shape(tensor: Tensor, name: str, given: Sequence[int] | None) -> tuple[int, ...]:
+    if given is None:
+        # A file that leaves only the batch size open says 1 in its shape, and 1 is meant.
+        if -1 in tensor.shape_signature[1:]:
+            raise QnnError(
+                f"input {name!r} has dimensions that the file leaves open, "
+                f"{tensor.shape_signature}: give its shape in shape_dict"
+            )
+        return tensor.shape
+    shape = tuple(int(size) for size in given)
+    if len(shape) != len(tensor.shape) or any(size < 1 for size in shape):
+        raise QnnError(
+            f"shape_dict: input {name!r} needs {len(tensor.shape)} positive sizes as in "
+            f"{tensor.shape}, got {shape}"
+        )
+    return shape
+
+
+def kept_outputs(
+    model: Model, names: Sequence[str], outputs: str | Sequence[str | int] | None
+) -> tuple[int, ...]:
+    """The numbers of the tensors that the function returns.
+
+    Raises:
+        QnnError: a tensor does not exist, or its name is not unique, or no operator computes it.
+    """
+    if outputs is None:
+        return model.outputs
+    if outputs == "all":
+        return model.computed
+    if isinstance(outputs, str):
+        raise QnnError(f'outputs must be None, "all" or a list, got {outputs!r}')
+    extra = [_tensor_number(model, names, item) for item in outputs]
+    return (*model.outputs, *(i for i in dict.fromkeys(extra) if i not in model.outputs))
+
+
+def _tensor_number(model: Model, names: Sequence[str], item: str | int) -> int:
+    if isinstance(item, str):
+        if item not in names:
+            raise QnnError(f"outputs: no tensor is named {item!r}{_numbered(model, names, item)}")
+        item = names.index(item)
+    if item not in model.computed:
+        raise QnnError(f"outputs: no operator computes tensor {item}")
+    return item
+
+
+def _numbered(model: Model, names: Sequence[str], name: str) -> str:
+    matches = [names[tensor.index] for tensor in model.tensors if tensor.name == name]
+    return f", but several are: {', '.join(map(repr, matches))}" if matches else ""
+
+
+def signature(
+    model: Model,
+    names: Sequence[str],
+    shapes: Mapping[int, tuple[int, ...]],
+    outputs: Sequence[int],
+    exprs: Sequence[relax.Expr],
+) -> Signature:
+    """Names, shapes, dtypes and quantization of inputs and outputs.
+
+    Args:
+        model: the model.
+        names: one for each tensor.
+        shapes: of the inputs, by tensor number.
+        outputs: numbers of the output tensors.
+        exprs: what they are in the function.
+    """
+    return Signature(
+        inputs=tuple(_info(model.tensors[i], names[i], shape) for i, shape in shapes.items()),
+        outputs=tuple(
+            _info(model.tensors[index], names[index], spec_of(expr).shape)
+            for index, expr in zip(outputs, exprs, strict=True)
+        ),
+    )
+
+
+def _info(tensor: Tensor, name: str, shape: tuple[int, ...]) -> TensorInfo:
+    quantization = tensor.quantization
+    if quantization is None or quantization.is_per_channel:
+        return TensorInfo(name, shape, tensor.dtype)
+    scale, zero_point = float(quantization.scale[0]), int(quantization.zero_point[0])
+    return TensorInfo(name, shape, tensor.dtype, scale, zero_point)

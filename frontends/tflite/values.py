@@ -1,0 +1,67 @@
+"""The Relax expressions that stand for a model's tensors while its function is built."""
+
+from __future__ import annotations
+
+import numpy as np
+import tvm
+from tvm import relax
+
+from frontends.errors import UnsupportedError
+from frontends.tflite.model import Model, Tensor
+from frontends.tflite.names import VariableNames
+from qnn_ops.errors import QnnError
+
+DTYPES = ("float32", "int8", "uint8", "int16", "int32", "int64", "bool")
+"""Types of tensors that an operator may read or write."""
+
+
+class Values:
+    """Maps tensors to expressions; constants become parameters when they are first read.
+
+    Attributes:
+        parameters: of the function: the model's inputs, then its constants.
+        params: the constants' values by parameter name.
+    """
+
+    def __init__(self, model: Model) -> None:
+        """Starts with the model's tensors, none of which has a value yet."""
+        self.parameters: list[relax.Var] = []
+        self.params: dict[str, tvm.runtime.Tensor] = {}
+        self._model = model
+        self._names = VariableNames()
+        self._exprs: dict[int, relax.Expr] = {}
+
+    def add_input(self, tensor: Tensor, shape: tuple[int, ...]) -> None:
+        """Makes the tensor a parameter of the given shape."""
+        self._exprs[tensor.index] = self._parameter(tensor, shape)
+
+    def define(self, builder: relax.BlockBuilder, tensor: Tensor, expr: relax.Expr) -> None:
+        """Emits what computes the tensor, under the tensor's name."""
+        self._exprs[tensor.index] = builder.emit(expr, self._names.fresh(tensor))
+
+    def assume(self, tensor: Tensor) -> None:
+        """Lets an unknown value of the tensor's declared type stand for it."""
+        dtype = tensor.dtype if tensor.dtype in DTYPES else "float32"
+        self._exprs[tensor.index] = relax.Var("unknown", relax.TensorType(tensor.shape, dtype))
+
+    def of(self, tensor: Tensor) -> relax.Expr:
+        """The tensor's value.
+
+        Raises:
+            QnnError: it has none.
+            UnsupportedError: it is a constant of a type that Relax and numpy do not share.
+        """
+        if tensor.index not in self._exprs:
+            if tensor.data is None:
+                raise QnnError(f"{tensor.label} has no value")
+            if tensor.dtype not in (*DTYPES, "float16"):
+                raise UnsupportedError(f"{tensor.label} is a constant of type {tensor.dtype}")
+            parameter = self._parameter(tensor, tensor.shape)
+            self.params[parameter.name] = tvm.runtime.tensor(np.ascontiguousarray(tensor.data))
+            self._exprs[tensor.index] = parameter
+        return self._exprs[tensor.index]
+
+    def _parameter(self, tensor: Tensor, shape: tuple[int, ...]) -> relax.Var:
+        name = self._names.fresh(tensor)
+        self.parameters.append(relax.Var(name, relax.TensorType(shape, tensor.dtype)))
+        return self.parameters[-1]
