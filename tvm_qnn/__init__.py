@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
+from frontends.tflite import QuantizedFallbackWarning, from_tflite
 from qnn_ops.errors import QnnError
 from tvm_qnn.build import build, host_target
+from tvm_qnn.compare import Comparison, compare
 from tvm_qnn.library import Library, Timing, load
 
-__all__ = ["Library", "QnnError", "Timing", "build", "host_target", "load"]
+__all__ = [
+    "Comparison",
+    "Library",
+    "QnnError",
+    "QuantizedFallbackWarning",
+    "Timing",
+    "build",
+    "compare",
+    "from_tflite",
+    "host_target",
+    "load",
+]

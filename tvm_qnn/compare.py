@@ -1,0 +1,116 @@
+"""Comparison of a model, tensor by tensor, with what TFLite's reference kernels compute."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tvm
+
+from frontends.tflite import from_tflite
+from frontends.tflite.reader import read_model
+from tvm_qnn.build import build
+from tvm_qnn.oracle import litert_tensors
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class TensorComparison:
+    """One tensor, as computed here and by LiteRT.
+
+    Attributes:
+        index: the tensor's number in the file.
+        name: the tensor's name.
+        operator: the operator that computes it, for instance "CONV_2D".
+        elements: how many elements it has.
+        differing: how many of them differ; all of them if the shapes or dtypes do.
+        worst: the largest difference, in steps of a quantized tensor; infinite for a difference
+            of shape or dtype, or if one side is not a number.
+    """
+
+    index: int
+    name: str
+    operator: str
+    elements: int
+    differing: int
+    worst: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Every tensor that a model's operators compute, in the order of the operators."""
+
+    tensors: tuple[TensorComparison, ...]
+
+    @property
+    def differing(self) -> tuple[TensorComparison, ...]:
+        """The tensors that are not equal, element by element."""
+        return tuple(tensor for tensor in self.tensors if tensor.differing)
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether every element of every tensor is equal."""
+        return not self.differing
+
+    @property
+    def elements(self) -> int:
+        """How many elements were compared."""
+        return sum(tensor.elements for tensor in self.tensors)
+
+
+def compare(
+    model: bytes | str | os.PathLike[str],
+    inputs: Sequence[Array],
+    target: str | Mapping[str, Any] | tvm.target.Target = "host",
+    kernels: bool = True,
+) -> Comparison:
+    """Run a TFLite model here and on LiteRT's reference kernels, and compare all tensors.
+
+    Every tensor that an operator computes becomes an output, so operators are not fused across
+    one another as they are in a library built for use; the arithmetic is the same. LiteRT's
+    reference SOFTMAX aborts the process when 512 or more logits are nearly equal.
+
+    Args:
+        model: the contents of a .tflite file, or its path.
+        inputs: one array for each input of the model, in the model's order.
+        target: of the compilation, as ``tvm_qnn.build`` takes it; this machine must run it.
+        kernels: use the hand-written kernels of the target, or only the portable primitives.
+
+    Raises:
+        QnnError: if the model cannot be imported, LiteRT rejects it, or an input does not fit.
+    """
+    content = model if isinstance(model, bytes) else Path(model).read_bytes()
+    graph = read_model(content)
+    mod, params = from_tflite(graph, outputs="all")
+    library = build(mod, target, params, kernels=kernels)
+    expected = litert_tensors(content, inputs)
+    results = library.run(*inputs)
+    arrays = list(results.values()) if isinstance(results, dict) else [results]
+    operators = [operator.code for operator in graph.operators for _ in operator.outputs]
+    return Comparison(
+        tuple(
+            _compare(index, info.name, operator, array, expected[index])
+            for index, info, operator, array in zip(
+                graph.computed, library.outputs, operators, arrays, strict=True
+            )
+        )
+    )
+
+
+def _compare(index: int, name: str, operator: str, ours: Array, theirs: Array) -> TensorComparison:
+    if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
+        return TensorComparison(index, name, operator, theirs.size, theirs.size, float("inf"))
+    both_nan = (ours != ours) & (theirs != theirs)
+    unequal = (ours != theirs) & ~both_nan
+    differing = int(np.count_nonzero(unequal))
+    worst = 0.0
+    if differing:
+        # float64 holds every difference of the dtypes that matter; NaN counts as infinitely far.
+        gap = np.abs(ours[unequal].astype(np.float64) - theirs[unequal].astype(np.float64))
+        worst = float(np.max(np.nan_to_num(gap, nan=np.inf)))
+    return TensorComparison(index, name, operator, theirs.size, differing, worst)
