@@ -12,9 +12,12 @@ from qnn_ops.quantize import quantize
 from qnn_ops.quantized_add import quantized_add
 from qnn_ops.quantized_conv2d import quantized_conv2d
 from qnn_ops.quantized_dense import quantized_dense
+from qnn_ops.quantized_lookup import quantized_lookup
 from qnn_ops.quantized_mean import quantized_mean
 from qnn_ops.quantized_multiply import quantized_multiply
+from qnn_ops.quantized_pad import quantized_pad
 from qnn_ops.quantized_pool2d import quantized_pool2d
+from qnn_ops.quantized_relu import quantized_relu
 from qnn_ops.quantized_softmax import quantized_softmax
 from qnn_ops.quantized_subtract import quantized_subtract
 from qnn_ops.requantize import requantize
@@ -26,9 +29,12 @@ __all__ = [
     "quantized_add",
     "quantized_conv2d",
     "quantized_dense",
+    "quantized_lookup",
     "quantized_mean",
     "quantized_multiply",
+    "quantized_pad",
     "quantized_pool2d",
+    "quantized_relu",
     "quantized_softmax",
     "quantized_subtract",
     "requantize",

@@ -10,3 +10,9 @@ def full_range(
 ) -> np.ndarray[Any, Any]:
     info = np.iinfo(dtype)
     return rng.integers(info.min, info.max, shape, dtype=dtype, endpoint=True)
+
+
+def every_value(dtype: str) -> np.ndarray[Any, Any]:
+    """All values of an 8-bit dtype, the lowest first."""
+    info = np.iinfo(dtype)
+    return np.arange(info.min, info.max + 1).astype(dtype)

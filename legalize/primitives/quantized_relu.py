@@ -1,0 +1,24 @@
+"""quantized_relu in Relax primitives."""
+
+from __future__ import annotations
+
+from tvm import relax
+from tvm.relax import op as R
+
+from legalize.primitives.fixed_point import const, scale_down
+from legalize.primitives.registry import primitive
+from qnn_ops.quantized_relu import quantized_relu, relu_bounds, relu_multiplier
+from qnn_ops.registry import Attrs
+
+
+@primitive(quantized_relu)
+def _quantized_relu(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
+    return scale_down(
+        builder,
+        R.subtract(R.astype(data, "int32"), const(attrs.input_zero_point, "int32")),
+        relu_multiplier(attrs),
+        "tflite",
+        attrs.output_zero_point,
+        relu_bounds(attrs),
+        attrs.out_dtype,
+    )

@@ -1,0 +1,50 @@
+"""Any function of one quantized value, as a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from qnn_ops.attributes import dtype_range
+from qnn_ops.checks import QUANTIZED, check_dtype
+from qnn_ops.errors import QnnError
+from qnn_ops.registry import Attrs, TensorSpec, operator
+
+Array = np.ndarray[Any, Any]
+
+
+@operator("quantized_data", "table")
+def quantized_lookup(quantized_data: relax.Expr, table: relax.Expr) -> relax.Call:
+    """Replace each value by its entry of a table: any function of an 8-bit value, exactly.
+
+    ``qnn_ops.tables`` makes the tables of LOGISTIC, TANH and others.
+
+    Args:
+        quantized_data: int8 or uint8, any shape.
+        table: int8 or uint8, [256]: the results for the data's lowest value, the next one, and
+            so on.
+
+    Returns:
+        A call whose result has the data's shape and the table's dtype.
+
+    Raises:
+        QnnError: if a dtype or the table's shape does not fit.
+    """
+    return quantized_lookup.call([quantized_data, table])
+
+
+@quantized_lookup.type_rule
+def _type(_attrs: Attrs, data: TensorSpec, table: TensorSpec) -> TensorSpec:
+    check_dtype("quantized_data", data.dtype, QUANTIZED)
+    check_dtype("table", table.dtype, QUANTIZED)
+    if table.shape != (256,):
+        raise QnnError(f"table must have shape (256,), got {table.shape}")
+    return TensorSpec(data.shape, table.dtype)
+
+
+@quantized_lookup.reference
+def _reference(_attrs: Attrs, data: Array, table: Array) -> Array:
+    lowest, _ = dtype_range(str(data.dtype))
+    return np.asarray(table[data.astype(np.int64) - lowest])

@@ -1,0 +1,94 @@
+"""Rectifiers of quantized tensors as operators of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from qnn_ops.arithmetic import activation_range
+from qnn_ops.attributes import scale_attr, zero_point_attr
+from qnn_ops.checks import QUANTIZED, check_choice, check_dtype, check_quantization
+from qnn_ops.registry import Attrs, TensorSpec, operator
+from qnn_ops.rounding import scale_down
+
+Array = np.ndarray[Any, Any]
+
+KINDS = ("relu", "relu6", "relu_n1_to_1")
+
+
+@operator("quantized_data")
+def quantized_relu(
+    quantized_data: relax.Expr,
+    input_scale: float,
+    input_zero_point: int,
+    output_scale: float,
+    output_zero_point: int,
+    out_dtype: str,
+    kind: str = "relu",
+) -> relax.Call:
+    """Express quantized values in the output's scale and clamp them to the activation's range.
+
+    clamp(round((data - input_zero_point) * input_scale / output_scale) + output_zero_point) with
+    gemmlowp's two roundings. Source of the arithmetic: TFLite's RELU, RELU6 and RELU_N1_TO_1.
+    Their multiplier is a float32 quotient, unlike that of ``requantize``.
+
+    Args:
+        quantized_data: int8 or uint8, any shape.
+        input_scale: real value of one step of the data.
+        input_zero_point: the data's value that means 0.
+        output_scale: real value of one step of the result.
+        output_zero_point: the result's value that means 0.
+        out_dtype: int8 or uint8.
+        kind: "relu" (from 0), "relu6" (0 to 6) or "relu_n1_to_1" (-1 to 1).
+
+    Returns:
+        A call whose result has the data's shape and ``out_dtype``.
+
+    Raises:
+        QnnError: if a dtype, the kind or a quantization does not fit.
+    """
+    return quantized_relu.call(
+        [quantized_data],
+        input_scale=scale_attr(input_scale),
+        input_zero_point=zero_point_attr(input_zero_point),
+        output_scale=scale_attr(output_scale),
+        output_zero_point=zero_point_attr(output_zero_point),
+        out_dtype=out_dtype,
+        kind=kind,
+    )
+
+
+@quantized_relu.type_rule
+def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
+    check_dtype("quantized_data", data.dtype, QUANTIZED)
+    check_dtype("out_dtype", attrs.out_dtype, QUANTIZED)
+    check_choice("kind", attrs.kind, KINDS)
+    check_quantization("input", attrs.input_scale, attrs.input_zero_point, data.dtype)
+    check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
+    return TensorSpec(data.shape, attrs.out_dtype)
+
+
+def relu_multiplier(attrs: Attrs) -> float:
+    """How many output steps one input step is."""
+    return float(np.float32(attrs.input_scale) / np.float32(attrs.output_scale))
+
+
+def relu_bounds(attrs: Attrs) -> tuple[int, int]:
+    """The clamp range of the result."""
+    return activation_range(
+        attrs.kind, attrs.output_scale, attrs.output_zero_point, attrs.out_dtype
+    )
+
+
+@quantized_relu.reference
+def _reference(attrs: Attrs, data: Array) -> Array:
+    return scale_down(
+        data.astype(np.int32) - attrs.input_zero_point,
+        np.asarray(relu_multiplier(attrs)),
+        "tflite",
+        attrs.output_zero_point,
+        relu_bounds(attrs),
+        attrs.out_dtype,
+    )

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qnn_ops import quantized_relu
+from tests.support.arrays import every_value
+from tests.support.operators import check_operator
+
+DTYPES = st.sampled_from(["int8", "uint8"])
+
+
+@given(
+    DTYPES,
+    DTYPES,
+    st.sampled_from(["relu", "relu6", "relu_n1_to_1"]),
+    st.floats(2.0**-8, 8, width=32),
+    st.sampled_from([0.125, 1.0, 0.3]),
+    st.integers(0, 127),
+    st.integers(0, 127),
+)
+@settings(max_examples=20)
+def test_primitives_equal_the_reference(
+    dtype: str,
+    out_dtype: str,
+    kind: str,
+    input_scale: float,
+    output_scale: float,
+    input_zero_point: int,
+    output_zero_point: int,
+) -> None:
+    check_operator(
+        quantized_relu,
+        [every_value(dtype)],
+        input_scale=input_scale,
+        input_zero_point=input_zero_point,
+        output_scale=output_scale,
+        output_zero_point=output_zero_point,
+        out_dtype=out_dtype,
+        kind=kind,
+    )

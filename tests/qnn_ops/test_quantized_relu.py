@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from frontends.tflite.quantization import Quantization
+from qnn_ops import QnnError, quantized_relu, requantize
+from tests.support.arrays import every_value, full_range
+from tests.support.litert import litert
+from tests.support.operators import check_round_trips, module_of
+
+per_tensor = Quantization.per_tensor
+
+PLAIN: dict[str, Any] = {
+    "input_scale": 0.5,
+    "input_zero_point": 2,
+    "output_scale": 0.25,
+    "output_zero_point": -3,
+    "out_dtype": "int8",
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        # -1, -0.5, 0, 0.5, 7 in the data are -7, -5, -3, -1, 25 in the result, before clamping.
+        ("relu", [-3, -3, -3, -1, 25]),
+        ("relu6", [-3, -3, -3, -1, 21]),
+        ("relu_n1_to_1", [-7, -5, -3, -1, 1]),
+    ],
+)
+def test_each_kind_by_hand(kind: str, expected: list[int]) -> None:
+    data = np.array([0, 1, 2, 3, 16], np.int8)
+    result = quantized_relu.evaluate(data, **PLAIN, kind=kind)
+    np.testing.assert_array_equal(result, np.array(expected, np.int8))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("kind", ["relu", "relu6", "relu_n1_to_1"])
+def test_equals_litert(kind: str, dtype: str) -> None:
+    rng = np.random.default_rng(2)
+    data = every_value(dtype)
+    for case in range(150):
+        exponents = rng.uniform(-8, 3, 2)
+        # Powers of two, and small whole quotients, make ties frequent.
+        scales = np.exp2(np.round(exponents) if case % 3 == 0 else exponents)
+        if case % 3 == 1:
+            scales = 0.125 * rng.integers(1, 20, 2)
+        attrs: dict[str, Any] = {
+            "input_scale": float(np.float32(scales[0])),
+            "input_zero_point": full_range(rng, dtype, ()).item(),
+            "output_scale": float(np.float32(scales[1])),
+            "output_zero_point": full_range(rng, dtype, ()).item(),
+        }
+        expected = litert(
+            kind.upper(),
+            [(data, per_tensor(attrs["input_scale"], attrs["input_zero_point"]))],
+            (data.shape, dtype, per_tensor(attrs["output_scale"], attrs["output_zero_point"])),
+        )
+        actual = quantized_relu.evaluate(data, **attrs, out_dtype=dtype, kind=kind)
+        np.testing.assert_array_equal(actual, expected)
+
+
+def test_its_multiplier_is_a_float32_quotient_unlike_that_of_requantize() -> None:
+    data = every_value("uint8")
+    differing = 0
+    for numerator in range(1, 20):
+        for denominator in range(1, 20):
+            scales = (numerator / 2, 0, float(denominator), 0, "uint8")
+            relu = quantized_relu.evaluate(data, *scales)
+            differing += int(np.count_nonzero(relu != requantize.evaluate(data, *scales)))
+    assert differing > 0
+
+
+def test_round_trips() -> None:
+    check_round_trips(quantized_relu, [np.zeros((2, 3), np.int8)], **PLAIN, kind="relu6")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kind": "elu"}, "kind must be one of relu, relu6, relu_n1_to_1, got 'elu'"),
+        ({"out_dtype": "int32"}, "out_dtype must be int8 or uint8, got int32"),
+        ({"input_scale": [0.1, 0.2]}, "input_scale must be one value for the whole tensor"),
+        ({"input_zero_point": 300}, "input_zero_point must lie within int8, got 300"),
+        ({"output_scale": 0.0}, "output_scale must be positive and finite, got 0.0"),
+    ],
+)
+def test_what_does_not_fit_is_named(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(QnnError, match=f"quantized_relu: {message}"):
+        module_of(quantized_relu, [np.zeros((2, 3), np.int8)], **{**PLAIN, **change})
+
+
+def test_data_of_another_dtype_is_named() -> None:
+    with pytest.raises(QnnError, match="quantized_data must be int8 or uint8, got int32"):
+        module_of(quantized_relu, [np.zeros((2, 3), np.int32)], **PLAIN)
