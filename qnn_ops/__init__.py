@@ -10,6 +10,7 @@ from qnn_ops.dequantize import dequantize
 from qnn_ops.errors import QnnError
 from qnn_ops.quantize import quantize
 from qnn_ops.quantized_add import quantized_add
+from qnn_ops.quantized_concat import quantized_concat
 from qnn_ops.quantized_conv2d import quantized_conv2d
 from qnn_ops.quantized_dense import quantized_dense
 from qnn_ops.quantized_lookup import quantized_lookup
@@ -27,6 +28,7 @@ __all__ = [
     "dequantize",
     "quantize",
     "quantized_add",
+    "quantized_concat",
     "quantized_conv2d",
     "quantized_dense",
     "quantized_lookup",

@@ -1,0 +1,134 @@
+"""Concatenation of quantized tensors that may differ in scale and zero point."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from qnn_ops.arithmetic import clamp_to, round_half_away
+from qnn_ops.attributes import dtype_range, scale_attr, zero_point_attr
+from qnn_ops.checks import QUANTIZED, check_axis, check_dtype, check_quantization
+from qnn_ops.errors import QnnError
+from qnn_ops.registry import Attrs, TensorSpec, operator
+
+Array = np.ndarray[Any, Any]
+
+
+@operator("quantized_inputs")
+def quantized_concat(
+    quantized_inputs: Sequence[relax.Expr] | relax.Expr,
+    input_scales: Sequence[float],
+    input_zero_points: Sequence[int],
+    output_scale: float,
+    output_zero_point: int,
+    out_dtype: str,
+    axis: int = -1,
+) -> relax.Call:
+    """Join quantized tensors along an axis, each expressed in the output's scale first.
+
+    An input with the output's scale and zero point is copied. Any other one goes through
+    clamp(round(data * k - input_zero_point * k) + output_zero_point) with
+    k = input_scale * (1 / output_scale), every operation rounded to float32 and the sum to the
+    nearest integer, ties away from zero.
+
+    Source of the arithmetic: TFLite's reference CONCATENATION. It joins int8 tensors only if
+    they have the output's scale and zero point, and so does this operator.
+
+    Args:
+        quantized_inputs: int8 or uint8 tensors of one dtype and, but for ``axis``, one shape; a
+            list of them or an expression of a tuple type.
+        input_scales: for each input, real value of one step.
+        input_zero_points: for each input, its value that means 0.
+        output_scale: real value of one step of the result.
+        output_zero_point: the result's value that means 0.
+        out_dtype: the inputs' dtype.
+        axis: along which to join.
+
+    Returns:
+        A call whose result is of ``out_dtype``.
+
+    Raises:
+        QnnError: if a shape, dtype, the axis or a quantization does not fit.
+    """
+    if not isinstance(quantized_inputs, relax.Expr):
+        quantized_inputs = relax.Tuple(list(quantized_inputs))
+    return quantized_concat.call(
+        [quantized_inputs],
+        input_scales=[scale_attr(scale) for scale in input_scales],
+        input_zero_points=[zero_point_attr(zero_point) for zero_point in input_zero_points],
+        output_scale=scale_attr(output_scale),
+        output_zero_point=zero_point_attr(output_zero_point),
+        out_dtype=out_dtype,
+        axis=int(axis),
+    )
+
+
+@quantized_concat.type_rule
+def _type(attrs: Attrs, inputs: tuple[TensorSpec, ...]) -> TensorSpec:
+    if not isinstance(inputs, tuple) or not inputs:
+        raise QnnError("quantized_inputs must be at least one tensor, as a tuple")
+    counts = (len(inputs), len(attrs.input_scales), len(attrs.input_zero_points))
+    if len(set(counts)) != 1:
+        raise QnnError(
+            "quantized_inputs, input_scales and input_zero_points must be equally many, "
+            f"got {counts[0]}, {counts[1]} and {counts[2]}"
+        )
+    check_dtype("out_dtype", attrs.out_dtype, QUANTIZED)
+    check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
+    rank = len(inputs[0].shape)
+    axis = check_axis(attrs.axis, rank)
+    for index, spec in enumerate(inputs):
+        check_dtype(f"quantized_inputs[{index}]", spec.dtype, (attrs.out_dtype,))
+        if len(spec.shape) != rank or any(
+            size != wanted
+            for place, (size, wanted) in enumerate(zip(spec.shape, inputs[0].shape, strict=True))
+            if place != axis
+        ):
+            raise QnnError(
+                f"quantized_inputs[{index}] must have shape {inputs[0].shape} but for axis "
+                f"{axis}, got {spec.shape}"
+            )
+        _check_input_quantization(attrs, index, spec)
+    shape = list(inputs[0].shape)
+    shape[axis] = sum(spec.shape[axis] for spec in inputs)
+    return TensorSpec(tuple(shape), attrs.out_dtype)
+
+
+def _check_input_quantization(attrs: Attrs, index: int, spec: TensorSpec) -> None:
+    scale, zero_point = attrs.input_scales[index], attrs.input_zero_points[index]
+    check_quantization(f"quantized_inputs[{index}]", scale, zero_point, spec.dtype)
+    if spec.dtype == "int8" and conversion_table(attrs, index) is not None:
+        raise QnnError(
+            f"int8 inputs must have the output's scale {attrs.output_scale} and zero point "
+            f"{attrs.output_zero_point}, got {scale} and {zero_point} for quantized_inputs[{index}]"
+        )
+
+
+def conversion_table(attrs: Attrs, index: int) -> Array | None:
+    """What each of the 256 values of an input becomes, lowest first; None where it is copied."""
+    scale, zero_point = attrs.input_scales[index], attrs.input_zero_points[index]
+    if (scale, zero_point) == (attrs.output_scale, attrs.output_zero_point):
+        return None
+    lowest, highest = dtype_range(attrs.out_dtype)
+    values = np.arange(lowest, highest + 1).astype(np.float32)
+    with np.errstate(all="ignore"):
+        factor = np.float32(scale) * (np.float32(1) / np.float32(attrs.output_scale))
+        steps = round_half_away(values * factor + np.float32(-zero_point) * factor)
+    # Far outside every 8-bit dtype, and still an exact int64.
+    steps = np.clip(np.nan_to_num(steps), -(2.0**40), 2.0**40).astype(np.int64)
+    return clamp_to(steps + attrs.output_zero_point, attrs.out_dtype)
+
+
+@quantized_concat.reference
+def _reference(attrs: Attrs, inputs: tuple[Array, ...]) -> Array:
+    lowest, _ = dtype_range(attrs.out_dtype)
+
+    def converted(index: int, data: Array) -> Array:
+        table = conversion_table(attrs, index)
+        return data if table is None else table[data.astype(np.int64) - lowest]
+
+    parts = [converted(index, data) for index, data in enumerate(inputs)]
+    return np.concatenate(parts, attrs.axis)

@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from tvm import relax
+
+from frontends.tflite.quantization import Quantization
+from qnn_ops import QnnError, quantized_concat
+from tests.support.arrays import every_value
+from tests.support.cases.quantized_concat import random_concat
+from tests.support.litert import litert
+from tests.support.operators import check_round_trips, module_of
+
+Array = np.ndarray[Any, Any]
+
+PLAIN: dict[str, Any] = {
+    "input_scales": [0.5, 0.25],
+    "input_zero_points": [10, 0],
+    "output_scale": 0.5,
+    "output_zero_point": 10,
+    "out_dtype": "uint8",
+}
+
+
+def concat_on_litert(inputs: list[Array], shape: tuple[int, ...], attrs: dict[str, Any]) -> Array:
+    quantizations = [
+        Quantization.per_tensor(scale, zero_point)
+        for scale, zero_point in zip(attrs["input_scales"], attrs["input_zero_points"], strict=True)
+    ]
+    output = Quantization.per_tensor(attrs["output_scale"], attrs["output_zero_point"])
+    return litert(
+        "CONCATENATION",
+        list(zip(inputs, quantizations, strict=True)),
+        (shape, attrs["out_dtype"], output),
+        axis=attrs["axis"],
+    )
+
+
+def test_two_inputs_by_hand() -> None:
+    inputs = [np.array([[1, 2]], np.uint8), np.array([[7, 8, 255]], np.uint8)]
+    result = quantized_concat.evaluate(inputs, **PLAIN)
+    # The first has the output's parameters; 7 / 2 = 3.5 goes away from zero; 127.5 likewise.
+    np.testing.assert_array_equal(result, np.array([[1, 2, 14, 14, 138]], np.uint8))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_equals_litert(dtype: str) -> None:
+    rng = np.random.default_rng(8)
+    for _ in range(100):
+        (inputs,), attrs = random_concat(rng, dtype)
+        actual = quantized_concat.evaluate(inputs, **attrs)
+        expected = concat_on_litert(inputs, actual.shape, attrs)
+        np.testing.assert_array_equal(actual, expected)
+
+
+def test_float32_is_rounded_after_every_operation_as_in_litert() -> None:
+    # Values that an FMA or an exact product would round to another integer.
+    rng = np.random.default_rng(9)
+    data, differing = every_value("uint8"), 0
+    for _ in range(150):
+        place, half = int(rng.integers(1, 256)), int(rng.integers(1, 120)) + 0.5
+        scale = float(np.float32(rng.uniform(0.01, 1)))
+        zero_point = int(rng.integers(0, place))
+        output_scale = float(np.float32(scale * (place - zero_point) / half))
+        attrs: dict[str, Any] = {
+            "input_scales": [scale],
+            "input_zero_points": [zero_point],
+            "output_scale": output_scale,
+            "output_zero_point": 0,
+            "out_dtype": "uint8",
+            "axis": 0,
+        }
+        actual = quantized_concat.evaluate([data], **attrs)
+        np.testing.assert_array_equal(actual, concat_on_litert([data], (256,), attrs))
+        exact = (place - zero_point) * Fraction(scale) / Fraction(output_scale)
+        differing += int(actual[place] != int(exact + Fraction(1, 2)))
+    assert differing > 0
+
+
+def test_a_variable_of_a_tuple_type_is_an_operand_too() -> None:
+    tensors = [relax.TensorType((1, 2), "uint8"), relax.TensorType((1, 3), "uint8")]
+    pair = relax.Var("pair", relax.TupleType(tensors))
+    call = relax.BlockBuilder().normalize(quantized_concat(pair, **PLAIN))
+    assert [int(size) for size in call.ty.shape] == [1, 5]
+
+
+def test_round_trips() -> None:
+    inputs = [np.zeros((1, 2), np.uint8), np.zeros((1, 3), np.uint8)]
+    check_round_trips(quantized_concat, [inputs], **PLAIN)
+    one = {**PLAIN, "input_scales": [0.5], "input_zero_points": [3], "axis": 0}
+    check_round_trips(quantized_concat, [inputs[:1]], **one)
+
+
+def test_int8_inputs_that_litert_rejects_are_named() -> None:
+    inputs = [np.zeros((1, 2), np.int8), np.zeros((1, 3), np.int8)]
+    attrs = {**PLAIN, "out_dtype": "int8", "axis": 1}
+    with pytest.raises(QnnError, match="LiteRT rejects the model"):
+        concat_on_litert(inputs, (1, 5), attrs)
+    message = (
+        "quantized_concat: int8 inputs must have the output's scale 0.5 and zero point 10, "
+        r"got 0.25 and 0 for quantized_inputs\[1\]"
+    )
+    with pytest.raises(QnnError, match=message):
+        module_of(quantized_concat, [inputs], **attrs)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"input_scales": [0.5]}, "must be equally many, got 2, 1 and 2"),
+        ({"input_zero_points": [1, 2, 3]}, "must be equally many, got 2, 2 and 3"),
+        ({"input_scales": [0.5, 0.0]}, r"quantized_inputs\[1\]_scale must be positive and finite"),
+        (
+            {"input_zero_points": [0, 256]},
+            r"inputs\[1\]_zero_point must lie within uint8",
+        ),
+        ({"output_zero_point": -1}, "output_zero_point must lie within uint8, got -1"),
+        ({"out_dtype": "int8"}, r"quantized_inputs\[0\] must be int8, got uint8"),
+        ({"out_dtype": "int16"}, "out_dtype must be int8 or uint8, got int16"),
+        ({"axis": 2}, "axis 2 is outside a tensor of 2 dimensions"),
+        (
+            {"axis": 0},
+            r"inputs\[1\] must have shape \(1, 2\) but for axis 0, got \(1, 3\)",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_named(change: dict[str, Any], message: str) -> None:
+    inputs = [np.zeros((1, 2), np.uint8), np.zeros((1, 3), np.uint8)]
+    with pytest.raises(QnnError, match=message):
+        module_of(quantized_concat, [inputs], **{**PLAIN, **change})
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ([], "quantized_inputs must be at least one tensor"),
+        ([np.zeros((1, 2), np.uint8), np.zeros(2, np.uint8)], r"must have shape \(1, 2\) but for"),
+        ([np.zeros((1, 2), np.uint8), np.zeros((1, 2), np.int8)], "must be uint8, got int8"),
+    ],
+)
+def test_operands_that_do_not_fit_are_named(inputs: list[Array], message: str) -> None:
+    with pytest.raises(QnnError, match=message):
+        module_of(quantized_concat, [inputs], **PLAIN)
+
+
+def test_a_tensor_is_no_tuple() -> None:
+    tensor = relax.Var("x", relax.TensorType((1, 2), "uint8"))
+    with pytest.raises(QnnError, match="quantized_inputs must be at least one tensor, as a tuple"):
+        relax.BlockBuilder().normalize(quantized_concat(tensor, **PLAIN))
