@@ -119,6 +119,8 @@ def _per_channel(spec: ConvSpec, name: str, values: Array | int) -> Array:
 
 
 def _check_scales(spec: ConvSpec, multiplier: Array, shift: Array) -> None:
+    if spec.rounding not in ("tflite", "upward"):
+        raise QnnError(f"rounding must be tflite or upward, got {spec.rounding}")
     if multiplier.min() < 0:
         raise QnnError(f"multiplier must not be negative, got {multiplier.min()}")
     most = 30 if spec.rounding == "upward" else 31

@@ -196,7 +196,7 @@ def _splat64(value: int) -> Any:
 
 
 def _general(spec: ConvSpec, requantization: Requantization, x: Any, constants: list[Any]) -> Any:
-    """Any shift, step by step in 64-bit lanes."""
+    """Any shift, step by step in 64-bit lanes; what leaves 32 bits wraps, as in the reference."""
 
     def splat(value: int) -> Any:
         return T.broadcast(T.int64(value), 16)
@@ -208,9 +208,9 @@ def _general(spec: ConvSpec, requantization: Requantization, x: Any, constants: 
     q, s = wide(multiplier), wide(shift)
     if spec.rounding == "upward":
         down = splat(31) - s
-        scaled = T.shift_right(wide(x) * q + T.shift_left(splat(1), down - splat(1)), down)
+        once = T.shift_right(wide(x) * q + T.shift_left(splat(1), down - splat(1)), down)
+        scaled = wide(T.Cast("int32x16", once))
     else:
-        # The left shift wraps in 32 bits, as gemmlowp's does.
         left = T.Cast("int32x16", T.max(s, splat(0)))
         e = T.max(-s, splat(0))
         h = T.shift_right(wide(T.shift_left(x, left)) * q + splat(1 << 30), splat(31))

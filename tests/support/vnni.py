@@ -1,0 +1,99 @@
+"""Running the AVX512-VNNI kernels, and what they must compute."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+
+from legalize.kernels.x86.conv2d import conv2d
+from legalize.kernels.x86.pack import pack_conv2d
+from legalize.kernels.x86.spec import ConvSpec
+from legalize.kernels.x86.stage import needs_staging, stage
+from qnn_ops.arithmetic import (
+    multiply_by_quantized_multiplier,
+    multiply_by_quantized_multiplier_single,
+)
+
+Array = np.ndarray[Any, Any]
+
+# The first processor that has the instructions: its code runs wherever they are.
+TARGET = {"kind": "llvm", "mcpu": "cascadelake"}
+
+_FENCE = 4096
+_CPUINFO = Path("/proc/cpuinfo")
+
+
+def _host_has_vnni() -> bool:
+    flags = _CPUINFO.read_text() if _CPUINFO.exists() else ""
+    return all(flag in flags for flag in ("avx512_vnni", "avx512bw", "avx512vl", "avx512dq"))
+
+
+needs_vnni = pytest.mark.skipif(not _host_has_vnni(), reason="the processor has no AVX512-VNNI")
+
+
+def run(function: Any, inputs: list[Array], shape: tuple[int, ...], dtype: str) -> Array:
+    """Compile a PrimFunc and run it on inputs and an output that lies between fences."""
+    library = tvm.compile(function, target=tvm.target.Target(TARGET))
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    memory = np.full(size + 2 * _FENCE + 64, 0xA5, np.uint8)
+    start = _FENCE + -memory.ctypes.data % 64
+    output = memory[start : start + size].view(dtype).reshape(shape)
+    tensors = [tvm.runtime.tensor(np.ascontiguousarray(array)) for array in inputs]
+    library[function.attrs["global_symbol"]](*tensors, tvm.runtime.from_dlpack(output))
+    assert (memory[:start] == 0xA5).all(), "written before the output"
+    assert (memory[start + size :] == 0xA5).all(), "written past the output"
+    return output
+
+
+def run_conv(
+    spec: ConvSpec,
+    data: Array,
+    kernel: Array,
+    kernel_zero_point: int,
+    bias: Array | None,
+    multiplier: Array,
+    shift: Array,
+) -> Array:
+    """Stage the data if need be and convolve it."""
+    packed = pack_conv2d(spec, kernel, kernel_zero_point, bias, multiplier, shift)
+    if needs_staging(spec):
+        data = run(stage(spec), [data], spec.staged_shape, "uint8")
+    function = conv2d(spec, packed.requantization, packed.tiling)
+    return run(function, [data, *packed.constants], spec.out_shape, spec.out_dtype)
+
+
+def accumulators(
+    spec: ConvSpec, data: Array, kernel: Array, kernel_zero_point: int, bias: Array | None
+) -> Array:
+    """Sum (x − zx)(w − zw) + bias as the definition says, in int64."""
+    top, left, bottom, right = spec.padding
+    x = np.pad(
+        data.astype(np.int64) - spec.input_zero_point,
+        ((0, 0), (top, bottom), (left, right), (0, 0)),
+    )
+    w = kernel.astype(np.int64) - kernel_zero_point
+    _, rows, columns, _ = spec.out_shape
+    total = np.zeros(spec.out_shape, np.int64) + (0 if bias is None else bias)
+    for i in range(spec.kernel_height):
+        for j in range(spec.kernel_width):
+            y, z = i * spec.dilation[0], j * spec.dilation[1]
+            window = x[:, y:, z:][:, :: spec.strides[0], :: spec.strides[1]]
+            total += np.einsum("nyxc,oc->nyxo", window[:, :rows, :columns], w[:, i, j])
+    return total
+
+
+def rescaled(spec: ConvSpec, sums: Array, multiplier: Array, shift: Array) -> Array:
+    """Turn accumulators into outputs."""
+    if spec.out_dtype == "int32":
+        return sums.astype(np.int32)
+    by_rounding = {
+        "tflite": multiply_by_quantized_multiplier,
+        "upward": multiply_by_quantized_multiplier_single,
+    }
+    scaled = by_rounding[spec.rounding](sums, multiplier, shift).astype(np.int64)
+    moved = scaled + spec.output_zero_point
+    return np.clip(moved, spec.out_min, spec.out_max).astype(spec.out_dtype)
