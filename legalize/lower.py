@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tvm
 
-from legalize.passes import LegalizeQnn, UseKernels
+from legalize.passes import FoldClamps, FoldPads, LegalizeQnn, UseKernels
 
 
 def lower(mod: tvm.IRModule, target: tvm.target.Target, *, kernels: bool = True) -> tvm.IRModule:
@@ -18,7 +18,7 @@ def lower(mod: tvm.IRModule, target: tvm.target.Target, *, kernels: bool = True)
     Returns:
         A module of Relax operators and TIR functions only.
     """
-    passes = []
+    passes = [FoldPads(), FoldClamps()]
     if kernels:
         passes.append(UseKernels(target))
     return tvm.transform.Sequential([*passes, LegalizeQnn()])(mod)

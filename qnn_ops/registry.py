@@ -26,6 +26,7 @@ from typing import Any, Generic, ParamSpec, TypeAlias
 import numpy as np
 import tvm
 from tvm import relax
+from tvm.relax import script as relax_script
 from tvm.relax.script import parser as relax_parser
 
 from qnn_ops.errors import QnnError
@@ -151,6 +152,8 @@ OPERATORS: dict[str, Operator[Any]] = {}
 R_QNN = SimpleNamespace()
 """What ``R.qnn`` is in TVMScript."""
 
+# The first is the R of a function in a Python file, the second that of text.
+relax_script.qnn = R_QNN
 relax_parser.qnn = R_QNN
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from legalize.passes.fold_clamps import FoldClamps
+from legalize.passes.fold_pads import FoldPads
 from legalize.passes.legalize_qnn import LegalizeQnn
 from legalize.passes.use_kernels import UseKernels
 
-__all__ = ["LegalizeQnn", "UseKernels"]
+__all__ = ["FoldClamps", "FoldPads", "LegalizeQnn", "UseKernels"]

@@ -1,0 +1,79 @@
+"""Let the operator before an activation do its clamping."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import tvm
+from tvm import relax
+from tvm.relax.expr_functor import mutator
+
+from legalize.passes.rewriter import CallRewriter, count_uses, module_pass, with_attrs
+from qnn_ops import (
+    quantized_add,
+    quantized_conv2d,
+    quantized_dense,
+    quantized_multiply,
+    quantized_pool2d,
+    quantized_relu,
+    quantized_subtract,
+    requantize,
+)
+from qnn_ops.arithmetic import activation_range
+from qnn_ops.registry import Attrs, Operator, attrs_of
+
+_CLAMPING: tuple[Operator[Any], ...] = (
+    quantized_add,
+    quantized_conv2d,
+    quantized_dense,
+    quantized_multiply,
+    quantized_pool2d,
+    quantized_subtract,
+    requantize,
+)
+"""The operators that end in a clamp to ``out_min`` and ``out_max``."""
+
+
+@mutator
+class _FoldClamps(CallRewriter):
+    def enter(self, function: relax.Function) -> None:
+        self.uses: Counter[Any] = count_uses(function)
+
+    def rewrite(
+        self, operator: Operator[Any], original: relax.Call, call: relax.Call
+    ) -> relax.Expr:
+        # A producer with other readers would have to be computed twice.
+        if operator is not quantized_relu or self.uses[original.args[0]] != 1:
+            return call
+        relu = attrs_of(call)
+        producer = self._clamping_producer(call.args[0])
+        if producer is None or not _keeps_quantization(relu):
+            return call
+        low, high = activation_range(
+            relu.kind, relu.output_scale, relu.output_zero_point, relu.out_dtype
+        )
+        attrs = attrs_of(producer)
+        # The activation's clamp comes second, so its bounds win where the two do not meet.
+        return with_attrs(
+            producer,
+            out_min=min(max(attrs.out_min, low), high),
+            out_max=max(min(attrs.out_max, high), low),
+        )
+
+    def _clamping_producer(self, expr: relax.Expr) -> relax.Call | None:
+        found = (self.producer(expr, operator) for operator in _CLAMPING)
+        return next((call for call in found if call is not None), None)
+
+
+def FoldClamps() -> tvm.transform.Pass:
+    """Fold a ``quantized_relu`` that keeps scale and zero point into the operator before it.
+
+    Rescaling by exactly one changes nothing in gemmlowp's arithmetic, so such an activation is
+    a clamp, and every operator that computes can end in one.
+    """
+    return module_pass(_FoldClamps, "FoldClamps")
+
+
+def _keeps_quantization(relu: Attrs) -> bool:
+    return (relu.input_scale, relu.input_zero_point) == (relu.output_scale, relu.output_zero_point)

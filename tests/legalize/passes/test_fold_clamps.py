@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import tvm
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+from legalize.passes import FoldClamps
+
+ADD = {
+    "lhs_scale": 0.5,
+    "lhs_zero_point": 0,
+    "rhs_scale": 0.25,
+    "rhs_zero_point": 1,
+    "output_scale": 0.5,
+    "output_zero_point": -10,
+    "out_dtype": "int8",
+}
+KEEPING = {
+    "input_scale": 0.5,
+    "input_zero_point": -10,
+    "output_scale": 0.5,
+    "output_zero_point": -10,
+    "out_dtype": "int8",
+}
+
+
+def test_activation_that_keeps_the_quantization_becomes_the_producers_clamp() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((4,), "int8"), y: R.Tensor((4,), "int8")) -> R.Tensor((4,), "int8"):
+            with R.dataflow():
+                total = R.qnn.quantized_add(x, y, **ADD)
+                z = R.qnn.quantized_relu(total, kind="relu6", **KEEPING)
+                R.output(z)
+            return z
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tensor((4,), "int8"), y: R.Tensor((4,), "int8")) -> R.Tensor((4,), "int8"):
+            with R.dataflow():
+                z = R.qnn.quantized_add(x, y, out_min=-10, out_max=2, **ADD)
+                R.output(z)
+            return z
+
+    tvm.ir.assert_structural_equal(FoldClamps()(Before), Expected)
+
+
+def test_activation_clamps_what_is_clamped_already() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((4,), "int8"), y: R.Tensor((4,), "int8")) -> R.Tensor((4,), "int8"):
+            with R.dataflow():
+                total = R.qnn.quantized_add(x, y, out_min=-100, out_max=-50, **ADD)
+                z = R.qnn.quantized_relu(total, kind="relu", **KEEPING)
+                R.output(z)
+            return z
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tensor((4,), "int8"), y: R.Tensor((4,), "int8")) -> R.Tensor((4,), "int8"):
+            with R.dataflow():
+                z = R.qnn.quantized_add(x, y, out_min=-10, out_max=-10, **ADD)
+                R.output(z)
+            return z
+
+    tvm.ir.assert_structural_equal(FoldClamps()(Before), Expected)
+
+
+def test_rescaling_activation_and_shared_producer_are_left_alone() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((4,), "int8"), y: R.Tensor((4,), "int8")):
+            with R.dataflow():
+                total = R.qnn.quantized_add(x, y, **ADD)
+                kept = R.qnn.quantized_relu(total, kind="relu", **KEEPING)
+                other = R.qnn.quantized_add(x, x, **ADD)
+                rescaled = R.qnn.quantized_relu(
+                    other,
+                    kind="relu",
+                    input_scale=0.5,
+                    input_zero_point=-10,
+                    output_scale=0.25,
+                    output_zero_point=-10,
+                    out_dtype="int8",
+                )
+                R.output(total, kept, rescaled)
+            return (total, kept, rescaled)
+
+    tvm.ir.assert_structural_equal(FoldClamps()(Before), Before)
