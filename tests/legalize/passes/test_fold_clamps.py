@@ -74,7 +74,9 @@ def test_rescaling_activation_and_shared_producer_are_left_alone() -> None:
     @I.ir_module
     class Before:
         @R.function
-        def main(x: R.Tensor((4,), "int8"), y: R.Tensor((4,), "int8")):
+        def main(x: R.Tensor((4,), "int8"), y: R.Tensor((4,), "int8")) -> R.Tuple(
+            R.Tensor((4,), "int8"), R.Tensor((4,), "int8"), R.Tensor((4,), "int8")
+        ):
             with R.dataflow():
                 total = R.qnn.quantized_add(x, y, **ADD)
                 kept = R.qnn.quantized_relu(total, kind="relu", **KEEPING)

@@ -50,7 +50,9 @@ def test_pad_with_other_readers_stays_for_them() -> None:
     @I.ir_module
     class Before:
         @R.function
-        def main(x: R.Tensor((1, 4, 4, 2), "int8"), w: R.Tensor((3, 3, 3, 2), "int8")):
+        def main(x: R.Tensor((1, 4, 4, 2), "int8"), w: R.Tensor((3, 3, 3, 2), "int8")) -> R.Tuple(
+            R.Tensor((1, 6, 6, 2), "int8"), R.Tensor((1, 4, 4, 3), "int8")
+        ):
             with R.dataflow():
                 padded = R.qnn.quantized_pad(x, pad_width=[0, 0, 1, 1, 1, 1, 0, 0], pad_value=3)
                 y = R.qnn.quantized_conv2d(padded, w, **CONV)
@@ -60,7 +62,9 @@ def test_pad_with_other_readers_stays_for_them() -> None:
     @I.ir_module
     class Expected:
         @R.function
-        def main(x: R.Tensor((1, 4, 4, 2), "int8"), w: R.Tensor((3, 3, 3, 2), "int8")):
+        def main(x: R.Tensor((1, 4, 4, 2), "int8"), w: R.Tensor((3, 3, 3, 2), "int8")) -> R.Tuple(
+            R.Tensor((1, 6, 6, 2), "int8"), R.Tensor((1, 4, 4, 3), "int8")
+        ):
             with R.dataflow():
                 padded = R.qnn.quantized_pad(x, pad_width=[0, 0, 1, 1, 1, 1, 0, 0], pad_value=3)
                 y = R.qnn.quantized_conv2d(x, w, padding=[1, 1, 1, 1], **CONV)
