@@ -100,6 +100,7 @@ def test_every_sequence_is_exact(
     [
         ({}, -8, 1000, "two_floors"),
         ({"out_min": -3}, -8, 1000, "one_floor"),
+        ({"out_min": -4}, -8, 1000, "two_floors"),
         ({"rounding": "upward"}, -8, 1000, "one_floor"),
         ({}, 1, 1000, "general"),
         ({}, -8, 1 << 30, "general"),
