@@ -19,6 +19,7 @@ from qnn_ops.quantized_multiply import quantized_multiply
 from qnn_ops.quantized_pad import quantized_pad
 from qnn_ops.quantized_pool2d import quantized_pool2d
 from qnn_ops.quantized_relu import quantized_relu
+from qnn_ops.quantized_resize2d import quantized_resize2d
 from qnn_ops.quantized_softmax import quantized_softmax
 from qnn_ops.quantized_subtract import quantized_subtract
 from qnn_ops.requantize import requantize
@@ -37,6 +38,7 @@ __all__ = [
     "quantized_pad",
     "quantized_pool2d",
     "quantized_relu",
+    "quantized_resize2d",
     "quantized_softmax",
     "quantized_subtract",
     "requantize",

@@ -1,0 +1,149 @@
+"""Resizing of quantized images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from qnn_ops.attributes import ints_attr
+from qnn_ops.checks import QUANTIZED, check_choice, check_dtype, check_rank
+from qnn_ops.errors import QnnError
+from qnn_ops.layouts import DATA_LAYOUTS, check_layout, permutation, reorder
+from qnn_ops.registry import Attrs, TensorSpec, operator
+from qnn_ops.resize_taps import FRACTION_BITS, Taps, fixed_point_taps, float32_taps, nearest_pixels
+
+Array = np.ndarray[Any, Any]
+
+METHODS = ("bilinear", "nearest_neighbor")
+
+
+@operator("quantized_data")
+def quantized_resize2d(
+    quantized_data: relax.Expr,
+    size: Sequence[int],
+    method: str,
+    align_corners: bool = False,
+    half_pixel_centers: bool = False,
+    layout: str = "NHWC",
+) -> relax.Call:
+    """Resize quantized images.
+
+    The result has the data's scale and zero point.
+
+    Source of the arithmetic: TFLite's reference RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR.
+    Bilinear interpolation is done in float32 for uint8, the sum of four products truncated after
+    adding 0.5, and in integers for int8, with weights of 10 fraction bits and half rounded away
+    from zero. The one difference: where an int8 image grows so much that those 10 bits place a
+    pixel beyond the last one (8 to 224 pixels, say), TFLite reads other memory; here the last pixel
+    is repeated.
+
+    Args:
+        quantized_data: int8 or uint8, [N, H, W, C] or [N, C, H, W].
+        size: the result's height and width in pixels.
+        method: "bilinear" or "nearest_neighbor".
+        align_corners: whether the centres of the corner pixels stay where they are.
+        half_pixel_centers: whether a pixel's centre lies half a pixel from its edge; bilinear
+            interpolation takes only one of the two.
+        layout: NHWC or NCHW.
+
+    Returns:
+        A call whose result has the data's dtype and layout.
+
+    Raises:
+        QnnError: if a shape, a dtype, the method or the layout does not fit (raised when the
+            call's type is inferred).
+    """
+    return quantized_resize2d.call(
+        [quantized_data],
+        size=ints_attr("size", size, 2),
+        method=method,
+        align_corners=bool(align_corners),
+        half_pixel_centers=bool(half_pixel_centers),
+        layout=layout,
+    )
+
+
+@quantized_resize2d.type_rule
+def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
+    check_dtype("quantized_data", data.dtype, QUANTIZED)
+    check_rank("quantized_data", data, 4)
+    check_choice("method", attrs.method, METHODS)
+    check_layout("layout", attrs.layout, DATA_LAYOUTS)
+    batch, height, width, channels = reorder(data.shape, attrs.layout, "NHWC")
+    if min(height, width, *attrs.size) < 1:
+        raise QnnError(
+            f"images must have at least one pixel, got {height} by {width} to be resized to "
+            f"{attrs.size[0]} by {attrs.size[1]}"
+        )
+    if attrs.method == "bilinear" and attrs.align_corners and attrs.half_pixel_centers:
+        raise QnnError("bilinear takes only one of align_corners and half_pixel_centers, got both")
+    shape = reorder((batch, *attrs.size, channels), "NHWC", attrs.layout)
+    return TensorSpec(shape, data.dtype)
+
+
+def pixels_of(attrs: Attrs, image: tuple[int, int]) -> tuple[Array, Array]:
+    """The source rows and columns of a nearest-neighbour resize of an ``image`` (height, width)."""
+    rows, columns = (
+        nearest_pixels(
+            size,
+            out_size,
+            align_corners=attrs.align_corners,
+            half_pixel_centers=attrs.half_pixel_centers,
+        )
+        for size, out_size in zip(image, attrs.size, strict=True)
+    )
+    return rows, columns
+
+
+def taps_of(attrs: Attrs, image: tuple[int, int], dtype: str) -> tuple[Taps, Taps]:
+    """The vertical and horizontal taps of a bilinear resize of an ``image`` (height, width)."""
+    taps = float32_taps if dtype == "uint8" else fixed_point_taps
+    rows, columns = (
+        taps(
+            size,
+            out_size,
+            align_corners=attrs.align_corners,
+            half_pixel_centers=attrs.half_pixel_centers,
+        )
+        for size, out_size in zip(image, attrs.size, strict=True)
+    )
+    return rows, columns
+
+
+@quantized_resize2d.reference
+def _reference(attrs: Attrs, data: Array) -> Array:
+    image = data.transpose(permutation(attrs.layout, "NHWC"))
+    if attrs.method == "nearest_neighbor":
+        rows, columns = pixels_of(attrs, image.shape[1:3])
+        result = image[:, rows][:, :, columns]
+    else:
+        vertical, horizontal = taps_of(attrs, image.shape[1:3], str(data.dtype))
+        interpolate = _in_float32 if data.dtype == np.uint8 else _in_integers
+        result = interpolate(image, vertical, horizontal).astype(data.dtype)
+    return np.ascontiguousarray(result.transpose(permutation("NHWC", attrs.layout)))
+
+
+def _in_float32(image: Array, vertical: Taps, horizontal: Taps) -> Array:
+    one = np.float32(1)
+    values = image.astype(np.float32)
+    down, right = vertical.distance[:, None, None], horizontal.distance[:, None]
+    upper = values[:, vertical.lower] * (one - down)
+    lower = values[:, vertical.upper] * down
+    # In the order of the reference kernel: upper left, lower left, upper right, lower right.
+    total = upper[:, :, horizontal.lower] * (one - right)
+    total = total + lower[:, :, horizontal.lower] * (one - right)
+    total = total + upper[:, :, horizontal.upper] * right
+    total = total + lower[:, :, horizontal.upper] * right
+    return np.asarray((total + np.float32(0.5)).astype(np.int32))
+
+
+def _in_integers(image: Array, vertical: Taps, horizontal: Taps) -> Array:
+    one = 1 << FRACTION_BITS
+    values = image.astype(np.int64)
+    down, right = vertical.distance[:, None, None], horizontal.distance[:, None]
+    rows = values[:, vertical.lower] * (one - down) + values[:, vertical.upper] * down
+    total = rows[:, :, horizontal.lower] * (one - right) + rows[:, :, horizontal.upper] * right
+    return np.asarray(np.sign(total) * ((np.abs(total) + one * one // 2) >> (2 * FRACTION_BITS)))
