@@ -6,15 +6,21 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from frontends.tflite.quantization import Quantization
 from qnn_ops import QnnError, quantized_conv2d
 from qnn_ops.arithmetic import (
+    activation_range,
     conv_multiplier,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
 )
 from qnn_ops.layouts import permutation
+from tests.support.arrays import full_range
 from tests.support.cases.quantized_conv2d import convolutions
+from tests.support.litert import litert
 from tests.support.operators import check_round_trips, module_of
+
+Array = np.ndarray[Any, Any]
 
 PLAIN: dict[str, Any] = {
     "input_scale": 0.05,
@@ -85,6 +91,150 @@ def test_clamp_is_applied_after_the_zero_point() -> None:
     )
     np.testing.assert_array_equal(result, np.clip(scaled + 4, 4, 7).astype(np.int8))
     assert set(np.unique(result)) == {4, 5, 6, 7}
+
+
+def conv_on_litert(
+    data: Array,
+    kernel: Array,
+    bias: Array | None,
+    shape: tuple[int, ...],
+    attrs: dict[str, Any],
+    **options: Any,
+) -> Array:
+    """CONV_2D, or DEPTHWISE_CONV_2D where ``kernel`` is IHWO."""
+    is_depthwise = attrs["kernel_layout"] == "IHWO"
+    scales = np.atleast_1d(np.asarray(attrs["kernel_scale"], np.float32))
+    zeros = np.zeros(scales.size, np.int64)
+    if is_depthwise:
+        options["depth_multiplier"] = kernel.shape[3] // data.shape[3]
+    kernel_zero_points = zeros + attrs["kernel_zero_point"]
+    constants = [(kernel, Quantization(scales, kernel_zero_points, 3 if is_depthwise else 0))]
+    if bias is None and not is_depthwise:
+        bias = np.zeros(shape[3], np.int32)  # its CONV_2D cannot do without
+    if bias is not None:
+        constants.append((bias, Quantization(attrs["input_scale"] * scales, zeros)))
+    output = Quantization.per_tensor(attrs["output_scale"], attrs["output_zero_point"])
+    return litert(
+        "DEPTHWISE_CONV_2D" if is_depthwise else "CONV_2D",
+        [(data, Quantization.per_tensor(attrs["input_scale"], attrs["input_zero_point"]))],
+        (shape, attrs["out_dtype"], output),
+        constants,
+        stride_h=attrs["strides"][0],
+        stride_w=attrs["strides"][1],
+        dilation_h_factor=attrs["dilation"][0],
+        dilation_w_factor=attrs["dilation"][1],
+        **options,
+    )
+
+
+def same_padding(size: int, window: int, stride: int, dilation: int) -> tuple[int, int]:
+    """What TFLite's SAME adds before and after an axis: the odd pixel comes after."""
+    total = max((-(-size // stride) - 1) * stride + (window - 1) * dilation + 1 - size, 0)
+    return total // 2, total - total // 2
+
+
+def random_scales(rng: np.random.Generator, count: int) -> Array:
+    exponents = rng.uniform(-9, -5, count)
+    # Powers of two make ties frequent.
+    return np.exp2(np.round(exponents) if rng.integers(2) else exponents).astype(np.float32)
+
+
+@pytest.mark.parametrize("style", ["uint8", "int8", "int8_per_axis"])
+@pytest.mark.parametrize("code", ["CONV_2D", "DEPTHWISE_CONV_2D"])
+def test_equals_litert(code: str, style: str) -> None:
+    rng = np.random.default_rng(5)
+    dtype = "uint8" if style == "uint8" else "int8"
+    for _ in range(80):
+        window, stride = rng.integers(1, 4, 2).tolist(), rng.integers(1, 4, 2).tolist()
+        # TFLite strides or dilates, and not both.
+        dilation = rng.integers(1, 3, 2).tolist() if stride == [1, 1] else [1, 1]
+        extent = [(taps - 1) * step + 1 for taps, step in zip(window, dilation, strict=True)]
+        size = [pixels + int(rng.integers(0, 6)) for pixels in extent]
+        groups, per_group, multiplier = rng.integers(1, 4, 3).tolist()
+        per_group = 1 if code == "DEPTHWISE_CONV_2D" else per_group
+        channels = groups * multiplier
+        padding = str(rng.choice(["SAME", "VALID"]))
+        (top, bottom), (left, right) = (
+            same_padding(*axis) if padding == "SAME" else (0, 0)
+            for axis in zip(size, window, stride, dilation, strict=True)
+        )
+        scales = random_scales(rng, channels if style == "int8_per_axis" else 1)
+        attrs: dict[str, Any] = {
+            "input_scale": float(random_scales(rng, 1)[0] * 8),
+            "input_zero_point": full_range(rng, dtype, ()).item(),
+            "kernel_scale": scales.tolist() if scales.size > 1 else float(scales[0]),
+            "kernel_zero_point": full_range(rng, dtype, ()).item() if dtype == "uint8" else 0,
+            "output_scale": float(random_scales(rng, 1)[0] * 16),
+            "output_zero_point": full_range(rng, dtype, ()).item(),
+            "out_dtype": dtype,
+            "strides": stride,
+            "dilation": dilation,
+            "kernel_layout": "OHWI" if code == "CONV_2D" else "IHWO",
+        }
+        activation = str(rng.choice(["none", "relu", "relu6", "relu_n1_to_1"]))
+        low, high = activation_range(
+            activation, attrs["output_scale"], attrs["output_zero_point"], dtype
+        )
+        data = full_range(rng, dtype, (int(rng.integers(1, 3)), *size, groups * per_group))
+        kernel = full_range(rng, dtype, (channels, *window, per_group))
+        if code == "DEPTHWISE_CONV_2D":
+            kernel = full_range(rng, dtype, (1, *window, channels))
+        bias = rng.integers(-5000, 5000, channels, dtype=np.int32) if rng.integers(4) else None
+        actual = quantized_conv2d.evaluate(
+            data,
+            kernel,
+            bias=bias,
+            padding=[top, left, bottom, right],
+            groups=groups,
+            data_layout="NHWC",
+            out_min=low,
+            out_max=high,
+            **attrs,
+        )
+        expected = conv_on_litert(
+            data,
+            kernel,
+            bias,
+            actual.shape,
+            attrs,
+            padding=padding,
+            fused_activation_function=activation.upper(),
+        )
+        np.testing.assert_array_equal(actual, expected)
+
+
+@pytest.mark.parametrize("style", ["uint8", "int8", "int8_per_axis"])
+@pytest.mark.parametrize("kernel_layout", ["OHWI", "IHWO"])
+def test_equals_litert_where_the_multiplier_decides(kernel_layout: str, style: str) -> None:
+    # Accumulators of about 1e8, within a few steps of a tie: the product of the scales in
+    # float32 or float64, and one rounding or two, give other results for some of them.
+    rng = np.random.default_rng(6)
+    dtype = "uint8" if style == "uint8" else "int8"
+    lowest, channels = int(np.iinfo(dtype).min), 200
+    for _ in range(10):
+        input_scale = random_scales(rng, 1)[0]
+        scales = random_scales(rng, channels if style == "int8_per_axis" else 1)
+        output_scale = np.float32(1e6 * input_scale * scales.mean())
+        ties = rng.integers(0, 120, channels) + 0.5
+        bias = np.round(ties * float(output_scale) / float(input_scale) / scales.astype(float))
+        bias = (bias + rng.integers(-6, 7, channels)).astype(np.int32)
+        attrs: dict[str, Any] = {
+            "input_scale": float(input_scale),
+            "input_zero_point": lowest,
+            "kernel_scale": scales.tolist() if scales.size > 1 else float(scales[0]),
+            "kernel_zero_point": 0,
+            "output_scale": float(output_scale),
+            "output_zero_point": lowest,
+            "out_dtype": dtype,
+            "strides": [1, 1],
+            "dilation": [1, 1],
+            "kernel_layout": kernel_layout,
+        }
+        data = np.full((1, 1, 1, 1), lowest, dtype)
+        kernel = np.ones([channels if letter == "O" else 1 for letter in kernel_layout], dtype)
+        actual = quantized_conv2d.evaluate(data, kernel, bias=bias, data_layout="NHWC", **attrs)
+        expected = conv_on_litert(data, kernel, bias, actual.shape, attrs, padding="VALID")
+        np.testing.assert_array_equal(actual, expected)
 
 
 def test_round_trips() -> None:

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qnn_ops import requantize
+from tests.support.arrays import full_range
+from tests.support.operators import check_operator
+
+DTYPES = st.sampled_from(["int8", "uint8", "int16", "int32"])
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    DTYPES,
+    DTYPES,
+    st.sampled_from(["tflite", "upward", "float32", "float64"]),
+    st.booleans(),
+    st.booleans(),
+)
+@settings(max_examples=15)
+def test_primitives_equal_the_reference(
+    seed: int, dtype: str, out_dtype: str, rounding: str, per_channel: bool, is_even: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    # Multipliers from 2^-25 to 2^3; powers of two make ties frequent.
+    exponents = rng.uniform(-20, 2, 5)
+    scales = np.exp2(np.round(exponents) if is_even else exponents)
+    zero_points = full_range(rng, dtype, (5,)) // (2 if dtype == "int32" else 1)
+    data = full_range(rng, dtype, (2, 5, 100))
+    if dtype == "int32":
+        # A difference of int32 values must be one too.
+        data = data // 2
+    attrs: dict[str, Any] = {
+        "input_scale": scales.tolist() if per_channel else float(scales[0]),
+        "input_zero_point": zero_points.tolist() if per_channel else int(zero_points[0]),
+        "output_scale": float(np.exp2(rng.integers(-1, 5))),
+        "output_zero_point": full_range(rng, out_dtype, ()).item(),
+        "out_dtype": out_dtype,
+        "axis": 1,
+        "rounding": rounding,
+    }
+    if rng.integers(2):
+        attrs["out_min"], attrs["out_max"] = sorted(full_range(rng, out_dtype, (2,)).tolist())
+    check_operator(requantize, [data], **attrs)
