@@ -38,6 +38,11 @@ class Tensor:
     shape_signature: tuple[int, ...] = ()
 
     @property
+    def is_constant(self) -> bool:
+        """Whether the file has its value; for a tensor without elements there is none to have."""
+        return self.data is not None or 0 in self.shape
+
+    @property
     def label(self) -> str:
         """How errors name the tensor."""
         return f"tensor {self.index} {self.name!r}"

@@ -35,13 +35,14 @@ class VariableNames:
         """Starts with nothing handed out but what TVMScript reserves."""
         self._taken = set(_RESERVED)
 
-    def fresh(self, tensor: Tensor) -> str:
-        """A name like the tensor's."""
+    def fresh(self, tensor: Tensor, suffix: str = "") -> str:
+        """A name like the tensor's, with a suffix."""
         # Converters join the names of the operators they merged with semicolons.
         first = tensor.name.split(";", 1)[0]
         base = re.sub(r"\W", "_", first, flags=re.ASCII)
         if not base or base[0].isdigit():
             base = f"tensor_{tensor.index}_{base}".rstrip("_")
+        base += suffix
         name, count = base, 0
         while name in self._taken:
             count += 1

@@ -33,7 +33,7 @@ class Values:
 
     def add_input(self, tensor: Tensor, shape: tuple[int, ...]) -> None:
         """Makes the tensor a parameter of the given shape."""
-        self._exprs[tensor.index] = self._parameter(tensor, shape)
+        self._exprs[tensor.index] = self._parameter(tensor, shape, tensor.dtype)
 
     def define(self, builder: relax.BlockBuilder, tensor: Tensor, expr: relax.Expr) -> None:
         """Emits what computes the tensor, under the tensor's name."""
@@ -56,12 +56,18 @@ class Values:
                 raise QnnError(f"{tensor.label} has no value")
             if tensor.dtype not in (*DTYPES, "float16"):
                 raise UnsupportedError(f"{tensor.label} is a constant of type {tensor.dtype}")
-            parameter = self._parameter(tensor, tensor.shape)
-            self.params[parameter.name] = tvm.runtime.tensor(np.ascontiguousarray(tensor.data))
-            self._exprs[tensor.index] = parameter
+            self._exprs[tensor.index] = self.add_constant(tensor, "", tensor.data)
         return self._exprs[tensor.index]
 
-    def _parameter(self, tensor: Tensor, shape: tuple[int, ...]) -> relax.Var:
-        name = self._names.fresh(tensor)
-        self.parameters.append(relax.Var(name, relax.TensorType(shape, tensor.dtype)))
+    def add_constant(self, tensor: Tensor, suffix: str, data: np.ndarray) -> relax.Var:
+        """Makes an array a parameter, named after a tensor, with its value in ``params``."""
+        parameter = self._parameter(tensor, data.shape, str(data.dtype), suffix)
+        self.params[parameter.name] = tvm.runtime.tensor(np.ascontiguousarray(data))
+        return parameter
+
+    def _parameter(
+        self, tensor: Tensor, shape: tuple[int, ...], dtype: str, suffix: str = ""
+    ) -> relax.Var:
+        name = self._names.fresh(tensor, suffix)
+        self.parameters.append(relax.Var(name, relax.TensorType(shape, dtype)))
         return self.parameters[-1]

@@ -84,9 +84,9 @@ class Context:
     def constant(self, position: int) -> Array:
         """The data of an input that acts as an attribute: axes, a shape, paddings, weights."""
         tensor = self.tensor(position)
-        if tensor.data is None:
+        if not tensor.is_constant:
             raise QnnError(f"input {position}, {tensor.label}, must be constant")
-        return tensor.data
+        return np.zeros(tensor.shape, np.int32) if tensor.data is None else tensor.data
 
     def integers(self, position: int) -> tuple[int, ...]:
         """The data of a constant input as plain integers, however it is shaped."""

@@ -66,7 +66,7 @@ def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
         raise UnsupportedError("no conversion rule")
     inputs = [model.tensors[index] for index in operator.inputs if index >= 0]
     outputs = [model.tensors[index] for index in operator.outputs]
-    activations = {tensor.dtype for tensor in inputs if tensor.data is None}
+    activations = {tensor.dtype for tensor in inputs if not tensor.is_constant}
     dtypes = activations | {tensor.dtype for tensor in outputs}
     if dtypes <= _EIGHT_BITS:
         _check_quantized([*inputs, *outputs])
@@ -88,7 +88,7 @@ def _check_quantized(tensors: Sequence[Tensor]) -> None:
 
 
 def _check_not_hybrid(activations: set[str], inputs: Sequence[Tensor]) -> None:
-    weights = {tensor.dtype for tensor in inputs if tensor.data is not None} & _EIGHT_BITS
+    weights = {tensor.dtype for tensor in inputs if tensor.is_constant} & _EIGHT_BITS
     if "float32" in activations and weights:
         raise UnsupportedError(
             f"float32 activations with {weights.pop()} weights: this is a dynamic-range (hybrid) "

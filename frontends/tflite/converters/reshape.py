@@ -33,7 +33,7 @@ def convert_reshape(ctx: Context) -> relax.Expr:
 
 
 def _new_shape(ctx: Context) -> tuple[int, ...]:
-    if ctx.has(1) and (ctx.tensor(1).data is not None or 0 not in ctx.tensor(1).shape):
+    if ctx.has(1) and len(ctx.tensor(1).shape) == 1:
         return ctx.integers(1)
     new_shape = ctx.options(ReshapeOptions).new_shape
     if new_shape is None:

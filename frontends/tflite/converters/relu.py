@@ -1,0 +1,28 @@
+"""RELU, RELU6 and RELU_N1_TO_1 as operators of their own."""
+
+from __future__ import annotations
+
+from tvm import relax
+
+from frontends.tflite.converters.activations import activate
+from frontends.tflite.converters.context import Context, per_tensor
+from frontends.tflite.converters.registry import converter, float_converter
+from qnn_ops import quantized_relu
+
+_CODES = ("RELU", "RELU6", "RELU_N1_TO_1")
+
+
+@converter(*_CODES)
+def convert_relu(ctx: Context) -> relax.Expr:
+    """A clamp, and a change of scale where the output has another."""
+    data, result = ctx.input(0), ctx.output()
+    kind = ctx.operator.code.lower()
+    return quantized_relu(
+        data.expr, *data.quantization, *per_tensor(result), result.dtype, kind=kind
+    )
+
+
+@float_converter(*_CODES)
+def convert_float_relu(ctx: Context) -> relax.Expr:
+    """A clamp."""
+    return activate(ctx.operator.code, ctx.input(0).expr)
