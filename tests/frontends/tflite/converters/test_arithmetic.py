@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.support.arrays import full_range
+from tests.support.tflite import Sheet, random_quantization
+
+SHAPES = [((2, 3, 4), (2, 3, 4)), ((2, 3, 4), (4,)), ((2, 1, 4), (3, 1)), ((2, 3), ())]
+
+
+def add_arithmetic(sheet: Sheet, code: str, dtype: str, index: int) -> None:
+    rng = sheet.rng
+    left, right = SHAPES[index % len(SHAPES)]
+    lhs = sheet.random_input(left, dtype, random_quantization(rng, dtype))
+    quantization = random_quantization(rng, dtype)
+    # A constant operand now and then, as in a scale or a bias of its own.
+    values = full_range(rng, dtype, right)
+    rhs = sheet.constant(values, quantization) if index % 3 else sheet.input(values, quantization)
+    sheet.operator(
+        code,
+        [lhs, rhs],
+        (left, dtype, random_quantization(rng, dtype, 0.1 if code != "MUL" else 0.3)),
+        fused_activation_function=str(rng.choice(["NONE", "RELU", "RELU6", "RELU_N1_TO_1"])),
+    )
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+@pytest.mark.parametrize("code", ["ADD", "SUB", "MUL"])
+def test_arithmetic_equals_litert(code: str, dtype: str) -> None:
+    sheet = Sheet(seed=7)
+    for index in range(30):
+        add_arithmetic(sheet, code, dtype, index)
+    sheet.check_reference()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_compiled_arithmetic_equals_litert(dtype: str) -> None:
+    sheet = Sheet(seed=8)
+    for index, code in enumerate(["ADD", "SUB", "MUL"]):
+        add_arithmetic(sheet, code, dtype, index)
+    sheet.check()

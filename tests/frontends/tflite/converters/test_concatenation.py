@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import pytest
+
+from frontends.tflite import from_tflite
+from frontends.tflite.quantization import Quantization
+from qnn_ops import QnnError
+from tests.support.tflite import Sheet, random_quantization
+
+
+def add_concatenation(sheet: Sheet, dtype: str, axis: int) -> None:
+    rng = sheet.rng
+    result = random_quantization(rng, dtype)
+    operands = []
+    for _ in range(int(rng.integers(1, 5))):
+        shape = [2, 3, 4]
+        shape[axis] = int(rng.integers(1, 5))
+        own = random_quantization(rng, dtype) if dtype == "uint8" and rng.random() < 0.7 else result
+        operands.append(sheet.random_input(shape, dtype, own))
+    sheet.operator("CONCATENATION", operands, ((1,), dtype, result), axis=axis)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_concatenations_equal_litert(dtype: str) -> None:
+    sheet = Sheet(seed=13)
+    for index in range(30):
+        add_concatenation(sheet, dtype, [0, 1, 2, -1, -2][index % 5])
+    sheet.check_reference()
+
+
+def test_compiled_concatenations_equal_litert() -> None:
+    sheet = Sheet(seed=14)
+    add_concatenation(sheet, "uint8", -1)
+    add_concatenation(sheet, "int8", 1)
+    sheet.check()
+
+
+def test_int8_inputs_of_another_scale() -> None:
+    sheet = Sheet()
+    first = sheet.random_input((2, 3), "int8", Quantization.per_tensor(0.5, 3))
+    second = sheet.random_input((2, 3), "int8", Quantization.per_tensor(0.5, 4))
+    result = ((4, 3), "int8", Quantization.per_tensor(0.5, 3))
+    sheet.operator("CONCATENATION", [first, second], result, axis=0)
+    message = (
+        r"operator 0 CONCATENATION \('x1', 'x2', 'y3'\): tensor 1 'x2' and tensor 2 'y3' must "
+        r"have the same scale and zero point, got \(0.5, 4\) and \(0.5, 3\)"
+    )
+    with pytest.raises(QnnError, match=message):
+        from_tflite(sheet.model())
+
+
+def test_a_fused_activation() -> None:
+    sheet = Sheet()
+    quantization = Quantization.per_tensor(0.5, 3)
+    data = sheet.random_input((2, 3), "uint8", quantization)
+    result = ((4, 3), "uint8", quantization)
+    sheet.operator("CONCATENATION", [data, data], result, fused_activation_function="RELU")
+    with pytest.raises(QnnError, match="CONCATENATION: fused activation RELU"):
+        from_tflite(sheet.model())

@@ -1,0 +1,163 @@
+"""RESHAPE, SQUEEZE, EXPAND_DIMS, TRANSPOSE, SPLIT, SPLIT_V, SLICE, STRIDED_SLICE, ARG_MAX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from frontends.tflite import from_tflite
+from frontends.tflite.quantization import Quantization
+from qnn_ops import QnnError
+from tests.support.tflite import Sheet
+
+Q = Quantization.per_tensor(0.5, 3)
+ANY = (1,)  # a declared shape: LiteRT works shapes out by itself
+
+
+def test_reshapes_equal_litert() -> None:
+    sheet = Sheet(seed=26)
+    data = sheet.random_input((1, 2, 1, 6), "int8", Q)
+    sheet.operator("RESHAPE", [data, sheet.constant([3, -1])], (ANY, "int8", Q))
+    sheet.operator("RESHAPE", [data], (ANY, "int8", Q), new_shape=[2, 2, 3])
+    sheet.operator("SQUEEZE", [data], (ANY, "int8", Q))
+    sheet.operator("SQUEEZE", [data], (ANY, "int8", Q), squeeze_dims=[-2])
+    sheet.operator("EXPAND_DIMS", [data, sheet.constant(-1)], (ANY, "int8", Q))
+    sheet.operator("EXPAND_DIMS", [data, sheet.constant([1])], (ANY, "int8", Q))
+    # The bytes stay what they are, whatever the file says they mean: so does LiteRT.
+    other = Quantization.per_tensor(0.25, -3)
+    sheet.operator("RESHAPE", [data, sheet.constant([12])], (ANY, "int8", other))
+    sheet.check()
+
+
+def test_transposes_and_splits_equal_litert() -> None:
+    sheet = Sheet(seed=27)
+    data = sheet.random_input((2, 3, 4), "uint8", Q)
+    sheet.operator("TRANSPOSE", [data, sheet.constant([2, 0, 1])], (ANY, "uint8", Q))
+    sheet.operator("TRANSPOSE", [data, sheet.constant([0, -1, 1])], (ANY, "uint8", Q))
+    part = (ANY, "uint8", Q)
+    sheet.operator("SPLIT", [sheet.constant(-1), data], part, part, num_splits=2)
+    sheet.operator("SPLIT", [sheet.constant(1), data], part, num_splits=1)
+    operands = [data, sheet.constant([1, -1, 1]), sheet.constant(2)]
+    sheet.operator("SPLIT_V", operands, part, part, part, num_splits=3)
+    sheet.check()
+
+
+# begin, end, strides, masks: the cases of a Python slice, and of the masks together.
+STRIDED_SLICES: list[tuple[list[int], list[int], list[int], dict[str, int]]] = [
+    ([0, 1, 0], [2, 3, 4], [1, 1, 1], {}),
+    ([0, 4, 1], [2, 0, 5], [1, -2, 3], {}),
+    ([1, -2, -3], [2, -1, -1], [1, 1, 1], {}),
+    ([1, 2, 3], [0, 1, 1], [1, 1, 1], {"begin_mask": 6, "end_mask": 3}),
+    ([0, 3, 4], [1, 0, 0], [1, -1, -1], {"end_mask": 6, "begin_mask": 4}),
+    ([1, 2, 3], [2, 3, 4], [1, 1, 1], {"shrink_axis_mask": 5}),
+    ([0, -1], [2, 0], [1, 1], {"shrink_axis_mask": 2}),
+    ([0, 1], [0, 3], [1, 2], {"ellipsis_mask": 1}),
+    ([1, 0, 1], [2, 0, 3], [1, 1, 2], {"ellipsis_mask": 2}),
+    ([0, 0, 1], [0, 1, 3], [1, 1, 1], {"new_axis_mask": 1}),
+    ([0, 0, 0, 1], [0, 4, 0, 3], [1, 1, 1, 1], {"ellipsis_mask": 1, "new_axis_mask": 4}),
+    ([0, 2, 0, 1], [9, 9, 9, 9], [1, 1, 1, 2], {"new_axis_mask": 2, "shrink_axis_mask": 4}),
+    ([-9, 1, 0], [9, 9, 9], [1, 1, 1], {}),
+]
+
+
+def test_slices_equal_litert() -> None:
+    sheet = Sheet(seed=28)
+    data = sheet.random_input((2, 5, 6), "int8", Q)
+    for begin, end, strides, masks in STRIDED_SLICES:
+        operands = [data, *map(sheet.constant, (begin, end, strides))]
+        sheet.operator("STRIDED_SLICE", operands, (ANY, "int8", Q), **masks)
+    for begin, size, shape in (
+        ([0, 1, 2], [2, 3, -1], (2, 3, 4)),
+        ([1, 0, 0], [1, 5, 6], (1, 5, 6)),
+    ):
+        operands = [data, sheet.constant(begin), sheet.constant(size)]
+        sheet.operator("SLICE", operands, (shape, "int8", Q))
+    sheet.check()
+
+
+def test_arg_max_equals_litert() -> None:
+    sheet = Sheet(seed=29)
+    # Few values, so that many elements are the largest: the first of them counts.
+    few = sheet.rng.integers(-2, 3, (4, 5, 6)).astype(np.int8)
+    data = sheet.input(few, Q)
+    real = sheet.input(sheet.rng.integers(-2, 3, (4, 5)).astype(np.float32))
+    for axis in (0, 1, -1):
+        operands = [data, sheet.constant(axis)]
+        sheet.operator("ARG_MAX", operands, (ANY, "int32", None), output_type="int32")
+    index = sheet.operator(
+        "ARG_MAX", [data, sheet.constant(2)], (ANY, "int64", None), output_type="int64"
+    )
+    sheet.operator("ARG_MIN", [real, sheet.constant(1)], (ANY, "int32", None), output_type="int32")
+    # What it gives may flow on.
+    sheet.operator("RESHAPE", [index, sheet.constant([2, 10])], (ANY, "int64", None))
+    sheet.check()
+
+
+def _one(code: str, *operands: Any, outputs: int = 1, **options: Any) -> Callable[[], bytes]:
+    def build() -> bytes:
+        sheet = Sheet()
+        data = sheet.random_input((2, 6), "int8", Q)
+        indices = [data if operand is None else sheet.constant(operand) for operand in operands]
+        sheet.operator(code, indices, *[((1,), "int8", Q)] * outputs, **options)
+        return sheet.model()
+
+    return build
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (_one("RESHAPE", None, [5, -1]), r"cannot reshape tensor 0 'x1' of shape \(2, 6\) to"),
+        (_one("RESHAPE", None, [-1, -1]), r"cannot reshape .* to \[-1, -1\]"),
+        (_one("RESHAPE", None), r"states no new shape"),
+        (_one("SQUEEZE", None, squeeze_dims=[0]), r"cannot squeeze axes \[0\] out of shape"),
+        (_one("EXPAND_DIMS", None, 3), r"axis 3 is outside a tensor of 3 dimensions"),
+        (_one("TRANSPOSE", None, [0, 0]), r"\[0, 0\] is no permutation of 2 axes"),
+        (_one("SPLIT", 1, None, outputs=4, num_splits=4), r"cannot split 6 along axis 1 into 4"),
+        (_one("SPLIT", 1, None, outputs=1, num_splits=2), r"splits into 2, has 1 outputs"),
+        (
+            _one("SPLIT_V", None, [1, 2], 1, outputs=2, num_splits=2),
+            r"cannot split 6 along axis 1 into \[1, 2\]",
+        ),
+        (_one("SLICE", None, [0, 3], [1, 4]), r"elements 3 to 7 are outside a dimension of 6"),
+        (_one("SLICE", None, [0], [1]), r"do not fit shape \(2, 6\)"),
+        (_one("STRIDED_SLICE", None, [0], [1], [0]), r"strides must not be 0"),
+        (_one("STRIDED_SLICE", None, [0], [1], [1, 1]), r"differ in length"),
+        (_one("STRIDED_SLICE", None, [1], [1], [1]), r"the slice of shape \(2, 6\) is empty"),
+        (
+            _one("STRIDED_SLICE", None, [2], [3], [1], shrink_axis_mask=1),
+            r"element 2 is outside a dimension of 2",
+        ),
+        (
+            _one("STRIDED_SLICE", None, [0] * 3, [1] * 3, [1] * 3),
+            r"more entries than the data has axes, 2",
+        ),
+        (_one("STRIDED_SLICE", None, [0], [1], [1], offset=True), r"ends that are counted from"),
+        (_one("ARG_MAX", None, 1), r"a result of type int8"),
+        (_one("ARG_MAX", None, [0, 1]), r"a result of type int8"),
+    ],
+)
+def test_arguments_that_do_not_fit(model: Callable[[], bytes], message: str) -> None:
+    with pytest.raises(QnnError, match=message):
+        from_tflite(model())
+
+
+def test_a_new_axis_keeps_scale_and_zero_point() -> None:
+    sheet = Sheet()
+    data = sheet.random_input((2, 6), "int8", Q)
+    result = ((2, 6, 1), "int8", Quantization.per_tensor(0.25, 3))
+    sheet.operator("EXPAND_DIMS", [data, sheet.constant(2)], result)
+    with pytest.raises(QnnError, match="must have the same scale and zero point"):
+        from_tflite(sheet.model())
+
+
+def test_arguments_that_are_not_constant() -> None:
+    sheet = Sheet()
+    data = sheet.random_input((2, 6), "int8", Q)
+    shape = sheet.input(np.array([12], np.int32))
+    sheet.operator("RESHAPE", [data, shape], (ANY, "int8", Q))
+    with pytest.raises(QnnError, match="input 1, tensor 1 'x2', must be constant"):
+        from_tflite(sheet.model())

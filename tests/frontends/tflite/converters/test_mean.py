@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from frontends.tflite import from_tflite
+from frontends.tflite.quantization import Quantization
+from qnn_ops import QnnError
+from tests.support.tflite import Sheet, random_quantization
+
+AXES = ([1, 2], [-1], [2, 1], [0], [0, 1, 2, 3], [3, -1])
+
+
+def add_mean(sheet: Sheet, dtype: str, index: int) -> None:
+    rng = sheet.rng
+    data = sheet.random_input((2, 5, 7, 3), dtype, random_quantization(rng, dtype))
+    sheet.operator(
+        "MEAN",
+        [data, sheet.constant(AXES[index % len(AXES)])],
+        ((1,), dtype, random_quantization(rng, dtype)),
+        keep_dims=bool(index % 2),
+    )
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_means_equal_litert(dtype: str) -> None:
+    sheet = Sheet(seed=9)
+    for index in range(30):
+        add_mean(sheet, dtype, index)
+    sheet.check_reference()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_compiled_means_equal_litert(dtype: str) -> None:
+    sheet = Sheet(seed=10)
+    add_mean(sheet, dtype, 0)
+    add_mean(sheet, dtype, 3)
+    sheet.check()
+
+
+@pytest.mark.parametrize(
+    ("axes", "message"),
+    [([4], "axis 4 is outside a tensor of 2 dimensions"), ([], "a reduction along no axis")],
+)
+def test_axes_that_do_not_fit(axes: list[int], message: str) -> None:
+    sheet = Sheet()
+    quantization = Quantization.per_tensor(0.1, 0)
+    data = sheet.random_input((2, 3), "int8", quantization)
+    axis = sheet.constant(np.array(axes, np.int32))
+    sheet.operator("MEAN", [data, axis], ((2,), "int8", quantization))
+    with pytest.raises(QnnError, match=message):
+        from_tflite(sheet.model())

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import pytest
+
+from frontends.tflite import from_tflite
+from frontends.tflite.quantization import Quantization
+from qnn_ops import QnnError
+from tests.support.tflite import Sheet, random_quantization
+
+
+def add_pool(sheet: Sheet, code: str, dtype: str) -> None:
+    rng = sheet.rng
+    height, width = (int(size) for size in rng.integers(5, 11, 2))
+    window = [int(size) for size in rng.integers(1, 5, 2)]
+    stride = [int(step) for step in rng.integers(1, 4, 2)]
+    padding = str(rng.choice(["SAME", "VALID"]))
+    quantization = random_quantization(rng, dtype)
+    data = sheet.random_input((2, height, width, 3), dtype, quantization)
+    sheet.operator(
+        code,
+        [data],
+        ((2, 1, 1, 3), dtype, quantization),  # LiteRT works the shape out by itself
+        padding=padding,
+        filter_height=window[0],
+        filter_width=window[1],
+        stride_h=stride[0],
+        stride_w=stride[1],
+        fused_activation_function=str(rng.choice(["NONE", "RELU", "RELU6", "RELU_N1_TO_1"])),
+    )
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+@pytest.mark.parametrize("code", ["AVERAGE_POOL_2D", "MAX_POOL_2D"])
+def test_pooling_equals_litert(code: str, dtype: str) -> None:
+    sheet = Sheet(seed=5)
+    for _ in range(30):
+        add_pool(sheet, code, dtype)
+    sheet.check_reference()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_compiled_pooling_equals_litert(dtype: str) -> None:
+    sheet = Sheet(seed=6)
+    add_pool(sheet, "AVERAGE_POOL_2D", dtype)
+    add_pool(sheet, "MAX_POOL_2D", dtype)
+    sheet.check()
+
+
+def test_a_change_of_scale() -> None:
+    sheet = Sheet()
+    data = sheet.random_input((1, 4, 4, 1), "int8", Quantization.per_tensor(0.5, 3))
+    sheet.operator(
+        "MAX_POOL_2D",
+        [data],
+        ((1, 2, 2, 1), "int8", Quantization.per_tensor(0.25, 3)),
+        padding="VALID",
+        filter_height=2,
+        filter_width=2,
+        stride_h=2,
+        stride_w=2,
+    )
+    with pytest.raises(
+        QnnError, match=r"same scale and zero point, got \(0.5, 3\) and \(0.25, 3\)"
+    ):
+        from_tflite(sheet.model())

@@ -1,0 +1,117 @@
+"""TFLite models made for a test, imported, and compared with LiteRT."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+
+from frontends.tflite import from_tflite
+from frontends.tflite.quantization import Quantization
+from frontends.tflite.reader import read_model
+from frontends.tflite.writer import ModelWriter
+from qnn_ops.registry import attrs_of, operator_of
+from tests.support.arrays import full_range
+from tvm_qnn.compare import Comparison, compare
+from tvm_qnn.oracle import litert_tensors
+
+Array = np.ndarray[Any, Any]
+Output = tuple[Sequence[int], str, Quantization | None]
+
+
+class Sheet:
+    """A model of as many operators as a test has questions: compiling it once answers all."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.arrays: list[Array] = []
+        self._writer = ModelWriter()
+        self._inputs: list[int] = []
+        self._outputs: list[int] = []
+        self._count = 0
+
+    def input(self, array: Array, quantization: Quantization | None = None) -> int:
+        self.arrays.append(array)
+        name = self._name("x")
+        index = self._writer.tensor(name, array.shape, array.dtype.name, quantization)
+        self._inputs.append(index)
+        return index
+
+    def random_input(self, shape: Sequence[int], dtype: str, quantization: Quantization) -> int:
+        return self.input(full_range(self.rng, dtype, tuple(shape)), quantization)
+
+    def constant(self, array: Any, quantization: Quantization | None = None) -> int:
+        data = np.asarray(array)
+        if data.dtype == np.int64:
+            data = data.astype(np.int32)
+        name = self._name("c")
+        return self._writer.tensor(name, data.shape, data.dtype.name, quantization, data)
+
+    def operator(self, code: str, operands: Sequence[int], *outputs: Output, **options: Any) -> int:
+        results = [self._writer.tensor(self._name("y"), *output) for output in outputs]
+        self._writer.operator(code, operands, results, **options)
+        self._outputs += results
+        return results[0]
+
+    def model(self) -> bytes:
+        return self._writer.finish(self._inputs, self._outputs)
+
+    def check(self) -> Comparison:
+        """Compiles the primitives of all operators; every tensor must be LiteRT's."""
+        return check_exact(self.model(), self.arrays)
+
+    def check_reference(self) -> None:
+        """The same without compiling: with the numpy reference of each dialect operator."""
+        model = self.model()
+        mod, params = from_tflite(model, outputs="all")
+        results = evaluate(mod, params, self.arrays)
+        expected = litert_tensors(model, self.arrays)
+        for index, result in zip(read_model(model).computed, results, strict=True):
+            assert result.dtype == expected[index].dtype
+            np.testing.assert_array_equal(result, expected[index])
+
+    def _name(self, prefix: str) -> str:
+        self._count += 1
+        return f"{prefix}{self._count}"
+
+
+def check_exact(model: bytes, arrays: Sequence[Array]) -> Comparison:
+    comparison = compare(model, arrays, target="llvm", kernels=False)
+    assert comparison.differing == ()
+    return comparison
+
+
+def evaluate(mod: tvm.IRModule, params: dict[str, Any], arrays: Sequence[Array]) -> list[Array]:
+    """The outputs of ``main``, whose calls are all to operators of the dialect, in numpy."""
+    main = mod["main"]
+    given = [*arrays, *(value.numpy() for value in params.values())]
+    values = dict(zip(main.params, given, strict=True))
+
+    def value(expr: Any) -> Any:
+        if isinstance(expr, relax.Tuple):
+            return tuple(value(field) for field in expr.fields)
+        if isinstance(expr, relax.Var):
+            return values[expr]
+        if getattr(expr.op, "name", "") == "relax.reshape":
+            return np.reshape(value(expr.args[0]), [int(size) for size in expr.ty.shape])
+        operator = operator_of(expr)
+        assert operator is not None, f"the test can only evaluate the dialect, not {expr}"
+        return operator.apply(attrs_of(expr), *map(value, expr.args))
+
+    for block in main.body.blocks:
+        for binding in block.bindings:
+            values[binding.var] = value(binding.value)
+    result = values[main.body.body]
+    return list(result) if isinstance(result, tuple) else [result]
+
+
+def random_quantization(rng: np.random.Generator, dtype: str, scale: float = 0.05) -> Quantization:
+    """A scale near the given one, now and then a power of two (ties), and any zero point."""
+    info = np.iinfo(dtype)
+    chosen = scale * float(rng.uniform(0.5, 2.0))
+    if rng.random() < 0.4:
+        chosen = float(2.0 ** np.round(np.log2(chosen)))
+    return Quantization.per_tensor(chosen, int(rng.integers(info.min, info.max, endpoint=True)))
