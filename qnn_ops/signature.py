@@ -61,6 +61,20 @@ def with_signature(function: relax.Function, signature: Signature) -> relax.Func
     return function.with_attr(ATTRIBUTE, signature.to_json())
 
 
+def main_function(mod: tvm.IRModule) -> relax.Function:
+    """The module's function ``main``, which is the model.
+
+    Raises:
+        QnnError: if there is none, or it is not a Relax function.
+    """
+    if "main" not in [variable.name_hint for variable in mod.get_global_vars()]:
+        raise QnnError("the module has no function named main")
+    main = mod["main"]
+    if not isinstance(main, relax.Function):
+        raise QnnError("the module's main is not a Relax function")
+    return main
+
+
 def signature_of(mod: tvm.IRModule) -> Signature:
     """The signature of ``mod``'s main function.
 
@@ -70,11 +84,7 @@ def signature_of(mod: tvm.IRModule) -> Signature:
     Raises:
         QnnError: if the module has no Relax function ``main``, or a shape is not static.
     """
-    if "main" not in [variable.name_hint for variable in mod.get_global_vars()]:
-        raise QnnError("the module has no function named main")
-    main = mod["main"]
-    if not isinstance(main, relax.Function):
-        raise QnnError("the module's main is not a Relax function")
+    main = main_function(mod)
     if main.attrs is not None and ATTRIBUTE in main.attrs:
         return Signature.from_json(str(main.attrs[ATTRIBUTE]))
     inputs = tuple(_info(param.name, spec_of(param)) for param in main.params)

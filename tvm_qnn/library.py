@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,13 @@ import tvm
 from tvm import relax
 
 from qnn_ops.errors import QnnError
-from qnn_ops.signature import Signature, TensorInfo
+from qnn_ops.signature import TensorInfo
+from tvm_qnn.elf import check_complete
 from tvm_qnn.linker import find_linker, shared_library_linker
+from tvm_qnn.metadata import Metadata
+from tvm_qnn.target import why_not_here
 
 Array = np.ndarray[Any, Any]
-
-METADATA = "qnn_metadata"
-"""The library's function that returns its signature, as JSON in a uint8 tensor."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,16 @@ class Timing:
     """Wall-clock seconds of repeated runs, without the copies from and to numpy."""
 
     seconds: tuple[float, ...]
+
+    @staticmethod
+    def of(function: Callable[[], object], repeat: int) -> Timing:
+        """Time ``repeat`` calls of a function."""
+        seconds = []
+        for _ in range(repeat):
+            start = time.perf_counter()
+            function()
+            seconds.append(time.perf_counter() - start)
+        return Timing(tuple(seconds))
 
     @property
     def median(self) -> float:
@@ -49,16 +60,30 @@ class Timing:
 class Library:
     """A model compiled for one target. Made by ``tvm_qnn.build`` or ``tvm_qnn.load``."""
 
-    def __init__(self, module: Any, *, is_loaded: bool = False) -> None:
-        """Wrap what TVM compiled, or loaded: a VM executable with our metadata in it."""
+    def __init__(self, module: Any, about: Metadata, *, is_loaded: bool = False) -> None:
+        """Wrap what TVM compiled or loaded.
+
+        Args:
+            module: a VM executable.
+            about: its signature and target.
+            is_loaded: whether it comes from a file.
+        """
+        self.signature = about.signature
+        self.target = about.target
         self._module = module
         self._is_loaded = is_loaded
+
+    @cached_property
+    def _main(self) -> Callable[..., Any]:
+        # Made when it is first needed: a library for another machine can be exported, not run.
+        # (Besides, an executable that has run prints a line per constant when it is exported.)
+        if reason := why_not_here(self.target):
+            raise QnnError(f"this library cannot run here: {reason}")
         try:
-            self._machine = relax.VirtualMachine(module, tvm.cpu())
-            text = bytes(self._machine[METADATA]().numpy()).decode()
-        except (AttributeError, ValueError, RuntimeError) as error:
-            raise QnnError("this is not a library that tvm-qnn built") from error
-        self.signature = Signature.from_json(text)
+            return relax.VirtualMachine(self._module, tvm.cpu())["main"]
+        except RuntimeError as error:
+            reason = str(error).strip().splitlines()[-1]
+            raise QnnError(f"this library cannot run here: {reason}") from error
 
     @property
     def inputs(self) -> tuple[TensorInfo, ...]:
@@ -70,7 +95,7 @@ class Library:
         """Name, shape, dtype and quantization of each output, in order."""
         return self.signature.outputs
 
-    def run(self, *arrays: Array, **named: Array) -> Any:
+    def run(self, /, *arrays: Array, **named: Array) -> Any:
         """Run the model once.
 
         Args:
@@ -81,51 +106,78 @@ class Library:
             The output as an array; a model of several outputs gives a dict by name, in order.
 
         Raises:
-            QnnError: if an input is missing, unknown or given twice, or does not fit.
+            QnnError: if an input is missing, unknown or given twice, or does not fit, or if the
+                library is for another machine.
         """
-        result = self._machine["main"](*self._tensors(arrays, named))
+        result = self._main(*self._tensors(arrays, named))
         if len(self.outputs) == 1:
             return (result if isinstance(result, tvm.runtime.Tensor) else result[0]).numpy()
         names = [info.name for info in self.outputs]
         return {name: value.numpy() for name, value in zip(names, result, strict=True)}
 
+    def prepare(self, /, *arrays: Array, **named: Array) -> Callable[[], None]:
+        """A function that runs the model on these inputs each time it is called, for timing.
+
+        The inputs, as ``run`` takes them, are copied once, here; outputs are dropped.
+        """
+        main, tensors = self._main, self._tensors(arrays, named)
+
+        def run() -> None:
+            main(*tensors)
+
+        return run
+
     def benchmark(
-        self, *arrays: Array, repeat: int = 20, warmup: int = 3, **named: Array
+        self, /, *arrays: Array, repeat: int = 20, warmup: int = 3, **named: Array
     ) -> Timing:
-        """Time ``repeat`` runs after ``warmup`` ones; zeros stand for inputs if none are given."""
+        """Time the model.
+
+        Args:
+            *arrays: inputs as ``run`` takes them; zeros if none are given at all.
+            repeat: how many runs to time, at least one.
+            warmup: how many runs to make before these.
+            **named: inputs by name.
+
+        Raises:
+            QnnError: as ``run``, or if ``repeat`` is below 1.
+        """
+        if repeat < 1:
+            raise QnnError(f"benchmark: repeat must be at least 1, got {repeat}")
         if not arrays and not named:
             arrays = tuple(np.zeros(info.shape, info.dtype) for info in self.inputs)
-        tensors = self._tensors(arrays, named)
-        main = self._machine["main"]
-        seconds = []
-        for index in range(warmup + repeat):
-            start = time.perf_counter()
-            main(*tensors)
-            if index >= warmup:
-                seconds.append(time.perf_counter() - start)
-        return Timing(tuple(seconds))
+        run = self.prepare(*arrays, **named)
+        for _ in range(warmup):
+            run()
+        return Timing.of(run, repeat)
 
     def export(self, path: str | os.PathLike[str], cc: str | None = None) -> None:
         """Write a shared library that ``tvm_qnn.load`` (or any TVM runtime) loads.
 
         Args:
-            path: of the file; by convention it ends in ``.so``.
+            path: of the file; it must end in ``.so``, by which TVM knows what to load.
             cc: the linker to use; default: a C compiler on the path, or the ziglang package.
 
         Raises:
-            QnnError: if there is no linker, linking fails, or the library was itself loaded.
+            QnnError: if there is no linker, linking fails, the path does not fit, or the library
+                was itself loaded.
         """
         if self._is_loaded:
             raise QnnError("a loaded library cannot be exported again: copy its file")
         target = Path(path)
+        if target.suffix != ".so":
+            raise QnnError(f"the name of an exported library must end in .so, got {target}")
         if not target.parent.is_dir():
             raise QnnError(f"cannot write {target}: there is no folder {target.parent}")
+        if target.is_dir():
+            raise QnnError(f"cannot write {target}: it is a folder")
         linker = shared_library_linker(find_linker(cc))
         # Linked beside its place and moved there, so that a failure leaves no half a file.
         part = target.with_name(f".{target.name}.{os.getpid()}.so")
         try:
             self._module.export_library(str(part), fcompile=linker)
             os.replace(part, target)
+        except OSError as error:
+            raise QnnError(f"cannot write {target}: {error.strerror}") from error
         finally:
             part.unlink(missing_ok=True)
 
@@ -149,17 +201,23 @@ class Library:
 def load(path: str | os.PathLike[str]) -> Library:
     """Load a library that ``Library.export`` wrote.
 
+    Loading runs code of the file: load only what you trust.
+
     Raises:
-        QnnError: if the file is missing or is not such a library.
+        QnnError: if the file is missing, damaged or not such a library.
     """
     file = Path(path)
     if not file.is_file():
         raise QnnError(f"no library at {file}")
+    if file.suffix != ".so":
+        raise QnnError(f"the name of a library must end in .so, got {file}")
     try:
+        check_complete(file)
         module = tvm.runtime.load_module(str(file.resolve()))
+        return Library(module, Metadata.of(module), is_loaded=True)
     except (RuntimeError, ValueError, OSError) as error:
-        raise QnnError(f"{file} is not a library that can be loaded here: {error}") from None
-    return Library(module, is_loaded=True)
+        reason = str(error).strip().splitlines()[-1]
+        raise QnnError(f"{file} is not a library that can be loaded here: {reason}") from error
 
 
 def _tensor(info: TensorInfo, value: Array) -> Any:

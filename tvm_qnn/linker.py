@@ -46,11 +46,13 @@ def shared_library_linker(command: Sequence[str]) -> Callable[..., None]:
 
     def link(output: str, objects: Sequence[str], options: Sequence[str] | None = None) -> None:
         line = [*command, "-shared", "-fPIC", "-o", str(Path(output)), *objects, *(options or [])]
-        result = subprocess.run(line, capture_output=True, text=True, check=False)
+        try:
+            result = subprocess.run(line, capture_output=True, text=True, check=False)
+        except OSError as error:
+            raise QnnError(f"cannot start the linker {command[0]}: {error.strerror}") from error
         if result.returncode:
-            raise QnnError(
-                f"linking {output} failed: {' '.join(line)}\n{result.stderr or result.stdout}"
-            )
+            said = (result.stderr or result.stdout).strip()
+            raise QnnError(f"linking with {' '.join(command)} failed: {said}")
 
     # What TVM asks a linker function: the suffix of the objects it takes.
     link.output_format = "so"  # type: ignore[attr-defined]

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+
+import tvm_qnn
+from qnn_ops import quantize
+from qnn_ops.errors import QnnError
+from qnn_ops.signature import Signature, TensorInfo, with_signature
+from tests.support.modules import adder, module
+from tvm_qnn.target import host_target
+
+X = np.arange(6, dtype=np.int8).reshape(2, 3)
+W = np.full((2, 3), 10, np.int8)
+
+
+@pytest.mark.parametrize("target", ["host", "llvm", {"kind": "llvm"}, host_target()])
+def test_a_target_may_be_a_text_a_dict_or_a_target(target: Any) -> None:
+    assert tvm_qnn.build(adder(), target).run(X, W).tolist() == (X + W).tolist()
+
+
+def test_parameters_become_constants() -> None:
+    for value in (W, tvm.runtime.tensor(W)):
+        library = tvm_qnn.build(adder(), "host", {"w": value})
+        assert library.inputs == (TensorInfo("x", (2, 3), "int8"),)
+        assert library.run(X).tolist() == (X + W).tolist()
+
+
+def test_the_module_stays_as_it_was() -> None:
+    mod = adder()
+    before = mod.script()
+    for _ in range(2):
+        tvm_qnn.build(mod, "host", {"w": W})
+    assert mod.script() == before
+
+
+@pytest.mark.parametrize("kernels", [True, False])
+def test_operators_of_the_dialect_are_lowered(kernels: bool) -> None:
+    data = relax.TensorType((5,), "float32")
+    mod = module({"x": data}, lambda x: quantize(x, 0.5, 3, "int8"))
+    library = tvm_qnn.build(mod, "host", kernels=kernels)
+    values = np.array([-1000, -0.25, 0, 0.75, 1000], np.float32)
+    # Halves are rounded away from zero: -0.5 to -1 and 1.5 to 2, before 3 is added.
+    assert library.run(values).tolist() == [-128, 2, 3, 5, 127]
+
+
+def test_the_importers_signature_is_the_librarys() -> None:
+    signature = Signature(
+        (TensorInfo("a:0", (2, 3), "int8", 0.5, -1), TensorInfo("b:0", (2, 3), "int8")),
+        (TensorInfo("sum", (2, 3), "int8", 0.25, 7),),
+    )
+    mod = adder()
+    mod["main"] = with_signature(mod["main"], signature)
+    library = tvm_qnn.build(mod, "host")
+    assert library.signature == signature
+    assert library.run(**{"a:0": X, "b:0": W}).tolist() == (X + W).tolist()
+
+
+def test_a_module_without_main_is_an_error() -> None:
+    with pytest.raises(QnnError, match="no function named main"):
+        tvm_qnn.build(tvm.IRModule(), "host", {"w": W})
+
+
+def test_an_unknown_parameter_is_an_error() -> None:
+    with pytest.raises(QnnError, match="main has no parameter 'weight'; it has x, w"):
+        tvm_qnn.build(adder(), "host", {"weight": W})
+
+
+@pytest.mark.parametrize("wrong", [W[:1], W.astype(np.int32), [[1, 2, 3], [4, 5, 6]]])
+def test_a_parameter_that_does_not_fit_is_an_error(wrong: Any) -> None:
+    with pytest.raises(QnnError, match=r"'w' needs .*\(2, 3\).*int8.*, got "):
+        tvm_qnn.build(adder(), "host", {"w": wrong})
+
+
+def test_a_target_that_is_none_is_an_error() -> None:
+    with pytest.raises(QnnError, match="cannot understand the target 'riscy'"):
+        tvm_qnn.build(adder(), "riscy")
+
+
+def test_the_package_has_the_functions_whatever_was_imported_first() -> None:
+    from tvm_qnn.build import build
+    from tvm_qnn.compare import compare
+
+    assert tvm_qnn.build is build
+    assert tvm_qnn.compare is compare
+    assert set(tvm_qnn.__all__) <= set(dir(tvm_qnn))
+    for name in tvm_qnn.__all__:
+        assert getattr(tvm_qnn, name).__name__ == name
+    with pytest.raises(AttributeError, match="no attribute 'from_onnx'"):
+        _ = tvm_qnn.from_onnx  # type: ignore[attr-defined]

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import tvm
+from tvm.target import codegen
+
+from qnn_ops.errors import QnnError
+from tvm_qnn.target import host_target, parse_target, why_not_here
+
+X86 = {"kind": "llvm", "mtriple": "x86_64-linux-gnu"}
+ARM = {"kind": "llvm", "mtriple": "aarch64-linux-gnu"}
+
+
+def test_text_dict_and_target_mean_the_same() -> None:
+    text = "llvm -mtriple=x86_64-linux-gnu -mcpu=znver4 -mattr=+avx512f,+avx512vnni -num-cores=4"
+    fields = {**X86, "mcpu": "znver4", "mattr": ["+avx512f", "+avx512vnni"], "num-cores": 4}
+    parsed = parse_target(text)
+    assert parsed.attrs["mcpu"] == "znver4"
+    assert str(parsed) == str(parse_target(fields)) == str(tvm.target.Target(fields))
+    assert parse_target(parsed) is parsed
+
+
+def test_host_is_this_processor() -> None:
+    assert str(parse_target("host")) == str(host_target())
+    assert host_target().attrs["mcpu"] == codegen.llvm_get_system_cpu()
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("", "the target is empty"),
+        ("llvm mcpu=znver4", "'mcpu=znver4' is not of the form -name=value"),
+        ("llvm -mcpu", "'-mcpu' is not of the form -name=value"),
+        ("gcc -mcpu=znver4", '"gcc" is not defined'),
+        ("llvm -speed=11", "Unknown config option 'speed'"),
+        ({"mcpu": "znver4"}, 'Field "kind" is not found'),
+        (None, "a text, a dict or a tvm.target.Target, got None"),
+    ],
+)
+def test_what_is_not_a_target_is_an_error(target: Any, message: str) -> None:
+    with pytest.raises(QnnError, match=message):
+        parse_target(target)
+
+
+@pytest.mark.parametrize(("base", "cpu"), [(X86, "pentium11"), (X86, ""), (ARM, "znver4")])
+def test_a_processor_that_llvm_does_not_know_is_an_error(
+    base: dict[str, Any], cpu: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(QnnError, match=f"LLVM knows no processor '{cpu}'"):
+        parse_target({**base, "mcpu": cpu})
+    assert capfd.readouterr().err == ""
+
+
+def test_this_machine_runs_its_own_code_and_the_base_instruction_set() -> None:
+    assert why_not_here(host_target()) is None
+    assert why_not_here(parse_target("llvm")) is None
+
+
+def test_another_architecture_or_system_does_not_run_here() -> None:
+    here = codegen.llvm_get_system_triple()
+    other = "aarch64-linux-gnu" if "x86_64" in here else "x86_64-linux-gnu"
+    for triple in (other, f"{here.split('-')[0]}-pc-windows-msvc"):
+        reason = why_not_here(parse_target({"kind": "llvm", "mtriple": triple}))
+        assert reason == f"it is for {triple}, this machine is {here}"
+
+
+def test_a_missing_instruction_set_extension_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    old, new = ({**X86, "mcpu": cpu} for cpu in ("haswell", "cascadelake"))
+    monkeypatch.setattr("tvm_qnn.target.host_target", lambda: parse_target(old))
+    monkeypatch.setattr(codegen, "llvm_get_system_triple", lambda: "x86_64-pc-linux-gnu")
+    reason = why_not_here(parse_target(new))
+    assert reason is not None
+    assert "avx512f, " in reason
+    assert "avx512vnni" in reason
+    assert "avx2" not in reason
+    assert why_not_here(parse_target({**X86, "mcpu": "sandybridge"})) is None
