@@ -7,6 +7,7 @@ per channel becomes a list. The public functions call these; the type rules then
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,13 @@ ZeroPoint = int | Sequence[int]
 
 def scale_attr(scale: Any) -> float | list[float]:
     """A scale, or one per channel, as the nearest float32 values."""
-    values = np.asarray(scale, dtype=np.float32)
-    if values.ndim > 1:
-        raise QnnError(f"a scale is a number or a list of numbers, got shape {values.shape}")
+    try:
+        with np.errstate(over="ignore"):  # an infinite scale is for the type rule to name
+            values = np.asarray(scale, dtype=np.float32)
+    except (TypeError, ValueError):
+        values = np.empty(0, np.float32)
+    if scale is None or values.ndim > 1 or values.size == 0:
+        raise QnnError(f"a scale is a number or a list of numbers, got {scale!r}")
     if values.size == 1:
         return float(values.reshape(()))
     return [float(value) for value in values]
@@ -29,17 +34,28 @@ def scale_attr(scale: Any) -> float | list[float]:
 
 def zero_point_attr(zero_point: Any) -> int | list[int]:
     """A zero point, or one per channel, as ints."""
-    values = np.asarray(zero_point)
-    if values.ndim > 1 or not np.issubdtype(values.dtype, np.integer):
+    try:
+        values = np.asarray(zero_point)
+    except ValueError:  # lists of different lengths
+        values = np.empty(0)
+    if values.ndim > 1 or values.size == 0 or not np.issubdtype(values.dtype, np.integer):
         raise QnnError(f"a zero point is an integer or a list of integers, got {zero_point!r}")
     if values.size == 1:
         return int(values.reshape(()))
     return [int(value) for value in values]
 
 
+def int_list_attr(name: str, values: Sequence[int]) -> list[int]:
+    """``values`` as a list of ints, of whatever length."""
+    try:
+        return [index(value) for value in values]
+    except TypeError:
+        raise QnnError(f"{name} must be a list of integers, got {values!r}") from None
+
+
 def ints_attr(name: str, value: int | Sequence[int], length: int) -> list[int]:
     """``value`` as a list of ``length`` ints; a single int is repeated."""
-    values = [value] * length if isinstance(value, int) else [int(item) for item in value]
+    values = _int_or_ints(value, length)
     if len(values) != length:
         raise QnnError(f"{name} must be an int or {length} ints, got {value!r}")
     return values
@@ -47,12 +63,20 @@ def ints_attr(name: str, value: int | Sequence[int], length: int) -> list[int]:
 
 def padding_attr(padding: int | Sequence[int]) -> list[int]:
     """Padding as (top, left, bottom, right); two values are (vertical, horizontal)."""
-    values = [padding] * 4 if isinstance(padding, int) else [int(item) for item in padding]
+    values = _int_or_ints(padding, 4)
     if len(values) == 2:
         values = values * 2
     if len(values) != 4:
         raise QnnError(f"padding must be an int, 2 or 4 ints, got {padding!r}")
     return values
+
+
+def _int_or_ints(value: Any, repeat: int) -> list[int]:
+    """A list of ints, or one int repeated; an empty list for anything else."""
+    try:
+        return [index(value)] * repeat if np.ndim(value) == 0 else [index(item) for item in value]
+    except (TypeError, ValueError):
+        return []
 
 
 def per_axis(value: Any, axis: int, rank: int) -> np.ndarray[Any, Any]:
