@@ -107,9 +107,9 @@ def _upward(_builder: relax.BlockBuilder, value: relax.Expr, real: Array) -> rel
 
 def _float32(_builder: relax.BlockBuilder, value: relax.Expr, real: Array) -> relax.Expr:
     product = R.multiply(R.astype(value, "float32"), const(real, "float32"))
-    # int32's range in float32, so that the cast is defined; clamping follows anyway.
-    bounded = R.clip(R.round(product), -2147483648.0, 2147483520.0)
-    return R.astype(bounded, "int64")
+    # Bounded so that the cast is defined. float32 has no 2^31 - 1, so that end comes after it.
+    bounded = R.clip(R.round(product), -2147483648.0, 2147483648.0)
+    return R.minimum(R.astype(bounded, "int64"), const(2**31 - 1, "int64"))
 
 
 def _float64(builder: relax.BlockBuilder, value: relax.Expr, real: Array) -> relax.Expr:

@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from tvm import relax
+
+from legalize.primitives import fixed_point
+from qnn_ops import arithmetic, rounding
+from qnn_ops.checks import ROUNDINGS
+from tests.support.operators import run
+
+Array = np.ndarray[Any, Any]
+
+INT32 = np.iinfo(np.int32)
+EDGES = [INT32.min, INT32.min + 1, -(2**30), -3, -2, -1, 0, 1, 2, 3, 2**30 - 1, 2**30, INT32.max]
+
+
+def computed(
+    build: Callable[[relax.BlockBuilder, relax.Expr], relax.Expr],
+    values: Array,
+    target: Any = "llvm",
+) -> Array:
+    """What an expression of one variable gives for ``values``."""
+    builder = relax.BlockBuilder()
+    data = relax.Var("x", relax.TensorType(values.shape, str(values.dtype)))
+    with builder.function("main", [data]):
+        with builder.dataflow():
+            result = builder.emit_output(builder.emit(build(builder, data)))
+        builder.emit_func_output(result)
+    return run(builder.get(), [values], target)
+
+
+def accumulators(seed: int) -> Array:
+    """A row of edges, and one of values of every magnitude."""
+    rng = np.random.default_rng(seed)
+    magnitudes = np.exp2(rng.uniform(0, 31, 1000 - len(EDGES))) * rng.choice([-1, 1], 987)
+    return np.concatenate([np.array(EDGES), magnitudes.astype(np.int64)]).astype(np.int32)
+
+
+def every_shift(lowest: int, highest: int) -> tuple[Array, Array]:
+    """A row for each shift, with multipliers from 2^30 to 2^31 - 1 and some zeros."""
+    rng = np.random.default_rng(1)
+    shift = np.arange(lowest, highest + 1, dtype=np.int32).reshape(-1, 1)
+    multiplier = rng.integers(2**30, 2**31, shift.shape, dtype=np.int32)
+    multiplier[:3] = np.array([[2**30], [INT32.max], [0]])
+    return multiplier, shift
+
+
+def test_double_rounding_equals_numpy_for_every_shift() -> None:
+    values = accumulators(2)
+    # Left shifts wrap in int32, as they do in numpy's version.
+    multiplier, shift = every_shift(-31, 31)
+    actual = computed(
+        lambda builder, x: fixed_point.multiply_by_quantized_multiplier(
+            builder, x, multiplier, shift
+        ),
+        values,
+    )
+    expected = arithmetic.multiply_by_quantized_multiplier(values, multiplier, shift)
+    np.testing.assert_array_equal(actual, expected)
+
+
+@pytest.mark.parametrize("shift", [-31, -9, -1, 0, 1, 5])
+def test_double_rounding_equals_numpy_for_a_scalar_multiplier(shift: int) -> None:
+    values, multiplier = accumulators(3), np.array(1518500250)
+    actual = computed(
+        lambda builder, x: fixed_point.multiply_by_quantized_multiplier(
+            builder, x, multiplier, np.array(shift)
+        ),
+        values,
+    )
+    expected = arithmetic.multiply_by_quantized_multiplier(values, multiplier, shift)
+    np.testing.assert_array_equal(actual, expected)
+
+
+def test_single_rounding_equals_numpy_for_every_shift() -> None:
+    values = accumulators(4)
+    multiplier, shift = every_shift(-31, 0)
+    actual = computed(
+        lambda _builder, x: fixed_point.multiply_by_quantized_multiplier_single(
+            x, multiplier, shift
+        ),
+        values,
+    )
+    expected = arithmetic.multiply_by_quantized_multiplier_single(values, multiplier, shift)
+    np.testing.assert_array_equal(actual, expected)
+
+
+def test_single_rounding_to_the_left_is_exact_where_int32_holds_it() -> None:
+    values = np.arange(-(2**10), 2**10, dtype=np.int32)
+    multiplier, shift = every_shift(0, 19)
+    actual = computed(
+        lambda _builder, x: fixed_point.multiply_by_quantized_multiplier_single(
+            x, multiplier, shift
+        ),
+        values,
+    )
+    expected = arithmetic.multiply_by_quantized_multiplier_single(values, multiplier, shift)
+    np.testing.assert_array_equal(actual, expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_rounding_half_away_equals_numpy(dtype: str) -> None:
+    rng = np.random.default_rng(5)
+    halves = np.arange(-300, 300) / 2
+    one = np.ones(600, dtype)
+    large = np.exp2(rng.uniform(0, 60, 600)) * rng.choice([-1, 1], 600)
+    values = np.concatenate(
+        [
+            halves.astype(dtype),
+            np.nextafter(halves.astype(dtype), one * 1000),
+            np.nextafter(halves.astype(dtype), one * -1000),
+            large.astype(dtype),
+            np.array([0.0, -0.0, np.inf, -np.inf, 2.0**23 - 0.5, 2.0**23 + 1], dtype),
+        ]
+    )
+    actual = computed(fixed_point.round_half_away, values)
+    assert actual.dtype == dtype
+    np.testing.assert_array_equal(actual, arithmetic.round_half_away(values))
+
+
+def test_saturate_clamps_and_casts() -> None:
+    values = np.array([-(2**40), -130, -129, -128, 0, 99, 100, 101, 2**40])
+    actual = computed(lambda _builder, x: fixed_point.saturate(x, (-128, 100), "int8"), values)
+    expected = np.array([-128, -128, -128, -128, 0, 99, 100, 100, 100], np.int8)
+    np.testing.assert_array_equal(actual, expected)
+    assert actual.dtype == np.int8
+
+
+@pytest.mark.parametrize("rounding_name", ROUNDINGS)
+@pytest.mark.parametrize("out_dtype", ["int8", "int32"])
+def test_scale_down_equals_numpy(rounding_name: str, out_dtype: str) -> None:
+    rng = np.random.default_rng(6)
+    # Powers of two make ties frequent.
+    exponents = np.concatenate([np.arange(-30, 0), rng.uniform(-30, 0, 30)])
+    multiplier = np.exp2(exponents).reshape(-1, 1)
+    info = np.iinfo(out_dtype)
+    zero_point, bounds = 17, (int(info.min) + 5, int(info.max) - 5)
+    values = accumulators(7)
+    actual = computed(
+        lambda builder, x: fixed_point.scale_down(
+            builder, x, multiplier, rounding_name, zero_point, bounds, out_dtype
+        ),
+        values,
+    )
+    expected = rounding.scale_down(values, multiplier, rounding_name, zero_point, bounds, out_dtype)
+    assert actual.dtype == expected.dtype
+    np.testing.assert_array_equal(actual, expected)
+
+
+@pytest.mark.parametrize("rounding_name", ["float32", "float64"])
+def test_float_products_beyond_int32_saturate(rounding_name: str) -> None:
+    values = np.array(EDGES, np.int32)
+    bounds = (-(2**31), 2**31 - 1)
+    actual = computed(
+        lambda builder, x: fixed_point.scale_down(
+            builder, x, 1e30, rounding_name, 0, bounds, "int32"
+        ),
+        values,
+    )
+    expected = rounding.scale_down(values, np.array(1e30), rounding_name, 0, bounds, "int32")
+    np.testing.assert_array_equal(actual, expected)
+
+
+def test_constants_keep_their_rank() -> None:
+    scalar = fixed_point.const(3, "int32")
+    assert [int(size) for size in scalar.ty.shape] == []
+    vector = fixed_point.const([1, 2], "int64")
+    assert [int(size) for size in vector.ty.shape] == [2]
+    assert str(vector.ty.dtype) == "int64"
