@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from legalize.lower import lower
 from legalize.passes import LegalizeQnn
+from legalize.pipeline import relax_pipeline
 
-__all__ = ["LegalizeQnn", "lower"]
+__all__ = ["LegalizeQnn", "lower", "relax_pipeline"]

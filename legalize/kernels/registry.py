@@ -14,6 +14,9 @@ from qnn_ops.registry import Attrs, Operator, attrs_of
 
 Rule = Callable[[relax.BlockBuilder, Attrs, Sequence[relax.Expr]], "relax.Expr | None"]
 
+IS_KERNEL = "qnn.is_kernel"
+"""The attribute of functions that are written to the last loop: no pass is to improve them."""
+
 
 @dataclass(frozen=True)
 class Kernel:

@@ -10,11 +10,12 @@ import numpy as np
 from tvm import relax, s_tir, tirx
 from tvm.relax import op as R
 
-from legalize.kernels.registry import kernel
+from legalize.kernels.registry import IS_KERNEL, kernel
 from legalize.kernels.x86.conv2d import conv2d
 from legalize.kernels.x86.pack import pack_conv2d
 from legalize.kernels.x86.spec import ConvSpec
 from legalize.kernels.x86.stage import stage
+from legalize.primitives.fixed_point import saturate, scale_down
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.arithmetic import conv_multiplier, dense_multiplier, quantize_multiplier
 from qnn_ops.layouts import permutation
@@ -23,6 +24,9 @@ from qnn_ops.registry import Attrs, constant_of, spec_of
 Array = np.ndarray[Any, Any]
 
 _FEATURES = ("avx512vnni", "avx512bw")
+# Relax's pattern kind of a function that is not to be fused with others.
+_OPAQUE = 8
+_ROUNDINGS = ("tflite", "upward")
 _MIDDLE = {"uint8": 128, "int8": 0}
 
 
@@ -91,11 +95,10 @@ def _spec(
     """The call as the kernel's spec, or None where the kernel has no such arithmetic."""
     kernel_dtype = str(kernel_ohwi.dtype)
     zero_points = np.unique(attrs.kernel_zero_point)
-    clamps_sum = attrs.out_dtype == "int32" and (
-        (attrs.out_min, attrs.out_max) != (-(2**31), 2**31 - 1)
-    )
-    if zero_points.size > 1 or attrs.rounding not in ("tflite", "upward") or clamps_sum:
+    if zero_points.size > 1:
         return None
+    # What the kernel does not end in comes after it; then the kernel's output is the sum.
+    is_whole = attrs.rounding in _ROUNDINGS and attrs.out_dtype != "int32"
     batch, height, width, channels = in_shape
     return ConvSpec(
         batch=batch,
@@ -109,12 +112,12 @@ def _spec(
         dilation=dilation,
         out_channels=kernel_ohwi.shape[0],
         in_dtype=spec_of(data).dtype,
-        out_dtype=attrs.out_dtype,
+        out_dtype=attrs.out_dtype if is_whole else "int32",
         input_zero_point=attrs.input_zero_point,
         output_zero_point=attrs.output_zero_point,
         out_min=attrs.out_min,
         out_max=attrs.out_max,
-        rounding=attrs.rounding,
+        rounding=attrs.rounding if is_whole else "tflite",
         kernel_dtype=kernel_dtype,
         has_asymmetric_kernel=int(zero_points[0]) != _MIDDLE[kernel_dtype],
     )
@@ -129,7 +132,8 @@ def _call(
     bias: Array | None,
     real_multiplier: Array,
 ) -> relax.Expr:
-    multiplier, shift = quantize_multiplier(real_multiplier)
+    is_sum = spec.out_dtype == "int32"
+    multiplier, shift = (0, 0) if is_sum else quantize_multiplier(real_multiplier)
     packed = pack_conv2d(
         spec, kernel_ohwi, np.asarray(attrs.kernel_zero_point), bias, multiplier, shift
     )
@@ -137,8 +141,22 @@ def _call(
         data = _call_tir(builder, "stage", stage(spec), [data], spec.staged_shape, "uint8")
     function = conv2d(spec, packed.requantization, packed.tiling)
     constants = [relax.const(array, str(array.dtype)) for array in packed.constants]
-    return _call_tir(
+    result = _call_tir(
         builder, "conv2d", function, [data, *constants], spec.out_shape, spec.out_dtype
+    )
+    if spec.out_dtype == attrs.out_dtype != "int32":
+        return result
+    bounds = (attrs.out_min, attrs.out_max)
+    if attrs.out_dtype == "int32":
+        return saturate(R.astype(result, "int64"), bounds, "int32")
+    return scale_down(
+        builder,
+        result,
+        real_multiplier,
+        attrs.rounding,
+        attrs.output_zero_point,
+        bounds,
+        attrs.out_dtype,
     )
 
 
@@ -153,6 +171,7 @@ def _call_tir(
     # The module gives the function a symbol of its own; equal functions share one. Relax's
     # passes look into the root block of the functions that take a single tensor.
     root = s_tir.SBlockRealize([], True, s_tir.SBlock([], [], [], "root", function.body))
-    function = function.without_attr("global_symbol").with_body(root)
+    attrs = {IS_KERNEL: True, "op_pattern": _OPAQUE}
+    function = function.without_attr("global_symbol").with_body(root).with_attrs(attrs)
     variable = builder.add_func(function, name)
     return builder.emit(relax.call_tir(variable, operands, relax.TensorType(shape, dtype)))
