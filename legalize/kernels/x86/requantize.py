@@ -6,15 +6,15 @@ point and h = (p + 2^30) >> 31:
 * ``upward`` rounding is (p + 2^(30+e)) >> (31+e);
 * ``tflite`` rounding is (h + 2^(e-1) - [h < 0]) >> e for e > 0, and h for e = 0.
 
-Floors of floors are one floor, so without its last term the second is
-(p + 2^30 + 2^(30+e)) >> (31+e): one multiplication, addition and shift of 64 bits, into whose
-addend the zero point z goes too, as z·2^(31+e), unless e is so large that it would leave 64 bits.
-The last term lowers no result above zero. So it can be left out where the clamp begins at the
-zero point, as after a ReLU; and it does not matter whether it asks for h < 0 or x < 0, as they
-only differ where h = 0 and the result is 0.
+A floor of a floor is one floor, so both are (((p + c) >> 31) - [h < 0]) >> e, the last term for
+``tflite`` only, with a constant c per channel that takes up all that is added, z·2^(31+e) too.
+The inner shift costs nothing: it takes the upper half of 2p + 2c.
 
-Lanes are multiplied as vpmuldq does, even and odd ones apart. The even results are shifted to
-the lower half of their 64 bits, the odd ones to the upper half, and one select joins them.
+The last term lowers no result above zero. So it is left out where the clamp begins at the zero
+point, as after a ReLU ("one_floor"; else "two_floors"); and it does not matter whether it asks
+for h < 0 or x < 0, as they only differ where h = 0 and the result is 0.
+
+Lanes are multiplied as vpmuldq does, even and odd ones apart.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.x86.spec import ConvSpec
 
-# With accumulators below this, |p| < 2^61 and |h| < 2^30, and no sum here leaves its lane.
+# With accumulators below this, 2x fits its lane, |2p| < 2^62 and |h| < 2^30.
 _MAX_FAST_ACCUMULATOR = 1 << 30
-# And up to this shift z·2^(31+e) < 2^60 can be added to p.
+# And up to this shift z·2^(32+e) < 2^61 can be added to 2p, and z·2^e to h.
 _MAX_FOLDED_SHIFT = 21
 _HALF_LANES = 8
 
@@ -43,7 +43,7 @@ class Requantization:
 
     Attributes:
         kind: A key of the table of sequences.
-        has_zero_shift: Whether a channel is shifted by nothing but the multiplier's 31 bits.
+        has_zero_shift: Whether a channel of "two_floors" has e = 0.
         folds_zero_point: Whether the zero point is part of the 64-bit addend.
     """
 
@@ -65,9 +65,10 @@ def choose_requantization(spec: ConvSpec, shift: Array, accumulator_bound: int) 
     low, high = int((-shift).min()), int((-shift).max())
     if low < 0 or accumulator_bound >= _MAX_FAST_ACCUMULATOR:
         return Requantization("general")
-    has_one_floor = spec.rounding == "upward" or spec.out_min >= spec.output_zero_point
-    kind = "one_floor" if has_one_floor else "two_floors"
-    return Requantization(kind, low == 0, high <= _MAX_FOLDED_SHIFT)
+    folds_zero_point = high <= _MAX_FOLDED_SHIFT
+    if spec.rounding == "upward" or spec.out_min >= spec.output_zero_point:
+        return Requantization("one_floor", folds_zero_point=folds_zero_point)
+    return Requantization("two_floors", low == 0, folds_zero_point)
 
 
 def constant_rows(requantization: Requantization) -> tuple[tuple[str, int], ...]:
@@ -77,7 +78,7 @@ def constant_rows(requantization: Requantization) -> tuple[tuple[str, int], ...]
     """
     rows: dict[str, tuple[tuple[str, int], ...]] = {
         "none": (),
-        "one_floor": (("int64", 6),),
+        "one_floor": (("int64", 4), ("int32", 1)),
         "two_floors": (("int64", 4), ("int32", 2 if requantization.has_zero_shift else 1)),
         "general": (("int32", 1), ("int32", 1)),
     }
@@ -103,27 +104,16 @@ def requantization_constants(
     if requantization.kind == "general":
         return multiplier[:, None], shift[:, None]
     q, e = multiplier.astype(np.int64), -shift.astype(np.int64)
-    if spec.rounding == "upward":
-        addend = np.int64(1) << (30 + e)
-    else:
-        addend = (1 << 30) + np.where(e > 0, np.int64(1) << (30 + e), 0)
+    half = np.int64(1) << (30 + e)
+    if spec.rounding == "tflite":
+        half = (1 << 30) + np.where(e > 0, half, 0)
+    addend = 2 * half
     if requantization.folds_zero_point:
-        addend = addend + (np.int64(spec.output_zero_point) << (31 + e))
-    if requantization.kind == "two_floors":
-        tail = [np.where(e > 0, -1, 0)] if requantization.has_zero_shift else []
-        return (
-            _even_and_odd(q, addend),
-            np.stack([e, *tail], axis=1).astype(np.int32),
-        )
-    odd_shift = e if requantization.has_zero_shift else e - 1
-    return (_even_and_odd(q, addend, (e + 31, odd_shift)),)
-
-
-def _even_and_odd(*values: Array | tuple[Array, Array]) -> Array:
-    """Split each [vectors, 16] into even and odd lanes: [vectors, 2 · values, 8]."""
-    pairs = [value if isinstance(value, tuple) else (value, value) for value in values]
-    rows = [half for even, odd in pairs for half in (even[:, 0::2], odd[:, 1::2])]
-    return np.stack(rows, axis=1).astype(np.int64)
+        addend += np.int64(spec.output_zero_point) << (32 + e)
+    # Even and odd lanes apart: [vectors, 4, 8].
+    products = np.stack([q[:, 0::2], q[:, 1::2], addend[:, 0::2], addend[:, 1::2]], axis=1)
+    rows = [e, np.where(e > 0, -1, 0)] if requantization.has_zero_shift else [e]
+    return products, np.stack(rows, axis=1).astype(np.int32)
 
 
 def requantize(spec: ConvSpec, requantization: Requantization, x: Any, constants: list[Any]) -> Any:
@@ -142,57 +132,35 @@ def requantize(spec: ConvSpec, requantization: Requantization, x: Any, constants
     return _SEQUENCES[requantization.kind](spec, requantization, x, constants)
 
 
-def _one_floor(spec: ConvSpec, requantization: Requantization, x: Any, constants: list[Any]) -> Any:
-    (table,) = constants
-    even, odd = _products(x, table)
-    if requantization.has_zero_shift:
-        odd = odd + odd
-    scaled = _join(T.shift_right(even, table(4)), T.shift_right(odd, table(5)))
-    return _add_zero_point(spec, requantization, scaled)
-
-
-def _two_floors(
-    spec: ConvSpec, requantization: Requantization, x: Any, constants: list[Any]
-) -> Any:
-    table, shifts = constants
-    even, odd = _products(x, table)
-    rounded = _join(T.shift_right(even, _splat64(31)), odd + odd)
-    sign = T.shift_right(x, T.broadcast(T.int32(31), 16))
-    if requantization.has_zero_shift:
-        sign = T.bitwise_and(sign, shifts(1))
-    return _add_zero_point(spec, requantization, T.shift_right(rounded + sign, shifts(0)))
-
-
-def _add_zero_point(spec: ConvSpec, requantization: Requantization, scaled: Any) -> Any:
+def _fast(spec: ConvSpec, requantization: Requantization, x: Any, constants: list[Any]) -> Any:
+    products, shifts = constants
+    double = x + x
+    # Shuffles, as shifts would wait for the port that multiplies.
+    odd_lanes = T.Shuffle([double], [lane | 1 for lane in range(16)])
+    even = _product(double, products(0)) + products(2)
+    odd = _product(odd_lanes, products(1)) + products(3)
+    halves = [T.reinterpret("int32x16", half) for half in (even, odd)]
+    upper = T.Shuffle(halves, [lane + 1 if lane % 2 == 0 else lane + 16 for lane in range(16)])
+    if requantization.kind == "two_floors":
+        sign = T.shift_right(x, T.broadcast(T.int32(31), 16))
+        if requantization.has_zero_shift:
+            sign = T.bitwise_and(sign, shifts(1))
+        upper = upper + sign
+    scaled = T.shift_right(upper, shifts(0))
     if requantization.folds_zero_point:
         return scaled
     return scaled + T.broadcast(T.int32(spec.output_zero_point), 16)
 
 
-def _products(x: Any, table: Any) -> tuple[Any, Any]:
-    """Compute x · q + addend for the even and for the odd lanes, int64x8."""
-    pairs = T.reinterpret("int64x8", x)
-    low = T.shift_left(pairs, _splat64(32))
-    even = T.shift_right(low, _splat64(32)) * _sign_extended(table(0)) + table(2)
-    odd = T.shift_right(pairs, _splat64(32)) * _sign_extended(table(1)) + table(3)
-    return even, odd
+def _product(x: Any, multiplier: Any) -> Any:
+    """Vpmuldq: multiply the even lanes of int32x16 and int64x8."""
+    return _sign_extended(T.reinterpret("int64x8", x)) * _sign_extended(multiplier)
 
 
 def _sign_extended(pairs: Any) -> Any:
-    """Say that only the lower halves count, so that the product becomes vpmuldq."""
-    return T.shift_right(T.shift_left(pairs, _splat64(32)), _splat64(32))
-
-
-def _join(even: Any, odd: Any) -> Any:
-    """Take the lower halves of ``even`` and the upper halves of ``odd``."""
-    lower, upper = _splat64(0xFFFFFFFF), _splat64(-(1 << 32))
-    return T.reinterpret(
-        "int32x16", T.bitwise_or(T.bitwise_and(even, lower), T.bitwise_and(odd, upper))
-    )
-
-
-def _splat64(value: int) -> Any:
-    return T.broadcast(T.int64(value), _HALF_LANES)
+    """Say that only the lower halves count."""
+    shift = T.broadcast(T.int64(32), _HALF_LANES)
+    return T.shift_right(T.shift_left(pairs, shift), shift)
 
 
 def _general(spec: ConvSpec, requantization: Requantization, x: Any, constants: list[Any]) -> Any:
@@ -227,7 +195,7 @@ def _none(spec: ConvSpec, requantization: Requantization, x: Any, constants: lis
 
 _SEQUENCES = {
     "none": _none,
-    "one_floor": _one_floor,
-    "two_floors": _two_floors,
+    "one_floor": _fast,
+    "two_floors": _fast,
     "general": _general,
 }
