@@ -61,7 +61,12 @@ class Sheet:
 
     def check(self) -> Comparison:
         """Compiles the primitives of all operators; every tensor must be LiteRT's."""
-        return check_exact(self.model(), self.arrays)
+        comparison = self.compare()
+        assert comparison.differing == ()
+        return comparison
+
+    def compare(self) -> Comparison:
+        return compare(self.model(), self.arrays, target="llvm", kernels=False)
 
     def check_reference(self) -> None:
         """The same without compiling: with the numpy reference of each dialect operator."""
@@ -76,12 +81,6 @@ class Sheet:
     def _name(self, prefix: str) -> str:
         self._count += 1
         return f"{prefix}{self._count}"
-
-
-def check_exact(model: bytes, arrays: Sequence[Array]) -> Comparison:
-    comparison = compare(model, arrays, target="llvm", kernels=False)
-    assert comparison.differing == ()
-    return comparison
 
 
 def evaluate(mod: tvm.IRModule, params: dict[str, Any], arrays: Sequence[Array]) -> list[Array]:

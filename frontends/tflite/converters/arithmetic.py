@@ -9,6 +9,7 @@ from tvm.relax import op as R
 
 from frontends.tflite.converters.activations import activate, clamp_range
 from frontends.tflite.converters.context import Context, per_tensor
+from frontends.tflite.converters.quantization import check_same_quantization
 from frontends.tflite.converters.registry import converter, float_converter
 from frontends.tflite.options import AddOptions, DivOptions, MulOptions, Options, SubOptions
 from qnn_ops import quantized_add, quantized_multiply, quantized_subtract
@@ -51,6 +52,14 @@ def convert_arithmetic(ctx: Context) -> relax.Expr:
         out_min=low,
         out_max=high,
     )
+
+
+@converter("MAXIMUM", "MINIMUM")
+def convert_extremum(ctx: Context) -> relax.Expr:
+    """The larger (smaller) of two integers, which have to mean the same."""
+    for position in (0, 1):
+        check_same_quantization(ctx.tensor(position), ctx.output())
+    return _FLOAT[ctx.operator.code](ctx.input(0).expr, ctx.input(1).expr)
 
 
 @float_converter(*_FLOAT)

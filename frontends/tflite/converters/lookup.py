@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+import numpy as np
 from tvm import relax
 
 from frontends.errors import UnsupportedError
@@ -12,9 +13,22 @@ from frontends.tflite.converters.context import Array, Context, per_tensor
 from frontends.tflite.converters.registry import converter
 from frontends.tflite.options import LeakyReluOptions
 from qnn_ops import quantized_lookup
-from qnn_ops.tables import hard_swish_table, leaky_relu_table, logistic_table, tanh_table
+from qnn_ops.tables import (
+    hard_swish_table,
+    leaky_relu_table,
+    logistic_table,
+    tanh_table,
+    unary_table,
+)
+
+
+def _exp(x: Array) -> Array:
+    # C's expf is exp rounded to float32 (to within 0.51 of its last digit).
+    return np.exp(x.astype(np.float64)).astype(np.float32)
+
 
 _TABLES: dict[str, Callable[..., Array]] = {
+    "EXP": partial(unary_table, _exp),
     "HARD_SWISH": hard_swish_table,
     "LOGISTIC": logistic_table,
     "TANH": tanh_table,

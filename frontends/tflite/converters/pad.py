@@ -26,7 +26,7 @@ def convert_pad(ctx: Context) -> relax.Expr:
 def convert_float_pad(ctx: Context) -> relax.Expr:
     """Pads with zeros."""
     data = ctx.input(0)
-    return R.nn.pad(data.expr, _widths(ctx, len(data.shape)), 0.0)
+    return R.nn.pad(data.expr, _widths(ctx, len(data.shape)))
 
 
 def _widths(ctx: Context, rank: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""SUM, MEAN and the other reductions of float32 tensors."""
+"""Reductions: the largest and smallest of quantized tensors, and all kinds of float32 ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, axis_of
-from frontends.tflite.converters.registry import float_converter
+from frontends.tflite.converters.quantization import check_same_quantization
+from frontends.tflite.converters.registry import converter, float_converter
 from frontends.tflite.options import ReducerOptions
 
 _REDUCTIONS: dict[str, Callable[..., relax.Expr]] = {
@@ -29,8 +30,19 @@ def axes_of(ctx: Context) -> list[int]:
     return sorted({axis_of(axis, rank) for axis in ctx.integers(1)})
 
 
+def _reduce(ctx: Context) -> relax.Expr:
+    reduce = _REDUCTIONS[ctx.operator.code]
+    return reduce(ctx.input(0).expr, axes_of(ctx), ctx.options(ReducerOptions).keep_dims)
+
+
+@converter("REDUCE_MAX", "REDUCE_MIN")
+def convert_extremum(ctx: Context) -> relax.Expr:
+    """The largest (smallest) integer along constant axes."""
+    check_same_quantization(ctx.tensor(0), ctx.output())
+    return _reduce(ctx)
+
+
 @float_converter(*_REDUCTIONS)
 def convert_float_reduction(ctx: Context) -> relax.Expr:
     """A reduction along constant axes."""
-    reduce = _REDUCTIONS[ctx.operator.code]
-    return reduce(ctx.input(0).expr, axes_of(ctx), ctx.options(ReducerOptions).keep_dims)
+    return _reduce(ctx)
