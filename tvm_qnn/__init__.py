@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from qnn_ops.errors import QnnError
     from tvm_qnn.build import build
     from tvm_qnn.compare import Comparison, compare
-    from tvm_qnn.library import Library, Timing, load
+    from tvm_qnn.library import Library, load
     from tvm_qnn.target import host_target
+    from tvm_qnn.timing import Timing
 
 __all__ = [
     "Comparison",
@@ -35,7 +36,7 @@ _HOMES = {
     "Library": "tvm_qnn.library",
     "QnnError": "qnn_ops.errors",
     "QuantizedFallbackWarning": "frontends.tflite",
-    "Timing": "tvm_qnn.library",
+    "Timing": "tvm_qnn.timing",
     "build": "tvm_qnn.build",
     "compare": "tvm_qnn.compare",
     "from_tflite": "frontends.tflite",

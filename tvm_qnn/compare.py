@@ -68,6 +68,7 @@ def compare(
     inputs: Sequence[Array],
     target: str | Mapping[str, Any] | tvm.target.Target = "host",
     kernels: bool = True,
+    expected: Mapping[int, Array] | None = None,
 ) -> Comparison:
     """Run a TFLite model here and on LiteRT's reference kernels, and compare all tensors.
 
@@ -80,6 +81,8 @@ def compare(
         inputs: one array for each input of the model, in the model's order.
         target: of the compilation, as ``tvm_qnn.build`` takes it; this machine must run it.
         kernels: use the hand-written kernels of the target, or only the portable primitives.
+        expected: what ``litert_tensors`` gives for this model and these inputs, if the caller
+            has it already.
 
     Raises:
         QnnError: if the model cannot be imported, LiteRT rejects it, or an input does not fit.
@@ -88,7 +91,8 @@ def compare(
     graph = read_model(content)
     mod, params = from_tflite(graph, outputs="all")
     library = build(mod, target, params, kernels=kernels)
-    expected = litert_tensors(content, inputs)
+    if expected is None:
+        expected = litert_tensors(content, inputs)
     results = library.run(*inputs)
     arrays = list(results.values()) if isinstance(results, dict) else [results]
     operators = [operator.code for operator in graph.operators for _ in operator.outputs]

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import statistics
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,40 +18,9 @@ from tvm_qnn.elf import check_complete
 from tvm_qnn.linker import find_linker, shared_library_linker
 from tvm_qnn.metadata import Metadata
 from tvm_qnn.target import why_not_here
+from tvm_qnn.timing import Timing
 
 Array = np.ndarray[Any, Any]
-
-
-@dataclass(frozen=True)
-class Timing:
-    """Wall-clock seconds of repeated runs, without the copies from and to numpy."""
-
-    seconds: tuple[float, ...]
-
-    @staticmethod
-    def of(function: Callable[[], object], repeat: int) -> Timing:
-        """Time ``repeat`` calls of a function."""
-        seconds = []
-        for _ in range(repeat):
-            start = time.perf_counter()
-            function()
-            seconds.append(time.perf_counter() - start)
-        return Timing(tuple(seconds))
-
-    @property
-    def median(self) -> float:
-        """The middle run, in seconds: the figure to quote."""
-        return statistics.median(self.seconds)
-
-    @property
-    def minimum(self) -> float:
-        """The fastest run, in seconds."""
-        return min(self.seconds)
-
-    @property
-    def maximum(self) -> float:
-        """The slowest run, in seconds."""
-        return max(self.seconds)
 
 
 class Library:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ def litert_tensors(
         QnnError: If ai-edge-litert is not installed, LiteRT rejects the model, or an input
             does not fit.
     """
-    interpreter = _interpreter(model, num_threads, reference=True)
+    interpreter = _interpreter(model, num_threads, "BUILTIN_REF")
     _set_inputs(interpreter, inputs)
     _invoke(interpreter)
     graph = tflite.Model.GetRootAs(model).Subgraphs(0)
@@ -43,30 +43,45 @@ def litert_tensors(
 
 
 class LiteRtSession:
-    """A model on LiteRT as its users run it: default resolver, XNNPACK kernels.
+    """A model on LiteRT as its users run it.
 
     Made once and run many times, which is what a comparison of speed needs.
     """
 
-    def __init__(self, model: bytes, num_threads: int = 1) -> None:
+    def __init__(self, model: bytes, num_threads: int = 1, xnnpack: bool = True) -> None:
         """Loads a model.
 
         Args:
             model: The contents of a .tflite file.
             num_threads: How many threads LiteRT may use.
+            xnnpack: Whether to use XNNPACK's kernels, as LiteRT does by default, or only the
+                optimized ones of its own.
 
         Raises:
             QnnError: If ai-edge-litert is not installed or LiteRT rejects the model.
         """
-        self._interpreter = _interpreter(model, num_threads, reference=False)
+        resolver = "AUTO" if xnnpack else "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
+        self._interpreter = _interpreter(model, num_threads, resolver)
         self._outputs = [detail["index"] for detail in self._interpreter.get_output_details()]
+
+    def prepare(self, inputs: Sequence[np.ndarray]) -> Callable[[], None]:
+        """A function that runs the model on these inputs each time it is called, for timing.
+
+        Args:
+            inputs: One array for each input of the model, in the model's order, of exactly its
+                shape and dtype. They are copied once, here.
+
+        Raises:
+            QnnError: If an input does not fit.
+        """
+        _set_inputs(self._interpreter, inputs)
+        return lambda: _invoke(self._interpreter)
 
     def run(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Runs the model once.
 
         Args:
-            inputs: One array for each input of the model, in the model's order, of exactly its
-                shape and dtype.
+            inputs: As for `prepare`.
 
         Returns:
             The model's outputs, in its order.
@@ -74,13 +89,12 @@ class LiteRtSession:
         Raises:
             QnnError: If an input does not fit.
         """
-        _set_inputs(self._interpreter, inputs)
-        _invoke(self._interpreter)
+        self.prepare(inputs)()
         return [self._interpreter.get_tensor(index) for index in self._outputs]
 
 
-def _interpreter(model: bytes, num_threads: int, *, reference: bool) -> Any:
-    """Makes a LiteRT interpreter with its tensors allocated."""
+def _interpreter(model: bytes, num_threads: int, resolver: str) -> Any:
+    """Makes a LiteRT interpreter with its tensors allocated; `resolver` of OpResolverType."""
     try:
         from ai_edge_litert.interpreter import Interpreter, OpResolverType
     except ImportError as error:
@@ -88,13 +102,12 @@ def _interpreter(model: bytes, num_threads: int, *, reference: bool) -> Any:
             "comparing with LiteRT needs the package ai-edge-litert, which cannot be imported "
             f"({error}); install it with: pip install 'tvm-qnn[demo]'"
         ) from error
-    resolver = OpResolverType.BUILTIN_REF if reference else OpResolverType.AUTO
     try:
         interpreter = Interpreter(
             model_content=model,
             num_threads=num_threads,
-            experimental_op_resolver_type=resolver,
-            experimental_preserve_all_tensors=reference,
+            experimental_op_resolver_type=OpResolverType[resolver],
+            experimental_preserve_all_tensors=resolver == "BUILTIN_REF",
         )
         interpreter.allocate_tensors()
     except (RuntimeError, ValueError) as error:

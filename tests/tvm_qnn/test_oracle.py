@@ -54,6 +54,20 @@ def test_a_session_runs_the_default_kernels_again_and_again(model: bytes) -> Non
         assert (sign * output).ravel().tolist() == [2, 0, 0, -2, -2]
 
 
+def test_without_xnnpack_the_kernels_are_litert_s_own(model: bytes) -> None:
+    (output,) = LiteRtSession(model, xnnpack=False).run([DATA])
+    assert output.ravel().tolist() == [1, 0, -1, -2, -3]
+
+
+def test_a_prepared_run_repeats_on_the_same_inputs(model: bytes) -> None:
+    session = LiteRtSession(model)
+    prepared = session.prepare([DATA])
+    prepared()
+    prepared()
+    with pytest.raises(QnnError, match="needs 1, got 2"):
+        session.prepare([DATA, DATA])
+
+
 def test_a_missing_input_is_an_error(model: bytes) -> None:
     with pytest.raises(QnnError, match="number of inputs: needs 1, got 0"):
         litert_tensors(model, [])

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+import tvm_qnn
+from tvm_qnn.timing import LEAST_ROUNDS, Timing, alternate, one_core
+
+VARIABLE = "TVM_NUM_THREADS"
+
+
+def test_the_median_is_the_middle() -> None:
+    timing = Timing((3.0, 1.0, 2.0, 100.0, 1.5))
+    assert (timing.minimum, timing.median, timing.maximum) == (1.0, 2.0, 100.0)
+    assert tvm_qnn.Timing is Timing
+
+
+def test_functions_are_called_in_turn() -> None:
+    calls: list[str] = []
+    functions = {name: lambda name=name: calls.append(name) for name in ("a", "b")}
+    timings = alternate(functions, rounds=4, warmup=1)
+    assert calls == ["a", "b"] * 5
+    assert {name: len(timing.seconds) for name, timing in timings.items()} == {"a": 4, "b": 4}
+
+
+def test_each_time_is_its_functions_own() -> None:
+    timings = alternate(
+        {"slow": lambda: time.sleep(0.02), "fast": lambda: None}, rounds=3, warmup=0
+    )
+    assert timings["slow"].minimum >= 0.02
+    assert timings["fast"].median < 0.01
+
+
+def test_no_round_begins_after_the_time_is_up_but_three_are_made() -> None:
+    timings = alternate({"f": lambda: time.sleep(0.01)}, rounds=1000, seconds=0.0, warmup=0)
+    assert len(timings["f"].seconds) == LEAST_ROUNDS
+
+
+@pytest.mark.parametrize("before", [None, "2"])
+def test_one_core_is_left_again(monkeypatch: pytest.MonkeyPatch, before: str | None) -> None:
+    if before is None:
+        monkeypatch.delenv(VARIABLE, raising=False)
+    else:
+        monkeypatch.setenv(VARIABLE, before)
+    cores = os.sched_getaffinity(0)
+
+    def fail() -> None:
+        assert len(os.sched_getaffinity(0)) == 1
+        assert os.environ[VARIABLE] == "1"
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError), one_core():
+        fail()
+    assert os.sched_getaffinity(0) == cores
+    assert os.environ.get(VARIABLE) == before

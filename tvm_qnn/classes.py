@@ -1,0 +1,80 @@
+"""The scores of a classifier as classes with names."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from qnn_ops.errors import QnnError
+from qnn_ops.signature import TensorInfo
+
+BACKGROUND = "background"
+
+
+@dataclass(frozen=True)
+class Guess:
+    """One class of a classifier's answer.
+
+    Attributes:
+        index: of the class among the model's outputs.
+        score: what the model gives it, as a real number.
+        label: its name; empty if the classes have no names.
+    """
+
+    index: int
+    score: float
+    label: str
+
+
+def read_labels(path: str | os.PathLike[str], classes: int) -> tuple[str, ...]:
+    """Read the names of a model's classes from a text file, one a line.
+
+    Networks for ImageNet have 1,000 classes, or 1,001 with a first one for the background; so
+    have the files that name them, and not always the same: a background is put in front or taken
+    away if that makes the file fit.
+
+    Raises:
+        QnnError: if the file cannot be read or has not the right number of lines.
+    """
+    try:
+        labels = tuple(Path(path).read_text(encoding="utf-8").rstrip().splitlines())
+    except (OSError, UnicodeDecodeError) as error:
+        raise QnnError(f"cannot read the labels {os.fspath(path)}: {error}") from error
+    if len(labels) == classes + 1:
+        return labels[1:]
+    if len(labels) == classes - 1:
+        return (BACKGROUND, *labels)
+    if len(labels) != classes:
+        raise QnnError(
+            f"{os.fspath(path)} names {len(labels)} classes, but the model has {classes}"
+        )
+    return labels
+
+
+def is_classifier(info: TensorInfo) -> bool:
+    """Whether an output holds one score for each of several classes, and nothing else."""
+    return math.prod(info.shape) == max(info.shape, default=1) > 1
+
+
+def best_classes(
+    scores: np.ndarray[Any, Any], info: TensorInfo, labels: Sequence[str] = (), count: int = 5
+) -> list[Guess]:
+    """The classes with the highest scores, best first; equals in their order.
+
+    Args:
+        scores: a classifier's output.
+        info: what the output is; scores of a quantized one are turned into reals.
+        labels: the name of each class, or none.
+        count: how many classes to give.
+    """
+    reals = scores.ravel().astype(np.float64)
+    if info.scale is not None and info.zero_point is not None:
+        reals = (reals - info.zero_point) * info.scale
+    order = np.argsort(-reals, kind="stable")[:count]
+    return [Guess(int(i), float(reals[i]), labels[i] if labels else "") for i in order]

@@ -1,0 +1,103 @@
+"""Pictures as a model's input."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from frontends.tflite.model import Model
+from qnn_ops.encoding import Encoding, dequantize_array
+from qnn_ops.errors import QnnError
+from qnn_ops.signature import TensorInfo
+
+Array = np.ndarray[Any, Any]
+
+
+def read_picture(path: str | os.PathLike[str], height: int, width: int, channels: int) -> Array:
+    """Read a picture file, at the size a model wants.
+
+    Args:
+        path: of a file in any format that Pillow reads.
+        height: to which the whole picture is scaled (bilinear), whatever its own proportions.
+        width: likewise.
+        channels: 1 for grey, 3 for red, green and blue.
+
+    Returns:
+        uint8 of shape [height, width, channels].
+
+    Raises:
+        QnnError: if Pillow is not installed, or the file is missing or no picture.
+    """
+    try:
+        from PIL import Image, UnidentifiedImageError
+    except ImportError as error:
+        raise QnnError("reading pictures needs Pillow: pip install pillow") from error
+    try:
+        with Image.open(path) as image:
+            scaled = image.convert("RGB" if channels == 3 else "L").resize(
+                (width, height), Image.Resampling.BILINEAR
+            )
+    except UnidentifiedImageError as error:
+        raise QnnError(f"{os.fspath(path)} is not a picture that Pillow can read") from error
+    except (OSError, ValueError) as error:
+        raise QnnError(f"cannot read the picture {os.fspath(path)}: {error}") from error
+    return np.asarray(scaled, np.uint8).reshape(height, width, channels)
+
+
+def picture_shape(info: TensorInfo) -> tuple[int, int, int]:
+    """Height, width and channels of the one picture that an input takes.
+
+    Raises:
+        QnnError: if the input's shape is not [1, height, width, 1 or 3].
+    """
+    if len(info.shape) != 4 or info.shape[0] != 1 or info.shape[3] not in (1, 3):
+        raise QnnError(f"input {info.name!r} of shape {info.shape} does not take one picture")
+    return info.shape[1:]
+
+
+def as_input(pixels: Array, info: TensorInfo, quantized_to: Encoding | None = None) -> Array:
+    """A picture in the dtype and encoding of a model's input.
+
+    The integers of an 8-bit input cover the range that pictures have in the model's training,
+    whatever it was: [0, 1], [-1, 1], [0, 255] or a normalised one. So the lowest of them stands
+    for black and the highest for white, up to half a step.
+
+    Args:
+        pixels: uint8 [height, width, channels].
+        info: the input, of shape [1, height, width, channels] and dtype uint8, int8 or float32.
+        quantized_to: the encoding to which the model itself quantizes a float32 input; without
+            it, pixels become reals from -1 to 1.
+
+    Raises:
+        QnnError: if the shape or dtype does not fit.
+    """
+    if pixels.shape != picture_shape(info):
+        raise QnnError(f"input {info.name!r} takes {info.shape}, got a picture {pixels.shape}")
+    if info.dtype == "uint8":
+        return pixels[None]
+    if info.dtype == "int8":
+        return (pixels ^ np.uint8(128)).view(np.int8)[None]
+    if info.dtype != "float32":
+        raise QnnError(f"input {info.name!r} of dtype {info.dtype} does not take a picture")
+    if quantized_to is None:
+        return pixels[None].astype(np.float32) / np.float32(127.5) - np.float32(1)
+    inner = TensorInfo(info.name, info.shape, quantized_to.dtype)
+    return dequantize_array(as_input(pixels, inner), quantized_to).astype(np.float32)
+
+
+def encoding_after(graph: Model, index: int) -> Encoding | None:
+    """The encoding to which a model first quantizes a tensor; None if it does not.
+
+    Args:
+        graph: the model.
+        index: of the tensor, for instance a float32 input.
+    """
+    for operator in graph.operators:
+        if operator.code == "QUANTIZE" and operator.inputs[0] == index:
+            result = graph.tensors[operator.outputs[0]]
+            if result.quantization is not None and result.dtype in ("uint8", "int8"):
+                scale, zero_point = result.quantization.scale, result.quantization.zero_point
+                return Encoding(float(scale[0]), int(zero_point[0]), result.dtype)
+    return None

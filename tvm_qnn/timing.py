@@ -1,0 +1,98 @@
+"""Timing on one core, and of several programs in turn."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+LEAST_ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Wall-clock seconds of repeated runs."""
+
+    seconds: tuple[float, ...]
+
+    @staticmethod
+    def of(function: Callable[[], object], repeat: int) -> Timing:
+        """Time ``repeat`` calls of a function."""
+        return Timing(tuple(_seconds(function) for _ in range(repeat)))
+
+    @property
+    def median(self) -> float:
+        """The middle run, in seconds: the figure to quote."""
+        return statistics.median(self.seconds)
+
+    @property
+    def minimum(self) -> float:
+        """The fastest run, in seconds."""
+        return min(self.seconds)
+
+    @property
+    def maximum(self) -> float:
+        """The slowest run, in seconds."""
+        return max(self.seconds)
+
+
+def alternate(
+    functions: Mapping[str, Callable[[], object]],
+    rounds: int = 30,
+    seconds: float = 20.0,
+    warmup: int = 2,
+) -> dict[str, Timing]:
+    """Time functions in turn, one call of each in a round.
+
+    Whatever slows the machine down for a while then slows all of them alike.
+
+    Args:
+        functions: what to call, by name.
+        rounds: how many rounds to time.
+        seconds: no new round begins after this time, though never fewer than LEAST_ROUNDS run.
+        warmup: how many rounds to run before, untimed.
+    """
+    for _ in range(warmup):
+        for function in functions.values():
+            function()
+    measured: dict[str, list[float]] = {name: [] for name in functions}
+    start = time.perf_counter()
+    for done in range(max(rounds, LEAST_ROUNDS)):
+        if done >= LEAST_ROUNDS and time.perf_counter() - start > seconds:
+            break
+        for name, function in functions.items():
+            measured[name].append(_seconds(function))
+    return {name: Timing(tuple(values)) for name, values in measured.items()}
+
+
+@contextmanager
+def one_core() -> Iterator[None]:
+    """Keep this thread on one core, and TVM's parallel loops in this thread.
+
+    Both are as before afterwards. Where the system cannot bind a thread to a core (macOS), only
+    the second holds.
+    """
+    variable = "TVM_NUM_THREADS"  # TVM reads it at every parallel loop
+    before = os.environ.get(variable)
+    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+    os.environ[variable] = "1"
+    if cores:
+        os.sched_setaffinity(0, {min(cores)})
+    try:
+        yield
+    finally:
+        if cores:
+            os.sched_setaffinity(0, cores)
+        if before is None:
+            del os.environ[variable]
+        else:
+            os.environ[variable] = before
+
+
+def _seconds(function: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
