@@ -1,0 +1,44 @@
+"""The command `tvm-qnn`. Each of its commands stands in a file of `tvm_qnn.commands`.
+
+Nothing here imports TVM, nor do the commands before they run: `--help` answers at once.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import click
+
+from tvm_qnn.commands.demo import demo
+
+
+class _Commands(click.Group):
+    """A group whose commands end with one line for what is wrong with their input."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        if not ctx.params["debug"]:
+            warnings.formatwarning = _one_line
+        try:
+            return super().invoke(ctx)
+        except ValueError as error:
+            # Imported this late because it imports TVM, as whoever raised a QnnError did.
+            from qnn_ops.errors import QnnError
+
+            if ctx.params["debug"] or not isinstance(error, QnnError):
+                raise
+            raise click.ClickException(str(error)) from error
+
+
+def _one_line(message: Warning | str, *_place: object, **_more: object) -> str:
+    return f"Warning: {message}\n"
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--debug", is_flag=True, help="Show where in the program an error arose.")
+@click.version_option(package_name="tvm-qnn", message="%(package)s %(version)s")
+def main(debug: bool) -> None:
+    """Compile quantized models to integer code that computes what their framework computes."""
+
+
+main.add_command(demo)

@@ -1,0 +1,1 @@
+"""The commands of `tvm-qnn`, one a file. They import what they need when they run."""

@@ -1,0 +1,84 @@
+"""Compiles a model, checks it against LiteRT tensor by tensor, and times both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from frontends.tflite import from_tflite
+from frontends.tflite.model import Model
+from tvm_qnn.build import build
+from tvm_qnn.compare import Comparison, compare
+from tvm_qnn.demo.steps import step
+from tvm_qnn.library import Library
+from tvm_qnn.oracle import LiteRtSession, litert_tensors
+from tvm_qnn.target import host_target
+from tvm_qnn.timing import Timing, alternate, one_core
+
+Array = np.ndarray[Any, Any]
+
+OURS, THEIRS = "tvm-qnn", "LiteRT (XNNPACK)"
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What came out.
+
+    Attributes:
+        outputs: the model's outputs, in order, from the library that was timed.
+        equal_outputs: whether these equal what LiteRT's reference kernels compute.
+        comparison: every intermediate tensor against LiteRT's reference kernels.
+        timings: of one thread, by program: OURS and THEIRS.
+    """
+
+    outputs: list[Array]
+    equal_outputs: bool
+    comparison: Comparison
+    timings: dict[str, Timing]
+
+
+def compile_here(console: Console, model: bytes) -> Library:
+    """Import a model and compile it for this machine."""
+    with step(console, f"Import and compile for this machine ({host_target().attrs['mcpu']})"):
+        mod, params = from_tflite(model)
+        return build(mod, "host", params)
+
+
+def check_and_time(
+    console: Console, model: bytes, graph: Model, library: Library, inputs: Sequence[Array]
+) -> Checked:
+    """Compare a compiled model with LiteRT's reference kernels, and time it and LiteRT.
+
+    Args:
+        console: where to show what is being done.
+        model: the contents of the .tflite file.
+        graph: the same, as read.
+        library: the same, compiled for this machine.
+        inputs: one array for each of its inputs.
+    """
+    with step(console, "Run LiteRT's reference kernels, keeping every tensor"):
+        expected = litert_tensors(model, inputs)
+    with step(console, "Compile again with every tensor as an output, and compare them"):
+        comparison = compare(model, inputs, "host", expected=expected)
+    outputs = _outputs(library, inputs)
+    session = LiteRtSession(model)
+    with step(console, "Time both on one thread, in turn"), one_core():
+        timings = alternate(
+            {OURS: library.prepare(*inputs), THEIRS: session.prepare(inputs)},
+        )
+    return Checked(outputs, _are_equal(outputs, graph, expected), comparison, timings)
+
+
+def _outputs(library: Library, inputs: Sequence[Array]) -> list[Array]:
+    result = library.run(*inputs)
+    return list(result.values()) if isinstance(result, dict) else [result]
+
+
+def _are_equal(outputs: Sequence[Array], graph: Model, expected: Mapping[int, Array]) -> bool:
+    references = [expected[index] for index in graph.outputs if index in expected]
+    pairs = zip(outputs, references, strict=True)
+    return all(np.array_equal(ours, theirs) for ours, theirs in pairs)

@@ -1,0 +1,110 @@
+"""Part 1: a trained model on pictures that it has not seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from frontends.tflite import from_tflite
+from tvm_qnn import digits
+from tvm_qnn.build import build
+from tvm_qnn.demo.grid import draw_grid
+from tvm_qnn.demo.steps import step
+from tvm_qnn.oracle import litert_tensors
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class DigitsResult:
+    """What a model says about the held-out digits, here and on LiteRT's reference kernels.
+
+    Attributes:
+        labels: the true digits [N].
+        scores: the model's answers as computed here, quantized probabilities [N, 10].
+        expected: the same as LiteRT computes them.
+    """
+
+    labels: Array
+    scores: Array
+    expected: Array
+
+    @property
+    def predictions(self) -> Array:
+        """The digit with the highest score for each picture [N]."""
+        return self.scores.argmax(1)
+
+    @property
+    def right(self) -> int:
+        """How many pictures are classified as what they are."""
+        return int(np.count_nonzero(self.predictions == self.labels))
+
+    @property
+    def equal_predictions(self) -> int:
+        """How many predictions are those of LiteRT."""
+        return int(np.count_nonzero(self.predictions == self.expected.argmax(1)))
+
+    @property
+    def equal_scores(self) -> int:
+        """How many of all scores are those of LiteRT."""
+        return int(np.count_nonzero(self.scores == self.expected))
+
+
+def classify(style: str) -> DigitsResult:
+    """Classify the held-out digits with the trained model of a style, here and on LiteRT."""
+    model = digits.model(style)
+    pictures, labels = digits.held_out()
+    inputs = digits.to_input(pictures, style)
+    library = build(*_module(model))
+    scores = [library.run(picture[None])[0] for picture in inputs]
+    expected = [_reference(model, picture[None])[0] for picture in inputs]
+    return DigitsResult(labels, np.stack(scores), np.stack(expected))
+
+
+def show_digits(console: Console, folder: Path) -> None:
+    """Classify the digits with both models, print how well, and draw some of them."""
+    pictures, labels = digits.held_out()
+    console.print(
+        f"\n[bold]Handwritten digits[/]: a small convolutional network, trained on three quarters "
+        f"of scikit-learn's digits and quantized; the other {len(labels)} are classified here."
+    )
+    results = {}
+    for style in digits.STYLES:
+        with step(console, f"Compile the {style} model, classify, compare with LiteRT"):
+            results[style] = classify(style)
+    console.print(_table(results))
+    folder.mkdir(parents=True, exist_ok=True)
+    drawing = folder / "digits.png"
+    draw_grid(drawing, pictures, labels, results[digits.STYLES[0]].predictions)
+    console.print(f"Some of them, with prediction and truth: {drawing}")
+
+
+def _module(model: bytes) -> tuple[Any, str, Any]:
+    mod, params = from_tflite(model)
+    return mod, "host", params
+
+
+def _reference(model: bytes, picture: Array) -> Array:
+    tensors = litert_tensors(model, [picture])
+    return list(tensors.values())[-1]
+
+
+def _table(results: dict[str, DigitsResult]) -> Table:
+    table = Table()
+    table.add_column("model")
+    for column in ("classified right", "predictions equal to LiteRT's", "scores equal to LiteRT's"):
+        table.add_column(column, justify="right")
+    for style, result in results.items():
+        count = len(result.labels)
+        table.add_row(
+            style,
+            f"{result.right} of {count} ({result.right / count:.1%})",
+            f"{result.equal_predictions} of {count}",
+            f"{result.equal_scores} of {result.scores.size}",
+        )
+    return table

@@ -1,0 +1,55 @@
+"""A drawing of classified pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from qnn_ops.errors import QnnError
+
+Array = np.ndarray[Any, Any]
+
+ROWS, COLUMNS = 4, 6
+MOST_WRONG = COLUMNS  # a row of them at most
+RIGHT, WRONG = "tab:green", "tab:red"
+
+
+def chosen(labels: Array, predictions: Array) -> list[int]:
+    """Which pictures to draw: some that are classified wrongly, if any are, and then others."""
+    wrong = np.flatnonzero(predictions != labels)[:MOST_WRONG]
+    right = np.flatnonzero(predictions == labels)
+    return [int(i) for i in [*wrong, *right][: ROWS * COLUMNS]]
+
+
+def draw_grid(path: Path, pictures: Array, labels: Array, predictions: Array) -> None:
+    """Draw some pictures with what they were taken for and what they are.
+
+    Args:
+        path: of the PNG file.
+        pictures: [N, height, width], dark where the values are high.
+        labels: what they are [N].
+        predictions: what the model says they are [N].
+
+    Raises:
+        QnnError: if matplotlib is not installed, or the file cannot be written.
+    """
+    try:
+        # Figure and not pyplot: no window system is looked for, no global state is left.
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise QnnError("drawing needs matplotlib: pip install matplotlib") from error
+    figure = Figure(figsize=(1.3 * COLUMNS, 1.55 * ROWS), layout="constrained")
+    axes = figure.subplots(ROWS, COLUMNS)
+    for axis in axes.ravel():
+        axis.set_axis_off()
+    for axis, index in zip(axes.ravel(), chosen(labels, predictions), strict=False):
+        is_right = predictions[index] == labels[index]
+        title = f"{predictions[index]}" if is_right else f"{predictions[index]}, is {labels[index]}"
+        axis.imshow(pictures[index], cmap="gray_r")
+        axis.set_title(title, color=RIGHT if is_right else WRONG)
+    try:
+        figure.savefig(path, dpi=120)
+    except OSError as error:
+        raise QnnError(f"cannot write {path}: {error.strerror}") from error

@@ -1,0 +1,38 @@
+"""Part 2: Inception V3."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+from frontends.tflite.reader import read_model
+from tvm_qnn import zoo
+from tvm_qnn.demo.check import Checked, check_and_time, compile_here
+from tvm_qnn.demo.report import print_checked
+from tvm_qnn.demo.steps import step
+from tvm_qnn.zoo import images
+
+STYLE = "int8_per_axis"
+
+
+def show_inception(console: Console, name: str = "inception_v3", tiny: bool = False) -> Checked:
+    """Make a network of the zoo, compile it, check it, time it, and print what came out.
+
+    Args:
+        console: where to print.
+        name: of the network.
+        tiny: whether to take a small relative of it, for a quick look.
+    """
+    console.print(
+        f"\n[bold]{name}{' (tiny)' if tiny else ''}[/], {STYLE}: the published network with "
+        "weights drawn from a seed, not trained. It takes the time of the trained one and meets "
+        "the same arithmetic; its answers mean nothing."
+    )
+    with step(console, "Make the model"):
+        model = zoo.build(name, STYLE, tiny=tiny)
+    graph = read_model(model)
+    library = compile_here(console, model)
+    (info,) = library.inputs
+    picture = images.as_input(images.picture(0, info.shape[1]), info.dtype)[None]
+    checked = check_and_time(console, model, graph, library, [picture])
+    print_checked(console, checked)
+    return checked

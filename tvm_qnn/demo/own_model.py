@@ -1,0 +1,75 @@
+"""The same on the reader's own model and picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from frontends.tflite.model import Model
+from frontends.tflite.reader import read_model
+from qnn_ops.errors import QnnError
+from qnn_ops.signature import TensorInfo
+from tvm_qnn.classes import best_classes, is_classifier, read_labels
+from tvm_qnn.demo.check import Checked, check_and_time, compile_here
+from tvm_qnn.demo.report import print_checked, print_guesses
+from tvm_qnn.images import as_input, encoding_after, picture_shape, read_picture
+from tvm_qnn.library import Library
+
+Array = np.ndarray[Any, Any]
+
+
+def show_own_model(
+    console: Console, path: Path, image: Path | None = None, labels: Path | None = None
+) -> Checked:
+    """Compile a model, check it, time it, and print what came out.
+
+    Args:
+        console: where to print.
+        path: of a quantized .tflite file.
+        image: a picture for its input; noise if there is none.
+        labels: the names of its classes, one a line.
+
+    Raises:
+        QnnError: if the model cannot be imported, or picture or labels do not fit it.
+    """
+    model = path.read_bytes()
+    graph = read_model(model)
+    console.print(f"\n[bold]{path.name}[/]: {len(graph.operators)} operators")
+    library = compile_here(console, model)
+    # Before anything slow begins, so that a wrong file is told at once.
+    inputs = _inputs(graph, library, image)
+    names = _names(library, labels)
+    checked = check_and_time(console, model, graph, library, inputs)
+    print_checked(console, checked)
+    if image and is_classifier(library.outputs[0]):
+        print_guesses(console, best_classes(checked.outputs[0], library.outputs[0], names))
+    return checked
+
+
+def _inputs(graph: Model, library: Library, image: Path | None) -> list[Array]:
+    if image is None:
+        return [_noise(info) for info in library.inputs]
+    if len(library.inputs) != 1:
+        raise QnnError(f"the model has {len(library.inputs)} inputs, and a picture is only one")
+    (info,) = library.inputs
+    pixels = read_picture(image, *picture_shape(info))
+    return [as_input(pixels, info, encoding_after(graph, graph.inputs[0]))]
+
+
+def _names(library: Library, labels: Path | None) -> tuple[str, ...]:
+    if labels is None:
+        return ()
+    if not is_classifier(library.outputs[0]):
+        raise QnnError("labels are for a classifier, and the model's output is none")
+    return read_labels(labels, max(library.outputs[0].shape))
+
+
+def _noise(info: TensorInfo) -> Array:
+    rng = np.random.default_rng(0)
+    if np.issubdtype(np.dtype(info.dtype), np.floating):
+        return rng.uniform(-1, 1, info.shape).astype(info.dtype)
+    limits = np.iinfo(info.dtype)
+    return rng.integers(limits.min, limits.max, info.shape, info.dtype, endpoint=True)

@@ -1,0 +1,72 @@
+"""What the demonstration found, as text and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from tvm_qnn.classes import Guess
+from tvm_qnn.compare import Comparison
+from tvm_qnn.demo.check import OURS, THEIRS, Checked
+from tvm_qnn.timing import Timing
+
+MOST_ROWS = 10
+
+
+def print_checked(console: Console, checked: Checked) -> None:
+    """Print how many tensors are equal, and the times."""
+    comparison = checked.comparison
+    count, wrong = len(comparison.tensors), comparison.differing
+    elements = sum(tensor.differing for tensor in wrong)
+    console.print(
+        f"Equal to LiteRT's reference kernels: [bold]{count - len(wrong)} of {count} tensors[/], "
+        f"{comparison.elements - elements:,} of {comparison.elements:,} elements."
+    )
+    if wrong:
+        console.print(_differing(comparison))
+    if not checked.equal_outputs:
+        console.print("[red]The outputs of the compiled library are not LiteRT's.[/]")
+    console.print(_times(checked.timings))
+    console.print(_ratio(checked.timings))
+
+
+def print_guesses(console: Console, guesses: Sequence[Guess]) -> None:
+    """Print the best classes of an answer."""
+    table = Table("class", "name", title="Top five", title_justify="left")
+    table.add_column("score", justify="right")
+    for guess in guesses:
+        table.add_row(str(guess.index), guess.label, f"{guess.score:.4g}")
+    console.print(table)
+
+
+def _differing(comparison: Comparison) -> Table:
+    table = Table("tensor", "operator", title="Tensors that differ", title_justify="left")
+    for column in ("elements", "differing", "by at most"):
+        table.add_column(column, justify="right")
+    for tensor in comparison.differing[:MOST_ROWS]:
+        sizes = (f"{tensor.elements:,}", f"{tensor.differing:,}", f"{tensor.worst:g}")
+        table.add_row(tensor.name, tensor.operator, *sizes)
+    if len(comparison.differing) > MOST_ROWS:
+        table.caption = f"and {len(comparison.differing) - MOST_ROWS} more"
+    return table
+
+
+def _times(timings: dict[str, Timing]) -> Table:
+    rounds = len(timings[OURS].seconds)
+    table = Table(title=f"One picture, one thread, {rounds} runs in turn", title_justify="left")
+    table.add_column("milliseconds")
+    for column in ("median", "fastest", "slowest"):
+        table.add_column(column, justify="right")
+    for name, timing in timings.items():
+        seconds = (timing.median, timing.minimum, timing.maximum)
+        table.add_row(name, *(f"{1e3 * value:.3g}" for value in seconds))
+    return table
+
+
+def _ratio(timings: dict[str, Timing]) -> str:
+    ratio = timings[THEIRS].median / timings[OURS].median
+    if ratio >= 1:
+        return f"{OURS} is {ratio:.2f} times as fast as LiteRT."
+    return f"LiteRT is {1 / ratio:.2f} times as fast as {OURS}."

@@ -1,0 +1,30 @@
+"""What the program is doing, on the terminal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+
+@contextmanager
+def step(console: Console, text: str) -> Iterator[None]:
+    """Show that something is under way, and when it is done, how long it took.
+
+    Where the console is no terminal, only the latter is printed.
+    """
+    start = time.perf_counter()
+    with _spinner(console, text) if console.is_terminal else nullcontext():
+        yield
+    console.print(f"  [green]✓[/] {text}  [dim]{time.perf_counter() - start:.1f} s[/]")
+
+
+@contextmanager
+def _spinner(console: Console, text: str) -> Iterator[None]:
+    columns = (TextColumn(" "), SpinnerColumn(), TextColumn(text), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        progress.add_task(text, total=None)
+        yield
