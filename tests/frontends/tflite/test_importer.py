@@ -1,0 +1,348 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+
+import tvm_qnn
+from frontends.errors import UnsupportedOperatorError
+from frontends.tflite import from_tflite
+from frontends.tflite.quantization import Quantization
+from frontends.tflite.reader import read_model
+from frontends.tflite.writer import ModelWriter
+from qnn_ops import QnnError
+from qnn_ops.signature import TensorInfo, signature_of
+from tests.support.tflite import Sheet
+from tvm_qnn import build
+from tvm_qnn.oracle import litert_tensors
+
+Q = Quantization.per_tensor(0.5, 3)
+
+EXPECTED = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(
+        x: R.Tensor((1, 4, 4, 3), "int8"),
+        k: R.Tensor((2, 3, 3, 3), "int8"),
+        b: R.Tensor((2,), "int32"),
+    ) -> R.Tensor((1, 8), "int8"):
+        R.func_attr({"num_input": 1})
+        with R.dataflow():
+            y = R.qnn.quantized_conv2d(
+                x, k, b,
+                input_scale=0.5, input_zero_point=-3,
+                kernel_scale=[0.25, 0.75], kernel_zero_point=0,
+                output_scale=2.0, output_zero_point=5, out_dtype="int8",
+                strides=(2, 2), padding=(0, 0, 1, 1), data_layout="NHWC", kernel_layout="OHWI",
+                out_min=5, out_max=127,
+            )
+            z = R.reshape(y, (1, 8))
+            out = z
+            R.output(out)
+        return out
+"""
+
+
+def small_model() -> bytes:
+    writer = ModelWriter()
+    x = writer.tensor("x", (1, 4, 4, 3), "int8", Quantization.per_tensor(0.5, -3))
+    scales, zeros = np.array([0.25, 0.75], np.float32), np.zeros(2, np.int64)
+    weights = np.ones((2, 3, 3, 3), np.int8)
+    kernel = writer.tensor("k", weights.shape, "int8", Quantization(scales, zeros, 0), weights)
+    biases = np.array([7, -70000], np.int32)
+    bias = writer.tensor("b", (2,), "int32", Quantization(scales / np.float32(2), zeros, 0), biases)
+    y = writer.tensor("y", (1, 2, 2, 2), "int8", Quantization.per_tensor(2.0, 5))
+    shape = writer.tensor("shape", (2,), "int32", data=np.array([1, 8], np.int32))
+    z = writer.tensor("z", (1, 8), "int8", Quantization.per_tensor(2.0, 5))
+    writer.operator(
+        "CONV_2D",
+        [x, kernel, bias],
+        [y],
+        padding="SAME",
+        stride_h=2,
+        stride_w=2,
+        dilation_h_factor=1,
+        dilation_w_factor=1,
+        fused_activation_function="RELU",
+    )
+    writer.operator("RESHAPE", [y, shape], [z])
+    return writer.finish([x], [z])
+
+
+def strided_model() -> bytes:
+    """A strided convolution, its result reshaped to rows, and a dense layer."""
+    sheet = Sheet(seed=40)
+    data = sheet.random_input((1, 6, 6, 2), "int8", Q)
+    kernel = sheet.constant(
+        sheet.rng.integers(-9, 9, (4, 3, 3, 2)).astype(np.int8), Quantization.per_tensor(0.5, 0)
+    )
+    bias = sheet.constant(np.arange(4, dtype=np.int32), Quantization.per_tensor(0.25, 0))
+    image = sheet.operator(
+        "CONV_2D",
+        [data, kernel, bias],
+        ((1, 3, 3, 4), "int8", Quantization.per_tensor(8.0, 0)),
+        padding="SAME",
+        stride_h=2,
+        stride_w=2,
+        dilation_h_factor=1,
+        dilation_w_factor=1,
+    )
+    rows = sheet.operator(
+        "RESHAPE",
+        [image, sheet.constant([1, 36])],
+        ((1, 36), "int8", Quantization.per_tensor(8.0, 0)),
+    )
+    weights = sheet.constant(
+        sheet.rng.integers(-9, 9, (5, 36)).astype(np.int8), Quantization.per_tensor(0.5, 0)
+    )
+    sheet.operator(
+        "FULLY_CONNECTED", [rows, weights], ((1, 5), "int8", Quantization.per_tensor(64.0, 0))
+    )
+    return sheet.model()
+
+
+def test_the_module_of_a_small_model() -> None:
+    mod, params = from_tflite(small_model())
+    expected = tvm.script.from_source(EXPECTED)
+    mod["main"] = mod["main"].without_attr("qnn_signature")
+    tvm.ir.assert_structural_equal(mod, expected)
+    assert [param.name for param in mod["main"].params] == ["x", "k", "b"]
+    assert list(params) == ["k", "b"]
+    np.testing.assert_array_equal(params["b"].numpy(), np.array([7, -70000], np.int32))
+
+
+def test_the_signature_of_a_small_model() -> None:
+    signature = signature_of(from_tflite(small_model())[0])
+    assert signature.inputs == (TensorInfo("x", (1, 4, 4, 3), "int8", 0.5, -3),)
+    assert signature.outputs == (TensorInfo("z", (1, 8), "int8", 2.0, 5),)
+
+
+def test_the_module_survives_text() -> None:
+    mod, _ = from_tflite(small_model())
+    tvm.ir.assert_structural_equal(tvm.script.from_source(mod.script()), mod)
+
+
+def test_the_front_door_exports_the_importer() -> None:
+    assert tvm_qnn.from_tflite is from_tflite
+
+
+def test_every_form_of_a_model(tmp_path: Any) -> None:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(small_model())
+    expected, _ = from_tflite(small_model())
+    for form in (path, str(path), read_model(path)):
+        tvm.ir.assert_structural_equal(from_tflite(form)[0], expected)
+
+
+def test_names_in_the_file_become_names_of_variables() -> None:
+    writer = ModelWriter()
+    x = writer.tensor("serving/x:0", (2,), "int8", Q)
+    y = writer.tensor("a;b;c", (2, 1), "int8", Q)
+    z = writer.tensor("serving/x:0", (2,), "int8", Q)
+    w = writer.tensor("", (2,), "int8", Q)
+    lambda_ = writer.tensor("lambda", (2,), "int8", Q)
+    axis = writer.tensor("", (), "int32", data=np.array(1, np.int32))
+    writer.operator("EXPAND_DIMS", [x, axis], [y])
+    writer.operator("SQUEEZE", [y], [z])
+    writer.operator("RELU", [z], [w])
+    writer.operator("RELU", [w], [lambda_])
+    mod, _ = from_tflite(writer.finish([x], [lambda_]), outputs="all")
+    main = mod["main"]
+    assert [param.name for param in main.params] == ["serving_x_0"]
+    names = [binding.var.name for binding in main.body.blocks[0].bindings[:4]]
+    assert names == ["a", "serving_x_0_1", "tensor_3", "lambda_1"]
+    signature = signature_of(mod)
+    assert signature.inputs[0].name == "serving/x:0:0"
+    assert [info.name for info in signature.outputs] == ["a;b;c", "serving/x:0:2", ":3", "lambda"]
+    tvm.ir.assert_structural_equal(tvm.script.from_source(mod.script()), mod)
+
+
+class TestOutputs:
+    def names(self, outputs: Any) -> list[str]:
+        mod, _ = from_tflite(strided_model(), outputs=outputs)
+        return [info.name for info in signature_of(mod).outputs]
+
+    def test_none_is_the_models(self) -> None:
+        # The sheet makes every tensor an output.
+        assert self.names(None) == ["y4", "y6", "y8"]
+
+    def test_all_is_every_computed_tensor(self) -> None:
+        writer = ModelWriter()
+        x = writer.tensor("x", (2,), "int8", Q)
+        y = writer.tensor("y", (2,), "int8", Q)
+        z = writer.tensor("z", (2,), "int8", Q)
+        writer.operator("RELU", [x], [z])
+        writer.operator("RELU6", [z], [y])
+        model = writer.finish([x], [y])
+        for outputs, expected in ((None, ["y"]), ("all", ["z", "y"]), (["z"], ["y", "z"])):
+            mod, _ = from_tflite(model, outputs=outputs)
+            assert [info.name for info in signature_of(mod).outputs] == expected
+
+    def test_a_list_adds_names_and_numbers(self) -> None:
+        graph = read_model(strided_model())
+        model = replace(graph, outputs=graph.outputs[-1:])
+        mod, _ = from_tflite(model, outputs=["y6", 3, "y8", 3])
+        assert [info.name for info in signature_of(mod).outputs] == [
+            "y8",
+            "y6",
+            graph.tensors[3].name,
+        ]
+
+    @pytest.mark.parametrize(
+        ("outputs", "message"),
+        [
+            ("y4", r'outputs must be None, "all" or a list, got \'y4\''),
+            (["nothing"], "outputs: no tensor is named 'nothing'$"),
+            ([99], "outputs: no operator computes tensor 99"),
+            (["x1"], "outputs: no operator computes tensor 0"),
+        ],
+    )
+    def test_tensors_that_cannot_be_outputs(self, outputs: Any, message: str) -> None:
+        with pytest.raises(QnnError, match=message):
+            self.names(outputs)
+
+    def test_a_name_of_several_tensors(self) -> None:
+        graph = read_model(strided_model())
+        tensors = [replace(tensor, name="t") for tensor in graph.tensors]
+        with pytest.raises(QnnError, match="but several are: 't:0', 't:1', "):
+            from_tflite(replace(graph, tensors=tuple(tensors)), outputs=["t"])
+
+    def test_an_input_that_is_an_output(self) -> None:
+        graph = read_model(strided_model())
+        mod, params = from_tflite(replace(graph, outputs=graph.inputs))
+        x = np.arange(72, dtype=np.int8).reshape(1, 6, 6, 2)
+        np.testing.assert_array_equal(build(mod, "llvm", params).run(x), x)
+
+
+class TestInputs:
+    def test_another_batch_size(self) -> None:
+        model = strided_model()
+        images = np.random.default_rng(41).integers(-128, 128, (3, 6, 6, 2)).astype(np.int8)
+        mod, params = from_tflite(model, shape_dict={"x1": (3, 6, 6, 2)}, outputs="all")
+        assert signature_of(mod).inputs[0].shape == (3, 6, 6, 2)
+        results = build(mod, "llvm", params, kernels=False).run(images).values()
+        each = [litert_tensors(model, [image[None]]) for image in images]
+        for index, result in zip(read_model(model).computed, results, strict=True):
+            expected = np.concatenate([tensors[index] for tensors in each])
+            np.testing.assert_array_equal(result, expected)
+
+    def test_dtypes_are_the_files(self) -> None:
+        from_tflite(strided_model(), dtype_dict={"x1": "int8"})
+        with pytest.raises(QnnError, match="dtype_dict: input 'x1' is int8, got uint8"):
+            from_tflite(strided_model(), dtype_dict={"x1": "uint8"})
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (
+                {"shape_dict": {"x": (1, 6, 6, 2)}},
+                "shape_dict: no input is named 'x'; there are 'x1'",
+            ),
+            ({"dtype_dict": {"x": "int8"}}, "dtype_dict: no input is named 'x'; there are 'x1'"),
+            ({"shape_dict": {"x1": (6, 6, 2)}}, r"needs 4 positive sizes as in \(1, 6, 6, 2\)"),
+            ({"shape_dict": {"x1": (0, 6, 6, 2)}}, r"got \(0, 6, 6, 2\)"),
+            (
+                {"shape_dict": {"x1": (1, 6, 6, 3)}},
+                r"operator 0 CONV_2D .*kernel takes 2 input channels",
+            ),
+        ],
+    )
+    def test_shapes_that_do_not_fit(self, arguments: Any, message: str) -> None:
+        with pytest.raises(QnnError, match=message):
+            from_tflite(strided_model(), **arguments)
+
+    def test_shapes_that_the_file_leaves_open(self) -> None:
+        graph = read_model(strided_model())
+        for signature, is_error in (((-1, 6, 6, 2), False), ((-1, -1, -1, 2), True)):
+            first = replace(graph.tensors[0], shape_signature=signature)
+            model = replace(graph, tensors=(first, *graph.tensors[1:]))
+            if is_error:
+                with pytest.raises(
+                    QnnError, match="input 'x1' has dimensions that the file leaves"
+                ):
+                    from_tflite(model)
+            mod, _ = from_tflite(model, shape_dict={"x1": (1, 6, 6, 2)})
+            assert signature_of(mod).inputs[0].shape == (1, 6, 6, 2)
+
+
+class TestUnsupported:
+    def test_all_operators_are_named_at_once(self) -> None:
+        sheet = Sheet()
+        data = sheet.random_input((2, 3), "int8", Q)
+        first = sheet.operator("SVDF", [data], ((2, 3), "int8", Q))
+        second = sheet.operator("RELU", [first], ((2, 3), "int8", Q))
+        sheet.operator(
+            "CONCATENATION", [second], ((2, 3), "int8", Q), fused_activation_function="RELU"
+        )
+        # Wrong as well, but not what is told first.
+        sheet.operator("TRANSPOSE", [data, sheet.constant([0, 0])], ((2, 3), "int8", Q))
+        sheet.operator("NON_MAX_SUPPRESSION_V4", [data], ((2, 3), "int8", Q))
+        with pytest.raises(UnsupportedOperatorError) as caught:
+            from_tflite(sheet.model())
+        assert caught.value.operators == (
+            (0, "SVDF", "no conversion rule", ["x1", "y2"]),
+            (2, "CONCATENATION", "fused activation RELU", ["y3", "y4"]),
+            (4, "NON_MAX_SUPPRESSION_V4", "no conversion rule", ["x1", "y7"]),
+        )
+
+    @pytest.mark.parametrize("dtype", ["int8", "uint8"])
+    def test_a_hybrid_model(self, dtype: str) -> None:
+        sheet = Sheet()
+        data = sheet.input(np.zeros((1, 4), np.float32))
+        weights = sheet.constant(np.ones((2, 4), dtype), Q)
+        sheet.operator("FULLY_CONNECTED", [data, weights], ((1, 2), "float32", None))
+        message = f"float32 activations with {dtype} weights: this is a dynamic-range \\(hybrid\\)"
+        with pytest.raises(UnsupportedOperatorError, match=message):
+            from_tflite(sheet.model())
+
+    def test_16_bit_activations(self) -> None:
+        sheet = Sheet()
+        data = sheet.input(np.zeros((1, 4), np.int16), Quantization.per_tensor(0.1, 0))
+        result = ((1, 4), "int16", Quantization.per_tensor(0.1, 0))
+        sheet.operator("ADD", [data, data], result)
+        with pytest.raises(UnsupportedOperatorError, match=r"int16 activations \(16x8"):
+            from_tflite(sheet.model())
+
+    def test_tensors_of_types_that_we_lack(self) -> None:
+        sheet = Sheet()
+        data = sheet.random_input((2, 3), "int8", Q)
+        sheet.operator("DEQUANTIZE", [data], ((2, 3), "float16", None))
+        message = "operator 0 DEQUANTIZE: tensor 1 'y2' is of type float16"
+        with pytest.raises(UnsupportedOperatorError, match=message):
+            from_tflite(sheet.model())
+
+
+class TestQuantization:
+    def test_missing(self) -> None:
+        sheet = Sheet()
+        data = sheet.input(np.zeros((1, 4), np.int8))
+        sheet.operator("ADD", [data, data], ((1, 4), "int8", Q))
+        message = r"operator 0 ADD .*: tensor 0 'x1' is int8 but the file states no scale"
+        with pytest.raises(QnnError, match=message):
+            from_tflite(sheet.model())
+
+    def test_several_scales_of_an_activation(self) -> None:
+        sheet = Sheet()
+        scales = Quantization(np.full(4, 0.1, np.float32), np.zeros(4, np.int64), 1)
+        data = sheet.input(np.zeros((1, 4), np.int8), scales)
+        sheet.operator("ADD", [data, data], ((1, 4), "int8", Q))
+        with pytest.raises(QnnError, match="tensor 0 'x1' must have one scale, got 4"):
+            from_tflite(sheet.model())
+
+    def test_operands_of_two_types(self) -> None:
+        sheet = Sheet()
+        data = sheet.input(np.zeros((1, 4), np.int8), Q)
+        sheet.operator("RELU", [data], ((1, 4), "float32", None))
+        with pytest.raises(QnnError, match="no conversion rule for tensors of type float32, int8"):
+            from_tflite(sheet.model())
+
+    def test_shapes_that_do_not_fit_each_other(self) -> None:
+        sheet = Sheet()
+        first, second = (sheet.input(np.zeros((2, n), np.int8), Q) for n in (3, 4))
+        sheet.operator("ADD", [first, second], ((2, 3), "int8", Q))
+        with pytest.raises(QnnError, match=r"operator 0 ADD \('x1', 'x2', 'y3'\): quantized_add"):
+            from_tflite(sheet.model())

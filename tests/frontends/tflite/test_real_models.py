@@ -1,0 +1,87 @@
+"""Real models of others: every tensor that they compute is LiteRT's, bit for bit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from frontends.errors import UnsupportedOperatorError
+from frontends.tflite import from_tflite
+from frontends.tflite.model import Model
+from frontends.tflite.reader import read_model
+from tests.support.arrays import full_range
+from tvm_qnn import build
+from tvm_qnn.oracle import litert_tensors
+
+Array = np.ndarray[Any, Any]
+
+# In CI's time; the others, which take ten seconds and more to compile, are slow.
+SMALL = (
+    "ad_i8",
+    "ic_resnet_i8",
+    "kws_i8",
+    "mbv1_025_128_u8",
+    "micro_speech_i8",
+    "split_concat_u8",
+    "vww_i8",
+)
+LARGE = ("deeplab_dm05_u8", "mbv2_u8", "tf2_mbv2_i8")
+# How many operators have no conversion.
+UNSUPPORTED = {"keyword_svdf_i8": 8, "lstm_i8": 1}
+
+
+@pytest.fixture(scope="module")
+def models(shared: Path) -> Path:
+    return shared / "models" / "tflite"
+
+
+@pytest.mark.parametrize(
+    "name", [*SMALL, *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE)]
+)
+def test_every_tensor_equals_litert(models: Path, name: str) -> None:
+    content = (models / f"{name}.tflite").read_bytes()
+    graph = read_model(content)
+    mod, params = from_tflite(graph, outputs="all")
+    library = build(mod, "llvm", params, kernels=False)
+    rng = np.random.default_rng(50)
+    tensors = [graph.tensors[index] for index in graph.inputs]
+    for shrink in (1, 4):  # values of the whole range, then of the middle of it
+        inputs = [(full_range(rng, t.dtype, t.shape) // shrink).astype(t.dtype) for t in tensors]
+        results = list(library.run(*inputs).values())
+        assert _different(graph, content, inputs, results) == []
+
+
+def _different(
+    graph: Model, content: bytes, inputs: list[Array], results: list[Array]
+) -> list[str]:
+    """The tensors that LiteRT's reference kernels do not agree with."""
+    expected = litert_tensors(content, inputs)
+    return [
+        graph.tensors[index].label
+        for index, result in zip(graph.computed, results, strict=True)
+        if not np.array_equal(result, expected[index])
+    ]
+
+
+@pytest.mark.slow
+def test_a_picture_of_grace_hopper_shows_a_military_uniform(shared: Path, models: Path) -> None:
+    labels = (shared / "images" / "imagenet_labels.txt").read_text().splitlines()
+    with Image.open(shared / "images" / "grace_hopper.bmp") as picture:
+        pixels = np.asarray(picture.convert("RGB").resize((224, 224)), np.uint8)[None]
+    content = (models / "mbv2_u8.tflite").read_bytes()
+    mod, params = from_tflite(content, outputs="all")
+    library = build(mod, "host", params)
+    results = list(library.run(pixels).values())
+    assert labels[int(results[-1].argmax())] == "military uniform"
+    assert _different(read_model(content), content, [pixels], results) == []
+
+
+@pytest.mark.parametrize("name", UNSUPPORTED)
+def test_models_of_recurrent_layers(models: Path, name: str) -> None:
+    with pytest.raises(UnsupportedOperatorError) as caught:
+        from_tflite(models / f"{name}.tflite")
+    assert len(caught.value.operators) == UNSUPPORTED[name]

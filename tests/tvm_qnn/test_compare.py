@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from frontends.tflite.quantization import Quantization
+from frontends.tflite.writer import ModelWriter
+from qnn_ops import QnnError
+from tvm_qnn import compare
+
+Q = Quantization.per_tensor(0.5, 3)
+X = np.array([[-100, 0, 100]], np.int8)
+
+
+def model() -> bytes:
+    writer = ModelWriter()
+    x = writer.tensor("x", (1, 3), "int8", Q)
+    y = writer.tensor("y", (1, 3), "int8", Q)
+    z = writer.tensor("z", (1, 3), "float32")
+    writer.operator("RELU", [x], [y])
+    writer.operator("DEQUANTIZE", [y], [z])
+    return writer.finish([x], [z])
+
+
+@pytest.mark.parametrize("kernels", [False, True])
+def test_a_model_that_is_equal(kernels: bool, tmp_path: Any) -> None:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(model())
+    for form in (model(), path):
+        comparison = compare(form, [X], "llvm", kernels)
+        assert comparison.is_equal
+        assert comparison.differing == ()
+        assert comparison.elements == 6
+        assert [(t.index, t.name, t.operator) for t in comparison.tensors] == [
+            (1, "y", "RELU"),
+            (2, "z", "DEQUANTIZE"),
+        ]
+
+
+def _with_oracle(monkeypatch: pytest.MonkeyPatch, **changes: np.ndarray[Any, Any]) -> Any:
+    right = {1: np.array([[3, 3, 100]], np.int8), 2: np.array([[0, 0, 48.5]], np.float32)}
+    wrong = {**right, **{int(name[1:]): array for name, array in changes.items()}}
+    module = sys.modules["tvm_qnn.compare"]  # the package's own attribute is the function
+    monkeypatch.setattr(module, "litert_tensors", lambda _model, _inputs: wrong)
+    return compare(model(), [X], "llvm")
+
+
+def test_elements_that_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    comparison = _with_oracle(monkeypatch, t1=np.array([[-3, 3, 99]], np.int8))
+    (tensor,) = comparison.differing
+    assert not comparison.is_equal
+    assert (tensor.name, tensor.elements, tensor.differing, tensor.worst) == ("y", 3, 2, 6.0)
+
+
+def test_numbers_that_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    comparison = _with_oracle(monkeypatch, t2=np.array([[0, np.nan, 48.5]], np.float32))
+    (tensor,) = comparison.differing
+    assert (tensor.differing, tensor.worst) == (1, np.inf)
+
+
+@pytest.mark.parametrize("other", [np.zeros((3,), np.int8), np.zeros((1, 3), np.uint8)])
+def test_a_shape_or_dtype_that_differs(
+    monkeypatch: pytest.MonkeyPatch, other: np.ndarray[Any, Any]
+) -> None:
+    (tensor,) = _with_oracle(monkeypatch, t1=other).differing
+    assert (tensor.name, tensor.differing, tensor.worst) == ("y", 3, np.inf)
+
+
+def test_an_input_that_does_not_fit() -> None:
+    with pytest.raises(QnnError, match="int8"):
+        compare(model(), [X.astype(np.uint8)], "llvm")
