@@ -17,7 +17,9 @@ def section(title: str) -> str:
 
 def test_the_table_names_each_converted_operator_and_no_other() -> None:
     rows = [line for line in section("Supported operators").splitlines() if line.startswith("| ")]
-    codes = {code for row in rows for code in re.findall(r"[A-Z][A-Z0-9_]{2,}", row.split("|")[1])}
+    codes = {
+        code for row in rows for code in re.findall(r"\b[A-Z][A-Z0-9_]{2,}\b", row.split("|")[1])
+    }
     assert codes == set(QUANTIZED) | set(DATA)
 
 
