@@ -6,6 +6,8 @@ Nothing here imports TVM, nor do the commands before they run: `--help` answers 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -17,17 +19,29 @@ class _Commands(click.Group):
     """A group whose commands end with one line for what is wrong with their input."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        if not ctx.params["debug"]:
-            warnings.formatwarning = _one_line
-        try:
+        if ctx.params["debug"]:
             return super().invoke(ctx)
+        try:
+            with _short_warnings():
+                return super().invoke(ctx)
         except ValueError as error:
             # Imported this late because it imports TVM, as whoever raised a QnnError did.
             from qnn_ops.errors import QnnError
 
-            if ctx.params["debug"] or not isinstance(error, QnnError):
+            if not isinstance(error, QnnError):
                 raise
             raise click.ClickException(str(error)) from error
+
+
+@contextmanager
+def _short_warnings() -> Iterator[None]:
+    """Warnings as one line of text, without the line of code that gave them."""
+    before = warnings.formatwarning
+    warnings.formatwarning = _one_line
+    try:
+        yield
+    finally:
+        warnings.formatwarning = before
 
 
 def _one_line(message: Warning | str, *_place: object, **_more: object) -> str:

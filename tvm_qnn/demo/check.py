@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
-from frontends.tflite import from_tflite
 from frontends.tflite.model import Model
 from tvm_qnn.build import build
 from tvm_qnn.compare import Comparison, compare
@@ -41,10 +40,9 @@ class Checked:
     timings: dict[str, Timing]
 
 
-def compile_here(console: Console, model: bytes) -> Library:
-    """Import a model and compile it for this machine."""
-    with step(console, f"Import and compile for this machine ({host_target().attrs['mcpu']})"):
-        mod, params = from_tflite(model)
+def compile_here(console: Console, mod: Any, params: Mapping[str, Any]) -> Library:
+    """Compile an imported model for this machine."""
+    with step(console, f"Compile for this machine ({host_target().attrs['mcpu']})"):
         return build(mod, "host", params)
 
 

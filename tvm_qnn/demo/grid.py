@@ -46,8 +46,8 @@ def draw_grid(path: Path, pictures: Array, labels: Array, predictions: Array) ->
         axis.set_axis_off()
     for axis, index in zip(axes.ravel(), chosen(labels, predictions), strict=False):
         is_right = predictions[index] == labels[index]
-        title = f"{predictions[index]}" if is_right else f"{predictions[index]}, is {labels[index]}"
         axis.imshow(pictures[index], cmap="gray_r")
+        title = f"{predictions[index]} (is {labels[index]})"
         axis.set_title(title, color=RIGHT if is_right else WRONG)
     try:
         figure.savefig(path, dpi=120)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
+from frontends.tflite import from_tflite
 from frontends.tflite.reader import read_model
 from tvm_qnn import zoo
 from tvm_qnn.demo.check import Checked, check_and_time, compile_here
@@ -29,8 +30,10 @@ def show_inception(console: Console, name: str = "inception_v3", tiny: bool = Fa
     )
     with step(console, "Make the model"):
         model = zoo.build(name, STYLE, tiny=tiny)
-    graph = read_model(model)
-    library = compile_here(console, model)
+    with step(console, "Import it"):
+        graph = read_model(model)
+        mod, params = from_tflite(graph)
+    library = compile_here(console, mod, params)
     (info,) = library.inputs
     picture = images.as_input(images.picture(0, info.shape[1]), info.dtype)[None]
     checked = check_and_time(console, model, graph, library, [picture])

@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from frontends.tflite import from_tflite
 from frontends.tflite.model import Model
 from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
-from qnn_ops.signature import TensorInfo
+from qnn_ops.signature import Signature, TensorInfo, signature_of
 from tvm_qnn.classes import best_classes, is_classifier, read_labels
 from tvm_qnn.demo.check import Checked, check_and_time, compile_here
 from tvm_qnn.demo.report import print_checked, print_guesses
+from tvm_qnn.demo.steps import step
 from tvm_qnn.images import as_input, encoding_after, picture_shape, read_picture
-from tvm_qnn.library import Library
 
 Array = np.ndarray[Any, Any]
 
@@ -38,33 +39,36 @@ def show_own_model(
     model = path.read_bytes()
     graph = read_model(model)
     console.print(f"\n[bold]{path.name}[/]: {len(graph.operators)} operators")
-    library = compile_here(console, model)
+    with step(console, "Import it"):
+        mod, params = from_tflite(graph)
     # Before anything slow begins, so that a wrong file is told at once.
-    inputs = _inputs(graph, library, image)
-    names = _names(library, labels)
+    signature = signature_of(mod)
+    inputs = _inputs(graph, signature, image)
+    names = _names(signature, labels)
+    library = compile_here(console, mod, params)
     checked = check_and_time(console, model, graph, library, inputs)
     print_checked(console, checked)
-    if image and is_classifier(library.outputs[0]):
-        print_guesses(console, best_classes(checked.outputs[0], library.outputs[0], names))
+    if image and is_classifier(signature.outputs[0]):
+        print_guesses(console, best_classes(checked.outputs[0], signature.outputs[0], names))
     return checked
 
 
-def _inputs(graph: Model, library: Library, image: Path | None) -> list[Array]:
+def _inputs(graph: Model, signature: Signature, image: Path | None) -> list[Array]:
     if image is None:
-        return [_noise(info) for info in library.inputs]
-    if len(library.inputs) != 1:
-        raise QnnError(f"the model has {len(library.inputs)} inputs, and a picture is only one")
-    (info,) = library.inputs
+        return [_noise(info) for info in signature.inputs]
+    if len(signature.inputs) != 1:
+        raise QnnError(f"the model has {len(signature.inputs)} inputs, and a picture is only one")
+    (info,) = signature.inputs
     pixels = read_picture(image, *picture_shape(info))
     return [as_input(pixels, info, encoding_after(graph, graph.inputs[0]))]
 
 
-def _names(library: Library, labels: Path | None) -> tuple[str, ...]:
+def _names(signature: Signature, labels: Path | None) -> tuple[str, ...]:
     if labels is None:
         return ()
-    if not is_classifier(library.outputs[0]):
+    if not is_classifier(signature.outputs[0]):
         raise QnnError("labels are for a classifier, and the model's output is none")
-    return read_labels(labels, max(library.outputs[0].shape))
+    return read_labels(labels, max(signature.outputs[0].shape))
 
 
 def _noise(info: TensorInfo) -> Array:

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+from tvm_qnn.demo.steps import step
+
+
+def test_without_a_terminal_only_what_is_done_is_printed() -> None:
+    text = io.StringIO()
+    console = Console(file=text, width=80)
+    with step(console, "Think"):
+        assert text.getvalue() == ""
+    assert text.getvalue() == "  ✓ Think  0.0 s\n"
+
+
+def test_a_terminal_sees_the_step_while_it_runs() -> None:
+    text = io.StringIO()
+    console = Console(file=text, width=80, force_terminal=True)
+    with step(console, "Think"):
+        console.print("busy")
+        assert "Think" in text.getvalue()
+    assert "✓" in text.getvalue()
+
+
+def test_a_step_that_fails_is_not_done() -> None:
+    text = io.StringIO()
+    with pytest.raises(RuntimeError), step(Console(file=text), "Think"):
+        raise RuntimeError
+    assert "✓" not in text.getvalue()

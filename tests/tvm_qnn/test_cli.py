@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from qnn_ops.errors import QnnError
+from tvm_qnn.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands that fail."""
+
+    @click.command()
+    def fail() -> None:
+        raise QnnError("tensor 'x' needs int8, got int16")
+
+    @click.command()
+    def crash() -> None:
+        raise ValueError("a mistake in the program")
+
+    commands = {**main.commands, "fail": fail, "crash": crash}
+    monkeypatch.setattr(main, "commands", commands)
+
+
+@pytest.mark.usefixtures("fails")
+class TestErrors:
+    def test_what_is_wrong_with_the_input_is_one_line(self) -> None:
+        result = CliRunner().invoke(main, ["fail"])
+        assert result.exit_code == 1
+        assert result.stdout == ""
+        assert result.stderr == "Error: tensor 'x' needs int8, got int16\n"
+
+    def test_debug_shows_where_it_arose(self) -> None:
+        result = CliRunner().invoke(main, ["--debug", "fail"])
+        assert isinstance(result.exception, QnnError)
+
+    def test_a_mistake_in_the_program_is_not_hidden(self) -> None:
+        result = CliRunner().invoke(main, ["crash"])
+        assert type(result.exception) is ValueError
+
+    def test_a_warning_is_one_line(self) -> None:
+        code = (
+            "import sys, warnings, click\n"
+            "from tvm_qnn.cli import main\n"
+            "main.add_command(click.Command('warn', callback=lambda: warnings.warn('slow LSTM')))\n"
+            "main(['warn'])\n"
+        )
+        line = [sys.executable, "-c", code]
+        result = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=True)
+        assert result.stderr == "Warning: slow LSTM\n"
+
+
+def test_help_lists_the_commands_and_imports_no_tvm() -> None:
+    code = (
+        "import sys\n"
+        "from tvm_qnn.cli import main\n"
+        "try:\n"
+        "    main(['--help'])\n"
+        "except SystemExit:\n"
+        "    print(sorted({name.split('.')[0] for name in sys.modules} & {'tvm', 'numpy'}))\n"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert "demo  " in result.stdout
+    assert result.stdout.endswith("[]\n")
+
+
+def test_it_is_also_a_module() -> None:
+    start = time.perf_counter()
+    result = subprocess.run(
+        [sys.executable, "-m", "tvm_qnn", "demo", "--help"],
+        cwd=ROOT,
+        env={**os.environ, "COLUMNS": "100"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stdout.startswith("Usage: python -m tvm_qnn demo ")
+    # Some 0.1 s; the rest is for a machine that is busy with other tests.
+    assert time.perf_counter() - start < 2
