@@ -52,7 +52,7 @@ demo: .venv/installed-demo
 	  $(if $(LABELS),--labels '$(LABELS)')
 
 bench: .venv/installed-bench
-	@$(BIN)/python benchmarks/bench_tflite.py
+	@$(BIN)/python -m benchmarks.bench_tflite
 
 clean:
 	rm -rf .venv build dist out *.egg-info

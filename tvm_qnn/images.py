@@ -87,6 +87,15 @@ def as_input(pixels: Array, info: TensorInfo, quantized_to: Encoding | None = No
     return dequantize_array(as_input(pixels, inner), quantized_to).astype(np.float32)
 
 
+def noise(info: TensorInfo, seed: int = 0) -> Array:
+    """Random values for any input: all integers of its dtype, or reals from -1 to 1."""
+    rng = np.random.default_rng(seed)
+    if np.issubdtype(np.dtype(info.dtype), np.floating):
+        return rng.uniform(-1, 1, info.shape).astype(info.dtype)
+    limits = np.iinfo(info.dtype)
+    return rng.integers(limits.min, limits.max, info.shape, info.dtype, endpoint=True)
+
+
 def encoding_after(graph: Model, index: int) -> Encoding | None:
     """The encoding to which a model first quantizes a tensor; None if it does not.
 

@@ -13,7 +13,7 @@ from frontends.tflite.writer import ModelWriter
 from qnn_ops.encoding import Encoding
 from qnn_ops.errors import QnnError
 from qnn_ops.signature import TensorInfo
-from tvm_qnn.images import as_input, encoding_after, picture_shape, read_picture
+from tvm_qnn.images import as_input, encoding_after, noise, picture_shape, read_picture
 
 COLOURS = np.array([[[255, 0, 0], [0, 255, 0]], [[0, 0, 255], [255, 255, 255]]], np.uint8)
 PIXELS = np.array([[[0], [127]], [[128], [255]]], np.uint8)
@@ -103,6 +103,20 @@ def test_inputs_that_take_no_picture_are_errors() -> None:
         as_input(PIXELS, info("int8", (1, 2, 2, 3)))
     with pytest.raises(QnnError, match="of dtype int32 does not take a picture"):
         as_input(PIXELS, info("int32"))
+
+
+@pytest.mark.parametrize(("dtype", "low", "high"), [("int8", -128, 127), ("uint8", 0, 255)])
+def test_noise_takes_every_integer(dtype: str, low: int, high: int) -> None:
+    array = noise(info(dtype, (1, 100, 100, 1)))
+    assert (array.shape, array.dtype) == ((1, 100, 100, 1), dtype)
+    assert set(array.ravel().tolist()) == set(range(low, high + 1))
+
+
+def test_noise_for_a_float_input_is_between_minus_one_and_one() -> None:
+    array = noise(info("float32", (10, 10)))
+    assert array.dtype == np.float32
+    assert -1 <= array.min() < 0 < array.max() <= 1
+    assert not np.array_equal(array, noise(info("float32", (10, 10)), seed=1))
 
 
 def test_the_encoding_of_a_float_input_is_found_in_the_model() -> None:

@@ -12,12 +12,12 @@ from frontends.tflite import from_tflite
 from frontends.tflite.model import Model
 from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
-from qnn_ops.signature import Signature, TensorInfo, signature_of
+from qnn_ops.signature import Signature, signature_of
 from tvm_qnn.classes import best_classes, is_classifier, read_labels
 from tvm_qnn.demo.check import Checked, check_and_time, compile_here
 from tvm_qnn.demo.report import print_checked, print_guesses
 from tvm_qnn.demo.steps import step
-from tvm_qnn.images import as_input, encoding_after, picture_shape, read_picture
+from tvm_qnn.images import as_input, encoding_after, noise, picture_shape, read_picture
 
 Array = np.ndarray[Any, Any]
 
@@ -55,7 +55,7 @@ def show_own_model(
 
 def _inputs(graph: Model, signature: Signature, image: Path | None) -> list[Array]:
     if image is None:
-        return [_noise(info) for info in signature.inputs]
+        return [noise(info) for info in signature.inputs]
     if len(signature.inputs) != 1:
         raise QnnError(f"the model has {len(signature.inputs)} inputs, and a picture is only one")
     (info,) = signature.inputs
@@ -69,11 +69,3 @@ def _names(signature: Signature, labels: Path | None) -> tuple[str, ...]:
     if not is_classifier(signature.outputs[0]):
         raise QnnError("labels are for a classifier, and the model's output is none")
     return read_labels(labels, max(signature.outputs[0].shape))
-
-
-def _noise(info: TensorInfo) -> Array:
-    rng = np.random.default_rng(0)
-    if np.issubdtype(np.dtype(info.dtype), np.floating):
-        return rng.uniform(-1, 1, info.shape).astype(info.dtype)
-    limits = np.iinfo(info.dtype)
-    return rng.integers(limits.min, limits.max, info.shape, info.dtype, endpoint=True)

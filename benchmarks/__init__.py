@@ -1,0 +1,1 @@
+"""Scripts that measure; each is run as `python -m benchmarks.<name>`."""
