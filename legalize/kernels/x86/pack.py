@@ -67,23 +67,23 @@ def pack_conv2d(
         QnnError: if an array does not fit the spec.
     """
     kernel, zero_point = _signed_kernel(spec, kernel_ohwi, kernel_zero_point)
-    multiplier = _per_channel(spec, "multiplier", multiplier)
-    shift = _per_channel(spec, "shift", shift)
-    bias = _per_channel(spec, "bias", 0 if bias is None else bias)
-    _check_scales(spec, multiplier, shift)
+    multiplier = per_channel(spec, "multiplier", multiplier)
+    shift = per_channel(spec, "shift", shift)
+    bias = per_channel(spec, "bias", 0 if bias is None else bias)
+    check_scales(spec, multiplier, shift)
 
-    folded_bias, bound = _fold(spec, kernel, zero_point, bias)
+    folded_bias, bound = fold_zero_points(spec, kernel, zero_point, bias)
     requantization = choose_requantization(spec, shift, bound)
     tiling = choose_tiling(spec)
     lanes = lane_channels(spec, tiling)
     # Data and weights of channels that staging adds are their zero points: the product is zero.
     missing = spec.staged_channels - spec.in_channels
     kernel = np.pad(kernel, ((0, 0),) * 3 + ((0, missing),), constant_values=zero_point)
-    constants = [_lay_out_weights(spec, kernel, tiling, lanes), _deal(folded_bias, lanes)]
+    constants = [_lay_out_weights(spec, kernel, tiling, lanes), deal(folded_bias, lanes)]
     if spec.has_asymmetric_kernel:
         constants.append(np.array([zero_point], np.int32))
     constants += requantization_constants(
-        spec, requantization, _deal(multiplier, lanes), _deal(shift, lanes, shift[0])
+        spec, requantization, deal(multiplier, lanes), deal(shift, lanes, shift[0])
     )
     return PackedConv(requantization, tiling, tuple(constants))
 
@@ -109,7 +109,8 @@ def _signed_kernel(spec: ConvSpec, kernel: Array, zero_point: int | Array) -> tu
     return kernel.astype(np.int64) - offset, shifted
 
 
-def _per_channel(spec: ConvSpec, name: str, values: Array | int) -> Array:
+def per_channel(spec: ConvSpec, name: str, values: Array | int) -> Array:
+    """Make one value or one for each output channel int32 [out_channels]."""
     array = np.asarray(values)
     if array.size not in (1, spec.out_channels):
         raise QnnError(
@@ -118,7 +119,8 @@ def _per_channel(spec: ConvSpec, name: str, values: Array | int) -> Array:
     return np.broadcast_to(array.reshape(-1), spec.out_channels).astype(np.int32)
 
 
-def _check_scales(spec: ConvSpec, multiplier: Array, shift: Array) -> None:
+def check_scales(spec: ConvSpec, multiplier: Array, shift: Array) -> None:
+    """Refuse multipliers and shifts that the kernels do not compute."""
     if spec.rounding not in ("tflite", "upward"):
         raise QnnError(f"rounding must be tflite or upward, got {spec.rounding}")
     if multiplier.min() < 0:
@@ -128,7 +130,9 @@ def _check_scales(spec: ConvSpec, multiplier: Array, shift: Array) -> None:
         raise QnnError(f"shift must be in -31..{most}, got {shift.min()} to {shift.max()}")
 
 
-def _fold(spec: ConvSpec, kernel: Array, zero_point: int, bias: Array) -> tuple[Array, int]:
+def fold_zero_points(
+    spec: ConvSpec, kernel: Array, zero_point: int, bias: Array
+) -> tuple[Array, int]:
     """Return the bias that raw products need, and the largest possible |accumulator|."""
     zx = spec.staged_zero_point
     centred = (kernel - zero_point).reshape(spec.out_channels, -1)
@@ -158,6 +162,6 @@ def _lay_out_weights(spec: ConvSpec, kernel: Array, tiling: Tiling, lanes: Array
     return np.concatenate(packed)
 
 
-def _deal(values: Array, lanes: Array, filler: int = 0) -> Array:
+def deal(values: Array, lanes: Array, filler: int = 0) -> Array:
     """Deal values per channel to the lanes; ``filler`` where there is no channel."""
     return np.append(values, values.dtype.type(filler))[lanes]

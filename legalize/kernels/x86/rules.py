@@ -34,7 +34,7 @@ _MIDDLE = {"uint8": 128, "int8": 0}
 def _conv2d(
     builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr]
 ) -> relax.Expr | None:
-    data, weights, bias = _operands(operands)
+    data, weights, bias = operands_of(operands)
     layouts = (attrs.data_layout, attrs.out_layout)
     if weights is None or attrs.groups != 1 or layouts != ("NHWC", "NHWC"):
         return None
@@ -43,7 +43,7 @@ def _conv2d(
     multiplier = conv_multiplier(
         attrs.input_scale, attrs.kernel_scale, attrs.output_scale, str(weights.dtype)
     )
-    spec = _spec(
+    spec = spec_of_call(
         attrs,
         data,
         kernel_ohwi,
@@ -61,13 +61,13 @@ def _conv2d(
 def _dense(
     builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr]
 ) -> relax.Expr | None:
-    data, weights, bias = _operands(operands)
+    data, weights, bias = operands_of(operands)
     if weights is None:
         return None
     *outer, depth = spec_of(data).shape
     kernel_ohwi = weights.reshape(-1, 1, 1, depth)
     multiplier = dense_multiplier(attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
-    spec = _spec(attrs, data, kernel_ohwi, in_shape=(prod(outer), 1, 1, depth))
+    spec = spec_of_call(attrs, data, kernel_ohwi, in_shape=(prod(outer), 1, 1, depth))
     if spec is None:
         return None
     pixels = builder.emit(R.reshape(data, spec.in_shape))
@@ -75,14 +75,14 @@ def _dense(
     return R.reshape(builder.emit(result), (*outer, spec.out_channels))
 
 
-def _operands(operands: Sequence[relax.Expr]) -> tuple[relax.Expr, Array | None, Array | None]:
+def operands_of(operands: Sequence[relax.Expr]) -> tuple[relax.Expr, Array | None, Array | None]:
     """Data, weights and bias; no weights where they, or a bias, are not constant."""
     data, weights, *rest = operands
     bias = constant_of(rest[0]) if rest else None
     return data, None if rest and bias is None else constant_of(weights), bias
 
 
-def _spec(
+def spec_of_call(
     attrs: Attrs,
     data: relax.Expr,
     kernel_ohwi: Array,
@@ -92,7 +92,7 @@ def _spec(
     padding: tuple[int, int, int, int] = (0, 0, 0, 0),
     dilation: tuple[int, int] = (1, 1),
 ) -> ConvSpec | None:
-    """The call as the kernel's spec, or None where the kernel has no such arithmetic."""
+    """Describe the call as a spec, or None where the kernel has no such arithmetic."""
     kernel_dtype = str(kernel_ohwi.dtype)
     zero_points = np.unique(attrs.kernel_zero_point)
     if zero_points.size > 1:
@@ -138,12 +138,23 @@ def _call(
         spec, kernel_ohwi, np.asarray(attrs.kernel_zero_point), bias, multiplier, shift
     )
     if spec.needs_staging:
-        data = _call_tir(builder, "stage", stage(spec), [data], spec.staged_shape, "uint8")
+        data = call_tir(builder, "stage", stage(spec), [data], spec.staged_shape, "uint8")
     function = conv2d(spec, packed.requantization, packed.tiling)
     constants = [relax.const(array, str(array.dtype)) for array in packed.constants]
-    result = _call_tir(
+    result = call_tir(
         builder, "conv2d", function, [data, *constants], spec.out_shape, spec.out_dtype
     )
+    return finish(builder, attrs, spec, result, real_multiplier)
+
+
+def finish(
+    builder: relax.BlockBuilder,
+    attrs: Attrs,
+    spec: ConvSpec,
+    result: relax.Expr,
+    real_multiplier: Array,
+) -> relax.Expr:
+    """Apply to the kernel's sums what the kernel does not end in."""
     if spec.out_dtype == attrs.out_dtype != "int32":
         return result
     bounds = (attrs.out_min, attrs.out_max)
@@ -160,7 +171,7 @@ def _call(
     )
 
 
-def _call_tir(
+def call_tir(
     builder: relax.BlockBuilder,
     name: str,
     function: tirx.PrimFunc,
@@ -168,6 +179,7 @@ def _call_tir(
     shape: tuple[int, ...],
     dtype: str,
 ) -> relax.Expr:
+    """Add a function to the module and call it."""
     # The module gives the function a symbol of its own; equal functions share one. Relax's
     # passes look into the root block of the functions that take a single tensor.
     root = s_tir.SBlockRealize([], True, s_tir.SBlock([], [], [], "root", function.body))

@@ -26,7 +26,7 @@ def store_pixel(
         channels: How many channels are real; nothing is written past them.
     """
     for first, size in store_pieces(len(vectors)):
-        value = _narrow(spec, vectors[first : first + size])
+        value = narrow(spec, vectors[first : first + size])
         start = pixel * spec.out_channels + (first_group + first) * LANES
         real = channels - first * LANES
         for part, offset, lanes in value:
@@ -41,7 +41,7 @@ def store_pixel(
                 T.evaluate(T.masked_store(target, part, index, is_real))
 
 
-def _narrow(spec: ConvSpec, vectors: list[Any]) -> list[tuple[Any, int, int]]:
+def narrow(spec: ConvSpec, vectors: list[Any]) -> list[tuple[Any, int, int]]:
     """Return the vectors as outputs in order of channels: (value, first channel, channels)."""
     if spec.out_dtype == "int32":
         return [(vector, i * LANES, LANES) for i, vector in enumerate(vectors)]

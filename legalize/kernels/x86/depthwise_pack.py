@@ -1,0 +1,116 @@
+"""Constants of a depthwise convolution in the layout that its kernel reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from legalize.kernels.x86.depthwise_plan import LANES, PLANES, Plan, choose_dot, choose_plan
+from legalize.kernels.x86.pack import check_scales, deal, fold_zero_points, per_channel
+from legalize.kernels.x86.requantize import (
+    Requantization,
+    choose_requantization,
+    requantization_constants,
+)
+from legalize.kernels.x86.spec import ConvSpec
+from qnn_ops.errors import QnnError
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class PackedDepthwise:
+    """A depthwise convolution's constants, and what its function must know about them.
+
+    Attributes:
+        requantization: How accumulators become outputs.
+        plan: The order for which the constants are laid out.
+        constants: The arrays that the function of ``depthwise_conv2d`` takes between data and
+            output: weights int8 or int16 [values]; bias int32 [vectors, 16]; the arrays of the
+            requantization.
+    """
+
+    requantization: Requantization
+    plan: Plan
+    constants: tuple[Array, ...]
+
+
+def pack_depthwise(
+    spec: ConvSpec,
+    kernel_hwc: Array,
+    kernel_zero_point: Array | int = 0,
+    bias: Array | None = None,
+    multiplier: Array | int = 0,
+    shift: Array | int = 0,
+    *,
+    has_vnni: bool = True,
+    plan: Plan | None = None,
+) -> PackedDepthwise:
+    """Fold zero points into weights and bias, and lay them out.
+
+    The kernel multiplies raw uint8 data x by w − zw, which takes 9 bits and a sign: int8 where it
+    fits, else int16. What is left of Σ(x − zx)(w − zw) is −zx·Σ(w − zw), which is constant.
+
+    Weights are ordered by block of channels, kernel column, pair of output row and cell, plane,
+    lane, slot of the cell.
+
+    Args:
+        spec: The convolution.
+        kernel_hwc: ``spec.kernel_dtype`` of shape [KH, KW, channels].
+        kernel_zero_point: One for all channels or one for each.
+        bias: int32 [channels]; absent means zeros.
+        multiplier: As for ``pack_conv2d``.
+        shift: As for ``pack_conv2d``.
+        has_vnni: Whether the target has ``avx512vnni``.
+        plan: To measure others than the chosen one.
+
+    Raises:
+        QnnError: if an array does not fit the spec.
+    """
+    shape = (spec.kernel_height, spec.kernel_width, spec.in_channels)
+    if kernel_hwc.shape != shape or kernel_hwc.dtype != spec.kernel_dtype:
+        raise QnnError(
+            f"the kernel must be {spec.kernel_dtype} of shape {shape} (HWC), "
+            f"got {kernel_hwc.dtype} of shape {kernel_hwc.shape}"
+        )
+    if spec.in_channels != spec.out_channels:
+        raise QnnError(
+            "a depthwise convolution has one output channel for each input channel, "
+            f"got {spec.out_channels} for {spec.in_channels}"
+        )
+    multiplier = per_channel(spec, "multiplier", multiplier)
+    shift = per_channel(spec, "shift", shift)
+    bias = per_channel(spec, "bias", 0 if bias is None else bias)
+    check_scales(spec, multiplier, shift)
+    zero_point = per_channel(spec, "kernel_zero_point", kernel_zero_point)
+    centred = kernel_hwc.astype(np.int64) - zero_point
+
+    folded_bias, bound = fold_zero_points(spec, centred.transpose(2, 0, 1), 0, bias)
+    requantization = choose_requantization(spec, shift, bound)
+    plan = plan or choose_plan(spec, choose_dot(centred, has_vnni))
+    lanes = plan.lane_channels()
+    constants = (
+        _lay_out_weights(plan, centred, lanes),
+        deal(folded_bias, lanes),
+        *requantization_constants(
+            spec, requantization, deal(multiplier, lanes), deal(shift, lanes, shift[0])
+        ),
+    )
+    return PackedDepthwise(requantization, plan, constants)
+
+
+def _lay_out_weights(plan: Plan, centred: Array, lanes: Array) -> Array:
+    taps = plan.dot.taps
+    # A row and a channel of zeros, which -1 takes.
+    rows = np.pad(centred, ((0, 1), (0, 0), (0, 1)))
+    order = np.array(
+        [[plan.kernel_row(*pair, slot) for slot in range(taps)] for pair in plan.products]
+    )
+    # [pairs, taps, columns, channels] to [vectors, lanes, pairs, taps, columns].
+    dealt = rows[order][..., lanes].transpose(3, 4, 0, 1, 2)
+    dealt = dealt.reshape(-1, PLANES, LANES, len(order), taps, plan.spec.kernel_width)
+    dtype = np.int8 if taps == 4 else np.int16
+    return dealt.transpose(0, 5, 3, 1, 2, 4).reshape(-1).astype(dtype)

@@ -1,0 +1,80 @@
+"""Interleaving of vectors of bytes, by quarters of 16 bytes as x86 does it, and what multiplies it.
+
+The quarters of a vector of 64 bytes are independent, so the same code serves shorter vectors.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.x86.vnni import dot_bytes
+
+_QUARTER = 16
+
+
+def interleave_bytes(rows: list[Any], size: int) -> list[Any]:
+    """Interleave four vectors of bytes.
+
+    Args:
+        rows: Four vectors a, b, c, d, uint8x(size).
+        size: 16, 32 or 64.
+
+    Returns:
+        Four vectors, uint8x(size): quarter j of vector i holds a, b, c, d at position
+        16·j + 4·i, then at the next one, to 16·j + 4·i + 3.
+    """
+    a, b, c, d = rows
+    halves = [(_unpack(a, b, size, half, 1), _unpack(c, d, size, half, 1)) for half in (0, 1)]
+    return [_unpack(*pair, size, half, 2) for pair in halves for half in (0, 1)]
+
+
+def interleave_words(rows: list[Any], size: int) -> list[Any]:
+    """Interleave two vectors of bytes, each byte extended by a byte of zero.
+
+    Args:
+        rows: Two vectors a, b, uint8x(size).
+        size: 16, 32 or 64.
+
+    Returns:
+        Four vectors, uint8x(size): quarter j of vector i holds a, 0, b, 0 at position
+        16·j + 4·i, then at the next one, to 16·j + 4·i + 3.
+    """
+    a, b = rows
+    zeros = T.broadcast(T.uint8(0), size)
+    pairs = [_unpack(a, b, size, half, 1) for half in (0, 1)]
+    return [_unpack(pair, zeros, size, half, 1) for pair in pairs for half in (0, 1)]
+
+
+def _unpack(a: Any, b: Any, size: int, half: int, element: int) -> Any:
+    """Vpunpckl or vpunpckh: elements of ``element`` bytes of a and b in turn."""
+    order = [
+        source * size + quarter * _QUARTER + half * _QUARTER // 2 + position * element + byte
+        for quarter in range(size // _QUARTER)
+        for position in range(_QUARTER // 2 // element)
+        for source in (0, 1)
+        for byte in range(element)
+    ]
+    return T.Shuffle([a, b], order)
+
+
+def add_products(name: str, accumulator: Any, cells: Any, weights: Any) -> Any:
+    """Add to each int32 lane the products of its cell's values and weights.
+
+    Args:
+        name: ``vpdpbusd`` (needs ``avx512vnni``): a cell is four uint8; ``vpdpwssd`` (the same)
+            or ``vpmaddwd``: it is two int16.
+        accumulator: int32x16.
+        cells: uint8x64.
+        weights: int8x64 or int16x32.
+    """
+    if name == "vpdpbusd":
+        return dot_bytes(accumulator, cells, weights)
+    words = T.reinterpret("int16x32", cells)
+    if name == "vpdpwssd":
+        return T.call_llvm_pure_intrin(
+            "int32x16", "llvm.x86.avx512.vpdpwssd.512", accumulator, words, weights
+        )
+    products = T.call_llvm_pure_intrin("int32x16", "llvm.x86.avx512.pmaddw.d.512", words, weights)
+    return accumulator + products
