@@ -16,7 +16,7 @@ import numpy as np
 from rich.console import Console
 
 from benchmarks.machine import setting
-from benchmarks.report import OURS, Measurement, as_json, as_markdown, as_table
+from benchmarks.report import OURS, PEER, Measurement, as_json, as_markdown, as_table
 from frontends.tflite import from_tflite
 from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
@@ -83,8 +83,8 @@ def _timings(model: bytes, library: Library, inputs: Sequence[Array], rounds: in
         return alternate(
             {
                 OURS: library.prepare(*inputs),
-                "LiteRT": LiteRtSession(model).prepare(inputs),
-                "LiteRT without XNNPACK": LiteRtSession(model, xnnpack=False).prepare(inputs),
+                PEER: LiteRtSession(model).prepare(inputs),
+                "LiteRT built-in": LiteRtSession(model, xnnpack=False).prepare(inputs),
             },
             rounds,
         )
@@ -109,8 +109,8 @@ def main(
 ) -> None:
     """Time tvm-qnn and LiteRT on MODELs: .tflite files, or networks of the zoo.
 
-    LiteRT runs with its default kernels, XNNPACK's, and without them. One thread, one core, in
-    turn; the table has medians.
+    LiteRT runs with XNNPACK's kernels, its default, and with its own built-in ones. One thread,
+    one core, in turn; the table has medians.
     """
     console, about = Console(highlight=False), setting()
     measurements = []

@@ -6,12 +6,17 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rich.box import SIMPLE
 from rich.table import Table
 
 from benchmarks.machine import Setting
-from tvm_qnn.timing import Timing
+from tvm_qnn.timing import Timing, milliseconds
 
-OURS = "tvm-qnn"
+OURS, PEER = "tvm-qnn", "LiteRT"
+NOTE = (
+    "Milliseconds: the median of the runs (the fastest–the slowest). "
+    "× LiteRT: how many times as fast as it tvm-qnn is."
+)
 
 
 @dataclass(frozen=True)
@@ -23,7 +28,7 @@ class Measurement:
         import_seconds: from the file's contents to a module.
         build_seconds: from there to a library.
         exact: whether the library's outputs equal those of LiteRT's reference kernels.
-        timings: of one run, by program; tvm-qnn is one of them, the others are its peers.
+        timings: of one run, by program; OURS and PEER are among them.
     """
 
     model: str
@@ -48,19 +53,18 @@ class Measurement:
 
 
 def rows(measurements: Sequence[Measurement]) -> tuple[list[str], list[list[str]]]:
-    """The table's head and its rows, as text; times are medians and, in brackets, extremes."""
+    """The table's head and its rows, as text: medians in milliseconds, with the extremes."""
     programs = list(measurements[0].timings)
-    peers = [name for name in programs if name != OURS]
     head = ["model", "import s", "build s", "exact"]
-    head += [f"{name} ms" for name in programs] + [f"times as fast as {name}" for name in peers]
+    head += [f"{name} ms" for name in programs] + [f"× {PEER}"]
     body = [
         [
             item.model,
             f"{item.import_seconds:.1f}",
             f"{item.build_seconds:.1f}",
             "yes" if item.exact else "NO",
-            *(_milliseconds(item.timings[name]) for name in programs),
-            *(f"{item.ratio(name):.2f}" for name in peers),
+            *(_times(item.timings[name]) for name in programs),
+            f"{item.ratio(PEER):.2f}",
         ]
         for item in measurements
     ]
@@ -68,13 +72,13 @@ def rows(measurements: Sequence[Measurement]) -> tuple[list[str], list[list[str]
 
 
 def as_table(measurements: Sequence[Measurement]) -> Table:
-    """The table for a terminal."""
+    """The table for a terminal, narrow: names and extremes on lines of their own."""
     head, body = rows(measurements)
-    table = Table()
+    table = Table(caption=NOTE, caption_justify="left", box=SIMPLE, padding=0)
     for index, column in enumerate(head):
-        table.add_column(column, justify="right" if index else "left")
+        table.add_column(column.replace(" ", "\n"), justify="right" if index else "left")
     for row in body:
-        table.add_row(*row)
+        table.add_row(*(cell.replace(" ", "\n") for cell in row))
     return table
 
 
@@ -83,7 +87,7 @@ def as_markdown(measurements: Sequence[Measurement], setting: Setting) -> str:
     head, body = rows(measurements)
     rule = ["---", *(["---:"] * (len(head) - 1))]
     table = "\n".join(f"| {' | '.join(row)} |" for row in [head, rule, *body])
-    return f"{'; '.join(setting.lines())}. Milliseconds: median (fastest–slowest).\n\n{table}\n"
+    return f"{'; '.join(setting.lines())}. {NOTE}\n\n{table}\n"
 
 
 def as_json(measurements: Sequence[Measurement], setting: Setting) -> str:
@@ -92,6 +96,6 @@ def as_json(measurements: Sequence[Measurement], setting: Setting) -> str:
     return json.dumps({"setting": setting.to_json(), "results": results}, indent=2) + "\n"
 
 
-def _milliseconds(timing: Timing) -> str:
-    median, low, high = (1e3 * s for s in (timing.median, timing.minimum, timing.maximum))
-    return f"{median:.3g} ({low:.3g}–{high:.3g})"
+def _times(timing: Timing) -> str:
+    low, high = milliseconds(timing.minimum, 2), milliseconds(timing.maximum, 2)
+    return f"{milliseconds(timing.median)} ({low}–{high})"

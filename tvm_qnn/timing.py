@@ -39,6 +39,12 @@ class Timing:
         return max(self.seconds)
 
 
+def milliseconds(seconds: float, digits: int = 3) -> str:
+    """A time as text in milliseconds, of so many digits, or more where they are before the dot."""
+    value = 1e3 * seconds
+    return f"{value:.0f}" if value >= 10 ** (digits - 1) else f"{value:.{digits}g}"
+
+
 def alternate(
     functions: Mapping[str, Callable[[], object]],
     rounds: int = 30,

@@ -9,16 +9,16 @@ from click.testing import CliRunner
 
 from benchmarks.bench_tflite import main, measure, models
 from benchmarks.machine import setting
-from benchmarks.report import OURS, Measurement, as_json, as_markdown, rows
+from benchmarks.report import OURS, PEER, Measurement, as_json, as_markdown, rows
 from qnn_ops.errors import QnnError
 from tvm_qnn import digits, zoo
 from tvm_qnn.timing import Timing
 
 MEASUREMENTS = [
     Measurement(
-        "a", 0.04, 1.26, True, {OURS: Timing((0.002, 0.001, 0.004)), "Peer": Timing((0.003,))}
+        "a", 0.04, 1.26, True, {OURS: Timing((0.002, 0.001, 0.004)), PEER: Timing((0.003,))}
     ),
-    Measurement("b", 0.0, 60.0, False, {OURS: Timing((0.1234,)), "Peer": Timing((0.0617,))}),
+    Measurement("b", 0.0, 60.0, False, {OURS: Timing((0.1234,)), PEER: Timing((0.0617,))}),
 ]
 
 
@@ -33,11 +33,11 @@ def test_the_table_has_medians_with_extremes_and_ratios() -> None:
     head, body = rows(MEASUREMENTS)
     assert head == [
         *("model", "import s", "build s", "exact"),
-        *("tvm-qnn ms", "Peer ms", "times as fast as Peer"),
+        *("tvm-qnn ms", "LiteRT ms", "× LiteRT"),
     ]
     assert body == [
         ["a", "0.0", "1.3", "yes", "2 (1–4)", "3 (3–3)", "1.50"],
-        ["b", "0.0", "60.0", "NO", "123 (123–123)", "61.7 (61.7–61.7)", "0.50"],
+        ["b", "0.0", "60.0", "NO", "123 (123–123)", "61.7 (62–62)", "0.50"],
     ]
 
 
@@ -63,7 +63,7 @@ def test_a_model_is_measured_with_every_program(model: Path) -> None:
     item = measure("small", content, [np.zeros((1, 8, 8, 1), np.int8)], rounds=4)
     assert item.exact
     assert item.build_seconds > item.import_seconds > 0
-    assert list(item.timings) == [OURS, "LiteRT", "LiteRT without XNNPACK"]
+    assert list(item.timings) == [OURS, PEER, "LiteRT built-in"]
     assert {len(timing.seconds) for timing in item.timings.values()} == {4}
 
 

@@ -6,7 +6,7 @@ import time
 import pytest
 
 import tvm_qnn
-from tvm_qnn.timing import LEAST_ROUNDS, Timing, alternate, one_core
+from tvm_qnn.timing import LEAST_ROUNDS, Timing, alternate, milliseconds, one_core
 
 VARIABLE = "TVM_NUM_THREADS"
 
@@ -15,6 +15,15 @@ def test_the_median_is_the_middle() -> None:
     timing = Timing((3.0, 1.0, 2.0, 100.0, 1.5))
     assert (timing.minimum, timing.median, timing.maximum) == (1.0, 2.0, 100.0)
     assert tvm_qnn.Timing is Timing
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(5.8284, "5828"), (0.2146, "215"), (0.02146, "21.5"), (0.0021, "2.1"), (0.00001234, "0.0123")],
+)
+def test_a_time_is_written_with_three_digits(seconds: float, text: str) -> None:
+    assert milliseconds(seconds) == text
+    assert milliseconds(0.0214, digits=2) == "21"
 
 
 def test_functions_are_called_in_turn() -> None:

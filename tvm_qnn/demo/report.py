@@ -10,7 +10,7 @@ from rich.table import Table
 from tvm_qnn.classes import Guess
 from tvm_qnn.compare import Comparison
 from tvm_qnn.demo.check import OURS, THEIRS, Checked
-from tvm_qnn.timing import Timing
+from tvm_qnn.timing import Timing, milliseconds
 
 MOST_ROWS = 10
 
@@ -61,7 +61,7 @@ def _times(timings: dict[str, Timing]) -> Table:
         table.add_column(column, justify="right")
     for name, timing in timings.items():
         seconds = (timing.median, timing.minimum, timing.maximum)
-        table.add_row(name, *(f"{1e3 * value:.3g}" for value in seconds))
+        table.add_row(name, *map(milliseconds, seconds))
     return table
 
 
