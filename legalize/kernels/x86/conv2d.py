@@ -2,12 +2,13 @@
 
 A tile of output pixels × channels is summed in registers, then rescaled, narrowed and stored:
 
-    for each block of output channels           its weights stay in the cache
-      for each tile of output pixels            numbered through rows and images
-        accumulators = bias
-        for each run of bytes, each four bytes of it
-          accumulators += broadcast(data) · weights
-        store(narrow(requantize(accumulators)))
+    for each task                               in parallel, if there is work for several
+      for each block of output channels         its weights stay in the cache
+        for each tile of output pixels          numbered through rows and images
+          accumulators = bias
+          for each run of bytes, each four bytes of it
+            accumulators += broadcast(data) · weights
+          store(narrow(requantize(accumulators)))
 """
 
 from __future__ import annotations
@@ -23,13 +24,22 @@ from legalize.kernels.x86.pixel_sums import pixel_sums
 from legalize.kernels.x86.requantize import Requantization, constant_rows, requantize
 from legalize.kernels.x86.spec import DWORD, ConvSpec
 from legalize.kernels.x86.store import store_pixel
-from legalize.kernels.x86.tiles import LANES, Section, Tiling, choose_tiling
+from legalize.kernels.x86.tasks import loop_between, share, task_count
+from legalize.kernels.x86.tiles import (
+    LANES,
+    Section,
+    Tiling,
+    choose_tiling,
+    microseconds,
+    tiles_of,
+)
 from legalize.kernels.x86.vnni import (
     broadcast_bytes,
     dot_bytes,
     lanes_of,
     local_vector,
     set_lanes,
+    unsigned_min,
 )
 
 
@@ -60,22 +70,47 @@ class _Kernel:
         self.spec = spec
         self.requantization = requantization
         self.tiling = tiling
+        self.tasks = task_count(microseconds(spec, tiling))
 
     def build(self) -> tirx.PrimFunc:
-        spec = self.spec
         with IRBuilder() as builder, T.prim_func(s_tir=True):
             T.func_name("conv2d")
             # Without "noalias" the loads of the rescaling stay where they are used; with it LLVM
             # lifts them out of the loop of tiles, and spills them.
             T.func_attr({"global_symbol": "conv2d", "tirx.noalias": False})
             self._declare()
-            for section in self.tiling:
-                tiles = -(-spec.out_pixels // section.pixels)
-                with T.serial(section.blocks) as block, T.serial(tiles) as tile:
-                    # The last tile overlaps the one before.
-                    first = T.min(tile * section.pixels, spec.out_pixels - section.pixels)
-                    self._tile(section, block, first)
+            if self.tasks == 1:
+                for section in self.tiling:
+                    with T.serial(section.blocks) as block:
+                        self._tiles(section, block, 0, tiles_of(self.spec, section))
+            else:
+                with T.parallel(self.tasks) as task:
+                    for section in self.tiling:
+                        self._share(section, task)
         return builder.get()
+
+    def _share(self, section: Section, task: Any) -> None:
+        """Write one task's loops over a section: neighbouring tiles, block after block."""
+        tiles = tiles_of(self.spec, section)
+        start, stop = share(task, self.tasks, section.blocks * tiles)
+        if section.blocks == 1:
+            self._tiles(section, 0, start, stop)
+            return
+
+        def block_share(block: Any) -> None:
+            first = block * tiles
+            self._tiles(section, block, T.max(start - first, 0), T.min(stop - first, tiles))
+
+        loop_between(T.truncdiv(start, tiles), T.truncdiv(stop + tiles - 1, tiles), block_share)
+
+    def _tiles(self, section: Section, block: Any, start: Any, stop: Any) -> None:
+        def tile(number: Any) -> None:
+            # The last tile overlaps the one before.
+            last = self.spec.out_pixels - section.pixels
+            first = unsigned_min(number * section.pixels, last)
+            self._tile(section, block, first)
+
+        loop_between(start, stop, tile)
 
     def _declare(self) -> None:
         spec = self.spec
@@ -100,7 +135,7 @@ class _Kernel:
         self.target = T.decl_buffer((size,), spec.out_dtype, data=output.data)
         self.sums = None
         if zero_point is not None:
-            self.sums = pixel_sums(spec, self.source, zero_point)
+            self.sums = pixel_sums(spec, self.source, zero_point, self.tasks)
 
     def _tile(self, section: Section, block: Any, first: Any) -> None:
         """Write the computation of one tile, whose first pixel is ``first``."""

@@ -7,6 +7,7 @@ from typing import Any
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.x86.spec import ConvSpec
+from legalize.kernels.x86.tasks import shared_loop
 from legalize.kernels.x86.vnni import (
     broadcast_bytes,
     dot_bytes,
@@ -17,7 +18,7 @@ from legalize.kernels.x86.vnni import (
 )
 
 
-def pixel_sums(spec: ConvSpec, source: Any, zero_point: Any) -> Any:
+def pixel_sums(spec: ConvSpec, source: Any, zero_point: Any, tasks: int) -> Any:
     """Write the loops that compute zw·Σx for every output pixel.
 
     The sums are taken by vpdpbusd with weights of one, over as many bytes of a run at a time as
@@ -27,6 +28,7 @@ def pixel_sums(spec: ConvSpec, source: Any, zero_point: Any) -> Any:
         spec: The convolution.
         source: The staged data as one row of uint8.
         zero_point: int32 [1], zw.
+        tasks: How many tasks share the rows.
 
     Returns:
         A workspace buffer, int32 [out_pixels].
@@ -34,11 +36,15 @@ def pixel_sums(spec: ConvSpec, source: Any, zero_point: Any) -> Any:
     sums = T.alloc_buffer((spec.out_pixels,), "int32", scope="global")
     _, height, width, channels = spec.staged_shape
     stride_y, stride_x = spec.strides
-    with T.serial(spec.batch) as n, T.serial(spec.out_height) as y, T.serial(spec.out_width) as x:
-        origin = ((n * height + y * stride_y) * width + x * stride_x) * channels
-        total = _window_sum(spec, source, origin)
-        pixel = (n * spec.out_height + y) * spec.out_width + x
-        T.buffer_store(sums, total * zero_point[0], [pixel])
+
+    def row(number: Any) -> None:
+        n, y = T.truncdiv(number, spec.out_height), T.truncmod(number, spec.out_height)
+        with T.serial(spec.out_width) as x:
+            origin = ((n * height + y * stride_y) * width + x * stride_x) * channels
+            total = _window_sum(spec, source, origin)
+            T.buffer_store(sums, total * zero_point[0], [number * spec.out_width + x])
+
+    shared_loop(tasks, spec.batch * spec.out_height, row)
     return sums
 
 

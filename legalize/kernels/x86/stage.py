@@ -9,6 +9,10 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.x86.spec import ConvSpec
+from legalize.kernels.x86.tasks import shared_loop, task_count
+
+# Roughly what one thread copies from and to the second-level cache.
+_BYTES_PER_MICROSECOND = 20_000
 
 
 def needs_staging(spec: ConvSpec) -> bool:
@@ -27,7 +31,7 @@ def stage(spec: ConvSpec) -> tirx.PrimFunc:
         ``spec.staged_shape``.
     """
     batch, height, width, channels = spec.staged_shape
-    top, left, _, right = spec.padding
+    top, left, bottom, right = spec.padding
     row, in_row = width * channels, spec.in_width * spec.in_channels
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("stage")
@@ -39,29 +43,28 @@ def stage(spec: ConvSpec) -> tirx.PrimFunc:
         with T.serial(batch) as n:
             image = n * height * row
             _fill(target, image, top * row, spec.staged_zero_point)
-            with T.serial(spec.in_height) as y:
-                start = image + (y + top) * row
-                _fill(target, start, left * channels, spec.staged_zero_point)
-                middle = start + left * channels
-                origin = (n * spec.in_height + y) * in_row
-                if channels == spec.in_channels:
-                    _copy(target, middle, source, origin, in_row)
-                else:
-                    with T.serial(spec.in_width) as x:
-                        pixel = middle + x * channels
-                        _copy(
-                            target,
-                            pixel,
-                            source,
-                            origin + x * spec.in_channels,
-                            spec.in_channels,
-                        )
-                        rest = channels - spec.in_channels
-                        _fill(target, pixel + spec.in_channels, rest, spec.staged_zero_point)
-                end = middle + spec.in_width * channels
-                _fill(target, end, right * channels, spec.staged_zero_point)
-            bottom = image + (top + spec.in_height) * row
-            _fill(target, bottom, spec.padding[2] * row, spec.staged_zero_point)
+            below = image + (top + spec.in_height) * row
+            _fill(target, below, bottom * row, spec.staged_zero_point)
+
+        def copy_row(number: Any) -> None:
+            n, y = T.truncdiv(number, spec.in_height), T.truncmod(number, spec.in_height)
+            start = (n * height + y + top) * row
+            _fill(target, start, left * channels, spec.staged_zero_point)
+            middle = start + left * channels
+            origin = number * in_row
+            if channels == spec.in_channels:
+                _copy(target, middle, source, origin, in_row)
+            else:
+                with T.serial(spec.in_width) as x:
+                    pixel = middle + x * channels
+                    _copy(target, pixel, source, origin + x * spec.in_channels, spec.in_channels)
+                    rest = channels - spec.in_channels
+                    _fill(target, pixel + spec.in_channels, rest, spec.staged_zero_point)
+            end = middle + spec.in_width * channels
+            _fill(target, end, right * channels, spec.staged_zero_point)
+
+        tasks = task_count(_size(spec.staged_shape) / _BYTES_PER_MICROSECOND)
+        shared_loop(tasks, batch * spec.in_height, copy_row)
     return builder.get()
 
 

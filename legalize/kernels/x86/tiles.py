@@ -46,6 +46,8 @@ _STORE = {4: 4, 2: 5, 1: 4}
 _TILE = 16
 _NEXT_PIXEL = 1
 _ANY_PIXEL = 8
+# Of one unit, on processors of about 3 GHz; good enough to tell large layers from small ones.
+_MICROSECONDS = 0.2e-3
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,17 @@ def _cost(spec: ConvSpec, groups: int, pixels: int) -> float:
     address = _ANY_PIXEL if spec.pixel_pitch is None else _NEXT_PIXEL
     rescaling = _RESCALE * groups + sum(_STORE[size] for _, size in store_pieces(groups))
     return tiles * (steps * step + pixels * (address + rescaling) + _TILE)
+
+
+def microseconds(spec: ConvSpec, tiling: Tiling) -> float:
+    """Estimate what a convolution takes on one thread, from the model's costs."""
+    costs = (part.blocks * _cost(spec, part.groups, part.pixels) for part in tiling)
+    return sum(costs) * _MICROSECONDS
+
+
+def tiles_of(spec: ConvSpec, section: Section) -> int:
+    """Tiles that cover the output pixels for one block of channels."""
+    return -(-spec.out_pixels // section.pixels)
 
 
 def store_pieces(groups: int) -> list[tuple[int, int]]:

@@ -40,12 +40,21 @@ def sum_lanes(value: Any, lanes: int) -> Any:
     return T.call_llvm_pure_intrin("int32", f"llvm.vector.reduce.add.v{lanes}i32", value)
 
 
-def local_vector(lanes: int = 16) -> Any:
-    """Allocate an int32 vector that LLVM keeps in a register.
+def unsigned_min(value: Any, limit: int) -> Any:
+    """The smaller of an int32 that is not negative and a constant.
+
+    Unlike a minimum of TVM's it tells LLVM both bounds: that addresses made of it do not
+    overflow, and need no widening from 32 to 64 bits each.
+    """
+    return T.call_llvm_pure_intrin("int32", "llvm.umin.i32", value, T.int32(limit))
+
+
+def local_vector(lanes: int = 16, dtype: str = "int32") -> Any:
+    """Allocate a vector that LLVM keeps in a register.
 
     It does so only for a buffer below 1 KiB of scope "global", which TVM leaves on the stack.
     """
-    return T.alloc_buffer((lanes,), "int32", scope="global")
+    return T.alloc_buffer((lanes,), dtype, scope="global")
 
 
 def lanes_of(buffer: Any, lanes: int = 16) -> Any:
