@@ -17,6 +17,7 @@ from tvm_qnn import metadata
 from tvm_qnn.library import Library
 from tvm_qnn.metadata import Metadata
 from tvm_qnn.target import TargetLike, parse_target
+from tvm_qnn.threads import check_num_threads
 
 
 def build(
@@ -25,6 +26,7 @@ def build(
     params: Mapping[str, Any] | None = None,
     *,
     kernels: bool = True,
+    num_threads: int | None = None,
 ) -> Library:
     """Compile a module of quantized operators into integer code.
 
@@ -37,14 +39,20 @@ def build(
         kernels: use the hand-written kernels of the target's instruction set where there is
             one; without them everything runs through the portable primitives, and the results
             are the same integers.
+        num_threads: how many threads a run uses, this one included; results do not depend on
+            it. None: as many as TVM takes by itself, which is what the environment's
+            TVM_NUM_THREADS says, else half of the processors. TVM keeps a pool of threads for
+            each Python thread that runs libraries. The number is not part of an exported file:
+            ``load`` takes it again.
 
     Returns:
         The compiled library, ready to run here if this machine can run the target's code.
 
     Raises:
         QnnError: if the target cannot be understood, the module has no main function, or a
-            parameter is unknown or does not fit.
+            parameter is unknown or does not fit, or ``num_threads`` is below 1.
     """
+    check_num_threads(num_threads)
     parsed = parse_target(target)
     mod = _bind(mod, params or {})
     about = Metadata(signature_of(mod), parsed)
@@ -53,7 +61,7 @@ def build(
         mod["main"] = mod["main"].without_attr(ATTRIBUTE)
         mod[metadata.NAME] = about.to_function()
         executable = tvm.compile(mod, target=parsed, relax_pipeline=relax_pipeline(parsed))
-    return Library(executable, about)
+    return Library(executable, about, num_threads=num_threads)
 
 
 def _bind(mod: tvm.IRModule, params: Mapping[str, Any]) -> tvm.IRModule:

@@ -18,6 +18,7 @@ from tvm_qnn.elf import check_complete
 from tvm_qnn.linker import find_linker, shared_library_linker
 from tvm_qnn.metadata import Metadata
 from tvm_qnn.target import why_not_here
+from tvm_qnn.threads import check_num_threads, use_threads
 from tvm_qnn.timing import Timing
 
 Array = np.ndarray[Any, Any]
@@ -26,14 +27,26 @@ Array = np.ndarray[Any, Any]
 class Library:
     """A model compiled for one target. Made by ``tvm_qnn.build`` or ``tvm_qnn.load``."""
 
-    def __init__(self, module: Any, about: Metadata, *, is_loaded: bool = False) -> None:
+    num_threads: int | None
+    """How many threads a run uses; None: as many as TVM takes by itself. Can be changed."""
+
+    def __init__(
+        self,
+        module: Any,
+        about: Metadata,
+        *,
+        num_threads: int | None = None,
+        is_loaded: bool = False,
+    ) -> None:
         """Wrap what TVM compiled or loaded.
 
         Args:
             module: a VM executable.
             about: its signature and target.
+            num_threads: how many threads a run uses.
             is_loaded: whether it comes from a file.
         """
+        self.num_threads = check_num_threads(num_threads)
         self.signature = about.signature
         self.target = about.target
         self._module = module
@@ -75,7 +88,9 @@ class Library:
             QnnError: if an input is missing, unknown or given twice, or does not fit, or if the
                 library is for another machine.
         """
-        result = self._main(*self._tensors(arrays, named))
+        main, tensors = self._main, self._tensors(arrays, named)
+        use_threads(check_num_threads(self.num_threads))
+        result = main(*tensors)
         if len(self.outputs) == 1:
             return (result if isinstance(result, tvm.runtime.Tensor) else result[0]).numpy()
         names = [info.name for info in self.outputs]
@@ -89,6 +104,7 @@ class Library:
         main, tensors = self._main, self._tensors(arrays, named)
 
         def run() -> None:
+            use_threads(self.num_threads)
             main(*tensors)
 
         return run
@@ -164,14 +180,19 @@ class Library:
         return [_tensor(info, given[info.name]) for info in self.inputs]
 
 
-def load(path: str | os.PathLike[str]) -> Library:
+def load(path: str | os.PathLike[str], *, num_threads: int | None = None) -> Library:
     """Load a library that ``Library.export`` wrote.
 
     Loading runs code of the file: load only what you trust.
 
+    Args:
+        path: of the file.
+        num_threads: as for ``build``.
+
     Raises:
         QnnError: if the file is missing, damaged or not such a library.
     """
+    check_num_threads(num_threads)
     file = Path(path)
     if not file.is_file():
         raise QnnError(f"no library at {file}")
@@ -180,7 +201,7 @@ def load(path: str | os.PathLike[str]) -> Library:
     try:
         check_complete(file)
         module = tvm.runtime.load_module(str(file.resolve()))
-        return Library(module, Metadata.of(module), is_loaded=True)
+        return Library(module, Metadata.of(module), num_threads=num_threads, is_loaded=True)
     except (RuntimeError, ValueError, OSError) as error:
         reason = str(error).strip().splitlines()[-1]
         raise QnnError(f"{file} is not a library that can be loaded here: {reason}") from error

@@ -1,0 +1,93 @@
+"""How many threads TVM's parallel loops use.
+
+TVM keeps a pool of threads for each Python thread that starts parallel loops. It makes the pool
+when it is first needed, and its size stays; how many of its threads are used can be changed.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import tvm
+
+from qnn_ops.errors import QnnError
+
+# TVM's names for these: workers may run on any of the processors given, or on the fast ones.
+_SHARE_ALL, _BIG = -3, 1
+
+_local = threading.local()
+_environment = threading.Lock()
+
+
+def check_num_threads(count: int | None) -> int | None:
+    """Return the number of threads if it is one.
+
+    Raises:
+        QnnError: if it is below 1 or not an integer.
+    """
+    if count is None or (isinstance(count, int) and not isinstance(count, bool) and count >= 1):
+        return count
+    raise QnnError(f"num_threads must be None or an integer of at least 1, got {count!r}")
+
+
+def use_threads(count: int | None) -> None:
+    """Set how many threads share the parallel loops that this Python thread starts.
+
+    They are not bound to processors.
+
+    Args:
+        count: the calling thread is one of them. None: as many as TVM would take by itself, as
+            told by the environment's TVM_NUM_THREADS or OMP_NUM_THREADS, else half of the
+            processors.
+
+    Raises:
+        QnnError: if other code has made a smaller pool in this thread before.
+    """
+    if getattr(_local, "count", None) == count:
+        return
+    configure = tvm.get_global_func("runtime.config_threadpool")
+    with _unbound():
+        if count is None:
+            configure(_BIG, _default())
+        else:
+            if not hasattr(_local, "count"):
+                _use(configure, max(count, os.cpu_count() or 1))  # this makes the pool
+            _use(configure, count)
+    _local.count = count
+    if count is not None and (used := tvm.runtime.num_threads()) < count:
+        _local.count = used
+        raise QnnError(
+            f"num_threads={count} is more than the {used} of the pool that TVM made in this "
+            "thread before: run the library with the most threads first, or set TVM_NUM_THREADS"
+        )
+
+
+def _use(configure: tvm.ffi.Function, count: int) -> None:
+    # The processors count, and are not looked at: nothing is bound to them.
+    configure(_SHARE_ALL, count, ["0"] * count)
+
+
+def _default() -> int:
+    for name in ("TVM_NUM_THREADS", "OMP_NUM_THREADS"):
+        if (value := os.environ.get(name, "")).isdecimal():
+            return max(int(value), 1)
+    return max((os.cpu_count() or 1) // 2, 1)
+
+
+@contextmanager
+def _unbound() -> Iterator[None]:
+    """Keep TVM from binding threads, this one too, to processors."""
+    name = "TVM_BIND_THREADS"
+    with _environment:
+        before = os.environ.get(name)
+        os.environ[name] = "0"
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = before
