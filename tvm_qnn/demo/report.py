@@ -34,10 +34,11 @@ def print_checked(console: Console, checked: Checked) -> None:
 
 def print_guesses(console: Console, guesses: Sequence[Guess]) -> None:
     """Print the best classes of an answer."""
-    table = Table("class", "name", title="Top five", title_justify="left")
+    named = any(guess.label for guess in guesses)
+    table = Table("class", *["name"] * named, title="Top five", title_justify="left")
     table.add_column("score", justify="right")
     for guess in guesses:
-        table.add_row(str(guess.index), guess.label, f"{guess.score:.4g}")
+        table.add_row(str(guess.index), *[guess.label] * named, f"{guess.score:.4g}")
     console.print(table)
 
 
@@ -55,7 +56,7 @@ def _differing(comparison: Comparison) -> Table:
 
 def _times(timings: dict[str, Timing]) -> Table:
     rounds = len(timings[OURS].seconds)
-    table = Table(title=f"One picture, one thread, {rounds} runs in turn", title_justify="left")
+    table = Table(title=f"One thread, {rounds} runs of each in turn", title_justify="left")
     table.add_column("milliseconds")
     for column in ("median", "fastest", "slowest"):
         table.add_column(column, justify="right")
