@@ -11,11 +11,10 @@ from PIL import Image
 
 from frontends.errors import UnsupportedOperatorError
 from frontends.tflite import from_tflite
-from frontends.tflite.model import Model
 from frontends.tflite.reader import read_model
 from tests.support.arrays import full_range
+from tests.support.models import differing_tensors
 from tvm_qnn import build
-from tvm_qnn.oracle import litert_tensors
 
 Array = np.ndarray[Any, Any]
 
@@ -39,32 +38,21 @@ def models(shared: Path) -> Path:
     return shared / "models" / "tflite"
 
 
+@pytest.mark.parametrize("route", ["primitives", "kernels"])
 @pytest.mark.parametrize(
     "name", [*SMALL, *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE)]
 )
-def test_every_tensor_equals_litert(models: Path, name: str) -> None:
+def test_every_tensor_equals_litert(models: Path, name: str, route: str) -> None:
     content = (models / f"{name}.tflite").read_bytes()
     graph = read_model(content)
-    mod, params = from_tflite(graph, outputs="all")
-    library = build(mod, "llvm", params, kernels=False)
     rng = np.random.default_rng(50)
     tensors = [graph.tensors[index] for index in graph.inputs]
-    for shrink in (1, 4):  # values of the whole range, then of the middle of it
-        inputs = [(full_range(rng, t.dtype, t.shape) // shrink).astype(t.dtype) for t in tensors]
-        results = list(library.run(*inputs).values())
-        assert _different(graph, content, inputs, results) == []
-
-
-def _different(
-    graph: Model, content: bytes, inputs: list[Array], results: list[Array]
-) -> list[str]:
-    """The tensors that LiteRT's reference kernels do not agree with."""
-    expected = litert_tensors(content, inputs)
-    return [
-        graph.tensors[index].label
-        for index, result in zip(graph.computed, results, strict=True)
-        if not np.array_equal(result, expected[index])
+    runs = [
+        [(full_range(rng, t.dtype, t.shape) // shrink).astype(t.dtype) for t in tensors]
+        for shrink in (1, 4)  # values of the whole range, then of the middle of it
     ]
+    target = {"primitives": "llvm", "kernels": "host"}[route]
+    assert differing_tensors(content, runs, target, kernels=route == "kernels") == []
 
 
 @pytest.mark.slow
@@ -73,11 +61,10 @@ def test_a_picture_of_grace_hopper_shows_a_military_uniform(shared: Path, models
     with Image.open(shared / "images" / "grace_hopper.bmp") as picture:
         pixels = np.asarray(picture.convert("RGB").resize((224, 224)), np.uint8)[None]
     content = (models / "mbv2_u8.tflite").read_bytes()
-    mod, params = from_tflite(content, outputs="all")
-    library = build(mod, "host", params)
-    results = list(library.run(pixels).values())
-    assert labels[int(results[-1].argmax())] == "military uniform"
-    assert _different(read_model(content), content, [pixels], results) == []
+    mod, params = from_tflite(content)
+    scores = build(mod, "host", params).run(pixels)
+    assert labels[int(scores.argmax())] == "military uniform"
+    assert differing_tensors(content, [[pixels]], "host", kernels=True) == []
 
 
 @pytest.mark.parametrize("name", UNSUPPORTED)

@@ -1,0 +1,47 @@
+"""The zoo's networks, whole: every tensor that they compute is LiteRT's, bit for bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+import pytest
+
+from frontends.tflite.reader import read_model
+from tests.support.models import differing_tensors
+from tvm_qnn import zoo
+from tvm_qnn.zoo import images
+
+ROUTES = {"primitives": ("llvm", False), "kernels": ("host", True)}
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("style", zoo.STYLES)
+# Inception V3 is tested at its full size.
+@pytest.mark.parametrize("name", [name for name in zoo.NAMES if name != "inception_v3"])
+def test_every_tensor_of_a_tiny_network_equals_litert(name: str, style: str, route: str) -> None:
+    content = zoo.build(name, style=style, tiny=True)
+    target, kernels = ROUTES[route]
+    assert differing_tensors(content, runs(content), target, kernels=kernels) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("style", zoo.STYLES)
+def test_every_tensor_of_inception_v3_equals_litert(style: str, route: str) -> None:
+    content = zoo.build("inception_v3", style=style)
+    target, kernels = ROUTES[route]
+    assert differing_tensors(content, runs(content), target, kernels=kernels) == []
+
+
+def runs(content: bytes) -> list[list[npt.NDArray[Any]]]:
+    """A picture that the ranges were measured on, one that they were not, and noise."""
+    graph = read_model(content)
+    tensor = graph.tensors[graph.inputs[0]]
+    size = tensor.shape[1]
+    pictures = [
+        images.picture(0, size),
+        images.picture(zoo.PICTURES + 1, size),
+        images.noise(0, size),
+    ]
+    return [[images.as_input(picture, tensor.dtype)[None]] for picture in pictures]
