@@ -3,7 +3,8 @@
 #   make demo    classify digits, then compile and check Inception V3
 #                (MODEL=m.tflite IMAGE=i.jpg LABELS=l.txt: your own model instead)
 #   make test    lint, types, import direction, tests
-#   make bench   time tvm-qnn and LiteRT
+#   make bench   time tvm-qnn and its peers (MODELS="m.tflite resnet50:int8": on these), and
+#                measure memory and building; tables and charts in out/
 #   make clean   remove .venv and everything generated
 
 PYTHON ?= python3
@@ -32,7 +33,7 @@ help:
 
 test: lint types layers
 	$(SAY) "Tests"
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 lint: .venv/installed-test
 	$(SAY) "Lint"
@@ -52,9 +53,10 @@ demo: .venv/installed-demo
 	  $(if $(LABELS),--labels '$(LABELS)')
 
 bench: .venv/installed-bench
-	@$(BIN)/python -m benchmarks.bench_tflite
+	@$(BIN)/python -m benchmarks.bench_peers $(MODELS)
+	@$(BIN)/python -m benchmarks.bench_footprint $(MODELS)
 
 clean:
 	rm -rf .venv build dist out *.egg-info
-	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .benchmarks
+	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
