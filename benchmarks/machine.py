@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import platform
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
@@ -12,6 +14,12 @@ from tvm_qnn.target import host_target
 
 PACKAGES = ("tvm-qnn", "apache-tvm", "ai-edge-litert", "numpy")
 
+FEATURES = (
+    *("sse4_1", "avx2", "avx_vnni", "avx512bw", "avx512_vnni", "amx_int8"),
+    *("asimd", "asimddp", "i8mm", "sve"),
+)
+"""Instruction sets with which 8-bit integers are multiplied, as Linux names them."""
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -19,6 +27,8 @@ class Setting:
 
     processor: str
     target: str
+    features: tuple[str, ...]
+    cores: int
     system: str
     versions: dict[str, str]
     date: str
@@ -33,25 +43,29 @@ class Setting:
         return asdict(self)
 
 
-def setting() -> Setting:
-    """This machine, these packages and today."""
+def setting(packages: Sequence[str] = PACKAGES) -> Setting:
+    """This machine, the versions of these packages, and today."""
+    flags = (_cpuinfo("flags") or _cpuinfo("Features") or "").split()
     return Setting(
-        processor=_processor(),
+        processor=_cpuinfo("model name") or platform.processor() or platform.machine(),
         target=str(host_target().attrs["mcpu"]),
+        features=tuple(name for name in FEATURES if name in flags),
+        cores=os.cpu_count() or 1,
         system=f"{platform.system()} {platform.release()}, Python {platform.python_version()}",
-        versions={name: found for name in PACKAGES if (found := _version(name))},
+        versions={name: found for name in packages if (found := _version(name))},
         date=datetime.now(timezone.utc).strftime("%Y-%m-%d"),
     )
 
 
-def _processor() -> str:
+def _cpuinfo(key: str) -> str | None:
+    """What Linux says of the first processor."""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.is_file():
         for line in cpuinfo.read_text(encoding="utf-8").splitlines():
-            key, _, value = line.partition(":")
-            if key.strip() == "model name":
+            name, _, value = line.partition(":")
+            if name.strip() == key:
                 return value.strip()
-    return platform.processor() or platform.machine()
+    return None
 
 
 def _version(package: str) -> str | None:

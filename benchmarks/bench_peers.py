@@ -1,0 +1,175 @@
+"""Times tvm-qnn and other programs on the same quantized models, in turn.
+
+python -m benchmarks.bench_peers                                # models of the zoo
+python -m benchmarks.bench_peers mobilenet_v2:int8 my_model.tflite --threads 2
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from rich.console import Console
+
+from benchmarks.bench_tflite import models
+from benchmarks.chart import save_bars
+from benchmarks.machine import PACKAGES, setting
+from benchmarks.peers import OURS, PEERS
+from benchmarks.process import Conditions
+from benchmarks.race import Race, race
+from benchmarks.race_report import (
+    Report,
+    absent_lines,
+    as_json,
+    as_markdown,
+    as_table,
+    detail_rows,
+    keys_of,
+    milliseconds,
+    setting_lines,
+)
+from frontends.tflite.reader import read_model
+from qnn_ops.errors import QnnError
+from qnn_ops.signature import TensorInfo
+from tvm_qnn.images import noise
+
+Array = np.ndarray[Any, Any]
+
+DEFAULT = (
+    *("inception_v3:int8_per_axis", "inception_v3:uint8", "resnet50:int8_per_axis"),
+    *("mobilenet_v1:int8_per_axis", "mobilenet_v1:uint8"),
+    *("mobilenet_v2:int8_per_axis", "mobilenet_v2:uint8"),
+)
+
+TITLE = "median milliseconds; ratio: time of tvm-qnn in that of the program"
+
+
+def inputs_of(model: bytes) -> list[Array]:
+    """Noise for each input of a model."""
+    graph = read_model(model)
+    tensors = [graph.tensors[index] for index in graph.inputs]
+    return [noise(TensorInfo(t.name, tuple(t.shape), t.dtype)) for t in tensors]
+
+
+def packages(peers: Sequence[str]) -> list[str]:
+    """Whose versions are told."""
+    return list(dict.fromkeys([*PACKAGES, *(PEERS[peer].distribution for peer in peers)]))
+
+
+def save_chart(path: Path, report: Report) -> None:
+    """Draw each program's time in that of tvm-qnn."""
+    races = [race for race in report.races if OURS in race.lanes]
+    if not races:
+        return
+    names = {key: _name(races, key) for key in keys_of(races)}
+    series = {name: [_relative(race, key) for race in races] for key, name in names.items()}
+    labels = {name: [_label(race, key) for race in races] for key, name in names.items()}
+    save_bars(
+        path,
+        f"{report.setting.processor}, threads: {report.threads}, {report.setting.date}",
+        "time relative to tvm-qnn; at the bars: milliseconds",
+        [race.model for race in races],
+        series,
+        labels,
+        logarithmic=True,
+    )
+
+
+def _name(races: Sequence[Race], key: str) -> str:
+    return next(race.lanes[key].name for race in races if key in race.lanes)
+
+
+def _relative(race: Race, key: str) -> float | None:
+    ratio = race.ratio(key) if key in race.lanes else None
+    return None if ratio is None else 1 / ratio
+
+
+def _label(race: Race, key: str) -> str:
+    return milliseconds(race.lanes[key].median) if key in race.lanes else ""
+
+
+@click.command()
+@click.argument("arguments", metavar="[MODEL]...", nargs=-1)
+@click.option("--threads", default=1, show_default=True, type=click.IntRange(min=1))
+@click.option("--rounds", default=15, show_default=True, type=click.IntRange(min=1))
+@click.option(
+    "--seconds", default=20.0, show_default=True, help="For one model; compiling excluded."
+)
+@click.option(
+    "--peers",
+    multiple=True,
+    type=click.Choice(list(PEERS)),
+    help="Only these; may be given several times.  [default: all]",
+)
+@click.option(
+    "--amx",
+    default="both",
+    show_default=True,
+    type=click.Choice(["with", "without", "both"]),
+    help="Whether programs may use AMX; both: those that do are timed a second time, without.",
+)
+@click.option(
+    "--output",
+    default=Path("out"),
+    show_default=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The folder for peers.md, peers.json and peers.png.",
+)
+def main(
+    arguments: tuple[str, ...],
+    threads: int,
+    rounds: int,
+    seconds: float,
+    peers: tuple[str, ...],
+    amx: str,
+    output: Path,
+) -> None:
+    """Time tvm-qnn and its peers on MODELs: .tflite files, or networks of the zoo.
+
+    Each program runs in a process of its own, all on the same cores, in turn. One that is not
+    installed, or cannot run the model, is left out, and why is told.
+    """
+    console = Console(highlight=False)
+    chosen = list(peers or PEERS)
+    conditions = Conditions(threads, without_amx=amx == "without")
+    report = Report(setting(packages(chosen)), threads, [])
+    try:
+        for name, model, _ in models(arguments or DEFAULT):
+            with tempfile.TemporaryDirectory() as temporary, console.status(name) as status:
+                path = Path(temporary) / "model.tflite"
+                path.write_bytes(model)
+                found = race(
+                    name,
+                    path,
+                    inputs_of(model),
+                    chosen,
+                    Path(temporary),
+                    conditions,
+                    rounds=rounds,
+                    seconds=seconds,
+                    also_without_amx=amx == "both",
+                    say=status.update,
+                )
+            report.races.append(found)
+            console.print(as_table(*detail_rows(found), f"{name} ({TITLE})"))
+            for line in absent_lines(found):
+                console.print(line, markup=False)
+    except QnnError as error:
+        raise click.ClickException(str(error)) from error
+    for line in setting_lines(report.setting, threads):
+        console.print(line)
+    output.mkdir(parents=True, exist_ok=True)
+    (output / "peers.md").write_text(as_markdown(report), encoding="utf-8")
+    (output / "peers.json").write_text(as_json(report), encoding="utf-8")
+    save_chart(output / "peers.png", report)
+    console.print(
+        f"Written: {', '.join(str(output / f'peers.{s}') for s in ('md', 'json', 'png'))}"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,24 @@
+"""The programs that are compared, one a file. None of them is imported before it is measured."""
+
+from __future__ import annotations
+
+from benchmarks.peers.base import Peer, Session
+from benchmarks.peers.litert import LiteRt
+from benchmarks.peers.onnx_runtime import OnnxRuntime
+from benchmarks.peers.open_vino import OpenVino
+from benchmarks.peers.ours import Ours
+from benchmarks.peers.stock_tvm import StockTvm
+
+__all__ = ["OURS", "PEERS", "Peer", "Session"]
+
+OURS = "tvm-qnn"
+
+PEERS: dict[str, Peer] = {
+    OURS: Ours(),
+    "litert": LiteRt(xnnpack=True),
+    "litert-builtin": LiteRt(xnnpack=False),
+    "openvino": OpenVino(),
+    "onnxruntime": OnnxRuntime(),
+    "stock-tvm": StockTvm(),
+}
+"""By the name under which the command line knows them, in the order of the tables."""

@@ -1,0 +1,73 @@
+"""What every program that is compared can do."""
+
+from __future__ import annotations
+
+import importlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from importlib import metadata, util
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+class Session(Protocol):
+    """A loaded model."""
+
+    def prepare(self, inputs: Sequence[Array]) -> Callable[[], object]:
+        """Copy the inputs, once; the function returned runs the model on them."""
+
+    def outputs(self) -> list[Array]:
+        """What the last run computed, in the model's order."""
+
+
+class Peer(ABC):
+    """A program that runs a quantized model.
+
+    Attributes:
+        name: as tables show it.
+        distribution: the package whose version is told.
+        modules: what it imports to run a model.
+        compiler_modules: what it imports before, in another process, to make the file that it
+            loads; empty if it loads the .tflite file itself.
+    """
+
+    name: str
+    distribution: str
+    modules: tuple[str, ...]
+    compiler_modules: tuple[str, ...] = ()
+
+    def missing(self) -> list[str]:
+        """The modules that are not installed here."""
+        wanted = (*self.modules, *self.compiler_modules)
+        return [name for name in wanted if util.find_spec(name.split(".")[0]) is None]
+
+    def version(self) -> str:
+        """Of the installed package; empty if it cannot be told."""
+        try:
+            return metadata.version(self.distribution)
+        except metadata.PackageNotFoundError:
+            return ""
+
+    def compile(self, model: Path, folder: Path) -> Path:
+        """Make what ``load`` takes.
+
+        Args:
+            model: the .tflite file.
+            folder: where to put files.
+        """
+        del folder
+        return model
+
+    @abstractmethod
+    def load(self, file: Path, threads: int) -> Session:
+        """Load what ``compile`` made."""
+
+
+def import_all(modules: Sequence[str]) -> None:
+    """Import modules by name."""
+    for name in modules:
+        importlib.import_module(name)

@@ -1,0 +1,58 @@
+"""ONNX Runtime, on the model that tf2onnx makes of the .tflite file."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.peers.base import Array, Peer, Session
+
+OPSET = 17  # scales for each channel need 13 or newer
+
+
+class OnnxRuntime(Peer):
+    """With its processor's kernels."""
+
+    name = "ONNX Runtime"
+    distribution = "onnxruntime"
+    modules = ("onnxruntime",)
+    compiler_modules = ("tf2onnx", "tensorflow")  # tf2onnx reads .tflite files by TensorFlow
+
+    def compile(self, model: Path, folder: Path) -> Path:
+        """Convert the model."""
+        file = folder / "model.onnx"
+        command = [sys.executable, "-m", "tf2onnx.convert", "--opset", str(OPSET)]
+        files = ["--tflite", str(model), "--output", str(file)]
+        subprocess.run([*command, *files], check=True, stdout=sys.stderr)
+        return file
+
+    def load(self, file: Path, threads: int) -> Session:
+        """Load the .onnx file."""
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        providers = ["CPUExecutionProvider"]
+        return _Session(onnxruntime.InferenceSession(str(file), options, providers=providers))
+
+
+class _Session:
+    def __init__(self, session: Any) -> None:
+        self._session = session
+        self._binding = session.io_binding()
+
+    def prepare(self, inputs: Sequence[Array]) -> Callable[[], object]:
+        for info, array in zip(self._session.get_inputs(), inputs, strict=True):
+            self._binding.bind_cpu_input(info.name, array)
+        for info in self._session.get_outputs():
+            self._binding.bind_output(info.name)
+        return lambda: self._session.run_with_iobinding(self._binding)
+
+    def outputs(self) -> list[Array]:
+        results: list[Array] = self._binding.copy_outputs_to_cpu()
+        return results

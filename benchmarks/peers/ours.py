@@ -1,0 +1,48 @@
+"""tvm-qnn itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.peers.base import Array, Peer, Session
+
+
+class Ours(Peer):
+    """Compiled for this machine, exported and loaded again, as its users deploy it."""
+
+    name = "tvm-qnn"
+    distribution = "tvm-qnn"
+    modules = ("tvm_qnn.library",)
+    compiler_modules = ("tvm_qnn.build", "frontends.tflite")
+
+    def compile(self, model: Path, folder: Path) -> Path:
+        """Build and export a shared library."""
+        import tvm_qnn
+
+        file = folder / "tvm_qnn.so"
+        mod, params = tvm_qnn.from_tflite(model.read_bytes())
+        tvm_qnn.build(mod, "host", params).export(file)
+        return file
+
+    def load(self, file: Path, threads: int) -> Session:
+        """Load the library."""
+        import tvm_qnn
+
+        return _Session(tvm_qnn.load(file, num_threads=threads))
+
+
+class _Session:
+    def __init__(self, library: Any) -> None:
+        self._library = library
+        self._inputs: Sequence[Array] = ()
+
+    def prepare(self, inputs: Sequence[Array]) -> Callable[[], object]:
+        self._inputs = inputs
+        run: Callable[[], object] = self._library.prepare(*inputs)
+        return run
+
+    def outputs(self) -> list[Array]:
+        result = self._library.run(*self._inputs)
+        return list(result.values()) if isinstance(result, dict) else [result]

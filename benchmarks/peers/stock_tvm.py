@@ -1,0 +1,61 @@
+"""TVM without tvm-qnn: its own importer, its own pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.peers.base import Array, Peer, Session
+
+
+class StockTvm(Peer):
+    """As its users meet it: each quantized operator becomes float32 arithmetic."""
+
+    name = "TVM, as it comes"
+    distribution = "apache-tvm"
+    modules = ("tvm.relax",)
+    compiler_modules = ("tvm.relax.frontend.tflite", "tflite")
+
+    def compile(self, model: Path, folder: Path) -> Path:
+        """Import, compile and export."""
+        import tflite
+        import tvm
+        from tvm.relax.frontend.tflite import from_tflite
+        from tvm.target import codegen
+
+        mod = from_tflite(tflite.Model.GetRootAs(model.read_bytes()))
+        target = tvm.target.Target({"kind": "llvm", "mcpu": codegen.llvm_get_system_cpu()})
+        file = folder / "stock_tvm.so"
+        with target:
+            tvm.compile(mod, target=target).export_library(str(file))
+        return file
+
+    def load(self, file: Path, threads: int) -> Session:
+        """Load the exported library; its threads are those of TVM's pool."""
+        import tvm
+
+        del threads  # the environment of the process says it
+        return _Session(
+            tvm, tvm.relax.VirtualMachine(tvm.runtime.load_module(str(file)), tvm.cpu())
+        )
+
+
+class _Session:
+    def __init__(self, tvm: Any, machine: Any) -> None:
+        self._tvm = tvm
+        self._main = machine["main"]
+        self._result: Any = None
+
+    def prepare(self, inputs: Sequence[Array]) -> Callable[[], object]:
+        tensors = [self._tvm.runtime.tensor(array) for array in inputs]
+
+        def run() -> None:
+            self._result = self._main(*tensors)
+
+        return run
+
+    def outputs(self) -> list[Array]:
+        if isinstance(self._result, self._tvm.runtime.Tensor):
+            return [self._result.numpy()]
+        return [value.numpy() for value in self._result]

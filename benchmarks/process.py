@@ -1,0 +1,231 @@
+"""Starts a peer's processes and talks to them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+
+Array = np.ndarray[Any, Any]
+
+
+class PeerError(Exception):
+    """A peer cannot do what it was asked; the last line that it printed says why."""
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What holds for every peer alike.
+
+    Attributes:
+        threads: how many each may use.
+        without_amx: whether to refuse them the use of AMX.
+    """
+
+    threads: int = 1
+    without_amx: bool = False
+
+    def cores(self) -> list[int]:
+        """The cores to run on, as many as threads; none where processes cannot be bound."""
+        if not hasattr(os, "sched_getaffinity"):
+            return []
+        return sorted(os.sched_getaffinity(0))[: self.threads]
+
+    def order(self, peer: str, do: str) -> dict[str, Any]:
+        """What every order says."""
+        return {
+            "peer": peer,
+            "do": do,
+            "cores": self.cores(),
+            "threads": self.threads,
+            "without_amx": self.without_amx,
+        }
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What a peer made of a model before it runs, and how long that took.
+
+    Attributes:
+        file: what it loads; the .tflite file itself, if it makes nothing.
+        import_seconds: importing the packages that make it.
+        seconds: making it.
+        megabytes: its size.
+    """
+
+    file: str
+    import_seconds: float
+    seconds: float
+    megabytes: float
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What a peer told when it had loaded a model and run it.
+
+    Attributes:
+        import_seconds: importing the packages that run it.
+        first_result_seconds: from there to the first result.
+        peak_megabytes: the most memory that its process held, after a few runs; None where the
+            system does not tell.
+        uses_amx: whether it asked for AMX and got it.
+        version: of its package.
+    """
+
+    import_seconds: float
+    first_result_seconds: float
+    peak_megabytes: float | None
+    uses_amx: bool
+    version: str
+
+
+def compile_model(peer: str, model: Path, folder: Path, threads: int | None = None) -> Compiled:
+    """Let a peer make what it loads, in a process of its own.
+
+    Args:
+        peer: its key in ``PEERS``.
+        model: the .tflite file.
+        folder: where to put files.
+        threads: on how many cores; by default on all.
+
+    Raises:
+        PeerError: it cannot.
+    """
+    order = Conditions(threads or os.cpu_count() or 1).order(peer, "compile")
+    with _Process(order["threads"]) as process:
+        answer = process.ask({**order, "model": str(model), "folder": str(folder)})
+    return Compiled(**answer)
+
+
+class Running:
+    """A peer with a model loaded, in a process of its own; use it as a context."""
+
+    def __init__(
+        self, peer: str, file: str, inputs: Path, folder: Path, conditions: Conditions
+    ) -> None:
+        """Start it and let it run the model once.
+
+        Args:
+            peer: its key in ``PEERS``.
+            file: what ``compile_model`` made.
+            inputs: an .npz file of the inputs, in order.
+            folder: where to put files.
+            conditions: under which it runs.
+
+        Raises:
+            PeerError: it cannot.
+        """
+        self._outputs = folder / f"outputs_{peer}.npz"
+        self._process = _Process(conditions.threads)
+        order = {"file": file, "inputs": str(inputs), "outputs": str(self._outputs)}
+        try:
+            answer = self._process.ask({**conditions.order(peer, "load"), **order})
+        except PeerError:
+            self._process.close()
+            raise
+        self.loaded = Loaded(**answer)
+
+    def outputs(self) -> list[Array]:
+        """What the model's outputs were."""
+        with np.load(self._outputs) as arrays:
+            return [arrays[name] for name in arrays.files]
+
+    def time(self, warmup: int, count: int) -> list[float]:
+        """Seconds of each of ``count`` runs, after ``warmup`` others.
+
+        Raises:
+            PeerError: the process has ended.
+        """
+        seconds: list[float] = self._process.ask({"warmup": warmup, "count": count})
+        return seconds
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.close()
+
+    def __enter__(self) -> Running:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def save_inputs(folder: Path, inputs: Sequence[Array]) -> Path:
+    """Write the arrays for the processes to read."""
+    path = folder / "inputs.npz"
+    np.savez(path, *inputs)
+    return path
+
+
+class _Process:
+    def __init__(self, threads: int) -> None:
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed in `close`)
+        self._popen = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.worker"],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            # TVM's pool takes as many threads as this says.
+            env={**os.environ, "TVM_NUM_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)},
+        )
+
+    def ask(self, order: dict[str, Any]) -> Any:
+        assert self._popen.stdin is not None
+        assert self._popen.stdout is not None
+        try:
+            self._popen.stdin.write(json.dumps(order) + "\n")
+            self._popen.stdin.flush()
+        except BrokenPipeError:
+            pass  # there is no answer either
+        answer = self._popen.stdout.readline()
+        if not answer:
+            raise PeerError(self._last_words())
+        return json.loads(answer)
+
+    def close(self) -> None:
+        assert self._popen.stdin is not None
+        assert self._popen.stdout is not None
+        self._popen.stdin.close()
+        try:
+            self._popen.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self._popen.kill()
+            self._popen.wait()
+        self._popen.stdout.close()
+        self._errors.close()
+
+    def _last_words(self) -> str:
+        code = self._popen.wait()
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        reason = lines[-1].strip() if lines else "it said nothing"
+        return f"killed by signal {-code}: {reason}" if code < 0 else reason
+
+    def __enter__(self) -> _Process:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

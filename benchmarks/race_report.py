@@ -1,0 +1,173 @@
+"""What races found: as tables on the terminal, as Markdown, as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.table import Table
+
+from benchmarks.machine import Setting
+from benchmarks.peers import OURS, PEERS
+from benchmarks.race import WITHOUT_AMX, Lane, Race
+
+LONGEST_REASON = 200
+
+
+@dataclass(frozen=True)
+class Report:
+    """Races and what they have in common.
+
+    Attributes:
+        setting: the machine, versions and date.
+        threads: of every program.
+        races: one for each model.
+    """
+
+    setting: Setting
+    threads: int
+    races: list[Race]
+
+
+def setting_lines(setting: Setting, threads: int) -> list[str]:
+    """On what, with what and when it was measured, as lines of text."""
+    versions = ", ".join(f"{name} {number}" for name, number in setting.versions.items())
+    return [
+        f"{setting.processor} ({setting.target}; {', '.join(setting.features)}), "
+        f"{setting.cores} cores, of which {threads} used; {setting.system}; {setting.date}",
+        versions,
+    ]
+
+
+def keys_of(races: Sequence[Race]) -> list[str]:
+    """The programs that ran at least one of the models, in the order of ``PEERS``."""
+    ran = {key for race in races for key in race.lanes}
+    ordered = [key for peer in PEERS for key in (peer, peer + WITHOUT_AMX)]
+    return [key for key in ordered if key in ran]
+
+
+def detail_rows(race: Race) -> tuple[list[str], list[list[str]]]:
+    """Head and rows of the table of one model."""
+    head = ["program", "ms", "quartiles", "ratio", "outputs differ by", "AMX"]
+    body = [
+        [
+            lane.name,
+            milliseconds(lane.median),
+            "–".join(map(milliseconds, lane.spread)),
+            _ratio(race, key),
+            _difference(race, key),
+            "yes" if lane.uses_amx else "no",
+        ]
+        for key, lane in race.lanes.items()
+    ]
+    return head, body
+
+
+def absent_lines(race: Race) -> list[str]:
+    """Which programs did not run the model, and why."""
+    return [
+        absent_line(key.removesuffix(WITHOUT_AMX), reason) for key, reason in race.absent.items()
+    ]
+
+
+def absent_line(peer: str, reason: str) -> str:
+    """That a program could not be measured, and why."""
+    shown = reason if len(reason) <= LONGEST_REASON else reason[: LONGEST_REASON - 3] + "..."
+    return f"{PEERS[peer].name} is left out: {shown}"
+
+
+def summary_rows(report: Report) -> tuple[list[str], list[list[str]]]:
+    """Head and rows of the table of all models: milliseconds and, in brackets, the ratio."""
+    keys = keys_of(report.races)
+    names = [next(r.lanes[key].name for r in report.races if key in r.lanes) for key in keys]
+    body = [
+        [race.model, *(_cell(race, key) for key in keys)] for race in report.races if race.lanes
+    ]
+    return ["model", *names], body
+
+
+def as_table(head: Sequence[str], body: Sequence[Sequence[str]], title: str) -> Table:
+    """A table for the terminal."""
+    table = Table(title=title, title_justify="left")
+    for index, column in enumerate(head):
+        table.add_column(column, justify="right" if index else "left", no_wrap=index > 0)
+    for row in body:
+        table.add_row(*row)
+    return table
+
+
+def markdown_table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    rule = ["---", *(["---:"] * (len(head) - 1))]
+    rows = ([cell.replace("|", "\\|") for cell in row] for row in [head, rule, *body])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"
+
+
+def as_markdown(report: Report) -> str:
+    """Everything that is shown on the terminal."""
+    parts = ["\n".join(f"{line}  " for line in setting_lines(report.setting, report.threads))]
+    parts.append(
+        "Milliseconds: the median over turns; in brackets the time of tvm-qnn in that of the "
+        "program (below 1 tvm-qnn is faster), the median over rounds."
+    )
+    parts.append(markdown_table(*summary_rows(report)))
+    for race in report.races:
+        parts += [f"## {race.model}", markdown_table(*detail_rows(race)), *absent_lines(race)]
+    return "\n\n".join(parts)
+
+
+def as_json(report: Report) -> str:
+    """Every figure, of every single run."""
+    fields = {
+        "setting": report.setting.to_json(),
+        "threads": report.threads,
+        "races": [_race_fields(race) for race in report.races],
+    }
+    return json.dumps(fields, indent=1) + "\n"
+
+
+def milliseconds(seconds: float) -> str:
+    """Three digits, without exponents."""
+    value = 1e3 * seconds
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _race_fields(race: Race) -> dict[str, object]:
+    return {
+        "model": race.model,
+        "lanes": {key: _lane_fields(race, key, lane) for key, lane in race.lanes.items()},
+        "absent": race.absent,
+    }
+
+
+def _lane_fields(race: Race, key: str, lane: Lane) -> dict[str, object]:
+    return {
+        "name": lane.name,
+        "version": lane.version,
+        "uses_amx": lane.uses_amx,
+        "median": lane.median,
+        "quartiles": lane.spread,
+        "ratio": race.ratio(key),
+        "output_difference": race.difference(key),
+        "turns": lane.turns,
+    }
+
+
+def _cell(race: Race, key: str) -> str:
+    if key not in race.lanes:
+        return "–"
+    text = milliseconds(race.lanes[key].median)
+    return text if key == OURS else f"{text} ({_ratio(race, key)})"
+
+
+def _ratio(race: Race, key: str) -> str:
+    ratio = race.ratio(key)
+    return "–" if ratio is None else f"{ratio:.2g}" if ratio < 0.1 else f"{ratio:.2f}"
+
+
+def _difference(race: Race, key: str) -> str:
+    if key == OURS or OURS not in race.lanes:
+        return "–"
+    difference = race.difference(key)
+    return "other shapes" if difference is None else f"{difference:g}"

@@ -1,0 +1,119 @@
+"""One program in a process of its own: `python -m benchmarks.worker`, with orders on its input.
+
+Programs bring thread pools, compilers and copies of the same libraries; apart, none disturbs
+another, and memory is each one's own. Orders and answers are JSON, one a line; see
+`benchmarks.process`, which gives them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from benchmarks import amx
+from benchmarks.peers import PEERS
+from benchmarks.peers.base import Peer, import_all
+
+Fields = dict[str, Any]
+
+
+def compile_model(peer: Peer, order: Fields) -> Fields:
+    """Make the file that the peer loads, and tell how long that takes."""
+    start = time.perf_counter()
+    import_all(peer.compiler_modules)
+    imported = time.perf_counter()
+    file = peer.compile(Path(order["model"]), Path(order["folder"]))
+    return {
+        "file": str(file),
+        "import_seconds": imported - start,
+        "seconds": time.perf_counter() - imported,
+        "megabytes": file.stat().st_size / 1e6,
+    }
+
+
+def load_model(peer: Peer, order: Fields) -> tuple[Callable[[], object], Fields]:
+    """Load a file and run it once; tell how long that takes and how much memory."""
+    with np.load(order["inputs"]) as arrays:
+        inputs = [np.ascontiguousarray(arrays[name]) for name in arrays.files]
+    start = time.perf_counter()
+    import_all(peer.modules)
+    imported = time.perf_counter()
+    session = peer.load(Path(order["file"]), order["threads"])
+    run = session.prepare(inputs)
+    run()
+    done = time.perf_counter()
+    for _ in range(3):
+        run()
+    peak = _peak_megabytes()
+    np.savez(order["outputs"], *session.outputs())
+    return run, {
+        "import_seconds": imported - start,
+        "first_result_seconds": done - imported,
+        "peak_megabytes": peak,
+        "uses_amx": amx.in_use(),
+        "version": peer.version(),
+    }
+
+
+def time_runs(run: Callable[[], object], warmup: int, count: int) -> list[float]:
+    """Seconds of each of ``count`` runs, after ``warmup`` others."""
+    for _ in range(warmup):
+        run()
+    seconds = []
+    for _ in range(count):
+        start = time.perf_counter()
+        run()
+        seconds.append(time.perf_counter() - start)
+    return seconds
+
+
+def serve(orders: TextIO, answers: TextIO) -> None:
+    """Follow the first order; if it is to load, then time runs until there are no more orders."""
+    order = json.loads(orders.readline())
+    if order["cores"] and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, order["cores"])
+    if order["without_amx"]:
+        amx.forbid()
+    peer = PEERS[order["peer"]]
+    if order["do"] == "compile":
+        _answer(answers, compile_model(peer, order))
+        return
+    run, loaded = load_model(peer, order)
+    _answer(answers, loaded)
+    for line in orders:
+        turn = json.loads(line)
+        _answer(answers, time_runs(run, turn["warmup"], turn["count"]))
+
+
+def _answer(answers: TextIO, value: object) -> None:
+    print(json.dumps(value), file=answers, flush=True)
+
+
+def _peak_megabytes() -> float | None:
+    # Not getrusage: its peak includes that of the process which started this one.
+    status = Path("/proc/self/status")
+    if not status.is_file():
+        return None
+    for line in status.read_text(encoding="utf-8").splitlines():
+        name, _, value = line.partition(":")
+        if name == "VmHWM":
+            return int(value.split()[0]) * 1024 / 1e6
+    return None
+
+
+def main() -> None:
+    """Serve; whatever else prints to the standard output goes to the standard error."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    serve(sys.stdin, answers)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.machine import setting
+
+ASK = """
+import ctypes
+from benchmarks import amx
+before = amx.in_use()
+{forbid}
+asked = ctypes.CDLL(None).syscall(158, 0x1023, 18)
+print(before, asked, amx.in_use())
+"""
+
+
+def _answer(forbid: str) -> str:
+    command = [sys.executable, "-c", ASK.format(forbid=forbid)]
+    root = Path(__file__).parents[2]
+    return subprocess.run(command, cwd=root, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.mark.skipif("amx_int8" not in setting().features, reason="the processor has no AMX")
+@pytest.mark.parametrize(
+    ("forbid", "expected"), [("", "False 0 True\n"), ("amx.forbid()", "False -1 False\n")]
+)
+def test_a_process_gets_amx_unless_it_is_forbidden(forbid: str, expected: str) -> None:
+    assert _answer(forbid) == expected
