@@ -7,6 +7,5 @@ from __future__ import annotations
 
 from legalize.kernels import x86
 from legalize.kernels.registry import KERNELS
-from legalize.kernels.x86 import elementwise_rules
 
-__all__ = ["KERNELS", "elementwise_rules", "x86"]
+__all__ = ["KERNELS", "x86"]

@@ -27,17 +27,29 @@ _FENCE = 4096
 _CPUINFO = Path("/proc/cpuinfo")
 
 
-def _host_has_vnni() -> bool:
+def _host_has(*features: str) -> bool:
     flags = _CPUINFO.read_text() if _CPUINFO.exists() else ""
-    return all(flag in flags for flag in ("avx512_vnni", "avx512bw", "avx512vl", "avx512dq"))
+    return all(flag in flags for flag in features)
 
 
-needs_vnni = pytest.mark.skipif(not _host_has_vnni(), reason="the processor has no AVX512-VNNI")
+_HAS_VNNI = _host_has("avx512_vnni", "avx512bw", "avx512vl", "avx512dq")
+needs_vnni = pytest.mark.skipif(not _HAS_VNNI, reason="the processor has no AVX512-VNNI")
+needs_vbmi = pytest.mark.skipif(
+    not (_HAS_VNNI and _host_has("avx512vbmi", "avx512_vbmi2", "gfni", "vaes")),
+    reason="the processor is older than Ice Lake",
+)
 
 
 def run(function: Any, inputs: list[Array], shape: tuple[int, ...], dtype: str) -> Array:
     """Compile a PrimFunc and run it on inputs and an output that lies between fences."""
-    library = tvm.compile(function, target=tvm.target.Target(TARGET))
+    return run_on(TARGET["mcpu"], function, inputs, shape, dtype)
+
+
+def run_on(
+    mcpu: str, function: Any, inputs: list[Array], shape: tuple[int, ...], dtype: str
+) -> Array:
+    """Compile for a processor that this one can stand in for, and run likewise."""
+    library = tvm.compile(function, target=tvm.target.Target({**TARGET, "mcpu": mcpu}))
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     memory = np.full(size + 2 * _FENCE + 64, 0xA5, np.uint8)
     start = _FENCE + -memory.ctypes.data % 64

@@ -17,11 +17,12 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.x86.affine import AffineForm
+from legalize.kernels.x86.rows import BYTES
+from legalize.kernels.x86.tasks import shared_loop, task_count
 from legalize.kernels.x86.vnni import narrow_pair, narrow_to_bytes
 
-BYTES = 64
-"""Tensors must have at least so many values."""
-
+# Roughly what one thread adds.
+_BYTES_PER_MICROSECOND = 8_000
 _LANES = 16
 _LOWER_BITS = 15
 
@@ -63,8 +64,8 @@ def add(
             total = _narrow([_sum(form, pairs) for pairs in _pairs(*operands)], dtypes[2])
             T.buffer_store(output, _clamp(total, dtypes[2], bounds), [T.ramp(offset, 1, BYTES)])
 
-        with T.serial(size // BYTES) as i:
-            at(i * BYTES)
+        tasks = task_count(size / _BYTES_PER_MICROSECOND)
+        shared_loop(tasks, size // BYTES, lambda i: at(i * BYTES))
         if size % BYTES:
             # The last vector overlaps the one before.
             at(T.int32(size - BYTES))

@@ -8,6 +8,7 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.x86.rows import for_each_piece, ramp, splat, unsigned
 from legalize.kernels.x86.spec import ConvSpec
 from legalize.kernels.x86.tasks import shared_loop, task_count
 
@@ -75,55 +76,18 @@ def _size(shape: tuple[int, ...]) -> int:
     return size
 
 
-def _pieces(length: int) -> tuple[int, list[tuple[int, int]]]:
-    """Cut a length into vectors of 64 bytes and (offset, width) pieces for the rest.
-
-    A rest that follows a whole vector is one vector that overlaps it.
-    """
-    whole, rest = divmod(length, 64)
-    if not rest:
-        return whole, []
-    if whole:
-        return whole, [(length - 64, 64)]
-    pieces = []
-    offset = 0
-    while offset < length:
-        width = 1 << ((length - offset).bit_length() - 1)
-        pieces.append((offset, width))
-        offset += width
-    return whole, pieces
-
-
-def _for_each_piece(length: int, body: Any) -> None:
-    whole, pieces = _pieces(length)
-    if whole:
-        with T.serial(whole) as i:
-            body(i * 64, 64)
-    for offset, width in pieces:
-        body(offset, width)
-
-
 def _fill(target: Any, start: Any, length: int, value: int) -> None:
     def body(offset: Any, width: int) -> None:
-        T.buffer_store(target, _splat(value, width), [_ramp(start + offset, width)])
+        T.buffer_store(target, splat(value, width), [ramp(start + offset, width)])
 
-    _for_each_piece(length, body)
+    for_each_piece(length, body)
 
 
 def _copy(target: Any, start: Any, source: Any, origin: Any, length: int) -> None:
     def body(offset: Any, width: int) -> None:
-        value = source[_ramp(origin + offset, width)]
+        value = source[ramp(origin + offset, width)]
         if source.dtype == "int8":
-            unsigned = "uint8" if width == 1 else f"uint8x{width}"
-            value = T.bitwise_xor(T.reinterpret(unsigned, value), _splat(128, width))
-        T.buffer_store(target, value, [_ramp(start + offset, width)])
+            value = T.bitwise_xor(unsigned(value, width), splat(128, width))
+        T.buffer_store(target, value, [ramp(start + offset, width)])
 
-    _for_each_piece(length, body)
-
-
-def _ramp(start: Any, width: int) -> Any:
-    return start if width == 1 else T.ramp(start, 1, width)
-
-
-def _splat(value: int, width: int) -> Any:
-    return T.uint8(value) if width == 1 else T.broadcast(T.uint8(value), width)
+    for_each_piece(length, body)
