@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+from tvm.relax import op as R
+from tvm.relax.backend.cpu_generic import pipeline as cpu
+from tvm.script import ir as I
+from tvm.script import tirx as T
+
+import legalize
+from legalize.passes import InlineElementwise
+from qnn_ops import (
+    quantize,
+    quantized_add,
+    quantized_concat,
+    quantized_conv2d,
+    quantized_dense,
+    quantized_mean,
+    quantized_relu,
+    quantized_softmax,
+    requantize,
+)
+from tests.support.arrays import full_range
+from tests.support.modules import module
+from tests.support.operators import run
+
+Array = np.ndarray[Any, Any]
+
+TARGET = tvm.target.Target("llvm")
+SHAPE = (2, 5, 3, 4)
+ADD: dict[str, Any] = {
+    "lhs_scale": 0.31,
+    "lhs_zero_point": 5,
+    "rhs_scale": 0.17,
+    "rhs_zero_point": -7,
+    "output_scale": 0.43,
+    "output_zero_point": 11,
+    "out_dtype": "int8",
+}
+CONV: dict[str, Any] = {
+    "input_scale": 0.5,
+    "input_zero_point": 3,
+    "kernel_scale": 0.25,
+    "kernel_zero_point": 1,
+    "output_scale": 4.0,
+    "output_zero_point": -3,
+    "out_dtype": "int8",
+}
+
+
+def fused(mod: tvm.IRModule) -> tvm.IRModule:
+    """The module as it comes to the pass: primitives, fused."""
+    with TARGET:
+        return tvm.transform.Sequential(cpu.legalize_passes(TARGET))(legalize.LegalizeQnn()(mod))
+
+
+def blocks(mod: tvm.IRModule) -> list[str]:
+    """The names of the blocks in the module's TIR functions."""
+    lines = (line.strip() for line in mod.script().splitlines())
+    names = [line.split('"')[1] for line in lines if line.startswith("with T.sblock(")]
+    return [name for name in names if name != "root"]
+
+
+def tensors(*shapes: tuple[int, ...], dtype: str = "int8") -> dict[str, relax.Type]:
+    return {f"x{i}": relax.TensorType(shape, dtype) for i, shape in enumerate(shapes)}
+
+
+def requantized(data: relax.Expr, rounding: str = "tflite") -> relax.Call:
+    return requantize(data, 0.3, 4, 0.7, -9, "int8", rounding=rounding)
+
+
+def rectified(data: relax.Expr) -> relax.Call:
+    return quantized_relu(data, 0.3, 4, 0.7, -9, "int8")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        requantized,
+        rectified,
+        lambda x: requantized(x, "float64"),
+        lambda x: quantized_add(x, x, **ADD),
+    ],
+)
+def test_an_operators_chain_becomes_one_block(body: Callable[..., relax.Call]) -> None:
+    before = fused(module(tensors(SHAPE), body))
+    assert len(blocks(before)) > 8
+    after = InlineElementwise()(before)
+    assert len(blocks(after)) == 1
+    assert "sblock_alloc_buffer" not in after.script()
+
+
+def test_each_operator_of_a_chain_has_its_loop() -> None:
+    def body(x: relax.Expr) -> relax.Expr:
+        for _ in range(5):
+            x = quantized_add(x, x, **ADD)
+        return x
+
+    before = fused(module(tensors(SHAPE), body))
+    after = InlineElementwise()(before)
+    assert len(after.functions) == 2
+    assert len(blocks(after)) == 5
+    # A step that is read twice is inlined twice: without bounds, this grows fourfold an operator.
+    assert len(after.script()) < 4 * len(before.script())
+
+
+def test_expressions_do_not_grow_without_bound() -> None:
+    def body(x: relax.Expr) -> relax.Expr:
+        for _ in range(12):
+            x = R.multiply(x, R.add(x, x))
+        return x
+
+    after = InlineElementwise()(fused(module(tensors(SHAPE, dtype="float32"), body)))
+    assert len(after.script()) < 100_000
+
+
+def test_what_a_reduction_reads_stays() -> None:
+    def body(x: relax.Expr, w: relax.Expr) -> relax.Call:
+        return quantized_conv2d(x, w, **CONV, padding=1, data_layout="NHWC", kernel_layout="OHWI")
+
+    after = blocks(InlineElementwise()(fused(module(tensors((1, 6, 6, 3), (2, 3, 3, 3)), body))))
+    # All that follows the sum is one; the kernel and the data are centred once, not in the sum.
+    assert after == ["T_subtract", "T_subtract", "pad_temp", "conv2d_nhwc", "compute1"]
+
+
+def test_what_is_broadcast_stays() -> None:
+    mod = module(tensors(SHAPE, (1, 1, 1, 4)), lambda x, y: quantized_add(x, y, **ADD))
+    function = one_function(InlineElementwise()(fused(mod)))
+    # Rescaled for four channels, not for every pixel of them.
+    assert len(blocks(tvm.IRModule({"main": function}))) == 2
+    assert "T.sblock_alloc_buffer((T.int64(1), T.int64(1), T.int64(1), T.int64(4))" in str(function)
+
+
+def test_axes_of_one_element_do_not_make_a_broadcast() -> None:
+    mod = module(tensors((1, 4), (4,)), lambda x, y: quantized_add(x, y, **ADD))
+    assert len(blocks(InlineElementwise()(fused(mod)))) == 1
+
+
+def one_function(mod: tvm.IRModule) -> Any:
+    (function,) = (f for f in mod.functions.values() if isinstance(f, tvm.tirx.PrimFunc))
+    return function
+
+
+def test_a_kernel_is_left_alone() -> None:
+    @T.prim_func(private=True, s_tir=True)
+    def kernel(x: T.Buffer((8,), "int32"), y: T.Buffer((8,), "int32")) -> None:
+        step = T.sblock_alloc_buffer((8,), "int32")
+        for i in range(8):
+            with T.sblock("twice"):
+                v = T.axis.spatial(8, i)
+                step[v] = x[v] * 2
+        for i in range(8):
+            with T.sblock("next"):
+                v = T.axis.spatial(8, i)
+                y[v] = step[v] + 1
+
+    written = tvm.IRModule({"main": kernel.with_attr("qnn.is_kernel", True)})
+    tvm.ir.assert_structural_equal(InlineElementwise()(written), written)
+    assert blocks(InlineElementwise()(tvm.IRModule({"main": kernel}))) == ["next"]
+
+
+def test_a_scan_is_left_alone() -> None:
+    mod = fused(module(tensors((6,), dtype="int32"), lambda x: R.cumsum(R.add(x, x), axis=0)))
+    after = InlineElementwise()(mod)
+    data = np.arange(6, dtype=np.int32)
+    np.testing.assert_array_equal(run(after, [data]), np.cumsum(2 * data))
+
+
+def test_functions_without_blocks_are_left_alone() -> None:
+    @I.ir_module
+    class Plain:
+        @T.prim_func(s_tir=False)
+        def main(x: T.Buffer((8,), "int32")) -> None:
+            T.func_attr({"global_symbol": "main"})
+            for i in range(8):
+                x[i] = x[i] + 1
+
+    tvm.ir.assert_structural_equal(InlineElementwise()(Plain), Plain)
+
+
+def concatenated(x: relax.Expr, y: relax.Expr) -> relax.Call:
+    return quantized_concat([x, y], [0.7, 0.7], [-9, -9], 0.7, -9, "int8", axis=1)
+
+
+CHAINS: dict[str, tuple[list[tuple[int, ...]], Callable[..., relax.Expr]]] = {
+    "requantize": ([SHAPE], lambda x: requantized(requantized(x), "float32")),
+    "add": ([SHAPE, (3, 1)], lambda x, y: quantized_add(x, quantized_add(y, x, **ADD), **ADD)),
+    "dense": ([(2, 3, 8), (5, 8)], lambda x, w: rectified(quantized_dense(x, w, **CONV))),
+    "mean": ([SHAPE], lambda x: quantized_mean(x, [1, 2], True, 0.3, 4, 0.7, -9, "int8")),
+    "softmax": ([SHAPE], lambda x: quantized_softmax(x, 0.3, 4, 1 / 256, -128, "int8")),
+    "concat": ([SHAPE, SHAPE], lambda x, y: concatenated(requantized(x), y)),
+    "quantize": ([SHAPE], lambda x: quantize(R.sigmoid(R.astype(x, "float32")), 1 / 99, 4, "int8")),
+}
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_results_stay_the_same(chain: str) -> None:
+    shapes, body = CHAINS[chain]
+    before = fused(module(tensors(*shapes), body))
+    after = InlineElementwise()(before)
+    assert len(blocks(after)) < len(blocks(before))
+    rng = np.random.default_rng(1)
+    arrays = [full_range(rng, "int8", shape) for shape in shapes]
+    np.testing.assert_array_equal(run(after, arrays), run(before, arrays))
