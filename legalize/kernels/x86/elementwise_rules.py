@@ -10,9 +10,10 @@ import numpy as np
 from tvm import relax
 
 from legalize.kernels.registry import kernel
-from legalize.kernels.x86.add import BYTES, add
+from legalize.kernels.x86.add import add
 from legalize.kernels.x86.affine import affine_form
 from legalize.kernels.x86.join import Part, join
+from legalize.kernels.x86.rows import BYTES
 from legalize.kernels.x86.rules import call_tir
 from qnn_ops import (
     quantized_add,
