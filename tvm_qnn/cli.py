@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from tvm_qnn.commands.demo import demo
+from tvm_qnn.commands.profile import profile
 
 
 class _Commands(click.Group):
@@ -56,3 +57,4 @@ def main(debug: bool) -> None:
 
 
 main.add_command(demo)
+main.add_command(profile)

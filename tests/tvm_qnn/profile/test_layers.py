@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from frontends.tflite.reader import read_model
+from legalize.kernels.targets import has_feature
+from qnn_ops.errors import QnnError
+from tvm_qnn import zoo
+from tvm_qnn.profile import Layer, Profile, measure_peak, profile, save_chart
+from tvm_qnn.profile.work import operations
+from tvm_qnn.target import host_target, parse_target
+
+needs_vnni = pytest.mark.skipif(
+    not has_feature(host_target(), "avx512vnni"), reason="the processor has no AVX512-VNNI"
+)
+
+
+@pytest.fixture(scope="module")
+def model() -> bytes:
+    return zoo.build("mobilenet_v1", "int8", tiny=True)
+
+
+@pytest.fixture(scope="module")
+def found(model: bytes) -> Profile:
+    return profile(model, repeat=3)
+
+
+def test_operations_are_counted_from_the_file(model: bytes) -> None:
+    graph = read_model(model)
+    first, second = graph.operators[:2]
+    _, height, width, channels = graph.tensors[first.outputs[0]].shape
+    assert first.code == "CONV_2D"
+    assert operations(graph, first) == 2 * height * width * channels * 3 * 3 * 3
+    assert second.code == "DEPTHWISE_CONV_2D"
+    assert operations(graph, second) == 2 * height * width * channels * 3 * 3
+    dense = next(operator for operator in graph.operators if operator.code == "FULLY_CONNECTED")
+    outputs, depth = graph.tensors[dense.inputs[1]].shape
+    assert operations(graph, dense) == 2 * outputs * depth
+    assert operations(graph, graph.operators[-1]) == 0
+
+
+@needs_vnni
+def test_each_convolution_is_a_layer(model: bytes, found: Profile) -> None:
+    graph = read_model(model)
+    expected = [
+        (operator.code, operations(graph, operator), graph.tensors[operator.outputs[0]].shape)
+        for operator in graph.operators
+        if "CONV" in operator.code
+    ]
+    layers = [layer for layer in found.layers if "CONV" in layer.code]
+    assert [(layer.code, layer.operations, layer.shape) for layer in layers] == expected
+    assert all(layer.seconds > 0 and layer.functions for layer in layers)
+
+
+def test_the_layers_take_the_time_of_the_run(found: Profile) -> None:
+    together = sum(layer.seconds for layer in found.layers)
+    # Watching adds up to a microsecond a function, and other programs disturb.
+    assert found.seconds / 10 < together < 10 * found.seconds + 1e-3
+    assert found.operations == sum(layer.operations for layer in found.layers)
+
+
+@needs_vnni
+def test_no_layer_is_above_the_peak(found: Profile) -> None:
+    assert found.peak is not None
+    # From one 256-bit instruction a cycle at 1 GHz to four 512-bit ones at 8 GHz.
+    assert 64e9 < found.peak < 4096e9
+    assert all(layer.speed < 1.05 * found.peak for layer in found.layers)
+    assert found.share(found.peak, 2.0) == 0.5
+
+
+def test_a_target_without_the_instruction_has_no_peak(model: bytes) -> None:
+    assert measure_peak(parse_target("llvm -mcpu=x86-64-v3")) is None
+    plain = profile(model, "llvm", repeat=1)
+    assert plain.peak is None
+    assert plain.share(1.0, 1.0) is None
+    assert plain.layers
+
+
+def test_the_picture(tmp_path: Path) -> None:
+    layers = (
+        Layer("a", "CONV_2D", (1, 2, 2, 8), ("conv2d",), 1e-4, 10_000_000),
+        Layer("fused_max", "", (), ("fused_max",), 1e-6, 0),
+    )
+    save_chart(tmp_path / "p.png", Profile(layers, 1e-4, 10_000_000, 2e11), "title")
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(QnnError, match="cannot write"):
+        save_chart(tmp_path / "no" / "p.png", Profile(layers, 1e-4, 1, None), "title")
+
+
+def test_errors(model: bytes) -> None:
+    with pytest.raises(QnnError, match="repeat must be at least 1"):
+        profile(model, repeat=0)
+    with pytest.raises(QnnError, match="cannot run here"):
+        profile(model, "llvm -mtriple=riscv64-linux-gnu -mcpu=generic-rv64")

@@ -1,0 +1,79 @@
+"""`tvm-qnn profile`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from tvm_qnn.profile import Profile
+
+
+@click.command()
+@click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--target", default="host", show_default=True, help="What to compile for.")
+@click.option(
+    "--repeat", default=20, show_default=True, type=click.IntRange(min=1), help="Runs to time."
+)
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("out"),
+    show_default=True,
+    help="The folder for the picture.",
+)
+def profile(model: Path, target: str, repeat: int, output: Path) -> None:
+    """Show where the time of MODEL, a .tflite file, goes.
+
+    Times each operator on one thread of one core, and counts its operations (a product and its
+    addition are two). The peak is what the processor's instruction for products of 8-bit
+    integers reaches on registers, measured beside it.
+    """
+    from rich.console import Console
+
+    from tvm_qnn import profile as profiles
+
+    console = Console(highlight=False)
+    with console.status("Compile, run and time"):
+        found = profiles.profile(model, target, repeat)
+    console.print(_table(found))
+    console.print(_summary(found))
+    output.mkdir(parents=True, exist_ok=True)
+    path = output / f"profile_{model.stem}.png"
+    profiles.save_chart(path, found, f"{model.name}: {_summary(found)}")
+    console.print(f"Picture: {path}")
+
+
+def _table(found: Profile) -> Any:
+    from rich.table import Table
+
+    table = Table("layer")
+    table.add_column("operator", no_wrap=True)
+    for column in ("output", "µs", "time", "GOP/s", "of peak"):
+        table.add_column(column, justify="right", no_wrap=True)
+    total = sum(layer.seconds for layer in found.layers)
+    for layer in found.layers:
+        row = [layer.name, layer.code, "×".join(map(str, layer.shape))]
+        row += [f"{1e6 * layer.seconds:.1f}", f"{layer.seconds / total:.1%}"]
+        if layer.operations:
+            share = found.share(layer.operations, layer.seconds)
+            row += [f"{layer.speed / 1e9:.0f}", _percent(share)]
+        table.add_row(*row)
+    return table
+
+
+def _summary(found: Profile) -> str:
+    speed = found.operations / found.seconds / 1e9
+    text = (
+        f"{1e3 * found.seconds:.3g} ms a run, {found.operations / 1e9:.3g} GOP, {speed:.0f} GOP/s"
+    )
+    if found.peak is None:
+        return text
+    share = _percent(found.share(found.operations, found.seconds))
+    return f"{text}, {share} of the measured peak of {found.peak / 1e9:.0f} GOP/s"
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{share:.0%}"

@@ -1,0 +1,9 @@
+"""Where the time of a run goes: each operator's, beside what the processor could do."""
+
+from __future__ import annotations
+
+from tvm_qnn.profile.chart import save_chart
+from tvm_qnn.profile.layers import Layer, Profile, profile
+from tvm_qnn.profile.peak import measure_peak
+
+__all__ = ["Layer", "Profile", "measure_peak", "profile", "save_chart"]

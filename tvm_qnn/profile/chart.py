@@ -1,0 +1,54 @@
+"""A profile as a picture."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from qnn_ops.errors import QnnError
+from tvm_qnn.profile.layers import Layer, Profile
+
+
+def save_chart(path: str | os.PathLike[str], profile: Profile, title: str) -> None:
+    """Draw the time and the speed of each layer.
+
+    Args:
+        path: of the PNG file.
+        profile: what to draw.
+        title: above it.
+
+    Raises:
+        QnnError: matplotlib is not installed, or the file cannot be written.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise QnnError("drawing needs matplotlib: pip install matplotlib") from error
+    layers = profile.layers
+    figure = Figure(figsize=(max(7.0, 1.5 + 0.11 * len(layers)), 6), layout="constrained")
+    times, speeds = figure.subplots(2, sharex=True)
+    _bars(times, layers, [1e6 * layer.seconds for layer in layers])
+    times.set_ylabel("µs")
+    times.set_title(title, loc="left", fontsize=10)
+    _bars(speeds, layers, [layer.speed / 1e9 for layer in layers])
+    speeds.set_ylabel("GOP/s")
+    speeds.set_xlabel("layer, in the order of a run")
+    if profile.peak:
+        label = f"peak, measured: {profile.peak / 1e9:.0f} GOP/s"
+        speeds.axhline(profile.peak / 1e9, color="black", linewidth=0.8, label=label)
+        speeds.legend(loc="upper right", fontsize=8)
+    times.legend(loc="upper right", fontsize=8)
+    try:
+        figure.savefig(path, dpi=130)
+    except OSError as error:
+        raise QnnError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _bars(axes: Any, layers: Sequence[Layer], values: Sequence[float]) -> None:
+    """One bar for each layer, in the colour of its operator."""
+    codes = list(dict.fromkeys(layer.code for layer in layers))
+    for number, code in enumerate(codes):
+        places = [place for place, layer in enumerate(layers) if layer.code == code]
+        heights = [values[place] for place in places]
+        axes.bar(places, heights, color=f"C{number % 10}", label=code or "other")

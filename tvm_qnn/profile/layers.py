@@ -1,0 +1,183 @@
+"""Profiles a model: the time of each operator in a run."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+
+from frontends.tflite import from_tflite
+from frontends.tflite.model import Model
+from frontends.tflite.reader import read_model
+from qnn_ops.errors import QnnError
+from tvm_qnn.build import build
+from tvm_qnn.images import noise
+from tvm_qnn.library import Library
+from tvm_qnn.profile.peak import measure_peak
+from tvm_qnn.profile.steps import LoweredModule, assign, lowered_steps
+from tvm_qnn.profile.work import operations
+from tvm_qnn.target import TargetLike, why_not_here
+from tvm_qnn.timing import Timing, one_core
+
+Array = np.ndarray[Any, Any]
+
+_WARMUP = 3
+
+
+@dataclass(frozen=True)
+class Layer:
+    """What took time, in a run.
+
+    Attributes:
+        name: of the operator's first output in the file; of the function that ran, where it
+            does not belong to a single operator.
+        code: of the operator, as "CONV_2D"; empty if there is none.
+        shape: of the operator's first output.
+        functions: that ran for it, in order.
+        seconds: of these together.
+        operations: the operator's products and additions.
+    """
+
+    name: str
+    code: str
+    shape: tuple[int, ...]
+    functions: tuple[str, ...]
+    seconds: float
+    operations: int
+
+    @property
+    def speed(self) -> float:
+        """Operations per second."""
+        return self.operations / self.seconds if self.seconds else 0.0
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Where the time goes on one thread of this machine.
+
+    Attributes:
+        layers: in the order of a run.
+        seconds: of a whole run that is not watched.
+        operations: of the whole model.
+        peak: operations per second that the processor can do, measured; None if that is not
+            known for the target.
+    """
+
+    layers: tuple[Layer, ...]
+    seconds: float
+    operations: int
+    peak: float | None
+
+    def share(self, operations: float, seconds: float) -> float | None:
+        """Speed in that of the peak."""
+        return operations / seconds / self.peak if self.peak and seconds else None
+
+
+def profile(
+    model: bytes | str | os.PathLike[str], target: TargetLike = "host", repeat: int = 20
+) -> Profile:
+    """Compile a model, run it with noise as its input and time each operator.
+
+    One thread on one core. Watching adds up to a microsecond to each function that runs, so the
+    layers of a small model take longer together than ``Profile.seconds``.
+
+    Args:
+        model: the .tflite file's contents or path.
+        target: as for ``tvm_qnn.build``; this machine must be able to run its code.
+        repeat: how many runs to take the medians of.
+
+    Raises:
+        QnnError: the model or target does not fit.
+    """
+    if repeat < 1:
+        raise QnnError(f"profile: repeat must be at least 1, got {repeat}")
+    graph = read_model(model)
+    mod, params = from_tflite(graph)
+    lowered: Any = LoweredModule()
+    with tvm.transform.PassContext(opt_level=2, instruments=[lowered]):
+        library = build(mod, target, params, num_threads=1)
+    if reason := why_not_here(library.target):
+        raise QnnError(f"this library cannot run here: {reason}")
+    inputs = [noise(info) for info in library.inputs]
+    with one_core():
+        run = library.prepare(*inputs)
+        for _ in range(_WARMUP):
+            run()
+        peaks = [measure_peak(library.target)]
+        seconds = Timing.of(run, repeat).median
+        runs = _watch(library, inputs, repeat)
+        peaks.append(measure_peak(library.target))
+    owners = assign([name for name, _ in runs[0]], lowered_steps(lowered.mod, _result_names(graph)))
+    layers = _layers(graph, runs, owners)
+    total = sum(operations(graph, operator) for operator in graph.operators)
+    return Profile(layers, seconds, total, max((p for p in peaks if p), default=None))
+
+
+Call = tuple[str, float]
+
+
+def _watch(library: Library, inputs: Sequence[Array], repeat: int) -> list[list[Call]]:
+    """Name and seconds of each function that runs, for each of some runs."""
+    machine = relax.VirtualMachine(library._module, tvm.cpu())
+    main = machine["main"]
+    tensors = [tvm.runtime.tensor(array) for array in inputs]
+    calls: list[Call] = []
+    start = 0.0
+
+    def watch(
+        _function: object, name: str, before: bool, _result: object, *_operands: object
+    ) -> int:
+        nonlocal start
+        if before:
+            start = time.perf_counter()
+        elif not name.startswith("vm."):
+            calls.append((name, time.perf_counter() - start))
+        return 0  # go on
+
+    machine.set_instrument(watch)
+    runs = []
+    for _ in range(_WARMUP + repeat):
+        calls.clear()
+        main(*tensors)
+        runs.append([*calls])
+    return runs[_WARMUP:]
+
+
+def _result_names(graph: Model) -> dict[str, int]:
+    """Numbers of operators by the names of the variables that hold their results."""
+    mod, _ = from_tflite(graph, outputs="all")
+    block = mod["main"].body.blocks[-1]
+    values = {binding.var: binding.value for binding in block.bindings}
+    results = values.get(mod["main"].body.body, mod["main"].body.body)
+    variables = list(results) if isinstance(results, relax.Tuple) else [results]
+    owners = [operator.index for operator in graph.operators for _ in operator.outputs]
+    return {variable.name: owner for variable, owner in zip(variables, owners, strict=True)}
+
+
+def _layers(
+    graph: Model, runs: Sequence[Sequence[Call]], owners: Sequence[int | None]
+) -> tuple[Layer, ...]:
+    seconds = [statistics.median(run[place][1] for run in runs) for place in range(len(runs[0]))]
+    # A function that belongs to no operator makes a layer of its own.
+    groups: dict[tuple[int | None, int], list[int]] = {}
+    for place, owner in enumerate(owners):
+        groups.setdefault((owner, place if owner is None else 0), []).append(place)
+    layers = []
+    for (owner, _), places in groups.items():
+        functions = tuple(runs[0][place][0] for place in places)
+        spent = sum(seconds[place] for place in places)
+        if owner is not None:
+            operator = graph.operators[owner]
+            result = graph.tensors[operator.outputs[0]]
+            work = operations(graph, operator)
+            layers.append(Layer(result.name, operator.code, result.shape, functions, spent, work))
+        else:
+            layers.append(Layer(functions[0], "", (), functions, spent, 0))
+    return tuple(layers)

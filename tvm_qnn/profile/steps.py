@@ -1,0 +1,108 @@
+"""Which function of a compiled model computes which operator of the file.
+
+Names of tensors last until the operators are lowered; TVM's own passes then fuse and rename. But
+these leave the hand-written kernels as they are, and in order. So the kernels that run tell where
+in the lowered function a run is, and what runs between two of them comes from between them there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tvm
+from tvm import relax, tirx
+
+from legalize.kernels.registry import IS_KERNEL
+
+LAST_PASS = "LegalizeQnn"
+"""The pass after which no operator of the dialect is left."""
+
+
+# Runs no function.
+_RESHAPE = tvm.ir.Op.get("relax.reshape")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One call of the lowered function.
+
+    Attributes:
+        kernel: the name of the kernel that it calls, if it calls one.
+        operator: the number of the operator that it belongs to, if it is known.
+    """
+
+    kernel: str | None
+    operator: int | None
+
+
+@tvm.instrument.pass_instrument
+class LoweredModule:
+    """Keeps the module as it is once its operators are lowered."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self.mod: tvm.IRModule | None = None
+
+    def run_after_pass(self, mod: tvm.IRModule, info: Any) -> None:
+        """Called by TVM."""
+        if info.name == LAST_PASS:
+            self.mod = mod
+
+
+def lowered_steps(mod: tvm.IRModule, operators: Mapping[str, int]) -> list[Step]:
+    """The calls in ``main``, in order, each with the operator whose result it leads to.
+
+    Args:
+        mod: the lowered module.
+        operators: numbers of operators by the name of the variable that holds their result.
+    """
+    kernels = {
+        variable.name_hint
+        for variable, function in mod.functions_items()
+        if isinstance(function, tirx.PrimFunc) and IS_KERNEL in function.attrs
+    }
+    steps: list[Step] = []
+    pending: list[str | None] = []
+    bindings = [binding for block in mod["main"].body.blocks for binding in block.bindings]
+    for binding in bindings:
+        if isinstance(binding.value, relax.Call) and binding.value.op != _RESHAPE:
+            pending.append(_kernel(binding.value, kernels))
+        operator = operators.get(binding.var.name)
+        if operator is not None:
+            steps += [Step(kernel, operator) for kernel in pending]
+            pending = []
+    return steps + [Step(kernel, None) for kernel in pending]
+
+
+def assign(calls: Sequence[str], steps: Sequence[Step]) -> list[int | None]:
+    """The operator of each function that ran, None where it cannot be told.
+
+    Args:
+        calls: names of the functions, in the order in which they ran.
+        steps: of the lowered function.
+    """
+    anchors = [index for index, step in enumerate(steps) if step.kernel is not None]
+    kernels = {steps[index].kernel for index in anchors}
+    if [name for name in calls if name in kernels] != [steps[index].kernel for index in anchors]:
+        return [None] * len(calls)
+    owners: list[int | None] = []
+    done = 0
+    for name in calls:
+        if name in kernels:
+            owners.append(steps[anchors[done]].operator)
+            done += 1
+        else:
+            before = anchors[done - 1] + 1 if done else 0
+            after = anchors[done] if done < len(anchors) else len(steps)
+            between = {step.operator for step in steps[before:after]}
+            owners.append(between.pop() if len(between) == 1 else None)
+    return owners
+
+
+def _kernel(call: relax.Call, kernels: set[str]) -> str | None:
+    function = call.args[0] if call.args else None
+    if isinstance(function, tvm.ir.GlobalVar) and function.name_hint in kernels:
+        return str(function.name_hint)
+    return None
