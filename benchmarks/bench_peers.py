@@ -22,6 +22,7 @@ from benchmarks.peers import OURS, PEERS
 from benchmarks.process import Conditions
 from benchmarks.race import Race, race
 from benchmarks.race_report import (
+    CLOCK_NOTES,
     Report,
     absent_lines,
     as_json,
@@ -45,7 +46,7 @@ DEFAULT = (
     *("mobilenet_v2:int8_per_axis", "mobilenet_v2:uint8"),
 )
 
-TITLE = "median milliseconds; ratio: time of tvm-qnn in that of the program"
+TITLE = "median ms{}; ratio: time of tvm-qnn in that of the program"
 
 
 def inputs_of(model: bytes) -> list[Array]:
@@ -113,6 +114,13 @@ def _label(race: Race, key: str) -> str:
     help="Whether programs may use AMX; both: those that do are timed a second time, without.",
 )
 @click.option(
+    "--clock",
+    default="wall",
+    show_default=True,
+    type=click.Choice(list(CLOCK_NOTES)),
+    help="cpu: the processor's time that a program gets, where others take some of it.",
+)
+@click.option(
     "--output",
     default=Path("out"),
     show_default=True,
@@ -126,6 +134,7 @@ def main(
     seconds: float,
     peers: tuple[str, ...],
     amx: str,
+    clock: str,
     output: Path,
 ) -> None:
     """Time tvm-qnn and its peers on MODELs: .tflite files, or networks of the zoo.
@@ -135,8 +144,8 @@ def main(
     """
     console = Console(highlight=False)
     chosen = list(peers or PEERS)
-    conditions = Conditions(threads, without_amx=amx == "without")
-    report = Report(setting(packages(chosen)), threads, [])
+    conditions = Conditions(threads, amx == "without", clock)
+    report = Report(setting(packages(chosen)), threads, clock, [])
     try:
         for name, model, _ in models(arguments or DEFAULT):
             with tempfile.TemporaryDirectory() as temporary, console.status(name) as status:
@@ -155,7 +164,9 @@ def main(
                     say=status.update,
                 )
             report.races.append(found)
-            console.print(as_table(*detail_rows(found), f"{name} ({TITLE})"))
+            console.print(
+                as_table(*detail_rows(found), f"{name} ({TITLE.format(CLOCK_NOTES[clock])})")
+            )
             for line in absent_lines(found):
                 console.print(line, markup=False)
     except QnnError as error:

@@ -31,10 +31,12 @@ class Conditions:
     Attributes:
         threads: how many each may use.
         without_amx: whether to refuse them the use of AMX.
+        clock: "wall", or "cpu" for the processor's time that a program gets.
     """
 
     threads: int = 1
     without_amx: bool = False
+    clock: str = "wall"
 
     def cores(self) -> list[int]:
         """The cores to run on, as many as threads; none where processes cannot be bound."""
@@ -50,6 +52,7 @@ class Conditions:
             "cores": self.cores(),
             "threads": self.threads,
             "without_amx": self.without_amx,
+            "clock": self.clock,
         }
 
 

@@ -14,6 +14,8 @@ from benchmarks.race import WITHOUT_AMX, Lane, Race
 
 LONGEST_REASON = 200
 
+CLOCK_NOTES = {"wall": "", "cpu": " of the processor's time"}
+
 
 @dataclass(frozen=True)
 class Report:
@@ -22,11 +24,13 @@ class Report:
     Attributes:
         setting: the machine, versions and date.
         threads: of every program.
+        clock: what was measured, as in ``Conditions``.
         races: one for each model.
     """
 
     setting: Setting
     threads: int
+    clock: str
     races: list[Race]
 
 
@@ -108,8 +112,8 @@ def as_markdown(report: Report) -> str:
     """Everything that is shown on the terminal."""
     parts = ["\n".join(f"{line}  " for line in setting_lines(report.setting, report.threads))]
     parts.append(
-        "Milliseconds: the median over turns; in brackets the time of tvm-qnn in that of the "
-        "program (below 1 tvm-qnn is faster), the median over rounds."
+        f"Milliseconds{CLOCK_NOTES[report.clock]}: the median over turns; in brackets the time of "
+        "tvm-qnn in that of the program (below 1 tvm-qnn is faster), the median over rounds."
     )
     parts.append(markdown_table(*summary_rows(report)))
     for race in report.races:
@@ -122,6 +126,7 @@ def as_json(report: Report) -> str:
     fields = {
         "setting": report.setting.to_json(),
         "threads": report.threads,
+        "clock": report.clock,
         "races": [_race_fields(race) for race in report.races],
     }
     return json.dumps(fields, indent=1) + "\n"

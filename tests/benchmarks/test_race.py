@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from benchmarks.race_report import (
     detail_rows,
     summary_rows,
 )
+from benchmarks.worker import CLOCKS, time_runs
 from tvm_qnn import digits
 
 OUTPUT = [np.array([[3, 4]], np.int8)]
@@ -95,16 +97,17 @@ def test_the_tables() -> None:
     assert missing == "OpenVINO is left out: not installed: openvino"
     assert len(long) < LONGEST_REASON + 60
     other = Race("n", {OURS: _lane("tvm-qnn", 0.5, 0.5)}, {})
-    head, body = summary_rows(Report(setting(), 1, [RACE, other]))
+    head, body = summary_rows(Report(setting(), 1, "wall", [RACE, other]))
     assert head == ["model", "tvm-qnn", "LiteRT, XNNPACK", "LiteRT, XNNPACK (no AMX)"]
     assert body == [["m", "2", "6 (0.50)", "200 (0.01)"], ["n", "500", "–", "–"]]
 
 
 def test_files_say_on_what_it_was_measured() -> None:
-    report = Report(setting(), 2, [RACE])
+    report = Report(setting(), 2, "cpu", [RACE])
     text = as_markdown(report)
     assert report.setting.processor in text
     assert "2 used" in text
+    assert "processor's time" in text
     assert "OpenVINO is left out" in text
     fields = json.loads(as_json(report))
     assert fields["races"][0]["lanes"]["litert"]["turns"][1] == [0.008] * 3
@@ -143,6 +146,12 @@ def test_the_command_times_tvm_qnn_and_litert(model: Path, tmp_path: Path) -> No
     assert lanes["litert"]["output_difference"] <= 255
     assert "| small |" in (output / "peers.md").read_text()
     assert (output / "peers.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_processors_time_is_not_that_of_others() -> None:
+    seconds = time_runs(lambda: time.sleep(0.05), 0, 1, CLOCKS["cpu"])
+    assert seconds[0] < 0.02
+    assert time_runs(lambda: time.sleep(0.05), 1, 2, CLOCKS["wall"])[1] >= 0.05
 
 
 def test_inputs_fit_the_model(model: Path) -> None:
