@@ -6,6 +6,14 @@ from legalize.passes.fold_clamps import FoldClamps
 from legalize.passes.fold_pads import FoldPads
 from legalize.passes.inline_elementwise import InlineElementwise
 from legalize.passes.legalize_qnn import LegalizeQnn
+from legalize.passes.order_reductions import OrderReductions
 from legalize.passes.use_kernels import UseKernels
 
-__all__ = ["FoldClamps", "FoldPads", "InlineElementwise", "LegalizeQnn", "UseKernels"]
+__all__ = [
+    "FoldClamps",
+    "FoldPads",
+    "InlineElementwise",
+    "LegalizeQnn",
+    "OrderReductions",
+    "UseKernels",
+]

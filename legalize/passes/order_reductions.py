@@ -1,0 +1,54 @@
+"""Let the innermost loop of each sum run along memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tvm
+from tvm import s_tir, sym, tirx
+
+from legalize.passes.steps import is_one, step_pass
+
+
+def OrderReductions() -> tvm.transform.Pass:
+    """In every TIR function, move the last axis of a reduction's output inside the reduced axes.
+
+    TVM writes each element's whole sum before the next element. Where neighbouring elements of
+    the output read neighbours (a mean over pixels, a product with a matrix stored [K, N]), every
+    step of such a sum is a jump in memory, and none of it becomes vector code. Each element is
+    still summed in the same order, so floats do not change either.
+    """
+    return step_pass(_order, "OrderReductions")
+
+
+def _order(schedule: s_tir.Schedule, block: Any) -> None:
+    step, loops = schedule.get(block), schedule.get_loops(block)
+    if step.init is None or len(loops) != len(step.iter_vars):
+        return
+    axes = list(zip(step.iter_vars, loops, strict=True))
+    reduced = [loop for axis, loop in axes if axis.iter_type == tirx.IterVar.CommReduce]
+    kept = [(axis, loop) for axis, loop in axes if axis.iter_type == tirx.IterVar.DataPar]
+    long = [(axis, loop) for axis, loop in kept if not is_one(axis.dom.extent)]
+    if not reduced or not long:
+        return
+    last, loop = long[-1]
+    if _runs_along_memory(last, step):
+        schedule.reorder(*reduced, loop)
+        schedule.decompose_reduction(block, reduced[0])
+
+
+def _runs_along_memory(axis: Any, step: Any) -> bool:
+    """Whether neighbours along the axis are neighbours, or the same, in all that the step uses."""
+    analyzer = sym.Analyzer()
+    for other in step.iter_vars:
+        if is_one(other.dom.extent):
+            analyzer.bind(other.var, other.dom)
+
+    def is_last(region: Any) -> bool:
+        index = [analyzer.simplify(part.min) for part in region]
+        while index and isinstance(index[-1], tirx.IntImm):
+            index.pop()
+        uses = [axis.var in tirx.analysis.undefined_vars(part) for part in index]
+        return not any(uses) or (sum(uses) == 1 and index[-1].same_as(axis.var))
+
+    return all(is_last(access.region) for access in [*step.reads, *step.writes])

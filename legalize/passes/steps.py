@@ -1,0 +1,39 @@
+"""What the passes over TIR functions share: a fused function is a list of steps (blocks)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tvm
+from tvm import s_tir, tirx
+
+from legalize.kernels.registry import IS_KERNEL
+
+
+def step_pass(change: Callable[[s_tir.Schedule, Any], None], name: str) -> tvm.transform.Pass:
+    """A pass that calls ``change(schedule, block)`` for each step of each TIR function.
+
+    Kernels are left alone, and so is a step that the schedule refuses to change because it has
+    another form (a scan, a call into the runtime).
+    """
+
+    def rewrite(
+        function: tirx.PrimFunc, _mod: tvm.IRModule, _context: tvm.transform.PassContext
+    ) -> tirx.PrimFunc:
+        if not isinstance(function.body, s_tir.SBlockRealize) or IS_KERNEL in function.attrs:
+            return function
+        schedule = s_tir.Schedule(function, debug_mask=0, error_render_level="none")
+        for block in schedule.get_child_blocks(schedule.get_sblock("root")):
+            try:
+                change(schedule, block)
+            except s_tir.ScheduleError:
+                continue
+        return schedule.mod["main"]
+
+    return tirx.transform.prim_func_pass(rewrite, opt_level=0, name=name)
+
+
+def is_one(extent: Any) -> bool:
+    """Whether an axis of this extent has one element only."""
+    return isinstance(extent, tirx.IntImm) and extent.value == 1

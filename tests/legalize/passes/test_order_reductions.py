@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+from tvm.relax import op as R
+from tvm.script import tirx as T
+
+from legalize.passes import OrderReductions
+from tests.support.modules import module
+from tests.support.operators import run
+
+
+@T.prim_func(private=True, s_tir=True)
+def column_sums(x: T.Buffer((1, 6, 4), "int32"), y: T.Buffer((1, 4), "int32")) -> None:
+    for n, c, k in T.grid(1, 4, 6):
+        with T.sblock("sum"):
+            vn, vc, vk = T.axis.remap("SSR", [n, c, k])
+            with T.init():
+                y[vn, vc] = 0
+            y[vn, vc] = y[vn, vc] + x[vn, vk, vc]
+
+
+@T.prim_func(private=True, s_tir=True)
+def ordered_column_sums(x: T.Buffer((1, 6, 4), "int32"), y: T.Buffer((1, 4), "int32")) -> None:
+    for n in range(1):
+        for c_init in range(4):
+            with T.sblock("sum_init"):
+                vn, vc = T.axis.remap("SS", [n, c_init])
+                y[vn, vc] = 0
+        for k, c in T.grid(6, 4):
+            with T.sblock("sum_update"):
+                vn, vc, vk = T.axis.remap("SSR", [n, c, k])
+                y[vn, vc] = y[vn, vc] + x[vn, vk, vc]
+
+
+@T.prim_func(private=True, s_tir=True)
+def row_sums(x: T.Buffer((4, 6), "int32"), y: T.Buffer((4,), "int32")) -> None:
+    for r, k in T.grid(4, 6):
+        with T.sblock("sum"):
+            vr, vk = T.axis.remap("SR", [r, k])
+            with T.init():
+                y[vr] = 0
+            y[vr] = y[vr] + x[vr, vk]
+
+
+@T.prim_func(private=True, s_tir=True)
+def strided_sums(x: T.Buffer((6, 8), "int32"), y: T.Buffer((4,), "int32")) -> None:
+    for c, k in T.grid(4, 6):
+        with T.sblock("sum"):
+            vc, vk = T.axis.remap("SR", [c, k])
+            with T.init():
+                y[vc] = 0
+            y[vc] = y[vc] + x[vk, vc * 2]
+
+
+@T.prim_func(private=True, s_tir=True)
+def total(x: T.Buffer((6,), "int32"), y: T.Buffer((1,), "int32")) -> None:
+    for r, k in T.grid(1, 6):
+        with T.sblock("sum"):
+            vr, vk = T.axis.remap("SR", [r, k])
+            with T.init():
+                y[vr] = 0
+            y[vr] = y[vr] + x[vk]
+
+
+def ordered(function: Any) -> Any:
+    return OrderReductions()(tvm.IRModule({"main": function}))["main"]
+
+
+def test_sums_of_columns_go_row_by_row() -> None:
+    tvm.ir.assert_structural_equal(ordered(column_sums), ordered_column_sums)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [row_sums, strided_sums, total, column_sums.with_attr("qnn.is_kernel", True)],
+    ids=["rows", "strides", "one sum", "kernel"],
+)
+def test_other_sums_are_left_alone(function: Any) -> None:
+    tvm.ir.assert_structural_equal(ordered(function), function)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "body"),
+    [
+        (((3, 7), (7, 5)), R.matmul),
+        (((2, 7), (2, 7, 5)), R.matmul),
+        (((2, 4, 3, 5),), lambda x: R.sum(x, [1, 2])),
+        (((2, 6, 6, 4),), lambda x: R.nn.max_pool2d(x, [3, 3], [2, 2], layout="NHWC")),
+        (
+            ((1, 6, 6, 4), (3, 3, 4, 5)),
+            lambda x, w: R.nn.conv2d(x, w, data_layout="NHWC", kernel_layout="HWIO"),
+        ),
+        (
+            ((1, 6, 6, 4), (3, 3, 4, 1)),
+            lambda x, w: R.nn.conv2d(x, w, groups=4, data_layout="NHWC", kernel_layout="HWOI"),
+        ),
+    ],
+)
+def test_floats_are_summed_in_the_same_order(shapes: Any, body: Any) -> None:
+    inputs = {f"x{i}": relax.TensorType(shape, "float32") for i, shape in enumerate(shapes)}
+    before = relax.transform.LegalizeOps()(module(inputs, body))
+    after = OrderReductions()(before)
+    assert after.script().count("_update") == 1
+    rng = np.random.default_rng(1)
+    arrays = [rng.normal(size=shape).astype(np.float32) for shape in shapes]
+    np.testing.assert_array_equal(run(after, arrays), run(before, arrays))
