@@ -1,4 +1,4 @@
-"""Running the AVX512-VNNI kernels, and what they must compute."""
+"""Running the x86 kernels, and what they must compute."""
 
 from __future__ import annotations
 
@@ -10,6 +10,14 @@ import pytest
 import tvm
 
 from legalize.kernels.x86.conv2d import conv2d
+from legalize.kernels.x86.isa import (
+    AVX2,
+    AVX512_VNNI,
+    AVX512BW,
+    AVX_VNNI,
+    SSE41,
+    Isa,
+)
 from legalize.kernels.x86.pack import pack_conv2d
 from legalize.kernels.x86.spec import ConvSpec
 from legalize.kernels.x86.stage import needs_staging, stage
@@ -23,6 +31,17 @@ Array = np.ndarray[Any, Any]
 # The first processor that has the instructions: its code runs wherever they are.
 TARGET = {"kind": "llvm", "mcpu": "cascadelake"}
 
+# For each instruction set likewise, and what /proc/cpuinfo calls all that its code may use.
+_AVX2 = ("avx2", "fma", "bmi1", "bmi2", "movbe")
+_AVX512 = (*_AVX2, "avx512bw", "avx512vl", "avx512dq")
+PROCESSORS = {
+    AVX512_VNNI: ("cascadelake", (*_AVX512, "avx512_vnni")),
+    AVX_VNNI: ("alderlake", (*_AVX2, "avx_vnni")),
+    AVX512BW: ("skylake-avx512", _AVX512),
+    AVX2: ("haswell", _AVX2),
+    SSE41: ("nehalem", ("sse4_1", "sse4_2", "popcnt")),
+}
+
 _FENCE = 4096
 _CPUINFO = Path("/proc/cpuinfo")
 
@@ -34,6 +53,19 @@ def _host_has(*features: str) -> bool:
 
 _HAS_VNNI = _host_has("avx512_vnni", "avx512bw", "avx512vl", "avx512dq")
 needs_vnni = pytest.mark.skipif(not _HAS_VNNI, reason="the processor has no AVX512-VNNI")
+each_isa = pytest.mark.parametrize(
+    "isa",
+    [
+        pytest.param(
+            isa,
+            id=isa.name,
+            marks=pytest.mark.skipif(
+                not _host_has(*flags), reason=f"the processor cannot run {isa.name}"
+            ),
+        )
+        for isa, (_, flags) in PROCESSORS.items()
+    ],
+)
 needs_vbmi = pytest.mark.skipif(
     not (_HAS_VNNI and _host_has("avx512vbmi", "avx512_vbmi2", "gfni", "vaes")),
     reason="the processor is older than Ice Lake",
@@ -69,13 +101,15 @@ def run_conv(
     bias: Array | None,
     multiplier: Array,
     shift: Array,
+    isa: Isa = AVX512_VNNI,
 ) -> Array:
     """Stage the data if need be and convolve it."""
-    packed = pack_conv2d(spec, kernel, kernel_zero_point, bias, multiplier, shift)
+    packed = pack_conv2d(spec, kernel, kernel_zero_point, bias, multiplier, shift, isa)
+    mcpu, _ = PROCESSORS[isa]
     if needs_staging(spec):
-        data = run(stage(spec), [data], spec.staged_shape, "uint8")
-    function = conv2d(spec, packed.requantization, packed.tiling)
-    return run(function, [data, *packed.constants], spec.out_shape, spec.out_dtype)
+        data = run_on(mcpu, stage(spec), [data], spec.staged_shape, "uint8")
+    function = conv2d(spec, packed.requantization, packed.tiling, isa)
+    return run_on(mcpu, function, [data, *packed.constants], spec.out_shape, spec.out_dtype)
 
 
 def accumulators(

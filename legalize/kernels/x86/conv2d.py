@@ -1,4 +1,4 @@
-"""Convolution of uint8 data with int8 weights by AVX512-VNNI.
+"""Convolution of uint8 data with int8 or int16 weights.
 
 A tile of output pixels × channels is summed in registers, then rescaled, narrowed and stored:
 
@@ -20,13 +20,13 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.x86.isa import AVX512_VNNI, Isa
 from legalize.kernels.x86.pixel_sums import pixel_sums
 from legalize.kernels.x86.requantize import Requantization, constant_rows, requantize
 from legalize.kernels.x86.spec import DWORD, ConvSpec
 from legalize.kernels.x86.store import store_pixel
 from legalize.kernels.x86.tasks import loop_between, share, task_count
 from legalize.kernels.x86.tiles import (
-    LANES,
     Section,
     Tiling,
     choose_tiling,
@@ -34,8 +34,6 @@ from legalize.kernels.x86.tiles import (
     tiles_of,
 )
 from legalize.kernels.x86.vnni import (
-    broadcast_bytes,
-    dot_bytes,
     lanes_of,
     local_vector,
     set_lanes,
@@ -45,32 +43,37 @@ from legalize.kernels.x86.vnni import (
 
 @cache
 def conv2d(
-    spec: ConvSpec, requantization: Requantization, tiling: Tiling | None = None
+    spec: ConvSpec,
+    requantization: Requantization,
+    tiling: Tiling | None = None,
+    isa: Isa = AVX512_VNNI,
 ) -> tirx.PrimFunc:
     """Build the function that computes a convolution.
-
-    Needs a target with ``avx512vnni`` and ``avx512bw``.
 
     Args:
         spec: The convolution.
         requantization: From ``pack_conv2d``.
         tiling: The tiling for which ``pack_conv2d`` laid out the constants.
+        isa: The instruction set, likewise. The target must have its features.
 
     Returns:
         A function of the data, uint8 of ``spec.staged_shape``; the ``constants`` of
         ``pack_conv2d`` in order; and the output, ``spec.out_dtype`` of ``spec.out_shape``.
     """
-    return _Kernel(spec, requantization, tiling or choose_tiling(spec)).build()
+    return _Kernel(spec, isa, requantization, tiling or choose_tiling(spec, isa)).build()
 
 
 class _Kernel:
     """The buffers of one function, and what writes its loops."""
 
-    def __init__(self, spec: ConvSpec, requantization: Requantization, tiling: Tiling) -> None:
+    def __init__(
+        self, spec: ConvSpec, isa: Isa, requantization: Requantization, tiling: Tiling
+    ) -> None:
         self.spec = spec
+        self.isa = isa
         self.requantization = requantization
         self.tiling = tiling
-        self.tasks = task_count(microseconds(spec, tiling))
+        self.tasks = task_count(microseconds(spec, isa, tiling))
 
     def build(self) -> tirx.PrimFunc:
         with IRBuilder() as builder, T.prim_func(s_tir=True):
@@ -113,20 +116,21 @@ class _Kernel:
         loop_between(start, stop, tile)
 
     def _declare(self) -> None:
-        spec = self.spec
-        groups = spec.lane_groups
+        spec, lanes = self.spec, self.isa.lanes
+        groups = self.isa.vectors(spec.out_channels)
         data = T.arg("data", T.buffer(spec.staged_shape, "uint8"))
-        self.block_step = spec.runs * spec.steps_per_run * LANES * DWORD
-        self.weights = T.arg("weights", T.buffer((groups * self.block_step,), "int8"))
-        self.bias = T.arg("bias", T.buffer((groups, LANES), "int32"))
+        self.block_step = spec.runs * spec.steps_per_run * lanes * DWORD
+        size = groups * self.block_step
+        self.weights = T.arg("weights", T.buffer((size,), self.isa.weight_dtype))
+        self.bias = T.arg("bias", T.buffer((groups, lanes), "int32"))
         zero_point = None
-        if spec.has_asymmetric_kernel:
+        if spec.has_asymmetric_kernel and self.isa.has_byte_products:
             zero_point = T.arg("kernel_zero_point", T.buffer((1,), "int32"))
         self.constants = []
         for number, (dtype, rows) in enumerate(constant_rows(self.requantization)):
-            lanes = LANES if dtype == "int32" else LANES // 2
-            buffer = T.buffer((groups, rows, lanes), dtype)
-            self.constants.append((T.arg(f"rescale_{number}", buffer), lanes))
+            width = lanes // 2 if dtype == "int64" else lanes
+            buffer = T.buffer((groups, rows, width), dtype)
+            self.constants.append((T.arg(f"rescale_{number}", buffer), width))
         output = T.arg("output", T.buffer(spec.out_shape, spec.out_dtype))
         batch, height, width, channels = spec.staged_shape
         size = batch * height * width * channels
@@ -135,58 +139,63 @@ class _Kernel:
         self.target = T.decl_buffer((size,), spec.out_dtype, data=output.data)
         self.sums = None
         if zero_point is not None:
-            self.sums = pixel_sums(spec, self.source, zero_point, self.tasks)
+            self.sums = pixel_sums(spec, self.isa, self.source, zero_point, self.tasks)
 
     def _tile(self, section: Section, block: Any, first: Any) -> None:
         """Write the computation of one tile, whose first pixel is ``first``."""
+        lanes = self.isa.lanes
         group = section.first_group + block * section.groups
-        acc = [[local_vector() for _ in range(section.groups)] for _ in range(section.pixels)]
+        acc = [[local_vector(lanes) for _ in range(section.groups)] for _ in range(section.pixels)]
         for j in range(section.groups):
-            bias = self.bias[group + j, T.ramp(0, 1, LANES)]
+            bias = self.bias[group + j, T.ramp(0, 1, lanes)]
             for i, row in enumerate(acc):
                 start = bias
                 if self.sums is not None:
-                    start = bias - T.broadcast(self.sums[first + i], LANES)
-                set_lanes(row[j], start)
+                    start = bias - T.broadcast(self.sums[first + i], lanes)
+                set_lanes(row[j], start, lanes)
         self._accumulate(section, group, first, acc)
         for j in range(section.groups):
-            rows = [self._rows(buffer, group + j, lanes) for buffer, lanes in self.constants]
+            rows = [self._rows(buffer, group + j, width) for buffer, width in self.constants]
             for row in acc:
-                value = requantize(self.spec, self.requantization, lanes_of(row[j]), rows)
-                set_lanes(row[j], value)
-        channels = section.groups * LANES
+                value = requantize(self.spec, self.requantization, lanes_of(row[j], lanes), rows)
+                set_lanes(row[j], value, lanes)
+        channels = section.groups * lanes
         if section.blocks == 1:
-            channels = min(channels, self.spec.out_channels - section.first_group * LANES)
+            channels = min(channels, self.spec.out_channels - section.first_group * lanes)
         for i, row in enumerate(acc):
-            vectors = [lanes_of(vector) for vector in row]
+            vectors = [lanes_of(vector, lanes) for vector in row]
             store_pixel(self.spec, self.target, first + i, group, vectors, channels)
 
     def _rows(self, buffer: Any, group: Any, lanes: int) -> Any:
         return lambda row: buffer[group, row, T.ramp(0, 1, lanes)]
 
     def _accumulate(self, section: Section, group: Any, first: Any, acc: Any) -> None:
-        spec = self.spec
+        spec, isa = self.spec, self.isa
         _, _, width, channels = spec.staged_shape
         origins = [self._origin(first + i) for i in range(section.pixels)]
         taps = spec.kernel_width // spec.taps_per_run
-        step_size = section.groups * LANES * DWORD
+        step_size = section.groups * isa.lanes * DWORD
         steps = spec.run_length // DWORD
 
         def step(offset: Any, weights: Any) -> None:
             for origin, row in zip(origins, acc, strict=True):
-                pixel = broadcast_bytes(self.source, origin + offset)
+                data = isa.load_data(self.source, origin + offset)
                 for j, vector in enumerate(row):
-                    lanes = T.ramp(weights + j * LANES * DWORD, 1, LANES * DWORD)
-                    set_lanes(vector, dot_bytes(lanes_of(vector), pixel, self.weights[lanes]))
+                    total = lanes_of(vector, isa.lanes)
+                    for part, values in enumerate(data, isa.parts * j):
+                        index = T.ramp(weights + part * isa.part_size, 1, isa.part_size)
+                        total = isa.multiply_add(total, values, self.weights[index])
+                    set_lanes(vector, total, isa.lanes)
 
         with T.serial(spec.kernel_height) as ky, T.serial(taps) as kx:
             run = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
             weights = group * self.block_step + (ky * taps + kx) * spec.steps_per_run * step_size
-            # Two steps at a time halve the loop's own cost.
-            with T.serial(steps // 2) as pair:
-                for k in (2 * pair, 2 * pair + 1):
+            # Two short steps at a time halve the loop's own cost.
+            at_once = 2 // isa.parts
+            with T.serial(steps // at_once) as number:
+                for k in (number * at_once + i for i in range(at_once)):
                     step(run + k * DWORD, weights + k * step_size)
-            if steps % 2:
+            if steps % at_once:
                 step(run + (steps - 1) * DWORD, weights + (steps - 1) * step_size)
             if steps < spec.steps_per_run:
                 step(run + spec.run_length - DWORD, weights + steps * step_size)

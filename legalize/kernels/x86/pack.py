@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from legalize.kernels.x86.isa import AVX512_VNNI, Isa
 from legalize.kernels.x86.requantize import (
     Requantization,
     choose_requantization,
     requantization_constants,
 )
 from legalize.kernels.x86.spec import DWORD, ConvSpec
-from legalize.kernels.x86.tiles import LANES, Tiling, choose_tiling, lane_channels
+from legalize.kernels.x86.tiles import Tiling, choose_tiling, lane_channels
 from qnn_ops.errors import QnnError
 
 Array = npt.NDArray[Any]
@@ -28,8 +29,9 @@ class PackedConv:
         requantization: How accumulators become outputs.
         tiling: The tiles for which the constants are laid out.
         constants: The arrays that the function of ``conv2d`` takes between data and output:
-            weights int8 [bytes]; bias int32 [vectors, 16]; the kernel's zero point int32 [1],
-            only if it is asymmetric; the arrays of the requantization.
+            weights of ``Isa.weight_dtype`` in one row; bias int32 [vectors, lanes]; the
+            kernel's zero point int32 [1], only if it is asymmetric and the weights are int8;
+            the arrays of the requantization.
     """
 
     requantization: Requantization
@@ -44,14 +46,16 @@ def pack_conv2d(
     bias: Array | None = None,
     multiplier: Array | int = 0,
     shift: Array | int = 0,
+    isa: Isa = AVX512_VNNI,
 ) -> PackedConv:
     """Fold zero points into the bias and lay out weights, bias and multipliers.
 
     The kernel multiplies raw uint8 data x with int8 weights w. What is left of
     Σ(x − zx)(w − zw) = Σxw − zx·Σw − zw·Σx + K·zx·zw is constant but for zw·Σx, which is
-    computed only for an asymmetric kernel.
+    computed only for an asymmetric kernel. Weights of int16 hold w − zw, which leaves constants.
 
-    Weights are ordered by block of output channels, run, step of four bytes, vector, lane, byte.
+    Weights are ordered by block of output channels, run, step of four bytes, vector, part (even
+    and odd bytes; one part for int8), lane, byte.
 
     Args:
         spec: The convolution.
@@ -62,11 +66,14 @@ def pack_conv2d(
             gives it. Not used for an ``int32`` output.
         shift: int32 [out_channels] or one for all, -31 to 31 (30 for ``upward`` rounding),
             positive to the left.
+        isa: The instruction set of the kernel.
 
     Raises:
         QnnError: if an array does not fit the spec.
     """
     kernel, zero_point = _signed_kernel(spec, kernel_ohwi, kernel_zero_point)
+    if not isa.has_byte_products:
+        kernel, zero_point = kernel - zero_point, 0
     multiplier = per_channel(spec, "multiplier", multiplier)
     shift = per_channel(spec, "shift", shift)
     bias = per_channel(spec, "bias", 0 if bias is None else bias)
@@ -74,13 +81,13 @@ def pack_conv2d(
 
     folded_bias, bound = fold_zero_points(spec, kernel, zero_point, bias)
     requantization = choose_requantization(spec, shift, bound)
-    tiling = choose_tiling(spec)
-    lanes = lane_channels(spec, tiling)
+    tiling = choose_tiling(spec, isa)
+    lanes = lane_channels(spec, isa, tiling)
     # Data and weights of channels that staging adds are their zero points: the product is zero.
     missing = spec.staged_channels - spec.in_channels
     kernel = np.pad(kernel, ((0, 0),) * 3 + ((0, missing),), constant_values=zero_point)
-    constants = [_lay_out_weights(spec, kernel, tiling, lanes), deal(folded_bias, lanes)]
-    if spec.has_asymmetric_kernel:
+    constants = [_lay_out_weights(spec, isa, kernel, tiling, lanes), deal(folded_bias, lanes)]
+    if zero_point:
         constants.append(np.array([zero_point], np.int32))
     constants += requantization_constants(
         spec, requantization, deal(multiplier, lanes), deal(shift, lanes, shift[0])
@@ -144,21 +151,25 @@ def fold_zero_points(
     return folded, int(max(highest.max(), -lowest.min()))
 
 
-def _lay_out_weights(spec: ConvSpec, kernel: Array, tiling: Tiling, lanes: Array) -> Array:
-    padded = np.pad(kernel, ((0, 1), (0, 0), (0, 0), (0, 0))).astype(np.int8)
+def _lay_out_weights(
+    spec: ConvSpec, isa: Isa, kernel: Array, tiling: Tiling, lanes: Array
+) -> Array:
+    padded = np.pad(kernel, ((0, 1), (0, 0), (0, 0), (0, 0))).astype(isa.weight_dtype)
     runs = padded.reshape(spec.out_channels + 1, spec.runs, spec.run_length)
     whole = spec.run_length // DWORD * DWORD
     rest = spec.run_length - whole
     last = np.pad(runs[..., whole:], ((0, 0), (0, 0), ((DWORD - rest) % DWORD, 0)))
     steps = np.concatenate([runs[..., :whole], last], axis=2)
-    steps = steps.reshape(spec.out_channels + 1, spec.runs, spec.steps_per_run, DWORD)
+    steps = steps.reshape(
+        spec.out_channels + 1, spec.runs, spec.steps_per_run, DWORD // isa.parts, isa.parts
+    )
     packed = []
     for section in tiling:
         stop = section.first_group + section.blocks * section.groups
-        # [blocks, groups, lanes, runs, steps, 4]; -1 takes the row of zeros.
+        # [blocks, groups, lanes, runs, steps, bytes, parts]; -1 takes the row of zeros.
         block = steps[lanes[section.first_group : stop]]
-        block = block.reshape(section.blocks, section.groups, LANES, *steps.shape[1:])
-        packed.append(block.transpose(0, 3, 4, 1, 2, 5).reshape(-1))
+        block = block.reshape(section.blocks, section.groups, isa.lanes, *steps.shape[1:])
+        packed.append(block.transpose(0, 3, 4, 1, 6, 2, 5).reshape(-1))
     return np.concatenate(packed)
 
 

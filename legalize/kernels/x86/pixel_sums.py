@@ -6,7 +6,8 @@ from typing import Any
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.x86.spec import ConvSpec
+from legalize.kernels.x86.isa import Isa
+from legalize.kernels.x86.spec import DWORD, ConvSpec
 from legalize.kernels.x86.tasks import shared_loop
 from legalize.kernels.x86.vnni import (
     broadcast_bytes,
@@ -18,7 +19,7 @@ from legalize.kernels.x86.vnni import (
 )
 
 
-def pixel_sums(spec: ConvSpec, source: Any, zero_point: Any, tasks: int) -> Any:
+def pixel_sums(spec: ConvSpec, isa: Isa, source: Any, zero_point: Any, tasks: int) -> Any:
     """Write the loops that compute zw·Σx for every output pixel.
 
     The sums are taken by vpdpbusd with weights of one, over as many bytes of a run at a time as
@@ -26,6 +27,7 @@ def pixel_sums(spec: ConvSpec, source: Any, zero_point: Any, tasks: int) -> Any:
 
     Args:
         spec: The convolution.
+        isa: An instruction set that has vpdpbusd.
         source: The staged data as one row of uint8.
         zero_point: int32 [1], zw.
         tasks: How many tasks share the rows.
@@ -41,15 +43,16 @@ def pixel_sums(spec: ConvSpec, source: Any, zero_point: Any, tasks: int) -> Any:
         n, y = T.truncdiv(number, spec.out_height), T.truncmod(number, spec.out_height)
         with T.serial(spec.out_width) as x:
             origin = ((n * height + y * stride_y) * width + x * stride_x) * channels
-            total = _window_sum(spec, source, origin)
+            total = _window_sum(spec, isa, source, origin)
             T.buffer_store(sums, total * zero_point[0], [number * spec.out_width + x])
 
     shared_loop(tasks, spec.batch * spec.out_height, row)
     return sums
 
 
-def _window_sum(spec: ConvSpec, source: Any, origin: Any) -> Any:
-    size = next((s for s in (64, 32, 16) if s <= spec.run_length), 4)
+def _window_sum(spec: ConvSpec, isa: Isa, source: Any, origin: Any) -> Any:
+    widths = (s for s in (64, 32, 16) if s <= min(spec.run_length, isa.lanes * DWORD))
+    size = next(widths, DWORD)
     lanes = max(size // 4, 4)
     whole, rest = divmod(spec.run_length, size)
 

@@ -26,13 +26,14 @@ import numpy as np
 import numpy.typing as npt
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.x86.requantize_float import FloatScales, requantize_float
 from legalize.kernels.x86.spec import ConvSpec
+from legalize.kernels.x86.vnni import lanes_in
 
 # With accumulators below this, 2x fits its lane, |2p| < 2^62 and |h| < 2^30.
 _MAX_FAST_ACCUMULATOR = 1 << 30
 # And up to this shift z·2^(32+e) < 2^61 can be added to 2p, and z·2^e to h.
 _MAX_FOLDED_SHIFT = 21
-_HALF_LANES = 8
 
 Array = npt.NDArray[Any]
 
@@ -71,16 +72,24 @@ def choose_requantization(spec: ConvSpec, shift: Array, accumulator_bound: int) 
     return Requantization("two_floors", low == 0, folds_zero_point)
 
 
+def float_requantization(scales: FloatScales) -> Requantization:
+    """The sequence that takes these scales, and the constants of ``float_constants``."""
+    has_two = scales.addend_below is not None
+    return Requantization("float_two_floors" if has_two else "float_one_floor")
+
+
 def constant_rows(requantization: Requantization) -> tuple[tuple[str, int], ...]:
     """Tell dtype and number of rows of the arrays of ``requantization_constants``.
 
-    A row is one vector register: 16 lanes of int32, 8 of int64.
+    A row is one vector register: half as many lanes of int64 as of int32.
     """
     rows: dict[str, tuple[tuple[str, int], ...]] = {
         "none": (),
         "one_floor": (("int64", 4), ("int32", 1)),
         "two_floors": (("int64", 4), ("int32", 2 if requantization.has_zero_shift else 1)),
         "general": (("int32", 1), ("int32", 1)),
+        "float_one_floor": (("float32", 3),),
+        "float_two_floors": (("float32", 4), ("int32", 1)),
     }
     return rows[requantization.kind]
 
@@ -93,8 +102,8 @@ def requantization_constants(
     Args:
         spec: The convolution.
         requantization: The sequence.
-        multiplier: int32 [vectors, 16], in the order of the lanes.
-        shift: int32 [vectors, 16].
+        multiplier: int32 [vectors, lanes], in the order of the lanes.
+        shift: int32 [vectors, lanes].
 
     Returns:
         Arrays of the dtypes and shapes that ``constant_rows`` tells: [vectors, rows, lanes].
@@ -110,7 +119,7 @@ def requantization_constants(
     addend = 2 * half
     if requantization.folds_zero_point:
         addend += np.int64(spec.output_zero_point) << (32 + e)
-    # Even and odd lanes apart: [vectors, 4, 8].
+    # Even and odd lanes apart: [vectors, 4, lanes / 2].
     products = np.stack([q[:, 0::2], q[:, 1::2], addend[:, 0::2], addend[:, 1::2]], axis=1)
     rows = [e, np.where(e > 0, -1, 0)] if requantization.has_zero_shift else [e]
     return products, np.stack(rows, axis=1).astype(np.int32)
@@ -122,71 +131,79 @@ def requantize(spec: ConvSpec, requantization: Requantization, x: Any, constants
     Args:
         spec: The convolution.
         requantization: The sequence.
-        x: int32x16, the accumulators.
+        x: int32 vector, the accumulators.
         constants: A function from row to vector for each array of
             ``requantization_constants``.
 
     Returns:
-        int32x16, the outputs before the clamp; for ``general``, after the clamp.
+        The outputs before the clamp, int32; for ``general``, after the clamp.
     """
     return _SEQUENCES[requantization.kind](spec, requantization, x, constants)
 
 
 def _fast(spec: ConvSpec, requantization: Requantization, x: Any, constants: list[Any]) -> Any:
     products, shifts = constants
+    lanes = range(lanes_in(x))
     double = x + x
     # Shuffles, as shifts would wait for the port that multiplies.
-    odd_lanes = T.Shuffle([double], [lane | 1 for lane in range(16)])
+    odd_lanes = T.Shuffle([double], [lane | 1 for lane in lanes])
     even = _product(double, products(0)) + products(2)
     odd = _product(odd_lanes, products(1)) + products(3)
-    halves = [T.reinterpret("int32x16", half) for half in (even, odd)]
-    upper = T.Shuffle(halves, [lane + 1 if lane % 2 == 0 else lane + 16 for lane in range(16)])
+    halves = [T.reinterpret(f"int32x{len(lanes)}", half) for half in (even, odd)]
+    upper = T.Shuffle(halves, [lane + (len(lanes) if lane % 2 else 1) for lane in lanes])
     if requantization.kind == "two_floors":
-        sign = T.shift_right(x, T.broadcast(T.int32(31), 16))
+        sign = T.shift_right(x, T.broadcast(T.int32(31), len(lanes)))
         if requantization.has_zero_shift:
             sign = T.bitwise_and(sign, shifts(1))
         upper = upper + sign
     scaled = T.shift_right(upper, shifts(0))
     if requantization.folds_zero_point:
         return scaled
-    return scaled + T.broadcast(T.int32(spec.output_zero_point), 16)
+    return scaled + T.broadcast(T.int32(spec.output_zero_point), len(lanes))
 
 
 def _product(x: Any, multiplier: Any) -> Any:
-    """Vpmuldq: multiply the even lanes of int32x16 and int64x8."""
-    return _sign_extended(T.reinterpret("int64x8", x)) * _sign_extended(multiplier)
+    """Vpmuldq: multiply the even lanes of an int32 vector and an int64 vector."""
+    pairs = T.reinterpret(f"int64x{lanes_in(multiplier)}", x)
+    return _sign_extended(pairs) * _sign_extended(multiplier)
 
 
 def _sign_extended(pairs: Any) -> Any:
     """Say that only the lower halves count."""
-    shift = T.broadcast(T.int64(32), _HALF_LANES)
+    shift = T.broadcast(T.int64(32), lanes_in(pairs))
     return T.shift_right(T.shift_left(pairs, shift), shift)
 
 
 def _general(spec: ConvSpec, requantization: Requantization, x: Any, constants: list[Any]) -> Any:
     """Any shift, step by step in 64-bit lanes; what leaves 32 bits wraps, as in the reference."""
+    lanes = lanes_in(x)
+    narrow = f"int32x{lanes}"
 
     def splat(value: int) -> Any:
-        return T.broadcast(T.int64(value), 16)
+        return T.broadcast(T.int64(value), lanes)
 
     def wide(value: Any) -> Any:
-        return T.Cast("int64x16", value)
+        return T.Cast(f"int64x{lanes}", value)
 
     multiplier, shift = (array(0) for array in constants)
     q, s = wide(multiplier), wide(shift)
     if spec.rounding == "upward":
         down = splat(31) - s
         once = T.shift_right(wide(x) * q + T.shift_left(splat(1), down - splat(1)), down)
-        scaled = wide(T.Cast("int32x16", once))
+        scaled = wide(T.Cast(narrow, once))
     else:
-        left = T.Cast("int32x16", T.max(s, splat(0)))
+        left = T.Cast(narrow, T.max(s, splat(0)))
         e = T.max(-s, splat(0))
         h = T.shift_right(wide(T.shift_left(x, left)) * q + splat(1 << 30), splat(31))
         half = T.shift_right(T.shift_left(splat(1), e), splat(1))
         away = T.bitwise_and(T.shift_right(h, splat(63)), -T.min(e, splat(1)))
         scaled = T.shift_right(h + half + away, e)
     y = scaled + splat(spec.output_zero_point)
-    return T.Cast("int32x16", T.max(T.min(y, splat(spec.out_max)), splat(spec.out_min)))
+    return T.Cast(narrow, T.max(T.min(y, splat(spec.out_max)), splat(spec.out_min)))
+
+
+def _float(spec: ConvSpec, requantization: Requantization, x: Any, constants: list[Any]) -> Any:
+    return requantize_float(x, constants)
 
 
 def _none(spec: ConvSpec, requantization: Requantization, x: Any, constants: list[Any]) -> Any:
@@ -198,4 +215,6 @@ _SEQUENCES = {
     "one_floor": _fast,
     "two_floors": _fast,
     "general": _general,
+    "float_one_floor": _float,
+    "float_two_floors": _float,
 }

@@ -1,8 +1,9 @@
-"""Which calls of the dialect the AVX512-VNNI convolution serves, and how they become its spec."""
+"""Which calls of the dialect the convolution kernel serves, and how they become its spec."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -12,6 +13,7 @@ from tvm.relax import op as R
 
 from legalize.kernels.registry import IS_KERNEL, kernel
 from legalize.kernels.x86.conv2d import conv2d
+from legalize.kernels.x86.isa import ISAS, Isa
 from legalize.kernels.x86.pack import pack_conv2d
 from legalize.kernels.x86.spec import ConvSpec
 from legalize.kernels.x86.stage import stage
@@ -23,16 +25,14 @@ from qnn_ops.registry import Attrs, constant_of, spec_of
 
 Array = np.ndarray[Any, Any]
 
-_FEATURES = ("avx512vnni", "avx512bw")
 # Relax's pattern kind of a function that is not to be fused with others.
 _OPAQUE = 8
 _ROUNDINGS = ("tflite", "upward")
 _MIDDLE = {"uint8": 128, "int8": 0}
 
 
-@kernel(quantized_conv2d, *_FEATURES)
 def _conv2d(
-    builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr]
+    builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr], *, isa: Isa
 ) -> relax.Expr | None:
     data, weights, bias = operands_of(operands)
     layouts = (attrs.data_layout, attrs.out_layout)
@@ -54,12 +54,11 @@ def _conv2d(
     )
     if spec is None:
         return None
-    return _call(builder, spec, data, kernel_ohwi, attrs, bias, multiplier)
+    return _call(builder, isa, spec, data, kernel_ohwi, attrs, bias, multiplier)
 
 
-@kernel(quantized_dense, *_FEATURES)
 def _dense(
-    builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr]
+    builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr], *, isa: Isa
 ) -> relax.Expr | None:
     data, weights, bias = operands_of(operands)
     if weights is None:
@@ -71,8 +70,13 @@ def _dense(
     if spec is None:
         return None
     pixels = builder.emit(R.reshape(data, spec.in_shape))
-    result = _call(builder, spec, pixels, kernel_ohwi, attrs, bias, multiplier)
+    result = _call(builder, isa, spec, pixels, kernel_ohwi, attrs, bias, multiplier)
     return R.reshape(builder.emit(result), (*outer, spec.out_channels))
+
+
+for _isa in ISAS:
+    kernel(quantized_conv2d, *_isa.features)(partial(_conv2d, isa=_isa))
+    kernel(quantized_dense, *_isa.features)(partial(_dense, isa=_isa))
 
 
 def operands_of(operands: Sequence[relax.Expr]) -> tuple[relax.Expr, Array | None, Array | None]:
@@ -125,6 +129,7 @@ def spec_of_call(
 
 def _call(
     builder: relax.BlockBuilder,
+    isa: Isa,
     spec: ConvSpec,
     data: relax.Expr,
     kernel_ohwi: Array,
@@ -135,11 +140,11 @@ def _call(
     is_sum = spec.out_dtype == "int32"
     multiplier, shift = (0, 0) if is_sum else quantize_multiplier(real_multiplier)
     packed = pack_conv2d(
-        spec, kernel_ohwi, np.asarray(attrs.kernel_zero_point), bias, multiplier, shift
+        spec, kernel_ohwi, np.asarray(attrs.kernel_zero_point), bias, multiplier, shift, isa
     )
     if spec.needs_staging:
         data = call_tir(builder, "stage", stage(spec), [data], spec.staged_shape, "uint8")
-    function = conv2d(spec, packed.requantization, packed.tiling)
+    function = conv2d(spec, packed.requantization, packed.tiling, isa)
     constants = [relax.const(array, str(array.dtype)) for array in packed.constants]
     result = call_tir(
         builder, "conv2d", function, [data, *constants], spec.out_shape, spec.out_dtype

@@ -144,8 +144,3 @@ class ConvSpec:
         its first bytes were read by the step before and meet weights of zero.
         """
         return -(-self.run_length // DWORD)
-
-    @property
-    def lane_groups(self) -> int:
-        """Vectors of 16 output channels."""
-        return -(-self.out_channels // 16)

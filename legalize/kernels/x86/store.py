@@ -8,8 +8,8 @@ import numpy as np
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.x86.spec import ConvSpec
-from legalize.kernels.x86.tiles import LANES, store_pieces
-from legalize.kernels.x86.vnni import narrow_pair, narrow_to_bytes
+from legalize.kernels.x86.tiles import store_pieces
+from legalize.kernels.x86.vnni import lanes_in, narrow_pair, narrow_to_bytes
 
 
 def store_pixel(
@@ -21,14 +21,15 @@ def store_pixel(
         spec: The convolution.
         target: The output as one row.
         pixel: Number of the output pixel.
-        first_group: The block's first vector of 16 channels.
-        vectors: int32x16 expressions; their lanes hold channels as ``lane_channels`` deals them.
+        first_group: The block's first vector of channels.
+        vectors: int32 expressions; their lanes hold channels as ``lane_channels`` deals them.
         channels: How many channels are real; nothing is written past them.
     """
+    width = lanes_in(vectors[0])
     for first, size in store_pieces(len(vectors)):
         value = narrow(spec, vectors[first : first + size])
-        start = pixel * spec.out_channels + (first_group + first) * LANES
-        real = channels - first * LANES
+        start = pixel * spec.out_channels + (first_group + first) * width
+        real = channels - first * width
         for part, offset, lanes in value:
             index = T.ramp(start + offset, 1, lanes)
             if real - offset >= lanes:
@@ -37,18 +38,33 @@ def store_pixel(
                 # LLVM 22 makes a masked store of one narrowed lane a store of four bytes.
                 T.buffer_store(target, T.Shuffle([part], [0]), [start + offset])
             elif real > offset:
-                is_real = T.ramp(0, 1, lanes) < T.broadcast(T.int32(real - offset), lanes)
-                T.evaluate(T.masked_store(target, part, index, is_real))
+                _store_first(target, part, start + offset, real - offset, width)
+
+
+def _store_first(target: Any, value: Any, start: Any, count: int, width: int) -> None:
+    lanes = lanes_in(value)
+    if width == 16:  # AVX512 has masks
+        is_real = T.ramp(0, 1, lanes) < T.broadcast(T.int32(count), lanes)
+        T.evaluate(T.masked_store(target, value, T.ramp(start, 1, lanes), is_real))
+        return
+    first = 0
+    while first < count:
+        size = 1 << ((count - first).bit_length() - 1)
+        piece = T.Shuffle([value], list(range(first, first + size)))
+        index = start + first if size == 1 else T.ramp(start + first, 1, size)
+        T.buffer_store(target, piece, [index])
+        first += size
 
 
 def narrow(spec: ConvSpec, vectors: list[Any]) -> list[tuple[Any, int, int]]:
     """Return the vectors as outputs in order of channels: (value, first channel, channels)."""
+    width = lanes_in(vectors[0])
+    lanes = width * len(vectors)
     if spec.out_dtype == "int32":
-        return [(vector, i * LANES, LANES) for i, vector in enumerate(vectors)]
+        return [(vector, i * width, width) for i, vector in enumerate(vectors)]
     if len(vectors) == 4:
         halves = narrow_pair(*vectors[:2]), narrow_pair(*vectors[2:])
-        return [(_clamp(spec, narrow_to_bytes(*halves, spec.out_dtype), 64), 0, 64)]
-    lanes = LANES * len(vectors)
+        return [(_clamp(spec, narrow_to_bytes(*halves, spec.out_dtype), lanes), 0, lanes)]
     value = vectors[0] if len(vectors) == 1 else narrow_pair(*vectors)
     element = "int32" if len(vectors) == 1 else "int16"
     low = T.broadcast(getattr(T, element)(spec.out_min), lanes)

@@ -1,13 +1,13 @@
 """Which tile of output pixels and channels a kernel computes at a time.
 
-The accumulators of a tile of ``pixels`` × 16·``groups`` outputs stay in registers for the
+The accumulators of a tile of ``pixels`` × lanes·``groups`` outputs stay in registers for the
 whole sum. A step of the sum broadcasts four bytes of each pixel, loads one vector of weights
 for each group and multiplies every pair.
 
-The model counts instructions, in units of one vpdpbusd:
+The model counts vector instructions:
 
-* 32 vector registers hold the accumulators, the weights of a step and one broadcast.
-* A step takes ``pixels · groups`` products, but no fewer than ``_LATENCY``: an accumulator
+* The registers hold the accumulators, the weights of a step and its data.
+* A step takes ``pixels · groups`` products, but no less than ``_LATENCY``: an accumulator
   waits that long for its previous product. The loads are hidden behind the products only in
   part, least of all those of weights that a block has too many of for the first-level cache.
 * An output vector takes ``_RESCALE``; a store, with its narrowing, ``_STORE`` by its width.
@@ -29,10 +29,9 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from legalize.kernels.x86.isa import Isa
 from legalize.kernels.x86.spec import DWORD, ConvSpec
 
-LANES = 16
-_REGISTERS = 32
 _MAX_PIXELS = 12
 _MAX_GROUPS = 12
 _LATENCY = 10
@@ -55,9 +54,9 @@ class Section:
     """Neighbouring blocks of output channels that are computed by the same tile.
 
     Attributes:
-        first_group: The first vector of 16 channels.
+        first_group: The first vector of channels.
         blocks: Number of blocks.
-        groups: Vectors of 16 channels in a block.
+        groups: Vectors of channels in a block.
         pixels: Output pixels of a tile.
     """
 
@@ -71,23 +70,24 @@ Tiling = tuple[Section, ...]
 
 
 @cache
-def choose_tiling(spec: ConvSpec) -> Tiling:
+def choose_tiling(spec: ConvSpec, isa: Isa) -> Tiling:
     """Choose the tiles of a convolution.
 
     Returns:
         Sections that cover the vectors of output channels in order. Channels that do not fill
         a vector are in a section of one block.
     """
-    has_ragged_vector = spec.out_channels % LANES != 0
+    has_ragged_vector = spec.out_channels % isa.lanes != 0
+    vectors = isa.vectors(spec.out_channels)
     best: tuple[float, Tiling] | None = None
-    for width in range(1, min(spec.lane_groups, _MAX_GROUPS) + 1):
+    for width in range(1, min(vectors, _MAX_GROUPS) + 1):
         sections: list[Section] = []
         cost = 0.0
-        for first, blocks, groups in _split(spec.lane_groups, width, has_ragged_vector):
+        for first, blocks, groups in _split(vectors, width, has_ragged_vector):
             tile_cost, pixels = min(
-                (_cost(spec, groups, pixels), pixels)
+                (_cost(spec, isa, groups, pixels), pixels)
                 for pixels in range(1, min(spec.out_pixels, _MAX_PIXELS) + 1)
-                if pixels == 1 or _fits(groups, pixels)
+                if pixels == 1 or _fits(isa, groups, pixels)
             )
             cost += blocks * tile_cost
             sections.append(Section(first, blocks, groups, pixels))
@@ -112,24 +112,26 @@ def _split(lane_groups: int, width: int, is_ragged: bool) -> list[tuple[int, int
     return cut
 
 
-def _fits(groups: int, pixels: int) -> bool:
-    return pixels * groups + groups + 1 <= _REGISTERS
+def _fits(isa: Isa, groups: int, pixels: int) -> bool:
+    return pixels * groups + isa.parts * groups + isa.spare <= isa.registers
 
 
-def _cost(spec: ConvSpec, groups: int, pixels: int) -> float:
+def _cost(spec: ConvSpec, isa: Isa, groups: int, pixels: int) -> float:
     tiles = -(-spec.out_pixels // pixels)
     steps = spec.runs * spec.steps_per_run
-    is_near = steps * groups * LANES * DWORD <= _NEAR_BYTES
-    loads = _BROADCAST * pixels + (_NEAR_WEIGHTS if is_near else _FAR_WEIGHTS) * groups
-    step = max(pixels * groups, _LATENCY) + loads + _STEP
+    weights = isa.parts * groups
+    is_near = steps * weights * isa.lanes * DWORD <= _NEAR_BYTES
+    loads = _BROADCAST * pixels + (_NEAR_WEIGHTS if is_near else _FAR_WEIGHTS) * weights
+    widening = 0 if isa.has_byte_products else isa.parts * pixels
+    step = max(isa.product * pixels * groups + widening, _LATENCY) + loads + _STEP
     address = _ANY_PIXEL if spec.pixel_pitch is None else _NEXT_PIXEL
     rescaling = _RESCALE * groups + sum(_STORE[size] for _, size in store_pieces(groups))
     return tiles * (steps * step + pixels * (address + rescaling) + _TILE)
 
 
-def microseconds(spec: ConvSpec, tiling: Tiling) -> float:
+def microseconds(spec: ConvSpec, isa: Isa, tiling: Tiling) -> float:
     """Estimate what a convolution takes on one thread, from the model's costs."""
-    costs = (part.blocks * _cost(spec, part.groups, part.pixels) for part in tiling)
+    costs = (part.blocks * _cost(spec, isa, part.groups, part.pixels) for part in tiling)
     return sum(costs) * _MICROSECONDS
 
 
@@ -149,25 +151,26 @@ def store_pieces(groups: int) -> list[tuple[int, int]]:
     return pieces
 
 
-def lane_channels(spec: ConvSpec, tiling: Tiling) -> npt.NDArray[np.int64]:
+def lane_channels(spec: ConvSpec, isa: Isa, tiling: Tiling) -> npt.NDArray[np.int64]:
     """Tell which output channel each lane of each vector holds.
 
     The instructions that narrow four int32 vectors to one of bytes (vpackssdw, vpackuswb)
-    interleave them by quarters. The channels are dealt out so that the bytes come out in order:
+    interleave them by 128 bits. The channels are dealt out so that the bytes come out in order:
     byte 16·q + 4·v + i comes from lane 4·q + i of vector v; for two vectors byte 8·q + 4·v + i.
 
     Returns:
-        int64 of shape [vectors, 16]; -1 where a lane is past the last channel.
+        int64 of shape [vectors, lanes]; -1 where a lane is past the last channel.
     """
-    channels = np.empty((spec.lane_groups, LANES), np.int64)
+    lanes = isa.lanes
+    channels = np.empty((isa.vectors(spec.out_channels), lanes), np.int64)
     for section in tiling:
         for block in range(section.blocks):
             start = section.first_group + block * section.groups
             for first, size in store_pieces(section.groups):
-                order = np.arange(size * LANES).reshape(size, LANES)
+                order = np.arange(size * lanes).reshape(size, lanes)
                 if spec.out_dtype != "int32":
-                    order = order.reshape(4, size, 4).transpose(1, 0, 2).reshape(size, LANES)
+                    order = order.reshape(-1, size, 4).transpose(1, 0, 2).reshape(size, lanes)
                 group = start + first
-                channels[group : group + size] = group * LANES + order
+                channels[group : group + size] = group * lanes + order
     channels[channels >= spec.out_channels] = -1
     return channels

@@ -1,4 +1,4 @@
-"""Vector expressions of AVX512 and AVX512-VNNI that TVM has no operator for."""
+"""Vector expressions of x86 that TVM has no operator for."""
 
 from __future__ import annotations
 
@@ -25,14 +25,25 @@ def broadcast_bytes(buffer: Any, offset: Any, lanes: int = 16) -> Any:
 
 
 def narrow_pair(a: Any, b: Any) -> Any:
-    """Vpackssdw: two int32x16 to int16x32, saturating, interleaved by quarters."""
-    return T.call_llvm_pure_intrin("int16x32", "llvm.x86.avx512.packssdw.512", a, b)
+    """Vpackssdw: two int32 vectors to one of int16, saturating, interleaved by 128 bits."""
+    return _packed("packssdw", "int16", a, b)
 
 
 def narrow_to_bytes(a: Any, b: Any, dtype: str) -> Any:
-    """Vpackuswb or vpacksswb: two int16x32 to 64 bytes, saturating, interleaved by quarters."""
-    name = "packuswb" if dtype == "uint8" else "packsswb"
-    return T.call_llvm_pure_intrin(f"{dtype}x64", f"llvm.x86.avx512.{name}.512", a, b)
+    """Vpackuswb or vpacksswb: two int16 vectors to bytes, saturating, interleaved by 128 bits."""
+    return _packed("packuswb" if dtype == "uint8" else "packsswb", dtype, a, b)
+
+
+def _packed(name: str, dtype: str, a: Any, b: Any) -> Any:
+    lanes = 2 * lanes_in(a)
+    bits = {"int16": 16}.get(dtype, 8) * lanes
+    intrinsic = {128: f"sse2.{name}.128", 256: f"avx2.{name}", 512: f"avx512.{name}.512"}[bits]
+    return T.call_llvm_pure_intrin(f"{dtype}x{lanes}", f"llvm.x86.{intrinsic}", a, b)
+
+
+def lanes_in(value: Any) -> int:
+    """Tell how many lanes an expression has."""
+    return int(value.ty.dtype.lanes)
 
 
 def sum_lanes(value: Any, lanes: int) -> Any:

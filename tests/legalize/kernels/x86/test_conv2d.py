@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from legalize.kernels.x86.conv2d import conv2d
+from legalize.kernels.x86.isa import AVX512_VNNI, AVX_VNNI, Isa
 from legalize.kernels.x86.pack import pack_conv2d
 from legalize.kernels.x86.spec import ConvSpec
 from tests.support.arrays import full_range
-from tests.support.vnni import accumulators, needs_vnni, rescaled, run_conv
+from tests.support.vnni import accumulators, each_isa, needs_vnni, rescaled, run_conv
 
 Array = np.ndarray[Any, Any]
 
@@ -104,7 +105,12 @@ def fill(rng: np.random.Generator, how: str, dtype: str, shape: tuple[int, ...])
 
 
 def check(
-    spec: ConvSpec, zero_point: int = 0, how: str = "random", shift: int = -9, seed: int = 0
+    spec: ConvSpec,
+    zero_point: int = 0,
+    how: str = "random",
+    shift: int = -9,
+    seed: int = 0,
+    isa: Isa = AVX512_VNNI,
 ) -> None:
     rng = np.random.default_rng(seed)
     data = fill(rng, how, spec.in_dtype, spec.in_shape)
@@ -113,7 +119,7 @@ def check(
     bias = rng.integers(-(1 << 14), 1 << 14, spec.out_channels, dtype=np.int32)
     multiplier = rng.integers(1 << 30, (1 << 31) - 1, spec.out_channels, dtype=np.int32)
     shifts = np.clip(shift + rng.integers(-2, 3, spec.out_channels), -31, 3).astype(np.int32)
-    got = run_conv(spec, data, kernel, zero_point, bias, multiplier, shifts)
+    got = run_conv(spec, data, kernel, zero_point, bias, multiplier, shifts, isa)
     sums = accumulators(spec, data, kernel, zero_point, bias)
     np.testing.assert_array_equal(got, rescaled(spec, sums, multiplier, shifts))
 
@@ -130,6 +136,29 @@ def test_equals_the_definition(
     spec_and_zero_point: tuple[ConvSpec, int], how: str, shift: int, seed: int
 ) -> None:
     check(*spec_and_zero_point, how, shift, seed)
+
+
+@each_isa
+def test_every_instruction_set_equals_the_definition(isa: Isa) -> None:
+    @settings(max_examples=15)
+    @given(
+        specs(),
+        st.sampled_from(["random", "ends", "min", "max"]),
+        st.sampled_from([-31, -14, -11, -8, 0, 3]),
+        st.integers(0, 2**32 - 1),
+    )
+    def run(spec_and_zero_point: tuple[ConvSpec, int], how: str, shift: int, seed: int) -> None:
+        check(*spec_and_zero_point, how, shift, seed, isa)
+
+    run()
+
+
+@each_isa
+@pytest.mark.parametrize("out_channels", [3, 16, 22, 47, 64])
+def test_narrow_blocks_of_every_instruction_set(isa: Isa, out_channels: int) -> None:
+    """Stores of 4, 2 and 1 vectors, and of a rest of any width."""
+    spec = replace(SPEC, in_height=4, in_channels=6, out_channels=out_channels)
+    check(replace(spec, out_dtype="int8", out_min=-100, out_max=90), isa=isa)
 
 
 @needs_vnni
@@ -184,33 +213,43 @@ def test_dense_of_any_number_of_rows(rows: int) -> None:
     check(spec)
 
 
-@needs_vnni
+@each_isa
 @pytest.mark.parametrize("zero_point", [-128, 127])
-def test_the_largest_sums_are_exact(zero_point: int) -> None:
+def test_the_largest_sums_are_exact(zero_point: int, isa: Isa) -> None:
     """Partial sums near the ends of what weights and data can give: nothing saturates."""
     spec = replace(
         SPEC,
+        in_height=3,
         in_channels=700,
         input_zero_point=0 if zero_point > 0 else 255,
         out_dtype="int32",
         has_asymmetric_kernel=True,
     )
     for how in ("min", "max"):
-        check(spec, zero_point, how)
+        check(spec, zero_point, how, isa=isa)
 
 
-@pytest.mark.parametrize("mcpu", ["cascadelake", "sapphirerapids", "znver4"])
-def test_accumulators_stay_in_registers(mcpu: str) -> None:
+@pytest.mark.parametrize(
+    ("isa", "mcpu", "registers"),
+    [
+        (AVX512_VNNI, "cascadelake", "%zmm"),
+        (AVX512_VNNI, "sapphirerapids", "%zmm"),
+        (AVX512_VNNI, "znver4", "%zmm"),
+        (AVX_VNNI, "alderlake", "%ymm"),
+        (AVX_VNNI, "sierraforest", "%ymm"),
+    ],
+)
+def test_accumulators_stay_in_registers(isa: Isa, mcpu: str, registers: str) -> None:
     """The inner loop loads data and weights, multiplies, and stores nothing."""
     spec = replace(SPEC, in_channels=64, out_channels=64)
     kernel = np.ones((64, 3, 3, 64), np.int8)
-    packed = pack_conv2d(spec, kernel, 0, None, 1 << 30, -8)
+    packed = pack_conv2d(spec, kernel, 0, None, 1 << 30, -8, isa)
     target = tvm.target.Target({"kind": "llvm", "mcpu": mcpu})
-    function = conv2d(spec, packed.requantization)
+    function = conv2d(spec, packed.requantization, isa=isa)
     assembly = tvm.compile(function, target=target).mod.inspect_source("asm")
-    lines = [line.split() for line in assembly.splitlines()]
+    lines = [line.replace("{vex}", "").split() for line in assembly.splitlines()]
     code = [words for words in lines if words and not words[0].startswith(".")]
     products = [number for number, words in enumerate(code) if words[0] == "vpdpbusd"]
     loop = code[products[0] : products[-1] + 1]
-    assert all("%zmm" in words[-1] for words in loop if words[0].startswith("vp"))
+    assert all(registers in words[-1] for words in loop if words[0].startswith("vp"))
     assert not [words for words in loop if words[0].startswith("vmov") and "(" in words[-1]]

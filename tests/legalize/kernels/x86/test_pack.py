@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from legalize.kernels.x86.conv2d import conv2d
+from legalize.kernels.x86.isa import AVX2, ISAS, Isa
 from legalize.kernels.x86.pack import pack_conv2d
 from legalize.kernels.x86.spec import ConvSpec
 from qnn_ops.errors import QnnError
@@ -52,6 +53,17 @@ def test_weights_are_packed_by_step_and_lane() -> None:
     np.testing.assert_array_equal(weights.transpose(1, 0, 2).reshape(16, 12), signed)
 
 
+def test_words_are_packed_by_even_and_odd_bytes_without_zero_point() -> None:
+    packed = pack_conv2d(SPEC, KERNEL, 130, isa=AVX2)
+    weights, bias, *rest = packed.constants
+    assert not rest
+    # [step, vector, part, lane, byte of the part]
+    weights = weights.reshape(3, 2, 2, 8, 2).transpose(1, 3, 0, 4, 2)
+    centred = KERNEL.reshape(16, 12).astype(np.int16) - 130
+    np.testing.assert_array_equal(bias.reshape(-1), -10 * centred.sum(axis=1))
+    np.testing.assert_array_equal(weights.reshape(16, 12), centred)
+
+
 def test_a_last_step_does_not_count_bytes_twice() -> None:
     spec = replace(SPEC, in_channels=3)
     kernel = KERNEL.reshape(-1)[: 16 * 6].reshape(16, 1, 2, 3)
@@ -61,11 +73,12 @@ def test_a_last_step_does_not_count_bytes_twice() -> None:
     np.testing.assert_array_equal(weights[1], np.pad(signed[:, 4:], ((0, 0), (2, 0))))
 
 
-def test_constants_fit_the_function() -> None:
+@pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
+def test_constants_fit_the_function(isa: Isa) -> None:
     for out_dtype, shift in (("int32", 0), ("int8", -5), ("int8", 2)):
         spec = replace(SPEC, out_dtype=out_dtype, out_min=-128, out_max=127)
-        packed = pack_conv2d(spec, KERNEL, 130, None, 1 << 30, shift)
-        function = conv2d(spec, packed.requantization, packed.tiling)
+        packed = pack_conv2d(spec, KERNEL, 130, None, 1 << 30, shift, isa)
+        function = conv2d(spec, packed.requantization, packed.tiling, isa)
         buffers = function.params[1:-1]
         expected = [(tuple(map(int, buffer.shape)), str(buffer.dtype)) for buffer in buffers]
         assert [(array.shape, str(array.dtype)) for array in packed.constants] == expected

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from legalize.kernels.x86.isa import ISAS, Isa
 from legalize.kernels.x86.spec import ConvSpec
 from legalize.kernels.x86.tiles import choose_tiling, lane_channels, store_pieces
 
@@ -31,30 +32,35 @@ def make_spec(pixels: int, in_channels: int, out_channels: int, out_dtype: str) 
     )
 
 
+each_isa = pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
+
+
+@each_isa
 @pytest.mark.parametrize("pixels", [1, 2, 7, 49, 1000])
 @pytest.mark.parametrize("in_channels", [3, 64, 2048])
 @pytest.mark.parametrize("out_channels", [1, 16, 17, 80, 96, 192, 320, 1001])
 def test_sections_cover_all_channels_within_the_registers(
-    pixels: int, in_channels: int, out_channels: int
+    isa: Isa, pixels: int, in_channels: int, out_channels: int
 ) -> None:
     spec = make_spec(pixels, in_channels, out_channels, "uint8")
     next_group = 0
-    for section in choose_tiling(spec):
+    for section in choose_tiling(spec, isa):
         assert section.first_group == next_group
         next_group += section.blocks * section.groups
         assert section.pixels <= pixels
-        assert section.pixels * section.groups <= 30
+        assert section.pixels == 1 or section.pixels * section.groups < isa.registers
         # Only a section of one block can end in the middle of a vector.
-        assert section.blocks == 1 or next_group * 16 <= out_channels
-    assert next_group == spec.lane_groups
+        assert section.blocks == 1 or next_group * isa.lanes <= out_channels
+    assert next_group == isa.vectors(out_channels)
 
 
+@each_isa
 @pytest.mark.parametrize("out_dtype", ["uint8", "int8", "int32"])
 @pytest.mark.parametrize("out_channels", [1, 16, 40, 100, 256])
-def test_every_channel_has_one_lane(out_channels: int, out_dtype: str) -> None:
+def test_every_channel_has_one_lane(isa: Isa, out_channels: int, out_dtype: str) -> None:
     spec = make_spec(9, 8, out_channels, out_dtype)
-    channels = lane_channels(spec, choose_tiling(spec))
-    assert channels.shape == (spec.lane_groups, 16)
+    channels = lane_channels(spec, isa, choose_tiling(spec, isa))
+    assert channels.shape == (isa.vectors(out_channels), isa.lanes)
     real = channels[channels >= 0]
     np.testing.assert_array_equal(np.sort(real), np.arange(out_channels))
 

@@ -1,0 +1,136 @@
+"""The instruction sets whose dot products the kernels are built from.
+
+All multiply four bytes of data, uint8, with four weights in each int32 lane and add the products:
+
+* vpdpbusd does so in one instruction, with int8 weights.
+* Without it the bytes are widened to 16 bits, even and odd ones apart, and vpmaddwd adds pairs of
+  products with int16 weights, in two halves. (vpmaddubsw, which multiplies bytes, saturates its
+  sums to 16 bits.) Weights of 16 bits hold w − zw for any zero point.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.x86.spec import DWORD
+
+
+@dataclass(frozen=True)
+class Isa:
+    """Registers and multiplying instruction of an instruction set.
+
+    Attributes:
+        name: Of the instruction set.
+        features: What LLVM calls the extensions that it takes.
+        lanes: int32 values in a vector register.
+        registers: Number of vector registers.
+        product: Instructions that multiply and add four bytes a lane.
+        spare: Registers beside accumulators and weights that a step needs.
+        has_byte_products: Whether there is vpdpbusd.
+    """
+
+    name: str
+    features: tuple[str, ...]
+    lanes: int
+    registers: int
+    product: int
+    spare: int
+    has_byte_products: bool
+
+    @property
+    def weight_dtype(self) -> str:
+        """What weights are widened to."""
+        return "int8" if self.has_byte_products else "int16"
+
+    @property
+    def parts(self) -> int:
+        """Vectors that hold four weights for each lane."""
+        return 1 if self.has_byte_products else 2
+
+    @property
+    def part_size(self) -> int:
+        """Weights in one of these vectors."""
+        return self.lanes * DWORD // self.parts
+
+    def vectors(self, channels: int) -> int:
+        """Vectors that hold an int32 for each channel."""
+        return -(-channels // self.lanes)
+
+    def load_data(self, buffer: Any, offset: Any) -> list[Any]:
+        """Load four bytes for all lanes, as each part takes them."""
+        dword = T.broadcast(T.reinterpret("int32", buffer[T.ramp(offset, 1, DWORD)]), self.lanes)
+        if self.has_byte_products:
+            return [T.reinterpret(f"uint8x{DWORD * self.lanes}", dword)]
+        words = 2 * self.lanes
+        even = T.bitwise_and(dword, T.broadcast(T.int32(0x00FF00FF), self.lanes))
+        odd = T.shift_right(
+            T.reinterpret(f"uint16x{words}", dword), T.broadcast(T.uint16(8), words)
+        )
+        return [T.reinterpret(f"int16x{words}", part) for part in (even, odd)]
+
+    def multiply_add(self, accumulator: Any, data: Any, weights: Any) -> Any:
+        """Add the products of one part."""
+        result = f"int32x{self.lanes}"
+        if self.has_byte_products:
+            name = f"llvm.x86.avx512.vpdpbusd.{32 * self.lanes}"
+            return T.call_llvm_pure_intrin(result, name, accumulator, data, weights)
+        return accumulator + T.call_llvm_pure_intrin(result, _PAIRS[self.lanes], data, weights)
+
+
+_PAIRS = {
+    4: "llvm.x86.sse2.pmadd.wd",
+    8: "llvm.x86.avx2.pmadd.wd",
+    16: "llvm.x86.avx512.pmaddw.d.512",
+}
+
+AVX512_VNNI = Isa(
+    name="avx512-vnni",
+    features=("avx512vnni", "avx512bw"),
+    lanes=16,
+    registers=32,
+    product=1,
+    spare=1,
+    has_byte_products=True,
+)
+AVX_VNNI = Isa(
+    name="avx-vnni",
+    features=("avxvnni", "avx2"),
+    lanes=8,
+    registers=16,
+    product=1,
+    spare=1,
+    has_byte_products=True,
+)
+AVX512BW = Isa(
+    name="avx512bw",
+    features=("avx512bw",),
+    lanes=16,
+    registers=32,
+    product=4,
+    spare=3,
+    has_byte_products=False,
+)
+AVX2 = Isa(
+    name="avx2",
+    features=("avx2",),
+    lanes=8,
+    registers=16,
+    product=4,
+    spare=3,
+    has_byte_products=False,
+)
+SSE41 = Isa(
+    name="sse4.1",
+    features=("sse4.1",),
+    lanes=4,
+    registers=16,
+    product=6,
+    spare=3,
+    has_byte_products=False,
+)
+
+ISAS = (AVX512_VNNI, AVX_VNNI, AVX512BW, AVX2, SSE41)
+"""In order of speed."""
