@@ -39,6 +39,7 @@ def profile(model: Path, target: str, repeat: int, output: Path) -> None:
     with console.status("Compile, run and time"):
         found = profiles.profile(model, target, repeat)
     console.print(_table(found))
+    console.print(_by_operator(found))
     console.print(_summary(found))
     output.mkdir(parents=True, exist_ok=True)
     path = output / f"profile_{model.stem}.png"
@@ -60,6 +61,31 @@ def _table(found: Profile) -> Any:
         if layer.operations:
             share = found.share(layer.operations, layer.seconds)
             row += [f"{layer.speed / 1e9:.0f}", _percent(share)]
+        table.add_row(*row)
+    return table
+
+
+def _by_operator(found: Profile) -> Any:
+    from rich.table import Table
+
+    table = Table("operator")
+    for column in ("layers", "µs", "time", "GOP/s", "of peak"):
+        table.add_column(column, justify="right")
+    total = sum(layer.seconds for layer in found.layers)
+    kinds = {
+        layer.code: [other for other in found.layers if other.code == layer.code]
+        for layer in found.layers
+    }
+    for code, layers in sorted(kinds.items(), key=lambda kind: -sum(x.seconds for x in kind[1])):
+        seconds = sum(layer.seconds for layer in layers)
+        work = sum(layer.operations for layer in layers)
+        row = [
+            code or "(other)",
+            str(len(layers)),
+            f"{1e6 * seconds:.1f}",
+            f"{seconds / total:.1%}",
+        ]
+        row += [f"{work / seconds / 1e9:.0f}", _percent(found.share(work, seconds))] if work else []
         table.add_row(*row)
     return table
 

@@ -15,7 +15,8 @@ def test_the_table_and_the_picture(tmp_path: Path) -> None:
     arguments = ["profile", str(model), "--repeat", "2", "--output", str(output)]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
-    assert "CONV_2D" in result.stdout
+    # Among the layers, and among the kinds of operators.
+    assert result.stdout.count("CONV_2D") >= 2
     assert "ms a run" in result.stdout
     assert (output / "profile_digits.png").read_bytes().startswith(b"\x89PNG")
 
