@@ -21,7 +21,7 @@ from qnn_ops import (
     requantize,
 )
 from qnn_ops.arithmetic import activation_range
-from qnn_ops.registry import Attrs, Operator, attrs_of
+from qnn_ops.registry import Attrs, Operator, attrs_of, spec_of
 
 _CLAMPING: tuple[Operator[Any], ...] = (
     quantized_add,
@@ -48,7 +48,7 @@ class _FoldClamps(CallRewriter):
             return call
         relu = attrs_of(call)
         producer = self._clamping_producer(call.args[0])
-        if producer is None or not _keeps_quantization(relu):
+        if producer is None or not _keeps_quantization(relu, spec_of(call.args[0]).dtype):
             return call
         low, high = activation_range(
             relu.kind, relu.output_scale, relu.output_zero_point, relu.out_dtype
@@ -67,7 +67,7 @@ class _FoldClamps(CallRewriter):
 
 
 def FoldClamps() -> tvm.transform.Pass:
-    """Fold a ``quantized_relu`` that keeps scale and zero point into the operator before it.
+    """Fold a ``quantized_relu`` that keeps scale, zero point and dtype into the operator before it.
 
     Rescaling by exactly one changes nothing in gemmlowp's arithmetic, so such an activation is
     a clamp, and every operator that computes can end in one.
@@ -75,5 +75,6 @@ def FoldClamps() -> tvm.transform.Pass:
     return module_pass(_FoldClamps, "FoldClamps")
 
 
-def _keeps_quantization(relu: Attrs) -> bool:
-    return (relu.input_scale, relu.input_zero_point) == (relu.output_scale, relu.output_zero_point)
+def _keeps_quantization(relu: Attrs, dtype: str) -> bool:
+    before = (relu.input_scale, relu.input_zero_point, dtype)
+    return before == (relu.output_scale, relu.output_zero_point, relu.out_dtype)

@@ -22,6 +22,9 @@ KEEPING = {
     "output_zero_point": -10,
     "out_dtype": "int8",
 }
+# The same zero point means the same value in both dtypes.
+POSITIVE = {**ADD, "output_zero_point": 10}
+TO_UINT8 = {**KEEPING, "input_zero_point": 10, "output_zero_point": 10, "out_dtype": "uint8"}
 
 
 def test_activation_that_keeps_the_quantization_becomes_the_producers_clamp() -> None:
@@ -92,5 +95,19 @@ def test_rescaling_activation_and_shared_producer_are_left_alone() -> None:
                 )
                 R.output(total, kept, rescaled)
             return (total, kept, rescaled)
+
+    tvm.ir.assert_structural_equal(FoldClamps()(Before), Before)
+
+
+def test_activation_that_changes_the_dtype_is_left_alone() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((4,), "int8"), y: R.Tensor((4,), "int8")) -> R.Tensor((4,), "uint8"):
+            with R.dataflow():
+                total = R.qnn.quantized_add(x, y, **POSITIVE)
+                z = R.qnn.quantized_relu(total, kind="relu6", **TO_UINT8)
+                R.output(z)
+            return z
 
     tvm.ir.assert_structural_equal(FoldClamps()(Before), Before)

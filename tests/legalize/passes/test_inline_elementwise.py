@@ -130,6 +130,11 @@ def test_what_a_convolution_reads_stays() -> None:
     assert after == ["T_subtract", "T_subtract", "pad_temp", "conv2d_nhwc", "compute1"]
 
 
+def test_padding_computes_what_it_moves() -> None:
+    mod = module(tensors(SHAPE), lambda x: R.nn.pad(R.astype(x, "int32"), [0, 0, 1, 1, 0, 2, 0, 0]))
+    assert len(blocks(InlineElementwise()(fused(mod)))) == 1
+
+
 def test_what_windows_read_stays() -> None:
     def body(x: relax.Expr) -> relax.Call:
         return quantized_pool2d(x, "avg", 2, padding=1, layout="NHWC")

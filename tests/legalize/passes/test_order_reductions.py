@@ -67,6 +67,16 @@ def total(x: T.Buffer((6,), "int32"), y: T.Buffer((1,), "int32")) -> None:
             y[vr] = y[vr] + x[vk]
 
 
+@T.prim_func(private=True, s_tir=True)
+def diagonal_sums(x: T.Buffer((4, 6, 4), "int32"), y: T.Buffer((4,), "int32")) -> None:
+    for c, k in T.grid(4, 6):
+        with T.sblock("sum"):
+            vc, vk = T.axis.remap("SR", [c, k])
+            with T.init():
+                y[vc] = 0
+            y[vc] = y[vc] + x[vc, vk, vc]
+
+
 def ordered(function: Any) -> Any:
     return OrderReductions()(tvm.IRModule({"main": function}))["main"]
 
@@ -77,8 +87,14 @@ def test_sums_of_columns_go_row_by_row() -> None:
 
 @pytest.mark.parametrize(
     "function",
-    [row_sums, strided_sums, total, column_sums.with_attr("qnn.is_kernel", True)],
-    ids=["rows", "strides", "one sum", "kernel"],
+    [
+        row_sums,
+        strided_sums,
+        diagonal_sums,
+        total,
+        column_sums.with_attr("qnn.is_kernel", True),
+    ],
+    ids=["rows", "strides", "diagonals", "total", "kernel"],
 )
 def test_other_sums_are_left_alone(function: Any) -> None:
     tvm.ir.assert_structural_equal(ordered(function), function)
