@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 from legalize.kernels.x86.conv2d import conv2d
+from legalize.kernels.x86.isa import AVX512_VNNI, Isa
 from legalize.kernels.x86.pack import pack_conv2d
 from legalize.kernels.x86.requantize import choose_requantization
 from legalize.kernels.x86.spec import ConvSpec
-from tests.support.vnni import needs_vnni, rescaled, run
+from tests.support.vnni import PROCESSORS, each_isa, needs_vnni, rescaled, run_on
 
 Array = np.ndarray[Any, Any]
 
@@ -74,6 +75,28 @@ def around_steps(
 def test_every_sequence_is_exact(
     rounding: str, kind: str, shifts: tuple[int, int], relu: bool, multipliers: str
 ) -> None:
+    check(rounding, kind, shifts, relu, multipliers, AVX512_VNNI)
+
+
+@each_isa
+@pytest.mark.parametrize(
+    ("kind", "shifts", "relu"),
+    [("fast", (-21, 0), False), ("fast", (-31, -1), True), ("general", (-31, 12), False)],
+)
+def test_every_instruction_set_rescales_exactly(
+    isa: Isa, kind: str, shifts: tuple[int, int], relu: bool
+) -> None:
+    check("tflite", kind, shifts, relu, "round", isa)
+
+
+def check(
+    rounding: str,
+    kind: str,
+    shifts: tuple[int, int],
+    relu: bool,
+    multipliers: str,
+    isa: Isa,
+) -> None:
     spec = replace(SPEC, rounding=rounding, out_min=SPEC.output_zero_point if relu else -128)
     if kind == "fast":
         kind = "one_floor" if relu or rounding == "upward" else "two_floors"
@@ -87,11 +110,12 @@ def test_every_sequence_is_exact(
     shift[:2] = shifts
     bias = around_steps(rng, multiplier, shift, ENDS[kind], spec.output_zero_point)
     kernel = np.zeros((size, 1, 1, 4), np.int8)
-    packed = pack_conv2d(spec, kernel, 0, bias.astype(np.int32), multiplier, shift)
+    packed = pack_conv2d(spec, kernel, 0, bias.astype(np.int32), multiplier, shift, isa)
     assert packed.requantization.kind == kind
     data = np.zeros(spec.in_shape, np.uint8)
-    function = conv2d(spec, packed.requantization, packed.tiling)
-    got = run(function, [data, *packed.constants], spec.out_shape, spec.out_dtype)
+    function = conv2d(spec, packed.requantization, packed.tiling, isa)
+    inputs = [data, *packed.constants]
+    got = run_on(PROCESSORS[isa][0], function, inputs, spec.out_shape, spec.out_dtype)
     np.testing.assert_array_equal(got.reshape(-1), rescaled(spec, bias, multiplier, shift))
 
 

@@ -1,0 +1,106 @@
+"""Convolutions and dense layers of the dialect through the kernel of each instruction set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+
+from legalize import lower
+from legalize.kernels.x86.isa import AVX2, AVX512_VNNI, AVX512BW, AVX_VNNI, SSE41, Isa
+from qnn_ops import quantized_conv2d, quantized_dense
+from qnn_ops.registry import Operator
+from tests.support.arrays import full_range
+from tests.support.operators import run
+from tests.support.vnni import PROCESSORS, each_isa
+
+Array = np.ndarray[Any, Any]
+
+ATTRS: dict[str, Any] = {
+    "input_scale": 0.5,
+    "input_zero_point": 7,
+    "kernel_scale": 0.0078125,
+    "output_scale": 4.0,
+    "output_zero_point": 3,
+    "out_dtype": "uint8",
+}
+
+
+def lowered(
+    operator: Operator[Any], data: Array, kernel: Array, target: Any, **attrs: Any
+) -> tvm.IRModule:
+    builder = relax.BlockBuilder()
+    parameter = relax.Var("data", relax.TensorType(data.shape, str(data.dtype)))
+    with builder.function("main", [parameter]):
+        with builder.dataflow():
+            call = builder.emit(operator(parameter, relax.const(kernel), **attrs))
+            result = builder.emit_output(call)
+        builder.emit_func_output(result)
+    return lower(builder.get(), tvm.target.Target(target))
+
+
+def kernel_buffers(mod: tvm.IRModule) -> list[str]:
+    """Weights and biases of the kernels in a module, as in ``int8 x16``."""
+    found = []
+    for name, function in mod.functions.items():
+        if name.name_hint.startswith("conv2d"):
+            _, weights, bias, *_ = function.params
+            found.append(f"{weights.dtype} x{bias.shape[-1]}")
+    return found
+
+
+@each_isa
+@pytest.mark.parametrize("kernel_zero_point", [0, -20])
+def test_a_convolution_equals_the_reference(isa: Isa, kernel_zero_point: int) -> None:
+    rng = np.random.default_rng(0)
+    data, kernel = full_range(rng, "int8", (2, 7, 6, 19)), full_range(rng, "int8", (37, 3, 2, 19))
+    attrs = {
+        **ATTRS,
+        "kernel_zero_point": kernel_zero_point,
+        "padding": (1, 0, 1, 1),
+        "data_layout": "NHWC",
+        "kernel_layout": "OHWI",
+    }
+    target = {"kind": "llvm", "mcpu": PROCESSORS[isa][0]}
+    mod = lowered(quantized_conv2d, data, kernel, target, **attrs)
+    assert kernel_buffers(mod) == [f"{isa.weight_dtype} x{isa.lanes}"]
+    expected = quantized_conv2d.evaluate(data, kernel, **attrs)
+    assert np.unique(expected).size > 100
+    np.testing.assert_array_equal(run(mod, [data], target), expected)
+
+
+@each_isa
+@pytest.mark.parametrize("rows", [1, 9])
+def test_a_dense_layer_equals_the_reference(isa: Isa, rows: int) -> None:
+    rng = np.random.default_rng(0)
+    data, kernel = full_range(rng, "uint8", (rows, 150)), full_range(rng, "uint8", (43, 150))
+    attrs = {**ATTRS, "kernel_zero_point": 110}
+    target = {"kind": "llvm", "mcpu": PROCESSORS[isa][0]}
+    mod = lowered(quantized_dense, data, kernel, target, **attrs)
+    assert kernel_buffers(mod) == [f"{isa.weight_dtype} x{isa.lanes}"]
+    expected = quantized_dense.evaluate(data, kernel, **attrs)
+    np.testing.assert_array_equal(run(mod, [data], target), expected)
+
+
+@pytest.mark.parametrize(
+    ("target", "isa"),
+    [
+        ("znver4", AVX512_VNNI),
+        ("sapphirerapids", AVX512_VNNI),
+        ("sierraforest", AVX_VNNI),
+        ("skylake-avx512", AVX512BW),
+        ("znver3", AVX2),
+        ("x86-64-v3", AVX2),
+        ("x86-64-v2", SSE41),
+        ("x86-64", None),
+    ],
+)
+def test_the_fastest_instruction_set_is_chosen(target: str, isa: Isa | None) -> None:
+    data, kernel = np.zeros((1, 64), np.uint8), np.zeros((32, 64), np.int8)
+    attrs = {**ATTRS, "kernel_zero_point": 0}
+    mod = lowered(quantized_dense, data, kernel, {"kind": "llvm", "mcpu": target}, **attrs)
+    expected = [f"{isa.weight_dtype} x{isa.lanes}"] if isa else []
+    assert kernel_buffers(mod) == expected
