@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import tvm
 
-from legalize.passes import FoldClamps, FoldPads, LegalizeQnn, UseKernels
+from legalize.kernels import KERNELS
+from legalize.passes import FoldClamps, FoldPads, LegalizeQnn, PreferUnsigned, UseKernels
+from qnn_ops import quantized_dense
 
 
 def lower(mod: tvm.IRModule, target: tvm.target.Target, *, kernels: bool = True) -> tvm.IRModule:
@@ -20,5 +22,8 @@ def lower(mod: tvm.IRModule, target: tvm.target.Target, *, kernels: bool = True)
     """
     passes = [FoldPads(), FoldClamps()]
     if kernels:
+        # The kernels of every instruction set multiply unsigned by signed bytes.
+        if any(kernel.serves(target) for kernel in KERNELS[quantized_dense.op.name]):
+            passes.append(PreferUnsigned())
         passes.append(UseKernels(target))
     return tvm.transform.Sequential([*passes, LegalizeQnn()])(mod)

@@ -34,6 +34,7 @@ def quantized_pool2d(
     layout: str = "NCHW",
     out_min: int | None = None,
     out_max: int | None = None,
+    origin: int = 0,
 ) -> relax.Call:
     """Take the maximum or the average of each window of an image.
 
@@ -42,7 +43,8 @@ def quantized_pool2d(
 
     Source of the arithmetic: TFLite's reference MAX_POOL_2D and AVERAGE_POOL_2D. An average is
     a / n rounded half away from zero, where a is the sum of n raw values; the zero point is not
-    removed first, which decides how ties round.
+    removed first, which decides how ties round. ``origin`` is for raw values that were moved, as
+    int8 to uint8 by adding 128: then ties round away from 128.
 
     Args:
         quantized_data: int8 or uint8, [N, H, W, C] or [N, C, H, W].
@@ -53,6 +55,7 @@ def quantized_pool2d(
         layout: NHWC or NCHW.
         out_min: lowest value of the result (a fused activation); default: the dtype's.
         out_max: highest value of the result; default: the dtype's.
+        origin: the value from which an average's ties round away.
 
     Returns:
         A call whose result has the data's dtype and layout.
@@ -73,6 +76,8 @@ def quantized_pool2d(
         attrs["out_min"] = int(out_min)
     if out_max is not None:
         attrs["out_max"] = int(out_max)
+    if origin:
+        attrs["origin"] = int(origin)
     return quantized_pool2d.call([quantized_data], **attrs)
 
 
@@ -83,6 +88,9 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     check_choice("pool_type", attrs.pool_type, POOL_TYPES)
     check_layout("layout", attrs.layout, DATA_LAYOUTS)
     check_bounds(data.dtype, *bounds(attrs, data.dtype))
+    low, high = dtype_range(data.dtype)
+    if not low <= origin_of(attrs) <= high:
+        raise QnnError(f"origin must lie within {data.dtype}, got {attrs.origin}")
     if math.prod(attrs.pool_size) > MAX_TAPS:
         raise QnnError(f"pool_size must have at most {MAX_TAPS} taps, got {attrs.pool_size}")
     batch, height, width, channels = reorder(data.shape, attrs.layout, "NHWC")
@@ -94,6 +102,11 @@ def bounds(attrs: Attrs, dtype: str) -> tuple[int, int]:
     """The clamp range of the result: the call's bounds, or those of the data's ``dtype``."""
     low, high = dtype_range(dtype)
     return getattr(attrs, "out_min", low), getattr(attrs, "out_max", high)
+
+
+def origin_of(attrs: Attrs) -> int:
+    """The value from which an average's ties round away."""
+    return getattr(attrs, "origin", 0)
 
 
 def valid_taps(attrs: Attrs, image: tuple[int, int]) -> Array:
@@ -142,9 +155,10 @@ def _reference(attrs: Attrs, data: Array) -> Array:
     if attrs.pool_type == "max":
         pooled = _windows(attrs, image, int(np.iinfo(data.dtype).min)).max(axis=(-2, -1))
     else:
-        sums = _windows(attrs, image, 0).sum(axis=(-2, -1))
+        origin = origin_of(attrs)
+        sums = _windows(attrs, image - origin, 0).sum(axis=(-2, -1))
         taps = valid_taps(attrs, image.shape[1:3])[:, :, None]
-        pooled = np.sign(sums) * ((np.abs(sums) + taps // 2) // taps)
+        pooled = np.sign(sums) * ((np.abs(sums) + taps // 2) // taps) + origin
     result = np.clip(pooled, *bounds(attrs, str(data.dtype))).astype(data.dtype)
     return np.ascontiguousarray(result.transpose(permutation("NHWC", attrs.layout)))
 

@@ -7,6 +7,7 @@ from legalize.passes.fold_pads import FoldPads
 from legalize.passes.inline_elementwise import InlineElementwise
 from legalize.passes.legalize_qnn import LegalizeQnn
 from legalize.passes.order_reductions import OrderReductions
+from legalize.passes.prefer_unsigned import PreferUnsigned
 from legalize.passes.use_kernels import UseKernels
 
 __all__ = [
@@ -15,5 +16,6 @@ __all__ = [
     "InlineElementwise",
     "LegalizeQnn",
     "OrderReductions",
+    "PreferUnsigned",
     "UseKernels",
 ]

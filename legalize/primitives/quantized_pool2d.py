@@ -12,7 +12,7 @@ from legalize.primitives.fixed_point import const
 from legalize.primitives.registry import primitive
 from qnn_ops.attributes import dtype_range
 from qnn_ops.layouts import permutation, reorder
-from qnn_ops.quantized_pool2d import bounds, quantized_pool2d, valid_taps
+from qnn_ops.quantized_pool2d import bounds, origin_of, quantized_pool2d, valid_taps
 from qnn_ops.registry import Attrs, spec_of
 
 Array = np.ndarray[Any, Any]
@@ -62,12 +62,18 @@ def _average(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> rel
         taps = taps[0, 0]
     else:
         taps = taps[None, :, :, None].transpose(permutation("NHWC", attrs.layout))
-    if spec.dtype == "uint8":
-        return _divide(R.add(sums, const(taps // 2, "int32")), taps)
-    # Half away from zero is symmetric: divide magnitudes.
-    sums = builder.emit(sums)
-    quotient = builder.emit(_divide(R.add(R.abs(sums), const(taps // 2, "int32")), taps))
-    return R.where(R.less(sums, const(0, "int32")), R.negative(quotient), quotient)
+    origin = origin_of(attrs)
+    if origin == dtype_range(spec.dtype)[0]:
+        centred = sums if origin == 0 else R.subtract(sums, const(taps * origin, "int32"))
+        quotient = _divide(R.add(centred, const(taps // 2, "int32")), taps)
+    else:
+        # Half away from the origin is symmetric: divide magnitudes.
+        centred = builder.emit(R.subtract(sums, const(taps * origin, "int32")) if origin else sums)
+        half_up = R.add(R.abs(centred), const(taps // 2, "int32"))
+        magnitude = builder.emit(_divide(half_up, taps))
+        is_negative = R.less(centred, const(0, "int32"))
+        quotient = R.where(is_negative, R.negative(magnitude), magnitude)
+    return R.add(quotient, const(origin, "int32")) if origin else quotient
 
 
 def _divide(dividend: relax.Expr, taps: Array) -> relax.Expr:

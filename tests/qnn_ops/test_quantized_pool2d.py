@@ -4,12 +4,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import assume, given
 
 from frontends.tflite.quantization import Quantization
 from qnn_ops import QnnError, quantized_pool2d
 from qnn_ops.arithmetic import activation_range
 from qnn_ops.windows import window_count
 from tests.support.arrays import full_range
+from tests.support.cases.quantized_pool2d import poolings
 from tests.support.litert import litert
 from tests.support.operators import check_round_trips, module_of
 
@@ -124,3 +126,23 @@ def test_window_count() -> None:
     assert window_count("width", 10, 3, 2, 1, 0, 0) == 4
     assert window_count("width", 10, 3, 2, 1, 1, 1) == 5
     assert window_count("width", 5, 3, 1, 2, 0, 0) == 1
+
+
+@given(poolings())
+def test_moving_data_and_origin_moves_the_result(case: tuple[list[Any], dict[str, Any]]) -> None:
+    (data,), attrs = case
+    assume(data.dtype == np.int8)
+    attrs = {"origin": 0, **attrs}
+    moved = {
+        name: value + 128 if name in ("out_min", "out_max", "origin") else value
+        for name, value in attrs.items()
+    }
+    result = quantized_pool2d.evaluate(data, **attrs).astype(np.int64)
+    unsigned = quantized_pool2d.evaluate((data.astype(np.int64) + 128).astype(np.uint8), **moved)
+    np.testing.assert_array_equal(unsigned, result + 128)
+
+
+@pytest.mark.parametrize("origin", [-1, 256])
+def test_an_origin_outside_the_dtype_is_refused(origin: int) -> None:
+    with pytest.raises(QnnError, match=f"origin must lie within uint8, got {origin}"):
+        quantized_pool2d.evaluate(np.zeros((1, 2, 2, 1), np.uint8), "avg", 2, origin=origin)

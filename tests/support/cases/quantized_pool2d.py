@@ -33,4 +33,6 @@ def poolings(draw: st.DrawFn) -> tuple[list[Any], dict[str, Any]]:
     }
     if draw(st.booleans()):
         attrs["out_min"], attrs["out_max"] = np.sort(full_range(rng, dtype, (2,))).tolist()
+    if draw(st.booleans()):
+        attrs["origin"] = int(full_range(rng, dtype, (1,))[0])
     return [np.ascontiguousarray(data.transpose(permutation("NHWC", layout)))], attrs

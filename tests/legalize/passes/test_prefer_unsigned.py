@@ -1,0 +1,297 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+from legalize.passes import PreferUnsigned
+from qnn_ops import (
+    quantize,
+    quantized_add,
+    quantized_concat,
+    quantized_conv2d,
+    quantized_dense,
+    quantized_lookup,
+    quantized_mean,
+    quantized_multiply,
+    quantized_pad,
+    quantized_pool2d,
+    quantized_relu,
+    quantized_resize2d,
+    quantized_softmax,
+    quantized_subtract,
+    requantize,
+)
+from qnn_ops.registry import attrs_of, operator_of
+from tests.support.arrays import full_range
+
+Array = np.ndarray[Any, Any]
+
+CONV: dict[str, Any] = {
+    "input_scale": 0.5,
+    "kernel_scale": 0.25,
+    "kernel_zero_point": 0,
+    "output_scale": 0.5,
+    "data_layout": "NHWC",
+    "kernel_layout": "OHWI",
+}
+CHANGE: dict[str, Any] = {
+    "input_scale": 0.31,
+    "input_zero_point": -3,
+    "output_scale": 0.17,
+    "output_zero_point": 9,
+    "out_dtype": "int8",
+}
+SUM: dict[str, Any] = {
+    "lhs_scale": 0.3,
+    "lhs_zero_point": 4,
+    "rhs_scale": 0.2,
+    "rhs_zero_point": -9,
+    "output_scale": 0.4,
+    "output_zero_point": 7,
+    "out_dtype": "int8",
+    "out_min": -100,
+    "out_max": 90,
+}
+
+
+def test_what_a_convolution_reads_becomes_unsigned() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((1, 4, 4, 2), "int8"), w: R.Tensor((2, 1, 1, 2), "int8")) -> R.Tensor(
+            (1, 4, 4, 2), "int8"
+        ):
+            with R.dataflow():
+                y = R.qnn.quantized_conv2d(
+                    x,
+                    w,
+                    input_zero_point=3,
+                    output_zero_point=-5,
+                    out_dtype="int8",
+                    out_min=-5,
+                    **CONV,
+                )
+                z = R.qnn.quantized_conv2d(
+                    y, w, input_zero_point=-5, output_zero_point=0, out_dtype="int8", **CONV
+                )
+                R.output(z)
+            return z
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tensor((1, 4, 4, 2), "int8"), w: R.Tensor((2, 1, 1, 2), "int8")) -> R.Tensor(
+            (1, 4, 4, 2), "int8"
+        ):
+            with R.dataflow():
+                # The input stays as it is given, the output as it is asked for.
+                y = R.qnn.quantized_conv2d(
+                    x,
+                    w,
+                    input_zero_point=3,
+                    output_zero_point=123,
+                    out_dtype="uint8",
+                    out_min=123,
+                    out_max=255,
+                    **CONV,
+                )
+                z = R.qnn.quantized_conv2d(
+                    y, w, input_zero_point=123, output_zero_point=0, out_dtype="int8", **CONV
+                )
+                R.output(z)
+            return z
+
+    tvm.ir.assert_structural_equal(PreferUnsigned()(Before), Expected)
+
+
+def test_what_is_also_returned_is_moved_back() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((2, 3), "float32"), w: R.Tensor((4, 6), "int8")) -> R.Tuple(
+            R.Tensor((2, 3), "int8"), R.Tensor((1, 4), "int8")
+        ):
+            with R.dataflow():
+                y = R.qnn.quantize(x, scale=0.5, zero_point=1, out_dtype="int8")
+                flat = R.reshape(y, (1, 6))
+                z = R.qnn.quantized_dense(
+                    flat,
+                    w,
+                    input_scale=0.5,
+                    input_zero_point=1,
+                    kernel_scale=0.25,
+                    kernel_zero_point=0,
+                    output_scale=0.5,
+                    output_zero_point=0,
+                    out_dtype="int8",
+                )
+                R.output(y, z)
+            return (y, z)
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tensor((2, 3), "float32"), w: R.Tensor((4, 6), "int8")) -> R.Tuple(
+            R.Tensor((2, 3), "int8"), R.Tensor((1, 4), "int8")
+        ):
+            with R.dataflow():
+                moved = R.qnn.quantize(x, scale=0.5, zero_point=129, out_dtype="uint8")
+                y = R.qnn.requantize(
+                    moved,
+                    input_scale=1.0,
+                    input_zero_point=128,
+                    output_scale=1.0,
+                    output_zero_point=0,
+                    out_dtype="int8",
+                )
+                flat = R.reshape(moved, (1, 6))
+                z = R.qnn.quantized_dense(
+                    flat,
+                    w,
+                    input_scale=0.5,
+                    input_zero_point=129,
+                    kernel_scale=0.25,
+                    kernel_zero_point=0,
+                    output_scale=0.5,
+                    output_zero_point=0,
+                    out_dtype="int8",
+                )
+                R.output(y, z)
+            return (y, z)
+
+    tvm.ir.assert_structural_equal(PreferUnsigned()(Before), Expected)
+
+
+def test_what_no_convolution_multiplies_is_left_alone() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((1, 4, 4, 2), "int8"), w: R.Tensor((1, 1, 1, 2), "int8")) -> R.Tensor(
+            (1, 4, 4, 2), "int8"
+        ):
+            with R.dataflow():
+                total = R.qnn.quantized_add(x, x, **SUM)
+                depthwise = R.qnn.quantized_conv2d(
+                    total,
+                    w,
+                    input_zero_point=7,
+                    output_zero_point=0,
+                    out_dtype="int8",
+                    groups=2,
+                    kernel_layout="IHWO",
+                    **{key: value for key, value in CONV.items() if key != "kernel_layout"},
+                )
+                y = R.qnn.quantized_pool2d(depthwise, pool_type="max", pool_size=1, layout="NHWC")
+                R.output(y)
+            return y
+
+    tvm.ir.assert_structural_equal(PreferUnsigned()(Before), Before)
+
+
+Build = Callable[[list[Any]], relax.Call]
+_TABLE = np.random.default_rng(7).integers(-128, 128, 256).astype(np.int8)
+
+# From two int8 images to one.
+CASES: dict[str, Build] = {
+    "add": lambda x: quantized_add(*x, **SUM),
+    "subtract": lambda x: quantized_subtract(*x, **SUM),
+    "multiply": lambda x: quantized_multiply(*x, **SUM),
+    "relu": lambda x: quantized_relu(x[0], kind="relu6", **CHANGE),
+    "requantize": lambda x: requantize(x[0], **CHANGE),
+    "requantize_per_channel": lambda x: requantize(
+        x[0], **{**CHANGE, "input_scale": [0.1, 0.2, 0.3], "input_zero_point": [1, -2, 3]}
+    ),
+    "mean": lambda x: quantized_mean(x[0], [1], True, **CHANGE),
+    "softmax": lambda x: quantized_softmax(x[0], 0.1, 3, 1 / 256, -128, "int8"),
+    "lookup": lambda x: quantized_lookup(x[0], relax.const(_TABLE, "int8")),
+    "concat": lambda x: quantized_concat(x, [0.5] * 2, [3] * 2, 0.5, 3, "int8", axis=1),
+    "pad": lambda x: quantized_pad(x[0], [0, 0, 1, 0, 0, 2, 0, 0], -77),
+    "max_pool": lambda x: quantized_pool2d(
+        x[0], "max", 2, padding=1, layout="NHWC", out_min=-40, out_max=50
+    ),
+    "average_pool": lambda x: quantized_pool2d(x[0], "avg", 2, padding=1, layout="NHWC"),
+    "bounded_average_pool": lambda x: quantized_pool2d(
+        x[0], "avg", (2, 1), layout="NHWC", out_min=-40, out_max=50
+    ),
+    "nearest": lambda x: quantized_resize2d(x[0], [9, 3], "nearest_neighbor"),
+    "bilinear": lambda x: quantized_resize2d(x[0], [9, 3], "bilinear"),
+    "convolution": lambda x: quantized_conv2d(
+        x[0],
+        relax.const(np.arange(-13, 14, dtype=np.int8).reshape(3, 1, 3, 3), "int8"),
+        input_zero_point=-7,
+        output_zero_point=5,
+        out_dtype="int8",
+        padding=1,
+        **CONV,
+    ),
+    "dense": lambda x: quantized_dense(
+        x[0],
+        relax.const(np.arange(-4, 5, dtype=np.int8).reshape(3, 3), "int8"),
+        input_scale=0.5,
+        input_zero_point=6,
+        kernel_scale=0.25,
+        kernel_zero_point=0,
+        output_scale=0.5,
+        output_zero_point=-9,
+        out_dtype="int8",
+    ),
+}
+
+
+def evaluate(mod: tvm.IRModule, arrays: list[Array]) -> Array:
+    """The module's result by its operators' references."""
+    main = mod["main"]
+    values: dict[Any, Any] = dict(zip(main.params, arrays, strict=True))
+
+    def value_of(expr: Any) -> Any:
+        if isinstance(expr, relax.Tuple):
+            return tuple(value_of(field) for field in expr.fields)
+        return expr.value.numpy() if isinstance(expr, tvm.ir.GenericConst) else values[expr]
+
+    for binding in main.body.blocks[0].bindings:
+        call = binding.value
+        operator = operator_of(call)
+        if operator is None:
+            values[binding.var] = value_of(call)
+            continue
+        values[binding.var] = operator.apply(attrs_of(call), *map(value_of, call.args))
+    return np.asarray(values[main.body.body])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_result_is_the_same_between_two_convolutions(name: str) -> None:
+    rng = np.random.default_rng(11)
+    arrays = [full_range(rng, "int8", (1, 6, 5, 3)) for _ in range(2)]
+    identity = np.eye(3, dtype=np.int8).reshape(3, 1, 1, 3)
+    builder = relax.BlockBuilder()
+    params = [relax.Var(f"x{i}", relax.TensorType((1, 6, 5, 3), "int8")) for i in range(2)]
+    copying = {**CONV, "kernel_scale": 1.0, "input_zero_point": 0, "output_zero_point": 0}
+
+    def copy(data: relax.Expr) -> relax.Expr:
+        kernel = relax.const(identity, "int8")
+        return builder.emit(quantized_conv2d(data, kernel, out_dtype="int8", **copying))
+
+    with builder.function("main", params):
+        with builder.dataflow():
+            made = builder.emit(CASES[name]([copy(copy(param)) for param in params]))
+            result = builder.emit_output(copy(made))
+        builder.emit_func_output(result)
+    before = builder.get()
+    after = PreferUnsigned()(before)
+    dtypes = {str(binding.var.ty.dtype) for binding in after["main"].body.blocks[0].bindings[:-1]}
+    assert "uint8" in dtypes
+    np.testing.assert_array_equal(evaluate(after, arrays), evaluate(before, arrays))
+
+
+def test_float_data_is_quantized_to_either() -> None:
+    rng = np.random.default_rng(3)
+    data = rng.normal(size=(4, 6)).astype(np.float32) * 100
+    low = quantize.evaluate(data, 0.5, -3, "int8").astype(np.int64)
+    np.testing.assert_array_equal(quantize.evaluate(data, 0.5, 125, "uint8"), low + 128)
