@@ -76,9 +76,7 @@ def count_uses(function: relax.Function) -> Counter[Any]:
         if isinstance(expr, relax.Var):
             uses[expr] += 1
 
-    for value in relax.analysis.get_var2val(function).values():
-        relax.analysis.post_order_visit(value, count)
-    relax.analysis.post_order_visit(function.body.body, count)
+    relax.analysis.post_order_visit(function.body, count)
     return uses
 
 

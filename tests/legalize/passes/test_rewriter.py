@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+from typing import Any
+
+import tvm
+from tvm import relax
+from tvm.relax.expr_functor import mutator
+from tvm.script import ir as I
+from tvm.script import relax as R
+from tvm.script import tirx as T
+
+from legalize.passes.rewriter import CallRewriter, count_uses, module_pass, with_attrs
+from qnn_ops import quantized_concat, quantized_lookup, quantized_pad, quantized_relu
+from qnn_ops.registry import Operator, attrs_of
+
+
+@I.ir_module
+class Pads:
+    """A pad of a pad that a Relax operator reads too, and a third one that nobody reads."""
+
+    @R.function
+    def main(x: R.Tensor((3,), "int8")) -> R.Tuple(R.Tensor((5,), "int8"), R.Tensor((4,), "int8")):
+        with R.dataflow():
+            one = R.qnn.quantized_pad(x, pad_width=[0, 1], pad_value=1)
+            two = R.qnn.quantized_pad(one, pad_width=[0, 1], pad_value=2)
+            same = R.add(one, one)
+            dead = R.qnn.quantized_pad(two, pad_width=[0, 1], pad_value=3)  # noqa: F841
+            R.output(two, same)
+        return (two, same)
+
+
+@mutator
+class Recorder(CallRewriter):
+    """Leaves everything as it is and keeps what it saw."""
+
+    def enter(self, function: relax.Function) -> None:
+        self.seen: list[tuple[Operator[Any], relax.Call, relax.Call]] = []
+
+    def rewrite(
+        self, operator: Operator[Any], original: relax.Call, call: relax.Call
+    ) -> relax.Expr:
+        self.seen.append((operator, original, call))
+        return super().rewrite(operator, original, call)
+
+
+def test_only_the_dialects_calls_are_visited_in_order() -> None:
+    recorder = Recorder(Pads)
+    recorder.rewrite_module(Pads)
+    assert [operator for operator, _, _ in recorder.seen] == [quantized_pad] * 3
+    assert [attrs_of(call).pad_value for _, _, call in recorder.seen] == [1, 2, 3]
+    assert all(isinstance(call.ty, relax.TensorType) for _, _, call in recorder.seen)
+
+
+def test_what_nobody_reads_is_removed() -> None:
+    pads = CallRewriter.rewrite_module(Recorder(Pads), Pads).script().count("quantized_pad")
+    assert pads == 2
+
+
+@mutator
+class Merge(CallRewriter):
+    """Pads by twice the value; a pad of a pad becomes one of both."""
+
+    def rewrite(
+        self, operator: Operator[Any], original: relax.Call, call: relax.Call
+    ) -> relax.Expr:
+        inner = self.producer(call.args[0], quantized_pad)
+        assert self.producer(call.args[0], quantized_relu) is None
+        if inner is None:
+            return with_attrs(call, pad_value=2 * attrs_of(call).pad_value)
+        (before, after), (_, more) = attrs_of(inner).pad_width, attrs_of(call).pad_width
+        merged = with_attrs(inner, pad_width=[before, after + more])
+        return relax.Call(merged.op, inner.args, merged.attrs)
+
+
+def test_a_rewrite_sees_its_operands_rewritten() -> None:
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tensor((3,), "int8")) -> R.Tuple(
+            R.Tensor((5,), "int8"), R.Tensor((4,), "int8")
+        ):
+            with R.dataflow():
+                one = R.qnn.quantized_pad(x, pad_width=[0, 1], pad_value=2)
+                two = R.qnn.quantized_pad(x, pad_width=[0, 2], pad_value=2)
+                same = R.add(one, one)
+                R.output(two, same)
+            return (two, same)
+
+    tvm.ir.assert_structural_equal(module_pass(Merge, "Merge")(Pads), Expected)
+
+
+def test_a_pass_has_its_name_and_starts_afresh_for_each_module() -> None:
+    merge = module_pass(Merge, "Merge")
+    assert merge.info.name == "Merge"
+    tvm.ir.assert_structural_equal(merge(Pads), merge(Pads))
+
+
+def test_other_functions_and_attributes_of_the_module_are_kept() -> None:
+    @I.ir_module
+    class Module:
+        I.module_attrs({"version": 3})
+
+        @T.prim_func(s_tir=True)
+        def kernel(x: T.Buffer((3,), "int8"), y: T.Buffer((3,), "int8")) -> None:
+            for i in range(3):
+                with T.sblock("copy"):
+                    v = T.axis.spatial(3, i)
+                    y[v] = x[v]
+
+        @R.function
+        def main(x: R.Tensor((3,), "int8")) -> R.Tensor((3,), "int8"):
+            R.func_attr({"author": "nobody"})
+            cls = Module
+            return R.call_tir(cls.kernel, (x,), R.Tensor((3,), "int8"))
+
+    tvm.ir.assert_structural_equal(module_pass(Recorder, "Recorder")(Module), Module)
+
+
+def test_with_attrs_changes_what_is_named_and_nothing_else() -> None:
+    inputs = [relax.Var(name, relax.TensorType((4,), "uint8")) for name in "xy"]
+    call = quantized_concat(inputs, [0.5, 0.25], [1, 2], 0.5, 3, "uint8", axis=0)
+    changed = with_attrs(call, output_zero_point=4, input_zero_points=(5, 6))
+    assert changed.op.same_as(call.op)
+    assert [arg.same_as(old) for arg, old in zip(changed.args, call.args, strict=True)] == [True]
+    expected = {**vars(attrs_of(call)), "output_zero_point": 4, "input_zero_points": (5, 6)}
+    assert vars(attrs_of(changed)) == expected
+    assert attrs_of(call).output_zero_point == 3
+
+
+def test_every_place_that_reads_a_variable_counts() -> None:
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(
+            x: R.Tensor((4,), "int8"), unread: R.Tensor((4,), "int8"), c: R.Tensor((), "bool")
+        ) -> R.Tuple(R.Tensor((4,), "int8"), R.Tuple(R.Tensor((4,), "int8"))):
+            twice = R.add(x, x)
+            if c:  # noqa: SIM108 (TVMScript)
+                y = R.add(twice, x)
+            else:
+                y = R.negative(twice)
+            return (y, (twice,))
+
+    mod: tvm.IRModule = Module
+    uses = {var.name: count for var, count in count_uses(mod["main"]).items()}
+    assert (uses["x"], uses["twice"], uses["c"]) == (3, 3, 1)
+    assert "unread" not in uses
+
+
+def test_a_calls_producer_may_be_no_variable() -> None:
+    x = relax.Var("x", relax.TensorType((4,), "int8"))
+    table = relax.Var("table", relax.TensorType((256,), "int8"))
+    call = quantized_lookup(x, table)
+    recorder = Recorder(Pads)
+    assert recorder.producer(call, quantized_lookup) is call
+    assert recorder.producer(call, quantized_pad) is None
+    assert recorder.producer(x, quantized_lookup) is None
