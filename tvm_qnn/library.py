@@ -214,4 +214,5 @@ def _tensor(info: TensorInfo, value: Array) -> Any:
             f"input {info.name!r} takes {info.dtype} of shape {info.shape}, "
             f"got {array.dtype} of shape {array.shape}"
         )
-    return tvm.runtime.tensor(np.ascontiguousarray(array))
+    # Not ascontiguousarray: that makes a vector of a scalar.
+    return tvm.runtime.tensor(np.asarray(array, order="C"))

@@ -62,7 +62,8 @@ class Values:
     def add_constant(self, tensor: Tensor, suffix: str, data: np.ndarray) -> relax.Var:
         """Makes an array a parameter, named after a tensor, with its value in ``params``."""
         parameter = self._parameter(tensor, data.shape, str(data.dtype), suffix)
-        self.params[parameter.name] = tvm.runtime.tensor(np.ascontiguousarray(data))
+        # Not ascontiguousarray: that makes a vector of a scalar.
+        self.params[parameter.name] = tvm.runtime.tensor(np.asarray(data, order="C"))
         return parameter
 
     def _parameter(

@@ -89,6 +89,13 @@ def test_a_tuple_of_one_output_is_that_output() -> None:
     assert tvm_qnn.build(mod, "host").run(np.array([1, 2], np.int8)).tolist() == [2, 4]
 
 
+def test_scalars_are_inputs_and_outputs() -> None:
+    ty = relax.TensorType((), "int8")
+    library = tvm_qnn.build(module({"x": ty, "w": ty}, relax.op.add), "host", {"w": np.int8(3)})
+    result = library.run(np.array(4, np.int8))
+    assert (result.shape, result.tolist()) == ((), 7)
+
+
 def test_any_name_can_be_an_input() -> None:
     ty = relax.TensorType((2,), "int8")
     library = tvm_qnn.build(module({"self": ty, "input:0": ty}, relax.op.add), "host")

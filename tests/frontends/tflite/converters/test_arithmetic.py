@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tests.support.arrays import full_range
@@ -38,4 +39,15 @@ def test_compiled_arithmetic_equals_litert(dtype: str) -> None:
     sheet = Sheet(seed=8)
     for index, code in enumerate(["ADD", "SUB", "MUL"]):
         add_arithmetic(sheet, code, dtype, index)
+    sheet.check()
+
+
+def test_operands_may_be_scalars() -> None:
+    sheet = Sheet(seed=9)
+    quantization = random_quantization(sheet.rng, "int8")
+    row = sheet.random_input((5,), "int8", quantization)
+    scalar = sheet.random_input((), "int8", quantization)
+    constant = sheet.constant(np.array(-7, np.int8), quantization)
+    for shape, lhs, rhs in (((5,), row, constant), ((5,), scalar, row), ((), scalar, constant)):
+        sheet.operator("ADD", [lhs, rhs], (shape, "int8", quantization))
     sheet.check()
