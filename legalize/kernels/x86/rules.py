@@ -20,6 +20,7 @@ from legalize.kernels.x86.stage import stage
 from legalize.primitives.fixed_point import saturate, scale_down
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.arithmetic import conv_multiplier, dense_multiplier, quantize_multiplier
+from qnn_ops.attributes import dtype_range
 from qnn_ops.layouts import permutation
 from qnn_ops.registry import Attrs, constant_of, spec_of
 
@@ -160,11 +161,13 @@ def finish(
     real_multiplier: Array,
 ) -> relax.Expr:
     """Apply to the kernel's sums what the kernel does not end in."""
-    if spec.out_dtype == attrs.out_dtype != "int32":
-        return result
     bounds = (attrs.out_min, attrs.out_max)
     if attrs.out_dtype == "int32":
+        if bounds == dtype_range("int32"):
+            return result
         return saturate(R.astype(result, "int64"), bounds, "int32")
+    if spec.out_dtype == attrs.out_dtype:
+        return result
     return scale_down(
         builder,
         result,
