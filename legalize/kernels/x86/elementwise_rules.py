@@ -15,17 +15,20 @@ from legalize.kernels.x86.affine import affine_form
 from legalize.kernels.x86.join import Part, join
 from legalize.kernels.x86.rows import BYTES
 from legalize.kernels.x86.rules import call_tir
+from legalize.kernels.x86.softmax import softmax
 from qnn_ops import (
     quantized_add,
     quantized_concat,
     quantized_lookup,
     quantized_relu,
+    quantized_softmax,
     quantized_subtract,
     requantize,
 )
 from qnn_ops.attributes import dtype_range
 from qnn_ops.quantized_concat import conversion_table
 from qnn_ops.registry import Attrs, Operator, constant_of, spec_of
+from qnn_ops.softmax_arithmetic import exp_table, sum_term
 
 Array = np.ndarray[Any, Any]
 
@@ -158,3 +161,17 @@ def _join(
     shape[axis] = sum(spec.shape[axis] for spec in specs)
     function = join(parts, axis, dtype)
     return call_tir(builder, "join", function, [*inputs, *constants], tuple(shape), dtype)
+
+
+@kernel(quantized_softmax, "sse4.1")
+def _softmax(
+    builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr]
+) -> relax.Expr | None:
+    spec = spec_of(operands[0])
+    if attrs.axis % len(spec.shape) != len(spec.shape) - 1:
+        return None
+    table = exp_table(attrs.input_scale, attrs.beta)
+    constants = [relax.const(array, "int32") for array in (table, sum_term(table))]
+    function = softmax(spec.shape, spec.dtype, attrs.out_dtype, attrs.output_zero_point)
+    operands = [operands[0], *constants]
+    return call_tir(builder, "softmax", function, operands, spec.shape, attrs.out_dtype)
