@@ -50,6 +50,7 @@ def test_one_window_by_hand() -> None:
 def test_reference_equals_the_sum_written_out(case: tuple[list[Any], dict[str, Any]]) -> None:
     (data, kernel, bias), attrs = case
     attrs["out_dtype"], attrs["output_zero_point"] = "int32", 0
+    attrs["out_min"] = attrs["out_max"] = None
     result = quantized_conv2d.evaluate(data, kernel, bias=bias, **attrs)
     nhwc = data.transpose(permutation(attrs["data_layout"], "NHWC")).astype(int)
     ohwi = kernel.transpose(permutation(attrs["kernel_layout"], "OHWI")).astype(int)
@@ -57,6 +58,7 @@ def test_reference_equals_the_sum_written_out(case: tuple[list[Any], dict[str, A
     batch, row, column, channel = (size - 1 for size in out.shape)
     per_group = ohwi.shape[3]
     first = channel // (ohwi.shape[0] // attrs["groups"]) * per_group
+    zero_point = np.broadcast_to(attrs["kernel_zero_point"], ohwi.shape[0])[channel]
     total = 0 if bias is None else int(bias[channel])
     for tap_row in range(ohwi.shape[1]):
         for tap_column in range(ohwi.shape[2]):
@@ -66,7 +68,7 @@ def test_reference_equals_the_sum_written_out(case: tuple[list[Any], dict[str, A
             if 0 <= y < nhwc.shape[1] and 0 <= x < nhwc.shape[2]:
                 for inner in range(per_group):
                     total += (nhwc[batch, y, x, first + inner] - attrs["input_zero_point"]) * (
-                        ohwi[channel, tap_row, tap_column, inner] - attrs["kernel_zero_point"]
+                        ohwi[channel, tap_row, tap_column, inner] - zero_point
                     )
     assert out[batch, row, column, channel] == total
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,16 @@ from tests.support.arrays import full_range
 
 
 @st.composite
-def convolutions(draw: st.DrawFn) -> tuple[list[Any], dict[str, Any]]:
+def convolutions(
+    draw: st.DrawFn,
+    layouts: Sequence[str] = ("NHWC", "NCHW"),
+    most_groups: int = 3,
+    most_channels: int = 3,
+) -> tuple[list[Any], dict[str, Any]]:
+    """Operands and attributes; ``layouts`` of data and result, ``most_channels`` in a group."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    groups, per_group, multiplier = (draw(st.integers(1, 3)) for _ in range(3))
+    groups = draw(st.integers(1, most_groups))
+    per_group, multiplier = (draw(st.integers(1, most_channels)) for _ in range(2))
     window = [draw(st.integers(1, 3)) for _ in range(2)]
     dilation = [draw(st.integers(1, 2)) for _ in range(2)]
     size = [
@@ -24,22 +32,24 @@ def convolutions(draw: st.DrawFn) -> tuple[list[Any], dict[str, Any]]:
     dtype, kernel_dtype, out_dtype = (draw(st.sampled_from(["int8", "uint8"])) for _ in range(3))
     if draw(st.integers(0, 4)) == 0:
         out_dtype = "int32"
-    data_layout, out_layout = (draw(st.sampled_from(["NHWC", "NCHW"])) for _ in range(2))
+    data_layout, out_layout = (draw(st.sampled_from(layouts)) for _ in range(2))
     kernel_layout = draw(st.sampled_from(["OIHW", "OHWI", "HWIO", "IHWO", "HWOI"]))
     out_channels = groups * multiplier
     per_channel = draw(st.booleans())
-    point = {name: full_range(rng, name, ()).item() for name in ("int8", "uint8", "int32")}
+    point = {name: full_range(rng, name, ()).item() for name in ("int8", "uint8")}
+    kernel_zero_points = full_range(rng, kernel_dtype, (out_channels,)).tolist()
+    has_own_zero_points = draw(st.integers(0, 4)) == 0
     data = full_range(rng, dtype, (draw(st.integers(1, 2)), *size, groups * per_group))
     kernel = full_range(rng, kernel_dtype, (out_channels, *window, per_group))
     bias = rng.integers(-5000, 5000, out_channels, dtype=np.int32)
     exponents = rng.uniform(-9, -4, out_channels)
     # Powers of two make ties frequent.
     scales = 2.0 ** (np.round(exponents) if draw(st.booleans()) else exponents)
-    attrs = {
+    attrs: dict[str, Any] = {
         "input_scale": 0.125,
         "input_zero_point": point[dtype],
         "kernel_scale": scales.tolist() if per_channel else float(scales[0]),
-        "kernel_zero_point": point[kernel_dtype],
+        "kernel_zero_point": kernel_zero_points if has_own_zero_points else kernel_zero_points[0],
         "output_scale": draw(st.sampled_from([0.5, 0.33, 0.001])),
         "output_zero_point": 0 if out_dtype == "int32" else point[out_dtype],
         "out_dtype": out_dtype,
@@ -52,6 +62,13 @@ def convolutions(draw: st.DrawFn) -> tuple[list[Any], dict[str, Any]]:
         "out_layout": out_layout,
         "rounding": draw(st.sampled_from(["tflite", "upward", "float32", "float64"])),
     }
+    if draw(st.booleans()):
+        bounds = (
+            full_range(rng, out_dtype, (2,))
+            if out_dtype != "int32"
+            else rng.integers(-9999, 9999, 2)
+        )
+        attrs["out_min"], attrs["out_max"] = np.sort(bounds).tolist()
     operands = [
         np.ascontiguousarray(data.transpose(permutation("NHWC", data_layout))),
         np.ascontiguousarray(kernel.transpose(permutation("OHWI", kernel_layout))),

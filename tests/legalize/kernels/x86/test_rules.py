@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tvm
+from hypothesis import given, settings
 from tvm import relax
 
 from legalize import lower
@@ -14,8 +15,10 @@ from legalize.kernels.x86.isa import AVX2, AVX512_VNNI, AVX512BW, AVX_VNNI, SSE4
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.registry import Operator
 from tests.support.arrays import full_range
+from tests.support.cases.quantized_conv2d import convolutions
+from tests.support.cases.quantized_dense import dense_layers
 from tests.support.operators import run
-from tests.support.vnni import PROCESSORS, each_isa
+from tests.support.vnni import PROCESSORS, TARGET, each_isa, needs_vnni
 
 Array = np.ndarray[Any, Any]
 
@@ -30,13 +33,19 @@ ATTRS: dict[str, Any] = {
 
 
 def lowered(
-    operator: Operator[Any], data: Array, kernel: Array, target: Any, **attrs: Any
+    operator: Operator[Any],
+    data: Array,
+    kernel: Array,
+    target: Any,
+    bias: Array | None = None,
+    **attrs: Any,
 ) -> tvm.IRModule:
     builder = relax.BlockBuilder()
     parameter = relax.Var("data", relax.TensorType(data.shape, str(data.dtype)))
     with builder.function("main", [parameter]):
         with builder.dataflow():
-            call = builder.emit(operator(parameter, relax.const(kernel), **attrs))
+            addend = None if bias is None else relax.const(bias)
+            call = builder.emit(operator(parameter, relax.const(kernel), **attrs, bias=addend))
             result = builder.emit_output(call)
         builder.emit_func_output(result)
     return lower(builder.get(), tvm.target.Target(target))
@@ -83,6 +92,33 @@ def test_a_dense_layer_equals_the_reference(isa: Isa, rows: int) -> None:
     assert kernel_buffers(mod) == [f"{isa.weight_dtype} x{isa.lanes}"]
     expected = quantized_dense.evaluate(data, kernel, **attrs)
     np.testing.assert_array_equal(run(mod, [data], target), expected)
+
+
+def check(operator: Operator[Any], operands: list[Any], attrs: dict[str, Any]) -> None:
+    data, kernel, bias = operands
+    mod = lowered(operator, data, kernel, TARGET, bias, **attrs)
+    has_kernel = np.unique(attrs["kernel_zero_point"]).size == 1
+    assert len(kernel_buffers(mod)) == has_kernel
+    actual, expected = (
+        run(mod, [data], TARGET),
+        operator.evaluate(*operands[:2], bias=bias, **attrs),
+    )
+    assert actual.dtype == expected.dtype
+    np.testing.assert_array_equal(actual, expected)
+
+
+@needs_vnni
+@settings(max_examples=20)
+@given(convolutions(layouts=["NHWC"], most_groups=1, most_channels=21))
+def test_any_convolution_equals_the_reference(case: tuple[list[Any], dict[str, Any]]) -> None:
+    check(quantized_conv2d, *case)
+
+
+@needs_vnni
+@settings(max_examples=20)
+@given(dense_layers())
+def test_any_dense_layer_equals_the_reference(case: tuple[list[Any], dict[str, Any]]) -> None:
+    check(quantized_dense, *case)
 
 
 @pytest.mark.parametrize(
