@@ -319,7 +319,8 @@ def conv_multiplier(
     kernel = _positive_float32("kernel_scale", kernel_scale)
     output = _positive_float32("output_scale", output_scale).astype(np.float64)
     if kernel_dtype == "uint8":
-        product = np.asarray(data * kernel, dtype=np.float64)
+        with np.errstate(over="ignore", under="ignore"):
+            product = np.asarray(data * kernel, dtype=np.float64)
     elif kernel_dtype == "int8":
         product = np.asarray(data.astype(np.float64) * kernel.astype(np.float64))
     else:

@@ -45,12 +45,37 @@ def zero_point_attr(zero_point: Any) -> int | list[int]:
     return [int(value) for value in values]
 
 
-def int_list_attr(name: str, values: Sequence[int]) -> list[int]:
+def float_attr(name: str, value: Any) -> float:
+    """``value`` as the nearest float32."""
+    try:
+        with np.errstate(over="ignore"):  # an infinite value is for the type rule to name
+            return float(np.float32(value))
+    except (TypeError, ValueError):
+        raise QnnError(f"{name} must be a number, got {value!r}") from None
+
+
+def int_attr(name: str, value: Any) -> int:
+    """``value`` as an int."""
+    try:
+        return index(value)
+    except TypeError:
+        raise QnnError(f"{name} must be an integer, got {value!r}") from None
+
+
+def int_list_attr(name: str, values: Any) -> list[int]:
     """``values`` as a list of ints, of whatever length."""
     try:
         return [index(value) for value in values]
     except TypeError:
         raise QnnError(f"{name} must be a list of integers, got {values!r}") from None
+
+
+def list_attr(name: str, values: Any) -> list[Any]:
+    """``values`` as a list, of whatever length and content."""
+    try:
+        return list(values)
+    except TypeError:
+        raise QnnError(f"{name} must be a list, got {values!r}") from None
 
 
 def ints_attr(name: str, value: int | Sequence[int], length: int) -> list[int]:
@@ -89,9 +114,10 @@ def per_axis(value: Any, axis: int, rank: int) -> np.ndarray[Any, Any]:
 
 def bounds_attr(dtype: str, out_min: int | None, out_max: int | None) -> tuple[int, int]:
     """The clamp range of a result: the given bounds, or those of ``dtype``."""
-    info = dtype_range(dtype)
-    return (info[0] if out_min is None else int(out_min)), (
-        info[1] if out_max is None else int(out_max)
+    lowest, highest = dtype_range(dtype)
+    return (
+        lowest if out_min is None else int_attr("out_min", out_min),
+        highest if out_max is None else int_attr("out_max", out_max),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from qnn_ops.attributes import Scale, ZeroPoint, per_axis, scale_attr, zero_point_attr
+from qnn_ops.attributes import Scale, ZeroPoint, int_attr, per_axis, scale_attr, zero_point_attr
 from qnn_ops.checks import QUANTIZED, check_axis, check_dtype, check_quantization
 from qnn_ops.registry import Attrs, TensorSpec, operator
 
@@ -45,7 +45,7 @@ def dequantize(
         scale=scale_attr(scale),
         zero_point=zero_point_attr(zero_point),
         out_dtype=out_dtype,
-        axis=int(axis),
+        axis=int_attr("axis", axis),
     )
 
 

@@ -8,7 +8,15 @@ import numpy as np
 from tvm import relax
 
 from qnn_ops.arithmetic import clamp_to, round_half_away
-from qnn_ops.attributes import Scale, ZeroPoint, dtype_range, per_axis, scale_attr, zero_point_attr
+from qnn_ops.attributes import (
+    Scale,
+    ZeroPoint,
+    dtype_range,
+    int_attr,
+    per_axis,
+    scale_attr,
+    zero_point_attr,
+)
 from qnn_ops.checks import check_axis, check_dtype, check_quantization
 from qnn_ops.registry import Attrs, TensorSpec, operator
 
@@ -42,7 +50,7 @@ def quantize(
         scale=scale_attr(scale),
         zero_point=zero_point_attr(zero_point),
         out_dtype=out_dtype,
-        axis=int(axis),
+        axis=int_attr("axis", axis),
     )
 
 

@@ -9,10 +9,10 @@ import numpy as np
 from tvm import relax
 
 from qnn_ops.arithmetic import clamp_to, round_half_away
-from qnn_ops.attributes import dtype_range, scale_attr, zero_point_attr
+from qnn_ops.attributes import dtype_range, int_attr, list_attr, scale_attr, zero_point_attr
 from qnn_ops.checks import QUANTIZED, check_axis, check_dtype, check_quantization
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import Attrs, TensorSpec, operator
+from qnn_ops.registry import Attrs, TensorSpec, check_expr, operator
 
 Array = np.ndarray[Any, Any]
 
@@ -54,15 +54,20 @@ def quantized_concat(
         QnnError: if a shape, dtype, the axis or a quantization does not fit.
     """
     if not isinstance(quantized_inputs, relax.Expr):
-        quantized_inputs = relax.Tuple(list(quantized_inputs))
+        inputs = list_attr("quantized_inputs", quantized_inputs)
+        for index, item in enumerate(inputs):
+            check_expr(f"quantized_inputs[{index}]", item)
+        quantized_inputs = relax.Tuple(inputs)
     return quantized_concat.call(
         [quantized_inputs],
-        input_scales=[scale_attr(scale) for scale in input_scales],
-        input_zero_points=[zero_point_attr(zero_point) for zero_point in input_zero_points],
+        input_scales=[scale_attr(scale) for scale in list_attr("input_scales", input_scales)],
+        input_zero_points=[
+            zero_point_attr(point) for point in list_attr("input_zero_points", input_zero_points)
+        ],
         output_scale=scale_attr(output_scale),
         output_zero_point=zero_point_attr(output_zero_point),
         out_dtype=out_dtype,
-        axis=int(axis),
+        axis=int_attr("axis", axis),
     )
 
 

@@ -13,6 +13,7 @@ from qnn_ops.attributes import (
     Scale,
     ZeroPoint,
     bounds_attr,
+    int_attr,
     ints_attr,
     padding_attr,
     scale_attr,
@@ -30,7 +31,8 @@ from qnn_ops.checks import (
 from qnn_ops.errors import QnnError
 from qnn_ops.layouts import DATA_LAYOUTS, KERNEL_LAYOUTS, check_layout, permutation, reorder
 from qnn_ops.registry import Attrs, TensorSpec, operator
-from qnn_ops.rounding import scale_down
+from qnn_ops.rounding import check_multiplier, scale_down
+from qnn_ops.windows import window_count
 
 Array = np.ndarray[Any, Any]
 
@@ -118,7 +120,7 @@ def quantized_conv2d(
         "strides": ints_attr("strides", strides, 2),
         "padding": padding_attr(padding),
         "dilation": ints_attr("dilation", dilation, 2),
-        "groups": int(groups),
+        "groups": int_attr("groups", groups),
         "data_layout": data_layout,
         "kernel_layout": kernel_layout,
         "out_layout": out_layout or data_layout,
@@ -128,7 +130,7 @@ def quantized_conv2d(
     }
     # The two that only restate the kernel's shape are kept only where given.
     if channels is not None:
-        attrs["channels"] = int(channels)
+        attrs["channels"] = int_attr("channels", channels)
     if kernel_size is not None:
         attrs["kernel_size"] = ints_attr("kernel_size", kernel_size, 2)
     return quantized_conv2d.call([quantized_data, quantized_kernel, bias], **attrs)
@@ -158,20 +160,17 @@ def _type(
         check_dtype("bias", bias.dtype, ("int32",))
         if bias.shape != (out_channels,):
             raise QnnError(f"bias must have shape ({out_channels},), got {bias.shape}")
-    _check_output(attrs)
+    _check_output(attrs, kernel.dtype)
     out_height, out_width = (
-        _out_size(name, size, *sizes)
-        for name, size, sizes in zip(
+        window_count(name, *sizes)
+        for name, *sizes in zip(
             ("height", "width"),
             (height, width),
-            zip(
-                window,
-                attrs.strides,
-                attrs.dilation,
-                attrs.padding[:2],
-                attrs.padding[2:],
-                strict=True,
-            ),
+            window,
+            attrs.strides,
+            attrs.dilation,
+            attrs.padding[:2],
+            attrs.padding[2:],
             strict=True,
         )
     )
@@ -195,29 +194,16 @@ def _check_channels(attrs: Attrs, in_channels: int, out_channels: int, per_group
         raise QnnError(f"channels is {attrs.channels}, the kernel has {out_channels}")
 
 
-def _check_output(attrs: Attrs) -> None:
+def _check_output(attrs: Attrs, kernel_dtype: str) -> None:
     check_dtype("out_dtype", attrs.out_dtype, (*QUANTIZED, "int32"))
     check_choice("rounding", attrs.rounding, ROUNDINGS)
     check_bounds(attrs.out_dtype, attrs.out_min, attrs.out_max)
     if attrs.out_dtype != "int32":
         check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
-
-
-def _out_size(
-    name: str, size: int, window: int, stride: int, dilation: int, before: int, after: int
-) -> int:
-    if stride < 1 or dilation < 1 or before < 0 or after < 0:
-        raise QnnError(
-            f"strides and dilation must be at least 1 and padding at least 0, got stride {stride}, "
-            f"dilation {dilation}, padding {before} and {after} along the {name}"
+        multiplier = conv_multiplier(
+            attrs.input_scale, attrs.kernel_scale, attrs.output_scale, kernel_dtype
         )
-    extent = (window - 1) * dilation + 1
-    padded = size + before + after
-    if extent > padded:
-        raise QnnError(
-            f"the window spans {extent} pixels along the {name}, the padded data has {padded}"
-        )
-    return (padded - extent) // stride + 1
+        check_multiplier(multiplier, attrs.rounding)
 
 
 @quantized_conv2d.reference

@@ -8,7 +8,14 @@ import numpy as np
 from tvm import relax
 
 from qnn_ops.arithmetic import dense_multiplier
-from qnn_ops.attributes import Scale, ZeroPoint, bounds_attr, scale_attr, zero_point_attr
+from qnn_ops.attributes import (
+    Scale,
+    ZeroPoint,
+    bounds_attr,
+    int_attr,
+    scale_attr,
+    zero_point_attr,
+)
 from qnn_ops.checks import (
     QUANTIZED,
     ROUNDINGS,
@@ -20,7 +27,7 @@ from qnn_ops.checks import (
 )
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import Attrs, TensorSpec, operator
-from qnn_ops.rounding import scale_down
+from qnn_ops.rounding import check_multiplier, scale_down
 
 Array = np.ndarray[Any, Any]
 
@@ -90,7 +97,7 @@ def quantized_dense(
         "rounding": rounding,
     }
     if units is not None:
-        attrs["units"] = int(units)
+        attrs["units"] = int_attr("units", units)
     return quantized_dense.call([quantized_data, quantized_weight, bias], **attrs)
 
 
@@ -122,6 +129,8 @@ def _type(
     check_bounds(attrs.out_dtype, attrs.out_min, attrs.out_max)
     if attrs.out_dtype != "int32":
         check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
+        multiplier = dense_multiplier(attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
+        check_multiplier(multiplier, attrs.rounding)
     return TensorSpec((*data.shape[:-1], units), attrs.out_dtype)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from tvm import relax
 
 from qnn_ops.arithmetic import clamp_to, multiply_by_quantized_multiplier, quantize_multiplier
-from qnn_ops.attributes import scale_attr, zero_point_attr
+from qnn_ops.attributes import int_attr, int_list_attr, scale_attr, zero_point_attr
 from qnn_ops.checks import QUANTIZED, check_axis, check_dtype, check_quantization
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import Attrs, TensorSpec, operator
@@ -63,7 +63,7 @@ def quantized_mean(
     """
     return quantized_mean.call(
         [quantized_data],
-        axis=[axis] if isinstance(axis, int) else [int(item) for item in axis],
+        axis=[int_attr("axis", axis)] if np.ndim(axis) == 0 else int_list_attr("axis", axis),
         keepdims=bool(keepdims),
         input_scale=scale_attr(input_scale),
         input_zero_point=zero_point_attr(input_zero_point),

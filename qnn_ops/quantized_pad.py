@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from qnn_ops.attributes import dtype_range, int_list_attr
+from qnn_ops.attributes import dtype_range, int_attr, int_list_attr
 from qnn_ops.checks import QUANTIZED, check_dtype
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import Attrs, TensorSpec, operator
@@ -38,7 +38,9 @@ def quantized_pad(
             fit.
     """
     return quantized_pad.call(
-        [quantized_data], pad_width=int_list_attr("pad_width", pad_width), pad_value=int(pad_value)
+        [quantized_data],
+        pad_width=int_list_attr("pad_width", pad_width),
+        pad_value=int_attr("pad_value", pad_value),
     )
 
 

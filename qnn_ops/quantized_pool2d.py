@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from qnn_ops.attributes import dtype_range, ints_attr, padding_attr
+from qnn_ops.attributes import dtype_range, int_attr, ints_attr, padding_attr
 from qnn_ops.checks import QUANTIZED, check_bounds, check_choice, check_dtype, check_rank
 from qnn_ops.errors import QnnError
 from qnn_ops.layouts import DATA_LAYOUTS, check_layout, permutation, reorder
@@ -73,11 +73,11 @@ def quantized_pool2d(
     }
     # The dtype, and with it the default bounds, is the operand's: known only to the type rule.
     if out_min is not None:
-        attrs["out_min"] = int(out_min)
+        attrs["out_min"] = int_attr("out_min", out_min)
     if out_max is not None:
-        attrs["out_max"] = int(out_max)
+        attrs["out_max"] = int_attr("out_max", out_max)
     if origin:
-        attrs["origin"] = int(origin)
+        attrs["origin"] = int_attr("origin", origin)
     return quantized_pool2d.call([quantized_data], **attrs)
 
 

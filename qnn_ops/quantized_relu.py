@@ -11,7 +11,7 @@ from qnn_ops.arithmetic import activation_range
 from qnn_ops.attributes import scale_attr, zero_point_attr
 from qnn_ops.checks import QUANTIZED, check_choice, check_dtype, check_quantization
 from qnn_ops.registry import Attrs, TensorSpec, operator
-from qnn_ops.rounding import scale_down
+from qnn_ops.rounding import check_multiplier, scale_down
 
 Array = np.ndarray[Any, Any]
 
@@ -67,12 +67,14 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     check_choice("kind", attrs.kind, KINDS)
     check_quantization("input", attrs.input_scale, attrs.input_zero_point, data.dtype)
     check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
+    check_multiplier(relu_multiplier(attrs), "tflite")
     return TensorSpec(data.shape, attrs.out_dtype)
 
 
 def relu_multiplier(attrs: Attrs) -> float:
     """How many output steps one input step is."""
-    return float(np.float32(attrs.input_scale) / np.float32(attrs.output_scale))
+    with np.errstate(over="ignore", under="ignore"):
+        return float(np.float32(attrs.input_scale) / np.float32(attrs.output_scale))
 
 
 def relu_bounds(attrs: Attrs) -> tuple[int, int]:

@@ -9,7 +9,7 @@ import numpy as np
 from tvm import relax
 
 from qnn_ops.arithmetic import saturating_rounding_doubling_high_mul
-from qnn_ops.attributes import dtype_range, scale_attr, zero_point_attr
+from qnn_ops.attributes import dtype_range, float_attr, int_attr, scale_attr, zero_point_attr
 from qnn_ops.checks import QUANTIZED, check_axis, check_dtype, check_quantization
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import Attrs, TensorSpec, operator
@@ -66,8 +66,8 @@ def quantized_softmax(
         output_scale=scale_attr(output_scale),
         output_zero_point=zero_point_attr(output_zero_point),
         out_dtype=out_dtype,
-        beta=float(np.float32(beta)),
-        axis=int(axis),
+        beta=float_attr("beta", beta),
+        axis=int_attr("axis", axis),
     )
 
 

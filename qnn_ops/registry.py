@@ -98,6 +98,8 @@ class Operator(Generic[P]):
             operands.pop()
         if any(operand is None for operand in operands):
             raise QnnError(f"{self.name}: an operand before the last one is missing")
+        for name, operand in zip(self.tensors, operands, strict=False):
+            check_expr(f"{self.name}: {name}", operand)
         return relax.Call(self.op, operands, tvm.ir.make_node("ir.DictAttrs", **attrs))
 
     def infer(self, attrs: Attrs, *operands: Operand) -> TensorSpec:
@@ -108,8 +110,9 @@ class Operator(Generic[P]):
             return self._type_rule(attrs, *operands)
         except QnnError as error:
             raise QnnError(f"{self.name}: {error}") from None
-        except (AttributeError, TypeError) as error:
-            # An attribute or operand is missing: a call made by hand, not by the function.
+        except (AttributeError, IndexError, TypeError, ValueError) as error:
+            # What an attribute or operand should be, it is not: a call made by hand, not by the
+            # function.
             raise QnnError(f"{self.name}: malformed call: {error}") from error
 
     def apply(self, attrs: Attrs, *arrays: Any) -> np.ndarray[Any, Any]:
@@ -178,6 +181,12 @@ def attrs_of(call: relax.Call) -> Attrs:
     if call.attrs is None:
         return Attrs()
     return Attrs(**{key: _plain(call.attrs[key]) for key in call.attrs.keys()})  # noqa: SIM118
+
+
+def check_expr(name: str, value: Any) -> None:
+    """Raise unless ``value`` is a Relax expression: TVM does not survive a tuple of others."""
+    if not isinstance(value, relax.Expr):
+        raise QnnError(f"{name} must be a Relax expression, got {type(value).__name__}")
 
 
 def constant_of(expr: relax.Expr) -> np.ndarray[Any, Any] | None:

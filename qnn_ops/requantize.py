@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from qnn_ops.attributes import Scale, ZeroPoint, bounds_attr, per_axis, scale_attr, zero_point_attr
+from qnn_ops.attributes import (
+    Scale,
+    ZeroPoint,
+    bounds_attr,
+    int_attr,
+    per_axis,
+    scale_attr,
+    zero_point_attr,
+)
 from qnn_ops.checks import (
     QUANTIZED,
     ROUNDINGS,
@@ -18,7 +26,7 @@ from qnn_ops.checks import (
     check_quantization,
 )
 from qnn_ops.registry import Attrs, TensorSpec, operator
-from qnn_ops.rounding import scale_down
+from qnn_ops.rounding import check_multiplier, scale_down
 
 Array = np.ndarray[Any, Any]
 
@@ -68,7 +76,7 @@ def requantize(
         output_scale=scale_attr(output_scale),
         output_zero_point=zero_point_attr(output_zero_point),
         out_dtype=out_dtype,
-        axis=int(axis),
+        axis=int_attr("axis", axis),
         rounding=rounding,
         out_min=low,
         out_max=high,
@@ -83,6 +91,7 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
     check_bounds(attrs.out_dtype, attrs.out_min, attrs.out_max)
     check_choice("rounding", attrs.rounding, ROUNDINGS)
+    check_multiplier(np.asarray(attrs.input_scale) / attrs.output_scale, attrs.rounding)
     return TensorSpec(data.shape, attrs.out_dtype)
 
 

@@ -15,6 +15,7 @@ from qnn_ops.arithmetic import (
     requantize_float32,
     requantize_float64,
 )
+from qnn_ops.errors import QnnError
 
 Array = np.ndarray[Any, Any]
 
@@ -43,6 +44,28 @@ _BY_NAME: dict[str, Callable[[Array, Array], Array]] = {
     "float32": _float32,
     "float64": _float64,
 }
+
+
+def check_multiplier(real_multiplier: Array | float, rounding: str) -> None:
+    """Raise unless ``scale_down`` can scale by these multipliers.
+
+    Args:
+        real_multiplier: float64, a scalar or one per channel.
+        rounding: as ``scale_down`` takes it.
+
+    Raises:
+        QnnError: if one is not finite, or too large for the arithmetic: beyond 2^31 in fixed
+            point, beyond float32 for "float32".
+    """
+    multiplier = np.asarray(real_multiplier)
+    try:
+        with np.errstate(over="ignore"):
+            _BY_NAME[rounding](np.zeros_like(multiplier, np.int32), multiplier)
+    except QnnError:
+        raise QnnError(
+            f"the scales do not go together: a step of what is summed is {multiplier.max():.4g} "
+            f"steps of the output, too many for rounding {rounding!r}"
+        ) from None
 
 
 def scale_down(

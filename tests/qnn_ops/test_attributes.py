@@ -9,8 +9,11 @@ from qnn_ops import QnnError
 from qnn_ops.attributes import (
     bounds_attr,
     dtype_range,
+    float_attr,
+    int_attr,
     int_list_attr,
     ints_attr,
+    list_attr,
     padding_attr,
     per_axis,
     scale_attr,
@@ -67,6 +70,29 @@ def test_ints_that_do_not_fit_are_named(value: Any) -> None:
         ints_attr("strides", value, 2)
 
 
+def test_a_number_becomes_the_nearest_float32() -> None:
+    assert float_attr("beta", 0.1) == float(np.float32(0.1)) != 0.1
+    assert float_attr("beta", 1e39) == float("inf")
+    value: Any
+    for value in ("a", [0.1, 0.2], {}):
+        with pytest.raises(QnnError, match="beta must be a number, got"):
+            float_attr("beta", value)
+
+
+def test_an_int_is_not_cut_from_a_float() -> None:
+    assert int_attr("axis", np.int64(-1)) == -1
+    for value in (1.0, "1", None, [1]):
+        with pytest.raises(QnnError, match="axis must be an integer, got"):
+            int_attr("axis", value)
+
+
+def test_a_list_may_hold_anything() -> None:
+    assert list_attr("input_scales", (0.5, None)) == [0.5, None]
+    for value in (0.5, None):
+        with pytest.raises(QnnError, match="input_scales must be a list, got"):
+            list_attr("input_scales", value)
+
+
 @pytest.mark.parametrize(("value", "expected"), [((), []), (np.array([1, 2, 3]), [1, 2, 3])])
 def test_int_lists_may_be_of_any_length(value: Any, expected: list[int]) -> None:
     assert int_list_attr("pad_width", value) == expected
@@ -106,6 +132,8 @@ def test_bounds_default_to_the_range_of_the_dtype() -> None:
     assert bounds_attr("uint8", None, None) == (0, 255)
     assert bounds_attr("int8", 3, None) == (3, 127)
     assert bounds_attr("int32", None, 4) == (-(2**31), 4)
+    with pytest.raises(QnnError, match=r"out_min must be an integer, got 0\.5"):
+        bounds_attr("int8", 0.5, None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("dtype", ["int64", "float32", "", "bool"])

@@ -120,6 +120,8 @@ def test_int8_inputs_that_litert_rejects_are_named() -> None:
         ({"output_zero_point": -1}, "output_zero_point must lie within uint8, got -1"),
         ({"out_dtype": "int8"}, r"quantized_inputs\[0\] must be int8, got uint8"),
         ({"out_dtype": "int16"}, "out_dtype must be int8 or uint8, got int16"),
+        ({"input_scales": 0.5}, "input_scales must be a list, got 0.5"),
+        ({"input_zero_points": None}, "input_zero_points must be a list, got None"),
         ({"axis": 2}, "axis 2 is outside a tensor of 2 dimensions"),
         (
             {"axis": 0},
@@ -144,6 +146,14 @@ def test_what_does_not_fit_is_named(change: dict[str, Any], message: str) -> Non
 def test_operands_that_do_not_fit_are_named(inputs: list[Array], message: str) -> None:
     with pytest.raises(QnnError, match=message):
         module_of(quantized_concat, [inputs], **PLAIN)
+
+
+def test_what_is_no_expression_is_named() -> None:
+    tensor = relax.Var("x", relax.TensorType((1, 2), "uint8"))
+    with pytest.raises(QnnError, match=r"quantized_inputs\[1\] must be a Relax expression, got No"):
+        quantized_concat([tensor, None], **PLAIN)
+    with pytest.raises(QnnError, match="quantized_inputs must be a list, got 3"):
+        quantized_concat(3, **PLAIN)
 
 
 def test_a_tensor_is_no_tuple() -> None:

@@ -264,7 +264,9 @@ def test_round_trips() -> None:
         ({"data_layout": "NHCW"}, "data_layout must be one of NHWC, NCHW"),
         ({"kernel_layout": "OWHI"}, "kernel_layout must be one of"),
         ({"rounding": "up"}, "rounding must be one of"),
-        ({"strides": 0}, "strides and dilation must be at least 1"),
+        ({"strides": 0}, "stride and dilation must be at least 1"),
+        ({"groups": 1.5}, "groups must be an integer, got 1.5"),
+        ({"input_scale": 1e30, "output_scale": 1e-8}, "the scales do not go together"),
         ({"padding": -1}, "padding at least 0"),
         ({"dilation": 3}, "the window spans 7 pixels along the height, the padded data has 5"),
         ({"out_min": 3, "out_max": 2}, "out_min and out_max must be ordered"),
@@ -281,6 +283,7 @@ def test_what_does_not_fit_is_named(change: dict[str, Any], message: str) -> Non
     [
         ([np.zeros((1, 5, 5, 4), np.float32), np.zeros((6, 3, 3, 4), np.int8)], "quantized_data"),
         ([np.zeros((5, 5, 4), np.int8), np.zeros((6, 3, 3, 4), np.int8)], "4 dimensions"),
+        ([np.zeros((1, 5, 5, 4), np.int8), np.zeros((6, 0, 3, 4), np.int8)], "got window 0"),
         (
             [
                 np.zeros((1, 5, 5, 4), np.int8),

@@ -175,6 +175,7 @@ def test_round_trips() -> None:
         ({"output_zero_point": -129}, "output_zero_point must lie within int8, got -129"),
         ({"out_dtype": "int16"}, "out_dtype must be int8 or uint8 or int32, got int16"),
         ({"rounding": "up"}, "rounding must be one of"),
+        ({"output_scale": 1e-20, "rounding": "upward"}, "the scales do not go together"),
         ({"out_min": 3, "out_max": 2}, "out_min and out_max must be ordered"),
     ],
 )

@@ -88,6 +88,7 @@ def test_far_too_small_an_output_scale_saturates() -> None:
     [
         ({"axis": [3]}, "axis 3 is outside a tensor of 3 dimensions"),
         ({"axis": [-4]}, "axis -4 is outside"),
+        ({"axis": np.int64(3)}, "axis 3 is outside"),
         ({"input_scale": -1.0}, "input_scale must be positive and finite"),
         ({"output_zero_point": 128}, "output_zero_point must lie within int8"),
         ({"out_dtype": "int32"}, "out_dtype must be int8 or uint8, got int32"),

@@ -85,6 +85,7 @@ def test_round_trips() -> None:
         ({"out_dtype": "int32"}, "out_dtype must be int8 or uint8, got int32"),
         ({"input_scale": [0.1, 0.2]}, "input_scale must be one value for the whole tensor"),
         ({"input_zero_point": 300}, "input_zero_point must lie within int8, got 300"),
+        ({"input_scale": 1e10, "output_scale": 1e-5}, "the scales do not go together"),
         ({"output_scale": 0.0}, "output_scale must be positive and finite, got 0.0"),
     ],
 )

@@ -90,6 +90,7 @@ def test_round_trips() -> None:
         ({"out_dtype": "uint8", "output_zero_point": 1}, "scale 1/256 and zero point 0, got"),
         ({"out_dtype": "int16"}, "out_dtype must be int8 or uint8, got int16"),
         ({"input_scale": 0.0}, "input_scale must be positive and finite"),
+        ({"beta": 1e39}, "beta must be positive and finite, got inf"),
         ({"beta": 0.0}, "beta must be positive and finite, got 0.0"),
         ({"beta": float("nan")}, "beta must be positive and finite, got nan"),
         ({"axis": 2}, "axis 2 is outside a tensor of 2 dimensions"),

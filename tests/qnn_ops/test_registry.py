@@ -127,6 +127,20 @@ def test_a_call_made_by_hand_with_a_missing_operand_is_an_error() -> None:
         relax.BlockBuilder().normalize(call)
 
 
+def test_a_call_made_by_hand_with_lists_of_the_wrong_length_is_an_error() -> None:
+    data, kernel = (relax.Var(name, relax.TensorType((1, 1, 3, 3), "int8")) for name in "xk")
+    call = quantized_conv2d(data, kernel, 0.5, 1, 0.25, 0, 1.0, 2, "int8")
+    attrs = {**{key: call.attrs[key] for key in call.attrs.keys()}, "strides": [1]}  # noqa: SIM118
+    broken = relax.Call(call.op, call.args, tvm.ir.make_node("ir.DictAttrs", **attrs))
+    with pytest.raises(QnnError, match="quantized_conv2d: malformed call"):
+        relax.BlockBuilder().normalize(broken)
+
+
+def test_what_is_no_expression_is_named() -> None:
+    with pytest.raises(QnnError, match="quantize: data must be a Relax expression, got float"):
+        quantize(1.0, 1.0, 0, "int8")
+
+
 def test_operands_of_unknown_shape_are_named() -> None:
     size = tvm.tirx.Var("n", "int64")
     for ty in (relax.TensorType((size,), "float32"), relax.TensorType(ndim=1, dtype="float32")):

@@ -116,6 +116,7 @@ def test_round_trips() -> None:
         ({"input_scale": [0.1, 0.2]}, "input_scale has 2 values, the channel axis has 3"),
         ({"output_scale": [0.1, 0.2, 0.3]}, "output_scale must be one value for the whole tensor"),
         ({"input_zero_point": -129}, "input_zero_point must lie within int8, got -129"),
+        ({"input_scale": 1e30, "output_scale": 1e-8}, "requantize: the scales do not go together"),
         ({"out_max": 128}, "out_min and out_max must be ordered and within int8"),
     ],
 )

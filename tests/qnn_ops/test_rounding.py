@@ -8,7 +8,7 @@ import pytest
 from qnn_ops import QnnError
 from qnn_ops.arithmetic import requantize_float64
 from qnn_ops.checks import ROUNDINGS
-from qnn_ops.rounding import scale_down
+from qnn_ops.rounding import check_multiplier, scale_down
 
 INT32 = np.iinfo(np.int32)
 FULL = (int(INT32.min), int(INT32.max))
@@ -76,3 +76,22 @@ def test_float64_saturates_and_wants_finite_scales() -> None:
     np.testing.assert_array_equal(requantize_float64(values, 1.0), values)
     with pytest.raises(QnnError, match="scale must be finite, got inf"):
         requantize_float64(values, np.inf)
+
+
+@pytest.mark.parametrize(
+    ("rounding", "largest", "too_large"),
+    [
+        ("tflite", 2.0**30.99, 2.0**31),
+        ("upward", 2.0**29.99, 2.0**30),
+        ("float32", 3.4e38, 3.5e38),
+        ("float64", 1e308, float("inf")),
+    ],
+)
+def test_multipliers_that_the_arithmetic_cannot_take_are_named(
+    rounding: str, largest: float, too_large: float
+) -> None:
+    check_multiplier(largest, rounding)
+    check_multiplier(np.array([1e-30, largest]), rounding)
+    for multiplier in (too_large, np.array([1.0, too_large])):
+        with pytest.raises(QnnError, match=f"too many for rounding '{rounding}'"):
+            check_multiplier(multiplier, rounding)
