@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from legalize.kernels.x86.depthwise_plan import LANES, PLANES, Plan, choose_dot, choose_plan
-from legalize.kernels.x86.pack import check_scales, deal, fold_zero_points, per_channel
-from legalize.kernels.x86.requantize import (
-    Requantization,
-    choose_requantization,
-    requantization_constants,
+from legalize.kernels.x86.depthwise_plan import PLANES, Plan, choose_plan, choose_taps
+from legalize.kernels.x86.isa import AVX512_VNNI, Isa
+from legalize.kernels.x86.pack import (
+    check_scales,
+    deal,
+    fold_zero_points,
+    pack_requantization,
+    per_channel,
 )
+from legalize.kernels.x86.requantize import Requantization
 from legalize.kernels.x86.spec import ConvSpec
 from qnn_ops.errors import QnnError
 
@@ -29,7 +32,7 @@ class PackedDepthwise:
         requantization: How accumulators become outputs.
         plan: The order for which the constants are laid out.
         constants: The arrays that the function of ``depthwise_conv2d`` takes between data and
-            output: weights int8 or int16 [values]; bias int32 [vectors, 16]; the arrays of the
+            output: weights int8 or int16 [values]; bias int32 [vectors, lanes]; the arrays of the
             requantization.
     """
 
@@ -45,8 +48,8 @@ def pack_depthwise(
     bias: Array | None = None,
     multiplier: Array | int = 0,
     shift: Array | int = 0,
+    isa: Isa = AVX512_VNNI,
     *,
-    has_vnni: bool = True,
     plan: Plan | None = None,
 ) -> PackedDepthwise:
     """Fold zero points into weights and bias, and lay them out.
@@ -64,7 +67,7 @@ def pack_depthwise(
         bias: int32 [channels]; absent means zeros.
         multiplier: As for ``pack_conv2d``.
         shift: As for ``pack_conv2d``.
-        has_vnni: Whether the target has ``avx512vnni``.
+        isa: The instruction set of the kernel.
         plan: To measure others than the chosen one.
 
     Raises:
@@ -89,21 +92,18 @@ def pack_depthwise(
     centred = kernel_hwc.astype(np.int64) - zero_point
 
     folded_bias, bound = fold_zero_points(spec, centred.transpose(2, 0, 1), 0, bias)
-    requantization = choose_requantization(spec, shift, bound)
-    plan = plan or choose_plan(spec, choose_dot(centred, has_vnni))
+    plan = plan or choose_plan(spec, isa, choose_taps(centred, isa))
     lanes = plan.lane_channels()
-    constants = (
-        _lay_out_weights(plan, centred, lanes),
-        deal(folded_bias, lanes),
-        *requantization_constants(
-            spec, requantization, deal(multiplier, lanes), deal(shift, lanes, shift[0])
-        ),
+    requantization, offset, rescaling = pack_requantization(
+        spec, isa, multiplier, shift, bound, lanes
     )
+    weights = _lay_out_weights(plan, centred, lanes)
+    constants = (weights, deal(folded_bias + offset, lanes), *rescaling)
     return PackedDepthwise(requantization, plan, constants)
 
 
 def _lay_out_weights(plan: Plan, centred: Array, lanes: Array) -> Array:
-    taps = plan.dot.taps
+    taps = plan.taps
     # A row and a channel of zeros, which -1 takes.
     rows = np.pad(centred, ((0, 1), (0, 0), (0, 1)))
     order = np.array(
@@ -111,6 +111,6 @@ def _lay_out_weights(plan: Plan, centred: Array, lanes: Array) -> Array:
     )
     # [pairs, taps, columns, channels] to [vectors, lanes, pairs, taps, columns].
     dealt = rows[order][..., lanes].transpose(3, 4, 0, 1, 2)
-    dealt = dealt.reshape(-1, PLANES, LANES, len(order), taps, plan.spec.kernel_width)
+    dealt = dealt.reshape(-1, PLANES, plan.isa.lanes, len(order), taps, plan.spec.kernel_width)
     dtype = np.int8 if taps == 4 else np.int16
     return dealt.transpose(0, 5, 3, 1, 2, 4).reshape(-1).astype(dtype)

@@ -2,13 +2,14 @@
 
 Rows are interleaved before they are multiplied: the values that lie one above the other in
 neighbouring rows become the bytes of a cell of 32 bits, one cell per pixel and channel, so that
-one instruction multiplies a cell by its weights and adds the products (see ``Dot``). A cell
+one instruction multiplies a cell by its weights and adds the products. A cell holds 4 bytes, for
+vpdpbusd and int8 weights, or 2 values of 16 bits, for vpdpwssd or vpmaddwd and int16 weights. It
 serves every column of the kernel and several output rows.
 
-Channels are cut into blocks of 64, 32 and 16. A vector holds 64 values of a row: one pixel of a
-wide block, or the same channels of 2 or 4 pixels. A rest of fewer than 16 channels is computed
-by a block that overlaps the one before; only where there are fewer than 16 channels at all,
-lanes are left empty.
+Channels are cut into blocks of 64, 32 and 16, as far as vectors are as wide. A vector of AVX512
+holds 64 values of a row: one pixel of a wide block, or the same channels of 2 or 4 pixels. A rest
+of fewer than 16 channels is computed by a block that overlaps the one before; only where there
+are fewer than 16 channels at all, lanes are left empty.
 """
 
 from __future__ import annotations
@@ -19,47 +20,28 @@ from functools import cache, cached_property
 import numpy as np
 import numpy.typing as npt
 
+from legalize.kernels.x86.isa import Isa
 from legalize.kernels.x86.spec import ConvSpec
 
-LANES = 16
-BYTES = 64
 PLANES = 4
 _WIDTHS = (64, 32, 16)
-_MAX_ACCUMULATORS = 24
+_NARROWEST = 16
 _MAX_ROWS = 4
 _MAX_UNROLLED = 20
-# Cycles of an output vector's rescaling and store, and of a tile's and a row's own overhead.
-_RESCALE = 24
-_TILE = 6
-_ROW = 30
+# Cycles: to interleave a vector of cells; to load a vector for products, which waits for nothing
+# but takes a share of what can be issued; to rescale and store an output vector; for a tile's and
+# a row's own overhead.
+_INTERLEAVE = 9.0
+_LOAD = 0.4
+_RESCALE = 16.0
+_TILE = 10.0
+_ROW = 10.0
 
 
-@dataclass(frozen=True)
-class Dot:
-    """The instruction that multiplies cells.
-
-    Attributes:
-        name: ``vpdpbusd``, ``vpdpwssd`` or ``vpmaddwd`` (with an addition).
-        taps: Values in a cell: 4 uint8 by int8 weights, or 2 uint8 in 16 bits by int16 weights.
-        cost: Instructions.
-    """
-
-    name: str
-    taps: int
-    cost: int
-
-
-BYTE_DOT = Dot("vpdpbusd", 4, 1)
-WORD_DOT = Dot("vpdpwssd", 2, 1)
-WORD_PRODUCT = Dot("vpmaddwd", 2, 2)
-
-
-def choose_dot(centred_kernel: npt.NDArray[np.int64], has_vnni: bool) -> Dot:
-    """Choose the cheapest instruction that takes the weights, which are w − zw, exactly."""
-    if not has_vnni:
-        return WORD_PRODUCT
+def choose_taps(centred_kernel: npt.NDArray[np.int64], isa: Isa) -> int:
+    """Choose how many values a cell holds: 4 if weights, which are w − zw, allow it, or else 2."""
     fits = centred_kernel.min() >= -128 and centred_kernel.max() <= 127
-    return BYTE_DOT if fits else WORD_DOT
+    return 4 if isa.has_byte_products and fits else 2
 
 
 @dataclass(frozen=True)
@@ -79,11 +61,6 @@ class Section:
     width: int
     channels: int
 
-    @property
-    def pixels(self) -> int:
-        """Pixels in a vector."""
-        return BYTES // self.width
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -91,30 +68,41 @@ class Plan:
 
     Attributes:
         spec: The convolution; as many output channels as input channels.
-        dot: The instruction.
+        isa: The instruction set.
+        taps: Values in a cell.
         rows: Output rows that are computed at a time.
         tiles: Vectors of neighbouring output pixels that are summed at a time.
     """
 
     spec: ConvSpec
-    dot: Dot
+    isa: Isa
+    taps: int
     rows: int
     tiles: int
+
+    @property
+    def vector_bytes(self) -> int:
+        """Bytes in a vector, and cells in its four planes."""
+        return PLANES * self.isa.lanes
+
+    def pixels(self, section: Section) -> int:
+        """Pixels in a vector of a section."""
+        return self.vector_bytes // section.width
 
     @cached_property
     def sections(self) -> tuple[Section, ...]:
         """Blocks that cover the channels."""
         channels = self.spec.in_channels
-        if channels < LANES:
-            return (Section(0, 1, LANES, channels),)
+        if channels < _NARROWEST:
+            return (Section(0, 1, _NARROWEST, channels),)
         sections = []
         first = 0
-        for width in _WIDTHS:
+        for width in (w for w in _WIDTHS if w <= self.vector_bytes):
             if blocks := (channels - first) // width:
                 sections.append(Section(first, blocks, width, width))
                 first += blocks * width
         if first < channels:
-            sections.append(Section(channels - LANES, 1, LANES, LANES))
+            sections.append(Section(channels - _NARROWEST, 1, _NARROWEST, _NARROWEST))
         return tuple(sections)
 
     @cached_property
@@ -127,7 +115,7 @@ class Plan:
     @property
     def cells(self) -> int:
         """Cells that hold these rows."""
-        return -(-len(self.row_offsets) // self.dot.taps)
+        return -(-len(self.row_offsets) // self.taps)
 
     @cached_property
     def products(self) -> tuple[tuple[int, int], ...]:
@@ -135,13 +123,13 @@ class Plan:
         pairs = []
         for cell in range(self.cells):
             for row in range(self.rows):
-                if any(self.kernel_row(row, cell, slot) >= 0 for slot in range(self.dot.taps)):
+                if any(self.kernel_row(row, cell, slot) >= 0 for slot in range(self.taps)):
                     pairs.append((row, cell))
         return tuple(pairs)
 
     def kernel_row(self, row: int, cell: int, slot: int) -> int:
         """The kernel's row that multiplies a cell's value for an output row; -1 if none does."""
-        number = cell * self.dot.taps + slot
+        number = cell * self.taps + slot
         if number >= len(self.row_offsets):
             return -1
         distance = self.row_offsets[number] - row * self.spec.strides[0]
@@ -164,24 +152,25 @@ class Plan:
         """Pixels of every phase (column modulo stride), with those a last vector reads too many."""
         spec = self.spec
         reach = spec.dilation[1] * (spec.kernel_width - 1) // spec.strides[1]
-        return max(spec.out_width, self.tiles * section.pixels) + reach
+        return max(spec.out_width, self.tiles * self.pixels(section)) + reach
 
     def vectors(self) -> int:
-        """Vectors of 16 lanes that hold the channels of all blocks."""
+        """Vectors of int32 that hold the channels of all blocks."""
         return sum(section.blocks * PLANES for section in self.sections)
 
     def lane_channels(self) -> npt.NDArray[np.int64]:
         """Tell which channel each lane of the accumulators holds.
 
-        Interleaving deals out the 64 values of a vector to four planes of 16 cells: plane i takes
-        values 16·j + 4·i to 16·j + 4·i + 3 of each quarter j, which is the order that the
-        instructions which narrow four vectors to one undo.
+        Interleaving deals out the values of a vector to four planes of cells: plane i takes values
+        16·j + 4·i to 16·j + 4·i + 3 of each 16 bytes j, which is the order that the instructions
+        which narrow four vectors to one undo.
 
         Returns:
-            int64 of shape [vectors, 16]; -1 for an empty lane.
+            int64 of shape [vectors, lanes]; -1 for an empty lane.
         """
-        j, i, k = np.ogrid[:4, :PLANES, :4]
-        value = (16 * j + 4 * i + k).transpose(1, 0, 2).reshape(PLANES, LANES)
+        lanes = self.isa.lanes
+        j, i, k = np.ogrid[: lanes // 4, :PLANES, :4]
+        value = (16 * j + 4 * i + k).transpose(1, 0, 2).reshape(PLANES, lanes)
         channels = []
         for section in self.sections:
             within = value % section.width
@@ -192,33 +181,40 @@ class Plan:
 
 
 @cache
-def choose_plan(spec: ConvSpec, dot: Dot) -> Plan:
-    """Choose how many rows and vectors are summed at a time: the cheapest by ``_cost``.
+def choose_plan(spec: ConvSpec, isa: Isa, taps: int) -> Plan:
+    """Choose how many rows and vectors are summed at a time: the cheapest by ``cycles``.
 
-    Of equally cheap plans it takes the first, so it is the same every time.
+    Rows are taken together as far as the cells of the first one hold the others' values: so they
+    share the work of interleaving. Vectors in a row share the loads of weights; their
+    accumulators take no more than all registers, of which narrowing soon frees half. Of equally
+    cheap plans it takes the first, so it is the same every time.
     """
+    cells = Plan(spec, isa, taps, 1, 1).cells
     plans = []
     for rows in range(1, min(spec.out_height, _MAX_ROWS) + 1):
-        for tiles in range(1, _MAX_ACCUMULATORS // (PLANES * rows) + 1):
-            plan = Plan(spec, dot, rows, tiles)
-            if rows == 1 or _fits_code(plan):
+        for tiles in range(1, isa.registers // PLANES // rows + 1):
+            plan = Plan(spec, isa, taps, rows, tiles)
+            if rows == 1 or (plan.cells == cells and _fits_code(plan)):
                 plans.append(plan)
-    return min(plans, key=_cost)
+    return min(plans, key=cycles)
 
 
 def _fits_code(plan: Plan) -> bool:
     return plan.spec.kernel_width * len(plan.products) <= _MAX_UNROLLED
 
 
-def _cost(plan: Plan) -> float:
-    """Instructions for one channel block of each section, over one image."""
+def cycles(plan: Plan) -> float:
+    """What an image takes, roughly."""
     spec = plan.spec
+    instructions = 1 if plan.isa.has_byte_products else 2
+    loads = 1 / plan.tiles + 1 / plan.rows
+    product = instructions / 2 + _LOAD * loads
+    products = spec.kernel_width * len(plan.products) * PLANES * product
+    groups = -(-spec.out_height // plan.rows)
     total = 0.0
     for section in plan.sections:
-        interleaved = plan.columns * plan.cells * 12 / section.pixels
-        tiles = -(-spec.out_width // (plan.tiles * section.pixels))
-        products = spec.kernel_width * len(plan.products) * PLANES * plan.dot.cost
+        interleaved = plan.columns * plan.cells * _INTERLEAVE / plan.pixels(section)
+        tiles = -(-spec.out_width // (plan.tiles * plan.pixels(section)))
         tile = plan.tiles * (products + plan.rows * _RESCALE) + _TILE
-        groups = -(-spec.out_height // plan.rows)
         total += section.blocks * groups * (interleaved + tiles * tile + _ROW)
     return total

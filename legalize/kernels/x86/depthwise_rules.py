@@ -13,6 +13,7 @@ from tvm.relax import op as R
 from legalize.kernels.registry import kernel
 from legalize.kernels.x86.depthwise import depthwise_conv2d
 from legalize.kernels.x86.depthwise_pack import pack_depthwise
+from legalize.kernels.x86.isa import ISAS, Isa
 from legalize.kernels.x86.rules import call_tir, finish, operands_of, spec_of_call
 from qnn_ops import quantized_conv2d
 from qnn_ops.arithmetic import conv_multiplier, quantize_multiplier
@@ -25,7 +26,7 @@ def _depthwise(
     attrs: Attrs,
     operands: Sequence[relax.Expr],
     *,
-    has_vnni: bool,
+    isa: Isa,
 ) -> relax.Expr | None:
     data, weights, bias = operands_of(operands)
     batch, height, width, channels = spec_of(data).shape
@@ -61,7 +62,7 @@ def _depthwise(
         bias,
         multiplier,
         shift,
-        has_vnni=has_vnni,
+        isa,
     )
     function = depthwise_conv2d(packed.plan, packed.requantization)
     constants: list[Any] = [relax.const(array, str(array.dtype)) for array in packed.constants]
@@ -76,5 +77,5 @@ def _depthwise(
     return finish(builder, attrs, spec, result, real_multiplier)
 
 
-kernel(quantized_conv2d, "avx512vnni", "avx512bw")(partial(_depthwise, has_vnni=True))
-kernel(quantized_conv2d, "avx512bw")(partial(_depthwise, has_vnni=False))
+for _isa in ISAS:
+    kernel(quantized_conv2d, *_isa.features)(partial(_depthwise, isa=_isa))

@@ -1,6 +1,7 @@
 """Interleaving of vectors of bytes, by quarters of 16 bytes as x86 does it, and what multiplies it.
 
-The quarters of a vector of 64 bytes are independent, so the same code serves shorter vectors.
+The 16 bytes of a quarter of a vector of 64 are independent of the others: the same code serves
+vectors of 32 and 16 bytes.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from typing import Any
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.x86.vnni import dot_bytes
+from legalize.kernels.x86.isa import Isa
 
 _QUARTER = 16
 
@@ -59,22 +60,30 @@ def _unpack(a: Any, b: Any, size: int, half: int, element: int) -> Any:
     return T.Shuffle([a, b], order)
 
 
-def add_products(name: str, accumulator: Any, cells: Any, weights: Any) -> Any:
+def add_products(isa: Isa, accumulator: Any, cells: Any, weights: Any) -> Any:
     """Add to each int32 lane the products of its cell's values and weights.
 
     Args:
-        name: ``vpdpbusd`` (needs ``avx512vnni``): a cell is four uint8; ``vpdpwssd`` (the same)
-            or ``vpmaddwd``: it is two int16.
-        accumulator: int32x16.
-        cells: uint8x64.
-        weights: int8x64 or int16x32.
+        isa: The instruction set.
+        accumulator: int32 vector.
+        cells: uint8 vector, four bytes in each lane.
+        weights: int8 vector, if it has byte products and cells hold bytes; or int16 vector.
     """
-    if name == "vpdpbusd":
-        return dot_bytes(accumulator, cells, weights)
-    words = T.reinterpret("int16x32", cells)
-    if name == "vpdpwssd":
-        return T.call_llvm_pure_intrin(
-            "int32x16", "llvm.x86.avx512.vpdpwssd.512", accumulator, words, weights
-        )
-    products = T.call_llvm_pure_intrin("int32x16", "llvm.x86.avx512.pmaddw.d.512", words, weights)
-    return accumulator + products
+    if weights.ty.dtype.bits == 8:
+        return isa.multiply_add(accumulator, cells, weights)
+    words = T.reinterpret(f"int16x{2 * isa.lanes}", cells)
+    if not isa.has_byte_products:
+        return isa.multiply_add(accumulator, words, weights)
+    name = f"llvm.x86.avx512.vpdpwssd.{32 * isa.lanes}"
+    return T.call_llvm_pure_intrin(f"int32x{isa.lanes}", name, accumulator, words, weights)
+
+
+def powers_of_two(count: int) -> list[tuple[int, int]]:
+    """Cut a length into powers of two, the largest first: (offset, size)."""
+    pieces = []
+    offset = 0
+    while offset < count:
+        size = 1 << ((count - offset).bit_length() - 1)
+        pieces.append((offset, size))
+        offset += size
+    return pieces

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ from legalize.kernels.x86.isa import AVX512_VNNI, Isa
 from legalize.kernels.x86.requantize import (
     Requantization,
     choose_requantization,
+    float_requantization,
     requantization_constants,
 )
+from legalize.kernels.x86.requantize_float import float_constants, float_scales
 from legalize.kernels.x86.spec import DWORD, ConvSpec
 from legalize.kernels.x86.tiles import Tiling, choose_tiling, lane_channels
 from qnn_ops.errors import QnnError
@@ -80,19 +83,49 @@ def pack_conv2d(
     check_scales(spec, multiplier, shift)
 
     folded_bias, bound = fold_zero_points(spec, kernel, zero_point, bias)
-    requantization = choose_requantization(spec, shift, bound)
     tiling = choose_tiling(spec, isa)
     lanes = lane_channels(spec, isa, tiling)
     # Data and weights of channels that staging adds are their zero points: the product is zero.
     missing = spec.staged_channels - spec.in_channels
     kernel = np.pad(kernel, ((0, 0),) * 3 + ((0, missing),), constant_values=zero_point)
-    constants = [_lay_out_weights(spec, isa, kernel, tiling, lanes), deal(folded_bias, lanes)]
+    requantization, offset, rescaling = pack_requantization(
+        spec, isa, multiplier, shift, bound, lanes
+    )
+    weights = _lay_out_weights(spec, isa, kernel, tiling, lanes)
+    constants = [weights, deal(folded_bias + offset, lanes)]
     if zero_point:
         constants.append(np.array([zero_point], np.int32))
-    constants += requantization_constants(
+    constants += rescaling
+    return PackedConv(requantization, tiling, tuple(constants))
+
+
+def pack_requantization(
+    spec: ConvSpec, isa: Isa, multiplier: Array, shift: Array, accumulator_bound: int, lanes: Array
+) -> tuple[Requantization, Array, tuple[Array, ...]]:
+    """Choose how accumulators become outputs, and lay out its constants.
+
+    Args:
+        spec: The convolution.
+        isa: The instruction set of the kernel.
+        multiplier: int32 [out_channels].
+        shift: int32 [out_channels].
+        accumulator_bound: No accumulator is further from zero.
+        lanes: The channel of each lane.
+
+    Returns:
+        The sequence; what it wants added to the accumulators, int32 [out_channels]; its arrays.
+    """
+    # Only AVX512 rounds down where it is told to, not by the processor's state.
+    if isa.lanes == 16:
+        scales = float_scales(spec, multiplier, shift, accumulator_bound)
+        if scales is not None:
+            constants = float_constants(scales, partial(deal, lanes=lanes))
+            return float_requantization(scales), scales.offset, constants
+    requantization = choose_requantization(spec, shift, accumulator_bound)
+    constants = requantization_constants(
         spec, requantization, deal(multiplier, lanes), deal(shift, lanes, shift[0])
     )
-    return PackedConv(requantization, tiling, tuple(constants))
+    return requantization, np.zeros_like(shift), constants
 
 
 def _signed_kernel(spec: ConvSpec, kernel: Array, zero_point: int | Array) -> tuple[Array, int]:

@@ -5,43 +5,39 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from legalize.kernels.x86.depthwise_plan import (
-    BYTE_DOT,
-    WORD_DOT,
-    WORD_PRODUCT,
-    Dot,
-    Plan,
-    choose_dot,
-    choose_plan,
-)
+from legalize.kernels.x86.depthwise_plan import Plan, choose_plan, choose_taps
+from legalize.kernels.x86.isa import AVX2, AVX512_VNNI, AVX512BW, AVX_VNNI, ISAS, SSE41, Isa
 from tests.legalize.kernels.x86.test_depthwise import SPEC, with_channels
 
 
 @pytest.mark.parametrize(
-    ("weights", "has_vnni", "expected"),
+    ("weights", "isa", "expected"),
     [
-        ((-128, 127), True, BYTE_DOT),
-        ((-128, 128), True, WORD_DOT),
-        ((-129, 127), True, WORD_DOT),
-        ((-1, 1), False, WORD_PRODUCT),
+        ((-128, 127), AVX512_VNNI, 4),
+        ((-128, 128), AVX512_VNNI, 2),
+        ((-129, 127), AVX_VNNI, 2),
+        ((-1, 1), AVX_VNNI, 4),
+        ((-1, 1), AVX512BW, 2),
+        ((-1, 1), SSE41, 2),
     ],
 )
-def test_choice_of_the_instruction(weights: tuple[int, int], has_vnni: bool, expected: Dot) -> None:
-    assert choose_dot(np.array(weights, np.int64), has_vnni) is expected
+def test_choice_of_the_cells(weights: tuple[int, int], isa: Isa, expected: int) -> None:
+    assert choose_taps(np.array(weights, np.int64), isa) == expected
 
 
+@pytest.mark.parametrize("isa", [AVX512_VNNI, AVX2, SSE41], ids=lambda isa: isa.name)
 @pytest.mark.parametrize("channels", [*range(1, 40), 63, 64, 65, 96, 100, 144, 1000])
-def test_sections_cover_every_channel(channels: int) -> None:
-    plan = Plan(with_channels(channels), BYTE_DOT, 1, 1)
+def test_sections_cover_every_channel(channels: int, isa: Isa) -> None:
+    plan = Plan(with_channels(channels), isa, 2, 1, 1)
     lanes = plan.lane_channels()
-    assert lanes.shape == (plan.vectors(), 16)
+    assert lanes.shape == (plan.vectors(), isa.lanes)
     assert set(lanes[lanes >= 0]) == set(range(channels))
     assert lanes.max() < channels
 
 
 def test_rows_of_the_window_share_cells() -> None:
     """Two output rows of a 3 by 3 window read four rows, which are one cell of bytes."""
-    plan = Plan(SPEC, BYTE_DOT, 2, 1)
+    plan = Plan(SPEC, AVX512_VNNI, 4, 2, 1)
     assert plan.row_offsets == (0, 1, 2, 3)
     assert plan.products == ((0, 0), (1, 0))
     assert [plan.kernel_row(0, 0, slot) for slot in range(4)] == [0, 1, 2, -1]
@@ -49,15 +45,22 @@ def test_rows_of_the_window_share_cells() -> None:
 
 
 def test_dilated_rows_keep_their_distance() -> None:
-    plan = Plan(replace(SPEC, dilation=(3, 1)), BYTE_DOT, 2, 1)
+    plan = Plan(replace(SPEC, dilation=(3, 1)), AVX512_VNNI, 4, 2, 1)
     assert plan.row_offsets == (0, 1, 3, 4, 6, 7)
     assert [plan.kernel_row(1, 0, slot) for slot in range(4)] == [-1, 0, -1, 1]
 
 
-def test_choice_is_the_same_every_time_and_fits_the_registers() -> None:
+@pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
+def test_choice_is_the_same_every_time_and_fits_the_registers(isa: Isa) -> None:
     for channels, stride in [(32, 1), (64, 2), (144, 1), (1024, 1)]:
         spec = with_channels(channels, strides=(stride, stride))
-        plan = choose_plan(spec, BYTE_DOT)
+        plan = choose_plan(spec, isa, 2)
         choose_plan.cache_clear()
-        assert choose_plan(spec, BYTE_DOT) == plan
-        assert plan.rows * plan.tiles <= 6
+        assert choose_plan(spec, isa, 2) == plan
+        assert 4 * plan.rows * plan.tiles <= isa.registers
+
+
+@pytest.mark.parametrize(("stride", "rows"), [(1, 2), (2, 1)])
+def test_rows_are_taken_together_where_their_cells_are_the_same(stride: int, rows: int) -> None:
+    spec = with_channels(64, strides=(stride, stride), in_height=56, in_width=56)
+    assert choose_plan(spec, AVX512_VNNI, 4).rows == rows

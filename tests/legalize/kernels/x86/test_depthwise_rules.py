@@ -12,16 +12,18 @@ from hypothesis import strategies as st
 from tvm import relax
 
 from legalize import lower
+from legalize.kernels.x86.isa import AVX2, AVX512_VNNI, AVX512BW, AVX_VNNI, SSE41, Isa
 from qnn_ops import quantized_conv2d
 from qnn_ops.layouts import permutation
 from tests.support.arrays import full_range
 from tests.support.operators import run
-from tests.support.vnni import needs_vnni
+from tests.support.vnni import PROCESSORS, each_isa
 
 Array = np.ndarray[Any, Any]
 
-WITHOUT_VNNI = tvm.target.Target({"kind": "llvm", "mcpu": "skylake-avx512"})
-WITH_VNNI = tvm.target.Target({"kind": "llvm", "mcpu": "cascadelake"})
+TARGETS = {
+    isa: tvm.target.Target({"kind": "llvm", "mcpu": mcpu}) for isa, (mcpu, _) in PROCESSORS.items()
+}
 
 sizes = st.integers(1, 3)
 pads = st.integers(0, 2)
@@ -111,21 +113,27 @@ def check(operands: list[Any], attrs: dict[str, Any], target: tvm.target.Target)
     np.testing.assert_array_equal(run(mod, [data], target), expected)
 
 
-@needs_vnni
-@settings(max_examples=50)
-@given(depthwise())
-def test_equals_the_reference(case: tuple[list[Any], dict[str, Any]]) -> None:
-    check(*case, WITH_VNNI)
+@each_isa
+def test_equals_the_reference(isa: Isa) -> None:
+    @settings(max_examples=25 if isa is AVX512_VNNI else 6)
+    @given(depthwise())
+    def equals(case: tuple[list[Any], dict[str, Any]]) -> None:
+        check(*case, TARGETS[isa])
+
+    equals()
 
 
-@needs_vnni
-@settings(max_examples=20)
-@given(depthwise())
-def test_equals_the_reference_without_vnni(case: tuple[list[Any], dict[str, Any]]) -> None:
-    check(*case, WITHOUT_VNNI)
-
-
-def test_code_without_vnni_has_none() -> None:
+@pytest.mark.parametrize(
+    ("isa", "instruction"),
+    [
+        (AVX512_VNNI, "vpdpwssd"),
+        (AVX_VNNI, "{vex}\tvpdpwssd"),
+        (AVX512BW, "vpmaddwd"),
+        (AVX2, "vpmaddwd"),
+        (SSE41, "pmaddwd"),
+    ],
+)
+def test_code_multiplies_as_the_instruction_set_does(isa: Isa, instruction: str) -> None:
     kernel = np.full((1, 3, 3, 64), 255, np.uint8)
     operands = [np.zeros((1, 8, 8, 64), np.uint8), kernel, None]
     attrs = {
@@ -140,13 +148,13 @@ def test_code_without_vnni_has_none() -> None:
         "data_layout": "NHWC",
         "kernel_layout": "IHWO",
     }
-    for target, instruction in [(WITHOUT_VNNI, "vpmaddwd"), (WITH_VNNI, "vpdpwssd")]:
-        mod = lowered(operands, attrs, target)
-        (name,) = (n for n in mod.get_global_vars() if n.name_hint.startswith("depthwise"))
-        library = tvm.compile(mod[name].with_attr("global_symbol", "f"), target=target)
-        assembly = library.mod.inspect_source("asm")
-        assert instruction in assembly
-        assert ("vpdp" in assembly) == (target is WITH_VNNI)
+    mod = lowered(operands, attrs, TARGETS[isa])
+    (name,) = (n for n in mod.get_global_vars() if n.name_hint.startswith("depthwise"))
+    library = tvm.compile(mod[name].with_attr("global_symbol", "f"), target=TARGETS[isa])
+    assembly = library.mod.inspect_source("asm")
+    assert instruction in assembly
+    assert ("vpdp" in assembly) == isa.has_byte_products
+    assert ("zmm" in assembly) == (isa.lanes == 16)
 
 
 @pytest.mark.parametrize(
@@ -166,5 +174,5 @@ def test_other_convolutions_are_left_alone(change: dict[str, Any]) -> None:
         **change,
     }
     kernel = np.zeros((8, 3, 3, 8 // change["groups"]), np.uint8)
-    mod = lowered([np.zeros((1, 8, 8, 8), np.uint8), kernel, None], attrs, WITH_VNNI)
+    mod = lowered([np.zeros((1, 8, 8, 8), np.uint8), kernel, None], attrs, TARGETS[AVX512_VNNI])
     assert not [n for n in mod.get_global_vars() if n.name_hint.startswith("depthwise")]
