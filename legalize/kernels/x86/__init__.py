@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from legalize.kernels.x86 import depthwise_rules, elementwise_rules, rules
+from legalize.kernels.x86 import depthwise_rules, elementwise_rules, pool_rules, rules
 
-__all__ = ["depthwise_rules", "elementwise_rules", "rules"]
+__all__ = ["depthwise_rules", "elementwise_rules", "pool_rules", "rules"]

@@ -1,0 +1,47 @@
+"""Which poolings of the dialect the x86 kernel serves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from tvm import relax
+
+from legalize.kernels.registry import kernel
+from legalize.kernels.x86.pool import LEAST_CHANNELS, MAX_TAPS, PoolSpec, divisors, pool
+from legalize.kernels.x86.rows import BYTES
+from legalize.kernels.x86.rules import call_tir
+from qnn_ops import quantized_pool2d
+from qnn_ops.quantized_pool2d import bounds, origin_of, valid_taps
+from qnn_ops.registry import Attrs, spec_of
+
+
+@kernel(quantized_pool2d, "avx512bw")
+def _pool(
+    builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr]
+) -> relax.Expr | None:
+    data = spec_of(operands[0])
+    batch, height, width, channels = data.shape
+    if attrs.layout != "NHWC" or (channels < BYTES and channels % LEAST_CHANNELS):
+        return None
+    taps = valid_taps(attrs, (height, width))
+    is_average = attrs.pool_type == "avg"
+    if is_average and not 2 <= taps.min() <= taps.max() <= MAX_TAPS:
+        return None
+    out_shape = batch, *taps.shape, channels
+    if 0 in out_shape:
+        return None
+    spec = PoolSpec(
+        in_shape=(batch, height, width, channels),
+        out_shape=out_shape,
+        dtype=data.dtype,
+        pool_type=attrs.pool_type,
+        window=attrs.pool_size,
+        strides=attrs.strides,
+        padding=attrs.padding[:2],
+        bounds=bounds(attrs, data.dtype),
+        origin=origin_of(attrs),
+    )
+    constants = [relax.const(divisors(prod(attrs.pool_size)), "uint16")] if is_average else []
+    operands = [operands[0], *constants]
+    return call_tir(builder, "pool", pool(spec), operands, out_shape, data.dtype)
