@@ -31,6 +31,7 @@ from legalize.kernels.x86.tiles import (
     Tiling,
     choose_tiling,
     microseconds,
+    registers_of,
     tiles_of,
 )
 from legalize.kernels.x86.vnni import (
@@ -190,8 +191,7 @@ class _Kernel:
         with T.serial(spec.kernel_height) as ky, T.serial(taps) as kx:
             run = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
             weights = group * self.block_step + (ky * taps + kx) * spec.steps_per_run * step_size
-            # Two short steps at a time halve the loop's own cost.
-            at_once = 2 // isa.parts
+            at_once = self._steps_at_once(section)
             with T.serial(steps // at_once) as number:
                 for k in (number * at_once + i for i in range(at_once)):
                     step(run + k * DWORD, weights + k * step_size)
@@ -199,6 +199,16 @@ class _Kernel:
                 step(run + (steps - 1) * DWORD, weights + (steps - 1) * step_size)
             if steps < spec.steps_per_run:
                 step(run + spec.run_length - DWORD, weights + steps * step_size)
+
+    def _steps_at_once(self, section: Section) -> int:
+        """How many steps the loop over a run takes at a time.
+
+        Two halve the loop's own cost, where a step is one product. But LLVM loads weights of the
+        second one early: with no register left for them it keeps all accumulators in memory.
+        """
+        isa = self.isa
+        free = isa.registers - registers_of(isa, section.groups, section.pixels)
+        return 2 if isa.has_byte_products and free >= 2 else 1
 
     def _origin(self, pixel: Any) -> Any:
         """Offset of the first byte that an output pixel reads."""

@@ -87,7 +87,7 @@ def choose_tiling(spec: ConvSpec, isa: Isa) -> Tiling:
             tile_cost, pixels = min(
                 (_cost(spec, isa, groups, pixels), pixels)
                 for pixels in range(1, min(spec.out_pixels, _MAX_PIXELS) + 1)
-                if pixels == 1 or _fits(isa, groups, pixels)
+                if pixels == 1 or registers_of(isa, groups, pixels) <= isa.registers
             )
             cost += blocks * tile_cost
             sections.append(Section(first, blocks, groups, pixels))
@@ -112,8 +112,9 @@ def _split(lane_groups: int, width: int, is_ragged: bool) -> list[tuple[int, int
     return cut
 
 
-def _fits(isa: Isa, groups: int, pixels: int) -> bool:
-    return pixels * groups + isa.parts * groups + isa.spare <= isa.registers
+def registers_of(isa: Isa, groups: int, pixels: int) -> int:
+    """Registers that a step takes: accumulators, weights and data."""
+    return pixels * groups + isa.parts * groups + isa.spare
 
 
 def _cost(spec: ConvSpec, isa: Isa, groups: int, pixels: int) -> float:

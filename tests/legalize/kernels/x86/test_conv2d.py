@@ -230,6 +230,9 @@ def test_the_largest_sums_are_exact(zero_point: int, isa: Isa) -> None:
 
 
 @pytest.mark.parametrize(
+    ("kernel", "channels"), [((3, 3), 64), ((1, 7), 192), ((1, 7), 160), ((1, 1), 768)]
+)
+@pytest.mark.parametrize(
     ("isa", "mcpu", "registers"),
     [
         (AVX512_VNNI, "cascadelake", "%zmm"),
@@ -239,17 +242,47 @@ def test_the_largest_sums_are_exact(zero_point: int, isa: Isa) -> None:
         (AVX_VNNI, "sierraforest", "%ymm"),
     ],
 )
-def test_accumulators_stay_in_registers(isa: Isa, mcpu: str, registers: str) -> None:
+def test_accumulators_stay_in_registers(
+    isa: Isa, mcpu: str, registers: str, kernel: tuple[int, int], channels: int
+) -> None:
     """The inner loop loads data and weights, multiplies, and stores nothing."""
-    spec = replace(SPEC, in_channels=64, out_channels=64)
-    kernel = np.ones((64, 3, 3, 64), np.int8)
-    packed = pack_conv2d(spec, kernel, 0, None, 1 << 30, -8, isa)
+    height, width = kernel
+    spec = replace(
+        SPEC,
+        in_height=16 + height,
+        in_width=16 + width,
+        kernel_height=height,
+        kernel_width=width,
+        in_channels=channels,
+        out_channels=channels,
+    )
+    weights = np.ones((channels, height, width, channels), np.int8)
+    packed = pack_conv2d(spec, weights, 0, None, 1 << 30, -8, isa)
     target = tvm.target.Target({"kind": "llvm", "mcpu": mcpu})
     function = conv2d(spec, packed.requantization, isa=isa)
     assembly = tvm.compile(function, target=target).mod.inspect_source("asm")
-    lines = [line.replace("{vex}", "").split() for line in assembly.splitlines()]
-    code = [words for words in lines if words and not words[0].startswith(".")]
-    products = [number for number, words in enumerate(code) if words[0] == "vpdpbusd"]
-    loop = code[products[0] : products[-1] + 1]
-    assert all(registers in words[-1] for words in loop if words[0].startswith("vp"))
-    assert not [words for words in loop if words[0].startswith("vmov") and "(" in words[-1]]
+    loops = inner_loops(assembly)
+    assert loops
+    for loop in loops:
+        assert all(registers in words[-1] for words in loop if words[0].startswith("vp"))
+        assert not [words for words in loop if words[0].startswith("vmov") and "(" in words[-1]]
+
+
+def inner_loops(assembly: str) -> list[list[list[str]]]:
+    """The words of the instructions of each loop that has products and no jump but its own."""
+    loops: list[list[list[str]]] = []
+    block: list[list[str]] = []
+    label = ""
+    for line in assembly.splitlines():
+        words = line.replace("{vex}", "").split()
+        if not words or (words[0].startswith(".") and not words[0].startswith(".LBB")):
+            continue
+        if words[0].endswith(":"):
+            label, block = words[0][:-1], []
+        elif words[0].startswith("j"):
+            if words[-1] == label and any(each[0] == "vpdpbusd" for each in block):
+                loops.append(block)
+            label, block = "", []
+        else:
+            block.append(words)
+    return loops
