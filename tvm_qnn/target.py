@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
@@ -28,6 +29,10 @@ processor's name implies (cryptography, half precision, system calls) do not occ
 """
 
 
+# Other names of LLVM's for the architectures that it lists.
+_ALIASES = re.compile(r"amd64|i[3-9]86|arm64(e|ec)?|(arm|thumb)(eb)?v[4-9][a-z0-9.]*")
+
+
 def host_target() -> tvm.target.Target:
     """The target that describes this machine's processor."""
     return tvm.target.Target({"kind": "llvm", "mcpu": codegen.llvm_get_system_cpu()})
@@ -42,23 +47,26 @@ def parse_target(target: TargetLike) -> tvm.target.Target:
             {"kind": "llvm", "mcpu": "znver4"}; or a ``tvm.target.Target``.
 
     Raises:
-        QnnError: if TVM does not accept it, or LLVM does not know its processor.
+        QnnError: if TVM does not accept it, it is not for a processor, or LLVM does not know its
+            platform, processor or instruction set extensions.
     """
     if isinstance(target, tvm.target.Target):
+        _check_platform(target, target)
         return target
     if target == "host":
         return host_target()
     if not isinstance(target, (str, Mapping)):
         raise QnnError(f"a target is a text, a dict or a tvm.target.Target, got {target!r}")
     fields = _fields(target) if isinstance(target, str) else dict(target)
-    _check_processor(fields, target)
+    # First without what LLVM knows by the platform only.
+    platform = {key: value for key, value in fields.items() if key not in ("mcpu", "mattr")}
+    _check_platform(_tvm_target(platform, target), target)
+    _check_processor(fields, platform, target)
     return _tvm_target(fields, target)
 
 
 def why_not_here(target: tvm.target.Target) -> str | None:
     """What keeps code for ``target`` from running on this machine; None if nothing does."""
-    if target.kind.name != "llvm":
-        return None
     triple = str(target.attrs.get("mtriple") or codegen.llvm_get_system_triple())
     if _platform(triple) != _platform(codegen.llvm_get_system_triple()):
         return f"it is for {triple}, this machine is {codegen.llvm_get_system_triple()}"
@@ -84,14 +92,32 @@ def _fields(text: str) -> dict[str, Any]:
     return fields
 
 
-def _check_processor(fields: Mapping[str, Any], target: TargetLike) -> None:
-    # LLVM itself would print a line and go on with a generic processor.
+def _check_platform(parsed: tvm.target.Target, target: TargetLike) -> None:
+    if parsed.kind.name != "llvm":
+        raise QnnError(f"a target is a processor, of kind llvm; {str(target)!r} is not")
+    # LLVM would end the process.
+    triple = str(parsed.attrs.get("mtriple") or codegen.llvm_get_system_triple())
+    architecture = triple.split("-")[0]
+    known = {str(name) for name in codegen.llvm_get_targets()}
+    if architecture not in known and not _ALIASES.fullmatch(architecture):
+        raise QnnError(f"LLVM knows no architecture {architecture!r} of the target {str(target)!r}")
+
+
+def _check_processor(
+    fields: Mapping[str, Any], platform: Mapping[str, Any], target: TargetLike
+) -> None:
+    # LLVM itself would print a line and go on with a generic processor, or without an extension.
     cpu = fields.get("mcpu")
-    if fields.get("kind") != "llvm" or cpu is None:
-        return
-    without = {key: value for key, value in fields.items() if key not in ("mcpu", "mattr")}
-    if cpu not in codegen.llvm_get_cpu_archlist(_tvm_target(without, target)):
+    if cpu is not None and cpu not in codegen.llvm_get_cpu_archlist(_tvm_target(platform, target)):
         raise QnnError(f"LLVM knows no processor {cpu!r} for the target {target!r}")
+    attributes = fields.get("mattr", ())
+    for attribute in attributes if isinstance(attributes, list | tuple) else ():
+        sign, name = str(attribute)[:1], str(attribute)[1:]
+        with_it = _tvm_target({**platform, "mattr": [f"+{name}"]}, target)
+        if sign not in ("+", "-") or name not in _features(with_it):
+            raise QnnError(
+                f"LLVM knows no extension {attribute!r} (+name or -name) for the target {target!r}"
+            )
 
 
 def _tvm_target(fields: Mapping[str, Any], target: TargetLike) -> tvm.target.Target:

@@ -7,7 +7,7 @@ import tvm
 from tvm.target import codegen
 
 from qnn_ops.errors import QnnError
-from tvm_qnn.target import host_target, parse_target, why_not_here
+from tvm_qnn.target import EXTENSIONS, host_target, parse_target, why_not_here
 
 X86 = {"kind": "llvm", "mtriple": "x86_64-linux-gnu"}
 ARM = {"kind": "llvm", "mtriple": "aarch64-linux-gnu"}
@@ -36,6 +36,12 @@ def test_host_is_this_processor() -> None:
         ("gcc -mcpu=znver4", '"gcc" is not defined'),
         ("llvm -speed=11", "Unknown config option 'speed'"),
         ({"mcpu": "znver4"}, 'Field "kind" is not found'),
+        ("llvm -mtriple=x86-linux", "LLVM knows no architecture 'x86' of the target 'llvm -mtr"),
+        (tvm.target.Target({"kind": "llvm", "mtriple": "z80"}), "LLVM knows no architecture 'z80'"),
+        ("c", "a target is a processor, of kind llvm; 'c' is not"),
+        ("llvm -mattr=+avx512vnnni", "LLVM knows no extension '\\+avx512vnnni'"),
+        ({**X86, "mattr": ["avx2"]}, "LLVM knows no extension 'avx2'"),
+        ({**ARM, "mattr": ["+avx2"]}, "LLVM knows no extension '\\+avx2'"),
         (None, "a text, a dict or a tvm.target.Target, got None"),
     ],
 )
@@ -51,6 +57,17 @@ def test_a_processor_that_llvm_does_not_know_is_an_error(
     with pytest.raises(QnnError, match=f"LLVM knows no processor '{cpu}'"):
         parse_target({**base, "mcpu": cpu})
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("triple", ["armv7-linux-gnueabihf", "i686-linux", "arm64-apple-darwin"])
+def test_an_architecture_may_go_by_another_name(triple: str) -> None:
+    assert parse_target({"kind": "llvm", "mtriple": triple}).attrs["mtriple"] == triple
+
+
+def test_extensions_are_those_of_llvm() -> None:
+    for name in EXTENSIONS:
+        base = ARM if name in ("neon", "dotprod", "i8mm", "sve", "sve2") else X86
+        parse_target({**base, "mattr": [f"+{name}"]})
 
 
 def test_this_machine_runs_its_own_code_and_the_base_instruction_set() -> None:
