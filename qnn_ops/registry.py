@@ -194,35 +194,34 @@ def constant_of(expr: relax.Expr) -> np.ndarray[Any, Any] | None:
     return expr.value.numpy() if isinstance(expr, tvm.ir.GenericConst) else None
 
 
-def spec_of(expr: relax.Expr) -> TensorSpec:
-    """Shape and dtype of a normalised tensor expression.
+def spec_of(expr: relax.Expr, name: str = "an expression") -> TensorSpec:
+    """Shape and dtype of a normalised tensor expression, which the error calls ``name``.
 
     Raises:
         QnnError: if it is no tensor, or its shape or dtype is not known at compile time.
     """
-    return type_spec(expr.ty)
+    return type_spec(expr.ty, name)
 
 
-def type_spec(ty: Any) -> TensorSpec:
+def type_spec(ty: Any, name: str) -> TensorSpec:
     """Shape and dtype of a tensor type; raises QnnError as ``spec_of`` does."""
     if not isinstance(ty, relax.TensorType):
-        raise QnnError(f"must be a tensor, got {ty}")
+        raise QnnError(f"{name} must be a tensor, got {ty}")
     shape = ty.shape
     if not isinstance(shape, relax.ShapeExpr) or not all(
         isinstance(dim, tvm.tirx.IntImm) for dim in shape.values
     ):
-        raise QnnError(f"must have a shape known at compile time, got {ty}")
+        raise QnnError(f"{name} must have a shape known at compile time, got {ty}")
     return TensorSpec(tuple(int(dim) for dim in shape.values), str(ty.dtype))
 
 
 def _operand_spec(op: Operator[Any], index: int, arg: relax.Expr) -> Operand:
     name = op.tensors[index] if index < len(op.tensors) else f"operand {index}"
-    try:
-        if isinstance(arg.ty, relax.TupleType):
-            return tuple(type_spec(field) for field in arg.ty.fields)
-        return type_spec(arg.ty)
-    except QnnError as error:
-        raise QnnError(f"{op.name}: {name} {error}") from None
+    if isinstance(arg.ty, relax.TupleType):
+        return tuple(
+            type_spec(field, f"{op.name}: {name}[{i}]") for i, field in enumerate(arg.ty.fields)
+        )
+    return type_spec(arg.ty, f"{op.name}: {name}")
 
 
 def _array_spec(value: Any) -> Operand:

@@ -65,8 +65,10 @@ def main_function(mod: tvm.IRModule) -> relax.Function:
     """The module's function ``main``, which is the model.
 
     Raises:
-        QnnError: if there is none, or it is not a Relax function.
+        QnnError: if there is none, it is not a Relax function, or ``mod`` is no module.
     """
+    if not isinstance(mod, tvm.IRModule):
+        raise QnnError(f"a model is an IRModule, got {type(mod).__name__}")
     if "main" not in [variable.name_hint for variable in mod.get_global_vars()]:
         raise QnnError("the module has no function named main")
     main = mod["main"]
@@ -87,13 +89,25 @@ def signature_of(mod: tvm.IRModule) -> Signature:
     main = main_function(mod)
     if main.attrs is not None and ATTRIBUTE in main.attrs:
         return Signature.from_json(str(main.attrs[ATTRIBUTE]))
-    inputs = tuple(_info(param.name, spec_of(param)) for param in main.params)
+    inputs = tuple(_info(name, spec) for name, spec in parameter_specs(main).items())
     result = main.ret_ty
     fields: Sequence[relax.Type] = (
         result.fields if isinstance(result, relax.TupleType) else (result,)
     )
-    outputs = tuple(_info(f"output{i}", type_spec(field)) for i, field in enumerate(fields))
+    outputs = tuple(
+        _info(f"output{i}", type_spec(field, f"main's output {i}"))
+        for i, field in enumerate(fields)
+    )
     return Signature(inputs, outputs)
+
+
+def parameter_specs(main: relax.Function) -> dict[str, TensorSpec]:
+    """Shape and dtype of each parameter of a function ``main``, by name.
+
+    Raises:
+        QnnError: if one is no tensor, or its shape is not static.
+    """
+    return {param.name: spec_of(param, f"main's parameter {param.name!r}") for param in main.params}
 
 
 def _info(name: str, spec: TensorSpec) -> TensorInfo:

@@ -11,8 +11,8 @@ from tvm import relax
 
 from legalize import lower, relax_pipeline
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import TensorSpec, spec_of
-from qnn_ops.signature import ATTRIBUTE, main_function, signature_of
+from qnn_ops.registry import TensorSpec
+from qnn_ops.signature import ATTRIBUTE, main_function, parameter_specs, signature_of
 from tvm_qnn import metadata
 from tvm_qnn.library import Library
 from tvm_qnn.metadata import Metadata
@@ -54,7 +54,7 @@ def build(
     """
     check_num_threads(num_threads)
     parsed = parse_target(target)
-    mod = _bind(mod, params or {})
+    mod = _bind(mod, {} if params is None else params)
     about = Metadata(signature_of(mod), parsed)
     with parsed:
         mod = lower(mod, parsed, kernels=kernels)
@@ -66,7 +66,9 @@ def build(
 
 def _bind(mod: tvm.IRModule, params: Mapping[str, Any]) -> tvm.IRModule:
     """The module with constants in place of the parameters that ``params`` names."""
-    known = {param.name: spec_of(param) for param in main_function(mod).params}
+    known = parameter_specs(main_function(mod))
+    if not isinstance(params, Mapping):
+        raise QnnError(f"params are constants by parameter name, got {type(params).__name__}")
     arrays = {}
     for name, value in params.items():
         if name not in known:
@@ -74,6 +76,10 @@ def _bind(mod: tvm.IRModule, params: Mapping[str, Any]) -> tvm.IRModule:
         array = value if isinstance(value, tvm.runtime.Tensor) else np.asarray(value)
         given = TensorSpec(tuple(array.shape), str(array.dtype))
         if given != known[name]:
-            raise QnnError(f"parameter {name!r} needs {known[name]}, got {given}")
+            raise QnnError(f"parameter {name!r} needs {_text(known[name])}, got {_text(given)}")
         arrays[name] = array
     return relax.transform.BindParams("main", arrays)(mod) if arrays else mod
+
+
+def _text(spec: TensorSpec) -> str:
+    return f"{spec.dtype} of shape {spec.shape}"

@@ -149,7 +149,7 @@ def test_operands_of_unknown_shape_are_named() -> None:
             relax.BlockBuilder().normalize(call)
     pair = relax.Var("x", relax.TupleType([relax.TensorType((size,), "uint8")]))
     call = quantized_concat(pair, [1.0], [0], 1.0, 0, "uint8")
-    with pytest.raises(QnnError, match="quantized_concat: quantized_inputs must have a shape"):
+    with pytest.raises(QnnError, match=r"quantized_concat: quantized_inputs\[0\] must have a sh"):
         relax.BlockBuilder().normalize(call)
 
 
