@@ -86,6 +86,7 @@ def compare(
 
     Raises:
         QnnError: if the model cannot be imported, LiteRT rejects it, or an input does not fit.
+        OSError: if the path cannot be read.
     """
     content = model if isinstance(model, bytes) else Path(model).read_bytes()
     graph = read_model(content)

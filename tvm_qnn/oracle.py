@@ -120,7 +120,8 @@ def _set_inputs(interpreter: Any, inputs: Sequence[np.ndarray]) -> None:
     details = interpreter.get_input_details()
     if len(inputs) != len(details):
         raise QnnError(f"LiteRT: number of inputs: needs {len(details)}, got {len(inputs)}")
-    for position, (detail, array) in enumerate(zip(details, inputs, strict=True)):
+    for position, (detail, value) in enumerate(zip(details, inputs, strict=True)):
+        array = np.asarray(value)
         shape, dtype = tuple(detail["shape"].tolist()), np.dtype(detail["dtype"])
         if array.shape != shape or array.dtype != dtype:
             raise QnnError(

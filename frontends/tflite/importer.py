@@ -51,6 +51,7 @@ def from_tflite(
         ModelFormatError: the file is damaged.
         UnsupportedOperatorError: the model has operators without a conversion; names them all.
         QnnError: an argument does not fit the model, or an operator its tensors.
+        OSError: the path cannot be read.
 
     Warns:
         QuantizedFallbackWarning: once for each quantized operator that has no integer rule and

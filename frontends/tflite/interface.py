@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from tvm import relax
 
 from frontends.tflite.model import Model, Tensor
+from frontends.tflite.values import INPUT_DTYPES
+from qnn_ops.attributes import int_list_attr
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
 from qnn_ops.signature import Signature, TensorInfo
@@ -21,10 +23,15 @@ def input_shapes(
     """The shape of every input, by tensor number, in the model's order.
 
     Raises:
-        QnnError: a name is no input's, a dtype is not the file's, a shape is not of the file's
-            rank, or the file leaves a dimension open that is not given.
+        QnnError: an input is of a type that Relax does not have, a name is no input's, a dtype is
+            not the file's, a shape is not of the file's rank, or the file leaves a dimension open
+            that is not given.
     """
     indices = {names[index]: index for index in model.inputs}
+    for name, index in indices.items():
+        if model.tensors[index].dtype not in INPUT_DTYPES:
+            dtype = model.tensors[index].dtype
+            raise QnnError(f"input {name!r} is of type {dtype}, which a model here cannot take")
     for argument, given in (("shape_dict", shape_dict), ("dtype_dict", dtype_dict)):
         for name in given:
             if name not in indices:
@@ -49,7 +56,7 @@ def _shape(tensor: Tensor, name: str, given: Sequence[int] | None) -> tuple[int,
                 f"{tensor.shape_signature}: give its shape in shape_dict"
             )
         return tensor.shape
-    shape = tuple(int(size) for size in given)
+    shape = tuple(int_list_attr(f"shape_dict: the shape of input {name!r}", given))
     if len(shape) != len(tensor.shape) or any(size < 1 for size in shape):
         raise QnnError(
             f"shape_dict: input {name!r} needs {len(tensor.shape)} positive sizes as in "
@@ -70,7 +77,7 @@ def kept_outputs(
         return model.outputs
     if outputs == "all":
         return model.computed
-    if isinstance(outputs, str):
+    if isinstance(outputs, str) or not isinstance(outputs, Sequence):
         raise QnnError(f'outputs must be None, "all" or a list, got {outputs!r}')
     extra = [_tensor_number(model, names, item) for item in outputs]
     return (*model.outputs, *(i for i in dict.fromkeys(extra) if i not in model.outputs))

@@ -12,7 +12,10 @@ from frontends.tflite.names import VariableNames
 from qnn_ops.errors import QnnError
 
 DTYPES = ("float32", "int8", "uint8", "int16", "int32", "int64", "bool")
-"""Types of tensors that an operator may read or write."""
+"""Types of tensors that an operator may write."""
+
+INPUT_DTYPES = (*DTYPES, "float16")
+"""Types of inputs and constants: a DEQUANTIZE reads float16."""
 
 
 class Values:
@@ -54,7 +57,7 @@ class Values:
         if tensor.index not in self._exprs:
             if tensor.data is None:
                 raise QnnError(f"{tensor.label} has no value")
-            if tensor.dtype not in (*DTYPES, "float16"):
+            if tensor.dtype not in INPUT_DTYPES:
                 raise UnsupportedError(f"{tensor.label} is a constant of type {tensor.dtype}")
             self._exprs[tensor.index] = self.add_constant(tensor, "", tensor.data)
         return self._exprs[tensor.index]

@@ -196,6 +196,7 @@ class TestOutputs:
         ("outputs", "message"),
         [
             ("y4", r'outputs must be None, "all" or a list, got \'y4\''),
+            (4, 'outputs must be None, "all" or a list, got 4'),
             (["nothing"], "outputs: no tensor is named 'nothing'$"),
             ([99], "outputs: no operator computes tensor 99"),
             (["x1"], "outputs: no operator computes tensor 0"),
@@ -245,6 +246,8 @@ class TestInputs:
             ({"dtype_dict": {"x": "int8"}}, "dtype_dict: no input is named 'x'; there are 'x1'"),
             ({"shape_dict": {"x1": (6, 6, 2)}}, r"needs 4 positive sizes as in \(1, 6, 6, 2\)"),
             ({"shape_dict": {"x1": (0, 6, 6, 2)}}, r"got \(0, 6, 6, 2\)"),
+            ({"shape_dict": {"x1": 6}}, "shape of input 'x1' must be a list of integers, got 6"),
+            ({"shape_dict": {"x1": (1.5, 6, 6, 2)}}, "must be a list of integers"),
             (
                 {"shape_dict": {"x1": (1, 6, 6, 3)}},
                 r"operator 0 CONV_2D .*kernel takes 2 input channels",
@@ -254,6 +257,13 @@ class TestInputs:
     def test_shapes_that_do_not_fit(self, arguments: Any, message: str) -> None:
         with pytest.raises(QnnError, match=message):
             from_tflite(strided_model(), **arguments)
+
+    def test_types_that_a_model_cannot_take(self) -> None:
+        graph = read_model(strided_model())
+        for dtype in ("string", "complex64", "int4"):
+            first = replace(graph.tensors[0], dtype=dtype)
+            with pytest.raises(QnnError, match=f"input 'x1' is of type {dtype}, which"):
+                from_tflite(replace(graph, tensors=(first, *graph.tensors[1:])))
 
     def test_shapes_that_the_file_leaves_open(self) -> None:
         graph = read_model(strided_model())
