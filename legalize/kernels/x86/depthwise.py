@@ -105,7 +105,7 @@ class _Kernel:
     def _declare(self) -> None:
         spec, plan = self.spec, self.plan
         data = T.arg("data", T.buffer(spec.in_shape, spec.in_dtype))
-        vectors, taps = plan.vectors(), plan.taps
+        vectors, taps = plan.vectors(), plan.form.taps
         self.weights_step = spec.kernel_width * len(plan.products) * plan.isa.lanes * taps
         size = vectors * self.weights_step
         self.weights = T.arg("weights", T.buffer((size,), "int8" if taps == 4 else "int16"))
@@ -155,7 +155,7 @@ class _Part:
 
     def _cell(self, value: int, lanes: int) -> Any:
         """A vector of bytes whose cells hold a value only."""
-        bits = value * (0x01010101 if self.plan.taps == 4 else 0x00010001)
+        bits = value * (0x01010101 if self.plan.form.taps == 4 else 0x00010001)
         signed = bits - (1 << 32) if bits >= 1 << 31 else bits
         return T.reinterpret(f"uint8x{lanes}", T.broadcast(T.int32(signed), lanes // 4))
 
@@ -247,7 +247,7 @@ class _Part:
         return T.Shuffle(pieces * -(-width // channels), list(range(width)))
 
     def _interleave(self, rows: list[Any], phase: int, slot: Any, lanes: int) -> None:
-        taps = self.plan.taps
+        taps = self.plan.form.taps
         for cell in range(self.plan.cells):
             own = rows[cell * taps : (cell + 1) * taps]
             # Slots that no row fills meet weights of zero.
@@ -313,7 +313,7 @@ class _Part:
     def _accumulate(self, vector: Any, plane: int, column: Any, acc: Any) -> None:
         """Write the sums of one plane."""
         plan, kernel, spec = self.plan, self.kernel, self.spec
-        weights_size = self.lanes * plan.taps
+        weights_size = self.lanes * plan.form.taps
         stride, dilation = spec.strides[1], spec.dilation[1]
 
         size = plan.vector_bytes
@@ -334,8 +334,10 @@ class _Part:
                 for number, (row, cell) in enumerate(plan.products):
                     step(kx, number, row, cell)
         else:
+            terms = plan.form.terms
             with T.serial(spec.kernel_width) as kx, T.serial(plan.cells) as cell:
-                step(kx, cell, 0, cell)
+                for term in range(terms):
+                    step(kx, cell * terms + term, 0, cell)
 
     def _store(self, pixel: Any, block: Any, vectors: list[Any], pixels: int) -> None:
         """Store the first ``pixels`` pixels of a vector."""

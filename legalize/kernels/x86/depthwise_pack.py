@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from legalize.kernels.x86.depthwise_plan import PLANES, Plan, choose_plan, choose_taps
+from legalize.kernels.x86.depthwise_plan import PLANES, Plan, choose_cells, choose_plan
 from legalize.kernels.x86.isa import AVX512_VNNI, Isa
 from legalize.kernels.x86.pack import (
     check_scales,
@@ -54,11 +54,12 @@ def pack_depthwise(
 ) -> PackedDepthwise:
     """Fold zero points into weights and bias, and lay them out.
 
-    The kernel multiplies raw uint8 data x by w − zw, which takes 9 bits and a sign: int8 where it
-    fits, else int16. What is left of Σ(x − zx)(w − zw) is −zx·Σ(w − zw), which is constant.
+    The kernel multiplies raw uint8 data x by w − zw, which takes 9 bits and a sign: one or two int8
+    where they can be summed to it, else int16. What is left of Σ(x − zx)(w − zw) is −zx·Σ(w − zw),
+    which is constant.
 
-    Weights are ordered by block of channels, kernel column, pair of output row and cell, plane,
-    lane, slot of the cell.
+    Weights are ordered by block of channels, kernel column, pair of output row and cell, term,
+    plane, lane, slot of the cell.
 
     Args:
         spec: The convolution.
@@ -92,7 +93,7 @@ def pack_depthwise(
     centred = kernel_hwc.astype(np.int64) - zero_point
 
     folded_bias, bound = fold_zero_points(spec, centred.transpose(2, 0, 1), 0, bias)
-    plan = plan or choose_plan(spec, isa, choose_taps(centred, isa))
+    plan = plan or choose_plan(spec, isa, choose_cells(centred, isa))
     lanes = plan.lane_channels()
     requantization, offset, rescaling = pack_requantization(
         spec, isa, multiplier, shift, bound, lanes
@@ -103,14 +104,19 @@ def pack_depthwise(
 
 
 def _lay_out_weights(plan: Plan, centred: Array, lanes: Array) -> Array:
-    taps = plan.taps
-    # A row and a channel of zeros, which -1 takes.
-    rows = np.pad(centred, ((0, 1), (0, 0), (0, 1)))
+    taps, terms = plan.form.taps, plan.form.terms
     order = np.array(
-        [[plan.kernel_row(*pair, slot) for slot in range(taps)] for pair in plan.products]
+        [[plan.kernel_row(*pair, slot) for slot in range(taps)] for pair in plan.products[::terms]]
     )
-    # [pairs, taps, columns, channels] to [vectors, lanes, pairs, taps, columns].
-    dealt = rows[order][..., lanes].transpose(3, 4, 0, 1, 2)
-    dealt = dealt.reshape(-1, PLANES, plan.isa.lanes, len(order), taps, plan.spec.kernel_width)
+    # A row and a channel of zeros, which -1 takes.
+    rest = np.pad(centred, ((0, 1), (0, 0), (0, 1)))
+    parts = []
+    for _ in range(terms):
+        part = np.clip(rest, -128, 127) if taps == 4 else rest
+        rest = rest - part
+        parts.append(part[order][..., lanes])
+    # [pairs, terms, taps, columns, vectors, lanes] to [blocks, planes, lanes, products, ...].
+    dealt = np.stack(parts, axis=1).transpose(4, 5, 0, 1, 2, 3)
+    shape = (-1, PLANES, plan.isa.lanes, len(plan.products), taps, plan.spec.kernel_width)
     dtype = np.int8 if taps == 4 else np.int16
-    return dealt.transpose(0, 5, 3, 1, 2, 4).reshape(-1).astype(dtype)
+    return dealt.reshape(shape).transpose(0, 5, 3, 1, 2, 4).reshape(-1).astype(dtype)

@@ -4,7 +4,8 @@ Rows are interleaved before they are multiplied: the values that lie one above t
 neighbouring rows become the bytes of a cell of 32 bits, one cell per pixel and channel, so that
 one instruction multiplies a cell by its weights and adds the products. A cell holds 4 bytes, for
 vpdpbusd and int8 weights, or 2 values of 16 bits, for vpdpwssd or vpmaddwd and int16 weights. It
-serves every column of the kernel and several output rows.
+serves every column of the kernel and several output rows. Weights w − zw that take more than 8
+bits are sums of two int8, each of which multiplies the cell.
 
 Channels are cut into blocks of 64, 32 and 16, as far as vectors are as wide. A vector of AVX512
 holds 64 values of a row: one pixel of a wide block, or the same channels of 2 or 4 pixels. A rest
@@ -38,10 +39,25 @@ _TILE = 10.0
 _ROW = 10.0
 
 
-def choose_taps(centred_kernel: npt.NDArray[np.int64], isa: Isa) -> int:
-    """Choose how many values a cell holds: 4 if weights, which are w − zw, allow it, or else 2."""
-    fits = centred_kernel.min() >= -128 and centred_kernel.max() <= 127
-    return 4 if isa.has_byte_products and fits else 2
+@dataclass(frozen=True)
+class Cells:
+    """How values and weights are multiplied.
+
+    Attributes:
+        taps: Values in a cell: 4 bytes by int8 weights or 2 of 16 bits by int16 weights.
+        terms: How many weights add up to w − zw: a cell is multiplied by each.
+    """
+
+    taps: int
+    terms: int = 1
+
+
+def choose_cells(centred_kernel: npt.NDArray[np.int64], isa: Isa) -> Cells:
+    """Choose the cheapest products that are exact for these weights, which are w − zw."""
+    low, high = centred_kernel.min(), centred_kernel.max()
+    if not isa.has_byte_products or low < -256 or high > 254:
+        return Cells(taps=2)
+    return Cells(taps=4, terms=1 if low >= -128 and high <= 127 else 2)
 
 
 @dataclass(frozen=True)
@@ -69,14 +85,14 @@ class Plan:
     Attributes:
         spec: The convolution; as many output channels as input channels.
         isa: The instruction set.
-        taps: Values in a cell.
+        form: How values and weights are multiplied.
         rows: Output rows that are computed at a time.
         tiles: Vectors of neighbouring output pixels that are summed at a time.
     """
 
     spec: ConvSpec
     isa: Isa
-    taps: int
+    form: Cells
     rows: int
     tiles: int
 
@@ -115,21 +131,21 @@ class Plan:
     @property
     def cells(self) -> int:
         """Cells that hold these rows."""
-        return -(-len(self.row_offsets) // self.taps)
+        return -(-len(self.row_offsets) // self.form.taps)
 
     @cached_property
     def products(self) -> tuple[tuple[int, int], ...]:
-        """Pairs of an output row and a cell that it reads."""
+        """Pairs of an output row and a cell that it reads, once for each term of the weights."""
         pairs = []
         for cell in range(self.cells):
             for row in range(self.rows):
-                if any(self.kernel_row(row, cell, slot) >= 0 for slot in range(self.taps)):
-                    pairs.append((row, cell))
+                if any(self.kernel_row(row, cell, slot) >= 0 for slot in range(self.form.taps)):
+                    pairs += [(row, cell)] * self.form.terms
         return tuple(pairs)
 
     def kernel_row(self, row: int, cell: int, slot: int) -> int:
         """The kernel's row that multiplies a cell's value for an output row; -1 if none does."""
-        number = cell * self.taps + slot
+        number = cell * self.form.taps + slot
         if number >= len(self.row_offsets):
             return -1
         distance = self.row_offsets[number] - row * self.spec.strides[0]
@@ -181,7 +197,7 @@ class Plan:
 
 
 @cache
-def choose_plan(spec: ConvSpec, isa: Isa, taps: int) -> Plan:
+def choose_plan(spec: ConvSpec, isa: Isa, form: Cells) -> Plan:
     """Choose how many rows and vectors are summed at a time: the cheapest by ``cycles``.
 
     Rows are taken together as far as the cells of the first one hold the others' values: so they
@@ -189,11 +205,11 @@ def choose_plan(spec: ConvSpec, isa: Isa, taps: int) -> Plan:
     accumulators take no more than all registers, of which narrowing soon frees half. Of equally
     cheap plans it takes the first, so it is the same every time.
     """
-    cells = Plan(spec, isa, taps, 1, 1).cells
+    cells = Plan(spec, isa, form, 1, 1).cells
     plans = []
     for rows in range(1, min(spec.out_height, _MAX_ROWS) + 1):
         for tiles in range(1, isa.registers // PLANES // rows + 1):
-            plan = Plan(spec, isa, taps, rows, tiles)
+            plan = Plan(spec, isa, form, rows, tiles)
             if rows == 1 or (plan.cells == cells and _fits_code(plan)):
                 plans.append(plan)
     return min(plans, key=cycles)
