@@ -140,7 +140,8 @@ class _PreferUnsigned(CallRewriter):
             result = with_attrs(result, **changes)
         if variable is None:
             return self.builder_.normalize(result)
-        self.unsigned[variable] = self.builder_.emit(result)
+        # Under the same name, by which a profile knows whose result it is.
+        self.unsigned[variable] = self.builder_.emit(result, variable.name)
         # For those who read int8; if nobody does, it goes with the dead code.
         return requantize(self.unsigned[variable], 1.0, _OFFSET, 1.0, 0, "int8")
 
