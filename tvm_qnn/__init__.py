@@ -51,6 +51,8 @@ class _Package(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        # Whatever is done with an imported model, TVM's own passes then know how to lower it.
+        importlib.import_module("legalize")
         value = getattr(importlib.import_module(_HOMES[name]), name)
         setattr(self, name, value)
         return value

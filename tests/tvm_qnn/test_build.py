@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,7 @@ from qnn_ops.signature import Signature, TensorInfo, with_signature
 from tests.support.modules import adder, module
 from tvm_qnn.target import host_target
 
+ROOT = Path(__file__).resolve().parents[2]
 X = np.arange(6, dtype=np.int8).reshape(2, 3)
 W = np.full((2, 3), 10, np.int8)
 
@@ -86,6 +90,20 @@ def test_a_parameter_that_does_not_fit_is_an_error(wrong: Any) -> None:
 def test_a_target_that_is_none_is_an_error() -> None:
     with pytest.raises(QnnError, match="cannot understand the target 'riscy'"):
         tvm_qnn.build(adder(), "riscy")
+
+
+def test_an_imported_model_is_lowered_by_tvms_own_pass() -> None:
+    # In a process of its own: here other tests may have imported the rules.
+    code = (
+        "import tvm_qnn\n"
+        "from tvm_qnn.digits import model\n"
+        "mod, _ = tvm_qnn.from_tflite(model('int8'))\n"
+        "from tvm import relax\n"
+        "print('R.qnn.' in relax.transform.LegalizeOps()(mod).script())\n"
+    )
+    line = [sys.executable, "-c", code]
+    result = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert result.stdout == "False\n"
 
 
 def test_the_package_has_the_functions_whatever_was_imported_first() -> None:
