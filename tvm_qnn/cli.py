@@ -25,6 +25,10 @@ class _Commands(click.Group):
         try:
             with _short_warnings():
                 return super().invoke(ctx)
+        except BrokenPipeError:
+            raise  # whoever read the output stopped: click ends without a word
+        except OSError as error:  # a folder that cannot be written, a file that cannot be read
+            raise click.ClickException(str(error)) from error
         except ValueError as error:
             # Imported this late because it imports TVM, as whoever raised a QnnError did.
             from qnn_ops.errors import QnnError
