@@ -28,7 +28,7 @@ TARGETS = {
 sizes = st.integers(1, 3)
 pads = st.integers(0, 2)
 dtypes = st.sampled_from(["uint8", "int8"])
-channel_counts = st.sampled_from([2, 3, 5, 8, 13, 16, 17, 24, 30, 32, 48, 64, 70, 100, 131])
+channel_counts = st.sampled_from([2, 3, 8, 13, 16, 17, 24, 32, 64, 70])
 
 
 @st.composite
@@ -115,7 +115,7 @@ def check(operands: list[Any], attrs: dict[str, Any], target: tvm.target.Target)
 
 @each_isa
 def test_equals_the_reference(isa: Isa) -> None:
-    @settings(max_examples=25 if isa is AVX512_VNNI else 6)
+    @settings(max_examples=12 if isa is AVX512_VNNI else 3)
     @given(depthwise())
     def equals(case: tuple[list[Any], dict[str, Any]]) -> None:
         check(*case, TARGETS[isa])
