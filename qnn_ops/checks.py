@@ -48,19 +48,22 @@ def check_quantization(
     """Raise unless scale and zero point can quantize a tensor of ``dtype``.
 
     Args:
-        name: the tensor's name in the error ("input", "kernel", "output").
+        name: how the arguments are called in errors: "input" for input_scale and
+            input_zero_point; with "{}" in the place of "scale" where they are called otherwise.
         scale: positive, finite; one per channel only where ``channels`` is given.
         zero_point: within ``dtype``; one per channel only where ``channels`` is given.
         dtype: int8, uint8, int16 or int32.
         channels: how many channels there are, or None where only per-tensor is allowed.
     """
     low, high = dtype_range(dtype)
-    for value in _values(f"{name}_scale", scale, channels):
+    pattern = name if "{}" in name else f"{name}_{{}}"
+    scale_name, point_name = pattern.format("scale"), pattern.format("zero_point")
+    for value in _values(scale_name, scale, channels):
         if not (math.isfinite(value) and value > 0):
-            raise QnnError(f"{name}_scale must be positive and finite, got {value}")
-    for point in _values(f"{name}_zero_point", zero_point, channels):
+            raise QnnError(f"{scale_name} must be positive and finite, got {value}")
+    for point in _values(point_name, zero_point, channels):
         if not low <= point <= high:
-            raise QnnError(f"{name}_zero_point must lie within {dtype}, got {point}")
+            raise QnnError(f"{point_name} must lie within {dtype}, got {point}")
 
 
 def check_bounds(dtype: str, out_min: int, out_max: int) -> None:

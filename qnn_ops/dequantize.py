@@ -54,7 +54,7 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     check_dtype("quantized_data", data.dtype, (*QUANTIZED, "int16", "int32"))
     check_dtype("out_dtype", attrs.out_dtype, ("float32",))
     channels = data.shape[check_axis(attrs.axis, len(data.shape))] if data.shape else None
-    check_quantization("input", attrs.scale, attrs.zero_point, data.dtype, channels)
+    check_quantization("{}", attrs.scale, attrs.zero_point, data.dtype, channels)
     return TensorSpec(data.shape, attrs.out_dtype)
 
 

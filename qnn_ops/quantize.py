@@ -58,7 +58,7 @@ def quantize(
 def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     check_dtype("data", data.dtype, ("float32",))
     channels = data.shape[check_axis(attrs.axis, len(data.shape))] if data.shape else None
-    check_quantization("output", attrs.scale, attrs.zero_point, attrs.out_dtype, channels)
+    check_quantization("{}", attrs.scale, attrs.zero_point, attrs.out_dtype, channels)
     return TensorSpec(data.shape, attrs.out_dtype)
 
 

@@ -104,7 +104,7 @@ def _type(attrs: Attrs, inputs: tuple[TensorSpec, ...]) -> TensorSpec:
 
 def _check_input_quantization(attrs: Attrs, index: int, spec: TensorSpec) -> None:
     scale, zero_point = attrs.input_scales[index], attrs.input_zero_points[index]
-    check_quantization(f"quantized_inputs[{index}]", scale, zero_point, spec.dtype)
+    check_quantization(f"input_{{}}s[{index}]", scale, zero_point, spec.dtype)
     if spec.dtype == "int8" and conversion_table(attrs, index) is not None:
         raise QnnError(
             f"int8 inputs must have the output's scale {attrs.output_scale} and zero point "

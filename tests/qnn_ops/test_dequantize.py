@@ -65,14 +65,14 @@ def test_round_trips() -> None:
     ("attrs", "message"),
     [
         ({"scale": 0.1, "zero_point": 0, "out_dtype": "float16"}, "out_dtype must be float32"),
-        ({"scale": 0.1, "zero_point": 200}, "input_zero_point must lie within int8, got 200"),
+        ({"scale": 0.1, "zero_point": 200}, "zero_point must lie within int8, got 200"),
         ({"scale": [0.1, 0.2], "zero_point": 0}, "has 2 values, the channel axis has 3"),
         ({"scale": 0.1, "zero_point": 0, "axis": -3}, "axis -3 is outside"),
         ({"scale": float("inf"), "zero_point": 0}, "must be positive and finite, got inf"),
     ],
 )
 def test_what_does_not_fit_is_named(attrs: dict[str, Any], message: str) -> None:
-    with pytest.raises(QnnError, match=f"dequantize: .*{message}"):
+    with pytest.raises(QnnError, match=f"dequantize: (.* )?{message}"):
         module_of(dequantize, [np.zeros((2, 3), np.int8)], **attrs)
 
 

@@ -97,10 +97,16 @@ def test_round_trips() -> None:
     ("attrs", "message"),
     [
         ({"scale": 0.1, "zero_point": 0, "out_dtype": "float16"}, "dtype must be int8"),
-        ({"scale": 0.1, "zero_point": 300, "out_dtype": "uint8"}, "must lie within uint8, got 300"),
+        (
+            {"scale": 0.1, "zero_point": 300, "out_dtype": "uint8"},
+            "zero_point must lie within uint8, got 300",
+        ),
         ({"scale": [0.1, 0.2], "zero_point": 0, "out_dtype": "int8"}, "the channel axis has 3"),
         ({"scale": 0.1, "zero_point": 0, "out_dtype": "int8", "axis": 2}, "axis 2 is outside"),
-        ({"scale": -0.1, "zero_point": 0, "out_dtype": "int8"}, "must be positive and finite"),
+        (
+            {"scale": -0.1, "zero_point": 0, "out_dtype": "int8"},
+            "scale must be positive and finite",
+        ),
     ],
 )
 def test_what_does_not_fit_is_named(attrs: dict[str, Any], message: str) -> None:

@@ -112,10 +112,10 @@ def test_int8_inputs_that_litert_rejects_are_named() -> None:
     [
         ({"input_scales": [0.5]}, "must be equally many, got 2, 1 and 2"),
         ({"input_zero_points": [1, 2, 3]}, "must be equally many, got 2, 2 and 3"),
-        ({"input_scales": [0.5, 0.0]}, r"quantized_inputs\[1\]_scale must be positive and finite"),
+        ({"input_scales": [0.5, 0.0]}, r"input_scales\[1\] must be positive and finite"),
         (
             {"input_zero_points": [0, 256]},
-            r"inputs\[1\]_zero_point must lie within uint8",
+            r"input_zero_points\[1\] must lie within uint8",
         ),
         ({"output_zero_point": -1}, "output_zero_point must lie within uint8, got -1"),
         ({"out_dtype": "int8"}, r"quantized_inputs\[0\] must be int8, got uint8"),
