@@ -61,7 +61,7 @@ def from_tflite(
     names = tensor_names(graph.tensors)
     shapes = input_shapes(graph, names, shape_dict or {}, dtype_dict or {})
     kept = kept_outputs(graph, names, outputs)
-    builder, values = relax.BlockBuilder(), Values(graph)
+    builder, values = relax.BlockBuilder(), Values()
     for index, shape in shapes.items():
         values.add_input(graph.tensors[index], shape)
     with builder.function("main"):

@@ -7,7 +7,7 @@ import tvm
 from tvm import relax
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.model import Model, Tensor
+from frontends.tflite.model import Tensor
 from frontends.tflite.names import VariableNames
 from qnn_ops.errors import QnnError
 
@@ -26,11 +26,10 @@ class Values:
         params: the constants' values by parameter name.
     """
 
-    def __init__(self, model: Model) -> None:
-        """Starts with the model's tensors, none of which has a value yet."""
+    def __init__(self) -> None:
+        """Starts without values."""
         self.parameters: list[relax.Var] = []
         self.params: dict[str, tvm.runtime.Tensor] = {}
-        self._model = model
         self._names = VariableNames()
         self._exprs: dict[int, relax.Expr] = {}
 
