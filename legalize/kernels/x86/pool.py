@@ -28,6 +28,8 @@ LEAST_CHANNELS = 4
 """Channels must be a multiple of it, or fill a vector."""
 
 _CHUNKS = 4
+# Of the table that averages take: what each number of pixels needs.
+_COLUMNS = 5
 # Roughly what one thread reads.
 _TAPS_PER_MICROSECOND = 40_000
 
@@ -63,12 +65,14 @@ def divisors(most_taps: int) -> npt.NDArray[np.uint16]:
     """What averages of n values need.
 
     Returns:
-        uint16 [most_taps + 1, 4]: for each n from 2 on m, s, n // 2 and whether n is even.
+        uint16 [most_taps + 1, 5]: for each n from 2 on m, s, n // 2, whether n is even, and n
+        itself (TVM would split a cast of its own bounds into unsigned terms, one negative).
     """
-    rows = np.zeros((most_taps + 1, 4), np.uint16)
+    rows = np.zeros((most_taps + 1, _COLUMNS), np.uint16)
     for taps in range(2, most_taps + 1):
         shift = (taps - 1).bit_length() - 1
-        rows[taps] = -(-(1 << (16 + shift)) // taps), shift, taps // 2, taps % 2 == 0
+        multiplier = -(-(1 << (16 + shift)) // taps)
+        rows[taps] = multiplier, shift, taps // 2, taps % 2 == 0, taps
     return rows
 
 
@@ -102,7 +106,7 @@ class _Kernel:
             T.func_attr({"global_symbol": "pool", "tirx.noalias": True})
             data = T.arg("data", T.buffer(spec.in_shape, spec.dtype))
             if self.is_average:
-                size = (prod(spec.window) + 1, 4)
+                size = (prod(spec.window) + 1, _COLUMNS)
                 self.divisors = T.arg("divisors", T.buffer(size, "uint16"))
             output = T.arg("output", T.buffer(spec.out_shape, spec.dtype))
             self.source = T.decl_buffer((prod(spec.in_shape),), spec.dtype, data=data.data)
@@ -177,12 +181,12 @@ class _Kernel:
             T.buffer_store(self.target, value, [T.ramp(place + offset, 1, size)])
 
     def _average(self, total: Any, taps: Any, size: int) -> Any:
-        multiplier, shift, half, is_even = (
-            T.broadcast(self.divisors[taps, column], size) for column in range(4)
+        multiplier, shift, half, is_even, pixels = (
+            T.broadcast(self.divisors[taps, column], size) for column in range(_COLUMNS)
         )
         rounded = total + half
         if self.origin:
-            limit = T.broadcast(T.Cast("uint16", taps * self.origin), size)
+            limit = pixels * _splat("uint16", self.origin, size)
             is_below = T.Cast(f"uint16x{size}", total < limit)
             rounded = rounded - T.bitwise_and(is_below, is_even)
         wide = f"uint32x{size}"

@@ -19,10 +19,10 @@ from tests.support.vnni import TARGET, needs_vnni
 def test_products_divide_every_sum() -> None:
     table = divisors(MAX_TAPS).astype(np.int64)
     for taps in range(2, MAX_TAPS + 1):
-        multiplier, shift, half, is_even = table[taps]
+        multiplier, shift, half, is_even, pixels = table[taps]
         sums = np.arange(257 * taps)
         np.testing.assert_array_equal((sums * multiplier >> 16) >> shift, sums // taps)
-        assert (half, is_even) == (taps // 2, taps % 2 == 0)
+        assert (half, is_even, pixels) == (taps // 2, taps % 2 == 0, taps)
 
 
 def lowered(data: Any, attrs: dict[str, Any], mcpu: str = "cascadelake") -> tvm.IRModule:
