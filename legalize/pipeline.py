@@ -5,15 +5,19 @@ from __future__ import annotations
 import tvm
 from tvm.relax.backend.cpu_generic import pipeline as cpu
 
-from legalize.passes import InlineElementwise, OrderReductions
+from legalize.passes import FuseLookups, InlineElementwise, OrderReductions
 
 
 def relax_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:
-    """TVM's pipeline for processors, with loops that become vector code."""
+    """TVM's pipeline for processors, with more fusion, and loops that become vector code."""
+    legalize, annotate, *fuse = cpu.legalize_passes(target)
     return tvm.transform.Sequential(
         [
             *cpu.library_dispatch_passes(target),
-            *cpu.legalize_passes(target),
+            legalize,
+            annotate,
+            FuseLookups(),
+            *fuse,
             InlineElementwise(),
             OrderReductions(),
             *cpu.dataflow_lower_passes(target),

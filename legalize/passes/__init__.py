@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from legalize.passes.fold_clamps import FoldClamps
 from legalize.passes.fold_pads import FoldPads
+from legalize.passes.fuse_lookups import FuseLookups
 from legalize.passes.inline_elementwise import InlineElementwise
 from legalize.passes.legalize_qnn import LegalizeQnn
 from legalize.passes.order_reductions import OrderReductions
@@ -13,6 +14,7 @@ from legalize.passes.use_kernels import UseKernels
 __all__ = [
     "FoldClamps",
     "FoldPads",
+    "FuseLookups",
     "InlineElementwise",
     "LegalizeQnn",
     "OrderReductions",

@@ -8,7 +8,7 @@ from typing import Any
 import tvm
 from tvm import s_tir, tirx
 
-from legalize.passes.steps import is_one, step_pass
+from legalize.passes.steps import is_elementwise, is_one, step_pass
 
 # TVM's simplifier takes minutes for expressions of ten times this size.
 _LARGEST_TEXT = 4000
@@ -35,7 +35,7 @@ def _inline(schedule: s_tir.Schedule, block: Any) -> None:
     readers = [schedule.get(reader) for reader in schedule.get_consumers(block)]
     if (
         readers
-        and _is_elementwise(step)
+        and is_elementwise(step)
         and not _is_narrowed(step)
         and all(_reads_once(reader, step) for reader in readers)
         and len(str(step.body)) <= _LARGEST_TEXT
@@ -43,16 +43,9 @@ def _inline(schedule: s_tir.Schedule, block: Any) -> None:
         schedule.compute_inline(block)
 
 
-def _is_elementwise(step: Any) -> bool:
-    """Whether each of the block's instances computes an element by itself."""
-    return step.init is None and all(
-        axis.iter_type == tirx.IterVar.DataPar for axis in step.iter_vars
-    )
-
-
 def _is_narrowed(step: Any) -> bool:
     """Whether what the block stores was computed with more bits than it has."""
-    value = step.body.value if isinstance(step.body, tirx.BufferStore) else None
+    value = step.body.value
     return isinstance(value, tirx.Cast) and str(value.ty) in ("int8", "uint8")
 
 
@@ -67,7 +60,7 @@ def _reads_once(reader: Any, step: Any) -> bool:
     ]
     # Where an elementwise reader computes an index, it pads, slices or resizes; where a reduction
     # does, its windows overlap.
-    may_compute = _is_elementwise(reader)
+    may_compute = is_elementwise(reader)
     return all(
         axes <= _variables(index) and (may_compute or all(map(_is_plain, index)))
         for index in indices

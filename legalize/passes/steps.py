@@ -34,6 +34,15 @@ def step_pass(change: Callable[[s_tir.Schedule, Any], None], name: str) -> tvm.t
     return tirx.transform.prim_func_pass(rewrite, opt_level=0, name=name)
 
 
+def is_elementwise(step: Any) -> bool:
+    """Whether each of the block's instances computes an element by itself."""
+    return (
+        step.init is None
+        and isinstance(step.body, tirx.BufferStore)
+        and all(axis.iter_type == tirx.IterVar.DataPar for axis in step.iter_vars)
+    )
+
+
 def is_one(extent: Any) -> bool:
     """Whether an axis of this extent has one element only."""
     return isinstance(extent, tirx.IntImm) and extent.value == 1

@@ -8,12 +8,21 @@ import tvm
 from tvm import relax
 from tvm.relax import op as R
 
-from legalize import lower, relax_pipeline
-from qnn_ops import quantized_dense, quantized_mean, quantized_softmax, requantize
+from legalize import LegalizeQnn, lower, relax_pipeline
+from qnn_ops import (
+    quantized_dense,
+    quantized_lookup,
+    quantized_mean,
+    quantized_resize2d,
+    quantized_softmax,
+    requantize,
+)
 from tests.support.arrays import full_range
 from tests.support.modules import module
-from tests.support.operators import run
+from tests.support.operators import module_of, run
 from tests.support.vnni import TARGET, needs_vnni
+
+Array = np.ndarray[Any, Any]
 
 PLAIN = tvm.target.Target("llvm")
 ROWS = {"x": relax.TensorType((3, 5, 16), "int8")}
@@ -47,6 +56,13 @@ def test_chains_are_one_loop_without_buffers() -> None:
     assert "sblock_alloc_buffer" not in text
 
 
+def test_lookups_are_part_of_a_chain() -> None:
+    table = relax.const(np.arange(256, dtype=np.uint8))
+    mod = module(ROWS, lambda x: quantized_lookup(x, table))
+    text = compiled(lower(mod, PLAIN), PLAIN)
+    assert text.count("with T.sblock(") - text.count('T.sblock("root")') == 1
+
+
 def test_sums_run_along_memory() -> None:
     mod = module(ROWS, lambda x: R.matmul(x, relax.const(WEIGHT.T.copy()), out_dtype="int32"))
     assert 'T.sblock("matmul_update")' in compiled(mod, PLAIN)
@@ -62,15 +78,33 @@ def test_kernels_come_through_unchanged() -> None:
     tvm.ir.assert_structural_equal(kernel.body, before.body)
 
 
-@pytest.mark.parametrize(
+both_targets = pytest.mark.parametrize(
     "target", ["llvm", pytest.param(TARGET, marks=needs_vnni)], ids=["plain", "vnni"]
 )
-def test_results_are_those_of_tvms_own_pipeline(target: Any) -> None:
+
+
+def run_through(mod: tvm.IRModule, target: Any, data: Array) -> Array:
     target = tvm.target.Target(target)
-    mod = lower(module(ROWS, layers), target)
-    data = full_range(np.random.default_rng(2), "int8", (3, 5, 16))
-    executable = tvm.compile(mod, target=target, relax_pipeline=relax_pipeline(target))
+    pipeline = relax_pipeline(target)
+    executable = tvm.compile(mod, target=target, relax_pipeline=pipeline)
     machine = relax.VirtualMachine(executable, tvm.cpu())
-    actual = machine["main"](tvm.runtime.tensor(data)).numpy()
+    return np.asarray(machine["main"](tvm.runtime.tensor(data)).numpy())
+
+
+@both_targets
+def test_results_are_those_of_tvms_own_pipeline(target: Any) -> None:
+    mod = lower(module(ROWS, layers), tvm.target.Target(target))
+    data = full_range(np.random.default_rng(2), "int8", (3, 5, 16))
+    actual = run_through(mod, target, data)
     assert np.unique(actual).size > 5
     np.testing.assert_array_equal(actual, run(mod, [data], target))
+
+
+@both_targets
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_a_resize_in_one_loop_rounds_every_product(target: Any, dtype: str) -> None:
+    data = full_range(np.random.default_rng(2), dtype, (1, 9, 7, 20))
+    attrs: dict[str, Any] = {"size": (31, 40), "method": "bilinear"}
+    mod = LegalizeQnn()(module_of(quantized_resize2d, [data], **attrs))
+    expected = quantized_resize2d.evaluate(data, **attrs)
+    np.testing.assert_array_equal(run_through(mod, target, data), expected)

@@ -1,0 +1,41 @@
+"""Let TVM fuse lookups with the steps around them."""
+
+from __future__ import annotations
+
+import tvm
+from tvm import s_tir, tirx
+
+from legalize.kernels.registry import IS_KERNEL
+from legalize.passes.steps import is_elementwise
+
+# Relax's pattern kinds: an element of the output is one of the inputs'; nothing is known.
+_INJECTIVE = 2
+_OPAQUE = 8
+_PATTERN = "op_pattern"
+
+
+def FuseLookups() -> tvm.transform.Pass:
+    """Mark functions that look each element up (``take``) as injective.
+
+    TVM takes every access through computed indices for opaque and fuses it with nothing, so a
+    table of 256 bytes is read through a tensor of int32 indices, and a resize is seven loops
+    over its output. Runs after TVM's AnnotateTIROpPattern and before FuseOps.
+    """
+
+    def rewrite(
+        function: tirx.PrimFunc, _mod: tvm.IRModule, _context: tvm.transform.PassContext
+    ) -> tirx.PrimFunc:
+        is_opaque = function.attrs.get(_PATTERN) == _OPAQUE and IS_KERNEL not in function.attrs
+        if is_opaque and _is_one_elementwise_step(function):
+            return function.with_attr(_PATTERN, _INJECTIVE)
+        return function
+
+    return tirx.transform.prim_func_pass(rewrite, opt_level=0, name="FuseLookups")
+
+
+def _is_one_elementwise_step(function: tirx.PrimFunc) -> bool:
+    if not isinstance(function.body, s_tir.SBlockRealize):
+        return False
+    schedule = s_tir.Schedule(function, debug_mask=0)
+    steps = [schedule.get(b) for b in schedule.get_child_blocks(schedule.get_sblock("root"))]
+    return len(steps) == 1 and is_elementwise(steps[0])
