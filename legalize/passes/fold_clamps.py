@@ -21,6 +21,7 @@ from qnn_ops import (
     requantize,
 )
 from qnn_ops.arithmetic import activation_range
+from qnn_ops.quantized_pool2d import bounds
 from qnn_ops.registry import Attrs, Operator, attrs_of, spec_of
 
 _CLAMPING: tuple[Operator[Any], ...] = (
@@ -53,12 +54,12 @@ class _FoldClamps(CallRewriter):
         low, high = activation_range(
             relu.kind, relu.output_scale, relu.output_zero_point, relu.out_dtype
         )
-        attrs = attrs_of(producer)
+        first_low, first_high = bounds(attrs_of(producer), relu.out_dtype)
         # The activation's clamp comes second, so its bounds win where the two do not meet.
         return with_attrs(
             producer,
-            out_min=min(max(attrs.out_min, low), high),
-            out_max=max(min(attrs.out_max, high), low),
+            out_min=min(max(first_low, low), high),
+            out_max=max(min(first_high, high), low),
         )
 
     def _clamping_producer(self, expr: relax.Expr) -> relax.Call | None:

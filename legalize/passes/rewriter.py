@@ -68,6 +68,16 @@ def with_attrs(call: relax.Call, **changes: Any) -> relax.Call:
     return relax.Call(call.op, list(call.args), tvm.ir.make_node("ir.DictAttrs", **fields))
 
 
+def constant_variables(function: relax.Function) -> set[Any]:
+    """The variables whose values follow from constants alone, through any operators."""
+    constants: set[Any] = set()
+    for block in function.body.blocks:
+        for binding in block.bindings:
+            if constants.issuperset(relax.analysis.free_vars(binding.value)):
+                constants.add(binding.var)
+    return constants
+
+
 def count_uses(function: relax.Function) -> Counter[Any]:
     """How many places read each variable, the function's result included."""
     uses: Counter[Any] = Counter()

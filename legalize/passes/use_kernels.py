@@ -10,7 +10,7 @@ from tvm.relax.expr_functor import mutator
 
 from legalize.kernels import KERNELS
 from legalize.kernels.registry import Kernel
-from legalize.passes.rewriter import CallRewriter, module_pass
+from legalize.passes.rewriter import CallRewriter, constant_variables, module_pass
 from qnn_ops.registry import Operator
 
 
@@ -19,7 +19,8 @@ def UseKernels(target: tvm.target.Target) -> tvm.transform.Pass:
 
     What a kernel needs of constants (packed weights, folded zero points) is computed here, so
     weights must be constants: an operator whose weights are parameters is left to the
-    primitives.
+    primitives. So is one that has no operand but constants: it is computed at compile time, by
+    whatever machine compiles.
     """
     serving = {
         name: [kernel for kernel in kernels if kernel.serves(target)]
@@ -28,9 +29,14 @@ def UseKernels(target: tvm.target.Target) -> tvm.transform.Pass:
 
     @mutator
     class _UseKernels(CallRewriter):
+        def enter(self, function: relax.Function) -> None:
+            self.constants = constant_variables(function)
+
         def rewrite(
             self, operator: Operator[Any], original: relax.Call, call: relax.Call
         ) -> relax.Expr:
+            if self.constants.issuperset(relax.analysis.free_vars(original)):
+                return call
             kernels: list[Kernel] = serving.get(operator.op.name, [])
             lowered = (kernel.lower(self.builder_, call) for kernel in kernels)
             chosen = next((expr for expr in lowered if expr is not None), None)

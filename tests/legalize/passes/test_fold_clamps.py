@@ -111,3 +111,28 @@ def test_activation_that_changes_the_dtype_is_left_alone() -> None:
             return z
 
     tvm.ir.assert_structural_equal(FoldClamps()(Before), Before)
+
+
+def test_activation_after_a_pool_that_states_no_bounds() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((1, 2, 2, 1), "int8")) -> R.Tensor((1, 1, 1, 1), "int8"):
+            with R.dataflow():
+                pooled = R.qnn.quantized_pool2d(x, pool_type="max", pool_size=[2, 2], layout="NHWC")
+                z = R.qnn.quantized_relu(pooled, kind="relu", **KEEPING)
+                R.output(z)
+            return z
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tensor((1, 2, 2, 1), "int8")) -> R.Tensor((1, 1, 1, 1), "int8"):
+            with R.dataflow():
+                z = R.qnn.quantized_pool2d(
+                    x, pool_type="max", pool_size=[2, 2], layout="NHWC", out_min=-10, out_max=127
+                )
+                R.output(z)
+            return z
+
+    tvm.ir.assert_structural_equal(FoldClamps()(Before), Expected)

@@ -9,9 +9,17 @@ from tvm import relax
 
 from legalize.kernels.registry import IS_KERNEL, Kernel
 from legalize.passes import UseKernels, use_kernels
-from qnn_ops import quantized_conv2d, quantized_dense, quantized_pad
+from qnn_ops import (
+    quantized_add,
+    quantized_conv2d,
+    quantized_dense,
+    quantized_lookup,
+    quantized_pad,
+)
 from qnn_ops.registry import operator_of
 from tests.support.modules import module
+from tests.support.vnni import needs_vnni
+from tvm_qnn import build
 
 Array = np.ndarray[Any, Any]
 
@@ -185,3 +193,32 @@ def test_a_first_kernel_that_declines_leaves_the_call_to_the_next(
     assert asked == ["first", "second"]
     values = relax.analysis.get_var2val(after["main"]).values()
     assert not any(operator_of(value) for value in values)
+
+
+def with_constant_operands() -> tvm.IRModule:
+    """x plus bytes that were looked up, reshaped and looked up back: x twice, for x = 0 to 63."""
+    table = relax.const(np.arange(256, dtype=np.uint8)[::-1].copy())
+    reversed_ = quantized_lookup(relax.const(np.arange(64, dtype=np.uint8)), table)
+
+    def body(x: relax.Expr) -> relax.Expr:
+        constant = quantized_lookup(relax.op.reshape(reversed_, (8, 8)), table)
+        return quantized_add(x, constant, 0.5, 0, 0.5, 0, 0.5, 0, "uint8")
+
+    return module({"x": relax.TensorType((8, 8), "uint8")}, body)
+
+
+def test_what_follows_from_constants_is_left_to_compile_time() -> None:
+    names = calls(UseKernels(VNNI)(with_constant_operands()))
+    assert names[:3] == [
+        "relax.qnn.quantized_lookup",
+        "relax.reshape",
+        "relax.qnn.quantized_lookup",
+    ]
+    assert "relax.qnn.quantized_add" not in names
+
+
+@needs_vnni
+def test_what_is_left_to_compile_time_is_computed_there() -> None:
+    x = np.arange(64, dtype=np.uint8).reshape(8, 8)
+    library = build(with_constant_operands(), VNNI)
+    np.testing.assert_array_equal(library.run(x), 2 * x)
