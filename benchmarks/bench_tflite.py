@@ -23,10 +23,10 @@ from qnn_ops.errors import QnnError
 from qnn_ops.signature import TensorInfo
 from tvm_qnn import zoo
 from tvm_qnn.build import build
-from tvm_qnn.demo.steps import step
 from tvm_qnn.images import noise
 from tvm_qnn.library import Library
 from tvm_qnn.oracle import LiteRtSession, litert_tensors
+from tvm_qnn.steps import step
 from tvm_qnn.timing import alternate, one_core
 from tvm_qnn.zoo import images
 

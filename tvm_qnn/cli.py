@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from tvm_qnn.commands.compile import compile_model
 from tvm_qnn.commands.demo import demo
 from tvm_qnn.commands.profile import profile
 
@@ -60,5 +61,6 @@ def main(debug: bool) -> None:
     """Compile quantized models to integer code that computes what their framework computes."""
 
 
+main.add_command(compile_model)
 main.add_command(demo)
 main.add_command(profile)

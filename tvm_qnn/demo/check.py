@@ -12,9 +12,9 @@ from rich.console import Console
 from frontends.tflite.model import Model
 from tvm_qnn.build import build
 from tvm_qnn.compare import Comparison, compare
-from tvm_qnn.demo.steps import step
 from tvm_qnn.library import Library
 from tvm_qnn.oracle import LiteRtSession, litert_tensors
+from tvm_qnn.steps import step
 from tvm_qnn.target import host_target
 from tvm_qnn.timing import Timing, alternate, one_core
 

@@ -14,8 +14,8 @@ from frontends.tflite import from_tflite
 from tvm_qnn import digits
 from tvm_qnn.build import build
 from tvm_qnn.demo.grid import draw_grid
-from tvm_qnn.demo.steps import step
 from tvm_qnn.oracle import litert_tensors
+from tvm_qnn.steps import step
 
 Array = np.ndarray[Any, Any]
 

@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from tvm_qnn.demo.steps import step
+from tvm_qnn.steps import step
 
 
 def test_without_a_terminal_only_what_is_done_is_printed() -> None:
