@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-# The first example of a property often pays for a compilation: no time limit per example.
-settings.register_profile("project", deadline=None)
+# The first example of a property often pays for a compilation: no time limit per example. In
+# continuous integration the examples are the same each time, so that a change is judged by what
+# it changes; elsewhere each run tries new ones.
+settings.register_profile("project", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("project")
 
 
