@@ -32,7 +32,7 @@ from qnn_ops.errors import QnnError
 from qnn_ops.layouts import DATA_LAYOUTS, KERNEL_LAYOUTS, check_layout, permutation, reorder
 from qnn_ops.registry import Attrs, TensorSpec, operator
 from qnn_ops.rounding import check_multiplier, scale_down
-from qnn_ops.windows import window_count
+from qnn_ops.windows import sliding_windows, window_count
 
 Array = np.ndarray[Any, Any]
 
@@ -237,7 +237,7 @@ def _convolve(attrs: Attrs, data: Array, kernel: Array) -> Array:
     padded = np.pad(data, ((0, 0), (top, bottom), (left, right), (0, 0)))
     out_channels, height, width, per_group = kernel.shape
     extent = ((height - 1) * attrs.dilation[0] + 1, (width - 1) * attrs.dilation[1] + 1)
-    windows = np.lib.stride_tricks.sliding_window_view(padded, extent, axis=(1, 2))
+    windows = sliding_windows(padded, extent)
     windows = windows[
         :, :: attrs.strides[0], :: attrs.strides[1], :, :: attrs.dilation[0], :: attrs.dilation[1]
     ]

@@ -14,7 +14,7 @@ from qnn_ops.checks import QUANTIZED, check_bounds, check_choice, check_dtype, c
 from qnn_ops.errors import QnnError
 from qnn_ops.layouts import DATA_LAYOUTS, check_layout, permutation, reorder
 from qnn_ops.registry import Attrs, TensorSpec, operator
-from qnn_ops.windows import window_count
+from qnn_ops.windows import sliding_windows, window_count
 
 Array = np.ndarray[Any, Any]
 
@@ -169,5 +169,5 @@ def _windows(attrs: Attrs, image: Array, fill: int) -> Array:
     padded = np.pad(
         image, ((0, 0), (top, bottom), (left, right), (0, 0)), "constant", constant_values=fill
     )
-    windows = np.lib.stride_tricks.sliding_window_view(padded, attrs.pool_size, axis=(1, 2))
+    windows = sliding_windows(padded, attrs.pool_size)
     return windows[:, :: attrs.strides[0], :: attrs.strides[1]]

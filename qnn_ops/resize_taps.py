@@ -52,7 +52,7 @@ def float32_taps(
 ) -> Taps:
     """The taps of a bilinear interpolation in float32, which TFLite uses for uint8."""
     scale = _float32_scale(size, out_size, align_corners)
-    position = np.arange(out_size, dtype=np.float32)
+    position: np.ndarray[Any, Any] = np.arange(out_size, dtype=np.float32)
     half = np.float32(0.5)
     position = (position + half) * scale - half if half_pixel_centers else position * scale
     lower = np.clip(np.floor(position).astype(np.int64), 0, size - 1)

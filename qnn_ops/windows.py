@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
 from qnn_ops.errors import QnnError
+
+Array = np.ndarray[Any, Any]
 
 
 def window_count(
@@ -35,3 +42,11 @@ def window_count(
             f"the window spans {extent} pixels along the {name}, the padded data has {padded}"
         )
     return (padded - extent) // stride + 1
+
+
+def sliding_windows(images: Array, window: Sequence[int]) -> Array:
+    """Every window of NHWC images, without copying: [N, rows, columns, C, height, width]."""
+    # The stubs of older numpy take a single axis only.
+    view: Any = np.lib.stride_tricks.sliding_window_view
+    windows: Array = view(images, tuple(window), axis=(1, 2))
+    return windows

@@ -73,7 +73,7 @@ def best_classes(
         labels: the name of each class, or none.
         count: how many classes to give.
     """
-    reals = scores.ravel().astype(np.float64)
+    reals: np.ndarray[Any, Any] = scores.ravel().astype(np.float64)
     if info.scale is not None and info.zero_point is not None:
         reals = (reals - info.zero_point) * info.scale
     order = np.argsort(-reals, kind="stable")[:count]

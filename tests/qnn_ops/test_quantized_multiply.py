@@ -25,7 +25,7 @@ def test_equals_litert(dtype: str) -> None:
 def test_multiplier_is_rounded_to_float32_at_each_step() -> None:
     # These scales tell the three ways to compute it apart on some of the 65536 products.
     scales = product_scales(2, 400)
-    told_apart = [s for s in scales.astype(np.float32) if _differs(s)]
+    told_apart = [s for s in list[Any](scales.astype(np.float32)) if _differs(s)]
     assert len(told_apart) >= 5
     check_against_litert(quantized_multiply, "MUL", "uint8", np.array(told_apart), seed=3)
 

@@ -13,6 +13,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from qnn_ops.windows import sliding_windows
+
 Array = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
 Backward = Callable[[Array], tuple[Array, ...]]
@@ -22,7 +24,7 @@ def _patches(data: Array, height: int, width: int) -> Array:
     """Neighbourhoods [N, H, W, height, width, C] of every pixel, zeros outside (SAME, odd)."""
     top, left = height // 2, width // 2
     padded = np.pad(data, ((0, 0), (top, top), (left, left), (0, 0)))
-    windows = np.lib.stride_tricks.sliding_window_view(padded, (height, width), axis=(1, 2))
+    windows = sliding_windows(padded, (height, width))
     return windows.transpose(0, 1, 2, 4, 5, 3)
 
 

@@ -45,7 +45,7 @@ def test_gradients_are_those_of_finite_differences(name: str) -> None:
 
 
 def test_conv2d_is_a_sum_over_the_neighbourhood() -> None:
-    data = np.arange(1.0, 10.0).reshape(1, 3, 3, 1)
+    data: Array = np.arange(1, 10, dtype=np.float64).reshape(1, 3, 3, 1)
     kernel = np.zeros((1, 3, 3, 1))
     kernel[0, 0, 1, 0] = 1.0  # the pixel above
     kernel[0, 1, 2, 0] = 10.0  # the pixel to the right

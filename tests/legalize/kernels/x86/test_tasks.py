@@ -19,6 +19,7 @@ from legalize.kernels.x86.spec import ConvSpec
 from legalize.kernels.x86.stage import stage
 from legalize.kernels.x86.tasks import shared_loop, task_count
 from legalize.kernels.x86.tiles import choose_tiling, microseconds
+from qnn_ops.windows import sliding_windows
 from tests.support.arrays import full_range
 from tests.support.vnni import needs_vnni, run
 
@@ -108,6 +109,6 @@ def test_results_do_not_depend_on_threads(
     got = in_threads(run, function, inputs, spec.out_shape, "int32")
     x = padded.astype(np.int32) - 3
     w = kernel.astype(np.int32) + 9
-    windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), axis=(1, 2))
+    windows = sliding_windows(x, (3, 3))
     expected = np.einsum("nyxcij,oijc->nyxo", windows, w, optimize=True)
     np.testing.assert_array_equal(got, expected)
