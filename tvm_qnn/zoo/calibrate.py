@@ -216,7 +216,9 @@ class _FloatPass:
         )
         gram = centred @ centred.T
         gram += 1e-3 * gram.trace() / len(gram) * np.eye(len(gram), dtype=np.float32)
-        kernel = drawn + centred.T @ np.linalg.solve(gram, wanted - centred @ drawn)
+        # float32 already; said for the stubs of newer numpy.
+        correction = np.linalg.solve(gram, wanted - centred @ drawn).astype(np.float32)
+        kernel = drawn + centred.T @ correction
         bias = base - mean @ kernel
         self.weights.append(Weights(kernel.T, bias))
         return self.recorded(x.data @ kernel + bias)
