@@ -78,7 +78,9 @@ def multiply_by_quantized_multiplier_single(
     down = 31 - np.asarray(shift, np.int64)
     product = R.multiply(R.astype(value, "int64"), const(multiplier, "int64"))
     half = np.int64(1) << (down - 1)
-    return R.right_shift(R.add(product, const(half, "int64")), const(down, "int64"))
+    scaled = R.right_shift(R.add(product, const(half, "int64")), const(down, "int64"))
+    # The reference's result is int32, and wraps where the scale is far too large for it.
+    return R.astype(R.astype(scaled, "int32"), "int64")
 
 
 def round_half_away(builder: relax.BlockBuilder, value: relax.Expr) -> relax.Expr:
