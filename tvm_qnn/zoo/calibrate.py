@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -205,8 +206,9 @@ class _FloatPass:
 
     def dense(self, x: _Batch, units: int) -> _Batch:
         """Random weights, corrected as little as possible to give each picture its class."""
-        mean = x.data.mean(0)
-        centred = x.data - mean
+        mean: np.ndarray[Any, Any] = x.data.mean(0)
+        # float32, though the stubs of newer numpy take a mean for float64.
+        centred: np.ndarray[Any, Any] = x.data - mean
         drawn = self.rng.standard_normal((x.data.shape[1], units), np.float32)
         drawn *= np.float32(_SCATTER / np.sqrt(centred.var(0).sum()))
         base = self.rng.normal(0, _SCATTER, units).astype(np.float32)
@@ -216,9 +218,7 @@ class _FloatPass:
         )
         gram = centred @ centred.T
         gram += 1e-3 * gram.trace() / len(gram) * np.eye(len(gram), dtype=np.float32)
-        # float32 already; said for the stubs of newer numpy.
-        correction = np.linalg.solve(gram, wanted - centred @ drawn).astype(np.float32)
-        kernel = drawn + centred.T @ correction
+        kernel = drawn + centred.T @ np.linalg.solve(gram, wanted - centred @ drawn)
         bias = base - mean @ kernel
         self.weights.append(Weights(kernel.T, bias))
         return self.recorded(x.data @ kernel + bias)
