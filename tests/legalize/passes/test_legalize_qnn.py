@@ -84,7 +84,8 @@ def test_requantize_becomes_one_64_bit_product_and_one_shift() -> None:
                 rounded = R.right_shift(
                     R.add(product, R.const(2**30, "int64")), R.const(31, "int64")
                 )
-                moved = R.add(rounded, R.const(3, "int64"))
+                wrapped = R.astype(rounded, "int32")
+                moved = R.add(R.astype(wrapped, "int64"), R.const(3, "int64"))
                 bounded = R.minimum(R.maximum(moved, R.const(-128, "int64")), R.const(127, "int64"))
                 y = R.astype(bounded, "int8")
                 R.output(y)
