@@ -67,7 +67,7 @@ def test_an_architecture_may_go_by_another_name(triple: str) -> None:
 def test_extensions_are_those_of_llvm() -> None:
     for name in EXTENSIONS:
         base = ARM if name in ("neon", "dotprod", "i8mm", "sve", "sve2") else X86
-        parse_target({**base, "mattr": [f"+{name}"]})
+        assert list(parse_target({**base, "mattr": [f"+{name}"]}).attrs["mattr"]) == [f"+{name}"]
 
 
 def test_this_machine_runs_its_own_code_and_the_base_instruction_set() -> None:
