@@ -24,6 +24,7 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.tasks import loop_between, share, task_count
 from legalize.kernels.x86.depthwise_plan import PLANES, Plan, Section, cycles
 from legalize.kernels.x86.interleave import (
     add_products,
@@ -33,7 +34,6 @@ from legalize.kernels.x86.interleave import (
 )
 from legalize.kernels.x86.requantize import Requantization, constant_rows, requantize
 from legalize.kernels.x86.store import narrow
-from legalize.kernels.x86.tasks import loop_between, share, task_count
 from legalize.kernels.x86.vnni import lanes_of, local_vector, set_lanes, unsigned_min
 
 _CYCLES_PER_MICROSECOND = 3000

@@ -6,9 +6,9 @@ from typing import Any
 
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.tasks import shared_loop
 from legalize.kernels.x86.isa import Isa
 from legalize.kernels.x86.spec import DWORD, ConvSpec
-from legalize.kernels.x86.tasks import shared_loop
 from legalize.kernels.x86.vnni import (
     broadcast_bytes,
     dot_bytes,

@@ -8,10 +8,11 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from tvm import relax, s_tir, tirx
+from tvm import relax
 from tvm.relax import op as R
 
-from legalize.kernels.registry import IS_KERNEL, kernel
+from legalize.kernels.calls import call_tir
+from legalize.kernels.registry import kernel
 from legalize.kernels.x86.conv2d import conv2d
 from legalize.kernels.x86.isa import ISAS, Isa
 from legalize.kernels.x86.pack import pack_conv2d
@@ -26,8 +27,6 @@ from qnn_ops.registry import Attrs, constant_of, spec_of
 
 Array = np.ndarray[Any, Any]
 
-# Relax's pattern kind of a function that is not to be fused with others.
-_OPAQUE = 8
 _ROUNDINGS = ("tflite", "upward")
 _MIDDLE = {"uint8": 128, "int8": 0}
 
@@ -177,21 +176,3 @@ def finish(
         bounds,
         attrs.out_dtype,
     )
-
-
-def call_tir(
-    builder: relax.BlockBuilder,
-    name: str,
-    function: tirx.PrimFunc,
-    operands: list[relax.Expr],
-    shape: tuple[int, ...],
-    dtype: str,
-) -> relax.Expr:
-    """Add a function to the module and call it."""
-    # The module gives the function a symbol of its own; equal functions share one. Relax's
-    # passes look into the root block of the functions that take a single tensor.
-    root = s_tir.SBlockRealize([], True, s_tir.SBlock([], [], [], "root", function.body))
-    attrs = {IS_KERNEL: True, "op_pattern": _OPAQUE}
-    function = function.without_attr("global_symbol").with_body(root).with_attrs(attrs)
-    variable = builder.add_func(function, name)
-    return builder.emit(relax.call_tir(variable, operands, relax.TensorType(shape, dtype)))

@@ -1,0 +1,28 @@
+"""How a kernel is put into a module and called."""
+
+from __future__ import annotations
+
+from tvm import relax, s_tir, tirx
+
+from legalize.kernels.registry import IS_KERNEL
+
+# Relax's pattern kind of a function that is not to be fused with others.
+_OPAQUE = 8
+
+
+def call_tir(
+    builder: relax.BlockBuilder,
+    name: str,
+    function: tirx.PrimFunc,
+    operands: list[relax.Expr],
+    shape: tuple[int, ...],
+    dtype: str,
+) -> relax.Expr:
+    """Add a function to the module and call it."""
+    # The module gives the function a symbol of its own; equal functions share one. Relax's
+    # passes look into the root block of the functions that take a single tensor.
+    root = s_tir.SBlockRealize([], True, s_tir.SBlock([], [], [], "root", function.body))
+    attrs = {IS_KERNEL: True, "op_pattern": _OPAQUE}
+    function = function.without_attr("global_symbol").with_body(root).with_attrs(attrs)
+    variable = builder.add_func(function, name)
+    return builder.emit(relax.call_tir(variable, operands, relax.TensorType(shape, dtype)))

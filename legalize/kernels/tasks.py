@@ -1,0 +1,61 @@
+"""How the loops of a kernel are shared out to threads.
+
+A parallel loop runs over a fixed number of tasks, each the same fraction of the work, and TVM
+gives every thread neighbouring tasks. The number is one that the usual numbers of threads divide;
+a task takes at least some microseconds, as starting the threads takes one or two. What is too
+little for two tasks is a plain loop. Nothing is summed across tasks, so the results do not
+depend on the threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tvm.script.ir_builder import tirx as T
+
+# Each divides the next but one, so that two, three or four threads mostly get equal shares.
+_COUNTS = (120, 60, 24, 12, 6, 4, 2)
+
+
+def task_count(microseconds: float, least: float = 6.0) -> int:
+    """Choose how many tasks a kernel is cut into.
+
+    Args:
+        microseconds: What the kernel takes on one thread, roughly.
+        least: What a task must take.
+
+    Returns:
+        1 where the kernel is better not shared.
+    """
+    return next((count for count in _COUNTS if microseconds >= count * least), 1)
+
+
+def shared_loop(tasks: int, extent: int, body: Callable[[Any], None]) -> None:
+    """Write a loop whose steps are shared out to threads.
+
+    Args:
+        tasks: From ``task_count``.
+        extent: Number of steps.
+        body: Writes the step of a number.
+    """
+    if tasks == 1:
+        with T.serial(extent) as step:
+            body(step)
+        return
+    with T.parallel(tasks) as task:
+        loop_between(*share(task, tasks, extent), body)
+
+
+def share(task: Any, tasks: int, extent: int) -> tuple[Any, Any]:
+    """The first step of a task, and the first one after it."""
+    return T.truncdiv(task * extent, tasks), T.truncdiv((task + 1) * extent, tasks)
+
+
+def loop_between(start: Any, stop: Any, body: Callable[[Any], None]) -> None:
+    """Write a loop from ``start`` to before ``stop``.
+
+    TVM 0.27 miscompiles nested loops that begin with an expression, so this one counts from 0.
+    """
+    with T.serial(stop - start) as step:
+        body(start + step)
