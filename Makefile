@@ -33,7 +33,7 @@ help:
 
 test: lint types layers
 	$(SAY) "Tests"
-	@$(BIN)/python -m pytest --numprocesses auto --dist worksteal
+	@$(BIN)/python -m pytest -m 'not arm' --numprocesses auto --dist worksteal
 
 lint: .venv/installed-test
 	$(SAY) "Lint"

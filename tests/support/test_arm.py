@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tvm import te
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from tests.support.arm import CORTEX_A72, CORTEX_A76, Case, Core, each_core, on_cores, run_cases
+
+
+def doubler(size: int, dtype: str) -> Any:
+    data = te.placeholder((size,), dtype)
+    doubled = te.compute((size,), lambda i: data[i] + data[i])
+    return te.create_prim_func([data, doubled])
+
+
+def copier(size: int, reads: int, writes: int) -> Any:
+    """A function that reads and writes as many bytes as told, from where its buffers begin."""
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("copy")
+        source, target = (T.arg(name, T.buffer((size,), "int8")) for name in ("source", "target"))
+        with T.sblock("root"):
+            T.reads()
+            T.writes()
+            flat = T.decl_buffer((reads,), "int8", data=source.data)
+            out = T.decl_buffer((writes,), "int8", data=target.data)
+            with T.serial(0, max(reads, writes)) as i:
+                T.buffer_store(out, flat[T.min(i, reads - 1)], [T.min(i, writes - 1)])
+    return builder.get()
+
+
+def dot() -> Any:
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("dot")
+        a, b, out = (
+            T.arg(name, T.buffer((size,), dtype))
+            for name, size, dtype in (("a", 16, "int8"), ("b", 16, "int8"), ("out", 4, "int32"))
+        )
+        with T.sblock("root"):
+            T.reads()
+            T.writes()
+            vectors = [buffer[T.ramp(0, 1, 16)] for buffer in (a, b)]
+            zero = T.broadcast(T.int32(0), 4)
+            name = "llvm.aarch64.neon.sdot.v4i32.v16i8"
+            value = T.call_llvm_pure_intrin("int32x4", name, zero, *vectors)
+            T.buffer_store(out, value, [T.ramp(0, 1, 4)])
+    return builder.get()
+
+
+@each_core
+def test_several_functions_run_over_several_inputs(core: Core) -> None:
+    rng = np.random.default_rng(0)
+    cases = []
+    for size, dtype in ((5, "int8"), (64, "uint8"), (1000, "int32"), (3, "float32")):
+        function = doubler(size, dtype)
+        inputs = [rng.integers(0, 60, size).astype(dtype) for _ in range(3)]
+        cases += [Case(function, [array], (size,), dtype) for array in inputs]
+    for case, result in zip(cases, run_cases(core, cases), strict=True):
+        assert result.dtype == case.dtype
+        np.testing.assert_array_equal(result, case.inputs[0] * 2)
+
+
+@each_core
+@pytest.mark.parametrize(
+    ("reads", "writes", "what"),
+    [
+        (8, 5, None),
+        (5, 9, "past the output"),
+        (5, 200, "SIGSEGV"),
+        (200, 5, "SIGSEGV"),
+    ],
+)
+def test_memory_beyond_a_buffer_is_noticed(
+    core: Core, reads: int, writes: int, what: str | None
+) -> None:
+    case = Case(copier(5, reads, writes), [np.arange(5, dtype=np.int8)], (5,), "int8")
+    if what is None:
+        np.testing.assert_array_equal(run_cases(core, [case])[0][:4], np.arange(4))
+    else:
+        with pytest.raises(AssertionError, match=what):
+            run_cases(core, [case])
+
+
+@on_cores(CORTEX_A72, CORTEX_A76)
+def test_an_instruction_that_the_core_lacks_stops_the_program(core: Core) -> None:
+    # Compiled for a core that has it.
+    lucky = Core(core.name, core.machine, core.mtriple, CORTEX_A76.mattr)
+    case = Case(dot(), [np.arange(16, dtype=np.int8)] * 2, (4,), "int32")
+    if core is CORTEX_A72:
+        with pytest.raises(AssertionError, match="SIGILL on cortex-a72"):
+            run_cases(lucky, [case])
+    else:
+        np.testing.assert_array_equal(run_cases(lucky, [case])[0], [14, 126, 366, 734])
