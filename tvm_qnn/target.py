@@ -29,6 +29,27 @@ processor's name implies (cryptography, half precision, system calls) do not occ
 """
 
 
+_X86: dict[str, Any] = {"kind": "llvm", "mtriple": "x86_64-linux-gnu"}
+_AARCH64: dict[str, Any] = {"kind": "llvm", "mtriple": "aarch64-linux-gnu"}
+_ARMV7: dict[str, Any] = {"kind": "llvm", "mtriple": "armv7l-linux-gnueabihf"}
+
+NAMES: dict[str, dict[str, Any]] = {
+    # The first processors with these instructions: their code runs on the later ones.
+    "x86-sse4.1": {**_X86, "mcpu": "nehalem"},
+    "x86-avx2": {**_X86, "mcpu": "haswell"},
+    "x86-avx-vnni": {**_X86, "mcpu": "alderlake"},
+    "x86-avx512": {**_X86, "mcpu": "skylake-avx512"},
+    "x86-avx512-vnni": {**_X86, "mcpu": "cascadelake"},
+    "aarch64": {**_AARCH64, "mattr": ["+neon"]},
+    "aarch64-dotprod": {**_AARCH64, "mattr": ["+neon", "+dotprod"]},
+    "aarch64-i8mm": {**_AARCH64, "mattr": ["+neon", "+dotprod", "+i8mm"]},
+    "armv7-neon": {**_ARMV7, "mattr": ["+neon", "+vfp4", "+thumb2"]},
+}
+"""Targets by the names that ``parse_target`` takes beside TVM's own, all for Linux."""
+
+_PLATFORMS = ("x86-sse4.1", "aarch64", "armv7-neon")  # one of each
+
+
 # Other names of LLVM's for the architectures that it lists.
 _ALIASES = re.compile(r"amd64|i[3-9]86|arm64(e|ec)?|(arm|thumb)(eb)?v[4-9][a-z0-9.]*")
 
@@ -42,7 +63,8 @@ def parse_target(target: TargetLike) -> tvm.target.Target:
     """A TVM target from its text, its dict or itself.
 
     Args:
-        target: "host" for this machine; or a kind and options, as in
+        target: "host" for this machine; or one of ``NAMES``, alone or with options, as in
+            "aarch64 -mcpu=cortex-a72"; or a kind and options, as in
             "llvm -mcpu=znver4 -mattr=+avx512f,+avx512vnni"; or the same as a dict,
             {"kind": "llvm", "mcpu": "znver4"}; or a ``tvm.target.Target``.
 
@@ -52,7 +74,8 @@ def parse_target(target: TargetLike) -> tvm.target.Target:
     """
     if isinstance(target, tvm.target.Target):
         _check_platform(target, target)
-        return target
+        fields = dict(target.export())
+        return target if _with_float_abi(fields) == fields else _tvm_target(fields, target)
     if target == "host":
         return host_target()
     if not isinstance(target, (str, Mapping)):
@@ -80,7 +103,7 @@ def _fields(text: str) -> dict[str, Any]:
     if not text.split():
         raise QnnError("the target is empty; for this machine it is 'host'")
     kind, *options = text.split()
-    fields: dict[str, Any] = {"kind": kind}
+    fields: dict[str, Any] = dict(NAMES.get(kind, {"kind": kind}))
     for option in options:
         key, separator, value = option.lstrip("-").partition("=")
         if not option.startswith("-") or not separator:
@@ -108,8 +131,10 @@ def _check_processor(
 ) -> None:
     # LLVM itself would print a line and go on with a generic processor, or without an extension.
     cpu = fields.get("mcpu")
-    if cpu is not None and cpu not in codegen.llvm_get_cpu_archlist(_tvm_target(platform, target)):
-        raise QnnError(f"LLVM knows no processor {cpu!r} for the target {target!r}")
+    if cpu is not None and not _knows(platform, cpu, target):
+        others = [name for name in _PLATFORMS if _knows(NAMES[name], cpu, target)]
+        hint = f"; it knows it for '{others[0]} -mcpu={cpu}'" if others else ""
+        raise QnnError(f"LLVM knows no processor {cpu!r} for the target {target!r}{hint}")
     attributes = fields.get("mattr", ())
     for attribute in attributes if isinstance(attributes, list | tuple) else ():
         sign, name = str(attribute)[:1], str(attribute)[1:]
@@ -120,9 +145,20 @@ def _check_processor(
             )
 
 
+def _knows(platform: Mapping[str, Any], cpu: str, target: TargetLike) -> bool:
+    return cpu in codegen.llvm_get_cpu_archlist(_tvm_target(platform, target))
+
+
+def _with_float_abi(fields: dict[str, Any]) -> dict[str, Any]:
+    """Hard floats where the platform's name ends in hf: others do not link with its libraries."""
+    if str(fields.get("mtriple", "")).endswith("hf"):
+        return {"mfloat-abi": "hard", **fields}
+    return fields
+
+
 def _tvm_target(fields: Mapping[str, Any], target: TargetLike) -> tvm.target.Target:
     try:
-        return tvm.target.Target(dict(fields))
+        return tvm.target.Target(_with_float_abi(dict(fields)))
     except (ValueError, TypeError, RuntimeError) as error:
         reason = str(error).strip().splitlines()[-1:]
         raise QnnError(f"cannot understand the target {target!r}: {' '.join(reason)}") from None

@@ -7,7 +7,7 @@ import tvm
 from tvm.target import codegen
 
 from qnn_ops.errors import QnnError
-from tvm_qnn.target import EXTENSIONS, host_target, parse_target, why_not_here
+from tvm_qnn.target import EXTENSIONS, NAMES, host_target, parse_target, why_not_here
 
 X86 = {"kind": "llvm", "mtriple": "x86_64-linux-gnu"}
 ARM = {"kind": "llvm", "mtriple": "aarch64-linux-gnu"}
@@ -25,6 +25,45 @@ def test_text_dict_and_target_mean_the_same() -> None:
 def test_host_is_this_processor() -> None:
     assert str(parse_target("host")) == str(host_target())
     assert host_target().attrs["mcpu"] == codegen.llvm_get_system_cpu()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_means_an_instruction_set(name: str) -> None:
+    architecture, *extension = name.split("-", 1)
+    parsed = parse_target(name)
+    triples = {"x86": "x86_64", "aarch64": "aarch64", "armv7": "armv7l"}
+    assert parsed.attrs["mtriple"].split("-")[0] == triples[architecture]
+    features = {str(feature) for feature in codegen.llvm_get_cpu_features(parsed)}
+    names = {"avx-vnni": "avxvnni", "avx512": "avx512bw", "avx512-vnni": "avx512vnni"}
+    assert {names.get(part, part) for part in extension} <= features
+    # And no later one.
+    assert name == "aarch64-dotprod" or "dotprod" not in features or "i8mm" in features
+
+
+def test_a_name_takes_options() -> None:
+    parsed = parse_target("aarch64 -mcpu=cortex-a76")
+    assert parsed.attrs["mcpu"] == "cortex-a76"
+    assert parsed.attrs["mtriple"] == "aarch64-linux-gnu"
+    assert bool(parsed.attrs["feature.has_dotprod"])
+    assert list(parse_target("aarch64 -mattr=+neon,+sve").attrs["mattr"]) == ["+neon", "+sve"]
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "armv7-neon",
+        "llvm -mtriple=armv7l-linux-gnueabihf",
+        tvm.target.Target({"kind": "llvm", "mtriple": "armv7l-linux-gnueabihf"}),
+    ],
+    ids=str,
+)
+def test_a_platform_of_hard_floats_gets_them(target: Any) -> None:
+    assert parse_target(target).attrs["mfloat-abi"] == "hard"
+
+
+def test_a_processor_of_another_platform_is_told() -> None:
+    with pytest.raises(QnnError, match="it knows it for 'aarch64 -mcpu=cortex-a72'"):
+        parse_target({**X86, "mcpu": "cortex-a72"})
 
 
 @pytest.mark.parametrize(
