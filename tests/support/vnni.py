@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import tvm
 
+from legalize.kernels.spec import ConvSpec
+from legalize.kernels.stage import needs_staging, stage
 from legalize.kernels.x86.conv2d import conv2d
 from legalize.kernels.x86.isa import (
     AVX2,
@@ -19,8 +21,6 @@ from legalize.kernels.x86.isa import (
     Isa,
 )
 from legalize.kernels.x86.pack import pack_conv2d
-from legalize.kernels.x86.spec import ConvSpec
-from legalize.kernels.x86.stage import needs_staging, stage
 from qnn_ops.arithmetic import (
     multiply_by_quantized_multiplier,
     multiply_by_quantized_multiplier_single,

@@ -20,11 +20,12 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.spec import DWORD, ConvSpec
 from legalize.kernels.tasks import loop_between, share, task_count
+from legalize.kernels.vectors import lanes_of, local_vector, set_lanes, unsigned_min
 from legalize.kernels.x86.isa import AVX512_VNNI, Isa
 from legalize.kernels.x86.pixel_sums import pixel_sums
 from legalize.kernels.x86.requantize import Requantization, constant_rows, requantize
-from legalize.kernels.x86.spec import DWORD, ConvSpec
 from legalize.kernels.x86.store import store_pixel
 from legalize.kernels.x86.tiles import (
     Section,
@@ -33,12 +34,6 @@ from legalize.kernels.x86.tiles import (
     microseconds,
     registers_of,
     tiles_of,
-)
-from legalize.kernels.x86.vnni import (
-    lanes_of,
-    local_vector,
-    set_lanes,
-    unsigned_min,
 )
 
 

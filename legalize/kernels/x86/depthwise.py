@@ -25,6 +25,7 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.tasks import loop_between, share, task_count
+from legalize.kernels.vectors import lanes_of, local_vector, set_lanes, unsigned_min
 from legalize.kernels.x86.depthwise_plan import PLANES, Plan, Section, cycles
 from legalize.kernels.x86.interleave import (
     add_products,
@@ -34,7 +35,6 @@ from legalize.kernels.x86.interleave import (
 )
 from legalize.kernels.x86.requantize import Requantization, constant_rows, requantize
 from legalize.kernels.x86.store import narrow
-from legalize.kernels.x86.vnni import lanes_of, local_vector, set_lanes, unsigned_min
 
 _CYCLES_PER_MICROSECOND = 3000
 

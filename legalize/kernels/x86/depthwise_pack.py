@@ -8,17 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from legalize.kernels.constants import check_scales, deal, fold_zero_points, per_channel
+from legalize.kernels.spec import ConvSpec
 from legalize.kernels.x86.depthwise_plan import PLANES, Plan, choose_cells, choose_plan
 from legalize.kernels.x86.isa import AVX512_VNNI, Isa
-from legalize.kernels.x86.pack import (
-    check_scales,
-    deal,
-    fold_zero_points,
-    pack_requantization,
-    per_channel,
-)
+from legalize.kernels.x86.pack import pack_requantization
 from legalize.kernels.x86.requantize import Requantization
-from legalize.kernels.x86.spec import ConvSpec
 from qnn_ops.errors import QnnError
 
 Array = npt.NDArray[Any]

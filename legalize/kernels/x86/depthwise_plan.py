@@ -21,8 +21,8 @@ from functools import cache, cached_property
 import numpy as np
 import numpy.typing as npt
 
+from legalize.kernels.spec import ConvSpec
 from legalize.kernels.x86.isa import Isa
-from legalize.kernels.x86.spec import ConvSpec
 
 PLANES = 4
 _WIDTHS = (64, 32, 16)

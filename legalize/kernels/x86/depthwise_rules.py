@@ -11,11 +11,11 @@ from tvm import relax
 from tvm.relax import op as R
 
 from legalize.kernels.calls import call_tir
+from legalize.kernels.conv_calls import finish, operands_of, spec_of_call
 from legalize.kernels.registry import kernel
 from legalize.kernels.x86.depthwise import depthwise_conv2d
 from legalize.kernels.x86.depthwise_pack import pack_depthwise
 from legalize.kernels.x86.isa import ISAS, Isa
-from legalize.kernels.x86.rules import finish, operands_of, spec_of_call
 from qnn_ops import quantized_conv2d
 from qnn_ops.arithmetic import conv_multiplier, quantize_multiplier
 from qnn_ops.layouts import permutation

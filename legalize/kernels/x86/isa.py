@@ -15,7 +15,7 @@ from typing import Any
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.x86.spec import DWORD
+from legalize.kernels.spec import DWORD
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.rows import for_each_piece, ramp, unsigned
 from legalize.kernels.tasks import shared_loop, task_count
 from legalize.kernels.x86.lookup import look_up, table_vectors
-from legalize.kernels.x86.rows import for_each_piece, ramp, unsigned
 
 # Roughly what one thread copies from and to the second-level cache.
 _BYTES_PER_MICROSECOND = 20_000

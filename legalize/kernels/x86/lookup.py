@@ -6,7 +6,7 @@ from typing import Any
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.x86.rows import BYTES, splat
+from legalize.kernels.rows import BYTES, splat
 
 _PARTS = 4
 

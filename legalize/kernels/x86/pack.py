@@ -9,6 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from legalize.kernels.constants import (
+    check_scales,
+    deal,
+    fold_zero_points,
+    per_channel,
+    signed_kernel,
+)
+from legalize.kernels.spec import DWORD, ConvSpec
 from legalize.kernels.x86.isa import AVX512_VNNI, Isa
 from legalize.kernels.x86.requantize import (
     Requantization,
@@ -17,9 +25,7 @@ from legalize.kernels.x86.requantize import (
     requantization_constants,
 )
 from legalize.kernels.x86.requantize_float import float_constants, float_scales
-from legalize.kernels.x86.spec import DWORD, ConvSpec
 from legalize.kernels.x86.tiles import Tiling, choose_tiling, lane_channels
-from qnn_ops.errors import QnnError
 
 Array = npt.NDArray[Any]
 
@@ -74,7 +80,7 @@ def pack_conv2d(
     Raises:
         QnnError: if an array does not fit the spec.
     """
-    kernel, zero_point = _signed_kernel(spec, kernel_ohwi, kernel_zero_point)
+    kernel, zero_point = signed_kernel(spec, kernel_ohwi, kernel_zero_point)
     if not isa.has_byte_products:
         kernel, zero_point = kernel - zero_point, 0
     multiplier = per_channel(spec, "multiplier", multiplier)
@@ -128,62 +134,6 @@ def pack_requantization(
     return requantization, np.zeros_like(shift), constants
 
 
-def _signed_kernel(spec: ConvSpec, kernel: Array, zero_point: int | Array) -> tuple[Array, int]:
-    """Check the kernel and make it int8 (in int64, for sums)."""
-    shape = (spec.out_channels, spec.kernel_height, spec.kernel_width, spec.in_channels)
-    if kernel.shape != shape or kernel.dtype != spec.kernel_dtype:
-        raise QnnError(
-            f"the kernel must be {spec.kernel_dtype} of shape {shape} (OHWI), "
-            f"got {kernel.dtype} of shape {kernel.shape}"
-        )
-    zero_points = np.unique(np.asarray(zero_point, np.int64))
-    if zero_points.size != 1:
-        raise QnnError(f"the kernel must have one zero point, got {zero_points.tolist()}")
-    offset = 128 if spec.kernel_dtype == "uint8" else 0
-    shifted = int(zero_points[0]) - offset
-    if (shifted != 0) != spec.has_asymmetric_kernel:
-        raise QnnError(
-            f"the kernel's zero point {shifted + offset} does not agree with "
-            f"has_asymmetric_kernel={spec.has_asymmetric_kernel}"
-        )
-    return kernel.astype(np.int64) - offset, shifted
-
-
-def per_channel(spec: ConvSpec, name: str, values: Array | int) -> Array:
-    """Make one value or one for each output channel int32 [out_channels]."""
-    array = np.asarray(values)
-    if array.size not in (1, spec.out_channels):
-        raise QnnError(
-            f"{name} must have one value or {spec.out_channels}, got shape {array.shape}"
-        )
-    return np.broadcast_to(array.reshape(-1), spec.out_channels).astype(np.int32)
-
-
-def check_scales(spec: ConvSpec, multiplier: Array, shift: Array) -> None:
-    """Refuse multipliers and shifts that the kernels do not compute."""
-    if spec.rounding not in ("tflite", "upward"):
-        raise QnnError(f"rounding must be tflite or upward, got {spec.rounding}")
-    if multiplier.min() < 0:
-        raise QnnError(f"multiplier must not be negative, got {multiplier.min()}")
-    most = 30 if spec.rounding == "upward" else 31
-    if shift.min() < -31 or shift.max() > most:
-        raise QnnError(f"shift must be in -31..{most}, got {shift.min()} to {shift.max()}")
-
-
-def fold_zero_points(
-    spec: ConvSpec, kernel: Array, zero_point: int, bias: Array
-) -> tuple[Array, int]:
-    """Return the bias that raw products need, and the largest possible |accumulator|."""
-    zx = spec.staged_zero_point
-    centred = (kernel - zero_point).reshape(spec.out_channels, -1)
-    # bias − zx·Σw + K·zx·zw; what leaves 32 bits here comes back with the sum.
-    folded = (bias - zx * centred.sum(axis=1)).astype(np.int32)
-    rise, fall = np.maximum(centred, 0).sum(axis=1), np.minimum(centred, 0).sum(axis=1)
-    highest = bias + (255 - zx) * rise - zx * fall
-    lowest = bias + (255 - zx) * fall - zx * rise
-    return folded, int(max(highest.max(), -lowest.min()))
-
-
 def _lay_out_weights(
     spec: ConvSpec, isa: Isa, kernel: Array, tiling: Tiling, lanes: Array
 ) -> Array:
@@ -204,8 +154,3 @@ def _lay_out_weights(
         block = block.reshape(section.blocks, section.groups, isa.lanes, *steps.shape[1:])
         packed.append(block.transpose(0, 3, 4, 1, 6, 2, 5).reshape(-1))
     return np.concatenate(packed)
-
-
-def deal(values: Array, lanes: Array, filler: int = 0) -> Array:
-    """Deal values per channel to the lanes; ``filler`` where there is no channel."""
-    return np.append(values, values.dtype.type(filler))[lanes]

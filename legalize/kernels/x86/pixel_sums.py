@@ -6,17 +6,11 @@ from typing import Any
 
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.spec import DWORD, ConvSpec
 from legalize.kernels.tasks import shared_loop
+from legalize.kernels.vectors import lanes_of, local_vector, set_lanes
 from legalize.kernels.x86.isa import Isa
-from legalize.kernels.x86.spec import DWORD, ConvSpec
-from legalize.kernels.x86.vnni import (
-    broadcast_bytes,
-    dot_bytes,
-    lanes_of,
-    local_vector,
-    set_lanes,
-    sum_lanes,
-)
+from legalize.kernels.x86.vnni import broadcast_bytes, dot_bytes, sum_lanes
 
 
 def pixel_sums(spec: ConvSpec, isa: Isa, source: Any, zero_point: Any, tasks: int) -> Any:

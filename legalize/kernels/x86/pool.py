@@ -20,8 +20,8 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.rows import BYTES, pieces, unsigned
 from legalize.kernels.tasks import shared_loop, task_count
-from legalize.kernels.x86.rows import BYTES, pieces, unsigned
 
 MAX_TAPS = 127
 LEAST_CHANNELS = 4

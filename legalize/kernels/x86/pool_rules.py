@@ -9,8 +9,8 @@ from tvm import relax
 
 from legalize.kernels.calls import call_tir
 from legalize.kernels.registry import kernel
+from legalize.kernels.rows import BYTES
 from legalize.kernels.x86.pool import LEAST_CHANNELS, MAX_TAPS, PoolSpec, divisors, pool
-from legalize.kernels.x86.rows import BYTES
 from qnn_ops import quantized_pool2d
 from qnn_ops.quantized_pool2d import bounds, origin_of, valid_taps
 from qnn_ops.registry import Attrs, spec_of

@@ -26,9 +26,9 @@ import numpy as np
 import numpy.typing as npt
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.spec import ConvSpec
+from legalize.kernels.vectors import lanes_in
 from legalize.kernels.x86.requantize_float import FloatScales, requantize_float
-from legalize.kernels.x86.spec import ConvSpec
-from legalize.kernels.x86.vnni import lanes_in
 
 # With accumulators below this, 2x fits its lane, |2p| < 2^62 and |h| < 2^30.
 _MAX_FAST_ACCUMULATOR = 1 << 30

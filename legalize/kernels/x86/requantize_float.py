@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.x86.spec import ConvSpec
+from legalize.kernels.spec import ConvSpec
 
 Array = npt.NDArray[Any]
 

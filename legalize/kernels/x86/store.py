@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.x86.spec import ConvSpec
+from legalize.kernels.spec import ConvSpec
+from legalize.kernels.vectors import lanes_in
 from legalize.kernels.x86.tiles import store_pieces
-from legalize.kernels.x86.vnni import lanes_in, narrow_pair, narrow_to_bytes
+from legalize.kernels.x86.vnni import narrow_pair, narrow_to_bytes
 
 
 def store_pixel(

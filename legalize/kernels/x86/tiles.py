@@ -29,8 +29,8 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from legalize.kernels.spec import DWORD, ConvSpec
 from legalize.kernels.x86.isa import Isa
-from legalize.kernels.x86.spec import DWORD, ConvSpec
 
 _MAX_PIXELS = 12
 _MAX_GROUPS = 12

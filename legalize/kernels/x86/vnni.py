@@ -6,6 +6,8 @@ from typing import Any
 
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.vectors import lanes_in
+
 
 def dot_bytes(accumulator: Any, unsigned: Any, signed: Any, lanes: int = 16) -> Any:
     """Vpdpbusd: add to each int32 lane four products of unsigned and signed bytes."""
@@ -41,38 +43,6 @@ def _packed(name: str, dtype: str, a: Any, b: Any) -> Any:
     return T.call_llvm_pure_intrin(f"{dtype}x{lanes}", f"llvm.x86.{intrinsic}", a, b)
 
 
-def lanes_in(value: Any) -> int:
-    """Tell how many lanes an expression has."""
-    return int(value.ty.dtype.lanes)
-
-
 def sum_lanes(value: Any, lanes: int) -> Any:
     """Add the int32 lanes of a vector."""
     return T.call_llvm_pure_intrin("int32", f"llvm.vector.reduce.add.v{lanes}i32", value)
-
-
-def unsigned_min(value: Any, limit: int) -> Any:
-    """The smaller of an int32 that is not negative and a constant.
-
-    Unlike a minimum of TVM's it tells LLVM both bounds: that addresses made of it do not
-    overflow, and need no widening from 32 to 64 bits each.
-    """
-    return T.call_llvm_pure_intrin("int32", "llvm.umin.i32", value, T.int32(limit))
-
-
-def local_vector(lanes: int = 16, dtype: str = "int32") -> Any:
-    """Allocate a vector that LLVM keeps in a register.
-
-    It does so only for a buffer below 1 KiB of scope "global", which TVM leaves on the stack.
-    """
-    return T.alloc_buffer((lanes,), dtype, scope="global")
-
-
-def lanes_of(buffer: Any, lanes: int = 16) -> Any:
-    """Read all lanes of a local vector."""
-    return buffer[T.ramp(0, 1, lanes)]
-
-
-def set_lanes(buffer: Any, value: Any, lanes: int = 16) -> None:
-    """Write all lanes of a local vector."""
-    T.buffer_store(buffer, value, [T.ramp(0, 1, lanes)])

@@ -12,12 +12,12 @@ import tvm
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.spec import ConvSpec
+from legalize.kernels.stage import stage
 from legalize.kernels.tasks import shared_loop, task_count
 from legalize.kernels.x86.conv2d import conv2d
 from legalize.kernels.x86.isa import AVX512_VNNI
 from legalize.kernels.x86.pack import pack_conv2d
-from legalize.kernels.x86.spec import ConvSpec
-from legalize.kernels.x86.stage import stage
 from legalize.kernels.x86.tiles import choose_tiling, microseconds
 from qnn_ops.windows import sliding_windows
 from tests.support.arrays import full_range

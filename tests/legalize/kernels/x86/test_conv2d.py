@@ -9,10 +9,10 @@ import tvm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from legalize.kernels.spec import ConvSpec
 from legalize.kernels.x86.conv2d import conv2d
 from legalize.kernels.x86.isa import AVX512_VNNI, AVX_VNNI, Isa
 from legalize.kernels.x86.pack import pack_conv2d
-from legalize.kernels.x86.spec import ConvSpec
 from tests.support.arrays import full_range
 from tests.support.vnni import accumulators, each_isa, needs_vnni, rescaled, run_conv
 

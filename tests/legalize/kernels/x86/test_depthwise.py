@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 import tvm
 
+from legalize.kernels.spec import ConvSpec
 from legalize.kernels.x86.depthwise import depthwise_conv2d
 from legalize.kernels.x86.depthwise_pack import PackedDepthwise, pack_depthwise
 from legalize.kernels.x86.depthwise_plan import Cells, Plan
 from legalize.kernels.x86.isa import AVX512_VNNI, Isa
 from legalize.kernels.x86.requantize import Requantization
-from legalize.kernels.x86.spec import ConvSpec
 from qnn_ops.errors import QnnError
 from tests.support.arrays import full_range
 from tests.support.vnni import PROCESSORS, TARGET, each_isa, needs_vnni, rescaled, run_on

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from legalize.kernels.spec import ConvSpec
 from legalize.kernels.x86.conv2d import conv2d
 from legalize.kernels.x86.isa import AVX2, ISAS, Isa
 from legalize.kernels.x86.pack import pack_conv2d
-from legalize.kernels.x86.spec import ConvSpec
 from qnn_ops.errors import QnnError
 
 SPEC = ConvSpec(

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from legalize.kernels.spec import ConvSpec
 from legalize.kernels.x86.conv2d import conv2d
 from legalize.kernels.x86.isa import AVX512_VNNI, Isa
 from legalize.kernels.x86.pack import pack_conv2d
 from legalize.kernels.x86.requantize import choose_requantization
-from legalize.kernels.x86.spec import ConvSpec
 from tests.support.vnni import PROCESSORS, each_isa, needs_vnni, rescaled, run_on
 
 Array = np.ndarray[Any, Any]

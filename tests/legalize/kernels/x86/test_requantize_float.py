@@ -10,6 +10,7 @@ import pytest
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.spec import ConvSpec
 from legalize.kernels.x86.requantize import constant_rows, float_requantization
 from legalize.kernels.x86.requantize_float import (
     FloatScales,
@@ -17,7 +18,6 @@ from legalize.kernels.x86.requantize_float import (
     float_scales,
     requantize_float,
 )
-from legalize.kernels.x86.spec import ConvSpec
 from tests.legalize.kernels.x86.test_requantize import SPEC
 from tests.support.vnni import needs_vnni, rescaled, run
 

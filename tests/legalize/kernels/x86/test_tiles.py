@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from legalize.kernels.spec import ConvSpec
 from legalize.kernels.x86.isa import ISAS, Isa
-from legalize.kernels.x86.spec import ConvSpec
 from legalize.kernels.x86.tiles import choose_tiling, lane_channels, store_pieces
 
 

@@ -8,9 +8,9 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.rows import for_each_piece, ramp, splat, unsigned
+from legalize.kernels.spec import ConvSpec
 from legalize.kernels.tasks import shared_loop, task_count
-from legalize.kernels.x86.rows import for_each_piece, ramp, splat, unsigned
-from legalize.kernels.x86.spec import ConvSpec
 
 # Roughly what one thread copies from and to the second-level cache.
 _BYTES_PER_MICROSECOND = 20_000

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from legalize.kernels.x86.spec import ConvSpec
-from legalize.kernels.x86.stage import needs_staging, stage
+from legalize.kernels.spec import ConvSpec
+from legalize.kernels.stage import needs_staging, stage
 from tests.support.arrays import full_range
 from tests.support.vnni import needs_vnni, run
 

@@ -1,0 +1,94 @@
+"""How calls of convolutions and dense layers become the spec that kernels take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from legalize.kernels.spec import ConvSpec
+from legalize.primitives.fixed_point import saturate, scale_down
+from qnn_ops.attributes import dtype_range
+from qnn_ops.registry import Attrs, constant_of, spec_of
+
+Array = np.ndarray[Any, Any]
+
+_ROUNDINGS = ("tflite", "upward")
+_MIDDLE = {"uint8": 128, "int8": 0}
+
+
+def operands_of(operands: Sequence[relax.Expr]) -> tuple[relax.Expr, Array | None, Array | None]:
+    """Data, weights and bias; no weights where they, or a bias, are not constant."""
+    data, weights, *rest = operands
+    bias = constant_of(rest[0]) if rest else None
+    return data, None if rest and bias is None else constant_of(weights), bias
+
+
+def spec_of_call(
+    attrs: Attrs,
+    data: relax.Expr,
+    kernel_ohwi: Array,
+    *,
+    in_shape: tuple[int, int, int, int],
+    strides: tuple[int, int] = (1, 1),
+    padding: tuple[int, int, int, int] = (0, 0, 0, 0),
+    dilation: tuple[int, int] = (1, 1),
+) -> ConvSpec | None:
+    """Describe the call as a spec, or None where the kernel has no such arithmetic."""
+    kernel_dtype = str(kernel_ohwi.dtype)
+    zero_points = np.unique(attrs.kernel_zero_point)
+    if zero_points.size > 1:
+        return None
+    # What the kernel does not end in comes after it; then the kernel's output is the sum.
+    is_whole = attrs.rounding in _ROUNDINGS and attrs.out_dtype != "int32"
+    batch, height, width, channels = in_shape
+    return ConvSpec(
+        batch=batch,
+        in_height=height,
+        in_width=width,
+        in_channels=channels,
+        kernel_height=kernel_ohwi.shape[1],
+        kernel_width=kernel_ohwi.shape[2],
+        strides=strides,
+        padding=padding,
+        dilation=dilation,
+        out_channels=kernel_ohwi.shape[0],
+        in_dtype=spec_of(data).dtype,
+        out_dtype=attrs.out_dtype if is_whole else "int32",
+        input_zero_point=attrs.input_zero_point,
+        output_zero_point=attrs.output_zero_point,
+        out_min=attrs.out_min,
+        out_max=attrs.out_max,
+        rounding=attrs.rounding if is_whole else "tflite",
+        kernel_dtype=kernel_dtype,
+        has_asymmetric_kernel=int(zero_points[0]) != _MIDDLE[kernel_dtype],
+    )
+
+
+def finish(
+    builder: relax.BlockBuilder,
+    attrs: Attrs,
+    spec: ConvSpec,
+    result: relax.Expr,
+    real_multiplier: Array,
+) -> relax.Expr:
+    """Apply to the kernel's sums what the kernel does not end in."""
+    bounds = (attrs.out_min, attrs.out_max)
+    if attrs.out_dtype == "int32":
+        if bounds == dtype_range("int32"):
+            return result
+        return saturate(R.astype(result, "int64"), bounds, "int32")
+    if spec.out_dtype == attrs.out_dtype:
+        return result
+    return scale_down(
+        builder,
+        result,
+        real_multiplier,
+        attrs.rounding,
+        attrs.output_zero_point,
+        bounds,
+        attrs.out_dtype,
+    )

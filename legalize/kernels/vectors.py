@@ -1,0 +1,39 @@
+"""Vectors that stay in registers, on any processor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.script.ir_builder import tirx as T
+
+
+def lanes_in(value: Any) -> int:
+    """Tell how many lanes an expression has."""
+    return int(value.ty.dtype.lanes)
+
+
+def unsigned_min(value: Any, limit: int) -> Any:
+    """The smaller of an int32 that is not negative and a constant.
+
+    Unlike a minimum of TVM's it tells LLVM both bounds: that addresses made of it do not
+    overflow, and need no widening from 32 to 64 bits each.
+    """
+    return T.call_llvm_pure_intrin("int32", "llvm.umin.i32", value, T.int32(limit))
+
+
+def local_vector(lanes: int = 16, dtype: str = "int32") -> Any:
+    """Allocate a vector that LLVM keeps in a register.
+
+    It does so only for a buffer below 1 KiB of scope "global", which TVM leaves on the stack.
+    """
+    return T.alloc_buffer((lanes,), dtype, scope="global")
+
+
+def lanes_of(buffer: Any, lanes: int = 16) -> Any:
+    """Read all lanes of a local vector."""
+    return buffer[T.ramp(0, 1, lanes)]
+
+
+def set_lanes(buffer: Any, value: Any, lanes: int = 16) -> None:
+    """Write all lanes of a local vector."""
+    T.buffer_store(buffer, value, [T.ramp(0, 1, lanes)])
