@@ -1,0 +1,1 @@
+"""Import of quantized MXNet models."""

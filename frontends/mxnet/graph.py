@@ -1,0 +1,65 @@
+"""An MXNet symbol as a small typed graph: what the reader gives and the converters take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+VARIABLE = "null"  # MXNet's name of the operator that a variable does not have
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One output of one node.
+
+    Attributes:
+        node: the node's number in its graph.
+        output: which of its outputs, from 0.
+    """
+
+    node: int
+    output: int = 0
+
+
+@dataclass(frozen=True)
+class Node:
+    """A variable or an operator.
+
+    Attributes:
+        name: its name; that of a variable is the name of the input or parameter.
+        op: MXNet's name of the operator; "null" for a variable.
+        attrs: what the file says about it, name to text; numbers, booleans and tuples are text,
+            too, in whichever spelling the writer of the file had.
+        inputs: what it reads, all of them outputs of nodes before it.
+        subgraphs: the graphs of an operator that has some: the operators that a fused one stands
+            for, or the bodies of control flow.
+    """
+
+    name: str
+    op: str
+    attrs: Mapping[str, str] = field(default_factory=dict)
+    inputs: tuple[Entry, ...] = ()
+    subgraphs: tuple[Graph, ...] = ()
+
+    @property
+    def is_variable(self) -> bool:
+        """Whether it is an input or a parameter."""
+        return self.op == VARIABLE
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A symbol, its nodes in an order in which they can be computed.
+
+    Attributes:
+        nodes: every node, by number.
+        arg_nodes: the numbers of the variables, in the order of the graph's arguments.
+        heads: the graph's outputs.
+        attrs: what the file says about the whole graph, for instance `mxnet_version`, 10901 for
+            1.9.1; absent before 0.9.
+    """
+
+    nodes: tuple[Node, ...]
+    arg_nodes: tuple[int, ...]
+    heads: tuple[Entry, ...]
+    attrs: Mapping[str, object] = field(default_factory=dict)

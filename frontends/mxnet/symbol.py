@@ -1,0 +1,181 @@
+"""Reads the JSON of MXNet symbols into `frontends.mxnet.graph`, from before 1.0 to 2.0.
+
+The format is what nnvm's LoadJSON pass reads. A malformed file gives a `MXNetFormatError` that
+names the byte; what is checked here, no converter needs to check again: every node reads nodes
+before it, so that there are no cycles, and every number is in range.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from frontends.mxnet.errors import MXNetFormatError, format_error
+from frontends.mxnet.graph import VARIABLE, Entry, Graph, Node
+from frontends.mxnet.json_text import JsonPath, locate, parse
+from frontends.mxnet.upgrade import upgrade
+
+_MAX_INDEX = 2**31 - 1
+
+# The attributes of a node have been called all of these; where a file has several, the later wins.
+_ATTRIBUTE_FIELDS = ("param", "attr", "attrs")
+
+
+def read_symbol(symbol: str | os.PathLike[str] | bytes | bytearray | memoryview) -> Graph:
+    """Reads a symbol file.
+
+    Args:
+        symbol: the file's path; or its content, as bytes or as a text that begins with `{`.
+
+    Returns:
+        The graph, upgraded to what MXNet 1.0 and later write: a file from before 0.9 does not
+        name the running means and variances that its batch normalizations read.
+
+    Raises:
+        MXNetFormatError: the file is no symbol, or a damaged one; the message names the byte.
+        OSError: the path cannot be read.
+    """
+    source, text = _text_of(symbol)
+    content = parse(source, text)
+    try:
+        return upgrade(_graph(content, ()))
+    except _MalformedError as error:
+        offset = locate(text, error.path)
+        raise format_error(source, offset, f"{_spelled(error.path)}: {error}") from None
+
+
+class _MalformedError(Exception):
+    """What is wrong with the value at a path."""
+
+    def __init__(self, path: JsonPath, problem: str) -> None:
+        super().__init__(problem)
+        self.path = path
+
+
+def _text_of(symbol: Any) -> tuple[str, str]:
+    """What to call the file in messages, and its text."""
+    if isinstance(symbol, str) and symbol.lstrip()[:1] == "{":
+        return "symbol", symbol
+    if isinstance(symbol, str | os.PathLike):
+        source, data = os.fspath(symbol), Path(symbol).read_bytes()
+    elif isinstance(symbol, bytes | bytearray | memoryview):
+        source, data = "symbol", bytes(symbol)
+    else:
+        raise MXNetFormatError(
+            f"symbol: got {type(symbol).__name__}, needs a path, bytes or a text of JSON"
+        )
+    try:
+        return source, data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise format_error(source, error.start, "is not UTF-8 text, so no symbol") from None
+
+
+def _graph(value: Any, path: JsonPath) -> Graph:
+    fields = _object(value, path)
+    nodes: list[Node] = []
+    for index, item in enumerate(_array(fields, "nodes", path)):
+        nodes.append(_node(item, (*path, "nodes", index), index))
+    if not nodes:
+        raise _MalformedError((*path, "nodes"), "is empty")
+    arg_nodes = []
+    for index, item in enumerate(_array(fields, "arg_nodes", path)):
+        where = (*path, "arg_nodes", index)
+        number = _index(item, where, len(nodes))
+        if not nodes[number].is_variable:
+            raise _MalformedError(where, f"names node {number}, which is no variable")
+        arg_nodes.append(number)
+    heads = tuple(
+        _entry(item, (*path, "heads", index), len(nodes))
+        for index, item in enumerate(_array(fields, "heads", path))
+    )
+    if not heads:
+        raise _MalformedError((*path, "heads"), "is empty")
+    return Graph(tuple(nodes), tuple(arg_nodes), heads, _graph_attrs(fields, path))
+
+
+def _graph_attrs(fields: dict[str, Any], path: JsonPath) -> dict[str, object]:
+    path = (*path, "attrs")
+    attrs: dict[str, object] = {}
+    for key, value in _object(fields.get("attrs", {}), path).items():
+        # Each value stands after the name of its type: ["int", 10901].
+        if not (isinstance(value, list) and len(value) == 2 and isinstance(value[0], str)):
+            raise _MalformedError((*path, key), "needs a type's name and a value")
+        if key == "mxnet_version":
+            _index(value[1], (*path, key, 1), _MAX_INDEX)
+        attrs[key] = value[1]
+    return attrs
+
+
+def _node(value: Any, path: JsonPath, index: int) -> Node:
+    fields = _object(value, path)
+    op, name = (_string(fields.get(key), (*path, key)) for key in ("op", "name"))
+    attrs: dict[str, str] = {}
+    for field in _ATTRIBUTE_FIELDS:
+        for key, text in _object(fields.get(field, {}), (*path, field)).items():
+            attrs[_string(key, (*path, field))] = _string(text, (*path, field, key))
+    inputs = tuple(
+        _entry(item, (*path, "inputs", number), index)
+        for number, item in enumerate(_array(fields, "inputs", path))
+    )
+    if op == VARIABLE and inputs:
+        raise _MalformedError((*path, "inputs"), "a variable has none")
+    subgraphs = tuple(
+        _graph(item, (*path, "subgraphs", number))
+        for number, item in enumerate(_array({"subgraphs": [], **fields}, "subgraphs", path))
+    )
+    return Node(name, op, attrs, inputs, subgraphs)
+
+
+def _entry(value: Any, path: JsonPath, count: int) -> Entry:
+    # The third number, the version, counts writes into a variable; reading needs it not.
+    if not isinstance(value, list) or len(value) not in (2, 3):
+        raise _MalformedError(path, "needs 2 or 3 numbers: node, output and version")
+    return Entry(
+        _index(value[0], (*path, 0), count),
+        _index(value[1], (*path, 1), _MAX_INDEX),
+    )
+
+
+def _object(value: Any, path: JsonPath) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _MalformedError(path, f"is {_kind(value)}, needs an object")
+    return value
+
+
+def _array(fields: dict[str, Any], key: str, path: JsonPath) -> list[Any]:
+    value = fields.get(key)
+    if not isinstance(value, list):
+        raise _MalformedError((*path, key), f"is {_kind(value)}, needs an array")
+    return value
+
+
+def _string(value: Any, path: JsonPath) -> str:
+    if not isinstance(value, str):
+        raise _MalformedError(path, f"is {_kind(value)}, needs a text")
+    # JSON can spell half of a surrogate pair, and then no text can be made of it.
+    if not value.isascii() and re.search("[\ud800-\udfff]", value):
+        raise _MalformedError(path, "is no Unicode text")
+    return value
+
+
+def _index(value: Any, path: JsonPath, count: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise _MalformedError(path, f"is {_kind(value)}, needs an integer")
+    if not 0 <= value < count:
+        needed = f"0 to {count - 1}" if count else "no node, as there is none before it"
+        raise _MalformedError(path, f"is {value}, needs {needed}")
+    return value
+
+
+def _kind(value: Any) -> str:
+    kinds = {dict: "an object", list: "an array", str: "a text", bool: "a boolean"}
+    return kinds.get(type(value), "absent" if value is None else json.dumps(value))
+
+
+def _spelled(path: JsonPath) -> str:
+    """A path as one writes it: `nodes[3].inputs[0]`."""
+    parts = (f"[{key}]" if isinstance(key, int) else f".{key}" for key in path)
+    return "".join(parts).lstrip(".") or "symbol"
