@@ -11,16 +11,16 @@ BYTES = 64
 """In one AVX512 register."""
 
 
-def pieces(length: int) -> tuple[int, list[tuple[int, int]]]:
-    """Cut a row into whole vectors, and (offset, width) pieces for the rest.
+def pieces(length: int, size: int = BYTES) -> tuple[int, list[tuple[int, int]]]:
+    """Cut a row into whole vectors of ``size`` bytes, and (offset, width) pieces for the rest.
 
     A rest that follows a whole vector is one vector that overlaps it.
     """
-    whole, rest = divmod(length, BYTES)
+    whole, rest = divmod(length, size)
     if not rest:
         return whole, []
     if whole:
-        return whole, [(length - BYTES, BYTES)]
+        return whole, [(length - size, size)]
     parts = []
     offset = 0
     while offset < length:
@@ -30,18 +30,19 @@ def pieces(length: int) -> tuple[int, list[tuple[int, int]]]:
     return whole, parts
 
 
-def for_each_piece(length: int, body: Callable[[Any, int], None]) -> None:
+def for_each_piece(length: int, body: Callable[[Any, int], None], size: int = BYTES) -> None:
     """Write the loop over a row of ``length`` bytes.
 
     Args:
         length: of the row.
         body: writes what is done with ``width`` bytes from an offset on; some bytes may be
             visited twice.
+        size: bytes in a vector.
     """
-    whole, parts = pieces(length)
+    whole, parts = pieces(length, size)
     if whole:
         with T.serial(whole) as i:
-            body(i * BYTES, BYTES)
+            body(i * size, size)
     for offset, width in parts:
         body(offset, width)
 

@@ -18,7 +18,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.rows import BYTES
 from legalize.kernels.tasks import shared_loop, task_count
-from legalize.kernels.x86.affine import AffineForm
+from legalize.kernels.vector.affine import AffineForm
 from legalize.kernels.x86.vnni import narrow_pair, narrow_to_bytes
 
 # Roughly what one thread adds.

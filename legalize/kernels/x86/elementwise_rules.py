@@ -12,8 +12,8 @@ from tvm import relax
 from legalize.kernels.calls import call_tir
 from legalize.kernels.registry import kernel
 from legalize.kernels.rows import BYTES
+from legalize.kernels.vector.affine import affine_form
 from legalize.kernels.x86.add import add
-from legalize.kernels.x86.affine import affine_form
 from legalize.kernels.x86.join import Part, join
 from legalize.kernels.x86.softmax import softmax
 from qnn_ops import (

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from legalize.kernels.vector.affine import AffineForm, affine_form
 from legalize.kernels.x86.add import add
-from legalize.kernels.x86.affine import AffineForm, affine_form
 from qnn_ops import quantized_add, quantized_subtract
 from qnn_ops.registry import Attrs, Operator, attrs_of
 from tests.support.operators import module_of
