@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from legalize.kernels.spec import ConvSpec
+from qnn_ops.attributes import dtype_range
 from qnn_ops.errors import QnnError
 
 Array = npt.NDArray[Any]
@@ -64,8 +65,9 @@ def fold_zero_points(
     # bias − zx·Σw + K·zx·zw; what leaves 32 bits here comes back with the sum.
     folded = (bias - zx * centred.sum(axis=1)).astype(np.int32)
     rise, fall = np.maximum(centred, 0).sum(axis=1), np.minimum(centred, 0).sum(axis=1)
-    highest = bias + (255 - zx) * rise - zx * fall
-    lowest = bias + (255 - zx) * fall - zx * rise
+    least, most = (int(end) - zx for end in dtype_range(spec.staged_dtype))
+    highest = bias + most * rise + least * fall
+    lowest = bias + most * fall + least * rise
     return folded, int(max(highest.max(), -lowest.min()))
 
 

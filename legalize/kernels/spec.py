@@ -1,10 +1,10 @@
-"""The shape and arithmetic of one convolution, as the x86 kernels take it."""
+"""The shape and arithmetic of one convolution, as the kernels take it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Activations are bytes, of which one int32 lane of vpdpbusd holds four.
+# Activations are bytes, of which one int32 lane of a dot product holds four.
 DWORD = 4
 
 
@@ -36,6 +36,7 @@ class ConvSpec:
         kernel_dtype: ``uint8`` or ``int8``.
         has_asymmetric_kernel: Whether the kernel's zero point is something else than the
             middle of its range (128 for ``uint8``, 0 for ``int8``).
+        staged_dtype: What the kernel multiplies: ``uint8`` on x86, ``int8`` on ARM.
     """
 
     batch: int
@@ -57,6 +58,7 @@ class ConvSpec:
     rounding: str
     kernel_dtype: str
     has_asymmetric_kernel: bool
+    staged_dtype: str = "uint8"
 
     @property
     def in_shape(self) -> tuple[int, int, int, int]:
@@ -118,13 +120,15 @@ class ConvSpec:
 
     @property
     def staged_zero_point(self) -> int:
-        """Zero point of the staged data, which is always uint8."""
-        return self.input_zero_point + (128 if self.in_dtype == "int8" else 0)
+        """Zero point of the staged data."""
+        if self.in_dtype == self.staged_dtype:
+            return self.input_zero_point
+        return self.input_zero_point + (128 if self.staged_dtype == "uint8" else -128)
 
     @property
     def needs_staging(self) -> bool:
         """Whether the data must be copied before the convolution can read it."""
-        return self.in_dtype != "uint8" or self.staged_shape != self.in_shape
+        return self.in_dtype != self.staged_dtype or self.staged_shape != self.in_shape
 
     @property
     def runs(self) -> int:

@@ -1,4 +1,4 @@
-"""Copying a convolution's data to where the kernel can read it: padded, and uint8."""
+"""Copying a convolution's data to where the kernel can read it: padded, and of its signedness."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ def needs_staging(spec: ConvSpec) -> bool:
 def stage(spec: ConvSpec) -> tirx.PrimFunc:
     """Build the function that stages the data of a convolution.
 
-    It adds the padding, filled with the zero point; makes int8 uint8 by adding 128; and where a
-    pixel has too few channels to read four bytes, adds channels that hold the zero point.
+    It adds the padding, filled with the zero point; makes int8 uint8 by adding 128, or the
+    reverse; and where a pixel has too few channels to read four bytes, adds channels that hold
+    the zero point.
 
     Returns:
-        A function of the data, ``spec.in_dtype`` of ``spec.in_shape``, and the output, uint8 of
-        ``spec.staged_shape``.
+        A function of the data, ``spec.in_dtype`` of ``spec.in_shape``, and the output,
+        ``spec.staged_dtype`` of ``spec.staged_shape``.
     """
     batch, height, width, channels = spec.staged_shape
     top, left, bottom, right = spec.padding
@@ -38,9 +39,9 @@ def stage(spec: ConvSpec) -> tirx.PrimFunc:
         T.func_name("stage")
         T.func_attr({"global_symbol": "stage", "tirx.noalias": True})
         data = T.arg("data", T.buffer(spec.in_shape, spec.in_dtype))
-        staged = T.arg("staged", T.buffer(spec.staged_shape, "uint8"))
+        staged = T.arg("staged", T.buffer(spec.staged_shape, spec.staged_dtype))
         source = T.decl_buffer((_size(spec.in_shape),), spec.in_dtype, data=data.data)
-        target = T.decl_buffer((_size(spec.staged_shape),), "uint8", data=staged.data)
+        target = T.decl_buffer((_size(spec.staged_shape),), spec.staged_dtype, data=staged.data)
         with T.serial(batch) as n:
             image = n * height * row
             _fill(target, image, top * row, spec.staged_zero_point)
@@ -76,9 +77,12 @@ def _size(shape: tuple[int, ...]) -> int:
     return size
 
 
-def _fill(target: Any, start: Any, length: int, value: int) -> None:
+def _fill(target: Any, start: Any, length: int, zero_point: int) -> None:
+    value = getattr(T, target.dtype)(zero_point)
+
     def body(offset: Any, width: int) -> None:
-        T.buffer_store(target, splat(value, width), [ramp(start + offset, width)])
+        piece = T.broadcast(value, width) if width > 1 else value
+        T.buffer_store(target, piece, [ramp(start + offset, width)])
 
     for_each_piece(length, body)
 
@@ -86,8 +90,10 @@ def _fill(target: Any, start: Any, length: int, value: int) -> None:
 def _copy(target: Any, start: Any, source: Any, origin: Any, length: int) -> None:
     def body(offset: Any, width: int) -> None:
         value = source[ramp(origin + offset, width)]
-        if source.dtype == "int8":
-            value = T.bitwise_xor(unsigned(value, width), splat(128, width))
+        if source.dtype != target.dtype:
+            flipped = T.bitwise_xor(unsigned(value, width), splat(128, width))
+            lanes = "" if width == 1 else f"x{width}"
+            value = T.reinterpret(f"{target.dtype}{lanes}", flipped)
         T.buffer_store(target, value, [ramp(start + offset, width)])
 
     for_each_piece(length, body)

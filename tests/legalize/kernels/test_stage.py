@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from legalize.kernels.spec import ConvSpec
 from legalize.kernels.stage import needs_staging, stage
 from tests.support.arrays import full_range
-from tests.support.vnni import needs_vnni, run
+from tests.support.vnni import run_on
 
 SPEC = ConvSpec(
     batch=2,
@@ -35,23 +35,25 @@ SPEC = ConvSpec(
 )
 
 
-@needs_vnni
 @settings(max_examples=25)
 @given(
+    staged_dtype=st.sampled_from(["uint8", "int8"]),
     dtype=st.sampled_from(["uint8", "int8"]),
     size=st.tuples(st.integers(1, 3), st.integers(1, 6), st.integers(1, 9)),
     channels=st.sampled_from([1, 2, 3, 4, 7, 16, 33]),
     padding=st.tuples(*[st.integers(0, 3)] * 4),
     zero_point=st.integers(-128, 127),
 )
-def test_pads_and_shifts_to_uint8(
+def test_pads_and_changes_signedness(
+    staged_dtype: str,
     dtype: str,
     size: tuple[int, int, int],
     channels: int,
     padding: tuple[int, int, int, int],
     zero_point: int,
 ) -> None:
-    offset = 128 if dtype == "int8" else 0
+    middle = {"uint8": 128, "int8": 0}
+    offset = middle[staged_dtype] - middle[dtype]
     batch, height, width = size
     spec = replace(
         SPEC,
@@ -61,17 +63,19 @@ def test_pads_and_shifts_to_uint8(
         in_channels=channels,
         padding=padding,
         in_dtype=dtype,
-        input_zero_point=zero_point + 128 - offset,
+        input_zero_point=zero_point + middle[dtype],
+        staged_dtype=staged_dtype,
     )
     data = full_range(np.random.default_rng(0), dtype, spec.in_shape)
     top, left, bottom, right = padding
     expected = np.pad(
-        (data.astype(np.int64) + offset).astype(np.uint8),
+        (data.astype(np.int64) + offset).astype(staged_dtype),
         ((0, 0), (top, bottom), (left, right), (0, max(0, 4 - channels))),
-        constant_values=zero_point + 128,
+        constant_values=zero_point + middle[staged_dtype],
     )
     assert spec.staged_shape == expected.shape
-    np.testing.assert_array_equal(run(stage(spec), [data], expected.shape, "uint8"), expected)
+    staged = run_on("x86-64", stage(spec), [data], expected.shape, staged_dtype)
+    np.testing.assert_array_equal(staged, expected)
 
 
 @pytest.mark.parametrize(
@@ -79,6 +83,8 @@ def test_pads_and_shifts_to_uint8(
     [
         ({}, False),
         ({"in_dtype": "int8"}, True),
+        ({"in_dtype": "int8", "staged_dtype": "int8"}, False),
+        ({"staged_dtype": "int8"}, True),
         ({"padding": (0, 0, 0, 1)}, True),
         ({"in_channels": 5}, False),
         ({"in_channels": 3}, True),
