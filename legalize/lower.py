@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import tvm
 
-from legalize.kernels import KERNELS
-from legalize.passes import FoldClamps, FoldPads, LegalizeQnn, PreferUnsigned, UseKernels
-from qnn_ops import quantized_dense
+from legalize.kernels.targets import has_feature
+from legalize.passes import FoldClamps, FoldPads, LegalizeQnn, PreferSignedness, UseKernels
+
+# What the kernels of an architecture multiply with int8 weights, by a feature that they all need.
+_SIGNEDNESS = {"sse4.1": "uint8", "neon": "int8"}
 
 
 def lower(mod: tvm.IRModule, target: tvm.target.Target, *, kernels: bool = True) -> tvm.IRModule:
@@ -22,8 +24,10 @@ def lower(mod: tvm.IRModule, target: tvm.target.Target, *, kernels: bool = True)
     """
     passes = [FoldPads(), FoldClamps()]
     if kernels:
-        # The kernels of every instruction set multiply unsigned by signed bytes.
-        if any(kernel.serves(target) for kernel in KERNELS[quantized_dense.op.name]):
-            passes.append(PreferUnsigned())
+        passes += [
+            PreferSignedness(dtype)
+            for feature, dtype in _SIGNEDNESS.items()
+            if has_feature(target, feature)
+        ]
         passes.append(UseKernels(target))
     return tvm.transform.Sequential([*passes, LegalizeQnn()])(mod)

@@ -8,7 +8,7 @@ from legalize.passes.fuse_lookups import FuseLookups
 from legalize.passes.inline_elementwise import InlineElementwise
 from legalize.passes.legalize_qnn import LegalizeQnn
 from legalize.passes.order_reductions import OrderReductions
-from legalize.passes.prefer_unsigned import PreferUnsigned
+from legalize.passes.prefer_signedness import PreferSignedness
 from legalize.passes.use_kernels import UseKernels
 
 __all__ = [
@@ -18,6 +18,6 @@ __all__ = [
     "InlineElementwise",
     "LegalizeQnn",
     "OrderReductions",
-    "PreferUnsigned",
+    "PreferSignedness",
     "UseKernels",
 ]

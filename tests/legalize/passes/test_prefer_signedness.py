@@ -10,7 +10,7 @@ from tvm import relax
 from tvm.script import ir as I
 from tvm.script import relax as R
 
-from legalize.passes import PreferUnsigned
+from legalize.passes import PreferSignedness
 from qnn_ops import (
     quantize,
     quantized_add,
@@ -30,6 +30,7 @@ from qnn_ops import (
 )
 from qnn_ops.registry import attrs_of, operator_of
 from tests.support.arrays import full_range
+from tests.support.modules import module
 
 Array = np.ndarray[Any, Any]
 
@@ -108,7 +109,7 @@ def test_what_a_convolution_reads_becomes_unsigned() -> None:
                 R.output(z)
             return z
 
-    tvm.ir.assert_structural_equal(PreferUnsigned()(Before), Expected)
+    tvm.ir.assert_structural_equal(PreferSignedness("uint8")(Before), Expected)
 
 
 def test_what_is_also_returned_is_moved_back() -> None:
@@ -166,7 +167,7 @@ def test_what_is_also_returned_is_moved_back() -> None:
                 R.output(y, z)
             return (y, z)
 
-    tvm.ir.assert_structural_equal(PreferUnsigned()(Before), Expected)
+    tvm.ir.assert_structural_equal(PreferSignedness("uint8")(Before), Expected)
 
 
 def test_what_no_convolution_multiplies_is_left_alone() -> None:
@@ -192,55 +193,96 @@ def test_what_no_convolution_multiplies_is_left_alone() -> None:
                 R.output(y)
             return y
 
-    tvm.ir.assert_structural_equal(PreferUnsigned()(Before), Before)
+    tvm.ir.assert_structural_equal(PreferSignedness("uint8")(Before), Before)
 
 
-Build = Callable[[list[Any]], relax.Call]
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_what_a_depthwise_convolution_reads_becomes_signed_only(dtype: str) -> None:
+    """The depthwise kernels of x86 take either."""
+    other = {"uint8": "int8", "int8": "uint8"}[dtype]
+    ty = relax.TensorType((1, 4, 4, 2), other)
+    kernel = relax.const(np.ones((2, 1, 1, 1), np.int8), "int8")
+    zeros = {"input_zero_point": 0, "output_zero_point": 0, "out_dtype": other, "groups": 2}
+
+    def chain(x: relax.Expr) -> list[relax.Expr]:
+        first = quantized_conv2d(x, kernel, **zeros, **CONV)
+        return [quantized_conv2d(first, kernel, **zeros, **CONV)]
+
+    after = PreferSignedness(dtype)(module({"x": ty}, chain))
+    first = after["main"].body.blocks[0].bindings[0].var
+    assert str(first.ty.dtype) == {"uint8": "int8", "int8": "int8"}[dtype]
+
+
+Build = Callable[[list[Any], str], relax.Call]
 _TABLE = np.random.default_rng(7).integers(-128, 128, 256).astype(np.int8)
 
-# From two int8 images to one.
+
+def _at(dtype: str, value: int) -> int:
+    """The value that is ``value`` for int8."""
+    return value + 128 if dtype == "uint8" else value
+
+
+def _placed(dtype: str, **attrs: Any) -> dict[str, Any]:
+    """Attributes for int8, moved to ``dtype``."""
+    points = ("zero_point", "out_min", "out_max")
+    placed = {
+        name: _at(dtype, value) if name.endswith(points) else value for name, value in attrs.items()
+    }
+    return {**placed, "out_dtype": dtype} if "out_dtype" in attrs else placed
+
+
+# From two images of a dtype to one.
 CASES: dict[str, Build] = {
-    "add": lambda x: quantized_add(*x, **SUM),
-    "subtract": lambda x: quantized_subtract(*x, **SUM),
-    "multiply": lambda x: quantized_multiply(*x, **SUM),
-    "relu": lambda x: quantized_relu(x[0], kind="relu6", **CHANGE),
-    "requantize": lambda x: requantize(x[0], **CHANGE),
-    "requantize_per_channel": lambda x: requantize(
-        x[0], **{**CHANGE, "input_scale": [0.1, 0.2, 0.3], "input_zero_point": [1, -2, 3]}
+    "add": lambda x, d: quantized_add(*x, **_placed(d, **SUM)),
+    "subtract": lambda x, d: quantized_subtract(*x, **_placed(d, **SUM)),
+    "multiply": lambda x, d: quantized_multiply(*x, **_placed(d, **SUM)),
+    "relu": lambda x, d: quantized_relu(x[0], kind="relu6", **_placed(d, **CHANGE)),
+    "requantize": lambda x, d: requantize(x[0], **_placed(d, **CHANGE)),
+    "requantize_per_channel": lambda x, d: requantize(
+        x[0],
+        **{
+            **_placed(d, **CHANGE),
+            "input_scale": [0.1, 0.2, 0.3],
+            "input_zero_point": [_at(d, point) for point in (1, -2, 3)],
+        },
     ),
-    "mean": lambda x: quantized_mean(x[0], [1], True, **CHANGE),
-    "softmax": lambda x: quantized_softmax(x[0], 0.1, 3, 1 / 256, -128, "int8"),
-    "lookup": lambda x: quantized_lookup(x[0], relax.const(_TABLE, "int8")),
-    "concat": lambda x: quantized_concat(x, [0.5] * 2, [3] * 2, 0.5, 3, "int8", axis=1),
-    "pad": lambda x: quantized_pad(x[0], [0, 0, 1, 0, 0, 2, 0, 0], -77),
-    "max_pool": lambda x: quantized_pool2d(
-        x[0], "max", 2, padding=1, layout="NHWC", out_min=-40, out_max=50
+    "mean": lambda x, d: quantized_mean(x[0], [1], True, **_placed(d, **CHANGE)),
+    "softmax": lambda x, d: quantized_softmax(x[0], 0.1, _at(d, 3), 1 / 256, _at(d, -128), d),
+    "lookup": lambda x, d: quantized_lookup(x[0], relax.const(_TABLE.view(d), d)),
+    "concat": lambda x, d: quantized_concat(
+        x, [0.5] * 2, [_at(d, 3)] * 2, 0.5, _at(d, 3), d, axis=1
     ),
-    "average_pool": lambda x: quantized_pool2d(x[0], "avg", 2, padding=1, layout="NHWC"),
-    "bounded_average_pool": lambda x: quantized_pool2d(
-        x[0], "avg", (2, 1), layout="NHWC", out_min=-40, out_max=50
+    "pad": lambda x, d: quantized_pad(x[0], [0, 0, 1, 0, 0, 2, 0, 0], _at(d, -77)),
+    "max_pool": lambda x, d: quantized_pool2d(
+        x[0], "max", 2, padding=1, layout="NHWC", **_placed(d, out_min=-40, out_max=50)
     ),
-    "nearest": lambda x: quantized_resize2d(x[0], [9, 3], "nearest_neighbor"),
-    "bilinear": lambda x: quantized_resize2d(x[0], [9, 3], "bilinear"),
-    "convolution": lambda x: quantized_conv2d(
+    "average_pool": lambda x, d: quantized_pool2d(x[0], "avg", 2, padding=1, layout="NHWC"),
+    "bounded_average_pool": lambda x, d: quantized_pool2d(
+        x[0], "avg", (2, 1), layout="NHWC", **_placed(d, out_min=-40, out_max=50)
+    ),
+    "nearest": lambda x, d: quantized_resize2d(x[0], [9, 3], "nearest_neighbor"),
+    "bilinear": lambda x, d: quantized_resize2d(x[0], [9, 3], "bilinear"),
+    "convolution": lambda x, d: quantized_conv2d(
         x[0],
         relax.const(np.arange(-13, 14, dtype=np.int8).reshape(3, 1, 3, 3), "int8"),
-        input_zero_point=-7,
-        output_zero_point=5,
-        out_dtype="int8",
+        **_placed(d, input_zero_point=-7, output_zero_point=5, out_dtype=d),
         padding=1,
         **CONV,
     ),
-    "dense": lambda x: quantized_dense(
+    "dense": lambda x, d: quantized_dense(
         x[0],
         relax.const(np.arange(-4, 5, dtype=np.int8).reshape(3, 3), "int8"),
         input_scale=0.5,
-        input_zero_point=6,
         kernel_scale=0.25,
         kernel_zero_point=0,
         output_scale=0.5,
-        output_zero_point=-9,
-        out_dtype="int8",
+        **_placed(d, input_zero_point=6, output_zero_point=-9, out_dtype=d),
+    ),
+}
+# Concatenations that convert exist for uint8 only, and are moved to int8 only.
+UNSIGNED_CASES: dict[str, Build] = {
+    "converting_concat": lambda x, d: quantized_concat(
+        x, [0.5, 0.3], [131, 90], 0.41, 120, d, axis=3
     ),
 }
 
@@ -265,28 +307,39 @@ def evaluate(mod: tvm.IRModule, arrays: list[Array]) -> Array:
     return np.asarray(values[main.body.body])
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_every_result_is_the_same_between_two_convolutions(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        *((name, dtype) for dtype in ("uint8", "int8") for name in CASES),
+        ("converting_concat", "int8"),
+    ],
+)
+def test_every_result_is_the_same_between_two_convolutions(name: str, dtype: str) -> None:
+    other = {"uint8": "int8", "int8": "uint8"}[dtype]
     rng = np.random.default_rng(11)
-    arrays = [full_range(rng, "int8", (1, 6, 5, 3)) for _ in range(2)]
-    identity = np.eye(3, dtype=np.int8).reshape(3, 1, 1, 3)
+    arrays = [full_range(rng, other, (1, 6, 5, 3)) for _ in range(2)]
     builder = relax.BlockBuilder()
-    params = [relax.Var(f"x{i}", relax.TensorType((1, 6, 5, 3), "int8")) for i in range(2)]
-    copying = {**CONV, "kernel_scale": 1.0, "input_zero_point": 0, "output_zero_point": 0}
+    params = [relax.Var(f"x{i}", relax.TensorType((1, 6, 5, 3), other)) for i in range(2)]
+    zero = _at(other, 0)
+    points = {"input_zero_point": zero, "output_zero_point": zero, "out_dtype": other}
 
     def copy(data: relax.Expr) -> relax.Expr:
-        kernel = relax.const(identity, "int8")
-        return builder.emit(quantized_conv2d(data, kernel, out_dtype="int8", **copying))
+        channels = int(data.ty.shape[3])
+        kernel = relax.const(np.eye(channels, dtype=np.int8).reshape(-1, 1, 1, channels), "int8")
+        return builder.emit(
+            quantized_conv2d(data, kernel, **points, **{**CONV, "kernel_scale": 1.0})
+        )
 
     with builder.function("main", params):
         with builder.dataflow():
-            made = builder.emit(CASES[name]([copy(copy(param)) for param in params]))
+            build = {**CASES, **UNSIGNED_CASES}[name]
+            made = builder.emit(build([copy(copy(param)) for param in params], other))
             result = builder.emit_output(copy(made))
         builder.emit_func_output(result)
     before = builder.get()
-    after = PreferUnsigned()(before)
+    after = PreferSignedness(dtype)(before)
     dtypes = {str(binding.var.ty.dtype) for binding in after["main"].body.blocks[0].bindings[:-1]}
-    assert "uint8" in dtypes
+    assert dtype in dtypes
     np.testing.assert_array_equal(evaluate(after, arrays), evaluate(before, arrays))
 
 
