@@ -1,28 +1,34 @@
 """The dialect: what quantized operators mean.
 
 Each operator is a Relax operator ``relax.qnn.<name>``: a call built by the function of that
-name, with a type rule and a reference in numpy (``<operator>.evaluate``).
+name, with a type rule and a reference in numpy (``<operator>.evaluate``). TVM knows all of them,
+by ``R.qnn`` too, as soon as any is imported from here; ``import qnn_ops`` alone leaves TVM out.
 """
 
 from __future__ import annotations
 
-from qnn_ops.dequantize import dequantize
+from typing import TYPE_CHECKING
+
 from qnn_ops.errors import QnnError
-from qnn_ops.quantize import quantize
-from qnn_ops.quantized_add import quantized_add
-from qnn_ops.quantized_concat import quantized_concat
-from qnn_ops.quantized_conv2d import quantized_conv2d
-from qnn_ops.quantized_dense import quantized_dense
-from qnn_ops.quantized_lookup import quantized_lookup
-from qnn_ops.quantized_mean import quantized_mean
-from qnn_ops.quantized_multiply import quantized_multiply
-from qnn_ops.quantized_pad import quantized_pad
-from qnn_ops.quantized_pool2d import quantized_pool2d
-from qnn_ops.quantized_relu import quantized_relu
-from qnn_ops.quantized_resize2d import quantized_resize2d
-from qnn_ops.quantized_softmax import quantized_softmax
-from qnn_ops.quantized_subtract import quantized_subtract
-from qnn_ops.requantize import requantize
+from qnn_ops.lazy import make_lazy
+
+if TYPE_CHECKING:
+    from qnn_ops.dequantize import dequantize
+    from qnn_ops.quantize import quantize
+    from qnn_ops.quantized_add import quantized_add
+    from qnn_ops.quantized_concat import quantized_concat
+    from qnn_ops.quantized_conv2d import quantized_conv2d
+    from qnn_ops.quantized_dense import quantized_dense
+    from qnn_ops.quantized_lookup import quantized_lookup
+    from qnn_ops.quantized_mean import quantized_mean
+    from qnn_ops.quantized_multiply import quantized_multiply
+    from qnn_ops.quantized_pad import quantized_pad
+    from qnn_ops.quantized_pool2d import quantized_pool2d
+    from qnn_ops.quantized_relu import quantized_relu
+    from qnn_ops.quantized_resize2d import quantized_resize2d
+    from qnn_ops.quantized_softmax import quantized_softmax
+    from qnn_ops.quantized_subtract import quantized_subtract
+    from qnn_ops.requantize import requantize
 
 __all__ = [
     "QnnError",
@@ -43,3 +49,8 @@ __all__ = [
     "quantized_subtract",
     "requantize",
 ]
+
+_OPERATORS = tuple(name for name in __all__ if name != "QnnError")
+_MODULES = tuple(f"{__name__}.{name}" for name in _OPERATORS)
+
+make_lazy(__name__, {name: (*_MODULES, f"{__name__}.{name}") for name in _OPERATORS})

@@ -6,54 +6,26 @@ as one JSON attribute, so that they survive TVMScript, JSON and every pass.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 
 import tvm
 from tvm import relax
 
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import TensorSpec, spec_of, type_spec
+from qnn_ops.tensor_info import Signature, TensorInfo
+
+__all__ = [
+    "ATTRIBUTE",
+    "Signature",
+    "TensorInfo",
+    "main_function",
+    "parameter_specs",
+    "signature_of",
+    "with_signature",
+]
 
 ATTRIBUTE = "qnn_signature"
-
-
-@dataclass(frozen=True)
-class TensorInfo:
-    """One input or output of a model.
-
-    Attributes:
-        name: as the model file spells it.
-        shape: static.
-        dtype: numpy's name for it.
-        scale: real value of one step, or None for a tensor that is not quantized per tensor.
-        zero_point: the integer that means 0, or None likewise.
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-    scale: float | None = None
-    zero_point: int | None = None
-
-
-@dataclass(frozen=True)
-class Signature:
-    """A model's inputs and outputs, in order."""
-
-    inputs: tuple[TensorInfo, ...]
-    outputs: tuple[TensorInfo, ...]
-
-    def to_json(self) -> str:
-        """The signature as JSON text."""
-        return json.dumps(asdict(self), sort_keys=True)
-
-    @staticmethod
-    def from_json(text: str) -> Signature:
-        """Read what ``to_json`` wrote."""
-        fields = json.loads(text)
-        return Signature(*(_infos(fields[key]) for key in ("inputs", "outputs")))
 
 
 def with_signature(function: relax.Function, signature: Signature) -> relax.Function:
@@ -112,10 +84,3 @@ def parameter_specs(main: relax.Function) -> dict[str, TensorSpec]:
 
 def _info(name: str, spec: TensorSpec) -> TensorInfo:
     return TensorInfo(name, spec.shape, spec.dtype)
-
-
-def _infos(fields: Sequence[dict[str, object]]) -> tuple[TensorInfo, ...]:
-    return tuple(
-        TensorInfo(**{**field, "shape": tuple(field["shape"])})  # type: ignore[arg-type]
-        for field in fields
-    )

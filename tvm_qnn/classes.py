@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from qnn_ops.errors import QnnError
-from qnn_ops.signature import TensorInfo
+from qnn_ops.tensor_info import TensorInfo
 
 BACKGROUND = "background"
 

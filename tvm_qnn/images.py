@@ -10,7 +10,7 @@ import numpy as np
 from frontends.tflite.model import Model
 from qnn_ops.encoding import Encoding, dequantize_array
 from qnn_ops.errors import QnnError
-from qnn_ops.signature import TensorInfo
+from qnn_ops.tensor_info import TensorInfo
 
 Array = np.ndarray[Any, Any]
 

@@ -1,0 +1,50 @@
+"""Packages that import what they offer when it is first asked for.
+
+Importing TVM's compiler takes most of a second and 150 MB. What needs none of it, such as running
+a library that was compiled before, must be able to import these packages without it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any
+
+
+class _LazyPackage(ModuleType):
+    """A package; a function of it wins over the module of the same name that it stands in."""
+
+    _homes: Mapping[str, tuple[str, ...]]
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_homes" or name not in self._homes:
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        *before, home = self._homes[name]
+        for module in before:
+            importlib.import_module(module)
+        value = getattr(importlib.import_module(home), name)
+        setattr(self, name, value)
+        return value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Importing a submodule, whoever does it, sets it as an attribute of the package.
+        if name != "_homes" and isinstance(value, ModuleType) and name in self._homes:
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._homes})
+
+
+def make_lazy(package: str, homes: Mapping[str, tuple[str, ...]]) -> None:
+    """Let a package import its names when they are first asked for.
+
+    Args:
+        package: its ``__name__``.
+        homes: for each name the modules to import, in order; the last one has it.
+    """
+    module = sys.modules[package]
+    module.__class__ = _LazyPackage
+    module._homes = homes  # type: ignore[attr-defined]

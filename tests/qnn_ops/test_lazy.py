@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def output(code: str) -> str:
+    line = [sys.executable, "-c", code]
+    return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize(
+    "imported",
+    ["qnn_ops", "qnn_ops.errors", "qnn_ops.arithmetic", "qnn_ops.tensor_info", "tvm_qnn"],
+)
+def test_what_runs_a_library_does_not_import_tvm(imported: str) -> None:
+    assert output(f"import sys, {imported}; print('tvm' in sys.modules)") == "False\n"
+
+
+def test_any_operator_brings_all_of_them_to_tvm() -> None:
+    code = (
+        "from qnn_ops import dequantize\n"
+        "from tvm.script import relax as R\n"
+        "print(callable(R.qnn.quantized_conv2d))"
+    )
+    assert output(code) == "True\n"
+
+
+def test_a_function_wins_over_its_module_whichever_is_imported_first() -> None:
+    code = (
+        "import qnn_ops.quantize\n"
+        "print(callable(qnn_ops.quantize))\n"
+        "from qnn_ops import quantize\n"
+        "import qnn_ops.requantize\n"
+        "print(quantize is qnn_ops.quantize, callable(qnn_ops.requantize))"
+    )
+    assert output(code) == "True\nTrue True\n"
+
+
+def test_other_names_are_errors() -> None:
+    import qnn_ops
+
+    with pytest.raises(AttributeError, match="'qnn_ops' has no attribute 'fractal'"):
+        _ = qnn_ops.fractal  # type: ignore[attr-defined]
+    assert set(qnn_ops.__all__) <= set(dir(qnn_ops))
