@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from qnn_ops.attributes import dtype_range
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import TensorSpec
+from qnn_ops.registry import Attrs, TensorSpec
 
 QUANTIZED = ("int8", "uint8")
 ROUNDINGS = ("tflite", "upward", "float32", "float64")
@@ -64,6 +64,18 @@ def check_quantization(
     for point in _values(point_name, zero_point, channels):
         if not low <= point <= high:
             raise QnnError(f"{point_name} must lie within {dtype}, got {point}")
+
+
+def check_stated_multiplier(attrs: Attrs, channels: int | None = None) -> None:
+    """Raise unless the attribute ``multiplier``, if there is one, can scale by what it says.
+
+    Args:
+        attrs: of the call.
+        channels: how many channels there are, or None where only one value is allowed.
+    """
+    for value in _values("multiplier", getattr(attrs, "multiplier", 1.0), channels):
+        if not (math.isfinite(value) and value > 0):
+            raise QnnError(f"multiplier must be positive and finite, got {value}")
 
 
 def check_bounds(dtype: str, out_min: int, out_max: int) -> None:

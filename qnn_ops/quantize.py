@@ -17,7 +17,7 @@ from qnn_ops.attributes import (
     scale_attr,
     zero_point_attr,
 )
-from qnn_ops.checks import check_axis, check_dtype, check_quantization
+from qnn_ops.checks import check_axis, check_dtype, check_quantization, check_stated_multiplier
 from qnn_ops.registry import Attrs, TensorSpec, operator
 
 Array = np.ndarray[Any, Any]
@@ -25,12 +25,19 @@ Array = np.ndarray[Any, Any]
 
 @operator("data")
 def quantize(
-    data: relax.Expr, scale: Scale, zero_point: ZeroPoint, out_dtype: str, axis: int = -1
+    data: relax.Expr,
+    scale: Scale,
+    zero_point: ZeroPoint,
+    out_dtype: str,
+    axis: int = -1,
+    *,
+    multiplier: Scale | None = None,
 ) -> relax.Call:
     """Quantize real numbers: clamp(round(data / scale) + zero_point).
 
     Source of the arithmetic: TFLite's reference QUANTIZE from float: a float32 division, rounded
-    half away from zero.
+    half away from zero. With a ``multiplier``, MXNet's quantize_v2 and oneDNN: a float32 product
+    with it, rounded half to even.
 
     Args:
         data: float32, any shape. NaN has no integer and gives the zero point.
@@ -38,6 +45,8 @@ def quantize(
         zero_point: the integer that means 0, or one per channel.
         out_dtype: int8, uint8, int16 or int32.
         axis: of the channels.
+        multiplier: how many steps a unit of the data is, or one number per channel: what the
+            data is multiplied by, where a framework has not the quotient by ``scale`` in mind.
 
     Returns:
         A call whose result has the data's shape and ``out_dtype``.
@@ -45,13 +54,15 @@ def quantize(
     Raises:
         QnnError: if a dtype, the axis or the quantization does not fit.
     """
-    return quantize.call(
-        [data],
-        scale=scale_attr(scale),
-        zero_point=zero_point_attr(zero_point),
-        out_dtype=out_dtype,
-        axis=int_attr("axis", axis),
-    )
+    attrs: dict[str, Any] = {
+        "scale": scale_attr(scale),
+        "zero_point": zero_point_attr(zero_point),
+        "out_dtype": out_dtype,
+        "axis": int_attr("axis", axis),
+    }
+    if multiplier is not None:
+        attrs["multiplier"] = scale_attr(multiplier)
+    return quantize.call([data], **attrs)
 
 
 @quantize.type_rule
@@ -59,14 +70,26 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     check_dtype("data", data.dtype, ("float32",))
     channels = data.shape[check_axis(attrs.axis, len(data.shape))] if data.shape else None
     check_quantization("{}", attrs.scale, attrs.zero_point, attrs.out_dtype, channels)
+    check_stated_multiplier(attrs, channels)
     return TensorSpec(data.shape, attrs.out_dtype)
 
 
 @quantize.reference
 def _reference(attrs: Attrs, data: Array) -> Array:
-    scale = per_axis(attrs.scale, attrs.axis, data.ndim).astype(np.float32)
-    steps = np.nan_to_num(round_half_away(data / scale).astype(np.float64))
+    steps = np.nan_to_num(_rounded(attrs, data).astype(np.float64))
     # Far outside every integer dtype, and still an exact int64.
     steps = np.clip(steps, -(2.0**40), 2.0**40).astype(np.int64)
     zero_point = per_axis(attrs.zero_point, attrs.axis, data.ndim)
     return clamp_to(steps + zero_point, attrs.out_dtype, *dtype_range(attrs.out_dtype))
+
+
+def _rounded(attrs: Attrs, data: Array) -> Array:
+    """The data in steps, rounded to whole ones; float32."""
+
+    def per_channel(values: Any) -> Array:
+        return per_axis(values, attrs.axis, data.ndim).astype(np.float32)
+
+    if hasattr(attrs, "multiplier"):
+        with np.errstate(over="ignore"):  # an infinite product saturates like any large one
+            return np.rint(data * per_channel(attrs.multiplier))
+    return round_half_away(data / per_channel(attrs.scale))

@@ -1,1 +1,7 @@
 """Import of quantized MXNet models."""
+
+from __future__ import annotations
+
+from frontends.mxnet.importer import from_mxnet
+
+__all__ = ["from_mxnet"]

@@ -1,16 +1,11 @@
-"""Names: one per tensor for people, one per variable for Relax."""
+"""Names of a model's tensors, none of them twice."""
 
 from __future__ import annotations
 
-import keyword
-import re
 from collections import Counter
 from collections.abc import Sequence
 
 from frontends.tflite.model import Tensor
-
-# What a variable must not be called in TVMScript.
-_RESERVED = {*keyword.kwlist, "I", "R", "T", "main"}
 
 
 def tensor_names(tensors: Sequence[Tensor]) -> tuple[str, ...]:
@@ -26,26 +21,3 @@ def tensor_names(tensors: Sequence[Tensor]) -> tuple[str, ...]:
             taken.add(name)
         names.append(name)
     return tuple(names)
-
-
-class VariableNames:
-    """Hands out names that are valid in TVMScript, none of them twice."""
-
-    def __init__(self) -> None:
-        """Starts with nothing handed out but what TVMScript reserves."""
-        self._taken = set(_RESERVED)
-
-    def fresh(self, tensor: Tensor, suffix: str = "") -> str:
-        """A name like the tensor's, with a suffix."""
-        # Converters join the names of the operators they merged with semicolons.
-        first = tensor.name.split(";", 1)[0]
-        base = re.sub(r"\W", "_", first, flags=re.ASCII)
-        if not base or base[0].isdigit():
-            base = f"tensor_{tensor.index}_{base}".rstrip("_")
-        base += suffix
-        name, count = base, 0
-        while name in self._taken:
-            count += 1
-            name = f"{base}_{count}"
-        self._taken.add(name)
-        return name

@@ -7,8 +7,8 @@ import tvm
 from tvm import relax
 
 from frontends.errors import UnsupportedError
+from frontends.names import VariableNames
 from frontends.tflite.model import Tensor
-from frontends.tflite.names import VariableNames
 from qnn_ops.errors import QnnError
 
 DTYPES = ("float32", "int8", "uint8", "int16", "int32", "int64", "bool")
@@ -39,7 +39,7 @@ class Values:
 
     def define(self, builder: relax.BlockBuilder, tensor: Tensor, expr: relax.Expr) -> None:
         """Emits what computes the tensor, under the tensor's name."""
-        self._exprs[tensor.index] = builder.emit(expr, self._names.fresh(tensor))
+        self._exprs[tensor.index] = builder.emit(expr, _fresh(self._names, tensor))
 
     def assume(self, tensor: Tensor) -> None:
         """Lets an unknown value of the tensor's declared type stand for it."""
@@ -71,6 +71,11 @@ class Values:
     def _parameter(
         self, tensor: Tensor, shape: tuple[int, ...], dtype: str, suffix: str = ""
     ) -> relax.Var:
-        name = self._names.fresh(tensor, suffix)
+        name = _fresh(self._names, tensor, suffix)
         self.parameters.append(relax.Var(name, relax.TensorType(shape, dtype)))
         return self.parameters[-1]
+
+
+def _fresh(names: VariableNames, tensor: Tensor, suffix: str = "") -> str:
+    # Converters join the names of the operators they merged with semicolons.
+    return names.fresh(tensor.name.split(";", 1)[0], f"tensor_{tensor.index}", suffix)

@@ -15,9 +15,29 @@ from qnn_ops.registry import Attrs, spec_of
 @primitive(quantize)
 def _quantize(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
     rank = len(spec_of(data).shape)
+    if hasattr(attrs, "multiplier"):
+        return _by_product(builder, attrs, data)
     steps = builder.emit(R.divide(data, const(per_axis(attrs.scale, attrs.axis, rank), "float32")))
     # NaN is not equal to itself; a cast of it to an integer would be undefined.
     steps = R.where(R.equal(steps, steps), round_half_away(builder, steps), const(0, "float32"))
     integer = R.astype(R.clip(steps, -(2.0**40), 2.0**40), "int64")
     zero_point = const(per_axis(attrs.zero_point, attrs.axis, rank), "int64")
     return saturate(R.add(integer, zero_point), dtype_range(attrs.out_dtype), attrs.out_dtype)
+
+
+def _by_product(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
+    rank = len(spec_of(data).shape)
+    multiplier = const(per_axis(attrs.multiplier, attrs.axis, rank), "float32")
+    steps = builder.emit(R.round(R.multiply(data, multiplier)))
+    steps = R.where(R.equal(steps, steps), steps, const(0, "float32"))
+    zero_point = per_axis(attrs.zero_point, attrs.axis, rank)
+    low, high = dtype_range(attrs.out_dtype)
+    if attrs.out_dtype == "int32":
+        integer = R.astype(R.clip(steps, -(2.0**40), 2.0**40), "int64")
+        return saturate(R.add(integer, const(zero_point, "int64")), (low, high), "int32")
+    # Bounded in float32, which has all of these integers, so that nothing wider is needed.
+    bounded = R.minimum(
+        R.maximum(steps, const(low - zero_point, "float32")), const(high - zero_point, "float32")
+    )
+    shifted = R.add(R.astype(bounded, "int32"), const(zero_point, "int32"))
+    return R.astype(shifted, attrs.out_dtype)

@@ -117,3 +117,30 @@ def test_what_does_not_fit_is_named(attrs: dict[str, Any], message: str) -> None
 def test_data_of_another_dtype_is_named() -> None:
     with pytest.raises(QnnError, match="data must be float32, got float64"):
         module_of(quantize, [np.zeros(3)], scale=1.0, zero_point=0, out_dtype="int8")
+
+
+def test_a_multiplier_is_a_product_rounded_half_to_even() -> None:
+    data = np.array([0.25, 0.75, 1.25, -0.25, -0.75, 100, -100, np.nan, np.inf], np.float32)
+    result = quantize.evaluate(data, 0.5, 3, "int8", multiplier=2.0)
+    np.testing.assert_array_equal(result, [3, 5, 5, 3, 1, 127, -128, 3, 127])
+
+
+def test_the_multiplier_decides_where_the_scale_is_another_number() -> None:
+    # The float32 nearest to 1 / 0.3, and its own reciprocal: not inverse to each other.
+    multiplier = np.float32(1) / np.float32(0.3)
+    data = np.linspace(-5, 5, 10_001, dtype=np.float32)
+    result = quantize.evaluate(data, 0.3, 0, "int8", multiplier=float(multiplier))
+    np.testing.assert_array_equal(result, np.rint(data * multiplier).astype(np.int8))
+
+
+@pytest.mark.parametrize("multiplier", [0.0, -1.0, np.inf, [1.0, 2.0]])
+def test_a_multiplier_that_does_not_fit(multiplier: Any) -> None:
+    with pytest.raises(QnnError, match="multiplier"):
+        quantize.evaluate(np.zeros((2, 3), np.float32), 1.0, 0, "int8", multiplier=multiplier)
+
+
+def test_a_multiplier_goes_through_text_and_json() -> None:
+    data = np.zeros((2, 3), np.float32)
+    check_round_trips(
+        quantize, [data], scale=0.1, zero_point=0, out_dtype="int8", multiplier=[9.0, 10.0, 11.0]
+    )

@@ -1,0 +1,196 @@
+"""The walk over a graph that emits its operators, and collects what cannot be converted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from tvm import relax
+
+from frontends.errors import UnsupportedError, UnsupportedOperatorError
+from frontends.mxnet.attributes import Attributes
+from frontends.mxnet.converters.context import Context, Operand
+from frontends.mxnet.converters.registry import CONVERTERS, Rule
+from frontends.mxnet.graph import Entry, Graph, Node
+from frontends.mxnet.values import Parameters, Value
+from qnn_ops.errors import QnnError
+
+Problem = tuple[int, str, str, Sequence[str]]
+
+# Of the 64-bit types that Python and numpy make by themselves, what MXNet and Relax compute with.
+_NARROWER = {"float64": "float32"}
+
+
+def reachable(graph: Graph) -> list[int]:
+    """The numbers of the nodes that the heads depend on, in order."""
+    wanted = {head.node for head in graph.heads}
+    for number in reversed(range(len(graph.nodes))):
+        if number in wanted:
+            wanted.update(entry.node for entry in graph.nodes[number].inputs)
+    return sorted(wanted)
+
+
+def check_operators(graph: Graph) -> None:
+    """Raises unless every operator has a rule.
+
+    Raises:
+        UnsupportedOperatorError: names all those that have none.
+    """
+    problems = [
+        (number, node.op, "no conversion rule", _names(graph, node))
+        for number, node in _operators(graph)
+        if node.op not in CONVERTERS
+    ]
+    if problems:
+        raise UnsupportedOperatorError(problems)
+
+
+def _operators(graph: Graph) -> Iterable[tuple[int, Node]]:
+    return (
+        (number, graph.nodes[number])
+        for number in reachable(graph)
+        if not graph.nodes[number].is_variable
+    )
+
+
+@dataclass
+class Conversion:
+    """Emits graphs into one function.
+
+    Attributes:
+        builder: of the function.
+        parameters: of the function.
+        semantics: one of ``converters.context.SEMANTICS``.
+        problems: operators that rules refused, so far.
+    """
+
+    builder: relax.BlockBuilder
+    parameters: Parameters
+    semantics: str
+    problems: list[Problem] = field(default_factory=list)
+
+    def convert(self, graph: Graph, variables: Mapping[int, Value]) -> list[Value]:
+        """Emits a graph.
+
+        Args:
+            graph: whose operators all have rules.
+            variables: the values of its variables, by node number; those that an operator reads
+                must be there.
+
+        Returns:
+            The values of its heads; fewer, if ``problems`` have come up.
+
+        Raises:
+            QnnError: what an operator says does not fit; names the operator.
+        """
+        return _Walk(self, graph, variables).run()
+
+    def convert_subgraph(self, graph: Graph, inputs: Sequence[Value]) -> list[Value]:
+        """Emits the graph that an operator stands for, given its variables in order."""
+        check_operators(graph)
+        numbers = [number for number, node in enumerate(graph.nodes) if node.is_variable]
+        if len(numbers) != len(inputs):
+            raise QnnError(f"the subgraph has {len(numbers)} variables, got {len(inputs)} inputs")
+        count = len(self.problems)
+        results = self.convert(graph, dict(zip(numbers, inputs, strict=True)))
+        if len(self.problems) > count:
+            reasons = [reason for _, _, reason, _ in self.problems[count:]]
+            del self.problems[count:]
+            raise UnsupportedError("; ".join(reasons))
+        return results
+
+
+class _Walk:
+    """One graph while it is converted."""
+
+    def __init__(
+        self, conversion: Conversion, graph: Graph, variables: Mapping[int, Value]
+    ) -> None:
+        self.conversion = conversion
+        self.graph = graph
+        self.values: dict[Entry, Value] = {
+            Entry(number): value for number, value in variables.items()
+        }
+        self.exprs: dict[Entry, relax.Expr] = {}
+        self.unknown: set[int] = set()
+
+    def run(self) -> list[Value]:
+        for number, node in _operators(self.graph):
+            if any(entry.node in self.unknown for entry in node.inputs):
+                self.unknown.add(number)
+                continue
+            try:
+                self._define(number, node, self._apply(node))
+            except UnsupportedError as error:
+                self.unknown.add(number)
+                problem = (number, node.op, str(error), _names(self.graph, node))
+                self.conversion.problems.append(problem)
+            except (ValueError, TypeError, RuntimeError, ArithmeticError) as error:
+                raise QnnError(f"{self._where(number)}: {_reason(error)}") from error
+        return [self._value(head) for head in self.graph.heads if head.node not in self.unknown]
+
+    def _apply(self, node: Node) -> list[Value]:
+        operands = [self._operand(entry) for entry in node.inputs]
+        conversion = self.conversion
+        rule: Rule = CONVERTERS[node.op]
+        results = rule(
+            Context(
+                node,
+                Attributes(node.attrs),
+                operands,
+                conversion.builder,
+                conversion.parameters,
+                conversion.semantics,
+                conversion.convert_subgraph,
+            )
+        )
+        return results if isinstance(results, list) else [results]
+
+    def _define(self, number: int, node: Node, results: Sequence[Value]) -> None:
+        for output, result in enumerate(results):
+            if isinstance(result, np.generic):
+                result = np.asarray(result)
+            elif not isinstance(result, (np.ndarray, relax.Var)):
+                name = self.conversion.parameters.fresh(node.name)
+                result = self.conversion.builder.emit(result, name)
+            self.values[Entry(number, output)] = result
+
+    def _operand(self, entry: Entry) -> Operand:
+        # Read by the rule, or not: the label of a loss needs no value.
+        name = self.graph.nodes[entry.node].name
+        return Operand(name, lambda: self._value(entry), lambda: self._expr(entry))
+
+    def _value(self, entry: Entry) -> Value:
+        if entry not in self.values:
+            node = self.graph.nodes[entry.node]
+            if node.is_variable and entry.output == 0:
+                raise QnnError(f"{node.name!r} is no parameter and has no shape: give it one")
+            raise QnnError(f"{node.op} {node.name!r} has no output {entry.output}")
+        return self.values[entry]
+
+    def _expr(self, entry: Entry) -> relax.Expr:
+        value = self._value(entry)
+        if not isinstance(value, np.ndarray):
+            return value
+        if entry not in self.exprs:
+            node = self.graph.nodes[entry.node]
+            value = value.astype(_NARROWER.get(str(value.dtype), value.dtype), copy=False)
+            self.exprs[entry] = self.conversion.parameters.add_constant(node.name, value)
+        return self.exprs[entry]
+
+    def _where(self, number: int) -> str:
+        node = self.graph.nodes[number]
+        return f"operator {number} {node.op} {node.name!r}"
+
+
+def _names(graph: Graph, node: Node) -> list[str]:
+    return [graph.nodes[entry.node].name for entry in node.inputs] + [node.name]
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, QnnError):
+        return str(error)
+    # TVM's own errors end with the sentence that says what is wrong.
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[-1]

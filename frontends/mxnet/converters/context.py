@@ -1,0 +1,119 @@
+"""What a conversion rule gets to see of the model: one operator and its operands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from frontends.mxnet.attributes import Attributes
+from frontends.mxnet.graph import Graph, Node
+from frontends.mxnet.values import Parameters, Value
+from qnn_ops.errors import QnnError
+from qnn_ops.registry import spec_of
+
+Array = np.ndarray[Any, Any]
+
+SEMANTICS = ("mxnet", "corrected")
+"""What is computed where MXNet deviates from its own intent: what it computes, or what it should
+have computed."""
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An operator's input.
+
+    Attributes:
+        name: of the node that computes it.
+        read: gives its value; an error if a variable has none.
+        to_expr: gives its value as an expression.
+    """
+
+    name: str
+    read: Callable[[], Value]
+    to_expr: Callable[[], relax.Expr]
+
+
+@dataclass(frozen=True)
+class Context:
+    """One operator of a model, while the model's function is being built.
+
+    Attributes:
+        node: the operator.
+        attrs: its attributes.
+        operands: its inputs.
+        builder: emits what is used more than once.
+        parameters: takes constants that the rule computes.
+        semantics: one of ``SEMANTICS``.
+        convert: emits a whole graph, such as a subgraph of the node, given the values of its
+            variables in order; returns the values of its heads.
+    """
+
+    node: Node
+    attrs: Attributes
+    operands: Sequence[Operand]
+    builder: relax.BlockBuilder
+    parameters: Parameters
+    semantics: str
+    convert: Callable[[Graph, Sequence[Value]], list[Value]]
+
+    @property
+    def is_corrected(self) -> bool:
+        """Whether to compute what MXNet should have computed."""
+        return self.semantics == "corrected"
+
+    @property
+    def arity(self) -> int:
+        """How many inputs the operator has."""
+        return len(self.operands)
+
+    def operand(self, position: int) -> Operand:
+        """An input, known or computed."""
+        if not 0 <= position < len(self.operands):
+            raise QnnError(f"input {position} is missing")
+        return self.operands[position]
+
+    def expr(self, position: int) -> relax.Expr:
+        """An input as an expression; an array of the file becomes a parameter."""
+        return self.operand(position).to_expr()
+
+    def exprs(self) -> list[relax.Expr]:
+        """All inputs as expressions."""
+        return [self.expr(position) for position in range(self.arity)]
+
+    def shape(self, position: int) -> tuple[int, ...]:
+        """An input's shape."""
+        value = self.operand(position).read()
+        return value.shape if isinstance(value, np.ndarray) else spec_of(value).shape
+
+    def dtype(self, position: int) -> str:
+        """An input's dtype."""
+        value = self.operand(position).read()
+        return str(value.dtype) if isinstance(value, np.ndarray) else spec_of(value).dtype
+
+    def known(self, position: int) -> Array | None:
+        """An input's value, if it is known when importing."""
+        value = self.operand(position).read()
+        return value if isinstance(value, np.ndarray) else None
+
+    def constant(self, position: int) -> Array:
+        """An input's value, which must be known: weights, ranges.
+
+        Raises:
+            QnnError: it is computed at run time.
+        """
+        array = self.known(position)
+        if array is None:
+            raise QnnError(f"{self.operand(position).name!r} must be constant")
+        return array
+
+    def emit(self, expr: relax.Expr) -> relax.Var:
+        """Emits an expression, so that it is computed once and its type is known."""
+        return self.builder.emit(expr)
+
+    def parameter(self, array: Array, suffix: str) -> relax.Var:
+        """A computed constant as a parameter, named after the operator."""
+        return self.parameters.add_constant(f"{self.node.name}{suffix}", array)

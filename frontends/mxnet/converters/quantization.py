@@ -1,0 +1,109 @@
+"""What the rules of quantized operators share: ranges of operands, and changes of scale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.mxnet.converters.context import Context
+from frontends.mxnet.scalars import magnitude, scalar, steps_per_unit
+from frontends.mxnet.values import Array, Value
+from qnn_ops import dequantize, quantize, requantize
+from qnn_ops.attributes import dtype_range
+from qnn_ops.errors import QnnError
+
+QUANTIZED = ("int8", "uint8")
+
+
+@dataclass(frozen=True)
+class Range:
+    """The real values between which a quantized tensor lies; float32, each known or computed."""
+
+    low: Value
+    high: Value
+
+    @property
+    def is_known(self) -> bool:
+        """Whether both ends are known when importing."""
+        return isinstance(self.low, np.ndarray) and isinstance(self.high, np.ndarray)
+
+    @property
+    def magnitude(self) -> Value:
+        """The larger distance of an end from zero."""
+        return magnitude(self.low, self.high)
+
+    def steps_per_unit(self, dtype: str) -> Value:
+        """How many steps of a tensor of this range a unit is."""
+        return steps_per_unit(dtype, self.low, self.high)
+
+
+def range_at(ctx: Context, position: int) -> Range:
+    """The range whose ends are the inputs at a position and the next one."""
+    return Range(_end(ctx, position), _end(ctx, position + 1))
+
+
+def _end(ctx: Context, position: int) -> Value:
+    known = ctx.known(position)
+    if known is not None:
+        if known.size != 1 or not np.isfinite(known).all():
+            raise QnnError(f"{ctx.operand(position).name!r} must be one finite number")
+        return scalar(known.reshape(()))
+    value = ctx.expr(position)
+    return R.reshape(value, ()) if ctx.shape(position) else value
+
+
+def calibrated_range(ctx: Context) -> Range | None:
+    """The range that calibration found, if the model was calibrated.
+
+    Raises:
+        QnnError: one end is missing.
+    """
+    names = ("min_calib_range", "max_calib_range")
+    if not any(ctx.attrs.has(name) for name in names):
+        return None
+    low, high = (scalar(ctx.attrs.real(name)) for name in names)
+    return Range(low, high)
+
+
+def check_quantized(ctx: Context, position: int) -> str:
+    """The dtype of an input that must be int8 or uint8."""
+    dtype = ctx.dtype(position)
+    if dtype not in QUANTIZED:
+        name = ctx.operand(position).name
+        raise QnnError(f"{name!r} must be {' or '.join(QUANTIZED)}, got {dtype}")
+    return dtype
+
+
+def quantized(data: relax.Expr, steps: Value, dtype: str) -> relax.Expr:
+    """Real numbers times ``steps``, rounded half to even and saturated."""
+    if isinstance(steps, np.ndarray):
+        return quantize(data, _inverse(steps), 0, dtype, multiplier=float(steps))
+    return _saturated(R.multiply(data, steps), dtype)
+
+
+def rescaled(data: relax.Expr, factor: Value, dtype: str) -> relax.Expr:
+    """Integers times a float32 factor, rounded half to even and saturated."""
+    if isinstance(factor, np.ndarray):
+        # A step of the result is the unit in which both scales are stated.
+        return requantize(data, float(factor), 0, 1.0, 0, dtype, rounding="float32")
+    return _saturated(R.multiply(R.astype(data, "float32"), factor), dtype)
+
+
+def real(data: relax.Expr, step: Value) -> relax.Expr:
+    """Integers times the real value of a step."""
+    if isinstance(step, np.ndarray):
+        return dequantize(data, float(step), 0)
+    return R.multiply(R.astype(data, "float32"), step)
+
+
+def _saturated(value: relax.Expr, dtype: str) -> relax.Expr:
+    low, high = dtype_range(dtype)
+    return R.astype(R.clip(R.round(value), low, high), dtype)
+
+
+def _inverse(steps: Array) -> float:
+    """The real value of a step; for what shows it, as the steps are what is computed with."""
+    return float(np.float32(1) / np.float32(steps))

@@ -1,0 +1,131 @@
+"""What a model's function takes and returns: inputs with their shapes, names of outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from frontends.mxnet.attributes import Attributes
+from frontends.mxnet.conversion import reachable
+from frontends.mxnet.graph import Entry, Graph
+from qnn_ops.attributes import int_list_attr
+from qnn_ops.errors import QnnError
+from qnn_ops.registry import TensorSpec, spec_of
+from qnn_ops.signature import Signature, TensorInfo
+
+Array = np.ndarray[Any, Any]
+Shapes = Mapping[str, Sequence[int]] | Sequence[int] | None
+Dtypes = str | Mapping[str, str]
+
+_DTYPES = ("float32", "float64", "float16", "uint8", "int32", "int8", "int64")
+
+
+def input_specs(
+    graph: Graph, known: Mapping[str, Array], shape: Shapes, dtype: Dtypes
+) -> dict[int, TensorSpec]:
+    """Shape and dtype of every input that has a shape, by node number.
+
+    An input is a variable that is no parameter. One without a shape, such as the label of a loss,
+    is left out; an operator that reads it will say so.
+
+    Args:
+        graph: the model.
+        known: the parameters.
+        shape: of the inputs by name, or of the only one; those that are missing are as the file
+            says, if it does.
+        dtype: of all inputs, or by name; float32 where one is missing.
+
+    Raises:
+        QnnError: a name is no input's, there are several inputs but one shape, or a shape or
+            dtype is none.
+    """
+    inputs = {
+        graph.nodes[number].name: number
+        for number in reachable(graph)
+        if graph.nodes[number].is_variable and graph.nodes[number].name not in known
+    }
+    shapes = _shapes(graph, inputs, shape)
+    dtypes = dict.fromkeys(inputs, dtype) if isinstance(dtype, str) else dict(dtype)
+    for argument, given in (("shape", shapes), ("dtype", dtypes)):
+        for name in given:
+            if name not in inputs:
+                text = ", ".join(map(repr, inputs)) or "none"
+                raise QnnError(f"{argument}: no input is named {name!r}; there are {text}")
+    return {
+        inputs[name]: TensorSpec(_checked(name, shapes[name]), _dtype(dtypes.get(name, "float32")))
+        for name in inputs
+        if name in shapes
+    }
+
+
+def _shapes(graph: Graph, inputs: Mapping[str, int], shape: Shapes) -> dict[str, Sequence[int]]:
+    stated: dict[str, Sequence[int]] = {
+        name: sizes
+        for name, number in inputs.items()
+        if (sizes := _stated_shape(graph, number)) is not None
+    }
+    if shape is None:
+        return stated
+    if isinstance(shape, Mapping):
+        return {**stated, **shape}
+    # Where there are several, one that no shape is known of otherwise; labels come last.
+    if not inputs:
+        raise QnnError("shape: the model has no input")
+    first = next((name for name in inputs if name not in stated), next(iter(inputs)))
+    others = [name for name in inputs if name != first and not name.endswith("label")]
+    if others:
+        names = ", ".join(map(repr, inputs))
+        raise QnnError(f"shape: there are several inputs, {names}: give a dict of shapes by name")
+    return {**stated, first: shape}
+
+
+def _stated_shape(graph: Graph, number: int) -> tuple[int, ...] | None:
+    attrs = Attributes(graph.nodes[number].attrs)
+    sizes = attrs.integers("__shape__", ()) if attrs.has("__shape__") else ()
+    return sizes if sizes and min(sizes) > 0 else None
+
+
+def _checked(name: str, shape: Sequence[int]) -> tuple[int, ...]:
+    sizes = tuple(int_list_attr(f"the shape of input {name!r}", shape))
+    if any(size < 1 for size in sizes):
+        raise QnnError(f"input {name!r} needs positive sizes, got {sizes}")
+    return sizes
+
+
+def _dtype(dtype: str) -> str:
+    if dtype not in _DTYPES:
+        raise QnnError(f"a dtype must be one of {', '.join(_DTYPES)}, got {dtype!r}")
+    return dtype
+
+
+def signature(
+    graph: Graph, inputs: Mapping[int, TensorSpec], outputs: Sequence[relax.Expr]
+) -> Signature:
+    """Names, shapes and dtypes of inputs and outputs; outputs are called as MXNet calls them."""
+    names = output_names(graph)
+    return Signature(
+        inputs=tuple(
+            TensorInfo(graph.nodes[number].name, spec.shape, spec.dtype)
+            for number, spec in inputs.items()
+        ),
+        outputs=tuple(
+            TensorInfo(name, spec_of(expr).shape, spec_of(expr).dtype)
+            for name, expr in zip(names, outputs, strict=True)
+        ),
+    )
+
+
+def output_names(graph: Graph) -> list[str]:
+    """One for each head: the node's with "_output" behind it, none twice."""
+    names: list[str] = []
+    for head in graph.heads:
+        name = f"{graph.nodes[head.node].name}_output"
+        if head.output or Entry(head.node, 1) in graph.heads:
+            name += str(head.output)
+        while name in names:
+            name += "_"
+        names.append(name)
+    return names

@@ -1,0 +1,96 @@
+"""Arithmetic on ranges and scales: in numpy where they are known, else in the model's function.
+
+MXNet computes ranges in float32, each operation rounded; so does numpy with float32 arrays, and so
+does Relax. One formula therefore serves for calibrated models, where it is computed now, and for
+others, where it becomes part of the function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.mxnet.values import Array, Value
+
+_LEVELS = {"int8": 127.5, "uint8": 255.5}
+_NARROW_LEVELS = {"int8": 127.0, "uint8": 255.0}
+
+
+def scalar(value: Any) -> Array:
+    """A number as a float32 array without dimensions."""
+    return np.asarray(value, dtype=np.float32)
+
+
+INT32_LEVELS = scalar(2**31)
+"""MXNet's float(0x7fffffff), which rounds up; also its steps per unit where a range is zero."""
+
+
+def levels(dtype: str) -> Array:
+    """The integer that the end of a range means: 127.5 or 255.5 (kInt8Range, kUint8Range)."""
+    return scalar(_LEVELS[dtype])
+
+
+def narrow_levels(dtype: str) -> Array:
+    """127 or 255, which some of MXNet's operators take instead."""
+    return scalar(_NARROW_LEVELS[dtype])
+
+
+def multiply(a: Value, b: Value) -> Value:
+    """The product, rounded to float32."""
+    return _apply(np.multiply, R.multiply, a, b)
+
+
+def divide(a: Value, b: Value) -> Value:
+    """The quotient, rounded to float32."""
+    return _apply(np.divide, R.divide, a, b)
+
+
+def add(a: Value, b: Value) -> Value:
+    """The sum, rounded to float32."""
+    return _apply(np.add, R.add, a, b)
+
+
+def maximum(a: Value, b: Value) -> Value:
+    """The larger one."""
+    return _apply(np.maximum, R.maximum, a, b)
+
+
+def minimum(a: Value, b: Value) -> Value:
+    """The smaller one."""
+    return _apply(np.minimum, R.minimum, a, b)
+
+
+def negative(a: Value) -> Value:
+    """The number with the other sign."""
+    return _apply(np.negative, R.negative, a)
+
+
+def magnitude(low: Value, high: Value) -> Value:
+    """The larger distance of a range's ends from zero (MaxAbs)."""
+    return maximum(_apply(np.abs, R.abs, low), _apply(np.abs, R.abs, high))
+
+
+def steps_per_unit(dtype: str, low: Value, high: Value) -> Value:
+    """How many steps of an 8-bit tensor a unit is (GetQuantizeScale)."""
+    largest = magnitude(low, high)
+    if isinstance(largest, np.ndarray):
+        return divide(levels(dtype), largest) if largest else INT32_LEVELS
+    is_zero = R.equal(largest, relax.const(0.0, "float32"))
+    most = to_expr(INT32_LEVELS)
+    return R.where(is_zero, most, divide(levels(dtype), largest))
+
+
+def to_expr(value: Value) -> relax.Expr:
+    """A value as an expression, known ones as constants."""
+    return relax.const(value, str(value.dtype)) if isinstance(value, np.ndarray) else value
+
+
+def _apply(known: Any, computed: Callable[..., relax.Expr], *values: Value) -> Value:
+    if all(isinstance(value, np.ndarray) for value in values):
+        with np.errstate(all="ignore"):
+            return np.asarray(known(*values))
+    return computed(*(to_expr(value) for value in values))
