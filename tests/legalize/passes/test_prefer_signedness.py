@@ -202,7 +202,12 @@ def test_what_a_depthwise_convolution_reads_becomes_signed_only(dtype: str) -> N
     other = {"uint8": "int8", "int8": "uint8"}[dtype]
     ty = relax.TensorType((1, 4, 4, 2), other)
     kernel = relax.const(np.ones((2, 1, 1, 1), np.int8), "int8")
-    zeros = {"input_zero_point": 0, "output_zero_point": 0, "out_dtype": other, "groups": 2}
+    zeros: dict[str, Any] = {
+        "input_zero_point": 0,
+        "output_zero_point": 0,
+        "out_dtype": other,
+        "groups": 2,
+    }
 
     def chain(x: relax.Expr) -> list[relax.Expr]:
         first = quantized_conv2d(x, kernel, **zeros, **CONV)
@@ -321,7 +326,11 @@ def test_every_result_is_the_same_between_two_convolutions(name: str, dtype: str
     builder = relax.BlockBuilder()
     params = [relax.Var(f"x{i}", relax.TensorType((1, 6, 5, 3), other)) for i in range(2)]
     zero = _at(other, 0)
-    points = {"input_zero_point": zero, "output_zero_point": zero, "out_dtype": other}
+    points: dict[str, Any] = {
+        "input_zero_point": zero,
+        "output_zero_point": zero,
+        "out_dtype": other,
+    }
 
     def copy(data: relax.Expr) -> relax.Expr:
         channels = int(data.ty.shape[3])
