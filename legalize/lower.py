@@ -5,7 +5,14 @@ from __future__ import annotations
 import tvm
 
 from legalize.kernels.targets import has_feature
-from legalize.passes import FoldClamps, FoldPads, LegalizeQnn, PreferSignedness, UseKernels
+from legalize.passes import (
+    ChannelsLast,
+    FoldClamps,
+    FoldPads,
+    LegalizeQnn,
+    PreferSignedness,
+    UseKernels,
+)
 
 # What the kernels of an architecture multiply with int8 weights, by a feature that they all need.
 _SIGNEDNESS = {"sse4.1": "uint8", "neon": "int8"}
@@ -22,7 +29,7 @@ def lower(mod: tvm.IRModule, target: tvm.target.Target, *, kernels: bool = True)
     Returns:
         A module of Relax operators and TIR functions only.
     """
-    passes = [FoldPads(), FoldClamps()]
+    passes = [ChannelsLast(), FoldPads(), FoldClamps()]
     if kernels:
         passes += [
             PreferSignedness(dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from legalize.passes.channels_last import ChannelsLast
 from legalize.passes.fold_clamps import FoldClamps
 from legalize.passes.fold_pads import FoldPads
 from legalize.passes.fuse_lookups import FuseLookups
@@ -12,6 +13,7 @@ from legalize.passes.prefer_signedness import PreferSignedness
 from legalize.passes.use_kernels import UseKernels
 
 __all__ = [
+    "ChannelsLast",
     "FoldClamps",
     "FoldPads",
     "FuseLookups",

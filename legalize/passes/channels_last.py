@@ -1,0 +1,148 @@
+"""Give images the axis order that kernels take: rows, columns, then channels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+from tvm.relax import op as R
+from tvm.relax.expr_functor import mutator
+
+from legalize.passes.channels_last_rules import (
+    LAYOUTS,
+    RULES,
+    TO_FIRST,
+    TO_LAST,
+    attribute,
+    operator_name,
+    static_shape,
+)
+from legalize.passes.rewriter import CallRewriter, module_pass
+from qnn_ops import quantized_conv2d
+from qnn_ops.registry import constant_of, operator_of
+
+_PERMUTE = "relax.permute_dims"
+
+
+@mutator
+class _ChannelsLast(CallRewriter):
+    def enter(self, function: relax.Function) -> None:
+        blocks = list(enumerate(function.body.blocks))
+        bindings = [
+            (number, binding)
+            for number, block in blocks
+            for binding in block.bindings
+            if isinstance(binding, relax.VarBinding)
+        ]
+        self.bound: dict[relax.Expr, tuple[int, Any]] = {}
+        if any(_is_channels_first(binding.value) for _, binding in bindings):
+            self.bound = {binding.value: (number, binding.var) for number, binding in bindings}
+        self.block = 0
+        # By variable of an image, channels first: the same image with its channels last.
+        self.images: dict[relax.Expr, relax.Expr] = {}
+
+    def visit_call_(self, call: relax.Call) -> relax.Expr:
+        # No variable changes its type, so each stays the same object.
+        rebuilt = self.visit_expr_post_order(call)
+        if call not in self.bound:
+            return rebuilt
+        block, variable = self.bound[call]
+        if block != self.block:
+            # A variable of one block may not be known to the next.
+            self.block, self.images = block, {}
+        if operator_name(call) == _PERMUTE:
+            return self._permuted(rebuilt, variable)
+        rule = RULES.get(operator_name(call))
+        if rule is None or not self._is_worth_it(rebuilt):
+            return rebuilt
+        result = rule(rebuilt, self._last)
+        if result is None:
+            return rebuilt
+        if not _is_moved(call, variable):
+            return result
+        # Under the same name, by which a profile knows whose result it is.
+        self.images[variable] = self.builder_.emit(result, variable.name)
+        # For those who read channels first; if nobody does, it goes with the dead code.
+        return _moved(self.images[variable], TO_FIRST)
+
+    def _permuted(self, call: relax.Call, variable: Any) -> relax.Expr:
+        """A transpose, as one of the image with its channels last if that is known."""
+        data = call.args[0]
+        axes = tuple(map(int, call.attrs.axes or ()))
+        if axes == TO_FIRST:
+            self.images[variable] = data
+        if data not in self.images or not axes:
+            return call
+        axes = tuple(TO_FIRST[axis] for axis in axes)
+        image = self.images[data]
+        return image if axes == tuple(sorted(axes)) else R.permute_dims(image, axes)
+
+    def _is_worth_it(self, call: relax.Call) -> bool:
+        """Whether an operand is there with its channels last, or the call is best so anyway."""
+        operands = list(call.args)
+        if operands and isinstance(operands[0], relax.Tuple):
+            operands[:1] = operands[0].fields
+        tensors = [operand for operand in operands if isinstance(operand.ty, relax.TensorType)]
+        shapes = [static_shape(tensor) for tensor in tensors]
+        if any(shape is None or len(shape) > len(TO_LAST) for shape in shapes):
+            return False
+        return _is_channels_first(call) or any(tensor in self.images for tensor in tensors)
+
+    def _last(self, operand: relax.Expr) -> relax.Expr:
+        """An operand with its channels last; what is no tensor stays as it is."""
+        if isinstance(operand, relax.Tuple):
+            return relax.Tuple([self._last(field) for field in operand.fields])
+        if not isinstance(operand.ty, relax.TensorType):
+            return operand
+        shape = static_shape(operand)
+        assert shape is not None
+        if not shape:
+            return operand
+        of_image = (1,) * (len(TO_LAST) - len(shape)) + shape
+        array = constant_of(operand)
+        if array is not None:
+            image = np.ascontiguousarray(array.reshape(of_image).transpose(TO_LAST))
+            return relax.const(image, str(array.dtype))
+        if operand not in self.images:
+            image = (
+                operand if of_image == shape else self.builder_.emit(R.reshape(operand, of_image))
+            )
+            self.images[operand] = self.builder_.emit(_moved(image, TO_LAST))
+        return self.images[operand]
+
+
+def ChannelsLast() -> tvm.transform.Pass:
+    """Rewrite images of layout NCHW to NHWC, which is what kernels take.
+
+    Convolutions, poolings and resizes start it. What follows them (elementwise operators, sums,
+    concatenations, pads, means, ...) is made channels last too, so that a model is transposed at
+    its edges only; transposes of the model's own that undo each other go. Every number stays the
+    same. A function without such a convolution, pooling or resize is left as it is.
+    """
+    return module_pass(_ChannelsLast, "ChannelsLast")
+
+
+def _is_channels_first(value: relax.Expr) -> bool:
+    """Whether ``value`` is a call that is worth a transpose, and reads or writes NCHW."""
+    names = LAYOUTS.get(operator_name(value), ())
+    if not any(attribute(value, name) == "NCHW" for name in names):
+        return False
+    return operator_of(value) is not None or constant_of(value.args[1]) is not None
+
+
+def _is_moved(call: relax.Call, variable: relax.Var) -> bool:
+    """Whether what a rule gives for ``call`` has its axes in another order than ``variable``."""
+    is_last = operator_of(call) is quantized_conv2d and attribute(call, "out_layout") == "NHWC"
+    return len(static_shape(variable) or ()) == len(TO_LAST) and not is_last
+
+
+def _moved(image: relax.Expr, axes: tuple[int, ...]) -> relax.Expr:
+    """Transpose; where only axes of size 1 change places that is a reshape, which moves nothing."""
+    shape = static_shape(image)
+    assert shape is not None
+    long = [axis for axis in axes if shape[axis] != 1]
+    if long == sorted(long):
+        return R.reshape(image, [shape[axis] for axis in axes])
+    return R.permute_dims(image, axes)

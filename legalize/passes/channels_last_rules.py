@@ -1,0 +1,222 @@
+"""How each operator is made channels last: a table from its name to a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+
+from legalize.passes.rewriter import with_attrs
+from qnn_ops import (
+    dequantize,
+    quantize,
+    quantized_add,
+    quantized_concat,
+    quantized_conv2d,
+    quantized_lookup,
+    quantized_mean,
+    quantized_multiply,
+    quantized_pad,
+    quantized_pool2d,
+    quantized_relu,
+    quantized_resize2d,
+    quantized_softmax,
+    quantized_subtract,
+    requantize,
+)
+from qnn_ops.layouts import permutation
+from qnn_ops.registry import attrs_of, constant_of, operator_of
+
+TO_LAST = permutation("NCHW", "NHWC")
+TO_FIRST = permutation("NHWC", "NCHW")
+
+LAYOUTS = {
+    quantized_conv2d.op.name: ("data_layout", "out_layout"),
+    quantized_pool2d.op.name: ("layout",),
+    quantized_resize2d.op.name: ("layout",),
+    # Relax's own loops over floats become vector code only with the channels last, too.
+    "relax.nn.conv2d": ("data_layout", "out_layout"),
+}
+"""The operators that are worth a transpose, and which attributes are their layouts."""
+
+Last = Callable[[relax.Expr], relax.Expr]
+"""Gives an operand with its channels last."""
+
+Rule = Callable[[relax.Call, Last], "relax.Expr | None"]
+"""Gives the call with channels last, or None where it has to stay as it is.
+
+A result of fewer dimensions than an image is that of the call itself.
+"""
+
+RULES: dict[str, Rule] = {}
+"""By the operator's name in TVM."""
+
+
+def operator_name(value: relax.Expr) -> str:
+    """The name of the operator that ``value`` calls; empty if it calls none."""
+    is_call = isinstance(value, relax.Call) and isinstance(value.op, tvm.ir.Op)
+    return str(value.op.name) if is_call else ""
+
+
+def attribute(call: relax.Call, name: str) -> Any:
+    """An attribute of a call of the dialect or of Relax."""
+    return call.attrs[name] if operator_of(call) is not None else getattr(call.attrs, name)
+
+
+def static_shape(expr: relax.Expr) -> tuple[int, ...] | None:
+    """The shape of a tensor, or None if it is no tensor or its shape is not known."""
+    shape = getattr(expr.ty, "shape", None)
+    if not isinstance(shape, relax.ShapeExpr):
+        return None
+    if not all(isinstance(size, tvm.tirx.IntImm) for size in shape.values):
+        return None
+    return tuple(int(size) for size in shape.values)
+
+
+def _rule(*names: str) -> Callable[[Rule], Rule]:
+    def decorate(rule: Rule) -> Rule:
+        RULES.update(dict.fromkeys(names, rule))
+        return rule
+
+    return decorate
+
+
+def _relax(*names: str) -> list[str]:
+    return [f"relax.{name}" for name in names]
+
+
+def _axis(axis: Any) -> int:
+    return TO_FIRST[int(axis) % len(TO_FIRST)]
+
+
+def _in_order(axes: Iterable[int]) -> bool:
+    """Whether axes keep their order when the channels become last."""
+    moved = [_axis(axis) for axis in axes]
+    return moved == sorted(moved)
+
+
+def _changed(call: relax.Call, operands: list[relax.Expr], **changes: Any) -> relax.Call:
+    """The call of other operands, with some attributes changed."""
+    if operator_of(call) is not None:
+        attrs = with_attrs(call, **changes).attrs
+    elif changes:
+        info = type(call.attrs).__tvm_ffi_type_info__
+        fields = {field.name: getattr(call.attrs, field.name) for field in info.fields}
+        attrs = tvm.ir.make_node(info.type_key, **{**fields, **changes})
+    else:
+        attrs = call.attrs
+    return relax.Call(call.op, operands, attrs)
+
+
+@_rule(quantized_conv2d.op.name)
+def _convolution(call: relax.Call, last: Last) -> relax.Expr:
+    attrs = attrs_of(call)
+    data, kernel, *bias = call.args
+    kernel_layout = attrs.kernel_layout
+    array = constant_of(kernel)
+    if array is not None:
+        array = np.ascontiguousarray(array.transpose(permutation(kernel_layout, "OHWI")))
+        kernel, kernel_layout = relax.const(array, str(array.dtype)), "OHWI"
+    return _changed(
+        call,
+        [last(data) if attrs.data_layout == "NCHW" else data, kernel, *bias],
+        data_layout="NHWC",
+        out_layout="NHWC",
+        kernel_layout=kernel_layout,
+    )
+
+
+@_rule(quantized_pool2d.op.name, quantized_resize2d.op.name, *_relax("image.resize2d"))
+def _window(call: relax.Call, last: Last) -> relax.Expr | None:
+    if attribute(call, "layout") != "NCHW":
+        return None
+    return _changed(call, [last(call.args[0]), *call.args[1:]], layout="NHWC")
+
+
+@_rule(*_relax("nn.avg_pool2d", "nn.max_pool2d", "nn.adaptive_avg_pool2d"))
+def _float_pool(call: relax.Call, last: Last) -> relax.Expr | None:
+    if {call.attrs.layout, call.attrs.out_layout} != {"NCHW"}:
+        return None
+    return _changed(call, [last(call.args[0])], layout="NHWC", out_layout="NHWC")
+
+
+@_rule(*_relax("nn.conv2d"))
+def _float_convolution(call: relax.Call, last: Last) -> relax.Expr | None:
+    data, kernel = call.args
+    array = constant_of(kernel)
+    if array is None or {call.attrs.data_layout, call.attrs.out_layout} != {"NCHW"}:
+        return None
+    array = array.transpose(permutation(call.attrs.kernel_layout, "HWIO"))
+    return _changed(
+        call,
+        [last(data), relax.const(np.ascontiguousarray(array), str(array.dtype))],
+        data_layout="NHWC",
+        out_layout="NHWC",
+        kernel_layout="HWIO",
+    )
+
+
+@_rule(
+    *(op.op.name for op in (quantized_add, quantized_multiply, quantized_relu, quantized_subtract)),
+    *_relax("abs", "astype", "ceil", "clip", "erf", "exp", "floor", "log", "negative", "round"),
+    *_relax("rsqrt", "sigmoid", "sign", "sqrt", "square", "tanh"),
+    *_relax("nn.gelu", "nn.leakyrelu", "nn.relu", "nn.silu"),
+    *_relax("add", "divide", "maximum", "minimum", "multiply", "power", "subtract", "where"),
+    *_relax("equal", "greater", "greater_equal", "less", "less_equal", "not_equal"),
+)
+def _elementwise(call: relax.Call, last: Last) -> relax.Expr:
+    return _changed(call, [last(operand) for operand in call.args])
+
+
+@_rule(quantized_lookup.op.name)
+def _lookup(call: relax.Call, last: Last) -> relax.Expr:
+    return _changed(call, [last(call.args[0]), *call.args[1:]])
+
+
+@_rule(
+    *(op.op.name for op in (dequantize, quantize, quantized_concat, quantized_softmax, requantize)),
+    *_relax("concat", "nn.log_softmax", "nn.prelu", "nn.softmax"),
+)
+def _along_an_axis(call: relax.Call, last: Last) -> relax.Expr | None:
+    data = call.args[0]
+    # Relax may concatenate what it flattens first, and hold the tensors in one variable.
+    axis = attribute(call, "axis")
+    if axis is None or not isinstance(data.ty, relax.TensorType | relax.TupleType):
+        return None
+    if isinstance(data.ty, relax.TupleType) and not isinstance(data, relax.Tuple):
+        return None
+    return _changed(call, [last(data), *call.args[1:]], axis=_axis(axis))
+
+
+@_rule(quantized_pad.op.name, *_relax("nn.pad"))
+def _pad(call: relax.Call, last: Last) -> relax.Expr:
+    widths = attribute(call, "pad_width")
+    moved = [int(widths[2 * axis + side]) for axis in TO_LAST for side in (0, 1)]
+    return _changed(call, [last(call.args[0])], pad_width=moved)
+
+
+@_rule(quantized_mean.op.name, *_relax("argmax", "argmin", "max", "mean", "min", "sum"))
+def _reduction(call: relax.Call, last: Last) -> relax.Expr | None:
+    axis, keepdims = attribute(call, "axis"), attribute(call, "keepdims")
+    if axis is None:
+        return None
+    is_one = isinstance(axis, int)
+    reduced = sorted(int(item) % len(TO_LAST) for item in ([axis] if is_one else axis))
+    kept = [index for index in range(len(TO_LAST)) if index not in reduced]
+    # Floats are summed in the same order, and what is left has the same order.
+    if not _in_order(reduced) or not (keepdims or _in_order(kept)):
+        return None
+    axes = _axis(axis) if is_one else [_axis(item) for item in axis]
+    return _changed(call, [last(call.args[0])], axis=axes)
+
+
+@_rule(*_relax("strided_slice"))
+def _slice(call: relax.Call, last: Last) -> relax.Expr | None:
+    data, axes, *bounds = call.args
+    if not isinstance(axes, relax.Tuple):
+        return None
+    moved = relax.Tuple([relax.prim_value(_axis(axis)) for axis in axes.fields])
+    return _changed(call, [last(data), moved, *bounds])

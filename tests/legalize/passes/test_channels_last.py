@@ -1,0 +1,450 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+from tvm.relax import op
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+from legalize import LegalizeQnn
+from legalize.passes import ChannelsLast
+from legalize.passes.channels_last_rules import RULES
+from qnn_ops import (
+    dequantize,
+    quantize,
+    quantized_add,
+    quantized_concat,
+    quantized_conv2d,
+    quantized_lookup,
+    quantized_mean,
+    quantized_multiply,
+    quantized_pad,
+    quantized_pool2d,
+    quantized_relu,
+    quantized_resize2d,
+    quantized_softmax,
+    quantized_subtract,
+    requantize,
+)
+from qnn_ops.registry import OPERATORS, attrs_of, operator_of
+from tests.support.arrays import full_range
+from tests.support.modules import module
+from tests.support.operators import run
+
+Array = np.ndarray[Any, Any]
+
+CONV: dict[str, Any] = {
+    "input_scale": 0.5,
+    "input_zero_point": 3,
+    "kernel_scale": 0.25,
+    "kernel_zero_point": 0,
+    "output_scale": 0.5,
+    "output_zero_point": 3,
+    "out_dtype": "int8",
+}
+FIRST: dict[str, Any] = {**CONV, "data_layout": "NCHW", "kernel_layout": "OIHW"}
+LAST: dict[str, Any] = {**CONV, "data_layout": "NHWC", "kernel_layout": "OIHW"}
+SUM: dict[str, Any] = {
+    "lhs_scale": 0.5,
+    "lhs_zero_point": 3,
+    "rhs_scale": 0.5,
+    "rhs_zero_point": 3,
+    "output_scale": 1.0,
+    "output_zero_point": 0,
+    "out_dtype": "int8",
+}
+
+
+def test_a_network_is_transposed_at_its_edges_only() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((1, 2, 4, 6), "int8"), w: R.Tensor((2, 2, 3, 3), "int8")) -> R.Tensor(
+            (1, 4, 3, 2), "float32"
+        ):
+            with R.dataflow():
+                y = R.qnn.quantized_conv2d(x, w, padding=[0, 1, 0, 1], **FIRST)
+                y = R.qnn.quantized_conv2d(y, w, padding=[1, 1, 1, 1], **FIRST)
+                y = R.qnn.quantized_pad(y, pad_width=[0, 0, 0, 0, 1, 0, 0, 0], pad_value=3)
+                y = R.qnn.quantized_pool2d(y, pool_type="max", pool_size=[1, 2], strides=[1, 3])
+                y = R.qnn.quantized_concat(
+                    (y, y),
+                    input_scales=[0.5, 0.5],
+                    input_zero_points=[3, 3],
+                    output_scale=0.5,
+                    output_zero_point=3,
+                    out_dtype="int8",
+                    axis=-3,
+                )
+                z = R.qnn.dequantize(y, scale=[0.5, 1.0, 1.5, 2.0], zero_point=0, axis=1)
+                R.output(z)
+            return z
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tensor((1, 2, 4, 6), "int8"), w: R.Tensor((2, 2, 3, 3), "int8")) -> R.Tensor(
+            (1, 4, 3, 2), "float32"
+        ):
+            with R.dataflow():
+                y = R.permute_dims(x, axes=[0, 2, 3, 1])
+                y = R.qnn.quantized_conv2d(y, w, padding=[0, 1, 0, 1], **LAST)
+                y = R.qnn.quantized_conv2d(y, w, padding=[1, 1, 1, 1], **LAST)
+                y = R.qnn.quantized_pad(y, pad_width=[0, 0, 1, 0, 0, 0, 0, 0], pad_value=3)
+                y = R.qnn.quantized_pool2d(
+                    y, pool_type="max", pool_size=[1, 2], strides=[1, 3], layout="NHWC"
+                )
+                y = R.qnn.quantized_concat(
+                    (y, y),
+                    input_scales=[0.5, 0.5],
+                    input_zero_points=[3, 3],
+                    output_scale=0.5,
+                    output_zero_point=3,
+                    out_dtype="int8",
+                    axis=3,
+                )
+                y = R.qnn.dequantize(y, scale=[0.5, 1.0, 1.5, 2.0], zero_point=0, axis=3)
+                z = R.permute_dims(y, axes=[0, 3, 1, 2])
+                R.output(z)
+            return z
+
+    tvm.ir.assert_structural_equal(ChannelsLast()(Before), Expected)
+
+
+def test_constant_kernels_are_transposed_at_compile_time() -> None:
+    kernel = np.arange(24, dtype=np.int8).reshape(4, 3, 2, 1)
+    ty = relax.TensorType((1, 3, 5, 5), "int8")
+    after = ChannelsLast()(
+        module({"x": ty}, lambda x: quantized_conv2d(x, relax.const(kernel), **FIRST))
+    )
+    expected = module(
+        {"x": ty},
+        lambda x: op.permute_dims(
+            quantized_conv2d(
+                op.permute_dims(x, [0, 2, 3, 1]),
+                relax.const(np.ascontiguousarray(kernel.transpose(0, 2, 3, 1))),
+                **{**LAST, "kernel_layout": "OHWI"},
+            ),
+            [0, 3, 1, 2],
+        ),
+    )
+    tvm.ir.assert_structural_equal(after, relax.transform.DeadCodeElimination()(expected))
+
+
+def test_transposes_of_the_model_itself_go() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((1, 4, 4, 2), "int8"), w: R.Tensor((2, 2, 1, 1), "int8")) -> R.Tensor(
+            (1, 4, 2, 4), "int8"
+        ):
+            with R.dataflow():
+                first = R.permute_dims(x, axes=[0, 3, 1, 2])
+                y = R.qnn.quantized_conv2d(first, w, **FIRST)
+                last = R.permute_dims(y, axes=[0, 2, 3, 1])
+                total = R.qnn.quantized_add(x, last, **SUM)
+                first_again = R.permute_dims(total, axes=[0, 3, 1, 2])
+                z = R.qnn.quantized_conv2d(first_again, w, **FIRST)
+                turned = R.permute_dims(z, axes=[0, 2, 1, 3])
+                R.output(turned)
+            return turned
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tensor((1, 4, 4, 2), "int8"), w: R.Tensor((2, 2, 1, 1), "int8")) -> R.Tensor(
+            (1, 4, 2, 4), "int8"
+        ):
+            with R.dataflow():
+                y = R.qnn.quantized_conv2d(x, w, **LAST)
+                total = R.qnn.quantized_add(x, y, **SUM)
+                z = R.qnn.quantized_conv2d(total, w, **LAST)
+                turned = R.permute_dims(z, axes=[0, 1, 3, 2])
+                R.output(turned)
+            return turned
+
+    after = relax.transform.CanonicalizeBindings()(ChannelsLast()(Before))
+    tvm.ir.assert_structural_equal(after, relax.transform.CanonicalizeBindings()(Expected))
+
+
+def test_what_means_move_to_the_end_is_no_transpose() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((1, 2, 4, 4), "float32")) -> R.Tensor((1, 2), "float32"):
+            with R.dataflow():
+                q = R.qnn.quantize(x, scale=0.5, zero_point=0, out_dtype="int8")
+                y = R.qnn.quantized_pool2d(q, pool_type="avg", pool_size=[4, 4])
+                flat = R.reshape(y, (1, 2))
+                z = R.qnn.dequantize(flat, scale=0.5, zero_point=0)
+                R.output(z)
+            return z
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(x: R.Tensor((1, 2, 4, 4), "float32")) -> R.Tensor((1, 2), "float32"):
+            with R.dataflow():
+                q = R.qnn.quantize(x, scale=0.5, zero_point=0, out_dtype="int8")
+                q = R.permute_dims(q, axes=[0, 2, 3, 1])
+                y = R.qnn.quantized_pool2d(q, pool_type="avg", pool_size=[4, 4], layout="NHWC")
+                y = R.reshape(y, (1, 2, 1, 1))
+                flat = R.reshape(y, (1, 2))
+                z = R.qnn.dequantize(flat, scale=0.5, zero_point=0)
+                R.output(z)
+            return z
+
+    tvm.ir.assert_structural_equal(ChannelsLast()(Before), Expected)
+
+
+def test_float_convolutions_of_constants_move_too() -> None:
+    kernel = np.arange(6, dtype=np.float32).reshape(3, 2, 1, 1)
+    ty = relax.TensorType((1, 2, 4, 4), "float32")
+
+    def body(x: relax.Expr) -> relax.Expr:
+        return op.nn.max_pool2d(op.nn.relu(op.nn.conv2d(x, relax.const(kernel))), [2, 2])
+
+    after = ChannelsLast()(module({"x": ty}, body))
+    expected = module(
+        {"x": ty},
+        lambda x: op.permute_dims(
+            op.nn.max_pool2d(
+                op.nn.relu(
+                    op.nn.conv2d(
+                        op.permute_dims(x, [0, 2, 3, 1]),
+                        relax.const(np.ascontiguousarray(kernel.transpose(2, 3, 1, 0))),
+                        data_layout="NHWC",
+                        kernel_layout="HWIO",
+                    )
+                ),
+                [2, 2],
+                layout="NHWC",
+            ),
+            [0, 3, 1, 2],
+        ),
+    )
+    tvm.ir.assert_structural_equal(after, relax.transform.DeadCodeElimination()(expected))
+
+
+def test_graphs_without_images_to_move_are_left_alone() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(
+            x: R.Tensor((1, 4, 4, 2), "int8"),
+            w: R.Tensor((2, 2, 1, 1), "int8"),
+            f: R.Tensor((1, 2, 4, 4), "float32"),
+            g: R.Tensor((2, 2, 1, 1), "float32"),
+        ) -> R.Tuple(R.Tensor((1, 2, 4, 4), "int8"), R.Tensor((1, 2, 4, 4), "float32")):
+            with R.dataflow():
+                y = R.qnn.quantized_conv2d(x, w, **LAST)
+                turned = R.permute_dims(y, axes=[0, 3, 1, 2])
+                z = R.qnn.quantized_add(turned, turned, **SUM)
+                # With a kernel that is no constant.
+                h = R.nn.conv2d(f, g)
+                R.output(z, h)
+            return (z, h)
+
+    tvm.ir.assert_structural_equal(ChannelsLast()(Before), Before)
+
+
+def test_blocks_do_not_share_what_they_transposed() -> None:
+    @I.ir_module
+    class Before:
+        @R.function
+        def main(x: R.Tensor((1, 2, 4, 4), "int8"), w: R.Tensor((2, 2, 1, 1), "int8")) -> R.Tensor(
+            (1, 2, 4, 4), "int8"
+        ):
+            with R.dataflow():
+                y = R.qnn.quantized_conv2d(x, w, **FIRST)
+                R.output(y)
+            return R.qnn.quantized_conv2d(y, w, **FIRST)
+
+    after = ChannelsLast()(Before)
+    rng = np.random.default_rng(0)
+    arrays = [full_range(rng, "int8", shape) for shape in ((1, 2, 4, 4), (2, 2, 1, 1))]
+    results = [run(LegalizeQnn()(mod), arrays) for mod in (Before, after)]
+    np.testing.assert_array_equal(results[1], results[0])
+
+
+Build = Callable[[relax.Expr, relax.Expr], relax.Expr]
+
+TABLE = np.random.default_rng(7).integers(-128, 128, 256).astype(np.int8)
+CHANGE: dict[str, Any] = {
+    "input_scale": 0.31,
+    "input_zero_point": -3,
+    "output_scale": 0.17,
+    "output_zero_point": 9,
+    "out_dtype": "int8",
+}
+KERNEL = np.random.default_rng(8).integers(-128, 128, (6, 1, 3, 2)).astype(np.int8)
+ROW = relax.const(np.arange(-2, 3, dtype=np.int8))
+IDENTITY = relax.const(np.eye(3, dtype=np.int8).reshape(3, 3, 1, 1))
+COPY: dict[str, Any] = {**FIRST, "kernel_scale": 1.0}
+PLANES = relax.const(np.arange(3, dtype=np.int8).reshape(3, 1, 1))
+
+
+def real(x: relax.Expr) -> relax.Expr:
+    return dequantize(x, 0.1, 3)
+
+
+# By operator: what is made of two int8 images of shape [2, 3, 6, 5].
+CASES: dict[str, list[Build]] = {
+    "dequantize": [lambda x, _: dequantize(x, [0.1, 0.2, 0.3], [1, 2, 3], axis=1)],
+    "quantize": [
+        lambda x, _: quantize(real(x), [0.1, 0.2, 0.3], 0, "uint8", axis=1),
+        lambda x, _: quantize(real(x), [0.1, 0.2, 0.3, 0.4, 0.5], 0, "int8"),
+    ],
+    "requantize": [lambda x, _: requantize(x, **{**CHANGE, "input_scale": [1.0] * 5})],
+    "quantized_add": [
+        lambda x, y: quantized_add(x, y, **SUM),
+        lambda x, _: quantized_add(x, PLANES, **SUM),
+        lambda x, _: quantized_add(ROW, x, **SUM),
+        lambda x, _: quantized_add(x, relax.const(np.int8(3)), **SUM),
+        lambda x, y: quantized_add(x, op.max(y, [0], False), **SUM),
+        lambda x, y: quantized_add(x, op.max(y, [2, 3], True), **SUM),
+    ],
+    "quantized_multiply": [lambda x, y: quantized_multiply(x, y, **SUM)],
+    "quantized_subtract": [lambda x, y: quantized_subtract(x, y, **SUM)],
+    "quantized_concat": [
+        lambda x, y: quantized_concat([x, y], [0.5] * 2, [3] * 2, 0.5, 3, "int8", axis=1),
+        lambda x, y: quantized_concat([x, y], [0.5] * 2, [3] * 2, 0.5, 3, "int8"),
+    ],
+    "quantized_conv2d": [
+        lambda x, _: quantized_conv2d(
+            x,
+            relax.const(KERNEL),
+            strides=(2, 1),
+            padding=(1, 0, 2, 1),
+            dilation=(1, 2),
+            groups=3,
+            **{**FIRST, "kernel_scale": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]},
+        ),
+        lambda x, _: quantized_conv2d(x, relax.const(KERNEL), groups=3, **FIRST, out_layout="NHWC"),
+    ],
+    "quantized_lookup": [lambda x, _: quantized_lookup(x, relax.const(TABLE))],
+    "quantized_mean": [
+        lambda x, _: quantized_mean(x, [2, 3], False, **CHANGE),
+        lambda x, _: quantized_mean(x, [-1, 2], True, **CHANGE),
+        lambda x, _: quantized_mean(x, [1], True, **CHANGE),
+        lambda x, _: quantized_mean(x, 1, False, **CHANGE),
+        lambda x, _: quantized_mean(x, [2], False, **CHANGE),
+        lambda x, _: quantized_mean(x, [1, 2], True, **CHANGE),
+        lambda x, _: quantized_mean(x, [], False, **CHANGE),
+    ],
+    "quantized_pad": [lambda x, _: quantized_pad(x, [0, 1, 2, 3, 4, 5, 6, 7], -7)],
+    "quantized_pool2d": [
+        lambda x, _: quantized_pool2d(x, "max", (2, 3), (1, 2), (1, 0)),
+        lambda x, _: quantized_pool2d(x, "avg", (2, 3), (2, 1), (0, 1)),
+    ],
+    "quantized_relu": [lambda x, _: quantized_relu(x, kind="relu6", **CHANGE)],
+    "quantized_resize2d": [
+        lambda x, _: quantized_resize2d(x, [9, 3], "bilinear", layout="NCHW"),
+        lambda x, _: quantized_resize2d(x, [9, 3], "nearest_neighbor", layout="NCHW"),
+    ],
+    "quantized_softmax": [lambda x, _: quantized_softmax(x, 0.1, 3, 1 / 256, -128, "int8", axis=1)],
+}
+FLOAT_CASES: dict[str, Build] = {
+    "concat": lambda x, y: op.concat([x, y], 2),
+    "permute": lambda x, _: op.permute_dims(x, [1, 0, 3, 2]),
+    "reverse": lambda x, _: op.permute_dims(x),
+    "clip": lambda x, _: op.clip(x, 0, 2),
+    "where": lambda x, y: op.where(op.greater(x, y), x, y),
+    "argmax": lambda x, _: op.argmax(x, 1),
+    "argmax of rows": lambda x, _: op.argmax(x, 2, True),
+    "argmax of all": lambda x, _: op.argmax(x),
+    "max": lambda x, _: op.max(x, [2, 3]),
+    "max of images": lambda x, _: op.max(x, [1, 2, 3]),
+    "max of all": lambda x, _: op.max(x),
+    "mean": lambda x, _: op.mean(x, [2, 3], True),
+    "slice": lambda x, _: op.strided_slice(x, [1, -1], [0, 1], [2, 5], [1, 2]),
+    "pad": lambda x, _: op.nn.pad(x, [0, 0, 1, 2, 0, 3, 0, 0], pad_value=1),
+    "prelu": lambda x, _: op.nn.prelu(x, relax.const(np.array([0.1, 0.2, 0.3], np.float32))),
+    "average": lambda x, _: op.nn.avg_pool2d(x, [2, 3], [2, 1], padding=[1, 0]),
+    "global average": lambda x, _: op.nn.adaptive_avg_pool2d(x, [1, 1]),
+    "resize": lambda x, _: op.image.resize2d(x, (3, 10), method="nearest_neighbor"),
+    "split": lambda x, _: relax.TupleGetItem(op.split(x, 3, 1), 1),
+}
+
+
+def with_copies(builds: list[Build], *, is_float: bool = False) -> tvm.IRModule:
+    """A module that applies the builds to what convolutions make of its inputs: the inputs."""
+
+    def body(*images: relax.Expr) -> list[relax.Expr]:
+        builder = relax.BlockBuilder.current()
+        copies = [quantized_conv2d(image, IDENTITY, **COPY) for image in images]
+        if is_float:
+            copies = [dequantize(copy, 0.1, 3) for copy in copies]
+        x, y = (builder.emit(copy) for copy in copies)
+        return [build(x, y) for build in builds]
+
+    types = {name: relax.TensorType((2, 3, 6, 5), "int8") for name in ("x", "y")}
+    return relax.transform.Normalize()(module(types, body))
+
+
+def images() -> list[Array]:
+    rng = np.random.default_rng(11)
+    return [full_range(rng, "int8", (2, 3, 6, 5)) for _ in range(2)]
+
+
+MOVEMENTS: dict[str, Callable[[Any, Array], Array]] = {
+    "relax.permute_dims": lambda call, data: data.transpose(call.attrs.axes),
+    "relax.reshape": lambda call, data: data.reshape([int(size) for size in call.args[1].values]),
+    "relax.max": lambda call, data: data.max(tuple(call.attrs.axis), keepdims=call.attrs.keepdims),
+}
+
+
+def evaluate(mod: tvm.IRModule, arrays: list[Array]) -> list[Array]:
+    """The module's results by its operators' references."""
+    main = mod["main"]
+    values: dict[Any, Any] = dict(zip(main.params, arrays, strict=True))
+
+    def value_of(expr: Any) -> Any:
+        if isinstance(expr, relax.Tuple):
+            return tuple(value_of(field) for field in expr.fields)
+        return expr.value.numpy() if isinstance(expr, tvm.ir.GenericConst) else values[expr]
+
+    for binding in main.body.blocks[0].bindings:
+        call = binding.value
+        if not isinstance(call, relax.Call):
+            values[binding.var] = value_of(call)
+            continue
+        operator = operator_of(call)
+        if operator is None:
+            values[binding.var] = MOVEMENTS[call.op.name](call, value_of(call.args[0]))
+            continue
+        values[binding.var] = operator.apply(attrs_of(call), *map(value_of, call.args))
+    return list(value_of(main.body.body))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_integer_is_the_same_after_a_convolution(name: str) -> None:
+    before = with_copies(CASES[name])
+    after = ChannelsLast()(before)
+    assert 'data_layout="NCHW"' not in after.script()
+    for old, new in zip(*(evaluate(mod, images()) for mod in (before, after)), strict=True):
+        np.testing.assert_array_equal(old, new)
+
+
+def test_every_operator_of_the_dialect_that_moves_has_a_case() -> None:
+    assert {name.removeprefix("relax.qnn.") for name in RULES if name in OPERATORS} <= set(CASES)
+
+
+def test_every_float_is_the_same_after_a_convolution() -> None:
+    before = with_copies(list(FLOAT_CASES.values()), is_float=True)
+    after = ChannelsLast()(before)
+    assert 'layout="NCHW"' not in after.script()
+    results = (run_all(LegalizeQnn()(mod), images()) for mod in (before, after))
+    for name, old, new in zip(FLOAT_CASES, *results, strict=True):
+        np.testing.assert_array_equal(old, new, err_msg=name)
+
+
+def run_all(mod: tvm.IRModule, arrays: list[Array]) -> list[Array]:
+    machine = relax.VirtualMachine(tvm.compile(mod, target="llvm"), tvm.cpu())
+    results = machine["main"](*(tvm.runtime.tensor(array) for array in arrays))
+    return [np.asarray(result.numpy()) for result in results]
