@@ -35,14 +35,14 @@ def signed_kernel(spec: ConvSpec, kernel: Array, zero_point: int | Array) -> tup
     return kernel.astype(np.int64) - offset, shifted
 
 
-def per_channel(spec: ConvSpec, name: str, values: Array | int) -> Array:
-    """Make one value or one for each output channel int32 [out_channels]."""
+def per_channel(spec: ConvSpec, name: str, values: Array | float, dtype: str = "int32") -> Array:
+    """Make one value or one for each output channel [out_channels] of ``dtype``."""
     array = np.asarray(values)
     if array.size not in (1, spec.out_channels):
         raise QnnError(
             f"{name} must have one value or {spec.out_channels}, got shape {array.shape}"
         )
-    return np.broadcast_to(array.reshape(-1), spec.out_channels).astype(np.int32)
+    return np.broadcast_to(array.reshape(-1), spec.out_channels).astype(dtype)
 
 
 def check_scales(spec: ConvSpec, multiplier: Array, shift: Array) -> None:

@@ -16,7 +16,6 @@ from qnn_ops.registry import Attrs, constant_of, spec_of
 
 Array = np.ndarray[Any, Any]
 
-_ROUNDINGS = ("tflite", "upward")
 _MIDDLE = {"uint8": 128, "int8": 0}
 
 
@@ -36,14 +35,18 @@ def spec_of_call(
     strides: tuple[int, int] = (1, 1),
     padding: tuple[int, int, int, int] = (0, 0, 0, 0),
     dilation: tuple[int, int] = (1, 1),
+    roundings: tuple[str, ...] = ("tflite", "upward"),
 ) -> ConvSpec | None:
-    """Describe the call as a spec, or None where the kernel has no such arithmetic."""
+    """Describe the call as a spec, or None where the kernel has no such arithmetic.
+
+    A kernel that does not end in the call's rounding, one of ``roundings``, gives the sums.
+    """
     kernel_dtype = str(kernel_ohwi.dtype)
     zero_points = np.unique(attrs.kernel_zero_point)
     if zero_points.size > 1:
         return None
     # What the kernel does not end in comes after it; then the kernel's output is the sum.
-    is_whole = attrs.rounding in _ROUNDINGS and attrs.out_dtype != "int32"
+    is_whole = attrs.rounding in roundings and attrs.out_dtype != "int32"
     batch, height, width, channels = in_shape
     return ConvSpec(
         batch=batch,

@@ -32,7 +32,8 @@ class ConvSpec:
         output_zero_point: Added after rescaling (not to an ``int32`` output).
         out_min: Lower bound of the output (not of an ``int32`` output).
         out_max: Upper bound of the output (not of an ``int32`` output).
-        rounding: ``tflite`` (gemmlowp's two roundings) or ``upward`` (one rounding).
+        rounding: ``tflite`` (gemmlowp's two roundings), ``upward`` (one rounding) or, in kernels
+            that take it, ``float64`` (a float64 product, half away from zero).
         kernel_dtype: ``uint8`` or ``int8``.
         has_asymmetric_kernel: Whether the kernel's zero point is something else than the
             middle of its range (128 for ``uint8``, 0 for ``int8``).

@@ -25,7 +25,12 @@ from legalize.kernels.tasks import loop_between, share, task_count
 from legalize.kernels.vectors import lanes_of, local_vector, set_lanes, unsigned_min
 from legalize.kernels.x86.isa import AVX512_VNNI, Isa
 from legalize.kernels.x86.pixel_sums import pixel_sums
-from legalize.kernels.x86.requantize import Requantization, constant_rows, requantize
+from legalize.kernels.x86.requantize import (
+    Requantization,
+    constant_rows,
+    requantize,
+    row_lanes,
+)
 from legalize.kernels.x86.store import store_pixel
 from legalize.kernels.x86.tiles import (
     Section,
@@ -124,7 +129,7 @@ class _Kernel:
             zero_point = T.arg("kernel_zero_point", T.buffer((1,), "int32"))
         self.constants = []
         for number, (dtype, rows) in enumerate(constant_rows(self.requantization)):
-            width = lanes // 2 if dtype == "int64" else lanes
+            width = row_lanes(dtype, lanes)
             buffer = T.buffer((groups, rows, width), dtype)
             self.constants.append((T.arg(f"rescale_{number}", buffer), width))
         output = T.arg("output", T.buffer(spec.out_shape, spec.out_dtype))

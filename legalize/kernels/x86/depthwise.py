@@ -33,7 +33,12 @@ from legalize.kernels.x86.interleave import (
     interleave_words,
     powers_of_two,
 )
-from legalize.kernels.x86.requantize import Requantization, constant_rows, requantize
+from legalize.kernels.x86.requantize import (
+    Requantization,
+    constant_rows,
+    requantize,
+    row_lanes,
+)
 from legalize.kernels.x86.store import narrow
 
 _CYCLES_PER_MICROSECOND = 3000
@@ -112,7 +117,7 @@ class _Kernel:
         self.bias = T.arg("bias", T.buffer((vectors, plan.isa.lanes), "int32"))
         self.constants = []
         for number, (dtype, rows) in enumerate(constant_rows(self.requantization)):
-            lanes = plan.isa.lanes // (2 if dtype == "int64" else 1)
+            lanes = row_lanes(dtype, plan.isa.lanes)
             buffer = T.buffer((vectors, rows, lanes), dtype)
             self.constants.append((T.arg(f"rescale_{number}", buffer), lanes))
         output = T.arg("output", T.buffer(spec.out_shape, spec.out_dtype))

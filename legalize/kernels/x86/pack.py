@@ -21,9 +21,11 @@ from legalize.kernels.x86.isa import AVX512_VNNI, Isa
 from legalize.kernels.x86.requantize import (
     Requantization,
     choose_requantization,
+    double_requantization,
     float_requantization,
     requantization_constants,
 )
+from legalize.kernels.x86.requantize_double import double_constants, magic_multiplier
 from legalize.kernels.x86.requantize_float import float_constants, float_scales
 from legalize.kernels.x86.tiles import Tiling, choose_tiling, lane_channels
 
@@ -53,7 +55,7 @@ def pack_conv2d(
     kernel_ohwi: Array,
     kernel_zero_point: int | Array = 0,
     bias: Array | None = None,
-    multiplier: Array | int = 0,
+    multiplier: Array | float = 0,
     shift: Array | int = 0,
     isa: Isa = AVX512_VNNI,
 ) -> PackedConv:
@@ -72,9 +74,10 @@ def pack_conv2d(
         kernel_zero_point: One for the whole kernel.
         bias: int32 [out_channels]; absent means zeros.
         multiplier: int32 [out_channels] or one for all, not negative; as ``quantize_multiplier``
-            gives it. Not used for an ``int32`` output.
+            gives it; for ``float64`` rounding float64, the real multiplier. Not used for an
+            ``int32`` output.
         shift: int32 [out_channels] or one for all, -31 to 31 (30 for ``upward`` rounding),
-            positive to the left.
+            positive to the left. Not used for ``float64`` rounding.
         isa: The instruction set of the kernel.
 
     Raises:
@@ -83,10 +86,13 @@ def pack_conv2d(
     kernel, zero_point = signed_kernel(spec, kernel_ohwi, kernel_zero_point)
     if not isa.has_byte_products:
         kernel, zero_point = kernel - zero_point, 0
-    multiplier = per_channel(spec, "multiplier", multiplier)
+    is_double = spec.rounding == "float64"
+    dtype = "float64" if is_double else "int32"
+    multiplier = per_channel(spec, "multiplier", multiplier, dtype)
     shift = per_channel(spec, "shift", shift)
     bias = per_channel(spec, "bias", 0 if bias is None else bias)
-    check_scales(spec, multiplier, shift)
+    if not is_double:
+        check_scales(spec, multiplier, shift)
 
     folded_bias, bound = fold_zero_points(spec, kernel, zero_point, bias)
     tiling = choose_tiling(spec, isa)
@@ -113,7 +119,7 @@ def pack_requantization(
     Args:
         spec: The convolution.
         isa: The instruction set of the kernel.
-        multiplier: int32 [out_channels].
+        multiplier: int32 [out_channels]; float64 for ``float64`` rounding.
         shift: int32 [out_channels].
         accumulator_bound: No accumulator is further from zero.
         lanes: The channel of each lane.
@@ -121,6 +127,11 @@ def pack_requantization(
     Returns:
         The sequence; what it wants added to the accumulators, int32 [out_channels]; its arrays.
     """
+    if spec.rounding == "float64":
+        exact = magic_multiplier(spec, multiplier, accumulator_bound)
+        values = multiplier if exact is None else exact
+        constants = double_constants(deal(values, lanes))
+        return double_requantization(exact is not None), np.zeros_like(shift), constants
     # Only AVX512 rounds down where it is told to, not by the processor's state.
     if isa.lanes == 16:
         scales = float_scales(spec, multiplier, shift, accumulator_bound)

@@ -1,5 +1,7 @@
 """From int32 accumulators to quantized outputs: the end of every x86 kernel.
 
+Here is fixed point; requantize_float.py and requantize_double.py have the other sequences.
+
 With p = x·q, the 64-bit product of accumulator and multiplier, e the right shift, z the zero
 point and h = (p + 2^30) >> 31:
 
@@ -28,6 +30,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.spec import ConvSpec
 from legalize.kernels.vectors import lanes_in
+from legalize.kernels.x86.requantize_double import requantize_double, requantize_magic
 from legalize.kernels.x86.requantize_float import FloatScales, requantize_float
 
 # With accumulators below this, 2x fits its lane, |2p| < 2^62 and |h| < 2^30.
@@ -78,10 +81,15 @@ def float_requantization(scales: FloatScales) -> Requantization:
     return Requantization("float_two_floors" if has_two else "float_one_floor")
 
 
+def double_requantization(is_magic: bool) -> Requantization:
+    """The sequence for rounding "float64"; it takes the array of ``double_constants``."""
+    return Requantization("magic" if is_magic else "double")
+
+
 def constant_rows(requantization: Requantization) -> tuple[tuple[str, int], ...]:
     """Tell dtype and number of rows of the arrays of ``requantization_constants``.
 
-    A row is one vector register: half as many lanes of int64 as of int32.
+    A row is one vector register, of ``row_lanes``.
     """
     rows: dict[str, tuple[tuple[str, int], ...]] = {
         "none": (),
@@ -90,8 +98,15 @@ def constant_rows(requantization: Requantization) -> tuple[tuple[str, int], ...]
         "general": (("int32", 1), ("int32", 1)),
         "float_one_floor": (("float32", 3),),
         "float_two_floors": (("float32", 4), ("int32", 1)),
+        "magic": (("float64", 2),),
+        "double": (("float64", 2),),
     }
     return rows[requantization.kind]
+
+
+def row_lanes(dtype: str, lanes: int) -> int:
+    """Values of a dtype in a register that holds ``lanes`` int32."""
+    return 4 * lanes // np.dtype(dtype).itemsize
 
 
 def requantization_constants(
@@ -136,7 +151,7 @@ def requantize(spec: ConvSpec, requantization: Requantization, x: Any, constants
             ``requantization_constants``.
 
     Returns:
-        The outputs before the clamp, int32; for ``general``, after the clamp.
+        The outputs before the clamp, int32; for ``general`` and ``double``, after the clamp.
     """
     return _SEQUENCES[requantization.kind](spec, requantization, x, constants)
 
@@ -206,6 +221,14 @@ def _float(spec: ConvSpec, requantization: Requantization, x: Any, constants: li
     return requantize_float(x, constants)
 
 
+def _magic(spec: ConvSpec, requantization: Requantization, x: Any, constants: list[Any]) -> Any:
+    return requantize_magic(spec, x, (constants[0](0), constants[0](1)))
+
+
+def _double(spec: ConvSpec, requantization: Requantization, x: Any, constants: list[Any]) -> Any:
+    return requantize_double(spec, x, (constants[0](0), constants[0](1)))
+
+
 def _none(spec: ConvSpec, requantization: Requantization, x: Any, constants: list[Any]) -> Any:
     return x
 
@@ -217,4 +240,6 @@ _SEQUENCES = {
     "general": _general,
     "float_one_floor": _float,
     "float_two_floors": _float,
+    "magic": _magic,
+    "double": _double,
 }

@@ -26,6 +26,8 @@ from qnn_ops.registry import Attrs, spec_of
 
 Array = np.ndarray[Any, Any]
 
+_ROUNDINGS = ("tflite", "upward", "float64")
+
 
 def _conv2d(
     builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr], *, isa: Isa
@@ -47,6 +49,7 @@ def _conv2d(
         strides=attrs.strides,
         padding=attrs.padding,
         dilation=attrs.dilation,
+        roundings=_ROUNDINGS,
     )
     if spec is None:
         return None
@@ -62,7 +65,8 @@ def _dense(
     *outer, depth = spec_of(data).shape
     kernel_ohwi = weights.reshape(-1, 1, 1, depth)
     multiplier = dense_multiplier(attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
-    spec = spec_of_call(attrs, data, kernel_ohwi, in_shape=(prod(outer), 1, 1, depth))
+    in_shape = prod(outer), 1, 1, depth
+    spec = spec_of_call(attrs, data, kernel_ohwi, in_shape=in_shape, roundings=_ROUNDINGS)
     if spec is None:
         return None
     pixels = builder.emit(R.reshape(data, spec.in_shape))
@@ -85,8 +89,11 @@ def _call(
     bias: Array | None,
     real_multiplier: Array,
 ) -> relax.Expr:
-    is_sum = spec.out_dtype == "int32"
-    multiplier, shift = (0, 0) if is_sum else quantize_multiplier(real_multiplier)
+    multiplier: Any = real_multiplier
+    shift: Any = 0
+    if spec.rounding != "float64":
+        is_sum = spec.out_dtype == "int32"
+        multiplier, shift = (0, 0) if is_sum else quantize_multiplier(real_multiplier)
     packed = pack_conv2d(
         spec, kernel_ohwi, np.asarray(attrs.kernel_zero_point), bias, multiplier, shift, isa
     )

@@ -94,13 +94,15 @@ def test_a_dense_layer_equals_the_reference(isa: Isa, rows: int) -> None:
     np.testing.assert_array_equal(run(mod, [data], target), expected)
 
 
-def check(operator: Operator[Any], operands: list[Any], attrs: dict[str, Any]) -> None:
+def check(
+    operator: Operator[Any], operands: list[Any], attrs: dict[str, Any], target: Any = TARGET
+) -> None:
     data, kernel, bias = operands
-    mod = lowered(operator, data, kernel, TARGET, bias, **attrs)
+    mod = lowered(operator, data, kernel, target, bias, **attrs)
     has_kernel = np.unique(attrs["kernel_zero_point"]).size == 1
     assert len(kernel_buffers(mod)) == has_kernel
     actual, expected = (
-        run(mod, [data], TARGET),
+        run(mod, [data], target),
         operator.evaluate(*operands[:2], bias=bias, **attrs),
     )
     assert actual.dtype == expected.dtype
@@ -114,11 +116,14 @@ def test_any_convolution_equals_the_reference(case: tuple[list[Any], dict[str, A
     check(quantized_conv2d, *case)
 
 
-@needs_vnni
-@settings(max_examples=20)
-@given(dense_layers())
-def test_any_dense_layer_equals_the_reference(case: tuple[list[Any], dict[str, Any]]) -> None:
-    check(quantized_dense, *case)
+@each_isa
+def test_any_dense_layer_equals_the_reference(isa: Isa) -> None:
+    @settings(max_examples=12)
+    @given(dense_layers())
+    def run_one(case: tuple[list[Any], dict[str, Any]]) -> None:
+        check(quantized_dense, *case, {"kind": "llvm", "mcpu": PROCESSORS[isa][0]})
+
+    run_one()
 
 
 @pytest.mark.parametrize(
