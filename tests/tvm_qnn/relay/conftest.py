@@ -1,0 +1,13 @@
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from tvm_qnn.linker import COMPILERS
+
+
+@pytest.fixture
+def linker() -> None:
+    if not any(map(shutil.which, COMPILERS)):
+        pytest.skip("there is no C compiler to link with")

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+from qnn_ops.errors import QnnError
+from tvm_qnn import relay
+from tvm_qnn.relay.expr import number
+
+
+def test_calls_that_stand_in_each_other_become_bindings_used_twice_bound_once() -> None:
+    x = relay.var("x", shape=(1, 4), dtype="float32")
+    inner = relay.clip(x, 0, 3)
+    function = relay.Function([x], relay.Tuple([relay.nn.relu(inner), inner]))
+
+    @I.ir_module
+    class Expected:
+        @R.function
+        def main(
+            x: R.Tensor((1, 4), "float32"),
+        ) -> R.Tuple(R.Tensor((1, 4), "float32"), R.Tensor((1, 4), "float32")):
+            with R.dataflow():
+                a = R.clip(x, 0, 3)
+                b = R.nn.relu(a)
+                c = (b, a)
+                R.output(c)
+            return c
+
+    tvm.ir.assert_structural_equal(tvm.IRModule.from_expr(function), Expected)
+
+
+def test_a_deep_network_does_not_overflow_the_stack() -> None:
+    x = expr = relay.var("x", (2,), "float32")
+    for _ in range(2000):
+        expr = relay.nn.relu(expr)
+    function = relay.Function([x], expr)
+    assert len(function.body.blocks[0].bindings) == 2001
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "expected"),
+    [(3, None, "int32"), (0.5, None, "float32"), (True, None, "bool"), (1, "uint8", "uint8")],
+)
+def test_constants_of_numbers(value: float, dtype: str | None, expected: str) -> None:
+    constant = relay.const(value, dtype)
+    assert constant.ty.dtype == expected
+    assert constant.value.numpy() == value
+
+
+def test_constants_of_arrays_keep_or_change_their_dtype() -> None:
+    array = np.arange(3, dtype=np.int64)
+    assert relay.const(array).ty.dtype == "int64"
+    assert relay.const(tvm.runtime.tensor(array), "int8").ty.dtype == "int8"
+
+
+def test_scales_are_numbers_or_constants() -> None:
+    assert number("scale", relay.const(0.5)) == 0.5
+    assert number("scale", np.array([1.0, 2.0])) == [1.0, 2.0]
+    with pytest.raises(QnnError, match="scale must be a constant, got Var"):
+        number("scale", relax.Var("s", relax.TensorType((), "float32")))
+    with pytest.raises(QnnError, match="scale must be a constant, got str"):
+        number("scale", "0.5")
+
+
+def test_a_body_must_be_an_expression() -> None:
+    with pytest.raises(QnnError, match="Function: body must be a Relax expression, got int"):
+        relay.Function([], 3)

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+
+from qnn_ops.errors import QnnError
+from tests.support.modules import adder, module
+from tvm_qnn import relay
+from tvm_qnn.relay.graph_executor import GraphModule
+
+X = np.arange(6, dtype=np.int8).reshape(2, 3)
+
+
+@pytest.fixture
+def executor() -> GraphModule:
+    return GraphModule(relay.build(adder(), "llvm")["default"](tvm.cpu()))
+
+
+def test_inputs_by_name_number_and_keyword(executor: GraphModule) -> None:
+    executor.set_input("x", X)
+    executor.set_input(1, X.tolist())
+    executor.run()
+    assert np.array_equal(executor.get_output(0).numpy(), X + X)
+    executor.set_input(x=tvm.runtime.tensor(X), no_input_of_this_name=X)
+    executor.run(w=X.astype(np.float64))  # converted, as it always was
+    assert np.array_equal(executor.get_output(0).numpy(), X + X)
+    assert np.array_equal(executor.get_input("w").numpy(), X)
+
+
+def test_what_an_executor_tells_of_its_inputs(executor: GraphModule) -> None:
+    assert executor.get_num_inputs() == 2
+    assert [executor.get_input_index(name) for name in ("x", "w", "z")] == [0, 1, -1]
+    shapes, dtypes = executor.get_input_info()
+    assert shapes == {"x": (2, 3), "w": (2, 3)}
+    assert dtypes == {"x": "int8", "w": "int8"}
+
+
+def test_several_outputs() -> None:
+    mod = module({"x": relax.TensorType((4,), "int8")}, lambda x: [relax.op.add(x, x), x])
+    executor = GraphModule(relay.build(mod, "llvm")["default"](tvm.cpu()))
+    executor.run(x=np.arange(4))
+    assert executor.num_outputs == 2
+    assert executor.get_output(0).numpy().tolist() == [0, 2, 4, 6]
+    assert executor.get_output(1).numpy().tolist() == [0, 1, 2, 3]
+
+
+def test_timing(executor: GraphModule) -> None:
+    for end_to_end in (False, True):
+        times = executor.benchmark(tvm.cpu(), repeat=3, number=2, end_to_end=end_to_end)
+        assert len(times.results) == 3
+        assert times.min > 0
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda e: e.set_input("z", X), "no input 'z'; there are x, w"),
+        (lambda e: e.set_input(2, X), "no input 2"),
+        (lambda e: e.set_input("x", X[0]), r"'x' has shape \(2, 3\), got \(3,\)"),
+        (lambda e: e.get_output(0), "call run first"),
+        (lambda e: (e.run(), e.get_output(1)), "there are 1 outputs, none has number 1"),
+        (lambda e: e.benchmark(repeat=0), "at least 1"),
+        (lambda e: e.module.time_evaluator("main"), "times 'run', got 'main'"),
+        (lambda e: GraphModule(e), r"takes lib\['default'\]\(device\), got GraphModule"),
+    ],
+)
+def test_what_does_not_fit_is_named(
+    executor: GraphModule, call: Callable[[GraphModule], Any], message: str
+) -> None:
+    with pytest.raises(QnnError, match=message):
+        call(executor)

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tvm
+
+from qnn_ops.errors import QnnError
+from tvm_qnn import relay
+from tvm_qnn.relay import graph_executor
+
+
+@pytest.mark.parametrize("axis", [1, -1])
+def test_bias_is_added_per_channel(axis: int) -> None:
+    data = np.arange(18, dtype=np.int32).reshape(2, 3, 3)
+    bias = np.array([100, 200, 300], np.int32)
+    x = relay.var("x", data.shape, "int32")
+    body = relay.nn.relu(relay.nn.bias_add(x, relay.const(bias), axis))
+    lib = relay.build(tvm.IRModule.from_expr(relay.Function([x], body)), "llvm")
+    executor = graph_executor.GraphModule(lib["default"](tvm.cpu()))
+    executor.run(x=data - 150)
+    shape = [3 if i == axis % 3 else 1 for i in range(3)]
+    expected = np.maximum(data - 150 + bias.reshape(shape), 0)
+    assert np.array_equal(executor.get_output(0).numpy(), expected)
+
+
+@pytest.mark.parametrize(
+    ("bias", "axis", "message"),
+    [
+        (np.zeros(2, np.int32), 1, "must be int32 of shape \\(3,\\), got int32 of shape \\(2,\\)"),
+        (np.zeros(3, np.int8), 1, "got int8"),
+        (np.zeros(3, np.int32), 3, "has no axis 3"),
+    ],
+)
+def test_a_bias_that_does_not_fit(bias: np.ndarray, axis: int, message: str) -> None:
+    x = relay.var("x", (2, 3, 3), "int32")
+    with pytest.raises(QnnError, match=message):
+        relay.nn.bias_add(x, relay.const(bias), axis)

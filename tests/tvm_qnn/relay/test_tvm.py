@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+import numpy as np
+import tvm as installed
+
+from tvm_qnn import relay
+from tvm_qnn.relay import graph_executor, tvm
+
+
+def test_what_tvm_has_is_its_own() -> None:
+    assert tvm.IRModule is installed.IRModule
+    assert tvm.transform.PassContext is installed.transform.PassContext
+    assert tvm.contrib.download is installed.contrib.download
+    assert tvm.runtime.tensor is installed.runtime.tensor
+
+
+def test_what_tvm_has_lost_is_here() -> None:
+    assert tvm.relay is relay
+    assert tvm.contrib.graph_runtime is tvm.contrib.graph_executor is graph_executor
+    assert tvm.nd.array([1, 2]).numpy().tolist() == [1, 2]
+    assert np.array_equal(tvm.nd.array(np.eye(2), tvm.cpu()).numpy(), np.eye(2))
+    assert str(tvm.context("llvm", 0)) == str(installed.cpu(0))
+    assert str(tvm.target.Target("llvm -mcpu=skylake").attrs["mcpu"]) == "skylake"

@@ -1,0 +1,34 @@
+"""The calls of TVM's former Relay, for scripts that were written for them.
+
+Change the import lines and keep the rest::
+
+    from tvm_qnn import relay                    # was: from tvm import relay
+    from tvm_qnn.relay import graph_executor     # was: from tvm.contrib import graph_executor
+    from tvm_qnn.relay import tvm                # was: import tvm; only for what TVM has lost:
+                                                 # tvm.nd.array, tvm.context, text targets, …
+
+Below these names stands today's TVM: modules are Relax modules, and quantized operators are
+those of ``qnn_ops``.
+"""
+
+from __future__ import annotations
+
+from tvm.relax import Tuple
+
+from tvm_qnn.relay import build_module, frontend, graph_executor, nn, qnn
+from tvm_qnn.relay.build_module import build
+from tvm_qnn.relay.expr import Function, clip, const, var
+
+__all__ = [
+    "Function",
+    "Tuple",
+    "build",
+    "build_module",
+    "clip",
+    "const",
+    "frontend",
+    "graph_executor",
+    "nn",
+    "qnn",
+    "var",
+]

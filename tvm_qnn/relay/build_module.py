@@ -1,0 +1,111 @@
+"""``relay.build`` and what it gives."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+import tvm
+
+from qnn_ops.errors import QnnError
+from qnn_ops.signature import main_function, parameter_specs, signature_of
+from tvm_qnn import build as build_library
+from tvm_qnn.library import Library
+
+
+class FactoryModule:
+    """A compiled model, as ``relay.build`` gave it.
+
+    ``lib["default"](device)`` makes what ``graph_executor.GraphModule`` takes. It also unpacks
+    as the three of former times: ``graph, lib, params = relay.build(...)``.
+    """
+
+    def __init__(self, library: Library) -> None:
+        """Wrap a library of tvm-qnn's."""
+        self.library = library
+
+    def __getitem__(self, name: str) -> Any:
+        """The constructor of an executor: ``lib["default"]``."""
+        if name != "default":
+            raise QnnError(f"a compiled model has the entry 'default', not {name!r}")
+        return self._on_device
+
+    def __iter__(self) -> Iterator[Any]:
+        """Graph, library and parameters."""
+        return iter((self.get_graph_json(), self, self.get_params()))
+
+    def get_graph_json(self) -> str:
+        """Names, shapes and dtypes of inputs and outputs as JSON: there is no graph any more."""
+        return json.dumps(asdict(self.library.signature))
+
+    def get_params(self) -> dict[str, Any]:
+        """Empty: the weights are part of the library."""
+        return {}
+
+    def get_lib(self) -> FactoryModule:
+        """Itself: there is no library apart from the graph any more."""
+        return self
+
+    def export_library(
+        self, file_name: str | os.PathLike[str], *, cc: str | None = None, **_options: Any
+    ) -> None:
+        """Write a shared library; ``tvm_qnn.relay.tvm.runtime.load_module`` loads it.
+
+        Args:
+            file_name: ending in .so.
+            cc: the linker to use.
+
+        Raises:
+            QnnError: as ``tvm_qnn.Library.export``.
+        """
+        self.library.export(file_name, cc)
+
+    def _on_device(self, *devices: Any) -> FactoryModule:
+        for device in devices:
+            if str(device).partition(":")[0] != "cpu":
+                raise QnnError(f"libraries run on the processor, tvm.cpu(), not on {device}")
+        return self
+
+
+def build(
+    ir_mod: tvm.IRModule,
+    target: Any = "llvm",
+    target_host: Any = None,
+    *,
+    params: Mapping[str, Any] | None = None,
+    mod_name: str = "default",
+) -> FactoryModule:
+    """Compile a module for a target.
+
+    Args:
+        ir_mod: of ``relay.frontend``, or ``tvm.IRModule.from_expr`` of a ``relay.Function``.
+        target: as ``tvm_qnn.build`` takes it; also a dict of one target by device.
+        target_host: nothing else than ``target``.
+        params: constants by parameter name. An importer's parameters must be given here.
+        mod_name: is accepted and means nothing.
+
+    Raises:
+        QnnError: as ``tvm_qnn.build``, or if ``params`` lacks constants of the model.
+    """
+    if isinstance(ir_mod, tvm.relax.Function):
+        ir_mod = tvm.IRModule.from_expr(ir_mod)
+    names = list(parameter_specs(main_function(ir_mod)))
+    inputs = len(signature_of(ir_mod).inputs)
+    missing = [name for name in names[inputs:] if name not in (params or {})]
+    if missing:
+        raise QnnError(
+            f"relay.build: {len(missing)} constants are missing, such as {missing[0]!r}: "
+            "give it the parameters that the importer returned, params=params"
+        )
+    return FactoryModule(build_library(ir_mod, _one_target(target), params))
+
+
+def _one_target(target: Any) -> Any:
+    if isinstance(target, Mapping) and "kind" not in target:
+        if len(target) != 1:
+            raise QnnError(f"relay.build: one target is needed, got {len(target)}")
+        return next(iter(target.values()))
+    return target

@@ -1,0 +1,188 @@
+"""``graph_executor``: set inputs, run, get outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm.runtime.module import BenchmarkResult
+
+from qnn_ops.errors import QnnError
+from qnn_ops.signature import TensorInfo
+from tvm_qnn.library import Library
+from tvm_qnn.relay.build_module import FactoryModule
+from tvm_qnn.timing import Timing
+
+Array = np.ndarray[Any, Any]
+
+
+class GraphModule:
+    """An executor: holds inputs and outputs of a compiled model between the calls."""
+
+    def __init__(self, module: FactoryModule) -> None:
+        """Make an executor.
+
+        Args:
+            module: ``lib["default"](device)``.
+        """
+        if not isinstance(module, FactoryModule):
+            raise QnnError(f"GraphModule takes lib['default'](device), got {type(module).__name__}")
+        self.module = _Timed(self)
+        self._library: Library = module.library
+        self._inputs = [np.zeros(info.shape, info.dtype) for info in self._library.inputs]
+        self._outputs: list[Array] | None = None
+
+    def set_input(self, key: str | int | None = None, value: Any = None, **params: Any) -> None:
+        """Set inputs; they are converted to the input's dtype, as they were.
+
+        Args:
+            key: name or number of one input.
+            value: its new contents: a numpy array, a tensor of TVM's or nested lists.
+            **params: inputs by name. Names that are no inputs are passed over: constants are
+                part of the library.
+
+        Raises:
+            QnnError: if there is no input ``key``, or a shape does not fit.
+        """
+        if key is not None:
+            self._set(self._index(key), value)
+        for name, item in params.items():
+            index = self.get_input_index(name)
+            if index >= 0:
+                self._set(index, item)
+
+    def run(self, **input_dict: Any) -> None:
+        """Run the model, after ``set_input(**input_dict)``."""
+        if input_dict:
+            self.set_input(**input_dict)
+        result = self._library.run(*self._inputs)
+        self._outputs = list(result.values()) if isinstance(result, dict) else [result]
+
+    def get_num_inputs(self) -> int:
+        """The number of inputs."""
+        return len(self._inputs)
+
+    def get_num_outputs(self) -> int:
+        """The number of outputs."""
+        return len(self._library.outputs)
+
+    @property
+    def num_outputs(self) -> int:
+        """The number of outputs."""
+        return self.get_num_outputs()
+
+    def get_input(self, index: int | str, out: Any = None) -> Any:
+        """An input as a tensor of TVM's, or in ``out``."""
+        return _tensor(self._inputs[self._index(index)], out)
+
+    def get_input_index(self, name: str) -> int:
+        """The number of the input of this name, -1 if there is none."""
+        names = [info.name for info in self._library.inputs]
+        return names.index(name) if name in names else -1
+
+    def get_input_info(self) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
+        """Shapes and dtypes of the inputs, each by name."""
+        infos = self._library.inputs
+        return {i.name: i.shape for i in infos}, {i.name: i.dtype for i in infos}
+
+    def get_output(self, index: int, out: Any = None) -> Any:
+        """An output of the last run as a tensor of TVM's, or in ``out``.
+
+        Raises:
+            QnnError: if the model has not run or has no such output.
+        """
+        if self._outputs is None:
+            raise QnnError("get_output: call run first")
+        if not 0 <= index < len(self._outputs):
+            raise QnnError(f"there are {len(self._outputs)} outputs, none has number {index}")
+        return _tensor(self._outputs[index], out)
+
+    def benchmark(
+        self,
+        device: Any = None,
+        func_name: str = "run",
+        repeat: int = 5,
+        number: int = 5,
+        end_to_end: bool = False,
+    ) -> BenchmarkResult:
+        """Time the model on its present inputs.
+
+        Args:
+            device: nothing else than ``tvm.cpu()``.
+            func_name: run.
+            repeat: how many figures to take.
+            number: how many runs to average for each.
+            end_to_end: whether setting inputs and getting outputs counts, too.
+
+        Returns:
+            Its ``mean``, ``median``, ``min``, ``max``, ``std`` and ``results`` are in seconds.
+        """
+        if end_to_end:
+            return self._benchmark(self.run, repeat, number)
+        return self.module.time_evaluator(func_name, device, number=number, repeat=repeat)()
+
+    def _benchmark(self, run: Callable[[], object], repeat: int, number: int) -> BenchmarkResult:
+        if repeat < 1 or number < 1:
+            raise QnnError(f"repeat and number must be at least 1, got {repeat} and {number}")
+
+        def several() -> None:
+            for _ in range(number):
+                run()
+
+        run()
+        seconds = Timing.of(several, repeat).seconds
+        return BenchmarkResult([second / number for second in seconds])
+
+    def _index(self, key: str | int) -> int:
+        index = self.get_input_index(key) if isinstance(key, str) else key
+        if not 0 <= index < len(self._inputs):
+            names = ", ".join(info.name for info in self._library.inputs)
+            raise QnnError(f"no input {key!r}; there are {names}")
+        return index
+
+    def _set(self, index: int, value: Any) -> None:
+        info: TensorInfo = self._library.inputs[index]
+        array = np.asarray(value.numpy() if hasattr(value, "numpy") else value)
+        if array.shape != info.shape:
+            raise QnnError(f"input {info.name!r} has shape {info.shape}, got {array.shape}")
+        self._inputs[index] = array.astype(info.dtype)
+
+
+class _Timed:
+    """The ``module`` of an executor: what scripts asked for its ``time_evaluator``."""
+
+    def __init__(self, executor: GraphModule) -> None:
+        self._executor = executor
+
+    def time_evaluator(
+        self,
+        func_name: str = "run",
+        dev: Any = None,
+        number: int = 10,
+        repeat: int = 1,
+        **_options: Any,
+    ) -> Callable[[], BenchmarkResult]:
+        """A function that times ``repeat`` times the mean of ``number`` runs, in seconds."""
+        if func_name != "run":
+            raise QnnError(f"time_evaluator times 'run', got {func_name!r}")
+        executor = self._executor
+
+        def measure(*_args: Any) -> BenchmarkResult:
+            run = executor._library.prepare(*executor._inputs)
+            return executor._benchmark(run, repeat, number)
+
+        return measure
+
+
+def create(graph_json_str: str, libmod: FactoryModule, device: Any) -> GraphModule:
+    """An executor from the three that ``relay.build`` unpacks to; the graph means nothing."""
+    return GraphModule(libmod["default"](device))
+
+
+def _tensor(array: Array, out: Any) -> Any:
+    if out is None:
+        return tvm.runtime.tensor(array)
+    out.copyfrom(array)
+    return out

@@ -1,0 +1,40 @@
+"""``relay.nn``: what stands beside ``relay.qnn.op`` in a hand-written quantized network."""
+
+from __future__ import annotations
+
+from tvm import relax
+
+from qnn_ops.errors import QnnError
+from tvm_qnn.relay.expr import spec, typed
+
+
+def bias_add(data: relax.Expr, bias: relax.Expr, axis: int = 1) -> relax.Call:
+    """Add one value per channel.
+
+    Args:
+        data: any shape and dtype.
+        bias: the data's dtype, a vector as long as the data's ``axis``.
+        axis: of the channels; may count from the end.
+
+    Raises:
+        QnnError: if the bias does not fit.
+    """
+    of_data, of_bias = spec("nn.bias_add: data", data), spec("nn.bias_add: bias", bias)
+    rank = len(of_data.shape)
+    if not -rank <= axis < rank:
+        raise QnnError(f"nn.bias_add: the data of shape {of_data.shape} has no axis {axis}")
+    channels = of_data.shape[axis]
+    if of_bias.shape != (channels,) or of_bias.dtype != of_data.dtype:
+        raise QnnError(
+            f"nn.bias_add: the bias must be {of_data.dtype} of shape {(channels,)}, "
+            f"got {of_bias.dtype} of shape {of_bias.shape}"
+        )
+    shape = [1] * rank
+    shape[axis] = channels
+    return typed(relax.op.add(data, typed(relax.op.reshape(bias, shape))))
+
+
+def relu(data: relax.Expr) -> relax.Call:
+    """max(data, 0), any shape and dtype."""
+    spec("nn.relu: data", data)
+    return typed(relax.op.nn.relu(data))

@@ -1,0 +1,68 @@
+"""``tvm`` as Relay's scripts knew it: today's package, and beside it what it has lost.
+
+``from tvm_qnn.relay import tvm`` instead of ``import tvm`` gives ``tvm.relay``, ``tvm.nd``,
+``tvm.contrib.graph_executor`` (and its former name ``graph_runtime``), ``tvm.context``, targets
+from text and ``tvm.runtime.load_module`` for libraries of ``relay.build``. Every other name is
+that of the installed TVM.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import tvm
+import tvm.contrib
+
+from tvm_qnn import relay
+from tvm_qnn.library import load
+from tvm_qnn.relay import graph_executor
+from tvm_qnn.relay.build_module import FactoryModule
+from tvm_qnn.target import parse_target
+
+
+class _Overlay(SimpleNamespace):
+    """A module with some names of its own before those of another one."""
+
+    def __init__(self, base: ModuleType, **names: Any) -> None:
+        super().__init__(**names)
+        self._base = base
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return getattr(self._base, name)
+        except AttributeError:  # a submodule that nobody has imported yet
+            try:
+                return importlib.import_module(f"{self._base.__name__}.{name}")
+            except ModuleNotFoundError:
+                raise AttributeError(f"{self._base.__name__} has no {name}") from None
+
+
+def array(value: Any, device: Any = None) -> Any:
+    """A tensor of TVM's from a numpy array or nested lists, in this machine's memory."""
+    return tvm.runtime.tensor(np.asarray(value))
+
+
+def context(device_type: str, device_id: int = 0) -> Any:
+    """The device of a name, as ``tvm.device``: "llvm" means the processor."""
+    return tvm.device("cpu" if device_type.startswith("llvm") else device_type, device_id)
+
+
+def load_module(path: str | os.PathLike[str]) -> FactoryModule:
+    """Load a library that ``export_library`` wrote; errors as ``tvm_qnn.load``."""
+    return FactoryModule(load(path))
+
+
+nd = SimpleNamespace(array=array)
+contrib = _Overlay(tvm.contrib, graph_executor=graph_executor, graph_runtime=graph_executor)
+runtime = _Overlay(tvm.runtime, load_module=load_module)
+target = _Overlay(tvm.target, Target=parse_target, create=parse_target)
+
+__all__ = ["array", "context", "contrib", "load_module", "nd", "relay", "runtime", "target"]
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(tvm, name)
