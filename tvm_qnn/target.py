@@ -10,6 +10,7 @@ import tvm
 from tvm.target import codegen
 
 from qnn_ops.errors import QnnError
+from tvm_qnn.processor import Requirements
 
 TargetLike: TypeAlias = "str | Mapping[str, Any] | tvm.target.Target"
 
@@ -88,15 +89,15 @@ def parse_target(target: TargetLike) -> tvm.target.Target:
     return _tvm_target(fields, target)
 
 
+def requirements(target: tvm.target.Target) -> Requirements:
+    """What code for ``target`` needs of the machine that runs it."""
+    triple = str(target.attrs.get("mtriple") or codegen.llvm_get_system_triple())
+    return Requirements(triple, tuple(sorted(EXTENSIONS & _features(target))))
+
+
 def why_not_here(target: tvm.target.Target) -> str | None:
     """What keeps code for ``target`` from running on this machine; None if nothing does."""
-    triple = str(target.attrs.get("mtriple") or codegen.llvm_get_system_triple())
-    if _platform(triple) != _platform(codegen.llvm_get_system_triple()):
-        return f"it is for {triple}, this machine is {codegen.llvm_get_system_triple()}"
-    missing = EXTENSIONS & (_features(target) - _features(host_target()))
-    if missing:
-        return f"it needs a processor with {', '.join(sorted(missing))}, which this one lacks"
-    return None
+    return requirements(target).why_not_here()
 
 
 def _fields(text: str) -> dict[str, Any]:
@@ -162,13 +163,6 @@ def _tvm_target(fields: Mapping[str, Any], target: TargetLike) -> tvm.target.Tar
     except (ValueError, TypeError, RuntimeError) as error:
         reason = str(error).strip().splitlines()[-1:]
         raise QnnError(f"cannot understand the target {target!r}: {' '.join(reason)}") from None
-
-
-def _platform(triple: str) -> tuple[str, str]:
-    """Architecture and system of "x86_64-pc-linux-gnu"; the vendor does not matter."""
-    architecture, *rest = triple.split("-")
-    system = next((part for part in rest if part.startswith(("linux", "darwin", "macos"))), "")
-    return architecture, system or "-".join(rest)
 
 
 def _features(target: tvm.target.Target) -> set[str]:
