@@ -14,6 +14,7 @@ from qnn_ops.lazy import make_lazy
 
 if TYPE_CHECKING:
     from qnn_ops.dequantize import dequantize
+    from qnn_ops.fused_multiply_add import fused_multiply_add
     from qnn_ops.quantize import quantize
     from qnn_ops.quantized_add import quantized_add
     from qnn_ops.quantized_concat import quantized_concat
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = [
     "QnnError",
     "dequantize",
+    "fused_multiply_add",
     "quantize",
     "quantized_add",
     "quantized_concat",

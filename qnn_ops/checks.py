@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from qnn_ops.attributes import dtype_range
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import Attrs, TensorSpec
+
+if TYPE_CHECKING:  # it imports TVM
+    from qnn_ops.registry import Attrs, TensorSpec
 
 QUANTIZED = ("int8", "uint8")
 ROUNDINGS = ("tflite", "upward", "float32", "float64")
+SUM_ROUNDINGS = (*ROUNDINGS, "onednn")
 
 
 def check_dtype(name: str, dtype: str, allowed: Sequence[str]) -> None:

@@ -21,7 +21,7 @@ from qnn_ops.attributes import (
 )
 from qnn_ops.checks import (
     QUANTIZED,
-    ROUNDINGS,
+    SUM_ROUNDINGS,
     check_bounds,
     check_choice,
     check_dtype,
@@ -29,6 +29,7 @@ from qnn_ops.checks import (
     check_rank,
 )
 from qnn_ops.errors import QnnError
+from qnn_ops.float_stage import ROUNDING, check_addend, stage_reference
 from qnn_ops.layouts import DATA_LAYOUTS, KERNEL_LAYOUTS, check_layout, permutation, reorder
 from qnn_ops.registry import Attrs, TensorSpec, operator
 from qnn_ops.rounding import check_multiplier, scale_down
@@ -37,7 +38,7 @@ from qnn_ops.windows import sliding_windows, window_count
 Array = np.ndarray[Any, Any]
 
 
-@operator("quantized_data", "quantized_kernel", "bias")
+@operator("quantized_data", "quantized_kernel", "bias", "addend")
 def quantized_conv2d(
     quantized_data: relax.Expr,
     quantized_kernel: relax.Expr,
@@ -62,6 +63,10 @@ def quantized_conv2d(
     out_min: int | None = None,
     out_max: int | None = None,
     rounding: str = "tflite",
+    addend: relax.Expr | None = None,
+    addend_scale: float = 1.0,
+    addend_zero_point: int = 0,
+    relu_before_addend: bool = False,
 ) -> relax.Call:
     """Convolve quantized data with a quantized kernel.
 
@@ -74,6 +79,11 @@ def quantized_conv2d(
     Source of the arithmetic: TFLite's reference CONV_2D and DEPTHWISE_CONV_2D. As there, the
     product of input and kernel scale is rounded to float32 for uint8 kernels and kept in
     float64 for int8 kernels.
+
+    With rounding "onednn" sum and bias are converted to float32 apart and added there; the
+    product with the multiplier is a float32, to which another tensor may be added in a fused
+    multiply-add; the result of that is rounded, once, half to even. Source: oneDNN's int8
+    convolutions as MXNet uses them; see qnn_ops.float_stage.
 
     Args:
         quantized_data: int8 or uint8, [N, H, W, C] or [N, C, H, W].
@@ -99,7 +109,11 @@ def quantized_conv2d(
         bias: int32 [O], in steps of input_scale * kernel_scale.
         out_min: lowest value of the result (a fused activation); default: the dtype's.
         out_max: highest value of the result; default: the dtype's.
-        rounding: "tflite", "upward", "float32" or "float64"; see qnn_ops.rounding.
+        rounding: "tflite", "upward", "float32" or "float64", see qnn_ops.rounding; or "onednn".
+        addend: int8 or uint8, shaped as the result; needs rounding "onednn" and a bias.
+        addend_scale: real value of one step of the addend.
+        addend_zero_point: the addend's value that means 0.
+        relu_before_addend: whether negative numbers become zero before the addend is added.
 
     Returns:
         A call whose result has ``out_dtype`` and the layout ``out_layout``.
@@ -133,12 +147,20 @@ def quantized_conv2d(
         attrs["channels"] = int_attr("channels", channels)
     if kernel_size is not None:
         attrs["kernel_size"] = ints_attr("kernel_size", kernel_size, 2)
-    return quantized_conv2d.call([quantized_data, quantized_kernel, bias], **attrs)
+    if addend is not None:
+        attrs["addend_scale"] = scale_attr(addend_scale)
+        attrs["addend_zero_point"] = zero_point_attr(addend_zero_point)
+        attrs["relu_before_addend"] = bool(relu_before_addend)
+    return quantized_conv2d.call([quantized_data, quantized_kernel, bias, addend], **attrs)
 
 
 @quantized_conv2d.type_rule
 def _type(
-    attrs: Attrs, data: TensorSpec, kernel: TensorSpec, bias: TensorSpec | None = None
+    attrs: Attrs,
+    data: TensorSpec,
+    kernel: TensorSpec,
+    bias: TensorSpec | None = None,
+    addend: TensorSpec | None = None,
 ) -> TensorSpec:
     check_dtype("quantized_data", data.dtype, QUANTIZED)
     check_dtype("quantized_kernel", kernel.dtype, QUANTIZED)
@@ -175,7 +197,9 @@ def _type(
         )
     )
     shape = reorder((batch, out_height, out_width, out_channels), "NHWC", attrs.out_layout)
-    return TensorSpec(shape, attrs.out_dtype)
+    result = TensorSpec(shape, attrs.out_dtype)
+    check_addend(attrs, addend, result)
+    return result
 
 
 def _check_channels(attrs: Attrs, in_channels: int, out_channels: int, per_group: int) -> None:
@@ -196,7 +220,7 @@ def _check_channels(attrs: Attrs, in_channels: int, out_channels: int, per_group
 
 def _check_output(attrs: Attrs, kernel_dtype: str) -> None:
     check_dtype("out_dtype", attrs.out_dtype, (*QUANTIZED, "int32"))
-    check_choice("rounding", attrs.rounding, ROUNDINGS)
+    check_choice("rounding", attrs.rounding, SUM_ROUNDINGS)
     check_bounds(attrs.out_dtype, attrs.out_min, attrs.out_max)
     if attrs.out_dtype != "int32":
         check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
@@ -207,28 +231,44 @@ def _check_output(attrs: Attrs, kernel_dtype: str) -> None:
 
 
 @quantized_conv2d.reference
-def _reference(attrs: Attrs, data: Array, kernel: Array, bias: Array | None = None) -> Array:
+def _reference(
+    attrs: Attrs,
+    data: Array,
+    kernel: Array,
+    bias: Array | None = None,
+    addend: Array | None = None,
+) -> Array:
     kernel_ohwi = kernel.transpose(permutation(attrs.kernel_layout, "OHWI"))
     values = data.transpose(permutation(attrs.data_layout, "NHWC")).astype(np.int64)
     weights = kernel_ohwi.astype(np.int64) - np.reshape(attrs.kernel_zero_point, (-1, 1, 1, 1))
     sums = _convolve(attrs, values - attrs.input_zero_point, weights)
-    if bias is not None:
-        sums = sums + bias
-    accumulator = sums.astype(np.int32)
-    if attrs.out_dtype == "int32":
-        result = np.clip(accumulator, attrs.out_min, attrs.out_max)
-    else:
-        result = scale_down(
-            accumulator,
-            conv_multiplier(
-                attrs.input_scale, attrs.kernel_scale, attrs.output_scale, str(kernel.dtype)
-            ),
-            attrs.rounding,
-            attrs.output_zero_point,
-            (attrs.out_min, attrs.out_max),
-            attrs.out_dtype,
-        )
+    if addend is not None:
+        addend = addend.transpose(permutation(attrs.out_layout, "NHWC"))
+    result = _result(attrs, sums, str(kernel.dtype), bias, addend)
     return np.ascontiguousarray(result.transpose(permutation("NHWC", attrs.out_layout)))
+
+
+def _result(
+    attrs: Attrs, sums: Array, kernel_dtype: str, bias: Array | None, addend: Array | None
+) -> Array:
+    """The result, NHWC as the sums are, which may need more than 32 bits."""
+    is_sum = attrs.out_dtype == "int32"
+    scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
+    multiplier = np.ones(()) if is_sum else conv_multiplier(*scales, kernel_dtype)
+    if attrs.rounding == ROUNDING:
+        return stage_reference(attrs, sums.astype(np.int32), bias, multiplier, addend)
+    accumulator = (sums if bias is None else sums + bias).astype(np.int32)
+    bounds = (attrs.out_min, attrs.out_max)
+    if is_sum:
+        return np.clip(accumulator, *bounds)
+    return scale_down(
+        accumulator,
+        multiplier,
+        attrs.rounding,
+        attrs.output_zero_point,
+        bounds,
+        attrs.out_dtype,
+    )
 
 
 def _convolve(attrs: Attrs, data: Array, kernel: Array) -> Array:

@@ -18,7 +18,7 @@ from qnn_ops.attributes import (
 )
 from qnn_ops.checks import (
     QUANTIZED,
-    ROUNDINGS,
+    SUM_ROUNDINGS,
     check_bounds,
     check_choice,
     check_dtype,
@@ -26,6 +26,7 @@ from qnn_ops.checks import (
     check_rank,
 )
 from qnn_ops.errors import QnnError
+from qnn_ops.float_stage import ROUNDING, stage_reference
 from qnn_ops.registry import Attrs, TensorSpec, operator
 from qnn_ops.rounding import check_multiplier, scale_down
 
@@ -74,7 +75,8 @@ def quantized_dense(
         bias: int32 [units], in steps of input_scale * kernel_scale.
         out_min: lowest value of the result (a fused activation); default: the dtype's.
         out_max: highest value of the result; default: the dtype's.
-        rounding: "tflite", "upward", "float32" or "float64"; see qnn_ops.rounding.
+        rounding: "tflite", "upward", "float32" or "float64", see qnn_ops.rounding; or "onednn",
+            as in ``quantized_conv2d``.
 
     Returns:
         A call whose result is [..., units] of ``out_dtype``.
@@ -125,7 +127,7 @@ def _type(
         if bias.shape != (units,):
             raise QnnError(f"bias must have shape ({units},), got {bias.shape}")
     check_dtype("out_dtype", attrs.out_dtype, (*QUANTIZED, "int32"))
-    check_choice("rounding", attrs.rounding, ROUNDINGS)
+    check_choice("rounding", attrs.rounding, SUM_ROUNDINGS)
     check_bounds(attrs.out_dtype, attrs.out_min, attrs.out_max)
     if attrs.out_dtype != "int32":
         check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
@@ -139,15 +141,18 @@ def _reference(attrs: Attrs, data: Array, weight: Array, bias: Array | None = No
     values = data.astype(np.int64) - attrs.input_zero_point
     weights = weight.astype(np.int64) - np.reshape(attrs.kernel_zero_point, (-1, 1))
     sums = values @ weights.T
-    if bias is not None:
-        sums = sums + bias
-    accumulator = sums.astype(np.int32)
+    is_sum = attrs.out_dtype == "int32"
+    scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
+    multiplier = np.ones(()) if is_sum else dense_multiplier(*scales)
+    if attrs.rounding == ROUNDING:
+        return stage_reference(attrs, sums.astype(np.int32), bias, multiplier)
+    accumulator = (sums if bias is None else sums + bias).astype(np.int32)
     bounds = (attrs.out_min, attrs.out_max)
-    if attrs.out_dtype == "int32":
+    if is_sum:
         return np.clip(accumulator, *bounds)
     return scale_down(
         accumulator,
-        dense_multiplier(attrs.input_scale, attrs.kernel_scale, attrs.output_scale),
+        multiplier,
         attrs.rounding,
         attrs.output_zero_point,
         bounds,

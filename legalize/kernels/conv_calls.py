@@ -2,21 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
+from legalize.kernels.registry import Rule
 from legalize.kernels.spec import ConvSpec
 from legalize.primitives.fixed_point import saturate, scale_down
+from legalize.primitives.float_stage import float_stage
+from qnn_ops.arithmetic import conv_multiplier, dense_multiplier
 from qnn_ops.attributes import dtype_range
+from qnn_ops.float_stage import ROUNDING
 from qnn_ops.registry import Attrs, constant_of, spec_of
 
 Array = np.ndarray[Any, Any]
+Multiplier = Callable[[Attrs, str], Array]
+"""How many steps of a call's result a step of its sums is, given the dtype of the weights."""
 
 _MIDDLE = {"uint8": 128, "int8": 0}
+
+
+def conv_factor(attrs: Attrs, kernel_dtype: str) -> Array:
+    """The multiplier of a convolution."""
+    return conv_multiplier(attrs.input_scale, attrs.kernel_scale, attrs.output_scale, kernel_dtype)
+
+
+def dense_factor(attrs: Attrs, _kernel_dtype: str) -> Array:
+    """The multiplier of a dense layer."""
+    return dense_multiplier(attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
+
+
+def sums_first(rule: Rule, multiplier: Multiplier) -> Rule:
+    """A rule for kernels without float32 arithmetic: calls of rounding "onednn" in two parts.
+
+    The kernel gives the sums; the rest comes after it.
+    """
+
+    def served(
+        builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr]
+    ) -> relax.Expr | None:
+        if attrs.rounding != ROUNDING:
+            return rule(builder, attrs, operands)
+        low, high = dtype_range("int32")
+        sums_attrs = {**vars(attrs), "out_dtype": "int32", "out_min": low, "out_max": high}
+        sums_attrs["rounding"] = "tflite"
+        data, weights, bias, addend = (*operands, None, None)[:4]
+        sums = rule(builder, Attrs(**sums_attrs), [data, weights])
+        if sums is None:
+            return None
+        is_sum = attrs.out_dtype == "int32"
+        factor = 1.0 if is_sum else multiplier(attrs, spec_of(weights).dtype)
+        return float_stage(builder, attrs, builder.emit(sums), bias, factor, addend)
+
+    return served
 
 
 def operands_of(operands: Sequence[relax.Expr]) -> tuple[relax.Expr, Array | None, Array | None]:

@@ -114,7 +114,9 @@ def _changed(call: relax.Call, operands: list[relax.Expr], **changes: Any) -> re
 @_rule(quantized_conv2d.op.name)
 def _convolution(call: relax.Call, last: Last) -> relax.Expr:
     attrs = attrs_of(call)
-    data, kernel, *bias = call.args
+    data, kernel, *others = call.args
+    if len(others) == 2 and attrs.out_layout == "NCHW":
+        others[1] = last(others[1])
     kernel_layout = attrs.kernel_layout
     array = constant_of(kernel)
     if array is not None:
@@ -122,7 +124,7 @@ def _convolution(call: relax.Call, last: Last) -> relax.Expr:
         kernel, kernel_layout = relax.const(array, str(array.dtype)), "OHWI"
     return _changed(
         call,
-        [last(data) if attrs.data_layout == "NCHW" else data, kernel, *bias],
+        [last(data) if attrs.data_layout == "NCHW" else data, kernel, *others],
         data_layout="NHWC",
         out_layout="NHWC",
         kernel_layout=kernel_layout,

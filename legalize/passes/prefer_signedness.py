@@ -80,7 +80,7 @@ _OPERANDS: dict[Operator[Any] | None, dict[int, _Changes]] = {
     quantized_add: {0: _moved("lhs_zero_point"), 1: _moved("rhs_zero_point")},
     quantized_multiply: {0: _moved("lhs_zero_point"), 1: _moved("rhs_zero_point")},
     quantized_subtract: {0: _moved("lhs_zero_point"), 1: _moved("rhs_zero_point")},
-    quantized_conv2d: {0: _moved("input_zero_point")},
+    quantized_conv2d: {0: _moved("input_zero_point"), 3: _moved("addend_zero_point")},
     quantized_dense: {0: _moved("input_zero_point")},
     quantized_lookup: {0: _moved()},
     quantized_mean: {0: _moved("input_zero_point")},
@@ -156,7 +156,7 @@ def PreferSignedness(dtype: str) -> tvm.transform.Pass:
             arguments, changes = list(rebuilt.args), {}
             attrs = Attrs() if operator is None else attrs_of(call)
             for place, change in _OPERANDS.get(operator, {}).items():
-                if call.args[place] in self.variables:
+                if place < len(call.args) and call.args[place] in self.variables:
                     arguments[place] = self.variables[call.args[place]]
                     changes.update(change(attrs, dtype))
             if variable is not None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from legalize.primitives import (
     dequantize,
+    fused_multiply_add,
     quantize,
     quantized_add,
     quantized_concat,
@@ -28,6 +29,7 @@ from legalize.primitives.registry import PRIMITIVES, primitive
 __all__ = [
     "PRIMITIVES",
     "dequantize",
+    "fused_multiply_add",
     "primitive",
     "quantize",
     "quantized_add",

@@ -8,9 +8,11 @@ from tvm import relax
 from tvm.relax import op as R
 
 from legalize.primitives.fixed_point import const, saturate, scale_down
+from legalize.primitives.float_stage import float_stage
 from legalize.primitives.registry import primitive
 from qnn_ops.arithmetic import conv_multiplier
 from qnn_ops.attributes import per_axis
+from qnn_ops.float_stage import ROUNDING
 from qnn_ops.layouts import permutation
 from qnn_ops.quantized_conv2d import quantized_conv2d
 from qnn_ops.registry import Attrs, spec_of
@@ -23,6 +25,7 @@ def _quantized_conv2d(
     data: relax.Expr,
     kernel: relax.Expr,
     bias: relax.Expr | None = None,
+    addend: relax.Expr | None = None,
 ) -> relax.Expr:
     channel_axis = attrs.data_layout.index("C")
 
@@ -50,20 +53,24 @@ def _quantized_conv2d(
     if bias is not None:
         shape = [1, 1, 1, 1]
         shape[channel_axis] = spec_of(bias).shape[0]
-        accumulator = R.add(accumulator, R.reshape(bias, shape))
+        bias = R.reshape(bias, shape)
+    multiplier: Any = 1.0
+    if attrs.out_dtype != "int32":
+        scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
+        multiplier = per_axis(conv_multiplier(*scales, spec_of(kernel).dtype), channel_axis, 4)
+    if attrs.rounding == ROUNDING:
+        if addend is not None and attrs.out_layout != attrs.data_layout:
+            addend = R.permute_dims(addend, permutation(attrs.out_layout, attrs.data_layout))
+        return in_out_layout(float_stage(builder, attrs, accumulator, bias, multiplier, addend))
+    if bias is not None:
+        accumulator = R.add(accumulator, bias)
     if attrs.out_dtype == "int32":
         wide = R.astype(accumulator, "int64")
         return in_out_layout(saturate(wide, (attrs.out_min, attrs.out_max), "int32"))
-    multiplier = conv_multiplier(
-        attrs.input_scale,
-        attrs.kernel_scale,
-        attrs.output_scale,
-        spec_of(kernel).dtype,
-    )
     result = scale_down(
         builder,
         accumulator,
-        per_axis(multiplier, channel_axis, 4),
+        multiplier,
         attrs.rounding,
         attrs.output_zero_point,
         (attrs.out_min, attrs.out_max),

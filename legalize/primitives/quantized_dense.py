@@ -9,8 +9,10 @@ from tvm import relax
 from tvm.relax import op as R
 
 from legalize.primitives.fixed_point import const, saturate, scale_down
+from legalize.primitives.float_stage import float_stage
 from legalize.primitives.registry import primitive
 from qnn_ops.arithmetic import dense_multiplier
+from qnn_ops.float_stage import ROUNDING
 from qnn_ops.quantized_dense import quantized_dense
 from qnn_ops.registry import Attrs
 
@@ -35,15 +37,20 @@ def _quantized_dense(
         R.permute_dims(centred(weight, kernel_zero_point)),
         out_dtype="int32",
     )
+    is_sum = attrs.out_dtype == "int32"
+    scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
+    multiplier = 1.0 if is_sum else dense_multiplier(*scales)
+    if attrs.rounding == ROUNDING:
+        return float_stage(builder, attrs, accumulator, bias, multiplier)
     if bias is not None:
         accumulator = R.add(accumulator, bias)
     bounds = (attrs.out_min, attrs.out_max)
-    if attrs.out_dtype == "int32":
+    if is_sum:
         return saturate(R.astype(accumulator, "int64"), bounds, "int32")
     return scale_down(
         builder,
         accumulator,
-        dense_multiplier(attrs.input_scale, attrs.kernel_scale, attrs.output_scale),
+        multiplier,
         attrs.rounding,
         attrs.output_zero_point,
         bounds,

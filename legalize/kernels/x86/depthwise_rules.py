@@ -11,7 +11,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from legalize.kernels.calls import call_tir
-from legalize.kernels.conv_calls import finish, operands_of, spec_of_call
+from legalize.kernels.conv_calls import conv_factor, finish, operands_of, spec_of_call, sums_first
 from legalize.kernels.registry import kernel
 from legalize.kernels.x86.depthwise import depthwise_conv2d
 from legalize.kernels.x86.depthwise_pack import pack_depthwise
@@ -79,4 +79,4 @@ def _depthwise(
 
 
 for _isa in ISAS:
-    kernel(quantized_conv2d, *_isa.features)(partial(_depthwise, isa=_isa))
+    kernel(quantized_conv2d, *_isa.features)(sums_first(partial(_depthwise, isa=_isa), conv_factor))

@@ -12,7 +12,14 @@ from tvm import relax
 from tvm.relax import op as R
 
 from legalize.kernels.calls import call_tir
-from legalize.kernels.conv_calls import finish, operands_of, spec_of_call
+from legalize.kernels.conv_calls import (
+    conv_factor,
+    dense_factor,
+    finish,
+    operands_of,
+    spec_of_call,
+    sums_first,
+)
 from legalize.kernels.registry import kernel
 from legalize.kernels.spec import ConvSpec
 from legalize.kernels.stage import stage
@@ -75,8 +82,8 @@ def _dense(
 
 
 for _isa in ISAS:
-    kernel(quantized_conv2d, *_isa.features)(partial(_conv2d, isa=_isa))
-    kernel(quantized_dense, *_isa.features)(partial(_dense, isa=_isa))
+    kernel(quantized_conv2d, *_isa.features)(sums_first(partial(_conv2d, isa=_isa), conv_factor))
+    kernel(quantized_dense, *_isa.features)(sums_first(partial(_dense, isa=_isa), dense_factor))
 
 
 def _call(

@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
+from tvm import relax
 
+from qnn_ops import quantized_conv2d
 from qnn_ops.layouts import permutation
+from qnn_ops.registry import TensorSpec, attrs_of
 from tests.support.arrays import full_range
 
 
@@ -60,7 +63,7 @@ def convolutions(
         "data_layout": data_layout,
         "kernel_layout": kernel_layout,
         "out_layout": out_layout,
-        "rounding": draw(st.sampled_from(["tflite", "upward", "float32", "float64"])),
+        "rounding": draw(st.sampled_from(["tflite", "upward", "float32", "float64", "onednn"])),
     }
     if draw(st.booleans()):
         bounds = (
@@ -74,4 +77,29 @@ def convolutions(
         np.ascontiguousarray(kernel.transpose(permutation("OHWI", kernel_layout))),
         bias if draw(st.booleans()) else None,
     ]
+    if attrs["rounding"] == "onednn":
+        _for_onednn(draw, rng, operands, attrs)
     return operands, attrs
+
+
+def _for_onednn(
+    draw: st.DrawFn, rng: np.random.Generator, operands: list[Any], attrs: dict[str, Any]
+) -> None:
+    """Make the bias large where that matters, and add a tensor to the result."""
+    if operands[2] is not None and draw(st.booleans()):
+        operands[2] = rng.integers(-(2**30), 2**30, operands[2].size, dtype=np.int32)
+    if attrs["out_dtype"] == "int32" or operands[2] is None or draw(st.booleans()):
+        return
+    result = quantized_conv2d.infer(
+        attrs_of(quantized_conv2d(*map(constant, operands[:2]), **attrs)),
+        *(TensorSpec(operand.shape, str(operand.dtype)) for operand in operands),
+    )
+    dtype = draw(st.sampled_from(["int8", "uint8"]))
+    operands.append(full_range(rng, dtype, result.shape))
+    attrs["addend_scale"] = draw(st.sampled_from([0.5, 0.33, 0.001]))
+    attrs["addend_zero_point"] = full_range(rng, dtype, ()).item()
+    attrs["relu_before_addend"] = draw(st.booleans())
+
+
+def constant(array: np.ndarray) -> relax.Expr:
+    return relax.const(array, str(array.dtype))

@@ -32,9 +32,10 @@ def dense_layers(draw: st.DrawFn) -> tuple[list[Any], dict[str, Any]]:
         "output_scale": draw(st.sampled_from([0.5, 0.33, 0.001])),
         "output_zero_point": 0 if out_dtype == "int32" else point[out_dtype],
         "out_dtype": out_dtype,
-        "rounding": draw(st.sampled_from(["tflite", "upward", "float32", "float64"])),
+        "rounding": draw(st.sampled_from(["tflite", "upward", "float32", "float64", "onednn"])),
     }
-    bias = rng.integers(-5000, 5000, units, dtype=np.int32)
+    largest = 2**30 if attrs["rounding"] == "onednn" and draw(st.booleans()) else 5000
+    bias = rng.integers(-largest, largest, units, dtype=np.int32)
     if draw(st.booleans()):
         bounds = (
             full_range(rng, out_dtype, (2,))
