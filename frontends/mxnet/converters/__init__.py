@@ -2,6 +2,46 @@
 
 from __future__ import annotations
 
-from frontends.mxnet.converters import quantize
+from frontends.mxnet.converters import (
+    activation,
+    arithmetic,
+    batch_norm,
+    cast,
+    concat,
+    convolution,
+    deconvolution,
+    embedding,
+    fully_connected,
+    identity,
+    normalization,
+    pad,
+    pooling,
+    quantize,
+    reductions,
+    shapes,
+    slices,
+    softmax,
+    unary,
+)
 
-__all__ = ["quantize"]
+__all__ = [
+    "activation",
+    "arithmetic",
+    "batch_norm",
+    "cast",
+    "concat",
+    "convolution",
+    "deconvolution",
+    "embedding",
+    "fully_connected",
+    "identity",
+    "normalization",
+    "pad",
+    "pooling",
+    "quantize",
+    "reductions",
+    "shapes",
+    "slices",
+    "softmax",
+    "unary",
+]

@@ -1,0 +1,77 @@
+"""Changes of dtype, and constants."""
+
+from __future__ import annotations
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.mxnet.converters.context import Context
+from frontends.mxnet.converters.registry import converter
+from frontends.mxnet.values import Array
+from qnn_ops.errors import QnnError
+
+_DTYPES = ("float32", "float16", "float64", "int32", "int64", "int8", "uint8")
+
+
+@converter("Cast", "cast", "amp_cast")
+def convert_cast(ctx: Context) -> relax.Expr:
+    """The values in another dtype; floats lose their fraction where it has none."""
+    return R.astype(ctx.expr(0), _dtype(ctx))
+
+
+@converter("zeros_like")
+def convert_zeros_like(ctx: Context) -> Array:
+    """Zeros of the input's shape and dtype."""
+    return np.zeros(ctx.shape(0), ctx.dtype(0))
+
+
+@converter("ones_like")
+def convert_ones_like(ctx: Context) -> Array:
+    """Ones of the input's shape and dtype."""
+    return np.ones(ctx.shape(0), ctx.dtype(0))
+
+
+@converter("_zeros")
+def convert_zeros(ctx: Context) -> Array:
+    """Zeros."""
+    return np.zeros(_sizes(ctx), _dtype(ctx))
+
+
+@converter("_ones")
+def convert_ones(ctx: Context) -> Array:
+    """Ones."""
+    return np.ones(_sizes(ctx), _dtype(ctx))
+
+
+@converter("_full")
+def convert_full(ctx: Context) -> Array:
+    """One value everywhere."""
+    return np.full(_sizes(ctx), ctx.attrs.real("value"), _dtype(ctx))
+
+
+@converter("_arange")
+def convert_arange(ctx: Context) -> Array:
+    """From start to stop by step, each value several times."""
+    start, step = ctx.attrs.real("start", 0), ctx.attrs.real("step", 1)
+    if step == 0:
+        raise QnnError("attribute step must not be 0")
+    low, high = (start, ctx.attrs.real("stop")) if ctx.attrs.has("stop") else (0.0, start)
+    values = np.arange(low, high, step).astype(_dtype(ctx))
+    return np.repeat(values, ctx.attrs.integer("repeat", 1))
+
+
+def _dtype(ctx: Context) -> str:
+    dtype = ctx.attrs.text("dtype", "float32")
+    if dtype not in _DTYPES:
+        raise UnsupportedError(f"dtype {dtype} is not supported")
+    return dtype
+
+
+def _sizes(ctx: Context) -> tuple[int, ...]:
+    sizes = ctx.attrs.integers("shape")
+    # A size of 0 stands for one that the operators around it decide.
+    if not sizes or min(sizes) < 1:
+        raise UnsupportedError(f"shape {list(sizes)} is not known")
+    return sizes

@@ -1,0 +1,83 @@
+"""Operators that join floats, or repeat them."""
+
+from __future__ import annotations
+
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.mxnet.converters.context import Context
+from frontends.mxnet.converters.registry import converter
+from qnn_ops.checks import check_axis
+from qnn_ops.errors import QnnError
+
+
+@converter("Concat", "concat")
+def convert_concat(ctx: Context) -> relax.Expr:
+    """All inputs, one behind the other along an axis."""
+    shapes = [ctx.shape(position) for position in range(_count(ctx))]
+    axis = check_axis(ctx.attrs.integer("dim", 1), len(shapes[0]))
+    others = {(*shape[:axis], *shape[axis + 1 :]) for shape in shapes}
+    if len(others) != 1 or len({len(shape) for shape in shapes}) != 1:
+        raise QnnError(f"the inputs must have one shape but for axis {axis}, got {shapes}")
+    return R.concat(ctx.exprs(), axis)
+
+
+@converter("stack")
+def convert_stack(ctx: Context) -> relax.Expr:
+    """All inputs, along an axis of its own."""
+    shapes = [ctx.shape(position) for position in range(_count(ctx))]
+    if len(set(shapes)) != 1:
+        raise QnnError(f"the inputs must have one shape, got {shapes}")
+    axis = check_axis(ctx.attrs.integer("axis", 0), len(shapes[0]) + 1)
+    return R.stack(ctx.exprs(), axis)
+
+
+def _count(ctx: Context) -> int:
+    count = ctx.attrs.integer("num_args", ctx.arity)
+    if count != ctx.arity or count < 1:
+        raise QnnError(f"attribute num_args is {count}, there are {ctx.arity} inputs")
+    return count
+
+
+@converter("tile")
+def convert_tile(ctx: Context) -> relax.Expr:
+    """The whole tensor several times along each axis."""
+    repeats = ctx.attrs.integers("reps")
+    if not repeats or min(repeats) < 1:
+        raise QnnError(f"attribute reps must be numbers of at least 1, got {list(repeats)}")
+    return R.tile(ctx.expr(0), repeats)
+
+
+@converter("repeat")
+def convert_repeat(ctx: Context) -> relax.Expr:
+    """Each slice along an axis several times; without an axis, each value."""
+    repeats = ctx.attrs.integer("repeats")
+    if repeats < 1:
+        raise QnnError(f"attribute repeats must be at least 1, got {repeats}")
+    axis = ctx.attrs.integer("axis") if ctx.attrs.has("axis") else None
+    if axis is not None:
+        check_axis(axis, len(ctx.shape(0)))
+    return R.repeat(ctx.expr(0), repeats, axis)
+
+
+@converter("UpSampling")
+def convert_up_sampling(ctx: Context) -> relax.Expr:
+    """Each pixel several times, to the right and below."""
+    if ctx.attrs.text("sample_type") != "nearest" or ctx.arity != 1:
+        raise UnsupportedError("only sample_type nearest of a single input is supported")
+    scale = ctx.attrs.integer("scale")
+    if len(ctx.shape(0)) != 4 or scale < 1:
+        raise QnnError(
+            f"the data must have 4 dimensions and scale be at least 1, got {ctx.shape(0)} and "
+            f"{scale}"
+        )
+    height, width = (size * scale for size in ctx.shape(0)[2:])
+    return R.image.resize2d(
+        ctx.expr(0),
+        (height, width),
+        layout="NCHW",
+        method="nearest_neighbor",
+        coordinate_transformation_mode="asymmetric",
+        rounding_method="floor",
+    )

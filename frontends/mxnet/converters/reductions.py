@@ -1,0 +1,77 @@
+"""Sums, means and extremes along axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.mxnet.converters.context import Context
+from frontends.mxnet.converters.registry import converter
+from qnn_ops.checks import check_axis
+from qnn_ops.errors import QnnError
+
+_Function = Callable[..., relax.Expr]
+
+
+def _register(name: str, function: _Function) -> None:
+    @converter(name, f"{name}_axis")
+    def convert(ctx: Context) -> relax.Expr:
+        keepdims = ctx.attrs.flag("keepdims", False)
+        return _of_rank_one(ctx, function(ctx.expr(0), _axes(ctx), keepdims=keepdims))
+
+
+for _name, _function in {
+    "max": R.max,
+    "mean": R.mean,
+    "min": R.min,
+    "prod": R.prod,
+    "sum": R.sum,
+}.items():
+    _register(_name, _function)
+
+
+def _axes(ctx: Context) -> list[int]:
+    """The axes to reduce: those named or, by exclude, the others; none named: all."""
+    rank = len(ctx.shape(0))
+    named = [check_axis(axis, rank) for axis in ctx.attrs.integers("axis", ())]
+    if len(set(named)) != len(named):
+        raise QnnError(f"attribute axis names an axis twice: {named}")
+    if not named:
+        return list(range(rank))
+    if ctx.attrs.flag("exclude", False):
+        return [axis for axis in range(rank) if axis not in named]
+    return sorted(named)
+
+
+def _of_rank_one(ctx: Context, result: relax.Expr) -> relax.Expr:
+    # MXNet 1.x has no scalars: what is reduced to one value has shape (1,).
+    result = ctx.emit(result)
+    return result if len(result.ty.shape.values) else R.reshape(result, [1])
+
+
+@converter("argmax")
+def convert_argmax(ctx: Context) -> relax.Expr:
+    """Where the largest value is, the first of equal ones; as a float."""
+    return _place(ctx, R.argmax)
+
+
+@converter("argmin")
+def convert_argmin(ctx: Context) -> relax.Expr:
+    """Where the smallest value is, the first of equal ones; as a float."""
+    return _place(ctx, R.argmin)
+
+
+@converter("argmax_channel")
+def convert_argmax_channel(ctx: Context) -> relax.Expr:
+    """Where the largest value of each row is; as a float."""
+    return R.astype(R.argmax(ctx.expr(0), check_axis(1, len(ctx.shape(0)))), "float32")
+
+
+def _place(ctx: Context, function: _Function) -> relax.Expr:
+    axis = ctx.attrs.integer("axis") if ctx.attrs.has("axis") else None
+    if axis is not None:
+        axis = check_axis(axis, len(ctx.shape(0)))
+    place = function(ctx.expr(0), axis, ctx.attrs.flag("keepdims", False))
+    return _of_rank_one(ctx, R.astype(place, "float32"))

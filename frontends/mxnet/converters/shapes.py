@@ -1,0 +1,87 @@
+"""Operators that change the shape or the order of axes, and no value."""
+
+from __future__ import annotations
+
+from math import prod
+
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.mxnet.converters.context import Context
+from frontends.mxnet.converters.registry import converter
+from frontends.mxnet.converters.reshape_codes import new_shape
+from qnn_ops.checks import check_axis
+from qnn_ops.errors import QnnError
+
+
+@converter("Flatten", "flatten")
+def convert_flatten(ctx: Context) -> relax.Expr:
+    """One row for each item of the batch."""
+    shape = ctx.shape(0)
+    return R.reshape(ctx.expr(0), (*shape[:1], prod(shape[1:])))
+
+
+@converter("Reshape", "reshape")
+def convert_reshape(ctx: Context) -> relax.Expr:
+    """The shape that the attribute's codes say; before 0.9, a target shape."""
+    attrs = ctx.attrs
+    codes = attrs.integers("shape", ())
+    if codes:
+        return R.reshape(
+            ctx.expr(0), new_shape(ctx.shape(0), codes, is_reverse=attrs.flag("reverse", False))
+        )
+    target = attrs.integers("target_shape")
+    if attrs.flag("keep_highest", False):
+        target = (*ctx.shape(0)[:1], *target[1:])
+    inferred = [-1 if size == 0 else size for size in target]
+    return R.reshape(ctx.expr(0), new_shape(ctx.shape(0), inferred))
+
+
+@converter("reshape_like")
+def convert_reshape_like(ctx: Context) -> relax.Expr:
+    """The shape of the second input."""
+    if any(ctx.attrs.has(name) for name in ("lhs_begin", "lhs_end", "rhs_begin", "rhs_end")):
+        raise QnnError("only whole shapes are supported")
+    return R.reshape(ctx.expr(0), new_shape(ctx.shape(0), ctx.shape(1)))
+
+
+@converter("transpose")
+def convert_transpose(ctx: Context) -> relax.Expr:
+    """The axes in the order given; none given: reversed."""
+    rank = len(ctx.shape(0))
+    axes = ctx.attrs.integers("axes", ()) or tuple(reversed(range(rank)))
+    axes = tuple(check_axis(axis, rank) for axis in axes)
+    if sorted(axes) != list(range(rank)):
+        raise QnnError(f"attribute axes must name each of {rank} axes once, got {list(axes)}")
+    return R.permute_dims(ctx.expr(0), axes)
+
+
+@converter("SwapAxis", "swapaxes")
+def convert_swap_axis(ctx: Context) -> relax.Expr:
+    """Two axes in each other's place."""
+    axes = list(range(len(ctx.shape(0))))
+    first, second = (check_axis(ctx.attrs.integer(name, 0), len(axes)) for name in ("dim1", "dim2"))
+    axes[first], axes[second] = axes[second], axes[first]
+    return R.permute_dims(ctx.expr(0), axes)
+
+
+@converter("expand_dims")
+def convert_expand_dims(ctx: Context) -> relax.Expr:
+    """An axis more, of size 1."""
+    shape = list(ctx.shape(0))
+    shape.insert(check_axis(ctx.attrs.integer("axis"), len(shape) + 1), 1)
+    return R.reshape(ctx.expr(0), shape)
+
+
+@converter("squeeze")
+def convert_squeeze(ctx: Context) -> relax.Expr:
+    """Without some axes of size 1; none given: all."""
+    shape = ctx.shape(0)
+    axes = {check_axis(axis, len(shape)) for axis in ctx.attrs.integers("axis", ())}
+    if any(shape[axis] != 1 for axis in axes):
+        raise QnnError(f"attribute axis must name axes of size 1, got {sorted(axes)} of {shape}")
+    if not ctx.attrs.has("axis"):
+        axes = {axis for axis, size in enumerate(shape) if size == 1}
+    kept = [size for axis, size in enumerate(shape) if axis not in axes]
+    # MXNet 1.x has no scalars.
+    return R.reshape(ctx.expr(0), kept or [1])

@@ -1,0 +1,80 @@
+"""Operators that take parts of a tensor."""
+
+from __future__ import annotations
+
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.mxnet.converters.context import Context
+from frontends.mxnet.converters.registry import converter
+from qnn_ops.checks import check_axis
+from qnn_ops.errors import QnnError
+
+
+@converter("slice", "crop")
+def convert_slice(ctx: Context) -> relax.Expr:
+    """From begin to end by step along the first axes; None for where the axis begins and ends."""
+    begins, ends = (ctx.attrs.optional_integers(name) for name in ("begin", "end"))
+    steps = ctx.attrs.optional_integers("step") if ctx.attrs.has("step") else ()
+    steps = steps or (None,) * len(begins)
+    shape = ctx.shape(0)
+    if not len(begins) == len(ends) == len(steps) <= len(shape) or 0 in steps:
+        raise QnnError(
+            f"begin, end and step must be as many, and no step 0, for {len(shape)} axes, "
+            f"got {list(begins)}, {list(ends)} and {list(steps)}"
+        )
+    parts = [slice(*part) for part in zip(begins, ends, steps, strict=True)]
+    return _parts(ctx, dict(enumerate(parts)))
+
+
+@converter("slice_axis")
+def convert_slice_axis(ctx: Context) -> relax.Expr:
+    """From begin to end along an axis."""
+    axis = check_axis(ctx.attrs.integer("axis"), len(ctx.shape(0)))
+    end = ctx.attrs.integer("end") if ctx.attrs.has("end") else None
+    return _parts(ctx, {axis: slice(ctx.attrs.integer("begin"), end)})
+
+
+@converter("slice_like")
+def convert_slice_like(ctx: Context) -> relax.Expr:
+    """As much as the second input has, along some axes or all."""
+    shape, like = ctx.shape(0), ctx.shape(1)
+    axes = ctx.attrs.integers("axes", ()) or tuple(range(len(shape)))
+    axes = tuple(check_axis(axis, len(shape)) for axis in axes)
+    if any(axis >= len(like) or like[axis] > shape[axis] for axis in axes):
+        raise QnnError(f"{shape} has no part as large as {like} along axes {list(axes)}")
+    return _parts(ctx, {axis: slice(0, like[axis]) for axis in axes})
+
+
+def _parts(ctx: Context, parts: dict[int, slice]) -> relax.Expr:
+    ranges = {axis: range(ctx.shape(0)[axis])[part] for axis, part in parts.items()}
+    if not all(ranges.values()):
+        raise QnnError(f"nothing is left of shape {ctx.shape(0)}")
+    begins = [part.start for part in ranges.values()]
+    ends = [_end(part) for part in ranges.values()]
+    steps = [part.step for part in ranges.values()]
+    return R.strided_slice(ctx.expr(0), list(ranges), begins, ends, steps)
+
+
+def _end(part: range) -> int:
+    # Backwards, the end before the first element would count from the last one; Relax takes
+    # anything lower for the beginning.
+    return part.stop if part.step > 0 or part.stop >= 0 else -(2**31)
+
+
+@converter("SliceChannel", "split")
+def convert_split(ctx: Context) -> list[relax.Expr]:
+    """Equal parts along an axis."""
+    shape = ctx.shape(0)
+    axis = check_axis(ctx.attrs.integer("axis", 1), len(shape))
+    count = ctx.attrs.integer("num_outputs")
+    if count < 1 or shape[axis] % count:
+        raise QnnError(f"{count} outputs do not divide the {shape[axis]} of axis {axis}")
+    size = shape[axis] // count
+    kept = list(shape)
+    kept[axis : axis + 1] = [] if ctx.attrs.flag("squeeze_axis", False) else [size]
+    if len(kept) < len(shape) and size != 1:
+        raise QnnError(f"squeeze_axis needs parts of size 1, they have {size}")
+    starts = range(0, shape[axis], size)
+    parts = (R.strided_slice(ctx.expr(0), [axis], [start], [start + size]) for start in starts)
+    return [R.reshape(ctx.emit(part), kept) if len(kept) < len(shape) else part for part in parts]
