@@ -19,6 +19,7 @@ from qnn_ops.windows import sliding_windows, window_count
 Array = np.ndarray[Any, Any]
 
 POOL_TYPES = ("max", "avg")
+ROUNDINGS = ("half_away", "half_even")
 
 # Of so many 8-bit values the sum fits int32, with half a divisor added.
 MAX_TAPS = 2**23
@@ -35,16 +36,20 @@ def quantized_pool2d(
     out_min: int | None = None,
     out_max: int | None = None,
     origin: int = 0,
+    rounding: str = "half_away",
+    count_include_pad: bool = False,
 ) -> relax.Call:
     """Take the maximum or the average of each window of an image.
 
-    The result has the data's scale and zero point. Padded positions do not count: an average
-    divides by the number of its window's taps that lie on the image.
+    The result has the data's scale and zero point. Padded positions are never the maximum. Nor do
+    they count: an average divides by the number of its window's taps that lie on the image, unless
+    ``count_include_pad`` makes them count as values of ``origin``.
 
     Source of the arithmetic: TFLite's reference MAX_POOL_2D and AVERAGE_POOL_2D. An average is
     a / n rounded half away from zero, where a is the sum of n raw values; the zero point is not
     removed first, which decides how ties round. ``origin`` is for raw values that were moved, as
-    int8 to uint8 by adding 128: then ties round away from 128.
+    int8 to uint8 by adding 128: then ties round away from 128. With rounding "half_even", that of
+    MXNet's quantized pooling (oneDNN), a / n is a float32 quotient rounded half to even.
 
     Args:
         quantized_data: int8 or uint8, [N, H, W, C] or [N, C, H, W].
@@ -55,7 +60,10 @@ def quantized_pool2d(
         layout: NHWC or NCHW.
         out_min: lowest value of the result (a fused activation); default: the dtype's.
         out_max: highest value of the result; default: the dtype's.
-        origin: the value from which an average's ties round away.
+        origin: the value from which an average's ties round away, or beside which they round to
+            even.
+        rounding: of averages: "half_away" or "half_even".
+        count_include_pad: whether an average divides by the size of its window.
 
     Returns:
         A call whose result has the data's dtype and layout.
@@ -78,6 +86,10 @@ def quantized_pool2d(
         attrs["out_max"] = int_attr("out_max", out_max)
     if origin:
         attrs["origin"] = int_attr("origin", origin)
+    if rounding != "half_away":
+        attrs["rounding"] = rounding
+    if count_include_pad:
+        attrs["count_include_pad"] = True
     return quantized_pool2d.call([quantized_data], **attrs)
 
 
@@ -86,6 +98,7 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     check_dtype("quantized_data", data.dtype, QUANTIZED)
     check_rank("quantized_data", data, 4)
     check_choice("pool_type", attrs.pool_type, POOL_TYPES)
+    check_choice("rounding", rounding_of(attrs), ROUNDINGS)
     check_layout("layout", attrs.layout, DATA_LAYOUTS)
     check_bounds(data.dtype, *bounds(attrs, data.dtype))
     low, high = dtype_range(data.dtype)
@@ -107,6 +120,19 @@ def bounds(attrs: Attrs, dtype: str) -> tuple[int, int]:
 def origin_of(attrs: Attrs) -> int:
     """The value from which an average's ties round away."""
     return getattr(attrs, "origin", 0)
+
+
+def rounding_of(attrs: Attrs) -> str:
+    """How averages round."""
+    return getattr(attrs, "rounding", "half_away")
+
+
+def window_counts(attrs: Attrs, image: tuple[int, int]) -> Array:
+    """What each window's sum is divided by: int64 [output height, output width]."""
+    taps = valid_taps(attrs, image)
+    if getattr(attrs, "count_include_pad", False):
+        return np.full_like(taps, math.prod(attrs.pool_size))
+    return taps
 
 
 def valid_taps(attrs: Attrs, image: tuple[int, int]) -> Array:
@@ -157,8 +183,12 @@ def _reference(attrs: Attrs, data: Array) -> Array:
     else:
         origin = origin_of(attrs)
         sums = _windows(attrs, image - origin, 0).sum(axis=(-2, -1))
-        taps = valid_taps(attrs, image.shape[1:3])[:, :, None]
-        pooled = np.sign(sums) * ((np.abs(sums) + taps // 2) // taps) + origin
+        counts = window_counts(attrs, image.shape[1:3])[:, :, None]
+        if rounding_of(attrs) == "half_even":
+            quotients = np.rint(sums.astype(np.float32) / counts.astype(np.float32))
+            pooled = quotients.astype(np.int64) + origin
+        else:
+            pooled = np.sign(sums) * ((np.abs(sums) + counts // 2) // counts) + origin
     result = np.clip(pooled, *bounds(attrs, str(data.dtype))).astype(data.dtype)
     return np.ascontiguousarray(result.transpose(permutation("NHWC", attrs.layout)))
 

@@ -12,7 +12,14 @@ from legalize.primitives.fixed_point import const
 from legalize.primitives.registry import primitive
 from qnn_ops.attributes import dtype_range
 from qnn_ops.layouts import permutation, reorder
-from qnn_ops.quantized_pool2d import bounds, origin_of, quantized_pool2d, valid_taps
+from qnn_ops.quantized_pool2d import (
+    bounds,
+    window_counts,
+    origin_of,
+    quantized_pool2d,
+    rounding_of,
+    valid_taps,
+)
 from qnn_ops.registry import Attrs, spec_of
 
 Array = np.ndarray[Any, Any]
@@ -57,23 +64,31 @@ def _average(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> rel
         kernel_layout=kernel_layout,
         out_dtype="int32",
     )
-    taps = valid_taps(attrs, (height, width))
-    if (taps == taps[0, 0]).all():
-        taps = taps[0, 0]
-    else:
-        taps = taps[None, :, :, None].transpose(permutation("NHWC", attrs.layout))
+    taps = _laid_out(attrs, window_counts(attrs, (height, width)))
     origin = origin_of(attrs)
-    if origin == dtype_range(spec.dtype)[0]:
-        centred = sums if origin == 0 else R.subtract(sums, const(taps * origin, "int32"))
-        quotient = _divide(R.add(centred, const(taps // 2, "int32")), taps)
+    if origin:
+        on_image = _laid_out(attrs, valid_taps(attrs, (height, width)))
+        sums = R.subtract(sums, const(on_image * origin, "int32"))
+    if rounding_of(attrs) == "half_even":
+        real = R.divide(R.astype(sums, "float32"), const(taps, "float32"))
+        quotient = R.astype(R.round(real), "int32")
+    elif origin == dtype_range(spec.dtype)[0]:
+        quotient = _divide(R.add(sums, const(taps // 2, "int32")), taps)
     else:
         # Half away from the origin is symmetric: divide magnitudes.
-        centred = builder.emit(R.subtract(sums, const(taps * origin, "int32")) if origin else sums)
+        centred = builder.emit(sums)
         half_up = R.add(R.abs(centred), const(taps // 2, "int32"))
         magnitude = builder.emit(_divide(half_up, taps))
         is_negative = R.less(centred, const(0, "int32"))
         quotient = R.where(is_negative, R.negative(magnitude), magnitude)
     return R.add(quotient, const(origin, "int32")) if origin else quotient
+
+
+def _laid_out(attrs: Attrs, counts: Array) -> Array:
+    """One number for all windows, if they have the same; else one for each, to broadcast."""
+    if (counts == counts[0, 0]).all():
+        return np.asarray(counts[0, 0])
+    return counts[None, :, :, None].transpose(permutation("NHWC", attrs.layout))
 
 
 def _divide(dividend: relax.Expr, taps: Array) -> relax.Expr:

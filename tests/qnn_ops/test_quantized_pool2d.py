@@ -32,6 +32,27 @@ def test_padding_does_not_count() -> None:
         np.testing.assert_array_equal(result.ravel(), expected)
 
 
+def test_ties_to_even_by_hand() -> None:
+    data = np.array([1, 2, -1, -2, 0, 1, 4, 5], np.int8).reshape(1, 1, 8, 1)
+    attrs: dict[str, Any] = {"strides": (1, 2), "layout": "NHWC", "rounding": "half_even"}
+    result = quantized_pool2d.evaluate(data, "avg", (1, 2), **attrs)
+    # 3/2 -> 2, -3/2 -> -2, 1/2 -> 0, 9/2 -> 4.
+    np.testing.assert_array_equal(result.ravel(), [2, -2, 0, 4])
+    # Moved by 128, as they are where int8 becomes uint8, they round alike.
+    moved = (data.astype(np.int16) + 128).astype(np.uint8)
+    result = quantized_pool2d.evaluate(moved, "avg", (1, 2), **attrs, origin=128)
+    np.testing.assert_array_equal(result.ravel(), [130, 126, 128, 132])
+
+
+def test_padding_that_counts_is_the_origin() -> None:
+    data = np.array([130, 140, 150], np.uint8).reshape(1, 1, 3, 1)
+    attrs: dict[str, Any] = {"padding": (0, 1, 0, 1), "layout": "NHWC", "count_include_pad": True}
+    result = quantized_pool2d.evaluate(data, "avg", (1, 3), **attrs)
+    np.testing.assert_array_equal(result.ravel(), [90, 140, 97])
+    result = quantized_pool2d.evaluate(data, "avg", (1, 3), **attrs, origin=128)
+    np.testing.assert_array_equal(result.ravel(), [133, 140, 139])
+
+
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @pytest.mark.parametrize(
     ("code", "pool_type"), [("MAX_POOL_2D", "max"), ("AVERAGE_POOL_2D", "avg")]

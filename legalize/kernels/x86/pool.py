@@ -3,7 +3,8 @@
 Averages are of unsigned bytes, int8 ones moved by 128. The sum of n of them is below 2^15 for
 n <= 127, so 16-bit lanes hold it. With h = n // 2 the average is (sum + h) // n; ties round away
 from the origin, so where n is even and the sum is below n times the origin it is
-(sum + h − 1) // n. The division is a product: (a · m >> 16) >> s equals a // n for every a < 257 n,
+(sum + h − 1) // n. Ties that round to even are those where n·q = sum + h for the quotient q: there
+one is taken off an odd one. The division is a product: (a · m >> 16) >> s equals a // n for every a < 257 n,
 with m = ceil(2^(16 + s) / n) and s so large that m has 16 bits.
 """
 
@@ -47,7 +48,10 @@ class PoolSpec:
         strides: Down and across.
         padding: At the top and at the left, in pixels.
         bounds: The lowest and highest output.
-        origin: The value from which an average's ties round away.
+        origin: The value from which an average's ties round away, or beside which they round to
+            even.
+        rounding: ``half_away`` or ``half_even``.
+        count_include_pad: Whether padding counts as pixels that hold the origin.
     """
 
     in_shape: tuple[int, int, int, int]
@@ -59,6 +63,8 @@ class PoolSpec:
     padding: tuple[int, int]
     bounds: tuple[int, int]
     origin: int
+    rounding: str = "half_away"
+    count_include_pad: bool = False
 
 
 def divisors(most_taps: int) -> npt.NDArray[np.uint16]:
@@ -174,25 +180,44 @@ class _Kernel:
         for (offset, size), buffer in zip(chunks, sums, strict=True):
             value = buffer[T.ramp(0, 1, size)]
             if self.is_average:
-                value = self._average(value, down * across, size)
+                value = self._average(*self._padded(value, down * across, size), size)
             value = self._clamp(value, size)
             if self.flip:
                 value = T.bitwise_xor(value, _splat("uint8", 128, size))
             T.buffer_store(self.target, value, [T.ramp(place + offset, 1, size)])
+
+    def _padded(self, total: Any, taps: Any, size: int) -> tuple[Any, Any]:
+        """The sum and number of pixels with what padding counts for."""
+        if not self.spec.count_include_pad:
+            return total, taps
+        window = T.int32(prod(self.spec.window))
+        if self.origin:
+            missing = T.Cast("uint16", (window - taps) * self.origin)
+            total = total + T.broadcast(missing, size)
+        return total, window
 
     def _average(self, total: Any, taps: Any, size: int) -> Any:
         multiplier, shift, half, is_even, pixels = (
             T.broadcast(self.divisors[taps, column], size) for column in range(_COLUMNS)
         )
         rounded = total + half
+        if self.spec.rounding == "half_even":
+            quotient = self._divide(rounded, multiplier, shift, size)
+            is_tie = T.Cast(f"uint16x{size}", quotient * pixels == rounded)
+            is_odd = T.bitwise_xor(quotient, _splat("uint16", self.origin & 1, size))
+            odd_tie = T.bitwise_and(T.bitwise_and(is_tie, is_even), is_odd)
+            return T.Cast(f"uint8x{size}", quotient - odd_tie)
         if self.origin:
             limit = pixels * _splat("uint16", self.origin, size)
             is_below = T.Cast(f"uint16x{size}", total < limit)
             rounded = rounded - T.bitwise_and(is_below, is_even)
+        return T.Cast(f"uint8x{size}", self._divide(rounded, multiplier, shift, size))
+
+    def _divide(self, dividend: Any, multiplier: Any, shift: Any, size: int) -> Any:
         wide = f"uint32x{size}"
-        product = T.Cast(wide, rounded) * T.Cast(wide, multiplier)
+        product = T.Cast(wide, dividend) * T.Cast(wide, multiplier)
         upper = T.Cast(f"uint16x{size}", T.shift_right(product, _splat("uint32", 16, size)))
-        return T.Cast(f"uint8x{size}", T.shift_right(upper, shift))
+        return T.shift_right(upper, shift)
 
     def _clamp(self, value: Any, size: int) -> Any:
         if self.low > 0:

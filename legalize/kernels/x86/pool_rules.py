@@ -12,7 +12,7 @@ from legalize.kernels.registry import kernel
 from legalize.kernels.rows import BYTES
 from legalize.kernels.x86.pool import LEAST_CHANNELS, MAX_TAPS, PoolSpec, divisors, pool
 from qnn_ops import quantized_pool2d
-from qnn_ops.quantized_pool2d import bounds, origin_of, valid_taps
+from qnn_ops.quantized_pool2d import bounds, origin_of, rounding_of, window_counts
 from qnn_ops.registry import Attrs, spec_of
 
 
@@ -24,7 +24,7 @@ def _pool(
     batch, height, width, channels = data.shape
     if attrs.layout != "NHWC" or (channels < BYTES and channels % LEAST_CHANNELS):
         return None
-    taps = valid_taps(attrs, (height, width))
+    taps = window_counts(attrs, (height, width))
     is_average = attrs.pool_type == "avg"
     if is_average and not 2 <= taps.min() <= taps.max() <= MAX_TAPS:
         return None
@@ -41,6 +41,8 @@ def _pool(
         padding=attrs.padding[:2],
         bounds=bounds(attrs, data.dtype),
         origin=origin_of(attrs),
+        rounding=rounding_of(attrs),
+        count_include_pad=getattr(attrs, "count_include_pad", False),
     )
     constants = [relax.const(divisors(prod(attrs.pool_size)), "uint16")] if is_average else []
     operands = [operands[0], *constants]

@@ -34,5 +34,9 @@ def poolings(draw: st.DrawFn) -> tuple[list[Any], dict[str, Any]]:
     if draw(st.booleans()):
         attrs["out_min"], attrs["out_max"] = np.sort(full_range(rng, dtype, (2,))).tolist()
     if draw(st.booleans()):
+        attrs["rounding"] = "half_even"
+    if draw(st.booleans()):
+        attrs["count_include_pad"] = True
+    if draw(st.booleans()):
         attrs["origin"] = int(full_range(rng, dtype, (1,))[0])
     return [np.ascontiguousarray(data.transpose(permutation("NHWC", layout)))], attrs

@@ -59,12 +59,15 @@ def poolings(draw: st.DrawFn) -> tuple[Any, dict[str, Any]]:
     if dtype == "uint8" and draw(st.booleans()):
         attrs["origin"] = 128
     if draw(st.booleans()):
+        attrs["rounding"] = "half_even"
+    if draw(st.booleans()):
+        attrs["count_include_pad"] = True
+    if draw(st.booleans()):
         attrs["out_min"], attrs["out_max"] = np.sort(full_range(rng, dtype, (2,))).tolist()
     return data, attrs
 
 
-@needs_vnni
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(poolings())
 def test_the_kernel_equals_the_reference(case: tuple[Any, dict[str, Any]]) -> None:
     data, attrs = case
@@ -72,7 +75,8 @@ def test_the_kernel_equals_the_reference(case: tuple[Any, dict[str, Any]]) -> No
         expected = quantized_pool2d.evaluate(data, **attrs)
     except QnnError:  # a window of padding alone
         return
-    np.testing.assert_array_equal(run(lowered(data, attrs), [data], TARGET), expected)
+    # It has no instruction of its own, so that any processor can run it.
+    np.testing.assert_array_equal(run(lowered(data, attrs), [data], "llvm"), expected)
 
 
 @needs_vnni
