@@ -14,11 +14,11 @@ from qnn_ops.attributes import dtype_range
 from qnn_ops.layouts import permutation, reorder
 from qnn_ops.quantized_pool2d import (
     bounds,
-    window_counts,
     origin_of,
     quantized_pool2d,
     rounding_of,
     valid_taps,
+    window_counts,
 )
 from qnn_ops.registry import Attrs, spec_of
 

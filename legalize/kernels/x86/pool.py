@@ -3,9 +3,9 @@
 Averages are of unsigned bytes, int8 ones moved by 128. The sum of n of them is below 2^15 for
 n <= 127, so 16-bit lanes hold it. With h = n // 2 the average is (sum + h) // n; ties round away
 from the origin, so where n is even and the sum is below n times the origin it is
-(sum + h − 1) // n. Ties that round to even are those where n·q = sum + h for the quotient q: there
-one is taken off an odd one. The division is a product: (a · m >> 16) >> s equals a // n for every a < 257 n,
-with m = ceil(2^(16 + s) / n) and s so large that m has 16 bits.
+(sum + h − 1) // n. Where ties round to even, one is taken off an odd quotient q with n·q = sum + h.
+The division is a product: (a · m >> 16) >> s equals a // n for every a < 257 n, with
+m = ceil(2^(16 + s) / n) and s so large that m has 16 bits.
 """
 
 from __future__ import annotations
