@@ -46,12 +46,13 @@ _FENCE = 4096
 _CPUINFO = Path("/proc/cpuinfo")
 
 
-def _host_has(*features: str) -> bool:
+def host_has(*features: str) -> bool:
+    """Whether the processor has all of these, as /proc/cpuinfo calls them."""
     flags = _CPUINFO.read_text() if _CPUINFO.exists() else ""
     return all(flag in flags for flag in features)
 
 
-_HAS_VNNI = _host_has("avx512_vnni", "avx512bw", "avx512vl", "avx512dq")
+_HAS_VNNI = host_has("avx512_vnni", "avx512bw", "avx512vl", "avx512dq")
 needs_vnni = pytest.mark.skipif(not _HAS_VNNI, reason="the processor has no AVX512-VNNI")
 each_isa = pytest.mark.parametrize(
     "isa",
@@ -60,14 +61,14 @@ each_isa = pytest.mark.parametrize(
             isa,
             id=isa.name,
             marks=pytest.mark.skipif(
-                not _host_has(*flags), reason=f"the processor cannot run {isa.name}"
+                not host_has(*flags), reason=f"the processor cannot run {isa.name}"
             ),
         )
         for isa, (_, flags) in PROCESSORS.items()
     ],
 )
 needs_vbmi = pytest.mark.skipif(
-    not (_HAS_VNNI and _host_has("avx512vbmi", "avx512_vbmi2", "gfni", "vaes")),
+    not (_HAS_VNNI and host_has("avx512vbmi", "avx512_vbmi2", "gfni", "vaes")),
     reason="the processor is older than Ice Lake",
 )
 
@@ -86,7 +87,7 @@ def run_on(
     memory = np.full(size + 2 * _FENCE + 64, 0xA5, np.uint8)
     start = _FENCE + -memory.ctypes.data % 64
     output = memory[start : start + size].view(dtype).reshape(shape)
-    tensors = [tvm.runtime.tensor(np.ascontiguousarray(array)) for array in inputs]
+    tensors = [tvm.runtime.tensor(np.asarray(array, order="C")) for array in inputs]
     library[function.attrs["global_symbol"]](*tensors, tvm.runtime.from_dlpack(output))
     assert (memory[:start] == 0xA5).all(), "written before the output"
     assert (memory[start + size :] == 0xA5).all(), "written past the output"

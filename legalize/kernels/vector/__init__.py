@@ -1,1 +1,9 @@
 """Kernels in terms of vectors, for every architecture that tells how its vectors work."""
+
+from __future__ import annotations
+
+from legalize.kernels.vector import pair_rules
+from legalize.kernels.vector.isa import VectorIsa
+from legalize.kernels.vector.registry import register_vectors
+
+__all__ = ["VectorIsa", "pair_rules", "register_vectors"]

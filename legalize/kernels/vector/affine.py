@@ -3,7 +3,9 @@
 Such a sum is nearly (lhs·l + rhs·r + addend) >> shift; the reference's three roundings differ
 from that only where the exact sum is close to the middle of two results. Two 8-bit operands make
 65,536 pairs only, so whether given factors are exact is simply tried: for each pair the addend
-must be in an interval, and the factors serve if all the intervals have a number in common.
+must be in an interval, and the factors serve if all the intervals have a number in common. Where
+scales are such that many sums are ties, which round away from zero, sums below zero may need an
+addend of their own.
 """
 
 from __future__ import annotations
@@ -31,13 +33,23 @@ _UNBOUNDED = 1 << 40
 class AffineForm:
     """(lhs·l + rhs·r + addend) >> shift, before the clamp, in int32.
 
-    ``l`` and ``r`` are the operands less the lowest value of their dtypes: 0 to 255.
+    Operands and result are numbers of steps from the lowest value of their dtypes: 0 to 255.
+
+    Attributes:
+        lhs: Factor of lhs.
+        rhs: Factor of rhs.
+        addend: What takes up zero points and rounding.
+        shift: To the right.
+        zero: Where what is shifted is below this, ``below`` is added first.
+        below: 0 where it does nothing.
     """
 
     lhs: int
     rhs: int
     addend: int
     shift: int
+    zero: int = 0
+    below: int = 0
 
 
 def affine_form(
@@ -56,28 +68,59 @@ def affine_form(
     """
     values = [np.arange(*_half_open(dtype)).astype(dtype) for dtype in dtypes]
     exact = operator.apply(attrs, values[0][:, None], values[1][None, :]).astype(np.int64)
+    lowest_out = dtype_range(attrs.out_dtype)[0]
+    exact -= lowest_out
     real = attrs.lhs_scale / attrs.output_scale, sign * attrs.rhs_scale / attrs.output_scale
     zero_points = attrs.lhs_zero_point, attrs.rhs_zero_point
-    constant = attrs.output_zero_point - sum(
-        factor * (zero_point - dtype_range(dtype)[0])
-        for factor, zero_point, dtype in zip(real, zero_points, dtypes, strict=True)
+    constant = (
+        attrs.output_zero_point
+        - lowest_out
+        - sum(
+            factor * (zero_point - dtype_range(dtype)[0])
+            for factor, zero_point, dtype in zip(real, zero_points, dtypes, strict=True)
+        )
     )
     shift = _most_precise(real, constant)
     if shift < 0:
         return None
     nearest = [round(factor * 2**shift) for factor in real]
     # Saturated results bound the addend on one side only.
-    highest = np.where(exact < attrs.out_max, ((exact + 1) << shift) - 1, _UNBOUNDED)
-    lowest = np.where(exact > attrs.out_min, exact << shift, -_UNBOUNDED)
+    highest = np.where(exact < attrs.out_max - lowest_out, ((exact + 1) << shift) - 1, _UNBOUNDED)
+    lowest = np.where(exact > attrs.out_min - lowest_out, exact << shift, -_UNBOUNDED)
     steps = np.arange(256)
-    for left, right in _by_distance():
-        lhs, rhs = nearest[0] + left, nearest[1] + right
-        products = lhs * steps[:, None] + rhs * steps[None, :]
-        low, high = int((lowest - products).max()), int((highest - products).min())
-        addend = (low + high) // 2
-        if low <= high and abs(addend) + 255 * (abs(lhs) + abs(rhs)) < 2**31:
-            return AffineForm(lhs, rhs, addend, shift)
+    centre = [
+        zero_point - dtype_range(dtype)[0]
+        for zero_point, dtype in zip(zero_points, dtypes, strict=True)
+    ]
+    for has_two in (False, True):
+        for left, right in _by_distance():
+            lhs, rhs = nearest[0] + left, nearest[1] + right
+            products = lhs * steps[:, None] + rhs * steps[None, :]
+            least, most = lowest - products, highest - products
+            if not has_two:
+                addend = _common(least, most)
+                below = 0
+            else:
+                middle = lhs * centre[0] + rhs * centre[1]
+                is_below = products < middle
+                addend = _common(least[~is_below], most[~is_below])
+                other = _common(least[is_below], most[is_below])
+                if addend is None or other is None:
+                    continue
+                below = other - addend
+            if addend is None:
+                continue
+            reach = abs(addend) + abs(below) + 255 * (abs(lhs) + abs(rhs))
+            if reach < 2**31:
+                zero = middle + addend if has_two else 0
+                return AffineForm(lhs, rhs, addend, shift, zero, below)
     return None
+
+
+def _common(least: Array, most: Array) -> int | None:
+    """A number that no interval excludes."""
+    low, high = int(least.max(initial=-_UNBOUNDED)), int(most.min(initial=_UNBOUNDED))
+    return (low + high) // 2 if low <= high else None
 
 
 def _half_open(dtype: str) -> tuple[int, int]:

@@ -11,18 +11,13 @@ from tvm import relax
 
 from legalize.kernels.calls import call_tir
 from legalize.kernels.registry import kernel
-from legalize.kernels.rows import BYTES
-from legalize.kernels.vector.affine import affine_form
-from legalize.kernels.x86.add import add
 from legalize.kernels.x86.join import Part, join
 from legalize.kernels.x86.softmax import softmax
 from qnn_ops import (
-    quantized_add,
     quantized_concat,
     quantized_lookup,
     quantized_relu,
     quantized_softmax,
-    quantized_subtract,
     requantize,
 )
 from qnn_ops.attributes import dtype_range
@@ -32,40 +27,7 @@ from qnn_ops.softmax_arithmetic import exp_table, sum_term
 
 Array = np.ndarray[Any, Any]
 
-_FEATURES = ("avx512vnni", "avx512bw")
 _LOOKUP = ("avx512bw", "avx512vbmi")
-
-
-@kernel(quantized_add, *_FEATURES)
-def _add(
-    builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr]
-) -> relax.Expr | None:
-    return _sum(builder, quantized_add, attrs, operands, 1)
-
-
-@kernel(quantized_subtract, *_FEATURES)
-def _subtract(
-    builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr]
-) -> relax.Expr | None:
-    return _sum(builder, quantized_subtract, attrs, operands, -1)
-
-
-def _sum(
-    builder: relax.BlockBuilder,
-    operator: Operator[Any],
-    attrs: Attrs,
-    operands: Sequence[relax.Expr],
-    sign: int,
-) -> relax.Expr | None:
-    lhs, rhs = (spec_of(operand) for operand in operands)
-    if lhs.shape != rhs.shape or prod(lhs.shape) < BYTES:
-        return None
-    form = affine_form(operator, attrs, (lhs.dtype, rhs.dtype), sign)
-    if form is None:
-        return None
-    dtypes = lhs.dtype, rhs.dtype, attrs.out_dtype
-    function = add(lhs.shape, form, dtypes, (attrs.out_min, attrs.out_max))
-    return call_tir(builder, "add", function, list(operands), lhs.shape, attrs.out_dtype)
 
 
 @kernel(quantized_concat, *_LOOKUP)

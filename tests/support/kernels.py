@@ -1,0 +1,132 @@
+"""Kernels of operators, on every instruction set that can run here: by itself or emulated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+
+from legalize.kernels.registry import IS_KERNEL
+from legalize.kernels.x86.isa import AVX512_VNNI
+from legalize.lower import lower
+from qnn_ops.registry import Operator, constant_of
+from tests.support import arm, vnni
+from tests.support.arm import Case
+from tests.support.operators import flat, module_of
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where kernels run.
+
+    Attributes:
+        name: Of the instruction set.
+        target: Whose code runs there.
+        missing: Why nothing runs there, if so.
+        run: Runs cases, each output between fences.
+    """
+
+    name: str
+    target: dict[str, Any]
+    missing: str | None
+    run: Callable[[Sequence[Case]], list[Array]]
+
+
+@dataclass(frozen=True)
+class Call:
+    """An operator's operands and attributes."""
+
+    operator: Operator[Any]
+    operands: Sequence[Any]
+    attrs: dict[str, Any]
+
+
+def _x86(name: str, mcpu: str, *flags: str) -> Place:
+    def run(cases: Sequence[Case]) -> list[Array]:
+        return [
+            vnni.run_on(mcpu, case.function, list(case.inputs), case.shape, case.dtype)
+            for case in cases
+        ]
+
+    missing = None if vnni.host_has(*flags) else f"the processor cannot run {name}"
+    return Place(name, {"kind": "llvm", "mcpu": mcpu}, missing, run)
+
+
+def _arm(core: arm.Core) -> Place:
+    name = core.name.split(",")[0]
+    missing = core.machine.missing and f"cannot emulate {name}: {core.machine.missing}"
+    return Place(name, core.target, missing, lambda cases: arm.run_cases(core, cases))
+
+
+_VNNI = vnni.PROCESSORS[AVX512_VNNI][1]
+X86_PLACES = (
+    _x86("avx512-vnni-vbmi", "icelake-server", *_VNNI, "avx512vbmi", "avx512_vbmi2", "gfni"),
+    *(_x86(isa.name, mcpu, *flags) for isa, (mcpu, flags) in vnni.PROCESSORS.items()),
+)
+ARM_PLACES = tuple(_arm(core) for core in (arm.CORTEX_A72, arm.CORTEX_A15))
+PLACES = (*X86_PLACES, *ARM_PLACES)
+
+
+def _parameter(place: Place) -> Any:
+    marks = [pytest.mark.skipif(place.missing is not None, reason=str(place.missing))]
+    if place in ARM_PLACES:
+        marks.append(pytest.mark.arm)
+    return pytest.param(place, id=place.name, marks=marks)
+
+
+each_place = pytest.mark.parametrize("place", [_parameter(place) for place in PLACES])
+"""Run a test for each place as its argument ``place``, where it can run."""
+
+each_target = pytest.mark.parametrize(
+    "target", [pytest.param(place.target, id=place.name) for place in PLACES]
+)
+"""Run a test for each place's target as its argument ``target``, on any machine."""
+
+
+def lowered(call: Call, target: Any) -> tvm.IRModule:
+    """The module of one call, lowered."""
+    mod = module_of(call.operator, call.operands, **call.attrs)
+    return lower(mod, tvm.target.Target(target))
+
+
+def kernels_of(mod: tvm.IRModule) -> list[Any]:
+    """The kernels in a module."""
+    return [f for f in mod.functions.values() if f.attrs is not None and IS_KERNEL in f.attrs]
+
+
+def check_calls(place: Place, calls: Iterable[Call]) -> None:
+    """Assert that each call becomes one kernel, which gives what the numpy reference gives."""
+    cases, expected = [], []
+    for call in calls:
+        arguments = dict(zip(call.operator.tensors, call.operands, strict=False))
+        result = call.operator.evaluate(**arguments, **call.attrs)
+        cases.append(_case(call, place.target, result))
+        expected.append(result)
+    for case, result, wanted in zip(cases, place.run(cases), expected, strict=True):
+        what = f"{case.function.attrs['global_symbol']} of {[a.shape for a in case.inputs]}"
+        np.testing.assert_array_equal(result, wanted, err_msg=what)
+
+
+def _case(call: Call, target: Any, result: Array) -> Case:
+    mod = lowered(call, target)
+    arrays = dict(zip(mod["main"].params, flat(call.operands), strict=True))
+    (binding,) = (
+        binding
+        for block in mod["main"].body.blocks
+        for binding in block.bindings
+        if isinstance(binding.value, relax.Call)
+        and binding.value.op == tvm.ir.Op.get("relax.call_tir")
+    )
+    variable, operands = binding.value.args[:2]
+    given = (arrays.get(field, constant_of(field)) for field in operands.fields)
+    inputs = [array for array in given if array is not None]
+    assert len(inputs) == len(operands.fields)
+    function = mod[variable].with_attr("global_symbol", variable.name_hint)
+    return Case(function, inputs, result.shape, str(result.dtype))
