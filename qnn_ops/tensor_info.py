@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,27 @@ class Signature:
         """Read what ``to_json`` wrote."""
         fields = json.loads(text)
         return Signature(*(_infos(fields[key]) for key in ("inputs", "outputs")))
+
+
+def with_unique_names(signature: Signature) -> Signature:
+    """The signature with a number after every name that another input or output had before it.
+
+    A file may give one tensor as two outputs; by name they must be told apart.
+    """
+    return Signature(_unique(signature.inputs), _unique(signature.outputs))
+
+
+def _unique(infos: Sequence[TensorInfo]) -> tuple[TensorInfo, ...]:
+    taken = {info.name for info in infos}
+    seen: set[str] = set()
+    result = []
+    for info in infos:
+        name, number = info.name, 2
+        while name in seen or (name != info.name and name in taken):
+            name, number = f"{info.name}_{number}", number + 1
+        seen.add(name)
+        result.append(replace(info, name=name))
+    return tuple(result)
 
 
 def _infos(fields: Sequence[dict[str, object]]) -> tuple[TensorInfo, ...]:

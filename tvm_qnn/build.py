@@ -13,10 +13,12 @@ from legalize import lower, relax_pipeline
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import TensorSpec
 from qnn_ops.signature import ATTRIBUTE, main_function, parameter_specs, signature_of
-from tvm_qnn import metadata
+from qnn_ops.tensor_info import with_unique_names
+from tvm_qnn.built import BuiltOrigin
+from tvm_qnn.codegen import compile_module
 from tvm_qnn.library import Library
-from tvm_qnn.metadata import Metadata
-from tvm_qnn.target import TargetLike, parse_target
+from tvm_qnn.metadata import Metadata, compiler_versions, contents_digest, runtime_versions
+from tvm_qnn.target import TargetLike, parse_target, requirements
 from tvm_qnn.threads import check_num_threads
 
 
@@ -55,13 +57,20 @@ def build(
     check_num_threads(num_threads)
     parsed = parse_target(target)
     mod = _bind(mod, {} if params is None else params)
-    about = Metadata(signature_of(mod), parsed)
+    signature = with_unique_names(signature_of(mod))
     with parsed:
-        mod = lower(mod, parsed, kernels=kernels)
-        mod["main"] = mod["main"].without_attr(ATTRIBUTE)
-        mod[metadata.NAME] = about.to_function()
-        executable = tvm.compile(mod, target=parsed, relax_pipeline=relax_pipeline(parsed))
-    return Library(executable, about, num_threads=num_threads)
+        lowered = lower(mod, parsed, kernels=kernels)
+        lowered["main"] = lowered["main"].without_attr(ATTRIBUTE)
+    compiled = compile_module(lowered, parsed, relax_pipeline(parsed))
+    origin = BuiltOrigin(compiled, lowered)
+    metadata = Metadata(
+        signature,
+        str(parsed),
+        requirements(parsed),
+        {**runtime_versions(), **compiler_versions()},
+        contents_digest(compiled.bytecode, origin.constants()),
+    )
+    return Library(metadata, origin, num_threads=num_threads)
 
 
 def _bind(mod: tvm.IRModule, params: Mapping[str, Any]) -> tvm.IRModule:

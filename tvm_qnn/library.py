@@ -3,66 +3,73 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import tvm
-from tvm import relax
 
+from qnn_ops.encoding import Encoding, dequantize_array, quantize_array
 from qnn_ops.errors import QnnError
-from qnn_ops.signature import TensorInfo
-from tvm_qnn.elf import check_complete
-from tvm_qnn.linker import find_linker, shared_library_linker
+from qnn_ops.tensor_info import Signature, TensorInfo
+from tvm_qnn import runtime
 from tvm_qnn.metadata import Metadata
-from tvm_qnn.target import why_not_here
-from tvm_qnn.threads import check_num_threads, use_threads
+from tvm_qnn.threads import call_in_threads, check_num_threads
 from tvm_qnn.timing import Timing
+
+if TYPE_CHECKING:
+    import tvm
 
 Array = np.ndarray[Any, Any]
 
 
+class Origin(Protocol):
+    """Where a library's code comes from: compiled in this process, or a file."""
+
+    lowered: tvm.IRModule | None
+    """What ``legalize.lower`` made of the model, if that is known."""
+
+    def program(self) -> runtime.Program:
+        """The code, ready to run on this machine."""
+
+    def write(self, path: Path, metadata: Metadata, cc: str | None) -> None:
+        """Write the file of the library."""
+
+
 class Library:
-    """A model compiled for one target. Made by ``tvm_qnn.build`` or ``tvm_qnn.load``."""
+    """A model compiled for one target. Made by ``tvm_qnn.build`` or ``tvm_qnn.load``.
+
+    Threads may run one library at the same time. A process that was forked from one that ran
+    libraries runs them, too; it must not be forked while another thread runs one.
+
+    As a context, ``with tvm_qnn.load(path) as library``, it is closed at the end.
+    """
 
     num_threads: int | None
     """How many threads a run uses; None: as many as TVM takes by itself. Can be changed."""
 
     def __init__(
-        self,
-        module: Any,
-        about: Metadata,
-        *,
-        num_threads: int | None = None,
-        is_loaded: bool = False,
+        self, metadata: Metadata, origin: Origin, *, num_threads: int | None = None
     ) -> None:
-        """Wrap what TVM compiled or loaded.
+        """Wrap what was compiled or loaded.
 
         Args:
-            module: a VM executable.
-            about: its signature and target.
+            metadata: what the library knows of itself.
+            origin: of its code.
             num_threads: how many threads a run uses.
-            is_loaded: whether it comes from a file.
         """
         self.num_threads = check_num_threads(num_threads)
-        self.signature = about.signature
-        self.target = about.target
-        self._module = module
-        self._is_loaded = is_loaded
+        self.metadata = metadata
+        self._origin: Origin | None = origin
+        self._program: runtime.Program | None = None
+        self._lock = threading.Lock()
 
-    @cached_property
-    def _main(self) -> Callable[..., Any]:
-        # Made when it is first needed: a library for another machine can be exported, not run.
-        # (Besides, an executable that has run prints a line per constant when it is exported.)
-        if reason := why_not_here(self.target):
-            raise QnnError(f"this library cannot run here: {reason}")
-        try:
-            return relax.VirtualMachine(self._module, tvm.cpu())["main"]
-        except RuntimeError as error:
-            reason = str(error).strip().splitlines()[-1]
-            raise QnnError(f"this library cannot run here: {reason}") from error
+    @property
+    def signature(self) -> Signature:
+        """The inputs and outputs."""
+        return self.metadata.signature
 
     @property
     def inputs(self) -> tuple[TensorInfo, ...]:
@@ -74,38 +81,56 @@ class Library:
         """Name, shape, dtype and quantization of each output, in order."""
         return self.signature.outputs
 
-    def run(self, /, *arrays: Array, **named: Array) -> Any:
+    @property
+    def target(self) -> tvm.target.Target:
+        """What the library was compiled for. Asking for it imports TVM."""
+        return self.metadata.target
+
+    def run(
+        self,
+        /,
+        *arrays: Array,
+        quantize_inputs: bool = False,
+        dequantize_outputs: bool = False,
+        **named: Array,
+    ) -> Any:
         """Run the model once.
 
         Args:
             *arrays: the inputs in order; each must have its input's exact shape and dtype.
+            quantize_inputs: take float arrays for quantized inputs, too: they are divided by the
+                input's scale, rounded half away from zero and saturated, as TFLite does.
+            dequantize_outputs: give the real values of quantized outputs, as float32.
             **named: or by name, for the inputs that are not given by position.
 
         Returns:
             The output as an array; a model of several outputs gives a dict by name, in order.
 
         Raises:
-            QnnError: if an input is missing, unknown or given twice, or does not fit, or if the
-                library is for another machine.
+            QnnError: if an input is missing, unknown or given twice, or does not fit, if the
+                library is for another machine, or if it was closed.
         """
-        main, tensors = self._main, self._tensors(arrays, named)
-        use_threads(check_num_threads(self.num_threads))
-        result = main(*tensors)
-        if len(self.outputs) == 1:
-            return (result if isinstance(result, tvm.runtime.Tensor) else result[0]).numpy()
-        names = [info.name for info in self.outputs]
-        return {name: value.numpy() for name, value in zip(names, result, strict=True)}
+        program = self._ready()
+        tensors = self._tensors(arrays, named, quantize=quantize_inputs)
+        result = call_in_threads(check_num_threads(self.num_threads), program, *tensors)
+        values = [result] if hasattr(result, "__dlpack__") else result
+        infos = self.outputs
+        found = [runtime.array_of(value) for value in values]
+        if dequantize_outputs:
+            found = [_reals(info, array) for info, array in zip(infos, found, strict=True)]
+        if len(infos) == 1:
+            return found[0]
+        return {info.name: array for info, array in zip(infos, found, strict=True)}
 
     def prepare(self, /, *arrays: Array, **named: Array) -> Callable[[], None]:
         """A function that runs the model on these inputs each time it is called, for timing.
 
         The inputs, as ``run`` takes them, are copied once, here; outputs are dropped.
         """
-        main, tensors = self._main, self._tensors(arrays, named)
+        program, tensors = self._ready(), self._tensors(arrays, named, copy=True)
 
         def run() -> None:
-            use_threads(self.num_threads)
-            main(*tensors)
+            call_in_threads(self.num_threads, program, *tensors)
 
         return run
 
@@ -132,38 +157,83 @@ class Library:
             run()
         return Timing.of(run, repeat)
 
-    def export(self, path: str | os.PathLike[str], cc: str | None = None) -> None:
-        """Write a shared library that ``tvm_qnn.load`` (or any TVM runtime) loads.
+    def export(
+        self, path: str | os.PathLike[str], cc: str | None = None, *, format: str = "so"
+    ) -> None:
+        """Write the model for other programs.
+
+        A library that was loaded, from a file or a cache, can be written in the format "so" only:
+        that is a copy of its file.
 
         Args:
-            path: of the file; it must end in ``.so``, by which TVM knows what to load.
-            cc: the linker to use; default: a C compiler on the path, or the ziglang package.
+            path: of the file. For "so" and "tvm" it must end in ``.so``. For "c" its last part, a
+                name in C such as ``m``, is what the files and the functions in them begin with.
+            cc: the linker to use; default: one for the target on the path, or the ziglang
+                package. Only for "so" and "tvm".
+            format: "so": a shared library that ``tvm_qnn.load`` loads, written in one step.
+                "tvm": a shared library as TVM itself writes it, for its own runtime, RPC server
+                and tools; ``tvm_qnn.load`` does not take it, because it cannot be checked.
+                "c": ``m.o``, ``m.h``, ``m.c`` and an example ``m_main.c`` for a C compiler;
+                they need no TVM, no heap and no threads.
 
         Raises:
-            QnnError: if there is no linker, linking fails, the path does not fit, or the library
-                was itself loaded.
+            QnnError: if there is no linker, linking fails, the path does not fit, the library
+                was loaded and the format is another one, there is no such format, the library
+                was closed, or for "c" the model does what takes TVM's runtime.
         """
-        if self._is_loaded:
-            raise QnnError("a loaded library cannot be exported again: copy its file")
-        target = Path(path)
-        if target.suffix != ".so":
-            raise QnnError(f"the name of an exported library must end in .so, got {target}")
-        if not target.parent.is_dir():
-            raise QnnError(f"cannot write {target}: there is no folder {target.parent}")
-        if target.is_dir():
-            raise QnnError(f"cannot write {target}: it is a folder")
-        linker = shared_library_linker(find_linker(cc))
-        # Linked beside its place and moved there, so that a failure leaves no half a file.
-        part = target.with_name(f".{target.name}.{os.getpid()}.so")
-        try:
-            self._module.export_library(str(part), fcompile=linker)
-            os.replace(part, target)
-        except OSError as error:
-            raise QnnError(f"cannot write {target}: {error.strerror}") from error
-        finally:
-            part.unlink(missing_ok=True)
+        from tvm_qnn import formats
 
-    def _tensors(self, arrays: Sequence[Array], named: dict[str, Array]) -> list[Any]:
+        if format not in formats.FORMATS:
+            known = ", ".join(map(repr, formats.FORMATS))
+            raise QnnError(f"a library is exported in format {known}, got {format!r}")
+        formats.FORMATS[format](self._open(), self.metadata, Path(path), cc)
+
+    def close(self) -> None:
+        """Give back the library's memory and file. Running it is an error from then on.
+
+        Runs that other threads have begun end as usual.
+        """
+        with self._lock:
+            self._origin = self._program = None
+
+    def __enter__(self) -> Library:
+        """The library itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def _open(self) -> Origin:
+        if self._origin is None:
+            raise QnnError("this library was closed")
+        return self._origin
+
+    def _ready(self) -> runtime.Program:
+        """The program. It is made at first use: code for another machine can be exported, too."""
+        if (program := self._program) is not None:
+            return program
+        with self._lock:
+            if self._program is None:
+                origin = self._open()
+                if reason := self.metadata.why_not_here():
+                    raise QnnError(f"this library cannot run here: {reason}")
+                self._program = origin.program()
+            return self._program
+
+    def _tensors(
+        self,
+        arrays: Sequence[Array],
+        named: dict[str, Array],
+        *,
+        quantize: bool = False,
+        copy: bool = False,
+    ) -> list[Any]:
         names = [info.name for info in self.inputs]
         if len(arrays) > len(names):
             raise QnnError(f"the model has {len(names)} inputs, got {len(arrays)} arrays")
@@ -177,21 +247,29 @@ class Library:
         missing = [name for name in names if name not in given]
         if missing:
             raise QnnError(f"missing input {', '.join(map(repr, missing))}")
-        return [_tensor(info, given[info.name]) for info in self.inputs]
+        return [
+            runtime.tensor(_fitting(info, given[info.name], quantize), copy=copy)
+            for info in self.inputs
+        ]
 
 
 def load(path: str | os.PathLike[str], *, num_threads: int | None = None) -> Library:
     """Load a library that ``Library.export`` wrote.
 
-    Loading runs code of the file: load only what you trust.
+    The file is checked before any of its code is loaded: that every byte is as it was written,
+    and that this machine and the TVM that is installed can run it. That protects from damage and
+    mistakes, not from malice: load only what you trust. The file may be replaced or removed
+    while it is loaded, but not be written to.
 
     Args:
         path: of the file.
         num_threads: as for ``build``.
 
     Raises:
-        QnnError: if the file is missing, damaged or not such a library.
+        QnnError: if the file is missing, damaged or not such a library, or cannot run here.
     """
+    from tvm_qnn.files import FileOrigin
+
     check_num_threads(num_threads)
     file = Path(path)
     if not file.is_file():
@@ -199,20 +277,42 @@ def load(path: str | os.PathLike[str], *, num_threads: int | None = None) -> Lib
     if file.suffix != ".so":
         raise QnnError(f"the name of a library must end in .so, got {file}")
     try:
-        check_complete(file)
-        module = tvm.runtime.load_module(str(file.resolve()))
-        return Library(module, Metadata.of(module), num_threads=num_threads, is_loaded=True)
-    except (RuntimeError, ValueError, OSError) as error:
+        origin = FileOrigin(file)
+        library = Library(origin.metadata, origin, num_threads=num_threads)
+        library._ready()
+        return library
+    except (QnnError, RuntimeError, ValueError, OSError) as error:
         reason = str(error).strip().splitlines()[-1]
         raise QnnError(f"{file} is not a library that can be loaded here: {reason}") from error
 
 
-def _tensor(info: TensorInfo, value: Array) -> Any:
+def _fitting(info: TensorInfo, value: Array, quantize: bool) -> Array:
+    """An array for an input.
+
+    Raises:
+        QnnError: if it does not fit.
+    """
     array = np.asarray(value)
+    encoding = _encoding(info)
+    if quantize and encoding and np.issubdtype(array.dtype, np.floating):
+        try:
+            array = quantize_array(array, encoding)
+        except QnnError as error:
+            raise QnnError(f"input {info.name!r}: {error}") from error
     if array.shape != info.shape or str(array.dtype) != info.dtype:
         raise QnnError(
             f"input {info.name!r} takes {info.dtype} of shape {info.shape}, "
             f"got {array.dtype} of shape {array.shape}"
         )
-    # Not ascontiguousarray: that makes a vector of a scalar.
-    return tvm.runtime.tensor(np.asarray(array, order="C"))
+    return array
+
+
+def _reals(info: TensorInfo, array: Array) -> Array:
+    encoding = _encoding(info)
+    return array if encoding is None else dequantize_array(array, encoding)
+
+
+def _encoding(info: TensorInfo) -> Encoding | None:
+    if info.scale is None or info.zero_point is None:
+        return None
+    return Encoding(info.scale, info.zero_point, info.dtype)

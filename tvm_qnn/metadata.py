@@ -1,49 +1,118 @@
-"""What a compiled library knows of itself: its signature and its target, in its own file."""
+"""What a compiled library knows of itself: signature, target, what it needs and what made it."""
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import json
-from dataclasses import dataclass
-from typing import Any
+import platform
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import tvm
-from tvm import relax
 
 from qnn_ops.errors import QnnError
-from qnn_ops.signature import Signature
+from qnn_ops.tensor_info import Signature
+from tvm_qnn.processor import Requirements
 
-NAME = "qnn_metadata"
-"""The library's function that returns its metadata, as JSON in a uint8 tensor."""
+if TYPE_CHECKING:
+    import tvm
+
+Array = np.ndarray[Any, Any]
+
+_RUNTIME = {"tvm": "apache-tvm", "tvm-ffi": "apache-tvm-ffi"}
+"""The packages whose code the library's own code calls."""
 
 
 @dataclass(frozen=True)
 class Metadata:
-    """What stands in a library beside its code."""
+    """What stands in a library beside its code.
+
+    Attributes:
+        signature: its inputs and outputs.
+        target_text: what it was compiled for, as TVM writes it.
+        requirements: what a machine must have to run it.
+        versions: of the programs that made it, by name.
+        digest: of its bytecode and constants, in hexadecimal: equal for equal models.
+        key: of the build, where a cache holds it; else empty.
+    """
 
     signature: Signature
-    target: tvm.target.Target
+    target_text: str
+    requirements: Requirements
+    versions: Mapping[str, str]
+    digest: str
+    key: str = ""
 
-    def to_function(self) -> relax.Function:
-        """A function for the module that is compiled; it returns the metadata."""
-        fields = {"signature": self.signature.to_json(), "target": str(self.target)}
-        text = np.frombuffer(json.dumps(fields).encode(), np.uint8)
-        builder = relax.BlockBuilder()
-        with builder.function(NAME, []):
-            builder.emit_func_output(relax.const(text, "uint8"))
-        return builder.get()[NAME]
+    @functools.cached_property
+    def target(self) -> tvm.target.Target:
+        """What it was compiled for; this imports TVM."""
+        import tvm
+
+        return tvm.target.Target(json.loads(self.target_text))
+
+    def why_not_here(self) -> str | None:
+        """What keeps the library from running in this process; None if nothing does."""
+        here = runtime_versions()
+        for name, made in self.versions.items():
+            if name in here and here[name] != made:
+                return f"it was made with {name} {made}, here is {here[name]}: build it again"
+        return self.requirements.why_not_here()
+
+    def to_fields(self) -> dict[str, Any]:
+        """As what JSON can hold."""
+        return {**asdict(self), "signature": self.signature.to_json()}
 
     @staticmethod
-    def of(module: Any) -> Metadata:
-        """Ask a loaded library.
+    def from_fields(fields: Mapping[str, Any]) -> Metadata:
+        """Read what ``to_fields`` gave.
 
         Raises:
-            QnnError: if there is no metadata in it: tvm-qnn did not make it.
+            KeyError, TypeError, ValueError: if it is something else.
         """
-        try:
-            machine = relax.VirtualMachine(module, tvm.cpu())
-            fields = json.loads(bytes(machine[NAME]().numpy()))
-            target = tvm.target.Target(json.loads(fields["target"]))
-            return Metadata(Signature.from_json(fields["signature"]), target)
-        except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:
-            raise QnnError("tvm-qnn did not make it") from error
+        needs = fields["requirements"]
+        return Metadata(
+            Signature.from_json(fields["signature"]),
+            str(fields["target_text"]),
+            Requirements(str(needs["platform"]), tuple(needs["extensions"])),
+            dict(fields["versions"]),
+            str(fields["digest"]),
+            str(fields["key"]),
+        )
+
+
+@functools.cache
+def runtime_versions() -> dict[str, str]:
+    """Versions of the packages that run libraries, by name.
+
+    Raises:
+        QnnError: if one is not installed.
+    """
+    try:
+        return {name: version(package) for name, package in _RUNTIME.items()}
+    except ModuleNotFoundError as error:
+        raise QnnError(f"running a library needs TVM: {error}") from error
+
+
+@functools.cache
+def compiler_versions() -> dict[str, str]:
+    """Versions of what makes libraries, by name; this imports TVM."""
+    from tvm.target import codegen
+
+    return {
+        "tvm-qnn": version("tvm-qnn"),
+        "llvm": str(codegen.llvm_version_major()),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+    }
+
+
+def contents_digest(bytecode: bytes, constants: Iterable[Array]) -> str:
+    """A digest of bytecode and constants, their dtypes and shapes."""
+    digest = hashlib.blake2b(bytecode, digest_size=32)
+    for array in constants:
+        digest.update(f"{array.dtype}{array.shape}".encode())
+        digest.update(array.data)
+    return digest.hexdigest()

@@ -8,18 +8,65 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-
-import tvm
+from typing import Any
 
 from qnn_ops.errors import QnnError
+from tvm_qnn import runtime
 
 # TVM's names for these: workers may run on any of the processors given, or on the fast ones.
 _SHARE_ALL, _BIG = -3, 1
 
 _local = threading.local()
 _environment = threading.Lock()
+
+
+class _Forked:
+    """What a process that was forked knows: the pool of the thread that forked is not with it.
+
+    That pool's workers are gone, and whoever waits for them waits forever. So what this thread
+    runs, another one runs for it, with a pool of its own.
+    """
+
+    thread: int | None = None
+    helper: ThreadPoolExecutor | None = None
+
+    @classmethod
+    def happened(cls) -> None:
+        """Take note, in the new process."""
+        if cls.thread is not None or getattr(_local, "has_run", False):
+            cls.thread = threading.get_ident()
+            cls.helper = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_Forked.happened)
+
+
+def call_in_threads(count: int | None, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function of TVM's, with so many threads for the parallel loops in it.
+
+    Args:
+        count: as for ``use_threads``.
+        function: that starts parallel loops.
+        *arguments: of the function.
+
+    Raises:
+        QnnError: as ``use_threads``.
+    """
+    if _Forked.thread == threading.get_ident():
+        if _Forked.helper is None:
+            _Forked.helper = ThreadPoolExecutor(1, "tvm-qnn")
+        return _Forked.helper.submit(_call, count, function, arguments).result()
+    return _call(count, function, arguments)
+
+
+def _call(count: int | None, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    _local.has_run = True
+    use_threads(count)
+    return function(*arguments)
 
 
 def check_num_threads(count: int | None) -> int | None:
@@ -48,7 +95,7 @@ def use_threads(count: int | None) -> None:
     """
     if getattr(_local, "count", None) == count:
         return
-    configure = tvm.get_global_func("runtime.config_threadpool")
+    configure = runtime.function("runtime.config_threadpool")
     with _unbound():
         if count is None:
             configure(_BIG, _default())
@@ -57,7 +104,7 @@ def use_threads(count: int | None) -> None:
                 _use(configure, max(count, os.cpu_count() or 1))  # this makes the pool
             _use(configure, count)
     _local.count = count
-    if count is not None and (used := tvm.runtime.num_threads()) < count:
+    if count is not None and (used := runtime.function("runtime.NumThreads")()) < count:
         _local.count = used
         raise QnnError(
             f"num_threads={count} is more than the {used} of the pool that TVM made in this "
@@ -65,7 +112,7 @@ def use_threads(count: int | None) -> None:
         )
 
 
-def _use(configure: tvm.ffi.Function, count: int) -> None:
+def _use(configure: Callable[..., Any], count: int) -> None:
     # The processors count, and are not looked at: nothing is bound to them.
     configure(_SHARE_ALL, count, ["0"] * count)
 

@@ -16,7 +16,7 @@ def output(code: str) -> str:
 
 @pytest.mark.parametrize(
     "imported",
-    ["qnn_ops", "qnn_ops.errors", "qnn_ops.arithmetic", "qnn_ops.tensor_info", "tvm_qnn"],
+    ["qnn_ops", "qnn_ops.errors", "qnn_ops.encoding", "qnn_ops.tensor_info", "tvm_qnn"],
 )
 def test_what_runs_a_library_does_not_import_tvm(imported: str) -> None:
     assert output(f"import sys, {imported}; print('tvm' in sys.modules)") == "False\n"

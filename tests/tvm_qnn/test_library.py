@@ -100,7 +100,8 @@ def test_any_name_can_be_an_input() -> None:
     ty = relax.TensorType((2,), "int8")
     library = tvm_qnn.build(module({"self": ty, "input:0": ty}, relax.op.add), "host")
     ones = np.ones(2, np.int8)
-    assert library.run(**{"self": ones, "input:0": ones}).tolist() == [2, 2]
+    named: dict[str, Any] = {"self": ones, "input:0": ones}
+    assert library.run(**named).tolist() == [2, 2]
 
 
 @pytest.mark.parametrize(
@@ -224,9 +225,28 @@ def test_a_path_that_cannot_be_written_is_an_error(
         library.export(tmp_path / name)
 
 
-def test_a_loaded_library_is_not_exported_again(exported: Path, tmp_path: Path) -> None:
-    with pytest.raises(QnnError, match="copy its file"):
-        tvm_qnn.load(exported).export(tmp_path / "again.so")
+def test_exporting_a_loaded_library_copies_its_file(exported: Path, tmp_path: Path) -> None:
+    loaded = tvm_qnn.load(exported)
+    loaded.export(tmp_path / "again.so")
+    assert (tmp_path / "again.so").read_bytes() == exported.read_bytes()
+    np.testing.assert_array_equal(tvm_qnn.load(tmp_path / "again.so").run(X), X + W)
+    with pytest.raises(QnnError, match="a loaded library cannot be exported in format 'tvm'"):
+        loaded.export(tmp_path / "again.so", format="tvm")
+
+
+@needs_linker
+def test_tvms_own_format_is_for_tvms_own_runtime(tmp_path: Path) -> None:
+    path = tmp_path / "stock.so"
+    tvm_qnn.build(adder(), "host", {"w": W}).export(path, format="tvm")
+    machine = relax.VirtualMachine(tvm.runtime.load_module(str(path)), tvm.cpu())
+    np.testing.assert_array_equal(machine["main"](tvm.runtime.tensor(X)).numpy(), X + W)
+    with pytest.raises(QnnError, match="tvm-qnn did not make it"):
+        tvm_qnn.load(path)
+
+
+def test_there_are_no_other_formats(library: Library, tmp_path: Path) -> None:
+    with pytest.raises(QnnError, match="in format 'so', 'tvm', 'c', got 'onnx'"):
+        library.export(tmp_path / "adder.so", format="onnx")
 
 
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from frontends.tflite import from_tflite
 from frontends.tflite.model import Model
 from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
+from tvm_qnn import runtime
 from tvm_qnn.build import build
 from tvm_qnn.images import noise
 from tvm_qnn.library import Library
@@ -132,9 +133,9 @@ def _processor_seconds(run: Callable[[], object]) -> float:
 
 def _watch(library: Library, inputs: Sequence[Array], repeat: int) -> list[list[Call]]:
     """Name and seconds of each function that runs, for each of some runs."""
-    machine = relax.VirtualMachine(library._module, tvm.cpu())
-    main = machine["main"]
-    tensors = [tvm.runtime.tensor(array) for array in inputs]
+    machine = library._ready().machine()
+    main = machine["run"]
+    tensors = [runtime.tensor(array) for array in inputs]
     calls: list[Call] = []
     start = 0.0
 
@@ -148,7 +149,7 @@ def _watch(library: Library, inputs: Sequence[Array], repeat: int) -> list[list[
             calls.append((name, time.perf_counter() - start))
         return 0  # go on
 
-    machine.set_instrument(watch)
+    machine["set_instrument"](watch)
     runs = []
     for _ in range(_WARMUP + repeat):
         calls.clear()

@@ -1,0 +1,57 @@
+"""Libraries that were compiled in this process."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tvm
+
+from tvm_qnn import runtime
+from tvm_qnn.codegen import Compiled
+from tvm_qnn.linker import find_linker, shared_library_linker
+from tvm_qnn.metadata import Metadata
+from tvm_qnn.package import write_package
+
+
+class BuiltOrigin:
+    """Code that was just compiled; see ``tvm_qnn.library.Origin``."""
+
+    def __init__(self, compiled: Compiled, lowered: tvm.IRModule) -> None:
+        """Wrap it.
+
+        Args:
+            compiled: the code.
+            lowered: what it was compiled from, for other forms of it.
+        """
+        self.lowered: tvm.IRModule | None = lowered
+        self._compiled = compiled
+
+    def program(self) -> runtime.Program:
+        """Turn the kernels into machine code in memory."""
+        compiled = self._compiled
+        compiled.make_runnable()
+        return runtime.Program(
+            compiled.bytecode, list(compiled.kernels.values()), compiled.constants, compiled
+        )
+
+    def write(self, path: Path, metadata: Metadata, cc: str | None) -> None:
+        """Link the kernels and write the file."""
+        write_package(
+            path, self._link(find_linker(cc)), self._compiled.bytecode, self.constants(), metadata
+        )
+
+    def constants(self) -> list[np.ndarray[Any, Any]]:
+        """The constants as arrays of the same memory."""
+        return [np.from_dlpack(tensor) for tensor in self._compiled.constants]
+
+    def _link(self, command: list[str]) -> Callable[[Path], None]:
+        def link(output: Path) -> None:
+            with tempfile.TemporaryDirectory() as folder:
+                objects = self._compiled.write_objects(Path(folder))
+                shared_library_linker(command)(str(output), list(map(str, objects)))
+
+        return link

@@ -1,0 +1,109 @@
+"""Machine code of a lowered module, made on all processors."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import tvm
+from tvm import relax, tirx
+from tvm.relax import vm_build
+
+from legalize.lift import lift_constants
+
+# How many parts the functions are divided into. Not by the number of processors: the same model
+# makes the same parts, and so the same code, everywhere.
+_PARTS = 16
+
+_In = TypeVar("_In")
+_Out = TypeVar("_Out")
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What a module became.
+
+    Attributes:
+        bytecode: of TVM's virtual machine; ``main`` takes the constants after its inputs.
+        constants: tensors.
+        kernels: LLVM modules of the functions that the bytecode calls, by the name of one of them.
+    """
+
+    bytecode: bytes
+    constants: tuple[Any, ...]
+    kernels: Mapping[str, Any]
+
+    def make_runnable(self) -> None:
+        """Turn the kernels into machine code in memory, which their first call does else."""
+        _each(lambda name: self.kernels[name].get_function(name), self.kernels)
+
+    def write_objects(self, folder: Path) -> list[Path]:
+        """Write the kernels as object files for a linker."""
+        files = [folder / f"kernels{i}.o" for i in range(len(self.kernels))]
+        parts = zip(self.kernels.values(), files, strict=True)
+        _each(lambda part: part[0].write_to_file(str(part[1]), "o"), parts)
+        return files
+
+
+def compile_module(
+    mod: tvm.IRModule, target: tvm.target.Target, pipeline: tvm.transform.Pass
+) -> Compiled:
+    """Compile a module in which no operator of the dialect is left.
+
+    Args:
+        mod: with ``main``, which has no parameters but the model's inputs.
+        target: of the code.
+        pipeline: what turns Relax operators into calls of functions.
+    """
+    with target:
+        mod, constants = lift_constants(pipeline(mod))
+        builder = relax.ExecBuilder()
+        functions = vm_build._filter_tir(vm_build._vmcodegen(builder, mod))
+        context = tvm.transform.PassContext.current()
+
+    def build(part: tvm.IRModule) -> Any:
+        # Contexts belong to threads; instruments are not for several of them at once.
+        levels = (context.required_pass, context.disabled_pass)
+        with tvm.transform.PassContext(context.opt_level, *levels, config=context.config), target:
+            return tirx.build(part, target=target)
+
+    parts = _parts(functions) if functions is not None else {}
+    kernels = dict(zip(parts, _each(build, parts.values()), strict=True))
+    return Compiled(_serialized(builder.get()), tuple(constants), kernels)
+
+
+def _parts(mod: tvm.IRModule) -> dict[str, tvm.IRModule]:
+    """The functions in modules of about the same size, by the name of a function of each.
+
+    No function calls another, only main does.
+    """
+    variables = sorted(mod.functions, key=lambda variable: str(variable.name_hint))
+    return {
+        variables[start].name_hint: tvm.IRModule(
+            {variable: mod[variable] for variable in variables[start::_PARTS]}, attrs=mod.attrs
+        )
+        for start in range(min(_PARTS, len(variables)))
+    }
+
+
+def _serialized(executable: relax.VMExecutable) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "bytecode"
+        executable.mod.write_to_file(str(file), "")
+        return file.read_bytes()
+
+
+def _each(function: Callable[[_In], _Out], items: Iterable[_In]) -> list[_Out]:
+    """The function's results, worked out in threads: TVM and LLVM leave Python's lock alone."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    pool = ThreadPoolExecutor(cores or 1)
+    try:
+        return list(pool.map(function, items))
+    finally:
+        # After an error or an interruption, what has not begun is not begun any more.
+        pool.shutdown(wait=True, cancel_futures=True)

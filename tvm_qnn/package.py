@@ -1,0 +1,182 @@
+"""The file of a library: a shared library of kernels, and after its end what belongs to it.
+
+The system's loader maps the shared library and does not see the rest. In order:
+
+    shared library | bytecode | constants, each at a multiple of 64 bytes | description | end
+
+The description is JSON: metadata and, for the bytecode and each constant, where it is. The end has
+a fixed size: where the description is, and a digest of every byte before it. So a file is known
+to be whole, and what it needs is known, before any of its code is loaded; and constants are used
+where the system maps them from the file, which all processes share.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import mmap
+import os
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from qnn_ops.errors import QnnError
+from tvm_qnn.metadata import Metadata
+from tvm_qnn.runtime import ALIGNMENT
+
+Array = np.ndarray[Any, Any]
+
+_END = struct.Struct("<QQ32s8s")  # the description's offset and size, digest, magic
+_MAGIC = b"tvm-qnn\x01"
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Package:
+    """A file that was read and is whole.
+
+    Attributes:
+        metadata: of the library.
+        bytecode: of TVM's virtual machine.
+        constants: views of the mapped file.
+        memory: the mapped file.
+    """
+
+    metadata: Metadata
+    bytecode: bytes
+    constants: tuple[Array, ...]
+    memory: mmap.mmap
+
+
+def write_package(
+    path: Path,
+    link: Callable[[Path], object],
+    bytecode: bytes,
+    constants: Sequence[Array],
+    metadata: Metadata,
+) -> None:
+    """Write a library's file in one step: there is the old one, or the whole new one.
+
+    Args:
+        path: of the file.
+        link: writes the shared library of its kernels to a path.
+        bytecode: that uses the kernels.
+        constants: that it takes; contiguous.
+        metadata: what the library tells of itself.
+
+    Raises:
+        QnnError: if it cannot be written.
+    """
+    with replacing(path) as part:
+        link(part)
+        with part.open("r+b") as stream:
+            stream.seek(0, os.SEEK_END)
+            places = {"bytecode": _append(stream, memoryview(bytecode))}
+            described = [
+                {"dtype": str(array.dtype), "shape": array.shape, "at": _append(stream, array.data)}
+                for array in constants
+            ]
+            fields = {"metadata": metadata.to_fields(), "constants": described, **places}
+            text = json.dumps(fields, sort_keys=True).encode()
+            offset, size = _append(stream, memoryview(text))
+            stream.seek(0)
+            digest = _digest(stream, offset + size)
+            stream.write(_END.pack(offset, size, digest, _MAGIC))
+            stream.flush()
+            os.fsync(stream.fileno())
+
+
+def copy_package(package: Package, path: Path) -> None:
+    """Write the file that a package was read from to another place, in one step."""
+    with replacing(path) as part:
+        part.write_bytes(package.memory)
+        part.chmod(0o755)
+
+
+def read_package(path: Path) -> Package:
+    """Read a library's file, and check that it is one and that no byte of it has changed.
+
+    Raises:
+        QnnError: if it is not.
+        OSError: if it cannot be read.
+    """
+    with path.open("rb") as stream:
+        length = os.fstat(stream.fileno()).st_size
+        if length < _END.size:
+            raise QnnError("tvm-qnn did not make it, or it is cut short")
+        stream.seek(length - _END.size)
+        offset, size, digest, magic = _END.unpack(stream.read(_END.size))
+        if magic != _MAGIC:
+            raise QnnError("tvm-qnn did not make it, or it is cut short")
+        stream.seek(0)
+        if _digest(stream, length - _END.size) != digest:
+            raise QnnError("the file is damaged: its digest is not that of its contents")
+        # A private mapping: DLPack takes only memory that could be written to.
+        memory = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY)
+    try:
+        fields = json.loads(memory[offset : offset + size])
+        constants = tuple(_view(memory, **each) for each in fields["constants"])
+        start, count = fields["bytecode"]
+        metadata = Metadata.from_fields(fields["metadata"])
+        return Package(metadata, memory[start : start + count], constants, memory)
+    except (KeyError, TypeError, ValueError) as error:
+        # Whole, but of another version of this format.
+        raise QnnError(f"its description cannot be understood: {error!r}") from error
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A path beside ``path`` to write to; moved to ``path`` at the end, removed on an error.
+
+    Raises:
+        QnnError: for what goes wrong with files.
+    """
+    part = path.with_name(f".{path.name}.{os.getpid()}.{id(object())}.so")
+    try:
+        yield part
+        os.replace(part, path)
+    except OSError as error:
+        raise QnnError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def same_file(path: Path, memory: mmap.mmap) -> bool:
+    """Whether a path still names the file that was mapped, by its end: the digest is there."""
+    with path.open("rb") as stream, suppress(OSError):
+        stream.seek(-_END.size, os.SEEK_END)
+        return stream.read() == memory[-_END.size :]
+    return False
+
+
+def _append(stream: BinaryIO, data: memoryview) -> tuple[int, int]:
+    """Write at the next multiple of ALIGNMENT; where that is, and how many bytes."""
+    end = stream.tell()
+    stream.write(bytes(-end % ALIGNMENT))
+    start = stream.tell()
+    stream.write(data)
+    return start, data.nbytes
+
+
+def _digest(stream: BinaryIO, length: int) -> bytes:
+    """Of the next ``length`` bytes, read piece by piece: mapped, they would all count as memory."""
+    digest = hashlib.blake2b(digest_size=32)
+    piece = memoryview(bytearray(min(_CHUNK, length)))
+    while length and (count := stream.readinto(piece[: min(_CHUNK, length)])):  # type: ignore[attr-defined]
+        digest.update(piece[:count])
+        length -= count
+    return digest.digest()
+
+
+def _view(memory: mmap.mmap, dtype: str, shape: Sequence[int], at: Sequence[int]) -> Array:
+    kind, (start, size) = np.dtype(dtype), at
+    if math.prod(shape) * kind.itemsize != size:
+        raise ValueError(f"a constant of {dtype}{shape} in {size} bytes")
+    return np.frombuffer(memory, kind, math.prod(shape), start).reshape(shape)

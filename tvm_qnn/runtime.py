@@ -1,0 +1,141 @@
+"""TVM's runtime without its compiler: all that a compiled library needs.
+
+``import tvm`` loads the compiler, 260 MB of it, and takes most of a second. Functions of the
+runtime are reached through ``tvm_ffi`` instead, in the one runtime library that the compiler uses
+too: if ``tvm`` is imported before or afterwards, both work on the same runtime.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tvm_ffi
+
+from qnn_ops.errors import QnnError
+
+Array = np.ndarray[Any, Any]
+
+ALIGNMENT = 64
+"""In bytes: what TVM's code expects of the addresses of tensors."""
+
+_CPU, _POOLED = 1, 2  # TVM's numbers for the device and the allocator
+_FILES = {"linux": "libtvm_runtime.so", "darwin": "libtvm_runtime.dylib"}
+
+
+@functools.cache
+def load_runtime() -> None:
+    """Load TVM's runtime library, if that was not done.
+
+    Raises:
+        QnnError: if TVM is not installed.
+    """
+    spec = importlib.util.find_spec("tvm")
+    if spec is None or not spec.submodule_search_locations:
+        raise QnnError("running a library needs TVM: pip install apache-tvm")
+    folders = [Path(folder) / "lib" for folder in spec.submodule_search_locations]
+    if chosen := os.environ.get("TVM_LIBRARY_PATH"):  # as TVM itself searches
+        folders.insert(0, Path(chosen))
+    name = _FILES.get(sys.platform)
+    for file in (folder / name for folder in folders if name):
+        if file.is_file():
+            # Global, as TVM loads it: the kernels of libraries find its functions.
+            ctypes.CDLL(str(file), ctypes.RTLD_GLOBAL)
+            return
+    importlib.import_module("tvm")  # another way to install it; it knows its own
+
+
+def function(name: str) -> Callable[..., Any]:
+    """A global function of TVM's runtime.
+
+    Raises:
+        QnnError: if TVM is not installed.
+    """
+    load_runtime()
+    found: Callable[..., Any] = tvm_ffi.get_global_func(name)
+    return found
+
+
+def tensor(array: Array, *, copy: bool = True) -> Any:
+    """An array as a tensor of TVM's, on the processor.
+
+    Args:
+        array: of any shape and of a dtype that TVM knows.
+        copy: False: the array's own memory may serve, as long as the tensor lives. It is copied
+            all the same if it is not contiguous, not aligned or cannot be written to.
+    """
+    flags = array.flags
+    if copy or not (flags.c_contiguous and flags.writeable) or _address(array) % ALIGNMENT:
+        array = _aligned_copy(array)
+    return tvm_ffi.from_dlpack(array)
+
+
+def array_of(value: Any) -> Array:
+    """A tensor of TVM's as an array of its own memory."""
+    return np.array(np.from_dlpack(value))
+
+
+class Program:
+    """A compiled model as TVM's virtual machine runs it.
+
+    Its ``main`` takes the model's inputs, and after them constants that ``bytecode`` does not
+    hold. Machines are made for as many threads as run it at once, and kept: each has a state.
+    """
+
+    def __init__(
+        self, bytecode: bytes, kernels: Sequence[Any], constants: Sequence[Any], keeps: object
+    ) -> None:
+        """Put the parts together.
+
+        Args:
+            bytecode: a serialized VM executable.
+            kernels: modules of the functions that it calls.
+            constants: tensors, in the order of main's parameters.
+            keeps: what must live as long as these, such as their memory.
+        """
+        self._constants = tuple(constants)
+        self._keeps = keeps
+        self._executable = function("ffi.Module.load_from_bytes.relax.VMExecutable")(bytecode)
+        for kernel in kernels:
+            self._executable.import_module(kernel)
+        self._idle: list[Callable[..., Any]] = []
+
+    def machine(self) -> Any:
+        """A new virtual machine: a module whose function ``run`` takes the inputs only."""
+        machine = self._executable["vm_load_executable"]()
+        machine["vm_initialization"](_CPU, 0, _POOLED)
+        machine["save_function"]("main", "run", True, *self._constants)
+        return machine
+
+    def __call__(self, *tensors: Any) -> Any:
+        """Run on a machine that no other thread uses."""
+        try:
+            run = self._idle.pop()
+        except IndexError:
+            run = self.machine()["run"]
+        try:
+            return run(*tensors)
+        finally:
+            self._idle.append(run)
+
+
+def _aligned_copy(array: Array) -> Array:
+    """A contiguous copy at an address that is a multiple of ALIGNMENT."""
+    memory = np.empty(array.nbytes + ALIGNMENT, np.uint8)
+    start = -_address(memory) % ALIGNMENT
+    copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def _address(array: Array) -> int:
+    address: int = array.__array_interface__["data"][0]
+    return address
