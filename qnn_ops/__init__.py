@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qnn_ops.errors import QnnError
 from qnn_ops.lazy import make_lazy
 
 if TYPE_CHECKING:
     from qnn_ops.dequantize import dequantize
+    from qnn_ops.errors import QnnError
     from qnn_ops.fused_multiply_add import fused_multiply_add
     from qnn_ops.quantize import quantize
     from qnn_ops.quantized_add import quantized_add
@@ -55,4 +55,11 @@ __all__ = [
 _OPERATORS = tuple(name for name in __all__ if name != "QnnError")
 _MODULES = tuple(f"{__name__}.{name}" for name in _OPERATORS)
 
-make_lazy(__name__, {name: (*_MODULES, f"{__name__}.{name}") for name in _OPERATORS})
+make_lazy(
+    __name__,
+    {
+        # Not even its own import: it registers with TVM's FFI, which takes a quarter of a second.
+        "QnnError": (f"{__name__}.errors",),
+        **{name: (*_MODULES, f"{__name__}.{name}") for name in _OPERATORS},
+    },
+)
