@@ -12,9 +12,17 @@ from typing import Any
 
 import click
 
+from tvm_qnn.commands.bench import bench
+from tvm_qnn.commands.compare import compare
 from tvm_qnn.commands.compile import compile_model
+from tvm_qnn.commands.completion import completion
 from tvm_qnn.commands.demo import demo
+from tvm_qnn.commands.inspect import inspect
 from tvm_qnn.commands.profile import profile
+from tvm_qnn.commands.run import run
+from tvm_qnn.commands.targets import targets
+
+COMMANDS = (inspect, compile_model, run, bench, profile, compare, targets, demo, completion)
 
 
 class _Commands(click.Group):
@@ -61,6 +69,5 @@ def main(debug: bool) -> None:
     """Compile quantized models to integer code that computes what their framework computes."""
 
 
-main.add_command(compile_model)
-main.add_command(demo)
-main.add_command(profile)
+for command in COMMANDS:
+    main.add_command(command)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,8 @@ class TensorComparison:
         differing: how many of them differ; all of them if the shapes or dtypes do.
         worst: the largest difference, in steps of a quantized tensor; infinite for a difference
             of shape or dtype, or if one side is not a number.
+        steps: of an integer tensor: how many elements are so many steps too large (negative:
+            too small), by that number; without those that are equal.
     """
 
     index: int
@@ -39,6 +41,7 @@ class TensorComparison:
     elements: int
     differing: int
     worst: float
+    steps: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -112,10 +115,11 @@ def _compare(index: int, name: str, operator: str, ours: Array, theirs: Array) -
         return TensorComparison(index, name, operator, theirs.size, theirs.size, float("inf"))
     both_nan = (ours != ours) & (theirs != theirs)
     unequal = (ours != theirs) & ~both_nan
-    differing = int(np.count_nonzero(unequal))
-    worst = 0.0
-    if differing:
-        # float64 holds every difference of the dtypes that matter; NaN counts as infinitely far.
-        gap = np.abs(ours[unequal].astype(np.float64) - theirs[unequal].astype(np.float64))
-        worst = float(np.max(np.nan_to_num(gap, nan=np.inf)))
-    return TensorComparison(index, name, operator, theirs.size, differing, worst)
+    # float64 holds every difference of the dtypes that matter; NaN counts as infinitely far.
+    gap = ours[unequal].astype(np.float64) - theirs[unequal].astype(np.float64)
+    worst = float(np.max(np.nan_to_num(np.abs(gap), nan=np.inf), initial=0.0))
+    steps: dict[int, int] = {}
+    if theirs.dtype.kind in "iu":
+        values, counts = np.unique(gap.astype(np.int64), return_counts=True)
+        steps = dict(zip(values.tolist(), counts.tolist(), strict=True))
+    return TensorComparison(index, name, operator, theirs.size, gap.size, worst, steps)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -17,7 +17,15 @@ MOST_ROWS = 10
 
 def print_checked(console: Console, checked: Checked) -> None:
     """Print how many tensors are equal, and the times."""
-    comparison = checked.comparison
+    print_comparison(console, checked.comparison)
+    if not checked.equal_outputs:
+        console.print("[red]The outputs of the compiled library are not LiteRT's.[/]")
+    console.print(_times(checked.timings))
+    console.print(_ratio(checked.timings))
+
+
+def print_comparison(console: Console, comparison: Comparison) -> None:
+    """Print how many tensors are equal, and the first of those that are not."""
     count, wrong = len(comparison.tensors), comparison.differing
     elements = sum(tensor.differing for tensor in wrong)
     console.print(
@@ -26,16 +34,12 @@ def print_checked(console: Console, checked: Checked) -> None:
     )
     if wrong:
         console.print(_differing(comparison))
-    if not checked.equal_outputs:
-        console.print("[red]The outputs of the compiled library are not LiteRT's.[/]")
-    console.print(_times(checked.timings))
-    console.print(_ratio(checked.timings))
 
 
 def print_guesses(console: Console, guesses: Sequence[Guess]) -> None:
     """Print the best classes of an answer."""
     named = any(guess.label for guess in guesses)
-    table = Table("class", *["name"] * named, title="Top five", title_justify="left")
+    table = Table("class", *["name"] * named, title=f"Top {len(guesses)}", title_justify="left")
     table.add_column("score", justify="right")
     for guess in guesses:
         table.add_row(str(guess.index), *[guess.label] * named, f"{guess.score:.4g}")
@@ -56,7 +60,12 @@ def _differing(comparison: Comparison) -> Table:
 
 def _times(timings: dict[str, Timing]) -> Table:
     rounds = len(timings[OURS].seconds)
-    table = Table(title=f"One thread, {rounds} runs of each in turn", title_justify="left")
+    return times_table(f"One thread, {rounds} runs of each in turn", timings)
+
+
+def times_table(title: str, timings: Mapping[str, Timing]) -> Table:
+    """Median, fastest and slowest run of each program."""
+    table = Table(title=title, title_justify="left")
     table.add_column("milliseconds")
     for column in ("median", "fastest", "slowest"):
         table.add_column(column, justify="right")

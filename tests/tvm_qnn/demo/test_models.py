@@ -59,7 +59,7 @@ def test_an_own_model_gets_the_picture_and_names_the_classes(
     checked = show_own_model(console, model, tmp_path / "picture.png", tmp_path / "labels.txt")
     assert checked.comparison.is_equal
     assert checked.equal_outputs
-    top_five = text.getvalue().split("Top five")[1]
+    top_five = text.getvalue().split("Top 5")[1]
     assert re.findall("[a-z]{3,}", top_five.split("score")[1])[0] == names[labels[7]]
 
 
@@ -68,7 +68,7 @@ def test_without_a_picture_an_own_model_gets_noise(
 ) -> None:
     checked = show_own_model(console, model)
     assert checked.comparison.is_equal
-    assert "Top five" not in text.getvalue()
+    assert "Top 5" not in text.getvalue()
 
 
 def test_files_that_do_not_fit_are_told_before_anything_slow(

@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from click.testing import CliRunner
+
+from frontends.tflite.quantization import Quantization
+from frontends.tflite.writer import ModelWriter
+from tvm_qnn.cli import main
+
+
+def test_the_table_has_operators_and_inputs(model: Path) -> None:
+    result = CliRunner().invoke(main, ["inspect", str(model)])
+    assert result.exit_code == 0, result.output
+    assert "CONV_2D" in result.stdout
+    assert "M MACs" in result.stdout
+    assert "zero point" in result.stdout
+
+
+def test_json_for_programs(model: Path) -> None:
+    found = json.loads(CliRunner().invoke(main, ["inspect", str(model), "--json"]).stdout)
+    assert found["macs"] == sum(operator["macs"] for operator in found["operators"]) > 0
+    assert found["inputs"][0]["dtype"] == "int8"
+
+
+def test_the_module_of_quantized_operators(model: Path) -> None:
+    result = CliRunner().invoke(main, ["inspect", str(model), "--ir"])
+    assert "R.qnn.quantized_conv2d" in result.stdout
+
+
+def test_what_cannot_be_imported_is_told_once(tmp_path: Path) -> None:
+    writer = ModelWriter()
+    quantization = Quantization.per_tensor(0.5, 0)
+    x, y, z = (writer.tensor(name, (2, 4), "int8", quantization) for name in "xyz")
+    writer.operator("SVDF", [x], [y])
+    writer.operator("SVDF", [y], [z])
+    path = tmp_path / "odd.tflite"
+    path.write_bytes(writer.finish([x], [z]))
+    result = CliRunner().invoke(main, ["inspect", str(path)])
+    assert result.exit_code == 0
+    assert "SVDF cannot be imported: no conversion rule (operator 0, 1)" in result.stdout
+
+
+def test_a_damaged_file_is_one_line(model: Path) -> None:
+    model.write_bytes(model.read_bytes()[:300])
+    result = CliRunner().invoke(main, ["inspect", str(model)])
+    assert result.exit_code == 1
+    assert len(result.stderr.splitlines()) == 1

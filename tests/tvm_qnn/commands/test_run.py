@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+
+from tvm_qnn import digits
+from tvm_qnn.cli import main
+from tvm_qnn.oracle import litert_tensors
+
+
+@pytest.fixture
+def digit(model: Path) -> np.ndarray:
+    """The model's input, which is also in the folder as an array."""
+    array = digits.to_input(digits.held_out()[0][:1], "int8")
+    np.save("digit.npy", array)
+    return array
+
+
+def test_outputs_are_litert_s_and_can_be_kept(model: Path, digit: np.ndarray) -> None:
+    arguments = ["run", str(model), "-i", "digit.npy", "-o", "out.npz", "--top", "3", "--json"]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    expected = litert_tensors(model.read_bytes(), [digit])
+    (answer,) = json.loads(result.stdout)
+    with np.load("out.npz") as found:
+        assert np.array_equal(found[answer["output"]], expected[max(expected)])
+    assert len(answer["classes"]) == 3
+    assert answer["classes"][0]["index"] == int(expected[max(expected)].argmax())
+
+
+def test_a_compiled_library_on_a_picture_with_labels(model: Path, digit: np.ndarray) -> None:
+    runner = CliRunner()
+    assert runner.invoke(main, ["compile", str(model)]).exit_code == 0
+    _, height, width, _ = digit.shape
+    pixels = (digit[0, :, :, 0].astype(np.int16) + 128).astype(np.uint8)
+    Image.fromarray(pixels.reshape(height, width)).save("digit.png")
+    Path("labels.txt").write_text("\n".join(f"number {i}" for i in range(10)))
+    arguments = ["run", "digits.so", "--input", "digit.png", "--labels", "labels.txt"]
+    result = runner.invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    label = digits.held_out()[1][0]
+    first = next(line for line in result.stdout.splitlines() if "number" in line)
+    assert f"number {label}" in first
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["-i", "none.png"], 1, "there is no file none.png"),
+        (["-i", "digit.npy", "-o", "out.txt"], 2, "must end in .npz"),
+        (["-i", "digit.npy", "--labels", "digits.tflite"], 1, "cannot read the labels"),
+        ([], 2, "Missing option '--input'"),
+    ],
+)
+def test_what_does_not_work_is_one_line(
+    model: Path, digit: np.ndarray, arguments: list[str], code: int, message: str
+) -> None:
+    result = CliRunner().invoke(main, ["run", str(model), *arguments])
+    assert result.exit_code == code
+    assert message in result.stderr

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from frontends.errors import ModelFormatError
+from frontends.tflite.quantization import Quantization
+from frontends.tflite.writer import ModelWriter
+from tvm_qnn.inspect import tflite_summary
+from tvm_qnn.inspect.summary import FALLBACK, FLOAT, INTEGER, UNSUPPORTED
+from tvm_qnn.zoo import build as zoo
+
+Q = Quantization.per_tensor(0.5, 3)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "model.tflite"
+
+
+def test_a_whole_network(path: Path) -> None:
+    path.write_bytes(zoo("mobilenet_v1", "int8_per_axis", tiny=True))
+    summary = tflite_summary(path)
+    assert (summary.name, summary.format) == ("model.tflite", "TFLite")
+    assert {operator.lowering for operator in summary.operators} == {INTEGER}
+    convolution = next(op for op in summary.operators if op.code == "CONV_2D")
+    weights = convolution.inputs[1]
+    assert weights.is_constant
+    assert weights.quantization.startswith(f"{weights.shape[0]} scales from ")
+    _, height, width, channels = convolution.outputs[0].shape
+    assert convolution.macs == height * width * channels * np.prod(weights.shape[1:])
+    assert convolution.options["stride"] in [(2, 2), [2, 2]]
+    assert summary.parameters > weights.shape[0]
+    assert summary.inputs[0].quantization.startswith("scale ")
+
+
+def test_how_each_operator_is_computed(path: Path) -> None:
+    writer = ModelWriter()
+    x = writer.tensor("x", (2, 4), "int8", Q)
+    real = writer.tensor("real", (2, 4), "float32", None)
+    sigmoid = writer.tensor("sigmoid", (2, 4), "float32", None)
+    root = writer.tensor("root", (2, 4), "int8", Q)
+    odd = writer.tensor("odd", (2, 4), "int8", Q)
+    writer.operator("DEQUANTIZE", [x], [real])
+    writer.operator("LOGISTIC", [real], [sigmoid])
+    writer.operator("RSQRT", [x], [root])
+    writer.operator("SVDF", [x], [odd])
+    path.write_bytes(writer.finish([x], [sigmoid, root, odd]))
+    found = {operator.code: operator for operator in tflite_summary(path).operators}
+    assert found["DEQUANTIZE"].lowering == INTEGER
+    assert found["LOGISTIC"].lowering == FLOAT
+    assert found["RSQRT"].lowering == FALLBACK
+    assert found["SVDF"].lowering == UNSUPPORTED
+    assert found["SVDF"].reason == "no conversion rule"
+
+
+def test_a_damaged_file_is_refused(path: Path) -> None:
+    path.write_bytes(zoo("mobilenet_v1", "uint8", tiny=True)[:500])
+    with pytest.raises(ModelFormatError):
+        tflite_summary(path)

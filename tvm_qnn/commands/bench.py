@@ -1,0 +1,72 @@
+"""`tvm-qnn bench`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tvm_qnn.commands.options import FILE, json_option, print_json, progress
+
+OURS = "tvm-qnn"
+
+
+@click.command()
+@click.argument("model", type=FILE)
+@click.option("--params", type=FILE, help="The .params file of an MXNet model.")
+@click.option("--rounds", default=30, show_default=True, type=click.IntRange(min=1))
+@click.option("--threads", default=1, show_default=True, type=click.IntRange(min=1))
+@json_option
+def bench(model: Path, params: Path | None, rounds: int, threads: int, as_json: bool) -> None:
+    """Time MODEL, a library or a model file, with noise as its input.
+
+    A .tflite model is timed in turn with LiteRT on the same threads, where LiteRT is installed.
+    One thread is kept on one core. More peers: `make bench` in the project's repository.
+    """
+    from contextlib import nullcontext
+
+    from tvm_qnn.commands.run import library_of
+    from tvm_qnn.images import noise
+    from tvm_qnn.timing import alternate, one_core
+
+    library = library_of(model, params, threads)
+    inputs = [noise(info) for info in library.inputs]
+    programs: dict[str, Callable[[], object]] = {OURS: library.prepare(*inputs)}
+    programs |= _peers(model, inputs, threads)
+    with one_core() if threads == 1 else nullcontext():
+        timings = alternate(programs, rounds)
+    if as_json:
+        print_json({name: _figures(timing) for name, timing in timings.items()})
+        return
+    from rich.console import Console
+
+    from tvm_qnn.demo.report import times_table
+
+    runs = len(timings[OURS].seconds)
+    title = f"{model.name}, {threads} thread{'s' * (threads > 1)}, {runs} runs of each in turn"
+    Console(highlight=False).print(times_table(title, timings))
+
+
+def _peers(model: Path, inputs: list[Any], threads: int) -> dict[str, Callable[[], object]]:
+    if model.suffix != ".tflite":
+        return {}
+    from qnn_ops.errors import QnnError
+    from tvm_qnn.oracle import LiteRtSession
+
+    try:
+        session = LiteRtSession(model.read_bytes(), threads)
+    except QnnError as error:
+        progress().print(f"without LiteRT: {error}")
+        return {}
+    return {"LiteRT (XNNPACK)": session.prepare(inputs)}
+
+
+def _figures(timing: Any) -> dict[str, Any]:
+    return {
+        "median_seconds": timing.median,
+        "minimum_seconds": timing.minimum,
+        "maximum_seconds": timing.maximum,
+        "runs": len(timing.seconds),
+    }

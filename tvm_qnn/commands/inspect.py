@@ -1,0 +1,84 @@
+"""`tvm-qnn inspect`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tvm_qnn.commands.options import json_option, model_argument, print_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tvm_qnn.inspect import Summary
+    from tvm_qnn.inspect.summary import TensorNote
+
+
+@click.command()
+@model_argument
+@click.option("--ir", is_flag=True, help="Print the module of quantized operators.")
+@json_option
+def inspect(model: Path, params: Path | None, ir: bool, as_json: bool) -> None:
+    """Show what MODEL holds, and what becomes integer code.
+
+    Inputs, outputs, quantization, operators with their counts and products (MACs), parameters;
+    which operators are lowered to integers, which fall back to float32, which cannot be imported
+    and why.
+    """
+    from rich.console import Console
+
+    if ir:
+        from tvm_qnn.model_files import import_model
+
+        mod, _ = import_model(model, params)
+        click.echo(mod.script(show_meta=False))
+        return
+    summary = _summary(model, params)
+    if as_json:
+        print_json({**asdict(summary), "macs": summary.macs})
+    else:
+        _print(Console(highlight=False), summary)
+
+
+def _summary(model: Path, params: Path | None) -> Summary:
+    from tvm_qnn.inspect import mxnet_summary, tflite_summary
+    from tvm_qnn.model_files import params_beside
+
+    if model.suffix == ".json":
+        return mxnet_summary(model, params or params_beside(model))
+    return tflite_summary(model)
+
+
+def _print(console: Console, summary: Summary) -> None:
+    from rich.table import Table
+
+    size = f"{summary.parameters:,} parameters in {summary.parameter_bytes / 1e6:,.2f} MB"
+    work = f", {summary.macs / 1e6:,.1f} M MACs" if summary.macs else ""
+    console.print(
+        f"[bold]{summary.name}[/], {summary.format}: "
+        f"{len(summary.operators)} operators, {size}{work}"
+    )
+    for title, notes in (("input", summary.inputs), ("output", summary.outputs)):
+        for note in notes:
+            console.print(f"  {title} [bold]{note.name}[/]  {_description(note)}")
+    table = Table("operator")
+    table.add_column("count", justify="right")
+    table.add_column("M MACs", justify="right")
+    table.add_column("computed in")
+    for code, lowering, count, macs in summary.counts():
+        table.add_row(code, str(count), f"{macs / 1e6:,.1f}" if macs else "", lowering)
+    console.print(table)
+    groups: dict[tuple[str, str], list[int]] = {}
+    for operator in summary.unsupported:
+        groups.setdefault((operator.code, operator.reason), []).append(operator.index)
+    for (code, reason), indices in groups.items():
+        places = ", ".join(map(str, indices))
+        console.print(f"[red]{code} cannot be imported[/]: {reason} (operator {places})")
+
+
+def _description(note: TensorNote) -> str:
+    parts = [note.dtype, "×".join(map(str, note.shape)), note.quantization]
+    return "  ".join(part for part in parts if part)

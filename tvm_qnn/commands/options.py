@@ -1,0 +1,56 @@
+"""What several commands have in common."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+def model_argument(function: F) -> F:
+    """MODEL: a .tflite file, or the symbol file of an MXNet model with its parameters."""
+    function = click.option(
+        "--params",
+        type=FILE,
+        help="The .params file of an MXNet model; by default the one beside MODEL.",
+    )(function)
+    return click.argument("model", type=FILE)(function)
+
+
+def target_option(function: F) -> F:
+    """--target, for this machine unless another one is named."""
+    return click.option(
+        "--target",
+        default="host",
+        show_default=True,
+        help="What to compile for; `tvm-qnn targets` lists the names.",
+    )(function)
+
+
+def json_option(function: F) -> F:
+    """--json, for programs that read the answer."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
+
+
+def print_json(value: Any) -> None:
+    """Print plain Python values as JSON."""
+    click.echo(json.dumps(value, indent=2))
+
+
+def progress() -> Console:
+    """Where to tell what is under way: the terminal's error stream, or nowhere."""
+    from rich.console import Console
+
+    console = Console(stderr=True, highlight=False)
+    console.quiet = not console.is_terminal
+    return console

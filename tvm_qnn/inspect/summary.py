@@ -1,0 +1,102 @@
+"""A model as facts to print: the same for every framework."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+INTEGER = "integer"
+FLOAT = "float32"
+FALLBACK = "float32 between dequantize and quantize"
+UNSUPPORTED = "unsupported"
+
+
+@dataclass(frozen=True)
+class TensorNote:
+    """A tensor that an operator takes or gives.
+
+    Attributes:
+        index: what identifies it in the model.
+        name: in the file.
+        shape: in the file.
+        dtype: numpy's name for it.
+        quantization: in words, empty if there is none.
+        is_constant: whether the file holds its value.
+    """
+
+    index: int
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    quantization: str = ""
+    is_constant: bool = False
+
+
+@dataclass(frozen=True)
+class OperatorInfo:
+    """One operator of a model.
+
+    Attributes:
+        index: its place.
+        code: as the framework calls it.
+        name: of its first output.
+        inputs: what it takes, in order.
+        outputs: what it gives.
+        options: its attributes.
+        macs: products that it adds up.
+        lowering: INTEGER, FLOAT, FALLBACK or UNSUPPORTED.
+        reason: why it is unsupported; empty otherwise.
+    """
+
+    index: int
+    code: str
+    name: str
+    inputs: tuple[TensorNote, ...]
+    outputs: tuple[TensorNote, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    macs: int = 0
+    lowering: str = INTEGER
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A model.
+
+    Attributes:
+        name: of the file.
+        format: of the file.
+        inputs: of the model.
+        outputs: of the model.
+        operators: in the order of execution.
+        parameters: how many constants there are, in elements.
+        parameter_bytes: what they take.
+    """
+
+    name: str
+    format: str
+    inputs: tuple[TensorNote, ...]
+    outputs: tuple[TensorNote, ...]
+    operators: tuple[OperatorInfo, ...]
+    parameters: int
+    parameter_bytes: int
+
+    @property
+    def macs(self) -> int:
+        """Products that a run adds up."""
+        return sum(operator.macs for operator in self.operators)
+
+    def counts(self) -> list[tuple[str, str, int, int]]:
+        """For each kind of operator and lowering: both, how many, and their MACs; most first."""
+        keys = [(operator.code, operator.lowering) for operator in self.operators]
+        macs: Counter[tuple[str, str]] = Counter()
+        for key, operator in zip(keys, self.operators, strict=True):
+            macs[key] += operator.macs
+        return [(*key, count, macs[key]) for key, count in Counter(keys).most_common()]
+
+    @property
+    def unsupported(self) -> tuple[OperatorInfo, ...]:
+        """The operators that keep the model from being imported."""
+        return tuple(op for op in self.operators if op.lowering == UNSUPPORTED)

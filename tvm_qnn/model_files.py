@@ -1,0 +1,59 @@
+"""Model files of every framework, by their endings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import tvm
+
+from qnn_ops.errors import QnnError
+
+LIBRARY = ".so"
+
+Shapes = Mapping[str, Sequence[int]]
+
+
+def import_model(
+    path: Path, params: Path | None = None, shapes: Shapes | None = None
+) -> tuple[tvm.IRModule, dict[str, Any]]:
+    """Import a model file.
+
+    Args:
+        path: a .tflite file, or the .json file of an MXNet symbol.
+        params: the .params file of an MXNet model; by default the one beside ``path`` that
+            MXNet's own naming gives, net-0000.params for net-symbol.json.
+        shapes: of inputs by name, where they are not the file's.
+
+    Raises:
+        QnnError: if the ending is another one, ``params`` is missing or does not belong there,
+            or the model cannot be imported.
+        OSError: if a file cannot be read.
+    """
+    if path.suffix == ".json":
+        from frontends.mxnet import from_mxnet
+
+        return from_mxnet(
+            path, dict(shapes or {}) or None, arg_params=params or params_beside(path)
+        )
+    if path.suffix != ".tflite":
+        raise QnnError(f"{path} is no model: its name must end in .tflite, or .json for MXNet")
+    if params is not None:
+        raise QnnError("--params is for MXNet models: a .tflite file has its own parameters")
+    from frontends.tflite import from_tflite
+
+    return from_tflite(path, shapes)
+
+
+def params_beside(symbol: Path) -> Path:
+    """The newest .params file that MXNet's naming puts beside a symbol's.
+
+    Raises:
+        QnnError: if there is none.
+    """
+    stem = symbol.stem.removesuffix("-symbol")
+    found = sorted(symbol.parent.glob(f"{stem}-[0-9][0-9][0-9][0-9].params"))
+    if not found:
+        raise QnnError(f"there is no {stem}-0000.params beside {symbol}: name it with --params")
+    return found[-1]
