@@ -97,14 +97,18 @@ def _folders(cursor: Cursor, archive: zipfile.ZipFile) -> dict[str, Members]:
         folder, _, name = info.filename.removesuffix(".npy").rpartition("/")
         members = folders.setdefault(folder, {})
         if name in members:
-            raise cursor.error(info.header_offset, f"two members are called {info.filename!r}")
+            raise cursor.error(_offset(info), f"two members are called {info.filename!r}")
         members[name] = info
     return folders
 
 
+def _offset(info: zipfile.ZipInfo) -> int:
+    return max(info.header_offset, 0)  # a damaged directory may point in front of the file
+
+
 def _unpack(cursor: Cursor, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> tuple[str, bytes]:
     """A member's header and what stands behind it."""
-    offset, what = info.header_offset, repr(info.filename)
+    offset, what = _offset(info), repr(info.filename)
     if info.compress_type not in _METHODS:
         raise cursor.error(offset, f"{what} is compressed by method {info.compress_type}")
     # Also of what is only stored: members may overlap.
@@ -124,7 +128,7 @@ def _unpack(cursor: Cursor, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> 
 
 
 def _read_member(cursor: Cursor, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Array:
-    offset, what = info.header_offset, repr(info.filename)
+    offset, what = _offset(info), repr(info.filename)
     header, data = _unpack(cursor, archive, info)
     match = _HEADER.fullmatch(header)
     if match is None or match["dtype"] not in _DTYPES:
@@ -142,7 +146,7 @@ def _read_member(cursor: Cursor, archive: zipfile.ZipFile, info: zipfile.ZipInfo
 
 
 def _read_sparse(cursor: Cursor, archive: zipfile.ZipFile, folder: str, members: Members) -> Array:
-    offset, what = members["format"].header_offset, repr(folder)
+    offset, what = _offset(members["format"]), repr(folder)
     # MXNet writes a header here that is none; numpy writes letters of four bytes.
     kind = _unpack(cursor, archive, members["format"])[1].replace(b"\0", b"").decode("latin-1")
     needed = {"csr": ("indptr", "indices"), "row_sparse": ("indices",)}.get(kind)
