@@ -35,8 +35,8 @@ from tests.frontends.mxnet.files import (
 
 Reader = Callable[[bytes], Any]
 
-ROWS = sparse((4, 2), np.float32([[1, 2]]), np.array([3]))
-CSR = sparse((2, 3), np.float32([4, 5]), np.array([0, 1, 2]), np.array([2, 0]))
+ROWS = sparse((4, 2), np.array([[1, 2]], np.float32), np.array([3]))
+CSR = sparse((2, 3), np.array([4, 5], np.float32), np.array([0, 1, 2]), np.array([2, 0]))
 ARRAYS = [dense(np.arange(3, dtype=np.int8), magic) for magic in (LEGACY, V1, V2, V3)]
 PARAMS = array_list([*ARRAYS, ROWS, CSR], ["arg:a", "b", "aux:c", "arg:d", "e", "f"])
 
@@ -46,6 +46,9 @@ NODES: list[dict[str, Any]] = [
     {"op": "FullyConnected", "name": "fc", "attr": {"num_hidden": "8"}, "inputs": [[0, 0], [1, 0]]},
 ]
 SYMBOL = symbol_json([*NODES, {"op": "x", "name": "é", "inputs": [[2, 0, 0]]}]).encode()
+
+
+BYTE = np.ones(1, np.int8)
 
 
 def archive(**arrays: np.ndarray) -> bytes:
@@ -195,13 +198,16 @@ def test_errors_name_the_file(tmp_path: Path) -> None:
             array_list([dense(np.zeros(1, np.int8), flag=13)]),
             "byte 52: array 0 has type 13, needs 0 to 12",
         ),
-        (array_list([dense(np.int8([1]))], ["a", "b"]), "byte 57: there are 1 arrays, but 2 names"),
         (
-            array_list([dense(np.int8([1]))] * 2, ["a", "a"]),
+            array_list([dense(BYTE)], ["a", "b"]),
+            "byte 57: there are 1 arrays, but 2 names",
+        ),
+        (
+            array_list([dense(BYTE)] * 2, ["a", "a"]),
             "byte 90: two arrays have the same name",
         ),
         (
-            array_list([dense(np.int8([1]))], ["?"])[:-1] + b"\xff",
+            array_list([dense(BYTE)], ["?"])[:-1] + b"\xff",
             "byte 73: name 0 is not UTF-8 text",
         ),
         (PARAMS + b"\n", f"byte {len(PARAMS)}: 1 bytes are left behind the names"),
@@ -227,31 +233,49 @@ def test_negative_dimensions() -> None:
     assert "array 0 is of shape (-2, -3), which no array has" in params_error(array_list([data]))
 
 
+ONE = np.ones((1, 1), np.float32)
+EMPTY = np.zeros(0, np.int64)
+
+
 @pytest.mark.parametrize(
     ("array", "message"),
     [
         (
-            sparse((2**20, 2**20), np.float32([[]]).reshape(0, 2**20), np.zeros(0, np.int64)),
+            sparse((2**20, 2**20), np.zeros((0, 2**20), np.float32), EMPTY),
             f"array 0 unpacks to {2**42} bytes, too many",
         ),
         (
-            sparse((2**20, 2**20), np.float32([]), np.zeros(2**20 + 1, np.int8), np.int64([])),
+            sparse(
+                (2**20, 2**20),
+                np.zeros(0, np.float32),
+                np.zeros(2**20 + 1, np.int8),
+                EMPTY,
+            ),
             f"array 0 unpacks to {2**42} bytes, too many",
         ),
-        (sparse((4, 1), np.float32([[1]]), np.array([4])), "indices are 4 to 4, need 0 to 3"),
-        (sparse((4, 1), np.float32([[1]]), np.array([-1])), "indices are -1 to -1, need 0 to 3"),
-        (sparse((4, 1), np.float32([[1]]), np.float32([1])), "indices are no lists of integers"),
-        (sparse((4, 1), np.float32([[1]]), np.array([[1]])), "indices are no lists"),
         (
-            sparse((2, 2), np.float32([1]), np.array([0, 1]), np.array([0])),
+            sparse((4, 1), ONE, np.array([4])),
+            "indices are 4 to 4, need 0 to 3",
+        ),
+        (
+            sparse((4, 1), ONE, np.array([-1])),
+            "indices are -1 to -1, need 0 to 3",
+        ),
+        (
+            sparse((4, 1), ONE, np.array([1], np.float32)),
+            "indices are no lists of integers",
+        ),
+        (sparse((4, 1), ONE, np.array([[1]])), "indices are no lists"),
+        (
+            sparse((2, 2), ONE[0], np.array([0, 1]), np.array([0])),
             "the starts of its rows do not divide 1 values",
         ),
         (
-            sparse((2, 2), np.float32([1]), np.array([0, 2, 1]), np.array([0])),
+            sparse((2, 2), ONE[0], np.array([0, 2, 1]), np.array([0])),
             "the starts of its rows do not ascend",
         ),
         (
-            sparse((2, 2, 1), np.float32([1]), np.array([0, 1, 1]), np.array([0])),
+            sparse((2, 2, 1), ONE[0], np.array([0, 1, 1]), np.array([0])),
             "of shape (2, 2, 1), with values of shape (1,) at 1 indices",
         ),
     ],

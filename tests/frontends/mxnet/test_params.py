@@ -76,9 +76,11 @@ def test_arrays_without_a_shape_are_left_out() -> None:
 
 
 def test_scalars_and_empty_arrays_with_the_shapes_of_numpy() -> None:
-    data = array_list([dense(np.float32([7]).reshape(()), V3), dense(np.zeros((0, 3)), V3)])
+    data = array_list(
+        [dense(np.array([7], np.float32).reshape(()), V3), dense(np.zeros((0, 3)), V3)]
+    )
     arguments, _ = read_params(data)
-    assert_same(arguments["0"], np.float32([7]).reshape(()))
+    assert_same(arguments["0"], np.array([7], np.float32).reshape(()))
     assert arguments["1"].shape == (0, 3)
 
 
@@ -105,7 +107,7 @@ def test_a_path(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("write", [np.savez, np.savez_compressed])
 def test_npz(write: Any) -> None:
-    arrays = {
+    arrays: dict[str, Any] = {
         "arg:w": EXAMPLE.astype(np.float32),
         "arg:turned": np.asfortranarray(EXAMPLE.astype(np.int8)),
         "aux:scalar": np.array(2.5),
@@ -141,7 +143,7 @@ def zipped(members: dict[str, bytes]) -> bytes:
 def test_npz_of_bfloat16() -> None:
     bits = np.array([0x3F80, 0xC020], np.uint16)
     data = zipped({"x.npy": npy(bits, "<b2"), "notes.txt": b"not an array"})
-    assert_same(only(data), np.float32([1, -2.5]))
+    assert_same(only(data), np.array([1, -2.5], np.float32))
 
 
 # MXNet's own header of the format is none: it forgot to close the quotation.
@@ -161,19 +163,19 @@ def test_npz_of_sparse_arrays(mxnets: bool) -> None:
 
     data = zipped(
         {
-            "arg:rows/data.npy": npy(np.float32([[1, 2]])),
+            "arg:rows/data.npy": npy(np.array([[1, 2]], np.float32)),
             "arg:rows/indices.npy": npy(np.array([1])),
             "arg:rows/shape.npy": npy(np.array([3, 2])),
             "arg:rows/format.npy": form("row_sparse"),
-            "arg:csr/data.npy": npy(np.float32([5, 6])),
+            "arg:csr/data.npy": npy(np.array([5, 6], np.float32)),
             "arg:csr/indices.npy": npy(np.array([2, 0])),
             "arg:csr/indptr.npy": npy(np.array([0, 1, 2])),
             "arg:csr/shape.npy": npy(np.array([2, 3])),
             "arg:csr/format.npy": form("csr"),
-            "folder/x.npy": npy(np.int8([1])),
+            "folder/x.npy": npy(np.array([1], np.int8)),
         }
     )
     arguments, _ = read_params(data)
-    assert_same(arguments["rows"], np.float32([[0, 0], [1, 2], [0, 0]]))
-    assert_same(arguments["csr"], np.float32([[0, 0, 5], [6, 0, 0]]))
-    assert_same(arguments["folder/x"], np.int8([1]))
+    assert_same(arguments["rows"], np.array([[0, 0], [1, 2], [0, 0]], np.float32))
+    assert_same(arguments["csr"], np.array([[0, 0, 5], [6, 0, 0]], np.float32))
+    assert_same(arguments["folder/x"], np.array([1], np.int8))

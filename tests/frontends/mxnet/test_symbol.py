@@ -11,13 +11,14 @@ from frontends.mxnet.graph import Entry, Graph, Node
 from frontends.mxnet.symbol import read_symbol
 from tests.frontends.mxnet.files import symbol_json
 
-DATA, WEIGHT = {"op": "null", "name": "data"}, {"op": "null", "name": "fc_weight"}
+DATA: dict[str, Any] = {"op": "null", "name": "data"}
+WEIGHT: dict[str, Any] = {"op": "null", "name": "fc_weight"}
 
 
 def dense_json(version: int | None = 10901, entry: tuple[int, ...] = (), **fields: Any) -> str:
     node = {"op": "FullyConnected", "name": "fc", "inputs": [[0, 0, *entry], [1, 0, *entry]]}
-    attrs = {} if version is None else {"attrs": {"mxnet_version": ["int", version]}}
-    return symbol_json([DATA, WEIGHT, {**node, **fields}], **(attrs or {"attrs": None}))
+    attrs = None if version is None else {"mxnet_version": ["int", version]}
+    return symbol_json([DATA, WEIGHT, {**node, **fields}], attrs=attrs)
 
 
 EXPECTED = (
@@ -35,7 +36,7 @@ def test_a_graph() -> None:
 
 @pytest.mark.parametrize("field", ["attrs", "attr", "param"])
 def test_every_name_of_the_attributes(field: str) -> None:
-    assert read_symbol(dense_json(**{field: {"num_hidden": "8"}})).nodes == EXPECTED
+    assert read_symbol(dense_json(**dict[str, Any]({field: {"num_hidden": "8"}}))).nodes == EXPECTED
 
 
 def test_attributes_under_several_names() -> None:
@@ -77,7 +78,7 @@ def test_entries_name_outputs() -> None:
 
 
 def norm_json(version: int | None) -> str:
-    nodes = [
+    nodes: list[dict[str, Any]] = [
         DATA,
         {"op": "null", "name": "bn_gamma"},
         {"op": "null", "name": "bn_beta"},
