@@ -131,3 +131,9 @@ int TVMBackendParallelLaunch(int (*task)(int, void *, void *), void *closure, in
     if (task(i, &group, closure)) return -1;
   return 0;
 }
+
+/* Compiled functions reach these through pointers of these names, which TVM's runtime would set. */
+int (*__TVMBackendParallelLaunch)(int (*)(int, void *, void *), void *, int) =
+    TVMBackendParallelLaunch;
+void *(*__TVMBackendAllocWorkspace)(int, int, uint64_t, int, int) = TVMBackendAllocWorkspace;
+int (*__TVMBackendFreeWorkspace)(int, int, void *) = TVMBackendFreeWorkspace;
