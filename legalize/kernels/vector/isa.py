@@ -58,6 +58,12 @@ class VectorIsa(ABC):
     def products(self, lhs: Any, rhs: Any) -> list[Any]:
         """The products of two vectors of int16, dealt as ``widen_words`` does."""
 
+    def scaled(self, words: Any, multiplier: int) -> Any:
+        """x·multiplier >> 8 for int16 from 0 to 255 and a product below 2^23."""
+        lanes = lanes_of(words)
+        product = T.Cast(f"uint32x{lanes}", words) * splat("uint32", multiplier, lanes)
+        return T.Cast(f"int16x{lanes}", T.shift_right(product, splat("uint32", 8, lanes)))
+
     @abstractmethod
     def affine(self, form: AffineForm, lhs: Any, rhs: Any) -> list[Any]:
         """An affine form of two vectors of uint8, before its shift.

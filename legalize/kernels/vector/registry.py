@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
+import tvm
 from tvm import relax
 
 from legalize.kernels.registry import kernel
+from legalize.kernels.targets import has_feature
 from legalize.kernels.vector.isa import VectorIsa
 from qnn_ops.registry import Attrs, Operator
 
@@ -28,6 +30,7 @@ class VectorRule(Protocol):
 
 
 _RULES: list[tuple[Operator[Any], VectorRule]] = []
+_ISAS: list[VectorIsa] = []
 
 
 def vector_kernel(operator: Operator[Any]) -> Callable[[VectorRule], VectorRule]:
@@ -42,5 +45,11 @@ def vector_kernel(operator: Operator[Any]) -> Callable[[VectorRule], VectorRule]
 
 def register_vectors(isa: VectorIsa) -> None:
     """Make the rules kernels of an instruction set, after those that were registered before."""
+    _ISAS.append(isa)
     for operator, rule in _RULES:
         kernel(operator, *isa.features)(partial(rule, isa=isa))
+
+
+def vectors_for(target: tvm.target.Target) -> list[VectorIsa]:
+    """The registered instruction sets that a target has, the fastest first."""
+    return [isa for isa in _ISAS if all(has_feature(target, feature) for feature in isa.features)]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.vector.affine import AffineForm
-from legalize.kernels.vector.isa import VectorIsa, flipped, lanes_of, splat
+from legalize.kernels.vector.isa import VectorIsa, filled, flipped, lanes_of, splat
 from legalize.kernels.x86.vnni import narrow_pair, narrow_to_bytes
 
 Array = npt.NDArray[Any]
@@ -61,10 +61,16 @@ class X86Vectors(VectorIsa):
 
     def products(self, lhs: Any, rhs: Any) -> list[Any]:
         """Vpmullw and vpmulhw, interleaved."""
-        suffix = "pmulh.w.512" if self.size == 64 else "pmulh.w"
-        name = f"{_PREFIX[self.size]}.{suffix}"
-        upper = T.call_llvm_pure_intrin(f"int16x{self.size // 2}", name, lhs, rhs)
+        upper = self._high_product("pmulh.w", lhs, rhs)
         return [self._unpacked_words(lhs * rhs, upper, half) for half in (0, 1)]
+
+    def scaled(self, words: Any, multiplier: int) -> Any:
+        """Vpmulhuw."""
+        lanes = lanes_of(words)
+        # As int16, of which vpmulhuw takes the bits.
+        factor = T.reinterpret(f"int16x{lanes}", splat("uint16", multiplier, lanes))
+        shifted = T.shift_left(words, splat("int16", 8, lanes))
+        return self._high_product("pmulhu.w", shifted, factor)
 
     def affine(self, form: AffineForm, lhs: Any, rhs: Any) -> list[Any]:
         """Vpmaddwd or vpdpwssd of pairs of int16.
@@ -107,10 +113,7 @@ class X86Vectors(VectorIsa):
 
     def _row(self, table: Any, row: int, index: Any) -> Any:
         """Look up in a row by vpshufb: zero where bit 7 of the index less 16·row is set."""
-        entries = T.Shuffle(
-            [table[T.ramp(_QUARTER * row, 1, _QUARTER)]],
-            list(range(_QUARTER)) * (self.size // _QUARTER),
-        )
+        entries = filled(table[T.ramp(_QUARTER * row, 1, _QUARTER)], self.size)
         first = splat("uint8", _QUARTER * (row % 8), self.size)
         vector = f"uint8x{self.size}"
         if row >= 8:
@@ -146,6 +149,11 @@ class X86Vectors(VectorIsa):
 
     def _unpacked_words(self, first: Any, second: Any, half: int) -> Any:
         return T.reinterpret(f"int32x{self.lanes}", _unpack(first, second, 2, half))
+
+    def _high_product(self, name: str, lhs: Any, rhs: Any) -> Any:
+        suffix = ".512" if self.size == 64 else ""
+        name = f"{_PREFIX[self.size]}.{name}{suffix}"
+        return T.call_llvm_pure_intrin(f"int16x{self.size // 2}", name, lhs, rhs)
 
     def _pairs(self, lhs: Any, rhs: Any) -> list[Any]:
         """Two vectors of uint8 side by side as int16, in the order that narrowing undoes."""

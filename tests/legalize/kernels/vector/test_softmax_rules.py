@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from qnn_ops import quantized_softmax
+from tests.support.arrays import full_range
+from tests.support.kernels import Call, Place, check_calls, each_place, kernels_of, lowered
+
+ATTRS: dict[str, Any] = {
+    "input_scale": 0.1,
+    "input_zero_point": 3,
+    "output_scale": 1 / 256,
+    "output_zero_point": -128,
+    "out_dtype": "int8",
+}
+
+
+def random_softmax(rng: np.random.Generator, shape: tuple[int, ...], two_values: bool) -> Call:
+    dtype, out_dtype = rng.choice(["int8", "uint8"], 2).tolist()
+    data = full_range(rng, dtype, shape)
+    attrs = {
+        "input_scale": float(np.exp2(rng.uniform(-12, 3))),
+        "input_zero_point": int(full_range(rng, dtype, ())),
+        "output_scale": 1 / 256,
+        "output_zero_point": -128 if out_dtype == "int8" else 0,
+        "out_dtype": out_dtype,
+        "beta": float(rng.choice([1.0, 0.3])),
+    }
+    return Call(quantized_softmax, [data >> 7 if two_values else data], attrs)
+
+
+@each_place
+def test_the_kernel_equals_the_reference(place: Place) -> None:
+    rng = np.random.default_rng(1)
+    # Long rows of equal values reach sums of 512 and more.
+    shapes = [(1, 1), (3, 4, 5), (2, 1001), (1, 5000)]
+    check_calls(
+        place, [random_softmax(rng, shape, two) for shape in shapes for two in (False, True)]
+    )
+
+
+@pytest.mark.parametrize(("axis", "mcpu"), [(0, "cascadelake"), (-1, "core2")])
+def test_other_axes_and_processors_are_left_to_the_primitives(axis: int, mcpu: str) -> None:
+    call = Call(quantized_softmax, [np.zeros((4, 5), np.int8)], {"axis": axis, **ATTRS})
+    assert not kernels_of(lowered(call, {"kind": "llvm", "mcpu": mcpu}))
