@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from legalize.lower import lower
 from legalize.passes import LegalizeQnn
-from legalize.pipeline import relax_pipeline
+from legalize.pipeline import calls_pipeline, relax_pipeline
 
-__all__ = ["LegalizeQnn", "lower", "relax_pipeline"]
+__all__ = ["LegalizeQnn", "calls_pipeline", "lower", "relax_pipeline"]

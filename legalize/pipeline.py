@@ -10,6 +10,14 @@ from legalize.passes import FuseLookups, InlineElementwise, OrderReductions
 
 def relax_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:
     """TVM's pipeline for processors, with more fusion, and loops that become vector code."""
+    return tvm.transform.Sequential([calls_pipeline(target), *cpu.finalize_passes(target)])
+
+
+def calls_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:
+    """The part of ``relax_pipeline`` that ends where every operator is a call of a TIR function.
+
+    The tensors that main allocates have no storage yet, and nothing needs TVM's runtime.
+    """
     legalize, annotate, *fuse = cpu.legalize_passes(target)
     return tvm.transform.Sequential(
         [
@@ -21,6 +29,5 @@ def relax_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:
             InlineElementwise(),
             OrderReductions(),
             *cpu.dataflow_lower_passes(target),
-            *cpu.finalize_passes(target),
         ]
     )
