@@ -1,0 +1,63 @@
+"""Programs made of standalone exports, run on files."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.support.arm import Core
+from tvm_qnn import Library
+
+Array = np.ndarray[Any, Any]
+
+_FLAGS = ("-O2", "-Wall", "-Wextra", "-Werror", "-pedantic")
+_TIME_LIMIT = 300.0  # seconds
+
+
+def run_standalone(
+    library: Library, runs: Sequence[Sequence[Array]], folder: Path, core: Core | None = None
+) -> list[list[Array]]:
+    """Export a library, compile its example program, and run it on several inputs in turn.
+
+    Args:
+        library: built for this machine, or for the core.
+        runs: for each run the inputs, in order.
+        folder: for the files.
+        core: the emulated processor to run on; None for this one.
+
+    Returns:
+        For each run the outputs, in order.
+    """
+    library.export(folder / "model", format="c")
+    program = compile_example(folder, "model", "cc" if core is None else core.machine.compiler)
+    start = [] if core is None else [core.machine.emulator, "-cpu", core.name]
+    inputs = [folder / f"input{i}.bin" for i in range(len(library.inputs))]
+    outputs = [folder / f"output{i}.bin" for i in range(len(library.outputs))]
+    for path, arrays in zip(inputs, zip(*runs, strict=True), strict=True):
+        path.write_bytes(b"".join(np.asarray(array, order="C").tobytes() for array in arrays))
+    check_call([*start, program, *inputs, *outputs])
+    results = [
+        np.fromfile(path, info.dtype).reshape(len(runs), *info.shape)
+        for path, info in zip(outputs, library.outputs, strict=True)
+    ]
+    return [[array[i] for array in results] for i in range(len(runs))]
+
+
+def compile_example(folder: Path, name: str, compiler: str) -> Path:
+    """Compile the example program of the export of this name."""
+    sources = [folder / f"{name}{end}" for end in ("_main.c", ".c", ".o")]
+    program = folder / name
+    check_call([compiler, *_FLAGS, "-static", "-o", program, *sources, "-lm"])
+    return program
+
+
+def check_call(words: Sequence[str | Path]) -> str:
+    """Run a command and give what it prints; where it fails, so does the test."""
+    line = [str(word) for word in words]
+    done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=_TIME_LIMIT)
+    assert done.returncode == 0, f"{' '.join(line)}: {done.returncode} {done.stderr}"
+    return done.stdout

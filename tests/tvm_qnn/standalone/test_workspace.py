@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tvm_qnn.standalone.plan import Call, Input, Plan, Temporary
+from tvm_qnn.standalone.workspace import ALIGNMENT, lay_out
+
+
+def chain(sizes: list[int]) -> Plan:
+    """Each call reads the tensor before it and writes its own."""
+    calls = [Call("f", (Input(0), Temporary(0)))]
+    calls += [Call("f", (Temporary(i - 1), Temporary(i))) for i in range(1, len(sizes))]
+    return Plan(tuple(calls), (), tuple(sizes))
+
+
+def test_memory_is_used_again() -> None:
+    layout = lay_out(chain([640, 64, 640, 64]))
+    assert layout.size == 640 + 64
+    assert layout.offsets == (0, 640, 0, 640)
+
+
+def test_the_size_is_a_multiple_of_the_alignment_and_unused_tensors_take_none() -> None:
+    assert lay_out(Plan((Call("f", (Temporary(1),)),), (), (1000, 65))).size == 128
+    assert lay_out(Plan((), (), (1000,))).size == 0
+
+
+@given(
+    st.lists(st.integers(1, 300), min_size=1, max_size=8).flatmap(
+        lambda sizes: st.tuples(
+            st.just(sizes),
+            st.lists(st.lists(st.integers(0, len(sizes) - 1), min_size=1, max_size=3), max_size=10),
+        )
+    )
+)
+def test_no_two_tensors_that_live_together_overlap(plan: tuple[list[int], list[list[int]]]) -> None:
+    sizes, uses = plan
+    calls = tuple(Call("f", tuple(map(Temporary, numbers))) for numbers in uses)
+    layout = lay_out(Plan(calls, (), tuple(sizes)))
+    lives = {
+        number: [step for step, numbers in enumerate(uses) if number in numbers]
+        for number in {number for numbers in uses for number in numbers}
+    }
+    for a, steps in lives.items():
+        assert layout.offsets[a] % ALIGNMENT == 0
+        assert layout.offsets[a] + sizes[a] <= layout.size
+        for b, others in lives.items():
+            if a < b and steps[0] <= others[-1] and others[0] <= steps[-1]:
+                ends_before = layout.offsets[a] + sizes[a] <= layout.offsets[b]
+                assert ends_before or layout.offsets[b] + sizes[b] <= layout.offsets[a]

@@ -1,0 +1,58 @@
+"""From a lowered model to the files of a standalone export."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import tvm
+
+from legalize import calls_pipeline
+from qnn_ops.errors import QnnError
+from tvm_qnn.metadata import Metadata
+from tvm_qnn.standalone import sources
+from tvm_qnn.standalone.functions import compile_functions
+from tvm_qnn.standalone.image import pack, write_object
+from tvm_qnn.standalone.plan import plan_of, with_scratch
+from tvm_qnn.standalone.workspace import lay_out
+
+_C_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+
+def export_standalone(lowered: tvm.IRModule, about: Metadata, path: Path) -> None:
+    """Write a model as files that a C compiler makes a program of, without TVM.
+
+    Args:
+        lowered: what ``legalize.lower`` made of it.
+        about: its signature and target.
+        path: its last part, say ``m``, is what the names of the C functions begin with. The
+            files are ``m.o`` (code and constants), ``m.h``, ``m.c`` and ``m_main.c``, a program
+            that shows how to call it.
+
+    Raises:
+        QnnError: if the name is none in C, the folder cannot be written to, or the model does
+            what takes TVM's runtime.
+    """
+    prefix = path.name
+    if not _C_NAME.fullmatch(prefix):
+        raise QnnError(
+            "what the C functions of a standalone export begin with is the name of its file, so "
+            f"that must be letters, digits and _ only, and begin with a letter: got {prefix!r}"
+        )
+    if not path.parent.is_dir():
+        raise QnnError(f"cannot write {path}: there is no folder {path.parent}")
+    with about.target:
+        mod = calls_pipeline(about.target)(lowered)
+    plan = plan_of(mod)
+    functions = {call.function: mod[call.function] for call in plan.calls if call.function}
+    symbols = {name: f"{prefix}_step{number}" for number, name in enumerate(functions)}
+    compiled = compile_functions(functions, symbols, about.target)
+    plan = with_scratch(plan, compiled.scratch)
+    constants, offsets = pack(plan.constants)
+    program = sources.Program(prefix, about, plan, symbols, offsets, lay_out(plan))
+    try:
+        write_object(path.with_name(f"{prefix}.o"), compiled.module, program.weights, constants)
+        for name, text in sources.files(program).items():
+            path.with_name(name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise QnnError(f"cannot write {path}: {error.strerror}") from error

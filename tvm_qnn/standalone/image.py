@@ -1,0 +1,51 @@
+"""Code and constants of a model in one object file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import tvm
+
+from tvm_qnn.standalone.workspace import ALIGNMENT
+
+Array = np.ndarray[Any, Any]
+
+# Each byte as LLVM's assembly writes it in a string.
+_ESCAPED = np.array([list(b"\\%02X" % byte) for byte in range(256)], np.uint8)
+
+
+def pack(constants: Sequence[Array]) -> tuple[bytes, tuple[int, ...]]:
+    """Constants one after the other, each at an aligned offset; and the offsets."""
+    parts: list[bytes] = []
+    offsets = []
+    end = 0
+    for array in constants:
+        data = np.asarray(array, order="C").tobytes()
+        offsets.append(end)
+        parts += [data, b"\0" * (-len(data) % ALIGNMENT)]
+        end += len(parts[-2]) + len(parts[-1])
+    return b"".join(parts), tuple(offsets)
+
+
+def write_object(path: Path, code: Any, symbol: str, constants: bytes) -> None:
+    """Write an object file.
+
+    Args:
+        path: of the file.
+        code: a module of TVM's with LLVM's code.
+        symbol: the name of the constants in C.
+        constants: read-only data; empty for none.
+    """
+    text = _ESCAPED[np.frombuffer(constants, np.uint8)].tobytes().decode()
+    definition = (
+        f'@{symbol} = hidden constant [{len(constants)} x i8] c"{text}", align {ALIGNMENT}\n'
+    )
+    # A module for the constants alone would be an object file of its own.
+    with TemporaryDirectory(prefix="tvm-qnn-") as folder:
+        source = Path(folder, "model.ll")
+        source.write_text(f"{code.inspect_source('ll')}\n{definition}")
+        tvm.runtime.load_module(str(source)).write_to_file(str(path), "o")

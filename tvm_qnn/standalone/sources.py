@@ -1,0 +1,251 @@
+"""The C files of a standalone export."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from qnn_ops.signature import TensorInfo
+from tvm_qnn.metadata import Metadata
+from tvm_qnn.standalone.plan import Call, Constant, Input, Output, Place, Plan
+from tvm_qnn.standalone.workspace import ALIGNMENT, Layout
+
+_C_TYPES = {"float16": "uint16_t", "float32": "float", "float64": "double", "bool": "uint8_t"}
+
+
+@dataclass(frozen=True)
+class Program:
+    """What the files tell.
+
+    Attributes:
+        prefix: what every name in C begins with.
+        about: signature and target.
+        plan: the calls of a run.
+        symbols: the functions' names in C by those in the plan.
+        offsets: where each constant begins.
+        layout: where each temporary tensor lies.
+    """
+
+    prefix: str
+    about: Metadata
+    plan: Plan
+    symbols: Mapping[str, str]
+    offsets: tuple[int, ...]
+    layout: Layout
+
+    @property
+    def macro(self) -> str:
+        """What every macro begins with."""
+        return self.prefix.upper()
+
+    @property
+    def weights(self) -> str:
+        """The name of the constants."""
+        return f"{self.prefix}_weights"
+
+    @property
+    def target(self) -> str:
+        """The target in a few words."""
+        attrs = self.about.target.attrs
+        words = [attrs.get("mtriple"), attrs.get("mcpu"), *attrs.get("mattr", ())]
+        return " ".join(str(word) for word in words if word) or "the machine that made it"
+
+
+def files(program: Program) -> dict[str, str]:
+    """The files' contents by name: header, support code and an example."""
+    prefix = program.prefix
+    return {
+        f"{prefix}.h": _header(program),
+        f"{prefix}.c": _support(program),
+        f"{prefix}_main.c": _example(program),
+    }
+
+
+def size_of(info: TensorInfo) -> int:
+    """Bytes of a tensor."""
+    return prod(info.shape) * np.dtype(info.dtype).itemsize
+
+
+def _header(program: Program) -> str:
+    m, prefix, signature = program.macro, program.prefix, program.about.signature
+    tensors = [
+        line
+        for kind, infos in (("INPUT", signature.inputs), ("OUTPUT", signature.outputs))
+        for number, info in enumerate(infos)
+        for line in _constants_of(f"{m}_{kind}_{number}", f"{kind.lower()} {number}", info)
+    ]
+    return f"""\
+/* A quantized model, made by tvm-qnn for {program.target}.
+ * {prefix}.o has its code and its weights; beside it only C's own mem and math functions are used.
+ */
+#ifndef {m}_H
+#define {m}_H
+
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
+#define {m}_ALIGNMENT {ALIGNMENT} /* of every pointer, in bytes */
+#define {m}_WORKSPACE_SIZE {max(program.layout.size, ALIGNMENT)} /* bytes */
+#define {m}_INPUTS {len(signature.inputs)}
+#define {m}_OUTPUTS {len(signature.outputs)}
+
+{chr(10).join(tensors)}
+/* Run the model once.
+ * inputs, outputs: pointers to dense arrays, the last axis innermost. They must not overlap.
+ * workspace: {m}_WORKSPACE_SIZE bytes, whose contents do not matter before or after.
+ * Every pointer must be a multiple of {m}_ALIGNMENT.
+ * It keeps no state: runs with other outputs and workspaces can be under way at the same time.
+ * Returns 0, or 1 if a pointer is null or not aligned, and then does nothing. */
+int {prefix}_run(const void *inputs[], void *outputs[], void *workspace);
+
+#ifdef __cplusplus
+}}
+#endif
+
+#endif
+"""
+
+
+def _constants_of(macro: str, what: str, info: TensorInfo) -> list[str]:
+    shape = ", ".join(map(str, info.shape))
+    name = info.name.replace("*/", "* /")
+    lines = [f"/* {what}: {name}, {_c_type(info.dtype)} [{shape}] */"]
+    lines.append(f"#define {macro}_SIZE {size_of(info)} /* bytes */")
+    if info.scale is not None:
+        lines.append(f"/* real value = (integer - {macro}_ZERO_POINT) * {macro}_SCALE */")
+        lines.append(f"#define {macro}_SCALE {info.scale!r}f")
+        lines.append(f"#define {macro}_ZERO_POINT ({info.zero_point})")
+    return [*lines, ""]
+
+
+def _c_type(dtype: str) -> str:
+    return _C_TYPES.get(dtype, f"{dtype}_t")
+
+
+def _support(program: Program) -> str:
+    m, prefix, signature = program.macro, program.prefix, program.about.signature
+    functions = {
+        program.symbols[call.function]: len(call.arguments)
+        for call in program.plan.calls
+        if call.function
+    }
+    declarations = [
+        f"extern void {symbol}({', '.join(['const void *'] * count)});"
+        for symbol, count in functions.items()
+    ]
+    return f"""\
+/* Calls the functions of {prefix}.o, in their order. */
+#include "{prefix}.h"
+
+#include <stdint.h>
+#include <string.h>
+
+extern const unsigned char {program.weights}[];
+{chr(10).join(declarations)}
+
+static int is_wrong(const void *pointer) {{
+  return !pointer || (uintptr_t)pointer % {m}_ALIGNMENT;
+}}
+
+int {prefix}_run(const void *inputs[], void *outputs[], void *workspace) {{
+  const unsigned char *const constants = {program.weights};
+  unsigned char *const memory = (unsigned char *)workspace;
+
+  if (is_wrong(workspace)) return 1;
+  for (int i = 0; i < {len(signature.inputs)}; i++)
+    if (is_wrong(inputs[i])) return 1;
+  for (int i = 0; i < {len(signature.outputs)}; i++)
+    if (is_wrong(outputs[i])) return 1;
+  (void)constants, (void)memory;
+
+{chr(10).join(_call(program, call) for call in program.plan.calls)}
+  return 0;
+}}
+"""
+
+
+def _call(program: Program, call: Call) -> str:
+    arguments = [_pointer(program, place) for place in call.arguments]
+    if call.function:
+        return f"  {program.symbols[call.function]}({', '.join(arguments)});"
+    to = call.arguments[0]
+    assert isinstance(to, Output)
+    size = size_of(program.about.signature.outputs[to.number])
+    return f"  memcpy({', '.join(arguments)}, {size});"
+
+
+def _pointer(program: Program, place: Place) -> str:
+    if isinstance(place, Input):
+        return f"inputs[{place.number}]"
+    if isinstance(place, Output):
+        return f"outputs[{place.number}]"
+    if isinstance(place, Constant):
+        return f"constants + {program.offsets[place.number]}"
+    return f"memory + {program.layout.offsets[place.number]}"
+
+
+def _example(program: Program) -> str:
+    m, prefix, signature = program.macro, program.prefix, program.about.signature
+    memory = "\n".join(
+        f"static _Alignas({m}_ALIGNMENT) unsigned char {kind}{i}[{m}_{kind.upper()}_{i}_SIZE];"
+        for kind, infos in (("input", signature.inputs), ("output", signature.outputs))
+        for i in range(len(infos))
+    )
+    inputs = ", ".join(f"input{i}" for i in range(len(signature.inputs)))
+    outputs = ", ".join(f"output{i}" for i in range(len(signature.outputs)))
+    input_sizes = ", ".join(f"sizeof input{i}" for i in range(len(signature.inputs)))
+    output_sizes = ", ".join(f"sizeof output{i}" for i in range(len(signature.outputs)))
+    triple = str(program.about.target.attrs.get("mtriple", ""))
+    compiler = {"aarch64": "aarch64-linux-gnu-gcc", "armv7l": "arm-linux-gnueabihf-gcc"}.get(
+        triple.split("-")[0], "cc"
+    )
+    return f"""\
+/* Runs the model on files: one for each input, then one for each output, of raw elements.
+ * Input files may hold several examples after one another; so do the output files then.
+ *
+ *   {compiler} -O2 -o {prefix} {prefix}_main.c {prefix}.c {prefix}.o -lm
+ *   ./{prefix} INPUT... OUTPUT... */
+#include <stdio.h>
+
+#include "{prefix}.h"
+
+static _Alignas({m}_ALIGNMENT) unsigned char workspace[{m}_WORKSPACE_SIZE];
+{memory}
+
+int main(int count, char **names) {{
+  const void *inputs[] = {{{inputs}}};
+  void *outputs[] = {{{outputs}}};
+  const size_t input_sizes[] = {{{input_sizes}}}, output_sizes[] = {{{output_sizes}}};
+  FILE *files[{m}_INPUTS + {m}_OUTPUTS];
+
+  if (count != 1 + {m}_INPUTS + {m}_OUTPUTS) {{
+    fprintf(stderr, "usage: %s INPUT... OUTPUT...\\n", names[0]);
+    return 2;
+  }}
+  for (int i = 0; i < {m}_INPUTS + {m}_OUTPUTS; i++)
+    if (!(files[i] = fopen(names[1 + i], i < {m}_INPUTS ? "rb" : "wb"))) {{
+      perror(names[1 + i]);
+      return 1;
+    }}
+  for (;;) {{
+    for (int i = 0; i < {m}_INPUTS; i++) {{
+      size_t got = fread((void *)inputs[i], 1, input_sizes[i], files[i]);
+      if (i == 0 && got == 0) return 0;
+      if (got != input_sizes[i]) {{
+        fprintf(stderr, "%s ends in the middle of an input\\n", names[1 + i]);
+        return 1;
+      }}
+    }}
+    if ({prefix}_run(inputs, outputs, workspace)) return 1;
+    for (int i = 0; i < {m}_OUTPUTS; i++)
+      if (fwrite(outputs[i], 1, output_sizes[i], files[{m}_INPUTS + i]) != output_sizes[i]) {{
+        perror(names[1 + {m}_INPUTS + i]);
+        return 1;
+      }}
+  }}
+}}
+"""
