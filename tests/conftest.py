@@ -14,6 +14,9 @@ from hypothesis import settings
 settings.register_profile("project", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("project")
 
+# Tests compile what they test, and leave nothing in the user's cache of builds.
+os.environ["TVM_QNN_CACHE"] = "0"
+
 
 @pytest.fixture(scope="session")
 def shared() -> Path:

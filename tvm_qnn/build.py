@@ -15,6 +15,7 @@ from qnn_ops.registry import TensorSpec
 from qnn_ops.signature import ATTRIBUTE, main_function, parameter_specs, signature_of
 from qnn_ops.tensor_info import with_unique_names
 from tvm_qnn.built import BuiltOrigin
+from tvm_qnn.cache import BuildCache, build_key, cache_folder
 from tvm_qnn.codegen import compile_module
 from tvm_qnn.library import Library
 from tvm_qnn.metadata import Metadata, compiler_versions, contents_digest, runtime_versions
@@ -29,6 +30,7 @@ def build(
     *,
     kernels: bool = True,
     num_threads: int | None = None,
+    cache: bool = False,
 ) -> Library:
     """Compile a module of quantized operators into integer code.
 
@@ -46,6 +48,12 @@ def build(
             TVM_NUM_THREADS says, else half of the processors. TVM keeps a pool of threads for
             each Python thread that runs libraries. The number is not part of an exported file:
             ``load`` takes it again.
+        cache: take the library from the user's cache if the same was built before, else keep it
+            there; see ``tvm_qnn.cache``. Such a library is like one that was loaded: it is not
+            exported in the formats "tvm" and "c". Nothing is kept where no linker for the target
+            is found, nor while a ``PassContext`` with instruments watches the passes. Off by
+            default, because a model takes as much of the disk as its file; the environment's
+            TVM_QNN_CACHE names another folder, or is 0 to keep it off.
 
     Returns:
         The compiled library, ready to run here if this machine can run the target's code.
@@ -56,21 +64,57 @@ def build(
     """
     check_num_threads(num_threads)
     parsed = parse_target(target)
-    mod = _bind(mod, {} if params is None else params)
+    params = {} if params is None else params
+    bound = _bind(mod, params)
+    store = _store() if cache else None
+    if store is None:
+        return Library(*_compile(bound, parsed, kernels), num_threads=num_threads)
+    key = build_key(mod, params, parsed, {"kernels": kernels})
+    if found := _from(store, key, num_threads):
+        return found
+    built = _compile(bound, parsed, kernels)
+    kept = _from(store, key, num_threads) if store.keep(key, *built) else None
+    return kept or Library(*built, num_threads=num_threads)
+
+
+def _from(store: BuildCache, key: str, num_threads: int | None) -> Library | None:
+    """A library that is in a cache, and stays usable when its file is removed from there."""
+    if not (found := store.find(key)):
+        return None
+    library = Library(*found, num_threads=num_threads)
+    try:
+        if library.metadata.why_not_here() is None:
+            library._ready()
+    except QnnError:
+        return None  # another process has removed it since
+    return library
+
+
+def _store() -> BuildCache | None:
+    folder = cache_folder()
+    # Instruments want to see the passes.
+    watched = tvm.transform.PassContext.current().instruments
+    return None if folder is None or watched else BuildCache(folder)
+
+
+def _compile(
+    mod: tvm.IRModule, target: tvm.target.Target, kernels: bool
+) -> tuple[Metadata, BuiltOrigin]:
+    """Lower and compile a module whose constants are bound."""
     signature = with_unique_names(signature_of(mod))
-    with parsed:
-        lowered = lower(mod, parsed, kernels=kernels)
+    with target:
+        lowered = lower(mod, target, kernels=kernels)
         lowered["main"] = lowered["main"].without_attr(ATTRIBUTE)
-    compiled = compile_module(lowered, parsed, relax_pipeline(parsed))
+    compiled = compile_module(lowered, target, relax_pipeline(target))
     origin = BuiltOrigin(compiled, lowered)
     metadata = Metadata(
         signature,
-        str(parsed),
-        requirements(parsed),
+        str(target),
+        requirements(target),
         {**runtime_versions(), **compiler_versions()},
         contents_digest(compiled.bytecode, origin.constants()),
     )
-    return Library(metadata, origin, num_threads=num_threads)
+    return metadata, origin
 
 
 def _bind(mod: tvm.IRModule, params: Mapping[str, Any]) -> tvm.IRModule:

@@ -17,7 +17,15 @@ import click
 )
 @click.option("--target", default="host", show_default=True, help="What to compile for.")
 @click.option("--cc", help="The linker to use; by default a C compiler on the path, or ziglang.")
-def compile_model(model: Path, output: Path | None, target: str, cc: str | None) -> None:
+@click.option(
+    "--cache/--no-cache",
+    default=True,
+    show_default=True,
+    help="Keep what is compiled, and take it from there the next time.",
+)
+def compile_model(
+    model: Path, output: Path | None, target: str, cc: str | None, cache: bool
+) -> None:
     """Compile MODEL, a .tflite file, to a shared library.
 
     `tvm_qnn.load` loads the library and runs it. TARGET is "host" for this machine's processor,
@@ -37,6 +45,7 @@ def compile_model(model: Path, output: Path | None, target: str, cc: str | None)
     with step(console, f"Import {model.name}"):
         mod, params = from_tflite(model)
     with step(console, f"Compile for {target}"):
-        library = build(mod, target, params)
+        # What is kept was linked without being told by what.
+        library = build(mod, target, params, cache=cache and cc is None)
     with step(console, f"Link {library_path}"):
         library.export(library_path, cc)
