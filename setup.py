@@ -68,7 +68,7 @@ setup(
             for suffix in ("", ".*")
         ]
     ),
-    package_data={"": ["py.typed"], "tvm_qnn": ["**/*.tflite", "**/*.npz"]},
+    package_data={"": ["py.typed"], "tvm_qnn": ["**/*.tflite", "**/*.npz", "inspect/page.*"]},
     install_requires=INSTALL,
     extras_require={
         "demo": DEMO,

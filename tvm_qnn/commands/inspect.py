@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tvm_qnn.commands.options import json_option, model_argument, print_json
+from tvm_qnn.commands.options import json_option, model_argument, print_json, progress
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,8 +20,16 @@ if TYPE_CHECKING:
 @click.command()
 @model_argument
 @click.option("--ir", is_flag=True, help="Print the module of quantized operators.")
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A file for one page with the graph, to open in a browser.",
+)
+@click.option("--times", is_flag=True, help="With --html: compile, and time each operator.")
 @json_option
-def inspect(model: Path, params: Path | None, ir: bool, as_json: bool) -> None:
+def inspect(
+    model: Path, params: Path | None, ir: bool, html: Path | None, times: bool, as_json: bool
+) -> None:
     """Show what MODEL holds, and what becomes integer code.
 
     Inputs, outputs, quantization, operators with their counts and products (MACs), parameters;
@@ -30,6 +38,8 @@ def inspect(model: Path, params: Path | None, ir: bool, as_json: bool) -> None:
     """
     from rich.console import Console
 
+    if times and (html is None or model.suffix != ".tflite"):
+        raise click.UsageError("--times is for the page of a .tflite model: give --html, too")
     if ir:
         from tvm_qnn.model_files import import_model
 
@@ -37,6 +47,11 @@ def inspect(model: Path, params: Path | None, ir: bool, as_json: bool) -> None:
         click.echo(mod.script(show_meta=False))
         return
     summary = _summary(model, params)
+    if html is not None:
+        from tvm_qnn.inspect import html_report
+
+        page = html_report(summary, _seconds(model) if times else None)
+        html.write_text(page, encoding="utf-8")
     if as_json:
         print_json({**asdict(summary), "macs": summary.macs})
     else:
@@ -50,6 +65,15 @@ def _summary(model: Path, params: Path | None) -> Summary:
     if model.suffix == ".json":
         return mxnet_summary(model, params or params_beside(model))
     return tflite_summary(model)
+
+
+def _seconds(model: Path) -> dict[str, float]:
+    from tvm_qnn.profile import profile
+    from tvm_qnn.steps import step
+
+    with step(progress(), f"Compile {model.name} and time its operators"):
+        layers = profile(model).layers
+    return {layer.name: layer.seconds for layer in layers}
 
 
 def _print(console: Console, summary: Summary) -> None:

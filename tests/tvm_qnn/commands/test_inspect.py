@@ -47,3 +47,14 @@ def test_a_damaged_file_is_one_line(model: Path) -> None:
     result = CliRunner().invoke(main, ["inspect", str(model)])
     assert result.exit_code == 1
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_the_page_with_times(model: Path) -> None:
+    arguments = ["inspect", str(model), "--html", "page.html", "--times"]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    assert '"has_times": true' in Path("page.html").read_text("utf-8")
+
+
+def test_times_want_a_page(model: Path) -> None:
+    assert CliRunner().invoke(main, ["inspect", str(model), "--times"]).exit_code == 2

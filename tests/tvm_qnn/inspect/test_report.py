@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tvm_qnn.inspect import html_report, tflite_summary
+from tvm_qnn.inspect.summary import UNSUPPORTED, OperatorInfo, Summary, TensorNote
+from tvm_qnn.zoo import build as zoo
+
+BROWSER = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), ""
+)
+
+
+@pytest.fixture(scope="module")
+def summary(tmp_path_factory: pytest.TempPathFactory) -> Summary:
+    path = tmp_path_factory.mktemp("model") / "net.tflite"
+    path.write_bytes(zoo("mobilenet_v2", "uint8", tiny=True))
+    return tflite_summary(path)
+
+
+def data_of(page: str) -> dict[str, object]:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert found
+    result: dict[str, object] = json.loads(found[1])
+    return result
+
+
+def test_the_page_needs_no_other_file(summary: Summary) -> None:
+    page = html_report(summary)
+    assert not re.search(r"(src|href)=|url\(|@import|https?://(?!www\.w3\.org/2000/svg)", page)
+    nodes = data_of(page)["nodes"]
+    assert isinstance(nodes, list)
+    assert len(nodes) == len(summary.operators)
+    # Every operator but the first takes what another one gives.
+    assert [node["from"] for node in nodes].count([]) == 1
+
+
+def test_times_are_those_of_the_operators(summary: Summary) -> None:
+    name = summary.operators[3].name
+    nodes = data_of(html_report(summary, {name: 0.5}))["nodes"]
+    assert isinstance(nodes, list)
+    assert [node["seconds"] for node in nodes if node["name"] == name] == [0.5]
+
+
+def test_names_of_a_model_cannot_end_the_page() -> None:
+    evil = "</script><script>alert(1)</script>"
+    note = TensorNote(0, evil, (1,), "int8")
+    operator = OperatorInfo(0, evil, evil, (), (note,), lowering=UNSUPPORTED, reason=evil)
+    page = html_report(Summary(evil, "TFLite", (), (note,), (operator,), 0, 0))
+    assert "<script>alert" not in page
+    assert data_of(page)["name"] == evil
+
+
+@pytest.mark.skipif(not BROWSER, reason="there is no Chromium on this machine")
+def test_search_and_click_in_a_browser(summary: Summary, tmp_path: Path) -> None:
+    number = next(i for i, op in enumerate(summary.operators) if op.code == "ADD")
+    script = f"""<script>
+        const typed = document.getElementById("search");
+        typed.value = "add";
+        typed.dispatchEvent(new Event("input"));
+        document.querySelector('[data-node="{number}"]').dispatchEvent(new MouseEvent("click"));
+    </script>"""
+    page = tmp_path / "page.html"
+    page.write_text(html_report(summary).replace("</body>", f"{script}</body>"), "utf-8")
+    line = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
+    line += [f"--user-data-dir={tmp_path / 'profile'}", page.as_uri()]
+    environment = {**os.environ, "HOME": str(tmp_path)}
+    dom = subprocess.run(
+        line, capture_output=True, text=True, check=True, timeout=120, env=environment
+    ).stdout
+    adds = [op for op in summary.operators if op.code == "ADD"]
+    shown = set(re.findall(r'class="node[^"]*\bmatch\b[^"]*" data-node="(\d+)"', dom))
+    assert {str(op.index) for op in adds} <= shown
+    assert f"{len(shown)} found" in dom
+    details = re.search(r'<section id="details">(.*?)</section>', dom, re.DOTALL)
+    assert details
+    assert f"{number} ADD" in details[1]
+    for note in (*summary.operators[number].inputs, *summary.operators[number].outputs):
+        assert note.quantization in re.sub("<wbr>", "", details[1])

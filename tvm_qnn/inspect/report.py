@@ -1,0 +1,65 @@
+"""A model as one HTML page that needs nothing but a browser."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+from tvm_qnn.inspect.layout import layers, positions
+from tvm_qnn.inspect.summary import Summary
+
+
+def html_report(summary: Summary, seconds: Mapping[str, float] | None = None) -> str:
+    """Write a page with the drawn graph, a search, each operator's details and the counts.
+
+    Args:
+        summary: of the model.
+        seconds: what operators take, by the name of their first output, where it was measured.
+    """
+    edges = _edges(summary)
+    places = positions(layers(edges))
+    nodes = [
+        {
+            **asdict(operator),
+            "x": places[number][0],
+            "y": places[number][1],
+            "from": edges[number],
+            "seconds": (seconds or {}).get(operator.name),
+        }
+        for number, operator in enumerate(summary.operators)
+    ]
+    data: dict[str, Any] = {
+        "name": summary.name,
+        "format": summary.format,
+        "inputs": [asdict(note) for note in summary.inputs],
+        "outputs": [asdict(note) for note in summary.outputs],
+        "parameters": summary.parameters,
+        "parameter_bytes": summary.parameter_bytes,
+        "macs": summary.macs,
+        "counts": summary.counts(),
+        "nodes": nodes,
+        "has_times": seconds is not None,
+    }
+    here = files("tvm_qnn.inspect")
+    parts = {name: (here / f"page.{name}").read_text("utf-8") for name in ("css", "js", "html")}
+    return Template(parts["html"]).substitute(
+        css=parts["css"],
+        js=parts["js"],
+        # No text of the model may end the element that it stands in.
+        data=json.dumps(data).replace("<", "\\u003c"),
+    )
+
+
+def _edges(summary: Summary) -> dict[int, list[int]]:
+    """For each operator the ones whose results it takes, by their places in the list."""
+    makers: dict[int, int] = {}
+    edges: dict[int, list[int]] = {}
+    for number, operator in enumerate(summary.operators):
+        found = (makers.get(note.index) for note in operator.inputs)
+        edges[number] = list(dict.fromkeys(maker for maker in found if maker is not None))
+        makers.update(dict.fromkeys((note.index for note in operator.outputs), number))
+    return edges
