@@ -17,71 +17,90 @@ from qnn_ops.errors import QnnError
 
 _Function = Callable[[relax.Expr, relax.Expr], relax.Expr]
 
-# By the middle of MXNet's names, as in broadcast_add.
-_FUNCTIONS: dict[str, _Function] = {
-    "add": R.add,
-    "div": R.divide,
-    "equal": R.equal,
-    "greater": R.greater,
-    "greater_equal": R.greater_equal,
-    "lesser": R.less,
-    "lesser_equal": R.less_equal,
-    "maximum": R.maximum,
-    "minimum": R.minimum,
-    "minus": R.subtract,
-    "mul": R.multiply,
-    "not_equal": R.not_equal,
-    "plus": R.add,
-    "power": R.power,
-    "sub": R.subtract,
+# MXNet's names of a function: of two tensors of one shape, of two that broadcast, of a tensor and
+# a number, and of a number and a tensor. The old ones are from before 1.0.
+_SAME_SHAPE: dict[_Function, tuple[str, ...]] = {
+    R.add: ("elemwise_add", "_add", "_plus", "_Plus"),
+    R.subtract: ("elemwise_sub", "_sub", "_minus", "_Minus"),
+    R.multiply: ("elemwise_mul", "_mul", "_Mul"),
+    R.divide: ("elemwise_div", "_div", "_Div"),
+    R.power: ("_power", "_Power"),
+    R.maximum: ("_maximum", "_Maximum"),
+    R.minimum: ("_minimum", "_Minimum"),
+    R.equal: ("_equal", "_Equal"),
+    R.not_equal: ("_not_equal", "_Not_Equal"),
+    R.greater: ("_greater", "_Greater"),
+    R.greater_equal: ("_greater_equal", "_Greater_Equal"),
+    R.less: ("_lesser", "_Lesser"),
+    R.less_equal: ("_lesser_equal", "_Lesser_Equal"),
 }
-_COMPARISONS = {name for name in _FUNCTIONS if "equal" in name or name in ("greater", "lesser")}
-# Those of a number and a tensor.
-_REVERSED = ("div", "minus", "power")
+_BROADCAST: dict[_Function, tuple[str, ...]] = {
+    R.add: ("broadcast_add", "broadcast_plus"),
+    R.subtract: ("broadcast_sub", "broadcast_minus"),
+    R.multiply: ("broadcast_mul",),
+    R.divide: ("broadcast_div",),
+    R.power: ("broadcast_power",),
+    R.maximum: ("broadcast_maximum",),
+    R.minimum: ("broadcast_minimum",),
+    R.equal: ("broadcast_equal",),
+    R.not_equal: ("broadcast_not_equal",),
+    R.greater: ("broadcast_greater",),
+    R.greater_equal: ("broadcast_greater_equal",),
+    R.less: ("broadcast_lesser",),
+    R.less_equal: ("broadcast_lesser_equal",),
+}
+_NUMBER: dict[_Function, tuple[str, ...]] = {
+    R.add: ("_plus_scalar", "_PlusScalar"),
+    R.subtract: ("_minus_scalar", "_MinusScalar"),
+    R.multiply: ("_mul_scalar", "_MulScalar"),
+    R.divide: ("_div_scalar", "_DivScalar"),
+    R.power: ("_power_scalar", "_PowerScalar"),
+    R.maximum: ("_maximum_scalar", "_MaximumScalar"),
+    R.minimum: ("_minimum_scalar", "_MinimumScalar"),
+    R.equal: ("_equal_scalar", "_EqualScalar"),
+    R.not_equal: ("_not_equal_scalar", "_NotEqualScalar"),
+    R.greater: ("_greater_scalar", "_GreaterScalar"),
+    R.greater_equal: ("_greater_equal_scalar", "_GreaterEqualScalar"),
+    R.less: ("_lesser_scalar", "_LesserScalar"),
+    R.less_equal: ("_lesser_equal_scalar", "_LesserEqualScalar"),
+}
+_OF_NUMBER: dict[_Function, tuple[str, ...]] = {
+    R.subtract: ("_rminus_scalar", "_RMinusScalar"),
+    R.divide: ("_rdiv_scalar", "_RDivScalar"),
+    R.power: ("_rpower_scalar", "_RPowerScalar"),
+}
+_COMPARISONS = (R.equal, R.not_equal, R.greater, R.greater_equal, R.less, R.less_equal)
 
 
-def _names(name: str) -> list[str]:
-    """The name as it is, and as it was before 1.0: _PlusScalar for _plus_scalar."""
-    return [name, "_" + "".join(part.capitalize() for part in name.split("_"))]
+def _register(
+    names: dict[_Function, tuple[str, ...]],
+    operands: Callable[[Context], tuple[relax.Expr, relax.Expr]],
+) -> None:
+    def register(function: _Function) -> None:
+        @converter(*names[function])
+        def convert(ctx: Context) -> relax.Expr:
+            result = function(*operands(ctx))
+            # MXNet's truth values are 1 and 0 in the inputs' dtype.
+            return R.astype(result, ctx.dtype(0)) if function in _COMPARISONS else result
+
+    for function in names:
+        register(function)
 
 
-def _register(name: str, function: _Function) -> None:
-    @converter(f"elemwise_{name}", *_names(f"_{name}"))
-    def of_same_shape(ctx: Context) -> relax.Expr:
-        if ctx.shape(0) != ctx.shape(1):
-            raise QnnError(
-                f"both inputs must have one shape, got {ctx.shape(0)} and {ctx.shape(1)}"
-            )
-        return _result(ctx, name, function(ctx.expr(0), ctx.expr(1)))
-
-    @converter(f"broadcast_{name}")
-    def broadcast(ctx: Context) -> relax.Expr:
-        try:
-            np.broadcast_shapes(ctx.shape(0), ctx.shape(1))
-        except ValueError:
-            raise QnnError(
-                f"the inputs must broadcast to one shape, got {ctx.shape(0)} and {ctx.shape(1)}"
-            ) from None
-        return _result(ctx, name, function(ctx.expr(0), ctx.expr(1)))
-
-    @converter(*_names(f"_{name}_scalar"))
-    def with_number(ctx: Context) -> relax.Expr:
-        return _result(ctx, name, function(ctx.expr(0), _number(ctx)))
-
-    if name in _REVERSED:
-
-        @converter(f"_r{name}_scalar", f"_R{name.capitalize()}Scalar")
-        def of_number(ctx: Context) -> relax.Expr:
-            return function(_number(ctx), ctx.expr(0))
+def _of_same_shape(ctx: Context) -> tuple[relax.Expr, relax.Expr]:
+    if ctx.shape(0) != ctx.shape(1):
+        raise QnnError(f"both inputs must have one shape, got {ctx.shape(0)} and {ctx.shape(1)}")
+    return ctx.expr(0), ctx.expr(1)
 
 
-for _name, _function in _FUNCTIONS.items():
-    _register(_name, _function)
-
-
-def _result(ctx: Context, name: str, expr: relax.Expr) -> relax.Expr:
-    # MXNet's truth values are 1 and 0 in the inputs' dtype.
-    return R.astype(expr, ctx.dtype(0)) if name in _COMPARISONS else expr
+def _broadcast(ctx: Context) -> tuple[relax.Expr, relax.Expr]:
+    try:
+        np.broadcast_shapes(ctx.shape(0), ctx.shape(1))
+    except ValueError:
+        raise QnnError(
+            f"the inputs must broadcast to one shape, got {ctx.shape(0)} and {ctx.shape(1)}"
+        ) from None
+    return ctx.expr(0), ctx.expr(1)
 
 
 def _number(ctx: Context) -> relax.Expr:
@@ -91,7 +110,13 @@ def _number(ctx: Context) -> relax.Expr:
     return relax.const(dtype.type(value), str(dtype))
 
 
-@converter("add_n", "ElementWiseSum", "_sum")
+_register(_SAME_SHAPE, _of_same_shape)
+_register(_BROADCAST, _broadcast)
+_register(_NUMBER, lambda ctx: (ctx.expr(0), _number(ctx)))
+_register(_OF_NUMBER, lambda ctx: (_number(ctx), ctx.expr(0)))
+
+
+@converter("add_n", "ElementWiseSum")
 def convert_add_n(ctx: Context) -> relax.Expr:
     """The sum of tensors of one shape."""
     shapes = {ctx.shape(position) for position in range(ctx.arity)}

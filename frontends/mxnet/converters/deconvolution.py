@@ -17,8 +17,8 @@ from qnn_ops.errors import QnnError
 def convert_deconvolution(ctx: Context) -> relax.Expr:
     """A two-dimensional transposed convolution of layout NCHW."""
     layout = image_layout(ctx)
-    if layout != "NCHW":
-        raise UnsupportedError(f"only layout NCHW is supported, got {layout}")
+    if layout != "NCHW" or ctx.attrs.integers("target_shape", ()):
+        raise UnsupportedError("only layout NCHW without a target_shape is supported")
     groups, filters = ctx.attrs.integer("num_group", 1), ctx.attrs.integer("num_filter")
     channels = ctx.shape(0)[1]
     if groups < 1 or channels % groups or filters % groups:
@@ -29,35 +29,23 @@ def convert_deconvolution(ctx: Context) -> relax.Expr:
     kernel = pair(ctx, "kernel", None, 1)
     check_weight(ctx, (channels, filters // groups, *kernel))
     strides, dilation = pair(ctx, "stride", 1, 1), pair(ctx, "dilate", 1, 1)
-    edges = [
-        _edges(ctx, axis, size, (kernel[axis] - 1) * dilation[axis] + 1, strides[axis])
-        for axis, size in enumerate(image_size(ctx, layout))
-    ]
-    padding = [pad for pad, _ in edges]
+    padding, adjustment = pair(ctx, "pad", 0, 0), pair(ctx, "adj", 0, 0)
+    for size, window, stride, step, pad, adjusted in zip(
+        image_size(ctx, layout), kernel, strides, dilation, padding, adjustment, strict=True
+    ):
+        full = (size - 1) * stride + (window - 1) * step + 1 + adjusted
+        if adjusted >= stride or full <= 2 * pad:
+            raise QnnError(
+                f"pad must leave something of {full} and adj be below the stride of {stride}, "
+                f"got {pad} and {adjusted}"
+            )
     result = R.nn.conv2d_transpose(
         ctx.expr(0),
         ctx.expr(1),
         strides=strides,
         padding=[*padding, *padding],
-        output_padding=[adjustment for _, adjustment in edges],
+        output_padding=adjustment,
         dilation=dilation,
         groups=groups,
     )
     return with_bias(ctx, result, filters, 1, 4, no_bias=True)
-
-
-def _edges(ctx: Context, axis: int, size: int, extent: int, stride: int) -> tuple[int, int]:
-    """How much is cut from both ends of an axis, and added to its end."""
-    target = ctx.attrs.integers("target_shape", ())
-    if target:
-        excess = (size - 1) * stride + extent - pair(ctx, "target_shape", None, 1)[axis]
-        if excess < 0:
-            raise QnnError(f"attribute target_shape is too large, got {list(target)}")
-        return (excess + 1) // 2, excess % 2
-    pad, adjustment = pair(ctx, "pad", 0, 0)[axis], pair(ctx, "adj", 0, 0)[axis]
-    if adjustment >= stride or (size - 1) * stride + extent + adjustment <= 2 * pad:
-        raise QnnError(
-            f"pad must leave something and adj be below the stride of {stride}, got {pad} and "
-            f"{adjustment}"
-        )
-    return pad, adjustment

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
@@ -18,7 +17,7 @@ def convert_embedding(ctx: Context) -> relax.Expr:
     """The row of the weight that each value names; of one outside, the first or the last row."""
     rows = ctx.attrs.integer("input_dim")
     check_weight(ctx, (rows, ctx.attrs.integer("output_dim")))
-    return R.take(ctx.expr(1), _indices(ctx, 0, rows), 0)
+    return R.take(ctx.expr(1), _indices(ctx, 0), 0, "clip")
 
 
 @converter("take")
@@ -27,9 +26,9 @@ def convert_take(ctx: Context) -> relax.Expr:
     if ctx.attrs.text("mode", "clip") != "clip":
         raise UnsupportedError("only mode clip is supported")
     axis = check_axis(ctx.attrs.integer("axis", 0), len(ctx.shape(0)))
-    return R.take(ctx.expr(0), _indices(ctx, 1, ctx.shape(0)[axis]), axis)
+    return R.take(ctx.expr(0), _indices(ctx, 1), axis, "clip")
 
 
-def _indices(ctx: Context, position: int, count: int) -> relax.Expr:
-    low, high = (relax.const(np.int32(value)) for value in (0, count - 1))
-    return R.minimum(R.maximum(R.astype(ctx.expr(position), "int32"), low), high)
+def _indices(ctx: Context, position: int) -> relax.Expr:
+    # MXNet holds indices as floats, too.
+    return R.astype(ctx.expr(position), "int32")

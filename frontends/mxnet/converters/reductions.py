@@ -15,21 +15,21 @@ from qnn_ops.errors import QnnError
 _Function = Callable[..., relax.Expr]
 
 
-def _register(name: str, function: _Function) -> None:
-    @converter(name, f"{name}_axis")
+def _register(function: _Function, names: tuple[str, ...]) -> None:
+    @converter(*names)
     def convert(ctx: Context) -> relax.Expr:
         keepdims = ctx.attrs.flag("keepdims", False)
         return _of_rank_one(ctx, function(ctx.expr(0), _axes(ctx), keepdims=keepdims))
 
 
-for _name, _function in {
-    "max": R.max,
-    "mean": R.mean,
-    "min": R.min,
-    "prod": R.prod,
-    "sum": R.sum,
+for _function, _names in {
+    R.max: ("max", "max_axis"),
+    R.mean: ("mean",),
+    R.min: ("min", "min_axis"),
+    R.prod: ("prod",),
+    R.sum: ("sum", "sum_axis"),
 }.items():
-    _register(_name, _function)
+    _register(_function, _names)
 
 
 def _axes(ctx: Context) -> list[int]:

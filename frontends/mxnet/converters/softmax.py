@@ -51,20 +51,18 @@ def convert_softmax_output(ctx: Context) -> relax.Expr:
         return R.nn.softmax(ctx.expr(0), check_axis(1, len(ctx.shape(0))))
     if ctx.attrs.flag("preserve_shape", False):
         return R.nn.softmax(ctx.expr(0), -1)
-    return _of_items(ctx)
+    shape = ctx.shape(0)
+    rows = R.reshape(ctx.expr(0), (*shape[:1], prod(shape[1:])))
+    return R.reshape(ctx.emit(R.nn.softmax(rows, 1)), shape)
 
 
 @converter("SoftmaxActivation")
 def convert_softmax_activation(ctx: Context) -> relax.Expr:
-    """Along the channels, or over all that belongs to an item of the batch."""
+    """Along the channels or, by mode instance, along the last axis.
+
+    MXNet's documentation says that an instance is all that belongs to an item of the batch. That
+    is not what it computes.
+    """
     if ctx.attrs.text("mode", "instance", ("channel", "instance")) == "channel":
         return R.nn.softmax(ctx.expr(0), check_axis(1, len(ctx.shape(0))))
-    return _of_items(ctx)
-
-
-def _of_items(ctx: Context) -> relax.Expr:
-    shape = ctx.shape(0)
-    if len(shape) == 2:
-        return R.nn.softmax(ctx.expr(0), 1)
-    rows = R.reshape(ctx.expr(0), (*shape[:1], prod(shape[1:])))
-    return R.reshape(ctx.emit(R.nn.softmax(rows, 1)), shape)
+    return R.nn.softmax(ctx.expr(0), -1)

@@ -45,7 +45,8 @@ def _register(name: str, function: Callable[[relax.Expr], relax.Expr]) -> None:
 
 
 for _name, _function in UNARY.items():
-    _register(_name, _function)
+    if _name != "softrelu":  # which is the name of an act_type only
+        _register(_name, _function)
 
 
 @converter("hard_sigmoid")

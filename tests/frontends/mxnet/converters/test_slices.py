@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import pytest
+
+from qnn_ops.errors import QnnError
+from tests.support.mxnet_float import check_family, convert
+
+
+def test_what_mxnet_computes() -> None:
+    check_family("slices")
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs", "message"),
+    [
+        ("slice", {"begin": "(0, 1)", "end": "(1,)"}, "must be as many"),
+        ("slice", {"begin": "(0,)", "end": "(1,)", "step": "(0,)"}, "no step 0"),
+        ("slice", {"begin": "(0, 0, 0, 0)", "end": "(1, 1, 1, 1)"}, "for 3 axes"),
+        ("slice", {"begin": "(1,)", "end": "(1,)"}, "nothing is left"),
+        ("slice_axis", {"axis": "1", "begin": "3", "end": "None"}, "nothing is left"),
+        ("slice_axis", {"axis": "3", "begin": "0", "end": "1"}, "axis 3 is outside"),
+        ("slice_like", {"axes": "(1,)"}, "has no part as large"),
+        ("SliceChannel", {"num_outputs": "2"}, "2 outputs do not divide the 3 of axis 1"),
+        ("SliceChannel", {"num_outputs": "0"}, "0 outputs do not divide"),
+        ("SliceChannel", {"num_outputs": "1", "squeeze_axis": "1"}, "parts of size 1"),
+    ],
+)
+def test_attributes_that_do_not_fit_are_named(op: str, attrs: dict[str, str], message: str) -> None:
+    with pytest.raises(QnnError, match=rf"{op} 'made': .*{message}"):
+        convert(op, (2, 3, 4), (2, 5, 4), **attrs)

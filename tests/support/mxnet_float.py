@@ -1,0 +1,82 @@
+"""MXNet's answers for float operators, family by family (tests/fixtures/mxnet_float)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tvm
+
+from frontends.mxnet.graph import Entry, Graph, Node
+from frontends.mxnet.importer import from_mxnet
+from tvm_qnn import build
+
+Array = np.ndarray[Any, Any]
+
+_FOLDER = Path(__file__).parents[1] / "fixtures" / "mxnet_float"
+
+
+def check_family(family: str, close: Mapping[str, float] | None = None) -> None:
+    """Assert that every case of a family gives what MXNet gives: the same bits, or nearly.
+
+    Args:
+        family: of tests/fixtures/mxnet_float/families.py.
+        close: by how a case's name begins, the largest difference, relative to the case's largest
+            value; who calls says where it comes from.
+    """
+    with np.load(_FOLDER / f"{family}.npz") as file:
+        arrays = dict(file)
+    inputs = {name: array for name, array in arrays.items() if not name.startswith("output")}
+    mod, params = from_mxnet(
+        str(_FOLDER / f"{family}-symbol.json"),
+        {name: array.shape for name, array in inputs.items()},
+        arg_params=str(_FOLDER / f"{family}-0000.params"),
+    )
+    library = build(mod, "llvm", params)
+    results = library.run(*(inputs[info.name] for info in library.inputs)).values()
+    for index, (info, actual) in enumerate(zip(library.outputs, results, strict=True)):
+        expected = arrays[f"output{index}"]
+        assert (actual.shape, actual.dtype) == (expected.shape, expected.dtype), info.name
+        tolerance = max(
+            [limit for start, limit in (close or {}).items() if info.name.startswith(start)],
+            default=0.0,
+        )
+        if tolerance:
+            scale = float(np.abs(expected).max())
+            np.testing.assert_allclose(
+                actual, expected, rtol=0, atol=tolerance * scale, err_msg=info.name
+            )
+        else:
+            np.testing.assert_array_equal(actual, expected, err_msg=info.name)
+
+
+def convert(
+    op: str,
+    *inputs: tuple[int, ...] | Array,
+    of: str = "float32",
+    **attributes: str,
+) -> tuple[tvm.IRModule, dict[str, Any]]:
+    """Import a graph of one operator, "made", of inputs "x0", "x1", and so on.
+
+    Args:
+        op: MXNet's name of the operator.
+        inputs: the shape of an input, or the value of a parameter.
+        of: the dtype of the inputs.
+        attributes: as a file has them.
+
+    Returns:
+        The module and its parameters.
+    """
+    given = {f"x{index}": value for index, value in enumerate(inputs)}
+    variables = [Node(name, "null") for name in given]
+    entries = tuple(Entry(index) for index in range(len(given)))
+    made = Node("made", op, attributes, entries)
+    graph = Graph((*variables, made), tuple(range(len(given))), (Entry(len(given)),))
+    return from_mxnet(
+        graph,
+        {name: value for name, value in given.items() if isinstance(value, tuple)},
+        of,
+        {name: value for name, value in given.items() if not isinstance(value, tuple)},
+    )
