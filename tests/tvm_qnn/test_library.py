@@ -136,6 +136,88 @@ def test_a_library_for_another_machine_says_so_instead_of_running() -> None:
         library.run(X, W)
 
 
+@pytest.fixture(scope="module")
+def quantized() -> Library:
+    """x + x of an int8 x in steps of 0.5, and x itself; then plain int32."""
+    mod = module(
+        {"x": relax.TensorType((4,), "int8"), "n": relax.TensorType((4,), "int32")},
+        lambda x, n: [relax.op.add(x, x), relax.op.add(n, n)],
+    )
+    x = TensorInfo("x", (4,), "int8", 0.5, 10)
+    infos = (TensorInfo("sum", (4,), "int8", 0.25, -1), TensorInfo("n", (4,), "int32"))
+    inputs = (x, TensorInfo("n", (4,), "int32"))
+    mod["main"] = with_signature(mod["main"], Signature(inputs, infos))
+    return tvm_qnn.build(mod, "host")
+
+
+def test_reals_are_quantized_and_results_dequantized_on_request(quantized: Library) -> None:
+    reals, counts = np.array([-1.25, 0.25, 1e9, -5]), np.arange(4, dtype=np.int32)
+    # In steps of 0.5, ties away from zero: -3, 1, saturated, -10; and 10 more.
+    result = quantized.run(reals.astype(np.float32), counts, quantize_inputs=True)
+    assert result["sum"].tolist() == [14, 22, -2, 0]  # int8 wraps 254 to -2
+    assert result["n"].dtype == np.int32
+    reals64 = quantized.run(reals, counts, quantize_inputs=True, dequantize_outputs=True)
+    assert reals64["sum"].dtype == np.float32
+    assert reals64["sum"].tolist() == [3.75, 5.75, -0.25, 0.25]
+    assert reals64["n"].tolist() == [0, 2, 4, 6]
+    # Integers stay what they are.
+    whole = quantized.run(np.ones(4, np.int8), counts, quantize_inputs=True)
+    assert whole["sum"].tolist() == [2, 2, 2, 2]
+
+
+def test_what_cannot_be_quantized_is_an_error(quantized: Library) -> None:
+    reals, counts = np.zeros(4, np.float32), np.zeros(4, np.int32)
+    with pytest.raises(QnnError, match=r"input 'x' takes int8 .* got float32"):
+        quantized.run(reals, counts)
+    with pytest.raises(QnnError, match=r"input 'n' takes int32 .* got float32"):
+        quantized.run(reals, counts.astype(np.float32), quantize_inputs=True)
+    with pytest.raises(QnnError, match="input 'x': values must be numbers to be quantized"):
+        quantized.run(np.full(4, np.nan), counts, quantize_inputs=True)
+    with pytest.raises(QnnError, match=r"input 'x' takes int8 of shape \(4,\), got int8 of .*\(3,"):
+        quantized.run(reals[:3], counts, quantize_inputs=True)
+
+
+def test_outputs_of_one_name_do_not_collapse() -> None:
+    mod = module({"x": relax.TensorType((2,), "int8")}, lambda x: [relax.op.add(x, x), x, x])
+    infos = [TensorInfo(name, (2,), "int8") for name in ("y", "y", "y_2")]
+    signature = Signature((TensorInfo("x", (2,), "int8"),), tuple(infos))
+    mod["main"] = with_signature(mod["main"], signature)
+    library = tvm_qnn.build(mod, "host")
+    result = library.run(np.array([1, 2], np.int8))
+    assert [info.name for info in library.outputs] == list(result) == ["y", "y_3", "y_2"]
+    assert [array.tolist() for array in result.values()] == [[2, 4], [1, 2], [1, 2]]
+
+
+def test_results_that_are_inputs_or_constants_are_copies() -> None:
+    mod = module({"x": relax.TensorType((2, 3), "int8")}, lambda x: [relax.op.reshape(x, (6,)), x])
+    library = tvm_qnn.build(mod, "host")
+    x = X.copy()
+    for array in library.run(x).values():
+        array[...] = 99
+    np.testing.assert_array_equal(x, X)
+
+
+def test_inputs_that_cannot_be_written_to_or_lie_anywhere_are_taken(library: Library) -> None:
+    constant = X.copy()
+    constant.flags.writeable = False
+    for shift in range(3):
+        memory = np.zeros(6 + shift, np.int8)
+        moved = memory[shift:].reshape(2, 3)
+        moved[...] = 7
+        np.testing.assert_array_equal(library.run(constant, moved), X + 7)
+
+
+def test_a_closed_library_says_so(tmp_path: Path) -> None:
+    with tvm_qnn.build(adder(), "host") as library:
+        run = library.prepare(X, W)
+        assert library.run(X, W).tolist() == (X + W).tolist()
+    for use in (lambda: library.run(X, W), lambda: library.export(tmp_path / "adder.so")):
+        with pytest.raises(QnnError, match="this library was closed"):
+            use()
+    run()  # what was prepared before goes on
+    library.close()
+
+
 # Timing
 
 

@@ -1,0 +1,196 @@
+"""Damaged, foreign and unfit files: each is refused before any of its code is loaded."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import shutil
+import struct
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tvm_qnn
+from qnn_ops.errors import QnnError
+from tests.support.modules import adder
+from tvm_qnn.linker import COMPILERS
+from tvm_qnn.metadata import Metadata
+from tvm_qnn.package import read_package, replacing, write_package
+from tvm_qnn.processor import Requirements
+
+W = np.arange(6000, dtype=np.int8).reshape(2, 3000)  # large enough to stand outside the bytecode
+END = 56  # bytes
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if not any(map(shutil.which, COMPILERS)):
+        pytest.skip("there is no C compiler to link with")
+    path = tmp_path_factory.mktemp("package") / "adder.so"
+    tvm_qnn.build(adder((2, 3000)), "host", {"w": W}).export(path)
+    return path
+
+
+@pytest.fixture
+def no_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loading code fails the test."""
+
+    def fail(*_arguments: Any, **_options: Any) -> NoReturn:
+        pytest.fail("the file's code was loaded")
+
+    monkeypatch.setattr("tvm_ffi.load_module", fail)
+
+
+def refused(path: Path, contents: bytes) -> str:
+    """The error for such a file."""
+    path.write_bytes(contents)
+    with pytest.raises(QnnError, match="is not a library that can be loaded here") as raised:
+        tvm_qnn.load(path)
+    return str(raised.value)
+
+
+def test_a_whole_file_is_read(file: Path) -> None:
+    package = read_package(file)
+    (constant,) = package.constants
+    np.testing.assert_array_equal(constant, W)
+    assert constant.__array_interface__["data"][0] % 64 == 0
+    assert isinstance(package.memory, mmap.mmap)
+    x = np.ones((2, 3000), np.int8)
+    np.testing.assert_array_equal(tvm_qnn.load(file).run(x), x + W)
+
+
+@pytest.mark.usefixtures("no_code")
+def test_any_flipped_bit_is_seen(file: Path, tmp_path: Path) -> None:
+    contents = file.read_bytes()
+    size = len(contents)
+    # Everywhere at a distance; every byte of the ELF header and of the end.
+    places = {*range(0, size, 509), *range(64), *range(size - END, size)}
+    for place in sorted(places):
+        damaged = bytearray(contents)
+        damaged[place] ^= 1 << place % 8
+        refused(tmp_path / "damaged.so", bytes(damaged))
+
+
+@pytest.mark.usefixtures("no_code")
+def test_a_file_cut_short_anywhere_is_seen(file: Path, tmp_path: Path) -> None:
+    contents = file.read_bytes()
+    size = len(contents)
+    for length in {0, 1, END - 1, END, *range(64, size, 1009), size - END, size - 1}:
+        refused(tmp_path / "short.so", contents[:length])
+    refused(tmp_path / "long.so", contents + b"\0")
+    refused(tmp_path / "doubled.so", contents + contents[-END:])
+
+
+@pytest.mark.usefixtures("no_code")
+def test_tables_of_the_shared_library_that_are_wiped_out_are_seen(
+    file: Path, tmp_path: Path
+) -> None:
+    contents = file.read_bytes()
+    programs, sections = struct.unpack_from("<QQ", contents, 32)
+    for start in (programs, sections):
+        for filler in (b"\0", b"\xff"):
+            wiped = contents[:start] + filler * 256 + contents[start + 256 :]
+            assert "digest" in refused(tmp_path / "wiped.so", wiped)
+
+
+@pytest.mark.usefixtures("no_code")
+@settings(max_examples=50)
+@given(contents=st.binary(max_size=200))
+def test_other_bytes_are_no_library(
+    tmp_path_factory: pytest.TempPathFactory, contents: bytes
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "other.so"
+    assert "tvm-qnn did not make it" in refused(path, contents)
+    assert "tvm-qnn did not make it" in refused(path, b"\x7fELF\x02\x01" + contents)
+
+
+def rewritten(file: Path, path: Path, **changes: Any) -> None:
+    """A whole library with other metadata."""
+    package = read_package(file)
+    write_package(
+        path,
+        lambda part: shutil.copy(file, part),
+        package.bytecode,
+        package.constants,
+        replace(package.metadata, **changes),
+    )
+
+
+@pytest.mark.usefixtures("no_code")
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"requirements": Requirements("x86_64-linux-gnu", ("avx4096",))},
+            "needs a processor with avx4096, which this one lacks",
+        ),
+        ({"requirements": Requirements("sparc-sun-solaris", ())}, "it is for sparc-sun-solaris"),
+        ({"versions": {"tvm": "0.99", "tvm-ffi": "0.1"}}, r"made with tvm 0\.99, here is "),
+    ],
+)
+def test_what_cannot_run_here_is_refused(
+    file: Path, tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    rewritten(file, tmp_path / "unfit.so", **changes)
+    with pytest.raises(QnnError, match=message):
+        tvm_qnn.load(tmp_path / "unfit.so")
+
+
+def test_metadata_comes_back(file: Path, tmp_path: Path) -> None:
+    metadata = read_package(file).metadata
+    assert metadata.requirements.platform
+    assert metadata.versions.keys() == {"tvm", "tvm-ffi", "tvm-qnn", "llvm", "python", "numpy"}
+    assert len(metadata.digest) == 64
+    assert Metadata.from_fields(metadata.to_fields()) == metadata
+    rewritten(file, tmp_path / "other.so", key="something")
+    assert read_package(tmp_path / "other.so").metadata == replace(metadata, key="something")
+
+
+def test_what_is_written_of_another_version_is_an_error(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Metadata, "to_fields", lambda self: {"future": 1})
+    rewritten(file, tmp_path / "future.so")
+    with pytest.raises(QnnError, match="its description cannot be understood: KeyError"):
+        tvm_qnn.load(tmp_path / "future.so")
+
+
+def test_a_failure_leaves_the_old_file_and_no_other(file: Path, tmp_path: Path) -> None:
+    path = tmp_path / "adder.so"
+    path.write_text("old")
+
+    def fail(part: Path) -> None:
+        part.write_text("half")
+        raise QnnError("no more room")
+
+    package = read_package(file)
+    with pytest.raises(QnnError, match="no more room"):
+        write_package(path, fail, package.bytecode, package.constants, package.metadata)
+    assert path.read_text() == "old"
+
+    def interrupted() -> None:
+        with replacing(path) as part:
+            part.write_text("half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert [path.name for path in tmp_path.iterdir()] == ["adder.so"]
+    assert path.read_text() == "old"
+
+
+def test_a_file_that_is_replaced_or_removed_stays_usable(file: Path, tmp_path: Path) -> None:
+    path = tmp_path / "adder.so"
+    shutil.copy(file, path)
+    library = tvm_qnn.load(path)
+    os.replace(shutil.copy(file, tmp_path / "next.so"), path)
+    path.unlink()
+    x = np.ones((2, 3000), np.int8)
+    np.testing.assert_array_equal(library.run(x), x + W)
+    library.export(tmp_path / "copy.so")
+    assert (tmp_path / "copy.so").read_bytes() == file.read_bytes()
