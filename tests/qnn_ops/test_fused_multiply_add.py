@@ -10,7 +10,7 @@ from tests.support.operators import check_round_trips
 
 def test_operands_broadcast() -> None:
     lhs = np.arange(6, dtype=np.float32).reshape(2, 3)
-    rhs, addend = np.float32([0.1, 0.2, 0.3]), np.float32([[1], [2]])
+    rhs, addend = (np.array(x, np.float32) for x in ([0.1, 0.2, 0.3], [[1], [2]]))
     result = fused_multiply_add.evaluate(lhs, rhs, addend)
     np.testing.assert_array_equal(result, fused_multiply_add_float32(lhs, rhs, addend))
 

@@ -1,0 +1,127 @@
+"""The operators that oneDNN's subgraph backend fused: what a fused node consists of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from frontends.errors import UnsupportedError
+from frontends.mxnet.attributes import Attributes
+from frontends.mxnet.converters.context import Context
+from frontends.mxnet.graph import Graph, Node
+from frontends.mxnet.values import Array, Value
+from qnn_ops.errors import QnnError
+
+_ACTIVATIONS = ("Activation", "LeakyReLU", "clip")
+
+
+@dataclass(frozen=True)
+class Activation:
+    """An activation within a fused node.
+
+    Attributes:
+        kind: its act_type, "clip" or "leaky".
+        attrs: its attributes.
+    """
+
+    kind: str
+    attrs: Attributes
+
+
+@dataclass(frozen=True)
+class Fused:
+    """The parts of a fused node.
+
+    Attributes:
+        main: the convolution's or fully connected layer's attributes.
+        batch_norm: those of the batch normalization, if there is one.
+        activations: those that follow, in order.
+        names: the node's inputs by what they are, in their order: data, weight, bias, gamma,
+            beta, mean, variance, sum.
+    """
+
+    main: Attributes
+    batch_norm: Attributes | None
+    activations: tuple[Activation, ...]
+    names: tuple[str, ...]
+
+    def position(self, name: str) -> int | None:
+        """Where among the inputs something is, None if it is none of them."""
+        return self.names.index(name) if name in self.names else None
+
+
+def read_fused(ctx: Context, main: str) -> Fused:
+    """The parts of a fused node whose first operator is ``main``.
+
+    Raises:
+        QnnError: the node has another form than MXNet gives it.
+    """
+    if len(ctx.node.subgraphs) != 1:
+        raise QnnError(f"needs one subgraph, has {len(ctx.node.subgraphs)}")
+    nodes = [node for node in ctx.node.subgraphs[0].nodes if not node.is_variable]
+    known = (main, "BatchNorm", "elemwise_add", *_ACTIVATIONS)
+    for node in nodes:
+        if node.op not in known:
+            raise UnsupportedError(f"{node.op} in its subgraph")
+    mains = [node for node in nodes if node.op == main]
+    if len(mains) != 1:
+        raise QnnError(f"needs one {main} in its subgraph, has {len(mains)}")
+    attrs = Attributes(mains[0].attrs)
+    batch_norm = next((Attributes(node.attrs) for node in nodes if node.op == "BatchNorm"), None)
+    names = ["data", "weight"]
+    if not attrs.flag("no_bias", False):
+        names.append("bias")
+    if batch_norm is not None:
+        names += ["gamma", "beta", "mean", "variance"]
+    if any(node.op == "elemwise_add" for node in nodes):
+        names.append("sum")
+    return Fused(
+        attrs,
+        batch_norm,
+        tuple(_activation(node) for node in nodes if node.op in _ACTIVATIONS),
+        tuple(names),
+    )
+
+
+def _activation(node: Node) -> Activation:
+    attrs = Attributes(node.attrs)
+    if node.op == "Activation":
+        return Activation(attrs.text("act_type"), attrs)
+    return Activation("clip" if node.op == "clip" else attrs.text("act_type", "leaky"), attrs)
+
+
+def weight_of(ctx: Context, fused: Fused, name: str) -> Array | None:
+    """A constant input as float32, None if it is left out."""
+    position = fused.position(name)
+    if position is None:
+        return None
+    array = ctx.constant(position)
+    if array.dtype.kind != "f" or not np.isfinite(array).all():
+        raise QnnError(f"{ctx.operand(position).name!r} must be finite floats")
+    return array.astype(np.float32)
+
+
+def convert_in_float(ctx: Context) -> list[Value]:
+    """A fused node that was left unquantized: its operators one by one."""
+    if len(ctx.node.subgraphs) != 1:
+        raise QnnError(f"needs one subgraph, has {len(ctx.node.subgraphs)}")
+    graph = ctx.node.subgraphs[0]
+    values: list[Value] = [operand.read() for operand in ctx.operands]
+    # Inputs come operator by operator, and the other term of a sum last; the variables of the
+    # subgraph come as the operators read them.
+    order = list(dict.fromkeys(_variables(graph)))
+    if len(order) != len(values):
+        raise QnnError(f"its subgraph has {len(order)} variables, got {len(values)} inputs")
+    by_number = dict(zip(order, values, strict=True))
+    numbers = [number for number, node in enumerate(graph.nodes) if node.is_variable]
+    return ctx.convert(graph, [by_number[number] for number in numbers])
+
+
+def _variables(graph: Graph) -> Iterator[int]:
+    sums = [node for node in graph.nodes if node.op == "elemwise_add"]
+    for node in [node for node in graph.nodes if node not in sums] + sums:
+        for entry in node.inputs:
+            if graph.nodes[entry.node].is_variable:
+                yield entry.node

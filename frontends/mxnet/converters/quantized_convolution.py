@@ -1,0 +1,322 @@
+"""_sg_mkldnn_conv: convolution, batch normalization, activations and a sum as one operator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.mxnet import folding
+from frontends.mxnet.converters.context import Context
+from frontends.mxnet.converters.fused import (
+    Activation,
+    Fused,
+    convert_in_float,
+    read_fused,
+    weight_of,
+)
+from frontends.mxnet.converters.products import product_range, saturated_int32
+from frontends.mxnet.converters.quantization import (
+    Range,
+    calibrated_range,
+    check_quantized,
+    quantized,
+    range_at,
+)
+from frontends.mxnet.converters.registry import converter
+from frontends.mxnet.converters.windows import pair
+from frontends.mxnet.scalars import divide, maximum, minimum, multiply, scalar, to_expr
+from frontends.mxnet.values import Array, Value
+from qnn_ops import fused_multiply_add, quantized_conv2d
+from qnn_ops.errors import QnnError
+
+# Activations that the clamp of a uint8 result does.
+_RECTIFIERS = ("relu", "clip")
+_FLAGS = {"with_act": "with_relu", "with_postsum_act": "with_postsum_relu"}
+
+
+@dataclass(frozen=True)
+class _Convolution:
+    """A fused convolution with what its attributes and constants say.
+
+    Attributes:
+        ctx: the operator.
+        attrs: the arguments of the convolution itself, for ``quantized_conv2d``.
+        weight: float32 [O, I, H, W], with the batch normalization folded.
+        bias: float32 [O], likewise, or None.
+        data_range: of the data.
+        first: the activation before the sum, or None.
+        last: the one behind it, or None.
+        addend: where among the inputs the other term of the sum is, or None.
+        addend_range: its range.
+    """
+
+    ctx: Context
+    attrs: dict[str, Any]
+    weight: Array
+    bias: Array | None
+    data_range: Range
+    first: Activation | None
+    last: Activation | None
+    addend: int | None
+    addend_range: Range | None
+
+    @property
+    def out_dtype(self) -> str:
+        """What the result is said to be: it follows the activation, not the sign of the range."""
+        is_rectified = self.first is not None and self.first.kind in _RECTIFIERS
+        is_unsigned = (is_rectified and self.addend is None) or self.last is not None
+        return "uint8" if is_unsigned else "int8"
+
+    @property
+    def data_steps(self) -> Value:
+        """Steps per unit of the data."""
+        return self.data_range.steps_per_unit(self.ctx.dtype(0))
+
+    def sums(self, kernel: Array) -> relax.Expr:
+        """The int32 sums of the convolution alone."""
+        weights = self.ctx.parameter(kernel, "_kernel")
+        return self._call(weights, 1.0, "int32", rounding="tflite")
+
+    def _call(
+        self, kernel: relax.Expr, scale: float | list[float], dtype: str, **others: Any
+    ) -> relax.Expr:
+        # A step of the result is the unit in which the scales are stated: MXNet's own float32
+        # multiplier is what counts, and no quotient of three scales would be sure to give it.
+        data = self.ctx.expr(0)
+        return quantized_conv2d(
+            data, kernel, 1.0, 0, scale, 0, 1.0, 0, dtype, **self.attrs, **others
+        )
+
+
+@converter("_sg_mkldnn_conv", "_sg_onednn_conv")
+def convert_fused_convolution(ctx: Context) -> list[Value]:
+    """The fused convolution, quantized or not; its second and third result are the range."""
+    if not ctx.attrs.flag("quantized", False):
+        return convert_in_float(ctx)
+    convolution = _read(ctx)
+    calibrated = calibrated_range(ctx)
+    if calibrated is None:
+        return _uncalibrated(convolution)
+    return [_calibrated(convolution, calibrated), calibrated.low, calibrated.high]
+
+
+def _read(ctx: Context) -> _Convolution:
+    fused = read_fused(ctx, "Convolution")
+    check_quantized(ctx, 0)
+    weight, bias = _folded(ctx, fused)
+    attrs = _window(replace(ctx, attrs=fused.main), weight)
+    first, last = _activations(ctx, fused)
+    addend, after = fused.position("sum"), len(fused.names)
+    if addend is not None:
+        check_quantized(ctx, addend)
+    if bool(addend) != ctx.attrs.flag("with_sum", False):
+        raise QnnError("attribute with_sum does not agree with the subgraph")
+    return _Convolution(
+        ctx,
+        attrs,
+        weight,
+        bias,
+        range_at(ctx, after),
+        first,
+        last,
+        addend,
+        None if addend is None else range_at(ctx, after + 2),
+    )
+
+
+def _folded(ctx: Context, fused: Fused) -> tuple[Array, Array | None]:
+    weight, bias = weight_of(ctx, fused, "weight"), weight_of(ctx, fused, "bias")
+    assert weight is not None
+    filters = fused.main.integer("num_filter")
+    if weight.ndim != 4 or len(weight) != filters:
+        raise QnnError(f"the weight must be [{filters}, I, H, W], got shape {weight.shape}")
+    vectors = [weight_of(ctx, fused, name) for name in ("gamma", "beta", "mean", "variance")]
+    for vector in (bias, *vectors):
+        if vector is not None and vector.shape != (filters,):
+            raise QnnError(f"a constant must have shape ({filters},), got {vector.shape}")
+    gamma, beta, mean, variance = vectors
+    if fused.batch_norm is None or gamma is None or beta is None:
+        return weight, bias
+    assert mean is not None
+    assert variance is not None
+    if fused.batch_norm.flag("fix_gamma", True):
+        gamma = np.ones_like(gamma)
+    eps = fused.batch_norm.real("eps", 1e-3)
+    return folding.fold_batch_norm(weight, bias, gamma, beta, mean, variance, eps)
+
+
+def _window(ctx: Context, weight: Array) -> dict[str, Any]:
+    """The attributes of the convolution itself; ``ctx`` reads those of the subgraph's."""
+    if len(ctx.shape(0)) != 4 or ctx.attrs.text("layout", "NCHW") != "NCHW":
+        raise UnsupportedError("only images of layout NCHW are supported")
+    window = pair(ctx, "kernel", None, 1)
+    if weight.shape[2:] != window:
+        raise QnnError(f"the weight's window is {weight.shape[2:]}, attribute kernel {window}")
+    return {
+        "strides": pair(ctx, "stride", 1, 1),
+        "padding": pair(ctx, "pad", 0, 0),
+        "dilation": pair(ctx, "dilate", 1, 1),
+        "groups": ctx.attrs.integer("num_group", 1),
+        "data_layout": "NCHW",
+        "kernel_layout": "OIHW",
+    }
+
+
+def _activations(ctx: Context, fused: Fused) -> tuple[Activation | None, Activation | None]:
+    """The activations before and behind the sum."""
+    has_first, has_last = (_flag(ctx, name) for name in _FLAGS)
+    rest = list(fused.activations)
+    if len(rest) != has_first + has_last:
+        raise QnnError("with_act and with_postsum_act do not agree with the subgraph")
+    first = rest.pop(0) if has_first else None
+    last = rest.pop(0) if has_last else None
+    for activation, allowed in ((first, (*_RECTIFIERS, "leaky")), (last, _RECTIFIERS)):
+        if activation is not None and activation.kind not in allowed:
+            raise UnsupportedError(f"fused activation {activation.kind}")
+        is_clip = activation is not None and activation.kind == "clip"
+        if activation is not None and is_clip and activation.attrs.real("a_min") != 0:
+            raise UnsupportedError("a fused clip that does not begin at 0")
+    return first, last
+
+
+def _flag(ctx: Context, name: str) -> bool:
+    """A flag under its name or the one that older files have."""
+    return ctx.attrs.flag(name, False) or ctx.attrs.flag(_FLAGS[name], False)
+
+
+def _calibrated(conv: _Convolution, calibrated: Range) -> relax.Expr:
+    data_steps, out_steps = conv.data_steps, calibrated.steps_per_unit(conv.out_dtype)
+    if not isinstance(data_steps, np.ndarray) or not isinstance(out_steps, np.ndarray):
+        raise UnsupportedError("calibrated, but the range of its data is known at run time only")
+    steps = folding.channel_steps(conv.weight)
+    if conv.bias is not None:
+        steps = folding.limit_steps(steps, conv.bias, data_steps)
+    kernel = folding.quantize_weight(conv.weight, _weight_steps(conv, steps))
+    bias = np.zeros(len(steps), np.int32)
+    if conv.bias is not None:
+        bias = folding.quantize_bias(conv.bias, steps * data_steps)
+    factors = (divide(out_steps, data_steps) / steps).astype(np.float32)
+    if conv.first is not None and conv.first.kind == "leaky":
+        return _leaky(conv, kernel, bias, factors)
+    return _rounded(conv, kernel, bias, factors, out_steps)
+
+
+def _weight_steps(conv: _Convolution, steps: Array) -> Array:
+    """By which weights are quantized: in groups, MXNet takes those of other channels."""
+    channels, groups = len(steps), conv.attrs["groups"]
+    if conv.ctx.is_corrected or not 1 < groups < channels:
+        return steps
+    return steps[np.arange(channels) // (channels // groups)]
+
+
+def _rounded(
+    conv: _Convolution, kernel: Array, bias: Array, factors: Array, out_steps: Array
+) -> relax.Expr:
+    ctx = conv.ctx
+    dtype, others = _stored(conv)
+    if conv.addend is not None and conv.addend_range is not None:
+        addend_steps = conv.addend_range.steps_per_unit(ctx.dtype(conv.addend))
+        factor = divide(out_steps, addend_steps)
+        if not isinstance(factor, np.ndarray):
+            raise UnsupportedError("calibrated, but the range of its sum is known at run time only")
+        others["addend"] = ctx.expr(conv.addend)
+        others["addend_scale"] = float(factor)
+        others["relu_before_addend"] = conv.first is not None and conv.first.kind == "relu"
+    result = conv._call(
+        ctx.parameter(kernel, "_kernel"),
+        factors.tolist(),
+        dtype,
+        bias=ctx.parameter(bias, "_bias"),
+        rounding="onednn",
+        **others,
+    )
+    # Bits of uint8 that whoever reads them takes for int8.
+    return result if dtype == conv.out_dtype else R.astype(ctx.emit(result), conv.out_dtype)
+
+
+def _stored(conv: _Convolution) -> tuple[str, dict[str, Any]]:
+    """As what the result is rounded, and the bounds of it.
+
+    With a sum MXNet stores the result where the other term was, in that one's dtype, and then
+    takes the bits for the dtype that the result should have.
+    """
+    dtype = conv.out_dtype
+    if conv.addend is None or conv.ctx.is_corrected:
+        return dtype, {}
+    stored = conv.ctx.dtype(conv.addend)
+    if dtype == "uint8" and stored == "int8":
+        # A rectified result: of int8 it has the upper half, which uint8 has, too.
+        return dtype, {"out_max": 127}
+    return stored, {}
+
+
+def _leaky(conv: _Convolution, kernel: Array, bias: Array, factors: Array) -> relax.Expr:
+    ctx = conv.ctx
+    if conv.addend is not None:
+        raise UnsupportedError("a fused LeakyReLU before a sum")
+    assert conv.first is not None
+    slope = scalar(conv.first.attrs.real("slope", 0.25))
+    sums = conv._call(
+        ctx.parameter(kernel, "_kernel"),
+        1.0,
+        "int32",
+        bias=ctx.parameter(bias, "_bias"),
+        rounding="onednn",
+    )
+    factor = ctx.parameter(factors.reshape(-1, 1, 1), "_factors")
+    value = ctx.emit(R.multiply(R.astype(sums, "float32"), factor))
+    bent = R.where(R.greater(value, to_expr(scalar(0))), value, R.multiply(value, to_expr(slope)))
+    return quantized(ctx.emit(bent), scalar(1), "int8")
+
+
+def _uncalibrated(conv: _Convolution) -> list[Value]:
+    """Sums of 32 bits, whose range follows from those of data and weight."""
+    ctx = conv.ctx
+    if conv.first is not None and conv.first.kind == "leaky":
+        raise UnsupportedError("a fused LeakyReLU without calibration")
+    weight_range = Range(scalar(conv.weight.min()), scalar(conv.weight.max()))
+    weight_steps = folding.tensor_steps(conv.weight)
+    steps = multiply(conv.data_steps, weight_steps)
+    sums: relax.Expr = conv.sums(folding.quantize_weight(conv.weight, weight_steps))
+    value: Value = R.astype(ctx.emit(sums), "float32")
+    if conv.bias is not None:
+        value = R.add(to_expr(value), _bias(conv, steps))
+    value = _activate(conv, value, conv.first, steps)
+    if conv.addend is not None and conv.addend_range is not None:
+        addend_steps = conv.addend_range.steps_per_unit(ctx.dtype(conv.addend))
+        addend = ctx.emit(R.astype(ctx.expr(conv.addend), "float32"))
+        factor = ctx.emit(to_expr(divide(steps, addend_steps)))
+        value = fused_multiply_add(addend, factor, ctx.emit(to_expr(value)))
+        value = _activate(conv, ctx.emit(value), conv.last, steps)
+    bounds = product_range(ctx.dtype(0), weight_range, conv.data_range)
+    return [saturated_int32(to_expr(value)), bounds.low, bounds.high]
+
+
+def _bias(conv: _Convolution, steps: Value) -> relax.Expr:
+    """The bias in steps of the sums, as float32 [O, 1, 1]."""
+    bias, ctx = conv.bias, conv.ctx
+    assert bias is not None
+    if isinstance(steps, np.ndarray):
+        whole = folding.quantize_bias(bias, steps).astype(np.float32)
+        return ctx.parameter(whole.reshape(-1, 1, 1), "_bias")
+    scaled = R.multiply(ctx.parameter(bias.reshape(-1, 1, 1), "_bias"), steps)
+    return R.clip(R.round(scaled), -(2.0**31), 2.0**31)
+
+
+def _activate(
+    conv: _Convolution, value: Value, activation: Activation | None, steps: Value
+) -> Value:
+    if activation is None:
+        return value
+    if activation.kind == "relu":
+        return maximum(value, scalar(0))
+    # MXNet leaves the clip to saturation, but sums of 32 bits do not saturate there.
+    if not conv.ctx.is_corrected:
+        return value if activation is conv.first else maximum(value, scalar(0))
+    highest = multiply(scalar(activation.attrs.real("a_max")), steps)
+    return minimum(maximum(value, scalar(0)), highest)

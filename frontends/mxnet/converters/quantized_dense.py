@@ -1,0 +1,191 @@
+"""_sg_mkldnn_fully_connected: a dense layer and its activation as one operator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.mxnet import folding
+from frontends.mxnet.converters.context import Context
+from frontends.mxnet.converters.fused import Fused, convert_in_float, read_fused, weight_of
+from frontends.mxnet.converters.products import (
+    int32_parameter,
+    product_range,
+    rows_of,
+    saturated_int32,
+)
+from frontends.mxnet.converters.quantization import (
+    Range,
+    calibrated_range,
+    check_quantized,
+    quantized,
+    range_at,
+)
+from frontends.mxnet.converters.registry import converter
+from frontends.mxnet.scalars import divide, maximum, multiply, scalar, to_expr
+from frontends.mxnet.values import Array, Value
+from qnn_ops import dequantize, quantized_dense
+from qnn_ops.arithmetic import round_half_away
+from qnn_ops.errors import QnnError
+
+
+@dataclass(frozen=True)
+class _Dense:
+    """A fused dense layer with its constants.
+
+    Attributes:
+        ctx: the operator.
+        rows: the data, two-dimensional.
+        weight: int8 [units, K].
+        steps: float32 steps per unit of the weight, one or one per unit.
+        bias: float32 whole numbers [units] in steps of the sums, or None.
+        data_steps: steps per unit of the data.
+        has_relu: whether a rectifier follows.
+    """
+
+    ctx: Context
+    rows: relax.Expr
+    weight: Array
+    steps: Array
+    bias: Value | None
+    data_steps: Value
+    has_relu: bool
+
+    def sums(self) -> relax.Expr:
+        """Data times weight plus bias: float32 whole numbers, or int32 where they are known."""
+        weight = self.ctx.parameter(self.weight, "_kernel")
+        arguments = (self.rows, weight, 1.0, 0, 1.0, 0, 1.0, 0, "int32")
+        if self.bias is None or isinstance(self.bias, np.ndarray):
+            bias = int32_parameter(self.ctx, self.bias)
+            return self.ctx.emit(quantized_dense(*arguments, bias=bias, rounding="onednn"))
+        sums = self.ctx.emit(quantized_dense(*arguments, rounding="onednn"))
+        return self.ctx.emit(R.add(R.astype(sums, "float32"), self.bias))
+
+
+@converter("_sg_mkldnn_fully_connected", "_sg_onednn_fully_connected")
+def convert_fused_dense(ctx: Context) -> list[Value]:
+    """The fused dense layer, quantized or not; of results but floats the range follows."""
+    if not ctx.attrs.flag("quantized", False):
+        return convert_in_float(ctx)
+    fused = read_fused(ctx, "FullyConnected")
+    dtype = check_quantized(ctx, 0)
+    data_range = range_at(ctx, len(fused.names))
+    dense, weight_range = _read(ctx, fused, data_range)
+    if ctx.attrs.flag("enable_float_output", False):
+        return [_real(dense)]
+    calibrated = calibrated_range(ctx)
+    if calibrated is None:
+        value: Value = R.astype(dense.sums(), "float32")
+        value = maximum(value, scalar(0)) if dense.has_relu else value
+        bounds = product_range(dtype, data_range, weight_range)
+        return [saturated_int32(to_expr(value)), bounds.low, bounds.high]
+    return [_calibrated(dense, calibrated), calibrated.low, calibrated.high]
+
+
+def _read(ctx: Context, fused: Fused, data_range: Range) -> tuple[_Dense, Range]:
+    kinds = [activation.kind for activation in fused.activations]
+    if kinds not in ([], ["relu"]):
+        raise UnsupportedError(f"fused activations {', '.join(kinds)}")
+    data_steps = data_range.steps_per_unit(ctx.dtype(0))
+    after = len(fused.names) + 2
+    if ctx.attrs.flag("channel_wise_quantize", False):
+        weight, steps, bias = _per_unit(ctx, fused, data_steps)
+        weight_range = Range(scalar(weight.min()), scalar(weight.max()))
+        kernel = folding.quantize_weight(weight, steps)
+    else:
+        weight_range = range_at(ctx, after)
+        bias_range = range_at(ctx, after + 2) if "bias" in fused.names else None
+        kernel, steps, bias = _per_tensor(ctx, fused, data_steps, weight_range, bias_range)
+    if kernel.ndim != 2 or kernel.shape[0] != fused.main.integer("num_hidden"):
+        raise QnnError(f"the weight must be [num_hidden, K], got shape {kernel.shape}")
+    rows = rows_of(ctx, kernel.shape[1], flatten=fused.main.flag("flatten", True))
+    return _Dense(ctx, rows, kernel, steps, bias, data_steps, bool(kinds)), weight_range
+
+
+def _per_unit(ctx: Context, fused: Fused, data_steps: Value) -> tuple[Array, Array, Value | None]:
+    """Weights as floats, and their steps per unit and bias as convolutions have them."""
+    weight, bias = weight_of(ctx, fused, "weight"), weight_of(ctx, fused, "bias")
+    assert weight is not None
+    steps = folding.channel_steps(weight)
+    if bias is None:
+        return weight, steps, None
+    if isinstance(data_steps, np.ndarray):
+        return weight, steps, folding.quantize_bias(bias, steps * data_steps).astype(np.float32)
+    factors = R.multiply(ctx.parameter(steps, "_steps"), data_steps)
+    scaled = R.multiply(ctx.parameter(bias, "_bias"), factors)
+    return weight, steps, R.clip(R.round(scaled), -(2.0**31), 2.0**31)
+
+
+def _per_tensor(
+    ctx: Context,
+    fused: Fused,
+    data_steps: Value,
+    weight_range: Range,
+    bias_range: Range | None,
+) -> tuple[Array, Array, Value | None]:
+    """Weights that were quantized offline, with one range for all of them."""
+    kernel, steps = ctx.constant(1), weight_range.steps_per_unit("int8")
+    if kernel.dtype != np.int8 or not isinstance(steps, np.ndarray):
+        raise QnnError(f"the weight must be int8 of a known range, got {kernel.dtype}")
+    position = fused.position("bias")
+    if position is None or bias_range is None:
+        return kernel, steps, None
+    bias = ctx.constant(position)
+    if bias.dtype != np.int8:
+        raise QnnError(f"the bias must be int8, got {bias.dtype}")
+    factor = divide(multiply(data_steps, steps), bias_range.steps_per_unit("int8"))
+    real = bias.astype(np.float32)
+    if isinstance(factor, np.ndarray):
+        return kernel, steps, round_half_away(real * factor)
+    scaled = ctx.emit(R.multiply(ctx.parameter(real, "_bias"), factor))
+    # std::round; adding a half to a float32 that is a whole number but for its last bits rounds.
+    whole = ctx.emit(R.trunc(scaled))
+    is_far = R.astype(R.greater_equal(R.abs(R.subtract(scaled, whole)), _half()), "float32")
+    return kernel, steps, R.add(whole, R.multiply(is_far, R.sign(scaled)))
+
+
+def _half() -> relax.Expr:
+    return relax.const(0.5, "float32")
+
+
+def _factor(dense: _Dense) -> Value:
+    """The real value of a step of the sums: one, or one per unit."""
+    return divide(divide(scalar(1), dense.data_steps), dense.steps)
+
+
+def _real(dense: _Dense) -> relax.Expr:
+    """The sums as real numbers, and the rectifier."""
+    factor, sums = _factor(dense), dense.sums()
+    if isinstance(factor, np.ndarray):
+        scale = factor.tolist()
+        value = dequantize(sums, scale, 0, axis=-1)
+    else:
+        value = R.multiply(R.astype(sums, "float32"), factor)
+    return R.nn.relu(dense.ctx.emit(value)) if dense.has_relu else value
+
+
+def _calibrated(dense: _Dense, calibrated: Range) -> relax.Expr:
+    if dense.has_relu:
+        # Two products, each rounded: oneDNN scales the sums before the rectifier and behind it.
+        return quantized(dense.ctx.emit(_real(dense)), calibrated.steps_per_unit("uint8"), "uint8")
+    out_steps = calibrated.steps_per_unit("int8")
+    factor = divide(divide(out_steps, dense.data_steps), dense.steps)
+    if not isinstance(factor, np.ndarray) or not isinstance(dense.bias, (np.ndarray, type(None))):
+        raise UnsupportedError("calibrated, but the range of its data is known at run time only")
+    return quantized_dense(
+        dense.rows,
+        dense.ctx.parameter(dense.weight, "_kernel"),
+        1.0,
+        0,
+        factor.tolist(),
+        0,
+        1.0,
+        0,
+        "int8",
+        bias=int32_parameter(dense.ctx, dense.bias),
+        rounding="onednn",
+    )

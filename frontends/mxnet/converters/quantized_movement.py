@@ -1,0 +1,34 @@
+"""_contrib_quantized_flatten and _contrib_quantized_act: the range stays what it was."""
+
+from __future__ import annotations
+
+from math import prod
+
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.mxnet.converters.context import Context
+from frontends.mxnet.converters.quantization import check_quantized, range_at
+from frontends.mxnet.converters.registry import converter
+from frontends.mxnet.values import Value
+from qnn_ops import quantized_relu
+
+
+@converter("_contrib_quantized_flatten")
+def convert_quantized_flatten(ctx: Context) -> list[Value]:
+    """All axes but the first become one."""
+    shape, bounds = ctx.shape(0), range_at(ctx, 1)
+    flat = R.reshape(ctx.expr(0), (shape[0], prod(shape[1:])))
+    return [flat, bounds.low, bounds.high]
+
+
+@converter("_contrib_quantized_act")
+def convert_quantized_act(ctx: Context) -> list[Value]:
+    """A rectifier; the result keeps the dtype, and with it a lower half that it does not use."""
+    kind = ctx.attrs.text("act_type")
+    if kind != "relu":
+        raise UnsupportedError(f"act_type {kind}")
+    dtype, bounds = check_quantized(ctx, 0), range_at(ctx, 1)
+    # Any one scale: the values stay as they are, but for the clamp.
+    rectified = quantized_relu(ctx.expr(0), 1.0, 0, 1.0, 0, dtype)
+    return [rectified, bounds.low, bounds.high]

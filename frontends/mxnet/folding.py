@@ -1,0 +1,102 @@
+"""What MXNet computes of weights when a quantized network first runs, in numpy float32.
+
+Source: sg_mkldnn_conv.cc and mkldnn_conv.cc of MXNet 1.9.1: UpdateConvWeightBias,
+QuantizeConvWeightBias and GetWeightScales. Every operation rounds to float32 as it does there, but
+where a comment says otherwise.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from frontends.mxnet.scalars import levels
+from frontends.mxnet.values import Array
+from qnn_ops.attributes import dtype_range
+
+# Half of int32's range: what a bias may take of the sums.
+_BIAS_LIMIT = np.float32(2**31) / np.float32(2)
+
+
+def fold_batch_norm(
+    weight: Array,
+    bias: Array | None,
+    gamma: Array,
+    beta: Array,
+    mean: Array,
+    variance: Array,
+    eps: float,
+) -> tuple[Array, Array]:
+    """Weights and bias of a convolution that does the batch normalization behind it as well.
+
+    Args:
+        weight: float32 [channels, ...].
+        bias: float32 [channels], or None.
+        gamma: float32 [channels], likewise the others; ones if the operator says fix_gamma.
+        beta: what is added.
+        mean: running mean.
+        variance: running variance.
+        eps: added to the variance.
+    """
+    # eps is a double there, and with it the quotient, until it is stored.
+    deviation = np.sqrt(variance.astype(np.float64) + eps)
+    alpha = (gamma.astype(np.float64) / deviation).astype(np.float32)
+    folded = beta - alpha * mean if bias is None else beta + alpha * (bias - mean)
+    return weight * alpha.reshape(-1, *[1] * (weight.ndim - 1)), folded.astype(np.float32)
+
+
+def steps_of(low: Array, high: Array) -> Array:
+    """Steps per unit of int8 tensors that lie between these ends."""
+    magnitude = np.maximum(np.abs(low), np.abs(high))
+    with np.errstate(divide="ignore", over="ignore"):
+        steps = levels("int8") / magnitude
+    return np.where(magnitude == 0, np.float32(2**31), steps).astype(np.float32)
+
+
+def tensor_steps(weight: Array) -> Array:
+    """Steps per unit of a weight as a whole."""
+    return steps_of(weight.min(), weight.max())
+
+
+def channel_steps(weight: Array) -> Array:
+    """Steps per unit of each output channel of a weight."""
+    rows = weight.reshape(len(weight), -1)
+    return steps_of(rows.min(axis=1), rows.max(axis=1))
+
+
+def limit_steps(steps: Array, bias: Array, data_steps: Array) -> Array:
+    """Fewer steps for channels whose bias, in steps of the sums, would leave int32 otherwise.
+
+    Args:
+        steps: float32 [channels] of the weight.
+        bias: float32 [channels].
+        data_steps: float32, of the data.
+    """
+    with np.errstate(divide="ignore", over="ignore"):
+        most = _BIAS_LIMIT / np.abs(bias) / data_steps
+    return np.where(bias == 0, steps, np.minimum(steps, most)).astype(np.float32)
+
+
+def quantize_weight(weight: Array, steps: Array) -> Array:
+    """Weights as int8, rounded half to even.
+
+    Args:
+        weight: float32 [channels, ...].
+        steps: float32, one or one per channel.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = weight * np.reshape(steps, (-1, *[1] * (weight.ndim - 1)))
+    low, high = dtype_range("int8")
+    return np.clip(np.rint(np.nan_to_num(scaled)), low, high).astype(np.int8)
+
+
+def quantize_bias(bias: Array, steps: Array) -> Array:
+    """A bias as int32, rounded half to even.
+
+    Args:
+        bias: float32 [channels].
+        steps: float32 [channels], of the sums.
+    """
+    with np.errstate(over="ignore"):
+        scaled = np.rint((bias * steps).astype(np.float64))
+    low, high = dtype_range("int32")
+    return np.clip(scaled, low, high).astype(np.int32)
