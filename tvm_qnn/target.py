@@ -32,7 +32,7 @@ processor's name implies (cryptography, half precision, system calls) do not occ
 
 _X86: dict[str, Any] = {"kind": "llvm", "mtriple": "x86_64-linux-gnu"}
 _AARCH64: dict[str, Any] = {"kind": "llvm", "mtriple": "aarch64-linux-gnu"}
-_ARMV7: dict[str, Any] = {"kind": "llvm", "mtriple": "armv7l-linux-gnueabihf"}
+_ARMV7: dict[str, Any] = {"kind": "llvm", "mtriple": "armv7l-unknown-linux-gnueabihf"}
 
 NAMES: dict[str, dict[str, Any]] = {
     # The first processors with these instructions: their code runs on the later ones.
@@ -76,7 +76,7 @@ def parse_target(target: TargetLike) -> tvm.target.Target:
     if isinstance(target, tvm.target.Target):
         _check_platform(target, target)
         fields = dict(target.export())
-        return target if _with_float_abi(fields) == fields else _tvm_target(fields, target)
+        return target if _for_hard_floats(fields) == fields else _tvm_target(fields, target)
     if target == "host":
         return host_target()
     if not isinstance(target, (str, Mapping)):
@@ -150,16 +150,24 @@ def _knows(platform: Mapping[str, Any], cpu: str, target: TargetLike) -> bool:
     return cpu in codegen.llvm_get_cpu_archlist(_tvm_target(platform, target))
 
 
-def _with_float_abi(fields: dict[str, Any]) -> dict[str, Any]:
-    """Hard floats where the platform's name ends in hf: others do not link with its libraries."""
-    if str(fields.get("mtriple", "")).endswith("hf"):
-        return {"mfloat-abi": "hard", **fields}
-    return fields
+def _for_hard_floats(fields: dict[str, Any]) -> dict[str, Any]:
+    """What a platform needs whose name ends in hf: all else does not link with its libraries.
+
+    LLVM does not find "gnueabihf" in a name without a vendor, and then passes arguments to the
+    compiler's own functions in the wrong registers: conversions of floats gave wrong integers.
+    """
+    triple = str(fields.get("mtriple", ""))
+    if not triple.endswith("hf"):
+        return fields
+    architecture, *rest = triple.split("-")
+    if len(rest) == 2:
+        triple = "-".join([architecture, "unknown", *rest])
+    return {"mfloat-abi": "hard", **fields, "mtriple": triple}
 
 
 def _tvm_target(fields: Mapping[str, Any], target: TargetLike) -> tvm.target.Target:
     try:
-        return tvm.target.Target(_with_float_abi(dict(fields)))
+        return tvm.target.Target(_for_hard_floats(dict(fields)))
     except (ValueError, TypeError, RuntimeError) as error:
         reason = str(error).strip().splitlines()[-1:]
         raise QnnError(f"cannot understand the target {target!r}: {' '.join(reason)}") from None

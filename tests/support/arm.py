@@ -23,6 +23,8 @@ import pytest
 import tvm
 import tvm_ffi.libinfo
 
+from tvm_qnn.target import parse_target
+
 Array = np.ndarray[Any, Any]
 
 _MAIN = Path(__file__).with_name("arm_main.c")
@@ -59,19 +61,17 @@ class Core:
 
     name: str
     machine: Machine
-    mtriple: str
-    mattr: tuple[str, ...]
+    target_name: str
 
     @property
     def target(self) -> dict[str, Any]:
-        fields = {"kind": "llvm", "mtriple": self.mtriple, "mattr": list(self.mattr)}
-        return {**fields, "mfloat-abi": "hard"} if self.machine is ARMV7 else fields
+        return dict(parse_target(self.target_name).export())
 
 
-CORTEX_A72 = Core("cortex-a72", AARCH64, "aarch64-linux-gnu", ("+neon",))
-CORTEX_A76 = Core("cortex-a76", AARCH64, "aarch64-linux-gnu", ("+neon", "+dotprod"))
-MAX = Core("max,sme=off", AARCH64, "aarch64-linux-gnu", ("+neon", "+dotprod", "+i8mm"))
-CORTEX_A15 = Core("cortex-a15", ARMV7, "armv7l-linux-gnueabihf", ("+neon", "+vfp4", "+thumb2"))
+CORTEX_A72 = Core("cortex-a72", AARCH64, "aarch64")
+CORTEX_A76 = Core("cortex-a76", AARCH64, "aarch64-dotprod")
+MAX = Core("max,sme=off", AARCH64, "aarch64-i8mm")
+CORTEX_A15 = Core("cortex-a15", ARMV7, "armv7-neon")
 
 
 def on_cores(*cores: Core) -> pytest.MarkDecorator:

@@ -59,7 +59,7 @@ def test_what_lies_between_two_calls_is_temporary() -> None:
     [
         (lambda x: x, [(Output(0), Input(0))]),
         (lambda x: [R.reshape(x, (6,)), x], [(Output(0), Input(0)), (Output(1), Input(0))]),
-        (lambda x: relax.const(np.int8([1])), [(Output(0), Constant(0))]),
+        (lambda x: relax.const(np.array([1], np.int8)), [(Output(0), Constant(0))]),
     ],
     ids=["input", "reshaped input", "constant"],
 )
