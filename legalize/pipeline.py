@@ -5,12 +5,14 @@ from __future__ import annotations
 import tvm
 from tvm.relax.backend.cpu_generic import pipeline as cpu
 
-from legalize.passes import FuseLookups, InlineElementwise, OrderReductions
+from legalize.passes import FuseLookups, InlineElementwise, OneFunction, OrderReductions
 
 
 def relax_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:
     """TVM's pipeline for processors, with more fusion, and loops that become vector code."""
-    return tvm.transform.Sequential([calls_pipeline(target), *cpu.finalize_passes(target)])
+    return tvm.transform.Sequential(
+        [calls_pipeline(target), OneFunction(), *cpu.finalize_passes(target)]
+    )
 
 
 def calls_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:

@@ -8,6 +8,7 @@ from legalize.passes.fold_pads import FoldPads
 from legalize.passes.fuse_lookups import FuseLookups
 from legalize.passes.inline_elementwise import InlineElementwise
 from legalize.passes.legalize_qnn import LegalizeQnn
+from legalize.passes.one_function import OneFunction
 from legalize.passes.order_reductions import OrderReductions
 from legalize.passes.prefer_signedness import PreferSignedness
 from legalize.passes.use_kernels import UseKernels
@@ -19,6 +20,7 @@ __all__ = [
     "FuseLookups",
     "InlineElementwise",
     "LegalizeQnn",
+    "OneFunction",
     "OrderReductions",
     "PreferSignedness",
     "UseKernels",

@@ -102,7 +102,11 @@ def profile(
     graph = read_model(model)
     mod, params = from_tflite(graph)
     lowered: Any = LoweredModule()
-    with tvm.transform.PassContext(opt_level=2, instruments=[lowered]):
+    # What runs in one function cannot be told apart.
+    separate = tvm.transform.PassContext(
+        opt_level=2, disabled_pass=["OneFunction"], instruments=[lowered]
+    )
+    with separate:
         library = build(mod, target, params, num_threads=1)
     if reason := why_not_here(library.target):
         raise QnnError(f"this library cannot run here: {reason}")

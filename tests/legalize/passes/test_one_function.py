@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax, tirx
+from tvm.relax import op as R
+
+from legalize.passes import OneFunction
+from legalize.passes import one_function as its_module
+from legalize.pipeline import calls_pipeline
+from tests.support.arrays import full_range
+from tests.support.modules import module
+
+Array = np.ndarray[Any, Any]
+
+TARGET = tvm.target.Target("llvm")
+SHAPE = (3, 40)
+TY = relax.TensorType(SHAPE, "int32")
+WEIGHTS = full_range(np.random.default_rng(1), "int8", (40, 40)).astype(np.int32)
+
+
+def step(x: relax.Expr) -> relax.Expr:
+    """What fusion leaves a call of its own."""
+    return R.matmul(x, relax.const(WEIGHTS))
+
+
+def chain(x: relax.Expr, steps: int) -> relax.Expr:
+    for number in range(steps):
+        x = step(R.add(x, relax.const(np.full(SHAPE, number, np.int32))))
+    return x
+
+
+def called(mod: tvm.IRModule) -> tvm.IRModule:
+    """The module as it comes to the pass."""
+    with TARGET:
+        return calls_pipeline(TARGET)(mod)
+
+
+def calls(mod: tvm.IRModule) -> list[relax.Call]:
+    bindings = [binding for block in mod["main"].body.blocks for binding in block.bindings]
+    values = [binding.value for binding in bindings]
+    return [
+        value
+        for value in values
+        if isinstance(value, relax.Call) and isinstance(value.op, tvm.ir.GlobalVar)
+    ]
+
+
+def run(mod: tvm.IRModule, arrays: list[Array], *, one: bool) -> list[Array]:
+    # From calls on, nothing else of the pipeline matters here.
+    disabled = [] if one else ["OneFunction"]
+    with tvm.transform.PassContext(opt_level=2, disabled_pass=disabled), TARGET:
+        passes = [OneFunction(), relax.get_default_pipeline(TARGET)]
+        executable = tvm.compile(
+            called(mod), target=TARGET, relax_pipeline=tvm.transform.Sequential(passes)
+        )
+    machine = relax.VirtualMachine(executable, tvm.cpu())
+    result = machine["main"](*map(tvm.runtime.tensor, arrays))
+    return [each.numpy() for each in ([result] if hasattr(result, "numpy") else result)]
+
+
+def check(body: Callable[..., Any], inputs: int = 1) -> None:
+    """One call instead of several, and the same results."""
+    mod = module({f"x{i}": TY for i in range(inputs)}, body)
+    before = called(mod)
+    after = OneFunction()(before)
+    assert len(calls(before)) > 1
+    assert len(calls(after)) == 1
+    rng = np.random.default_rng(0)
+    arrays = [full_range(rng, "int8", SHAPE).astype(np.int32) for _ in range(inputs)]
+    expected = run(mod, arrays, one=False)
+    for got, want in zip(run(mod, arrays, one=True), expected, strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_a_chain_becomes_one_call() -> None:
+    check(lambda x: chain(x, 5))
+
+
+def test_several_inputs_and_results() -> None:
+    def body(x: relax.Expr, y: relax.Expr) -> list[relax.Expr]:
+        first, second = chain(x, 3), chain(y, 2)
+        return [step(R.add(first, second)), first, chain(second, 2)]
+
+    check(body, inputs=2)
+
+
+def test_what_is_needed_later_keeps_its_place() -> None:
+    def body(x: relax.Expr) -> relax.Expr:
+        early = step(x)
+        return step(R.add(chain(early, 6), early))
+
+    check(body)
+
+
+def test_views_are_no_copies() -> None:
+    """Reshapes between calls and at the end name the memory of what they view."""
+
+    def body(x: relax.Expr) -> relax.Expr:
+        return R.reshape(step(R.reshape(step(x), (1, *SHAPE))), (120,))
+
+    check(body)
+
+
+def test_tensors_share_memory() -> None:
+    """However long a chain is, two tensors are alive at a time."""
+    sizes = []
+    for steps in (4, 10):
+        after = OneFunction()(called(module({"x": TY}, lambda x, n=steps: chain(x, n))))
+        (call,) = calls(after)
+        sizes.append(int(call.args[2].ty.shape[0]))
+    assert sizes[0] == sizes[1] == 2 * 512
+
+
+def test_places_of_tensors_that_live_together_do_not_overlap() -> None:
+    def variable(size: int) -> relax.Var:
+        return relax.Var("t", relax.TensorType((size,), "int8"))
+
+    a, b, c, d = (variable(size) for size in (100, 64, 30, 100))
+    places, size = its_module._places([(a, b), (b, c), (c, d), (b, d)], set())
+    lives = {a: (0, 0), b: (0, 3), c: (1, 2), d: (2, 3)}
+    spans = {v: range(places[v], places[v] + int(v.ty.shape[0])) for v in lives}
+    for v, w in ((v, w) for v in lives for w in lives if not v.same_as(w)):
+        if lives[v][0] <= lives[w][1] and lives[w][0] <= lives[v][1]:
+            assert not set(spans[v]) & set(spans[w])
+    assert places[a] == places[d]
+    assert all(place % 64 == 0 for place in places.values())
+    assert size == 128 + 64 + 64
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        lambda x: [step(step(x)), x],
+        lambda x: chain(x, 30),
+        step,
+    ],
+    ids=["an input as a result", "too many calls", "one call"],
+)
+def test_else_main_stays(body: Callable[[relax.Expr], Any]) -> None:
+    before = called(module({"x": TY}, body))
+    tvm.ir.assert_structural_equal(OneFunction()(before), before)
+
+
+def test_a_result_that_is_wanted_twice() -> None:
+    x = relax.Var("x", TY)
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            last = builder.emit_output(builder.emit(step(builder.emit(step(x)))))
+        builder.emit_func_output(relax.Tuple([last, last]))
+    before = called(builder.get())
+    tvm.ir.assert_structural_equal(OneFunction()(before), before)
+
+
+def test_large_weights_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = called(module({"x": TY}, lambda x: chain(x, 3)))
+    monkeypatch.setattr(its_module, "_MOST_WEIGHTS", 100)
+    tvm.ir.assert_structural_equal(OneFunction()(before), before)
+
+
+def test_the_function_takes_nothing_for_distinct() -> None:
+    """Places are used for one tensor after the other."""
+    after = OneFunction()(called(module({"x": TY}, lambda x: chain(x, 3))))
+    (function,) = (f for f in after.functions.values() if isinstance(f, tirx.PrimFunc))
+    assert not function.attrs["tirx.noalias"]
