@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from legalize.kernels.vector import join_rules, pair_rules, softmax_rules
+from legalize.kernels.vector import (
+    join_rules,
+    pair_rules,
+    pool_rules,
+    softmax_rules,
+)
 from legalize.kernels.vector.isa import VectorIsa
 from legalize.kernels.vector.registry import register_vectors
 
-__all__ = ["VectorIsa", "join_rules", "pair_rules", "register_vectors", "softmax_rules"]
+__all__ = [
+    "VectorIsa",
+    "join_rules",
+    "pair_rules",
+    "pool_rules",
+    "register_vectors",
+    "softmax_rules",
+]

@@ -1,4 +1,4 @@
-"""Which poolings of the dialect the x86 kernel serves."""
+"""Which poolings of the dialect the kernel serves."""
 
 from __future__ import annotations
 
@@ -8,21 +8,25 @@ from math import prod
 from tvm import relax
 
 from legalize.kernels.calls import call_tir
-from legalize.kernels.registry import kernel
-from legalize.kernels.rows import BYTES
-from legalize.kernels.x86.pool import LEAST_CHANNELS, MAX_TAPS, PoolSpec, divisors, pool
+from legalize.kernels.vector.isa import VectorIsa
+from legalize.kernels.vector.pool import LEAST_CHANNELS, MAX_TAPS, PoolSpec, divisors, pool
+from legalize.kernels.vector.registry import vector_kernel
 from qnn_ops import quantized_pool2d
 from qnn_ops.quantized_pool2d import bounds, origin_of, rounding_of, window_counts
 from qnn_ops.registry import Attrs, spec_of
 
 
-@kernel(quantized_pool2d, "avx512bw")
+@vector_kernel(quantized_pool2d)
 def _pool(
-    builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr]
+    builder: relax.BlockBuilder,
+    attrs: Attrs,
+    operands: Sequence[relax.Expr],
+    *,
+    isa: VectorIsa,
 ) -> relax.Expr | None:
     data = spec_of(operands[0])
     batch, height, width, channels = data.shape
-    if attrs.layout != "NHWC" or (channels < BYTES and channels % LEAST_CHANNELS):
+    if attrs.layout != "NHWC" or (channels < isa.size and channels % LEAST_CHANNELS):
         return None
     taps = window_counts(attrs, (height, width))
     is_average = attrs.pool_type == "avg"
@@ -46,4 +50,4 @@ def _pool(
     )
     constants = [relax.const(divisors(prod(attrs.pool_size)), "uint16")] if is_average else []
     operands = [operands[0], *constants]
-    return call_tir(builder, "pool", pool(spec), operands, out_shape, data.dtype)
+    return call_tir(builder, "pool", pool(isa, spec), operands, out_shape, data.dtype)

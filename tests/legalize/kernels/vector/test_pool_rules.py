@@ -4,16 +4,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tvm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from legalize.kernels.x86.pool import MAX_TAPS, divisors
-from legalize.lower import lower
+from legalize.kernels.vector.pool import MAX_TAPS, divisors
 from qnn_ops import QnnError, quantized_pool2d
 from tests.support.arrays import full_range
-from tests.support.operators import module_of, run
-from tests.support.vnni import TARGET, needs_vnni
+from tests.support.kernels import Call, Place, check_calls, each_place, kernels_of, lowered
+from tests.support.operators import run
+
+HASWELL = {"kind": "llvm", "mcpu": "haswell"}
 
 
 def test_products_divide_every_sum() -> None:
@@ -23,15 +23,6 @@ def test_products_divide_every_sum() -> None:
         sums = np.arange(257 * taps)
         np.testing.assert_array_equal((sums * multiplier >> 16) >> shift, sums // taps)
         assert (half, is_even, pixels) == (taps // 2, taps % 2 == 0, taps)
-
-
-def lowered(data: Any, attrs: dict[str, Any], mcpu: str = "cascadelake") -> tvm.IRModule:
-    mod = module_of(quantized_pool2d, [data], **attrs)
-    return lower(mod, tvm.target.Target({"kind": "llvm", "mcpu": mcpu}))
-
-
-def uses_kernel(mod: tvm.IRModule) -> bool:
-    return "call_tir" in str(mod["main"].script())
 
 
 @st.composite
@@ -67,7 +58,7 @@ def poolings(draw: st.DrawFn) -> tuple[Any, dict[str, Any]]:
     return data, attrs
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(poolings())
 def test_the_kernel_equals_the_reference(case: tuple[Any, dict[str, Any]]) -> None:
     data, attrs = case
@@ -76,33 +67,43 @@ def test_the_kernel_equals_the_reference(case: tuple[Any, dict[str, Any]]) -> No
     except QnnError:  # a window of padding alone
         return
     # It has no instruction of its own, so that any processor can run it.
-    np.testing.assert_array_equal(run(lowered(data, attrs), [data], "llvm"), expected)
+    mod = lowered(Call(quantized_pool2d, [data], attrs), HASWELL)
+    np.testing.assert_array_equal(run(mod, [data], "llvm"), expected)
 
 
-@needs_vnni
-@pytest.mark.parametrize("pool_type", ["max", "avg"])
-@pytest.mark.parametrize("shape", [(1, 35, 35, 288), (1, 8, 8, 1280)])
-def test_large_poolings_are_kernels(pool_type: str, shape: tuple[int, ...]) -> None:
-    data = full_range(np.random.default_rng(4), "uint8", shape)
-    attrs: dict[str, Any] = {
-        "pool_type": pool_type,
-        "pool_size": 3,
-        "padding": 1,
-        "layout": "NHWC",
-        "origin": 128,
-    }
-    mod = lowered(data, attrs)
-    assert uses_kernel(mod)
-    expected = quantized_pool2d.evaluate(data, **attrs)
-    np.testing.assert_array_equal(run(mod, [data], TARGET), expected)
+def pooling(
+    rng: np.random.Generator, pool_type: str, shape: tuple[int, ...], window: int, **attrs: Any
+) -> Call:
+    dtype = str(rng.choice(["int8", "uint8"]))
+    origin = int(rng.choice([0, 127, int(full_range(rng, dtype, ()))]))
+    shared = {"pool_type": pool_type, "pool_size": window, "layout": "NHWC", "origin": origin}
+    return Call(quantized_pool2d, [full_range(rng, dtype, shape)], {**shared, **attrs})
+
+
+@each_place
+def test_every_instruction_set(place: Place) -> None:
+    rng = np.random.default_rng(5)
+    calls = [
+        pooling(rng, pool_type, shape, window, **attrs)
+        for pool_type in ("max", "avg")
+        for shape, window, attrs in [
+            ((1, 9, 7, 80), 3, {"padding": 1}),
+            ((2, 5, 9, 33), 2, {"strides": 2, "out_min": 3, "out_max": 100}),
+            ((1, 7, 7, 300), 7, {}),
+            ((1, 6, 5, 12), 3, {"padding": [0, 1, 2, 1], "strides": [1, 2]}),
+        ]
+    ]
+    even = {"padding": 1, "rounding": "half_even", "count_include_pad": True}
+    check_calls(place, [*calls, pooling(rng, "avg", (1, 6, 7, 20), 2, **even)])
 
 
 @pytest.mark.parametrize(
     ("change", "mcpu", "expected"),
     [
         ({}, "cascadelake", True),
-        ({}, "haswell", False),
-        ({"layout": "NCHW"}, "cascadelake", False),
+        ({}, "haswell", True),
+        ({}, "nehalem", True),
+        ({}, "core2", False),
         ({"pool_size": 1}, "cascadelake", False),
         ({"pool_size": 1, "pool_type": "max"}, "cascadelake", True),
         ({"pool_size": 12}, "cascadelake", False),
@@ -112,10 +113,11 @@ def test_large_poolings_are_kernels(pool_type: str, shape: tuple[int, ...]) -> N
 )
 def test_what_is_served(change: dict[str, Any], mcpu: str, expected: bool) -> None:
     attrs = {"pool_type": "avg", "pool_size": 3, "layout": "NHWC", **change}
-    mod = lowered(np.zeros((1, 16, 16, 16), np.uint8), attrs, mcpu)
-    assert uses_kernel(mod) == expected
+    call = Call(quantized_pool2d, [np.zeros((1, 16, 16, 16), np.uint8)], attrs)
+    assert bool(kernels_of(lowered(call, {"kind": "llvm", "mcpu": mcpu}))) == expected
 
 
 def test_few_odd_channels_are_left_to_the_primitives() -> None:
     attrs = {"pool_type": "max", "pool_size": 2, "layout": "NHWC"}
-    assert not uses_kernel(lowered(np.zeros((1, 8, 8, 3), np.int8), attrs))
+    call = Call(quantized_pool2d, [np.zeros((1, 8, 8, 3), np.int8)], attrs)
+    assert not kernels_of(lowered(call, HASWELL))

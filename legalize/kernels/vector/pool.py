@@ -1,8 +1,8 @@
-"""Pooling of NHWC images of bytes by AVX512BW, up to 256 channels of a pixel at a time.
+"""Pooling of NHWC images of bytes, up to four vectors of a pixel's channels at a time.
 
-Averages are of unsigned bytes, int8 ones moved by 128. The sum of n of them is below 2^15 for
-n <= 127, so 16-bit lanes hold it. With h = n // 2 the average is (sum + h) // n; ties round away
-from the origin, so where n is even and the sum is below n times the origin it is
+Averages are of unsigned bytes, int8 ones moved by 128 once they are summed. The sum of n of them is
+below 2^15 for n <= 127, so 16-bit lanes hold it. With h = n // 2 the average is (sum + h) // n;
+ties round away from the origin, so where n is even and the sum is below n times the origin it is
 (sum + h − 1) // n. Where ties round to even, one is taken off an odd quotient q with n·q = sum + h.
 The division is a product: (a · m >> 16) >> s equals a // n for every a < 257 n, with
 m = ceil(2^(16 + s) / n) and s so large that m has 16 bits.
@@ -21,14 +21,17 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.rows import BYTES, pieces, unsigned
+from legalize.kernels.rows import pieces
 from legalize.kernels.tasks import shared_loop, task_count
+from legalize.kernels.vector.isa import VectorIsa, as_unsigned, clamped, flipped, splat
 
 MAX_TAPS = 127
 LEAST_CHANNELS = 4
 """Channels must be a multiple of it, or fill a vector."""
 
 _CHUNKS = 4
+# Of a row of a window, written one after the other.
+_MOST_TAPS = 8
 # Of the table that averages take: what each number of pixels needs.
 _COLUMNS = 5
 # Roughly what one thread reads.
@@ -71,10 +74,11 @@ def divisors(most_taps: int) -> npt.NDArray[np.uint16]:
     """What averages of n values need.
 
     Returns:
-        uint16 [most_taps + 1, 5]: for each n from 2 on m, s, n // 2, whether n is even, and n
-        itself (TVM would split a cast of its own bounds into unsigned terms, one negative).
+        uint16 [most_taps + 1, 5]: for each n from 2 on m, s, n // 2, whether n is even; and for
+        any n itself (TVM would split a cast of its own bounds into unsigned terms, one negative).
     """
     rows = np.zeros((most_taps + 1, _COLUMNS), np.uint16)
+    rows[:, -1] = np.arange(most_taps + 1)
     for taps in range(2, most_taps + 1):
         shift = (taps - 1).bit_length() - 1
         multiplier = -(-(1 << (16 + shift)) // taps)
@@ -83,25 +87,26 @@ def divisors(most_taps: int) -> npt.NDArray[np.uint16]:
 
 
 @cache
-def pool(spec: PoolSpec) -> tirx.PrimFunc:
+def pool(isa: VectorIsa, spec: PoolSpec) -> tirx.PrimFunc:
     """Build the function that pools images.
 
-    Needs a target with ``avx512bw``. Every window of an average covers at least two pixels.
+    Every window of an average covers at least two pixels.
 
     Returns:
         A function of the data; for averages ``divisors`` of the window's size; and the output.
     """
-    return _Kernel(spec).build()
+    return _Kernel(isa, spec).build()
 
 
 class _Kernel:
     """The buffers of one function, and what writes its loops."""
 
-    def __init__(self, spec: PoolSpec) -> None:
+    def __init__(self, isa: VectorIsa, spec: PoolSpec) -> None:
+        self.size = isa.size
         self.spec = spec
         self.is_average = spec.pool_type == "avg"
         offset = 128 if spec.dtype == "int8" else 0
-        self.flip = offset
+        self.offset = offset
         self.origin = spec.origin + offset
         self.low, self.high = (bound + offset for bound in spec.bounds)
 
@@ -129,21 +134,42 @@ class _Kernel:
         _, out_height, out_width, _ = spec.out_shape
         image, y = T.truncdiv(row, out_height), T.truncmod(row, out_height)
         top, down = self._along(y, 0, height)
-        with T.serial(out_width) as x:
-            left, across = self._along(x, 1, width)
-            first = ((image * height + top) * width + left) * channels
-            place = (row * out_width + x) * channels
-            whole, parts = pieces(channels)
-            groups, rest = divmod(whole, _CHUNKS)
-            if groups:
-                with T.serial(groups) as group:
-                    offset = group * (_CHUNKS * BYTES)
-                    chunks = [(i * BYTES, BYTES) for i in range(_CHUNKS)]
-                    self._chunks(first + offset, place + offset, chunks, down, across)
-            start = groups * _CHUNKS * BYTES
-            chunks = [(start + i * BYTES, BYTES) for i in range(rest)] + parts
-            if chunks:
-                self._chunks(first, place, chunks, down, across)
+        line = (image * height + top) * width
+
+        def pixels(start: int, stop: int, *, is_inside: bool) -> None:
+            if stop <= start:
+                return
+            with T.serial(stop - start) as step:
+                x = start + step
+                left, across = self._along(x, 1, width)
+                if is_inside:
+                    left, across = x * spec.strides[1] - spec.padding[1], spec.window[1]
+                self._pixel(
+                    (line + left) * channels, (row * out_width + x) * channels, down, across
+                )
+
+        # Between these, windows reach no padding.
+        first = min(-(-spec.padding[1] // spec.strides[1]), out_width)
+        last = (width - spec.window[1] + spec.padding[1]) // spec.strides[1] + 1
+        last = min(max(last, first), out_width)
+        pixels(0, first, is_inside=False)
+        pixels(first, last, is_inside=True)
+        pixels(last, out_width, is_inside=False)
+
+    def _pixel(self, first: Any, place: Any, down: Any, across: Any) -> None:
+        """Write the pooling of one window."""
+        channels = self.spec.in_shape[3]
+        whole, parts = pieces(channels, self.size)
+        groups, rest = divmod(whole, _CHUNKS)
+        if groups:
+            with T.serial(groups) as group:
+                offset = group * (_CHUNKS * self.size)
+                chunks = [(i * self.size, self.size) for i in range(_CHUNKS)]
+                self._chunks(first + offset, place + offset, chunks, down, across)
+        start = groups * _CHUNKS * self.size
+        chunks = [(start + i * self.size, self.size) for i in range(rest)] + parts
+        if chunks:
+            self._chunks(first, place, chunks, down, across)
 
     def _along(self, position: Any, axis: int, size: int) -> tuple[Any, Any]:
         """First pixel of a window along an axis, and how many pixels it covers."""
@@ -161,40 +187,67 @@ class _Kernel:
     ) -> None:
         """Write the pooling of some channels of one window."""
         _, _, width, channels = self.spec.in_shape
-        dtype = "uint16" if self.is_average else "uint8"
-        sums = [T.alloc_buffer((size,), dtype, scope="global") for _, size in chunks]
-        for (_, size), buffer in zip(chunks, sums, strict=True):
-            T.buffer_store(buffer, _splat(dtype, 0, size), [T.ramp(0, 1, size)])
-        with T.serial(down) as ky, T.serial(across) as kx:
-            pixel = first + (ky * width + kx) * channels
-            for (offset, size), buffer in zip(chunks, sums, strict=True):
-                value = unsigned(self.source[T.ramp(pixel + offset, 1, size)], size)
-                if self.flip:
-                    value = T.bitwise_xor(value, _splat("uint8", 128, size))
+        dtype = "uint16" if self.is_average else self.spec.dtype
+        least = 0 if self.is_average else int(np.iinfo(dtype).min)
+        results = [T.alloc_buffer((size,), dtype, scope="global") for _, size in chunks]
+        for (_, size), buffer in zip(chunks, results, strict=True):
+            T.buffer_store(buffer, splat(dtype, least, size), [T.ramp(0, 1, size)])
+
+        def take(pixel: Any, taps: int) -> None:
+            for (offset, size), buffer in zip(chunks, results, strict=True):
                 lanes = T.ramp(0, 1, size)
-                if self.is_average:
-                    value = buffer[lanes] + T.Cast(f"uint16x{size}", value)
-                else:
-                    value = T.max(buffer[lanes], value)
-                T.buffer_store(buffer, value, [lanes])
-        for (offset, size), buffer in zip(chunks, sums, strict=True):
+                total = buffer[lanes]
+                for tap in range(taps):
+                    value = self.source[T.ramp(pixel + (offset + tap * channels), 1, size)]
+                    if self.is_average:
+                        total = total + T.Cast(f"uint16x{size}", value)
+                    else:
+                        total = T.max(total, value)
+                T.buffer_store(buffer, total, [lanes])
+
+        with T.serial(down) as ky:
+            line = first + ky * (width * channels)
+            if isinstance(across, int) and across <= _MOST_TAPS:
+                take(line, across)
+            else:
+                with T.serial(across) as kx:
+                    take(line + kx * channels, 1)
+        for (offset, size), buffer in zip(chunks, results, strict=True):
             value = buffer[T.ramp(0, 1, size)]
             if self.is_average:
-                value = self._average(*self._padded(value, down * across, size), size)
-            value = self._clamp(value, size)
-            if self.flip:
-                value = T.bitwise_xor(value, _splat("uint8", 128, size))
+                value = self._average_of(value, down * across, size)
+            else:
+                value = self._clamped_largest(value, size)
             T.buffer_store(self.target, value, [T.ramp(place + offset, 1, size)])
+
+    def _clamped_largest(self, value: Any, size: int) -> Any:
+        if (self.low, self.high) == (0, 255):
+            return T.reinterpret(f"uint8x{size}", value)
+        return self._bits(clamped(as_unsigned(value, self.spec.dtype), self.low, self.high))
+
+    def _average_of(self, total: Any, taps: Any, size: int) -> Any:
+        if self.offset:
+            total = total + self._pixels(taps, size) * splat("uint16", self.offset, size)
+        average = self._average(*self._padded(total, taps, size), size)
+        return self._bits(clamped(average, self.low, self.high))
+
+    def _bits(self, value: Any) -> Any:
+        """Bytes of the output's dtype from ones that are moved to uint8."""
+        return flipped(value) if self.offset else value
 
     def _padded(self, total: Any, taps: Any, size: int) -> tuple[Any, Any]:
         """The sum and number of pixels with what padding counts for."""
         if not self.spec.count_include_pad:
             return total, taps
-        window = T.int32(prod(self.spec.window))
+        window = prod(self.spec.window)
         if self.origin:
-            missing = T.Cast("uint16", (window - taps) * self.origin)
-            total = total + T.broadcast(missing, size)
-        return total, window
+            missing = splat("uint16", window, size) - self._pixels(taps, size)
+            total = total + missing * splat("uint16", self.origin, size)
+        return total, T.int32(window)
+
+    def _pixels(self, taps: Any, size: int) -> Any:
+        """A number of pixels in each lane."""
+        return T.broadcast(self.divisors[taps, _COLUMNS - 1], size)
 
     def _average(self, total: Any, taps: Any, size: int) -> Any:
         multiplier, shift, half, is_even, pixels = (
@@ -204,11 +257,11 @@ class _Kernel:
         if self.spec.rounding == "half_even":
             quotient = self._divide(rounded, multiplier, shift, size)
             is_tie = T.Cast(f"uint16x{size}", quotient * pixels == rounded)
-            is_odd = T.bitwise_xor(quotient, _splat("uint16", self.origin & 1, size))
+            is_odd = T.bitwise_xor(quotient, splat("uint16", self.origin & 1, size))
             odd_tie = T.bitwise_and(T.bitwise_and(is_tie, is_even), is_odd)
             return T.Cast(f"uint8x{size}", quotient - odd_tie)
         if self.origin:
-            limit = pixels * _splat("uint16", self.origin, size)
+            limit = pixels * splat("uint16", self.origin, size)
             is_below = T.Cast(f"uint16x{size}", total < limit)
             rounded = rounded - T.bitwise_and(is_below, is_even)
         return T.Cast(f"uint8x{size}", self._divide(rounded, multiplier, shift, size))
@@ -216,16 +269,5 @@ class _Kernel:
     def _divide(self, dividend: Any, multiplier: Any, shift: Any, size: int) -> Any:
         wide = f"uint32x{size}"
         product = T.Cast(wide, dividend) * T.Cast(wide, multiplier)
-        upper = T.Cast(f"uint16x{size}", T.shift_right(product, _splat("uint32", 16, size)))
+        upper = T.Cast(f"uint16x{size}", T.shift_right(product, splat("uint32", 16, size)))
         return T.shift_right(upper, shift)
-
-    def _clamp(self, value: Any, size: int) -> Any:
-        if self.low > 0:
-            value = T.max(value, _splat("uint8", self.low, size))
-        if self.high < 255:
-            value = T.min(value, _splat("uint8", self.high, size))
-        return value
-
-
-def _splat(dtype: str, value: int, size: int) -> Any:
-    return T.broadcast(getattr(T, dtype)(value), size)
