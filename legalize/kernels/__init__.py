@@ -5,7 +5,7 @@ Importing this package registers every kernel in ``KERNELS``.
 
 from __future__ import annotations
 
-from legalize.kernels import x86
+from legalize.kernels import arm, x86
 from legalize.kernels.registry import KERNELS
 
-__all__ = ["KERNELS", "x86"]
+__all__ = ["KERNELS", "arm", "x86"]

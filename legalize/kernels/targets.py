@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from tvm.target import Target
-from tvm.target.codegen import target_has_features
+from tvm.target.codegen import llvm_get_system_triple, target_has_features
+
+# Architectures that share names of features, by how their triples begin.
+_ARCHITECTURES = {"aarch64": re.compile(r"aarch64|arm64"), "arm": re.compile(r"arm(?!64)|thumb")}
 
 
 def has_feature(target: Target | str | dict[str, Any], feature: str) -> bool:
-    """Tell whether the target's processor has an instruction set extension.
+    """Tell whether the target's processor is of an architecture, or has an extension of it.
 
     The answer comes from the target's ``mcpu`` and ``mattr`` alone: a target that names
     neither has the base instruction set only, whatever the machine that compiles can do.
 
     Args:
         target: A TVM target, or what makes one.
-        feature: The name that LLVM gives the extension, as in ``avx512vnni``.
+        feature: The name that LLVM gives the extension, as in ``avx512vnni``; or ``aarch64`` or
+            ``arm``, the 64-bit and the 32-bit ARM architectures, whose extensions have the same
+            names.
 
     Returns:
         True if the target is compiled with LLVM and has the extension.
     """
     target = target if isinstance(target, Target) else Target(target)
+    if feature in _ARCHITECTURES:
+        triple = str(target.attrs.get("mtriple") or llvm_get_system_triple())
+        is_of_it = _ARCHITECTURES[feature].match(triple) is not None
+        return target.kind.name == "llvm" and is_of_it
     return target.kind.name == "llvm" and bool(target_has_features(feature, target))

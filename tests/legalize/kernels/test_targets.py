@@ -25,6 +25,13 @@ from legalize.kernels.targets import has_feature
             True,
         ),
         ({"kind": "llvm", "mtriple": "aarch64-linux-gnu"}, "avx512vnni", False),
+        ({"kind": "llvm", "mtriple": "aarch64-linux-gnu"}, "aarch64", True),
+        ({"kind": "llvm", "mtriple": "arm64-apple-darwin"}, "aarch64", True),
+        ({"kind": "llvm", "mtriple": "arm64-apple-darwin"}, "arm", False),
+        ({"kind": "llvm", "mtriple": "armv7l-linux-gnueabihf"}, "arm", True),
+        ({"kind": "llvm", "mtriple": "armv7l-linux-gnueabihf"}, "aarch64", False),
+        ({"kind": "llvm", "mcpu": "cascadelake"}, "arm", False),
+        ({"kind": "c"}, "aarch64", False),
     ],
 )
 def test_has_feature(target: str | dict[str, Any], feature: str, expected: bool) -> None:

@@ -1,0 +1,149 @@
+"""Which tile of output pixels and channels a kernel computes at a time.
+
+The accumulators of a tile stay in registers for the whole sum, and the model counts the tile's
+instructions:
+
+* Of each piece of a run, a load for each pixel, what its operands take, and a load for every two
+  vectors of weights (ldp).
+* ``Isa.product`` for every accumulator and step; ``_LOOP`` for a step of a loop.
+* ``_RESCALE`` for every output vector, ``_STORE`` for every narrowed one, and for the address of
+  every pixel ``_NEXT_PIXEL`` where pixels follow one another, ``_ANY_PIXEL`` where the address
+  takes a division.
+* The last pixels are computed by a full tile, which overlaps the one before.
+
+The choice is the cheapest tile whose step fits the registers; of equally cheap ones the first, so
+it is the same every time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from legalize.kernels.arm.isa import Isa
+from legalize.kernels.arm.neon import LANES
+from legalize.kernels.arm.runs import pieces
+from legalize.kernels.spec import ConvSpec
+
+_MAX_PIXELS = 12
+_LOOP = 3
+_RESCALE = 4
+_STORE = 6
+_TILE = 20
+_NEXT_PIXEL = 2
+_ANY_PIXEL = 9
+# Of one instruction, at two a cycle of 2 GHz; good enough to tell large layers from small ones.
+_MICROSECONDS = 0.25e-3
+
+
+@dataclass(frozen=True)
+class Section:
+    """Neighbouring blocks of output channels that are computed by the same tile.
+
+    Attributes:
+        first_group: The first vector of four channels.
+        blocks: Number of blocks.
+        groups: Vectors of channels in a block.
+        pixels: Output pixels of a tile.
+    """
+
+    first_group: int
+    blocks: int
+    groups: int
+    pixels: int
+
+
+Tiling = tuple[Section, ...]
+
+
+def groups_of(spec: ConvSpec) -> int:
+    """Vectors that hold an int32 for each output channel."""
+    return -(-spec.out_channels // LANES)
+
+
+@cache
+def choose_tiling(spec: ConvSpec, isa: Isa) -> Tiling:
+    """Choose the tiles of a convolution.
+
+    Returns:
+        Sections that cover the vectors of output channels in order. Channels that do not fill
+        a vector are in a section of one block.
+    """
+    best: tuple[float, Tiling] | None = None
+    for width in range(1, min(groups_of(spec), isa.most_groups) + 1):
+        sections: list[Section] = []
+        total = 0.0
+        for first, blocks, groups in _split(spec, width):
+            tiles = [
+                (instructions(spec, isa, groups, pixels), pixels)
+                for pixels in range(isa.pixels, min(spec.out_pixels, _MAX_PIXELS) + 1, isa.pixels)
+                if isa.step_registers(pixels, groups) <= isa.registers
+            ]
+            if not tiles:
+                break
+            cost, pixels = min(tiles)
+            total += blocks * cost
+            sections.append(Section(first, blocks, groups, pixels))
+        else:
+            if best is None or total < best[0]:
+                best = total, tuple(sections)
+    assert best is not None
+    return best[1]
+
+
+def _split(spec: ConvSpec, width: int) -> list[tuple[int, int, int]]:
+    """Cut the vectors into blocks of ``width`` and a rest: (first group, blocks, groups)."""
+    blocks, rest = divmod(groups_of(spec), width)
+    cut = [(blocks, width), (1, rest)]
+    if spec.out_channels % LANES and not rest:
+        cut = [(blocks - 1, width), (1, width)]
+    first = 0
+    described = []
+    for count, groups in cut:
+        if count and groups:
+            described.append((first, count, groups))
+            first += count * groups
+    return described
+
+
+def accumulators(isa: Isa, groups: int, pixels: int) -> tuple[int, int]:
+    """Rows and columns of a tile's accumulators."""
+    return pixels // isa.pixels, groups * LANES // isa.channels
+
+
+def instructions(spec: ConvSpec, isa: Isa, groups: int, pixels: int) -> float:
+    """Estimate the instructions of one block of channels."""
+    rows, columns = accumulators(isa, groups, pixels)
+    run = 0.0
+    for piece in pieces(spec.run_length, isa):
+        steps = piece.size // isa.depth - piece.first
+        run += pixels * (1 + isa.prepare(piece.size))
+        run += steps * columns * (rows * isa.product + 0.5)
+        run += _LOOP if piece.size == isa.largest else 0
+    address = _ANY_PIXEL if spec.pixel_pitch is None else _NEXT_PIXEL
+    rescale = _RESCALE + (0 if isa.pixels == 1 else 1)
+    end = rescale * groups + _STORE * len(store_pieces(groups))
+    tile = spec.runs * (run + _LOOP) + pixels * (address + end) + _TILE
+    return -(-spec.out_pixels // pixels) * tile
+
+
+def microseconds(spec: ConvSpec, isa: Isa, tiling: Tiling) -> float:
+    """Estimate what a convolution takes on one thread."""
+    costs = (part.blocks * instructions(spec, isa, part.groups, part.pixels) for part in tiling)
+    return sum(costs) * _MICROSECONDS
+
+
+def tiles_of(spec: ConvSpec, section: Section) -> int:
+    """Tiles that cover the output pixels for one block of channels."""
+    return -(-spec.out_pixels // section.pixels)
+
+
+def store_pieces(groups: int) -> list[tuple[int, int]]:
+    """Cut a block of vectors into stores of 4, 2 and 1 vectors: (first vector, vectors)."""
+    cut = []
+    first = 0
+    for size in (4, 2, 1):
+        while groups - first >= size:
+            cut.append((first, size))
+            first += size
+    return cut

@@ -1,0 +1,226 @@
+"""Convolutions at random, and what they must give, for kernels that run in an emulator.
+
+One run of an emulator answers for many of them, so they are drawn from a seed and not by
+hypothesis.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from legalize.kernels.spec import ConvSpec
+from qnn_ops.rounding import scale_down
+from tests.support.vnni import accumulators
+
+Array = np.ndarray[Any, Any]
+
+MIDDLE = {"uint8": 128, "int8": 0}
+
+SPEC = ConvSpec(
+    batch=1,
+    in_height=6,
+    in_width=7,
+    in_channels=16,
+    kernel_height=3,
+    kernel_width=3,
+    strides=(1, 1),
+    padding=(0, 0, 0, 0),
+    dilation=(1, 1),
+    out_channels=24,
+    in_dtype="int8",
+    out_dtype="int8",
+    input_zero_point=3,
+    output_zero_point=-5,
+    out_min=-128,
+    out_max=127,
+    rounding="tflite",
+    kernel_dtype="int8",
+    has_asymmetric_kernel=False,
+    staged_dtype="int8",
+)
+"""A small one, of which tests change what they are about."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A convolution with its arrays and its result.
+
+    Attributes:
+        spec: The convolution.
+        kernel_zero_point: Of the kernel.
+        data: ``spec.in_dtype`` of ``spec.in_shape``.
+        kernel: OHWI; for a depthwise convolution HWC.
+        bias: int32 [out_channels].
+        real_multiplier: float64 [out_channels].
+    """
+
+    spec: ConvSpec
+    kernel_zero_point: int
+    data: Array
+    kernel: Array
+    bias: Array
+    real_multiplier: Array
+
+    @property
+    def result(self) -> Array:
+        """The output by the definition."""
+        if self.kernel.ndim == 3:
+            sums = _depthwise_sums(self)
+        else:
+            zero_point = self.kernel_zero_point
+            sums = accumulators(self.spec, self.data, self.kernel, zero_point, self.bias)
+        return rescaled(self.spec, sums, self.real_multiplier)
+
+    @property
+    def staged(self) -> Array:
+        """The data as ``stage`` gives it."""
+        spec = self.spec
+        top, left, bottom, right = spec.padding
+        offset = spec.staged_zero_point - spec.input_zero_point
+        return np.pad(
+            (self.data.astype(np.int64) + offset).astype(spec.staged_dtype),
+            ((0, 0), (top, bottom), (left, right), (0, spec.staged_channels - spec.in_channels)),
+            constant_values=spec.staged_zero_point,
+        )
+
+
+def rescaled(spec: ConvSpec, sums: Array, real_multiplier: Array) -> Array:
+    """Turn accumulators into outputs."""
+    sums = sums.astype(np.int32)
+    if spec.out_dtype == "int32":
+        return sums
+    bounds = spec.out_min, spec.out_max
+    return scale_down(
+        sums, real_multiplier, spec.rounding, spec.output_zero_point, bounds, spec.out_dtype
+    )
+
+
+def _depthwise_sums(problem: Problem) -> Array:
+    channels = problem.spec.out_channels
+    dense = np.full((channels, *problem.kernel.shape), problem.kernel_zero_point, np.int64)
+    dense[np.arange(channels), :, :, np.arange(channels)] = problem.kernel.transpose(2, 0, 1)
+    zero_point = problem.kernel_zero_point
+    return accumulators(problem.spec, problem.data, dense, zero_point, problem.bias)
+
+
+def problem_of(
+    spec: ConvSpec,
+    rng: np.random.Generator,
+    *,
+    how: str = "random",
+    kernel_zero_point: int | None = None,
+    exponent: float = -9,
+    is_depthwise: bool = False,
+) -> Problem:
+    """Arrays for a convolution.
+
+    Args:
+        spec: The convolution.
+        rng: What they are drawn from.
+        how: Data and weights: "random", "ends" (of their range), "min" or "max".
+        kernel_zero_point: None for the middle of the range.
+        exponent: Of two: the size of the multipliers.
+        is_depthwise: For a kernel [KH, KW, channels].
+    """
+    if kernel_zero_point is None:
+        kernel_zero_point = MIDDLE[spec.kernel_dtype]
+    window = spec.kernel_height, spec.kernel_width
+    shape = (*window, spec.out_channels)
+    if not is_depthwise:
+        shape = (spec.out_channels, *window, spec.in_channels)
+    limit = 0.49 if spec.rounding == "upward" else 8.0
+    return Problem(
+        replace(spec, has_asymmetric_kernel=kernel_zero_point != MIDDLE[spec.kernel_dtype]),
+        kernel_zero_point,
+        filled(rng, how, spec.in_dtype, spec.in_shape),
+        filled(rng, how, spec.kernel_dtype, shape),
+        rng.integers(-(1 << 14), 1 << 14, spec.out_channels, dtype=np.int32),
+        np.minimum(_multipliers(rng, exponent, spec.out_channels), limit),
+    )
+
+
+def _multipliers(rng: np.random.Generator, exponent: float, channels: int) -> Array:
+    """One for all channels, or one each; powers of two, whose products have ties, or not."""
+    exponents = exponent + rng.integers(-2, 3, channels)
+    factors = rng.uniform(0.5, 1, channels)
+    if rng.random() < 0.5:
+        exponents, factors = np.full(channels, exponent), np.full(channels, factors[0])
+    return 2.0**exponents * (1 if rng.random() < 0.3 else factors)
+
+
+def filled(rng: np.random.Generator, how: str, dtype: str, shape: tuple[int, ...]) -> Array:
+    """An array of all values of a dtype, or of its ends."""
+    info = np.iinfo(dtype)
+    if how == "random":
+        return rng.integers(info.min, info.max, shape, dtype, endpoint=True)
+    ends = np.array([info.min, info.max], dtype)
+    return ends[rng.integers(0, 2, shape) if how == "ends" else np.full(shape, int(how == "max"))]
+
+
+def random_problem(
+    rng: np.random.Generator, roundings: tuple[str, ...], *, is_depthwise: bool = False
+) -> Problem:
+    """Any small convolution of int8 or uint8 data for kernels that multiply int8."""
+
+    def one_of(*values: Any) -> Any:
+        return values[rng.integers(len(values))]
+
+    def any_of(dtype: str) -> int:
+        info = np.iinfo(dtype)
+        return int(one_of(info.min, info.max, *rng.integers(info.min, info.max + 1, 4)))
+
+    kernel = one_of(1, 2, 3), one_of(1, 2, 3)
+    if is_depthwise and rng.random() < 0.3:
+        kernel = one_of(5, 7), one_of(2, 5)
+    dilation = one_of(1, 1, 2), one_of(1, 1, 2)
+    padding = tuple(int(width) for width in rng.integers(0, 3, 4))
+    reach = [d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True)]
+    sizes = [
+        max(1, reach[axis] - padding[axis] - padding[axis + 2]) + int(rng.integers(0, 7))
+        for axis in range(2)
+    ]
+    out_dtype = one_of("int8", "int8", "uint8", "int32")
+    output_zero_point, bounds = 0, (-(2**31), 2**31 - 1)
+    if out_dtype != "int32":
+        output_zero_point = any_of(out_dtype)
+        bounds = int(np.iinfo(out_dtype).min), int(np.iinfo(out_dtype).max)
+        if rng.random() < 0.4:  # a ReLU
+            bounds = output_zero_point, bounds[1]
+        if rng.random() < 0.3:
+            bounds = bounds[0], int(rng.integers(bounds[0], bounds[1] + 1))
+    channels = 1, 2, 3, 4, 5, 7, 8, 12, 16, 17, 23, 32, 36, 45, 70
+    in_dtype, kernel_dtype = one_of("int8", "uint8"), one_of("int8", "uint8")
+    in_channels = one_of(*channels)
+    spec = ConvSpec(
+        batch=one_of(1, 1, 2),
+        in_height=sizes[0],
+        in_width=sizes[1],
+        in_channels=in_channels,
+        kernel_height=kernel[0],
+        kernel_width=kernel[1],
+        strides=(one_of(1, 1, 2, 3), one_of(1, 1, 2, 3)),
+        padding=(padding[0], padding[1], padding[2], padding[3]),
+        dilation=dilation,
+        out_channels=in_channels if is_depthwise else one_of(*channels),
+        in_dtype=in_dtype,
+        out_dtype=out_dtype,
+        input_zero_point=any_of(in_dtype),
+        output_zero_point=output_zero_point,
+        out_min=bounds[0],
+        out_max=bounds[1],
+        rounding=one_of(*roundings),
+        kernel_dtype=kernel_dtype,
+        has_asymmetric_kernel=False,
+        staged_dtype="int8",
+    )
+    return problem_of(
+        spec,
+        rng,
+        how=one_of("random", "random", "ends", "min", "max"),
+        kernel_zero_point=None if rng.random() < 0.4 else any_of(kernel_dtype),
+        exponent=one_of(-25, -13, -9, -6, -3, -1, 1),
+        is_depthwise=is_depthwise,
+    )
