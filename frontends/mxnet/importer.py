@@ -14,10 +14,9 @@ import frontends.mxnet.converters  # noqa: F401 (registers the rules)
 from frontends.errors import UnsupportedOperatorError
 from frontends.mxnet.conversion import Conversion, check_operators
 from frontends.mxnet.converters.context import SEMANTICS
-from frontends.mxnet.graph import Graph
 from frontends.mxnet.interface import Dtypes, Shapes, input_specs, signature
+from frontends.mxnet.live import read_model
 from frontends.mxnet.params import read_params
-from frontends.mxnet.symbol import read_symbol
 from frontends.mxnet.values import Parameters, Value
 from qnn_ops.errors import QnnError
 from qnn_ops.signature import with_signature
@@ -37,7 +36,9 @@ def from_mxnet(
     """Import a quantized MXNet model; mxnet itself is not needed.
 
     Args:
-        symbol: the path of a symbol file, its JSON text or bytes, or what ``read_symbol`` gave.
+        symbol: the path of a symbol file, its JSON text or bytes, or what ``read_symbol`` gave;
+            an ``mx.sym.Symbol``; or a Gluon ``HybridBlock`` that has run once, which brings its
+            parameters along.
         shape: of the inputs by name, or of the only input. Needed where the file does not say.
         dtype: of all inputs, or by name.
         arg_params: parameters by name, as numpy or MXNet arrays; or the path or bytes of a file
@@ -59,8 +60,8 @@ def from_mxnet(
     """
     if semantics not in SEMANTICS:
         raise QnnError(f"semantics must be one of {', '.join(SEMANTICS)}, got {semantics!r}")
-    graph = symbol if isinstance(symbol, Graph) else read_symbol(symbol)
-    known = _parameters(arg_params, aux_params)
+    graph, own = read_model(symbol)
+    known = {**own, **_parameters(arg_params, aux_params)}
     check_operators(graph)
     inputs = input_specs(graph, known, shape, dtype)
     builder, parameters = relax.BlockBuilder(), Parameters()
