@@ -128,7 +128,7 @@ def problem_of(
     if kernel_zero_point is None:
         kernel_zero_point = MIDDLE[spec.kernel_dtype]
     window = spec.kernel_height, spec.kernel_width
-    shape = (*window, spec.out_channels)
+    shape: tuple[int, ...] = (*window, spec.out_channels)
     if not is_depthwise:
         shape = (spec.out_channels, *window, spec.in_channels)
     limit = 0.49 if spec.rounding == "upward" else 8.0
