@@ -16,6 +16,7 @@ from tvm_qnn.standalone.image import pack, write_object
 from tvm_qnn.standalone.plan import plan_of, with_scratch
 from tvm_qnn.standalone.workspace import lay_out
 
+_LONGEST = 40
 _C_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
@@ -45,7 +46,8 @@ def export_standalone(lowered: tvm.IRModule, about: Metadata, path: Path) -> Non
         mod = calls_pipeline(about.target)(lowered)
     plan = plan_of(mod)
     functions = {call.function: mod[call.function] for call in plan.calls if call.function}
-    symbols = {name: f"{prefix}_step{number}" for number, name in enumerate(functions)}
+    # Names of fused functions tell all that was fused.
+    symbols = {name: f"{prefix}_{i}_{name[:_LONGEST]}" for i, name in enumerate(functions)}
     compiled = compile_functions(functions, symbols, about.target)
     plan = with_scratch(plan, compiled.scratch)
     constants, offsets = pack(plan.constants)

@@ -1,0 +1,1 @@
+"""Counting the instructions of emulated ARM processors."""

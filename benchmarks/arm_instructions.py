@@ -1,0 +1,179 @@
+"""Counts the instructions of an inference on emulated ARM processors, by class.
+
+python -m benchmarks.arm_instructions                      # MobileNet V2 on three processors
+python -m benchmarks.arm_instructions my_model.tflite --core cortex-a72 --functions 10
+
+There is no ARM hardware behind this: QEMU runs the programs, and a plugin counts what they
+execute, so the figures are the same each time. They are no times: a processor takes some
+instructions in pairs and waits for others.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from rich.console import Console
+
+from benchmarks.arm.counting import CLASSES, Counts, build_plugin, by_function, call, count, tool
+from benchmarks.bench_peers import inputs_of
+from benchmarks.bench_tflite import models
+from benchmarks.race_report import as_table, markdown_table
+from frontends.tflite import from_tflite
+from frontends.tflite.reader import read_model
+from qnn_ops.errors import QnnError
+from tvm_qnn.build import build
+from tvm_qnn.profile.work import operations
+
+Array = np.ndarray[Any, Any]
+
+DEFAULT = ("mobilenet_v2:int8_per_axis", "mobilenet_v2:uint8")
+TRIPLE = "aarch64-linux-gnu"
+CORES = {
+    "cortex-a72": "aarch64",
+    "cortex-a76": "aarch64-dotprod",
+    "max,sme=off": "aarch64-i8mm",
+}
+"""The targets for the processors as QEMU names them."""
+
+PRODUCTS_OF_DOT = 16  # of bytes, in one sdot
+RUNS = 2  # the second is counted: the first one maps memory
+
+ROWS = ["all, millions", "dot products, %", "× least", *CLASSES]
+"""What a table tells of each program; the classes in millions."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The instructions of one program for one model on one processor.
+
+    Attributes:
+        model: its name.
+        core: the processor, a key of ``CORES``.
+        program: who computed.
+        counts: of one run.
+        products: of inputs and weights in one run, as the model states them.
+        functions: instructions by function, where they were asked for.
+    """
+
+    model: str
+    core: str
+    program: str
+    counts: Counts
+    products: int
+    functions: dict[str, int]
+
+    @property
+    def least(self) -> float:
+        """How often the least number of dot product instructions would fit."""
+        return self.counts.total / max(self.products / PRODUCTS_OF_DOT, 1)
+
+    @property
+    def head(self) -> str:
+        """The head of its column."""
+        return f"{self.program}, {self.core.split(',')[0]}"
+
+    def column(self) -> list[str]:
+        """Its figures, as ``ROWS`` says."""
+        dots = self.counts.classes["dot product"] + self.counts.classes["matrix"]
+        return [
+            f"{self.counts.total / 1e6:.3f}",
+            f"{100 * dots / self.counts.total:.0f}",
+            f"{self.least:.2f}",
+            *(f"{self.counts.classes[name] / 1e6:.3f}" for name in CLASSES),
+        ]
+
+
+def products(model: bytes) -> int:
+    """The products of inputs and weights in one inference."""
+    graph = read_model(model)
+    return sum(operations(graph, operator) for operator in graph.operators) // 2
+
+
+def measure(
+    name: str, model: bytes, core: str, plugin: Path, folder: Path, *, functions: bool
+) -> Measured:
+    """Count the instructions of tvm-qnn.
+
+    Args:
+        name: of the model.
+        model: the contents of a .tflite file.
+        core: a key of ``CORES``.
+        plugin: from ``build_plugin``.
+        folder: for files in between.
+        functions: whether to count them one by one, too.
+    """
+    mod, params = from_tflite(model)
+    build(mod, CORES[core], params).export(folder / "model", format="c")
+    program = folder / "model"
+    sources = [Path(__file__).with_name("arm") / "count_main.c", *folder.glob("model.[co]")]
+    compiler = tool(f"{TRIPLE}-gcc")
+    call([compiler, "-O2", "-static", f"-I{folder}", "-o", program, *sources, "-lm"])
+    files = []
+    for number, array in enumerate(inputs_of(model)):
+        files.append(folder / f"input{number}.bin")
+        files[-1].write_bytes(array.tobytes())
+    emulator = [tool("qemu-aarch64"), "-cpu", core]
+    counts = count(plugin, emulator, [program, *files, str(RUNS)], profile=functions)
+    split = by_function(f"{TRIPLE}-nm", program, counts) if functions else {}
+    return Measured(name, core, "tvm-qnn", counts, products(model), split)
+
+
+@click.command(help=__doc__)
+@click.argument("arguments", metavar="[MODEL]...", nargs=-1)
+@click.option(
+    "--core",
+    "cores",
+    multiple=True,
+    type=click.Choice([name.split(",")[0] for name in CORES]),
+    help="Only on this processor; can be given again.",
+)
+@click.option("--functions", type=int, default=0, help="List so many functions of tvm-qnn, too.")
+@click.option("--markdown", type=click.Path(path_type=Path), help="Write the tables to this file.")
+def main(
+    arguments: Sequence[str], cores: Sequence[str], functions: int, markdown: Path | None
+) -> None:
+    """Run from the command line."""
+    console = Console()
+    parts = []
+    try:
+        for name, model, _ in models(arguments or DEFAULT):
+            found = _measure_on(cores, name, model, functions=functions > 0)
+            head = ["instructions", *(one.head for one in found)]
+            columns = [one.column() for one in found]
+            rows = [list(row) for row in zip(ROWS, *columns, strict=True)]
+            console.print(as_table(head, rows, name))
+            for one in found:
+                for function, instructions in list(one.functions.items())[:functions]:
+                    share = 100 * instructions / one.counts.total
+                    console.print(
+                        f"{one.core}: {instructions / 1e6:9.3f} M {share:3.0f} %  {function}"
+                    )
+            parts += [f"## {name}", markdown_table(head, rows)]
+    except QnnError as error:
+        raise click.ClickException(str(error)) from error
+    if markdown:
+        markdown.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+def _measure_on(
+    cores: Sequence[str], name: str, model: bytes, *, functions: bool
+) -> list[Measured]:
+    found = []
+    with tempfile.TemporaryDirectory(prefix="tvm-qnn-arm-") as folder:
+        plugin = build_plugin(Path(folder))
+        for core in CORES:
+            if not cores or core.split(",")[0] in cores:
+                place = Path(folder, core.split(",")[0])
+                place.mkdir()
+                found.append(measure(name, model, core, plugin, place, functions=functions))
+    return found
+
+
+if __name__ == "__main__":
+    main()
