@@ -5,6 +5,7 @@
 #   make test    lint, types, import direction, tests
 #   make bench   time tvm-qnn and its peers (MODELS="m.tflite resnet50:int8": on these), and
 #                measure memory and building; tables and charts in out/
+#   make docs    build the documentation, tutorials run, in docs/_build/html
 #   make clean   remove .venv and everything generated
 
 PYTHON ?= python3
@@ -12,7 +13,7 @@ BIN := .venv/bin
 SAY := @printf '==> %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types layers bench clean
+.PHONY: help demo test lint types layers bench docs clean
 
 help:
 	@sed -n '3,$${/^#/!q;s/^# \{0,1\}//p;}' Makefile
@@ -56,7 +57,11 @@ bench: .venv/installed-bench
 	@$(BIN)/python -m benchmarks.bench_peers $(MODELS)
 	@$(BIN)/python -m benchmarks.bench_footprint $(MODELS)
 
+docs: .venv/installed-docs
+	$(SAY) "Documentation, with its tutorials run"
+	@$(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
+
 clean:
-	rm -rf .venv build dist out *.egg-info
+	rm -rf .venv build dist out *.egg-info docs/_build docs/tutorials
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

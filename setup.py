@@ -77,7 +77,13 @@ setup(
         # Only for an environment of its own, on Python 3.10 or 3.11: MXNet is retired and does
         # not import on a numpy newer than 1.23.
         "mxnet": ["mxnet==1.9.1", "numpy==1.23.5"],
-        "docs": [*DEMO, "sphinx>=8,<10", "sphinx-gallery>=0.19,<1"],
+        "docs": [
+            *DEMO,
+            "sphinx>=8,<10",
+            "sphinx-gallery>=0.19,<1",  # renders the tutorials
+            "myst-parser>=4,<6",  # pages in Markdown
+            "furo>=2024.8.6",  # the theme
+        ],
     },
     entry_points={"console_scripts": ["tvm-qnn = tvm_qnn.cli:main"]},
 )

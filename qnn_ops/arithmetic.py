@@ -60,7 +60,7 @@ def quantize_multiplier(real: npt.ArrayLike) -> tuple[Int32Array, Int32Array]:
         real: float64, any shape; finite. A negative multiplier gives a negative q.
 
     Returns:
-        (q, shift), int32 arrays of the shape of ``real`` (0-d for a scalar). |q| lies in
+        (q, shift), int32 arrays of the shape of ``real`` (0-d for a scalar). abs(q) is in
         [2^30, 2^31), or q = shift = 0 where ``real`` is 0 or so small that shift < -31.
         A positive shift is a left shift.
 

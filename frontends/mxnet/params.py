@@ -35,7 +35,7 @@ def read_params(
         params: the file's path or its bytes.
 
     Returns:
-        Arguments and auxiliary states, each by name without the prefix `arg:` or `aux:`. Names
+        Arguments and auxiliary states, each by name without the prefix ``arg:`` or ``aux:``. Names
         without a prefix, as Gluon's `save_parameters` writes them, count as arguments; arrays
         without names are called "0", "1", and so on. Sparse arrays are expanded, bfloat16 is
         widened to float32, and arrays that were never given a shape are left out.

@@ -1,0 +1,137 @@
+"""Writes the page of supported operators from the tables that the code itself uses."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+PAGE = Path(__file__).parents[1] / "operators.md"
+HEAD = """# Supported operators
+
+This page is written from the project's own tables when the documentation is built.
+
+## The dialect
+
+On int8 and uint8 tensors; scales for a whole tensor, or one for each channel of weights.
+*Primitives* are integer Relax operators, for any processor that TVM compiles for. A kernel serves
+targets that have all the instruction set extensions of its name; where several do, the fastest is
+taken.
+"""
+
+
+def operators_of(code: str, rule: Any) -> list[str]:
+    """The dialect's operators that the conversion rule of ``code`` can emit, by their names.
+
+    Follows the names that the rule's code refers to, and those of the functions it calls; of a
+    table that has an entry for ``code``, only that entry.
+    """
+    from qnn_ops.registry import Operator
+
+    found: dict[str, None] = {}
+    seen: set[int] = set()
+    pending = [rule]
+    while pending:
+        value = pending.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, Operator):
+            found[value.name] = None
+        else:
+            pending += _referenced(code, value)
+    return sorted(found)
+
+
+def _referenced(code: str, value: Any) -> Iterable[Any]:
+    """What a value of the importers leads to; nothing for one of other packages."""
+    if isinstance(value, dict):
+        return [value[code]] if code in value else list(value.values())
+    if isinstance(value, list | tuple):
+        return list(value)
+    if isinstance(value, functools.partial):
+        return [value.func, *value.args, *value.keywords.values()]
+    if not getattr(value, "__module__", "").startswith("frontends."):
+        return []
+    if isinstance(value, type):
+        return [each for each in vars(value).values() if isinstance(each, types.FunctionType)]
+    if not isinstance(value, types.FunctionType):
+        return []
+    names = set(_names(value.__code__))
+    scope = value.__globals__
+    own = [scope[name] for name in names if name in scope]
+    modules = [
+        each
+        for each in own
+        if isinstance(each, types.ModuleType) and each.__name__.startswith("frontends.")
+    ]
+    through = [getattr(each, name) for each in modules for name in names if hasattr(each, name)]
+    cells = [cell.cell_contents for cell in value.__closure__ or ()]
+    return [*own, *through, *cells, *(value.__defaults__ or ())]
+
+
+def _names(code: types.CodeType) -> Iterable[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _code(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def page() -> str:
+    """The page, in Markdown."""
+    import frontends.mxnet
+    import frontends.tflite
+    import legalize
+    import qnn_ops
+    from frontends.mxnet.converters.registry import CONVERTERS
+    from frontends.tflite.converters.registry import DATA, FLOAT, QUANTIZED
+    from legalize.kernels import KERNELS
+    from qnn_ops.registry import OPERATORS, PREFIX
+
+    assert qnn_ops.quantize and legalize and frontends.tflite and frontends.mxnet
+    text = HEAD + "\n" + _row("operator", "primitives", "x86 kernels", "ARM kernels")
+    text += _row("---", "---", "---", "---")
+    for name in sorted(OPERATORS):
+        kernels = [", ".join(kernel.features) for kernel in KERNELS.get(name, [])]
+        arm = [k for k in kernels if any(word in k for word in ("neon", "dotprod", "i8mm"))]
+        x86 = [k for k in kernels if k not in arm]
+        cells = ("yes", *("<br>".join(dict.fromkeys(each)) or "–" for each in (x86, arm)))
+        text += _row(f"`{name.removeprefix(PREFIX)}`", *cells)
+    text += "\n## TFLite\n\nOn int8 and uint8 tensors:\n\n"
+    text += _row("operator", "becomes") + _row("---", "---")
+    for code in sorted({**QUANTIZED, **DATA}):
+        names = operators_of(code, {**QUANTIZED, **DATA}[code])
+        text += _row(code, _code(names) if names else "Relax's own, on the integers")
+    floats = sorted(set(FLOAT) - set(QUANTIZED) - set(DATA))
+    text += "\nIn float32, between a dequantize and a quantize where the tensors are quantized: "
+    text += ", ".join(floats) + ".\n\n## MXNet\n\n"
+    text += _row("operator", "becomes") + _row("---", "---")
+    made = {code: operators_of(code, CONVERTERS[code]) for code in sorted(CONVERTERS)}
+    for code, names in made.items():
+        if names:
+            text += _row(f"`{code}`", _code(names))
+    others = [code for code, names in made.items() if not names]
+    text += f"\nAs Relax's own operators, in the tensors' own type: {_code(others)}.\n"
+    return text
+
+
+def _write(_app: Any) -> None:
+    content = page()
+    if not PAGE.exists() or PAGE.read_text("utf-8") != content:
+        PAGE.write_text(content, "utf-8")
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Called by Sphinx."""
+    app.connect("builder-inited", _write)
+    return {"parallel_read_safe": True}

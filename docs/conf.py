@@ -1,0 +1,39 @@
+"""Settings of Sphinx: `make docs` builds the pages, the tutorials among them."""
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent)]
+
+project = "tvm-qnn"
+author = "the tvm-qnn developers"
+copyright = author
+
+extensions = [
+    "myst_parser",
+    "operator_table",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "tutorials/GALLERY_HEADER.rst"]
+html_theme = "furo"
+html_title = "tvm-qnn"
+
+autodoc_typehints = "description"
+napoleon_use_ivar = True  # a named tuple describes its fields itself, too
+autodoc_member_order = "bysource"
+myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_heading_anchors = 3
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../tutorials",
+    "gallery_dirs": "tutorials",
+    "filename_pattern": r"\.py$",
+    "ignore_pattern": r"__init__\.py",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "abort_on_example_error": True,
+}
