@@ -1,0 +1,1 @@
+"""Networks of MXNet's model zoo, quantized by MXNet itself, against what tvm-qnn makes of them."""
