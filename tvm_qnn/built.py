@@ -41,7 +41,11 @@ class BuiltOrigin:
     def write(self, path: Path, metadata: Metadata, cc: str | None) -> None:
         """Link the kernels and write the file."""
         write_package(
-            path, self._link(find_linker(cc)), self._compiled.bytecode, self.constants(), metadata
+            path,
+            self._link(find_linker(cc, metadata.requirements.platform)),
+            self._compiled.bytecode,
+            self.constants(),
+            metadata,
         )
 
     def constants(self) -> list[np.ndarray[Any, Any]]:

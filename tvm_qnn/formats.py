@@ -32,7 +32,7 @@ def _write_tvm(origin: Origin, metadata: Metadata, path: Path, cc: str | None) -
     with target:
         lowered = _lowered(origin, "tvm")
         executable = tvm.compile(lowered, target=target, relax_pipeline=relax_pipeline(target))
-    linker = shared_library_linker(find_linker(cc))
+    linker = shared_library_linker(find_linker(cc, metadata.requirements.platform))
     with replacing(path) as part:
         executable.export_library(str(part), fcompile=linker)
 

@@ -43,7 +43,7 @@ class Requirements:
 
     def why_not_here(self) -> str | None:
         """What keeps such code from running on this machine; None if nothing does."""
-        if _parts(self.platform) != _parts(this_platform()):
+        if parts(self.platform) != parts(this_platform()):
             return f"it is for {self.platform}, this machine is {this_platform()}"
         missing = sorted({*self.extensions} - extensions_here(self.extensions))
         if missing:
@@ -65,7 +65,7 @@ def extensions_here(asked: Sequence[str]) -> set[str]:
     Args:
         asked: names as LLVM has them.
     """
-    architecture, _ = _parts(this_platform())
+    architecture, _ = parts(this_platform())
     if architecture in _ARM_BITS and sys.platform.startswith("linux"):
         return {*asked} & _arm_extensions(architecture)
     if _CPUINFO.is_file():
@@ -98,7 +98,7 @@ def _arm_extensions(architecture: str) -> frozenset[str]:
     )
 
 
-def _parts(triple: str) -> tuple[str, str]:
+def parts(triple: str) -> tuple[str, str]:
     """Architecture and system of "x86_64-pc-linux-gnu"; the vendor does not matter."""
     architecture, *rest = triple.lower().split("-")
     if architecture in ("amd64", "x64"):

@@ -52,6 +52,46 @@ def test_without_any_the_error_says_what_to_install(folder: Path) -> None:
         find_linker()
 
 
+PLATFORM = {"aarch64": "aarch64-linux-gnu", "arm": "armv7l-unknown-linux-gnueabihf"}
+TRIPLE = {"aarch64": "aarch64-linux-gnu", "arm": "arm-linux-gnueabihf"}
+
+
+@pytest.fixture(params=["aarch64", "arm"])
+def architecture(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """One that this machine, an x86-64 one whatever it is, does not have."""
+    monkeypatch.setattr("tvm_qnn.linker.this_platform", lambda: "x86_64-linux")
+    return str(request.param)
+
+
+def test_another_platform_takes_a_cross_linker(folder: Path, architecture: str) -> None:
+    platform, triple = PLATFORM[architecture], TRIPLE[architecture]
+    program(folder / "cc")
+    clang = program(folder / "clang")
+    with pytest.raises(QnnError, match=f"needs a cross linker, .*apt install gcc-{triple}"):
+        find_linker(platform=platform)
+    linker = program(folder / f"{triple}-ld")
+    assert find_linker(platform=platform) == [str(linker)]
+    program(folder / "ld.lld")
+    options = [f"--target={triple}", "-fuse-ld=lld", "-nostdlib"]
+    assert find_linker(platform=platform) == [str(clang), *options]
+    compiler = program(folder / f"{triple}-gcc")
+    assert find_linker(platform=platform) == [str(compiler)]
+    assert find_linker("clang", platform) == [str(clang)]
+
+
+def test_zig_links_for_another_platform(
+    folder: Path, architecture: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name == "ziglang" or None)
+    words = find_linker(platform=PLATFORM[architecture])
+    assert words[1:] == ["-m", "ziglang", "cc", "-target", TRIPLE[architecture]]
+
+
+def test_a_platform_without_a_known_linker_takes_a_named_one(folder: Path) -> None:
+    with pytest.raises(QnnError, match="no linker for riscv64-linux-gnu is known here: name one"):
+        find_linker(platform="riscv64-linux-gnu")
+
+
 def test_the_command_gets_objects_and_output(folder: Path) -> None:
     body = "import sys\nopen(sys.argv[sys.argv.index('-o') + 1], 'w').write(' '.join(sys.argv[1:]))"
     compiler = program(folder / "cc", body)

@@ -45,7 +45,7 @@ def test_one_platform_has_several_names(
     monkeypatch.setattr(processor, "this_platform", lambda: here)
     assert Requirements(platform, ()).why_not_here() is None
     for other in ("riscv64-linux-gnu", "x86_64-pc-windows-msvc", "aarch64-apple-darwin"):
-        if processor._parts(other) != processor._parts(here):
+        if processor.parts(other) != processor.parts(here):
             assert Requirements(other, ()).why_not_here() == (
                 f"it is for {other}, this machine is {here}"
             )

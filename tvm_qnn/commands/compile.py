@@ -37,10 +37,11 @@ def compile_model(
     from tvm_qnn.build import build
     from tvm_qnn.linker import find_linker
     from tvm_qnn.steps import step
+    from tvm_qnn.target import parse_target, requirements
 
     library_path = output or Path(f"{model.stem}.so")
     # Before the minutes of a large model, not after them.
-    find_linker(cc)
+    find_linker(cc, requirements(parse_target(target)).platform)
     console = Console(highlight=False)
     with step(console, f"Import {model.name}"):
         mod, params = from_tflite(model)

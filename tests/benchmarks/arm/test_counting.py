@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.arm import counting
 from benchmarks.arm.counting import CLASSES, build_plugin, by_function, call, count, tool
 from qnn_ops.errors import QnnError
 from tests.support.arm import AARCH64
@@ -72,7 +71,7 @@ def test_instructions_are_counted_by_class_and_function(tmp_path: Path) -> None:
 
 
 def test_what_is_missing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counting.shutil, "which", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(QnnError, match=r"needs qemu-aarch64, .*: apt install qemu-user"):
         tool("qemu-aarch64")
 

@@ -82,8 +82,7 @@ def test_two_models_link_into_one_program_that_needs_no_heap_and_no_threads(tmp_
         """
     )
     names = ("main.c", "first.c", "first.o", "second.c", "second.o")
-    words = ["cc", "-o", tmp_path / "both", *(tmp_path / name for name in names)]
-    check_call(words)
+    check_call(["cc", "-o", tmp_path / "both", *(tmp_path / name for name in names)])
     assert check_call([tmp_path / "both"]) == "11 33 1 1"
     if shutil.which("nm"):
         undefined = check_call(["nm", "-u", tmp_path / "first.o"]).split()
