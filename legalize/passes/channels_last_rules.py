@@ -12,6 +12,7 @@ from tvm import relax
 from legalize.passes.rewriter import with_attrs
 from qnn_ops import (
     dequantize,
+    fused_multiply_add,
     quantize,
     quantized_add,
     quantized_concat,
@@ -162,7 +163,8 @@ def _float_convolution(call: relax.Call, last: Last) -> relax.Expr | None:
 
 
 @_rule(
-    *(op.op.name for op in (quantized_add, quantized_multiply, quantized_relu, quantized_subtract)),
+    *(op.op.name for op in (fused_multiply_add, quantized_add, quantized_multiply)),
+    *(op.op.name for op in (quantized_relu, quantized_subtract)),
     *_relax("abs", "astype", "ceil", "clip", "erf", "exp", "floor", "log", "negative", "round"),
     *_relax("rsqrt", "sigmoid", "sign", "sqrt", "square", "tanh"),
     *_relax("nn.gelu", "nn.leakyrelu", "nn.relu", "nn.silu"),

@@ -16,10 +16,12 @@ from legalize.passes import ChannelsLast
 from legalize.passes.channels_last_rules import RULES
 from qnn_ops import (
     dequantize,
+    fused_multiply_add,
     quantize,
     quantized_add,
     quantized_concat,
     quantized_conv2d,
+    quantized_dense,
     quantized_lookup,
     quantized_mean,
     quantized_multiply,
@@ -326,6 +328,18 @@ CASES: dict[str, list[Build]] = {
             **{**FIRST, "kernel_scale": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]},
         ),
         lambda x, _: quantized_conv2d(x, relax.const(KERNEL), groups=3, **FIRST, out_layout="NHWC"),
+        lambda x, y: quantized_conv2d(
+            x,
+            IDENTITY,
+            **{**FIRST, "rounding": "onednn", "input_zero_point": 0, "output_zero_point": 0},
+            bias=relax.const(np.arange(3, dtype=np.int32)),
+            addend=y,
+        ),
+    ],
+    "fused_multiply_add": [
+        lambda x, y: fused_multiply_add(
+            real(x), relax.const(np.arange(3, dtype=np.float32).reshape(3, 1, 1)), real(y)
+        )
     ],
     "quantized_lookup": [lambda x, _: quantized_lookup(x, relax.const(TABLE))],
     "quantized_mean": [
@@ -431,8 +445,10 @@ def test_every_integer_is_the_same_after_a_convolution(name: str) -> None:
         np.testing.assert_array_equal(old, new)
 
 
-def test_every_operator_of_the_dialect_that_moves_has_a_case() -> None:
-    assert {name.removeprefix("relax.qnn.") for name in RULES if name in OPERATORS} <= set(CASES)
+def test_every_operator_of_the_dialect_has_a_rule_and_a_case() -> None:
+    # A dense layer reads rows.
+    assert set(OPERATORS) - set(RULES) == {quantized_dense.op.name}
+    assert {name.removeprefix("relax.qnn.") for name in RULES if name in OPERATORS} == set(CASES)
 
 
 def test_every_float_is_the_same_after_a_convolution() -> None:
