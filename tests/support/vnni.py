@@ -109,7 +109,7 @@ def run_conv(
     mcpu, _ = PROCESSORS[isa]
     if needs_staging(spec):
         data = run_on(mcpu, stage(spec), [data], spec.staged_shape, "uint8")
-    function = conv2d(spec, packed.requantization, packed.tiling, isa)
+    function = conv2d(spec, packed.requantization, packed.tiling, isa, packed.weight_dtype)
     return run_on(mcpu, function, [data, *packed.constants], spec.out_shape, spec.out_dtype)
 
 

@@ -48,6 +48,7 @@ def conv2d(
     requantization: Requantization,
     tiling: Tiling | None = None,
     isa: Isa = AVX512_VNNI,
+    weight_dtype: str | None = None,
 ) -> tirx.PrimFunc:
     """Build the function that computes a convolution.
 
@@ -56,24 +57,32 @@ def conv2d(
         requantization: From ``pack_conv2d``.
         tiling: The tiling for which ``pack_conv2d`` laid out the constants.
         isa: The instruction set, likewise. The target must have its features.
+        weight_dtype: From ``pack_conv2d``; by default what ``isa`` multiplies.
 
     Returns:
         A function of the data, uint8 of ``spec.staged_shape``; the ``constants`` of
         ``pack_conv2d`` in order; and the output, ``spec.out_dtype`` of ``spec.out_shape``.
     """
-    return _Kernel(spec, isa, requantization, tiling or choose_tiling(spec, isa)).build()
+    tiling = tiling or choose_tiling(spec, isa)
+    return _Kernel(spec, isa, requantization, tiling, weight_dtype or isa.weight_dtype).build()
 
 
 class _Kernel:
     """The buffers of one function, and what writes its loops."""
 
     def __init__(
-        self, spec: ConvSpec, isa: Isa, requantization: Requantization, tiling: Tiling
+        self,
+        spec: ConvSpec,
+        isa: Isa,
+        requantization: Requantization,
+        tiling: Tiling,
+        weight_dtype: str,
     ) -> None:
         self.spec = spec
         self.isa = isa
         self.requantization = requantization
         self.tiling = tiling
+        self.weight_dtype = weight_dtype
         self.tasks = task_count(microseconds(spec, isa, tiling))
 
     def build(self) -> tirx.PrimFunc:
@@ -122,7 +131,7 @@ class _Kernel:
         data = T.arg("data", T.buffer(spec.staged_shape, "uint8"))
         self.block_step = spec.runs * spec.steps_per_run * lanes * DWORD
         size = groups * self.block_step
-        self.weights = T.arg("weights", T.buffer((size,), self.isa.weight_dtype))
+        self.weights = T.arg("weights", T.buffer((size,), self.weight_dtype))
         self.bias = T.arg("bias", T.buffer((groups, lanes), "int32"))
         zero_point = None
         if spec.has_asymmetric_kernel and self.isa.has_byte_products:
@@ -184,8 +193,8 @@ class _Kernel:
                 for j, vector in enumerate(row):
                     total = lanes_of(vector, isa.lanes)
                     for part, values in enumerate(data, isa.parts * j):
-                        index = T.ramp(weights + part * isa.part_size, 1, isa.part_size)
-                        total = isa.multiply_add(total, values, self.weights[index])
+                        factors = isa.load_weights(self.weights, weights + part * isa.part_size)
+                        total = isa.multiply_add(total, values, factors)
                     set_lanes(vector, total, isa.lanes)
 
         with T.serial(spec.kernel_height) as ky, T.serial(taps) as kx:

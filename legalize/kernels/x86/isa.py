@@ -42,7 +42,7 @@ class Isa:
 
     @property
     def weight_dtype(self) -> str:
-        """What weights are widened to."""
+        """What weights are multiplied as."""
         return "int8" if self.has_byte_products else "int16"
 
     @property
@@ -70,6 +70,13 @@ class Isa:
             T.reinterpret(f"uint16x{words}", dword), T.broadcast(T.uint16(8), words)
         )
         return [T.reinterpret(f"int16x{words}", part) for part in (even, odd)]
+
+    def load_weights(self, buffer: Any, offset: Any) -> Any:
+        """Load the weights of one part; int8 that is multiplied as int16 is widened."""
+        weights = buffer[T.ramp(offset, 1, self.part_size)]
+        if buffer.dtype == self.weight_dtype:
+            return weights
+        return T.Cast(f"{self.weight_dtype}x{self.part_size}", weights)
 
     def multiply_add(self, accumulator: Any, data: Any, weights: Any) -> Any:
         """Add the products of one part."""

@@ -27,7 +27,7 @@ from legalize.kernels.x86.requantize import (
 )
 from legalize.kernels.x86.requantize_double import double_constants, magic_multiplier
 from legalize.kernels.x86.requantize_float import float_constants, float_scales
-from legalize.kernels.x86.tiles import Tiling, choose_tiling, lane_channels
+from legalize.kernels.x86.tiles import Tiling, choose_tiling, lane_channels, tiles_of
 
 Array = npt.NDArray[Any]
 
@@ -39,14 +39,16 @@ class PackedConv:
     Attributes:
         requantization: How accumulators become outputs.
         tiling: The tiles for which the constants are laid out.
+        weight_dtype: Of the weights: what the instruction set multiplies, or less.
         constants: The arrays that the function of ``conv2d`` takes between data and output:
-            weights of ``Isa.weight_dtype`` in one row; bias int32 [vectors, lanes]; the
+            weights in one row; bias int32 [vectors, lanes]; the
             kernel's zero point int32 [1], only if it is asymmetric and the weights are int8;
             the arrays of the requantization.
     """
 
     requantization: Requantization
     tiling: Tiling
+    weight_dtype: str
     constants: tuple[Array, ...]
 
 
@@ -103,12 +105,13 @@ def pack_conv2d(
     requantization, offset, rescaling = pack_requantization(
         spec, isa, multiplier, shift, bound, lanes
     )
-    weights = _lay_out_weights(spec, isa, kernel, tiling, lanes)
+    weight_dtype = _weight_dtype(spec, isa, kernel, tiling)
+    weights = _lay_out_weights(spec, isa, kernel.astype(weight_dtype), tiling, lanes)
     constants = [weights, deal(folded_bias + offset, lanes)]
     if zero_point:
         constants.append(np.array([zero_point], np.int32))
     constants += rescaling
-    return PackedConv(requantization, tiling, tuple(constants))
+    return PackedConv(requantization, tiling, weight_dtype, tuple(constants))
 
 
 def pack_requantization(
@@ -145,10 +148,17 @@ def pack_requantization(
     return requantization, np.zeros_like(shift), constants
 
 
+def _weight_dtype(spec: ConvSpec, isa: Isa, kernel: Array, tiling: Tiling) -> str:
+    """Keep weights in bytes where each is read once: loading them takes longer than widening."""
+    is_read_once = all(tiles_of(spec, section) == 1 for section in tiling)
+    fits = kernel.min() >= -128 and kernel.max() <= 127
+    return "int8" if is_read_once and fits else isa.weight_dtype
+
+
 def _lay_out_weights(
     spec: ConvSpec, isa: Isa, kernel: Array, tiling: Tiling, lanes: Array
 ) -> Array:
-    padded = np.pad(kernel, ((0, 1), (0, 0), (0, 0), (0, 0))).astype(isa.weight_dtype)
+    padded = np.pad(kernel, ((0, 1), (0, 0), (0, 0), (0, 0)))
     runs = padded.reshape(spec.out_channels + 1, spec.runs, spec.run_length)
     whole = spec.run_length // DWORD * DWORD
     rest = spec.run_length - whole

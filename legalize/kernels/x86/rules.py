@@ -106,7 +106,7 @@ def _call(
     )
     if spec.needs_staging:
         data = call_tir(builder, "stage", stage(spec), [data], spec.staged_shape, "uint8")
-    function = conv2d(spec, packed.requantization, packed.tiling, isa)
+    function = conv2d(spec, packed.requantization, packed.tiling, isa, packed.weight_dtype)
     constants = [relax.const(array, str(array.dtype)) for array in packed.constants]
     result = call_tir(
         builder, "conv2d", function, [data, *constants], spec.out_shape, spec.out_dtype

@@ -7,9 +7,11 @@ import pytest
 
 from legalize.kernels.spec import ConvSpec
 from legalize.kernels.x86.conv2d import conv2d
-from legalize.kernels.x86.isa import AVX2, ISAS, Isa
+from legalize.kernels.x86.isa import AVX2, AVX512_VNNI, AVX512BW, ISAS, SSE41, Isa
 from legalize.kernels.x86.pack import pack_conv2d
 from qnn_ops.errors import QnnError
+from tests.support.arrays import full_range
+from tests.support.vnni import accumulators, each_isa, run_conv
 
 SPEC = ConvSpec(
     batch=1,
@@ -78,7 +80,7 @@ def test_constants_fit_the_function(isa: Isa) -> None:
     for out_dtype, shift in (("int32", 0), ("int8", -5), ("int8", 2)):
         spec = replace(SPEC, out_dtype=out_dtype, out_min=-128, out_max=127)
         packed = pack_conv2d(spec, KERNEL, 130, None, 1 << 30, shift, isa)
-        function = conv2d(spec, packed.requantization, packed.tiling, isa)
+        function = conv2d(spec, packed.requantization, packed.tiling, isa, packed.weight_dtype)
         buffers = function.params[1:-1]
         expected = [(tuple(map(int, buffer.shape)), str(buffer.dtype)) for buffer in buffers]
         assert [(array.shape, str(array.dtype)) for array in packed.constants] == expected
@@ -105,3 +107,38 @@ def test_other_roundings_are_refused() -> None:
 def test_what_does_not_fit_is_refused(arguments: tuple[object, ...], message: str) -> None:
     with pytest.raises(QnnError, match=message):
         pack_conv2d(SPEC, *arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("isa", "rows", "largest", "dtype"),
+    [
+        (AVX2, 1, 127, "int8"),
+        (SSE41, 1, 127, "int8"),
+        (AVX512BW, 1, 127, "int8"),
+        (AVX512_VNNI, 1, 127, "int8"),
+        # A byte does not hold it.
+        (AVX2, 1, 128, "int16"),
+        # Several tiles read each weight from the cache, where widening it again would not pay.
+        (AVX2, 50, 127, "int16"),
+    ],
+)
+def test_weights_that_are_read_once_stay_bytes(
+    isa: Isa, rows: int, largest: int, dtype: str
+) -> None:
+    spec = replace(SPEC, in_height=1, in_width=1, batch=rows, kernel_width=1)
+    kernel = np.full((16, 1, 1, 6), 10 + largest, np.uint8)
+    packed = pack_conv2d(spec, kernel, 10, isa=isa)
+    assert packed.weight_dtype == packed.constants[0].dtype == dtype
+
+
+@each_isa
+def test_bytes_give_the_sums_that_words_give(isa: Isa) -> None:
+    rng = np.random.default_rng(0)
+    kernel = rng.integers(0, 256, (37, 1, 1, 203)).astype(np.uint8)
+    spec = replace(SPEC, in_height=1, in_width=1, in_channels=203, kernel_width=1, out_channels=37)
+    spec = replace(spec, has_asymmetric_kernel=False)
+    data = full_range(rng, "uint8", spec.in_shape)
+    assert pack_conv2d(spec, kernel, 128, isa=isa).weight_dtype == "int8"
+    zero = np.zeros(1, np.int32)
+    got = run_conv(spec, data, kernel, 128, None, zero, zero, isa)
+    np.testing.assert_array_equal(got, accumulators(spec, data, kernel, 128, None))

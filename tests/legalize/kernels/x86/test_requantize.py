@@ -113,7 +113,7 @@ def check(
     packed = pack_conv2d(spec, kernel, 0, bias.astype(np.int32), multiplier, shift, isa)
     assert packed.requantization.kind == kind
     data = np.zeros(spec.in_shape, np.uint8)
-    function = conv2d(spec, packed.requantization, packed.tiling, isa)
+    function = conv2d(spec, packed.requantization, packed.tiling, isa, packed.weight_dtype)
     inputs = [data, *packed.constants]
     got = run_on(PROCESSORS[isa][0], function, inputs, spec.out_shape, spec.out_dtype)
     np.testing.assert_array_equal(got.reshape(-1), rescaled(spec, bias, multiplier, shift))

@@ -37,7 +37,7 @@ def rescale(spec: ConvSpec, x: Array, multiplier: Array, isa: Isa) -> tuple[str,
     kernel = np.zeros((x.size, 1, 1, 4), np.int8)
     packed = pack_conv2d(spec, kernel, 0, x.astype(np.int32), multiplier, 0, isa)
     data = np.zeros(spec.in_shape, np.uint8)
-    function = conv2d(spec, packed.requantization, packed.tiling, isa)
+    function = conv2d(spec, packed.requantization, packed.tiling, isa, packed.weight_dtype)
     inputs = [data, *packed.constants]
     got = run_on(PROCESSORS[isa][0], function, inputs, spec.out_shape, spec.out_dtype)
     return packed.requantization.kind, got.reshape(-1)
