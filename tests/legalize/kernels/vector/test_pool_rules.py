@@ -83,7 +83,7 @@ def pooling(
 @each_place
 def test_every_instruction_set(place: Place) -> None:
     rng = np.random.default_rng(5)
-    calls = [
+    calls: list[Call] = [
         pooling(rng, pool_type, shape, window, **attrs)
         for pool_type in ("max", "avg")
         for shape, window, attrs in [
