@@ -1,0 +1,202 @@
+"""Adding a quantized operator
+===========================
+
+TFLite's ABS on int8 tensors has no operator in the dialect: it is computed in float32 between a
+dequantize and a quantize. This page gives it one, in the five steps that every operator took, all
+of it outside the project's own files: what it means, how it becomes primitives, a kernel, how the
+importer makes it, and the test against LiteRT.
+
+Run it with ``python tutorials/add_an_operator.py``.
+"""  # noqa: D205, D415
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+from tvm.script import tirx as T
+
+import tvm_qnn as qnn
+from frontends.tflite.converters.context import Context, per_tensor
+from frontends.tflite.converters.registry import converter
+from frontends.tflite.quantization import Quantization
+from frontends.tflite.writer import ModelWriter
+from legalize.kernels.calls import call_tir
+from legalize.kernels.registry import kernel
+from legalize.primitives.fixed_point import const
+from legalize.primitives.fixed_point import scale_down as scale_down_primitive
+from legalize.primitives.registry import primitive
+from qnn_ops.attributes import dtype_range, scale_attr, zero_point_attr
+from qnn_ops.checks import check_dtype, check_quantization
+from qnn_ops.registry import Attrs, TensorSpec, operator, spec_of
+from qnn_ops.rounding import scale_down
+
+# %%
+# What it means
+# -------------
+# The public function makes the call; the decorator registers it with TVM as
+# ``relax.qnn.quantized_abs`` and names its tensor operands. Numbers become attributes.
+
+
+@operator("quantized_data")
+def quantized_abs(
+    quantized_data: relax.Expr,
+    input_scale: float,
+    input_zero_point: int,
+    output_scale: float,
+    output_zero_point: int,
+) -> relax.Call:
+    """|data| in the output's scale and zero point; int8, any shape."""
+    return quantized_abs.call(
+        [quantized_data],
+        input_scale=scale_attr(input_scale),
+        input_zero_point=zero_point_attr(input_zero_point),
+        output_scale=scale_attr(output_scale),
+        output_zero_point=zero_point_attr(output_zero_point),
+    )
+
+
+# %%
+# The type rule says what fits, and what comes out. Its errors name the operator by themselves.
+
+
+@quantized_abs.type_rule
+def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
+    check_dtype("quantized_data", data.dtype, ("int8",))
+    check_quantization("input", attrs.input_scale, attrs.input_zero_point, data.dtype)
+    check_quantization("output", attrs.output_scale, attrs.output_zero_point, data.dtype)
+    return data
+
+
+# %%
+# The reference is the specification, in numpy. TFLite takes the absolute value of the integer
+# difference, and brings it to the output's scale by gemmlowp's two roundings.
+
+
+def factor(attrs: Attrs) -> float:
+    """How many output steps one input step is."""
+    return attrs.input_scale / attrs.output_scale
+
+
+@quantized_abs.reference
+def _reference(attrs: Attrs, data: np.ndarray) -> np.ndarray:
+    return scale_down(
+        np.abs(data.astype(np.int32) - attrs.input_zero_point),
+        np.asarray(factor(attrs)),
+        "tflite",
+        attrs.output_zero_point,
+        dtype_range("int8"),
+        "int8",
+    )
+
+
+x = np.array([-128, -3, 0, 2, 127], np.int8)
+print(quantized_abs.evaluate(x, 0.5, -1, 0.75, -128))
+
+# %%
+# Primitives
+# ----------
+# The same in Relax's operators on integers. Any processor that TVM compiles for can run this.
+
+
+@primitive(quantized_abs)
+def _primitive(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
+    difference = R.subtract(R.astype(data, "int32"), const(attrs.input_zero_point, "int32"))
+    return scale_down_primitive(
+        builder,
+        R.abs(difference),
+        factor(attrs),
+        "tflite",
+        attrs.output_zero_point,
+        dtype_range("int8"),
+        "int8",
+    )
+
+
+# %%
+# A kernel
+# --------
+# Where the scales are equal nothing is scaled, and 16 bits are enough for every step between. A
+# kernel says itself what a vector is: ``Ramp`` is sixteen places in a row. The rule returns None for
+# what its kernel does not serve; primitives do that then. ``"sse2"`` is what the target must have.
+
+
+@kernel(quantized_abs, "sse2")
+def _kernel(
+    builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr]
+) -> relax.Expr | None:
+    data = spec_of(operands[0])
+    size = int(np.prod(data.shape))
+    if attrs.input_scale != attrs.output_scale or size % 16:
+        return None
+    zero, result_zero = attrs.input_zero_point, attrs.output_zero_point
+
+    @T.prim_func(private=True, s_tir=True)
+    def absolute(x: T.handle, y: T.handle) -> None:
+        X = T.match_buffer(x, data.shape, "int8")
+        Y = T.match_buffer(y, data.shape, "int8")
+        source = T.decl_buffer((size,), "int8", data=X.data)
+        target = T.decl_buffer((size,), "int8", data=Y.data)
+        for i in range(size // 16):
+            wide = T.Cast("int16x16", source[T.Ramp(i * 16, 1, 16)]) - T.Broadcast(
+                T.int16(zero), 16
+            )
+            value = T.max(wide, T.Broadcast(T.int16(0), 16) - wide) + T.Broadcast(
+                T.int16(result_zero), 16
+            )
+            target[T.Ramp(i * 16, 1, 16)] = T.Cast(
+                "int8x16", T.min(value, T.Broadcast(T.int16(127), 16))
+            )
+
+    return call_tir(builder, "abs", absolute, list(operands), data.shape, "int8")
+
+
+# %%
+# The importer's rule
+# -------------------
+# One decorated function. From now on ABS on int8 tensors no longer falls back to float32.
+
+
+@converter("ABS")
+def convert_abs(ctx: Context) -> relax.Expr:
+    """The absolute value."""
+    data, result = ctx.input(0), ctx.output()
+    return quantized_abs(data.expr, *data.quantization, *per_tensor(result))
+
+
+# %%
+# The test
+# --------
+# A model of one operator, made by the project's writer, on every int8 value; once with equal
+# scales, which the kernel serves, and once with others. LiteRT's reference kernels say what is right.
+
+
+def model(input_quantization: tuple[float, int], output_quantization: tuple[float, int]) -> bytes:
+    """A model that is one ABS."""
+    writer = ModelWriter()
+    x = writer.tensor("x", (1, 256), "int8", Quantization.per_tensor(*input_quantization))
+    y = writer.tensor("y", (1, 256), "int8", Quantization.per_tensor(*output_quantization))
+    writer.operator("ABS", [x], [y])
+    return writer.finish([x], [y])
+
+
+every_value: Any = np.arange(-128, 128, dtype=np.int8).reshape(1, 256)
+for scales in [((0.5, 3), (0.5, -100)), ((0.5, 3), (0.3, -128))]:
+    content = model(*scales)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a fallback would warn
+        mod, params = qnn.from_tflite(content)
+    print(next(line.strip() for line in mod.script().splitlines() if "quantized_abs" in line))
+    for kernels in (False, True):
+        comparison = qnn.compare(content, [every_value], kernels=kernels)
+        print("  kernel:   " if kernels else "  primitive:", "equal", comparison.is_equal)
+        assert comparison.is_equal
+
+# %%
+# In the project itself these five pieces stand in five files with a test each, as
+# ``CONTRIBUTING.md`` says: ``qnn_ops/``, ``legalize/primitives/``, ``legalize/kernels/``,
+# ``frontends/tflite/converters/``, and ``tests/`` mirrors them.
