@@ -121,8 +121,9 @@ def _primitive(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> r
 # A kernel
 # --------
 # Where the scales are equal nothing is scaled, and 16 bits are enough for every step between. A
-# kernel says itself what a vector is: ``Ramp`` is sixteen places in a row. The rule returns None for
-# what its kernel does not serve; primitives do that then. ``"sse2"`` is what the target must have.
+# kernel says itself what a vector is: ``Ramp`` is sixteen places in a row. The rule returns None
+# for what its kernel does not serve; primitives do that then. ``"sse2"`` is what the target must
+# have.
 
 
 @kernel(quantized_abs, "sse2")
@@ -172,7 +173,8 @@ def convert_abs(ctx: Context) -> relax.Expr:
 # The test
 # --------
 # A model of one operator, made by the project's writer, on every int8 value; once with equal
-# scales, which the kernel serves, and once with others. LiteRT's reference kernels say what is right.
+# scales, which the kernel serves, and once with others. LiteRT's reference kernels say what is
+# right.
 
 
 def model(input_quantization: tuple[float, int], output_quantization: tuple[float, int]) -> bytes:
