@@ -71,7 +71,7 @@ X86_PLACES = (
     *(_x86(isa.name, mcpu, *flags) for isa, (mcpu, flags) in vnni.PROCESSORS.items()),
 )
 ARM_PLACES = tuple(_arm(core) for core in (arm.CORTEX_A72, arm.CORTEX_A15))
-PLACES = X86_PLACES
+PLACES = (*X86_PLACES, *ARM_PLACES)
 
 
 def _parameter(place: Place) -> Any:

@@ -167,16 +167,16 @@ def _in_float32(corners: list[list[Any]], down: list[Any], right: list[Any]) -> 
 
 def _in_integers(corners: list[list[Any]], down: list[Any], right: list[Any]) -> Any:
     lanes = lanes_of(corners[0][0])
+    wide = _vector("int32", lanes)
     one = splat("int32", FRACTION_BITS, lanes)
 
     def between(first: Any, second: Any, distance: Any) -> Any:
         return T.shift_left(first, one) + (second - first) * distance
 
-    columns = [
-        between(*(T.Cast(_vector("int32", lanes), value) for value in column), down[1])
-        for column in corners
-    ]
-    total = between(*columns, right[1])
+    left, across = (
+        between(T.Cast(wide, upper), T.Cast(wide, lower), down[1]) for upper, lower in corners
+    )
+    total = between(left, across, right[1])
     # Half away from zero: a negative value rounds down at a tie.
     half = splat("int32", _ONE * _ONE // 2, lanes) + T.shift_right(total, splat("int32", 31, lanes))
     return T.shift_right(total + half, splat("int32", 2 * FRACTION_BITS, lanes))

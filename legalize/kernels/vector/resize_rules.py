@@ -32,17 +32,18 @@ def _resize(
     if attrs.layout != "NHWC" or 0 in data.shape:
         return None
     batch, height, width, channels = data.shape
+    in_shape = batch, height, width, channels
     out_shape = batch, *attrs.size, channels
     if attrs.method == "nearest_neighbor":
         tables = [pixels.astype(np.int32) for pixels in pixels_of(attrs, (height, width))]
         keeps_rows = np.array_equal(tables[1], np.arange(width))
-        function = nearest(ResizeSpec(data.shape, out_shape, data.dtype, keeps_rows))
+        function = nearest(ResizeSpec(in_shape, out_shape, data.dtype, keeps_rows))
     else:
         if channels < isa.size // 2:
             return None
         taps = taps_of(attrs, (height, width), data.dtype)
         tables = [table for along in taps for table in _tables(along, data.dtype)]
-        function = bilinear(isa, ResizeSpec(data.shape, out_shape, data.dtype))
+        function = bilinear(isa, ResizeSpec(in_shape, out_shape, data.dtype))
     constants = [relax.const(table, str(table.dtype)) for table in tables]
     name = "nearest" if attrs.method == "nearest_neighbor" else "bilinear"
     return call_tir(builder, name, function, [operands[0], *constants], out_shape, data.dtype)

@@ -83,15 +83,16 @@ def pooling(
 @each_place
 def test_every_instruction_set(place: Place) -> None:
     rng = np.random.default_rng(5)
-    calls: list[Call] = [
+    cases: list[tuple[tuple[int, ...], int, dict[str, Any]]] = [
+        ((1, 9, 7, 80), 3, {"padding": 1}),
+        ((2, 5, 9, 33), 2, {"strides": 2, "out_min": 3, "out_max": 100}),
+        ((1, 7, 7, 300), 7, {}),
+        ((1, 6, 5, 12), 3, {"padding": [0, 1, 2, 1], "strides": [1, 2]}),
+    ]
+    calls = [
         pooling(rng, pool_type, shape, window, **attrs)
         for pool_type in ("max", "avg")
-        for shape, window, attrs in [
-            ((1, 9, 7, 80), 3, {"padding": 1}),
-            ((2, 5, 9, 33), 2, {"strides": 2, "out_min": 3, "out_max": 100}),
-            ((1, 7, 7, 300), 7, {}),
-            ((1, 6, 5, 12), 3, {"padding": [0, 1, 2, 1], "strides": [1, 2]}),
-        ]
+        for shape, window, attrs in cases
     ]
     even = {"padding": 1, "rounding": "half_even", "count_include_pad": True}
     check_calls(place, [*calls, pooling(rng, "avg", (1, 6, 7, 20), 2, **even)])
