@@ -1,0 +1,155 @@
+"""A long run of one library: memory must stay flat and results constant.
+
+`python -m benchmarks.soak`, or `… soak library.so`, runs it 100,000 times in several threads, and
+closes and loads it again now and then.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from rich.console import Console
+
+from tvm_qnn.images import noise
+from tvm_qnn.library import Library, load
+from tvm_qnn.timing import milliseconds
+
+# What a process needs after its first runs, such as the threads' stacks and pools, is not growth.
+_WARMUP = 0.05
+_INPUTS = 16
+_SAMPLES = 20
+_STATUS = Path("/proc/self/statm")
+_PAGE = 4096
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Soaked:
+    """What a long run showed.
+
+    Attributes:
+        runs: that were made.
+        threads: that made them.
+        loads: how many times the library was loaded.
+        seconds: that all runs took.
+        resident: bytes of memory that the process held, at equal distances; empty where the
+            system does not tell.
+        differing: runs whose results were not those of the first run on the same input.
+    """
+
+    runs: int
+    threads: int
+    loads: int
+    seconds: float
+    resident: tuple[int, ...]
+    differing: int
+
+    @property
+    def growth(self) -> int:
+        """Bytes by which the memory of the last sample exceeds that of the first."""
+        return self.resident[-1] - self.resident[0] if self.resident else 0
+
+    @property
+    def spread(self) -> int:
+        """Bytes between the smallest and the largest sample."""
+        return max(self.resident) - min(self.resident) if self.resident else 0
+
+
+def soak(file: Path, runs: int = 100_000, threads: int = 4, loads: int = 10) -> Soaked:
+    """Run a library many times and watch.
+
+    Args:
+        file: the library.
+        runs: at least ``loads`` times the number of inputs.
+        threads: that run it at the same time.
+        loads: into how many parts the runs are divided; each loads the library anew.
+    """
+    rounds = max(runs // (loads * threads * _INPUTS), 1)
+    per_sample = max(loads // _SAMPLES, 1)
+    resident: list[int] = []
+    differing = 0
+    expected: list[bytes] | None = None
+    start = time.perf_counter()
+    with ThreadPoolExecutor(threads) as pool:
+        for number in range(loads):
+            with load(file, num_threads=1) as library:
+                inputs = _inputs(library)
+                expected = expected or [_digest(library, each) for each in inputs]
+                work = (library, inputs, expected)
+                for _ in range(rounds):
+                    tasks = [pool.submit(_round, *work) for _ in range(threads)]
+                    differing += sum(task.result() for task in tasks)
+            if number >= loads * _WARMUP and number % per_sample == 0 and _STATUS.is_file():
+                resident.append(int(_STATUS.read_text(encoding="ascii").split()[1]) * _PAGE)
+    made = loads * rounds * threads * _INPUTS
+    seconds = time.perf_counter() - start
+    return Soaked(made, threads, loads, seconds, tuple(resident), differing)
+
+
+def _inputs(library: Library) -> list[list[Array]]:
+    return [[noise(info, seed) for info in library.inputs] for seed in range(_INPUTS)]
+
+
+def _round(library: Library, inputs: list[list[Array]], expected: list[bytes]) -> int:
+    """Run on each input; how many results are wrong."""
+    return sum(
+        _digest(library, arrays) != right for arrays, right in zip(inputs, expected, strict=True)
+    )
+
+
+def _digest(library: Library, arrays: list[Array]) -> bytes:
+    result = library.run(*arrays)
+    outputs = list(result.values()) if isinstance(result, dict) else [result]
+    digest = hashlib.blake2b(digest_size=16)
+    for output in outputs:
+        digest.update(output.tobytes())
+    return digest.digest()
+
+
+def _small_network(folder: Path) -> Path:
+    import tvm_qnn
+    from tvm_qnn import digits
+
+    mod, params = tvm_qnn.from_tflite(digits.model("int8"))
+    path = folder / "digits.so"
+    tvm_qnn.build(mod, "host", params).export(path)
+    return path
+
+
+@click.command()
+@click.argument("library", required=False, type=click.Path(exists=True, path_type=Path))
+@click.option("--runs", default=100_000, show_default=True, type=click.IntRange(min=1))
+@click.option("--threads", default=4, show_default=True, type=click.IntRange(min=1))
+@click.option("--loads", default=100, show_default=True, type=click.IntRange(min=3))
+def main(library: Path | None, runs: int, threads: int, loads: int) -> None:
+    """Run LIBRARY, or the classifier of digits, many times; fail if a result ever differs."""
+    console = Console(highlight=False)
+    with tempfile.TemporaryDirectory() as folder:
+        found = soak(library or _small_network(Path(folder)), runs, threads, loads)
+    mean = milliseconds(found.seconds * found.threads / found.runs)
+    console.print(
+        f"{found.runs} runs on {found.threads} threads, {found.loads} loads, "
+        f"{found.seconds:.0f} s, {mean} ms a run and thread"
+    )
+    if found.resident:
+        console.print(
+            f"Memory: {found.resident[0] / 1e6:.1f} MB after the first runs, "
+            f"{found.resident[-1] / 1e6:.1f} MB at the end ({found.growth / 1e3:+.0f} kB), "
+            f"within {found.spread / 1e3:.0f} kB"
+        )
+    console.print(f"Results that differ: {found.differing}")
+    if found.differing:
+        raise click.ClickException("results are not constant")
+
+
+if __name__ == "__main__":
+    main()
