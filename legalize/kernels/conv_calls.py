@@ -10,12 +10,12 @@ from tvm import relax
 from tvm.relax import op as R
 
 from legalize.kernels.registry import Rule
-from legalize.kernels.spec import ConvSpec
+from legalize.kernels.spec import Addend, ConvSpec
 from legalize.primitives.fixed_point import saturate, scale_down
 from legalize.primitives.float_stage import float_stage
-from qnn_ops.arithmetic import conv_multiplier, dense_multiplier
+from qnn_ops.arithmetic import conv_multiplier, dense_multiplier, quantize_multiplier
 from qnn_ops.attributes import dtype_range
-from qnn_ops.float_stage import ROUNDING
+from qnn_ops.float_stage import ROUNDING, addend_multiplier
 from qnn_ops.registry import Attrs, constant_of, spec_of
 
 Array = np.ndarray[Any, Any]
@@ -35,16 +35,28 @@ def dense_factor(attrs: Attrs, _kernel_dtype: str) -> Array:
     return dense_multiplier(attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
 
 
-def sums_first(rule: Rule, multiplier: Multiplier) -> Rule:
-    """A rule for kernels without float32 arithmetic: calls of rounding "onednn" in two parts.
+def ends_in_floats(attrs: Attrs, operands: Sequence[relax.Expr]) -> bool:
+    """Whether a kernel that has rounding "onednn", but adds no tensor, computes a call of it."""
+    return attrs.out_dtype != "int32" and len(operands) < 4
 
-    The kernel gives the sums; the rest comes after it.
+
+def sums_first(
+    rule: Rule,
+    multiplier: Multiplier,
+    is_whole: Callable[[Attrs, Sequence[relax.Expr]], bool] = lambda *_: False,
+) -> Rule:
+    """A rule for calls of rounding "onednn" too, in two parts where its kernel does not do both.
+
+    Args:
+        rule: which gives the sums; what is left comes after them.
+        multiplier: of the operator.
+        is_whole: whether ``rule`` takes a call as it is.
     """
 
     def served(
         builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr]
     ) -> relax.Expr | None:
-        if attrs.rounding != ROUNDING:
+        if attrs.rounding != ROUNDING or is_whole(attrs, operands):
             return rule(builder, attrs, operands)
         low, high = dtype_range("int32")
         sums_attrs = {**vars(attrs), "out_dtype": "int32", "out_min": low, "out_max": high}
@@ -58,6 +70,25 @@ def sums_first(rule: Rule, multiplier: Multiplier) -> Rule:
         return float_stage(builder, attrs, builder.emit(sums), bias, factor, addend)
 
     return served
+
+
+def fixed_point(spec: ConvSpec, real_multiplier: Array) -> tuple[Any, Any]:
+    """The multiplier that a kernel's constants are made of, and its shift."""
+    if spec.rounding in ("float64", "onednn"):
+        return real_multiplier, 0
+    return (0, 0) if spec.out_dtype == "int32" else quantize_multiplier(real_multiplier)
+
+
+def addend_of(attrs: Attrs, operands: Sequence[relax.Expr]) -> Addend | None:
+    """What a call says of the tensor that it adds, if it adds one."""
+    if len(operands) < 4:
+        return None
+    return Addend(
+        spec_of(operands[3]).dtype,
+        attrs.addend_zero_point,
+        float(np.float32(addend_multiplier(attrs))),
+        attrs.relu_before_addend,
+    )
 
 
 def operands_of(operands: Sequence[relax.Expr]) -> tuple[relax.Expr, Array | None, Array | None]:
@@ -77,6 +108,7 @@ def spec_of_call(
     padding: tuple[int, int, int, int] = (0, 0, 0, 0),
     dilation: tuple[int, int] = (1, 1),
     roundings: tuple[str, ...] = ("tflite", "upward"),
+    addend: Addend | None = None,
 ) -> ConvSpec | None:
     """Describe the call as a spec, or None where the kernel has no such arithmetic.
 
@@ -109,6 +141,7 @@ def spec_of_call(
         rounding=attrs.rounding if is_whole else "tflite",
         kernel_dtype=kernel_dtype,
         has_asymmetric_kernel=int(zero_points[0]) != _MIDDLE[kernel_dtype],
+        addend=addend,
     )
 
 

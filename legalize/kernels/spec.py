@@ -9,6 +9,23 @@ DWORD = 4
 
 
 @dataclass(frozen=True)
+class Addend:
+    """A tensor of the output's shape that is added before it is rounded.
+
+    Attributes:
+        dtype: ``uint8`` or ``int8``.
+        zero_point: Its value that means 0.
+        multiplier: How many steps of the output a step of it is; a float32.
+        relu_before: Whether negative outputs become zero before it is added.
+    """
+
+    dtype: str
+    zero_point: int
+    multiplier: float
+    relu_before: bool
+
+
+@dataclass(frozen=True)
 class ConvSpec:
     """One ungrouped convolution over NHWC data with an OHWI kernel.
 
@@ -33,11 +50,13 @@ class ConvSpec:
         out_min: Lower bound of the output (not of an ``int32`` output).
         out_max: Upper bound of the output (not of an ``int32`` output).
         rounding: ``tflite`` (gemmlowp's two roundings), ``upward`` (one rounding) or, in kernels
-            that take it, ``float64`` (a float64 product, half away from zero).
+            that take it, ``float64`` (a float64 product, half away from zero) or ``onednn``
+            (float32, half to even).
         kernel_dtype: ``uint8`` or ``int8``.
         has_asymmetric_kernel: Whether the kernel's zero point is something else than the
             middle of its range (128 for ``uint8``, 0 for ``int8``).
         staged_dtype: What the kernel multiplies: ``uint8`` on x86, ``int8`` on ARM.
+        addend: A tensor that is added, for ``onednn`` rounding only.
     """
 
     batch: int
@@ -60,6 +79,7 @@ class ConvSpec:
     kernel_dtype: str
     has_asymmetric_kernel: bool
     staged_dtype: str = "uint8"
+    addend: Addend | None = None
 
     @property
     def in_shape(self) -> tuple[int, int, int, int]:

@@ -23,6 +23,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.spec import DWORD, ConvSpec
 from legalize.kernels.tasks import loop_between, share, task_count
 from legalize.kernels.vectors import lanes_of, local_vector, set_lanes, unsigned_min
+from legalize.kernels.x86.addend import load_addend
 from legalize.kernels.x86.isa import AVX512_VNNI, Isa
 from legalize.kernels.x86.pixel_sums import pixel_sums
 from legalize.kernels.x86.requantize import (
@@ -38,6 +39,7 @@ from legalize.kernels.x86.tiles import (
     choose_tiling,
     microseconds,
     registers_of,
+    store_pieces,
     tiles_of,
 )
 
@@ -141,12 +143,18 @@ class _Kernel:
             width = row_lanes(dtype, lanes)
             buffer = T.buffer((groups, rows, width), dtype)
             self.constants.append((T.arg(f"rescale_{number}", buffer), width))
+        addend = None
+        if spec.addend is not None:
+            addend = T.arg("addend", T.buffer(spec.out_shape, spec.addend.dtype))
         output = T.arg("output", T.buffer(spec.out_shape, spec.out_dtype))
         batch, height, width, channels = spec.staged_shape
         size = batch * height * width * channels
         self.source = T.decl_buffer((size,), "uint8", data=data.data)
         size = spec.out_pixels * spec.out_channels
         self.target = T.decl_buffer((size,), spec.out_dtype, data=output.data)
+        self.addend = None
+        if addend is not None:
+            self.addend = T.decl_buffer((size,), addend.dtype, data=addend.data)
         self.sums = None
         if zero_point is not None:
             self.sums = pixel_sums(spec, self.isa, self.source, zero_point, self.tasks)
@@ -164,17 +172,36 @@ class _Kernel:
                     start = bias - T.broadcast(self.sums[first + i], lanes)
                 set_lanes(row[j], start, lanes)
         self._accumulate(section, group, first, acc)
-        for j in range(section.groups):
-            rows = [self._rows(buffer, group + j, width) for buffer, width in self.constants]
-            for row in acc:
-                value = requantize(self.spec, self.requantization, lanes_of(row[j], lanes), rows)
-                set_lanes(row[j], value, lanes)
         channels = section.groups * lanes
         if section.blocks == 1:
             channels = min(channels, self.spec.out_channels - section.first_group * lanes)
+        if self.addend is None:
+            for j in range(section.groups):
+                for row in acc:
+                    self._requantize(group + j, row[j])
+        else:
+            for start, size in store_pieces(section.groups):
+                real = channels - start * lanes
+                for i, row in enumerate(acc):
+                    self._add(group + start, first + i, row[start : start + size], real)
         for i, row in enumerate(acc):
             vectors = [lanes_of(vector, lanes) for vector in row]
             store_pixel(self.spec, self.target, first + i, group, vectors, channels)
+
+    def _requantize(self, group: Any, vector: Any, addend: Any = None) -> None:
+        lanes = self.isa.lanes
+        rows = [self._rows(buffer, group, width) for buffer, width in self.constants]
+        value = lanes_of(vector, lanes)
+        value = requantize(self.spec, self.requantization, value, rows, addend)
+        set_lanes(vector, value, lanes)
+
+    def _add(self, group: Any, pixel: Any, vectors: list[Any], channels: int) -> None:
+        """Write the end of a sum of ``channels`` neighbouring outputs to which others are added."""
+        lanes = self.isa.lanes
+        start = pixel * self.spec.out_channels + group * lanes
+        loaded = load_addend(self.addend, start, len(vectors), lanes, channels)
+        for j, (vector, addend) in enumerate(zip(vectors, loaded, strict=True)):
+            self._requantize(group + j, vector, addend)
 
     def _rows(self, buffer: Any, group: Any, lanes: int) -> Any:
         return lambda row: buffer[group, row, T.ramp(0, 1, lanes)]

@@ -12,7 +12,7 @@ from legalize.kernels.constants import check_scales, deal, fold_zero_points, per
 from legalize.kernels.spec import ConvSpec
 from legalize.kernels.x86.depthwise_plan import PLANES, Plan, choose_cells, choose_plan
 from legalize.kernels.x86.isa import AVX512_VNNI, Isa
-from legalize.kernels.x86.pack import pack_requantization
+from legalize.kernels.x86.pack import multiplier_dtype, pack_requantization
 from legalize.kernels.x86.requantize import Requantization
 from qnn_ops.errors import QnnError
 
@@ -80,10 +80,12 @@ def pack_depthwise(
             "a depthwise convolution has one output channel for each input channel, "
             f"got {spec.out_channels} for {spec.in_channels}"
         )
-    multiplier = per_channel(spec, "multiplier", multiplier)
+    dtype = multiplier_dtype(spec)
+    multiplier = per_channel(spec, "multiplier", multiplier, dtype)
     shift = per_channel(spec, "shift", shift)
     bias = per_channel(spec, "bias", 0 if bias is None else bias)
-    check_scales(spec, multiplier, shift)
+    if dtype == "int32":
+        check_scales(spec, multiplier, shift)
     zero_point = per_channel(spec, "kernel_zero_point", kernel_zero_point)
     centred = kernel_hwc.astype(np.int64) - zero_point
 
@@ -91,7 +93,7 @@ def pack_depthwise(
     plan = plan or choose_plan(spec, isa, choose_cells(centred, isa))
     lanes = plan.lane_channels()
     requantization, offset, rescaling = pack_requantization(
-        spec, isa, multiplier, shift, bound, lanes
+        spec, isa, multiplier, shift, bound, lanes, bias
     )
     weights = _lay_out_weights(plan, centred, lanes)
     constants = (weights, deal(folded_bias + offset, lanes), *rescaling)

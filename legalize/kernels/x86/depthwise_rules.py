@@ -11,13 +11,21 @@ from tvm import relax
 from tvm.relax import op as R
 
 from legalize.kernels.calls import call_tir
-from legalize.kernels.conv_calls import conv_factor, finish, operands_of, spec_of_call, sums_first
+from legalize.kernels.conv_calls import (
+    conv_factor,
+    ends_in_floats,
+    finish,
+    fixed_point,
+    operands_of,
+    spec_of_call,
+    sums_first,
+)
 from legalize.kernels.registry import kernel
 from legalize.kernels.x86.depthwise import depthwise_conv2d
 from legalize.kernels.x86.depthwise_pack import pack_depthwise
 from legalize.kernels.x86.isa import ISAS, Isa
 from qnn_ops import quantized_conv2d
-from qnn_ops.arithmetic import conv_multiplier, quantize_multiplier
+from qnn_ops.arithmetic import conv_multiplier
 from qnn_ops.layouts import permutation
 from qnn_ops.registry import Attrs, spec_of
 
@@ -44,6 +52,7 @@ def _depthwise(
         strides=attrs.strides,
         padding=attrs.padding,
         dilation=attrs.dilation,
+        roundings=("tflite", "upward", "onednn"),
     )
     if spec is None:
         return None
@@ -53,9 +62,7 @@ def _depthwise(
     real_multiplier = conv_multiplier(
         attrs.input_scale, attrs.kernel_scale, attrs.output_scale, str(weights.dtype)
     )
-    multiplier, shift = (
-        (0, 0) if spec.out_dtype == "int32" else quantize_multiplier(real_multiplier)
-    )
+    multiplier, shift = fixed_point(spec, real_multiplier)
     packed = pack_depthwise(
         spec,
         kernel_ohwi[..., 0].transpose(1, 2, 0),
@@ -79,4 +86,6 @@ def _depthwise(
 
 
 for _isa in ISAS:
-    kernel(quantized_conv2d, *_isa.features)(sums_first(partial(_depthwise, isa=_isa), conv_factor))
+    kernel(quantized_conv2d, *_isa.features)(
+        sums_first(partial(_depthwise, isa=_isa), conv_factor, ends_in_floats)
+    )

@@ -23,10 +23,12 @@ from legalize.kernels.x86.requantize import (
     choose_requantization,
     double_requantization,
     float_requantization,
+    float_stage_requantization,
     requantization_constants,
 )
 from legalize.kernels.x86.requantize_double import double_constants, magic_multiplier
 from legalize.kernels.x86.requantize_float import float_constants, float_scales
+from legalize.kernels.x86.requantize_onednn import float_stage_constants, float_stage_of
 from legalize.kernels.x86.tiles import Tiling, choose_tiling, lane_channels, tiles_of
 
 Array = npt.NDArray[Any]
@@ -76,10 +78,10 @@ def pack_conv2d(
         kernel_zero_point: One for the whole kernel.
         bias: int32 [out_channels]; absent means zeros.
         multiplier: int32 [out_channels] or one for all, not negative; as ``quantize_multiplier``
-            gives it; for ``float64`` rounding float64, the real multiplier. Not used for an
-            ``int32`` output.
+            gives it; for ``float64`` and ``onednn`` rounding the real multiplier. Not used for
+            an ``int32`` output.
         shift: int32 [out_channels] or one for all, -31 to 31 (30 for ``upward`` rounding),
-            positive to the left. Not used for ``float64`` rounding.
+            positive to the left. Not used where the multiplier is real.
         isa: The instruction set of the kernel.
 
     Raises:
@@ -88,12 +90,11 @@ def pack_conv2d(
     kernel, zero_point = signed_kernel(spec, kernel_ohwi, kernel_zero_point)
     if not isa.has_byte_products:
         kernel, zero_point = kernel - zero_point, 0
-    is_double = spec.rounding == "float64"
-    dtype = "float64" if is_double else "int32"
+    dtype = multiplier_dtype(spec)
     multiplier = per_channel(spec, "multiplier", multiplier, dtype)
     shift = per_channel(spec, "shift", shift)
     bias = per_channel(spec, "bias", 0 if bias is None else bias)
-    if not is_double:
+    if dtype == "int32":
         check_scales(spec, multiplier, shift)
 
     folded_bias, bound = fold_zero_points(spec, kernel, zero_point, bias)
@@ -103,7 +104,7 @@ def pack_conv2d(
     missing = spec.staged_channels - spec.in_channels
     kernel = np.pad(kernel, ((0, 0),) * 3 + ((0, missing),), constant_values=zero_point)
     requantization, offset, rescaling = pack_requantization(
-        spec, isa, multiplier, shift, bound, lanes
+        spec, isa, multiplier, shift, bound, lanes, bias
     )
     weight_dtype = _weight_dtype(spec, isa, kernel, tiling)
     weights = _lay_out_weights(spec, isa, kernel.astype(weight_dtype), tiling, lanes)
@@ -114,18 +115,30 @@ def pack_conv2d(
     return PackedConv(requantization, tiling, weight_dtype, tuple(constants))
 
 
+def multiplier_dtype(spec: ConvSpec) -> str:
+    """In what multipliers are given: real ones, or Q31 integers with shifts."""
+    return {"float64": "float64", "onednn": "float32"}.get(spec.rounding, "int32")
+
+
 def pack_requantization(
-    spec: ConvSpec, isa: Isa, multiplier: Array, shift: Array, accumulator_bound: int, lanes: Array
+    spec: ConvSpec,
+    isa: Isa,
+    multiplier: Array,
+    shift: Array,
+    accumulator_bound: int,
+    lanes: Array,
+    bias: Array,
 ) -> tuple[Requantization, Array, tuple[Array, ...]]:
     """Choose how accumulators become outputs, and lay out its constants.
 
     Args:
         spec: The convolution.
         isa: The instruction set of the kernel.
-        multiplier: int32 [out_channels]; float64 for ``float64`` rounding.
+        multiplier: [out_channels] of ``multiplier_dtype``.
         shift: int32 [out_channels].
         accumulator_bound: No accumulator is further from zero.
         lanes: The channel of each lane.
+        bias: int32 [out_channels], part of the accumulators.
 
     Returns:
         The sequence; what it wants added to the accumulators, int32 [out_channels]; its arrays.
@@ -135,6 +148,11 @@ def pack_requantization(
         values = multiplier if exact is None else exact
         constants = double_constants(deal(values, lanes))
         return double_requantization(exact is not None), np.zeros_like(shift), constants
+    if spec.rounding == "onednn":
+        stage = float_stage_of(spec, multiplier, bias, accumulator_bound)
+        constants = float_stage_constants(stage, deal(multiplier, lanes), deal(bias, lanes))
+        offset = -bias if stage.adds_bias else np.zeros_like(bias)
+        return float_stage_requantization(stage), offset, constants
     # Only AVX512 rounds down where it is told to, not by the processor's state.
     if isa.lanes == 16:
         scales = float_scales(spec, multiplier, shift, accumulator_bound)

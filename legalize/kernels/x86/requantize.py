@@ -1,6 +1,7 @@
 """From int32 accumulators to quantized outputs: the end of every x86 kernel.
 
-Here is fixed point; requantize_float.py and requantize_double.py have the other sequences.
+Here is fixed point; requantize_float.py, requantize_double.py and requantize_onednn.py have the
+other sequences.
 
 With p = x·q, the 64-bit product of accumulator and multiplier, e the right shift, z the zero
 point and h = (p + 2^30) >> 31:
@@ -32,6 +33,7 @@ from legalize.kernels.spec import ConvSpec
 from legalize.kernels.vectors import lanes_in
 from legalize.kernels.x86.requantize_double import requantize_double, requantize_magic
 from legalize.kernels.x86.requantize_float import FloatScales, requantize_float
+from legalize.kernels.x86.requantize_onednn import FloatStage, requantize_onednn
 
 # With accumulators below this, 2x fits its lane, |2p| < 2^62 and |h| < 2^30.
 _MAX_FAST_ACCUMULATOR = 1 << 30
@@ -49,11 +51,13 @@ class Requantization:
         kind: A key of the table of sequences.
         has_zero_shift: Whether a channel of "two_floors" has e = 0.
         folds_zero_point: Whether the zero point is part of the 64-bit addend.
+        float_stage: What "onednn" has to do.
     """
 
     kind: str
     has_zero_shift: bool = False
     folds_zero_point: bool = False
+    float_stage: FloatStage | None = None
 
 
 def choose_requantization(spec: ConvSpec, shift: Array, accumulator_bound: int) -> Requantization:
@@ -86,11 +90,17 @@ def double_requantization(is_magic: bool) -> Requantization:
     return Requantization("magic" if is_magic else "double")
 
 
+def float_stage_requantization(stage: FloatStage) -> Requantization:
+    """The sequence for rounding "onednn"; it takes the array of ``float_stage_constants``."""
+    return Requantization("onednn", float_stage=stage)
+
+
 def constant_rows(requantization: Requantization) -> tuple[tuple[str, int], ...]:
     """Tell dtype and number of rows of the arrays of ``requantization_constants``.
 
     A row is one vector register, of ``row_lanes``.
     """
+    stage = requantization.float_stage
     rows: dict[str, tuple[tuple[str, int], ...]] = {
         "none": (),
         "one_floor": (("int64", 4), ("int32", 1)),
@@ -100,6 +110,7 @@ def constant_rows(requantization: Requantization) -> tuple[tuple[str, int], ...]
         "float_two_floors": (("float32", 4), ("int32", 1)),
         "magic": (("float64", 2),),
         "double": (("float64", 2),),
+        "onednn": (("float32", 2 if stage is not None and stage.adds_bias else 1),),
     }
     return rows[requantization.kind]
 
@@ -140,7 +151,13 @@ def requantization_constants(
     return products, np.stack(rows, axis=1).astype(np.int32)
 
 
-def requantize(spec: ConvSpec, requantization: Requantization, x: Any, constants: list[Any]) -> Any:
+def requantize(
+    spec: ConvSpec,
+    requantization: Requantization,
+    x: Any,
+    constants: list[Any],
+    addend: Any = None,
+) -> Any:
     """Build the expression that rescales one vector.
 
     Args:
@@ -149,10 +166,13 @@ def requantize(spec: ConvSpec, requantization: Requantization, x: Any, constants
         x: int32 vector, the accumulators.
         constants: A function from row to vector for each array of
             ``requantization_constants``.
+        addend: int32 vector of the tensor that is added, if there is one.
 
     Returns:
         The outputs before the clamp, int32; for ``general`` and ``double``, after the clamp.
     """
+    if requantization.float_stage is not None:
+        return requantize_onednn(spec, requantization.float_stage, x, constants[0], addend)
     return _SEQUENCES[requantization.kind](spec, requantization, x, constants)
 
 

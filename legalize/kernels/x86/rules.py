@@ -13,9 +13,12 @@ from tvm.relax import op as R
 
 from legalize.kernels.calls import call_tir
 from legalize.kernels.conv_calls import (
+    addend_of,
     conv_factor,
     dense_factor,
+    ends_in_floats,
     finish,
+    fixed_point,
     operands_of,
     spec_of_call,
     sums_first,
@@ -27,13 +30,13 @@ from legalize.kernels.x86.conv2d import conv2d
 from legalize.kernels.x86.isa import ISAS, Isa
 from legalize.kernels.x86.pack import pack_conv2d
 from qnn_ops import quantized_conv2d, quantized_dense
-from qnn_ops.arithmetic import conv_multiplier, dense_multiplier, quantize_multiplier
+from qnn_ops.arithmetic import conv_multiplier, dense_multiplier
 from qnn_ops.layouts import permutation
 from qnn_ops.registry import Attrs, spec_of
 
 Array = np.ndarray[Any, Any]
 
-_ROUNDINGS = ("tflite", "upward", "float64")
+_ROUNDINGS = ("tflite", "upward", "float64", "onednn")
 
 
 def _conv2d(
@@ -57,10 +60,21 @@ def _conv2d(
         padding=attrs.padding,
         dilation=attrs.dilation,
         roundings=_ROUNDINGS,
+        addend=addend_of(attrs, operands),
     )
     if spec is None:
         return None
-    return _call(builder, isa, spec, data, kernel_ohwi, attrs, bias, multiplier)
+    addends = list(operands[3:])
+    return _call(builder, isa, spec, data, kernel_ohwi, attrs, bias, multiplier, addends)
+
+
+def _sum(
+    builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr], *, isa: Isa
+) -> relax.Expr | None:
+    """A convolution that adds a tensor, on processors that do it with one rounding."""
+    if len(operands) < 4 or isa.lanes < 8:
+        return None
+    return _conv2d(builder, attrs, operands, isa=isa)
 
 
 def _dense(
@@ -77,13 +91,18 @@ def _dense(
     if spec is None:
         return None
     pixels = builder.emit(R.reshape(data, spec.in_shape))
-    result = _call(builder, isa, spec, pixels, kernel_ohwi, attrs, bias, multiplier)
+    result = _call(builder, isa, spec, pixels, kernel_ohwi, attrs, bias, multiplier, [])
     return R.reshape(builder.emit(result), (*outer, spec.out_channels))
 
 
 for _isa in ISAS:
-    kernel(quantized_conv2d, *_isa.features)(sums_first(partial(_conv2d, isa=_isa), conv_factor))
-    kernel(quantized_dense, *_isa.features)(sums_first(partial(_dense, isa=_isa), dense_factor))
+    kernel(quantized_conv2d, *_isa.features, "fma")(partial(_sum, isa=_isa))
+    kernel(quantized_conv2d, *_isa.features)(
+        sums_first(partial(_conv2d, isa=_isa), conv_factor, ends_in_floats)
+    )
+    kernel(quantized_dense, *_isa.features)(
+        sums_first(partial(_dense, isa=_isa), dense_factor, ends_in_floats)
+    )
 
 
 def _call(
@@ -95,12 +114,9 @@ def _call(
     attrs: Attrs,
     bias: Array | None,
     real_multiplier: Array,
+    addends: list[relax.Expr],
 ) -> relax.Expr:
-    multiplier: Any = real_multiplier
-    shift: Any = 0
-    if spec.rounding != "float64":
-        is_sum = spec.out_dtype == "int32"
-        multiplier, shift = (0, 0) if is_sum else quantize_multiplier(real_multiplier)
+    multiplier, shift = fixed_point(spec, real_multiplier)
     packed = pack_conv2d(
         spec, kernel_ohwi, np.asarray(attrs.kernel_zero_point), bias, multiplier, shift, isa
     )
@@ -109,6 +125,6 @@ def _call(
     function = conv2d(spec, packed.requantization, packed.tiling, isa, packed.weight_dtype)
     constants = [relax.const(array, str(array.dtype)) for array in packed.constants]
     result = call_tir(
-        builder, "conv2d", function, [data, *constants], spec.out_shape, spec.out_dtype
+        builder, "conv2d", function, [data, *constants, *addends], spec.out_shape, spec.out_dtype
     )
     return finish(builder, attrs, spec, result, real_multiplier)

@@ -45,6 +45,8 @@ def lowered(
     with builder.function("main", [parameter]):
         with builder.dataflow():
             addend = None if bias is None else relax.const(bias)
+            if "addend" in attrs:
+                attrs["addend"] = relax.const(attrs["addend"])
             call = builder.emit(operator(parameter, relax.const(kernel), **attrs, bias=addend))
             result = builder.emit_output(call)
         builder.emit_func_output(result)
@@ -97,13 +99,14 @@ def test_a_dense_layer_equals_the_reference(isa: Isa, rows: int) -> None:
 def check(
     operator: Operator[Any], operands: list[Any], attrs: dict[str, Any], target: Any = TARGET
 ) -> None:
-    data, kernel, bias = operands
-    mod = lowered(operator, data, kernel, target, bias, **attrs)
+    data, kernel, bias, *addends = operands
+    others = dict(zip(["addend"], addends, strict=False))
+    mod = lowered(operator, data, kernel, target, bias, **others, **attrs)
     has_kernel = np.unique(attrs["kernel_zero_point"]).size == 1
     assert len(kernel_buffers(mod)) == has_kernel
     actual, expected = (
         run(mod, [data], target),
-        operator.evaluate(*operands[:2], bias=bias, **attrs),
+        operator.evaluate(*operands[:2], bias=bias, **others, **attrs),
     )
     assert actual.dtype == expected.dtype
     np.testing.assert_array_equal(actual, expected)

@@ -1,0 +1,154 @@
+"""Kernels that scale in float32, with and without a tensor that is added before they round."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+
+from legalize.lower import lower
+from qnn_ops import quantized_conv2d, quantized_dense
+from qnn_ops.registry import Operator
+from tests.support.arrays import full_range
+from tests.support.operators import run
+from tests.support.vnni import host_has
+
+pytestmark = pytest.mark.skipif(
+    not host_has("avx2", "fma"), reason="the processor cannot run AVX2 with FMA"
+)
+
+AVX2 = {"kind": "llvm", "mcpu": "haswell"}
+SSE41 = {"kind": "llvm", "mcpu": "x86-64-v2"}
+AVX512 = {"kind": "llvm", "mcpu": "cascadelake"}
+
+
+def lowered(
+    operator: Operator[Any],
+    data: np.ndarray,
+    constants: list[np.ndarray],
+    addend: np.ndarray | None,
+    target: Any,
+    **attrs: Any,
+) -> tvm.IRModule:
+    """A module of data and, if there is one, addend; weights and bias are constants."""
+    arrays = [data] if addend is None else [data, addend]
+    parameters = [
+        relax.Var(f"x{i}", relax.TensorType(array.shape, str(array.dtype)))
+        for i, array in enumerate(arrays)
+    ]
+    kernel, bias = (relax.const(array, str(array.dtype)) for array in constants)
+    if addend is not None:
+        attrs["addend"] = parameters[1]
+    builder = relax.BlockBuilder()
+    with builder.function("main", parameters):
+        with builder.dataflow():
+            call = operator(parameters[0], kernel, bias=bias, **attrs)
+            result = builder.emit_output(builder.emit(call))
+        builder.emit_func_output(result)
+    return lower(builder.get(), tvm.target.Target(target))
+
+
+ATTRS: dict[str, Any] = {
+    "input_scale": 1.0,
+    "input_zero_point": 0,
+    "kernel_zero_point": 0,
+    "output_scale": 1.0,
+    "rounding": "onednn",
+}
+CONV: dict[str, Any] = {**ATTRS, "data_layout": "NHWC", "kernel_layout": "OHWI"}
+
+
+def convolution(
+    rng: np.random.Generator, channels: int, largest_bias: int = 3000
+) -> tuple[np.ndarray, list[np.ndarray], list[float]]:
+    data = full_range(rng, "uint8", (1, 5, 4, 9))
+    kernel = full_range(rng, "int8", (channels, 2, 1, 9))
+    bias = rng.integers(-largest_bias, largest_bias, channels, dtype=np.int32)
+    # Powers of two make ties frequent.
+    scales = 2.0 ** rng.integers(-10, -6, channels) * rng.choice([1.0, 0.75, 0.31], channels)
+    return data, [kernel, bias], scales.astype(np.float32).tolist()
+
+
+# Blocks of one, two and four vectors, whole and not.
+@pytest.mark.parametrize(
+    ("channels", "out_dtype", "addend_dtype", "target"),
+    [
+        (1, "int8", "int8", AVX2),
+        (7, "uint8", "uint8", AVX2),
+        (16, "int8", "uint8", AVX2),
+        (23, "uint8", "int8", AVX2),
+        (32, "int8", "int8", AVX2),
+        (32, "uint8", "uint8", AVX2),
+        (45, "int8", "uint8", AVX2),
+        (45, "uint8", "int8", AVX2),
+        (45, "uint8", "int8", SSE41),
+    ],
+)
+def test_a_sum_equals_the_reference(
+    channels: int, out_dtype: str, addend_dtype: str, target: Any
+) -> None:
+    rng = np.random.default_rng(channels)
+    data, constants, scales = convolution(rng, channels)
+    addend = full_range(rng, addend_dtype, (1, 4, 4, channels))
+    attrs = {
+        **CONV,
+        "kernel_scale": scales,
+        "output_zero_point": 128 if out_dtype == "uint8" else 0,
+        "out_dtype": out_dtype,
+        "addend_scale": 0.61,
+        "addend_zero_point": 3,
+        "relu_before_addend": channels % 2 == 1,
+        "out_min": -100 if out_dtype == "int8" else 3,
+    }
+    mod = lowered(quantized_conv2d, data, constants, addend, target, **attrs)
+    kernel, bias = constants
+    expected = quantized_conv2d.evaluate(data, kernel, bias=bias, addend=addend, **attrs)
+    assert channels == 1 or np.unique(expected).size > 50
+    np.testing.assert_array_equal(run(mod, [data, addend], target), expected)
+
+
+def test_a_sum_is_part_of_the_kernel() -> None:
+    rng = np.random.default_rng(0)
+    data, constants, scales = convolution(rng, 32)
+    addend = full_range(rng, "uint8", (1, 4, 4, 32))
+    attrs = {**CONV, "kernel_scale": scales, "output_zero_point": 0, "out_dtype": "uint8"}
+    for target in (AVX2, AVX512):
+        mod = lowered(quantized_conv2d, data, constants, addend, target, **attrs)
+        text = mod["main"].script()
+        assert text.count("R.call_tir(") == 1
+        assert text.count(" = R.") == 1
+
+
+@pytest.mark.parametrize(
+    ("largest_bias", "scale", "groups"),
+    [(1 << 10, 3e7, 1), (1 << 30, 0.001, 1), (1 << 30, 3e7, 9), (1 << 10, 0.001, 9)],
+)
+def test_large_biases_and_products(largest_bias: int, scale: float, groups: int) -> None:
+    rng = np.random.default_rng(1)
+    channels = 18
+    data, (kernel, bias), _ = convolution(rng, channels, largest_bias)
+    kernel = kernel[..., : 9 // groups]
+    attrs = {
+        **CONV,
+        "kernel_scale": scale,
+        "output_zero_point": -1,
+        "out_dtype": "int8",
+        "groups": groups,
+    }
+    mod = lowered(quantized_conv2d, data, [kernel, bias], None, AVX2, **attrs)
+    expected = quantized_conv2d.evaluate(data, kernel, bias=bias, **attrs)
+    np.testing.assert_array_equal(run(mod, [data], AVX2), expected)
+
+
+@pytest.mark.parametrize("out_dtype", ["int8", "int32"])
+def test_dense_layers(out_dtype: str) -> None:
+    rng = np.random.default_rng(2)
+    data, kernel = full_range(rng, "int8", (3, 70)), full_range(rng, "int8", (37, 70))
+    bias = rng.integers(-(2**26), 2**26, 37, dtype=np.int32)
+    attrs = {**ATTRS, "kernel_scale": 2.0**-18, "output_zero_point": 0, "out_dtype": out_dtype}
+    mod = lowered(quantized_dense, data, [kernel, bias], None, AVX2, **attrs)
+    expected = quantized_dense.evaluate(data, kernel, bias=bias, **attrs)
+    np.testing.assert_array_equal(run(mod, [data], AVX2), expected)
