@@ -8,18 +8,25 @@ from typing import Any
 
 import click
 
-from tvm_qnn.commands.options import FILE, json_option, print_json, progress
+from tvm_qnn.commands.options import json_option, model_argument, print_json, progress
+from tvm_qnn.commands.run import Shapes, library_of
 
 OURS = "tvm-qnn"
 
 
 @click.command()
-@click.argument("model", type=FILE)
-@click.option("--params", type=FILE, help="The .params file of an MXNet model.")
+@model_argument
 @click.option("--rounds", default=30, show_default=True, type=click.IntRange(min=1))
 @click.option("--threads", default=1, show_default=True, type=click.IntRange(min=1))
 @json_option
-def bench(model: Path, params: Path | None, rounds: int, threads: int, as_json: bool) -> None:
+def bench(
+    model: Path,
+    params: Path | None,
+    shapes: Shapes,
+    rounds: int,
+    threads: int,
+    as_json: bool,
+) -> None:
     """Time MODEL, a library or a model file, with noise as its input.
 
     A .tflite model is timed in turn with LiteRT on the same threads, where LiteRT is installed.
@@ -27,11 +34,10 @@ def bench(model: Path, params: Path | None, rounds: int, threads: int, as_json: 
     """
     from contextlib import nullcontext
 
-    from tvm_qnn.commands.run import library_of
     from tvm_qnn.images import noise
     from tvm_qnn.timing import alternate, one_core
 
-    library = library_of(model, params, threads)
+    library = library_of(model, params, shapes, threads)
     inputs = [noise(info) for info in library.inputs]
     programs: dict[str, Callable[[], object]] = {OURS: library.prepare(*inputs)}
     programs |= _peers(model, inputs, threads)

@@ -2,51 +2,122 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from tvm_qnn.commands.options import (
+    json_option,
+    model_argument,
+    print_json,
+    progress,
+    target_option,
+)
+from tvm_qnn.commands.run import Shapes
+
+if TYPE_CHECKING:
+    from tvm_qnn.library import Library
+
+LIBRARY, ARCHIVE = ".so", ".tar"
+
 
 @click.command(name="compile")
-@click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@model_argument
 @click.option(
     "--output",
     "-o",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="The library to write, ending in .so; by default MODEL's name with that ending, here.",
+    type=click.Path(path_type=Path),
+    help="A library, ending in .so; or a folder or .tar file for C files that need no TVM. By "
+    "default MODEL's name with .so, here.",
 )
-@click.option("--target", default="host", show_default=True, help="What to compile for.")
-@click.option("--cc", help="The linker to use; by default a C compiler on the path, or ziglang.")
+@target_option
+@click.option("--cc", help="The linker to use; by default one on the path, or ziglang.")
 @click.option(
     "--cache/--no-cache",
     default=True,
     show_default=True,
     help="Keep what is compiled, and take it from there the next time.",
 )
+@json_option
 def compile_model(
-    model: Path, output: Path | None, target: str, cc: str | None, cache: bool
+    model: Path,
+    params: Path | None,
+    shapes: Shapes,
+    output: Path | None,
+    target: str,
+    cc: str | None,
+    cache: bool,
+    as_json: bool,
 ) -> None:
-    """Compile MODEL, a .tflite file, to a shared library.
+    """Compile MODEL to a shared library, or to files for a C compiler.
 
-    `tvm_qnn.load` loads the library and runs it. TARGET is "host" for this machine's processor,
-    or a kind and options as TVM takes them: "llvm -mcpu=cascadelake".
+    `tvm-qnn run` and `tvm_qnn.load` run the library. A folder or an archive gets an object file
+    with code and weights, a header and an example, which need nothing but a C compiler.
     """
-    from rich.console import Console
-
-    from frontends.tflite import from_tflite
     from tvm_qnn.build import build
     from tvm_qnn.linker import find_linker
+    from tvm_qnn.model_files import import_model
     from tvm_qnn.steps import step
     from tvm_qnn.target import parse_target, requirements
 
-    library_path = output or Path(f"{model.stem}.so")
+    path = output or Path(f"{model.stem.removesuffix('-symbol')}{LIBRARY}")
+    is_library = path.suffix == LIBRARY
     # Before the minutes of a large model, not after them.
-    find_linker(cc, requirements(parse_target(target)).platform)
-    console = Console(highlight=False)
+    _check(path)
+    parsed = parse_target(target)
+    if is_library:
+        find_linker(cc, requirements(parsed).platform)
+    elif cc is not None:
+        raise click.UsageError("--cc is for libraries: the C files are not linked")
+    console, start = progress(), time.perf_counter()
     with step(console, f"Import {model.name}"):
-        mod, params = from_tflite(model)
+        mod, constants = import_model(model, params, dict(shapes))
     with step(console, f"Compile for {target}"):
-        # What is kept was linked without being told by what.
-        library = build(mod, target, params, cache=cache and cc is None)
-    with step(console, f"Link {library_path}"):
-        library.export(library_path, cc)
+        # What is kept was linked without being told by what, and is a library.
+        library = build(mod, target, constants, cache=cache and cc is None and is_library)
+    with step(console, f"Write {path}"):
+        files = [path] if is_library else _write_c(library, model, path)
+        if is_library:
+            library.export(path, cc)
+    seconds = time.perf_counter() - start
+    if as_json:
+        names = [str(file) for file in files]
+        print_json({"files": names, "target": str(parsed), "seconds": round(seconds, 3)})
+    else:
+        size = sum(file.stat().st_size for file in files) / 1e6
+        click.echo(f"{path}: {size:.1f} MB, for {target}, in {seconds:.1f} s")
+
+
+def _check(path: Path) -> None:
+    from qnn_ops.errors import QnnError
+
+    if path.suffix not in (LIBRARY, ARCHIVE, ""):
+        raise QnnError(
+            f"what is written is a library, whose name must end in .so, a .tar file or a folder: "
+            f"got {path}"
+        )
+    if not path.parent.is_dir():
+        raise QnnError(f"cannot write {path}: there is no folder {path.parent}")
+    if path.suffix == "" and path.exists() and not path.is_dir():
+        raise QnnError(f"cannot write {path}: it is a file, not a folder")
+
+
+def _write_c(library: Library, model: Path, path: Path) -> list[Path]:
+    """The C files, in a folder or in an archive; named after the model."""
+    import tarfile
+    import tempfile
+
+    name = "".join(c if c.isascii() and c.isalnum() else "_" for c in model.stem)
+    name = name if name[:1].isalpha() else f"model_{name}"
+    if path.suffix != ARCHIVE:
+        path.mkdir(exist_ok=True)
+        library.export(path / name, format="c")
+        return sorted(path.glob(f"{name}*.[cho]"))
+    with tempfile.TemporaryDirectory() as folder:
+        library.export(Path(folder) / name, format="c")
+        with tarfile.open(path, "w") as archive:
+            for file in sorted(Path(folder).iterdir()):
+                archive.add(file, file.name)
+    return [path]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tvm_qnn.commands.options import json_option, model_argument, print_json, progress
+from tvm_qnn.commands.run import Shapes
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,7 +29,13 @@ if TYPE_CHECKING:
 @click.option("--times", is_flag=True, help="With --html: compile, and time each operator.")
 @json_option
 def inspect(
-    model: Path, params: Path | None, ir: bool, html: Path | None, times: bool, as_json: bool
+    model: Path,
+    params: Path | None,
+    shapes: Shapes,
+    ir: bool,
+    html: Path | None,
+    times: bool,
+    as_json: bool,
 ) -> None:
     """Show what MODEL holds, and what becomes integer code.
 
@@ -43,7 +50,7 @@ def inspect(
     if ir:
         from tvm_qnn.model_files import import_model
 
-        mod, _ = import_model(model, params)
+        mod, _ = import_model(model, params, dict(shapes))
         click.echo(mod.script(show_meta=False))
         return
     summary = _summary(model, params)

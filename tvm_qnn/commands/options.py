@@ -17,8 +17,36 @@ F = TypeVar("F", bound=Callable[..., Any])
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
+class _Shape(click.ParamType):
+    """NAME=1,3,224,224 as a pair."""
+
+    name = "shape"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, tuple[int, ...]]:
+        if isinstance(value, tuple):
+            return value
+        name, _, numbers = value.rpartition("=")
+        try:
+            shape = tuple(int(number) for number in numbers.split(","))
+        except ValueError:
+            shape = ()
+        if not name or not shape or min(shape) < 1:
+            self.fail(f"{value!r} is not of the form NAME=1,3,224,224", param, ctx)
+        return name, shape
+
+
 def model_argument(function: F) -> F:
-    """MODEL: a .tflite file, or the symbol file of an MXNet model with its parameters."""
+    """MODEL: a .tflite file, or the symbol file of an MXNet model; what goes with it."""
+    function = click.option(
+        "--shape",
+        "shapes",
+        type=_Shape(),
+        multiple=True,
+        metavar="NAME=1,3,224,224",
+        help="An input's shape, where it is not the file's; MXNet's files often have none.",
+    )(function)
     function = click.option(
         "--params",
         type=FILE,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tvm_qnn.commands.options import json_option, model_argument, print_json, progress
+
+Shapes = Sequence[tuple[str, Sequence[int]]]
 
 if TYPE_CHECKING:
     from tvm_qnn.library import Library
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
 def run(
     model: Path,
     params: Path | None,
+    shapes: Shapes,
     inputs: tuple[str, ...],
     labels: Path | None,
     top: int,
@@ -55,7 +59,7 @@ def run(
     A picture is scaled to the input's size and brought to its integers; a float array is
     quantized for a quantized input. For a classifier, prints the best classes.
     """
-    library = library_of(model, params, threads)
+    library = library_of(model, params, shapes, threads)
     from tvm_qnn.arguments import read_inputs
 
     if output is not None and output.suffix != ".npz":
@@ -74,7 +78,7 @@ def run(
         _print(answers)
 
 
-def library_of(model: Path, params: Path | None, threads: int | None) -> Library:
+def library_of(model: Path, params: Path | None, shapes: Shapes, threads: int | None) -> Library:
     """Load a library, or import and compile a model file for this machine."""
     from tvm_qnn.library import load
     from tvm_qnn.model_files import LIBRARY
@@ -87,7 +91,7 @@ def library_of(model: Path, params: Path | None, threads: int | None) -> Library
 
     console = progress()
     with step(console, f"Import {model.name}"):
-        mod, constants = import_model(model, params)
+        mod, constants = import_model(model, params, dict(shapes))
     with step(console, "Compile for this machine"):
         return build(mod, "host", constants, num_threads=threads)
 

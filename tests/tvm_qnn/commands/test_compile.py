@@ -1,22 +1,18 @@
 from __future__ import annotations
 
+import json
+import tarfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from frontends.tflite import from_tflite
+from qnn_ops.signature import signature_of
 from tvm_qnn import digits, load
 from tvm_qnn.cli import main
 from tvm_qnn.oracle import litert_tensors
-
-
-@pytest.fixture
-def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    path = tmp_path / "digits.tflite"
-    path.write_bytes(digits.model("int8"))
-    return path
 
 
 def test_the_library_runs_and_gives_litert_s_answer(model: Path) -> None:
@@ -25,6 +21,35 @@ def test_the_library_runs_and_gives_litert_s_answer(model: Path) -> None:
     digit = digits.to_input(digits.held_out()[0][:1], "int8")
     expected = litert_tensors(model.read_bytes(), [digit])
     np.testing.assert_array_equal(load("digits.so").run(digit), expected[max(expected)])
+
+
+def test_files_for_a_c_compiler(model: Path) -> None:
+    runner = CliRunner()
+    for output in ("bundle", "bundle.tar"):
+        arguments = ["compile", str(model), "-o", output, "--target", "aarch64", "--json"]
+        result = runner.invoke(main, arguments)
+        assert result.exit_code == 0, result.output
+    names = {path.name for path in Path("bundle").iterdir()}
+    assert names == {"digits.o", "digits.h", "digits.c", "digits_main.c"}
+    with tarfile.open("bundle.tar") as archive:
+        assert set(archive.getnames()) == names
+    assert json.loads(result.stdout)["files"] == ["bundle.tar"]
+
+
+def test_another_batch_size(model: Path) -> None:
+    (info,) = signature_of(from_tflite(model)[0]).inputs
+    shape = ",".join(map(str, (3, *info.shape[1:])))
+    arguments = ["compile", str(model), "--shape", f"{info.name}={shape}"]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    assert load("digits.so").inputs[0].shape[0] == 3
+
+
+@pytest.mark.parametrize("shape", ["1,2", "x=", "x=1,a", "x=0,3"])
+def test_a_shape_that_is_none(model: Path, shape: str) -> None:
+    result = CliRunner().invoke(main, ["compile", str(model), "--shape", shape])
+    assert result.exit_code == 2
+    assert "NAME=1,3,224,224" in result.stderr
 
 
 @pytest.mark.parametrize(
