@@ -37,7 +37,7 @@ def load(prefix: Path, shape: Sequence[int]) -> Callable[[Array], Array]:
     return run
 
 
-def emulated(prefix: Path, inputs: Sequence[Array], folder: Path) -> list[Array] | None:
+def emulated(prefix: Path, inputs: Sequence[Array], folder: Path) -> list[Array]:
     """What MXNet computes on a processor on which oneDNN has only its reference code.
 
     Args:
@@ -46,19 +46,23 @@ def emulated(prefix: Path, inputs: Sequence[Array], folder: Path) -> list[Array]
         folder: for files in between.
 
     Returns:
-        The outputs; None where the emulator is not installed (Debian, Ubuntu: qemu-user).
+        The outputs.
+
+    Raises:
+        FileNotFoundError: the emulator is not installed.
     """
     emulator = shutil.which(_EMULATOR)
     if emulator is None:
-        return None
+        raise FileNotFoundError(f"{_EMULATOR} is not there (Debian, Ubuntu: apt install qemu-user)")
     arrays: dict[str, Any] = {str(index): array for index, array in enumerate(inputs)}
     np.savez(folder / "inputs.npz", **arrays)
-    python = [os.path.realpath(sys.executable), "-m", "benchmarks.mxnet_zoo.answers"]
+    # The emulator wants the program itself, which without -S would look for packages elsewhere.
+    python = [os.path.realpath(sys.executable), "-S", "-m", "benchmarks.mxnet_zoo.answers"]
     subprocess.run(
         [emulator, "-cpu", _PLAIN_PROCESSOR, *python, prefix, "inputs.npz", "outputs.npz"],
         check=True,
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(["", *sys.path])},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     with np.load(folder / "outputs.npz") as outputs:
         return [outputs[name] for name in outputs.files]
