@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import frontends.mxnet.converters  # noqa: F401 (registers the rules)
+from frontends.mxnet.converters.registry import CONVERTERS
 from frontends.tflite.converters.registry import DATA, QUANTIZED
 from legalize.kernels import KERNELS
 from qnn_ops.registry import OPERATORS, PREFIX
@@ -16,16 +18,35 @@ def section(title: str) -> str:
     return README.split(f"## {title}\n")[1].split("\n## ")[0]
 
 
-def rows() -> list[list[str]]:
-    """The cells of each row of the tables of operators, without their heads."""
-    lines = [line for line in section("Supported operators").splitlines() if line[:2] == "| "]
+def rows(framework: str = "") -> list[list[str]]:
+    """The cells of each row of a framework's table of operators, or of all, without their heads."""
+    text = section("Supported operators")
+    if framework:
+        text = text.split(f"| {framework} |")[1].split("\n\n")[0]
+    lines = [line for line in text.splitlines() if line[:2] == "| "]
     cells = [line.split("|")[1:-1] for line in lines]
     return [row for row in cells if "R.qnn." not in row[1]]
 
 
 def test_the_table_names_each_converted_operator_and_no_other() -> None:
-    codes = {code for row in rows() for code in re.findall(r"\b[A-Z][A-Z0-9_]{2,}\b", row[0])}
+    codes = {
+        code for row in rows("TFLite") for code in re.findall(r"\b[A-Z][A-Z0-9_]{2,}\b", row[0])
+    }
     assert codes == set(QUANTIZED) | set(DATA)
+
+
+def test_the_table_names_a_name_of_each_operator_of_mxnet_and_no_other() -> None:
+    names = {name for row in rows("MXNet") for name in re.findall(r"\w+", row[0].split(";")[0])}
+    assert names <= set(CONVERTERS)
+    named = {CONVERTERS[name] for name in names}
+    # These three are families that the table only describes.
+    modules = {"arithmetic", "unary", "cast"}
+    missing = {
+        name
+        for name, rule in CONVERTERS.items()
+        if rule not in named and rule.__module__.rpartition(".")[2] not in modules
+    }
+    assert not missing
 
 
 def test_the_table_names_each_operator_of_the_dialect() -> None:
