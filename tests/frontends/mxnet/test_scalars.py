@@ -1,0 +1,60 @@
+"""Ranges and scales: computed now where they are known, else by the model, to the same bits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tvm import relax
+
+from frontends.mxnet.scalars import (
+    INT32_LEVELS,
+    add,
+    divide,
+    levels,
+    magnitude,
+    maximum,
+    minimum,
+    multiply,
+    narrow_levels,
+    negative,
+    scalar,
+    steps_per_unit,
+    to_expr,
+)
+from frontends.mxnet.values import Value
+from tests.support.operators import run
+
+RANGES = [(-1.0, 3.0), (0.0, 0.7), (-0.3, -0.1), (0.0, 0.0), (-1e-30, 1e-33)]
+
+
+def test_levels() -> None:
+    assert levels("int8") == 127.5
+    assert levels("uint8") == 255.5
+    assert narrow_levels("int8") == 127
+    assert narrow_levels("uint8") == 255
+    assert INT32_LEVELS == 2.0**31
+
+
+def test_a_range_of_zeros_has_the_most_steps() -> None:
+    assert steps_per_unit("int8", scalar(0), scalar(0)) == INT32_LEVELS
+
+
+def formula(low: Value, high: Value) -> Value:
+    """Every operation once."""
+    steps = steps_per_unit("uint8", low, high)
+    sums = add(negative(low), multiply(magnitude(low, high), scalar(0.3)))
+    return multiply(maximum(sums, divide(low, scalar(7))), minimum(steps, scalar(1e30)))
+
+
+@pytest.mark.parametrize(("low", "high"), RANGES)
+def test_known_and_computed_values_are_the_same(low: float, high: float) -> None:
+    known = formula(scalar(low), scalar(high))
+    assert isinstance(known, np.ndarray)
+    assert known.dtype == np.float32
+    builder = relax.BlockBuilder()
+    parameters = [relax.Var(name, relax.TensorType((), "float32")) for name in ("low", "high")]
+    with builder.function("main", parameters):
+        with builder.dataflow():
+            result = builder.emit_output(builder.emit(to_expr(formula(*parameters))))
+        builder.emit_func_output(result)
+    assert run(builder.get(), [scalar(low), scalar(high)]) == known

@@ -1,0 +1,64 @@
+"""MXNet models beside the outputs that MXNet gave, and an evaluator that is not part of this."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from frontends.mxnet import from_mxnet
+from tvm_qnn import build
+
+Array = np.ndarray[Any, Any]
+
+SHARED = Path(__file__).parents[3] / "shared"
+TINY = SHARED / "models" / "mxnet" / "tiny"
+
+
+def results_of(
+    prefix: Path,
+    inputs: Mapping[str, Array],
+    *,
+    kernels: bool = True,
+    semantics: str = "mxnet",
+) -> list[Array]:
+    """What a pair of files computes, through kernels for this machine or portable primitives.
+
+    Args:
+        prefix: of the files' paths: up to "-symbol.json" and "-0000.params".
+        inputs: by name.
+        kernels: whether to use kernels.
+        semantics: as ``from_mxnet`` takes it.
+    """
+    mod, params = from_mxnet(
+        f"{prefix}-symbol.json",
+        {name: array.shape for name, array in inputs.items()},
+        arg_params=f"{prefix}-0000.params",
+        semantics=semantics,
+    )
+    library = build(mod, "host" if kernels else "llvm", params, kernels=kernels)
+    results = library.run(**inputs)
+    return list(results.values()) if isinstance(results, dict) else [results]
+
+
+def evaluator() -> ModuleType:
+    """The numpy evaluator of whole graphs in the shared folder; it imports two modules by name."""
+    names = {
+        "sem": SHARED / "specs" / "mxnet_semantics.py",
+        "mxreader": SHARED / "prototypes" / "mxnet_reader.py",
+        "mxnet_graph_eval": SHARED / "prototypes" / "mxnet_graph_eval.py",
+    }
+    for name, path in names.items():
+        if name not in sys.modules:
+            spec = importlib.util.spec_from_file_location(name, path)
+            assert spec is not None
+            assert spec.loader is not None
+            module = importlib.util.module_from_spec(spec)
+            sys.modules[name] = module
+            spec.loader.exec_module(module)
+    return sys.modules["mxnet_graph_eval"]
