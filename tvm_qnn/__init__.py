@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from qnn_ops.lazy import make_lazy
 
 if TYPE_CHECKING:
+    from frontends.mxnet import from_mxnet
     from frontends.tflite import QuantizedFallbackWarning, from_tflite
     from qnn_ops.errors import QnnError
     from tvm_qnn.build import build
@@ -23,6 +24,7 @@ __all__ = [
     "Timing",
     "build",
     "compare",
+    "from_mxnet",
     "from_tflite",
     "host_target",
     "load",
@@ -39,6 +41,7 @@ make_lazy(
         "build": ("tvm_qnn.build",),
         "compare": ("tvm_qnn.compare",),
         # Whatever is done with an imported model, TVM's own passes then know how to lower it.
+        "from_mxnet": ("legalize", "frontends.mxnet"),
         "from_tflite": ("legalize", "frontends.tflite"),
         "host_target": ("tvm_qnn.target",),
         "load": ("tvm_qnn.library",),

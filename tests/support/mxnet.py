@@ -42,7 +42,7 @@ def results_of(
         semantics=semantics,
     )
     library = build(mod, "host" if kernels else "llvm", params, kernels=kernels)
-    results = library.run(**inputs)
+    results = library.run(*(inputs[info.name] for info in library.inputs))
     return list(results.values()) if isinstance(results, dict) else [results]
 
 

@@ -49,7 +49,7 @@ def test_steps_of_a_weight_as_a_whole_and_of_its_channels() -> None:
 def test_a_large_bias_takes_steps_away() -> None:
     steps = np.full(3, 100, np.float32)
     bias = np.array([0, 1e-3, -1e8], np.float32)
-    limited = folding.limit_steps(steps, bias, np.float32(2))
+    limited = folding.limit_steps(steps, bias, np.array(2, np.float32))
     np.testing.assert_array_equal(limited, np.array([100, 100, 2**30 / 1e8 / 2], np.float32))
     assert np.abs(folding.quantize_bias(bias, limited * np.float32(2))).max() <= 2**30
 
