@@ -7,6 +7,7 @@ closes and loads it again now and then.
 from __future__ import annotations
 
 import hashlib
+import math
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -69,11 +70,11 @@ def soak(file: Path, runs: int = 100_000, threads: int = 4, loads: int = 10) -> 
 
     Args:
         file: the library.
-        runs: at least ``loads`` times the number of inputs.
+        runs: at least so many; each thread makes as many, on each input as often.
         threads: that run it at the same time.
         loads: into how many parts the runs are divided; each loads the library anew.
     """
-    rounds = max(runs // (loads * threads * _INPUTS), 1)
+    rounds = math.ceil(runs / (loads * threads * _INPUTS))
     per_sample = max(loads // _SAMPLES, 1)
     resident: list[int] = []
     differing = 0

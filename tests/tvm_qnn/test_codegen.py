@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+
+import tvm_qnn
+from tests.support.modules import module
+from tvm_qnn import runtime
+from tvm_qnn.codegen import compile_module
+from tvm_qnn.linker import COMPILERS
+from tvm_qnn.target import host_target
+
+ROOT = Path(__file__).resolve().parents[2]
+X = np.arange(4, dtype=np.int8)
+
+
+def adders(count: int) -> tvm.IRModule:
+    """So many inputs of different sizes, each added to itself."""
+    inputs = {f"x{i}": relax.TensorType((i + 1,), "int8") for i in range(count)}
+    return module(inputs, lambda *xs: [relax.op.add(x, x) for x in xs])
+
+
+@pytest.mark.parametrize("count", [1, 5, 40])
+def test_functions_are_compiled_in_parts(count: int) -> None:
+    # TVM's own pipeline: ours makes one function of a small model.
+    pipeline = relax.get_default_pipeline(host_target())
+    compiled = compile_module(adders(count), host_target(), pipeline)
+    assert len(compiled.kernels) == min(count, 16)
+    program = runtime.Program(compiled.bytecode, list(compiled.kernels.values()), (), None)
+    arrays = [np.full(i + 1, i, np.int8) for i in range(count)]
+    results = program(*map(runtime.tensor, arrays))
+    for array, result in zip(arrays, results, strict=True):
+        assert runtime.array_of(result).tolist() == (2 * array).tolist()
+
+
+def test_a_model_that_computes_nothing_compiles() -> None:
+    mod = module({"x": relax.TensorType((4,), "int8")}, lambda x: relax.op.reshape(x, (2, 2)))
+    assert tvm_qnn.build(mod, "host").run(X).tolist() == [[0, 1], [2, 3]]
+
+
+EXPORT = """
+import sys, tvm_qnn
+from tvm_qnn import digits
+mod, params = tvm_qnn.from_tflite(digits.model("int8"))
+tvm_qnn.build(mod, "host", params).export(sys.argv[1])
+"""
+
+
+@pytest.mark.skipif(
+    not any(map(shutil.which, COMPILERS)), reason="there is no C compiler to link with"
+)
+def test_the_same_model_gives_the_same_file_byte_by_byte(tmp_path: Path) -> None:
+    files = [tmp_path / "first.so", tmp_path / "elsewhere" / "second.so"]
+    files[1].parent.mkdir()
+    for seed, file in enumerate(files):
+        subprocess.run(
+            [sys.executable, "-c", EXPORT, str(file)],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONHASHSEED": str(seed), "TVM_NUM_THREADS": str(seed + 1)},
+            check=True,
+        )
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_an_error_in_one_part_is_the_builds(monkeypatch: pytest.MonkeyPatch) -> None:
+    codegen = importlib.import_module("tvm_qnn.codegen")
+
+    def fail(*_arguments: object, **_options: object) -> None:
+        raise RuntimeError("no registers left")
+
+    monkeypatch.setattr(codegen.tirx, "build", fail)
+    with pytest.raises(RuntimeError, match="no registers left"):
+        tvm_qnn.build(adders(1), "host")
