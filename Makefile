@@ -3,9 +3,14 @@
 #   make demo    classify digits, then compile and check Inception V3
 #                (MODEL=m.tflite IMAGE=i.jpg LABELS=l.txt: your own model instead)
 #   make test    lint, types, import direction, tests
+#   make test-arm  tests on emulated ARM processors; installs emulators and cross compilers
+#                where it is root and finds apt, and does nothing where it cannot
 #   make bench   time tvm-qnn and its peers (MODELS="m.tflite resnet50:int8": on these), and
 #                measure memory and building; tables and charts in out/
 #   make docs    build the documentation, tutorials run, in docs/_build/html
+#   make mxnet   quantize networks of Gluon's zoo with MXNet, and hold tvm-qnn against it; in an
+#                environment of its own, for which it needs Python 3.10 or 3.11
+#                (MODELS="inceptionv3 resnet50_v1": only these)
 #   make clean   remove .venv and everything generated
 
 PYTHON ?= python3
@@ -13,7 +18,7 @@ BIN := .venv/bin
 SAY := @printf '==> %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types layers bench docs clean
+.PHONY: help demo test test-arm lint types layers bench docs mxnet clean
 
 help:
 	@sed -n '3,$${/^#/!q;s/^# \{0,1\}//p;}' Makefile
@@ -36,6 +41,11 @@ test: lint types layers
 	$(SAY) "Tests"
 	@$(BIN)/python -m pytest -m 'not arm' --numprocesses auto --dist worksteal
 
+test-arm: .venv/installed-test
+	$(SAY) "Tests on emulated ARM processors"
+	@if .ci/install-arm $(BIN)/python .venv/arm; then \
+	  $(BIN)/python -m pytest -m arm --numprocesses auto --dist worksteal; fi
+
 lint: .venv/installed-test
 	$(SAY) "Lint"
 	@$(BIN)/ruff check
@@ -57,11 +67,25 @@ bench: .venv/installed-bench
 	@$(BIN)/python -m benchmarks.bench_peers $(MODELS)
 	@$(BIN)/python -m benchmarks.bench_footprint $(MODELS)
 
+# MXNet is retired: it runs on no newer Python, and needs the numpy of its time.
+.venv-mxnet/installed: setup.py pyproject.toml
+	$(SAY) "Setting up .venv-mxnet with MXNet and tvm-qnn (a minute or more)"
+	@for python in $(PYTHON) python3.11 python3.10; do \
+	  "$$python" -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 10), (3, 11)))' \
+	    2>/dev/null && exec "$$python" -m venv .venv-mxnet; done; \
+	  echo "MXNet needs Python 3.10 or 3.11: name one, as in" \
+	    "'make mxnet PYTHON=/opt/python3.11/bin/python3'." >&2; exit 1
+	@.venv-mxnet/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[mxnet]'
+	@touch $@
+
+mxnet: .venv-mxnet/installed
+	@.venv-mxnet/bin/python -m benchmarks.bench_mxnet $(MODELS)
+
 docs: .venv/installed-docs
 	$(SAY) "Documentation, with its tutorials run"
 	@$(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
 
 clean:
-	rm -rf .venv build dist out *.egg-info docs/_build docs/tutorials
+	rm -rf .venv .venv-mxnet build dist out *.egg-info docs/_build docs/tutorials
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
