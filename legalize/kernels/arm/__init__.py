@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from legalize.kernels.arm import rules
+from legalize.kernels.arm import depthwise_rules, rules
 
-__all__ = ["rules"]
+__all__ = ["depthwise_rules", "rules"]
