@@ -111,7 +111,7 @@ def _widths(isa: Isa) -> tuple[int, ...]:
 
 def split_weights(centred: Array) -> list[Array]:
     """Write weights w − zw, int64 [KH, KW, channels], as a sum of int8: of as few as it takes."""
-    parts = []
+    parts: list[Array] = []
     rest = centred
     while not parts or rest.any():
         parts.append(np.clip(rest, _LOWEST, _HIGHEST))
