@@ -38,7 +38,16 @@ from qnn_ops.errors import QnnError
 
 DEFAULT = ("inception_v3:int8_per_axis",)
 
-HEAD = ["program", "import", "build", "file MB", "import to run", "first result", "peak MB"]
+HEAD = [
+    "program",
+    "import",
+    "build",
+    "again",
+    "file MB",
+    "import to run",
+    "first result",
+    "peak MB",
+]
 
 
 @dataclass(frozen=True)
@@ -49,6 +58,7 @@ class Footprint:
         model: its name.
         peer: the program's key in ``PEERS``.
         compiled: what it makes before, in a process of its own, on all cores.
+        again: the same once more, in another process, by a program that keeps what it builds.
         makes_file: whether it makes anything; otherwise it loads the .tflite file.
         loads: of each process that loaded the model and ran it.
         reason: why there is nothing else, if there is not.
@@ -57,6 +67,7 @@ class Footprint:
     model: str
     peer: str
     compiled: Compiled | None = None
+    again: Compiled | None = None
     makes_file: bool = False
     loads: tuple[Loaded, ...] = ()
     reason: str = ""
@@ -86,12 +97,13 @@ def measure(
     loads = []
     try:
         compiled = compile_model(peer, model, folder)
+        again = compile_model(peer, model, folder) if PEERS[peer].keeps_builds else None
         for _ in range(repeat):
             with Running(peer, compiled.file, inputs, folder, conditions) as running:
                 loads.append(running.loaded)
     except PeerError as error:
         return Footprint(name, peer, reason=str(error))
-    return Footprint(name, peer, compiled, compiled.file != str(model), tuple(loads))
+    return Footprint(name, peer, compiled, again, compiled.file != str(model), tuple(loads))
 
 
 def rows(footprints: Sequence[Footprint]) -> list[list[str]]:
@@ -144,7 +156,8 @@ def save_charts(folder: Path, footprints: Sequence[Footprint], about: Setting) -
 
 
 def _row(item: Footprint, compiled: Compiled) -> list[str]:
-    built = [compiled.import_seconds, compiled.seconds] if item.makes_file else [None, None]
+    again = item.again.seconds if item.again else None
+    built = [compiled.import_seconds, compiled.seconds, again] if item.makes_file else [None] * 3
     loaded = [
         item.median(lambda load: load.import_seconds),
         item.median(lambda load: load.first_result_seconds),
@@ -182,7 +195,8 @@ def main(
     """Measure memory, size, loading and building of MODELs: .tflite files, or of the zoo.
 
     "build" is what happens before deployment (nothing for programs that load the .tflite file
-    itself), "file" what is deployed; "first result" begins when everything is imported.
+    itself), "again" the same build once more, "file" what is deployed; "first result" begins when
+    everything is imported.
     """
     console = Console(highlight=False)
     chosen = list(peers or PEERS)

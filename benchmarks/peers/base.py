@@ -33,12 +33,14 @@ class Peer(ABC):
         modules: what it imports to run a model.
         compiler_modules: what it imports before, in another process, to make the file that it
             loads; empty if it loads the .tflite file itself.
+        keeps_builds: whether making that file again is another, shorter thing.
     """
 
     name: str
     distribution: str
     modules: tuple[str, ...]
     compiler_modules: tuple[str, ...] = ()
+    keeps_builds: bool = False
 
     def missing(self) -> list[str]:
         """The modules that are not installed here."""

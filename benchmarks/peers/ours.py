@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,16 +15,18 @@ class Ours(Peer):
 
     name = "tvm-qnn"
     distribution = "tvm-qnn"
-    modules = ("tvm_qnn.library",)
+    modules = ("tvm_qnn.library", "tvm_qnn.files")
     compiler_modules = ("tvm_qnn.build", "frontends.tflite")
+    keeps_builds = True
 
     def compile(self, model: Path, folder: Path) -> Path:
-        """Build and export a shared library."""
+        """Build and export a shared library; what is built is kept in the folder, too."""
         import tvm_qnn
 
+        os.environ["TVM_QNN_CACHE"] = str(folder / "tvm_qnn_cache")
         file = folder / "tvm_qnn.so"
         mod, params = tvm_qnn.from_tflite(model.read_bytes())
-        tvm_qnn.build(mod, "host", params).export(file)
+        tvm_qnn.build(mod, "host", params, cache=True).export(file)
         return file
 
     def load(self, file: Path, threads: int) -> Session:
