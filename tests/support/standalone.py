@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from qnn_ops.signature import Signature
 from tests.support.arm import Core
 from tvm_qnn import Library
 
@@ -35,14 +36,24 @@ def run_standalone(
     library.export(folder / "model", format="c")
     program = compile_example(folder, "model", "cc" if core is None else core.machine.compiler)
     start = [] if core is None else [core.machine.emulator, "-cpu", core.name]
-    inputs = [folder / f"input{i}.bin" for i in range(len(library.inputs))]
-    outputs = [folder / f"output{i}.bin" for i in range(len(library.outputs))]
+    return run_example([*start, program], library.signature, runs, folder)
+
+
+def run_example(
+    command: Sequence[str | Path],
+    signature: Signature,
+    runs: Sequence[Sequence[Array]],
+    folder: Path,
+) -> list[list[Array]]:
+    """Run an export's example program on several inputs in turn: for each the outputs."""
+    inputs = [folder / f"input{i}.bin" for i in range(len(signature.inputs))]
+    outputs = [folder / f"output{i}.bin" for i in range(len(signature.outputs))]
     for path, arrays in zip(inputs, zip(*runs, strict=True), strict=True):
         path.write_bytes(b"".join(np.asarray(array, order="C").tobytes() for array in arrays))
-    check_call([*start, program, *inputs, *outputs])
+    check_call([*command, *inputs, *outputs])
     results = [
         np.fromfile(path, info.dtype).reshape(len(runs), *info.shape)
-        for path, info in zip(outputs, library.outputs, strict=True)
+        for path, info in zip(outputs, signature.outputs, strict=True)
     ]
     return [[array[i] for array in results] for i in range(len(runs))]
 
@@ -55,9 +66,11 @@ def compile_example(folder: Path, name: str, compiler: str) -> Path:
     return program
 
 
-def check_call(words: Sequence[str | Path]) -> str:
+def check_call(words: Sequence[str | Path], folder: Path | None = None) -> str:
     """Run a command and give what it prints; where it fails, so does the test."""
     line = [str(word) for word in words]
-    done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=_TIME_LIMIT)
+    done = subprocess.run(
+        line, capture_output=True, text=True, check=False, cwd=folder, timeout=_TIME_LIMIT
+    )
     assert done.returncode == 0, f"{' '.join(line)}: {done.returncode} {done.stderr}"
     return done.stdout

@@ -1,0 +1,113 @@
+"""Whole models on emulated ARM processors, through TVM's runtime or without it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+import tvm_ffi.libinfo
+from tvm import relax
+
+from frontends.tflite import from_tflite
+from legalize import lower, relax_pipeline
+from qnn_ops.signature import signature_of
+from tests.support.arm import AARCH64, Core
+from tests.support.standalone import check_call, compile_example, run_example
+from tvm_qnn.linker import find_linker, shared_library_linker
+from tvm_qnn.metadata import Metadata
+from tvm_qnn.standalone import export_standalone
+from tvm_qnn.target import parse_target, requirements
+
+Array = np.ndarray[Any, Any]
+
+RUNTIME = Path(sys.prefix, "arm")
+"""Where .ci/install-arm puts TVM's runtime for aarch64."""
+
+needs_runtime = pytest.mark.skipif(
+    not (RUNTIME / "libtvm_ffi.so").is_file(),
+    reason=f"TVM's runtime for aarch64 is not in {RUNTIME}: .ci/install-arm puts it there",
+)
+
+_EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "cpp" / "run_library.cc"
+
+
+def lowered(content: bytes, core: Core) -> tuple[tvm.IRModule, Metadata]:
+    """A model as code for a core, not yet compiled: ``build`` compiles for its own format."""
+    target = parse_target(core.target)
+    mod, params = from_tflite(content)
+    mod = relax.transform.BindParams("main", params)(mod) if params else mod
+    signature = signature_of(mod)
+    with target:
+        mod = lower(mod, target)
+    return mod, Metadata(signature, str(target), requirements(target), {}, "")
+
+
+def run_without_runtime(content: bytes, core: Core, inputs: Sequence[Array]) -> list[Array]:
+    """Export a model as C does, and run it once on a core."""
+    mod, metadata = lowered(content, core)
+    with TemporaryDirectory(prefix="tvm-qnn-arm-") as name:
+        folder = Path(name)
+        export_standalone(mod, metadata, folder / "model")
+        program = compile_example(folder, "model", core.machine.compiler)
+        words = [core.machine.emulator, "-cpu", core.name, program]
+        return run_example(words, metadata.signature, [inputs], folder)[0]
+
+
+def run_with_runtime(content: bytes, core: Core, inputs: Sequence[Array]) -> list[Array]:
+    """Export a model for TVM's runtime, and run it once on a core, in the example of C++."""
+    mod, metadata = lowered(content, core)
+    with TemporaryDirectory(prefix="tvm-qnn-arm-") as name:
+        folder = Path(name)
+        with metadata.target:
+            pipeline = relax_pipeline(metadata.target)
+            executable = tvm.compile(mod, target=metadata.target, relax_pipeline=pipeline)
+        linker = shared_library_linker(find_linker(platform=metadata.requirements.platform))
+        executable.export_library(str(folder / "model.so"), fcompile=linker)
+        words: list[str | Path] = [folder / "model.so"]
+        for number, array in enumerate(inputs):
+            file = folder / f"input{number}.bin"
+            file.write_bytes(np.asarray(array, order="C").tobytes())
+            words.append(f"{array.dtype}:{'x'.join(map(str, array.shape))}:{file}")
+        emulator = [AARCH64.emulator, "-cpu", core.name, "-L", f"/usr/{AARCH64.triple}"]
+        check_call([*emulator, _runner(), *words], folder)
+        return [
+            np.fromfile(folder / f"output{i}.bin", info.dtype).reshape(info.shape)
+            for i, info in enumerate(metadata.signature.outputs)
+        ]
+
+
+@cache
+def _runner() -> Path:
+    """The example, cross-compiled."""
+    folder = TemporaryDirectory(prefix="tvm-qnn-arm-")
+    _KEPT.append(folder)
+    program = Path(folder.name, "run_library")
+    headers = [tvm_ffi.libinfo.find_include_path(), tvm_ffi.libinfo.find_dlpack_include_path()]
+    check_call(
+        [
+            *(f"{AARCH64.triple}-g++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror"),
+            *(word for header in headers for word in ("-isystem", header)),
+            *(
+                "-o",
+                program,
+                _EXAMPLE,
+                "-Wl,--no-as-needed",
+                f"-L{RUNTIME}",
+                f"-Wl,-rpath,{RUNTIME}",
+            ),
+            *("-ltvm_runtime", "-ltvm_ffi"),
+        ]
+    )
+    return program
+
+
+_KEPT: list[TemporaryDirectory[str]] = []  # removed when Python ends
+os.environ.setdefault("TVM_NUM_THREADS", "1")  # of emulated programs

@@ -1,0 +1,90 @@
+"""Whole models on emulated ARM processors: the integers that they have everywhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from frontends.tflite.reader import read_model
+from tests.support.arm import (
+    CORTEX_A15,
+    CORTEX_A76,
+    Core,
+    each_aarch64,
+    each_core,
+    on_cores,
+)
+from tests.support.arm_models import needs_runtime, run_with_runtime, run_without_runtime
+from tests.support.arrays import full_range
+from tvm_qnn import digits, zoo
+from tvm_qnn.oracle import litert_tensors
+
+Array = np.ndarray[Any, Any]
+Run = Callable[[bytes, Core, Sequence[Array]], list[Array]]
+
+# Of others, in the folder of real models.
+SMALL = ("kws_i8", "mbv1_025_128_u8")
+LARGE = ("mbv2_u8", "tf2_mbv2_i8")
+
+
+def check(content: bytes, core: Core, run: Run) -> None:
+    """Hold every output of a model against LiteRT's reference kernels."""
+    graph = read_model(content)
+    rng = np.random.default_rng(0)
+    inputs = [
+        full_range(rng, graph.tensors[index].dtype, tuple(graph.tensors[index].shape))
+        for index in graph.inputs
+    ]
+    expected = litert_tensors(content, inputs)
+    results = run(content, core, inputs)
+    for index, result in zip(graph.outputs, results, strict=True):
+        assert result.dtype == expected[index].dtype
+        np.testing.assert_array_equal(result, expected[index])
+        assert len(np.unique(result)) > 1
+
+
+@pytest.fixture(scope="module")
+def models(shared: Path) -> Path:
+    return shared / "models" / "tflite"
+
+
+@each_core
+@pytest.mark.parametrize("style", digits.STYLES)
+def test_digits_without_a_runtime(style: str, core: Core) -> None:
+    check(digits.model(style), core, run_without_runtime)
+
+
+@needs_runtime
+@each_aarch64
+@pytest.mark.parametrize("style", zoo.STYLES)
+def test_small_inception(style: str, core: Core) -> None:
+    check(zoo.build("inception_v3", style, tiny=True), core, run_with_runtime)
+
+
+@on_cores(CORTEX_A15)
+@pytest.mark.parametrize("style", zoo.STYLES)
+def test_small_inception_without_a_runtime(style: str, core: Core) -> None:
+    check(zoo.build("inception_v3", style, tiny=True), core, run_without_runtime)
+
+
+@on_cores(CORTEX_A15)
+def test_a_real_model_without_a_runtime(models: Path, core: Core) -> None:
+    content = (models / "mbv1_025_128_u8.tflite").read_bytes()
+    check(content, core, run_without_runtime)
+
+
+@needs_runtime
+@each_aarch64
+@pytest.mark.parametrize("name", [*SMALL, *LARGE])
+def test_real_models(models: Path, name: str, core: Core) -> None:
+    check((models / f"{name}.tflite").read_bytes(), core, run_with_runtime)
+
+
+@needs_runtime
+@on_cores(CORTEX_A76)
+def test_inception(core: Core) -> None:
+    check(zoo.build("inception_v3", "int8_per_axis"), core, run_with_runtime)
