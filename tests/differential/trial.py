@@ -1,0 +1,89 @@
+"""One file of random graphs, compiled both ways and run, held against LiteRT."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from frontends.tflite import from_tflite
+from tests.differential.graphs import Graph, grow
+from tvm_qnn import build
+from tvm_qnn.oracle import litert_tensors
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """One output that differs.
+
+    Attributes:
+        graph: number of the graph in the file.
+        kernels: whether kernels computed it, or primitives.
+        differing: how many of its elements differ.
+        worst: by how many steps at most.
+    """
+
+    graph: int
+    kernels: bool
+    differing: int
+    worst: int
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What became of one file.
+
+    Attributes:
+        seed: that makes the same file again.
+        operators: how many it has.
+        mismatches: none, if all is well.
+        content: the file.
+    """
+
+    seed: int
+    operators: int
+    mismatches: tuple[Mismatch, ...]
+    content: bytes
+
+    def save(self, folder: Path) -> Path:
+        """Keep the file for a look."""
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"mismatch_{self.seed}.tflite"
+        path.write_bytes(self.content)
+        return path
+
+
+def run_trial(seed: int, graphs: int = 20, target: str = "host") -> Trial:
+    """Make a file of random graphs, and compare their outputs.
+
+    Args:
+        seed: of everything that is random.
+        graphs: how many stand in the file: compiling one file of many is faster than many.
+        target: of the kernels.
+    """
+    file = Graph(np.random.default_rng(seed))
+    for _ in range(graphs):
+        grow(file)
+    content = file.writer.finish(file.inputs, file.outputs)
+    expected = litert_tensors(content, file.arrays)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # nothing may fall back to float32
+        mod, params = from_tflite(content)
+    mismatches: list[Mismatch] = []
+    for kernels in (False, True):
+        library = build(mod, target, params, kernels=kernels)
+        result: Any = library.run(*file.arrays)
+        arrays = list(result.values()) if isinstance(result, dict) else [result]
+        for number, (index, array) in enumerate(zip(file.outputs, arrays, strict=True)):
+            wanted = expected[index]
+            if array.dtype != wanted.dtype or array.shape != wanted.shape:
+                mismatches.append(Mismatch(number, kernels, wanted.size, 256))
+            elif not np.array_equal(array, wanted):
+                gap = np.abs(array.astype(np.int32) - wanted.astype(np.int32))
+                mismatches.append(
+                    Mismatch(number, kernels, int(np.count_nonzero(gap)), int(gap.max()))
+                )
+    return Trial(seed, len(file.codes), tuple(mismatches), content)
