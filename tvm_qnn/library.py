@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -234,23 +234,8 @@ class Library:
         quantize: bool = False,
         copy: bool = False,
     ) -> list[Any]:
-        names = [info.name for info in self.inputs]
-        if len(arrays) > len(names):
-            raise QnnError(f"the model has {len(names)} inputs, got {len(arrays)} arrays")
-        given = dict(zip(names, arrays, strict=False))
-        for name, array in named.items():
-            if name not in names:
-                raise QnnError(f"no input is named {name!r}; there are {', '.join(names)}")
-            if name in given:
-                raise QnnError(f"input {name!r} is given twice, by position and by name")
-            given[name] = array
-        missing = [name for name in names if name not in given]
-        if missing:
-            raise QnnError(f"missing input {', '.join(map(repr, missing))}")
-        return [
-            runtime.tensor(_fitting(info, given[info.name], quantize), copy=copy)
-            for info in self.inputs
-        ]
+        values = input_arrays(self.inputs, arrays, named, quantize=quantize)
+        return [runtime.tensor(value, copy=copy) for value in values]
 
 
 def load(path: str | os.PathLike[str], *, num_threads: int | None = None) -> Library:
@@ -284,6 +269,40 @@ def load(path: str | os.PathLike[str], *, num_threads: int | None = None) -> Lib
     except (QnnError, RuntimeError, ValueError, OSError) as error:
         reason = str(error).strip().splitlines()[-1]
         raise QnnError(f"{file} is not a library that can be loaded here: {reason}") from error
+
+
+def input_arrays(
+    infos: Sequence[TensorInfo],
+    arrays: Sequence[Array],
+    named: Mapping[str, Array],
+    *,
+    quantize: bool = False,
+) -> list[Array]:
+    """The inputs of a run, in order, from those given by position and by name.
+
+    Args:
+        infos: of the inputs.
+        arrays: by position.
+        named: by name.
+        quantize: whether float arrays are quantized.
+
+    Raises:
+        QnnError: if one is missing, unknown or given twice, or does not fit.
+    """
+    names = [info.name for info in infos]
+    if len(arrays) > len(names):
+        raise QnnError(f"the model has {len(names)} inputs, got {len(arrays)} arrays")
+    given = dict(zip(names, arrays, strict=False))
+    for name, array in named.items():
+        if name not in names:
+            raise QnnError(f"no input is named {name!r}; there are {', '.join(names)}")
+        if name in given:
+            raise QnnError(f"input {name!r} is given twice, by position and by name")
+        given[name] = array
+    missing = [name for name in names if name not in given]
+    if missing:
+        raise QnnError(f"missing input {', '.join(map(repr, missing))}")
+    return [_fitting(info, given[info.name], quantize) for info in infos]
 
 
 def _fitting(info: TensorInfo, value: Array, quantize: bool) -> Array:
