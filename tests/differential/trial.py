@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,13 +57,19 @@ class Trial:
         return path
 
 
-def run_trial(seed: int, graphs: int = 20, target: str = "host") -> Trial:
+def run_trial(
+    seed: int,
+    graphs: int = 20,
+    target: str = "host",
+    ways: Sequence[bool] = (False, True),
+) -> Trial:
     """Make a file of random graphs, and compare their outputs.
 
     Args:
         seed: of everything that is random.
         graphs: how many stand in the file: compiling one file of many is faster than many.
         target: of the kernels.
+        ways: whether to use kernels, each time that the file is compiled.
     """
     file = Graph(np.random.default_rng(seed))
     for _ in range(graphs):
@@ -73,7 +80,7 @@ def run_trial(seed: int, graphs: int = 20, target: str = "host") -> Trial:
         warnings.simplefilter("error")  # nothing may fall back to float32
         mod, params = from_tflite(content)
     mismatches: list[Mismatch] = []
-    for kernels in (False, True):
+    for kernels in ways:
         library = build(mod, target, params, kernels=kernels)
         result: Any = library.run(*file.arrays)
         arrays = list(result.values()) if isinstance(result, dict) else [result]
