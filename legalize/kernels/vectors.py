@@ -37,3 +37,19 @@ def lanes_of(buffer: Any, lanes: int = 16) -> Any:
 def set_lanes(buffer: Any, value: Any, lanes: int = 16) -> None:
     """Write all lanes of a local vector."""
     T.buffer_store(buffer, value, [T.ramp(0, 1, lanes)])
+
+
+def kept(value: Any) -> Any:
+    """Keep a vector, or a number, in a register of its own.
+
+    An expression that is used often is otherwise written, and looked through by each of TVM's
+    passes, as often.
+    """
+    dtype = value.ty.dtype
+    lanes = int(dtype.lanes)
+    buffer = local_vector(lanes, str(dtype).split("x")[0])
+    if lanes == 1:
+        T.buffer_store(buffer, value, [0])
+        return buffer[0]
+    set_lanes(buffer, value, lanes)
+    return lanes_of(buffer, lanes)

@@ -37,7 +37,7 @@ from legalize.kernels.arm.tiles import (
 )
 from legalize.kernels.spec import ConvSpec
 from legalize.kernels.tasks import loop_between, share, task_count
-from legalize.kernels.vectors import lanes_of, local_vector, set_lanes, unsigned_min
+from legalize.kernels.vectors import kept, lanes_of, local_vector, set_lanes, unsigned_min
 
 
 @cache
@@ -158,7 +158,7 @@ class _Kernel:
         self._accumulate(section, group, first, acc)
         outputs = self._outputs(section, first, acc)
         for j in range(section.groups):
-            constants = [row[group + j, T.ramp(0, 1, LANES)] for row in self.rows]
+            constants = [kept(row[group + j, T.ramp(0, 1, LANES)]) for row in self.rows]
             for pixel in outputs:
                 value = requantize(
                     isa.neon, self.requantization, lanes_of(pixel[j], LANES), constants
@@ -177,7 +177,7 @@ class _Kernel:
         """Set the accumulators to what is added to the products."""
         per_group = LANES // self.isa.channels
         for j in range(section.groups):
-            bias = self.bias[group + j, T.ramp(0, 1, LANES)]
+            bias = kept(self.bias[group + j, T.ramp(0, 1, LANES)])
             for i, row in enumerate(acc):
                 if per_group == 1:
                     start = bias
@@ -211,7 +211,7 @@ class _Kernel:
     def _accumulate(self, section: Section, group: Any, first: Any, acc: Any) -> None:
         spec = self.spec
         _, _, width, channels = spec.staged_shape
-        origins = [self._origin(first + i) for i in range(section.pixels)]
+        origins = [kept(self._origin(first + i)) for i in range(section.pixels)]
         taps = spec.kernel_width // spec.taps_per_run
         per_step = section.groups * self.group_bytes
         size = self.pieces[0].size
@@ -230,7 +230,7 @@ class _Kernel:
     def _piece(self, piece: Piece, places: list[Any], start: Any, acc: Any) -> None:
         """Multiply one loaded piece of each pixel."""
         isa = self.isa
-        loaded = [self.source[T.ramp(place, 1, piece.size)] for place in places]
+        loaded = [kept(self.source[T.ramp(place, 1, piece.size)]) for place in places]
         operands = [
             isa.operands(loaded[i : i + isa.pixels]) for i in range(0, len(loaded), isa.pixels)
         ]
@@ -238,7 +238,7 @@ class _Kernel:
         for step in range(piece.first, piece.size // isa.depth):
             for j in range(columns):
                 place = start + ((step - piece.first) * columns + j) * REGISTER_BYTES
-                weights = self.weights[T.ramp(place, 1, REGISTER_BYTES)]
+                weights = kept(self.weights[T.ramp(place, 1, REGISTER_BYTES)])
                 for row, values in zip(acc, operands, strict=True):
                     total = isa.multiply_add(lanes_of(row[j], LANES), values[step], weights)
                     set_lanes(row[j], total, LANES)

@@ -24,7 +24,7 @@ from legalize.kernels.arm.neon import LANES, half, multiply_long
 from legalize.kernels.arm.requantize import Requantization, requantize
 from legalize.kernels.arm.store import store_channels
 from legalize.kernels.tasks import loop_between, share, task_count
-from legalize.kernels.vectors import lanes_in, lanes_of, local_vector, set_lanes, unsigned_min
+from legalize.kernels.vectors import kept, lanes_in, lanes_of, local_vector, set_lanes, unsigned_min
 
 
 @cache
@@ -113,13 +113,14 @@ class _Kernel:
         channel = section.first_channel + block * section.width
         acc = [[local_vector(LANES) for _ in range(vectors)] for _ in range(plan.pixels)]
         for j in range(vectors):
+            bias = kept(self.bias[vector + j, T.ramp(0, 1, LANES)])
             for pixel in acc:
-                set_lanes(pixel[j], self.bias[vector + j, T.ramp(0, 1, LANES)], LANES)
+                set_lanes(pixel[j], bias, LANES)
         weights = vector * LANES * self.kernel_rows * len(plan.terms)
         image, y = T.truncdiv(row, spec.out_height), T.truncmod(row, spec.out_height)
         _, height, width, channels = spec.staged_shape
         first_row = image * height + y * spec.strides[0]
-        origin = (first_row * width + column * spec.strides[1]) * channels + channel
+        origin = kept((first_row * width + column * spec.strides[1]) * channels + channel)
         if plan.is_looped:
             with T.serial(spec.kernel_height) as ky:
                 run = origin + ky * (spec.dilation[0] * width * channels)
@@ -129,7 +130,7 @@ class _Kernel:
             self._accumulate(section, origin, weights, acc)
         neon = plan.isa.neon
         for j in range(vectors):
-            constants = [rows[vector + j, T.ramp(0, 1, LANES)] for rows in self.rows]
+            constants = [kept(rows[vector + j, T.ramp(0, 1, LANES)]) for rows in self.rows]
             for pixel in acc:
                 value = lanes_of(pixel[j], LANES)
                 value = requantize(neon, self.requantization, value, constants)
@@ -144,25 +145,29 @@ class _Kernel:
         """Write the sums of all groups of taps."""
         spec, plan, size = self.spec, self.plan, section.width
         _, _, width, channels = spec.staged_shape
+        loaded: dict[int, Any] = {}
         number = 0
         for group in plan.groups:
             factors = [
-                self.weights[T.ramp(weights + (number + i) * size, 1, size)]
+                kept(self.weights[T.ramp(weights + (number + i) * size, 1, size)])
                 for i in range(len(group))
             ]
             number += len(group)
             for i, pixel in enumerate(acc):
                 values = []
                 for ky, kx, _ in group:
-                    place = ky * spec.dilation[0] * width + kx * spec.dilation[1]
-                    place = (place + i * spec.strides[1]) * channels
-                    values.append(self.source[T.ramp(origin + place, 1, size)])
+                    column = kx * spec.dilation[1] + i * spec.strides[1]
+                    place = ky * spec.dilation[0] * width + column
+                    if place not in loaded:
+                        start = origin + place * channels
+                        loaded[place] = kept(self.source[T.ramp(start, 1, size)])
+                    values.append(loaded[place])
                 for eighth in range(size // 8):
                     products = [
                         multiply_long(_eight(value, eighth), _eight(factor, eighth))
                         for value, factor in zip(values, factors, strict=True)
                     ]
-                    total = sum(products[1:], products[0])
+                    total = kept(sum(products[1:], products[0]))
                     for part in range(2):
                         sums = pixel[2 * eighth + part]
                         wide = T.Cast("int32x4", half(total, part))

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.arm.neon import LANES, Neon, half, multiply_long, picked
-from legalize.kernels.vectors import lanes_in
+from legalize.kernels.vectors import kept, lanes_in
 
 REGISTER_BYTES = 16
 
@@ -183,7 +183,7 @@ class LongProducts(Isa):
         steps = range(0, pairs, 2)
         if self.neon.is_armv7:
             return [(repeated(step), repeated(step + 1)) for step in steps]
-        both = [repeated(step, step + 1) for step in steps]
+        both = [kept(repeated(step, step + 1)) for step in steps]
         return [(half(value, 0), half(value, 1)) for value in both]
 
     def multiply_add(self, total: Any, data: Any, weights: Any) -> Any:

@@ -30,6 +30,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.arm.isa import Isa
 from legalize.kernels.arm.neon import LANES, Neon, half, joined
 from legalize.kernels.spec import ConvSpec
+from legalize.kernels.vectors import kept
 from qnn_ops.arithmetic import quantize_multiplier
 
 Array = npt.NDArray[Any]
@@ -126,6 +127,7 @@ def _fixed(neon: Neon, requantization: Requantization, x: Any, rows: list[Any]) 
         x = neon.words("sshl", x, shifts.pop())
     h = neon.words("sqrdmulh" if requantization.is_rounded_twice else "sqdmulh", x, multiplier)
     if requantization.away != "none":
+        h = kept(h)
         # Shifts to the right are negative: so is the sign of what has one.
         signs = T.bitwise_and(h, shifts[0]) if requantization.away == "some" else h
         h = h + T.shift_right(signs, T.broadcast(T.int32(31), LANES))
