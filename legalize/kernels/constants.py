@@ -65,7 +65,8 @@ def fold_zero_points(
     # bias − zx·Σw + K·zx·zw; what leaves 32 bits here comes back with the sum.
     folded = (bias - zx * centred.sum(axis=1)).astype(np.int32)
     rise, fall = np.maximum(centred, 0).sum(axis=1), np.minimum(centred, 0).sum(axis=1)
-    least, most = (int(end) - zx for end in dtype_range(spec.staged_dtype))
+    dtype = spec.in_dtype if spec.staged_dtype == "int16" else spec.staged_dtype
+    least, most = (int(end) - zx for end in dtype_range(dtype))
     highest = bias + most * rise + least * fall
     lowest = bias + most * fall + least * rise
     return folded, int(max(highest.max(), -lowest.min()))

@@ -55,7 +55,8 @@ class ConvSpec:
         kernel_dtype: ``uint8`` or ``int8``.
         has_asymmetric_kernel: Whether the kernel's zero point is something else than the
             middle of its range (128 for ``uint8``, 0 for ``int8``).
-        staged_dtype: What the kernel multiplies: ``uint8`` on x86, ``int8`` on ARM.
+        staged_dtype: What the kernel multiplies: ``uint8`` on x86, ``int8`` on ARM, or ``int16``,
+            which holds either.
         addend: A tensor that is added, for ``onednn`` rounding only.
     """
 
@@ -125,8 +126,8 @@ class ConvSpec:
 
     @property
     def staged_channels(self) -> int:
-        """Channels of a staged pixel: more than real ones only if a run would be below 4 bytes."""
-        return self.in_channels if self.taps_per_run * self.in_channels >= DWORD else DWORD
+        """Channels of a staged pixel: more than real ones only if a run would be below a step."""
+        return self.in_channels if self.taps_per_run * self.in_channels >= self.step else self.step
 
     @property
     def staged_shape(self) -> tuple[int, int, int, int]:
@@ -142,7 +143,7 @@ class ConvSpec:
     @property
     def staged_zero_point(self) -> int:
         """Zero point of the staged data."""
-        if self.in_dtype == self.staged_dtype:
+        if self.staged_dtype in (self.in_dtype, "int16"):
             return self.input_zero_point
         return self.input_zero_point + (128 if self.staged_dtype == "uint8" else -128)
 
@@ -153,19 +154,24 @@ class ConvSpec:
 
     @property
     def runs(self) -> int:
-        """Stretches of bytes that one output pixel reads."""
+        """Stretches of values that one output pixel reads."""
         return self.kernel_height * (self.kernel_width // self.taps_per_run)
 
     @property
     def run_length(self) -> int:
-        """Bytes in one of these stretches."""
+        """Values in one of these stretches."""
         return self.taps_per_run * self.staged_channels
 
     @property
     def steps_per_run(self) -> int:
-        """Steps of four bytes that cover a stretch.
+        """Steps, of four bytes or two words each, that cover a stretch.
 
-        Where four does not divide the length, the last step ends where the stretch ends;
-        its first bytes were read by the step before and meet weights of zero.
+        Where a step does not divide the length, the last one ends where the stretch ends;
+        its first values were read by the step before and meet weights of zero.
         """
-        return -(-self.run_length // DWORD)
+        return -(-self.run_length // self.step)
+
+    @property
+    def step(self) -> int:
+        """Staged values that one int32 lane holds."""
+        return 2 if self.staged_dtype == "int16" else DWORD

@@ -25,8 +25,8 @@ def stage(spec: ConvSpec) -> tirx.PrimFunc:
     """Build the function that stages the data of a convolution.
 
     It adds the padding, filled with the zero point; makes int8 uint8 by adding 128, or the
-    reverse; and where a pixel has too few channels to read four bytes, adds channels that hold
-    the zero point.
+    reverse, or widens either to int16; and where a pixel has too few channels for a step, adds
+    channels that hold the zero point.
 
     Returns:
         A function of the data, ``spec.in_dtype`` of ``spec.in_shape``, and the output,
@@ -90,7 +90,9 @@ def _fill(target: Any, start: Any, length: int, zero_point: int) -> None:
 def _copy(target: Any, start: Any, source: Any, origin: Any, length: int) -> None:
     def body(offset: Any, width: int) -> None:
         value = source[ramp(origin + offset, width)]
-        if source.dtype != target.dtype:
+        if target.dtype == "int16":
+            value = T.Cast("int16" if width == 1 else f"int16x{width}", value)
+        elif source.dtype != target.dtype:
             flipped = T.bitwise_xor(unsigned(value, width), splat(128, width))
             lanes = "" if width == 1 else f"x{width}"
             value = T.reinterpret(f"{target.dtype}{lanes}", flipped)

@@ -106,9 +106,9 @@ def run_conv(
 ) -> Array:
     """Stage the data if need be and convolve it."""
     packed = pack_conv2d(spec, kernel, kernel_zero_point, bias, multiplier, shift, isa)
-    mcpu, _ = PROCESSORS[isa]
+    mcpu = next(mcpu for known, (mcpu, _) in PROCESSORS.items() if known.name == isa.name)
     if needs_staging(spec):
-        data = run_on(mcpu, stage(spec), [data], spec.staged_shape, "uint8")
+        data = run_on(mcpu, stage(spec), [data], spec.staged_shape, spec.staged_dtype)
     function = conv2d(spec, packed.requantization, packed.tiling, isa, packed.weight_dtype)
     return run_on(mcpu, function, [data, *packed.constants], spec.out_shape, spec.out_dtype)
 

@@ -20,7 +20,7 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.spec import DWORD, ConvSpec
+from legalize.kernels.spec import ConvSpec
 from legalize.kernels.tasks import loop_between, share, task_count
 from legalize.kernels.vectors import lanes_of, local_vector, set_lanes, unsigned_min
 from legalize.kernels.x86.addend import load_addend
@@ -130,8 +130,8 @@ class _Kernel:
     def _declare(self) -> None:
         spec, lanes = self.spec, self.isa.lanes
         groups = self.isa.vectors(spec.out_channels)
-        data = T.arg("data", T.buffer(spec.staged_shape, "uint8"))
-        self.block_step = spec.runs * spec.steps_per_run * lanes * DWORD
+        data = T.arg("data", T.buffer(spec.staged_shape, spec.staged_dtype))
+        self.block_step = spec.runs * spec.steps_per_run * lanes * spec.step
         size = groups * self.block_step
         self.weights = T.arg("weights", T.buffer((size,), self.weight_dtype))
         self.bias = T.arg("bias", T.buffer((groups, lanes), "int32"))
@@ -149,7 +149,7 @@ class _Kernel:
         output = T.arg("output", T.buffer(spec.out_shape, spec.out_dtype))
         batch, height, width, channels = spec.staged_shape
         size = batch * height * width * channels
-        self.source = T.decl_buffer((size,), "uint8", data=data.data)
+        self.source = T.decl_buffer((size,), spec.staged_dtype, data=data.data)
         size = spec.out_pixels * spec.out_channels
         self.target = T.decl_buffer((size,), spec.out_dtype, data=output.data)
         self.addend = None
@@ -211,8 +211,8 @@ class _Kernel:
         _, _, width, channels = spec.staged_shape
         origins = [self._origin(first + i) for i in range(section.pixels)]
         taps = spec.kernel_width // spec.taps_per_run
-        step_size = section.groups * isa.lanes * DWORD
-        steps = spec.run_length // DWORD
+        step_size = section.groups * isa.lanes * spec.step
+        steps = spec.run_length // spec.step
 
         def step(offset: Any, weights: Any) -> None:
             for origin, row in zip(origins, acc, strict=True):
@@ -230,11 +230,11 @@ class _Kernel:
             at_once = self._steps_at_once(section)
             with T.serial(steps // at_once) as number:
                 for k in (number * at_once + i for i in range(at_once)):
-                    step(run + k * DWORD, weights + k * step_size)
+                    step(run + k * spec.step, weights + k * step_size)
             if steps % at_once:
-                step(run + (steps - 1) * DWORD, weights + (steps - 1) * step_size)
+                step(run + (steps - 1) * spec.step, weights + (steps - 1) * step_size)
             if steps < spec.steps_per_run:
-                step(run + spec.run_length - DWORD, weights + steps * step_size)
+                step(run + spec.run_length - spec.step, weights + steps * step_size)
 
     def _steps_at_once(self, section: Section) -> int:
         """How many steps the loop over a run takes at a time.

@@ -10,7 +10,7 @@ All multiply four bytes of data, uint8, with four weights in each int32 lane and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tvm.script.ir_builder import tirx as T
@@ -30,6 +30,7 @@ class Isa:
         product: Instructions that multiply and add four bytes a lane.
         spare: Registers beside accumulators and weights that a step needs.
         has_byte_products: Whether there is vpdpbusd.
+        takes_words: Whether the data is int16 already.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Isa:
     product: int
     spare: int
     has_byte_products: bool
+    takes_words: bool = False
 
     @property
     def weight_dtype(self) -> str:
@@ -47,21 +49,33 @@ class Isa:
 
     @property
     def parts(self) -> int:
-        """Vectors that hold four weights for each lane."""
-        return 1 if self.has_byte_products else 2
+        """Vectors that hold the weights of a step."""
+        return 2 if self.widens_data else 1
 
     @property
     def part_size(self) -> int:
         """Weights in one of these vectors."""
-        return self.lanes * DWORD // self.parts
+        return self.lanes * (DWORD if self.has_byte_products else 2)
+
+    @property
+    def widens_data(self) -> bool:
+        """Whether data of bytes becomes words in registers."""
+        return not (self.has_byte_products or self.takes_words)
+
+    def of_words(self) -> Isa:
+        """The same instruction set for data that was widened before: two values a step."""
+        return replace(self, product=self.product // 2, spare=self.spare - 1, takes_words=True)
 
     def vectors(self, channels: int) -> int:
         """Vectors that hold an int32 for each channel."""
         return -(-channels // self.lanes)
 
     def load_data(self, buffer: Any, offset: Any) -> list[Any]:
-        """Load four bytes for all lanes, as each part takes them."""
-        dword = T.broadcast(T.reinterpret("int32", buffer[T.ramp(offset, 1, DWORD)]), self.lanes)
+        """Load a step's data for all lanes, as each part takes it."""
+        count = 2 if self.takes_words else DWORD
+        dword = T.broadcast(T.reinterpret("int32", buffer[T.ramp(offset, 1, count)]), self.lanes)
+        if self.takes_words:
+            return [T.reinterpret(f"int16x{2 * self.lanes}", dword)]
         if self.has_byte_products:
             return [T.reinterpret(f"uint8x{DWORD * self.lanes}", dword)]
         words = 2 * self.lanes

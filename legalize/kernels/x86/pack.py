@@ -16,7 +16,7 @@ from legalize.kernels.constants import (
     per_channel,
     signed_kernel,
 )
-from legalize.kernels.spec import DWORD, ConvSpec
+from legalize.kernels.spec import ConvSpec
 from legalize.kernels.x86.isa import AVX512_VNNI, Isa
 from legalize.kernels.x86.requantize import (
     Requantization,
@@ -178,12 +178,12 @@ def _lay_out_weights(
 ) -> Array:
     padded = np.pad(kernel, ((0, 1), (0, 0), (0, 0), (0, 0)))
     runs = padded.reshape(spec.out_channels + 1, spec.runs, spec.run_length)
-    whole = spec.run_length // DWORD * DWORD
+    whole = spec.run_length // spec.step * spec.step
     rest = spec.run_length - whole
-    last = np.pad(runs[..., whole:], ((0, 0), (0, 0), ((DWORD - rest) % DWORD, 0)))
+    last = np.pad(runs[..., whole:], ((0, 0), (0, 0), ((spec.step - rest) % spec.step, 0)))
     steps = np.concatenate([runs[..., :whole], last], axis=2)
     steps = steps.reshape(
-        spec.out_channels + 1, spec.runs, spec.steps_per_run, DWORD // isa.parts, isa.parts
+        spec.out_channels + 1, spec.runs, spec.steps_per_run, spec.step // isa.parts, isa.parts
     )
     packed = []
     for section in tiling:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from math import prod
 from typing import Any
@@ -29,6 +30,7 @@ from legalize.kernels.stage import stage
 from legalize.kernels.x86.conv2d import conv2d
 from legalize.kernels.x86.isa import ISAS, Isa
 from legalize.kernels.x86.pack import pack_conv2d
+from legalize.kernels.x86.tiles import prefers_words
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.arithmetic import conv_multiplier, dense_multiplier
 from qnn_ops.layouts import permutation
@@ -117,11 +119,14 @@ def _call(
     addends: list[relax.Expr],
 ) -> relax.Expr:
     multiplier, shift = fixed_point(spec, real_multiplier)
+    if prefers_words(spec, isa):
+        spec, isa = replace(spec, staged_dtype="int16"), isa.of_words()
     packed = pack_conv2d(
         spec, kernel_ohwi, np.asarray(attrs.kernel_zero_point), bias, multiplier, shift, isa
     )
     if spec.needs_staging:
-        data = call_tir(builder, "stage", stage(spec), [data], spec.staged_shape, "uint8")
+        copy = stage(spec)
+        data = call_tir(builder, "stage", copy, [data], spec.staged_shape, spec.staged_dtype)
     function = conv2d(spec, packed.requantization, packed.tiling, isa, packed.weight_dtype)
     constants = [relax.const(array, str(array.dtype)) for array in packed.constants]
     result = call_tir(

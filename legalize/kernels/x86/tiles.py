@@ -23,7 +23,7 @@ The choice is the cheapest tile; of equally cheap ones the first, so it is the s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -45,6 +45,10 @@ _STORE = {4: 4, 2: 5, 1: 4}
 _TILE = 16
 _NEXT_PIXEL = 1
 _ANY_PIXEL = 8
+# For each value, of which a word is written instead of a byte, or instead of nothing.
+_WIDEN = 0.2
+_COPY = 0.5
+_WORTH_IT = 0.89
 # Of one unit, on processors of about 3 GHz; good enough to tell large layers from small ones.
 _MICROSECONDS = 0.2e-3
 
@@ -123,11 +127,30 @@ def _cost(spec: ConvSpec, isa: Isa, groups: int, pixels: int) -> float:
     weights = isa.parts * groups
     is_near = steps * weights * isa.lanes * DWORD <= _NEAR_BYTES
     loads = _BROADCAST * pixels + (_NEAR_WEIGHTS if is_near else _FAR_WEIGHTS) * weights
-    widening = 0 if isa.has_byte_products else isa.parts * pixels
+    widening = isa.parts * pixels if isa.widens_data else 0
     step = max(isa.product * pixels * groups + widening, _LATENCY) + loads + _STEP
     address = _ANY_PIXEL if spec.pixel_pitch is None else _NEXT_PIXEL
     rescaling = _RESCALE * groups + sum(_STORE[size] for _, size in store_pieces(groups))
     return tiles * (steps * step + pixels * (address + rescaling) + _TILE)
+
+
+def prefers_words(spec: ConvSpec, isa: Isa) -> bool:
+    """Whether data had better be widened to int16 once, when it is staged, than by each tile.
+
+    Every block of channels and every row of the kernel reads the data again.
+    """
+    if not isa.widens_data:
+        return False
+    wide = replace(spec, staged_dtype="int16")
+    batch, height, width, channels = wide.staged_shape
+    staging = _WIDEN if spec.needs_staging else _COPY
+    words = _units(wide, isa.of_words()) + staging * batch * height * width * channels
+    return words < _WORTH_IT * _units(spec, isa)
+
+
+def _units(spec: ConvSpec, isa: Isa) -> float:
+    tiling = choose_tiling(spec, isa)
+    return sum(part.blocks * _cost(spec, isa, part.groups, part.pixels) for part in tiling)
 
 
 def microseconds(spec: ConvSpec, isa: Isa, tiling: Tiling) -> float:

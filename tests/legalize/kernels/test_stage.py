@@ -37,7 +37,7 @@ SPEC = ConvSpec(
 
 @settings(max_examples=25)
 @given(
-    staged_dtype=st.sampled_from(["uint8", "int8"]),
+    staged_dtype=st.sampled_from(["uint8", "int8", "int16"]),
     dtype=st.sampled_from(["uint8", "int8"]),
     size=st.tuples(st.integers(1, 3), st.integers(1, 6), st.integers(1, 9)),
     channels=st.sampled_from([1, 2, 3, 4, 7, 16, 33]),
@@ -53,7 +53,7 @@ def test_pads_and_changes_signedness(
     zero_point: int,
 ) -> None:
     middle = {"uint8": 128, "int8": 0}
-    offset = middle[staged_dtype] - middle[dtype]
+    offset = 0 if staged_dtype == "int16" else middle[staged_dtype] - middle[dtype]
     batch, height, width = size
     spec = replace(
         SPEC,
@@ -70,8 +70,8 @@ def test_pads_and_changes_signedness(
     top, left, bottom, right = padding
     expected = np.pad(
         (data.astype(np.int64) + offset).astype(staged_dtype),
-        ((0, 0), (top, bottom), (left, right), (0, max(0, 4 - channels))),
-        constant_values=zero_point + middle[staged_dtype],
+        ((0, 0), (top, bottom), (left, right), (0, max(0, spec.step - channels))),
+        constant_values=zero_point + middle[dtype] + offset,
     )
     assert spec.staged_shape == expected.shape
     staged = run_on("x86-64", stage(spec), [data], expected.shape, staged_dtype)
@@ -85,6 +85,7 @@ def test_pads_and_changes_signedness(
         ({"in_dtype": "int8"}, True),
         ({"in_dtype": "int8", "staged_dtype": "int8"}, False),
         ({"staged_dtype": "int8"}, True),
+        ({"staged_dtype": "int16"}, True),
         ({"padding": (0, 0, 0, 1)}, True),
         ({"in_channels": 5}, False),
         ({"in_channels": 3}, True),

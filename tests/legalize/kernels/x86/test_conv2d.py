@@ -154,6 +154,26 @@ def test_every_instruction_set_equals_the_definition(isa: Isa) -> None:
 
 
 @each_isa
+def test_data_of_words_gives_the_same(isa: Isa) -> None:
+    if isa.has_byte_products:
+        pytest.skip("it multiplies bytes")
+
+    @settings(max_examples=20)
+    @given(
+        specs(),
+        st.sampled_from(["random", "ends", "min", "max"]),
+        st.sampled_from([-31, -14, -11, -8, 0, 3]),
+        st.integers(0, 2**32 - 1),
+    )
+    def run(spec_and_zero_point: tuple[ConvSpec, int], how: str, shift: int, seed: int) -> None:
+        spec, zero_point = spec_and_zero_point
+        wide = replace(spec, staged_dtype="int16")
+        check(wide, zero_point, how, shift, seed, isa.of_words())
+
+    run()
+
+
+@each_isa
 @pytest.mark.parametrize("out_channels", [3, 16, 22, 47, 64])
 def test_narrow_blocks_of_every_instruction_set(isa: Isa, out_channels: int) -> None:
     """Stores of 4, 2 and 1 vectors, and of a rest of any width."""

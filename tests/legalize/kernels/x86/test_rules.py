@@ -84,6 +84,31 @@ def test_a_convolution_equals_the_reference(isa: Isa, kernel_zero_point: int) ->
 
 
 @each_isa
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_a_convolution_of_widened_data_equals_the_reference(isa: Isa, dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    data, kernel = full_range(rng, dtype, (1, 9, 8, 64)), full_range(rng, "int8", (128, 3, 3, 64))
+    attrs = {
+        **ATTRS,
+        "output_scale": 6.0,
+        "output_zero_point": 100,
+        "kernel_zero_point": 0,
+        "padding": (1, 1, 1, 1),
+        "data_layout": "NHWC",
+        "kernel_layout": "OHWI",
+    }
+    target = {"kind": "llvm", "mcpu": PROCESSORS[isa][0]}
+    mod = lowered(quantized_conv2d, data, kernel, target, **attrs)
+    stages = [f for name, f in mod.functions.items() if name.name_hint.startswith("stage")]
+    dtypes = [str(stage.params[1].dtype) for stage in stages]
+    # For the others the model says that it is as well either way.
+    assert dtypes == ["int16"] or isa is not AVX2
+    expected = quantized_conv2d.evaluate(data, kernel, **attrs)
+    assert np.unique(expected).size > 100
+    np.testing.assert_array_equal(run(mod, [data], target), expected)
+
+
+@each_isa
 @pytest.mark.parametrize("rows", [1, 9])
 def test_a_dense_layer_equals_the_reference(isa: Isa, rows: int) -> None:
     rng = np.random.default_rng(0)

@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 
 from legalize.kernels.spec import ConvSpec
-from legalize.kernels.x86.isa import ISAS, Isa
-from legalize.kernels.x86.tiles import choose_tiling, lane_channels, store_pieces
+from legalize.kernels.x86.isa import AVX2, AVX512_VNNI, ISAS, Isa
+from legalize.kernels.x86.tiles import (
+    choose_tiling,
+    lane_channels,
+    prefers_words,
+    registers_of,
+    store_pieces,
+)
 
 
 def make_spec(pixels: int, in_channels: int, out_channels: int, out_dtype: str) -> ConvSpec:
@@ -72,3 +78,27 @@ def test_store_pieces_follow_one_another(groups: int) -> None:
     assert [first for first, _ in pieces] == [0, *ends[:-1]]
     assert ends[-1] == groups
     assert {size for _, size in pieces} <= {1, 2, 4}
+
+
+@pytest.mark.parametrize(
+    ("isa", "pixels", "in_channels", "out_channels", "expected"),
+    [
+        (AVX2, 196, 1024, 256, True),
+        # Too few channels read what would be widened.
+        (AVX2, 196, 1024, 16, False),
+        # Each weight is used once: the products are not what takes the time.
+        (AVX2, 1, 1024, 256, False),
+        (AVX512_VNNI, 196, 1024, 256, False),
+    ],
+)
+def test_words_where_many_channels_read_the_data(
+    isa: Isa, pixels: int, in_channels: int, out_channels: int, expected: bool
+) -> None:
+    spec = make_spec(pixels, in_channels, out_channels, "uint8")
+    assert prefers_words(spec, isa) == expected
+
+
+def test_words_leave_room_for_larger_tiles() -> None:
+    groups, pixels = 2, 6
+    assert registers_of(AVX2, groups, pixels) > AVX2.registers
+    assert registers_of(AVX2.of_words(), groups, pixels) == AVX2.registers
