@@ -11,6 +11,7 @@ from legalize.passes import (
     FoldPads,
     LegalizeQnn,
     PreferSignedness,
+    TabulateFloats,
     UseKernels,
 )
 
@@ -29,7 +30,7 @@ def lower(mod: tvm.IRModule, target: tvm.target.Target, *, kernels: bool = True)
     Returns:
         A module of Relax operators and TIR functions only.
     """
-    passes = [ChannelsLast(), FoldPads(), FoldClamps()]
+    passes = [TabulateFloats(), ChannelsLast(), FoldPads(), FoldClamps()]
     if kernels:
         passes += [
             PreferSignedness(dtype)

@@ -11,6 +11,7 @@ from legalize.passes.legalize_qnn import LegalizeQnn
 from legalize.passes.one_function import OneFunction
 from legalize.passes.order_reductions import OrderReductions
 from legalize.passes.prefer_signedness import PreferSignedness
+from legalize.passes.tabulate_floats import TabulateFloats
 from legalize.passes.use_kernels import UseKernels
 
 __all__ = [
@@ -23,5 +24,6 @@ __all__ = [
     "OneFunction",
     "OrderReductions",
     "PreferSignedness",
+    "TabulateFloats",
     "UseKernels",
 ]

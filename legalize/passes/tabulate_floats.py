@@ -1,0 +1,125 @@
+"""Make one table of what is computed in float32 between a dequantize and a quantize."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+from tvm.relax.expr_functor import mutator
+
+from legalize.passes.legalize_qnn import LegalizeQnn
+from legalize.passes.rewriter import CallRewriter, module_pass
+from qnn_ops import dequantize, quantize, quantized_lookup
+from qnn_ops.attributes import dtype_range
+from qnn_ops.checks import QUANTIZED
+from qnn_ops.registry import Operator, attrs_of, constant_of, operator_of, spec_of
+
+Array = np.ndarray[Any, Any]
+
+_FUNCTIONS = (
+    *("abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "clip", "cos", "cosh"),
+    *("erf", "exp", "floor", "log", "negative", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh"),
+    *("sqrt", "square", "tan", "tanh", "trunc"),
+    *("nn.gelu", "nn.gelu_tanh", "nn.leakyrelu", "nn.relu", "nn.silu"),
+    *("add", "divide", "maximum", "minimum", "multiply", "power", "subtract", "where"),
+    *("equal", "greater", "greater_equal", "less", "less_equal", "not_equal"),
+)
+_ELEMENTWISE = {f"relax.{name}" for name in _FUNCTIONS}
+
+
+class _OtherError(Exception):
+    """What is computed depends on more than one tensor of bytes, or not element by element."""
+
+
+@mutator
+class _TabulateFloats(CallRewriter):
+    def rewrite(
+        self, operator: Operator[Any], original: relax.Call, call: relax.Call
+    ) -> relax.Expr:
+        if operator is not quantize or not _has_one_scale(call):
+            return call
+        if attrs_of(call).out_dtype not in QUANTIZED:
+            return call
+        chain = _Chain(self.lookup_binding, spec_of(call).shape)
+        try:
+            result = chain.copied(call.args[0])
+        except _OtherError:
+            return call
+        if chain.source is None:
+            return call
+        table = chain.table(relax.Call(call.op, [result], call.attrs))
+        return quantized_lookup(chain.source, relax.const(table, str(table.dtype)))
+
+
+def TabulateFloats() -> tvm.transform.Pass:
+    """Make one ``quantized_lookup`` of float32 operators between a dequantize and a quantize.
+
+    Where all that is computed is a function of one 8-bit value, it has 256 results. They are
+    computed here, by the same Relax operators on the machine that compiles, so that every target
+    gets the same.
+    """
+    return module_pass(lambda mod: _TabulateFloats(mod), "TabulateFloats")
+
+
+class _Chain:
+    """A copy of what a value is computed with, for all values of one tensor of bytes."""
+
+    def __init__(self, binding_of: Callable[[relax.Var], Any], shape: tuple[int, ...]) -> None:
+        self.binding_of = binding_of
+        self.shape = shape
+        self.source: relax.Expr | None = None
+        self.parameter: relax.Var | None = None
+        self.builder = relax.BlockBuilder()
+        self.copies: dict[relax.Expr, relax.Expr] = {}
+
+    def copied(self, expr: relax.Expr) -> relax.Expr:
+        """What computes ``expr``, of 256 values."""
+        if isinstance(expr, (tvm.tirx.FloatImm, tvm.tirx.IntImm)):
+            return expr
+        value = self.binding_of(expr) if isinstance(expr, relax.Var) else expr
+        if value not in self.copies:
+            self.copies[value] = self._copied(value)
+        return self.copies[value]
+
+    def _copied(self, value: Any) -> relax.Expr:
+        constant = constant_of(value)
+        if constant is not None and constant.size == 1:
+            return relax.const(constant.reshape(()), str(constant.dtype))
+        if not isinstance(value, relax.Call) or spec_of(value).shape != self.shape:
+            raise _OtherError
+        if operator_of(value) is dequantize and _has_one_scale(value):
+            return relax.Call(value.op, [self._parameter(value.args[0])], value.attrs)
+        if not isinstance(value.op, tvm.ir.Op) or value.op.name not in _ELEMENTWISE:
+            raise _OtherError
+        operands = [self.copied(operand) for operand in value.args]
+        return relax.Call(value.op, operands, value.attrs, value.ty_args)
+
+    def _parameter(self, source: relax.Expr) -> relax.Var:
+        dtype = spec_of(source).dtype
+        if self.parameter is None and dtype in QUANTIZED:
+            self.source = source
+            self.parameter = relax.Var("values", relax.TensorType((256,), dtype))
+        if self.parameter is None or not source.same_as(self.source):
+            raise _OtherError
+        return self.parameter
+
+    def table(self, result: relax.Call) -> Array:
+        """The results of a copied call, the one for the lowest value first."""
+        with self.builder.function("main", [self.parameter]):
+            with self.builder.dataflow():
+                output = self.builder.emit_output(self.builder.normalize(result))
+            self.builder.emit_func_output(output)
+        mod = LegalizeQnn()(self.builder.get())
+        library = tvm.compile(mod, target=tvm.target.Target("llvm"))
+        low, high = dtype_range(spec_of(self.source).dtype)
+        values = np.arange(low, high + 1).astype(spec_of(self.source).dtype)
+        machine = relax.VirtualMachine(library, tvm.cpu())
+        return np.asarray(machine["main"](tvm.runtime.tensor(values)).numpy())
+
+
+def _has_one_scale(call: relax.Call) -> bool:
+    attrs = attrs_of(call)
+    return not isinstance(attrs.scale, tuple) and not isinstance(attrs.zero_point, tuple)
