@@ -51,6 +51,7 @@ def test_dequantize(place: Place) -> None:
     [
         (np.zeros((3, 2), np.float32), {"scale": [0.1, 0.2]}),
         (np.zeros((3, 2), np.float32), {"out_dtype": "int32"}),
+        (np.zeros((3, 2), np.float32), {"multiplier": 10.0}),
         (np.zeros((), np.float32), {}),
         (np.zeros((0, 2), np.float32), {}),
     ],
