@@ -62,7 +62,8 @@ def emulated(prefix: Path, inputs: Sequence[Array], folder: Path) -> list[Array]
         [emulator, "-cpu", _PLAIN_PROCESSOR, *python, prefix, "inputs.npz", "outputs.npz"],
         check=True,
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        # Threads that wait for each other would spend the emulator's time.
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"},
     )
     with np.load(folder / "outputs.npz") as outputs:
         return [outputs[name] for name in outputs.files]
