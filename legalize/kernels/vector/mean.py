@@ -28,6 +28,36 @@ _BYTES_PER_MICROSECOND = 20_000
 
 
 @dataclass(frozen=True)
+class Rescaling:
+    """How MEAN turns a sum into a result.
+
+    Attributes:
+        input_zero_point: The data's.
+        output_zero_point: The result's.
+        multiplier: Of the sums, in fixed point.
+        shift: Likewise.
+    """
+
+    input_zero_point: int
+    output_zero_point: int
+    multiplier: int
+    shift: int
+
+
+@dataclass(frozen=True)
+class Division:
+    """How AVERAGE_POOL_2D does.
+
+    Attributes:
+        origin: The value from which ties round away.
+        bounds: The lowest and highest result.
+    """
+
+    origin: int
+    bounds: tuple[int, int]
+
+
+@dataclass(frozen=True)
 class MeanSpec:
     """One mean.
 
@@ -37,10 +67,7 @@ class MeanSpec:
         axes: Values before the averaged axes, along them, and after them.
         in_dtype: int8 or uint8.
         out_dtype: int8 or uint8.
-        input_zero_point: The data's.
-        output_zero_point: The result's.
-        multiplier: Of the sums, in fixed point.
-        shift: Likewise.
+        finish: What becomes of the sums.
     """
 
     in_shape: tuple[int, ...]
@@ -48,10 +75,7 @@ class MeanSpec:
     axes: tuple[int, int, int]
     in_dtype: str
     out_dtype: str
-    input_zero_point: int
-    output_zero_point: int
-    multiplier: int
-    shift: int
+    finish: Rescaling | Division
 
 
 @cache
@@ -136,16 +160,35 @@ def _sum_of_row(isa: VectorIsa, source: Any, dtype: str, start: Any, count: int)
 
 
 def _averaged(spec: MeanSpec, total: Any) -> Any:
+    if isinstance(spec.finish, Division):
+        result = _divided(spec.finish, total, spec.axes[1])
+        ends = spec.finish.bounds
+    else:
+        result = _rescaled(spec.finish, total, spec.axes[1])
+        limits = np.iinfo(spec.out_dtype)
+        ends = int(limits.min), int(limits.max)
+    low, high = (splat("int32", end, lanes_of(total)) for end in ends)
+    return _cast(spec.out_dtype, T.max(T.min(result, high), low))
+
+
+def _rescaled(finish: Rescaling, total: Any, count: int) -> Any:
     lanes = lanes_of(total)
-    total = total - splat("int32", spec.axes[1] * spec.input_zero_point, lanes)
-    if spec.shift > 0:
+    total = total - splat("int32", count * finish.input_zero_point, lanes)
+    if finish.shift > 0:
         limit = splat("int32", LARGEST_SUM, lanes)
         total = T.max(T.min(total, limit), -limit)
-    result = rescaled(total, spec.multiplier, spec.shift)
-    result = result + splat("int32", spec.output_zero_point, lanes)
-    ends = np.iinfo(spec.out_dtype)
-    low, high = splat("int32", int(ends.min), lanes), splat("int32", int(ends.max), lanes)
-    return _cast(spec.out_dtype, T.max(T.min(result, high), low))
+    result = rescaled(total, finish.multiplier, finish.shift)
+    return result + splat("int32", finish.output_zero_point, lanes)
+
+
+def _divided(finish: Division, total: Any, count: int) -> Any:
+    """Half away from the origin is symmetric: magnitudes are divided."""
+    lanes = lanes_of(total)
+    centred = total - splat("int32", count * finish.origin, lanes)
+    size = T.max(centred, -centred) + splat("int32", count // 2, lanes)
+    magnitude = T.truncdiv(size, splat("int32", count, lanes))
+    signed = T.Select(centred < splat("int32", 0, lanes), -magnitude, magnitude)
+    return signed + splat("int32", finish.origin, lanes)
 
 
 def _lanes_added(value: Any) -> Any:

@@ -11,7 +11,7 @@ from tvm import relax
 from legalize.kernels.calls import call_tir
 from legalize.kernels.vector.fixed_point import LARGEST
 from legalize.kernels.vector.isa import VectorIsa
-from legalize.kernels.vector.mean import MeanSpec, mean
+from legalize.kernels.vector.mean import MeanSpec, Rescaling, mean
 from legalize.kernels.vector.registry import vector_kernel
 from qnn_ops import quantized_mean
 from qnn_ops.quantized_mean import averaged, multiplier_of
@@ -43,10 +43,12 @@ def _mean(
         axes=merged,
         in_dtype=data.dtype,
         out_dtype=attrs.out_dtype,
-        input_zero_point=attrs.input_zero_point,
-        output_zero_point=attrs.output_zero_point,
-        multiplier=multiplier,
-        shift=shift,
+        finish=Rescaling(
+            input_zero_point=attrs.input_zero_point,
+            output_zero_point=attrs.output_zero_point,
+            multiplier=multiplier,
+            shift=shift,
+        ),
     )
     return call_tir(builder, "mean", mean(isa, spec), [operands[0]], out_shape, attrs.out_dtype)
 

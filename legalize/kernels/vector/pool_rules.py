@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from tvm import relax
+from tvm import relax, tirx
 
 from legalize.kernels.calls import call_tir
 from legalize.kernels.vector.isa import VectorIsa
+from legalize.kernels.vector.mean import Division, MeanSpec, mean
 from legalize.kernels.vector.pool import LEAST_CHANNELS, MAX_TAPS, PoolSpec, divisors, pool
 from legalize.kernels.vector.registry import vector_kernel
 from qnn_ops import quantized_pool2d
 from qnn_ops.quantized_pool2d import bounds, origin_of, rounding_of, window_counts
-from qnn_ops.registry import Attrs, spec_of
+from qnn_ops.registry import Attrs, TensorSpec, spec_of
 
 
 @vector_kernel(quantized_pool2d)
@@ -26,14 +27,20 @@ def _pool(
 ) -> relax.Expr | None:
     data = spec_of(operands[0])
     batch, height, width, channels = data.shape
-    if attrs.layout != "NHWC" or (channels < isa.size and channels % LEAST_CHANNELS):
+    if attrs.layout != "NHWC":
         return None
     taps = window_counts(attrs, (height, width))
-    is_average = attrs.pool_type == "avg"
-    if is_average and not 2 <= taps.min() <= taps.max() <= MAX_TAPS:
-        return None
     out_shape = batch, *taps.shape, channels
     if 0 in out_shape:
+        return None
+    is_average = attrs.pool_type == "avg"
+    is_whole = taps.shape == (1, 1) and int(taps[0, 0]) == height * width
+    if is_average and is_whole and rounding_of(attrs) == "half_away" and taps[0, 0] > MAX_TAPS:
+        function = _mean_of_images(attrs, data, out_shape, isa)
+        return call_tir(builder, "mean", function, [operands[0]], out_shape, data.dtype)
+    if is_average and not 2 <= taps.min() <= taps.max() <= MAX_TAPS:
+        return None
+    if channels < isa.size and channels % LEAST_CHANNELS:
         return None
     spec = PoolSpec(
         in_shape=(batch, height, width, channels),
@@ -51,3 +58,18 @@ def _pool(
     constants = [relax.const(divisors(prod(attrs.pool_size)), "uint16")] if is_average else []
     operands = [operands[0], *constants]
     return call_tir(builder, "pool", pool(isa, spec), operands, out_shape, data.dtype)
+
+
+def _mean_of_images(
+    attrs: Attrs, data: TensorSpec, out_shape: tuple[int, ...], isa: VectorIsa
+) -> tirx.PrimFunc:
+    batch, height, width, channels = data.shape
+    spec = MeanSpec(
+        in_shape=data.shape,
+        out_shape=out_shape,
+        axes=(batch, height * width, channels),
+        in_dtype=data.dtype,
+        out_dtype=data.dtype,
+        finish=Division(origin_of(attrs), bounds(attrs, data.dtype)),
+    )
+    return mean(isa, spec)

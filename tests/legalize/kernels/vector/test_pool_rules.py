@@ -72,7 +72,7 @@ def test_the_kernel_equals_the_reference(case: tuple[Any, dict[str, Any]]) -> No
 
 
 def pooling(
-    rng: np.random.Generator, pool_type: str, shape: tuple[int, ...], window: int, **attrs: Any
+    rng: np.random.Generator, pool_type: str, shape: tuple[int, ...], window: Any, **attrs: Any
 ) -> Call:
     dtype = str(rng.choice(["int8", "uint8"]))
     origin = int(rng.choice([0, 127, int(full_range(rng, dtype, ()))]))
@@ -96,6 +96,23 @@ def test_every_instruction_set(place: Place) -> None:
     ]
     even = {"padding": 1, "rounding": "half_even", "count_include_pad": True}
     check_calls(place, [*calls, pooling(rng, "avg", (1, 6, 7, 20), 2, **even)])
+
+
+@each_place
+def test_averages_of_large_images(place: Place) -> None:
+    rng = np.random.default_rng(6)
+    cases: list[tuple[tuple[int, ...], tuple[int, int], dict[str, Any]]] = [
+        ((1, 33, 33, 40), (33, 33), {}),
+        ((2, 12, 11, 5), (12, 11), {"origin": 77, "out_min": 3, "out_max": 99}),
+        ((1, 16, 16, 16), (18, 17), {"padding": [1, 1, 1, 0]}),
+    ]
+    calls = [
+        pooling(rng, "avg", shape, window, **{"origin": 0, **attrs})
+        for shape, window, attrs in cases
+    ]
+    # Many ties.
+    ties = [Call(call.operator, [call.operands[0] & 1], call.attrs) for call in calls]
+    check_calls(place, [*calls, *ties])
 
 
 @pytest.mark.parametrize(
