@@ -41,9 +41,13 @@ _EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "cpp" / "run_libra
 
 def lowered(content: bytes, core: Core) -> tuple[tvm.IRModule, Metadata]:
     """A model as code for a core, not yet compiled: ``build`` compiles for its own format."""
-    target = parse_target(core.target)
     mod, params = from_tflite(content)
-    mod = relax.transform.BindParams("main", params)(mod) if params else mod
+    return lowered_module(relax.transform.BindParams("main", params)(mod) if params else mod, core)
+
+
+def lowered_module(mod: tvm.IRModule, core: Core) -> tuple[tvm.IRModule, Metadata]:
+    """A module of the dialect as code for a core, likewise."""
+    target = parse_target(core.target)
     signature = signature_of(mod)
     with target:
         mod = lower(mod, target)
@@ -52,7 +56,13 @@ def lowered(content: bytes, core: Core) -> tuple[tvm.IRModule, Metadata]:
 
 def run_without_runtime(content: bytes, core: Core, inputs: Sequence[Array]) -> list[Array]:
     """Export a model as C does, and run it once on a core."""
-    mod, metadata = lowered(content, core)
+    return run_lowered(*lowered(content, core), core, inputs)
+
+
+def run_lowered(
+    mod: tvm.IRModule, metadata: Metadata, core: Core, inputs: Sequence[Array]
+) -> list[Array]:
+    """Export what ``lowered_module`` gives as C does, and run it once on a core."""
     with TemporaryDirectory(prefix="tvm-qnn-arm-") as name:
         folder = Path(name)
         export_standalone(mod, metadata, folder / "model")

@@ -13,6 +13,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from legalize.kernels.arm.conv2d import conv2d
+from legalize.kernels.arm.depthwise_plan import LEAST_CHANNELS
 from legalize.kernels.arm.isa import DOTPROD, I8MM, ISAS, Isa
 from legalize.kernels.arm.pack import pack_conv2d
 from legalize.kernels.arm.requantize import can_requantize
@@ -26,6 +27,7 @@ from legalize.kernels.conv_calls import (
     spec_of_call,
     sums_first,
 )
+from legalize.kernels.conv_groups import each_group
 from legalize.kernels.registry import kernel
 from legalize.kernels.spec import ConvSpec
 from legalize.kernels.stage import stage
@@ -40,8 +42,14 @@ def _conv2d(
     builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr], *, isa: Isa
 ) -> relax.Expr | None:
     data, weights, bias = operands_of(operands)
+    if attrs.groups != 1:
+        channels = spec_of(data).shape[attrs.data_layout.index("C")]
+        out_channels = spec_of(operands[1]).shape[attrs.kernel_layout.index("O")]
+        is_depthwise = attrs.groups == channels and out_channels >= LEAST_CHANNELS
+        grouped = each_group(partial(_conv2d, isa=isa))
+        return None if is_depthwise else grouped(builder, attrs, operands)
     layouts = (attrs.data_layout, attrs.out_layout)
-    if weights is None or attrs.groups != 1 or layouts != ("NHWC", "NHWC"):
+    if weights is None or layouts != ("NHWC", "NHWC"):
         return None
     kernel_ohwi = weights.transpose(permutation(attrs.kernel_layout, "OHWI"))
     multiplier = conv_factor(attrs, str(weights.dtype))
