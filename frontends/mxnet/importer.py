@@ -73,13 +73,20 @@ def from_mxnet(
         if node.is_variable and node.name in known:
             variables[number] = known[node.name]
     conversion = Conversion(builder, parameters, semantics)
+    exprs: list[relax.Expr] = []
+    failure: QnnError | None = None
     with builder.function("main"):
         with builder.dataflow():
-            values = conversion.convert(graph, variables)
-            # The block wants an end, in whatever state it is.
-            exprs = [] if conversion.problems else [_expr(value) for value in values]
+            # The block wants an end, in whatever state it is: TVM complains on the terminal.
+            try:
+                values = conversion.convert(graph, variables)
+                exprs = [] if conversion.problems else [_expr(value) for value in values]
+            except QnnError as error:
+                failure = error
             result = builder.emit_output(exprs[0] if len(exprs) == 1 else relax.Tuple(exprs))
         builder.emit_func_output(result, parameters.variables)
+    if failure is not None:
+        raise failure
     if conversion.problems:
         raise UnsupportedOperatorError(conversion.problems)
     mod = builder.get()

@@ -1,0 +1,116 @@
+"""What is fuzzed: an importer, its inputs, and what it may do with damaged ones."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from tvm import relax
+
+from frontends.mxnet import from_mxnet
+from frontends.tflite import from_tflite
+from frontends.tflite.reader import read_model
+from qnn_ops.errors import QnnError
+from qnn_ops.signature import signature_of
+from tests.differential.graphs import Graph, grow
+from tests.fuzz.mutations import changed_json, damaged, rewritten
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "mxnet"
+_SEEDS = 40
+
+Files = dict[str, bytes]
+"""The files of one model, by what they are."""
+
+
+@dataclass(frozen=True)
+class Importer:
+    """One importer.
+
+    Attributes:
+        draw: makes the files of one damaged model.
+        load: imports them; a damaged model is a QnnError, anything else raised is a mistake.
+    """
+
+    draw: Callable[[np.random.Generator], Files]
+    load: Callable[[Files], bool]
+
+
+def _is_refused(load: Callable[[], object]) -> bool:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            mod, _ = load()  # type: ignore[misc]
+    except QnnError:
+        return True
+    relax.analysis.well_formed(mod)
+    signature_of(mod)
+    return False
+
+
+@cache
+def _tflite_seeds() -> tuple[bytes, ...]:
+    files = []
+    for seed in range(_SEEDS):
+        file = Graph(np.random.default_rng(seed))
+        for _ in range(1 + seed % 3):
+            grow(file)
+        files.append(file.writer.finish(file.inputs, file.outputs))
+    return tuple(files)
+
+
+def _draw_tflite(rng: np.random.Generator) -> Files:
+    content = _tflite_seeds()[int(rng.integers(_SEEDS))]
+    if rng.random() < 0.5:
+        return {"tflite": damaged(rng, content)}
+    new = rewritten(rng, read_model(content))
+    return {"tflite": damaged(rng, content) if new is None else new}
+
+
+def _load_tflite(files: Files) -> bool:
+    return _is_refused(lambda: from_tflite(files["tflite"]))
+
+
+@cache
+def _mxnet_seeds() -> tuple[Files, ...]:
+    return tuple(_mxnet_files(path) for path in sorted(FIXTURES.glob("*-symbol.json")))
+
+
+def _mxnet_files(symbol: Path) -> Files:
+    stem = symbol.name.removesuffix("-symbol.json")
+    with np.load(symbol.with_name(f"{stem}.npz")) as arrays:
+        shapes = {name: arrays[name].shape for name in arrays if not name.startswith("output")}
+    return {
+        "json": symbol.read_bytes(),
+        "params": symbol.with_name(f"{stem}-0000.params").read_bytes(),
+        "shapes": json.dumps(shapes).encode(),
+    }
+
+
+def _draw_mxnet(rng: np.random.Generator) -> Files:
+    seeds = _mxnet_seeds()
+    files = dict(seeds[int(rng.integers(len(seeds)))])
+    kind = rng.random()
+    if kind < 0.6:
+        text = changed_json(rng, files["json"].decode())
+        files["json"] = text.encode("utf-8", "surrogatepass")
+    elif kind < 0.75:
+        files["json"] = damaged(rng, files["json"])
+    if kind > 0.65:
+        files["params"] = damaged(rng, files["params"])
+    return files
+
+
+def _load_mxnet(files: Files) -> bool:
+    shapes = json.loads(files["shapes"])
+    return _is_refused(lambda: from_mxnet(files["json"], shapes, arg_params=files["params"]))
+
+
+IMPORTERS: Mapping[str, Importer] = {
+    "tflite": Importer(_draw_tflite, _load_tflite),
+    "mxnet": Importer(_draw_mxnet, _load_mxnet),
+}
