@@ -52,7 +52,7 @@ def each_group(rule: Rule) -> Rule:
 
 def _attrs_of(attrs: Attrs, group: int) -> Attrs:
     """The attributes of the convolution of one group."""
-    own = {"groups": 1}
+    own: dict[str, Any] = {"groups": 1}
     for name in ("kernel_scale", "kernel_zero_point"):
         values = getattr(attrs, name)
         if isinstance(values, tuple):

@@ -67,7 +67,7 @@ def run_lowered(
         folder = Path(name)
         export_standalone(mod, metadata, folder / "model")
         program = compile_example(folder, "model", core.machine.compiler)
-        words = [core.machine.emulator, "-cpu", core.name, program]
+        words: list[str | Path] = [core.machine.emulator, "-cpu", core.name, program]
         return run_example(words, metadata.signature, [inputs], folder)[0]
 
 

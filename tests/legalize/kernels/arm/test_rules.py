@@ -46,7 +46,7 @@ def dense(rows: int, depth: int, units: int, **attrs: Any) -> Call:
     return quantized_dense, data, weights, None, {**ATTRS, **attrs}
 
 
-SCALES = tuple(float(scale) for scale in np.float32(RNG.uniform(0.001, 0.01, 24)))
+SCALES = tuple(RNG.uniform(0.001, 0.01, 24).astype(np.float32).tolist())
 CALLS: dict[str, Call] = {
     "per_axis": conv((1, 7, 8, 19), (24, 3, 2, 19), kernel_scale=SCALES, padding=(1, 0, 1, 1)),
     "uint8": conv((1, 6, 5, 16), (18, 1, 1, 16), "uint8", kernel_zero_point=90, out_dtype="uint8"),
