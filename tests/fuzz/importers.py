@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from tvm import relax
@@ -40,11 +41,11 @@ class Importer:
     load: Callable[[Files], bool]
 
 
-def _is_refused(load: Callable[[], object]) -> bool:
+def _is_refused(load: Callable[[], tuple[Any, Any]]) -> bool:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            mod, _ = load()  # type: ignore[misc]
+            mod, _ = load()
     except QnnError:
         return True
     relax.analysis.well_formed(mod)
