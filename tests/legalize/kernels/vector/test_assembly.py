@@ -11,6 +11,7 @@ import pytest
 from qnn_ops import (
     quantize,
     quantized_add,
+    quantized_concat,
     quantized_mean,
     quantized_multiply,
     quantized_pool2d,
@@ -39,12 +40,20 @@ MEAN: dict[str, Any] = {
     "output_zero_point": 9,
     "out_dtype": "uint8",
 }
+CONCAT: dict[str, Any] = {
+    "input_scales": [0.02, 0.05],
+    "input_zero_points": [3, 9],
+    "output_scale": 0.02,
+    "output_zero_point": 3,
+    "out_dtype": "uint8",
+}
 CALLS = [
     Call(quantized_add, [BYTES, BYTES], SCALES),
     Call(quantized_multiply, [BYTES, BYTES], SCALES),
     Call(quantized_mean, [BYTES], MEAN),
     Call(quantized_pool2d, [BYTES], {"pool_type": "avg", "pool_size": 3, "layout": "NHWC"}),
     Call(quantized_resize2d, [BYTES], {"size": [20, 20], "method": "bilinear"}),
+    Call(quantized_concat, [[BYTES, BYTES]], CONCAT),
     Call(
         quantize, [np.zeros(1000, np.float32)], {"scale": 0.1, "zero_point": 3, "out_dtype": "int8"}
     ),
