@@ -90,7 +90,7 @@ def rewritten(rng: Rng, graph: Model) -> bytes | None:
         The file; None where the writer itself refuses what came out.
     """
     tensors = [_fields(tensor) for tensor in graph.tensors]
-    operators = [
+    operators: list[dict[str, Any]] = [
         {"code": op.code, "inputs": list(op.inputs), "outputs": list(op.outputs)}
         for op in graph.operators
     ]
