@@ -95,8 +95,8 @@ def measure(network: str, folder: Path, exact: bool, rounds: int) -> Result:
     library = qnn.build(mod, "host", params, num_threads=1)
     build = time.perf_counter() - start
     answers = [library.run(data) for data in inputs]
-    native = [theirs(data) for data in inputs]
-    reference = native if HAS_VNNI else emulated(prefix, inputs[:1], folder) if exact else []
+    native = [theirs(data)[0] for data in inputs]
+    reference = native if HAS_VNNI else emulated([(prefix, inputs[0])])[0] if exact else []
     return Result(
         network,
         [np.array_equal(*pair) for pair in zip(answers, reference, strict=False)],

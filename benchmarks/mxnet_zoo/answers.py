@@ -1,6 +1,6 @@
 """What MXNet computes, on this processor or on one with other instructions.
 
-python -m benchmarks.mxnet_zoo.answers prefix inputs.npz outputs.npz
+python -m benchmarks.mxnet_zoo.answers prefix input.npy outputs.npz …
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,29 +25,27 @@ _EMULATOR = "qemu-x86_64"
 _PLAIN_PROCESSOR = "qemu64,-ssse3,-sse4.1,-sse4.2,-avx"
 
 
-def load(prefix: Path, shape: Sequence[int]) -> Callable[[Array], Array]:
-    """A saved model as a function from its input to its first output."""
+def load(prefix: Path, shape: Sequence[int]) -> Callable[[Array], list[Array]]:
+    """A saved model as a function from its input to its outputs."""
     module = mx.mod.Module(mx.sym.load(f"{prefix}-symbol.json"), ("data",), None)
     module.bind(for_training=False, data_shapes=[("data", tuple(shape))])
     module.load_params(f"{prefix}-0000.params")
 
-    def run(data: Array) -> Array:
+    def run(data: Array) -> list[Array]:
         module.forward(mx.io.DataBatch([mx.nd.array(data)], []), is_train=False)
-        return module.get_outputs()[0].asnumpy()
+        return [output.asnumpy() for output in module.get_outputs()]
 
     return run
 
 
-def emulated(prefix: Path, inputs: Sequence[Array], folder: Path) -> list[Array]:
+def emulated(jobs: Sequence[tuple[Path, Array]]) -> list[list[Array]]:
     """What MXNet computes on a processor on which oneDNN has only its reference code.
 
     Args:
-        prefix: of the model's files.
-        inputs: what to run it with.
-        folder: for files in between.
+        jobs: models, by the prefix of their files, each with its input.
 
     Returns:
-        The outputs.
+        The outputs of each.
 
     Raises:
         FileNotFoundError: the emulator is not installed.
@@ -54,29 +53,38 @@ def emulated(prefix: Path, inputs: Sequence[Array], folder: Path) -> list[Array]
     emulator = shutil.which(_EMULATOR)
     if emulator is None:
         raise FileNotFoundError(f"{_EMULATOR} is not there (Debian, Ubuntu: apt install qemu-user)")
-    arrays: dict[str, Any] = {str(index): array for index, array in enumerate(inputs)}
-    np.savez(folder / "inputs.npz", **arrays)
-    # The emulator wants the program itself, which without -S would look for packages elsewhere.
-    python = [os.path.realpath(sys.executable), "-S", "-m", "benchmarks.mxnet_zoo.answers"]
-    subprocess.run(
-        [emulator, "-cpu", _PLAIN_PROCESSOR, *python, prefix, "inputs.npz", "outputs.npz"],
-        check=True,
-        cwd=folder,
-        # Threads that wait for each other would spend the emulator's time.
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"},
-    )
-    with np.load(folder / "outputs.npz") as outputs:
-        return [outputs[name] for name in outputs.files]
+    with tempfile.TemporaryDirectory() as temporary:
+        arguments = []
+        for index, (prefix, data) in enumerate(jobs):
+            source = Path(temporary) / f"{index}.npy"
+            np.save(source, data)
+            arguments += [prefix.resolve(), source, source.with_suffix(".npz")]
+        # The emulator wants the program itself, which without -S looks for packages elsewhere.
+        python = [os.path.realpath(sys.executable), "-S", "-m", "benchmarks.mxnet_zoo.answers"]
+        subprocess.run(
+            [emulator, "-cpu", _PLAIN_PROCESSOR, *python, *arguments],
+            check=True,
+            # Threads that wait for each other would spend the emulator's time.
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"},
+        )
+        results = []
+        for path in arguments[2::3]:
+            with np.load(path) as outputs:
+                results.append([outputs[name] for name in outputs.files])
+        return results
 
 
 def main() -> None:
-    """Runs a model on the arrays of a file, and writes what comes out to another."""
-    prefix, source, target = map(Path, sys.argv[1:])
-    with np.load(source) as file:
-        inputs = [file[name] for name in file.files]
-    run = load(prefix, inputs[0].shape)
-    outputs: dict[str, Any] = {str(index): run(array) for index, array in enumerate(inputs)}
-    np.savez(target, **outputs)
+    """Runs models on arrays: prefix, file of the input, file for the outputs, and so on."""
+    arguments = [Path(argument) for argument in sys.argv[1:]]
+    for prefix, source, target in zip(
+        arguments[::3], arguments[1::3], arguments[2::3], strict=True
+    ):
+        data = np.load(source)
+        outputs: dict[str, Any] = {
+            f"output{index}": output for index, output in enumerate(load(prefix, data.shape)(data))
+        }
+        np.savez(target, **outputs)
 
 
 if __name__ == "__main__":

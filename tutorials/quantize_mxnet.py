@@ -1,0 +1,143 @@
+"""From a Gluon network to a quantized library
+===========================================
+
+MXNet is retired, but it quantizes networks well, and what it has quantized can be kept: tvm-qnn
+reads its files without MXNet and computes what MXNet 1.9.1 does on a processor with VNNI, bit for
+bit. This page trains a small Gluon network on handwritten digits, has MXNet quantize it, and makes
+a library of it.
+
+Run it with ``python tutorials/quantize_mxnet.py``. The first half needs MXNet, for which ``make
+mxnet`` makes an environment, ``.venv-mxnet``. Elsewhere the page takes the files that this very
+script once wrote there.
+"""  # noqa: D205, D415
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import tvm_qnn as qnn
+from tvm_qnn import digits
+
+try:
+    import mxnet as mx
+    from mxnet.contrib import quantization
+except (ImportError, AttributeError):  # the latter: MXNet with a numpy newer than 1.23
+    mx = None
+
+pictures, labels = digits.held_out()
+pictures = (pictures[:, None] / digits.INK).astype(np.float32)  # 1 channel, from 0 to 1
+train, test = slice(0, 300), slice(300, 450)
+
+# %%
+# The float network
+# -----------------
+# Two convolutions with batch normalization and a fully connected layer, trained for a few seconds.
+
+if mx is None:
+    prefix = Path(__file__).parents[1] / "tests" / "fixtures" / "mxnet_digits" / "digits"
+    print(f"MXNet is not installed: taking {prefix.name}-symbol.json and {prefix.name}-0000.params")
+else:
+    prefix = Path(tempfile.mkdtemp()) / "digits"
+    mx.random.seed(0)
+    nn = mx.gluon.nn
+    network = nn.HybridSequential()
+    network.add(nn.Conv2D(16, 3, padding=1), nn.BatchNorm(), nn.Activation("relu"))
+    network.add(nn.MaxPool2D(), nn.Conv2D(32, 3), nn.BatchNorm(), nn.Activation("relu"))
+    network.add(nn.Flatten(), nn.Dense(10))
+    network.initialize(mx.init.Xavier())
+    network.hybridize()
+    trainer = mx.gluon.Trainer(network.collect_params(), "adam", {"learning_rate": 0.01})
+    loss = mx.gluon.loss.SoftmaxCrossEntropyLoss()
+    for _ in range(60):
+        with mx.autograd.record():
+            error = loss(network(mx.nd.array(pictures[train])), mx.nd.array(labels[train]))
+        error.backward()
+        trainer.step(300)
+    correct = network(mx.nd.array(pictures[test])).asnumpy().argmax(axis=1) == labels[test]
+    print(f"float network: {100 * correct.mean():.1f}% right")
+
+# %%
+# Quantized by MXNet
+# ------------------
+# MXNet fuses convolutions with what follows them, measures ranges on some pictures, and writes a
+# symbol in which each operator says in which range its result lies. The weights stay in float:
+# MXNet rounds them when it first runs, tvm-qnn when it imports them, both alike.
+
+if mx is not None:
+    network.export(str(prefix))
+    symbol, arguments, states = quantization.quantize_model_mkldnn(
+        *mx.model.load_checkpoint(str(prefix), 0),
+        label_names=None,
+        calib_mode="naive",
+        calib_data=mx.io.NDArrayIter({"data": pictures[train]}, batch_size=100),
+        num_calib_examples=300,
+        quantized_dtype="auto",
+        logger=None,
+    )
+    mx.model.save_checkpoint(str(prefix), 0, symbol, arguments, states)
+
+# %%
+# Import
+# ------
+# The order of the arguments is that of the function which TVM once had: symbol, shape, dtype,
+# parameters. Instead of paths they may be objects of MXNet's: ``from_mxnet(symbol, shape,
+# "float32", arguments, states)``.
+
+shape = pictures[test].shape
+mod, params = qnn.from_mxnet(
+    f"{prefix}-symbol.json", shape, "float32", arg_params=f"{prefix}-0000.params"
+)
+for line in mod.script(show_meta=False).splitlines():
+    if "R.qnn." in line:
+        print(line[line.index("R.qnn.") :].partition("(")[0])
+
+# %%
+# The library
+# -----------
+# From here on it is like any other model: compiled for a target, kept in a file, loaded where
+# there is neither MXNet nor TVM's compiler.
+
+library = qnn.build(mod, target="host", params=params)
+path = Path(tempfile.mkdtemp()) / "digits.so"
+library.export(path)
+scores = qnn.load(path).run(pictures[test])
+accuracy = (scores.argmax(axis=1) == labels[test]).mean()
+print(f"{path.name}: {path.stat().st_size / 1e3:.0f} kB, {100 * accuracy:.1f}% right")
+
+# %%
+# Is it right?
+# ------------
+# Held against MXNet's own answers. Beside the stored files are those of a processor with VNNI, and
+# the library's are the same numbers. Without VNNI, MXNet adds products in 16 bits, which saturate:
+# there its answers, not the library's, are a little off.
+
+if mx is None:
+    with np.load(f"{prefix}.npz") as stored:
+        answers = stored["output0"]
+else:
+    module = mx.mod.Module(symbol, label_names=None)
+    module.bind(for_training=False, data_shapes=[("data", shape)])
+    module.set_params(arguments, states)
+    module.forward(mx.io.DataBatch([mx.nd.array(pictures[test])], []), is_train=False)
+    answers = module.get_outputs()[0].asnumpy()
+print(f"{(scores == answers).sum()} of {scores.size} scores are MXNet's, bit for bit")
+print(f"{(scores.argmax(1) == answers.argmax(1)).sum()} of {len(scores)} digits are MXNet's")
+
+# %%
+# MXNet as it was meant
+# ---------------------
+# MXNet has a few faults: it writes a sum into a type too small for it, for instance. They are
+# part of its answers, so the import reproduces them; ``semantics="corrected"`` does not. This
+# network meets none of them.
+
+corrected, params = qnn.from_mxnet(
+    f"{prefix}-symbol.json",
+    shape,
+    arg_params=f"{prefix}-0000.params",
+    semantics="corrected",
+)
+same = qnn.build(corrected, target="host", params=params).run(pictures[test])
+print(f"{(same == scores).sum()} of {scores.size} scores are the same when corrected")
