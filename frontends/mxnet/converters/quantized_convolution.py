@@ -112,10 +112,10 @@ def _read(ctx: Context) -> _Convolution:
     attrs = _window(replace(ctx, attrs=fused.main), weight)
     first, last = _activations(ctx, fused)
     addend, after = fused.position("sum"), len(fused.names)
-    if addend is not None:
-        check_quantized(ctx, addend)
     if bool(addend) != ctx.attrs.flag("with_sum", False):
         raise QnnError("attribute with_sum does not agree with the subgraph")
+    if addend is not None:
+        check_quantized(ctx, addend)
     return _Convolution(
         ctx,
         attrs,

@@ -1,0 +1,70 @@
+"""Fused dense layers: what fixtures do not have, and errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from frontends.errors import UnsupportedOperatorError
+from frontends.mxnet.graph import Graph
+from qnn_ops.errors import QnnError
+from tests.support.mxnet_graphs import chain_of, computed, graph_of, imported
+
+RNG = np.random.default_rng(0)
+DATA = RNG.integers(0, 256, (3, 7)).astype(np.uint8)
+WEIGHT = RNG.integers(-128, 128, (4, 7)).astype(np.int8)
+RANGES = {
+    "low": np.float32(0),
+    "high": np.float32(2),
+    "wlow": np.float32(-0.3),
+    "whigh": np.float32(0.3),
+}
+NAMES = ("data", "weight", "low", "high", "wlow", "whigh")
+
+
+def fused(
+    attrs: dict[str, Any],
+    nodes: list[Any] | None = None,
+    dense: dict[str, Any] | None = None,
+    outputs: int = 1,
+) -> Graph:
+    main = {"num_hidden": 4, "no_bias": "True", **(dense or {})}
+    subgraph = chain_of(("FullyConnected", main, ["d", "w"]), *(nodes or []))
+    attrs = {"quantized": "True", **attrs}
+    return graph_of("_sg_mkldnn_fully_connected", attrs, NAMES, subgraph, outputs)
+
+
+def real_sums() -> np.ndarray:
+    steps = np.float32(255.5) / np.float32(2), np.float32(127.5) / np.float32(0.3)
+    sums = DATA.astype(int) @ WEIGHT.T.astype(int)
+    return sums.astype(np.float32) * (np.float32(1) / steps[0] / steps[1])
+
+
+def test_real_numbers_as_the_result() -> None:
+    (result,) = computed(
+        fused({"enable_float_output": "True"}), {"data": DATA}, {"weight": WEIGHT, **RANGES}
+    )
+    np.testing.assert_array_equal(result, real_sums())
+
+
+def test_a_rectifier_takes_two_products() -> None:
+    attrs = {"with_eltwise": "True", "min_calib_range": 0, "max_calib_range": 1}
+    graph = fused(attrs, [("Activation", {"act_type": "relu"}, [])], outputs=3)
+    result, low, high = computed(graph, {"data": DATA}, {"weight": WEIGHT, **RANGES})
+    scaled = np.maximum(real_sums(), 0) * np.float32(255.5)
+    np.testing.assert_array_equal(result, np.clip(np.rint(scaled), 0, 255).astype(np.uint8))
+    assert (low, high) == (0, 1)
+
+
+def test_what_does_not_fit() -> None:
+    data, constants = {"data": DATA}, {"weight": WEIGHT, **RANGES}
+    with pytest.raises(QnnError, match=r"the weight must be \[num_hidden, K\]"):
+        imported(fused({}, dense={"num_hidden": 5}), data, constants)
+    floats = {**constants, "weight": WEIGHT.astype(np.float32)}
+    with pytest.raises(QnnError, match="the weight must be int8 of a known range, got float32"):
+        imported(fused({}), data, floats)
+    graph = fused({}, [("Activation", {"act_type": "tanh"}, [])])
+    with pytest.raises(UnsupportedOperatorError, match="fused activations tanh"):
+        imported(graph, data, constants)

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from qnn_ops.errors import QnnError
+from tests.support.mxnet_graphs import computed, graph_of, imported
+
+RANGE = {"low": np.float32(0), "high": np.float32(2)}
+NAMES = ["data", "low", "high"]
+DATA = np.array([[1, 2, 2], [3, 3, 0], [0, 250, 255]], np.uint8).reshape(1, 1, 3, 3)
+
+
+@pytest.mark.parametrize(
+    ("attrs", "expected"),
+    [
+        ({"kernel": "(2, 2)"}, [[3, 3], [250, 255]]),
+        ({"kernel": "(2, 2)", "stride": "(2, 2)", "pooling_convention": "full"},
+         [[3, 2], [250, 255]]),
+        # Ties go to the even number: 9/4, 7/4, 256/4, 508/4; 10/4 of the first two columns is 2.
+        ({"kernel": "(2, 2)", "pool_type": "avg"}, [[2, 2], [64, 127]]),
+        ({"global_pool": "True", "kernel": "(1, 1)", "pool_type": "avg"}, [[57]]),
+        # Padding counts, unless it is told not to.
+        ({"kernel": "(3, 3)", "pad": "(1, 1)", "stride": "(2, 2)", "pool_type": "avg"},
+         [[1, 1], [28, 56]]),
+        ({"kernel": "(3, 3)", "pad": "(1, 1)", "stride": "(2, 2)", "pool_type": "avg",
+          "count_include_pad": "False"}, [[2, 2], [64, 127]]),
+    ],
+)  # fmt: skip
+def test_by_hand(attrs: dict[str, Any], expected: list[list[int]]) -> None:
+    graph = graph_of("_contrib_quantized_pooling", attrs, NAMES, outputs=3)
+    result, low, high = computed(graph, {"data": DATA}, RANGE)
+    np.testing.assert_array_equal(result[0, 0], expected)
+    assert (low, high) == (0, 2)
+
+
+def test_sums_of_windows_do_not_exist() -> None:
+    attrs = {"kernel": "(2, 2)", "pool_type": "sum"}
+    graph = graph_of("_contrib_quantized_pooling", attrs, NAMES)
+    with pytest.raises(QnnError, match="pool_type must be one of max, avg, got 'sum'"):
+        imported(graph, {"data": DATA}, RANGE)

@@ -1,0 +1,95 @@
+"""Graphs of one MXNet operator, made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tvm
+
+import legalize
+from frontends.mxnet import from_mxnet
+from frontends.mxnet.graph import Entry, Graph, Node
+
+Array = np.ndarray[Any, Any]
+
+
+def graph_of(
+    op: str,
+    attrs: Mapping[str, Any],
+    inputs: Sequence[str],
+    subgraph: Graph | None = None,
+    outputs: int = 1,
+) -> Graph:
+    """An operator that reads variables of these names, and its first ``outputs`` results."""
+    variables = tuple(Node(name, "null") for name in inputs)
+    texts = {name: str(value) for name, value in attrs.items()}
+    entries = tuple(Entry(number) for number in range(len(inputs)))
+    node = Node("node", op, texts, entries, () if subgraph is None else (subgraph,))
+    numbers = tuple(range(len(inputs)))
+    heads = tuple(Entry(len(inputs), number) for number in range(outputs))
+    return Graph((*variables, node), numbers, heads)
+
+
+def chain_of(*nodes: tuple[str, Mapping[str, Any], Sequence[str]]) -> Graph:
+    """A subgraph: each operator reads the one before it, then variables of its own.
+
+    Args:
+        *nodes: name of the operator, attributes, names of the variables; the first operator reads
+            only those.
+    """
+    graph: list[Node] = []
+    last: list[Entry] = []
+    for op, attrs, names in nodes:
+        entries = list(last)
+        for name in names:
+            graph.append(Node(name, "null"))
+            entries.append(Entry(len(graph) - 1))
+        texts = {name: str(value) for name, value in attrs.items()}
+        graph.append(Node(op.lower(), op, texts, tuple(entries)))
+        last = [Entry(len(graph) - 1)]
+    variables = tuple(number for number, node in enumerate(graph) if node.is_variable)
+    return Graph(tuple(graph), variables, tuple(last))
+
+
+def imported(
+    graph: Graph,
+    data: Mapping[str, Array],
+    constants: Mapping[str, Any] | None = None,
+    *,
+    semantics: str = "mxnet",
+) -> tuple[tvm.IRModule, dict[str, Any]]:
+    """The graph with inputs like ``data``; other variables are constants."""
+    return from_mxnet(
+        graph,
+        {name: array.shape for name, array in data.items()},
+        {name: str(array.dtype) for name, array in data.items()},
+        {name: np.asarray(value) for name, value in (constants or {}).items()},
+        semantics=semantics,
+    )
+
+
+def computed(
+    graph: Graph,
+    data: Mapping[str, Array],
+    constants: Mapping[str, Any] | None = None,
+    *,
+    semantics: str = "mxnet",
+) -> list[Any]:
+    """What the graph computes, through the portable primitives."""
+    mod, params = imported(graph, data, constants, semantics=semantics)
+    bound = tvm.relax.transform.BindParams("main", params)(mod)
+    results = run_all(legalize.LegalizeQnn()(bound), list(data.values()))
+    return [np.asarray(result) for result in results]
+
+
+def run_all(mod: tvm.IRModule, arrays: Sequence[Array]) -> list[Array]:
+    """Compile a module and run it once; whether it has one result or several."""
+    machine = tvm.relax.VirtualMachine(
+        tvm.compile(mod, target=tvm.target.Target("llvm")), tvm.cpu()
+    )
+    results = machine["main"](*(tvm.runtime.tensor(array) for array in arrays))
+    if isinstance(results, tvm.runtime.Tensor):
+        return [results.numpy()]
+    return [result.numpy() for result in results]
