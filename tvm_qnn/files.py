@@ -24,7 +24,7 @@ class FileOrigin:
             QnnError: if it is damaged or no library.
             OSError: if it cannot be read.
         """
-        self._path = path.resolve()
+        self._path = path.absolute()
         self._package = read_package(self._path)
 
     @property

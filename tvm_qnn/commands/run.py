@@ -93,7 +93,7 @@ def library_of(model: Path, params: Path | None, shapes: Shapes, threads: int | 
     with step(console, f"Import {model.name}"):
         mod, constants = import_model(model, params, dict(shapes))
     with step(console, "Compile for this machine"):
-        return build(mod, "host", constants, num_threads=threads)
+        return build(mod, "host", constants, num_threads=threads, cache=True)
 
 
 def _answer(info: Any, array: Any, labels: Path | None, top: int) -> dict[str, Any]:
