@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from legalize.kernels.arm.isa import ISAS, Isa
+from legalize.kernels.arm.neon import LANES
+from legalize.kernels.arm.tiles import choose_tiling, groups_of, store_pieces
+from tests.support.convolutions import SPEC
+
+each_isa = pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
+
+
+@each_isa
+@pytest.mark.parametrize("out_channels", [1, 4, 17, 24, 64, 90, 1001])
+@pytest.mark.parametrize("size", [4, 9])
+def test_sections_cover_the_channels_and_tiles_fit(isa: Isa, out_channels: int, size: int) -> None:
+    spec = replace(SPEC, in_height=size, in_width=size, out_channels=out_channels)
+    tiling = choose_tiling(spec, isa)
+    first = 0
+    for section in tiling:
+        assert section.first_group == first
+        first += section.blocks * section.groups
+        assert section.pixels % isa.pixels == 0
+        assert section.pixels <= spec.out_pixels
+        assert isa.step_registers(section.pixels, section.groups) <= isa.registers
+    assert first == groups_of(spec)
+    # Only a single block may have fewer channels than lanes.
+    assert tiling[-1].blocks == 1 or out_channels % LANES == 0
+
+
+@each_isa
+def test_large_layers_reuse_what_they_load(isa: Isa) -> None:
+    spec = replace(SPEC, in_height=30, in_width=30, in_channels=64, out_channels=96)
+    for section in choose_tiling(spec, isa):
+        assert section.pixels * section.groups >= (4 if isa.registers == 16 else 9)
+
+
+def test_stores_are_as_wide_as_they_can_be() -> None:
+    assert store_pieces(7) == [(0, 4), (4, 2), (6, 1)]
+    assert store_pieces(8) == [(0, 4), (4, 4)]
