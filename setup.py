@@ -38,6 +38,7 @@ TEST = [
     "mypy>=2.4,<2.5",
     "pytest>=9,<10",
     "pytest-xdist>=3.6,<4",
+    "apache-tvm[rpc]",  # its RPC server and tracker, which the tests run
     "ruff>=0.17.5,<0.18",
 ]
 

@@ -1,4 +1,9 @@
-"""tvm-qnn: models quantized in their own framework, as integer code on Apache TVM."""
+"""tvm-qnn: models quantized in their own framework, as integer code on Apache TVM.
+
+Importing this package imports TVM only when something needs it. So TVMScript knows the dialect's
+operators, ``R.qnn``, once a model was imported or built, or after an import of any operator, such
+as ``from qnn_ops import quantize``.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +14,31 @@ from qnn_ops.lazy import make_lazy
 if TYPE_CHECKING:
     from frontends.mxnet import from_mxnet
     from frontends.tflite import QuantizedFallbackWarning, from_tflite
+    from qnn_ops import (
+        dequantize,
+        fused_multiply_add,
+        quantize,
+        quantized_add,
+        quantized_concat,
+        quantized_conv2d,
+        quantized_dense,
+        quantized_lookup,
+        quantized_mean,
+        quantized_multiply,
+        quantized_pad,
+        quantized_pool2d,
+        quantized_relu,
+        quantized_resize2d,
+        quantized_softmax,
+        quantized_subtract,
+        requantize,
+    )
     from qnn_ops.errors import QnnError
     from tvm_qnn.build import build
     from tvm_qnn.compare import Comparison, compare
     from tvm_qnn.library import Library, load
-    from tvm_qnn.target import host_target
+    from tvm_qnn.remote import remote
+    from tvm_qnn.target import host_target, parse_target
     from tvm_qnn.timing import Timing
 
 __all__ = [
@@ -24,11 +49,50 @@ __all__ = [
     "Timing",
     "build",
     "compare",
+    "dequantize",
     "from_mxnet",
     "from_tflite",
+    "fused_multiply_add",
     "host_target",
     "load",
+    "parse_target",
+    "quantize",
+    "quantized_add",
+    "quantized_concat",
+    "quantized_conv2d",
+    "quantized_dense",
+    "quantized_lookup",
+    "quantized_mean",
+    "quantized_multiply",
+    "quantized_pad",
+    "quantized_pool2d",
+    "quantized_relu",
+    "quantized_resize2d",
+    "quantized_softmax",
+    "quantized_subtract",
+    "remote",
+    "requantize",
 ]
+
+_OPERATORS = (
+    "dequantize",
+    "fused_multiply_add",
+    "quantize",
+    "quantized_add",
+    "quantized_concat",
+    "quantized_conv2d",
+    "quantized_dense",
+    "quantized_lookup",
+    "quantized_mean",
+    "quantized_multiply",
+    "quantized_pad",
+    "quantized_pool2d",
+    "quantized_relu",
+    "quantized_resize2d",
+    "quantized_softmax",
+    "quantized_subtract",
+    "requantize",
+)
 
 make_lazy(
     __name__,
@@ -45,5 +109,8 @@ make_lazy(
         "from_tflite": ("legalize", "frontends.tflite"),
         "host_target": ("tvm_qnn.target",),
         "load": ("tvm_qnn.library",),
+        "parse_target": ("tvm_qnn.target",),
+        "remote": ("tvm_qnn.remote",),
+        **{name: ("legalize", "qnn_ops") for name in _OPERATORS},
     },
 )

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tvm import relax
+
+import tvm_qnn
+from qnn_ops.errors import QnnError
+from tests.support.arrays import full_range
+from tests.support.modules import adder, module
+from tests.support.rpc import rpc_process
+from tvm_qnn import Library, digits
+
+HOST = "127.0.0.1"
+
+
+@pytest.fixture(scope="module")
+def library() -> Library:
+    mod, params = tvm_qnn.from_tflite(digits.model("int8"))
+    return tvm_qnn.build(mod, "host", params)
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """Of a server on this machine."""
+    folder = tmp_path_factory.mktemp("rpc")
+    with rpc_process("tvm.exec.rpc_server", folder / "server.txt") as found:
+        yield found
+
+
+def test_a_library_runs_and_is_timed_on_the_device(library: Library, port: int) -> None:
+    (info,) = library.inputs
+    rng = np.random.default_rng(0)
+    with tvm_qnn.remote(HOST, port) as device:
+        there = device.load(library)
+        assert (there.inputs, there.outputs) == (library.inputs, library.outputs)
+        for _ in range(2):
+            array = full_range(rng, info.dtype, info.shape)
+            np.testing.assert_array_equal(there.run(array), library.run(array))
+        timing = there.benchmark(repeat=4)
+        assert len(timing.seconds) == 4
+        assert 0 < timing.minimum <= timing.maximum < 10
+        with pytest.raises(QnnError, match=f"input {info.name!r} takes int8 of shape"):
+            there.run(np.zeros((1, 4, 8, 1), np.int8))
+        with pytest.raises(QnnError, match="repeat must be at least 1, got 0"):
+            there.benchmark(repeat=0)
+    with pytest.raises(QnnError, match="this session was closed"):
+        device.load(library)
+    with pytest.raises(QnnError, match="this session was closed"):
+        there.run(array)
+
+
+def test_several_outputs_have_names(port: int) -> None:
+    ty = relax.TensorType((2, 3), "float32")
+    mod = module({"x": ty, "y": ty}, lambda x, y: [relax.op.add(x, y), relax.op.multiply(x, y)])
+    library = tvm_qnn.build(mod, "host")
+    x, y = np.random.default_rng(1).random((2, 2, 3), np.float32)
+    with tvm_qnn.remote(HOST, port) as device:
+        result = device.load(library).run(x, y=y)
+    assert list(result) == [info.name for info in library.outputs]
+    for array, expected in zip(result.values(), (x + y, x * y), strict=True):
+        np.testing.assert_array_equal(array, expected)
+
+
+def test_what_the_device_cannot_load_is_an_error(
+    port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def export(library: Library, path: Path, **options: str) -> None:
+        path.write_bytes(b"no library")
+
+    monkeypatch.setattr(Library, "export", export)
+    with (
+        tvm_qnn.remote(HOST, port) as device,
+        pytest.raises(QnnError, match=r"the device cannot load the library: .* file too short"),
+    ):
+        device.load(tvm_qnn.build(adder(), "host"))
+
+
+def test_a_tracker_gives_a_device(library: Library, tmp_path: Path) -> None:
+    pytest.importorskip("tornado", reason="TVM's tracker needs it")
+    with rpc_process("tvm.exec.rpc_tracker", tmp_path / "tracker.txt") as tracker:
+        options = ("--tracker", f"{HOST}:{tracker}", "--key", "board")
+        with rpc_process("tvm.exec.rpc_server", tmp_path / "server.txt", *options):
+            (info,) = library.inputs
+            array = np.ones(info.shape, info.dtype)
+            with tvm_qnn.remote(HOST, tracker, key="board") as device:
+                np.testing.assert_array_equal(device.load(library).run(array), library.run(array))
+            message = f"cannot reach a device of key 'boat' from the tracker at {HOST}:{tracker}"
+            with pytest.raises(QnnError, match=message):
+                tvm_qnn.remote(HOST, tracker, key="boat")
+
+
+def test_where_nothing_answers_there_is_an_error() -> None:
+    with pytest.raises(QnnError, match=rf"cannot reach the RPC server at {HOST}:9: "):
+        tvm_qnn.remote(HOST, 9)

@@ -1,0 +1,225 @@
+"""Running libraries on another machine, through TVM's own RPC.
+
+The device runs TVM's stock server, ``python -m tvm.exec.rpc_server``; nothing of this project is
+there, or on the wire.
+"""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+import numpy as np
+
+from qnn_ops.errors import QnnError
+from qnn_ops.tensor_info import TensorInfo
+from tvm_qnn.library import Library, input_arrays
+from tvm_qnn.timing import Timing
+
+Array = np.ndarray[Any, Any]
+T = TypeVar("T")
+
+_MAIN = "main"
+_CALL = "invoke_stateful"  # the machine's function that runs what set_input prepared
+_NAMES = (f"tvm_qnn_{os.getpid()}_{number}.so" for number in itertools.count())
+
+
+def remote(host: str, port: int, *, key: str | None = None, timeout: float = 600.0) -> Remote:
+    """Connect to a device. A server has one session at a time; others wait for their turn.
+
+    Args:
+        host: where the RPC server runs; or with ``key`` the tracker.
+        port: its port: 9090 (server) and 9190 (tracker) if nothing else was said there.
+        key: under which devices are registered with the tracker; it gives a free one.
+        timeout: in seconds, for the whole session; the server ends it then.
+
+    Raises:
+        QnnError: if nothing answers there, or what answers does not speak TVM's RPC, or no
+            device is registered under the key.
+    """
+    # Not before it is needed: this imports TVM's compiler.
+    from tvm import rpc
+
+    def connect() -> Any:
+        if key is None:
+            return rpc.connect(host, port, session_timeout=timeout)
+        tracker = rpc.connect_tracker(host, port)
+        return tracker.request(key, session_timeout=timeout, max_retry=1)
+
+    what = f"a device of key {key!r} from the tracker" if key else "the RPC server"
+    return Remote(_told(f"cannot reach {what} at {host}:{port}", connect))
+
+
+class Remote:
+    """A session on a device. Made by ``remote``; as a context it is closed at the end."""
+
+    def __init__(self, session: Any) -> None:
+        """Wrap a session of TVM's RPC."""
+        self._session: Any = session
+        self._loaded: list[RemoteLibrary] = []
+
+    def load(self, library: Library) -> RemoteLibrary:
+        """Upload a library and make it ready to run.
+
+        Args:
+            library: that ``tvm_qnn.build`` compiled for the device.
+
+        Raises:
+            QnnError: if it cannot be exported, the device cannot load it, or the session was
+                closed.
+        """
+        session = self._open()
+        name = next(_NAMES)
+        with tempfile.TemporaryDirectory(prefix="tvm-qnn-") as folder:
+            path = Path(folder, name)
+            library.export(path, format="tvm")
+
+            def load() -> Any:
+                from tvm import relax
+
+                session.upload(str(path))
+                return relax.VirtualMachine(session.load_module(name), session.cpu())
+
+            machine = _told("the device cannot load the library", load)
+        self._loaded.append(RemoteLibrary(library, session, machine))
+        return self._loaded[-1]
+
+    def close(self) -> None:
+        """End the session; the server is free for another one."""
+        for library in self._loaded:
+            library._machine = library._session = None
+        self._loaded.clear()
+        self._session = None
+        # TVM ends the connection with the last object that knows it, and has cycles of these.
+        gc.collect()
+
+    def __enter__(self) -> Remote:
+        """The session itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def _open(self) -> Any:
+        if self._session is None:
+            raise QnnError("this session was closed")
+        return self._session
+
+
+class RemoteLibrary:
+    """A library on a device. Made by ``Remote.load``, and usable until that is closed."""
+
+    def __init__(self, library: Library, session: Any, machine: Any) -> None:
+        """Wrap a virtual machine on the device.
+
+        Args:
+            library: what was uploaded.
+            session: of TVM's RPC.
+            machine: TVM's, on the device.
+        """
+        self.signature = library.signature
+        self._session: Any = session
+        self._machine: Any = machine
+
+    @property
+    def inputs(self) -> tuple[TensorInfo, ...]:
+        """Name, shape, dtype and quantization of each input, in order."""
+        return self.signature.inputs
+
+    @property
+    def outputs(self) -> tuple[TensorInfo, ...]:
+        """Name, shape, dtype and quantization of each output, in order."""
+        return self.signature.outputs
+
+    def run(self, /, *arrays: Array, **named: Array) -> Any:
+        """Run the model on the device once.
+
+        Args:
+            *arrays: the inputs in order, as ``Library.run`` takes them.
+            **named: or by name.
+
+        Returns:
+            The output as an array; a model of several outputs gives a dict by name, in order.
+
+        Raises:
+            QnnError: if an input does not fit, or the device fails.
+        """
+        values = input_arrays(self.inputs, arrays, named)
+        machine = self._open()
+
+        def run() -> list[Array]:
+            self._set(values)
+            machine.invoke_stateful(_MAIN)
+            result = machine.get_outputs(_MAIN)
+            several = isinstance(result, list | tuple) or type(result).__name__ == "Array"
+            return [tensor.numpy() for tensor in (result if several else [result])]
+
+        found = _told("the device failed", run)
+        if len(self.outputs) == 1:
+            return found[0]
+        return {info.name: array for info, array in zip(self.outputs, found, strict=True)}
+
+    def benchmark(
+        self, /, *arrays: Array, repeat: int = 20, warmup: int = 3, **named: Array
+    ) -> Timing:
+        """Time the model on the device, by the device's clock: the network is not in it.
+
+        Args:
+            *arrays: inputs as ``run`` takes them; zeros if none are given at all.
+            repeat: how many runs to time, at least one.
+            warmup: how many runs to make before these.
+            **named: inputs by name.
+
+        Raises:
+            QnnError: as ``run``, or if ``repeat`` is below 1.
+        """
+        if repeat < 1:
+            raise QnnError(f"benchmark: repeat must be at least 1, got {repeat}")
+        if not arrays and not named:
+            arrays = tuple(np.zeros(info.shape, info.dtype) for info in self.inputs)
+        values = input_arrays(self.inputs, arrays, named)
+        machine = self._open()
+
+        def measure() -> Timing:
+            self._set(values)
+            for _ in range(warmup):
+                machine.invoke_stateful(_MAIN)
+            cpu = self._session.cpu()
+            evaluate = machine.time_evaluator(_CALL, cpu, number=1, repeat=repeat)
+            return Timing(tuple(evaluate(_MAIN).results))
+
+        return _told("the device failed", measure)
+
+    def _open(self) -> Any:
+        if self._machine is None:
+            raise QnnError("this session was closed")
+        return self._machine
+
+    def _set(self, values: list[Array]) -> None:
+        import tvm
+
+        device = self._session.cpu()
+        tensors = [tvm.runtime.tensor(np.asarray(value, order="C"), device) for value in values]
+        self._machine.set_input(_MAIN, *tensors)
+
+
+def _told(what: str, action: Callable[[], T]) -> T:
+    """The action's result; what it raises as one error in one line."""
+    try:
+        return action()
+    except (RuntimeError, OSError, ValueError, AttributeError, TypeError) as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        reason = lines[-1] if lines else type(error).__name__
+        raise QnnError(f"{what}: {reason}") from error
