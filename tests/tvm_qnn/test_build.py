@@ -61,7 +61,8 @@ def test_the_importers_signature_is_the_librarys() -> None:
     mod["main"] = with_signature(mod["main"], signature)
     library = tvm_qnn.build(mod, "host")
     assert library.signature == signature
-    assert library.run(**{"a:0": X, "b:0": W}).tolist() == (X + W).tolist()
+    named: dict[str, Any] = {"a:0": X, "b:0": W}
+    assert library.run(**named).tolist() == (X + W).tolist()
 
 
 def test_a_module_without_main_is_an_error() -> None:
