@@ -31,7 +31,9 @@ _NAMES = (f"tvm_qnn_{os.getpid()}_{number}.so" for number in itertools.count())
 
 
 def remote(host: str, port: int, *, key: str | None = None, timeout: float = 600.0) -> Remote:
-    """Connect to a device. A server has one session at a time; others wait for their turn.
+    """Connect to a device.
+
+    A server, or all the devices of a key, may be busy with others' sessions: this waits for them.
 
     Args:
         host: where the RPC server runs; or with ``key`` the tracker.
@@ -50,6 +52,11 @@ def remote(host: str, port: int, *, key: str | None = None, timeout: float = 600
         if key is None:
             return rpc.connect(host, port, session_timeout=timeout)
         tracker = rpc.connect_tracker(host, port)
+        # A request for a key that nobody has would wait for ever.
+        servers = tracker.summary()["server_info"]
+        known = sorted({str(server["key"]).partition(":")[2] for server in servers})
+        if key not in known:
+            raise ValueError(f"it has devices of {', '.join(map(repr, known)) or 'no key'}")
         return tracker.request(key, session_timeout=timeout, max_retry=1)
 
     what = f"a device of key {key!r} from the tracker" if key else "the RPC server"

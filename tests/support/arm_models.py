@@ -36,6 +36,11 @@ needs_runtime = pytest.mark.skipif(
     reason=f"TVM's runtime for aarch64 is not in {RUNTIME}: .ci/install-arm puts it there",
 )
 
+needs_python = pytest.mark.skipif(
+    not (RUNTIME / "site").is_dir(),
+    reason=f"no Python for aarch64 is in {RUNTIME}: .ci/install-arm-python puts it there",
+)
+
 _EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "cpp" / "run_library.cc"
 
 
@@ -92,6 +97,19 @@ def run_with_runtime(content: bytes, core: Core, inputs: Sequence[Array]) -> lis
             np.fromfile(folder / f"output{i}.bin", info.dtype).reshape(info.shape)
             for i, info in enumerate(metadata.signature.outputs)
         ]
+
+
+def emulated_python(core: Core, folder: Path) -> Path:
+    """A program in the folder that is Python on a core, with the packages of a device."""
+    root = RUNTIME / "root"
+    program = folder / "python"
+    program.write_text(
+        f"#!/bin/sh\nexport PYTHONHOME={root}/usr PYTHONPATH={RUNTIME}/site PYTHONNOUSERSITE=1\n"
+        f"export TVM_USE_RUNTIME_LIB=1\n"
+        f'exec {core.machine.emulator} -cpu {core.name} -L {root} {root}/usr/bin/python3.11 "$@"\n'
+    )
+    program.chmod(0o755)
+    return program
 
 
 @cache

@@ -9,6 +9,8 @@ from tvm import relax
 
 import tvm_qnn
 from qnn_ops.errors import QnnError
+from tests.support.arm import CORTEX_A72, Core, on_cores
+from tests.support.arm_models import emulated_python, needs_python
 from tests.support.arrays import full_range
 from tests.support.modules import adder, module
 from tests.support.rpc import rpc_process
@@ -88,9 +90,36 @@ def test_a_tracker_gives_a_device(library: Library, tmp_path: Path) -> None:
             array = np.ones(info.shape, info.dtype)
             with tvm_qnn.remote(HOST, tracker, key="board") as device:
                 np.testing.assert_array_equal(device.load(library).run(array), library.run(array))
-            message = f"cannot reach a device of key 'boat' from the tracker at {HOST}:{tracker}"
+            message = (
+                rf"cannot reach a device of key 'boat' .*:{tracker}: it has devices of 'board'"
+            )
             with pytest.raises(QnnError, match=message):
                 tvm_qnn.remote(HOST, tracker, key="boat")
+
+
+@needs_python
+@on_cores(CORTEX_A72)
+def test_an_emulated_device_gives_the_same_integers(
+    library: Library, core: Core, tmp_path: Path
+) -> None:
+    mod, params = tvm_qnn.from_tflite(digits.model("int8"))
+    theirs = tvm_qnn.build(mod, core.target, params)
+    (info,) = library.inputs
+    array = full_range(np.random.default_rng(2), info.dtype, info.shape)
+    python = emulated_python(core, tmp_path)
+    # The server starts Python again for each session: by the emulator, too.
+    script = tmp_path / "server.py"
+    script.write_text(
+        f"import runpy, sys\nsys.executable = {str(python)!r}\n"
+        "runpy.run_module('tvm.exec.rpc_server', run_name='__main__')\n"
+    )
+    with (
+        rpc_process(str(script), tmp_path / "server.txt", python=[str(python)]) as found,
+        tvm_qnn.remote(HOST, found) as device,
+    ):
+        there = device.load(theirs)
+        np.testing.assert_array_equal(there.run(array), library.run(array))
+        assert there.benchmark(array, repeat=2, warmup=0).minimum > 0
 
 
 def test_where_nothing_answers_there_is_an_error() -> None:
