@@ -24,11 +24,17 @@ def convert_quantized_flatten(ctx: Context) -> list[Value]:
 
 @converter("_contrib_quantized_act")
 def convert_quantized_act(ctx: Context) -> list[Value]:
-    """A rectifier; the result keeps the dtype, and with it a lower half that it does not use."""
+    """A rectifier of int8; the result keeps the dtype, and a lower half that it does not use.
+
+    MXNet calls the result int8 whatever the data are. What then becomes of uint8 data depends on
+    their layout in memory: their bytes are taken for signed, or their values count twice.
+    """
     kind = ctx.attrs.text("act_type")
     if kind != "relu":
         raise UnsupportedError(f"act_type {kind}")
     dtype, bounds = check_quantized(ctx, 0), range_at(ctx, 1)
+    if dtype != "int8":
+        raise UnsupportedError(f"data of {dtype}, of which MXNet takes the result for int8")
     # Any one scale: the values stay as they are, but for the clamp.
     rectified = quantized_relu(ctx.expr(0), 1.0, 0, 1.0, 0, dtype)
     return [rectified, bounds.low, bounds.high]

@@ -30,3 +30,9 @@ def test_other_activations_are_not_supported() -> None:
     graph = graph_of("_contrib_quantized_act", {"act_type": "tanh"}, NAMES)
     with pytest.raises(UnsupportedOperatorError, match="act_type tanh"):
         imported(graph, {"data": np.zeros(3, np.int8)}, RANGE)
+
+
+def test_a_rectifier_of_what_mxnet_misreads_is_not_supported() -> None:
+    graph = graph_of("_contrib_quantized_act", {"act_type": "relu"}, NAMES)
+    with pytest.raises(UnsupportedOperatorError, match="data of uint8, of which MXNet takes"):
+        imported(graph, {"data": np.zeros(3, np.uint8)}, RANGE)
