@@ -3,6 +3,8 @@
 python -m benchmarks.arm_instructions                      # MobileNet V2 on three processors
 python -m benchmarks.arm_instructions my_model.tflite --core cortex-a72 --functions 10
 
+LiteRT's own build for aarch64 is counted beside it where .ci/install-arm-python has put it.
+
 There is no ARM hardware behind this: QEMU runs the programs, and a plugin counts what they
 execute, so the figures are the same each time. They are no times: a processor takes some
 instructions in pairs and waits for others.
@@ -10,6 +12,7 @@ instructions in pairs and waits for others.
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +24,7 @@ import numpy as np
 from rich.console import Console
 
 from benchmarks.arm.counting import CLASSES, Counts, build_plugin, by_function, call, count, tool
+from benchmarks.arm.peer import RESOLVERS, count_litert, is_installed
 from benchmarks.bench_peers import inputs_of
 from benchmarks.bench_tflite import models
 from benchmarks.race_report import as_table, markdown_table
@@ -40,6 +44,9 @@ CORES = {
     "max,sme=off": "aarch64-i8mm",
 }
 """The targets for the processors as QEMU names them."""
+
+INSTALLED = Path(sys.prefix, "arm")
+"""Where .ci/install-arm-python is to put Python for aarch64."""
 
 PRODUCTS_OF_DOT = 16  # of bytes, in one sdot
 RUNS = 2  # the second is counted: the first one maps memory
@@ -114,14 +121,49 @@ def measure(
     sources = [Path(__file__).with_name("arm") / "count_main.c", *folder.glob("model.[co]")]
     compiler = tool(f"{TRIPLE}-gcc")
     call([compiler, "-O2", "-static", f"-I{folder}", "-o", program, *sources, "-lm"])
-    files = []
-    for number, array in enumerate(inputs_of(model)):
-        files.append(folder / f"input{number}.bin")
-        files[-1].write_bytes(array.tobytes())
+    files = write_inputs(model, folder)
     emulator = [tool("qemu-aarch64"), "-cpu", core]
     counts = count(plugin, emulator, [program, *files, str(RUNS)], profile=functions)
     split = by_function(f"{TRIPLE}-nm", program, counts) if functions else {}
     return Measured(name, core, "tvm-qnn", counts, products(model), split)
+
+
+def write_inputs(model: bytes, folder: Path) -> list[Path]:
+    """A file of raw elements for each input of a model."""
+    files = []
+    for number, array in enumerate(inputs_of(model)):
+        files.append(folder / f"input{number}.bin")
+        files[-1].write_bytes(array.tobytes())
+    return files
+
+
+def measure_litert(
+    name: str, model: bytes, core: str, plugin: Path, folder: Path, installed: Path
+) -> list[Measured]:
+    """Count the instructions of LiteRT with each choice of kernels.
+
+    Args:
+        name: of the model.
+        model: the contents of a .tflite file.
+        core: a key of ``CORES``.
+        plugin: from ``build_plugin``.
+        folder: for files in between.
+        installed: where .ci/install-arm-python has put LiteRT.
+    """
+    file = folder / "model.tflite"
+    file.write_bytes(model)
+    inputs = write_inputs(model, folder)
+    return [
+        Measured(
+            name,
+            core,
+            program,
+            count_litert(installed, core, resolver, plugin, file, inputs, RUNS),
+            products(model),
+            {},
+        )
+        for program, resolver in RESOLVERS.items()
+    ]
 
 
 @click.command(help=__doc__)
@@ -172,6 +214,8 @@ def _measure_on(
                 place = Path(folder, core.split(",")[0])
                 place.mkdir()
                 found.append(measure(name, model, core, plugin, place, functions=functions))
+                if is_installed(INSTALLED):
+                    found += measure_litert(name, model, core, plugin, place, INSTALLED)
     return found
 
 
