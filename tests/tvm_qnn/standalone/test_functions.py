@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from tvm_qnn.standalone.functions import compile_functions
+from tvm_qnn.target import parse_target
+
+
+def through_buffer(size: int) -> Any:
+    """Copies through a buffer of its own, in a parallel loop."""
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("copy")
+        source, target = (T.arg(name, T.buffer((size,), "int32")) for name in ("x", "y"))
+        with T.sblock("root"):
+            T.reads()
+            T.writes()
+            between = T.sblock_alloc_buffer((size,), "int32")
+            with T.serial(size) as i:
+                T.buffer_store(between, source[i], [size - 1 - i])
+            with T.parallel(size) as j:
+                T.buffer_store(target, between[j], [j])
+    return builder.get()
+
+
+def test_large_buffers_become_arguments_and_parallel_loops_plain_ones() -> None:
+    functions = {"small": through_buffer(8), "large": through_buffer(1000)}
+    symbols = {"small": "m_small", "large": "m_large"}
+    compiled = compile_functions(functions, symbols, parse_target("aarch64"))
+    assert compiled.scratch == {"small": (), "large": (4000,)}
+    code = compiled.module.inspect_source("ll")
+    assert "TVMBackend" not in code
+    for symbol, arguments in (("m_small", 2), ("m_large", 3)):
+        (line,) = (line for line in code.splitlines() if f"void @{symbol}(" in line)
+        assert line.count("ptr ") == arguments

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from qnn_ops.signature import Signature, TensorInfo
+from tvm_qnn.metadata import Metadata
+from tvm_qnn.processor import Requirements
+from tvm_qnn.standalone.plan import Call, Constant, Input, Output, Plan, Temporary
+from tvm_qnn.standalone.sources import Program, files, size_of
+from tvm_qnn.standalone.workspace import lay_out
+from tvm_qnn.target import parse_target
+
+
+@pytest.fixture
+def texts() -> dict[str, str]:
+    signature = Signature(
+        (TensorInfo("a */ b", (2, 3), "int8", 0.5, -3), TensorInfo("c", (), "bool")),
+        (TensorInfo("y", (1000,), "int32"), TensorInfo("z", (2, 3), "int8", 0.25, 0)),
+    )
+    plan = Plan(
+        (
+            Call("first", (Input(0), Constant(1), Temporary(0))),
+            Call("second", (Temporary(0), Temporary(1), Output(0))),
+            Call(None, (Output(1), Input(0))),
+        ),
+        (),
+        (100, 30),
+    )
+    metadata = Metadata(signature, str(parse_target("armv7-neon")), Requirements("", ()), {}, "")
+    symbols = {"first": "net_0_first", "second": "net_1_second"}
+    return files(Program("net", metadata, plan, symbols, (0, 64), lay_out(plan)))
+
+
+def test_calls_have_the_places_of_their_arguments(texts: dict[str, str]) -> None:
+    for line in (
+        "net_0_first(inputs[0], constants + 64, memory + 0);",
+        "net_1_second(memory + 0, memory + 128, outputs[0]);",
+        "memcpy(outputs[1], inputs[0], 6);",
+        "extern void net_1_second(const void *, const void *, const void *);",
+    ):
+        assert line in texts["net.c"]
+
+
+def test_the_header_tells_all_that_a_caller_needs(texts: dict[str, str]) -> None:
+    for line in (
+        "#define NET_WORKSPACE_SIZE 192 ",
+        "#define NET_OUTPUTS 2",
+        "/* input 0: a * / b, int8_t [2, 3] */",
+        "#define NET_INPUT_0_SCALE 0.5f",
+        "#define NET_INPUT_0_ZERO_POINT (-3)",
+        "/* input 1: c, uint8_t [] */",
+        "#define NET_OUTPUT_0_SIZE 4000 ",
+    ):
+        assert line in texts["net.h"]
+    assert "NET_INPUT_1_SCALE" not in texts["net.h"]
+
+
+def test_the_example_names_the_compiler_for_the_target(texts: dict[str, str]) -> None:
+    line = "arm-linux-gnueabihf-gcc -O2 -o net net_main.c net.c net.o -lm"
+    assert line in texts["net_main.c"]
+    assert {Path(name).name for name in texts} == {"net.h", "net.c", "net_main.c"}
+
+
+def test_sizes_are_in_bytes() -> None:
+    assert size_of(TensorInfo("x", (2, 3), "float32")) == 24
+    assert size_of(TensorInfo("x", (), "bool")) == 1
