@@ -37,7 +37,9 @@ train, test = slice(0, 300), slice(300, 450)
 # Two convolutions with batch normalization and a fully connected layer, trained for a few seconds.
 
 if mx is None:
-    prefix = Path(__file__).parents[1] / "tests" / "fixtures" / "mxnet_digits" / "digits"
+    folders = [Path.cwd(), *Path.cwd().parents]  # the script runs somewhere in the checkout
+    checkout = next(folder for folder in folders if (folder / "tests/fixtures").is_dir())
+    prefix = checkout / "tests/fixtures/mxnet_digits/digits"
     print(f"MXNet is not installed: taking {prefix.name}-symbol.json and {prefix.name}-0000.params")
 else:
     prefix = Path(tempfile.mkdtemp()) / "digits"

@@ -14,6 +14,7 @@ TUTORIAL = Path(__file__).parents[2] / "tutorials" / "quantize_mxnet.py"
 def test_without_mxnet_the_stored_network_gives_the_stored_answers(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(TUTORIAL.parent)  # as the documentation is built
     monkeypatch.setitem(sys.modules, "mxnet", None)  # importing it is an ImportError
     page = runpy.run_path(str(TUTORIAL))
     printed = capsys.readouterr().out
