@@ -10,8 +10,10 @@ m = ceil(2^(16 + s) / n) and s so large that m has 16 bits.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -30,6 +32,9 @@ LEAST_CHANNELS = 4
 """Channels must be a multiple of it, or fill a vector."""
 
 _CHUNKS = 4
+# The width of windows that slide, and the vectors of which they keep columns.
+_SLIDING = 3
+_SLIDING_CHUNKS = 2
 # Of a row of a window, written one after the other.
 _MOST_TAPS = 8
 # Of the table that averages take: what each number of pixels needs.
@@ -135,6 +140,9 @@ class _Kernel:
         image, y = T.truncdiv(row, out_height), T.truncmod(row, out_height)
         top, down = self._along(y, 0, height)
         line = (image * height + top) * width
+        if spec.strides[1] == 1 and spec.window[1] == _SLIDING and width >= _SLIDING:
+            self._slide(line * channels, row * (out_width * channels), down)
+            return
 
         def pixels(start: int, stop: int, *, is_inside: bool) -> None:
             if stop <= start:
@@ -158,18 +166,86 @@ class _Kernel:
 
     def _pixel(self, first: Any, place: Any, down: Any, across: Any) -> None:
         """Write the pooling of one window."""
-        channels = self.spec.in_shape[3]
-        whole, parts = pieces(channels, self.size)
-        groups, rest = divmod(whole, _CHUNKS)
+
+        def write(offset: Any, chunks: list[tuple[int, int]]) -> None:
+            self._chunks(first + offset, place + offset, chunks, down, across)
+
+        self._each_group(_CHUNKS, write)
+
+    def _each_group(self, count: int, write: Callable[[Any, list[tuple[int, int]]], None]) -> None:
+        """Write something for each ``count`` vectors of a pixel's channels."""
+        whole, parts = pieces(self.spec.in_shape[3], self.size)
+        groups, rest = divmod(whole, count)
+        chunks = [(i * self.size, self.size) for i in range(count)]
         if groups:
             with T.serial(groups) as group:
-                offset = group * (_CHUNKS * self.size)
-                chunks = [(i * self.size, self.size) for i in range(_CHUNKS)]
-                self._chunks(first + offset, place + offset, chunks, down, across)
-        start = groups * _CHUNKS * self.size
+                write(group * (count * self.size), chunks)
+        start = groups * count * self.size
         chunks = [(start + i * self.size, self.size) for i in range(rest)] + parts
         if chunks:
-            self._chunks(first, place, chunks, down, across)
+            write(0, chunks)
+
+    def _slide(self, line: Any, place: Any, down: Any) -> None:
+        """Write one row of outputs, where each window is one column further than the last.
+
+        So each column is pooled once, and stays in registers for the windows that share it.
+        """
+        self._each_group(
+            _SLIDING_CHUNKS,
+            lambda offset, chunks: self._slide_chunks(line + offset, place + offset, chunks, down),
+        )
+
+    def _slide_chunks(
+        self, line: Any, place: Any, chunks: list[tuple[int, int]], down: Any
+    ) -> None:
+        _, _, width, channels = self.spec.in_shape
+        out_width, padding = self.spec.out_shape[2], self.spec.padding[1]
+        columns = [self._accumulators(chunks) for _ in range(_SLIDING)]
+        lanes = [T.ramp(0, 1, size) for _, size in chunks]
+        for number, column in enumerate(columns[:-1]):
+            if 0 <= number - padding < width:
+                self._pool_column(column, line + (number - padding) * channels, chunks, down)
+
+        def outputs(start: int, stop: int, *, has_column: bool, is_inside: bool) -> None:
+            if stop <= start:
+                return
+            with T.serial(stop - start) as step:
+                x = start + step
+                self._clear(columns[-1], chunks)
+                if has_column:
+                    latest = line + (x + (_SLIDING - 1 - padding)) * channels
+                    self._pool_column(columns[-1], latest, chunks, down)
+                across = _SLIDING if is_inside else self._along(x, 1, width)[1]
+                for number, (chunk, index) in enumerate(zip(chunks, lanes, strict=True)):
+                    parts = [column[number][index] for column in columns]
+                    total = reduce(self._combine, parts)
+                    self._finish(total, place + x * channels, chunk, down * across)
+                for older, newer in pairwise(columns):
+                    for buffer, source, index in zip(older, newer, lanes, strict=True):
+                        T.buffer_store(buffer, source[index], [index])
+
+        # From here on windows reach no padding, and up to there.
+        first = min(padding, out_width)
+        last = min(max(width - (_SLIDING - 1) + padding, first), out_width)
+        outputs(0, first, has_column=True, is_inside=False)
+        outputs(first, last, has_column=True, is_inside=True)
+        outputs(last, out_width, has_column=False, is_inside=False)
+
+    def _pool_column(
+        self, results: list[Any], first: Any, chunks: list[tuple[int, int]], down: Any
+    ) -> None:
+        """Write the pooling of a column of a window, into accumulators that are clear."""
+        height = self.spec.window[0]
+        pitch = self.spec.in_shape[2] * self.spec.in_shape[3]
+        if height > _MOST_TAPS:
+            with T.serial(down) as ky:
+                self._take(results, first + ky * pitch, chunks, 1, 0)
+            return
+        with T.If(down == height):
+            with T.Then():
+                self._take(results, first, chunks, height, pitch)
+            with T.Else(), T.serial(down) as ky:
+                self._take(results, first + ky * pitch, chunks, 1, 0)
 
     def _along(self, position: Any, axis: int, size: int) -> tuple[Any, Any]:
         """First pixel of a window along an axis, and how many pixels it covers."""
@@ -187,38 +263,54 @@ class _Kernel:
     ) -> None:
         """Write the pooling of some channels of one window."""
         _, _, width, channels = self.spec.in_shape
-        dtype = "uint16" if self.is_average else self.spec.dtype
-        least = 0 if self.is_average else int(np.iinfo(dtype).min)
-        results = [T.alloc_buffer((size,), dtype, scope="global") for _, size in chunks]
-        for (_, size), buffer in zip(chunks, results, strict=True):
-            T.buffer_store(buffer, splat(dtype, least, size), [T.ramp(0, 1, size)])
-
-        def take(pixel: Any, taps: int) -> None:
-            for (offset, size), buffer in zip(chunks, results, strict=True):
-                lanes = T.ramp(0, 1, size)
-                total = buffer[lanes]
-                for tap in range(taps):
-                    value = self.source[T.ramp(pixel + (offset + tap * channels), 1, size)]
-                    if self.is_average:
-                        total = total + T.Cast(f"uint16x{size}", value)
-                    else:
-                        total = T.max(total, value)
-                T.buffer_store(buffer, total, [lanes])
-
+        results = self._accumulators(chunks)
         with T.serial(down) as ky:
             line = first + ky * (width * channels)
             if isinstance(across, int) and across <= _MOST_TAPS:
-                take(line, across)
+                self._take(results, line, chunks, across, channels)
             else:
                 with T.serial(across) as kx:
-                    take(line + kx * channels, 1)
+                    self._take(results, line + kx * channels, chunks, 1, 0)
+        for chunk, buffer in zip(chunks, results, strict=True):
+            total = buffer[T.ramp(0, 1, chunk[1])]
+            self._finish(total, place, chunk, down * across)
+
+    def _accumulators(self, chunks: list[tuple[int, int]]) -> list[Any]:
+        """Clear vectors for sums or maxima."""
+        dtype = "uint16" if self.is_average else self.spec.dtype
+        buffers = [T.alloc_buffer((size,), dtype, scope="global") for _, size in chunks]
+        self._clear(buffers, chunks)
+        return buffers
+
+    def _clear(self, buffers: list[Any], chunks: list[tuple[int, int]]) -> None:
+        for (_, size), buffer in zip(chunks, buffers, strict=True):
+            least = 0 if self.is_average else int(np.iinfo(buffer.dtype).min)
+            T.buffer_store(buffer, splat(str(buffer.dtype), least, size), [T.ramp(0, 1, size)])
+
+    def _take(
+        self, results: list[Any], first: Any, chunks: list[tuple[int, int]], taps: int, pitch: int
+    ) -> None:
+        """Write what adds pixels that lie ``pitch`` apart to accumulators."""
         for (offset, size), buffer in zip(chunks, results, strict=True):
-            value = buffer[T.ramp(0, 1, size)]
-            if self.is_average:
-                value = self._average_of(value, down * across, size)
-            else:
-                value = self._clamped_largest(value, size)
-            T.buffer_store(self.target, value, [T.ramp(place + offset, 1, size)])
+            lanes = T.ramp(0, 1, size)
+            total = buffer[lanes]
+            for tap in range(taps):
+                value = self.source[T.ramp(first + (offset + tap * pitch), 1, size)]
+                value = T.Cast(f"uint16x{size}", value) if self.is_average else value
+                total = self._combine(total, value)
+            T.buffer_store(buffer, total, [lanes])
+
+    def _combine(self, total: Any, value: Any) -> Any:
+        return total + value if self.is_average else T.max(total, value)
+
+    def _finish(self, total: Any, place: Any, chunk: tuple[int, int], taps: Any) -> None:
+        """Write the output that sums or maxima make."""
+        offset, size = chunk
+        if self.is_average:
+            value = self._average_of(total, taps, size)
+        else:
+            value = self._clamped_largest(total, size)
+        T.buffer_store(self.target, value, [T.ramp(place + offset, 1, size)])
 
     def _clamped_largest(self, value: Any, size: int) -> Any:
         if (self.low, self.high) == (0, 255):

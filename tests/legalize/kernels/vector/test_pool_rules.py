@@ -83,8 +83,11 @@ def pooling(
 @each_place
 def test_every_instruction_set(place: Place) -> None:
     rng = np.random.default_rng(5)
-    cases: list[tuple[tuple[int, ...], int, dict[str, Any]]] = [
+    cases: list[tuple[tuple[int, ...], Any, dict[str, Any]]] = [
+        # Windows of three columns slide.
         ((1, 9, 7, 80), 3, {"padding": 1}),
+        ((1, 5, 3, 12), [2, 3], {"padding": [0, 0, 0, 2], "strides": [2, 1]}),
+        ((1, 11, 4, 16), [9, 3], {"padding": [2, 1, 2, 1]}),
         ((2, 5, 9, 33), 2, {"strides": 2, "out_min": 3, "out_max": 100}),
         ((1, 7, 7, 300), 7, {}),
         ((1, 6, 5, 12), 3, {"padding": [0, 1, 2, 1], "strides": [1, 2]}),
