@@ -111,6 +111,6 @@ make_lazy(
         "load": ("tvm_qnn.library",),
         "parse_target": ("tvm_qnn.target",),
         "remote": ("tvm_qnn.remote",),
-        **{name: ("legalize", "qnn_ops") for name in _OPERATORS},
+        **dict.fromkeys(_OPERATORS, ("legalize", "qnn_ops")),
     },
 )
