@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tvm
+from tvm import relax
 from tvm.relax.backend.cpu_generic import pipeline as cpu
 
 from legalize.passes import FuseLookups, InlineElementwise, OneFunction, OrderReductions
@@ -24,6 +25,8 @@ def calls_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:
     return tvm.transform.Sequential(
         [
             *cpu.library_dispatch_passes(target),
+            # Fusion does not see through a variable that is another one.
+            relax.transform.CanonicalizeBindings(),
             legalize,
             annotate,
             FuseLookups(),

@@ -9,10 +9,14 @@ from tvm import relax
 from tvm.relax import op as R
 
 from legalize import LegalizeQnn, lower, relax_pipeline
+from legalize.pipeline import calls_pipeline
 from qnn_ops import (
+    fused_multiply_add,
+    quantize,
     quantized_dense,
     quantized_lookup,
     quantized_mean,
+    quantized_relu,
     quantized_resize2d,
     quantized_softmax,
     requantize,
@@ -56,6 +60,18 @@ def test_chains_are_one_loop_without_buffers() -> None:
     assert "sblock_alloc_buffer" not in text
 
 
+def test_chains_go_through_what_has_no_operator_in_relax() -> None:
+    factor = relax.const(np.arange(16, dtype=np.float32))
+
+    def body(x: relax.Expr) -> relax.Expr:
+        scaled = fused_multiply_add(R.astype(x, "float32"), factor, factor)
+        y = quantize(scaled, 1.0, 0, "int8", multiplier=1.0)
+        return quantized_relu(y, 0.5, 0, 0.5, 3, "uint8")
+
+    text = compiled(lower(relax.transform.Normalize()(module(ROWS, body)), PLAIN), PLAIN)
+    assert text.count("@T.prim_func") == 1
+
+
 def test_lookups_are_part_of_a_chain() -> None:
     table = relax.const(np.arange(256, dtype=np.uint8))
     mod = module(ROWS, lambda x: quantized_lookup(x, table))
@@ -73,7 +89,7 @@ def test_kernels_come_through_unchanged() -> None:
     mod = lower(module(ROWS, layers), target)
     (before,) = (f for name, f in mod.functions.items() if name.name_hint == "conv2d")
     with target:
-        after = relax_pipeline(target)(mod)
+        after = calls_pipeline(target)(mod)
     (kernel,) = (f for name, f in after.functions.items() if name.name_hint == "conv2d")
     tvm.ir.assert_structural_equal(kernel.body, before.body)
 

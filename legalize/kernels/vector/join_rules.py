@@ -17,6 +17,7 @@ from legalize.kernels.vector.registry import vector_kernel
 from qnn_ops import quantized_concat, quantized_lookup, quantized_relu, requantize
 from qnn_ops.attributes import dtype_range
 from qnn_ops.quantized_concat import conversion_table
+from qnn_ops.quantized_relu import relu_multiplier
 from qnn_ops.registry import Attrs, Operator, constant_of, spec_of
 
 Array = np.ndarray[Any, Any]
@@ -59,6 +60,9 @@ def _relu(
     *,
     isa: VectorIsa,
 ) -> relax.Expr | None:
+    # In primitives a clamp is vector code, too, which fuses with what computes the data.
+    if relu_multiplier(attrs) == 1:
+        return None
     return _tabulate(builder, isa, quantized_relu, attrs, operands[0])
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from qnn_ops import quantized_relu
@@ -19,6 +19,8 @@ DTYPES = st.sampled_from(["int8", "uint8"])
     st.integers(0, 127),
     st.integers(0, 127),
 )
+@example("int8", "uint8", "relu6", 0.125, 0.125, 0, 127)
+@example("uint8", "int8", "relu", 0.125, 0.125, 127, 3)
 @settings(max_examples=20)
 def test_primitives_equal_the_reference(
     dtype: str,
