@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from frontends.tflite.model import Model
 from qnn_ops.encoding import Encoding, dequantize_array
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import TensorInfo
+
+if TYPE_CHECKING:
+    from frontends.tflite.model import Model
 
 Array = np.ndarray[Any, Any]
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
-
-import tvm
+from typing import TYPE_CHECKING, Any
 
 from qnn_ops.errors import QnnError
+
+if TYPE_CHECKING:
+    import tvm
 
 LIBRARY = ".so"
 

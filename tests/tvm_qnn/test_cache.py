@@ -12,11 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 import tvm
+from click.testing import CliRunner
 
 import tvm_qnn
 from tests.support.modules import adder
 from tvm_qnn import cache as caches
+from tvm_qnn import digits
 from tvm_qnn.cache import BuildCache, build_key, cache_folder
+from tvm_qnn.cli import main
 from tvm_qnn.linker import COMPILERS
 from tvm_qnn.target import parse_target
 
@@ -224,4 +227,19 @@ def test_processes_share_a_cache(folder: Path) -> None:
     running = [subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE) for _ in range(2)]
     for process in running:
         assert process.communicate()[0].decode().strip() == str((X + W).tolist())
+    assert len(entries(folder)) == 1
+
+
+@needs_linker
+def test_the_command_compiles_a_model_once(
+    folder: Path, tmp_path: Path, compilations: list[tvm.IRModule]
+) -> None:
+    model, output = tmp_path / "digits.tflite", tmp_path / "digits.so"
+    model.write_bytes(digits.model("int8"))
+    for options, total in ([], 1), ([], 1), (["--no-cache"], 2):
+        arguments = ["compile", str(model), "-o", str(output), *options]
+        result = CliRunner().invoke(main, arguments, catch_exceptions=False)
+        assert result.exit_code == 0
+        assert len(compilations) == total
+        assert tvm_qnn.load(output).inputs[0].shape == (1, 8, 8, 1)
     assert len(entries(folder)) == 1

@@ -56,6 +56,18 @@ def test_a_library_runs_without_the_compiler(file: Path) -> None:
     assert output(code, str(file)) == [f"{W.tolist()} False", "False"]
 
 
+def test_the_command_runs_a_library_without_the_compiler(file: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.zeros((2, 3), np.int8))
+    code = (
+        "import sys\n"
+        "from tvm_qnn.cli import main\n"
+        "main(['run', sys.argv[1], '--input', sys.argv[2], '--json'], standalone_mode=False)\n"
+        "print('tvm' in sys.modules)"
+    )
+    *_, last = output(code, str(file), str(tmp_path / "x.npy"))
+    assert last == "False"
+
+
 def test_tvm_may_be_imported_before_or_afterwards(file: Path) -> None:
     compiled = "tvm_qnn.build(adder(), 'host').run(numpy.ones((2, 3), 'int8'), run()).tolist()"
     use = "from tests.support.modules import adder\n" + f"print({compiled}, run())\n"

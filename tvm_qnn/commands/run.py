@@ -111,7 +111,7 @@ def _print(answers: list[dict[str, Any]]) -> None:
     from rich.console import Console
 
     from tvm_qnn.classes import Guess
-    from tvm_qnn.demo.report import print_guesses
+    from tvm_qnn.guesses import print_guesses
 
     console = Console(highlight=False)
     for answer in answers:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from rich.console import Console
 from rich.table import Table
 
-from tvm_qnn.classes import Guess
 from tvm_qnn.compare import Comparison
 from tvm_qnn.demo.check import OURS, THEIRS, Checked
 from tvm_qnn.timing import Timing, milliseconds
@@ -34,16 +33,6 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
     )
     if wrong:
         console.print(_differing(comparison))
-
-
-def print_guesses(console: Console, guesses: Sequence[Guess]) -> None:
-    """Print the best classes of an answer."""
-    named = any(guess.label for guess in guesses)
-    table = Table("class", *["name"] * named, title=f"Top {len(guesses)}", title_justify="left")
-    table.add_column("score", justify="right")
-    for guess in guesses:
-        table.add_row(str(guess.index), *[guess.label] * named, f"{guess.score:.4g}")
-    console.print(table)
 
 
 def _differing(comparison: Comparison) -> Table:
