@@ -9,6 +9,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.mxnet.converters.context import Context
 from frontends.mxnet.converters.registry import converter
+from frontends.mxnet.converters.rounding import rounded
 from frontends.mxnet.values import Array
 from qnn_ops.checks import check_axis
 from qnn_ops.errors import QnnError
@@ -37,7 +38,8 @@ def convert_batch_norm(ctx: Context) -> relax.Expr:
         return ctx.parameter(array.reshape(around), suffix)
 
     centred = R.subtract(ctx.expr(0), constant(mean, "_mean"))
-    return R.add(R.multiply(centred, constant(scale, "_scale")), constant(beta, "_beta"))
+    product = rounded(R.multiply(centred, constant(scale, "_scale")))
+    return R.add(product, constant(beta, "_beta"))
 
 
 def _channels(ctx: Context, position: int, count: int) -> Array:

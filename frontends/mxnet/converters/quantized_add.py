@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
@@ -59,8 +58,5 @@ def _sum(ctx: Context, dtypes: list[str], factors: list[Value]) -> relax.Expr:
             rounded = ctx.emit(rescaled(data, factor, "int8"))
             terms.append(R.astype(rounded, "float32"))
             continue
-        # Rounded before it is added: the maximum, of which nothing is taken away, keeps compilers
-        # from making one fused multiply-add of product and sum.
-        lowest = relax.const(float(np.finfo(np.float32).min), "float32")
-        terms.append(R.maximum(ctx.emit(real(data, factor)), lowest))
+        terms.append(rounded(ctx.emit(real(data, factor))))
     return ctx.emit(R.add(*terms))

@@ -6,6 +6,7 @@ import pytest
 from frontends.errors import UnsupportedOperatorError
 from qnn_ops.errors import QnnError
 from tests.support.mxnet_float import check_family, convert
+from tvm_qnn import build
 
 ONES = np.ones(3, np.float32)
 
@@ -13,6 +14,19 @@ ONES = np.ones(3, np.float32)
 def test_what_mxnet_computes() -> None:
     # The deviation is rounded in other places; a rounding of each result follows.
     check_family("batch_norm", {"": 1e-6})
+
+
+def test_product_and_sum_round_apart_on_processors_that_could_round_once() -> None:
+    rng = np.random.default_rng(0)
+    data = rng.normal(size=(1, 3, 30, 30)).astype(np.float32)
+    gamma, beta, mean = rng.normal(size=(3, 3)).astype(np.float32)
+    variance = np.ones(3, np.float32)
+    attributes = {"fix_gamma": "False", "eps": "0"}
+    mod, params = convert("BatchNorm", data.shape, gamma, beta, mean, variance, **attributes)
+    around = (3, 1, 1)
+    product = (data - mean.reshape(around)) * gamma.reshape(around)
+    result = build(mod, "host", params).run(data)
+    np.testing.assert_array_equal(result, product + beta.reshape(around))
 
 
 def test_what_does_not_fit_is_named() -> None:
