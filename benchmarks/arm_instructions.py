@@ -80,11 +80,6 @@ class Measured:
         """How often the least number of dot product instructions would fit."""
         return self.counts.total / max(self.products / PRODUCTS_OF_DOT, 1)
 
-    @property
-    def head(self) -> str:
-        """The head of its column."""
-        return f"{self.program}, {self.core.split(',')[0]}"
-
     def column(self) -> list[str]:
         """Its figures, as ``ROWS`` says."""
         dots = self.counts.classes["dot product"] + self.counts.classes["matrix"]
@@ -185,38 +180,39 @@ def main(
     parts = []
     try:
         for name, model, _ in models(arguments or DEFAULT):
-            found = _measure_on(cores, name, model, functions=functions > 0)
-            head = ["instructions", *(one.head for one in found)]
-            columns = [one.column() for one in found]
-            rows = [list(row) for row in zip(ROWS, *columns, strict=True)]
-            console.print(as_table(head, rows, name))
-            for one in found:
-                for function, instructions in list(one.functions.items())[:functions]:
-                    share = 100 * instructions / one.counts.total
-                    console.print(
-                        f"{one.core}: {instructions / 1e6:9.3f} M {share:3.0f} %  {function}"
-                    )
-            parts += [f"## {name}", markdown_table(head, rows)]
+            for core in CORES:
+                title = core.split(",")[0]
+                if cores and title not in cores:
+                    continue
+                found = _measure_on(core, name, model, functions=functions > 0)
+                head = ["instructions", *(one.program for one in found)]
+                columns = [one.column() for one in found]
+                rows = [list(row) for row in zip(ROWS, *columns, strict=True)]
+                console.print(as_table(head, rows, f"{name}, {title}"))
+                for line in _function_lines(found[0], functions):
+                    console.print(line)
+                parts += [f"## {name}, {title}", markdown_table(head, rows)]
     except QnnError as error:
         raise click.ClickException(str(error)) from error
     if markdown:
         markdown.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
-def _measure_on(
-    cores: Sequence[str], name: str, model: bytes, *, functions: bool
-) -> list[Measured]:
-    found = []
-    with tempfile.TemporaryDirectory(prefix="tvm-qnn-arm-") as folder:
-        plugin = build_plugin(Path(folder))
-        for core in CORES:
-            if not cores or core.split(",")[0] in cores:
-                place = Path(folder, core.split(",")[0])
-                place.mkdir()
-                found.append(measure(name, model, core, plugin, place, functions=functions))
-                if is_installed(INSTALLED):
-                    found += measure_litert(name, model, core, plugin, place, INSTALLED)
-    return found
+def _measure_on(core: str, name: str, model: bytes, *, functions: bool) -> list[Measured]:
+    with tempfile.TemporaryDirectory(prefix="tvm-qnn-arm-") as place:
+        folder = Path(place)
+        plugin = build_plugin(folder)
+        found = [measure(name, model, core, plugin, folder, functions=functions)]
+        if is_installed(INSTALLED):
+            found += measure_litert(name, model, core, plugin, folder, INSTALLED)
+        return found
+
+
+def _function_lines(measured: Measured, most: int) -> list[str]:
+    return [
+        f"{spent / 1e6:9.3f} M {100 * spent / measured.counts.total:3.0f} %  {function}"
+        for function, spent in list(measured.functions.items())[:most]
+    ]
 
 
 if __name__ == "__main__":
