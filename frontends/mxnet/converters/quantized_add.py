@@ -17,6 +17,7 @@ from frontends.mxnet.converters.quantization import (
     rescaled,
 )
 from frontends.mxnet.converters.registry import converter
+from frontends.mxnet.converters.rounding import rounded
 from frontends.mxnet.scalars import INT32_LEVELS, add, divide, levels, multiply, negative, scalar
 from frontends.mxnet.values import Value
 
@@ -55,8 +56,8 @@ def _sum(ctx: Context, dtypes: list[str], factors: list[Value]) -> relax.Expr:
     for position, (dtype, factor) in enumerate(zip(dtypes, factors, strict=True)):
         data = ctx.expr(position)
         if len(set(dtypes)) > 1 and dtype == "uint8":
-            rounded = ctx.emit(rescaled(data, factor, "int8"))
-            terms.append(R.astype(rounded, "float32"))
+            integers = ctx.emit(rescaled(data, factor, "int8"))
+            terms.append(R.astype(integers, "float32"))
             continue
         terms.append(rounded(ctx.emit(real(data, factor))))
     return ctx.emit(R.add(*terms))
