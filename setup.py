@@ -84,6 +84,7 @@ setup(
             "sphinx-gallery>=0.19,<1",  # renders the tutorials
             "myst-parser>=4,<6",  # pages in Markdown
             "furo>=2024.8.6",  # the theme
+            "cloudpickle>=3,<4",  # TVM's RPC server, which a tutorial starts, needs it
         ],
     },
     entry_points={"console_scripts": ["tvm-qnn = tvm_qnn.cli:main"]},
