@@ -67,7 +67,7 @@ def check(core: Core, problems: list[Problem]) -> None:
 @each_core
 def test_equals_the_definition(core: Core) -> None:
     rng = np.random.default_rng(5)
-    check(core, [random_problem(rng, ROUNDINGS[ISAS[core]]) for _ in range(16)])
+    check(core, [random_problem(rng, ROUNDINGS[ISAS[core]]) for _ in range(12)])
 
 
 @each_core
@@ -128,7 +128,7 @@ def test_work_is_shared_out(core: Core) -> None:
     ],
     ids=lambda value: getattr(value, "name", value),
 )
-@pytest.mark.parametrize(("kernel", "channels"), [((3, 3), 64), ((1, 7), 160), ((1, 1), 320)])
+@pytest.mark.parametrize(("kernel", "channels"), [((3, 3), 64), ((1, 1), 320)])
 def test_accumulators_stay_in_registers(
     isa: Isa, core: Core, product: str, kernel: tuple[int, int], channels: int
 ) -> None:
