@@ -26,9 +26,10 @@ def referenced(mod: tvm.IRModule, params: dict[str, Any], data: dict[str, np.nda
     values = {parameter: known[parameter.name] for parameter in main.params}
     for binding in main.body.blocks[0].bindings:
         call = binding.value
-        if operator_of(call) is not None:
+        operator = operator_of(call)
+        if operator is not None:
             operands = [values[operand] for operand in call.args]
-            values[binding.var] = operator_of(call).apply(attrs_of(call), *operands)
+            values[binding.var] = operator.apply(attrs_of(call), *operands)
         elif isinstance(call, tvm.relax.Call):
             assert call.op.name == "relax.astype"
             values[binding.var] = values[call.args[0]].astype(call.attrs.dtype)
