@@ -127,7 +127,7 @@ class Library:
 
         The inputs, as ``run`` takes them, are copied once, here; outputs are dropped.
         """
-        program, tensors = self._ready(), self._tensors(arrays, named, copy=True)
+        program, tensors = self._ready(), self._tensors(arrays, named)
 
         def run() -> None:
             call_in_threads(self.num_threads, program, *tensors)
@@ -232,10 +232,9 @@ class Library:
         named: dict[str, Array],
         *,
         quantize: bool = False,
-        copy: bool = False,
     ) -> list[Any]:
         values = input_arrays(self.inputs, arrays, named, quantize=quantize)
-        return [runtime.tensor(value, copy=copy) for value in values]
+        return [runtime.tensor(value) for value in values]
 
 
 def load(path: str | os.PathLike[str], *, num_threads: int | None = None) -> Library:
@@ -312,13 +311,12 @@ def _fitting(info: TensorInfo, value: Array, quantize: bool) -> Array:
         QnnError: if it does not fit.
     """
     array = np.asarray(value)
-    encoding = _encoding(info)
-    if quantize and encoding and np.issubdtype(array.dtype, np.floating):
+    if quantize and np.issubdtype(array.dtype, np.floating) and (encoding := _encoding(info)):
         try:
             array = quantize_array(array, encoding)
         except QnnError as error:
             raise QnnError(f"input {info.name!r}: {error}") from error
-    if array.shape != info.shape or str(array.dtype) != info.dtype:
+    if array.shape != info.shape or array.dtype != info.dtype:
         raise QnnError(
             f"input {info.name!r} takes {info.dtype} of shape {info.shape}, "
             f"got {array.dtype} of shape {array.shape}"
