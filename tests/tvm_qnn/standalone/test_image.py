@@ -7,7 +7,7 @@ from tvm_qnn.standalone.workspace import ALIGNMENT
 
 
 def test_constants_lie_at_aligned_offsets_with_all_their_bytes() -> None:
-    arrays = [
+    arrays: list[np.ndarray] = [
         np.arange(5, dtype=np.int32),
         np.array(7, np.int8),
         np.arange(6, dtype=np.int16).reshape(2, 3).T,
