@@ -262,6 +262,8 @@ def load(path: str | os.PathLike[str], *, num_threads: int | None = None) -> Lib
         raise QnnError(f"the name of a library must end in .so, got {file}")
     try:
         origin = FileOrigin(file)
+        if reason := origin.metadata.why_not_here():
+            raise QnnError(reason)
         library = Library(origin.metadata, origin, num_threads=num_threads)
         library._ready()
         return library
