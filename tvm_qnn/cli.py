@@ -28,16 +28,22 @@ COMMANDS = (inspect, compile_model, run, bench, profile, compare, targets, demo,
 class _Commands(click.Group):
     """A group whose commands end with one line for what is wrong with their input."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args:
+            return super().parse_args(ctx, args)  # shows the help
+        with _short_usage_errors():
+            return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         if ctx.params["debug"]:
             return super().invoke(ctx)
         try:
-            with _short_warnings():
+            with _short_warnings(), _short_usage_errors():
                 return super().invoke(ctx)
         except BrokenPipeError:
             raise  # whoever read the output stopped: click ends without a word
         except OSError as error:  # a folder that cannot be written, a file that cannot be read
-            raise click.ClickException(str(error)) from error
+            raise click.ClickException(_reason(error)) from error
         except ValueError as error:
             # Imported this late because it imports TVM, as whoever raised a QnnError did.
             from qnn_ops.errors import QnnError
@@ -45,6 +51,27 @@ class _Commands(click.Group):
             if not isinstance(error, QnnError):
                 raise
             raise click.ClickException(str(error)) from error
+
+
+@contextmanager
+def _short_usage_errors() -> Iterator[None]:
+    """What is wrong with a command's line as one line, without a summary of its usage."""
+    try:
+        yield
+    except click.UsageError as error:
+        if error.ctx is None:
+            raise
+        message = error.format_message()
+        end = "" if message.endswith((".", "?", ")")) else "."
+        short = click.UsageError(f"{message}{end} Help: {error.ctx.command_path} --help")
+        raise short from error
+
+
+def _reason(error: OSError) -> str:
+    """Which file, and what is wrong with it."""
+    if error.filename is None or error.strerror is None:
+        return str(error)
+    return f"{error.filename}: {error.strerror}"
 
 
 @contextmanager

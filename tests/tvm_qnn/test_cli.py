@@ -46,7 +46,26 @@ class TestErrors:
     def test_what_is_wrong_with_a_file_is_one_line(self) -> None:
         result = CliRunner().invoke(main, ["write"])
         assert result.exit_code == 1
-        assert result.stderr == "Error: [Errno 20] Not a directory: '/dev/null/out'\n"
+        assert result.stderr == "Error: /dev/null/out: Not a directory\n"
+
+    @pytest.mark.parametrize(
+        ("line", "message", "command"),
+        [
+            (["fail", "--nonsense"], "No such option", " fail"),
+            (["inspect", "none.tflite"], "'none.tflite' does not exist", " inspect"),
+            (["frobnicate"], "No such command 'frobnicate'", ""),
+            (["--nonsense"], "No such option", ""),
+        ],
+    )
+    def test_wrong_usage_is_one_line(self, line: list[str], message: str, command: str) -> None:
+        result = CliRunner().invoke(main, line, prog_name="tvm-qnn")
+        assert result.exit_code == 2
+        (text,) = result.stderr.splitlines()
+        assert message in text
+        assert text.endswith(f"Help: tvm-qnn{command} --help")
+
+    def test_no_command_shows_them_all(self) -> None:
+        assert "Commands:" in CliRunner().invoke(main, []).output
 
     def test_debug_shows_where_it_arose(self) -> None:
         result = CliRunner().invoke(main, ["--debug", "fail"])
