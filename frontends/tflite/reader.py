@@ -56,6 +56,15 @@ def read_model(model: bytes | bytearray | memoryview | str | os.PathLike[str] | 
         OSError: the path cannot be read.
     """
     data = _bytes_of(model)
+    if not isinstance(model, str | os.PathLike):
+        return _model_of(data)
+    try:
+        return _model_of(data)
+    except ModelFormatError as error:
+        raise ModelFormatError(f"{os.fspath(model)}: {error}") from error
+
+
+def _model_of(data: memoryview) -> Model:
     if len(data) < _HEADER_SIZE or data[4:8] != _IDENTIFIER:
         raise ModelFormatError(
             f"not a TFLite file: needs {_IDENTIFIER.decode()} at byte 4, "

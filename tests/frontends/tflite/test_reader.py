@@ -8,6 +8,7 @@ import pytest
 import tflite
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
+from frontends.errors import ModelFormatError
 from frontends.tflite.model import Model
 from frontends.tflite.options import Conv2DOptions, ReshapeOptions
 from frontends.tflite.quantization import Quantization
@@ -66,6 +67,13 @@ def test_accepts_every_kind_of_source(tmp_path: Path) -> None:
         tflite.Model.GetRootAs(bytearray(data), 0),
     ):
         assert same(read_model(source), expected)
+
+
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "net.tflite"
+    path.write_bytes(b"text")
+    with pytest.raises(ModelFormatError, match=rf"^{path}: not a TFLite file"):
+        read_model(path)
 
 
 def test_a_missing_file_is_an_os_error(tmp_path: Path) -> None:
