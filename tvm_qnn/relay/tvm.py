@@ -51,6 +51,17 @@ def context(device_type: str, device_id: int = 0) -> Any:
     return tvm.device("cpu" if device_type.startswith("llvm") else device_type, device_id)
 
 
+def make_target(target: Any, host: Any = None) -> tvm.target.Target:
+    """A target as ``tvm.target.Target`` made it, from what ``tvm_qnn.build`` takes.
+
+    Args:
+        target: a text, a dict or a target.
+        host: is accepted and means nothing: code for a processor has no other host.
+    """
+    del host
+    return parse_target(target)
+
+
 def load_module(path: str | os.PathLike[str]) -> FactoryModule:
     """Load a library that ``export_library`` wrote; errors as ``tvm_qnn.load``."""
     return FactoryModule(load(path))
@@ -59,9 +70,19 @@ def load_module(path: str | os.PathLike[str]) -> FactoryModule:
 nd = SimpleNamespace(array=array)
 contrib = _Overlay(tvm.contrib, graph_executor=graph_executor, graph_runtime=graph_executor)
 runtime = _Overlay(tvm.runtime, load_module=load_module)
-target = _Overlay(tvm.target, Target=parse_target, create=parse_target)
+target = _Overlay(tvm.target, Target=make_target, create=make_target)
 
-__all__ = ["array", "context", "contrib", "load_module", "nd", "relay", "runtime", "target"]
+__all__ = [
+    "array",
+    "context",
+    "contrib",
+    "load_module",
+    "make_target",
+    "nd",
+    "relay",
+    "runtime",
+    "target",
+]
 
 
 def __getattr__(name: str) -> Any:
