@@ -207,7 +207,7 @@ I8MM = MatrixProducts(
     pixels=2,
     channels=2,
     largest=16,
-    spare=6,
+    spare=4,
     most_groups=8,
 )
 DOTPROD = DotProducts(

@@ -6,9 +6,9 @@ instructions:
 * Of each piece of a run, a load for each pixel, what its operands take, and a load for every two
   vectors of weights (ldp).
 * ``Isa.product`` for every accumulator and step; ``_LOOP`` for a step of a loop.
-* ``_RESCALE`` for every output vector, ``_STORE`` for every narrowed one, and for the address of
-  every pixel ``_NEXT_PIXEL`` where pixels follow one another, ``_ANY_PIXEL`` where the address
-  takes a division.
+* ``_CONSTANTS`` for every vector of channels, ``_RESCALE`` for every output vector, ``_STORE``
+  for every narrowed one, and for the address of every pixel ``_NEXT_PIXEL`` where pixels follow
+  one another, ``_ANY_PIXEL`` where the address takes a division.
 * The last pixels are computed by a full tile, which overlaps the one before.
 
 The choice is the cheapest tile whose step fits the registers; of equally cheap ones the first, so
@@ -27,8 +27,11 @@ from legalize.kernels.spec import ConvSpec
 
 _MAX_PIXELS = 12
 _LOOP = 3
+_UNROLLED = 2
+_MOST_UNROLLED = 20
 _RESCALE = 4
 _STORE = 6
+_CONSTANTS = 3
 _TILE = 20
 _NEXT_PIXEL = 2
 _ANY_PIXEL = 9
@@ -77,7 +80,7 @@ def choose_tiling(spec: ConvSpec, isa: Isa) -> Tiling:
             tiles = [
                 (instructions(spec, isa, groups, pixels), pixels)
                 for pixels in range(isa.pixels, min(spec.out_pixels, _MAX_PIXELS) + 1, isa.pixels)
-                if isa.step_registers(pixels, groups) <= isa.registers
+                if fits(spec, isa, groups, pixels)
             ]
             if not tiles:
                 break
@@ -111,6 +114,18 @@ def accumulators(isa: Isa, groups: int, pixels: int) -> tuple[int, int]:
     return pixels // isa.pixels, groups * LANES // isa.channels
 
 
+def fits(spec: ConvSpec, isa: Isa, groups: int, pixels: int) -> bool:
+    """Whether a step's values fit the registers."""
+    taken = isa.step_registers(pixels, groups)
+    if spec.run_length // isa.largest == _UNROLLED:
+        # LLVM unrolls such a loop, and then loads the data of both steps at once.
+        taken += pixels
+        rows, columns = accumulators(isa, groups, pixels)
+        if rows * columns > _MOST_UNROLLED:
+            return False
+    return taken <= isa.registers
+
+
 def instructions(spec: ConvSpec, isa: Isa, groups: int, pixels: int) -> float:
     """Estimate the instructions of one block of channels."""
     rows, columns = accumulators(isa, groups, pixels)
@@ -123,7 +138,8 @@ def instructions(spec: ConvSpec, isa: Isa, groups: int, pixels: int) -> float:
     address = _ANY_PIXEL if spec.pixel_pitch is None else _NEXT_PIXEL
     rescale = _RESCALE + (0 if isa.pixels == 1 else 1)
     end = rescale * groups + _STORE * len(store_pieces(groups))
-    tile = spec.runs * (run + _LOOP) + pixels * (address + end) + _TILE
+    tile = spec.runs * (run + _LOOP) + pixels * (address + end)
+    tile += _CONSTANTS * groups + _TILE
     return -(-spec.out_pixels // pixels) * tile
 
 

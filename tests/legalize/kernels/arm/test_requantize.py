@@ -37,6 +37,7 @@ FIXED: dict[str, tuple[dict[str, Any], list[float]]] = {
     "no_shift": ({}, [0.75, 0.5, 0.9, 0.6]),
     "far": ({}, [2.0**-25 * 1.1] * 4),
     "zero": ({}, [0.0, 0.003, 2.0**-9, 0.0]),
+    "lowest_zero_point": ({"output_zero_point": -128, "out_max": 90}, [0.003, 2.0**-9, 0.02, 0.4]),
     "unsigned": (
         {"out_dtype": "uint8", "out_min": 3, "out_max": 250, "output_zero_point": 120},
         [0.003, 2.0**-9, 0.02, 0.001],

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from legalize.kernels.arm.isa import ISAS, Isa
+from legalize.kernels.arm.isa import DOTPROD, ISAS, Isa
 from legalize.kernels.arm.neon import LANES
-from legalize.kernels.arm.tiles import choose_tiling, groups_of, store_pieces
+from legalize.kernels.arm.tiles import choose_tiling, fits, groups_of, store_pieces
 from tests.support.convolutions import SPEC
 
 each_isa = pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
@@ -24,7 +24,7 @@ def test_sections_cover_the_channels_and_tiles_fit(isa: Isa, out_channels: int, 
         first += section.blocks * section.groups
         assert section.pixels % isa.pixels == 0
         assert section.pixels <= spec.out_pixels
-        assert isa.step_registers(section.pixels, section.groups) <= isa.registers
+        assert fits(spec, isa, section.groups, section.pixels)
     assert first == groups_of(spec)
     # Only a single block may have fewer channels than lanes.
     assert tiling[-1].blocks == 1 or out_channels % LANES == 0
@@ -35,6 +35,15 @@ def test_large_layers_reuse_what_they_load(isa: Isa) -> None:
     spec = replace(SPEC, in_height=30, in_width=30, in_channels=64, out_channels=96)
     for section in choose_tiling(spec, isa):
         assert section.pixels * section.groups >= (4 if isa.registers == 16 else 9)
+
+
+def test_short_loops_have_smaller_tiles() -> None:
+    """LLVM unrolls two steps, and loads the data of both before it multiplies any."""
+    wide = replace(SPEC, in_height=28, in_width=28, kernel_height=1, kernel_width=1)
+    (long,) = choose_tiling(replace(wide, in_channels=64, out_channels=192), DOTPROD)
+    (short,) = choose_tiling(replace(wide, in_channels=32, out_channels=192), DOTPROD)
+    assert (long.pixels, long.groups) == (6, 4)
+    assert (short.pixels, short.groups) == (5, 4)
 
 
 def test_stores_are_as_wide_as_they_can_be() -> None:
