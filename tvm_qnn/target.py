@@ -82,6 +82,7 @@ def parse_target(target: TargetLike) -> tvm.target.Target:
     if not isinstance(target, (str, Mapping)):
         raise QnnError(f"a target is a text, a dict or a tvm.target.Target, got {target!r}")
     fields = _fields(target) if isinstance(target, str) else dict(target)
+    _check_kind(fields.get("kind", "llvm"), target)
     # First without what LLVM knows by the platform only.
     platform = {key: value for key, value in fields.items() if key not in ("mcpu", "mattr")}
     _check_platform(_tvm_target(platform, target), target)
@@ -114,6 +115,16 @@ def _fields(text: str) -> dict[str, Any]:
         else:
             fields[key] = int(value) if value.isdecimal() else value
     return fields
+
+
+def _check_kind(kind: Any, target: TargetLike) -> None:
+    # Before TVM makes a target of it: for a graphics card, it looks for one and prints a line.
+    if kind == "llvm":
+        return
+    if kind in tvm.target.Target.list_kinds():
+        raise QnnError(f"a target is a processor, of kind llvm; {str(target)!r} is not")
+    names = ", ".join(["host", *NAMES, "llvm"])
+    raise QnnError(f"cannot understand the target {target!r}: it begins with none of {names}")
 
 
 def _check_platform(parsed: tvm.target.Target, target: TargetLike) -> None:
