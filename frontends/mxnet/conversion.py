@@ -165,7 +165,10 @@ class _Walk:
         if entry not in self.values:
             node = self.graph.nodes[entry.node]
             if node.is_variable and entry.output == 0:
-                raise QnnError(f"{node.name!r} is no parameter and has no shape: give it one")
+                raise QnnError(
+                    f"{node.name!r} is no parameter and has no shape: give it one, as in "
+                    f"{{{node.name!r}: (1, 3, 224, 224)}} or --shape {node.name}=1,3,224,224"
+                )
             raise QnnError(f"{node.op} {node.name!r} has no output {entry.output}")
         return self.values[entry]
 
