@@ -57,6 +57,18 @@ def read_inputs(texts: Sequence[str], infos: Sequence[TensorInfo]) -> dict[str, 
     return arrays
 
 
+def check_files(texts: Sequence[str]) -> None:
+    """Check that the files of inputs, as ``read_inputs`` takes them, exist.
+
+    Raises:
+        QnnError: if one does not.
+    """
+    for text in texts:
+        _, equals, path = text.partition("=")
+        if not Path(text).is_file() and not (equals and Path(path).is_file()):
+            raise QnnError(f"there is no file {path or text}")
+
+
 def _named(text: str, infos: dict[str, TensorInfo]) -> tuple[str | None, Path]:
     """Name and path; what has no such name before a "=" is a path as a whole."""
     name, equals, path = text.partition("=")

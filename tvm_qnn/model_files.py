@@ -32,19 +32,38 @@ def import_model(
             or the model cannot be imported.
         OSError: if a file cannot be read.
     """
+    check_params(path, params)
     if path.suffix == ".json":
         from frontends.mxnet import from_mxnet
 
         return from_mxnet(
             path, dict(shapes or {}) or None, arg_params=params or params_beside(path)
         )
-    if path.suffix != ".tflite":
-        raise QnnError(f"{path} is no model: its name must end in .tflite, or .json for MXNet")
-    if params is not None:
-        raise QnnError("--params is for MXNet models: a .tflite file has its own parameters")
     from frontends.tflite import from_tflite
 
     return from_tflite(path, shapes)
+
+
+def check_params(path: Path, params: Path | None) -> None:
+    """Check that a model file has an ending that is known, and parameters only if it needs them.
+
+    Raises:
+        QnnError: if not.
+    """
+    if path.suffix not in (".tflite", ".json"):
+        raise QnnError(f"{path} is no model: its name must end in .tflite, or .json for MXNet")
+    if path.suffix == ".tflite" and params is not None:
+        raise QnnError("--params is for MXNet models: a .tflite file has its own parameters")
+
+
+def check_tflite(path: Path) -> None:
+    """Check that a model file is one of TFLite, by its ending.
+
+    Raises:
+        QnnError: if not.
+    """
+    if path.suffix != ".tflite":
+        raise QnnError(f"{path} is not a .tflite file, which this command needs")
 
 
 def params_beside(symbol: Path) -> Path:

@@ -16,8 +16,16 @@ OURS = "tvm-qnn"
 
 @click.command()
 @model_argument
-@click.option("--rounds", default=30, show_default=True, type=click.IntRange(min=1))
-@click.option("--threads", default=1, show_default=True, type=click.IntRange(min=1))
+@click.option(
+    "--rounds", default=30, show_default=True, type=click.IntRange(min=1), help="Runs to time."
+)
+@click.option(
+    "--threads",
+    default=1,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="How many threads to use.",
+)
 @json_option
 def bench(
     model: Path,

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tvm_qnn.commands.options import FILE, json_option, print_json, progress, target_option
+from tvm_qnn.commands.options import (
+    FILE,
+    check_folder,
+    json_option,
+    print_json,
+    progress,
+    target_option,
+)
 
 if TYPE_CHECKING:
     from tvm_qnn.compare import Comparison
@@ -50,8 +57,12 @@ def compare(
     from tvm_qnn.arguments import read_inputs
     from tvm_qnn.histogram import save_histogram
     from tvm_qnn.images import noise
+    from tvm_qnn.model_files import check_tflite
     from tvm_qnn.steps import step
 
+    check_tflite(model)
+    if histogram is not None:
+        check_folder(histogram)
     mod, _ = from_tflite(model)
     infos = signature_of(mod).inputs
     given = read_inputs(inputs, infos) if inputs else {}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tvm_qnn.commands.options import (
+    check_folder,
     json_option,
     model_argument,
     print_json,
@@ -98,8 +99,9 @@ def _check(path: Path) -> None:
             f"what is written is a library, whose name must end in .so, a .tar file or a folder: "
             f"got {path}"
         )
-    if not path.parent.is_dir():
-        raise QnnError(f"cannot write {path}: there is no folder {path.parent}")
+    check_folder(path)
+    if path.suffix and path.is_dir():
+        raise QnnError(f"cannot write {path}: it is a folder")
     if path.suffix == "" and path.exists() and not path.is_dir():
         raise QnnError(f"cannot write {path}: it is a file, not a folder")
 

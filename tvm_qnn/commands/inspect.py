@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tvm_qnn.commands.options import json_option, model_argument, print_json, progress
+from tvm_qnn.commands.options import (
+    check_folder,
+    json_option,
+    model_argument,
+    print_json,
+    progress,
+)
 from tvm_qnn.commands.run import Shapes
 
 if TYPE_CHECKING:
@@ -47,9 +53,16 @@ def inspect(
 
     if times and (html is None or model.suffix != ".tflite"):
         raise click.UsageError("--times is for the page of a .tflite model: give --html, too")
-    if ir:
-        from tvm_qnn.model_files import import_model
+    if ir and (as_json or html is not None):
+        raise click.UsageError("--ir prints the module only: leave out --json and --html")
+    if shapes and not ir:
+        raise click.UsageError("--shape is for --ir: what the file holds does not depend on it")
+    from tvm_qnn.model_files import check_params, import_model
 
+    check_params(model, params)
+    if html is not None:
+        check_folder(html)
+    if ir:
         mod, _ = import_model(model, params, dict(shapes))
         click.echo(mod.script(show_meta=False))
         return

@@ -70,6 +70,18 @@ def json_option(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
 
 
+def check_folder(path: Path) -> None:
+    """Check that the folder of a file to write exists: before the work, not after it.
+
+    Raises:
+        QnnError: if it does not.
+    """
+    from qnn_ops.errors import QnnError
+
+    if not path.parent.is_dir():
+        raise QnnError(f"cannot write {path}: there is no folder {path.parent}")
+
+
 def print_json(value: Any) -> None:
     """Print plain Python values as JSON."""
     click.echo(json.dumps(value, indent=2))

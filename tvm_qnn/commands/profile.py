@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from tvm_qnn.commands.options import FILE, json_option, print_json, progress, target_option
 
 if TYPE_CHECKING:
     from tvm_qnn.profile import Profile
 
 
 @click.command()
-@click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--target", default="host", show_default=True, help="What to compile for.")
+@click.argument("model", type=FILE)
+@target_option
 @click.option(
-    "--repeat", default=20, show_default=True, type=click.IntRange(min=1), help="Runs to time."
+    "--rounds",
+    "--repeat",
+    "rounds",
+    default=20,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Runs to time.",
 )
 @click.option(
     "--output",
@@ -24,24 +33,32 @@ if TYPE_CHECKING:
     show_default=True,
     help="The folder for the picture.",
 )
-def profile(model: Path, target: str, repeat: int, output: Path) -> None:
+@json_option
+def profile(model: Path, target: str, rounds: int, output: Path, as_json: bool) -> None:
     """Show where the time of MODEL, a .tflite file, goes.
 
     Times each operator on one thread of one core, and counts its operations (a product and its
     addition are two). The peak is what the processor's instruction for products of 8-bit
-    integers reaches on registers, measured beside it.
+    integers reaches on registers, measured beside it. With --json, no picture is drawn.
     """
     from rich.console import Console
 
     from tvm_qnn import profile as profiles
+    from tvm_qnn.model_files import check_tflite
+    from tvm_qnn.steps import step
 
+    check_tflite(model)
+    if not as_json:
+        output.mkdir(parents=True, exist_ok=True)
+    with step(progress(), f"Compile {model.name} and time its operators"):
+        found = profiles.profile(model, target, rounds)
+    if as_json:
+        print_json(asdict(found))
+        return
     console = Console(highlight=False)
-    with console.status("Compile, run and time"):
-        found = profiles.profile(model, target, repeat)
     console.print(_table(found))
     console.print(_by_operator(found))
     console.print(_summary(found))
-    output.mkdir(parents=True, exist_ok=True)
     path = output / f"profile_{model.stem}.png"
     profiles.save_chart(path, found, f"{model.name}: {_summary(found)}")
     console.print(f"Picture: {path}")

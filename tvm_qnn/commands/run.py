@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tvm_qnn.commands.options import json_option, model_argument, print_json, progress
+from tvm_qnn.commands.options import (
+    check_folder,
+    json_option,
+    model_argument,
+    print_json,
+    progress,
+)
 
 Shapes = Sequence[tuple[str, Sequence[int]]]
 
@@ -59,11 +65,15 @@ def run(
     A picture is scaled to the input's size and brought to its integers; a float array is
     quantized for a quantized input. For a classifier, prints the best classes.
     """
-    library = library_of(model, params, shapes, threads)
-    from tvm_qnn.arguments import read_inputs
+    from tvm_qnn.arguments import check_files, read_inputs
 
     if output is not None and output.suffix != ".npz":
         raise click.UsageError("--output is an archive of arrays, its name must end in .npz")
+    # Before the minutes that a large model takes to compile.
+    check_files(inputs)
+    if output is not None:
+        check_folder(output)
+    library = library_of(model, params, shapes, threads)
     arrays = read_inputs(inputs, library.inputs)
     result = library.run(*(arrays[info.name] for info in library.inputs))
     results = result if isinstance(result, dict) else {library.outputs[0].name: result}

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from frontends.tflite.quantization import Quantization
@@ -58,3 +59,27 @@ def test_the_page_with_times(model: Path) -> None:
 
 def test_times_want_a_page(model: Path) -> None:
     assert CliRunner().invoke(main, ["inspect", str(model), "--times"]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        (["--ir", "--json"], 2, "--ir prints the module only"),
+        (["--shape", "x=1,2"], 2, "--shape is for --ir"),
+        (["--params", "digits.tflite"], 1, "--params is for MXNet models"),
+        (["--html", "none/page.html"], 1, "there is no folder none"),
+    ],
+)
+def test_options_without_effect_are_refused(
+    model: Path, options: list[str], code: int, message: str
+) -> None:
+    result = CliRunner().invoke(main, ["inspect", str(model), *options])
+    assert result.exit_code == code
+    assert message in result.stderr
+
+
+def test_other_endings_are_refused_as_by_the_other_commands(model: Path) -> None:
+    other = model.rename("digits.bin")
+    result = CliRunner().invoke(main, ["inspect", str(other)])
+    assert result.exit_code == 1
+    assert "must end in .tflite" in result.stderr

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from tvm_qnn import digits
@@ -25,3 +27,23 @@ def test_a_missing_model_is_an_error() -> None:
     result = CliRunner().invoke(main, ["profile", "no.tflite"])
     assert result.exit_code == 2
     assert "does not exist" in result.stderr
+
+
+def test_json_for_programs_and_no_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("digits.tflite").write_bytes(digits.model("int8"))
+    result = CliRunner().invoke(main, ["profile", "digits.tflite", "--rounds", "2", "--json"])
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["seconds"] > 0
+    assert "CONV_2D" in [layer["code"] for layer in found["layers"]]
+    assert not Path("out").exists()
+
+
+@pytest.mark.parametrize("command", ["profile", "compare"])
+def test_what_is_no_tflite_file_is_told(tmp_path: Path, command: str) -> None:
+    path = tmp_path / "net-symbol.json"
+    path.write_text("{}")
+    result = CliRunner().invoke(main, [command, str(path)])
+    assert result.exit_code == 1
+    assert "is not a .tflite file" in result.stderr

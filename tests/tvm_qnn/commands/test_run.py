@@ -52,6 +52,8 @@ def test_a_compiled_library_on_a_picture_with_labels(model: Path, digit: np.ndar
     ("arguments", "code", "message"),
     [
         (["-i", "none.png"], 1, "there is no file none.png"),
+        (["-i", "x=none.npy"], 1, "there is no file none.npy"),
+        (["-i", "digit.npy", "-o", "none/out.npz"], 1, "there is no folder none"),
         (["-i", "digit.npy", "-o", "out.txt"], 2, "must end in .npz"),
         (["-i", "digit.npy", "--labels", "digits.tflite"], 1, "cannot read the labels"),
         ([], 2, "Missing option '--input'"),
