@@ -9,6 +9,13 @@ from legalize.kernels.registry import IS_KERNEL
 # Relax's pattern kind of a function that is not to be fused with others.
 _OPAQUE = 8
 
+SORTED_LAST = "z_"
+"""How the names of functions without "noalias" begin.
+
+TVM 0.27 compiles one as if it had the attribute where a function that has it comes behind it in
+the order of names; LLVM then lifts loads of constants out of loops, and spills them.
+"""
+
 
 def call_tir(
     builder: relax.BlockBuilder,

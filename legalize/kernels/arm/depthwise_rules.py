@@ -14,7 +14,7 @@ from legalize.kernels.arm.depthwise_pack import pack_depthwise
 from legalize.kernels.arm.depthwise_plan import LEAST_CHANNELS
 from legalize.kernels.arm.isa import ARMV7, NEON, Isa
 from legalize.kernels.arm.rules import arm_spec
-from legalize.kernels.calls import call_tir
+from legalize.kernels.calls import SORTED_LAST, call_tir
 from legalize.kernels.conv_calls import conv_factor, finish, operands_of, sums_first
 from legalize.kernels.registry import kernel
 from legalize.kernels.stage import stage
@@ -64,7 +64,7 @@ def _depthwise(
     constants = [relax.const(array, str(array.dtype)) for array in packed.constants]
     result = call_tir(
         builder,
-        "depthwise_conv2d",
+        SORTED_LAST + "depthwise_conv2d",
         function,
         [data, *constants],
         spec.out_shape,

@@ -18,7 +18,7 @@ from legalize.kernels.arm.isa import DOTPROD, I8MM, ISAS, Isa
 from legalize.kernels.arm.pack import pack_conv2d
 from legalize.kernels.arm.requantize import can_requantize
 from legalize.kernels.arm.tiles import choose_tiling, microseconds
-from legalize.kernels.calls import call_tir
+from legalize.kernels.calls import SORTED_LAST, call_tir
 from legalize.kernels.conv_calls import (
     conv_factor,
     dense_factor,
@@ -144,6 +144,11 @@ def _call(
     )
     constants = [relax.const(array, str(array.dtype)) for array in packed.constants]
     result = call_tir(
-        builder, "conv2d", function, [data, *constants], spec.out_shape, spec.out_dtype
+        builder,
+        SORTED_LAST + "conv2d",
+        function,
+        [data, *constants],
+        spec.out_shape,
+        spec.out_dtype,
     )
     return finish(builder, attrs, spec, result, real_multiplier)

@@ -125,6 +125,18 @@ def test_a_single_row_takes_no_matrix_products() -> None:
     assert "neon.smmla" in kernels_of(MAX, CALLS["rows"])
 
 
+@pytest.mark.parametrize("name", ["per_axis", "depthwise"])
+def test_kernels_without_noalias_come_last(name: str) -> None:
+    with tvm.target.Target(CORTEX_A76.target) as target:
+        functions = lower(module_of([CALLS[name]]), target).functions.items()
+    flags = [
+        bool(function.attrs["tirx.noalias"])
+        for _, function in sorted((variable.name_hint, f) for variable, f in functions)
+        if isinstance(function, tvm.tirx.PrimFunc)
+    ]
+    assert flags == [True, False]
+
+
 def kernels_of(core: Core, call: Call) -> str:
     """The functions that serve a call, as text."""
     with tvm.target.Target(core.target) as target:
