@@ -1,14 +1,15 @@
 """``tvm`` as Relay's scripts knew it: today's package, and beside it what it has lost.
 
 ``from tvm_qnn.relay import tvm`` instead of ``import tvm`` gives ``tvm.relay``, ``tvm.nd``,
-``tvm.contrib.graph_executor`` (and its former name ``graph_runtime``), ``tvm.context``, targets
-from text and ``tvm.runtime.load_module`` for libraries of ``relay.build``. Every other name is
-that of the installed TVM.
+``tvm.contrib.graph_executor`` (and its former name ``graph_runtime``), ``tvm.context``,
+``tvm.device("llvm")``, targets from text and ``tvm.runtime.load_module`` for libraries of
+``relay.build``. Every other name is that of the installed TVM.
 """
 
 from __future__ import annotations
 
 import importlib
+import json
 import os
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -47,8 +48,14 @@ def array(value: Any, device: Any = None) -> Any:
 
 
 def context(device_type: str, device_id: int = 0) -> Any:
-    """The device of a name, as ``tvm.device``: "llvm" means the processor."""
-    return tvm.device("cpu" if device_type.startswith("llvm") else device_type, device_id)
+    """The device of a name or of a target's text, as ``tvm.device``: "llvm" is the processor."""
+    kind = device_type.split(" ")[0]
+    if kind.startswith("{"):  # what str(target) gives today
+        kind = json.loads(device_type)["kind"]
+    return tvm.device("cpu" if kind in ("llvm", "c", "stackvm") else kind, device_id)
+
+
+device = context
 
 
 def make_target(target: Any, host: Any = None) -> tvm.target.Target:
@@ -76,6 +83,7 @@ __all__ = [
     "array",
     "context",
     "contrib",
+    "device",
     "load_module",
     "make_target",
     "nd",

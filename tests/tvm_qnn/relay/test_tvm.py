@@ -20,5 +20,7 @@ def test_what_tvm_has_lost_is_here() -> None:
     assert tvm.nd.array([1, 2]).numpy().tolist() == [1, 2]
     assert np.array_equal(tvm.nd.array(np.eye(2), tvm.cpu()).numpy(), np.eye(2))
     assert str(tvm.context("llvm", 0)) == str(installed.cpu(0))
+    for text in ("llvm", "llvm -mcpu=skylake", str(tvm.target.Target("llvm"))):
+        assert str(tvm.device(text, 0)) == str(installed.cpu(0))
     assert str(tvm.target.Target("llvm -mcpu=skylake").attrs["mcpu"]) == "skylake"
     assert tvm.target.Target("llvm", host="llvm").kind.name == "llvm"
