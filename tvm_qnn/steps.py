@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -20,6 +21,19 @@ def step(console: Console, text: str) -> Iterator[None]:
     with _spinner(console, text) if console.is_terminal else nullcontext():
         yield
     console.print(f"  [green]✓[/] {text}  [dim]{time.perf_counter() - start:.1f} s[/]")
+
+
+@contextmanager
+def native_code_is_quiet() -> Iterator[None]:
+    """Drop what native code writes to the process's error stream meanwhile: LiteRT's notes."""
+    kept = os.dup(2)
+    try:
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 @contextmanager

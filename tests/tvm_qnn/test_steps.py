@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import io
+import os
 
 import pytest
 from rich.console import Console
 
-from tvm_qnn.steps import step
+from tvm_qnn.steps import native_code_is_quiet, step
 
 
 def test_without_a_terminal_only_what_is_done_is_printed() -> None:
@@ -30,3 +31,10 @@ def test_a_step_that_fails_is_not_done() -> None:
     with pytest.raises(RuntimeError), step(Console(file=text), "Think"):
         raise RuntimeError
     assert "✓" not in text.getvalue()
+
+
+def test_notes_of_native_code_are_dropped(capfd: pytest.CaptureFixture[str]) -> None:
+    with native_code_is_quiet():
+        os.write(2, b"INFO: a delegate\n")
+    os.write(2, b"heard\n")
+    assert capfd.readouterr().err == "heard\n"

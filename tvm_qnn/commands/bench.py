@@ -68,9 +68,11 @@ def _peers(model: Path, inputs: list[Any], threads: int) -> dict[str, Callable[[
         return {}
     from qnn_ops.errors import QnnError
     from tvm_qnn.oracle import LiteRtSession
+    from tvm_qnn.steps import native_code_is_quiet
 
     try:
-        session = LiteRtSession(model.read_bytes(), threads)
+        with native_code_is_quiet():
+            session = LiteRtSession(model.read_bytes(), threads)
     except QnnError as error:
         progress().print(f"without LiteRT: {error}")
         return {}

@@ -14,7 +14,7 @@ from tvm_qnn.build import build
 from tvm_qnn.compare import Comparison, compare
 from tvm_qnn.library import Library
 from tvm_qnn.oracle import LiteRtSession, litert_tensors
-from tvm_qnn.steps import step
+from tvm_qnn.steps import native_code_is_quiet, step
 from tvm_qnn.target import host_target
 from tvm_qnn.timing import Timing, alternate, one_core
 
@@ -63,7 +63,8 @@ def check_and_time(
     with step(console, "Compile again with every tensor as an output, and compare them"):
         comparison = compare(model, inputs, "host", expected=expected)
     outputs = _outputs(library, inputs)
-    session = LiteRtSession(model)
+    with native_code_is_quiet():
+        session = LiteRtSession(model)
     with step(console, "Time both on one thread, in turn"), one_core():
         timings = alternate(
             {OURS: library.prepare(*inputs), THEIRS: session.prepare(inputs)},
