@@ -55,7 +55,10 @@ def picture_shape(info: TensorInfo) -> tuple[int, int, int]:
         QnnError: if the input's shape is not [1, height, width, 1 or 3].
     """
     if len(info.shape) != 4 or info.shape[0] != 1 or info.shape[3] not in (1, 3):
-        raise QnnError(f"input {info.name!r} of shape {info.shape} does not take one picture")
+        raise QnnError(
+            f"input {info.name!r} of shape {info.shape} does not take one picture: "
+            "that needs (1, height, width, 1 or 3)"
+        )
     return info.shape[1:]
 
 

@@ -94,6 +94,8 @@ def library_of(model: Path, params: Path | None, shapes: Shapes, threads: int | 
     from tvm_qnn.model_files import LIBRARY
 
     if model.suffix == LIBRARY:
+        if params or shapes:
+            raise click.UsageError("--params and --shape are for model files, not for libraries")
         return load(model, num_threads=threads)
     from tvm_qnn.build import build
     from tvm_qnn.model_files import import_model

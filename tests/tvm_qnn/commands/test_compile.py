@@ -45,6 +45,13 @@ def test_another_batch_size(model: Path) -> None:
     assert load("digits.so").inputs[0].shape[0] == 3
 
 
+def test_a_folder_named_like_a_library_is_no_output(model: Path) -> None:
+    Path("folder.so").mkdir()
+    result = CliRunner().invoke(main, ["compile", str(model), "-o", "folder.so"])
+    assert result.exit_code == 1
+    assert result.stderr == "Error: cannot write folder.so: it is a folder\n"
+
+
 @pytest.mark.parametrize("shape", ["1,2", "x=", "x=1,a", "x=0,3"])
 def test_a_shape_that_is_none(model: Path, shape: str) -> None:
     result = CliRunner().invoke(main, ["compile", str(model), "--shape", shape])

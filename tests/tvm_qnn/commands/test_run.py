@@ -48,6 +48,15 @@ def test_a_compiled_library_on_a_picture_with_labels(model: Path, digit: np.ndar
     assert f"number {label}" in first
 
 
+def test_a_library_takes_no_shape(tmp_path: Path) -> None:
+    path = tmp_path / "net.so"
+    path.touch()
+    for command in (["run", str(path), "-i", str(path)], ["bench", str(path)]):
+        result = CliRunner().invoke(main, [*command, "--shape", "x=1,2"])
+        assert result.exit_code == 2
+        assert "are for model files" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
