@@ -39,4 +39,7 @@ def demo(model: Path | None, image: Path | None, labels: Path | None, output: Pa
         demos.show_digits(console, output)
         demos.show_inception(console)
     else:
+        from tvm_qnn.model_files import check_tflite
+
+        check_tflite(model)
         demos.show_own_model(console, model, image, labels)

@@ -37,8 +37,8 @@ def show_own_model(
     Raises:
         QnnError: if the model cannot be imported, or picture or labels do not fit it.
     """
+    graph = read_model(path)  # names the file in its errors
     model = path.read_bytes()
-    graph = read_model(model)
     console.print(f"\n[bold]{path.name}[/]: {len(graph.operators)} operators")
     with step(console, "Import it"):
         mod, params = from_tflite(graph)

@@ -31,7 +31,7 @@ def test_a_file_that_is_no_model_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "text.tflite").write_text("this is not a model")
     result = CliRunner().invoke(main, ["demo", "--model", str(tmp_path / "text.tflite")])
     assert result.exit_code == 1
-    assert result.stderr.startswith("Error: ")
+    assert result.stderr.startswith(f"Error: {tmp_path / 'text.tflite'}: not a TFLite file")
     assert result.stderr.count("\n") == 1
 
 
