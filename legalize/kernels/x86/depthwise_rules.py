@@ -10,7 +10,7 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
-from legalize.kernels.calls import call_tir
+from legalize.kernels.calls import SORTED_LAST, call_tir
 from legalize.kernels.conv_calls import (
     conv_factor,
     ends_in_floats,
@@ -76,7 +76,7 @@ def _depthwise(
     constants: list[Any] = [relax.const(array, str(array.dtype)) for array in packed.constants]
     result = call_tir(
         builder,
-        "depthwise_conv2d",
+        SORTED_LAST + "depthwise_conv2d",
         function,
         [data, *constants],
         spec.out_shape,

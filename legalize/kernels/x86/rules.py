@@ -12,7 +12,7 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
-from legalize.kernels.calls import call_tir
+from legalize.kernels.calls import SORTED_LAST, call_tir
 from legalize.kernels.conv_calls import (
     addend_of,
     conv_factor,
@@ -129,7 +129,7 @@ def _call(
         data = call_tir(builder, "stage", copy, [data], spec.staged_shape, spec.staged_dtype)
     function = conv2d(spec, packed.requantization, packed.tiling, isa, packed.weight_dtype)
     constants = [relax.const(array, str(array.dtype)) for array in packed.constants]
-    result = call_tir(
-        builder, "conv2d", function, [data, *constants, *addends], spec.out_shape, spec.out_dtype
-    )
+    operands = [data, *constants, *addends]
+    name = SORTED_LAST + "conv2d"
+    result = call_tir(builder, name, function, operands, spec.out_shape, spec.out_dtype)
     return finish(builder, attrs, spec, result, real_multiplier)

@@ -10,6 +10,7 @@ from tvm import relax
 from legalize.kernels.registry import IS_KERNEL, Kernel
 from legalize.passes import UseKernels, use_kernels
 from qnn_ops import (
+    fused_multiply_add,
     quantized_add,
     quantized_conv2d,
     quantized_dense,
@@ -66,9 +67,9 @@ def kernels(mod: tvm.IRModule) -> list[Any]:
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        (conv, ["conv2d"]),
+        (conv, ["z_conv2d"]),
         # Of another dtype, or padded, the data are copied first.
-        (lambda x: conv(x, padding=1), ["stage", "conv2d"]),
+        (lambda x: conv(x, padding=1), ["stage", "z_conv2d"]),
     ],
 )
 def test_a_convolution_becomes_its_kernel(body: Any, expected: list[str]) -> None:
@@ -81,25 +82,26 @@ def test_a_convolution_becomes_its_kernel(body: Any, expected: list[str]) -> Non
 
 def test_a_dense_layer_becomes_its_kernel_on_rows() -> None:
     mod = UseKernels(VNNI)(module(ROWS, dense))
-    assert calls(mod) == ["relax.reshape", "conv2d", "relax.reshape"]
+    assert calls(mod) == ["relax.reshape", "z_conv2d", "relax.reshape"]
     assert [int(size) for size in mod["main"].ret_ty.shape] == [2, 3, 16]
 
 
 @pytest.mark.parametrize(
     "changes",
-    [{"rounding": "float64"}, {"rounding": "float32"}, {"out_dtype": "int32", "out_max": 5}],
+    [{"rounding": "float32"}, {"out_dtype": "int32", "out_max": 5}],
 )
 def test_what_the_kernel_does_not_end_in_follows_it(changes: dict[str, Any]) -> None:
     mod = UseKernels(VNNI)(module(IMAGE, lambda x: conv(x, **changes)))
-    assert calls(mod)[0] == "conv2d"
+    assert calls(mod)[0] == "z_conv2d"
     assert len(calls(mod)) > 1
     (function,) = kernels(mod)
     assert function.params[-1].dtype == "int32"
 
 
-def test_the_sum_itself_is_the_kernel_alone() -> None:
-    mod = UseKernels(VNNI)(module(IMAGE, lambda x: conv(x, out_dtype="int32")))
-    assert calls(mod) == ["conv2d"]
+@pytest.mark.parametrize("changes", [{"rounding": "float64"}, {"out_dtype": "int32"}])
+def test_what_the_kernel_ends_in_is_the_kernel_alone(changes: dict[str, Any]) -> None:
+    mod = UseKernels(VNNI)(module(IMAGE, lambda x: conv(x, **changes)))
+    assert calls(mod) == ["z_conv2d"]
 
 
 def test_equal_kernels_share_one_function() -> None:
@@ -108,7 +110,7 @@ def test_equal_kernels_share_one_function() -> None:
         return [conv(x), conv(x, other, kernel_scale=0.5), conv(x, out_max=5)]
 
     mod = UseKernels(VNNI)(module(IMAGE, body))
-    assert calls(mod) == ["conv2d", "conv2d", "conv2d1"]
+    assert calls(mod) == ["z_conv2d", "z_conv2d", "z_conv2d1"]
     assert len(kernels(mod)) == 2
 
 
@@ -141,7 +143,7 @@ def test_weights_that_are_parameters_are_left_to_the_primitives() -> None:
     )
     tvm.ir.assert_structural_equal(UseKernels(VNNI)(mod), mod)
     bound = relax.transform.BindParams("main", {"w": KERNEL})(mod)
-    assert calls(UseKernels(VNNI)(bound)) == ["conv2d"]
+    assert calls(UseKernels(VNNI)(bound)) == ["z_conv2d"]
 
 
 @pytest.mark.parametrize("is_constant", [False, True])
@@ -154,16 +156,13 @@ def test_a_bias_must_be_constant_too(is_constant: bool) -> None:
         return [conv(x, bias=b), dense(x, bias=b)]
 
     mod = UseKernels(VNNI)(module({**IMAGE, "b": ty}, body))
-    assert ("conv2d" in calls(mod)) == is_constant
+    assert ("z_conv2d" in calls(mod)) == is_constant
     assert len(kernels(mod)) == 2 * is_constant
 
 
-def test_other_operators_are_left_alone() -> None:
-    def body(x: relax.Expr) -> relax.Call:
-        return quantized_pad(x, [0, 0, 1, 1, 1, 1, 0, 0], 3)
-
-    mod = module(IMAGE, body)
-    assert "relax.qnn.quantized_pad" not in UseKernels(VNNI)(mod).script()
+def test_operators_without_a_kernel_are_left_alone() -> None:
+    ty = relax.TensorType((4,), "float32")
+    mod = module({"x": ty}, lambda x: fused_multiply_add(x, x, x))
     tvm.ir.assert_structural_equal(UseKernels(VNNI)(mod), mod)
 
 

@@ -108,7 +108,7 @@ def check(operands: list[Any], attrs: dict[str, Any], target: tvm.target.Target)
     data, kernel, bias = operands
     mod = lowered(operands, attrs, target)
     names = [name.name_hint for name in mod.get_global_vars()]
-    assert any(name.startswith("depthwise_conv2d") for name in names)
+    assert any(name.startswith("z_depthwise_conv2d") for name in names)
     expected = quantized_conv2d.evaluate(data, kernel, bias=bias, **attrs)
     np.testing.assert_array_equal(run(mod, [data], target), expected)
 
@@ -149,7 +149,7 @@ def test_code_multiplies_as_the_instruction_set_does(isa: Isa, instruction: str)
         "kernel_layout": "IHWO",
     }
     mod = lowered(operands, attrs, TARGETS[isa])
-    (name,) = (n for n in mod.get_global_vars() if n.name_hint.startswith("depthwise"))
+    (name,) = (n for n in mod.get_global_vars() if n.name_hint.startswith("z_depthwise"))
     library = tvm.compile(mod[name].with_attr("global_symbol", "f"), target=TARGETS[isa])
     assembly = library.mod.inspect_source("asm")
     assert instruction in assembly
@@ -173,4 +173,4 @@ def test_other_convolutions_are_left_alone(change: dict[str, Any]) -> None:
     }
     kernel = np.zeros((8, 3, 3, 8 // change["groups"]), np.uint8)
     mod = lowered([np.zeros((1, 8, 8, 8), np.uint8), kernel, None], attrs, TARGETS[AVX512_VNNI])
-    assert not [n for n in mod.get_global_vars() if n.name_hint.startswith("depthwise")]
+    assert not [n for n in mod.get_global_vars() if n.name_hint.startswith("z_depthwise")]

@@ -57,7 +57,7 @@ def kernel_buffers(mod: tvm.IRModule) -> list[str]:
     """Weights and biases of the kernels in a module, as in ``int8 x16``."""
     found = []
     for name, function in mod.functions.items():
-        if name.name_hint.startswith("conv2d"):
+        if name.name_hint.startswith("z_conv2d"):
             _, weights, bias, *_ = function.params
             found.append(f"{weights.dtype} x{bias.shape[-1]}")
     return found
