@@ -13,22 +13,63 @@ those of ``qnn_ops``.
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 from tvm.relax import Tuple
 
 from tvm_qnn.relay import build_module, frontend, graph_executor, nn, qnn
 from tvm_qnn.relay.build_module import build
 from tvm_qnn.relay.expr import Function, clip, const, var
+from tvm_qnn.relay.op import (
+    add,
+    cast,
+    concatenate,
+    divide,
+    expand_dims,
+    free_vars,
+    max,
+    maximum,
+    mean,
+    min,
+    minimum,
+    multiply,
+    reshape,
+    squeeze,
+    subtract,
+    sum,
+    transpose,
+)
+
+analysis = SimpleNamespace(free_vars=free_vars)
+"""``relay.analysis``: what scripts ask it for."""
 
 __all__ = [
     "Function",
     "Tuple",
+    "add",
+    "analysis",
     "build",
     "build_module",
+    "cast",
     "clip",
+    "concatenate",
     "const",
+    "divide",
+    "expand_dims",
     "frontend",
     "graph_executor",
+    "max",
+    "maximum",
+    "mean",
+    "min",
+    "minimum",
+    "multiply",
     "nn",
     "qnn",
+    "reshape",
+    "squeeze",
+    "subtract",
+    "sum",
+    "transpose",
     "var",
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tvm import relax
 
 from qnn_ops.errors import QnnError
@@ -38,3 +40,47 @@ def relu(data: relax.Expr) -> relax.Call:
     """max(data, 0), any shape and dtype."""
     spec("nn.relu: data", data)
     return typed(relax.op.nn.relu(data))
+
+
+def softmax(data: relax.Expr, axis: int = -1) -> relax.Call:
+    """Probabilities of float32 logits along an axis."""
+    spec("nn.softmax: data", data)
+    return typed(relax.op.nn.softmax(data, axis))
+
+
+def max_pool2d(
+    data: relax.Expr,
+    pool_size: int | Sequence[int] = (1, 1),
+    strides: int | Sequence[int] = (1, 1),
+    dilation: int | Sequence[int] = (1, 1),
+    padding: int | Sequence[int] = (0, 0),
+    layout: str = "NCHW",
+    out_layout: str = "",
+    ceil_mode: bool = False,
+) -> relax.Call:
+    """The maximum of each window of an image, any dtype."""
+    spec("nn.max_pool2d: data", data)
+    call = relax.op.nn.max_pool2d(
+        data,
+        pool_size,
+        strides,
+        padding,
+        dilation,
+        ceil_mode,
+        layout=layout,
+        out_layout=out_layout or layout,
+    )
+    return typed(call)
+
+
+def global_avg_pool2d(data: relax.Expr, layout: str = "NCHW") -> relax.Call:
+    """The average of each channel of a float32 image; height and width stay, as 1."""
+    spec("nn.global_avg_pool2d: data", data)
+    axes = [layout.index(letter) for letter in "HW"]
+    return typed(relax.op.mean(data, axes, keepdims=True))
+
+
+def batch_flatten(data: relax.Expr) -> relax.Call:
+    """One row for each item of a batch."""
+    batch = spec("nn.batch_flatten: data", data).shape[0]
+    return typed(relax.op.reshape(data, [batch, -1]))

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+
+from qnn_ops.errors import QnnError
+from tvm_qnn import relay
+from tvm_qnn.relay import graph_executor
+
+Array = np.ndarray[Any, Any]
+X = np.random.default_rng(2).normal(size=(2, 3, 4, 4)).astype(np.float32)
+
+CASES: list[tuple[Callable[[Any], Any], Callable[[Array], Array]]] = [
+    (lambda x: relay.add(x, x), lambda x: x + x),
+    (lambda x: relay.subtract(x, relay.const(1.5)), lambda x: x - np.float32(1.5)),
+    (lambda x: relay.multiply(x, x), lambda x: x * x),
+    (lambda x: relay.divide(x, relay.const(2.0)), lambda x: x / 2),
+    (lambda x: relay.maximum(x, relay.const(0.0)), lambda x: np.maximum(x, 0)),
+    (lambda x: relay.minimum(x, relay.const(0.0)), lambda x: np.minimum(x, 0)),
+    (lambda x: relay.max(x, axis=[2, 3]), lambda x: x.max(axis=(2, 3))),
+    (lambda x: relay.min(x, 1, True), lambda x: x.min(axis=1, keepdims=True)),
+    (lambda x: relay.reshape(x, (0, -1)), lambda x: x.reshape(2, -1)),
+    (lambda x: relay.transpose(x, (0, 2, 3, 1)), lambda x: x.transpose(0, 2, 3, 1)),
+    (lambda x: relay.transpose(x), lambda x: x.transpose()),
+    (lambda x: relay.squeeze(relay.expand_dims(x, 1, 2)), lambda x: x),
+    (lambda x: relay.concatenate([x, x], axis=1), lambda x: np.concatenate([x, x], 1)),
+    (lambda x: relay.concatenate(relay.Tuple([x, x]), 0), lambda x: np.concatenate([x, x], 0)),
+    (lambda x: relay.cast(x, "int32"), lambda x: x.astype(np.int32)),
+    (lambda x: relay.nn.batch_flatten(x), lambda x: x.reshape(2, -1)),
+    (
+        lambda x: relay.nn.max_pool2d(x, (2, 2), strides=(2, 2)),
+        lambda x: x.reshape(2, 3, 2, 2, 2, 2).max(axis=(3, 5)),
+    ),
+]
+
+
+def run(body: Callable[[Any], Any]) -> list[Array]:
+    x = relay.var("x", X.shape, "float32")
+    expr = body(x)
+    mod = tvm.IRModule.from_expr(relay.Function(relay.analysis.free_vars(expr), expr))
+    executor = graph_executor.GraphModule(relay.build(mod, "llvm")["default"](tvm.cpu()))
+    executor.run(x=X)
+    return [executor.get_output(i).numpy() for i in range(executor.num_outputs)]
+
+
+def test_exact_operators() -> None:
+    results = run(lambda x: relay.Tuple([made(x) for made, _ in CASES]))
+    for result, (_, expected) in zip(results, CASES, strict=True):
+        np.testing.assert_array_equal(result, expected(X))
+
+
+def test_sums_and_exponentials() -> None:
+    def body(x: Any) -> Any:
+        averages = [relay.nn.global_avg_pool2d(x), relay.mean(x, [2, 3], keepdims=True)]
+        return relay.Tuple([*averages, relay.sum(x, 1), relay.nn.softmax(x)])
+
+    average, mean, total, softmax = run(body)
+    # float32 sums in another order.
+    np.testing.assert_allclose(average, X.mean(axis=(2, 3), keepdims=True), atol=1e-6)
+    np.testing.assert_allclose(mean, average, atol=1e-6)
+    np.testing.assert_allclose(total, X.sum(axis=1), atol=1e-6)
+    np.testing.assert_allclose(softmax.sum(axis=-1), 1, atol=1e-6)
+
+
+def test_free_variables_in_the_order_they_are_met() -> None:
+    x, y = relay.var("x", (2,)), relay.var("y", (2,))
+    expr = relay.add(relay.multiply(y, x), relay.clip(y, 0, 1))
+    assert relay.analysis.free_vars(expr) == [y, x]
+    assert relay.analysis.free_vars(relay.const(1.0)) == []
+
+
+def test_what_does_not_fit_is_named() -> None:
+    x = relay.var("x", (2, 3))
+    with pytest.raises(QnnError, match=r"reshape: .* keeps an axis"):
+        relay.reshape(x, (1, 1, 0))
+    with pytest.raises(QnnError, match="add: rhs must be a Relax expression, got float"):
+        relay.add(x, 1.5)
+    assert isinstance(relay.add(x, x), relax.Call)
