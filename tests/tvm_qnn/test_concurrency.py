@@ -93,7 +93,7 @@ def test_forked_processes_run_what_was_loaded_before(file: Path) -> None:
         "test_concurrency.check_forked(Path(sys.argv[1]))"
     )
     line = [sys.executable, "-c", code, str(file)]
-    subprocess.run(line, cwd=ROOT, check=True, timeout=120)
+    subprocess.run(line, cwd=ROOT, check=True, timeout=600)
 
 
 def check_forked(file: Path) -> None:
@@ -116,7 +116,7 @@ def test_spawned_processes_load_the_same_file(file: Path) -> None:
 def _in_processes(context: BaseContext, function: Any, arguments: tuple[Any, ...]) -> list[Any]:
     with ProcessPoolExecutor(2, mp_context=context) as processes:
         tasks = [processes.submit(function, *arguments) for _ in range(3)]
-        return [task.result(timeout=100) for task in tasks]
+        return [task.result(timeout=500) for task in tasks]
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").is_file(), reason="memory is told by Linux only")
