@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import qnn_ops
 from qnn_ops.lazy import make_lazy
 
 if TYPE_CHECKING:
@@ -74,25 +75,7 @@ __all__ = [
     "requantize",
 ]
 
-_OPERATORS = (
-    "dequantize",
-    "fused_multiply_add",
-    "quantize",
-    "quantized_add",
-    "quantized_concat",
-    "quantized_conv2d",
-    "quantized_dense",
-    "quantized_lookup",
-    "quantized_mean",
-    "quantized_multiply",
-    "quantized_pad",
-    "quantized_pool2d",
-    "quantized_relu",
-    "quantized_resize2d",
-    "quantized_softmax",
-    "quantized_subtract",
-    "requantize",
-)
+_OPERATORS = [name for name in qnn_ops.__all__ if name != "QnnError"]
 
 make_lazy(
     __name__,

@@ -53,3 +53,14 @@ def kept(value: Any) -> Any:
         return buffer[0]
     set_lanes(buffer, value, lanes)
     return lanes_of(buffer, lanes)
+
+
+def store_pieces(groups: int) -> list[tuple[int, int]]:
+    """Cut a block of vectors into stores of 4, 2 and 1 vectors: (first vector, vectors)."""
+    pieces = []
+    first = 0
+    for size in (4, 2, 1):
+        while groups - first >= size:
+            pieces.append((first, size))
+            first += size
+    return pieces

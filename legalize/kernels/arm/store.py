@@ -7,9 +7,8 @@ from typing import Any
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.arm.neon import LANES, Neon, add_saturating, joined
-from legalize.kernels.arm.tiles import store_pieces
 from legalize.kernels.spec import ConvSpec
-from legalize.kernels.vectors import lanes_in
+from legalize.kernels.vectors import lanes_in, store_pieces
 from qnn_ops.attributes import dtype_range
 
 

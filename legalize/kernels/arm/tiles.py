@@ -24,6 +24,7 @@ from legalize.kernels.arm.isa import Isa
 from legalize.kernels.arm.neon import LANES
 from legalize.kernels.arm.runs import pieces
 from legalize.kernels.spec import ConvSpec
+from legalize.kernels.vectors import store_pieces
 
 _MAX_PIXELS = 12
 _LOOP = 3
@@ -152,14 +153,3 @@ def microseconds(spec: ConvSpec, isa: Isa, tiling: Tiling) -> float:
 def tiles_of(spec: ConvSpec, section: Section) -> int:
     """Tiles that cover the output pixels for one block of channels."""
     return -(-spec.out_pixels // section.pixels)
-
-
-def store_pieces(groups: int) -> list[tuple[int, int]]:
-    """Cut a block of vectors into stores of 4, 2 and 1 vectors: (first vector, vectors)."""
-    cut = []
-    first = 0
-    for size in (4, 2, 1):
-        while groups - first >= size:
-            cut.append((first, size))
-            first += size
-    return cut

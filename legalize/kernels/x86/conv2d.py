@@ -22,7 +22,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.spec import ConvSpec
 from legalize.kernels.tasks import loop_between, share, task_count
-from legalize.kernels.vectors import lanes_of, local_vector, set_lanes, unsigned_min
+from legalize.kernels.vectors import lanes_of, local_vector, set_lanes, store_pieces, unsigned_min
 from legalize.kernels.x86.addend import load_addend
 from legalize.kernels.x86.isa import AVX512_VNNI, Isa
 from legalize.kernels.x86.pixel_sums import pixel_sums
@@ -39,7 +39,6 @@ from legalize.kernels.x86.tiles import (
     choose_tiling,
     microseconds,
     registers_of,
-    store_pieces,
     tiles_of,
 )
 

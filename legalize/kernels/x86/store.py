@@ -8,8 +8,7 @@ import numpy as np
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.spec import ConvSpec
-from legalize.kernels.vectors import lanes_in
-from legalize.kernels.x86.tiles import store_pieces
+from legalize.kernels.vectors import lanes_in, store_pieces
 from legalize.kernels.x86.vnni import narrow_pair, narrow_to_bytes
 
 

@@ -30,6 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from legalize.kernels.spec import DWORD, ConvSpec
+from legalize.kernels.vectors import store_pieces
 from legalize.kernels.x86.isa import Isa
 
 _MAX_PIXELS = 12
@@ -162,17 +163,6 @@ def microseconds(spec: ConvSpec, isa: Isa, tiling: Tiling) -> float:
 def tiles_of(spec: ConvSpec, section: Section) -> int:
     """Tiles that cover the output pixels for one block of channels."""
     return -(-spec.out_pixels // section.pixels)
-
-
-def store_pieces(groups: int) -> list[tuple[int, int]]:
-    """Cut a block of vectors into stores of 4, 2 and 1 vectors: (first vector, vectors)."""
-    pieces = []
-    first = 0
-    for size in (4, 2, 1):
-        while groups - first >= size:
-            pieces.append((first, size))
-            first += size
-    return pieces
 
 
 def lane_channels(spec: ConvSpec, isa: Isa, tiling: Tiling) -> npt.NDArray[np.int64]:

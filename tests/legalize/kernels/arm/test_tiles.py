@@ -6,7 +6,8 @@ import pytest
 
 from legalize.kernels.arm.isa import DOTPROD, ISAS, Isa
 from legalize.kernels.arm.neon import LANES
-from legalize.kernels.arm.tiles import choose_tiling, fits, groups_of, store_pieces
+from legalize.kernels.arm.tiles import choose_tiling, fits, groups_of
+from legalize.kernels.vectors import store_pieces
 from tests.support.convolutions import SPEC
 
 each_isa = pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from legalize.kernels.spec import ConvSpec
+from legalize.kernels.vectors import store_pieces
 from legalize.kernels.x86.isa import AVX2, AVX512_VNNI, ISAS, Isa
 from legalize.kernels.x86.tiles import (
     choose_tiling,
     lane_channels,
     prefers_words,
     registers_of,
-    store_pieces,
 )
 
 
