@@ -1,9 +1,10 @@
 """Counts the instructions of an inference on emulated ARM processors, by class.
 
-python -m benchmarks.arm_instructions                      # MobileNet V2 on three processors
+python -m benchmarks.arm_instructions                      # models of the zoo, three processors
 python -m benchmarks.arm_instructions my_model.tflite --core cortex-a72 --functions 10
 
-LiteRT's own build for aarch64 is counted beside it where .ci/install-arm-python has put it.
+LiteRT's own build for aarch64 is counted beside it where .ci/install-arm-python has put it, and
+the outputs of all are compared with those of LiteRT's reference kernels on this machine.
 
 There is no ARM hardware behind this: QEMU runs the programs, and a plugin counts what they
 execute, so the figures are the same each time. They are no times: a processor takes some
@@ -14,8 +15,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,21 +23,37 @@ import click
 import numpy as np
 from rich.console import Console
 
-from benchmarks.arm.counting import CLASSES, Counts, build_plugin, by_function, call, count, tool
+from benchmarks.arm.counting import build_plugin, call, tool
+from benchmarks.arm.ours import count_ours, functions, link
 from benchmarks.arm.peer import RESOLVERS, count_litert, is_installed
+from benchmarks.arm.report import (
+    EXPLANATION,
+    OURS,
+    Comparison,
+    Measured,
+    as_json,
+    as_markdown,
+    detail_rows,
+    largest_difference,
+    setting_line,
+    summary_rows,
+)
 from benchmarks.bench_peers import inputs_of
 from benchmarks.bench_tflite import models
-from benchmarks.race_report import as_table, markdown_table
-from frontends.tflite import from_tflite
+from benchmarks.machine import setting
+from benchmarks.race_report import as_table
 from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
-from tvm_qnn.build import build
+from tvm_qnn.oracle import litert_tensors
 from tvm_qnn.profile.work import operations
+from tvm_qnn.steps import step
 
 Array = np.ndarray[Any, Any]
 
-DEFAULT = ("mobilenet_v2:int8_per_axis", "mobilenet_v2:uint8")
-TRIPLE = "aarch64-linux-gnu"
+DEFAULT = (
+    *("inception_v3:int8_per_axis", "mobilenet_v1:int8_per_axis", "mobilenet_v1:uint8"),
+    *("mobilenet_v2:int8_per_axis", "mobilenet_v2:uint8"),
+)
 CORES = {
     "cortex-a72": "aarch64",
     "cortex-a76": "aarch64-dotprod",
@@ -48,47 +64,7 @@ CORES = {
 INSTALLED = Path(sys.prefix, "arm")
 """Where .ci/install-arm-python is to put Python for aarch64."""
 
-PRODUCTS_OF_DOT = 16  # of bytes, in one sdot
 RUNS = 2  # the second is counted: the first one maps memory
-
-ROWS = ["all, millions", "dot products, %", "× least", *CLASSES]
-"""What a table tells of each program; the classes in millions."""
-
-
-@dataclass(frozen=True)
-class Measured:
-    """The instructions of one program for one model on one processor.
-
-    Attributes:
-        model: its name.
-        core: the processor, a key of ``CORES``.
-        program: who computed.
-        counts: of one run.
-        products: of inputs and weights in one run, as the model states them.
-        functions: instructions by function, where they were asked for.
-    """
-
-    model: str
-    core: str
-    program: str
-    counts: Counts
-    products: int
-    functions: dict[str, int]
-
-    @property
-    def least(self) -> float:
-        """How often the least number of dot product instructions would fit."""
-        return self.counts.total / max(self.products / PRODUCTS_OF_DOT, 1)
-
-    def column(self) -> list[str]:
-        """Its figures, as ``ROWS`` says."""
-        dots = self.counts.classes["dot product"] + self.counts.classes["matrix"]
-        return [
-            f"{self.counts.total / 1e6:.3f}",
-            f"{100 * dots / self.counts.total:.0f}",
-            f"{self.least:.2f}",
-            *(f"{self.counts.classes[name] / 1e6:.3f}" for name in CLASSES),
-        ]
 
 
 def products(model: bytes) -> int:
@@ -97,68 +73,49 @@ def products(model: bytes) -> int:
     return sum(operations(graph, operator) for operator in graph.operators) // 2
 
 
-def measure(
-    name: str, model: bytes, core: str, plugin: Path, folder: Path, *, functions: bool
-) -> Measured:
-    """Count the instructions of tvm-qnn.
+def compare(
+    name: str, model: bytes, cores: Sequence[str], *, profile: bool
+) -> Iterator[Comparison]:
+    """Count the instructions of all programs for one model, processor by processor.
 
     Args:
-        name: of the model.
+        name: for the tables.
         model: the contents of a .tflite file.
-        core: a key of ``CORES``.
-        plugin: from ``build_plugin``.
-        folder: for files in between.
-        functions: whether to count them one by one, too.
+        cores: keys of ``CORES``.
+        profile: whether to count those of tvm-qnn function by function, too.
     """
-    mod, params = from_tflite(model)
-    build(mod, CORES[core], params).export(folder / "model", format="c")
-    program = folder / "model"
-    sources = [Path(__file__).with_name("arm") / "count_main.c", *folder.glob("model.[co]")]
-    compiler = tool(f"{TRIPLE}-gcc")
-    call([compiler, "-O2", "-static", f"-I{folder}", "-o", program, *sources, "-lm"])
-    files = write_inputs(model, folder)
-    emulator = [tool("qemu-aarch64"), "-cpu", core]
-    counts = count(plugin, emulator, [program, *files, str(RUNS)], profile=functions)
-    split = by_function(f"{TRIPLE}-nm", program, counts) if functions else {}
-    return Measured(name, core, "tvm-qnn", counts, products(model), split)
+    inputs, work = inputs_of(model), products(model)
+    tensors = litert_tensors(model, inputs)
+    expected = [tensors[index] for index in read_model(model).outputs]
+    for core in cores:
+        with tempfile.TemporaryDirectory(prefix="tvm-qnn-arm-") as place:
+            folder = Path(place)
+            plugin = build_plugin(folder)
+            file = folder / "model.tflite"
+            file.write_bytes(model)
+            files = write_inputs(inputs, folder)
+            program = link(model, CORES[core], folder)
+            counts, outputs = count_ours(program, core, plugin, files, RUNS, profile=profile)
+            split = functions(program, counts) if profile else {}
+            difference = largest_difference(outputs, expected)
+            found = [Measured(OURS, counts, work, difference, split)]
+            for peer, resolver in RESOLVERS.items() if is_installed(INSTALLED) else ():
+                counts, outputs = count_litert(INSTALLED, core, resolver, plugin, file, files, RUNS)
+                difference = largest_difference(outputs, expected)
+                found.append(Measured(peer, counts, work, difference, {}))
+        yield Comparison(name, _title(core), found)
 
 
-def write_inputs(model: bytes, folder: Path) -> list[Path]:
-    """A file of raw elements for each input of a model."""
-    files = []
-    for number, array in enumerate(inputs_of(model)):
-        files.append(folder / f"input{number}.bin")
-        files[-1].write_bytes(array.tobytes())
+def write_inputs(inputs: Sequence[Array], folder: Path) -> list[Path]:
+    """A file of raw elements for each array."""
+    files = [folder / f"input{number}.bin" for number in range(len(inputs))]
+    for file, array in zip(files, inputs, strict=True):
+        file.write_bytes(array.tobytes())
     return files
 
 
-def measure_litert(
-    name: str, model: bytes, core: str, plugin: Path, folder: Path, installed: Path
-) -> list[Measured]:
-    """Count the instructions of LiteRT with each choice of kernels.
-
-    Args:
-        name: of the model.
-        model: the contents of a .tflite file.
-        core: a key of ``CORES``.
-        plugin: from ``build_plugin``.
-        folder: for files in between.
-        installed: where .ci/install-arm-python has put LiteRT.
-    """
-    file = folder / "model.tflite"
-    file.write_bytes(model)
-    inputs = write_inputs(model, folder)
-    return [
-        Measured(
-            name,
-            core,
-            program,
-            count_litert(installed, core, resolver, plugin, file, inputs, RUNS),
-            products(model),
-            {},
-        )
-        for program, resolver in RESOLVERS.items()
-    ]
+def _title(core: str) -> str:
+    return core.split(",")[0]
 
 
 @click.command(help=__doc__)
@@ -167,45 +124,43 @@ def measure_litert(
     "--core",
     "cores",
     multiple=True,
-    type=click.Choice([name.split(",")[0] for name in CORES]),
+    type=click.Choice([_title(core) for core in CORES]),
     help="Only on this processor; can be given again.",
 )
-@click.option("--functions", type=int, default=0, help="List so many functions of tvm-qnn, too.")
+@click.option("--functions", "most", default=0, help="List so many functions of tvm-qnn, too.")
 @click.option("--markdown", type=click.Path(path_type=Path), help="Write the tables to this file.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write all figures.")
 def main(
-    arguments: Sequence[str], cores: Sequence[str], functions: int, markdown: Path | None
+    arguments: Sequence[str],
+    cores: Sequence[str],
+    most: int,
+    markdown: Path | None,
+    json_file: Path | None,
 ) -> None:
     """Run from the command line."""
-    console = Console()
-    parts = []
+    console = Console(highlight=False)
+    chosen = [core for core in CORES if not cores or _title(core) in cores]
+    comparisons: list[Comparison] = []
     try:
+        about = setting(), call([tool("qemu-aarch64"), "--version"]).splitlines()[0]
         for name, model, _ in models(arguments or DEFAULT):
-            for core in CORES:
-                title = core.split(",")[0]
-                if cores and title not in cores:
-                    continue
-                found = _measure_on(core, name, model, functions=functions > 0)
-                head = ["instructions", *(one.program for one in found)]
-                columns = [one.column() for one in found]
-                rows = [list(row) for row in zip(ROWS, *columns, strict=True)]
-                console.print(as_table(head, rows, f"{name}, {title}"))
-                for line in _function_lines(found[0], functions):
+            found = compare(name, model, chosen, profile=most > 0)
+            for core in chosen:
+                with step(console, f"{name}, {_title(core)}"):
+                    comparisons.append(next(found))
+                title = f"{name}, {_title(core)}"
+                console.print(as_table(*detail_rows(comparisons[-1]), title))
+                for line in _function_lines(comparisons[-1].programs[0], most):
                     console.print(line)
-                parts += [f"## {name}, {title}", markdown_table(head, rows)]
     except QnnError as error:
         raise click.ClickException(str(error)) from error
+    console.print(as_table(*summary_rows(comparisons), "all"))
+    console.print(EXPLANATION)
+    console.print(setting_line(*about))
     if markdown:
-        markdown.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-
-
-def _measure_on(core: str, name: str, model: bytes, *, functions: bool) -> list[Measured]:
-    with tempfile.TemporaryDirectory(prefix="tvm-qnn-arm-") as place:
-        folder = Path(place)
-        plugin = build_plugin(folder)
-        found = [measure(name, model, core, plugin, folder, functions=functions)]
-        if is_installed(INSTALLED):
-            found += measure_litert(name, model, core, plugin, folder, INSTALLED)
-        return found
+        markdown.write_text(as_markdown(comparisons, *about), encoding="utf-8")
+    if json_file:
+        json_file.write_text(as_json(comparisons, *about), encoding="utf-8")
 
 
 def _function_lines(measured: Measured, most: int) -> list[str]:

@@ -1,6 +1,6 @@
 """Runs a model with LiteRT, with a mark before and after each run; started by ``peer.py``.
 
-python litert.py MODEL RESOLVER RUNS INPUT...
+python litert.py MODEL RESOLVER RUNS OUTPUTS.npz INPUT...
 
 This is the one file here that an emulated Python runs: it uses nothing else of this project.
 """
@@ -22,8 +22,8 @@ def mark(number: int) -> None:
     _SYSCALL(*map(ctypes.c_long, (_GETPRIORITY, 0x716E6E00, number)))
 
 
-def main(model: str, resolver: str, runs: str, *files: str) -> None:
-    """Run the model on the inputs in files."""
+def main(model: str, resolver: str, runs: str, outputs: str, *files: str) -> None:
+    """Run the model on the inputs in files, and save its outputs, in order."""
     interpreter = Interpreter(
         model_path=model, num_threads=1, experimental_op_resolver_type=OpResolverType[resolver]
     )
@@ -36,6 +36,9 @@ def main(model: str, resolver: str, runs: str, *files: str) -> None:
         mark(2 * run)
         interpreter.invoke()
         mark(2 * run + 1)
+    np.savez(
+        outputs, *(interpreter.get_tensor(one["index"]) for one in interpreter.get_output_details())
+    )
 
 
 if __name__ == "__main__":

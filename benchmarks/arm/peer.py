@@ -5,8 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from benchmarks.arm.counting import Counts, count, tool
+
+Array = np.ndarray[Any, Any]
 
 RESOLVERS = {"LiteRT XNNPACK": "AUTO", "LiteRT built-in": "BUILTIN_WITHOUT_DEFAULT_DELEGATES"}
 """LiteRT's name for the choice of kernels, by what a table calls it."""
@@ -34,7 +39,7 @@ def count_litert(
     model: Path,
     inputs: Sequence[Path],
     runs: int,
-) -> Counts:
+) -> tuple[Counts, list[Array]]:
     """Count the instructions of LiteRT's last run.
 
     Args:
@@ -45,6 +50,9 @@ def count_litert(
         model: a .tflite file.
         inputs: a file of raw elements for each input.
         runs: how many to make.
+
+    Returns:
+        The counts, and the outputs.
     """
     root = _root(installed / "root", core.split(",")[0], plugin.parent)
     settings = {
@@ -56,8 +64,11 @@ def count_litert(
     emulator: list[str | Path] = [tool("qemu-aarch64"), "-cpu", core, "-L", root, *words]
     python = installed / "root" / "usr" / "bin" / "python3.11"
     script = Path(__file__).with_name("litert.py")
-    program: list[str | Path] = [python, script, model, resolver, str(runs), *inputs]
-    return count(plugin, emulator, program, profile=False)
+    saved = plugin.with_name("litert.npz")
+    program: list[str | Path] = [python, script, model, resolver, str(runs), saved, *inputs]
+    counts = count(plugin, emulator, program, profile=False)
+    with np.load(saved) as arrays:
+        return counts, list(arrays.values())
 
 
 def _root(system: Path, core: str, folder: Path) -> Path:

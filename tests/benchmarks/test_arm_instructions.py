@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 from click.testing import CliRunner
 
-from benchmarks.arm.counting import CLASSES, Counts
-from benchmarks.arm_instructions import CORES, ROWS, Measured, main, products, write_inputs
+from benchmarks.arm_instructions import CORES, main, products, write_inputs
+from benchmarks.bench_peers import inputs_of
 from tests.support.arm import CORTEX_A76, on_cores
 from tvm_qnn import digits
 from tvm_qnn.target import NAMES
@@ -15,24 +16,14 @@ from tvm_qnn.target import NAMES
 PRODUCTS = 8 * 8 * 16 * 9 + 8 * 8 * 16 * 9 + 8 * 8 * 16 * 16 + 4 * 4 * 32 * 9 * 16 + 128 * 10
 
 
-def test_a_column_tells_of_dot_products_and_of_the_least_number() -> None:
-    classes = dict.fromkeys(CLASSES, 0) | {"dot product": 1_000_000, "matrix": 500_000}
-    counts = Counts(classes | {"other": 1_500_000}, {})
-    measured = Measured("m", "cortex-a76", "tvm-qnn", counts, 16_000_000, {})
-    column = dict(zip(ROWS, measured.column(), strict=True))
-    assert column["all, millions"] == "3.000"
-    assert column["dot products, %"] == "50"
-    assert column["× least"] == "3.00"
-    assert column["matrix"] == "0.500"
-
-
 def test_products_are_those_of_weights() -> None:
     assert products(digits.model("int8")) == PRODUCTS
 
 
 def test_inputs_are_written_whole(tmp_path: Path) -> None:
-    (file,) = write_inputs(digits.model("uint8"), tmp_path)
-    assert np.fromfile(file, np.uint8).size == digits.SIZE**2
+    (array,) = inputs_of(digits.model("uint8"))
+    (file,) = write_inputs([array], tmp_path)
+    np.testing.assert_array_equal(np.fromfile(file, np.uint8), array.ravel())
 
 
 def test_every_processor_has_a_target() -> None:
@@ -41,16 +32,19 @@ def test_every_processor_has_a_target() -> None:
 
 @on_cores(CORTEX_A76)
 def test_the_command_counts_a_model(core: object, tmp_path: Path) -> None:
-    model, report = tmp_path / "digits.tflite", tmp_path / "report.md"
+    model, report, figures = (tmp_path / name for name in ("digits.tflite", "r.md", "r.json"))
     model.write_bytes(digits.model("int8"))
-    words = [str(model), "--core", "cortex-a76", "--functions", "1", "--markdown", str(report)]
-    result = CliRunner().invoke(main, words)
+    words = [str(model), "--core", "cortex-a76", "--functions", "1"]
+    result = CliRunner().invoke(main, [*words, "--markdown", str(report), "--json", str(figures)])
     assert result.exit_code == 0, result.output
     assert "digits, cortex-a76" in result.output
     assert " %  model_" in result.output
-    lines = report.read_text().splitlines()
-    (total,) = (line for line in lines if "all, millions" in line)
-    assert float(total.split("|")[2]) > PRODUCTS / 16 / 1e6
+    (comparison,) = json.loads(figures.read_text())["comparisons"]
+    ours, *peers = comparison["programs"]
+    assert ours["instructions"] > PRODUCTS / 16
+    assert ours["output_difference"] == 0
+    assert all(0 < peer["ratio"] < 2 for peer in peers)
+    assert f"| {ours['instructions'] / 1e6:.3f} |" in report.read_text()
 
 
 def test_a_model_that_is_not_there_is_an_error() -> None:

@@ -1,0 +1,157 @@
+"""What programs executed: as tables on the terminal, as Markdown, as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmarks.arm.counting import CLASSES, Counts
+from benchmarks.machine import Setting
+from benchmarks.race_report import markdown_table
+
+Array = np.ndarray[Any, Any]
+
+OURS = "tvm-qnn"
+PRODUCTS_OF_DOT = 16  # of bytes, in one sdot
+
+ROWS = ["all, millions", "ratio", "outputs differ by", "dot products, %", "× least", *CLASSES]
+"""What a table tells of each program; the classes in millions."""
+
+EXPLANATION = (
+    "Millions of instructions of one inference, one thread, after a first one; in brackets those "
+    "of tvm-qnn in those of the program (below 1 tvm-qnn executes fewer). They are counted under "
+    "QEMU, and are no times."
+)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The instructions of one program for one model on one processor.
+
+    Attributes:
+        program: who computed.
+        counts: of one run.
+        products: of inputs and weights in one run, as the model states them.
+        difference: how far outputs are from those of LiteRT's reference kernels, at most.
+        functions: instructions by function, where they were asked for.
+    """
+
+    program: str
+    counts: Counts
+    products: int
+    difference: float
+    functions: dict[str, int]
+
+    @property
+    def least(self) -> float:
+        """How often the least number of dot product instructions would fit."""
+        return self.counts.total / max(self.products / PRODUCTS_OF_DOT, 1)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What the programs did with one model on one processor.
+
+    Attributes:
+        model: its name.
+        core: the processor.
+        programs: tvm-qnn first.
+    """
+
+    model: str
+    core: str
+    programs: list[Measured]
+
+    def ratio(self, program: Measured) -> float:
+        """Instructions of tvm-qnn in those of the program."""
+        return self.programs[0].counts.total / program.counts.total
+
+
+def largest_difference(outputs: Sequence[Array], expected: Sequence[Array]) -> float:
+    """The largest difference of any element; infinite where shapes or dtypes differ."""
+    pairs = list(zip(outputs, expected, strict=True))
+    if any((a.shape, a.dtype) != (b.shape, b.dtype) for a, b in pairs):
+        return np.inf
+    return max(float(np.abs(a.astype(np.float64) - b).max(initial=0)) for a, b in pairs)
+
+
+def detail_rows(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
+    """Head and rows of the table of one model on one processor."""
+    head = ["instructions", *(one.program for one in comparison.programs)]
+    columns = [_column(comparison, one) for one in comparison.programs]
+    return head, [list(row) for row in zip(ROWS, *columns, strict=True)]
+
+
+def _column(comparison: Comparison, one: Measured) -> list[str]:
+    dots = one.counts.classes["dot product"] + one.counts.classes["matrix"]
+    return [
+        f"{one.counts.total / 1e6:.3f}",
+        "–" if one.program == OURS else f"{comparison.ratio(one):.2f}",
+        f"{one.difference:g}",
+        f"{100 * dots / one.counts.total:.0f}",
+        f"{one.least:.2f}",
+        *(f"{one.counts.classes[name] / 1e6:.3f}" for name in CLASSES),
+    ]
+
+
+def summary_rows(comparisons: Sequence[Comparison]) -> tuple[list[str], list[list[str]]]:
+    """Head and rows of the table of all: millions of instructions and, in brackets, the ratio."""
+    names = list(dict.fromkeys(one.program for each in comparisons for one in each.programs))
+    body = []
+    for each in comparisons:
+        cells = {one.program: _cell(each, one) for one in each.programs}
+        body.append([each.model, each.core, *(cells.get(name, "–") for name in names)])
+    return ["model", "processor", *names], body
+
+
+def _cell(comparison: Comparison, one: Measured) -> str:
+    text = f"{one.counts.total / 1e6:#.3g}".rstrip(".")
+    return text if one.program == OURS else f"{text} ({comparison.ratio(one):.2f})"
+
+
+def setting_line(setting: Setting, emulator: str) -> str:
+    """With what and when it was counted."""
+    versions = ", ".join(f"{name} {number}" for name, number in setting.versions.items())
+    return f"{emulator}; {versions}; {setting.date}"
+
+
+def as_markdown(comparisons: Sequence[Comparison], setting: Setting, emulator: str) -> str:
+    """Everything that is shown on the terminal."""
+    parts = [setting_line(setting, emulator), EXPLANATION]
+    parts.append(markdown_table(*summary_rows(comparisons)))
+    for each in comparisons:
+        parts += [f"## {each.model}, {each.core}", markdown_table(*detail_rows(each))]
+    return "\n\n".join(parts)
+
+
+def as_json(comparisons: Sequence[Comparison], setting: Setting, emulator: str) -> str:
+    """Every figure."""
+    fields = {
+        "setting": setting.to_json(),
+        "emulator": emulator,
+        "comparisons": [
+            {
+                "model": each.model,
+                "core": each.core,
+                "programs": [_fields(each, one) for one in each.programs],
+            }
+            for each in comparisons
+        ],
+    }
+    return json.dumps(fields, indent=1) + "\n"
+
+
+def _fields(comparison: Comparison, one: Measured) -> dict[str, object]:
+    return {
+        "name": one.program,
+        "instructions": one.counts.total,
+        "classes": one.counts.classes,
+        "products": one.products,
+        "ratio": comparison.ratio(one),
+        "output_difference": one.difference,
+        "functions": one.functions,
+    }
