@@ -125,9 +125,9 @@ def test_wild_counts(count: int) -> None:
 def test_overlapping_vectors_do_not_hang() -> None:
     # 100,000 times one tensor with a name of 400,000 characters: 40 GB to read.
     data = raw_model(name="n" * 400_000, repeat=100_000)
-    start = time.monotonic()
+    start = time.process_time()
     assert "the file's vectors overlap" in error_of(data)
-    assert time.monotonic() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_no_subgraph() -> None:
