@@ -8,6 +8,7 @@ from legalize.kernels.targets import has_feature
 from legalize.passes import (
     ChannelsLast,
     FoldClamps,
+    FoldConstants,
     FoldPads,
     LegalizeQnn,
     PreferSignedness,
@@ -38,4 +39,4 @@ def lower(mod: tvm.IRModule, target: tvm.target.Target, *, kernels: bool = True)
             if has_feature(target, feature)
         ]
         passes.append(UseKernels(target))
-    return tvm.transform.Sequential([*passes, LegalizeQnn()])(mod)
+    return tvm.transform.Sequential([*passes, LegalizeQnn(), FoldConstants()])(mod)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from legalize.passes.channels_last import ChannelsLast
 from legalize.passes.fold_clamps import FoldClamps
+from legalize.passes.fold_constants import FoldConstants
 from legalize.passes.fold_pads import FoldPads
 from legalize.passes.fuse_lookups import FuseLookups
 from legalize.passes.inline_elementwise import InlineElementwise
@@ -17,6 +18,7 @@ from legalize.passes.use_kernels import UseKernels
 __all__ = [
     "ChannelsLast",
     "FoldClamps",
+    "FoldConstants",
     "FoldPads",
     "FuseLookups",
     "InlineElementwise",

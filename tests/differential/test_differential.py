@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.differential.graphs import STEPS
+from tests.differential.growth import STEPS
 from tests.differential.trial import run_trial
 
 

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from frontends.tflite import from_tflite
-from tests.differential.graphs import Graph, grow
+from tests.differential.graphs import Graph
+from tests.differential.growth import grow
 from tvm_qnn import build
 from tvm_qnn.oracle import litert_tensors
 
@@ -84,12 +85,12 @@ def run_trial(
         library = build(mod, target, params, kernels=kernels)
         result: Any = library.run(*file.arrays)
         arrays = list(result.values()) if isinstance(result, dict) else [result]
-        for number, (index, array) in enumerate(zip(file.outputs, arrays, strict=True)):
+        for number, index, array in zip(file.owners, file.outputs, arrays, strict=True):
             wanted = expected[index]
             if array.dtype != wanted.dtype or array.shape != wanted.shape:
                 mismatches.append(Mismatch(number, kernels, wanted.size, 256))
             elif not np.array_equal(array, wanted):
-                gap = np.abs(array.astype(np.int32) - wanted.astype(np.int32))
+                gap = np.abs(array.astype(np.float64) - wanted.astype(np.float64))
                 mismatches.append(
                     Mismatch(number, kernels, int(np.count_nonzero(gap)), int(gap.max()))
                 )

@@ -18,7 +18,8 @@ from frontends.tflite import from_tflite
 from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
 from qnn_ops.signature import signature_of
-from tests.differential.graphs import Graph, grow
+from tests.differential.graphs import Graph
+from tests.differential.growth import grow
 from tests.fuzz.mutations import changed_json, damaged, rewritten
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "mxnet"

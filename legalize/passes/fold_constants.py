@@ -1,0 +1,101 @@
+"""Compute what follows from constants alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+from tvm.relax.expr_functor import PyExprMutator, mutator
+
+Array = np.ndarray[Any, Any]
+
+
+def FoldConstants() -> tvm.transform.Pass:
+    """Compute integer arithmetic on constants here: centred weights, shaped biases.
+
+    TVM's own FoldConstant would compile and run a function for each such call, which takes as
+    long as compiling an operator of the model. The integers are the same; floats are left to it.
+    """
+
+    def rewrite(mod: tvm.IRModule, _context: tvm.transform.PassContext) -> tvm.IRModule:
+        folder = _Folder(mod)
+        for variable, function in mod.functions_items():
+            if isinstance(function, relax.Function):
+                folder.builder_.update_func(variable, folder.visit_expr(function))
+        return folder.builder_.finalize()
+
+    return tvm.transform.module_pass(rewrite, opt_level=0, name="FoldConstants")
+
+
+_BY_NAME: dict[str, Callable[..., Array]] = {
+    "relax.add": np.add,
+    "relax.bitwise_and": np.bitwise_and,
+    "relax.left_shift": np.left_shift,
+    "relax.maximum": np.maximum,
+    "relax.minimum": np.minimum,
+    "relax.multiply": np.multiply,
+    "relax.right_shift": np.right_shift,
+    "relax.subtract": np.subtract,
+}
+"""Functions of integers of one dtype; numpy's wrap as the processor's do."""
+
+
+@mutator
+class _Folder(PyExprMutator):
+    def __init__(self, mod: tvm.IRModule) -> None:
+        super().__init__(mod)
+        self._folded: dict[Any, Any] = {}
+
+    def visit_call_(self, call: relax.Call) -> relax.Expr:
+        rebuilt = self.builder_.normalize(self.visit_expr_post_order(call))
+        array = _value_of(rebuilt)
+        return rebuilt if array is None else relax.const(array, array.dtype.name)
+
+    def visit_var_binding_(self, binding: relax.VarBinding) -> None:
+        value = self.visit_expr(binding.value)
+        if isinstance(binding.var, relax.DataflowVar) and _is_tensor(value):
+            self._folded[binding.var] = value
+        else:
+            self.builder_.emit_normalized(relax.VarBinding(self.visit_var_def(binding.var), value))
+
+    def visit_dataflow_var_(self, variable: Any) -> relax.Expr:
+        folded = self._folded.get(variable)
+        return self.visit_expr_post_order(variable) if folded is None else folded
+
+
+def _value_of(call: Any) -> Array | None:
+    """The call's result; None where it is left as it is."""
+    if not isinstance(call, relax.Call) or not call.args or not _is_tensor(call.args[0]):
+        return None
+    name = getattr(call.op, "name", "")
+    data, *others = call.args
+    if name == "relax.reshape":
+        return _array(data).reshape([int(size) for size in call.ty.shape])
+    if name == "relax.permute_dims":
+        axes = call.attrs.axes
+        order = None if axes is None else [int(axis) for axis in axes]
+        return np.ascontiguousarray(np.transpose(_array(data), order))
+    arrays = [_array(other) for other in (data, *others) if _is_tensor(other)]
+    if len(arrays) != len(call.args) or not all(_is_integer(array) for array in arrays):
+        return None
+    if name == "relax.astype":
+        dtype = np.dtype(str(call.attrs.dtype))
+        return arrays[0].astype(dtype) if dtype.kind in "iu" else None
+    function = _BY_NAME.get(name)
+    return None if function is None else np.asarray(function(*arrays), arrays[0].dtype)
+
+
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, tvm.ir.GenericConst) and isinstance(value.value, tvm.runtime.Tensor)
+
+
+def _is_integer(array: Array) -> bool:
+    return array.dtype.kind in "iu"
+
+
+def _array(constant: Any) -> Array:
+    array: Array = constant.value.numpy()
+    return array

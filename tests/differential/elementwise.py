@@ -1,0 +1,156 @@
+"""Steps that compute each element by itself, and those that reduce axes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from frontends.tflite.quantization import Quantization
+from tests.differential.graphs import ACTIVATIONS, Graph, Value, step
+
+
+@step(weight=3)
+def pair(graph: Graph, value: Value) -> Value | None:
+    if len(value.shape) > 4:
+        return None
+    code = str(graph.choice("ADD", "SUB", "MUL"))
+    shape = value.shape
+    if graph.chance(0.3):
+        shape = tuple(1 if graph.chance(0.5) else size for size in value.shape)
+    kind = graph.choice("another", "input", "constant")
+    if kind == "another":  # of those of its shape, it may be itself
+        fitting = [
+            known
+            for known in graph.values
+            if (known.shape, known.dtype) == (value.shape, value.dtype)
+        ]
+        another = graph.choice(*fitting)
+        other, scale = another.index, another.scale
+    elif kind == "input":
+        another = graph.input(shape, value.dtype)
+        other, scale = another.index, another.scale
+    else:
+        quantization = graph.encoding(value.dtype)
+        data = graph.data(value.dtype, shape)
+        other, scale = graph.constant(data, quantization), float(quantization.scale[0])
+    wanted = 60 * value.scale * scale if code == "MUL" else value.scale + scale
+    result = graph.result(value, value.shape, wanted)
+    operands = [value.index, other] if graph.chance(0.5) else [other, value.index]
+    activation = str(graph.choice(*ACTIVATIONS))
+    graph.operator(code, operands, result, fused_activation_function=activation)
+    return result
+
+
+@step()
+def softmax(graph: Graph, value: Value) -> Value | None:
+    if (
+        value.shape[-1] >= 500 or len(value.shape) > 4
+    ):  # LiteRT's reference kernel aborts the process
+        return None
+    zero_point = -128 if value.dtype == "int8" else 0
+    encoding = Quantization.per_tensor(1 / 256, zero_point)
+    result = graph.tensor(value.shape, value.dtype, encoding)
+    graph.operator("SOFTMAX", [value.index], result, beta=float(graph.choice(1.0, 0.5)))
+    return result
+
+
+_UNARY = (
+    *("LOGISTIC", "TANH", "HARD_SWISH", "LEAKY_RELU"),
+    *("RELU", "RELU6", "RELU_N1_TO_1"),
+)
+
+
+@step(weight=2)
+def unary(graph: Graph, value: Value) -> Value:
+    codes = [*_UNARY, "EXP"] if value.dtype == "int8" else _UNARY
+    code = str(graph.choice(*codes))
+    if code in ("LOGISTIC", "TANH"):
+        scale, at = (1 / 256, -128) if code == "LOGISTIC" else (1 / 128, 0)
+        point = at + (128 if value.dtype == "uint8" else 0)
+        result = graph.tensor(value.shape, value.dtype, Quantization.per_tensor(scale, point))
+    else:
+        result = graph.result(value, value.shape, value.scale)
+    options = {"alpha": float(graph.rng.uniform(0.01, 0.5))} if code == "LEAKY_RELU" else {}
+    graph.operator(code, [value.index], result, **options)
+    return result
+
+
+@step()
+def change_encoding(graph: Graph, value: Value) -> Value:
+    dtype = str(graph.choice("int8", "uint8"))
+    scale = value.scale * float(graph.rng.uniform(0.3, 3))
+    result = graph.tensor(value.shape, dtype, graph.encoding(dtype, scale))
+    graph.operator("QUANTIZE", [value.index], result)
+    return result
+
+
+@step()
+def to_reals(graph: Graph, value: Value) -> Value:
+    result = graph.tensor(value.shape, "float32", None)
+    graph.operator("DEQUANTIZE", [value.index], result)
+    return value
+
+
+@step()
+def from_reals(graph: Graph, value: Value) -> Value | None:
+    """The other operand of a sum is quantized in the model."""
+    if len(value.shape) > 4:
+        return None
+    reals = graph.reals(value.shape, value.scale)
+    other = graph.result(value, value.shape, value.scale)
+    graph.operator("QUANTIZE", [reals.index], other)
+    result = graph.result(value, value.shape, 2 * value.scale)
+    graph.operator("ADD", [value.index, other.index], result)
+    return result
+
+
+@step()
+def extreme(graph: Graph, value: Value) -> Value:
+    other = graph.constant(graph.data(value.dtype, value.shape), value.quantization)
+    result = graph.result(value, value.shape)
+    graph.operator(str(graph.choice("MAXIMUM", "MINIMUM")), [value.index, other], result)
+    return result
+
+
+@step()
+def mean(graph: Graph, value: Value) -> Value | None:
+    if len(value.shape) != 4:
+        return None
+    axes = [int(axis) for axis in graph.choice((1, 2), (1, 2), (3,), (1,))]
+    shape = tuple(1 if axis in axes else size for axis, size in enumerate(value.shape))
+    keep = bool(graph.chance(0.7))
+    if not keep:
+        shape = tuple(size for axis, size in enumerate(value.shape) if axis not in axes)
+    result = graph.result(value, shape, value.scale if graph.chance(0.8) else None)
+    graph.operator("MEAN", [value.index, graph.constant(axes)], result, keep_dims=keep)
+    return result
+
+
+@step()
+def reduce_extreme(graph: Graph, value: Value) -> Value | None:
+    rank = len(value.shape)
+    axes = sorted(int(axis) for axis in graph.rng.permutation(rank)[: graph.choice(1, 1, 2)])
+    keep = bool(graph.chance(0.5))
+    shape = [1 if axis in axes else size for axis, size in enumerate(value.shape)]
+    if not keep:
+        shape = [size for axis, size in enumerate(value.shape) if axis not in axes]
+    if not shape:
+        return None
+    result = graph.result(value, shape)
+    code = str(graph.choice("REDUCE_MAX", "REDUCE_MIN"))
+    graph.operator(code, [value.index, graph.constant(axes)], result, keep_dims=keep)
+    return result
+
+
+@step()
+def place(graph: Graph, value: Value) -> Value | None:
+    """Where the extremes are: an output, as nothing quantized reads it."""
+    if len(value.shape) < 2:
+        return None
+    axis = int(graph.rng.integers(len(value.shape)))
+    shape = [size for number, size in enumerate(value.shape) if number != axis]
+    dtype = str(graph.choice("int32", "int64"))
+    result = graph.tensor(shape, dtype, None)
+    code = str(graph.choice("ARG_MAX", "ARG_MIN"))
+    operands = [value.index, graph.constant(np.int32(axis))]
+    graph.operator(code, operands, result, output_type=dtype)
+    return value

@@ -1,0 +1,34 @@
+"""Grows a graph from all the steps there are."""
+
+from __future__ import annotations
+
+# Importing them registers their steps.
+from tests.differential import elementwise, layers, moves  # noqa: F401
+from tests.differential.graphs import STEPS, Graph, Value
+
+_LENGTHS = (1, 1, 2, 2, 3, 3, 4, 6)
+_CHANNELS = (*range(1, 9), 16, 17, 31, 32, 33, 40, 64, 70)
+
+
+def grow(graph: Graph) -> None:
+    """Add one graph of one to six operators to a file."""
+    graph.begin()
+    value = _first(graph)
+    length, before, tries = int(graph.choice(*_LENGTHS)), len(graph.codes), 0
+    while len(graph.codes) - before < length and tries < 40:
+        tries += 1
+        # Not always from the newest tensor: some are read twice, and graphs have several ends.
+        start = value if graph.chance(0.85) else graph.choice(*graph.values)
+        value = STEPS[int(graph.rng.integers(len(STEPS)))](graph, start) or value
+    graph.end()
+
+
+def _first(graph: Graph) -> Value:
+    rng = graph.rng
+    if graph.chance(0.8):
+        height, width = (int(size) for size in rng.integers(1, 14, 2))
+        batch, channels = graph.choice(1, 1, 1, 2, 3), graph.choice(*_CHANNELS)
+        shape: tuple[int, ...] = (batch, height, width, channels)
+    else:
+        shape = (int(rng.integers(1, 5)), int(rng.integers(1, 130)))
+    return graph.input(shape, str(graph.choice("int8", "uint8")))

@@ -1,0 +1,136 @@
+"""Steps with a window or weights: convolutions, dense layers, poolings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from frontends.tflite.quantization import Quantization
+from tests.differential.graphs import ACTIVATIONS, Array, Graph, Value, step
+
+
+def _window(graph: Graph, value: Value, most: int, dilated: bool) -> dict[str, Any] | None:
+    """A window that fits, and the positions it takes: options of the operators that have one."""
+    rng = graph.rng
+    taps = [int(size) for size in rng.integers(1, most + 1, 2)]
+    strides = [int(size) for size in graph.choice((1, 1), (1, 1), (2, 2), (1, 2), (3, 2))]
+    gaps = [1, 1]
+    if dilated and strides == [1, 1] and graph.chance(0.25):
+        gaps = [int(size) for size in rng.integers(1, 4, 2)]
+    padding = str(graph.choice("SAME", "VALID"))
+    reach = [(tap - 1) * gap + 1 for tap, gap in zip(taps, gaps, strict=True)]
+    sizes = value.shape[1:3]
+    if padding == "VALID" and any(r > size for r, size in zip(reach, sizes, strict=True)):
+        return None
+    spans = [
+        -(-size // stride) if padding == "SAME" else (size - r) // stride + 1
+        for size, stride, r in zip(sizes, strides, reach, strict=True)
+    ]
+    return {"taps": taps, "strides": strides, "gaps": gaps, "padding": padding, "spans": spans}
+
+
+def _weights(graph: Graph, shape: Sequence[int], dtype: str, axis: int) -> tuple[Array, Any]:
+    data = graph.data(dtype, shape)
+    if dtype == "uint8":
+        return data, graph.encoding(dtype, 0.01)
+    count = shape[axis] if graph.chance(0.7) else 1
+    scales = graph.rng.uniform(0.002, 0.03, count)
+    if graph.chance(1 / 8):
+        scales *= 10 ** graph.rng.uniform(-7, 0, count)
+    scales = scales.astype(np.float32)
+    return np.maximum(data, -127), Quantization(scales, np.zeros(count, np.int64), axis)
+
+
+def _bias(graph: Graph, value: Value, weights: Quantization, channels: int) -> int:
+    scales = value.quantization.scale * weights.scale
+    data = graph.rng.integers(-30_000, 30_000, channels).astype(np.int32)
+    return graph.constant(data, Quantization(scales, np.zeros(scales.size, np.int64)))
+
+
+@step(weight=4)
+def convolution(graph: Graph, value: Value) -> Value | None:
+    window = _window(graph, value, 5, True) if len(value.shape) == 4 else None
+    if window is None:
+        return None
+    channels = int(graph.choice(1, 2, 5, 8, 15, 16, 17, 24, 32, 33, 48, 65))
+    depth = value.shape[3]
+    data, quantization = _weights(graph, (channels, *window["taps"], depth), value.dtype, 0)
+    spread = 70 * 70 * value.scale * float(np.mean(quantization.scale))
+    taps = prod(window["taps"]) * depth
+    shape = (value.shape[0], *window["spans"], channels)
+    result = graph.result(value, shape, spread * float(np.sqrt(taps)) / 40)
+    operands = [value.index, graph.constant(data, quantization)]
+    operands.append(_bias(graph, value, quantization, channels))
+    graph.operator("CONV_2D", operands, result, **_convolved(graph, window))
+    return result
+
+
+@step(weight=3)
+def depthwise(graph: Graph, value: Value) -> Value | None:
+    window = _window(graph, value, 5, True) if len(value.shape) == 4 else None
+    if window is None:
+        return None
+    multiplier = int(graph.choice(1, 1, 1, 2, 3))
+    channels = value.shape[3] * multiplier
+    data, quantization = _weights(graph, (1, *window["taps"], channels), value.dtype, 3)
+    spread = 70 * 70 * value.scale * float(np.mean(quantization.scale))
+    shape = (value.shape[0], *window["spans"], channels)
+    result = graph.result(value, shape, spread * float(np.sqrt(prod(window["taps"]))) / 40)
+    operands = [value.index, graph.constant(data, quantization)]
+    if graph.chance(0.8):
+        operands.append(_bias(graph, value, quantization, channels))
+    options = {**_convolved(graph, window), "depth_multiplier": multiplier}
+    graph.operator("DEPTHWISE_CONV_2D", operands, result, **options)
+    return result
+
+
+def _convolved(graph: Graph, window: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "padding": window["padding"],
+        "stride_h": window["strides"][0],
+        "stride_w": window["strides"][1],
+        "dilation_h_factor": window["gaps"][0],
+        "dilation_w_factor": window["gaps"][1],
+        "fused_activation_function": str(graph.choice(*ACTIVATIONS)),
+    }
+
+
+@step(weight=2)
+def dense(graph: Graph, value: Value) -> Value | None:
+    depth = prod(value.shape[1:])
+    if depth > 4000:
+        return None
+    units = int(graph.choice(1, 3, 8, 10, 16, 17, 33, 64))
+    data, quantization = _weights(graph, (units, depth), value.dtype, 0)
+    spread = 70 * 70 * value.scale * float(np.mean(quantization.scale))
+    result = graph.result(value, (value.shape[0], units), spread * float(np.sqrt(depth)) / 40)
+    operands = [value.index, graph.constant(data, quantization)]
+    if graph.chance(0.8):
+        operands.append(_bias(graph, value, quantization, units))
+    activation = str(graph.choice(*ACTIVATIONS))
+    graph.operator("FULLY_CONNECTED", operands, result, fused_activation_function=activation)
+    return result
+
+
+@step(weight=2)
+def pool(graph: Graph, value: Value) -> Value | None:
+    window = _window(graph, value, 4, False) if len(value.shape) == 4 else None
+    if window is None:
+        return None
+    shape = (value.shape[0], *window["spans"], value.shape[3])
+    result = graph.result(value, shape)
+    graph.operator(
+        str(graph.choice("MAX_POOL_2D", "AVERAGE_POOL_2D")),
+        [value.index],
+        result,
+        padding=window["padding"],
+        stride_h=window["strides"][0],
+        stride_w=window["strides"][1],
+        filter_height=window["taps"][0],
+        filter_width=window["taps"][1],
+        fused_activation_function=str(graph.choice(*ACTIVATIONS)),
+    )
+    return result

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+from tvm.relax import op as R
+from tvm.script import ir as I
+from tvm.script import relax as S
+
+from legalize import lower
+from legalize.passes import FoldConstants
+from qnn_ops import quantized_dense
+
+WEIGHTS = np.array([[-128, 127, 3], [0, -1, 64]], np.int8)
+
+
+def test_a_chain_of_constants_becomes_one() -> None:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((4, 3), "int16"))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            wide = builder.emit(R.astype(relax.const(WEIGHTS), "int16"))
+            centred = builder.emit(R.subtract(wide, relax.const(np.int16(5))))
+            result = builder.emit_output(R.matmul(x, R.permute_dims(centred)))
+        builder.emit_func_output(result)
+    folded = FoldConstants()(builder.get())
+    (binding,) = folded["main"].body.blocks[0].bindings
+    assert binding.value.op.name == "relax.matmul"
+    expected = (WEIGHTS.astype(np.int16) - 5).T
+    np.testing.assert_array_equal(binding.value.args[1].value.numpy(), expected)
+
+
+@pytest.mark.parametrize(
+    ("function", "operands"),
+    [
+        (R.add, [np.int8(127), np.array([1, -1], np.int8)]),
+        (R.subtract, [np.array([-32768, 5], np.int16), np.int16(1)]),
+        (R.multiply, [np.array([1 << 31, -3], np.int64), np.array([[1 << 33], [7]], np.int64)]),
+        (R.left_shift, [np.array([-1, 1 << 30], np.int32), np.int32(3)]),
+        (R.right_shift, [np.array([-5, 5, -(1 << 62)], np.int64), np.int64(1)]),
+        (R.bitwise_and, [np.array([-1, 6], np.int64), np.int64(3)]),
+        (R.maximum, [np.array([-1, 6], np.int64), np.int64(3)]),
+        (R.minimum, [np.array([250, 6], np.uint8), np.uint8(100)]),
+    ],
+)
+def test_integers_are_those_of_compiled_code(function: Any, operands: list[Any]) -> None:
+    constants = [relax.const(np.asarray(operand)) for operand in operands]
+    mod = _module(function(*constants))
+    folded = FoldConstants()(mod)
+    (binding,) = folded["main"].body.blocks[0].bindings
+    assert isinstance(binding.value, tvm.ir.GenericConst)
+    machine = relax.VirtualMachine(tvm.compile(mod, "llvm"), tvm.cpu())
+    found, expected = binding.value.value.numpy(), machine["main"]().numpy()
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64"])
+def test_casts_wrap(dtype: str) -> None:
+    values = np.array([-1, 128, 255, -129, 65536], np.int32)
+    folded = FoldConstants()(_module(R.astype(relax.const(values), dtype)))
+    (binding,) = folded["main"].body.blocks[0].bindings
+    np.testing.assert_array_equal(binding.value.value.numpy(), values.astype(dtype))
+
+
+def test_floats_and_variables_are_left() -> None:
+    @I.ir_module
+    class Before:
+        @S.function
+        def main(x: S.Tensor((2,), "int32")) -> S.Tuple(
+            S.Tensor((2,), "float32"), S.Tensor((2,), "int32")
+        ):
+            with S.dataflow():
+                real = S.add(S.const([0.5, 1.5], "float32"), S.const([0.25, 3.0], "float32"))
+                whole = S.add(x, S.const([1, 2], "int32"))
+                result = (real, whole)
+                S.output(result)
+            return result
+
+    tvm.ir.assert_structural_equal(FoldConstants()(Before), Before)
+
+
+def test_lowering_leaves_no_integer_arithmetic_on_constants() -> None:
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((4, 3), "int8"))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            result = builder.emit_output(
+                quantized_dense(
+                    x,
+                    relax.const(WEIGHTS),
+                    input_scale=0.5,
+                    input_zero_point=1,
+                    kernel_scale=0.25,
+                    kernel_zero_point=0,
+                    output_scale=1.0,
+                    output_zero_point=0,
+                    out_dtype="int8",
+                )
+            )
+        builder.emit_func_output(result)
+    lowered = lower(builder.get(), tvm.target.Target("llvm"), kernels=False)
+    for binding in (each for block in lowered["main"].body.blocks for each in block.bindings):
+        assert relax.analysis.free_vars(binding.value), binding
+
+
+def _module(call: relax.Expr) -> tvm.IRModule:
+    builder = relax.BlockBuilder()
+    with builder.function("main", []):
+        with builder.dataflow():
+            result = builder.emit_output(call)
+        builder.emit_func_output(result)
+    return builder.get()
