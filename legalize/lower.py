@@ -10,6 +10,7 @@ from legalize.passes import (
     FoldClamps,
     FoldConstants,
     FoldPads,
+    FuseSums,
     LegalizeQnn,
     PreferSignedness,
     TabulateFloats,
@@ -38,5 +39,5 @@ def lower(mod: tvm.IRModule, target: tvm.target.Target, *, kernels: bool = True)
             for feature, dtype in _SIGNEDNESS.items()
             if has_feature(target, feature)
         ]
-        passes.append(UseKernels(target))
+        passes += [FuseSums(target), UseKernels(target)]
     return tvm.transform.Sequential([*passes, LegalizeQnn(), FoldConstants()])(mod)

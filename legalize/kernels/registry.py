@@ -46,3 +46,37 @@ def kernel(operator: Operator[Any], *features: str) -> Callable[[Rule], Rule]:
         return rule
 
     return decorate
+
+
+FusedRule = Callable[[relax.BlockBuilder, relax.Call, relax.Call, relax.Expr], "relax.Expr | None"]
+
+
+@dataclass(frozen=True)
+class FusedSum:
+    """One way to compute an operator and, in the same kernel, its sum with another tensor."""
+
+    features: tuple[str, ...]
+    rule: FusedRule
+
+    def serves(self, target: tvm.target.Target) -> bool:
+        """Whether the target has every feature that the kernel uses."""
+        return all(has_feature(target, feature) for feature in self.features)
+
+
+FUSED_SUMS: dict[str, list[FusedSum]] = {}
+"""By the name of the operator whose result is added, in the order of registration."""
+
+
+def fused_sum(operator: Operator[Any], *features: str) -> Callable[[FusedRule], FusedRule]:
+    """Register ``rule(builder, sum, producer, other)`` for targets that have all ``features``.
+
+    ``sum`` is a call of ``quantized_add`` or ``quantized_subtract``, ``producer`` the call of
+    ``operator`` that makes one of its operands, and ``other`` the other operand. The rule returns
+    the sum, or None where its kernel cannot take that.
+    """
+
+    def decorate(rule: FusedRule) -> FusedRule:
+        FUSED_SUMS.setdefault(operator.op.name, []).append(FusedSum(features, rule))
+        return rule
+
+    return decorate

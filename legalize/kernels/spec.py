@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 # Activations are bytes, of which one int32 lane of a dot product holds four.
 DWORD = 4
@@ -23,6 +23,40 @@ class Addend:
     zero_point: int
     multiplier: float
     relu_before: bool
+
+
+@dataclass(frozen=True)
+class Residual:
+    """A tensor of the output's shape, added to the output once that is rounded and clamped.
+
+    With the output y and the tensor's values t, (y·own + t·other + addend) >> shift, plus
+    ``offset`` and clamped, is the result of a sum or difference of two quantized tensors.
+
+    Attributes:
+        dtype: Of the tensor: ``uint8`` or ``int8``.
+        own: Factor of the output.
+        other: Factor of the tensor.
+        addend: What takes up zero points and rounding.
+        shift: To the right.
+        zero: Where what is shifted is below this, ``below`` is added first.
+        below: 0 where it does nothing.
+        offset: Added after the shift.
+        out_dtype: ``uint8`` or ``int8``: of the result.
+        out_min: Lower bound of the result.
+        out_max: Upper bound of the result.
+    """
+
+    dtype: str
+    own: int
+    other: int
+    addend: int
+    shift: int
+    zero: int
+    below: int
+    offset: int
+    out_dtype: str
+    out_min: int
+    out_max: int
 
 
 @dataclass(frozen=True)
@@ -57,7 +91,9 @@ class ConvSpec:
             middle of its range (128 for ``uint8``, 0 for ``int8``).
         staged_dtype: What the kernel multiplies: ``uint8`` on x86, ``int8`` on ARM, or ``int16``,
             which holds either.
-        addend: A tensor that is added, for ``onednn`` rounding only.
+        addend: A tensor that is added before rounding, for ``onednn`` rounding only.
+        residual: A tensor that is added afterwards; there is no ``addend`` then, and the output
+            is not ``int32``.
     """
 
     batch: int
@@ -81,6 +117,22 @@ class ConvSpec:
     has_asymmetric_kernel: bool
     staged_dtype: str = "uint8"
     addend: Addend | None = None
+    residual: Residual | None = None
+
+    @property
+    def added_dtype(self) -> str | None:
+        """Dtype of the tensor that is added, before rounding or after, if there is one."""
+        added = self.residual or self.addend
+        return None if added is None else added.dtype
+
+    @property
+    def stored(self) -> ConvSpec:
+        """The convolution with the dtype and the bounds of what is stored as its output."""
+        last = self.residual
+        if last is None:
+            return self
+        bounds = {"out_min": last.out_min, "out_max": last.out_max}
+        return replace(self, out_dtype=last.out_dtype, **bounds, residual=None)
 
     @property
     def in_shape(self) -> tuple[int, int, int, int]:

@@ -7,6 +7,7 @@ from legalize.passes.fold_clamps import FoldClamps
 from legalize.passes.fold_constants import FoldConstants
 from legalize.passes.fold_pads import FoldPads
 from legalize.passes.fuse_lookups import FuseLookups
+from legalize.passes.fuse_sums import FuseSums
 from legalize.passes.inline_elementwise import InlineElementwise
 from legalize.passes.legalize_qnn import LegalizeQnn
 from legalize.passes.one_function import OneFunction
@@ -21,6 +22,7 @@ __all__ = [
     "FoldConstants",
     "FoldPads",
     "FuseLookups",
+    "FuseSums",
     "InlineElementwise",
     "LegalizeQnn",
     "OneFunction",

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from legalize.kernels.x86 import depthwise_rules, rules
+from legalize.kernels.x86 import depthwise_rules, rules, sum_rules
 
-__all__ = ["depthwise_rules", "rules"]
+__all__ = ["depthwise_rules", "rules", "sum_rules"]

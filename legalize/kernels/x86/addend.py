@@ -13,35 +13,35 @@ def load_addend(
     buffer: Any,
     start: Any,
     vectors: int,
+    number: int,
     lanes: int,
     channels: int,
-) -> list[Any]:
-    """Load neighbouring channels of one pixel.
+) -> Any:
+    """Load one of the vectors that hold neighbouring channels of a pixel.
 
     Args:
         buffer: The tensor as one row.
         start: Offset of the first channel.
         vectors: 1, 2 or 4, as ``store_pieces`` cuts a block.
+        number: Which of them.
         lanes: int32 values in a vector.
         channels: How many are real; nothing is read past them.
 
     Returns:
-        int32 vectors; their lanes hold channels as ``lane_channels`` deals them.
+        int32 vector; its lanes hold channels as ``lane_channels`` deals them.
     """
     size = vectors * lanes
     if channels <= 0:
-        return [T.broadcast(T.int32(0), lanes)] * vectors
+        return T.broadcast(T.int32(0), lanes)
     data = _load(buffer, start, size, channels)
     is_signed = buffer.dtype == "int8"
     if vectors == 4:
-        return [_dwords(data, number, lanes, is_signed=is_signed) for number in range(4)]
+        return _dwords(data, number, lanes, is_signed=is_signed)
     order = list(range(lanes))
     if vectors == 2:
         order = [8 * (lane // 4) + lane % 4 for lane in range(lanes)]
-    return [
-        T.Cast(f"int32x{lanes}", T.Shuffle([data], [place + 4 * number for place in order]))
-        for number in range(vectors)
-    ]
+    places = [place + 4 * number for place in order]
+    return T.Cast(f"int32x{lanes}", T.Shuffle([data], places))
 
 
 def _load(buffer: Any, start: Any, size: int, channels: int) -> Any:

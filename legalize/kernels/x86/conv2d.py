@@ -62,7 +62,8 @@ def conv2d(
 
     Returns:
         A function of the data, uint8 of ``spec.staged_shape``; the ``constants`` of
-        ``pack_conv2d`` in order; and the output, ``spec.out_dtype`` of ``spec.out_shape``.
+        ``pack_conv2d`` in order; the tensor that is added, if there is one;
+        and the output, ``spec.stored.out_dtype`` of ``spec.out_shape``.
     """
     tiling = tiling or choose_tiling(spec, isa)
     return _Kernel(spec, isa, requantization, tiling, weight_dtype or isa.weight_dtype).build()
@@ -143,14 +144,15 @@ class _Kernel:
             buffer = T.buffer((groups, rows, width), dtype)
             self.constants.append((T.arg(f"rescale_{number}", buffer), width))
         addend = None
-        if spec.addend is not None:
-            addend = T.arg("addend", T.buffer(spec.out_shape, spec.addend.dtype))
-        output = T.arg("output", T.buffer(spec.out_shape, spec.out_dtype))
+        if spec.added_dtype is not None:
+            addend = T.arg("addend", T.buffer(spec.out_shape, spec.added_dtype))
+        out_dtype = spec.stored.out_dtype
+        output = T.arg("output", T.buffer(spec.out_shape, out_dtype))
         batch, height, width, channels = spec.staged_shape
         size = batch * height * width * channels
         self.source = T.decl_buffer((size,), spec.staged_dtype, data=data.data)
         size = spec.out_pixels * spec.out_channels
-        self.target = T.decl_buffer((size,), spec.out_dtype, data=output.data)
+        self.target = T.decl_buffer((size,), out_dtype, data=output.data)
         self.addend = None
         if addend is not None:
             self.addend = T.decl_buffer((size,), addend.dtype, data=addend.data)
@@ -174,15 +176,11 @@ class _Kernel:
         channels = section.groups * lanes
         if section.blocks == 1:
             channels = min(channels, self.spec.out_channels - section.first_group * lanes)
-        if self.addend is None:
-            for j in range(section.groups):
-                for row in acc:
-                    self._requantize(group + j, row[j])
-        else:
-            for start, size in store_pieces(section.groups):
-                real = channels - start * lanes
-                for i, row in enumerate(acc):
-                    self._add(group + start, first + i, row[start : start + size], real)
+        # Group by group, so that its constants stay in registers.
+        for j in range(section.groups):
+            for i, row in enumerate(acc):
+                addend = self._addend(section, group, first + i, j, channels)
+                self._requantize(group + j, row[j], addend)
         for i, row in enumerate(acc):
             vectors = [lanes_of(vector, lanes) for vector in row]
             store_pixel(self.spec, self.target, first + i, group, vectors, channels)
@@ -194,13 +192,16 @@ class _Kernel:
         value = requantize(self.spec, self.requantization, value, rows, addend)
         set_lanes(vector, value, lanes)
 
-    def _add(self, group: Any, pixel: Any, vectors: list[Any], channels: int) -> None:
-        """Write the end of a sum of ``channels`` neighbouring outputs to which others are added."""
+    def _addend(self, section: Section, group: Any, pixel: Any, number: int, channels: int) -> Any:
+        """A vector of the tensor that is added to a block of ``channels``, if there is one."""
+        if self.addend is None:
+            return None
         lanes = self.isa.lanes
-        start = pixel * self.spec.out_channels + group * lanes
-        loaded = load_addend(self.addend, start, len(vectors), lanes, channels)
-        for j, (vector, addend) in enumerate(zip(vectors, loaded, strict=True)):
-            self._requantize(group + j, vector, addend)
+        pieces = store_pieces(section.groups)
+        first, size = next(piece for piece in pieces if number < sum(piece))
+        start = pixel * self.spec.out_channels + (group + first) * lanes
+        real = channels - first * lanes
+        return load_addend(self.addend, start, size, number - first, lanes, real)
 
     def _rows(self, buffer: Any, group: Any, lanes: int) -> Any:
         return lambda row: buffer[group, row, T.ramp(0, 1, lanes)]

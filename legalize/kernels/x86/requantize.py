@@ -34,6 +34,7 @@ from legalize.kernels.vectors import lanes_in
 from legalize.kernels.x86.requantize_double import requantize_double, requantize_magic
 from legalize.kernels.x86.requantize_float import FloatScales, requantize_float
 from legalize.kernels.x86.requantize_onednn import FloatStage, requantize_onednn
+from legalize.kernels.x86.residual import add_residual
 
 # With accumulators below this, 2x fits its lane, |2p| < 2^62 and |h| < 2^30.
 _MAX_FAST_ACCUMULATOR = 1 << 30
@@ -169,11 +170,13 @@ def requantize(
         addend: int32 vector of the tensor that is added, if there is one.
 
     Returns:
-        The outputs before the clamp, int32; for ``general`` and ``double``, after the clamp.
+        The outputs before the clamp, int32; for ``general`` and ``double``, after the clamp. With
+        a residual its sums, likewise.
     """
     if requantization.float_stage is not None:
         return requantize_onednn(spec, requantization.float_stage, x, constants[0], addend)
-    return _SEQUENCES[requantization.kind](spec, requantization, x, constants)
+    value = _SEQUENCES[requantization.kind](spec, requantization, x, constants)
+    return value if spec.residual is None else add_residual(spec, spec.residual, value, addend)
 
 
 def _fast(spec: ConvSpec, requantization: Requantization, x: Any, constants: list[Any]) -> Any:

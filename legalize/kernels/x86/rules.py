@@ -25,7 +25,7 @@ from legalize.kernels.conv_calls import (
     sums_first,
 )
 from legalize.kernels.registry import kernel
-from legalize.kernels.spec import ConvSpec
+from legalize.kernels.spec import ConvSpec, Residual
 from legalize.kernels.stage import stage
 from legalize.kernels.x86.conv2d import conv2d
 from legalize.kernels.x86.isa import ISAS, Isa
@@ -41,9 +41,15 @@ Array = np.ndarray[Any, Any]
 _ROUNDINGS = ("tflite", "upward", "float64", "onednn")
 
 
-def _conv2d(
-    builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr], *, isa: Isa
+def conv2d_rule(
+    builder: relax.BlockBuilder,
+    attrs: Attrs,
+    operands: Sequence[relax.Expr],
+    *,
+    isa: Isa,
+    residual: Residual | None = None,
 ) -> relax.Expr | None:
+    """A convolution; the last operand is the residual, if there is one."""
     data, weights, bias = operands_of(operands)
     layouts = (attrs.data_layout, attrs.out_layout)
     if weights is None or attrs.groups != 1 or layouts != ("NHWC", "NHWC"):
@@ -62,11 +68,11 @@ def _conv2d(
         padding=attrs.padding,
         dilation=attrs.dilation,
         roundings=_ROUNDINGS,
-        addend=addend_of(attrs, operands),
+        addend=None if residual else addend_of(attrs, operands),
     )
-    if spec is None:
+    if spec is None or (residual and spec.out_dtype == "int32"):
         return None
-    addends = list(operands[3:])
+    spec, addends = replace(spec, residual=residual), list(operands[3:])
     return _call(builder, isa, spec, data, kernel_ohwi, attrs, bias, multiplier, addends)
 
 
@@ -76,7 +82,7 @@ def _sum(
     """A convolution that adds a tensor, on processors that do it with one rounding."""
     if len(operands) < 4 or isa.lanes < 8:
         return None
-    return _conv2d(builder, attrs, operands, isa=isa)
+    return conv2d_rule(builder, attrs, operands, isa=isa)
 
 
 def _dense(
@@ -97,10 +103,13 @@ def _dense(
     return R.reshape(builder.emit(result), (*outer, spec.out_channels))
 
 
-for _isa in ISAS:
+CONV_ISAS = ISAS
+"""What convolutions are computed with, the fastest first."""
+
+for _isa in CONV_ISAS:
     kernel(quantized_conv2d, *_isa.features, "fma")(partial(_sum, isa=_isa))
     kernel(quantized_conv2d, *_isa.features)(
-        sums_first(partial(_conv2d, isa=_isa), conv_factor, ends_in_floats)
+        sums_first(partial(conv2d_rule, isa=_isa), conv_factor, ends_in_floats)
     )
     kernel(quantized_dense, *_isa.features)(
         sums_first(partial(_dense, isa=_isa), dense_factor, ends_in_floats)
@@ -131,5 +140,8 @@ def _call(
     constants = [relax.const(array, str(array.dtype)) for array in packed.constants]
     operands = [data, *constants, *addends]
     name = SORTED_LAST + "conv2d"
-    result = call_tir(builder, name, function, operands, spec.out_shape, spec.out_dtype)
+    out_dtype = spec.stored.out_dtype
+    result = call_tir(builder, name, function, operands, spec.out_shape, out_dtype)
+    if spec.residual is not None:
+        return result
     return finish(builder, attrs, spec, result, real_multiplier)

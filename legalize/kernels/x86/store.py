@@ -27,7 +27,7 @@ def store_pixel(
     """
     width = lanes_in(vectors[0])
     for first, size in store_pieces(len(vectors)):
-        value = narrow(spec, vectors[first : first + size])
+        value = narrow(spec.stored, vectors[first : first + size])
         start = pixel * spec.out_channels + (first_group + first) * width
         real = channels - first * width
         for part, offset, lanes in value:

@@ -1,0 +1,64 @@
+"""Let the kernel that makes an operand of a sum compute the sum, too."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import tvm
+from tvm import relax
+from tvm.relax.expr_functor import mutator
+
+from legalize.kernels.registry import FUSED_SUMS
+from legalize.passes.rewriter import CallRewriter, constant_variables, count_uses, module_pass
+from qnn_ops import quantized_add, quantized_subtract
+from qnn_ops.registry import Operator, operator_of
+
+
+def FuseSums(target: tvm.target.Target) -> tvm.transform.Pass:
+    """Make one kernel for ``target`` of a sum and of the operator that makes one of its operands.
+
+    So the residual connections of a network take no pass over memory of their own: a convolution
+    rounds and clamps its output as ever, adds the other tensor while the output is in registers,
+    and stores the sum. Only where nothing else reads the output. Where both operands could be
+    made that way, it is the one that is made last, whose input may still be in a cache.
+    """
+    serving = {
+        name: [fused.rule for fused in rules if fused.serves(target)]
+        for name, rules in FUSED_SUMS.items()
+    }
+
+    @mutator
+    class _FuseSums(CallRewriter):
+        def enter(self, function: relax.Function) -> None:
+            self.uses: Counter[Any] = count_uses(function)
+            self.constants = constant_variables(function)
+            bindings = (binding for block in function.body.blocks for binding in block.bindings)
+            self.places = {binding.var: place for place, binding in enumerate(bindings)}
+
+        def rewrite(
+            self, operator: Operator[Any], original: relax.Call, call: relax.Call
+        ) -> relax.Expr:
+            is_constant = self.constants.issuperset(relax.analysis.free_vars(original))
+            if operator not in (quantized_add, quantized_subtract) or is_constant:
+                return call
+            read_here = [
+                (self.places[operand], index)
+                for index, operand in enumerate(original.args)
+                if operand in self.places and self.uses[operand] == 1
+            ]
+            for _, index in sorted(read_here, reverse=True):
+                fused = self._fused(call, index)
+                if fused is not None:
+                    return self.builder_.normalize(fused)
+            return call
+
+        def _fused(self, call: relax.Call, index: int) -> relax.Expr | None:
+            producer = self.lookup_binding(call.args[index])
+            operator = None if producer is None else operator_of(producer)
+            rules = serving.get(operator.op.name, []) if operator is not None else []
+            other = call.args[1 - index]
+            results = (rule(self.builder_, call, producer, other) for rule in rules)
+            return next((result for result in results if result is not None), None)
+
+    return module_pass(_FuseSums, "FuseSums")
