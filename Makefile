@@ -5,6 +5,8 @@
 #   make test    lint, types, import direction, tests
 #   make test-arm  tests on emulated ARM processors; installs emulators and cross compilers
 #                where it is root and finds apt, and does nothing where it cannot
+#   make test-avx512  tests on emulated x86 processors, of kernels for which this one lacks the
+#                instructions; installs the emulator likewise
 #   make bench   time tvm-qnn and its peers (MODELS="m.tflite resnet50:int8": on these), and
 #                measure memory and building; tables and charts in out/
 #   make docs    build the documentation, tutorials run, in docs/_build/html
@@ -18,7 +20,7 @@ BIN := .venv/bin
 SAY := @printf '==> %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-arm lint types layers bench docs mxnet clean
+.PHONY: help demo test test-arm test-avx512 lint types layers bench docs mxnet clean
 
 help:
 	@sed -n '3,$${/^#/!q;s/^# \{0,1\}//p;}' Makefile
@@ -39,7 +41,7 @@ help:
 
 test: lint types layers
 	$(SAY) "Tests"
-	@$(BIN)/python -m pytest -m 'not arm' --numprocesses auto --dist worksteal
+	@$(BIN)/python -m pytest -m 'not arm and not avx512' --numprocesses auto --dist worksteal
 
 test-arm: .venv/installed-test
 	$(SAY) "Tests on emulated ARM processors"
@@ -47,6 +49,11 @@ test-arm: .venv/installed-test
 	  .ci/install-arm-python $(BIN)/python .venv/arm >/dev/null 2>&1 || \
 	    echo "RPC to an emulated device is skipped: Python for it cannot be installed here"; \
 	  $(BIN)/python -m pytest -m arm --numprocesses auto --dist worksteal; fi
+
+test-avx512: .venv/installed-test
+	$(SAY) "Tests on emulated x86 processors"
+	@if .ci/install-avx512 $(BIN)/python; then \
+	  $(BIN)/python -m pytest -m avx512 --numprocesses auto --dist worksteal; fi
 
 lint: .venv/installed-test
 	$(SAY) "Lint"

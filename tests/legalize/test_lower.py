@@ -13,7 +13,7 @@ from qnn_ops import dequantize, quantized_add, quantized_conv2d, quantized_pad, 
 from tests.support.arrays import full_range
 from tests.support.modules import module
 from tests.support.operators import run
-from tests.support.vnni import TARGET, needs_vnni
+from tests.support.vnni import TARGET, marks
 
 Array = np.ndarray[Any, Any]
 
@@ -96,8 +96,8 @@ def test_the_callers_module_stays_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("target", "kernels"),
     [
-        pytest.param(TARGET, True, marks=needs_vnni, id="kernels"),
-        pytest.param(TARGET, False, marks=needs_vnni, id="primitives"),
+        pytest.param(TARGET, True, marks=marks(TARGET["mcpu"]), id="kernels"),
+        pytest.param(TARGET, False, marks=marks(TARGET["mcpu"]), id="primitives"),
         pytest.param("llvm", True, id="plain"),
     ],
 )

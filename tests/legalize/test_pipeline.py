@@ -24,7 +24,7 @@ from qnn_ops import (
 from tests.support.arrays import full_range
 from tests.support.modules import module
 from tests.support.operators import module_of, run
-from tests.support.vnni import TARGET, needs_vnni
+from tests.support.vnni import TARGET, needs_native_vnni
 
 Array = np.ndarray[Any, Any]
 
@@ -95,7 +95,7 @@ def test_kernels_come_through_unchanged() -> None:
 
 
 both_targets = pytest.mark.parametrize(
-    "target", ["llvm", pytest.param(TARGET, marks=needs_vnni)], ids=["plain", "vnni"]
+    "target", ["llvm", pytest.param(TARGET, marks=needs_native_vnni)], ids=["plain", "vnni"]
 )
 
 

@@ -12,12 +12,12 @@ import tvm
 from tvm import relax
 
 from legalize.kernels.registry import IS_KERNEL
-from legalize.kernels.x86.isa import AVX512_VNNI, AVX_VNNI
+from legalize.kernels.x86.isa import AVX_VNNI
 from legalize.lower import lower
 from qnn_ops.registry import Operator, constant_of
-from tests.support import arm, vnni
-from tests.support.arm import Case
+from tests.support import arm, bochs, vnni
 from tests.support.operators import flat, module_of
+from tests.support.programs import Case
 
 Array = np.ndarray[Any, Any]
 
@@ -29,13 +29,13 @@ class Place:
     Attributes:
         name: Of the instruction set.
         target: Whose code runs there.
-        missing: Why nothing runs there, if so.
+        marks: Of a test that runs kernels there.
         run: Runs cases, each output between fences.
     """
 
     name: str
     target: dict[str, Any]
-    missing: str | None
+    marks: Sequence[pytest.MarkDecorator]
     run: Callable[[Sequence[Case]], list[Array]]
 
 
@@ -48,45 +48,35 @@ class Call:
     attrs: dict[str, Any]
 
 
-def _x86(name: str, mcpu: str, *flags: str) -> Place:
+def _x86(name: str, mcpu: str) -> Place:
     def run(cases: Sequence[Case]) -> list[Array]:
+        if not vnni.runs_here(mcpu):
+            return bochs.run_cases(bochs.PROCESSORS[mcpu], cases)
         return [
             vnni.run_on(mcpu, case.function, list(case.inputs), case.shape, case.dtype)
             for case in cases
         ]
 
-    missing = None if vnni.host_has(*flags) else f"the processor cannot run {name}"
-    return Place(name, {"kind": "llvm", "mcpu": mcpu}, missing, run)
+    return Place(name, {"kind": "llvm", "mcpu": mcpu}, vnni.marks(mcpu), run)
 
 
 def _arm(core: arm.Core) -> Place:
     name = core.name.split(",")[0]
-    missing = core.machine.missing and f"cannot emulate {name}: {core.machine.missing}"
-    return Place(name, core.target, missing, lambda cases: arm.run_cases(core, cases))
+    return Place(name, core.target, arm.marks(core), lambda cases: arm.run_cases(core, cases))
 
 
-_VNNI = vnni.PROCESSORS[AVX512_VNNI][1]
 X86_PLACES = (
-    _x86("avx512-vnni-vbmi", "icelake-server", *_VNNI, "avx512vbmi", "avx512_vbmi2", "gfni"),
+    _x86("avx512-vnni-vbmi", "icelake-server"),
     # AVX-VNNI has nothing that AVX2 has not, but for convolutions.
-    *(
-        _x86(isa.name, mcpu, *flags)
-        for isa, (mcpu, flags) in vnni.PROCESSORS.items()
-        if isa is not AVX_VNNI
-    ),
+    *(_x86(isa.name, mcpu) for isa, (mcpu, _) in vnni.PROCESSORS.items() if isa is not AVX_VNNI),
 )
 ARM_PLACES = tuple(_arm(core) for core in (arm.CORTEX_A72, arm.CORTEX_A15))
 PLACES = (*X86_PLACES, *ARM_PLACES)
 
 
-def _parameter(place: Place) -> Any:
-    marks = [pytest.mark.skipif(place.missing is not None, reason=str(place.missing))]
-    if place in ARM_PLACES:
-        marks.append(pytest.mark.arm)
-    return pytest.param(place, id=place.name, marks=marks)
-
-
-each_place = pytest.mark.parametrize("place", [_parameter(place) for place in PLACES])
+each_place = pytest.mark.parametrize(
+    "place", [pytest.param(place, id=place.name, marks=place.marks) for place in PLACES]
+)
 """Run a test for each place as its argument ``place``, where it can run."""
 
 each_target = pytest.mark.parametrize(

@@ -11,6 +11,9 @@ from tvm import relax
 
 import legalize
 from qnn_ops.registry import Operator
+from tests.support import bochs
+from tests.support.bochs_models import run_module
+from tests.support.vnni import runs_here
 
 Array = np.ndarray[Any, Any]
 
@@ -42,8 +45,12 @@ def module_of(operator: Operator[Any], operands: Sequence[Any], **attrs: Any) ->
 
 
 def run(mod: tvm.IRModule, arrays: Sequence[Array], target: Any = "llvm") -> Array:
-    """Compile ``main`` for a target that this machine can run, and run it once."""
-    machine = relax.VirtualMachine(tvm.compile(mod, target=tvm.target.Target(target)), tvm.cpu())
+    """Compile ``main`` for a target that this machine can run or emulate, and run it once."""
+    target = tvm.target.Target(target)
+    mcpu = str(target.attrs.get("mcpu", ""))
+    if not runs_here(mcpu):
+        return run_module(bochs.PROCESSORS[mcpu], mod, arrays)
+    machine = relax.VirtualMachine(tvm.compile(mod, target=target), tvm.cpu())
     result = machine["main"](*(tvm.runtime.tensor(array) for array in arrays))
     return np.asarray(result.numpy())
 

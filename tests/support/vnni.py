@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -25,8 +27,11 @@ from qnn_ops.arithmetic import (
     multiply_by_quantized_multiplier,
     multiply_by_quantized_multiplier_single,
 )
+from tests.support import bochs
+from tests.support.programs import Case
 
 Array = np.ndarray[Any, Any]
+_Test = TypeVar("_Test", bound=Callable[..., Any])
 
 # The first processor that has the instructions: its code runs wherever they are.
 TARGET = {"kind": "llvm", "mcpu": "cascadelake"}
@@ -34,43 +39,65 @@ TARGET = {"kind": "llvm", "mcpu": "cascadelake"}
 # For each instruction set likewise, and what /proc/cpuinfo calls all that its code may use.
 _AVX2 = ("avx2", "fma", "bmi1", "bmi2", "movbe")
 _AVX512 = (*_AVX2, "avx512bw", "avx512vl", "avx512dq")
+_AVX512_VNNI = (*_AVX512, "avx512_vnni")
 PROCESSORS = {
-    AVX512_VNNI: ("cascadelake", (*_AVX512, "avx512_vnni")),
+    AVX512_VNNI: ("cascadelake", _AVX512_VNNI),
     AVX_VNNI: ("alderlake", (*_AVX2, "avx_vnni")),
     AVX512BW: ("skylake-avx512", _AVX512),
     AVX2: ("haswell", _AVX2),
     SSE41: ("nehalem", ("sse4_1", "sse4_2", "popcnt")),
 }
+_ICELAKE = (*_AVX512_VNNI, "avx512vbmi", "avx512_vbmi2", "gfni", "vaes")
+_FLAGS = {"icelake-server": _ICELAKE, **dict(PROCESSORS.values())}
 
 _FENCE = 4096
 _CPUINFO = Path("/proc/cpuinfo")
 
 
+@cache
 def host_has(*features: str) -> bool:
     """Whether the processor has all of these, as /proc/cpuinfo calls them."""
     flags = _CPUINFO.read_text() if _CPUINFO.exists() else ""
     return all(flag in flags for flag in features)
 
 
-_HAS_VNNI = host_has("avx512_vnni", "avx512bw", "avx512vl", "avx512dq")
-needs_vnni = pytest.mark.skipif(not _HAS_VNNI, reason="the processor has no AVX512-VNNI")
+def runs_here(mcpu: str) -> bool:
+    """Whether this processor can run what is compiled for another."""
+    return host_has(*_FLAGS.get(mcpu, ()))
+
+
+def marks(mcpu: str) -> list[pytest.MarkDecorator]:
+    """Those of a test that runs code for a processor: here, in an emulator, or not at all."""
+    if runs_here(mcpu):
+        return []
+    if mcpu not in bochs.PROCESSORS:
+        return [pytest.mark.skip(reason=f"the processor cannot run {mcpu}, nor is it emulated")]
+    missing = bochs.missing()
+    reason = f"the processor cannot run {mcpu}, nor can it be emulated: {missing}"
+    return [pytest.mark.avx512, pytest.mark.skipif(missing is not None, reason=reason)]
+
+
+def needs_vnni(test: _Test) -> _Test:
+    """Run a test where AVX512-VNNI is, or is emulated."""
+    for mark in marks(TARGET["mcpu"]):
+        test = mark(test)
+    return test
+
+
+needs_native_vnni = pytest.mark.skipif(
+    not runs_here(TARGET["mcpu"]), reason="the processor has no AVX512-VNNI"
+)
+
 each_isa = pytest.mark.parametrize(
     "isa",
-    [
-        pytest.param(
-            isa,
-            id=isa.name,
-            marks=pytest.mark.skipif(
-                not host_has(*flags), reason=f"the processor cannot run {isa.name}"
-            ),
-        )
-        for isa, (_, flags) in PROCESSORS.items()
-    ],
+    [pytest.param(isa, id=isa.name, marks=marks(mcpu)) for isa, (mcpu, _) in PROCESSORS.items()],
 )
-needs_vbmi = pytest.mark.skipif(
-    not (_HAS_VNNI and host_has("avx512vbmi", "avx512_vbmi2", "gfni", "vaes")),
-    reason="the processor is older than Ice Lake",
-)
+"""Run a test for each instruction set as its argument ``isa``, likewise."""
+
+
+def examples(count: int, mcpu: str = TARGET["mcpu"]) -> int:
+    """How many examples of a property to try: fewer where each starts an emulator."""
+    return count if runs_here(mcpu) else -(-count // 5)
 
 
 def run(function: Any, inputs: list[Array], shape: tuple[int, ...], dtype: str) -> Array:
@@ -81,7 +108,9 @@ def run(function: Any, inputs: list[Array], shape: tuple[int, ...], dtype: str) 
 def run_on(
     mcpu: str, function: Any, inputs: list[Array], shape: tuple[int, ...], dtype: str
 ) -> Array:
-    """Compile for a processor that this one can stand in for, and run likewise."""
+    """Compile for a processor and run likewise: emulated, if this one cannot stand in for it."""
+    if not runs_here(mcpu):
+        return bochs.run_cases(bochs.PROCESSORS[mcpu], [Case(function, inputs, shape, dtype)])[0]
     library = tvm.compile(function, target=tvm.target.Target({**TARGET, "mcpu": mcpu}))
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     memory = np.full(size + 2 * _FENCE + 64, 0xA5, np.uint8)

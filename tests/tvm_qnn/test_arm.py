@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from frontends.tflite.reader import read_model
 from tests.support.arm import (
     CORTEX_A15,
     CORTEX_A76,
@@ -19,9 +18,8 @@ from tests.support.arm import (
     on_cores,
 )
 from tests.support.arm_models import needs_runtime, run_with_runtime, run_without_runtime
-from tests.support.arrays import full_range
+from tests.support.litert_models import check_model
 from tvm_qnn import digits, zoo
-from tvm_qnn.oracle import litert_tensors
 
 Array = np.ndarray[Any, Any]
 Run = Callable[[bytes, Core, Sequence[Array]], list[Array]]
@@ -32,19 +30,7 @@ LARGE = ("mbv2_u8", "tf2_mbv2_i8")
 
 
 def check(content: bytes, core: Core, run: Run) -> None:
-    """Hold every output of a model against LiteRT's reference kernels."""
-    graph = read_model(content)
-    rng = np.random.default_rng(0)
-    inputs = [
-        full_range(rng, graph.tensors[index].dtype, tuple(graph.tensors[index].shape))
-        for index in graph.inputs
-    ]
-    expected = litert_tensors(content, inputs)
-    results = run(content, core, inputs)
-    for index, result in zip(graph.outputs, results, strict=True):
-        assert result.dtype == expected[index].dtype
-        np.testing.assert_array_equal(result, expected[index])
-        assert len(np.unique(result)) > 1
+    check_model(content, lambda inputs: run(content, core, inputs))
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from legalize.kernels.x86.pack import pack_conv2d
 from legalize.kernels.x86.tiles import choose_tiling, microseconds
 from qnn_ops.windows import sliding_windows
 from tests.support.arrays import full_range
-from tests.support.vnni import needs_vnni, run
+from tests.support.vnni import needs_native_vnni, run
 
 SPEC = ConvSpec(
     batch=3,
@@ -89,7 +89,7 @@ def test_little_work_is_not_shared(microseconds: float, expected: int) -> None:
     assert task_count(microseconds) == expected
 
 
-@needs_vnni
+@needs_native_vnni
 @pytest.mark.parametrize("out_channels", [80, 208])
 def test_results_do_not_depend_on_threads(
     in_threads: Callable[..., Any], out_channels: int

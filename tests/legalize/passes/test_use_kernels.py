@@ -19,7 +19,7 @@ from qnn_ops import (
 )
 from qnn_ops.registry import operator_of
 from tests.support.modules import module
-from tests.support.vnni import needs_vnni
+from tests.support.vnni import needs_native_vnni
 from tvm_qnn import build
 
 Array = np.ndarray[Any, Any]
@@ -216,7 +216,7 @@ def test_what_follows_from_constants_is_left_to_compile_time() -> None:
     assert "relax.qnn.quantized_add" not in names
 
 
-@needs_vnni
+@needs_native_vnni
 def test_what_is_left_to_compile_time_is_computed_there() -> None:
     x = np.arange(64, dtype=np.uint8).reshape(8, 8)
     library = build(with_constant_operands(), VNNI)

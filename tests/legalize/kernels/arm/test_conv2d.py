@@ -14,13 +14,13 @@ from tests.support.arm import (
     CORTEX_A72,
     CORTEX_A76,
     MAX,
-    Case,
     Core,
     each_core,
     run_cases,
 )
 from tests.support.arm_assembly import assembly_of, inner_loops
 from tests.support.convolutions import SPEC, Problem, problem_of, random_problem
+from tests.support.programs import Case
 
 ISAS = {CORTEX_A72: NEON, CORTEX_A76: DOTPROD, MAX: I8MM, CORTEX_A15: ARMV7}
 ROUNDINGS = {

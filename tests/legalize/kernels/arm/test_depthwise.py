@@ -9,9 +9,10 @@ from legalize.kernels.arm.depthwise import depthwise_conv2d
 from legalize.kernels.arm.depthwise_pack import pack_depthwise
 from legalize.kernels.arm.depthwise_plan import LEAST_CHANNELS
 from legalize.kernels.arm.isa import ARMV7, NEON, Isa
-from tests.support.arm import CORTEX_A15, CORTEX_A72, Case, Core, on_cores, run_cases
+from tests.support.arm import CORTEX_A15, CORTEX_A72, Core, on_cores, run_cases
 from tests.support.arm_assembly import assembly_of, inner_loops
 from tests.support.convolutions import SPEC, Problem, problem_of, random_problem
+from tests.support.programs import Case
 
 ISAS = {CORTEX_A72: NEON, CORTEX_A15: ARMV7}
 # The others run the same code as these.

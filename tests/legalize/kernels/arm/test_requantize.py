@@ -20,8 +20,9 @@ from legalize.kernels.arm.requantize import (
 )
 from legalize.kernels.arm.store import store_channels
 from legalize.kernels.spec import ConvSpec
-from tests.support.arm import CORTEX_A15, CORTEX_A72, Case, Core, on_cores, run_cases
+from tests.support.arm import CORTEX_A15, CORTEX_A72, Core, on_cores, run_cases
 from tests.support.convolutions import SPEC, rescaled
+from tests.support.programs import Case
 
 Array = np.ndarray[Any, Any]
 

@@ -11,9 +11,9 @@ from legalize.kernels.vector.join import Part, join
 from legalize.kernels.vector.registry import vectors_for
 from legalize.kernels.x86.vector_isa import AVX2, SSE41
 from qnn_ops import quantized_concat, quantized_lookup, quantized_relu, requantize
-from tests.support.arm import Case
 from tests.support.arrays import full_range
 from tests.support.kernels import Call, Place, check_calls, each_place, kernels_of, lowered
+from tests.support.programs import Case
 
 AVX2_TARGET = {"kind": "llvm", "mcpu": "haswell"}
 SHAPES = [(3, 70), (1,), (15,), (16,), (33,), (64,), (2, 5, 129)]

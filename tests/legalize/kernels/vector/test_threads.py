@@ -21,6 +21,7 @@ from qnn_ops import (
 )
 from tests.support.arrays import full_range
 from tests.support.kernels import PLACES, Call, check_calls, kernels_of, lowered
+from tests.support.vnni import runs_here
 
 RNG = np.random.default_rng(0)
 IMAGE = full_range(RNG, "uint8", (1, 57, 59, 161))
@@ -64,7 +65,7 @@ CALLS = [
 ]
 
 
-@pytest.mark.skipif(AVX2.missing is not None, reason=str(AVX2.missing))
+@pytest.mark.skipif(not runs_here("haswell"), reason="the processor has no AVX2")
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.operator.name)
 def test_tasks_do_all_of_the_work(call: Call) -> None:
     (function,) = kernels_of(lowered(call, AVX2.target))

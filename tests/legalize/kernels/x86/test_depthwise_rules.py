@@ -17,7 +17,7 @@ from qnn_ops import quantized_conv2d
 from qnn_ops.layouts import permutation
 from tests.support.arrays import full_range
 from tests.support.operators import run
-from tests.support.vnni import PROCESSORS, each_isa
+from tests.support.vnni import PROCESSORS, each_isa, examples
 
 Array = np.ndarray[Any, Any]
 
@@ -115,7 +115,9 @@ def check(operands: list[Any], attrs: dict[str, Any], target: tvm.target.Target)
 
 @each_isa
 def test_equals_the_reference(isa: Isa) -> None:
-    @settings(max_examples=12 if isa is AVX512_VNNI else 3)
+    count = 12 if isa is AVX512_VNNI else 3
+
+    @settings(max_examples=examples(count, PROCESSORS[isa][0]))
     @given(depthwise())
     def equals(case: tuple[list[Any], dict[str, Any]]) -> None:
         check(*case, TARGETS[isa])

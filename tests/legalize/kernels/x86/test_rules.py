@@ -18,7 +18,7 @@ from tests.support.arrays import full_range
 from tests.support.cases.quantized_conv2d import convolutions
 from tests.support.cases.quantized_dense import dense_layers
 from tests.support.operators import run
-from tests.support.vnni import PROCESSORS, TARGET, each_isa, needs_vnni
+from tests.support.vnni import PROCESSORS, TARGET, each_isa, examples, needs_vnni
 
 Array = np.ndarray[Any, Any]
 
@@ -138,7 +138,7 @@ def check(
 
 
 @needs_vnni
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(convolutions(layouts=["NHWC"], most_groups=1, most_channels=21))
 def test_any_convolution_equals_the_reference(case: tuple[list[Any], dict[str, Any]]) -> None:
     check(quantized_conv2d, *case)
@@ -146,7 +146,7 @@ def test_any_convolution_equals_the_reference(case: tuple[list[Any], dict[str, A
 
 @each_isa
 def test_any_dense_layer_equals_the_reference(isa: Isa) -> None:
-    @settings(max_examples=12)
+    @settings(max_examples=examples(12, PROCESSORS[isa][0]))
     @given(dense_layers())
     def run_one(case: tuple[list[Any], dict[str, Any]]) -> None:
         check(quantized_dense, *case, {"kind": "llvm", "mcpu": PROCESSORS[isa][0]})

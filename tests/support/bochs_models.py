@@ -1,0 +1,59 @@
+"""Whole modules on emulated x86 processors: as standalone exports, which need no system."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import tvm
+
+from qnn_ops.signature import signature_of
+from tests.support import bochs, programs
+from tests.support.bochs import Processor
+from tests.support.programs import Case
+from tvm_qnn.metadata import Metadata
+from tvm_qnn.standalone import export_standalone
+from tvm_qnn.target import requirements
+
+Array = np.ndarray[Any, Any]
+
+# The export's function as one that main.c calls.
+_TABLE = """\
+#include <tvm/ffi/c_api.h>
+
+#include "model.h"
+
+static _Alignas(MODEL_ALIGNMENT) unsigned char workspace[MODEL_WORKSPACE_SIZE];
+
+static int run(void *self, const TVMFFIAny *args, int32_t count, TVMFFIAny *result) {
+  const void *inputs[MODEL_INPUTS];
+  void *outputs[1];
+  if (MODEL_OUTPUTS != 1 || count != MODEL_INPUTS + 1) return 1;
+  for (int i = 0; i < MODEL_INPUTS; i++) inputs[i] = ((DLTensor *)args[i].v_ptr)->data;
+  outputs[0] = ((DLTensor *)args[MODEL_INPUTS].v_ptr)->data;
+  return model_run(inputs, outputs, workspace);
+}
+
+int (*const functions[])(void *, const TVMFFIAny *, int32_t, TVMFFIAny *) = {run};
+"""
+
+
+def run_module(processor: Processor, mod: tvm.IRModule, inputs: Sequence[Array]) -> Array:
+    """Compile a lowered module of one output for a processor, and run it there once."""
+    signature = signature_of(mod)
+    (info,) = signature.outputs
+    target = tvm.target.Target(processor.target)
+    about = Metadata(signature, str(target), requirements(target), {}, "")
+    with TemporaryDirectory(prefix="tvm-qnn-bochs-") as name:
+        folder = Path(name)
+        export_standalone(mod, about, folder / "model")
+        table = folder / "table.c"
+        table.write_text(_TABLE)
+        program = bochs.link([table, folder / "model.c", folder / "model.o"], folder)
+        case = Case(None, inputs, info.shape, info.dtype)
+        run = partial(bochs.run_program, processor)
+        return programs.run_calls([(0, case)], program, run)[0]

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from tests.support.bochs import PROCESSORS, Processor, missing, run_cases
+from tests.support.functions import copier, doubler
+from tests.support.programs import Case
+
+pytestmark = [
+    pytest.mark.avx512,
+    pytest.mark.skipif(missing() is not None, reason=f"cannot emulate x86: {missing()}"),
+]
+each_processor = pytest.mark.parametrize("processor", PROCESSORS.values(), ids=PROCESSORS)
+ICELAKE = PROCESSORS["icelake-server"]
+
+
+def dot() -> Any:
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("dot")
+        a, b, out = (
+            T.arg(name, T.buffer((size,), dtype))
+            for name, size, dtype in (("a", 64, "int8"), ("b", 64, "int8"), ("out", 16, "int32"))
+        )
+        with T.sblock("root"):
+            T.reads()
+            T.writes()
+            vectors = [buffer[T.ramp(0, 1, 64)] for buffer in (a, b)]
+            zero = T.broadcast(T.int32(0), 16)
+            name = "llvm.x86.avx512.vpdpbusd.512"
+            value = T.call_llvm_pure_intrin("int32x16", name, zero, *vectors)
+            T.buffer_store(out, value, [T.ramp(0, 1, 16)])
+    return builder.get()
+
+
+@each_processor
+def test_several_functions_run_over_several_inputs(processor: Processor) -> None:
+    rng = np.random.default_rng(0)
+    cases = []
+    for size, dtype in ((5, "int8"), (64, "uint8"), (1_000_000, "int32"), (3, "float32")):
+        function = doubler(size, dtype)
+        inputs = [rng.integers(0, 60, size).astype(dtype) for _ in range(2)]
+        cases += [Case(function, [array], (size,), dtype) for array in inputs]
+    for case, result in zip(cases, run_cases(processor, cases), strict=True):
+        assert result.dtype == case.dtype
+        np.testing.assert_array_equal(result, case.inputs[0] * 2)
+
+
+@pytest.mark.parametrize(
+    ("reads", "writes", "what"),
+    [
+        (8, 5, None),
+        (5, 9, "past the output"),
+        (5, 200, "memory that is not its own"),
+        (200, 5, "memory that is not its own"),
+    ],
+)
+def test_memory_beyond_a_buffer_is_noticed(reads: int, writes: int, what: str | None) -> None:
+    case = Case(copier(5, reads, writes), [np.arange(5, dtype=np.int8)], (5,), "int8")
+    if what is None:
+        np.testing.assert_array_equal(run_cases(ICELAKE, [case])[0][:4], np.arange(4))
+    else:
+        with pytest.raises(AssertionError, match=what):
+            run_cases(ICELAKE, [case])
+
+
+@each_processor
+def test_an_instruction_that_the_processor_lacks_stops_the_program(processor: Processor) -> None:
+    # Compiled for a processor that has it.
+    lucky = Processor(processor.model, ICELAKE.mcpu)
+    ones = np.ones(64, np.int8)
+    case = Case(dot(), [ones, np.arange(64, dtype=np.int8)], (16,), "int32")
+    if processor.model == ICELAKE.model:
+        sums = np.arange(64).reshape(16, 4).sum(axis=1)
+        np.testing.assert_array_equal(run_cases(lucky, [case])[0], sums)
+    else:
+        what = f"failed on {processor.model}: an instruction that the processor lacks"
+        with pytest.raises(AssertionError, match=what):
+            run_cases(lucky, [case])
