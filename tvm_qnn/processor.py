@@ -17,6 +17,12 @@ _AT_HWCAP, _AT_HWCAP2 = 16, 26  # of getauxval: which bits mean what is in asm/h
 # Names in /proc/cpuinfo that differ from LLVM's by more than dots, dashes and underscores.
 _X86_NAMES = {"pni": "sse3", "abm": "lzcnt", "bmi1": "bmi"}
 
+# System call arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) of Linux on x86-64.
+_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA = 158, 0x1023, 18
+
+TILES = ("amx-int8", "amx-tile")
+"""What LLVM calls the extensions of AMX for bytes."""
+
 _ARM_BITS: dict[str, dict[tuple[int, int], str]] = {
     "aarch64": {
         (_AT_HWCAP, 1): "neon",
@@ -78,10 +84,25 @@ def extensions_here(asked: Sequence[str]) -> set[str]:
 
 
 @functools.cache
+def has_tiles() -> bool:
+    """Whether this machine's processor has AMX for bytes, and Linux allows it to this process."""
+    if parts(this_platform()) != ("x86_64", "linux") or not _CPUINFO.is_file():
+        return False
+    return {_bare(name) for name in TILES} <= _x86_extensions()
+
+
+@functools.cache
 def _x86_extensions() -> frozenset[str]:
     found = re.search(r"^flags\s*:(.*)$", _CPUINFO.read_text(encoding="ascii"), re.MULTILINE)
     names = found.group(1).split() if found else []
-    return frozenset(_bare(_X86_NAMES.get(name, name)) for name in names)
+    here = frozenset(_bare(_X86_NAMES.get(name, name)) for name in names)
+    tiles = {name for name in here if name.startswith("amx")}
+    return here - tiles if tiles and not _may_use_tiles() else here
+
+
+def _may_use_tiles() -> bool:
+    """Ask Linux for AMX's tiles, which it gives to a process for good."""
+    return ctypes.CDLL(None).syscall(_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA) == 0
 
 
 def _bare(name: str) -> str:

@@ -10,7 +10,7 @@ import tvm
 from tvm.target import codegen
 
 from qnn_ops.errors import QnnError
-from tvm_qnn.processor import Requirements
+from tvm_qnn.processor import TILES, Requirements, has_tiles
 
 TargetLike: TypeAlias = "str | Mapping[str, Any] | tvm.target.Target"
 
@@ -20,6 +20,7 @@ EXTENSIONS = frozenset(
         *("popcnt", "lzcnt", "movbe", "bmi", "bmi2", "avxvnniint8"),
         *("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx512vnni"),
         *("avx512ifma", "avx512vbmi", "avx512vbmi2", "avx512bitalg", "avx512vpopcntdq"),
+        *TILES,
         *("neon", "dotprod", "i8mm", "sve", "sve2"),
     )
 )
@@ -41,6 +42,7 @@ NAMES: dict[str, dict[str, Any]] = {
     "x86-avx-vnni": {**_X86, "mcpu": "alderlake"},
     "x86-avx512": {**_X86, "mcpu": "skylake-avx512"},
     "x86-avx512-vnni": {**_X86, "mcpu": "cascadelake"},
+    "x86-amx": {**_X86, "mcpu": "sapphirerapids"},
     "aarch64": {**_AARCH64, "mattr": ["+neon"]},
     "aarch64-dotprod": {**_AARCH64, "mattr": ["+neon", "+dotprod"]},
     "aarch64-i8mm": {**_AARCH64, "mattr": ["+neon", "+dotprod", "+i8mm"]},
@@ -57,7 +59,13 @@ _ALIASES = re.compile(r"amd64|i[3-9]86|arm64(e|ec)?|(arm|thumb)(eb)?v[4-9][a-z0-
 
 def host_target() -> tvm.target.Target:
     """The target that describes this machine's processor."""
-    return tvm.target.Target({"kind": "llvm", "mcpu": codegen.llvm_get_system_cpu()})
+    fields: dict[str, Any] = {"kind": "llvm", "mcpu": codegen.llvm_get_system_cpu()}
+    # LLVM goes by the processor's name: it does not know what the system, or a virtual machine,
+    # has of AMX.
+    here = has_tiles()
+    if here != ({*TILES} <= _features(tvm.target.Target(fields))):
+        fields["mattr"] = [f"{'+' if here else '-'}{name}" for name in TILES]
+    return tvm.target.Target(fields)
 
 
 def parse_target(target: TargetLike) -> tvm.target.Target:

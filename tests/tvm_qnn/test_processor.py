@@ -21,12 +21,35 @@ def test_names_of_linux_and_llvm_are_brought_together(
     file.write_text("processor\t: 0\nflags\t\t: fpu pni sse4_1 abm bmi1 avx512_vnni amx_int8\n")
     monkeypatch.setattr(processor, "_CPUINFO", file)
     monkeypatch.setattr(processor, "this_platform", lambda: "x86_64-linux")
+    monkeypatch.setattr(processor, "_may_use_tiles", lambda: True)
     processor._x86_extensions.cache_clear()
     asked = ["sse3", "sse4.1", "sse4.2", "lzcnt", "bmi", "bmi2", "avx512vnni", "amx-int8", "avx2"]
     try:
         assert extensions_here(asked) == {*asked} - {"sse4.2", "bmi2", "avx2"}
     finally:
         processor._x86_extensions.cache_clear()
+
+
+@pytest.mark.parametrize("is_allowed", [False, True])
+def test_tiles_are_there_if_linux_allows_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, is_allowed: bool
+) -> None:
+    file = tmp_path / "cpuinfo"
+    file.write_text("flags\t\t: avx2 amx_bf16 amx_tile amx_int8\n")
+    monkeypatch.setattr(processor, "_CPUINFO", file)
+    monkeypatch.setattr(processor, "this_platform", lambda: "x86_64-linux")
+    monkeypatch.setattr(processor, "_may_use_tiles", lambda: is_allowed)
+    caches = processor._x86_extensions, processor.has_tiles
+    for cached in caches:
+        cached.cache_clear()
+    try:
+        assert processor.has_tiles() is is_allowed
+        told = extensions_here(["avx2", "amx-int8", "amx-tile"])
+        assert told == ({"avx2", "amx-int8", "amx-tile"} if is_allowed else {"avx2"})
+        assert (host_target().attrs.get("mattr") is not None) is is_allowed
+    finally:
+        for cached in caches:
+            cached.cache_clear()
 
 
 @pytest.mark.parametrize(

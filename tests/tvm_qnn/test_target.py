@@ -42,6 +42,7 @@ def test_a_name_means_an_instruction_set(name: str) -> None:
     assert parsed.attrs["mtriple"].split("-")[0] == triples[architecture]
     features = {str(feature) for feature in codegen.llvm_get_cpu_features(parsed)}
     names = {"avx-vnni": "avxvnni", "avx512": "avx512bw", "avx512-vnni": "avx512vnni"}
+    names["amx"] = "amx-int8"
     assert {names.get(part, part) for part in extension} <= features
     # And no later one.
     assert name == "aarch64-dotprod" or "dotprod" not in features or "i8mm" in features

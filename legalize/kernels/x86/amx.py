@@ -1,0 +1,81 @@
+"""Instructions on AMX's tiles: registers of 16 rows of 64 bytes, which multiply whole matrices.
+
+A thread has eight of them, once it has loaded a configuration that says how many rows, and bytes
+of a row, each has. Linux allows them to a process that has asked.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from tvm.script.ir_builder import tirx as T
+
+ROWS = 16
+ROW_BYTES = 64
+
+# System call arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) of Linux on x86-64.
+_ARCH_PRCTL = 158
+_REQUEST_PERMISSION = 0x1023
+_TILE_DATA = 18
+# Of the configuration: where the numbers of bytes and of rows are.
+_CONFIGURATION_BYTES = 64
+_PALETTE = 1
+_BYTES_AT, _ROWS_AT = 16, 48
+
+
+def configuration(tiles: list[tuple[int, int]]) -> npt.NDArray[np.uint8]:
+    """The configuration for tiles of these (rows, bytes of a row), in order of their numbers."""
+    memory = np.zeros(_CONFIGURATION_BYTES, np.uint8)
+    memory[0] = _PALETTE
+    widths = memory[_BYTES_AT:_ROWS_AT].view(np.uint16)
+    for number, (rows, width) in enumerate(tiles):
+        memory[_ROWS_AT + number], widths[number] = rows, width
+    return memory
+
+
+def request_permission() -> None:
+    """Write the call that asks Linux; it costs a tenth of a microsecond, and may be repeated."""
+    numbers = (T.int64(_ARCH_PRCTL), T.int64(_REQUEST_PERMISSION), T.int64(_TILE_DATA))
+    T.evaluate(T.call_extern("int64", "syscall", *numbers))
+
+
+def configure(memory: Any) -> None:
+    """Write what loads a configuration; the tiles become zero."""
+    _instruction("ldtilecfg", T.address_of(memory[0]))
+
+
+def release() -> None:
+    """Write what gives the tiles back: a thread without them is switched faster."""
+    _instruction("tilerelease")
+
+
+def clear(tile: int) -> None:
+    """Write what makes a tile zero."""
+    _instruction("tilezero", T.int8(tile))
+
+
+def load(tile: int, buffer: Any, offset: Any, pitch: Any) -> None:
+    """Write what loads a tile: rows ``pitch`` bytes apart, the first one at an offset."""
+    _instruction("tileloadd64", T.int8(tile), T.address_of(buffer[offset]), T.int64(pitch))
+
+
+def store(tile: int, buffer: Any, offset: Any, pitch: int) -> None:
+    """Write what stores a tile likewise."""
+    _instruction("tilestored64", T.int8(tile), T.address_of(buffer[offset]), T.int64(pitch))
+
+
+def multiply_add(total: int, data: int, weights: int) -> None:
+    """Write tdpbusd: add to each int32 of a tile Σ data[row] · weights[column].
+
+    Args:
+        total: The tile of sums: a row for each row of data, 16 columns.
+        data: A tile of uint8.
+        weights: A tile of int8: four bytes of the sum in a row, for each of 16 columns.
+    """
+    _instruction("tdpbusd", T.int8(total), T.int8(data), T.int8(weights))
+
+
+def _instruction(name: str, *operands: Any) -> None:
+    T.evaluate(T.call_llvm_intrin("void", f"llvm.x86.{name}", *operands))
