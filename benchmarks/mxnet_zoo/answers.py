@@ -1,6 +1,6 @@
 """What MXNet computes, on this processor or on one with other instructions.
 
-python -m benchmarks.mxnet_zoo.answers prefix input.npy outputs.npz …
+python -m benchmarks.mxnet_zoo.answers [--plain] prefix input.npy outputs.npz …
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from typing import Any
 import mxnet as mx
 import numpy as np
 
+from benchmarks.mxnet_zoo import plain
+
 Array = np.ndarray[Any, Any]
 
-# Where oneDNN finds none of the instructions that its kernels need, it runs its reference code,
-# which neither saturates in 16 bits nor halves weights: the answers of a processor with VNNI.
 _EMULATOR = "qemu-x86_64"
 _PLAIN_PROCESSOR = "qemu64,-ssse3,-sse4.1,-sse4.2,-avx"
+_PLAIN = "--plain"
 
 
 def load(prefix: Path, shape: Sequence[int]) -> Callable[[Array], list[Array]]:
@@ -38,8 +39,13 @@ def load(prefix: Path, shape: Sequence[int]) -> Callable[[Array], list[Array]]:
     return run
 
 
-def emulated(jobs: Sequence[tuple[Path, Array]]) -> list[list[Array]]:
-    """What MXNet computes on a processor on which oneDNN has only its reference code.
+def exact_answers(jobs: Sequence[tuple[Path, Array]]) -> list[list[Array]]:
+    """What MXNet computes on a processor with VNNI, wherever this runs.
+
+    Where oneDNN finds none of the instructions that its kernels need, it runs its reference code,
+    which neither saturates in 16 bits nor halves weights. Another process is made to believe
+    that: by a setting of oneDNN's where MXNet is the build that we know, or else by an emulator,
+    which takes a hundred times as long.
 
     Args:
         jobs: models, by the prefix of their files, each with its input.
@@ -48,38 +54,48 @@ def emulated(jobs: Sequence[tuple[Path, Array]]) -> list[list[Array]]:
         The outputs of each.
 
     Raises:
-        FileNotFoundError: the emulator is not installed.
+        FileNotFoundError: there is neither such a build nor the emulator.
     """
-    emulator = shutil.which(_EMULATOR)
-    if emulator is None:
-        raise FileNotFoundError(f"{_EMULATOR} is not there (Debian, Ubuntu: apt install qemu-user)")
+    # The emulator wants the program itself, which without -S looks for packages elsewhere.
+    command = [os.path.realpath(sys.executable), "-S", "-m", "benchmarks.mxnet_zoo.answers"]
+    if plain.is_known():
+        command.append(_PLAIN)
+    else:
+        command = [*_emulator(), *command]
     with tempfile.TemporaryDirectory() as temporary:
-        arguments = []
+        files = []
         for index, (prefix, data) in enumerate(jobs):
             source = Path(temporary) / f"{index}.npy"
             np.save(source, data)
-            arguments += [prefix.resolve(), source, source.with_suffix(".npz")]
-        # The emulator wants the program itself, which without -S looks for packages elsewhere.
-        python = [os.path.realpath(sys.executable), "-S", "-m", "benchmarks.mxnet_zoo.answers"]
+            files += [prefix.resolve(), source, source.with_suffix(".npz")]
         subprocess.run(
-            [emulator, "-cpu", _PLAIN_PROCESSOR, *python, *arguments],
+            [*command, *files],
             check=True,
             # Threads that wait for each other would spend the emulator's time.
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"},
         )
         results = []
-        for path in arguments[2::3]:
+        for path in files[2::3]:
             with np.load(path) as outputs:
                 results.append([outputs[name] for name in outputs.files])
         return results
 
 
+def _emulator() -> list[str]:
+    path = shutil.which(_EMULATOR)
+    if path is None:
+        raise FileNotFoundError(f"{_EMULATOR} is not there (Debian, Ubuntu: apt install qemu-user)")
+    return [path, "-cpu", _PLAIN_PROCESSOR]
+
+
 def main() -> None:
     """Runs models on arrays: prefix, file of the input, file for the outputs, and so on."""
-    arguments = [Path(argument) for argument in sys.argv[1:]]
-    for prefix, source, target in zip(
-        arguments[::3], arguments[1::3], arguments[2::3], strict=True
-    ):
+    arguments = sys.argv[1:]
+    if arguments[0] == _PLAIN:
+        plain.switch()
+        del arguments[0]
+    paths = [Path(argument) for argument in arguments]
+    for prefix, source, target in zip(paths[::3], paths[1::3], paths[2::3], strict=True):
         data = np.load(source)
         outputs: dict[str, Any] = {
             f"output{index}": output for index, output in enumerate(load(prefix, data.shape)(data))
