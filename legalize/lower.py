@@ -11,6 +11,7 @@ from legalize.passes import (
     FoldConstants,
     FoldPads,
     FuseSums,
+    JoinInPlace,
     LegalizeQnn,
     PreferSignedness,
     TabulateFloats,
@@ -39,5 +40,5 @@ def lower(mod: tvm.IRModule, target: tvm.target.Target, *, kernels: bool = True)
             for feature, dtype in _SIGNEDNESS.items()
             if has_feature(target, feature)
         ]
-        passes += [FuseSums(target), UseKernels(target)]
+        passes += [FuseSums(target), JoinInPlace(target), UseKernels(target)]
     return tvm.transform.Sequential([*passes, LegalizeQnn(), FoldConstants()])(mod)

@@ -24,12 +24,28 @@ def call_tir(
     operands: list[relax.Expr],
     shape: tuple[int, ...],
     dtype: str,
+    into: relax.Expr | None = None,
 ) -> relax.Expr:
-    """Add a function to the module and call it."""
+    """Add a function to the module and call it.
+
+    Args:
+        builder: of the module.
+        name: of the function, if no other has it.
+        function: of the operands and the result.
+        operands: tensors.
+        shape: of the result.
+        dtype: of the result.
+        into: a tensor of which the function writes a part; the result is this tensor, which
+            nothing else may read. Without it the result is a new one.
+    """
     # The module gives the function a symbol of its own; equal functions share one. Relax's
     # passes look into the root block of the functions that take a single tensor.
     root = s_tir.SBlockRealize([], True, s_tir.SBlock([], [], [], "root", function.body))
     attrs = {IS_KERNEL: True, "op_pattern": _OPAQUE}
     function = function.without_attr("global_symbol").with_body(root).with_attrs(attrs)
     variable = builder.add_func(function, name)
-    return builder.emit(relax.call_tir(variable, operands, relax.TensorType(shape, dtype)))
+    ty = relax.TensorType(shape, dtype)
+    if into is None:
+        return builder.emit(relax.call_tir(variable, operands, ty))
+    last = len(operands)
+    return builder.emit(relax.op.call_tir_inplace(variable, [*operands, into], last, ty))

@@ -9,6 +9,7 @@ from typing import Any
 import tvm
 from tvm import relax
 
+from legalize.kernels.spec import Slice
 from legalize.kernels.targets import has_feature
 from qnn_ops.registry import Attrs, Operator, attrs_of
 
@@ -77,6 +78,42 @@ def fused_sum(operator: Operator[Any], *features: str) -> Callable[[FusedRule], 
 
     def decorate(rule: FusedRule) -> FusedRule:
         FUSED_SUMS.setdefault(operator.op.name, []).append(FusedSum(features, rule))
+        return rule
+
+    return decorate
+
+
+PartRule = Callable[
+    [relax.BlockBuilder, relax.Call, Slice, "relax.Expr | None"], "relax.Expr | None"
+]
+
+
+@dataclass(frozen=True)
+class PartWriter:
+    """One way to compute an operator as a part of a larger tensor."""
+
+    features: tuple[str, ...]
+    rule: PartRule
+
+    def serves(self, target: tvm.target.Target) -> bool:
+        """Whether the target has every feature that the kernel uses."""
+        return all(has_feature(target, feature) for feature in self.features)
+
+
+PART_WRITERS: dict[str, list[PartWriter]] = {}
+"""By the name of the operator, in the order of registration."""
+
+
+def part_writer(operator: Operator[Any], *features: str) -> Callable[[PartRule], PartRule]:
+    """Register ``rule(builder, call, part, into)`` for targets that have all ``features``.
+
+    ``call`` is one of ``operator``, whose result is the channels ``part`` of a larger tensor:
+    ``into``, or a new one where that is None. The rule returns the larger tensor, or None where
+    its kernel cannot take the call; then it has emitted nothing.
+    """
+
+    def decorate(rule: PartRule) -> PartRule:
+        PART_WRITERS.setdefault(operator.op.name, []).append(PartWriter(features, rule))
         return rule
 
     return decorate

@@ -60,6 +60,19 @@ class Residual:
 
 
 @dataclass(frozen=True)
+class Slice:
+    """Some channels of a larger tensor, which an output is written to.
+
+    Attributes:
+        whole: Channels of a pixel of the larger tensor.
+        first: The first one that is written.
+    """
+
+    whole: int
+    first: int
+
+
+@dataclass(frozen=True)
 class ConvSpec:
     """One ungrouped convolution over NHWC data with an OHWI kernel.
 
@@ -94,6 +107,7 @@ class ConvSpec:
         addend: A tensor that is added before rounding, for ``onednn`` rounding only.
         residual: A tensor that is added afterwards; there is no ``addend`` then, and the output
             is not ``int32``.
+        part: The channels of a larger tensor that the output is, if it is not a tensor of its own.
     """
 
     batch: int
@@ -118,6 +132,17 @@ class ConvSpec:
     staged_dtype: str = "uint8"
     addend: Addend | None = None
     residual: Residual | None = None
+    part: Slice | None = None
+
+    @property
+    def target(self) -> Slice:
+        """Where in the pixels of what is written the output's channels are."""
+        return self.part or Slice(self.out_channels, 0)
+
+    @property
+    def target_shape(self) -> tuple[int, int, int, int]:
+        """Shape of the tensor that the output is written to."""
+        return *self.out_shape[:3], self.target.whole
 
     @property
     def added_dtype(self) -> str | None:

@@ -9,6 +9,7 @@ from legalize.passes.fold_pads import FoldPads
 from legalize.passes.fuse_lookups import FuseLookups
 from legalize.passes.fuse_sums import FuseSums
 from legalize.passes.inline_elementwise import InlineElementwise
+from legalize.passes.join_in_place import JoinInPlace
 from legalize.passes.legalize_qnn import LegalizeQnn
 from legalize.passes.one_function import OneFunction
 from legalize.passes.order_reductions import OrderReductions
@@ -24,6 +25,7 @@ __all__ = [
     "FuseLookups",
     "FuseSums",
     "InlineElementwise",
+    "JoinInPlace",
     "LegalizeQnn",
     "OneFunction",
     "OrderReductions",

@@ -15,6 +15,7 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.rows import BYTES, for_each_piece, ramp, unsigned
+from legalize.kernels.spec import Slice
 from legalize.kernels.tasks import shared_loop, task_count
 from legalize.kernels.vector.byte_changes import Change, Clamp, Table, changed
 from legalize.kernels.vector.isa import VectorIsa, as_unsigned, filled, first_lanes, flipped
@@ -44,7 +45,13 @@ class Part:
 
 
 @cache
-def join(isa: VectorIsa, parts: tuple[Part, ...], axis: int, out_dtype: str) -> tirx.PrimFunc:
+def join(
+    isa: VectorIsa,
+    parts: tuple[Part, ...],
+    axis: int,
+    out_dtype: str,
+    part_of: Slice | None = None,
+) -> tirx.PrimFunc:
     """Build the function that joins tensors.
 
     Args:
@@ -52,6 +59,7 @@ def join(isa: VectorIsa, parts: tuple[Part, ...], axis: int, out_dtype: str) -> 
         parts: The tensors; their shapes differ along the axis only, and nothing is empty.
         axis: Not negative.
         out_dtype: int8 or uint8.
+        part_of: Where along the axis of a larger tensor they are written, if they are not all.
 
     Returns:
         A function of the tensors; the tables of those that have one, uint8 [256], by the bits
@@ -59,7 +67,9 @@ def join(isa: VectorIsa, parts: tuple[Part, ...], axis: int, out_dtype: str) -> 
         the output.
     """
     first = parts[0].shape
-    out_shape = (*first[:axis], sum(part.shape[axis] for part in parts), *first[axis + 1 :])
+    extent = sum(part.shape[axis] for part in parts)
+    where = part_of or Slice(extent, 0)
+    out_shape = (*first[:axis], where.whole, *first[axis + 1 :])
     rows, out_width = prod(first[:axis]), prod(out_shape[axis:])
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("join")
@@ -74,7 +84,7 @@ def join(isa: VectorIsa, parts: tuple[Part, ...], axis: int, out_dtype: str) -> 
         ]
         output = T.arg("output", T.buffer(out_shape, out_dtype))
         target = T.decl_buffer((rows * out_width,), "uint8", data=output.data)
-        start = 0
+        start = where.first * prod(first[axis + 1 :])
         for part, tensor, table in zip(parts, sources, tables, strict=True):
             source = T.decl_buffer((prod(part.shape),), part.dtype, data=tensor.data)
             width = prod(part.shape[axis:])

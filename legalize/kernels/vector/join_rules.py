@@ -10,6 +10,7 @@ import numpy as np
 from tvm import relax
 
 from legalize.kernels.calls import call_tir
+from legalize.kernels.spec import Slice
 from legalize.kernels.vector.byte_changes import Change, Clamp, cheapest_change
 from legalize.kernels.vector.isa import VectorIsa
 from legalize.kernels.vector.join import Part, join
@@ -98,6 +99,32 @@ def _tabulate(
     return _join(builder, isa, [data], [table], 0, attrs.out_dtype)
 
 
+def copy_part(
+    builder: relax.BlockBuilder,
+    isa: VectorIsa,
+    data: relax.Expr,
+    table: Array | None,
+    part_of: Slice,
+    dtype: str,
+    into: relax.Expr | None,
+) -> relax.Expr | None:
+    """Write a tensor of channels last to some channels of a larger one.
+
+    Args:
+        builder: Of the module.
+        isa: The instruction set.
+        data: The tensor.
+        table: What becomes of its values, as ``conversion_table`` says it.
+        part_of: Which channels.
+        dtype: Of the larger tensor.
+        into: The larger tensor, if others have written to it.
+
+    Returns:
+        The larger tensor; None where there is nothing to write.
+    """
+    return _join(builder, isa, [data], [table], -1, dtype, part_of, into)
+
+
 def _join(
     builder: relax.BlockBuilder,
     isa: VectorIsa,
@@ -105,6 +132,8 @@ def _join(
     tables: Sequence[Array | None],
     axis: int,
     dtype: str,
+    part_of: Slice | None = None,
+    into: relax.Expr | None = None,
 ) -> relax.Expr | None:
     """Join tensors; a table has the result for the lowest value of the input's dtype first."""
     specs = [spec_of(data) for data in inputs]
@@ -123,9 +152,9 @@ def _join(
     ]
     operands = [*inputs, *(relax.const(isa.packed_table(table), "uint8") for table in constants)]
     shape = list(specs[0].shape)
-    shape[axis] = sum(spec.shape[axis] for spec in specs)
-    function = join(isa, parts, axis, dtype)
-    return call_tir(builder, "join", function, operands, tuple(shape), dtype)
+    shape[axis] = part_of.whole if part_of else sum(spec.shape[axis] for spec in specs)
+    function = join(isa, parts, axis, dtype, part_of)
+    return call_tir(builder, "join", function, operands, tuple(shape), dtype, into)
 
 
 def _change(table: Array | None) -> Change:

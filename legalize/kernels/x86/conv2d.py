@@ -63,7 +63,7 @@ def conv2d(
     Returns:
         A function of the data, uint8 of ``spec.staged_shape``; the ``constants`` of
         ``pack_conv2d`` in order; the tensor that is added, if there is one;
-        and the output, ``spec.stored.out_dtype`` of ``spec.out_shape``.
+        and the output, ``spec.stored.out_dtype`` of ``spec.target_shape``.
     """
     tiling = tiling or choose_tiling(spec, isa)
     return _Kernel(spec, isa, requantization, tiling, weight_dtype or isa.weight_dtype).build()
@@ -147,12 +147,13 @@ class _Kernel:
         if spec.added_dtype is not None:
             addend = T.arg("addend", T.buffer(spec.out_shape, spec.added_dtype))
         out_dtype = spec.stored.out_dtype
-        output = T.arg("output", T.buffer(spec.out_shape, out_dtype))
+        output = T.arg("output", T.buffer(spec.target_shape, out_dtype))
         batch, height, width, channels = spec.staged_shape
         size = batch * height * width * channels
         self.source = T.decl_buffer((size,), spec.staged_dtype, data=data.data)
-        size = spec.out_pixels * spec.out_channels
+        size = spec.out_pixels * spec.target.whole
         self.target = T.decl_buffer((size,), out_dtype, data=output.data)
+        size = spec.out_pixels * spec.out_channels
         self.addend = None
         if addend is not None:
             self.addend = T.decl_buffer((size,), addend.dtype, data=addend.data)

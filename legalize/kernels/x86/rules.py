@@ -25,7 +25,7 @@ from legalize.kernels.conv_calls import (
     sums_first,
 )
 from legalize.kernels.registry import kernel
-from legalize.kernels.spec import ConvSpec, Residual
+from legalize.kernels.spec import ConvSpec, Residual, Slice
 from legalize.kernels.stage import stage
 from legalize.kernels.x86.conv2d import conv2d
 from legalize.kernels.x86.isa import ISAS, Isa
@@ -48,8 +48,23 @@ def conv2d_rule(
     *,
     isa: Isa,
     residual: Residual | None = None,
+    part: Slice | None = None,
+    into: relax.Expr | None = None,
 ) -> relax.Expr | None:
-    """A convolution; the last operand is the residual, if there is one."""
+    """A convolution as a call of its kernel.
+
+    Args:
+        builder: Of the module.
+        attrs: Of the call.
+        operands: Of the call; after them the residual, if there is one.
+        isa: The instruction set.
+        residual: What is added to the rounded output.
+        part: Which channels of a larger tensor the output is.
+        into: That tensor, if others have written to it.
+
+    Returns:
+        The output or the larger tensor; None where the kernel does not do what the call asks.
+    """
     data, weights, bias = operands_of(operands)
     layouts = (attrs.data_layout, attrs.out_layout)
     if weights is None or attrs.groups != 1 or layouts != ("NHWC", "NHWC"):
@@ -70,10 +85,11 @@ def conv2d_rule(
         roundings=_ROUNDINGS,
         addend=None if residual else addend_of(attrs, operands),
     )
-    if spec is None or (residual and spec.out_dtype == "int32"):
+    is_ended = residual or part
+    if spec is None or (is_ended and spec.out_dtype == "int32"):
         return None
-    spec, addends = replace(spec, residual=residual), list(operands[3:])
-    return _call(builder, isa, spec, data, kernel_ohwi, attrs, bias, multiplier, addends)
+    spec, addends = replace(spec, residual=residual, part=part), list(operands[3:])
+    return _call(builder, isa, spec, data, kernel_ohwi, attrs, bias, multiplier, addends, into)
 
 
 def _sum(
@@ -126,6 +142,7 @@ def _call(
     bias: Array | None,
     real_multiplier: Array,
     addends: list[relax.Expr],
+    into: relax.Expr | None = None,
 ) -> relax.Expr:
     multiplier, shift = fixed_point(spec, real_multiplier)
     if prefers_words(spec, isa):
@@ -141,7 +158,7 @@ def _call(
     operands = [data, *constants, *addends]
     name = SORTED_LAST + "conv2d"
     out_dtype = spec.stored.out_dtype
-    result = call_tir(builder, name, function, operands, spec.out_shape, out_dtype)
-    if spec.residual is not None:
+    result = call_tir(builder, name, function, operands, spec.target_shape, out_dtype, into)
+    if spec.residual is not None or spec.part is not None:
         return result
     return finish(builder, attrs, spec, result, real_multiplier)

@@ -28,7 +28,7 @@ def store_pixel(
     width = lanes_in(vectors[0])
     for first, size in store_pieces(len(vectors)):
         value = narrow(spec.stored, vectors[first : first + size])
-        start = pixel * spec.out_channels + (first_group + first) * width
+        start = pixel * spec.target.whole + (first_group + first) * width + spec.target.first
         real = channels - first * width
         for part, offset, lanes in value:
             index = T.ramp(start + offset, 1, lanes)

@@ -1,0 +1,142 @@
+"""Let operators write their results to where a concatenation would copy them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import tvm
+from tvm import relax
+from tvm.relax.expr_functor import mutator
+
+from legalize.kernels.registry import PART_WRITERS
+from legalize.kernels.spec import Slice
+from legalize.kernels.vector.isa import VectorIsa
+from legalize.kernels.vector.join_rules import copy_part
+from legalize.kernels.vector.registry import vectors_for
+from legalize.passes.rewriter import CallRewriter, count_uses, module_pass
+from qnn_ops import quantized_concat
+from qnn_ops.quantized_concat import conversion_table
+from qnn_ops.registry import Operator, attrs_of, operator_of, spec_of
+
+# What is copied all the same must not be more than this share of the channels.
+_MOST_COPIED = 0.5
+
+
+@dataclass(frozen=True)
+class _Leaf:
+    """A tensor that is joined.
+
+    Attributes:
+        tensor: Before this pass.
+        table: What becomes of its values; None where they are kept.
+    """
+
+    tensor: relax.Expr
+    table: Any
+
+
+def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
+    """Make one tensor of the operands of a concatenation of channels, which come last.
+
+    Each operand that only the concatenation reads, as it is, and that a kernel for ``target`` can
+    write to channels of a larger tensor, is computed there; the others are copied. Where more
+    than half would be copied, nothing changes. A concatenation that only another one reads
+    becomes a part of that.
+    """
+    serving = {
+        name: [writer.rule for writer in writers if writer.serves(target)]
+        for name, writers in PART_WRITERS.items()
+    }
+    vectors = vectors_for(target)
+
+    @mutator
+    class _JoinInPlace(CallRewriter):
+        def enter(self, function: relax.Function) -> None:
+            self.uses: Counter[Any] = count_uses(function)
+            bindings = [binding for block in function.body.blocks for binding in block.bindings]
+            self.values = {binding.var: binding.value for binding in bindings}
+            joins = [value for value in self.values.values() if _joins_channels(value)]
+            # By identity; those that have become a part of another.
+            self.inner = {
+                self.values[field]
+                for join in joins
+                for index, field in enumerate(join.args[0].fields)
+                if self._is_inner(join, index, field)
+            }
+
+        def rewrite(
+            self, operator: Operator[Any], original: relax.Call, call: relax.Call
+        ) -> relax.Expr:
+            if not _joins_channels(original) or not vectors or original in self.inner:
+                return call
+            leaves = list(self._leaves(original))
+            rules = [self._rules(leaf) for leaf in leaves]
+            sizes = [int(spec_of(leaf.tensor).shape[-1]) for leaf in leaves]
+            copied = sum(size for size, rule in zip(sizes, rules, strict=True) if not rule)
+            if copied > _MOST_COPIED * sum(sizes):
+                return call
+            return self._joined(attrs_of(call).out_dtype, leaves, rules, sizes, vectors[0])
+
+        def _joined(
+            self,
+            dtype: str,
+            leaves: list[_Leaf],
+            rules: list[list[Any]],
+            sizes: list[int],
+            isa: VectorIsa,
+        ) -> relax.Expr:
+            whole: relax.Expr | None = None
+            first = 0
+            for leaf, ways, size in zip(leaves, rules, sizes, strict=True):
+                part = Slice(sum(sizes), first)
+                first += size
+                tensor = self.visit_expr(leaf.tensor)
+                written = None
+                if ways:
+                    producer = self.lookup_binding(tensor)
+                    answers = (rule(self.builder_, producer, part, whole) for rule in ways)
+                    written = next((answer for answer in answers if answer is not None), None)
+                if written is None:
+                    written = copy_part(self.builder_, isa, tensor, leaf.table, part, dtype, whole)
+                whole = written
+            assert whole is not None
+            return whole
+
+        def _leaves(self, join: relax.Call) -> Iterator[_Leaf]:
+            attrs = attrs_of(join)
+            for index, field in enumerate(join.args[0].fields):
+                if self._is_inner(join, index, field):
+                    yield from self._leaves(self.values[field])
+                else:
+                    yield _Leaf(field, conversion_table(attrs, index))
+
+        def _is_inner(self, join: relax.Call, index: int, field: relax.Expr) -> bool:
+            """Whether a field is a concatenation, too, which only ``join`` reads, as it is."""
+            return (
+                field in self.values
+                and _joins_channels(self.values[field])
+                and self.uses[field] == 1
+                and conversion_table(attrs_of(join), index) is None
+            )
+
+        def _rules(self, leaf: _Leaf) -> list[Any]:
+            """What could write a leaf to its place."""
+            if leaf.table is not None or self.uses[leaf.tensor] != 1:
+                return []
+            operator = operator_of(self.values.get(leaf.tensor))
+            return [] if operator is None else serving.get(operator.op.name, [])
+
+    return module_pass(_JoinInPlace, "JoinInPlace")
+
+
+def _joins_channels(value: relax.Expr | None) -> bool:
+    """Whether a value joins non-empty tensors of NHWC data along the channels."""
+    if value is None or operator_of(value) is not quantized_concat:
+        return False
+    if not isinstance(value.args[0], relax.Tuple):
+        return False
+    shape = spec_of(value).shape
+    return len(shape) == 4 and attrs_of(value).axis in (-1, 3) and 0 not in shape

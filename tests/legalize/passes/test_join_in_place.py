@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+from tvm.relax import op as R
+
+from legalize import lower
+from legalize.passes import JoinInPlace
+from qnn_ops import quantized_concat, quantized_conv2d, quantized_lookup
+from tests.support.arrays import full_range
+from tests.support.modules import module
+from tests.support.standalone import run_standalone
+from tvm_qnn import build
+
+Array = np.ndarray[Any, Any]
+Body = Callable[..., Any]
+
+AVX2 = tvm.target.Target({"kind": "llvm", "mcpu": "haswell"})
+RNG = np.random.default_rng(0)
+X = full_range(RNG, "uint8", (1, 5, 6, 20))
+TABLE = RNG.permutation(256).astype(np.uint8)
+KERNELS = {size: full_range(RNG, "int8", (size, 1, 1, 20)) for size in (3, 37, 40)}
+ATTRS: dict[str, Any] = {
+    "input_scale": 0.5,
+    "input_zero_point": 7,
+    "kernel_scale": 0.0078125,
+    "kernel_zero_point": 0,
+    "output_scale": 2.5,
+    "output_zero_point": 3,
+    "out_dtype": "uint8",
+    "data_layout": "NHWC",
+    "kernel_layout": "OHWI",
+}
+
+
+def conv(x: relax.Expr, size: int) -> relax.Expr:
+    return emit(quantized_conv2d(x, relax.const(KERNELS[size]), **ATTRS))
+
+
+def join(*fields: relax.Expr, scales: dict[int, float] | None = None, axis: int = 3) -> relax.Expr:
+    count = len(fields)
+    steps = [(scales or {}).get(index, 2.5) for index in range(count)]
+    return emit(quantized_concat(list(fields), steps, [3] * count, 2.5, 3, "uint8", axis))
+
+
+def emit(call: relax.Expr) -> relax.Expr:
+    return relax.BlockBuilder.current().emit(call)
+
+
+def before(body: Body) -> tvm.IRModule:
+    return module({"x": relax.TensorType(X.shape, "uint8")}, body)
+
+
+def calls(mod: tvm.IRModule) -> list[str]:
+    """What main calls, in order; with "into" where it writes to a tensor that is there."""
+    found = []
+    for value in relax.analysis.get_var2val(mod["main"]).values():
+        if isinstance(value, relax.Call) and value.op.name.startswith("relax.call_tir"):
+            name = value.args[0].name_hint.rstrip("0123456789")
+            found.append(f"{name} into" if "inplace" in value.op.name else name)
+        elif isinstance(value, relax.Call):
+            found.append(value.op.name.removeprefix("relax.qnn."))
+    return found
+
+
+def test_convolutions_write_to_the_joined_tensor() -> None:
+    mod = JoinInPlace(AVX2)(before(lambda x: join(conv(x, 40), conv(x, 3), conv(x, 37))))
+    assert calls(mod) == ["z_conv2d", "z_conv2d into", "z_conv2d into"]
+    assert [int(size) for size in mod["main"].ret_ty.shape] == [1, 5, 6, 80]
+
+
+def test_other_tensors_are_copied_there() -> None:
+    def body(x: relax.Expr) -> list[relax.Expr]:
+        y = conv(x, 3)
+        # After the first one: what is read elsewhere, no convolution, in another scale.
+        return [join(conv(x, 40), y, x, conv(x, 3), scales={3: 2.25}), y]
+
+    names = calls(JoinInPlace(AVX2)(before(body)))
+    copies = ["join into"] * 3
+    assert names == ["quantized_conv2d", "quantized_conv2d", "z_conv2d", *copies]
+
+
+def test_a_join_that_only_another_reads_is_a_part_of_it() -> None:
+    mod = JoinInPlace(AVX2)(before(lambda x: join(conv(x, 40), join(conv(x, 3), conv(x, 37)))))
+    assert calls(mod) == ["z_conv2d", "z_conv2d into", "z_conv2d into"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        lambda x: join(conv(x, 3), x),
+        lambda x: join(conv(x, 3), conv(x, 3), axis=1),
+        lambda x: _both(conv(x, 37)),
+        lambda x: join(*[emit(quantized_lookup(x, relax.const(TABLE)))] * 2),
+        lambda x: join(conv(x, 40), conv(x, 37), scales={0: 2.25, 1: 2.25}),
+    ],
+    ids=["mostly copies", "rows", "also read elsewhere", "no convolution", "other scales"],
+)
+def test_what_stays(body: Body) -> None:
+    mod = before(body)
+    tvm.ir.assert_structural_equal(JoinInPlace(AVX2)(mod), mod)
+
+
+def _both(y: relax.Expr) -> list[relax.Expr]:
+    return [join(y, y), y]
+
+
+def test_targets_without_such_kernels_change_nothing() -> None:
+    mod = before(lambda x: join(conv(x, 40), conv(x, 37)))
+    for options in ({"mcpu": "x86-64"}, {"mtriple": "aarch64-linux-gnu", "mcpu": "cortex-a72"}):
+        target = tvm.target.Target({"kind": "llvm", **options})
+        tvm.ir.assert_structural_equal(JoinInPlace(target)(mod), mod)
+
+
+def nested(x: relax.Expr) -> relax.Expr:
+    """Joins in joins, a copy and a conversion, read twice."""
+    other = emit(quantized_lookup(x, relax.const(TABLE)))
+    inner = join(conv(x, 3), other, scales={1: 2.25})
+    joined = join(conv(x, 40), inner, conv(x, 37))
+    looked_up = emit(quantized_lookup(joined, relax.const(TABLE)))
+    return emit(R.concat([looked_up, joined], axis=1))
+
+
+def evaluated(x: Array) -> Array:
+    convs = {
+        size: quantized_conv2d.evaluate(x, kernel, **ATTRS) for size, kernel in KERNELS.items()
+    }
+    inner = quantized_concat.evaluate([convs[3], TABLE[x]], [2.5, 2.25], [3, 3], 2.5, 3, "uint8", 3)
+    joined = np.concatenate([convs[40], inner, convs[37]], axis=3)
+    return np.concatenate([TABLE[joined], joined], axis=1)
+
+
+@pytest.mark.parametrize("disabled", [[], ["OneFunction"]])
+def test_results_stay(disabled: list[str]) -> None:
+    assert calls(lower(before(nested), AVX2)).count("z_conv2d into") == 2
+    with tvm.transform.PassContext(opt_level=2, disabled_pass=disabled):
+        library = build(before(nested), "host")
+    for data in (X, X[:, ::-1].copy()):
+        np.testing.assert_array_equal(library.run(data), evaluated(data))
+
+
+def test_results_without_tvms_runtime(tmp_path: Any) -> None:
+    ((result,),) = run_standalone(build(before(nested), "host"), [[X]], tmp_path)
+    np.testing.assert_array_equal(result, evaluated(X))
