@@ -20,6 +20,10 @@ from legalize.lift import lift_constants
 # makes the same parts, and so the same code, everywhere.
 _PARTS = 16
 
+# TVM begins each function with checks of its arguments, which take longer to compile than most
+# functions and run at each call. This leaves them out.
+_UNCHECKED = {"tirx.disable_assert": True}
+
 _In = TypeVar("_In")
 _Out = TypeVar("_Out")
 
@@ -61,7 +65,9 @@ def compile_module(
         pipeline: what turns Relax operators into calls of functions.
     """
     with target:
+        inputs = len(mod["main"].params)
         mod, constants = lift_constants(pipeline(mod))
+        outer = _reading(mod["main"], mod["main"].params[:inputs])
         builder = relax.ExecBuilder()
         functions = vm_build._filter_tir(vm_build._vmcodegen(builder, mod))
         context = tvm.transform.PassContext.current()
@@ -69,25 +75,46 @@ def compile_module(
     def build(part: tvm.IRModule) -> Any:
         # Contexts belong to threads; instruments are not for several of them at once.
         levels = (context.required_pass, context.disabled_pass)
-        with tvm.transform.PassContext(context.opt_level, *levels, config=context.config), target:
+        is_outer = any(variable.name_hint in outer for variable in part.functions)
+        config = {**context.config, **({} if is_outer else _UNCHECKED)}
+        with tvm.transform.PassContext(context.opt_level, *levels, config=config), target:
             return tirx.build(part, target=target)
 
-    parts = _parts(functions) if functions is not None else {}
+    parts = _parts(functions, outer) if functions is not None else {}
     kernels = dict(zip(parts, _each(build, parts.values()), strict=True))
     return Compiled(_serialized(builder.get()), tuple(constants), kernels)
 
 
-def _parts(mod: tvm.IRModule) -> dict[str, tvm.IRModule]:
+def _reading(main: relax.Function, inputs: Iterable[Any]) -> set[str]:
+    """The functions that main calls with one of its inputs, or with another view of one.
+
+    All that the others get was made here or by the virtual machine: it fits.
+    """
+    outside = set(inputs)
+    names = set()
+    for binding in (each for block in main.body.blocks for each in block.bindings):
+        if outside.isdisjoint(relax.analysis.free_vars(binding.value)):
+            continue
+        outside.add(binding.var)
+        operator = getattr(binding.value, "op", None)
+        if isinstance(operator, tvm.ir.GlobalVar):
+            names.add(str(operator.name_hint))
+    return names
+
+
+def _parts(mod: tvm.IRModule, outer: set[str]) -> dict[str, tvm.IRModule]:
     """The functions in modules of about the same size, by the name of a function of each.
 
-    No function calls another, only main does.
+    No function calls another, only main does. Those of ``outer`` share modules with no others.
     """
     variables = sorted(mod.functions, key=lambda variable: str(variable.name_hint))
+    kinds = [[v for v in variables if (v.name_hint in outer) is each] for each in (True, False)]
+    groups = [kind[start::_PARTS] for kind in kinds for start in range(min(_PARTS, len(kind)))]
     return {
-        variables[start].name_hint: tvm.IRModule(
-            {variable: mod[variable] for variable in variables[start::_PARTS]}, attrs=mod.attrs
+        group[0].name_hint: tvm.IRModule(
+            {variable: mod[variable] for variable in group}, attrs=mod.attrs
         )
-        for start in range(min(_PARTS, len(variables)))
+        for group in groups
     }
 
 

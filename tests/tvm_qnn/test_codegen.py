@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tvm
+import tvm_ffi
 from tvm import relax
 
 import tvm_qnn
@@ -40,6 +41,44 @@ def test_functions_are_compiled_in_parts(count: int) -> None:
     results = program(*map(runtime.tensor, arrays))
     for array, result in zip(arrays, results, strict=True):
         assert runtime.array_of(result).tolist() == (2 * array).tolist()
+
+
+def chains(count: int) -> tvm.IRModule:
+    """As ``adders``, but each sum is taken twice: the second function reads no input."""
+    inputs = {f"x{i}": relax.TensorType((4, i + 1), "int8") for i in range(count)}
+
+    def chain(x: relax.Expr) -> relax.Expr:
+        once = relax.op.add(x, x)
+        return relax.op.matmul(once, relax.op.permute_dims(once))
+
+    return module(inputs, lambda *xs: [chain(x) for x in xs])
+
+
+def test_only_functions_that_read_inputs_check_their_arguments() -> None:
+    pipeline = relax.get_default_pipeline(host_target())
+    compiled = compile_module(chains(20), host_target(), pipeline)
+    sources = [str(kernel.inspect_source("ll")) for kernel in compiled.kernels.values()]
+    checking = [source for source in sources if "to be aligned" in source or "Expect" in source]
+    assert 0 < len(checking) < len(sources)
+    program = runtime.Program(compiled.bytecode, list(compiled.kernels.values()), (), None)
+    arrays = [np.ones((4, i + 1), np.int8) for i in range(20)]
+    results = program(*map(runtime.tensor, arrays))
+    for number, result in enumerate(results):
+        assert (runtime.array_of(result) == 4 * (number + 1)).all()
+
+
+@pytest.mark.parametrize("reshaped", [False, True])
+def test_an_input_that_is_not_contiguous_is_refused(reshaped: bool) -> None:
+    def compute(x: relax.Expr) -> relax.Expr:
+        rows = relax.op.reshape(x, (16,)) if reshaped else x
+        return relax.op.add(rows, rows)
+
+    mod = module({"x": relax.TensorType((4, 4), "int8")}, compute)
+    compiled = compile_module(mod, host_target(), relax.get_default_pipeline(host_target()))
+    program = runtime.Program(compiled.bytecode, list(compiled.kernels.values()), (), None)
+    every_second = tvm_ffi.from_dlpack(np.ones((4, 8), np.int8)[:, ::2])
+    with pytest.raises(Exception, match=r"(?i)contiguous|strides|compact"):
+        program(every_second)
 
 
 def test_a_model_that_computes_nothing_compiles() -> None:
