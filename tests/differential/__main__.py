@@ -2,19 +2,23 @@
 
 python -m tests.differential                      # 10,000 graphs
 python -m tests.differential --graphs 500 --seed 7
+
+What was compared is kept in a log: the same command again goes on where it was stopped.
 """
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
 
 from tests.differential.trial import run_trial
 
-PER_FILE = 20
+PER_FILE = 25
 WAYS = {"both": (False, True), "kernels": (True,), "primitives": (False,)}
 
 
@@ -34,35 +38,53 @@ WAYS = {"both": (False, True), "kernels": (True,), "primitives": (False,)}
     default=Path("out/differential"),
     show_default=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="The folder for files with a mismatch.",
+    help="The folder for the log, and for files with a mismatch; a new one for other code.",
 )
 def main(graphs: int, seed: int, way: str, target: str, output: Path) -> None:
     """Compare random graphs with LiteRT; ends with 1 if an element of an output differs."""
     console, start = Console(highlight=False), time.perf_counter()
-    files = -(-graphs // PER_FILE)
-    operators = wrong = 0
-    for number in range(files):
-        try:
-            trial = run_trial(seed + number, PER_FILE, target, WAYS[way])
-        except Exception:
-            console.print(f"seed {seed + number}:")
-            raise
-        operators += trial.operators
-        for mismatch in trial.mismatches:
-            wrong += 1
-            by = "kernels" if mismatch.kernels else "primitives"
-            console.print(
-                f"seed {trial.seed} graph {mismatch.graph} {by}: {mismatch.differing} elements "
-                f"differ by up to {mismatch.worst}; {trial.save(output)}"
-            )
-        if number % 10 == 9 or number + 1 == files:
+    output.mkdir(parents=True, exist_ok=True)
+    log = output / f"{way}_{target}.jsonl"
+    done = _known(log)
+    seeds = range(seed, seed + -(-graphs // PER_FILE))
+    for number in seeds:
+        if number not in done:
+            done[number] = _compare(number, way, target, output)
+            with log.open("a") as file:
+                file.write(json.dumps(done[number]) + "\n")
+            for problem in done[number]["problems"]:
+                console.print(f"seed {number}: {problem}")
+        if number % 10 == 9 or number == seeds[-1]:
+            entries = [done[each] for each in seeds if each in done]
             minutes = (time.perf_counter() - start) / 60
-            console.print(
-                f"{PER_FILE * (number + 1):,} graphs, {operators:,} operators, {way}: "
-                f"{wrong} outputs differ; {minutes:.1f} minutes"
-            )
-    if wrong:
+            console.print(f"{_summary(entries)}, {way}, {target}; {minutes:.1f} minutes")
+    if any(done[each]["problems"] for each in seeds):
         raise SystemExit(1)
+
+
+def _known(log: Path) -> dict[int, dict[str, Any]]:
+    entries = map(json.loads, log.read_text().splitlines()) if log.exists() else ()
+    return {entry["seed"]: entry for entry in entries}
+
+
+def _compare(seed: int, way: str, target: str, output: Path) -> dict[str, Any]:
+    try:
+        trial = run_trial(seed, PER_FILE, target, WAYS[way])
+    except Exception as error:  # as much of a finding as a wrong number
+        problem = f"{type(error).__name__}: {error}"[:2000]
+        return {"seed": seed, "operators": 0, "problems": [problem]}
+    problems = [
+        f"graph {mismatch.graph} by {'kernels' if mismatch.kernels else 'primitives'}: "
+        f"{mismatch.differing} elements differ by up to {mismatch.worst}; {trial.save(output)}"
+        for mismatch in trial.mismatches
+    ]
+    return {"seed": seed, "operators": trial.operators, "problems": problems}
+
+
+def _summary(entries: list[dict[str, Any]]) -> str:
+    operators = sum(entry["operators"] for entry in entries)
+    wrong = sum(bool(entry["problems"]) for entry in entries)
+    return f"{PER_FILE * len(entries):,} graphs, {operators:,} operators: {wrong} files differ"
 
 
 if __name__ == "__main__":

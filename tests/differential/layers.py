@@ -40,8 +40,8 @@ def _weights(graph: Graph, shape: Sequence[int], dtype: str, axis: int) -> tuple
     scales = graph.rng.uniform(0.002, 0.03, count)
     if graph.chance(1 / 8):
         scales *= 10 ** graph.rng.uniform(-7, 0, count)
-    scales = scales.astype(np.float32)
-    return np.maximum(data, -127), Quantization(scales, np.zeros(count, np.int64), axis)
+    kept = scales.astype(np.float32)
+    return np.maximum(data, -127), Quantization(kept, np.zeros(count, np.int64), axis)
 
 
 def _bias(graph: Graph, value: Value, weights: Quantization, channels: int) -> int:

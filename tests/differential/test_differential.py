@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 
-from tests.differential.growth import STEPS
+from tests.differential.graphs import STEPS, Graph
+from tests.differential.growth import grow
 from tests.differential.trial import run_trial
 
 
@@ -16,4 +20,20 @@ def test_random_graphs_equal_litert(seed: int) -> None:
 
 
 def test_every_operator_is_drawn() -> None:
-    assert len({function.__name__ for function in STEPS}) >= 14
+    file = Graph(np.random.default_rng(0))
+    for _ in range(1200):
+        grow(file)
+    table = (Path(__file__).parents[2] / "README.md").read_text().split("| MXNet |")[0]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| ")]
+    integer = {code.strip() for row in rows for code in row.split(",") if code.strip().isupper()}
+    assert {"CONV_2D", "STRIDED_SLICE", "PADV2"} <= integer
+    assert integer <= set(file.codes)
+
+
+def test_graphs_branch_and_have_several_outputs() -> None:
+    file = Graph(np.random.default_rng(1))
+    for _ in range(50):
+        grow(file)
+    assert len(STEPS) >= 20
+    assert set(file.owners) == set(range(50))
+    assert len(file.outputs) > 60

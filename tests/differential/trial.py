@@ -31,7 +31,7 @@ class Mismatch:
     graph: int
     kernels: bool
     differing: int
-    worst: int
+    worst: float
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,6 @@ def run_trial(
             elif not np.array_equal(array, wanted):
                 gap = np.abs(array.astype(np.float64) - wanted.astype(np.float64))
                 mismatches.append(
-                    Mismatch(number, kernels, int(np.count_nonzero(gap)), int(gap.max()))
+                    Mismatch(number, kernels, int(np.count_nonzero(gap)), float(gap.max()))
                 )
     return Trial(seed, len(file.codes), tuple(mismatches), content)
