@@ -272,23 +272,39 @@ def activation_range(kind: str, scale: float, zero_point: int, dtype: str) -> tu
         QnnError: if the kind or dtype is unknown, the scale not positive and finite, or the zero
             point outside the dtype.
     """
-    if kind not in _ACTIVATIONS:
-        raise QnnError(f"an activation must be one of {', '.join(_ACTIVATIONS)}, got {kind!r}")
     lowest, highest = dtype_range(dtype)
-    step = _positive_float32("scale", scale)
+    low, high = activation_steps(kind, scale)
     if not lowest <= zero_point <= highest:
         raise QnnError(f"zero_point must lie within {dtype}, got {zero_point}")
+    return (
+        lowest if low is None else int(np.clip(zero_point + low, lowest, highest)),
+        highest if high is None else int(np.clip(zero_point + high, lowest, highest)),
+    )
 
-    def quantized(bound: float) -> int:
+
+def activation_steps(kind: str, scale: float) -> tuple[float | None, float | None]:
+    """The ends of an activation's range, in whole steps from the zero point.
+
+    Args:
+        kind: as ``activation_range`` takes it.
+        scale: real value of one step; taken as float32.
+
+    Returns:
+        (lowest, highest), None for an end that is open; however far, or infinite.
+
+    Raises:
+        QnnError: if the kind is unknown, or the scale not positive and finite.
+    """
+    if kind not in _ACTIVATIONS:
+        raise QnnError(f"an activation must be one of {', '.join(_ACTIVATIONS)}, got {kind!r}")
+    step = _positive_float32("scale", scale)
+
+    def steps(bound: float | None) -> float | None:
         with np.errstate(over="ignore"):
-            steps = float(round_half_away(np.float32(bound) / step))
-        return int(np.clip(zero_point + steps, lowest, highest))
+            return None if bound is None else float(round_half_away(np.float32(bound) / step))
 
     low, high = _ACTIVATIONS[kind]
-    return (
-        lowest if low is None else quantized(low),
-        highest if high is None else quantized(high),
-    )
+    return steps(low), steps(high)
 
 
 def conv_multiplier(

@@ -77,10 +77,15 @@ def sum_multipliers(attrs: Attrs) -> tuple[float, float, float]:
 
 
 def product_multiplier(attrs: Attrs) -> float:
-    """The real multiplier of a product, rounded to float32 after each of two steps as TFLite's."""
+    """The real multiplier of a product, kept to where it saturates every result but 0."""
+    return _saturating(stated_product_multiplier(attrs))
+
+
+def stated_product_multiplier(attrs: Attrs) -> float:
+    """What the scales say of a product, rounded to float32 after each of two steps as TFLite's."""
     with np.errstate(over="ignore", under="ignore"):
         product = np.float32(attrs.lhs_scale) * np.float32(attrs.rhs_scale)
-        return _saturating(float(product / np.float32(attrs.output_scale)))
+        return float(product / np.float32(attrs.output_scale))
 
 
 def sum_reference(attrs: Attrs, lhs: Array, rhs: Array, sign: int) -> Array:

@@ -101,12 +101,18 @@ def multiplier_of(attrs: Attrs, count: int) -> tuple[int, int]:
 
     A shift to the left is kept to 15 bits, where every sum but 0 saturates an 8-bit result.
     """
+    multiplier, shift = stated_multiplier_of(attrs, count)
+    return multiplier, min(shift, 15)
+
+
+def stated_multiplier_of(attrs: Attrs, count: int) -> tuple[int, int]:
+    """What the scales say of a mean: a multiplier and a shift, however far to the left."""
     q, exponent = (
         int(part) for part in quantize_multiplier(attrs.input_scale / attrs.output_scale)
     )
     # As many bits as the division by the count takes away.
     shift = min(count.bit_length() - 1, 32, 31 + exponent)
-    return (q << shift) // count, min(exponent - shift, 15)
+    return (q << shift) // count, exponent - shift
 
 
 @quantized_mean.reference

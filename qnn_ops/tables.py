@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qnn_ops.accumulator_bounds import Bounds, check_scaled
 from qnn_ops.arithmetic import (
     clamp_to,
     multiply_by_quantized_multiplier,
@@ -124,12 +125,18 @@ def leaky_relu_table(
         output_scale: real value of one step of the output.
         output_zero_point: the output's value that means 0.
         dtype: int8 or uint8.
+
+    Raises:
+        QnnError: also if the scales are so far apart that the framework's int32 overflows.
     """
     centred = _centred_inputs(input_scale, input_zero_point, output_scale, output_zero_point, dtype)
     scale, step = np.float32(input_scale), np.float32(output_scale)
     with np.errstate(all="ignore"):
         factor = float(scale / step)
         slope = float(scale * np.float32(alpha) / step)
+    lowest, highest = centred[[0, -1]]
+    check_scaled(Bounds.of(0, highest), factor, "tflite", output_zero_point)
+    check_scaled(Bounds.of(lowest, 0), abs(slope), "tflite", output_zero_point)
     above = multiply_by_quantized_multiplier(centred, *quantize_multiplier(factor))
     # A negative slope is taken out of the rounding, not into it.
     below = multiply_by_quantized_multiplier(centred, *quantize_multiplier(abs(slope)))
@@ -152,7 +159,7 @@ def hard_swish_table(
 
     Raises:
         QnnError: if the dtype or a quantization does not fit, or the input scale is 128
-            times the output's or more, which the arithmetic has no room for.
+            times the output's or more, or beyond 2.5e7, for which the arithmetic has no room.
     """
     centred = _centred_inputs(input_scale, input_zero_point, output_scale, output_zero_point, dtype)
     fine_scale = np.float32(1 / 128) * np.float32(input_scale)
@@ -164,6 +171,8 @@ def hard_swish_table(
         )
     # 3.0 is 1.0 of the factor's scale.
     multiplier, shift = _int16_multiplier(fine_scale / np.float32(3 / 32768))
+    if shift > 31:
+        raise QnnError(f"the table of hard_swish needs input_scale < 2.5e7, got {input_scale}")
     fine = centred * 128
     reluish = fine
     if shift > 0:

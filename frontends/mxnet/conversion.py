@@ -21,6 +21,8 @@ Problem = tuple[int, str, str, Sequence[str]]
 # Of the 64-bit types that Python and numpy make by themselves, what MXNet and Relax compute with.
 _NARROWER = {"float64": "float32"}
 
+_NO_RULE = "no conversion rule"
+
 
 def reachable(graph: Graph) -> list[int]:
     """The numbers of the nodes that the heads depend on, in order."""
@@ -38,7 +40,7 @@ def check_operators(graph: Graph) -> None:
         UnsupportedOperatorError: names all those that have none.
     """
     problems = [
-        (number, node.op, "no conversion rule", _names(graph, node))
+        (number, node.op, _NO_RULE, _names(graph, node))
         for number, node in _operators(graph)
         if node.op not in CONVERTERS
     ]
@@ -70,13 +72,19 @@ class Conversion:
     semantics: str
     problems: list[Problem] = field(default_factory=list)
 
-    def convert(self, graph: Graph, variables: Mapping[int, Value]) -> list[Value]:
+    def convert(
+        self,
+        graph: Graph,
+        variables: Mapping[int, Value],
+        values: dict[Entry, Value] | None = None,
+    ) -> list[Value]:
         """Emits a graph.
 
         Args:
-            graph: whose operators all have rules.
+            graph: the graph.
             variables: the values of its variables, by node number; those that an operator reads
                 must be there.
+            values: takes the value of each entry, as far as the conversion comes.
 
         Returns:
             The values of its heads; fewer, if ``problems`` have come up.
@@ -84,18 +92,17 @@ class Conversion:
         Raises:
             QnnError: what an operator says does not fit; names the operator.
         """
-        return _Walk(self, graph, variables).run()
+        return _Walk(self, graph, variables, {} if values is None else values).run()
 
     def convert_subgraph(self, graph: Graph, inputs: Sequence[Value]) -> list[Value]:
         """Emits the graph that an operator stands for, given its variables in order."""
-        check_operators(graph)
         numbers = [number for number, node in enumerate(graph.nodes) if node.is_variable]
         if len(numbers) != len(inputs):
             raise QnnError(f"the subgraph has {len(numbers)} variables, got {len(inputs)} inputs")
         count = len(self.problems)
         results = self.convert(graph, dict(zip(numbers, inputs, strict=True)))
         if len(self.problems) > count:
-            reasons = [reason for _, _, reason, _ in self.problems[count:]]
+            reasons = [f"{op} in its subgraph: {why}" for _, op, why, _ in self.problems[count:]]
             del self.problems[count:]
             raise UnsupportedError("; ".join(reasons))
         return results
@@ -105,30 +112,40 @@ class _Walk:
     """One graph while it is converted."""
 
     def __init__(
-        self, conversion: Conversion, graph: Graph, variables: Mapping[int, Value]
+        self,
+        conversion: Conversion,
+        graph: Graph,
+        variables: Mapping[int, Value],
+        values: dict[Entry, Value],
     ) -> None:
         self.conversion = conversion
         self.graph = graph
-        self.values: dict[Entry, Value] = {
-            Entry(number): value for number, value in variables.items()
-        }
+        self.values = values
+        self.values.update((Entry(number), value) for number, value in variables.items())
         self.exprs: dict[Entry, relax.Expr] = {}
         self.unknown: set[int] = set()
 
     def run(self) -> list[Value]:
         for number, node in _operators(self.graph):
+            if node.op not in CONVERTERS:
+                self._refuse(number, _NO_RULE)
+                continue
             if any(entry.node in self.unknown for entry in node.inputs):
                 self.unknown.add(number)
                 continue
             try:
                 self._define(number, node, self._apply(node))
             except UnsupportedError as error:
-                self.unknown.add(number)
-                problem = (number, node.op, str(error), _names(self.graph, node))
-                self.conversion.problems.append(problem)
+                self._refuse(number, str(error))
             except (ValueError, TypeError, RuntimeError, ArithmeticError) as error:
                 raise QnnError(f"{self._where(number)}: {_reason(error)}") from error
         return [self._value(head) for head in self.graph.heads if head.node not in self.unknown]
+
+    def _refuse(self, number: int, reason: str) -> None:
+        node = self.graph.nodes[number]
+        self.unknown.add(number)
+        problem = (number, node.op, reason, _names(self.graph, node))
+        self.conversion.problems.append(problem)
 
     def _apply(self, node: Node) -> list[Value]:
         operands = [self._operand(entry) for entry in node.inputs]
@@ -152,8 +169,9 @@ class _Walk:
             if isinstance(result, np.generic):
                 result = np.asarray(result)
             elif not isinstance(result, (np.ndarray, relax.Var)):
-                name = self.conversion.parameters.fresh(node.name)
-                result = self.conversion.builder.emit(result, name)
+                parameters = self.conversion.parameters
+                name = parameters.fresh(node.name)
+                result = parameters.emit(self.conversion.builder, result, name)
             self.values[Entry(number, output)] = result
 
     def _operand(self, entry: Entry) -> Operand:

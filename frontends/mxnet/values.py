@@ -10,6 +10,7 @@ import tvm
 from tvm import relax
 
 from frontends.names import VariableNames
+from qnn_ops.overflow import check_overflow
 
 Array = np.ndarray[Any, Any]
 
@@ -44,6 +45,16 @@ class Parameters:
         # Not ascontiguousarray: that makes a vector of a scalar.
         self.values[variable.name] = tvm.runtime.tensor(np.asarray(array, order="C"))
         return variable
+
+    def emit(self, builder: relax.BlockBuilder, expr: relax.Expr, name: str = "") -> relax.Var:
+        """Emits an expression into the function.
+
+        Raises:
+            QnnError: it does not fit its operands, or its sums could leave int32.
+        """
+        call = builder.normalize(expr)
+        check_overflow(call, self.values)
+        return builder.emit(call, name)
 
     def fresh(self, name: str) -> str:
         """A name for a variable, like the given one."""

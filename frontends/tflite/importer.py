@@ -20,6 +20,7 @@ from frontends.tflite.names import tensor_names
 from frontends.tflite.reader import read_model
 from frontends.tflite.values import DTYPES, Values
 from qnn_ops.errors import QnnError
+from qnn_ops.overflow import check_overflow
 from qnn_ops.signature import with_signature
 
 
@@ -113,7 +114,9 @@ def _convert(ctx: Context) -> bool:
     if len(results) != len(outputs):
         raise QnnError(f"gives {len(results)} tensors, the file lists {len(outputs)}")
     for tensor, expr in zip(outputs, results, strict=True):
-        ctx.values.define(ctx.builder, tensor, expr)
+        call = ctx.builder.normalize(expr)
+        check_overflow(call, ctx.values.params)
+        ctx.values.define(ctx.builder, tensor, call)
         dtype = str(ctx.values.of(tensor).ty.dtype)
         if dtype != tensor.dtype:
             raise QnnError(f"gives {dtype}, {tensor.label} is {tensor.dtype}")

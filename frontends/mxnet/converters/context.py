@@ -112,7 +112,7 @@ class Context:
 
     def emit(self, expr: relax.Expr) -> relax.Var:
         """Emits an expression, so that it is computed once and its type is known."""
-        return self.builder.emit(expr)
+        return self.parameters.emit(self.builder, expr)
 
     def parameter(self, array: Array, suffix: str) -> relax.Var:
         """A computed constant as a parameter, named after the operator."""

@@ -8,6 +8,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import per_tensor
 from frontends.tflite.model import Tensor
+from qnn_ops.accumulator_bounds import check_activation
 from qnn_ops.arithmetic import activation_range
 
 _KINDS = {"NONE": "none", "RELU": "relu", "RELU6": "relu6", "RELU_N1_TO_1": "relu_n1_to_1"}
@@ -16,7 +17,9 @@ _FLOAT_RANGES = {"relu": (0.0, float("inf")), "relu6": (0.0, 6.0), "relu_n1_to_1
 
 def clamp_range(activation: str, output: Tensor) -> tuple[int, int]:
     """The lowest and highest value that the activation leaves to a quantized output."""
-    return activation_range(_kind(activation), *per_tensor(output), output.dtype)
+    kind, quantization = _kind(activation), per_tensor(output)
+    check_activation(kind, *quantization)
+    return activation_range(kind, *quantization, output.dtype)
 
 
 def activate(activation: str, expr: relax.Expr) -> relax.Expr:

@@ -1,0 +1,165 @@
+"""Models whose int32 sums reach the end of int32, and one step beyond it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from frontends.tflite import from_tflite
+from frontends.tflite.quantization import Quantization
+from qnn_ops import QnnError
+from tests.support.models import differing_tensors
+from tests.support.tflite import Sheet
+
+Array = np.ndarray[Any, Any]
+HIGHEST, LOWEST = 2**31 - 1, -(2**31)
+
+# So coarse that the ends of int32 are in the middle of the result's range.
+RESULT = Quantization.per_tensor(2.0**26, 0)
+
+
+def unit(zero_point: int = 0) -> Quantization:
+    return Quantization.per_tensor(1.0, zero_point)
+
+
+def sheet_of(code: str, dtype: str, room: int) -> Sheet:
+    """Two channels whose sums stay ``room`` steps within int32, up and down, or leave it by -room.
+
+    The data holds what makes either of them largest and smallest.
+    """
+    sheet = Sheet(seed=70)
+    info = np.iinfo(dtype)
+    low, high = int(info.min), int(info.max)
+    zero_point = 3 if dtype == "uint8" else -5
+    # int8 kernels have zero point 0.
+    kernel_point = 2 if dtype == "uint8" else 0
+    is_depthwise = code == "DEPTHWISE_CONV_2D"
+    window, depth = (3, 3), 2
+    count = 9 if is_depthwise else 18 if code == "CONV_2D" else depth
+    kernel: Array = np.full((2, count), high, dtype)
+    most = (high - zero_point) * (high - kernel_point) * count
+    least = (low - zero_point) * (high - kernel_point) * count
+    bias = np.array([HIGHEST - room - most, LOWEST + room - least], np.int32)
+    result = Quantization.per_tensor(2.0**26, 128 if dtype == "uint8" else 0)
+    options: dict[str, Any] = {}
+    if code == "FULLY_CONNECTED":
+        data = np.array([[high] * depth, [low] * depth], dtype)
+        shape: tuple[int, ...] = (2, 2)
+    else:
+        data = np.stack([np.full((*window, depth), end, dtype) for end in (high, low)])
+        kernel = kernel.reshape((1, *window, 2) if is_depthwise else (2, *window, depth))
+        shape = (2, 1, 1, 2)
+        options = {"padding": "VALID", "stride_h": 1, "stride_w": 1}
+        if is_depthwise:
+            options["depth_multiplier"] = 1
+    operands = [
+        sheet.input(data, unit(zero_point)),
+        sheet.constant(kernel, unit(kernel_point)),
+        sheet.constant(bias, unit()),
+    ]
+    sheet.operator(code, operands, (shape, dtype, result), **options)
+    return sheet
+
+
+CODES = ["CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("code", CODES)
+def test_sums_up_to_the_ends_of_int32_equal_litert(code: str, dtype: str) -> None:
+    sheet = sheet_of(code, dtype, 0)
+    sheet.check_reference()
+    # On the way there what kernels sum instead (raw bytes, folded zero points) leaves int32.
+    assert differing_tensors(sheet.model(), [sheet.arrays], "host", kernels=True) == []
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("code", CODES)
+def test_sums_beyond_int32_are_refused(code: str, dtype: str) -> None:
+    operator = "dense" if code == "FULLY_CONNECTED" else "conv2d"
+    with pytest.raises(QnnError) as caught:
+        from_tflite(sheet_of(code, dtype, -1).model())
+    assert str(caught.value) == (
+        f"operator 0 {code} ('x1', 'c2', 'c3', 'y4'): quantized_{operator}: the accumulator of "
+        "output channel 0, bias included, can reach 2147483648, which int32 does not hold: what "
+        "the model's framework computes then is undefined"
+    )
+
+
+@pytest.mark.parametrize(("depth", "fits"), [(65_536, True), (67_000, False)])
+def test_sums_of_many_products(depth: int, fits: bool) -> None:
+    sheet = Sheet(seed=71)
+    # 255 * 127 a product: int32 holds 66,311 of them.
+    data = np.full((1, depth), 127, np.int8)
+    weights = np.full((1, depth), 127, np.int8)
+    operands = [sheet.input(data, unit(-128)), sheet.constant(weights, unit())]
+    sheet.operator("FULLY_CONNECTED", operands, ((1, 1), "int8", RESULT))
+    if fits:
+        sheet.check_reference()
+        assert differing_tensors(sheet.model(), [sheet.arrays], "host", kernels=True) == []
+    else:
+        with pytest.raises(QnnError, match=f"the accumulator can reach {depth * 255 * 127},"):
+            from_tflite(sheet.model())
+
+
+def elementwise(code: str, scale: float) -> Sheet:
+    """ADD, SUB or MUL of every pair of some values of scale 1, to a result of this scale."""
+    sheet = Sheet(seed=72)
+    values = np.arange(-128, 128, 15, dtype=np.int8)
+    lhs, rhs = (array.copy() for array in np.meshgrid(values, values))
+    operands = [sheet.input(lhs, unit()), sheet.input(rhs, unit())]
+    sheet.operator(code, operands, (lhs.shape, "int8", Quantization.per_tensor(scale, 0)))
+    return sheet
+
+
+def unary(code: str, scale: float) -> Sheet:
+    """An operator on all values of int8 of scale 1, to a result of this scale."""
+    sheet = Sheet(seed=73)
+    data = sheet.input(np.arange(-128, 128, dtype=np.int8), unit())
+    options = {"alpha": 0.5} if code == "LEAKY_RELU" else {}
+    sheet.operator(code, [data], ((256,), "int8", Quantization.per_tensor(scale, 0)), **options)
+    return sheet
+
+
+@pytest.mark.parametrize(
+    ("make", "code", "scale"),
+    [
+        (elementwise, "ADD", 2.0**-19),
+        (elementwise, "SUB", 2.0**-19),
+        (elementwise, "MUL", 2.0**-16),
+        (unary, "QUANTIZE", 2.0**-23),
+        (unary, "RELU", 2.0**-23),
+        (unary, "LEAKY_RELU", 2.0**-23),
+    ],
+)
+def test_the_finest_results_equal_litert_and_finer_ones_are_refused(
+    make: Any, code: str, scale: float
+) -> None:
+    make(code, scale * 1.001).check_reference()
+    with pytest.raises(QnnError, match=f"operator 0 {code}"):
+        from_tflite(make(code, scale * 0.499).model())
+
+
+def test_hard_swish_beyond_its_shifts() -> None:
+    for scale in (2.5e7, 2.52e7):
+        sheet = Sheet(seed=74)
+        quantization = Quantization.per_tensor(scale, 0)
+        data = sheet.input(np.arange(-128, 128, dtype=np.int8), quantization)
+        sheet.operator("HARD_SWISH", [data], ((256,), "int8", quantization))
+        if scale == 2.5e7:
+            sheet.check_reference()
+        else:
+            with pytest.raises(QnnError, match=r"needs input_scale < 2\.5e7"):
+                from_tflite(sheet.model())
+
+
+def test_a_fused_clamp_beyond_int32() -> None:
+    sheet = Sheet(seed=75)
+    quantization = Quantization.per_tensor(2.7e-9, 0)
+    data = sheet.input(np.arange(-128, 128, dtype=np.int8), quantization)
+    result = ((256,), "int8", quantization)
+    sheet.operator("ADD", [data, data], result, fused_activation_function="RELU6")
+    with pytest.raises(QnnError, match=r"scale 2\.7e-09 is too small for relu6"):
+        from_tflite(sheet.model())
