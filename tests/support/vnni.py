@@ -13,7 +13,7 @@ import tvm
 
 from legalize.kernels.spec import ConvSpec
 from legalize.kernels.stage import needs_staging, stage
-from legalize.kernels.x86.conv2d import conv2d
+from legalize.kernels.x86.conv2d_pairs import conv2d_of
 from legalize.kernels.x86.isa import (
     AVX2,
     AVX512_VNNI,
@@ -138,7 +138,7 @@ def run_conv(
     mcpu = next(mcpu for known, (mcpu, _) in PROCESSORS.items() if known.name == isa.name)
     if needs_staging(spec):
         data = run_on(mcpu, stage(spec), [data], spec.staged_shape, spec.staged_dtype)
-    function = conv2d(spec, packed.requantization, packed.tiling, isa, packed.weight_dtype)
+    function = conv2d_of(packed, spec, isa)
     return run_on(mcpu, function, [data, *packed.constants], spec.out_shape, spec.out_dtype)
 
 

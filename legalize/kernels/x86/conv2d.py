@@ -66,10 +66,10 @@ def conv2d(
         and the output, ``spec.stored.out_dtype`` of ``spec.target_shape``.
     """
     tiling = tiling or choose_tiling(spec, isa)
-    return _Kernel(spec, isa, requantization, tiling, weight_dtype or isa.weight_dtype).build()
+    return ConvKernel(spec, isa, requantization, tiling, weight_dtype or isa.weight_dtype).build()
 
 
-class _Kernel:
+class ConvKernel:
     """The buffers of one function, and what writes its loops."""
 
     def __init__(
@@ -80,14 +80,16 @@ class _Kernel:
         tiling: Tiling,
         weight_dtype: str,
     ) -> None:
+        """Take what ``conv2d`` takes."""
         self.spec = spec
         self.isa = isa
         self.requantization = requantization
         self.tiling = tiling
         self.weight_dtype = weight_dtype
-        self.tasks = task_count(microseconds(spec, isa, tiling))
+        self.tasks = task_count(self._microseconds())
 
     def build(self) -> tirx.PrimFunc:
+        """Write the function."""
         with IRBuilder() as builder, T.prim_func(s_tir=True):
             T.func_name("conv2d")
             # Without "noalias" the loads of the rescaling stay where they are used; with it LLVM
@@ -95,18 +97,34 @@ class _Kernel:
             T.func_attr({"global_symbol": "conv2d", "tirx.noalias": False})
             self._declare()
             if self.tasks == 1:
+                self._begin_task()
                 for section in self.tiling:
                     with T.serial(section.blocks) as block:
-                        self._tiles(section, block, 0, tiles_of(self.spec, section))
+                        self._tiles(section, block, 0, self._tiles_in(section))
+                self._end_task()
             else:
                 with T.parallel(self.tasks) as task:
+                    self._begin_task()
                     for section in self.tiling:
                         self._share(section, task)
+                    self._end_task()
         return builder.get()
+
+    def _microseconds(self) -> float:
+        return microseconds(self.spec, self.isa, self.tiling)
+
+    def _begin_task(self) -> None:
+        """Write what a thread does before its share."""
+
+    def _end_task(self) -> None:
+        """Write what a thread does after its share."""
+
+    def _tiles_in(self, section: Section) -> int:
+        return tiles_of(self.spec, section)
 
     def _share(self, section: Section, task: Any) -> None:
         """Write one task's loops over a section: neighbouring tiles, block after block."""
-        tiles = tiles_of(self.spec, section)
+        tiles = self._tiles_in(section)
         start, stop = share(task, self.tasks, section.blocks * tiles)
         if section.blocks == 1:
             self._tiles(section, 0, start, stop)
@@ -131,10 +149,11 @@ class _Kernel:
         spec, lanes = self.spec, self.isa.lanes
         groups = self.isa.vectors(spec.out_channels)
         data = T.arg("data", T.buffer(spec.staged_shape, spec.staged_dtype))
-        self.block_step = spec.runs * spec.steps_per_run * lanes * spec.step
+        self.block_step = self._steps_of_block() * lanes * spec.step
         size = groups * self.block_step
         self.weights = T.arg("weights", T.buffer((size,), self.weight_dtype))
         self.bias = T.arg("bias", T.buffer((groups, lanes), "int32"))
+        self._declare_steps()
         zero_point = None
         if spec.has_asymmetric_kernel and self.isa.has_byte_products:
             zero_point = T.arg("kernel_zero_point", T.buffer((1,), "int32"))
@@ -143,6 +162,7 @@ class _Kernel:
             width = row_lanes(dtype, lanes)
             buffer = T.buffer((groups, rows, width), dtype)
             self.constants.append((T.arg(f"rescale_{number}", buffer), width))
+        self._declare_last()
         addend = None
         if spec.added_dtype is not None:
             addend = T.arg("addend", T.buffer(spec.out_shape, spec.added_dtype))
@@ -161,6 +181,15 @@ class _Kernel:
         if zero_point is not None:
             self.sums = pixel_sums(spec, self.isa, self.source, zero_point, self.tasks)
 
+    def _steps_of_block(self) -> int:
+        return self.spec.runs * self.spec.steps_per_run
+
+    def _declare_steps(self) -> None:
+        """Declare what says where the steps of a block are, if its constants do."""
+
+    def _declare_last(self) -> None:
+        """Declare the constants that come last."""
+
     def _tile(self, section: Section, block: Any, first: Any) -> None:
         """Write the computation of one tile, whose first pixel is ``first``."""
         lanes = self.isa.lanes
@@ -174,6 +203,11 @@ class _Kernel:
                     start = bias - T.broadcast(self.sums[first + i], lanes)
                 set_lanes(row[j], start, lanes)
         self._accumulate(section, group, first, acc)
+        self._finish(section, group, first, acc)
+
+    def _finish(self, section: Section, group: Any, first: Any, acc: Any) -> None:
+        """Write how the sums of neighbouring pixels become outputs."""
+        lanes = self.isa.lanes
         channels = section.groups * lanes
         if section.blocks == 1:
             channels = min(channels, self.spec.out_channels - section.first_group * lanes)

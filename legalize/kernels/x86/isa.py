@@ -6,6 +6,8 @@ All multiply four bytes of data, uint8, with four weights in each int32 lane and
 * Without it the bytes are widened to 16 bits, even and odd ones apart, and vpmaddwd adds pairs of
   products with int16 weights, in two halves. (vpmaddubsw, which multiplies bytes, saturates its
   sums to 16 bits.) Weights of 16 bits hold w − zw for any zero point.
+* Or vpmaddubsw multiplies them all the same, with weights cut so that nothing saturates (see
+  byte_pairs.py), and vpmaddwd adds its sums two by two.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing import Any
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.spec import DWORD
+from legalize.kernels.x86.vnni import shuffle_bytes
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,8 @@ class Isa:
         spare: Registers beside accumulators and weights that a step needs.
         has_byte_products: Whether there is vpdpbusd.
         takes_words: Whether the data is int16 already.
+        pairs_bytes: Whether weights are cut for vpmaddubsw.
+        has_tiles: Whether there is tdpbusd, too.
     """
 
     name: str
@@ -41,11 +46,18 @@ class Isa:
     spare: int
     has_byte_products: bool
     takes_words: bool = False
+    pairs_bytes: bool = False
+    has_tiles: bool = False
+
+    @property
+    def multiplies_bytes(self) -> bool:
+        """Whether data and weights are multiplied as bytes."""
+        return self.has_byte_products or self.pairs_bytes
 
     @property
     def weight_dtype(self) -> str:
         """What weights are multiplied as."""
-        return "int8" if self.has_byte_products else "int16"
+        return "int8" if self.multiplies_bytes else "int16"
 
     @property
     def parts(self) -> int:
@@ -55,16 +67,20 @@ class Isa:
     @property
     def part_size(self) -> int:
         """Weights in one of these vectors."""
-        return self.lanes * (DWORD if self.has_byte_products else 2)
+        return self.lanes * (DWORD if self.multiplies_bytes else 2)
 
     @property
     def widens_data(self) -> bool:
         """Whether data of bytes becomes words in registers."""
-        return not (self.has_byte_products or self.takes_words)
+        return not (self.multiplies_bytes or self.takes_words)
 
     def of_words(self) -> Isa:
         """The same instruction set for data that was widened before: two values a step."""
         return replace(self, product=self.product // 2, spare=self.spare - 1, takes_words=True)
+
+    def of_pairs(self) -> Isa:
+        """The same instruction set for weights that are cut for vpmaddubsw."""
+        return replace(self, product=self.product - 1, pairs_bytes=True)
 
     def vectors(self, channels: int) -> int:
         """Vectors that hold an int32 for each channel."""
@@ -76,7 +92,7 @@ class Isa:
         dword = T.broadcast(T.reinterpret("int32", buffer[T.ramp(offset, 1, count)]), self.lanes)
         if self.takes_words:
             return [T.reinterpret(f"int16x{2 * self.lanes}", dword)]
-        if self.has_byte_products:
+        if self.multiplies_bytes:
             return [T.reinterpret(f"uint8x{DWORD * self.lanes}", dword)]
         words = 2 * self.lanes
         even = T.bitwise_and(dword, T.broadcast(T.int32(0x00FF00FF), self.lanes))
@@ -84,6 +100,13 @@ class Isa:
             T.reinterpret(f"uint16x{words}", dword), T.broadcast(T.uint16(8), words)
         )
         return [T.reinterpret(f"int16x{words}", part) for part in (even, odd)]
+
+    def load_ordered(self, buffer: Any, offset: Any, order: Any) -> Any:
+        """Vpshufb: load four of 16 bytes for all lanes, in an order, uint8x4."""
+        size = DWORD * self.lanes
+        data = T.Shuffle([buffer[T.ramp(offset, 1, 16)]] * (size // 16), list(range(size)))
+        places = T.broadcast(T.reinterpret("int32", order), self.lanes)
+        return shuffle_bytes(data, T.reinterpret(f"uint8x{size}", places))
 
     def load_weights(self, buffer: Any, offset: Any) -> Any:
         """Load the weights of one part; int8 that is multiplied as int16 is widened."""
@@ -98,6 +121,10 @@ class Isa:
         if self.has_byte_products:
             name = f"llvm.x86.avx512.vpdpbusd.{32 * self.lanes}"
             return T.call_llvm_pure_intrin(result, name, accumulator, data, weights)
+        if self.pairs_bytes:
+            words = f"int16x{2 * self.lanes}"
+            data = T.call_llvm_pure_intrin(words, _BYTE_PAIRS[self.lanes], data, weights)
+            weights = T.broadcast(T.int16(1), 2 * self.lanes)
         return accumulator + T.call_llvm_pure_intrin(result, _PAIRS[self.lanes], data, weights)
 
 
@@ -105,6 +132,12 @@ _PAIRS = {
     4: "llvm.x86.sse2.pmadd.wd",
     8: "llvm.x86.avx2.pmadd.wd",
     16: "llvm.x86.avx512.pmaddw.d.512",
+}
+
+_BYTE_PAIRS = {
+    4: "llvm.x86.ssse3.pmadd.ub.sw.128",
+    8: "llvm.x86.avx2.pmadd.ub.sw",
+    16: "llvm.x86.avx512.pmaddubs.w.512",
 }
 
 AVX512_VNNI = Isa(
@@ -116,6 +149,8 @@ AVX512_VNNI = Isa(
     spare=1,
     has_byte_products=True,
 )
+AMX = replace(AVX512_VNNI, name="amx", features=("amx-int8", *AVX512_VNNI.features), has_tiles=True)
+"""What multiplies convolutions in tiles where that pays, and all else as AVX512-VNNI does."""
 AVX_VNNI = Isa(
     name="avx-vnni",
     features=("avxvnni", "avx2"),

@@ -17,7 +17,9 @@ from legalize.kernels.constants import (
     signed_kernel,
 )
 from legalize.kernels.spec import ConvSpec
+from legalize.kernels.x86.byte_pairs import ListedSteps
 from legalize.kernels.x86.isa import AVX512_VNNI, Isa
+from legalize.kernels.x86.pair_pack import list_steps
 from legalize.kernels.x86.requantize import (
     Requantization,
     choose_requantization,
@@ -29,6 +31,9 @@ from legalize.kernels.x86.requantize import (
 from legalize.kernels.x86.requantize_double import double_constants, magic_multiplier
 from legalize.kernels.x86.requantize_float import float_constants, float_scales
 from legalize.kernels.x86.requantize_onednn import float_stage_constants, float_stage_of
+from legalize.kernels.x86.steps import step_weights
+from legalize.kernels.x86.tile_pack import lay_out_chunks, tile_configuration
+from legalize.kernels.x86.tile_plan import TilePlan
 from legalize.kernels.x86.tiles import Tiling, choose_tiling, lane_channels, tiles_of
 
 Array = npt.NDArray[Any]
@@ -43,15 +48,19 @@ class PackedConv:
         tiling: The tiles for which the constants are laid out.
         weight_dtype: Of the weights: what the instruction set multiplies, or less.
         constants: The arrays that the function of ``conv2d`` takes between data and output:
-            weights in one row; bias int32 [vectors, lanes]; the
+            weights in one row; bias int32 [vectors, lanes]; the other arrays of ``list_steps``; the
             kernel's zero point int32 [1], only if it is asymmetric and the weights are int8;
-            the arrays of the requantization.
+            the arrays of the requantization; the configuration of AMX's tiles.
+        steps: What there is to know of listed steps, where they are used.
+        plan: How AMX's tiles are laid, if they are used.
     """
 
     requantization: Requantization
     tiling: Tiling
     weight_dtype: str
     constants: tuple[Array, ...]
+    steps: ListedSteps | None = None
+    plan: TilePlan | None = None
 
 
 def pack_conv2d(
@@ -62,6 +71,7 @@ def pack_conv2d(
     multiplier: Array | float = 0,
     shift: Array | int = 0,
     isa: Isa = AVX512_VNNI,
+    plan: TilePlan | None = None,
 ) -> PackedConv:
     """Fold zero points into the bias and lay out weights, bias and multipliers.
 
@@ -70,7 +80,7 @@ def pack_conv2d(
     computed only for an asymmetric kernel. Weights of int16 hold w − zw, which leaves constants.
 
     Weights are ordered by block of output channels, run, step of four bytes, vector, part (even
-    and odd bytes; one part for int8), lane, byte.
+    and odd bytes; one part for int8), lane, byte. Where steps are listed, every block has as many.
 
     Args:
         spec: The convolution.
@@ -83,6 +93,7 @@ def pack_conv2d(
         shift: int32 [out_channels] or one for all, -31 to 31 (30 for ``upward`` rounding),
             positive to the left. Not used where the multiplier is real.
         isa: The instruction set of the kernel.
+        plan: How AMX's tiles are laid, if they are used.
 
     Raises:
         QnnError: if an array does not fit the spec.
@@ -98,7 +109,7 @@ def pack_conv2d(
         check_scales(spec, multiplier, shift)
 
     folded_bias, bound = fold_zero_points(spec, kernel, zero_point, bias)
-    tiling = choose_tiling(spec, isa)
+    tiling = choose_tiling(spec, isa) if plan is None else plan.tiling
     lanes = lane_channels(spec, isa, tiling)
     # Data and weights of channels that staging adds are their zero points: the product is zero.
     missing = spec.staged_channels - spec.in_channels
@@ -107,12 +118,21 @@ def pack_conv2d(
         spec, isa, multiplier, shift, bound, lanes, bias
     )
     weight_dtype = _weight_dtype(spec, isa, kernel, tiling)
-    weights = _lay_out_weights(spec, isa, kernel.astype(weight_dtype), tiling, lanes)
-    constants = [weights, deal(folded_bias + offset, lanes)]
+    listed: ListedSteps | None = None
+    lists: list[Array] = []
+    if plan is not None:
+        weights = lay_out_chunks(plan, kernel.reshape(len(kernel), spec.runs, -1), lanes)
+    elif isa.pairs_bytes:
+        listed, (weights, *lists) = list_steps(spec, isa, kernel, tiling, lanes)
+    else:
+        weights = _lay_out_weights(spec, isa, kernel.astype(weight_dtype), tiling, lanes)
+    constants = [weights, deal(folded_bias + offset, lanes), *lists]
     if zero_point:
         constants.append(np.array([zero_point], np.int32))
     constants += rescaling
-    return PackedConv(requantization, tiling, weight_dtype, tuple(constants))
+    if plan is not None:
+        constants.append(tile_configuration(plan))
+    return PackedConv(requantization, tiling, weight_dtype, tuple(constants), listed, plan)
 
 
 def multiplier_dtype(spec: ConvSpec) -> str:
@@ -176,15 +196,8 @@ def _weight_dtype(spec: ConvSpec, isa: Isa, kernel: Array, tiling: Tiling) -> st
 def _lay_out_weights(
     spec: ConvSpec, isa: Isa, kernel: Array, tiling: Tiling, lanes: Array
 ) -> Array:
-    padded = np.pad(kernel, ((0, 1), (0, 0), (0, 0), (0, 0)))
-    runs = padded.reshape(spec.out_channels + 1, spec.runs, spec.run_length)
-    whole = spec.run_length // spec.step * spec.step
-    rest = spec.run_length - whole
-    last = np.pad(runs[..., whole:], ((0, 0), (0, 0), ((spec.step - rest) % spec.step, 0)))
-    steps = np.concatenate([runs[..., :whole], last], axis=2)
-    steps = steps.reshape(
-        spec.out_channels + 1, spec.runs, spec.steps_per_run, spec.step // isa.parts, isa.parts
-    )
+    steps = step_weights(spec, kernel)
+    steps = steps.reshape(*steps.shape[:-1], spec.step // isa.parts, isa.parts)
     packed = []
     for section in tiling:
         stop = section.first_group + section.blocks * section.groups

@@ -27,10 +27,11 @@ from legalize.kernels.conv_calls import (
 from legalize.kernels.registry import kernel
 from legalize.kernels.spec import ConvSpec, Residual, Slice
 from legalize.kernels.stage import stage
-from legalize.kernels.x86.conv2d import conv2d
-from legalize.kernels.x86.isa import ISAS, Isa
+from legalize.kernels.x86.conv2d_pairs import conv2d_of
+from legalize.kernels.x86.isa import AMX, ISAS, Isa
 from legalize.kernels.x86.pack import pack_conv2d
-from legalize.kernels.x86.tiles import prefers_words
+from legalize.kernels.x86.products import choose_products
+from legalize.kernels.x86.tile_plan import choose_plan
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.arithmetic import conv_multiplier, dense_multiplier
 from qnn_ops.layouts import permutation
@@ -119,7 +120,7 @@ def _dense(
     return R.reshape(builder.emit(result), (*outer, spec.out_channels))
 
 
-CONV_ISAS = ISAS
+CONV_ISAS = (AMX, *ISAS)
 """What convolutions are computed with, the fastest first."""
 
 for _isa in CONV_ISAS:
@@ -145,15 +146,14 @@ def _call(
     into: relax.Expr | None = None,
 ) -> relax.Expr:
     multiplier, shift = fixed_point(spec, real_multiplier)
-    if prefers_words(spec, isa):
-        spec, isa = replace(spec, staged_dtype="int16"), isa.of_words()
-    packed = pack_conv2d(
-        spec, kernel_ohwi, np.asarray(attrs.kernel_zero_point), bias, multiplier, shift, isa
-    )
+    zero_point = np.asarray(attrs.kernel_zero_point)
+    spec, isa = choose_products(spec, isa, kernel_ohwi, zero_point)
+    plan = choose_plan(spec) if isa.has_tiles else None
+    packed = pack_conv2d(spec, kernel_ohwi, zero_point, bias, multiplier, shift, isa, plan)
     if spec.needs_staging:
         copy = stage(spec)
         data = call_tir(builder, "stage", copy, [data], spec.staged_shape, spec.staged_dtype)
-    function = conv2d(spec, packed.requantization, packed.tiling, isa, packed.weight_dtype)
+    function = conv2d_of(packed, spec, isa)
     constants = [relax.const(array, str(array.dtype)) for array in packed.constants]
     operands = [data, *constants, *addends]
     name = SORTED_LAST + "conv2d"

@@ -51,7 +51,7 @@ _WIDEN = 0.2
 _COPY = 0.5
 _WORTH_IT = 0.89
 # Of one unit, on processors of about 3 GHz; good enough to tell large layers from small ones.
-_MICROSECONDS = 0.2e-3
+MICROSECONDS = 0.2e-3
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def choose_tiling(spec: ConvSpec, isa: Isa) -> Tiling:
     for width in range(1, min(vectors, _MAX_GROUPS) + 1):
         sections: list[Section] = []
         cost = 0.0
-        for first, blocks, groups in _split(vectors, width, has_ragged_vector):
+        for first, blocks, groups in split_groups(vectors, width, has_ragged_vector):
             tile_cost, pixels = min(
                 (_cost(spec, isa, groups, pixels), pixels)
                 for pixels in range(1, min(spec.out_pixels, _MAX_PIXELS) + 1)
@@ -102,7 +102,7 @@ def choose_tiling(spec: ConvSpec, isa: Isa) -> Tiling:
     return best[1]
 
 
-def _split(lane_groups: int, width: int, is_ragged: bool) -> list[tuple[int, int, int]]:
+def split_groups(lane_groups: int, width: int, is_ragged: bool) -> list[tuple[int, int, int]]:
     """Cut the vectors into blocks of ``width`` and a rest: (first group, blocks, groups)."""
     blocks, rest = divmod(lane_groups, width)
     pieces = [(blocks, width), (1, rest)]
@@ -145,11 +145,12 @@ def prefers_words(spec: ConvSpec, isa: Isa) -> bool:
     wide = replace(spec, staged_dtype="int16")
     batch, height, width, channels = wide.staged_shape
     staging = _WIDEN if spec.needs_staging else _COPY
-    words = _units(wide, isa.of_words()) + staging * batch * height * width * channels
-    return words < _WORTH_IT * _units(spec, isa)
+    words = units(wide, isa.of_words()) + staging * batch * height * width * channels
+    return words < _WORTH_IT * units(spec, isa)
 
 
-def _units(spec: ConvSpec, isa: Isa) -> float:
+def units(spec: ConvSpec, isa: Isa) -> float:
+    """Estimate what a convolution takes, in the model's instructions."""
     tiling = choose_tiling(spec, isa)
     return sum(part.blocks * _cost(spec, isa, part.groups, part.pixels) for part in tiling)
 
@@ -157,7 +158,7 @@ def _units(spec: ConvSpec, isa: Isa) -> float:
 def microseconds(spec: ConvSpec, isa: Isa, tiling: Tiling) -> float:
     """Estimate what a convolution takes on one thread, from the model's costs."""
     costs = (part.blocks * _cost(spec, isa, part.groups, part.pixels) for part in tiling)
-    return sum(costs) * _MICROSECONDS
+    return sum(costs) * MICROSECONDS
 
 
 def tiles_of(spec: ConvSpec, section: Section) -> int:

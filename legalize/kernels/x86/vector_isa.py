@@ -15,17 +15,12 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.vector.affine import AffineForm
 from legalize.kernels.vector.isa import VectorIsa, filled, flipped, lanes_of, splat
-from legalize.kernels.x86.vnni import narrow_pair, narrow_to_bytes
+from legalize.kernels.x86.vnni import narrow_pair, narrow_to_bytes, shuffle_bytes
 
 Array = npt.NDArray[Any]
 
 _QUARTER = 16
 _LOWER_BITS = 15
-_SHUFFLE = {
-    16: "llvm.x86.ssse3.pshuf.b.128",
-    32: "llvm.x86.avx2.pshuf.b",
-    64: "llvm.x86.avx512.pshuf.b.512",
-}
 _PREFIX = {16: "llvm.x86.sse2", 32: "llvm.x86.avx2", 64: "llvm.x86.avx512"}
 
 
@@ -122,7 +117,7 @@ class X86Vectors(VectorIsa):
             place = T.call_llvm_pure_intrin(vector, name, flipped(index), first)
         else:
             place = index - first
-        return T.call_llvm_pure_intrin(vector, _SHUFFLE[self.size], entries, place)
+        return shuffle_bytes(entries, place)
 
     def _permuted(self, table: Any, index: Any) -> Any:
         """Vpermb takes the lower six bits of an index; the upper two choose among four results."""

@@ -43,6 +43,19 @@ def _packed(name: str, dtype: str, a: Any, b: Any) -> Any:
     return T.call_llvm_pure_intrin(f"{dtype}x{lanes}", f"llvm.x86.{intrinsic}", a, b)
 
 
+def shuffle_bytes(value: Any, places: Any) -> Any:
+    """Vpshufb: take the bytes at some places of each 16; zero where bit 7 of a place is set."""
+    size = lanes_in(value)
+    return T.call_llvm_pure_intrin(f"uint8x{size}", _SHUFFLES[size], value, places)
+
+
+_SHUFFLES = {
+    16: "llvm.x86.ssse3.pshuf.b.128",
+    32: "llvm.x86.avx2.pshuf.b",
+    64: "llvm.x86.avx512.pshuf.b.512",
+}
+
+
 def sum_lanes(value: Any, lanes: int) -> Any:
     """Add the int32 lanes of a vector."""
     return T.call_llvm_pure_intrin("int32", f"llvm.vector.reduce.add.v{lanes}i32", value)

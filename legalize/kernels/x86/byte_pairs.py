@@ -1,0 +1,188 @@
+"""Weights cut so that vpmaddubsw, which adds two products in 16 bits, never saturates.
+
+It multiplies unsigned data x with signed weights w, and x·w + x'·w' fits 16 bits for all data
+where |w + w'| ≤ 128. Trained weights mostly have it, as large ones are rare: of weights with one
+scale for a tensor a step of four bytes and 16 channels has it in 99 of 100 cases, with one for a
+channel in half of them. For the others there are two means:
+
+* Which bytes are paired is free within a window of 16, from which vpshufb takes the four of a step.
+* What is too much for 16 bits becomes weights of another step, which reads the same bytes.
+
+So every block of channels has a list of steps: the place of the bytes, their order, weights; those
+that take the bytes as they are come first. A product takes 3/4 of the instructions that it takes
+with data of 16 bits, of which no copy is made, and half as many bytes of weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from legalize.kernels.spec import DWORD
+
+Array = npt.NDArray[Any]
+
+WINDOW = 4
+"""Steps, one after the other, whose bytes may change places."""
+
+# 255·128 = 32640 and −32640 fit 16 bits, 255·129 does not.
+_MOST = 128
+_HALF = WINDOW * DWORD // 2
+# Below this share of steps, steps that follow are cheaper than shuffles.
+_WORTH_ORDERS = 0.04
+# By which bit, or bits, of a place in its window the bytes are parted before they are paired.
+_SPLITS = (8, 1, 4, 2, 12, 9, 5, 3)
+
+
+@dataclass(frozen=True)
+class ListedSteps:
+    """What a kernel that reads lists of steps must know about them.
+
+    Attributes:
+        count: Steps of a block.
+        plain: How many of them, the first ones, take four bytes as they are in every block; the
+            others take them from 16 in an order that is listed, too.
+    """
+
+    count: int
+    plain: int
+
+
+@dataclass(frozen=True)
+class PairedBlocks:
+    """The steps of neighbouring blocks.
+
+    Attributes:
+        steps: int64 [blocks, steps], which four bytes of the sum, or the first four of a window; 0
+            where a block has none left.
+        orders: uint8 [blocks, steps, 4], which bytes from there on.
+        weights: int8 [blocks, channels, steps, 4], in this order; what belongs to the same bytes
+            adds up to the weights.
+        plain: How many steps of each block, the first ones, take the bytes as they are.
+    """
+
+    steps: Array
+    orders: Array
+    weights: Array
+    plain: int
+
+
+def pair_weights(weights: Array, windows: Array) -> PairedBlocks:
+    """Cut the weights of blocks, all of one width, into steps that do not saturate.
+
+    Args:
+        weights: Integers of -255 to 255, [blocks, channels, steps, 4].
+        windows: Steps that follow one another in the data, [windows, 4].
+    """
+    rest = np.ascontiguousarray(weights.transpose(0, 2, 1, 3), np.int16)
+    blocks, count, channels, _ = rest.shape
+    step = np.tile(np.arange(count), (blocks, 1))
+    orders = np.tile(np.arange(DWORD), (blocks, count, 1))
+    saturates = _saturates(rest)
+    if saturates.mean() >= _WORTH_ORDERS:
+        _reorder(rest, step, orders, saturates, windows)
+    # As one row of the steps of all blocks.
+    rest = rest.reshape(-1, channels, DWORD)
+    block = np.repeat(np.arange(blocks), count)
+    step, orders = step.reshape(-1), orders.reshape(-1, DWORD)
+    found = []
+    while len(rest):
+        part = _largest(rest)
+        found.append((block, step, orders, part))
+        rest = rest - part
+        left = rest.any(axis=(1, 2))
+        rest, block, step, orders = rest[left], block[left], step[left], orders[left]
+    return _listed(blocks, *(np.concatenate(parts) for parts in zip(*found, strict=True)))
+
+
+def _saturates(weights: Array) -> Array:
+    """Whether a step has a pair that is too large, over the last axes of channels and bytes."""
+    return np.asarray((abs(weights[..., 0::2] + weights[..., 1::2]) > _MOST).any(axis=(-2, -1)))
+
+
+def _reorder(weights: Array, step: Array, orders: Array, saturates: Array, windows: Array) -> None:
+    """Pair bytes of the windows in which a step saturates, where that helps, in place."""
+    block, window = np.nonzero(saturates[:, windows].any(axis=2))
+    for split in _SPLITS:
+        if not len(block):
+            return
+        within = np.arange(2 * _HALF)
+        is_second = np.array([(place & split).bit_count() % 2 for place in within], bool)
+        rows = windows[window]
+        # [windows, channels, 16]
+        own = weights[block[:, None], rows].transpose(0, 2, 1, 3)
+        own = own.reshape(*own.shape[:2], 2 * _HALF)
+        places, is_found = [], np.ones(len(block), bool)
+        for half in (within[~is_second], within[is_second]):
+            number, is_good = _match(own[..., half])
+            places.append(half[_matchings()[number]].reshape(-1, _HALF))
+            is_found &= is_good
+        order = np.concatenate(places, axis=1)
+        good = np.nonzero(is_found)[0]
+        taken = np.take_along_axis(own[good], order[good, None], axis=2)
+        taken = taken.reshape(*taken.shape[:2], WINDOW, DWORD).transpose(0, 2, 1, 3)
+        index = block[good][:, None], rows[good]
+        weights[index] = taken
+        step[index] = rows[good, :1]
+        orders[index] = order[good].reshape(-1, WINDOW, DWORD)
+        block, window = block[~is_found], window[~is_found]
+
+
+def _match(weights: Array) -> tuple[Array, Array]:
+    """Find a matching of eight bytes of which no pair saturates, and whether there is one."""
+    fits = np.empty((len(weights), _HALF, _HALF), bool)
+    for i in range(_HALF):
+        sums = abs(weights[..., i : i + 1] + weights[..., i + 1 :])
+        fits[:, i, i + 1 :] = (sums <= _MOST).all(axis=1)
+    pairs = _matchings()
+    good: Array = fits[:, pairs[..., 0], pairs[..., 1]].all(axis=2)
+    return good.argmax(axis=1), good.any(axis=1)
+
+
+@cache
+def _matchings() -> Array:
+    """The 105 ways to pair eight things: [ways, 4, 2]."""
+
+    def ways(things: list[int]) -> Iterator[list[tuple[int, int]]]:
+        if not things:
+            yield []
+            return
+        first, *others = things
+        for other in others:
+            for rest in ways([thing for thing in others if thing != other]):
+                yield [(first, other), *rest]
+
+    return np.array(list(ways(list(range(_HALF)))))
+
+
+def _largest(weights: Array) -> Array:
+    """The int8 closest to the weights of which pairs, the last axis two by two, do not saturate."""
+    first, second = (np.clip(weights[..., i::2], -128, 127) for i in (0, 1))
+    second = np.clip(second, -_MOST - first, _MOST - first)
+    return np.stack([first, second], axis=-1).reshape(weights.shape)
+
+
+def _listed(blocks: int, block: Array, step: Array, orders: Array, weights: Array) -> PairedBlocks:
+    """Give every block as many steps as the longest one has."""
+    counts = np.bincount(block, minlength=blocks)
+    is_plain = (orders == np.arange(DWORD)).all(axis=1)
+    by_block = np.lexsort((~is_plain, block))
+    number = np.empty_like(block)
+    number[by_block] = np.arange(len(block)) - np.repeat(np.cumsum(counts) - counts, counts)
+    most, channels = int(counts.max()), weights.shape[1]
+    steps = np.zeros((blocks, most), np.int64)
+    dealt = np.zeros((blocks, most, DWORD), np.uint8)
+    dealt[:] = np.arange(DWORD)
+    listed = np.zeros((blocks, most, channels, DWORD), np.int8)
+    steps[block, number] = step
+    dealt[block, number] = orders
+    listed[block, number] = weights
+    plain = int(np.bincount(block[is_plain], minlength=blocks).min())
+    return PairedBlocks(
+        steps, dealt, listed.transpose(0, 2, 1, 3), most if is_plain.all() else plain
+    )

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import tvm
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from legalize.kernels.spec import ConvSpec
+from legalize.kernels.x86.conv2d_pairs import conv2d_of
+from legalize.kernels.x86.isa import AVX2, AVX512BW, SSE41, Isa
+from legalize.kernels.x86.pack import pack_conv2d
+from tests.legalize.kernels.x86.test_conv2d import SPEC, check, specs
+from tests.support.vnni import each_isa
+
+
+@each_isa
+def test_equals_the_definition(isa: Isa) -> None:
+    if isa.has_byte_products:
+        pytest.skip("it needs no pairs")
+
+    @settings(max_examples=25)
+    @given(
+        specs(),
+        st.sampled_from(["random", "ends", "min", "max"]),
+        st.sampled_from([-31, -14, -11, -8, 0, 3]),
+        st.integers(0, 2**32 - 1),
+    )
+    def run(spec_and_zero_point: tuple[ConvSpec, int], how: str, shift: int, seed: int) -> None:
+        check(*spec_and_zero_point, how, shift, seed, isa.of_pairs())
+
+    run()
+
+
+@each_isa
+@pytest.mark.parametrize("zero_point", [-128, 127])
+def test_the_largest_sums_are_exact(zero_point: int, isa: Isa) -> None:
+    if isa.has_byte_products:
+        pytest.skip("it needs no pairs")
+    spec = replace(
+        SPEC,
+        in_height=3,
+        in_channels=260,
+        input_zero_point=0 if zero_point > 0 else 255,
+        out_dtype="int32",
+        has_asymmetric_kernel=True,
+    )
+    for how in ("min", "max"):
+        check(spec, zero_point, how, isa=isa.of_pairs())
+
+
+@pytest.mark.parametrize(
+    ("isa", "mcpu", "registers"),
+    [
+        (AVX512BW, "skylake-avx512", "%zmm"),
+        (AVX2, "haswell", "%ymm"),
+        (AVX2, "znver3", "%ymm"),
+        (SSE41, "nehalem", "%xmm"),
+    ],
+)
+@pytest.mark.parametrize("sigma", [15, 33])
+def test_sums_stay_in_registers(isa: Isa, mcpu: str, registers: str, sigma: float) -> None:
+    """Between two products of bytes nothing is stored: accumulators are not spilled."""
+    spec = replace(
+        SPEC, in_height=14, in_width=14, in_channels=256, kernel_height=1, kernel_width=1
+    )
+    values = np.random.default_rng(0).normal(0, sigma, (32, 1, 1, 256))
+    kernel = np.clip(np.rint(values), -127, 127).astype(np.int8)
+    shift = np.full(32, -9, np.int32)
+    packed = pack_conv2d(spec, kernel, 0, None, shift * 0 + (1 << 30), shift, isa.of_pairs())
+    assert packed.steps is not None
+    assert (packed.steps.plain < packed.steps.count) == (sigma == 33)
+    target = tvm.target.Target({"kind": "llvm", "mcpu": mcpu})
+    lines = tvm.compile(conv2d_of(packed, spec, isa.of_pairs()), target=target)
+    text = lines.mod.inspect_source("asm").splitlines()
+    products = [number for number, line in enumerate(text) if "pmaddubsw" in line]
+    assert products
+    stores = re.compile(rf"v?mov\w+\s+{registers}\d+, .*\(")
+    for first, second in pairwise(products):
+        # Other lines between two products of a loop than those between loops.
+        if second - first < 12:
+            assert not any(stores.search(line) for line in text[first:second])
