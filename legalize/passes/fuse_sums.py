@@ -50,7 +50,8 @@ def FuseSums(target: tvm.target.Target) -> tvm.transform.Pass:
             for _, index in sorted(read_here, reverse=True):
                 fused = self._fused(call, index)
                 if fused is not None:
-                    return self.builder_.normalize(fused)
+                    # Under the operand's name, by which a profile knows whose kernel it is.
+                    return self.builder_.emit(fused, original.args[index].name)
             return call
 
         def _fused(self, call: relax.Call, index: int) -> relax.Expr | None:

@@ -101,7 +101,9 @@ def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
                     written = next((answer for answer in answers if answer is not None), None)
                 if written is None:
                     written = copy_part(self.builder_, isa, tensor, leaf.table, part, dtype, whole)
-                whole = written
+                # Under the operand's name, by which a profile knows whose kernel it is.
+                is_named = isinstance(tensor, relax.Var)
+                whole = self.builder_.emit(written, tensor.name if is_named else "")
             assert whole is not None
             return whole
 
