@@ -118,7 +118,7 @@ def _fitted(kernel: Array, zero_point: int) -> tuple[Array, int]:
 
 def _steps(spec: ConvSpec, isa: Isa, kernel: Array) -> npt.NDArray[np.int8]:
     """The weights of each step: [accumulators' channels, runs, steps, channels, depth]."""
-    runs = kernel.reshape(spec.out_channels, spec.runs, spec.run_length)
+    runs: Array = kernel.reshape(spec.out_channels, spec.runs, spec.run_length)
     channels = groups_of(spec) * LANES
     # A channel, and a byte of a run, of zeros; -1 takes the byte.
     runs = np.pad(runs, ((0, channels - spec.out_channels), (0, 0), (0, 1))).astype(np.int8)

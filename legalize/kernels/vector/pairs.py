@@ -36,7 +36,7 @@ class Loops:
 def merged_loops(lhs: Shape, rhs: Shape) -> Loops:
     """The fewest loops over the result of two shapes that broadcast."""
     shape = np.broadcast_shapes(lhs, rhs)
-    rows = [(1, 0, 0)]
+    rows: list[Shape] = [(1, 0, 0)]
     for extent, *steps in zip(shape, _steps(lhs, shape), _steps(rhs, shape), strict=True):
         if extent == 1:
             continue
