@@ -113,9 +113,14 @@ def _run_batch(importer: str, seed: int, count: int, end: float) -> tuple[int, i
         process.kill()
 
 
-def _work(importer: str, seed: int, count: int, end: float, answers: Connection) -> None:
+def limit_memory() -> None:
+    """Leave this process so many megabytes more than it has."""
     used = _status("VmSize")
     resource.setrlimit(resource.RLIMIT_AS, (used + (MEGABYTES << 20),) * 2)
+
+
+def _work(importer: str, seed: int, count: int, end: float, answers: Connection) -> None:
+    limit_memory()
     signal.signal(signal.SIGVTALRM, _too_long)
     for number in range(count):
         if time.monotonic() >= end:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 import time
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,42 +15,24 @@ from frontends.errors import ModelFormatError
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter
-from tests.frontends.tflite.example_models import raw_model, small_model
-
-SMALL = small_model()
-
-# Numbers of fields in their tables, as the schema counts them.
-MODEL_CODES, MODEL_SUBGRAPHS, MODEL_BUFFERS = 1, 2, 4
-SUBGRAPH_TENSORS, SUBGRAPH_OUTPUTS = 0, 2
-TENSOR_SHAPE, TENSOR_TYPE, TENSOR_BUFFER = 0, 1, 2
-OPERATOR_INPUTS, OPERATOR_OUTPUTS, OPERATOR_OPTIONS_TYPE = 1, 2, 3
-CONV_PADDING, CONV_STRIDE_W, CONV_ACTIVATION = 0, 1, 3
-
-
-class Patch:
-    """A copy of the small model, in which single fields are overwritten."""
-
-    def __init__(self) -> None:
-        self.data = bytearray(SMALL)
-        self.model = tflite.Model.GetRootAs(self.data, 0)
-        self.subgraph = self.model.Subgraphs(0)
-        self.conv = self.subgraph.Operators(0)
-
-    def options(self) -> Any:
-        table = self.conv.BuiltinOptions()
-        options = tflite.Conv2DOptions()
-        options.Init(table.Bytes, table.Pos)
-        return options
-
-    def field(self, table: Any, number: int, layout: str, value: int) -> None:
-        offset = table._tab.Offset(4 + 2 * number)
-        assert offset, "the field is not in the file"
-        struct.pack_into(layout, self.data, table._tab.Pos + offset, value)
-
-    def element(self, table: Any, number: int, index: int, value: int) -> None:
-        """Overwrites a vector's int32 element; element -1 is its length."""
-        start = table._tab.Vector(table._tab.Offset(4 + 2 * number))
-        struct.pack_into("<i", self.data, start + 4 * index, value)
+from tests.frontends.tflite.example_models import raw_model
+from tests.support.tflite_patch import (
+    CONV_ACTIVATION,
+    CONV_PADDING,
+    CONV_STRIDE_W,
+    MODEL_CODES,
+    MODEL_SUBGRAPHS,
+    OPERATOR_INPUTS,
+    OPERATOR_OPTIONS_TYPE,
+    OPERATOR_OUTPUTS,
+    SMALL,
+    SUBGRAPH_OUTPUTS,
+    SUBGRAPH_TENSORS,
+    TENSOR_BUFFER,
+    TENSOR_SHAPE,
+    TENSOR_TYPE,
+    Patch,
+)
 
 
 def error_of(data: bytes | bytearray) -> str:

@@ -1,0 +1,25 @@
+"""What a hostile file is, and where it is kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+FOLDER = Path(__file__).parent / "files"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One hostile model.
+
+    Attributes:
+        name: of its files, without their endings; it begins with the importer's name.
+        files: by ending; an MXNet model has the others of ``mxnet_base``.
+        error: the class of the error; empty where the model is a valid one after all.
+        message: a part of what the error says.
+    """
+
+    name: str
+    files: dict[str, bytes]
+    error: str
+    message: str

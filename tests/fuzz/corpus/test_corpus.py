@@ -1,0 +1,75 @@
+"""Every file of the corpus is refused as it should be, in little time and memory."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import time
+import warnings
+from typing import Any
+
+import pytest
+
+from frontends.mxnet import from_mxnet
+from frontends.tflite import from_tflite
+from tests.fuzz.campaign import SECONDS, limit_memory
+from tests.fuzz.corpus import mxnet_cases, tflite_cases
+from tests.fuzz.corpus.case import FOLDER
+
+EXPECTED: dict[str, dict[str, str]] = json.loads((FOLDER / "expected.json").read_text())
+
+
+def outcome(name: str) -> tuple[str, str]:
+    """The class and the text of the error; empty where the model is imported."""
+    importer = name.partition("_")[0]
+    start = time.process_time()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _import_tflite(name) if importer == "tflite" else _import_mxnet(name)
+    except Exception as error:
+        return type(error).__name__, str(error)
+    finally:
+        assert time.process_time() - start < SECONDS
+    return "", ""
+
+
+def _import_tflite(name: str) -> Any:
+    return from_tflite((FOLDER / f"{name}.tflite").read_bytes())
+
+
+def _import_mxnet(name: str) -> Any:
+    files = {}
+    for ending in mxnet_cases.BASE:
+        own = FOLDER / f"{name}.{ending}"
+        files[ending] = (own if own.exists() else FOLDER / f"mxnet_base.{ending}").read_bytes()
+    return from_mxnet(files["json"], json.loads(files["shapes"]), arg_params=files["params"])
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_error_of_a_hostile_file(name: str) -> None:
+    error, text = outcome(name)
+    assert error == EXPECTED[name]["error"], text
+    assert EXPECTED[name]["message"] in text
+
+
+def test_no_file_takes_much_memory() -> None:
+    def import_all() -> None:
+        limit_memory()
+        for name, expected in EXPECTED.items():
+            assert outcome(name)[0] == expected["error"], name
+
+    process = multiprocessing.get_context("fork").Process(target=import_all)
+    process.start()
+    process.join(300)
+    process.kill()
+    assert process.exitcode == 0
+
+
+def test_the_files_are_those_of_the_script() -> None:
+    cases = [*tflite_cases.cases(), *mxnet_cases.cases()]
+    kept = {file.name: file.read_bytes() for file in FOLDER.iterdir()}
+    assert json.loads(kept.pop("expected.json")) == {
+        case.name: {"error": case.error, "message": case.message} for case in cases
+    }
+    assert kept.keys() == {f"{case.name}.{ending}" for case in cases for ending in case.files}

@@ -1,0 +1,259 @@
+"""Hostile TFLite files; each is small and has one fault, which its error names."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+import flatbuffers
+import numpy as np
+import tflite
+
+from frontends.tflite.quantization import Quantization
+from frontends.tflite.writer import ModelWriter
+from tests.frontends.tflite.example_models import raw_model, vector_of_tables
+from tests.fuzz.corpus.case import Case
+from tests.support.tflite_patch import (
+    CONV_STRIDE_W,
+    MODEL_BUFFERS,
+    MODEL_CODES,
+    MODEL_SUBGRAPHS,
+    OPERATOR_CODE,
+    OPERATOR_INPUTS,
+    OPERATOR_OPTIONS_TYPE,
+    OPERATOR_OUTPUTS,
+    SMALL,
+    SUBGRAPH_INPUTS,
+    SUBGRAPH_OUTPUTS,
+    SUBGRAPH_TENSORS,
+    TENSOR_BUFFER,
+    TENSOR_SHAPE,
+    TENSOR_TYPE,
+    Patch,
+)
+
+ENCODING = Quantization.per_tensor(0.5, 0)
+
+
+def cases() -> Iterator[Case]:
+    for name, content, message in [*_bytes(), *_fields(), *_models()]:
+        yield Case(f"tflite_{name}", {"tflite": bytes(content)}, "ModelFormatError", message)
+    for name, content, error, message in _operators():
+        yield Case(f"tflite_{name}", {"tflite": content}, error, message)
+
+
+def _bytes() -> Iterator[tuple[str, bytes, str]]:
+    yield "empty", b"", "not a TFLite file"
+    yield "only_identifier", b"\x1c\0\0\0TFL3", "truncated or damaged"
+    yield "half", SMALL[: len(SMALL) // 2], "cannot read Buffers, the file is truncated"
+    yield "last_byte_missing", SMALL[:-1], "buffer 0: cannot read Data, the file is truncated"
+    yield "wild_root", struct.pack("<I", 2**31) + SMALL[4:], "truncated or damaged"
+    yield "all_ones", SMALL[:8] + b"\xff" * (len(SMALL) - 8), "cannot read Version"
+    yield "flipped_identifier", SMALL[:7] + b"2" + SMALL[8:], "not a TFLite file"
+
+
+def _fields() -> Iterator[tuple[str, bytes, str]]:
+    for name, pick, number, index, value, message in (
+        ("no_subgraph", _model, MODEL_SUBGRAPHS, -1, 0, "subgraph"),
+        ("huge_count_of_codes", _model, MODEL_CODES, -1, 2**31 - 1, "elements, more than"),
+        ("huge_count_of_buffers", _model, MODEL_BUFFERS, -1, -1, "elements, more than"),
+        ("huge_count_of_tensors", _graph, SUBGRAPH_TENSORS, -1, 10**6, "elements, more than"),
+        ("wild_offset_of_tensor", _graph, SUBGRAPH_TENSORS, 0, 2**31 - 8, "damaged"),
+        ("missing_tensor", _conv, OPERATOR_INPUTS, 0, 99, "99"),
+        ("negative_tensor", _conv, OPERATOR_OUTPUTS, 0, -7, "-7"),
+        ("reads_its_own_result", _conv, OPERATOR_INPUTS, 0, 3, "before it has a value"),
+        ("reads_in_a_circle", _conv, OPERATOR_INPUTS, 0, 5, "before it has a value"),
+        ("writes_its_operand", _conv, OPERATOR_OUTPUTS, 0, 0, "which has a value already"),
+        ("writes_a_constant", _conv, OPERATOR_OUTPUTS, 0, 1, "which has a value already"),
+        ("graph_input_missing", _graph, SUBGRAPH_INPUTS, 0, 2**31 - 1, "2147483647"),
+        ("graph_output_negative", _graph, SUBGRAPH_OUTPUTS, 0, -2, "-2"),
+        ("negative_dimension", _kernel, TENSOR_SHAPE, 1, -3, "-3"),
+        ("overflowing_shape", _kernel, TENSOR_SHAPE, 1, 2**31 - 1, "2147483647"),
+        ("huge_rank", _kernel, TENSOR_SHAPE, -1, 2**20, "more than"),
+    ):
+        patch = Patch()
+        patch.element(pick(patch), number, index, value)
+        yield name, bytes(patch.data), message
+    for name, pick, number, layout, value, message in (
+        ("no_such_code", _reshape, OPERATOR_CODE, "<I", 2**32 - 1, "4294967295"),
+        ("options_of_a_pool", _conv, OPERATOR_OPTIONS_TYPE, "<B", 5, "needs Conv2DOptions"),
+        ("stride_0", _options, CONV_STRIDE_W, "<i", 0, "StrideW is 0"),
+        ("no_such_dtype", _kernel, TENSOR_TYPE, "<b", 99, "99"),
+        ("constant_of_wrong_dtype", _kernel, TENSOR_TYPE, "<b", 2, "bytes"),
+        ("no_such_buffer", _kernel, TENSOR_BUFFER, "<I", 10**6, "1000000"),
+        ("anothers_buffer", _kernel, TENSOR_BUFFER, "<I", 2, "bytes"),
+    ):
+        patch = Patch()
+        patch.field(pick(patch), number, layout, value)
+        yield name, bytes(patch.data), message
+
+
+def _model(patch: Patch) -> Any:
+    return patch.model
+
+
+def _graph(patch: Patch) -> Any:
+    return patch.subgraph
+
+
+def _conv(patch: Patch) -> Any:
+    return patch.conv
+
+
+def _options(patch: Patch) -> Any:
+    return patch.options()
+
+
+def _reshape(patch: Patch) -> Any:
+    return patch.subgraph.Operators(1)
+
+
+def _kernel(patch: Patch) -> Any:
+    return patch.subgraph.Tensors(1)
+
+
+def _models() -> Iterator[tuple[str, bytes, str]]:
+    yield "buffer_outside", raw_model(buffer={"Offset": 2**62, "Size": 2**62}), "outside a file"
+    for name, scale, point, axis, message in (
+        ("nan", [np.nan], [0], 0, "scale 0 is nan"),
+        ("infinite", [np.inf], [0], 0, "scale 0 is inf"),
+        ("zero", [0.0], [0], 0, "scale 0 is 0.0"),
+        ("negative", [-0.5], [0], 0, "scale 0 is -0.5"),
+        ("per_axis_too_few", [1.0, 1.0], [0, 0], 1, "2 scales, axis 1"),
+        ("per_axis_no_axis", [1.0, 1.0], [0, 0], 7, "axis 7 is not in shape"),
+        ("points_missing", [1.0, 1.0], [0], 0, "2 scales but 1 zero points"),
+        ("point_128", [1.0], [128], 0, "zero point 0 is 128"),
+        ("point_2_62", [1.0], [-(2**62)], 0, "zero point 0 is -4611686018427387904"),
+    ):
+        encoding = Quantization(np.array(scale, np.float32), np.array(point, np.int64), axis)
+        writer = ModelWriter()
+        x = writer.tensor("x", (2, 3), "int8", encoding)
+        yield f"scale_{name}", writer.finish([x], [x]), message
+
+
+def _operators() -> Iterator[tuple[str, bytes, str, str]]:
+    yield "calls_itself", _recursive(), "UnsupportedOperatorError", "WHILE"
+    yield "denormal_scales", _unary("RELU", 1e-45), "", ""
+    yield "huge_scales", _unary("RELU", 3e38, 1e-38), "QnnError", "the scales do not go"
+    yield "result_of_other_shape", _unary("RELU", shape=(1, 5)), "", ""
+    other = _unary("SOFTMAX", dtype="int32")
+    yield "result_of_other_dtype", other, "UnsupportedOperatorError", "of type int32, int8"
+    yield "huge_result", _unary("RESHAPE", shape=(2**16, 2**15)), "QnnError", "reshape"
+    yield "huge_pad", _padded(2**30), "", ""
+    yield "negative_pad", _padded(-1), "QnnError", "-1"
+    yield "huge_resize", _resized(2**15), "", ""
+    yield "name_is_no_text", _unary("RELU").replace(b"\1\0\0\0x", b"\1\0\0\0\xff"), "", ""
+    yield "shared_buffer", _shared(), "", ""
+    yield "custom_operator", _custom(), "UnsupportedOperatorError", "CUSTOM"
+
+
+def _unary(
+    code: str,
+    scale: float = 0.5,
+    out_scale: float | None = None,
+    shape: tuple[int, ...] = (1, 4),
+    dtype: str = "int8",
+) -> bytes:
+    writer = ModelWriter()
+    x = writer.tensor("x", (1, 4), "int8", Quantization.per_tensor(scale, 0))
+    encoding = Quantization.per_tensor(scale if out_scale is None else out_scale, 0)
+    y = writer.tensor("y", shape, dtype, encoding)
+    operands = [x]
+    if code == "RESHAPE":
+        operands.append(writer.tensor("s", (2,), "int32", None, np.array(shape, np.int32)))
+    writer.operator(code, operands, [y])
+    return writer.finish([x], [y])
+
+
+def _padded(width: int) -> bytes:
+    writer = ModelWriter()
+    x = writer.tensor("x", (1, 4), "int8", ENCODING)
+    widths = np.array([[width, width], [0, 0]], np.int32)
+    w = writer.tensor("w", (2, 2), "int32", None, widths)
+    y = writer.tensor("y", (1, 4), "int8", ENCODING)
+    writer.operator("PAD", [x, w], [y])
+    return writer.finish([x], [y])
+
+
+def _resized(size: int) -> bytes:
+    writer = ModelWriter()
+    x = writer.tensor("x", (1, 2, 2, 1), "int8", ENCODING)
+    sizes = writer.tensor("s", (2,), "int32", None, np.array([size, size], np.int32))
+    y = writer.tensor("y", (1, size, size, 1), "int8", ENCODING)
+    writer.operator("RESIZE_NEAREST_NEIGHBOR", [x, sizes], [y])
+    return writer.finish([x], [y])
+
+
+def _shared() -> bytes:
+    """Two constants of different encodings in one buffer, which is no fault."""
+    writer = ModelWriter()
+    x = writer.tensor("x", (1, 4), "int8", ENCODING)
+    data = np.arange(4, dtype=np.int8).reshape(1, 4)
+    constants = [
+        writer.tensor(f"c{zero}", (1, 4), "int8", Quantization.per_tensor(0.5, zero), data)
+        for zero in (0, 7)
+    ]
+    y, z = (writer.tensor(name, (1, 4), "int8", ENCODING) for name in "yz")
+    writer.operator("ADD", [x, constants[0]], [y])
+    writer.operator("ADD", [y, constants[1]], [z])
+    patch = Patch(writer.finish([x], [z]))
+    first, second = (patch.subgraph.Tensors(index) for index in constants)
+    patch.field(second, TENSOR_BUFFER, "<I", first.Buffer())
+    return bytes(patch.data)
+
+
+def _custom() -> bytes:
+    code = {
+        "CustomCode": "a" * 300,
+        "BuiltinCode": tflite.BuiltinOperator.CUSTOM,
+        "DeprecatedBuiltinCode": tflite.BuiltinOperator.CUSTOM,
+    }
+    return raw_model(code=code)
+
+
+def _recursive() -> bytes:
+    """A WHILE whose condition and body are the subgraph that it stands in."""
+    builder = flatbuffers.Builder(1024)
+    name = builder.CreateString("x")
+    shape = builder.CreateNumpyVector(np.array([1], np.int32))
+    tflite.TensorStart(builder)
+    tflite.TensorAddShape(builder, shape)
+    tflite.TensorAddType(builder, tflite.TensorType.INT8)
+    tflite.TensorAddName(builder, name)
+    tensor = tflite.TensorEnd(builder)
+    tflite.TensorStart(builder)
+    tflite.TensorAddShape(builder, shape)
+    tflite.TensorAddType(builder, tflite.TensorType.INT8)
+    tensors = vector_of_tables(builder, [tensor, tflite.TensorEnd(builder)])
+    first = builder.CreateNumpyVector(np.array([0], np.int32))
+    second = builder.CreateNumpyVector(np.array([1], np.int32))
+    tflite.WhileOptionsStart(builder)
+    tflite.WhileOptionsAddCondSubgraphIndex(builder, 0)
+    tflite.WhileOptionsAddBodySubgraphIndex(builder, 0)
+    options = tflite.WhileOptionsEnd(builder)
+    tflite.OperatorStart(builder)
+    tflite.OperatorAddInputs(builder, first)
+    tflite.OperatorAddOutputs(builder, second)
+    tflite.OperatorAddBuiltinOptionsType(builder, tflite.BuiltinOptions.WhileOptions)
+    tflite.OperatorAddBuiltinOptions(builder, options)
+    operators = vector_of_tables(builder, [tflite.OperatorEnd(builder)])
+    tflite.SubGraphStart(builder)
+    tflite.SubGraphAddTensors(builder, tensors)
+    tflite.SubGraphAddInputs(builder, first)
+    tflite.SubGraphAddOutputs(builder, second)
+    tflite.SubGraphAddOperators(builder, operators)
+    subgraphs = vector_of_tables(builder, [tflite.SubGraphEnd(builder)])
+    tflite.OperatorCodeStart(builder)
+    tflite.OperatorCodeAddDeprecatedBuiltinCode(builder, tflite.BuiltinOperator.WHILE)
+    tflite.OperatorCodeAddBuiltinCode(builder, tflite.BuiltinOperator.WHILE)
+    codes = vector_of_tables(builder, [tflite.OperatorCodeEnd(builder)])
+    tflite.BufferStart(builder)
+    buffers = vector_of_tables(builder, [tflite.BufferEnd(builder)])
+    tflite.ModelStart(builder)
+    tflite.ModelAddVersion(builder, 3)
+    tflite.ModelAddOperatorCodes(builder, codes)
+    tflite.ModelAddSubgraphs(builder, subgraphs)
+    tflite.ModelAddBuffers(builder, buffers)
+    builder.Finish(tflite.ModelEnd(builder), file_identifier=b"TFL3")
+    return bytes(builder.Output())
