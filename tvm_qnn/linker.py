@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import shutil
 import subprocess
 import sys
@@ -26,7 +27,8 @@ def find_linker(named: str | None = None, platform: str | None = None) -> list[s
     """The command that links shared libraries.
 
     Args:
-        named: a compiler's name or path to use instead of searching.
+        named: a compiler's name or path to use instead of searching. Clang and zig, which compile
+            for any platform, are told which one.
         platform: what the libraries are for, as in "aarch64-linux-gnu"; default: this machine.
 
     Returns:
@@ -37,16 +39,26 @@ def find_linker(named: str | None = None, platform: str | None = None) -> list[s
     Raises:
         QnnError: if there is none; says what to install.
     """
-    if named:
-        if path := shutil.which(named):
-            return [path]
-        raise QnnError(f"no linker {named!r} on the path")
     wanted = parts(platform or this_platform())
-    if wanted == parts(this_platform()):
+    is_foreign = wanted != parts(this_platform())
+    if named:
+        return _named(named, CROSS.get(wanted) if is_foreign else None)
+    if not is_foreign:
         return _native()
     if wanted not in CROSS:
         raise QnnError(f"no linker for {platform} is known here: name one with cc=")
     return _cross(CROSS[wanted])
+
+
+def _named(name: str, triple: str | None) -> list[str]:
+    path = shutil.which(name)
+    if path is None:
+        raise QnnError(f"no linker {name!r} on the path")
+    if Path(name).name == "zig":
+        return [path, "cc", *(_zig_options(triple) if triple else [])]
+    if triple and re.fullmatch(r"clang(-\d+)?", Path(name).name):
+        return [path, *_clang_options(triple)]
+    return [path]
 
 
 def _native() -> list[str]:
@@ -66,13 +78,12 @@ def _cross(triple: str) -> list[str]:
     for name in (f"{triple}-gcc", f"{triple}-cc"):
         if path := shutil.which(name):
             return [path]
-    # The library's code needs nothing of the other system's to be linked, so neither do these.
     if (path := shutil.which("clang")) and shutil.which("ld.lld"):
-        return [path, f"--target={triple}", "-fuse-ld=lld", "-nostdlib"]
+        return [path, *_clang_options(triple)]
     if path := shutil.which(f"{triple}-ld"):
         return [path]
     if importlib.util.find_spec("ziglang"):
-        return [*_zig(), "-target", triple]
+        return [*_zig(), *_zig_options(triple)]
     package = triple.replace("_", "-")
     raise QnnError(
         f"exporting a library for {triple} needs a cross linker, and none of {triple}-gcc, "
@@ -83,6 +94,20 @@ def _cross(triple: str) -> list[str]:
 
 def _zig() -> list[str]:
     return [sys.executable, "-m", "ziglang", "cc"]
+
+
+# The library's code needs nothing of the other system's to be linked: without "-nostdlib" clang
+# would look for that system's library, and zig build one, which takes half a minute the first time.
+
+
+def _clang_options(triple: str) -> list[str]:
+    # Without lld, clang looks for the cross linker that the triple names.
+    lld = ["-fuse-ld=lld"] if shutil.which("ld.lld") else []
+    return [f"--target={triple}", *lld, "-nostdlib"]
+
+
+def _zig_options(triple: str) -> list[str]:
+    return ["-target", triple, "-nostdlib"]
 
 
 def shared_library_linker(command: Sequence[str]) -> Callable[..., None]:

@@ -18,7 +18,7 @@ from tvm import relax
 
 from frontends.tflite import from_tflite
 from legalize import lower, relax_pipeline
-from qnn_ops.signature import signature_of
+from qnn_ops.signature import Signature, signature_of
 from tests.support.arm import AARCH64, Core
 from tests.support.standalone import check_call, compile_example, run_example
 from tvm_qnn.linker import find_linker, shared_library_linker
@@ -86,17 +86,35 @@ def run_with_runtime(content: bytes, core: Core, inputs: Sequence[Array]) -> lis
             executable = tvm.compile(mod, target=metadata.target, relax_pipeline=pipeline)
         linker = shared_library_linker(find_linker(platform=metadata.requirements.platform))
         executable.export_library(str(folder / "model.so"), fcompile=linker)
-        words: list[str | Path] = [folder / "model.so"]
-        for number, array in enumerate(inputs):
-            file = folder / f"input{number}.bin"
-            file.write_bytes(np.asarray(array, order="C").tobytes())
-            words.append(f"{array.dtype}:{'x'.join(map(str, array.shape))}:{file}")
-        emulator = [AARCH64.emulator, "-cpu", core.name, "-L", f"/usr/{AARCH64.triple}"]
-        check_call([*emulator, _runner(), *words], folder)
-        return [
-            np.fromfile(folder / f"output{i}.bin", info.dtype).reshape(info.shape)
-            for i, info in enumerate(metadata.signature.outputs)
-        ]
+        return run_in_example(folder / "model.so", metadata.signature, core, inputs)
+
+
+def run_in_example(
+    library: Path, signature: Signature, core: Core, inputs: Sequence[Array]
+) -> list[Array]:
+    """Run a library in TVM's own format once on a core, in the example of C++.
+
+    Args:
+        library: its file; further files are written beside it.
+        signature: of its model.
+        core: of AArch64.
+        inputs: in order.
+
+    Returns:
+        The outputs, in order.
+    """
+    folder = library.parent
+    words: list[str | Path] = [library]
+    for number, array in enumerate(inputs):
+        file = folder / f"input{number}.bin"
+        file.write_bytes(np.asarray(array, order="C").tobytes())
+        words.append(f"{array.dtype}:{'x'.join(map(str, array.shape))}:{file}")
+    emulator = [AARCH64.emulator, "-cpu", core.name, "-L", f"/usr/{AARCH64.triple}"]
+    check_call([*emulator, _runner(), *words], folder)
+    return [
+        np.fromfile(folder / f"output{i}.bin", info.dtype).reshape(info.shape)
+        for i, info in enumerate(signature.outputs)
+    ]
 
 
 def emulated_python(core: Core, folder: Path) -> Path:

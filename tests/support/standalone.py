@@ -58,11 +58,11 @@ def run_example(
     return [[array[i] for array in results] for i in range(len(runs))]
 
 
-def compile_example(folder: Path, name: str, compiler: str) -> Path:
-    """Compile the example program of the export of this name."""
+def compile_example(folder: Path, name: str, *compiler: str) -> Path:
+    """Compile the example program of the export of this name, with this command."""
     sources = [folder / f"{name}{end}" for end in ("_main.c", ".c", ".o")]
     program = folder / name
-    check_call([compiler, *_FLAGS, "-static", "-o", program, *sources, "-lm"])
+    check_call([*compiler, *_FLAGS, "-static", "-o", program, *sources, "-lm"])
     return program
 
 

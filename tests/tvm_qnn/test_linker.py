@@ -71,12 +71,26 @@ def test_another_platform_takes_a_cross_linker(folder: Path, architecture: str) 
         find_linker(platform=platform)
     linker = program(folder / f"{triple}-ld")
     assert find_linker(platform=platform) == [str(linker)]
+    assert find_linker("clang", platform) == [str(clang), f"--target={triple}", "-nostdlib"]
     program(folder / "ld.lld")
     options = [f"--target={triple}", "-fuse-ld=lld", "-nostdlib"]
     assert find_linker(platform=platform) == [str(clang), *options]
     compiler = program(folder / f"{triple}-gcc")
     assert find_linker(platform=platform) == [str(compiler)]
-    assert find_linker("clang", platform) == [str(clang)]
+
+
+def test_compilers_for_any_platform_are_told_which(folder: Path, architecture: str) -> None:
+    platform, triple = PLATFORM[architecture], TRIPLE[architecture]
+    names = ("clang", "clang-19", "zig", "clang-format", "my-cc")
+    paths = {name: str(program(folder / name)) for name in names}
+    options = {
+        "clang": [f"--target={triple}", "-nostdlib"],
+        "clang-19": [f"--target={triple}", "-nostdlib"],
+        "zig": ["cc", "-target", triple, "-nostdlib"],
+    }
+    for name, path in paths.items():
+        assert find_linker(name, platform) == [path, *options.get(name, [])]
+        assert find_linker(path) == [path, *(["cc"] if name == "zig" else [])]
 
 
 def test_zig_links_for_another_platform(
@@ -84,7 +98,8 @@ def test_zig_links_for_another_platform(
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name == "ziglang" or None)
     words = find_linker(platform=PLATFORM[architecture])
-    assert words[1:] == ["-m", "ziglang", "cc", "-target", TRIPLE[architecture]]
+    options = ["-target", TRIPLE[architecture], "-nostdlib"]
+    assert words == [sys.executable, "-m", "ziglang", "cc", *options]
 
 
 def test_a_platform_without_a_known_linker_takes_a_named_one(folder: Path) -> None:
