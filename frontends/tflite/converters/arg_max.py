@@ -6,6 +6,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
+from frontends.places import place_of
 from frontends.tflite.converters.context import Context, axis_of
 from frontends.tflite.converters.registry import data_converter
 
@@ -19,5 +20,5 @@ def convert_arg_max(ctx: Context) -> relax.Expr:
     if dtype not in ("int32", "int64"):
         raise UnsupportedError(f"a result of type {dtype}")
     axis = axis_of(ctx.integer(1), len(data.shape))
-    index = _FUNCTIONS[ctx.operator.code](data.expr, axis)
+    index = place_of(_FUNCTIONS[ctx.operator.code], data.expr, axis)
     return index if dtype == "int64" else R.astype(index, dtype)

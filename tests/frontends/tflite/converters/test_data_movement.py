@@ -96,6 +96,16 @@ def test_arg_max_equals_litert() -> None:
     sheet.check()
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_arg_max_of_nothing_but_the_worst_value_equals_litert(dtype: str) -> None:
+    sheet, info = Sheet(), np.iinfo(dtype)
+    for code, worst in (("ARG_MAX", info.min), ("ARG_MIN", info.max)):
+        data = sheet.input(np.full((2, 5), worst, dtype), Q)
+        operands = [data, sheet.constant(1)]
+        sheet.operator(code, operands, (ANY, "int32", None), output_type="int32")
+    sheet.check()
+
+
 def _one(code: str, *operands: Any, outputs: int = 1, **options: Any) -> Callable[[], bytes]:
     def build() -> bytes:
         sheet = Sheet()
