@@ -98,9 +98,8 @@ def run(
 
 def run_cases(core: Core, cases: Sequence[Case]) -> list[Array]:
     """Compile the cases' functions for a core and call each there, as ``programs`` does."""
-    return programs.run_cases(
-        cases, core.target, partial(_link, core.machine), partial(_run_program, core)
-    )
+    link, run = partial(_link, core.machine), partial(_run_program, core)
+    return programs.run_cases(cases, core.target, programs.write_object, link, run)
 
 
 def _link(machine: Machine, files: Sequence[Path], folder: Path) -> Path:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import tvm
@@ -42,6 +43,16 @@ int (*const functions[])(void *, const TVMFFIAny *, int32_t, TVMFFIAny *) = {run
 """
 
 
+def _write_parts(path: Path, code: Any, symbol: str, constants: bytes) -> None:
+    """Write code and constants of an export in files that the emulator's compiler takes."""
+    bochs.write_assembly(code, path.parent)
+    weights = path.with_name("weights.bin")
+    weights.write_bytes(constants)
+    path.with_name("weights.s").write_text(
+        f'.section .rodata\n.globl {symbol}\n.balign 64\n{symbol}: .incbin "{weights}"\n'
+    )
+
+
 def run_module(processor: Processor, mod: tvm.IRModule, inputs: Sequence[Array]) -> Array:
     """Compile a lowered module of one output for a processor, and run it there once."""
     signature = signature_of(mod)
@@ -50,10 +61,11 @@ def run_module(processor: Processor, mod: tvm.IRModule, inputs: Sequence[Array])
     about = Metadata(signature, str(target), requirements(target), {}, "")
     with TemporaryDirectory(prefix="tvm-qnn-bochs-") as name:
         folder = Path(name)
-        export_standalone(mod, about, folder / "model")
-        table = folder / "table.c"
-        table.write_text(_TABLE)
-        program = bochs.link([table, folder / "model.c", folder / "model.o"], folder)
+        with patch("tvm_qnn.standalone.export.write_object", _write_parts):
+            export_standalone(mod, about, folder / "model")
+        (folder / "table.c").write_text(_TABLE)
+        names = ("table.c", "model.c", "functions.s", "weights.s")
+        program = bochs.link([folder / name for name in names], folder)
         case = Case(None, inputs, info.shape, info.dtype)
         run = partial(bochs.run_program, processor)
         return programs.run_calls([(0, case)], program, run)[0]

@@ -38,6 +38,7 @@ class Case:
 def run_cases(
     cases: Sequence[Case],
     target: Any,
+    write: Callable[[Any, Path], Path],
     link: Callable[[Sequence[Path], Path], Path],
     run: Callable[[Path, bytes, int], bytes],
 ) -> list[Array]:
@@ -49,7 +50,8 @@ def run_cases(
     Args:
         cases: What to call.
         target: What to compile for.
-        link: Makes a program in a folder, of an object file and a C file.
+        write: Writes a module of TVM's, compiled, into a folder: as what a compiler takes.
+        link: Makes a program in a folder, of that file and one of C.
         run: Runs a program on the bytes of calls; told the size of its answer, which it gives.
 
     Raises:
@@ -61,7 +63,7 @@ def run_cases(
     numbers = {id(function): number for number, function in enumerate(functions)}
     calls = [(numbers[id(case.function)], case) for case in cases]
     with tempfile.TemporaryDirectory(prefix="tvm-qnn-emulated-") as folder:
-        files = compile_functions(functions, target, Path(folder))
+        files = _compile_functions(functions, target, write, Path(folder))
         return run_calls(calls, link(files, Path(folder)), run)
 
 
@@ -81,8 +83,17 @@ def run_calls(
     return results
 
 
-def compile_functions(functions: Sequence[Any], target: Any, folder: Path) -> list[Path]:
-    """Compile functions: an object file, and C for the table in which main.c finds them."""
+def write_object(module: Any, folder: Path) -> Path:
+    """Write a module of TVM's as an object file."""
+    path = folder / "functions.o"
+    module.write_to_file(str(path))
+    return path
+
+
+def _compile_functions(
+    functions: Sequence[Any], target: Any, write: Callable[[Any, Path], Path], folder: Path
+) -> list[Path]:
+    """Compile functions: their code, and C for the table in which main.c finds them."""
     names = [f"function_{number}" for number in range(len(functions))]
     mod = tvm.IRModule(
         {
@@ -90,14 +101,14 @@ def compile_functions(functions: Sequence[Any], target: Any, folder: Path) -> li
             for name, function in zip(names, functions, strict=True)
         }
     )
-    objects, table = folder / "functions.o", folder / "table.c"
-    tvm.compile(mod, target=tvm.target.Target(target)).mod.write_to_file(str(objects))
+    code = write(tvm.compile(mod, target=tvm.target.Target(target)).mod, folder)
+    table = folder / "table.c"
     symbols = [f"__tvm_ffi_{name}" for name in names]
     table.write_text(
         "".join(f"extern int {symbol}(void *, const void *, int, void *);\n" for symbol in symbols)
         + f"int (*const functions[])(void *, const void *, int, void *) = {{{', '.join(symbols)}}};"
     )
-    return [objects, table]
+    return [code, table]
 
 
 @cache

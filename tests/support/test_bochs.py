@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from tests.support.bochs import PROCESSORS, Processor, missing, run_cases
+from tests.support.bochs import PROCESSORS, Processor, missing, run_cases, write_assembly
 from tests.support.functions import copier, doubler
 from tests.support.programs import Case
 
@@ -81,3 +83,10 @@ def test_an_instruction_that_the_processor_lacks_stops_the_program(processor: Pr
         what = f"failed on {processor.model}: an instruction that the processor lacks"
         with pytest.raises(AssertionError, match=what):
             run_cases(lucky, [case])
+
+
+def test_addresses_that_the_emulator_misreads_are_written_at_length(tmp_path: Path) -> None:
+    module = Mock()
+    module.inspect_source.return_value = "\t.loc\t1 0 0\n\tvpextrw\t$0, %xmm25, 28(%rsi)\n\tretq\n"
+    text = write_assembly(module, tmp_path).read_text()
+    assert text == "\t{disp32} vpextrw\t$0, %xmm25, 28(%rsi)\n\tretq\n"

@@ -14,7 +14,7 @@ from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.registry import Operator
 from tests.support.arrays import full_range
 from tests.support.operators import run
-from tests.support.vnni import host_has
+from tests.support.vnni import host_has, marks
 
 pytestmark = pytest.mark.skipif(
     not host_has("avx2", "fma"), reason="the processor cannot run AVX2 with FMA"
@@ -23,6 +23,10 @@ pytestmark = pytest.mark.skipif(
 AVX2 = {"kind": "llvm", "mcpu": "haswell"}
 SSE41 = {"kind": "llvm", "mcpu": "x86-64-v2"}
 AVX512 = {"kind": "llvm", "mcpu": "cascadelake"}
+SKYLAKE = {"kind": "llvm", "mcpu": "skylake-avx512"}
+each_target = pytest.mark.parametrize(
+    "target", [AVX2, pytest.param(AVX512, marks=marks("cascadelake"))], ids=["avx2", "vnni"]
+)
 
 
 def lowered(
@@ -85,6 +89,9 @@ def convolution(
         (45, "int8", "uint8", AVX2),
         (45, "uint8", "int8", AVX2),
         (45, "uint8", "int8", SSE41),
+        pytest.param(45, "int8", "uint8", AVX512, marks=marks("cascadelake")),
+        pytest.param(80, "uint8", "int8", AVX512, marks=marks("cascadelake")),
+        pytest.param(150, "int8", "int8", SKYLAKE, marks=marks("skylake-avx512")),
     ],
 )
 def test_a_sum_equals_the_reference(
@@ -128,7 +135,10 @@ def test_a_sum_is_part_of_the_kernel() -> None:
     ("largest_bias", "scale", "groups"),
     [(1 << 10, 3e7, 1), (1 << 30, 0.001, 1), (1 << 30, 3e7, 9), (1 << 10, 0.001, 9)],
 )
-def test_large_biases_and_products(largest_bias: int, scale: float, groups: int) -> None:
+@each_target
+def test_large_biases_and_products(
+    largest_bias: int, scale: float, groups: int, target: Any
+) -> None:
     rng = np.random.default_rng(1)
     channels = 18
     data, (kernel, bias), _ = convolution(rng, channels, largest_bias)
@@ -140,17 +150,18 @@ def test_large_biases_and_products(largest_bias: int, scale: float, groups: int)
         "out_dtype": "int8",
         "groups": groups,
     }
-    mod = lowered(quantized_conv2d, data, [kernel, bias], None, AVX2, **attrs)
+    mod = lowered(quantized_conv2d, data, [kernel, bias], None, target, **attrs)
     expected = quantized_conv2d.evaluate(data, kernel, bias=bias, **attrs)
-    np.testing.assert_array_equal(run(mod, [data], AVX2), expected)
+    np.testing.assert_array_equal(run(mod, [data], target), expected)
 
 
+@each_target
 @pytest.mark.parametrize("out_dtype", ["int8", "int32"])
-def test_dense_layers(out_dtype: str) -> None:
+def test_dense_layers(out_dtype: str, target: Any) -> None:
     rng = np.random.default_rng(2)
     data, kernel = full_range(rng, "int8", (3, 70)), full_range(rng, "int8", (37, 70))
     bias = rng.integers(-(2**26), 2**26, 37, dtype=np.int32)
     attrs = {**ATTRS, "kernel_scale": 2.0**-18, "output_zero_point": 0, "out_dtype": out_dtype}
-    mod = lowered(quantized_dense, data, [kernel, bias], None, AVX2, **attrs)
+    mod = lowered(quantized_dense, data, [kernel, bias], None, target, **attrs)
     expected = quantized_dense.evaluate(data, kernel, bias=bias, **attrs)
-    np.testing.assert_array_equal(run(mod, [data], AVX2), expected)
+    np.testing.assert_array_equal(run(mod, [data], target), expected)
