@@ -13,6 +13,7 @@ from legalize.passes import (
     FuseSums,
     JoinInPlace,
     LegalizeQnn,
+    PadInPlace,
     PreferSignedness,
     TabulateFloats,
     UseKernels,
@@ -40,5 +41,5 @@ def lower(mod: tvm.IRModule, target: tvm.target.Target, *, kernels: bool = True)
             for feature, dtype in _SIGNEDNESS.items()
             if has_feature(target, feature)
         ]
-        passes += [FuseSums(target), JoinInPlace(target), UseKernels(target)]
+        passes += [PadInPlace(target), FuseSums(target), JoinInPlace(target), UseKernels(target)]
     return tvm.transform.Sequential([*passes, LegalizeQnn(), FoldConstants()])(mod)

@@ -73,6 +73,19 @@ class Slice:
 
 
 @dataclass(frozen=True)
+class Border:
+    """Pixels around an output, written with it: the padding of whoever reads it.
+
+    Attributes:
+        widths: Pixels at the top, left, bottom and right.
+        value: What they hold.
+    """
+
+    widths: tuple[int, int, int, int]
+    value: int
+
+
+@dataclass(frozen=True)
 class ConvSpec:
     """One ungrouped convolution over NHWC data with an OHWI kernel.
 
@@ -108,6 +121,7 @@ class ConvSpec:
         residual: A tensor that is added afterwards; there is no ``addend`` then, and the output
             is not ``int32``.
         part: The channels of a larger tensor that the output is, if it is not a tensor of its own.
+        border: What is written around the output, which is no ``part`` then.
     """
 
     batch: int
@@ -133,6 +147,7 @@ class ConvSpec:
     addend: Addend | None = None
     residual: Residual | None = None
     part: Slice | None = None
+    border: Border | None = None
 
     @property
     def target(self) -> Slice:
@@ -142,7 +157,9 @@ class ConvSpec:
     @property
     def target_shape(self) -> tuple[int, int, int, int]:
         """Shape of the tensor that the output is written to."""
-        return *self.out_shape[:3], self.target.whole
+        top, left, bottom, right = self.border.widths if self.border else (0, 0, 0, 0)
+        height, width = self.out_height + top + bottom, self.out_width + left + right
+        return self.batch, height, width, self.target.whole
 
     @property
     def added_dtype(self) -> str | None:
@@ -156,8 +173,8 @@ class ConvSpec:
         last = self.residual
         if last is None:
             return self
-        bounds = {"out_min": last.out_min, "out_max": last.out_max}
-        return replace(self, out_dtype=last.out_dtype, **bounds, residual=None)
+        ended = replace(self, out_dtype=last.out_dtype, residual=None)
+        return replace(ended, out_min=last.out_min, out_max=last.out_max)
 
     @property
     def in_shape(self) -> tuple[int, int, int, int]:

@@ -44,14 +44,14 @@ def stage(spec: ConvSpec) -> tirx.PrimFunc:
         target = T.decl_buffer((_size(spec.staged_shape),), spec.staged_dtype, data=staged.data)
         with T.serial(batch) as n:
             image = n * height * row
-            _fill(target, image, top * row, spec.staged_zero_point)
+            fill(target, image, top * row, spec.staged_zero_point)
             below = image + (top + spec.in_height) * row
-            _fill(target, below, bottom * row, spec.staged_zero_point)
+            fill(target, below, bottom * row, spec.staged_zero_point)
 
         def copy_row(number: Any) -> None:
             n, y = T.truncdiv(number, spec.in_height), T.truncmod(number, spec.in_height)
             start = (n * height + y + top) * row
-            _fill(target, start, left * channels, spec.staged_zero_point)
+            fill(target, start, left * channels, spec.staged_zero_point)
             middle = start + left * channels
             origin = number * in_row
             if channels == spec.in_channels:
@@ -61,9 +61,9 @@ def stage(spec: ConvSpec) -> tirx.PrimFunc:
                     pixel = middle + x * channels
                     _copy(target, pixel, source, origin + x * spec.in_channels, spec.in_channels)
                     rest = channels - spec.in_channels
-                    _fill(target, pixel + spec.in_channels, rest, spec.staged_zero_point)
+                    fill(target, pixel + spec.in_channels, rest, spec.staged_zero_point)
             end = middle + spec.in_width * channels
-            _fill(target, end, right * channels, spec.staged_zero_point)
+            fill(target, end, right * channels, spec.staged_zero_point)
 
         tasks = task_count(_size(spec.staged_shape) / _BYTES_PER_MICROSECOND)
         shared_loop(tasks, batch * spec.in_height, copy_row)
@@ -77,7 +77,8 @@ def _size(shape: tuple[int, ...]) -> int:
     return size
 
 
-def _fill(target: Any, start: Any, length: int, zero_point: int) -> None:
+def fill(target: Any, start: Any, length: int, zero_point: int) -> None:
+    """Write the loop that fills a part of a row."""
     value = getattr(T, target.dtype)(zero_point)
 
     def body(offset: Any, width: int) -> None:

@@ -13,6 +13,7 @@ from legalize.passes.join_in_place import JoinInPlace
 from legalize.passes.legalize_qnn import LegalizeQnn
 from legalize.passes.one_function import OneFunction
 from legalize.passes.order_reductions import OrderReductions
+from legalize.passes.pad_in_place import PadInPlace
 from legalize.passes.prefer_signedness import PreferSignedness
 from legalize.passes.tabulate_floats import TabulateFloats
 from legalize.passes.use_kernels import UseKernels
@@ -29,6 +30,7 @@ __all__ = [
     "LegalizeQnn",
     "OneFunction",
     "OrderReductions",
+    "PadInPlace",
     "PreferSignedness",
     "TabulateFloats",
     "UseKernels",

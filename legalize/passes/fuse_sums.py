@@ -9,10 +9,10 @@ import tvm
 from tvm import relax
 from tvm.relax.expr_functor import mutator
 
-from legalize.kernels.registry import FUSED_SUMS
+from legalize.kernels.fusions import SUMS
 from legalize.passes.rewriter import CallRewriter, constant_variables, count_uses, module_pass
 from qnn_ops import quantized_add, quantized_subtract
-from qnn_ops.registry import Operator, operator_of
+from qnn_ops.registry import Operator
 
 
 def FuseSums(target: tvm.target.Target) -> tvm.transform.Pass:
@@ -23,10 +23,7 @@ def FuseSums(target: tvm.target.Target) -> tvm.transform.Pass:
     and stores the sum. Only where nothing else reads the output. Where both operands could be
     made that way, it is the one that is made last, whose input may still be in a cache.
     """
-    serving = {
-        name: [fused.rule for fused in rules if fused.serves(target)]
-        for name, rules in FUSED_SUMS.items()
-    }
+    rules_for = SUMS.serving(target)
 
     @mutator
     class _FuseSums(CallRewriter):
@@ -56,9 +53,8 @@ def FuseSums(target: tvm.target.Target) -> tvm.transform.Pass:
 
         def _fused(self, call: relax.Call, index: int) -> relax.Expr | None:
             producer = self.lookup_binding(call.args[index])
-            operator = None if producer is None else operator_of(producer)
-            rules = serving.get(operator.op.name, []) if operator is not None else []
             other = call.args[1 - index]
+            rules = rules_for(producer)
             results = (rule(self.builder_, call, producer, other) for rule in rules)
             return next((result for result in results if result is not None), None)
 

@@ -11,12 +11,12 @@ import tvm
 from tvm import relax
 from tvm.relax.expr_functor import mutator
 
-from legalize.kernels.registry import PART_WRITERS
+from legalize.kernels.fusions import PARTS
 from legalize.kernels.spec import Slice
 from legalize.kernels.vector.isa import VectorIsa
 from legalize.kernels.vector.join_rules import copy_part
 from legalize.kernels.vector.registry import vectors_for
-from legalize.passes.rewriter import CallRewriter, count_uses, module_pass
+from legalize.passes.rewriter import CallRewriter, constant_variables, count_uses, module_pass
 from qnn_ops import quantized_concat
 from qnn_ops.quantized_concat import conversion_table
 from qnn_ops.registry import Operator, attrs_of, operator_of, spec_of
@@ -43,19 +43,17 @@ def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
 
     Each operand that only the concatenation reads, as it is, and that a kernel for ``target`` can
     write to channels of a larger tensor, is computed there; the others are copied. Where more
-    than half would be copied, nothing changes. A concatenation that only another one reads
-    becomes a part of that.
+    than half would be copied, or one is a constant, nothing changes. A concatenation that only
+    another one reads becomes a part of that.
     """
-    serving = {
-        name: [writer.rule for writer in writers if writer.serves(target)]
-        for name, writers in PART_WRITERS.items()
-    }
+    rules_for = PARTS.serving(target)
     vectors = vectors_for(target)
 
     @mutator
     class _JoinInPlace(CallRewriter):
         def enter(self, function: relax.Function) -> None:
             self.uses: Counter[Any] = count_uses(function)
+            self.constants = constant_variables(function)
             bindings = [binding for block in function.body.blocks for binding in block.bindings]
             self.values = {binding.var: binding.value for binding in bindings}
             joins = [value for value in self.values.values() if _joins_channels(value)]
@@ -73,6 +71,9 @@ def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
             if not _joins_channels(original) or not vectors or original in self.inner:
                 return call
             leaves = list(self._leaves(original))
+            # What follows from constants becomes one, and nothing can be written into that.
+            if any(self._is_constant(leaf.tensor) for leaf in leaves):
+                return call
             rules = [self._rules(leaf) for leaf in leaves]
             sizes = [int(spec_of(leaf.tensor).shape[-1]) for leaf in leaves]
             copied = sum(size for size, rule in zip(sizes, rules, strict=True) if not rule)
@@ -102,8 +103,7 @@ def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
                 if written is None:
                     written = copy_part(self.builder_, isa, tensor, leaf.table, part, dtype, whole)
                 # Under the operand's name, by which a profile knows whose kernel it is.
-                is_named = isinstance(tensor, relax.Var)
-                whole = self.builder_.emit(written, tensor.name if is_named else "")
+                whole = self.builder_.emit(written, tensor.name)
             assert whole is not None
             return whole
 
@@ -124,12 +124,14 @@ def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
                 and conversion_table(attrs_of(join), index) is None
             )
 
+        def _is_constant(self, tensor: relax.Expr) -> bool:
+            return not isinstance(tensor, relax.Var) or tensor in self.constants
+
         def _rules(self, leaf: _Leaf) -> list[Any]:
             """What could write a leaf to its place."""
             if leaf.table is not None or self.uses[leaf.tensor] != 1:
                 return []
-            operator = operator_of(self.values.get(leaf.tensor))
-            return [] if operator is None else serving.get(operator.op.name, [])
+            return rules_for(self.values.get(leaf.tensor))
 
     return module_pass(_JoinInPlace, "JoinInPlace")
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from legalize.kernels.x86 import depthwise_rules, part_rules, rules, sum_rules
+from legalize.kernels.x86 import border_rules, depthwise_rules, part_rules, rules, sum_rules
 
-__all__ = ["depthwise_rules", "part_rules", "rules", "sum_rules"]
+__all__ = ["border_rules", "depthwise_rules", "part_rules", "rules", "sum_rules"]

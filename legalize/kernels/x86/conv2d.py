@@ -14,6 +14,7 @@ A tile of output pixels × channels is summed in registers, then rescaled, narro
 from __future__ import annotations
 
 from functools import cache
+from math import prod
 from typing import Any
 
 from tvm import tirx
@@ -24,6 +25,7 @@ from legalize.kernels.spec import ConvSpec
 from legalize.kernels.tasks import loop_between, share, task_count
 from legalize.kernels.vectors import lanes_of, local_vector, set_lanes, store_pieces, unsigned_min
 from legalize.kernels.x86.addend import load_addend
+from legalize.kernels.x86.border import fill_border
 from legalize.kernels.x86.isa import AVX512_VNNI, Isa
 from legalize.kernels.x86.pixel_sums import pixel_sums
 from legalize.kernels.x86.requantize import (
@@ -96,6 +98,7 @@ class ConvKernel:
             # lifts them out of the loop of tiles, and spills them.
             T.func_attr({"global_symbol": "conv2d", "tirx.noalias": False})
             self._declare()
+            fill_border(self.spec, self.target)
             if self.tasks == 1:
                 self._begin_task()
                 for section in self.tiling:
@@ -171,7 +174,7 @@ class ConvKernel:
         batch, height, width, channels = spec.staged_shape
         size = batch * height * width * channels
         self.source = T.decl_buffer((size,), spec.staged_dtype, data=data.data)
-        size = spec.out_pixels * spec.target.whole
+        size = prod(spec.target_shape)
         self.target = T.decl_buffer((size,), out_dtype, data=output.data)
         size = spec.out_pixels * spec.out_channels
         self.addend = None

@@ -6,7 +6,7 @@ from functools import partial
 
 from tvm import relax
 
-from legalize.kernels.registry import part_writer
+from legalize.kernels.fusions import PARTS
 from legalize.kernels.spec import Slice
 from legalize.kernels.x86.isa import Isa
 from legalize.kernels.x86.rules import CONV_ISAS, conv2d_rule
@@ -30,4 +30,4 @@ def _part(
 
 
 for _isa in CONV_ISAS:
-    part_writer(quantized_conv2d, *_isa.features)(partial(_part, isa=_isa))
+    PARTS.register(quantized_conv2d, *_isa.features)(partial(_part, isa=_isa))

@@ -25,7 +25,7 @@ from legalize.kernels.conv_calls import (
     sums_first,
 )
 from legalize.kernels.registry import kernel
-from legalize.kernels.spec import ConvSpec, Residual, Slice
+from legalize.kernels.spec import Border, ConvSpec, Residual, Slice
 from legalize.kernels.stage import stage
 from legalize.kernels.x86.conv2d_pairs import conv2d_of
 from legalize.kernels.x86.isa import AMX, ISAS, Isa
@@ -51,6 +51,7 @@ def conv2d_rule(
     residual: Residual | None = None,
     part: Slice | None = None,
     into: relax.Expr | None = None,
+    border: Border | None = None,
 ) -> relax.Expr | None:
     """A convolution as a call of its kernel.
 
@@ -62,9 +63,11 @@ def conv2d_rule(
         residual: What is added to the rounded output.
         part: Which channels of a larger tensor the output is.
         into: That tensor, if others have written to it.
+        border: What is written around the output.
 
     Returns:
-        The output or the larger tensor; None where the kernel does not do what the call asks.
+        The output, with its border, or the larger tensor; None where the kernel does not do what
+        the call asks.
     """
     data, weights, bias = operands_of(operands)
     layouts = (attrs.data_layout, attrs.out_layout)
@@ -86,10 +89,10 @@ def conv2d_rule(
         roundings=_ROUNDINGS,
         addend=None if residual else addend_of(attrs, operands),
     )
-    is_ended = residual or part
+    is_ended = residual or part or border
     if spec is None or (is_ended and spec.out_dtype == "int32"):
         return None
-    spec, addends = replace(spec, residual=residual, part=part), list(operands[3:])
+    spec, addends = replace(spec, residual=residual, part=part, border=border), list(operands[3:])
     return _call(builder, isa, spec, data, kernel_ohwi, attrs, bias, multiplier, addends, into)
 
 
@@ -159,6 +162,6 @@ def _call(
     name = SORTED_LAST + "conv2d"
     out_dtype = spec.stored.out_dtype
     result = call_tir(builder, name, function, operands, spec.target_shape, out_dtype, into)
-    if spec.residual is not None or spec.part is not None:
+    if spec.residual or spec.part or spec.border:
         return result
     return finish(builder, attrs, spec, result, real_multiplier)

@@ -9,6 +9,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.spec import ConvSpec
 from legalize.kernels.vectors import lanes_in, store_pieces
+from legalize.kernels.x86.border import target_pixel
 from legalize.kernels.x86.vnni import narrow_pair, narrow_to_bytes
 
 
@@ -26,9 +27,10 @@ def store_pixel(
         channels: How many channels are real; nothing is written past them.
     """
     width = lanes_in(vectors[0])
+    origin = target_pixel(spec, pixel) * spec.target.whole + spec.target.first
     for first, size in store_pieces(len(vectors)):
         value = narrow(spec.stored, vectors[first : first + size])
-        start = pixel * spec.target.whole + (first_group + first) * width + spec.target.first
+        start = origin + (first_group + first) * width
         real = channels - first * width
         for part, offset, lanes in value:
             index = T.ramp(start + offset, 1, lanes)

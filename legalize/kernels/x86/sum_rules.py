@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 from tvm import relax
 
-from legalize.kernels.registry import fused_sum
+from legalize.kernels.fusions import SUMS
 from legalize.kernels.spec import Residual
 from legalize.kernels.vector.affine import affine_form
 from legalize.kernels.x86.isa import AMX, ISAS, Isa
@@ -68,4 +68,4 @@ def _residual(call: relax.Call, producer: relax.Call, other: relax.Expr) -> Resi
 
 
 for _isa in (AMX, *ISAS):
-    fused_sum(quantized_conv2d, *_isa.features)(partial(_sum, isa=_isa))
+    SUMS.register(quantized_conv2d, *_isa.features)(partial(_sum, isa=_isa))

@@ -98,8 +98,18 @@ def test_a_join_that_only_another_reads_is_a_part_of_it() -> None:
         lambda x: _both(conv(x, 37)),
         lambda x: join(*[emit(quantized_lookup(x, relax.const(TABLE)))] * 2),
         lambda x: join(conv(x, 40), conv(x, 37), scales={0: 2.25, 1: 2.25}),
+        lambda x: join(conv(x, 40), relax.const(X)),
+        lambda x: join(conv(x, 40), conv(relax.const(X), 3)),
     ],
-    ids=["mostly copies", "rows", "also read elsewhere", "no convolution", "other scales"],
+    ids=[
+        "mostly copies",
+        "rows",
+        "also read elsewhere",
+        "no convolution",
+        "other scales",
+        "a constant",
+        "constants",
+    ],
 )
 def test_what_stays(body: Body) -> None:
     mod = before(body)

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+
+from legalize.kernels.fusions import Fusions
+from legalize.kernels.x86.border_rules import with_border
+from legalize.kernels.x86.isa import AVX2
+from legalize.passes import PadInPlace, pad_in_place
+from qnn_ops import quantized_conv2d, quantized_lookup
+from qnn_ops.registry import attrs_of, operator_of
+from tests.support.arrays import full_range
+from tests.support.modules import module
+from tests.support.vnni import PROCESSORS, host_has
+from tvm_qnn import build
+
+Array = np.ndarray[Any, Any]
+Body = Callable[..., Any]
+
+VNNI = tvm.target.Target({"kind": "llvm", "mcpu": "cascadelake"})
+RNG = np.random.default_rng(0)
+X = full_range(RNG, "uint8", (2, 6, 7, 16))
+ATTRS: dict[str, Any] = {
+    "input_scale": 0.5,
+    "input_zero_point": 90,
+    "kernel_scale": 0.0078125,
+    "kernel_zero_point": 0,
+    "output_scale": 4.0,
+    "output_zero_point": 90,
+    "out_dtype": "uint8",
+    "data_layout": "NHWC",
+    "kernel_layout": "OHWI",
+}
+KERNELS = {
+    (channels, size): full_range(RNG, "int8", (channels, size, size, 16))
+    for channels, size in ((16, 1), (16, 3), (40, 3))
+}
+DEPTHWISE = full_range(RNG, "int8", (16, 3, 3, 1))
+
+
+def conv(x: relax.Expr, channels: int, size: int, **changes: Any) -> relax.Expr:
+    kernel = KERNELS[channels, size]
+    return emit(quantized_conv2d(x, relax.const(kernel), **{**ATTRS, **changes}))
+
+
+def emit(call: relax.Expr) -> relax.Expr:
+    return relax.BlockBuilder.current().emit(call)
+
+
+def before(body: Body) -> tvm.IRModule:
+    return module({"x": relax.TensorType(X.shape, "uint8")}, body)
+
+
+def calls(mod: tvm.IRModule) -> list[Any]:
+    """The kernels with the shapes of their results, and the padding of what is left."""
+    found: list[Any] = []
+    for value in relax.analysis.get_var2val(mod["main"]).values():
+        if operator_of(value) is not None:
+            found.append(attrs_of(value).padding)
+        elif isinstance(value, relax.Call):
+            found.append([int(size) for size in value.ty.shape])
+    return found
+
+
+def test_the_padding_is_written_by_who_makes_the_data() -> None:
+    def body(x: relax.Expr) -> relax.Expr:
+        return conv(conv(x, 16, 1), 40, 3, padding=(1, 0, 2, 3))
+
+    mod = PadInPlace(VNNI)(before(body))
+    assert calls(mod) == [[2, 9, 10, 16], (0, 0, 0, 0)]
+    assert mod["main"].ret_ty == before(body)["main"].ret_ty
+
+
+def test_a_chain_of_padded_convolutions() -> None:
+    def body(x: relax.Expr) -> relax.Expr:
+        return conv(conv(conv(x, 16, 1), 16, 3, padding=1), 40, 3, padding=1)
+
+    assert calls(PadInPlace(VNNI)(before(body))) == [[2, 8, 9, 16], [2, 8, 9, 16], (0, 0, 0, 0)]
+
+
+def _depthwise(x: relax.Expr) -> relax.Expr:
+    return emit(quantized_conv2d(x, relax.const(DEPTHWISE), groups=16, padding=1, **ATTRS))
+
+
+def _read_twice(y: relax.Expr) -> list[relax.Expr]:
+    return [conv(y, 40, 3, padding=1), y]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        lambda x: conv(x, 40, 3, padding=1),
+        lambda x: conv(conv(x, 16, 1), 40, 3),
+        lambda x: _read_twice(conv(x, 16, 1)),
+        lambda x: _depthwise(conv(x, 16, 1)),
+        lambda x: conv(conv(x, 16, 1, out_dtype="int8", output_zero_point=0), 16, 1, padding=1),
+        lambda x: conv(_looked_up(x), 16, 3, padding=1),
+        lambda x: conv(conv(relax.const(X), 16, 1), 40, 3, padding=1),
+    ],
+    ids=[
+        "a parameter",
+        "no padding",
+        "read twice",
+        "depthwise",
+        "int8",
+        "no convolution",
+        "constants",
+    ],
+)
+def test_what_stays(body: Body) -> None:
+    mod = before(body)
+    tvm.ir.assert_structural_equal(PadInPlace(VNNI)(mod), mod)
+
+
+def _looked_up(x: relax.Expr) -> relax.Expr:
+    return emit(quantized_lookup(x, relax.const(np.arange(256, dtype=np.uint8))))
+
+
+def test_where_staging_widens_the_data_it_pads_it_too() -> None:
+    mod = before(lambda x: conv(conv(x, 16, 1), 40, 3, padding=1))
+    for mcpu in ("haswell", "skylake-avx512", "nehalem", "x86-64"):
+        target = tvm.target.Target({"kind": "llvm", "mcpu": mcpu})
+        tvm.ir.assert_structural_equal(PadInPlace(target)(mod), mod)
+
+
+@pytest.mark.skipif(not host_has(*PROCESSORS[AVX2][1]), reason="the processor has no AVX2")
+@pytest.mark.parametrize("disabled", [[], ["OneFunction"]])
+def test_results_stay(monkeypatch: pytest.MonkeyPatch, disabled: list[str]) -> None:
+    """On any processor with AVX2, as if it were one with AVX512-VNNI."""
+
+    def body(x: relax.Expr) -> relax.Expr:
+        y = conv(conv(x, 16, 1), 16, 3, padding=(1, 0, 2, 3), out_min=90)
+        return conv(y, 40, 3, padding=1)
+
+    table: Fusions[Any] = Fusions()
+    table.register(quantized_conv2d, "avx2")(partial(with_border, isa=AVX2))
+    monkeypatch.setattr(pad_in_place, "BORDERS", table)
+    target = {"kind": "llvm", "mcpu": PROCESSORS[AVX2][0]}
+    with tvm.transform.PassContext(opt_level=2, disabled_pass=disabled):
+        library = build(before(body), target)
+    y = quantized_conv2d.evaluate(X, KERNELS[16, 1], **ATTRS)
+    y = quantized_conv2d.evaluate(y, KERNELS[16, 3], **ATTRS, padding=(1, 0, 2, 3), out_min=90)
+    expected = quantized_conv2d.evaluate(y, KERNELS[40, 3], **ATTRS, padding=1)
+    assert np.unique(expected).size > 50
+    np.testing.assert_array_equal(library.run(X), expected)
