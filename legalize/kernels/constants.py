@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from legalize.kernels.spec import ConvSpec
-from qnn_ops.attributes import dtype_range
+from qnn_ops.accumulator_bounds import centred_bounds, product_sums
 from qnn_ops.errors import QnnError
 
 Array = npt.NDArray[Any]
@@ -62,14 +62,11 @@ def fold_zero_points(
     """Return the bias that raw products need, and the largest possible |accumulator|."""
     zx = spec.staged_zero_point
     centred = (kernel - zero_point).reshape(spec.out_channels, -1)
-    # bias − zx·Σw + K·zx·zw; what leaves 32 bits here comes back with the sum.
+    # bias − zx·Σw + K·zx·zw; conv_calls takes no call of which this could leave int32.
     folded = (bias - zx * centred.sum(axis=1)).astype(np.int32)
-    rise, fall = np.maximum(centred, 0).sum(axis=1), np.minimum(centred, 0).sum(axis=1)
     dtype = spec.in_dtype if spec.staged_dtype == "int16" else spec.staged_dtype
-    least, most = (int(end) - zx for end in dtype_range(dtype))
-    highest = bias + most * rise + least * fall
-    lowest = bias + most * fall + least * rise
-    return folded, int(max(highest.max(), -lowest.min()))
+    sums = product_sums(centred, centred_bounds(dtype, zx)) + bias
+    return folded, int(max(sums.high.max(), -sums.low.min()))
 
 
 def deal(values: Array, lanes: Array, filler: int = 0) -> Array:

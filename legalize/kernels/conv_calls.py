@@ -24,6 +24,12 @@ Multiplier = Callable[[Attrs, str], Array]
 
 _MIDDLE = {"uint8": 128, "int8": 0}
 
+# TVM lets LLVM assume that int32 never overflows, not even on the way to a sum that fits. So a
+# kernel, which folds zero points into the bias and sums raw bytes, may use half of int32 for its
+# products and half for the bias. Primitives, which sum centred values and add the bias last, serve
+# what needs more.
+_HALF = 2**30
+
 
 def conv_factor(attrs: Attrs, kernel_dtype: str) -> Array:
     """The multiplier of a convolution."""
@@ -92,10 +98,27 @@ def addend_of(attrs: Attrs, operands: Sequence[relax.Expr]) -> Addend | None:
 
 
 def operands_of(operands: Sequence[relax.Expr]) -> tuple[relax.Expr, Array | None, Array | None]:
-    """Data, weights and bias; no weights where they, or a bias, are not constant."""
+    """Data, weights and bias; no weights where they, or a bias, are not constant, or it is huge."""
     data, weights, *rest = operands
     bias = constant_of(rest[0]) if rest else None
-    return data, None if rest and bias is None else constant_of(weights), bias
+    is_huge = bias is not None and bool((np.abs(bias.astype(np.int64)) >= _HALF).any())
+    return data, None if is_huge or (rest and bias is None) else constant_of(weights), bias
+
+
+def _keeps_int32(kernel_ohwi: Array, zero_point: int) -> bool:
+    """Whether all that a kernel sums, corrections for zero points included, takes half of int32."""
+    channels, depth = len(kernel_ohwi), int(np.prod(kernel_ohwi.shape[1:]))
+    largest = 255  # of the data, however it is staged
+    # |weight| as a signed byte, |zero point| of it, and |weight less zero point|.
+    if largest * depth * (128 + 129 + 255) < _HALF:
+        return True
+    middle = _MIDDLE[str(kernel_ohwi.dtype)]
+    rows = kernel_ohwi.reshape(channels, depth).astype(np.int64) - middle
+    shifted = zero_point - middle
+    folded = np.abs((rows - shifted).sum(axis=1))
+    # One more each: ARM's kernels avoid -128 by adding 1.
+    raw = (np.abs(rows) + 1).sum(axis=1) + depth * (abs(shifted) + 1)
+    return int((largest * (raw + folded)).max()) < _HALF
 
 
 def spec_of_call(
@@ -116,7 +139,7 @@ def spec_of_call(
     """
     kernel_dtype = str(kernel_ohwi.dtype)
     zero_points = np.unique(attrs.kernel_zero_point)
-    if zero_points.size > 1:
+    if zero_points.size > 1 or not _keeps_int32(kernel_ohwi, int(zero_points[0])):
         return None
     # What the kernel does not end in comes after it; then the kernel's output is the sum.
     is_whole = attrs.rounding in roundings and attrs.out_dtype != "int32"
