@@ -45,7 +45,15 @@ def link(model: bytes, target: str, folder: Path) -> Program:
     library = build(mod, target, params)
     library.export(folder / "model", format="c")
     sources = [Path(__file__).with_name("count_main.c"), *folder.glob("model.[co]")]
-    words = ["-O2", "-static", f"-I{folder}", "-o", folder / "model", *sources, "-lm"]
+    words: list[str | Path] = [
+        "-O2",
+        "-static",
+        f"-I{folder}",
+        "-o",
+        folder / "model",
+        *sources,
+        "-lm",
+    ]
     call([tool(f"{TRIPLE}-gcc"), *words])
     return Program(folder / "model", library.signature)
 

@@ -108,6 +108,6 @@ def test_c_files_compile_and_run(core: Core, linker: str, expected: Array, tmp_p
         "ziglang": [sys.executable, "-m", "ziglang", "cc", "-target", ZIG_TARGETS[core]],
     }
     program = compile_example(tmp_path, "model", *command[linker])
-    words = [core.machine.emulator, "-cpu", core.name, program]
+    words: list[str | Path] = [core.machine.emulator, "-cpu", core.name, program]
     ((result,),) = run_example(words, library.signature, [[image()]], tmp_path)
     np.testing.assert_array_equal(result, expected)
