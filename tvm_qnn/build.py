@@ -17,6 +17,7 @@ from qnn_ops.tensor_info import with_unique_names
 from tvm_qnn.built import BuiltOrigin
 from tvm_qnn.cache import BuildCache, build_key, cache_folder
 from tvm_qnn.codegen import compile_module
+from tvm_qnn.interrupts import interruptible
 from tvm_qnn.library import Library
 from tvm_qnn.metadata import Metadata, compiler_versions, contents_digest, runtime_versions
 from tvm_qnn.target import TargetLike, parse_target, requirements
@@ -102,10 +103,12 @@ def _compile(
 ) -> tuple[Metadata, BuiltOrigin]:
     """Lower and compile a module whose constants are bound."""
     signature = with_unique_names(signature_of(mod))
-    with target:
-        lowered = lower(mod, target, kernels=kernels)
-        lowered["main"] = lowered["main"].without_attr(ATTRIBUTE)
-    compiled = compile_module(lowered, target, relax_pipeline(target))
+    with interruptible() as check:
+        with target:
+            lowered = lower(mod, target, kernels=kernels)
+            lowered["main"] = lowered["main"].without_attr(ATTRIBUTE)
+        check()
+        compiled = compile_module(lowered, target, relax_pipeline(target))
     origin = BuiltOrigin(compiled, lowered)
     metadata = Metadata(
         signature,
