@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
+_CHANNELS = (1, 3)
+
 
 def read_picture(path: str | os.PathLike[str], height: int, width: int, channels: int) -> Array:
     """Read a picture file, at the size a model wants.
@@ -52,18 +54,32 @@ def picture_shape(info: TensorInfo) -> tuple[int, int, int]:
     """Height, width and channels of the one picture that an input takes.
 
     Raises:
-        QnnError: if the input's shape is not [1, height, width, 1 or 3].
+        QnnError: if the input's shape is not [1, height, width, 1 or 3], as TFLite has it, or
+            [1, 1 or 3, height, width], as MXNet does.
     """
-    if len(info.shape) != 4 or info.shape[0] != 1 or info.shape[3] not in (1, 3):
+    if _is_channels_first(info):
+        _, channels, height, width = info.shape
+        return height, width, channels
+    if len(info.shape) != 4 or info.shape[0] != 1 or info.shape[3] not in _CHANNELS:
         raise QnnError(
             f"input {info.name!r} of shape {info.shape} does not take one picture: "
-            "that needs (1, height, width, 1 or 3)"
+            "that needs (1, height, width, 1 or 3) or (1, 1 or 3, height, width)"
         )
     return info.shape[1:]
 
 
+def _is_channels_first(info: TensorInfo) -> bool:
+    """Whether the channels of a picture come first; never where they may come last."""
+    return (
+        len(info.shape) == 4
+        and info.shape[0] == 1
+        and info.shape[1] in _CHANNELS
+        and info.shape[3] not in _CHANNELS
+    )
+
+
 def as_input(pixels: Array, info: TensorInfo, quantized_to: Encoding | None = None) -> Array:
-    """A picture in the dtype and encoding of a model's input.
+    """A picture in the layout, dtype and encoding of a model's input.
 
     The integers of an 8-bit input cover the range that pictures have in the model's training,
     whatever it was: [0, 1], [-1, 1], [0, 255] or a normalised one. So the lowest of them stands
@@ -71,7 +87,8 @@ def as_input(pixels: Array, info: TensorInfo, quantized_to: Encoding | None = No
 
     Args:
         pixels: uint8 [height, width, channels].
-        info: the input, of shape [1, height, width, channels] and dtype uint8, int8 or float32.
+        info: the input, of shape [1, height, width, channels] or [1, channels, height, width] and
+            dtype uint8, int8 or float32.
         quantized_to: the encoding to which the model itself quantizes a float32 input; without
             it, pixels become reals from -1 to 1.
 
@@ -80,16 +97,23 @@ def as_input(pixels: Array, info: TensorInfo, quantized_to: Encoding | None = No
     """
     if pixels.shape != picture_shape(info):
         raise QnnError(f"input {info.name!r} takes {info.shape}, got a picture {pixels.shape}")
+    values = _values(pixels, info, quantized_to)
+    return np.ascontiguousarray(
+        (values.transpose(2, 0, 1) if _is_channels_first(info) else values)[None]
+    )
+
+
+def _values(pixels: Array, info: TensorInfo, quantized_to: Encoding | None) -> Array:
     if info.dtype == "uint8":
-        return pixels[None]
+        return pixels
     if info.dtype == "int8":
-        return (pixels ^ np.uint8(128)).view(np.int8)[None]
+        return (pixels ^ np.uint8(128)).view(np.int8)
     if info.dtype != "float32":
         raise QnnError(f"input {info.name!r} of dtype {info.dtype} does not take a picture")
     if quantized_to is None:
-        return pixels[None].astype(np.float32) / np.float32(127.5) - np.float32(1)
+        return pixels.astype(np.float32) / np.float32(127.5) - np.float32(1)
     inner = TensorInfo(info.name, info.shape, quantized_to.dtype)
-    return dequantize_array(as_input(pixels, inner), quantized_to).astype(np.float32)
+    return dequantize_array(_values(pixels, inner, None), quantized_to).astype(np.float32)
 
 
 def noise(info: TensorInfo, seed: int = 0) -> Array:

@@ -14,6 +14,7 @@ import frontends.mxnet.converters  # noqa: F401 (registers the rules)
 from frontends.errors import UnsupportedOperatorError
 from frontends.mxnet.conversion import Conversion, check_operators
 from frontends.mxnet.converters.context import SEMANTICS
+from frontends.mxnet.graph import Entry, Graph
 from frontends.mxnet.interface import Dtypes, Shapes, input_specs, signature
 from frontends.mxnet.live import read_model
 from frontends.mxnet.params import read_params
@@ -58,12 +59,37 @@ def from_mxnet(
         QnnError: an argument does not fit the model, or an operator its operands.
         OSError: a path cannot be read.
     """
-    if semantics not in SEMANTICS:
-        raise QnnError(f"semantics must be one of {', '.join(SEMANTICS)}, got {semantics!r}")
     graph, own = read_model(symbol)
     known = {**own, **_parameters(arg_params, aux_params)}
-    check_operators(graph)
-    inputs = input_specs(graph, known, shape, dtype)
+    return import_graph(graph, known, shape, dtype, semantics=semantics)
+
+
+def import_graph(
+    graph: Graph,
+    known: Mapping[str, Array],
+    shape: Shapes = None,
+    dtype: Dtypes = "float32",
+    *,
+    semantics: str = "mxnet",
+    values: dict[Entry, Value] | None = None,
+) -> tuple[tvm.IRModule, dict[str, tvm.runtime.Tensor]]:
+    """Import a model that has been read; as ``from_mxnet`` does, which says the rest.
+
+    Args:
+        graph: the model.
+        known: its parameters.
+        shape: of the inputs.
+        dtype: of the inputs.
+        semantics: as ``from_mxnet`` takes it.
+        values: takes what stands for each result of an operator, even if the import fails.
+    """
+    if semantics not in SEMANTICS:
+        raise QnnError(f"semantics must be one of {', '.join(SEMANTICS)}, got {semantics!r}")
+    try:
+        inputs = input_specs(graph, known, shape, dtype)
+    except QnnError:
+        check_operators(graph)
+        raise
     builder, parameters = relax.BlockBuilder(), Parameters()
     variables: dict[int, Value] = {
         number: parameters.add_input(graph.nodes[number].name, spec.shape, spec.dtype)
@@ -79,13 +105,15 @@ def from_mxnet(
         with builder.dataflow():
             # The block wants an end, in whatever state it is: TVM complains on the terminal.
             try:
-                values = conversion.convert(graph, variables)
-                exprs = [] if conversion.problems else [_expr(value) for value in values]
+                heads = conversion.convert(graph, variables, values)
+                exprs = [] if conversion.problems else [_expr(value) for value in heads]
             except QnnError as error:
                 failure = error
             result = builder.emit_output(exprs[0] if len(exprs) == 1 else relax.Tuple(exprs))
         builder.emit_func_output(result, parameters.variables)
     if failure is not None:
+        # What cannot be imported at all matters more than what the first operator lacks.
+        check_operators(graph)
         raise failure
     if conversion.problems:
         raise UnsupportedOperatorError(conversion.problems)

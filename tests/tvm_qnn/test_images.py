@@ -94,9 +94,24 @@ def test_a_float_input_of_unknown_range_gets_reals_from_minus_one_to_one() -> No
     assert (array.min(), array.max(), array.dtype) == (-1, 1, np.float32)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "float32"])
+def test_channels_may_come_first_as_in_mxnet(dtype: str) -> None:
+    pixels = np.arange(2 * 4 * 3, dtype=np.uint8).reshape(2, 4, 3)
+    last, first = info(dtype, (1, 2, 4, 3)), info(dtype, (1, 3, 2, 4))
+    assert picture_shape(first) == picture_shape(last) == (2, 4, 3)
+    array = as_input(pixels, first)
+    assert array.flags.c_contiguous
+    np.testing.assert_array_equal(array.transpose(0, 2, 3, 1), as_input(pixels, last))
+
+
+def test_where_channels_may_come_last_they_do() -> None:
+    assert picture_shape(info("uint8", (1, 3, 5, 3))) == (3, 5, 3)
+    assert picture_shape(info("uint8", (1, 1, 5, 1))) == (1, 5, 1)
+
+
 def test_inputs_that_take_no_picture_are_errors() -> None:
     assert picture_shape(info("int8", (1, 5, 7, 3))) == (5, 7, 3)
-    for shape in [(1, 640), (2, 5, 7, 3), (1, 5, 7, 2), (1, 3, 5, 7)]:
+    for shape in [(1, 640), (2, 5, 7, 3), (1, 5, 7, 2), (1, 2, 5, 7), (2, 3, 5, 7)]:
         with pytest.raises(QnnError, match="does not take one picture"):
             picture_shape(info("int8", shape))
     with pytest.raises(QnnError, match=r"takes \(1, 2, 2, 3\), got a picture \(2, 2, 1\)"):

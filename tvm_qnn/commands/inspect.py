@@ -55,7 +55,7 @@ def inspect(
         raise click.UsageError("--times is for the page of a .tflite model: give --html, too")
     if ir and (as_json or html is not None):
         raise click.UsageError("--ir prints the module only: leave out --json and --html")
-    if shapes and not ir:
+    if shapes and not ir and model.suffix == ".tflite":
         raise click.UsageError("--shape is for --ir: what the file holds does not depend on it")
     from tvm_qnn.model_files import check_params, import_model
 
@@ -66,7 +66,7 @@ def inspect(
         mod, _ = import_model(model, params, dict(shapes))
         click.echo(mod.script(show_meta=False))
         return
-    summary = _summary(model, params)
+    summary = _summary(model, params, shapes)
     if html is not None:
         from tvm_qnn.inspect import html_report
 
@@ -78,12 +78,12 @@ def inspect(
         _print(Console(highlight=False), summary)
 
 
-def _summary(model: Path, params: Path | None) -> Summary:
+def _summary(model: Path, params: Path | None, shapes: Shapes) -> Summary:
     from tvm_qnn.inspect import mxnet_summary, tflite_summary
     from tvm_qnn.model_files import params_beside
 
     if model.suffix == ".json":
-        return mxnet_summary(model, params or params_beside(model))
+        return mxnet_summary(model, params or params_beside(model), dict(shapes))
     return tflite_summary(model)
 
 
@@ -108,6 +108,9 @@ def _print(console: Console, summary: Summary) -> None:
     for title, notes in (("input", summary.inputs), ("output", summary.outputs)):
         for note in notes:
             console.print(f"  {title} [bold]{note.name}[/]  {_description(note)}")
+    if summary.inputs and not any(note.dtype for note in summary.inputs):
+        name = summary.inputs[0].name
+        console.print(f"  shapes and MACs depend on the input's: --shape {name}=1,3,224,224")
     table = Table("operator")
     table.add_column("count", justify="right")
     table.add_column("M MACs", justify="right")

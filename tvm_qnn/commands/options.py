@@ -61,8 +61,16 @@ def target_option(function: F) -> F:
         "--target",
         default="host",
         show_default=True,
+        shell_complete=_targets,
         help="What to compile for; `tvm-qnn targets` lists the names.",
     )(function)
+
+
+def _targets(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """The names of targets that begin with what is typed so far."""
+    from tvm_qnn.target import NAMES
+
+    return [name for name in ("host", *NAMES) if name.startswith(incomplete)]
 
 
 def json_option(function: F) -> F:

@@ -36,6 +36,17 @@ def test_all_unsupported_operators_are_named_at_once() -> None:
     ]
 
 
+def test_operators_without_a_rule_and_refused_ones_are_named_at_once() -> None:
+    # Each reads what the one before it would give; the second time there is no shape, either.
+    graph = chain(("Dropout", {"mode": "always"}), ("Wobble", {}), ("Frobnicate", {}))
+    with pytest.raises(UnsupportedOperatorError) as error:
+        from_mxnet(graph, (1, 3))
+    codes = [code for _, code, _, _ in error.value.operators]
+    assert codes == ["Dropout", "Wobble", "Frobnicate"]
+    with pytest.raises(UnsupportedOperatorError, match=r"Wobble(.|\n)*Frobnicate"):
+        from_mxnet(graph)
+
+
 def test_operators_that_no_output_needs_do_not_matter() -> None:
     graph = chain(QUANTIZE, ("Wobble", {}))
     graph = Graph(graph.nodes, graph.arg_nodes, (Entry(1),))

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from tvm_qnn.cli import main
+from tvm_qnn.target import NAMES
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -19,12 +20,23 @@ def test_the_script_asks_this_command(shell: str) -> None:
         subprocess.run([shell, "-n"], input=result.stdout, text=True, check=True)
 
 
-def test_commands_are_completed() -> None:
-    # What the script of bash asks for.
+def completions(words: str, place: int) -> list[str]:
+    """What the script of bash gets for the last word."""
     variables = {
         "_TVM_QNN_COMPLETE": "bash_complete",
-        "COMP_WORDS": "tvm-qnn pro",
-        "COMP_CWORD": "1",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(place),
     }
     result = CliRunner().invoke(main, [], prog_name="tvm-qnn", env={**os.environ, **variables})
-    assert result.stdout.split() == ["plain,profile"]
+    return result.stdout.split()
+
+
+def test_commands_are_completed() -> None:
+    assert completions("tvm-qnn pro", 1) == ["plain,profile"]
+
+
+@pytest.mark.parametrize("command", ["compile", "profile"])
+def test_names_of_targets_are_completed(command: str) -> None:
+    assert completions(f"tvm-qnn {command} --target ho", 3) == ["plain,host"]
+    found = completions(f"tvm-qnn {command} --target aarch64", 3)
+    assert found == [f"plain,{name}" for name in NAMES if name.startswith("aarch64")]
