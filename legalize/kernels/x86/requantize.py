@@ -11,7 +11,8 @@ point and h = (p + 2^30) >> 31:
 
 A floor of a floor is one floor, so both are (((p + c) >> 31) - [h < 0]) >> e, the last term for
 ``tflite`` only, with a constant c per channel that takes up all that is added, z·2^(31+e) too.
-The inner shift costs nothing: it takes the upper half of 2p + 2c.
+The inner shift costs nothing: it takes the upper half of 2p + 2c. Without the term, and with no e
+of 0, all is one shift: the upper half of p + c, and e − 1.
 
 The last term lowers no result above zero. So it is left out where the clamp begins at the zero
 point, as after a ReLU ("one_floor"; else "two_floors"); and it does not matter whether it asks
@@ -52,12 +53,14 @@ class Requantization:
         kind: A key of the table of sequences.
         has_zero_shift: Whether a channel of "two_floors" has e = 0.
         folds_zero_point: Whether the zero point is part of the 64-bit addend.
+        is_doubled: Whether it takes the upper half of 2p, or else of p.
         float_stage: What "onednn" has to do.
     """
 
     kind: str
     has_zero_shift: bool = False
     folds_zero_point: bool = False
+    is_doubled: bool = True
     float_stage: FloatStage | None = None
 
 
@@ -76,7 +79,7 @@ def choose_requantization(spec: ConvSpec, shift: Array, accumulator_bound: int) 
         return Requantization("general")
     folds_zero_point = high <= _MAX_FOLDED_SHIFT
     if spec.rounding == "upward" or spec.out_min >= spec.output_zero_point:
-        return Requantization("one_floor", folds_zero_point=folds_zero_point)
+        return Requantization("one_floor", folds_zero_point=folds_zero_point, is_doubled=low == 0)
     return Requantization("two_floors", low == 0, folds_zero_point)
 
 
@@ -143,9 +146,13 @@ def requantization_constants(
     half = np.int64(1) << (30 + e)
     if spec.rounding == "tflite":
         half = (1 << 30) + np.where(e > 0, half, 0)
-    addend = 2 * half
+    addend = half
     if requantization.folds_zero_point:
-        addend += np.int64(spec.output_zero_point) << (32 + e)
+        addend += np.int64(spec.output_zero_point) << (31 + e)
+    if requantization.is_doubled:
+        addend = 2 * addend
+    else:
+        e = e - 1
     # Even and odd lanes apart: [vectors, 4, lanes / 2].
     products = np.stack([q[:, 0::2], q[:, 1::2], addend[:, 0::2], addend[:, 1::2]], axis=1)
     rows = [e, np.where(e > 0, -1, 0)] if requantization.has_zero_shift else [e]
@@ -182,10 +189,10 @@ def requantize(
 def _fast(spec: ConvSpec, requantization: Requantization, x: Any, constants: list[Any]) -> Any:
     products, shifts = constants
     lanes = range(lanes_in(x))
-    double = x + x
+    factor = x + x if requantization.is_doubled else x
     # Shuffles, as shifts would wait for the port that multiplies.
-    odd_lanes = T.Shuffle([double], [lane | 1 for lane in lanes])
-    even = _product(double, products(0)) + products(2)
+    odd_lanes = T.Shuffle([factor], [lane | 1 for lane in lanes])
+    even = _product(factor, products(0)) + products(2)
     odd = _product(odd_lanes, products(1)) + products(3)
     halves = [T.reinterpret(f"int32x{len(lanes)}", half) for half in (even, odd)]
     upper = T.Shuffle(halves, [lane + (len(lanes) if lane % 2 else 1) for lane in lanes])

@@ -81,7 +81,13 @@ def test_every_sequence_is_exact(
 @each_isa
 @pytest.mark.parametrize(
     ("kind", "shifts", "relu"),
-    [("fast", (-21, 0), False), ("fast", (-31, -1), True), ("general", (-31, 12), False)],
+    [
+        ("fast", (-21, 0), False),
+        ("fast", (-21, 0), True),
+        ("fast", (-31, -1), True),
+        ("fast", (-21, -1), True),
+        ("general", (-31, 12), False),
+    ],
 )
 def test_every_instruction_set_rescales_exactly(
     isa: Isa, kind: str, shifts: tuple[int, int], relu: bool
@@ -136,3 +142,9 @@ def test_choice_of_the_sequence(
 ) -> None:
     spec = replace(SPEC, **change)  # type: ignore[arg-type]
     assert choose_requantization(spec, np.array([shift, shift]), bound).kind == kind
+
+
+@pytest.mark.parametrize(("low", "is_doubled"), [(-1, False), (0, True)])
+def test_one_shift_where_there_is_no_shift_of_zero(low: int, is_doubled: bool) -> None:
+    spec = replace(SPEC, rounding="upward")
+    assert choose_requantization(spec, np.array([-8, low]), 1000).is_doubled == is_doubled
