@@ -22,7 +22,7 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.arm.isa import REGISTER_BYTES, Isa
-from legalize.kernels.arm.neon import LANES
+from legalize.kernels.arm.neon import LANES, paired
 from legalize.kernels.arm.pixel_sums import pixel_sums
 from legalize.kernels.arm.requantize import Requantization, requantize
 from legalize.kernels.arm.runs import Piece, pieces, step_bytes
@@ -199,8 +199,7 @@ class _Kernel:
                 vectors = []
                 for j in range(section.groups):
                     pair = [lanes_of(row[2 * j + part], LANES) for part in range(2)]
-                    lanes = [2 * p, 2 * p + 1]
-                    value = T.Shuffle(pair, lanes + [LANES + lane for lane in lanes])
+                    value = T.reinterpret("int32x4", paired(pair, p))
                     if self.sums is not None:
                         value = value - T.broadcast(self.sums[first + 2 * i + p], LANES)
                     vectors.append(local_vector(LANES))

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.arm.neon import LANES, Neon, half, multiply_long, picked
+from legalize.kernels.arm.neon import LANES, Neon, half, multiply_long, paired, picked
 from legalize.kernels.vectors import kept, lanes_in
 
 REGISTER_BYTES = 16
@@ -107,12 +107,8 @@ class MatrixProducts(Isa):
 
     def operands(self, loaded: list[Any]) -> list[Any]:
         """Eight bytes of a pixel, then eight of the other."""
-        size = lanes_in(loaded[0])
-        steps = range(0, size, self.depth)
-        return [
-            T.Shuffle(loaded, [p * size + s + i for p in range(2) for i in range(self.depth)])
-            for s in steps
-        ]
+        steps = lanes_in(loaded[0]) // self.depth
+        return [T.reinterpret("int8x16", paired(loaded, step)) for step in range(steps)]
 
     def multiply_add(self, total: Any, data: Any, weights: Any) -> Any:
         """Smmla."""

@@ -85,6 +85,17 @@ def joined(lower: Any, upper: Any) -> Any:
     return T.Shuffle([lower, upper], list(range(2 * lanes_in(lower))))
 
 
+def paired(values: list[Any], number: int) -> Any:
+    """Eight bytes of each of two vectors of one dtype: the ``number``-th ones, as int64x2.
+
+    Of other dtypes than int64, LLVM makes a move and an insertion of it, not a zip.
+    """
+    bits = int(values[0].ty.dtype.bits) * lanes_in(values[0])
+    words = bits // 64
+    views = [T.reinterpret("int64" if words == 1 else f"int64x{words}", value) for value in values]
+    return T.Shuffle(views, [number, words + number])
+
+
 def picked(value: Any, lanes: list[int]) -> Any:
     """A vector of some lanes of another, which may be shorter, or a scalar."""
     count = lanes_in(value)
