@@ -76,6 +76,12 @@ class VectorIsa(ABC):
     def packed_table(self, table: Array) -> Array:
         """Lay out a table, uint8 [256], as ``look_up`` reads it."""
 
+    @property
+    def has_plain_tables(self) -> bool:
+        """Whether ``packed_table`` leaves tables as they are."""
+        table = np.arange(256, dtype=np.uint8)
+        return np.array_equal(self.packed_table(table), table)
+
     @abstractmethod
     def look_up(self, table: Any, index: Any) -> Any:
         """Look up uint8x(size) in a buffer that holds a packed table."""

@@ -28,6 +28,6 @@ def _softmax(
         return None
     table = exp_table(attrs.input_scale, attrs.beta)
     constants = [relax.const(array, "int32") for array in (table, sum_term(table))]
-    function = softmax(spec.shape, spec.dtype, attrs.out_dtype, attrs.output_zero_point)
+    function = softmax(isa, spec.shape, spec.dtype, attrs.out_dtype, attrs.output_zero_point)
     operands = [operands[0], *constants]
     return call_tir(builder, "softmax", function, operands, spec.shape, attrs.out_dtype)

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
 from qnn_ops import quantized_softmax
+from tests.support.arm import CORTEX_A15, CORTEX_A72, Core
 from tests.support.arrays import full_range
+from tests.support.assembly import loops
 from tests.support.kernels import Call, Place, check_calls, each_place, kernels_of, lowered
 
 ATTRS: dict[str, Any] = {
@@ -40,6 +43,17 @@ def test_the_kernel_equals_the_reference(place: Place) -> None:
     check_calls(
         place, [random_softmax(rng, shape, two) for shape in shapes for two in (False, True)]
     )
+
+
+@pytest.mark.parametrize("core", [CORTEX_A72, CORTEX_A15], ids=lambda core: core.name)
+def test_only_the_sum_of_a_long_row_is_of_single_values(core: Core) -> None:
+    call = Call(quantized_softmax, [np.zeros((1, 1001), np.int8)], ATTRS)
+    (function,) = kernels_of(lowered(call, core.target))
+    function = function.with_attr("global_symbol", "kernel")
+    found = ["\n".join(loop) for loop in loops(function, core.target)]
+    assert len(found) >= 3
+    (single,) = (loop for loop in found if not re.search(r"\b[vqd]\d+", loop))
+    assert "ldrsb" in single
 
 
 @pytest.mark.parametrize(("axis", "mcpu"), [(0, "cascadelake"), (-1, "core2")])
