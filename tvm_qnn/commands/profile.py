@@ -8,14 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tvm_qnn.commands.options import FILE, json_option, print_json, progress, target_option
+from tvm_qnn.commands.options import (
+    json_option,
+    model_argument,
+    print_json,
+    progress,
+    target_option,
+)
+from tvm_qnn.commands.run import Shapes
 
 if TYPE_CHECKING:
     from tvm_qnn.profile import Profile
 
 
 @click.command()
-@click.argument("model", type=FILE)
+@model_argument
 @target_option
 @click.option(
     "--rounds",
@@ -34,8 +41,16 @@ if TYPE_CHECKING:
     help="The folder for the picture.",
 )
 @json_option
-def profile(model: Path, target: str, rounds: int, output: Path, as_json: bool) -> None:
-    """Show where the time of MODEL, a .tflite file, goes.
+def profile(
+    model: Path,
+    params: Path | None,
+    shapes: Shapes,
+    target: str,
+    rounds: int,
+    output: Path,
+    as_json: bool,
+) -> None:
+    """Show where the time of MODEL goes.
 
     Times each operator on one thread of one core, and counts its operations (a product and its
     addition are two). The peak is what the processor's instruction for products of 8-bit
@@ -44,14 +59,16 @@ def profile(model: Path, target: str, rounds: int, output: Path, as_json: bool) 
     from rich.console import Console
 
     from tvm_qnn import profile as profiles
-    from tvm_qnn.model_files import check_tflite
+    from tvm_qnn.model_files import check_params, params_beside
     from tvm_qnn.steps import step
 
-    check_tflite(model)
+    check_params(model, params)
+    if model.suffix != ".tflite":
+        params = params or params_beside(model)
     if not as_json:
         output.mkdir(parents=True, exist_ok=True)
     with step(progress(), f"Compile {model.name} and time its operators"):
-        found = profiles.profile(model, target, rounds)
+        found = profiles.profile(model, target, rounds, params=params, shapes=dict(shapes))
     if as_json:
         print_json(asdict(found))
         return
@@ -68,7 +85,8 @@ def _table(found: Profile) -> Any:
     from rich.table import Table
 
     table = Table("layer")
-    table.add_column("operator", no_wrap=True)
+    # MXNet's names are long; the layer's shall be seen, too.
+    table.add_column("operator", max_width=18, overflow="fold")
     for column in ("output", "µs", "time", "GOP/s", "of peak"):
         table.add_column(column, justify="right", no_wrap=True)
     total = sum(layer.seconds for layer in found.layers)

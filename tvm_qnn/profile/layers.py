@@ -5,25 +5,21 @@ from __future__ import annotations
 import os
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import tvm
-from tvm import relax
 
-from frontends.tflite import from_tflite
-from frontends.tflite.model import Model
-from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
 from tvm_qnn import runtime
 from tvm_qnn.build import build
 from tvm_qnn.images import noise
 from tvm_qnn.library import Library
 from tvm_qnn.profile.peak import measure_peak
+from tvm_qnn.profile.sources import SourceOperator, read_source
 from tvm_qnn.profile.steps import LoweredModule, assign, lowered_steps
-from tvm_qnn.profile.work import operations
 from tvm_qnn.target import TargetLike, why_not_here
 from tvm_qnn.timing import one_core
 
@@ -82,7 +78,12 @@ class Profile:
 
 
 def profile(
-    model: bytes | str | os.PathLike[str], target: TargetLike = "host", repeat: int = 20
+    model: bytes | str | os.PathLike[str],
+    target: TargetLike = "host",
+    repeat: int = 20,
+    *,
+    params: str | os.PathLike[str] | None = None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
 ) -> Profile:
     """Compile a model, run it with noise as its input and time each operator.
 
@@ -90,24 +91,25 @@ def profile(
     layers of a small model take longer together than ``Profile.seconds``.
 
     Args:
-        model: the .tflite file's contents or path.
+        model: the .tflite file's contents or path, or the path of an MXNet symbol, a .json file.
         target: as for ``tvm_qnn.build``; this machine must be able to run its code.
         repeat: how many runs to take the medians of.
+        params: the file of an MXNet model's parameters, which needs one.
+        shapes: of an MXNet model's inputs by name, where the file does not say.
 
     Raises:
         QnnError: the model or target does not fit.
     """
     if repeat < 1:
         raise QnnError(f"profile: repeat must be at least 1, got {repeat}")
-    graph = read_model(model)
-    mod, params = from_tflite(graph)
+    source = read_source(model, params, shapes)
     lowered: Any = LoweredModule()
     # What runs in one function cannot be told apart.
     separate = tvm.transform.PassContext(
         opt_level=2, disabled_pass=["OneFunction"], instruments=[lowered]
     )
     with separate:
-        library = build(mod, target, params, num_threads=1)
+        library = build(source.mod, target, source.params, num_threads=1)
     if reason := why_not_here(library.target):
         raise QnnError(f"this library cannot run here: {reason}")
     inputs = [noise(info) for info in library.inputs]
@@ -119,9 +121,9 @@ def profile(
         seconds = statistics.median(_processor_seconds(run) for _ in range(repeat))
         runs = _watch(library, inputs, repeat)
         peaks.append(measure_peak(library.target))
-    owners = assign([name for name, _ in runs[0]], lowered_steps(lowered.mod, _result_names(graph)))
-    layers = _layers(graph, runs, owners)
-    total = sum(operations(graph, operator) for operator in graph.operators)
+    owners = assign([name for name, _ in runs[0]], lowered_steps(lowered.mod, source.results))
+    layers = _layers(source.operators, runs, owners)
+    total = sum(operator.operations for operator in source.operators.values())
     return Profile(layers, seconds, total, max((p for p in peaks if p), default=None))
 
 
@@ -162,19 +164,10 @@ def _watch(library: Library, inputs: Sequence[Array], repeat: int) -> list[list[
     return runs[_WARMUP:]
 
 
-def _result_names(graph: Model) -> dict[str, int]:
-    """Numbers of operators by the names of the variables that hold their results."""
-    mod, _ = from_tflite(graph, outputs="all")
-    block = mod["main"].body.blocks[-1]
-    values = {binding.var: binding.value for binding in block.bindings}
-    results = values.get(mod["main"].body.body, mod["main"].body.body)
-    variables = list(results) if isinstance(results, relax.Tuple) else [results]
-    owners = [operator.index for operator in graph.operators for _ in operator.outputs]
-    return {variable.name: owner for variable, owner in zip(variables, owners, strict=True)}
-
-
 def _layers(
-    graph: Model, runs: Sequence[Sequence[Call]], owners: Sequence[int | None]
+    operators: Mapping[int, SourceOperator],
+    runs: Sequence[Sequence[Call]],
+    owners: Sequence[int | None],
 ) -> tuple[Layer, ...]:
     seconds = [statistics.median(run[place][1] for run in runs) for place in range(len(runs[0]))]
     # A function that belongs to no operator makes a layer of its own.
@@ -186,10 +179,9 @@ def _layers(
         functions = tuple(runs[0][place][0] for place in places)
         spent = sum(seconds[place] for place in places)
         if owner is not None:
-            operator = graph.operators[owner]
-            result = graph.tensors[operator.outputs[0]]
-            work = operations(graph, operator)
-            layers.append(Layer(result.name, operator.code, result.shape, functions, spent, work))
+            operator = operators[owner]
+            described = operator.name, operator.code, operator.shape
+            layers.append(Layer(*described, functions, spent, operator.operations))
         else:
             layers.append(Layer(functions[0], "", (), functions, spent, 0))
     return tuple(layers)

@@ -40,10 +40,30 @@ def test_json_for_programs_and_no_picture(tmp_path: Path, monkeypatch: pytest.Mo
     assert not Path("out").exists()
 
 
-@pytest.mark.parametrize("command", ["profile", "compare"])
-def test_what_is_no_tflite_file_is_told(tmp_path: Path, command: str) -> None:
+def test_an_mxnet_model_by_its_operators(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path(__file__).parents[2] / "fixtures" / "mxnet_digits")
+    arguments = ["profile", "digits-symbol.json", "--shape", "data=1,1,8,8", "--rounds", "2"]
+    result = CliRunner().invoke(main, [*arguments, "--json"])
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    layers = {layer["code"]: layer for layer in found["layers"]}
+    dense = layers["_sg_mkldnn_fully_connected"]
+    assert dense["operations"] == 2 * 128 * 10
+    assert dense["shape"] == [1, 10]
+    assert found["operations"] > dense["operations"]
+
+
+def test_what_compare_cannot_read_is_told(tmp_path: Path) -> None:
     path = tmp_path / "net-symbol.json"
     path.write_text("{}")
-    result = CliRunner().invoke(main, [command, str(path)])
+    result = CliRunner().invoke(main, ["compare", str(path)])
     assert result.exit_code == 1
     assert "is not a .tflite file" in result.stderr
+
+
+def test_other_files_are_told_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "net.onnx"
+    path.touch()
+    result = CliRunner().invoke(main, ["profile", str(path)])
+    assert result.exit_code == 1
+    assert "must end in .tflite, or .json for MXNet" in result.stderr

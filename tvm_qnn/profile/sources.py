@@ -1,0 +1,132 @@
+"""Model files as what a profile needs: the module, and what its functions compute for whom."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tvm
+from tvm import relax
+
+from frontends.mxnet.graph import Entry
+from frontends.mxnet.importer import import_graph
+from frontends.mxnet.params import read_params
+from frontends.mxnet.symbol import read_symbol
+from frontends.mxnet.values import Value
+from frontends.tflite import from_tflite
+from frontends.tflite.model import Model
+from frontends.tflite.reader import read_model
+from qnn_ops.errors import QnnError
+from qnn_ops.registry import spec_of
+from tvm_qnn.profile.work import operations
+from tvm_qnn.profile.work_mxnet import products
+
+MXNET = ".json"
+"""How the names of MXNet's symbol files end."""
+
+
+@dataclass(frozen=True)
+class SourceOperator:
+    """An operator of a model file.
+
+    Attributes:
+        name: of its first output in the file.
+        code: the framework's name of it.
+        shape: of its first output.
+        operations: its products and additions.
+    """
+
+    name: str
+    code: str
+    shape: tuple[int, ...]
+    operations: int
+
+
+@dataclass(frozen=True)
+class Source:
+    """A model, imported.
+
+    Attributes:
+        mod: the module.
+        params: its constants.
+        operators: of the file, by number.
+        results: numbers of operators by the names of the variables that hold their results.
+    """
+
+    mod: tvm.IRModule
+    params: dict[str, Any]
+    operators: Mapping[int, SourceOperator]
+    results: Mapping[str, int]
+
+
+def read_source(
+    model: bytes | str | os.PathLike[str],
+    params: str | os.PathLike[str] | None = None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+) -> Source:
+    """Import a model file; as ``tvm_qnn.profile.profile`` takes it.
+
+    Raises:
+        QnnError: it cannot be imported, or ``params`` is missing or does not belong to it.
+    """
+    if not isinstance(model, bytes) and Path(model).suffix == MXNET:
+        if params is None:
+            raise QnnError(f"{os.fspath(model)} needs its file of parameters")
+        return _mxnet(model, params, shapes)
+    if params is not None or shapes:
+        raise QnnError("params and shapes are for MXNet models: a .tflite file has its own")
+    return _tflite(read_model(model))
+
+
+def _tflite(graph: Model) -> Source:
+    mod, params = from_tflite(graph)
+    operators = {}
+    for operator in graph.operators:
+        result = graph.tensors[operator.outputs[0]]
+        operators[operator.index] = SourceOperator(
+            result.name, operator.code, result.shape, operations(graph, operator)
+        )
+    return Source(mod, params, operators, _tflite_results(graph))
+
+
+def _tflite_results(graph: Model) -> dict[str, int]:
+    mod, _ = from_tflite(graph, outputs="all")
+    block = mod["main"].body.blocks[-1]
+    values = {binding.var: binding.value for binding in block.bindings}
+    results = values.get(mod["main"].body.body, mod["main"].body.body)
+    variables = list(results) if isinstance(results, relax.Tuple) else [results]
+    owners = [operator.index for operator in graph.operators for _ in operator.outputs]
+    return {variable.name: owner for variable, owner in zip(variables, owners, strict=True)}
+
+
+def _mxnet(
+    symbol: str | os.PathLike[str],
+    params: str | os.PathLike[str],
+    shapes: Mapping[str, Sequence[int]] | None,
+) -> Source:
+    graph = read_symbol(symbol)
+    arguments, states = read_params(params)
+    values: dict[Entry, Value] = {}
+    mod, constants = import_graph(graph, {**arguments, **states}, shapes or None, values=values)
+    operators: dict[int, SourceOperator] = {}
+    results: dict[str, int] = {}
+    for number, node in enumerate(graph.nodes):
+        value = values.get(Entry(number))
+        # What is known when importing takes no time, and what is passed on is another's result.
+        if node.is_variable or not isinstance(value, relax.Var):
+            continue
+        sizes = [_shape(values.get(entry)) for entry in node.inputs[:2]]
+        shape = _shape(value)
+        work = 2 * products(node.op, *sizes, shape) if len(sizes) == 2 else 0
+        operators[number] = SourceOperator(node.name, node.op, shape, work)
+        results.setdefault(value.name, number)
+    return Source(mod, constants, operators, results)
+
+
+def _shape(value: Value | None) -> tuple[int, ...]:
+    if value is None:
+        return ()
+    return spec_of(value).shape if isinstance(value, relax.Expr) else tuple(value.shape)
