@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 
 import tvm_ffi
@@ -9,7 +10,12 @@ import tvm_ffi
 from qnn_ops.errors import QnnError
 from tvm_qnn import runtime
 from tvm_qnn.metadata import Metadata
-from tvm_qnn.package import copy_package, read_package, same_file
+from tvm_qnn.package import Package, copy_package, is_still, read_package
+
+_NUMBERS: dict[tuple[Path, bytes], int] = {}
+"""Of what was loaded in this process, by path and contents."""
+
+_NEXT = count()
 
 
 class FileOrigin:
@@ -42,13 +48,15 @@ class FileOrigin:
         runtime.load_runtime()
         try:
             # Not kept alive beyond the program that uses it.
-            kernels = tvm_ffi.load_module(self._path, keep_module_alive=False)
+            name = _own_name(self._path, package)
+            kernels = tvm_ffi.load_module(name, keep_module_alive=False)
             constants = [runtime.tensor(array, copy=False) for array in package.constants]
             program = runtime.Program(package.bytecode, [kernels], constants, package)
         except RuntimeError as error:
             reason = str(error).strip().splitlines()[-1]
             raise QnnError(f"{self._path} cannot be loaded here: {reason}") from error
-        if not same_file(self._path, package.memory):
+        if not is_still(self._path, package):
+            del _NUMBERS[self._path, package.end]  # other contents may have been loaded by its name
             raise QnnError(f"{self._path} was replaced while it was loaded")
         return program
 
@@ -56,3 +64,17 @@ class FileOrigin:
         """Copy the file."""
         del metadata, cc
         copy_package(self._package, path)
+
+
+def _own_name(path: Path, package: Package) -> str:
+    """A spelling of a file's path by which no other contents were loaded.
+
+    The system's loader takes a library for the one that it has loaded by the same name, whatever
+    file bears the name now: kernels of the old file would meet the constants of the new one.
+    """
+    key = path, package.end
+    if key not in _NUMBERS:
+        _NUMBERS[key] = next(_NEXT)
+    # "/a/./b" and "/a//b" are the same file: the digits of a number, in base 2.
+    digits = "".join("/." if digit == "1" else "/" for digit in f"{_NUMBERS[key]:b}")
+    return f"{path.parent}{digits}/{path.name}"

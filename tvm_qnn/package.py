@@ -17,6 +17,7 @@ import json
 import math
 import mmap
 import os
+import secrets
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -52,6 +53,11 @@ class Package:
     bytecode: bytes
     constants: tuple[Array, ...]
     memory: mmap.mmap
+
+    @property
+    def end(self) -> bytes:
+        """The end of the file, with the digest: files of the same end are the same file."""
+        return self.memory[-_END.size :]
 
 
 def write_package(
@@ -137,7 +143,8 @@ def replacing(path: Path) -> Iterator[Path]:
     Raises:
         QnnError: for what goes wrong with files.
     """
-    part = path.with_name(f".{path.name}.{os.getpid()}.{id(object())}.so")
+    # Not the file's own name: that may be as long as names can be.
+    part = path.with_name(f".tvm-qnn-{secrets.token_hex(8)}.so")
     try:
         yield part
         os.replace(part, path)
@@ -148,11 +155,11 @@ def replacing(path: Path) -> Iterator[Path]:
             part.unlink(missing_ok=True)
 
 
-def same_file(path: Path, memory: mmap.mmap) -> bool:
-    """Whether a path still names the file that was mapped, by its end: the digest is there."""
-    with path.open("rb") as stream, suppress(OSError):
+def is_still(path: Path, package: Package) -> bool:
+    """Whether a path still names the file that a package was read from."""
+    with suppress(OSError), path.open("rb") as stream:
         stream.seek(-_END.size, os.SEEK_END)
-        return stream.read() == memory[-_END.size :]
+        return stream.read() == package.end
     return False
 
 

@@ -6,6 +6,8 @@ import mmap
 import os
 import shutil
 import struct
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -14,10 +16,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tvm import relax
 
 import tvm_qnn
 from qnn_ops.errors import QnnError
-from tests.support.modules import adder
+from tests.support.modules import adder, module
 from tvm_qnn.linker import COMPILERS
 from tvm_qnn.metadata import Metadata
 from tvm_qnn.package import read_package, replacing, write_package
@@ -194,3 +197,35 @@ def test_a_file_that_is_replaced_or_removed_stays_usable(file: Path, tmp_path: P
     np.testing.assert_array_equal(library.run(x), x + W)
     library.export(tmp_path / "copy.so")
     assert (tmp_path / "copy.so").read_bytes() == file.read_bytes()
+
+
+def test_a_library_that_takes_the_place_of_a_loaded_one_runs_its_own_code(
+    file: Path, tmp_path: Path
+) -> None:
+    path, x = tmp_path / "model.so", np.ones((2, 3000), np.int8)
+    ty = relax.TensorType((2, 3000), "int8")
+    subtracting = tvm_qnn.build(module({"x": ty, "w": ty}, relax.op.subtract), "host", {"w": W})
+    libraries = []
+    for _ in range(3):
+        shutil.copy(file, tmp_path / "next.so")
+        os.replace(tmp_path / "next.so", path)
+        libraries.append((tvm_qnn.load(path), x + W))
+        subtracting.export(path)
+        libraries.append((tvm_qnn.load(path), x - W))
+    for library, expected in libraries:
+        np.testing.assert_array_equal(library.run(x), expected)
+
+
+def test_threads_may_write_the_same_file(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+
+    def write(number: int) -> None:
+        with replacing(path) as part:
+            part.write_text(str(number))
+            barrier.wait(timeout=60)  # all of them write before one is done
+            assert part.read_text() == str(number)
+
+    barrier = threading.Barrier(4)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(write, range(4)))
+    assert [path.name for path in tmp_path.iterdir()] == ["text"]
