@@ -56,7 +56,8 @@ class FileOrigin:
             reason = str(error).strip().splitlines()[-1]
             raise QnnError(f"{self._path} cannot be loaded here: {reason}") from error
         if not is_still(self._path, package):
-            del _NUMBERS[self._path, package.end]  # other contents may have been loaded by its name
+            # Other contents may have been loaded by its name.
+            _NUMBERS.pop((self._path, package.end), None)
             raise QnnError(f"{self._path} was replaced while it was loaded")
         return program
 
