@@ -52,4 +52,6 @@ def _bars(axes: Any, layers: Sequence[Layer], values: Sequence[float]) -> None:
     for number, code in enumerate(codes):
         places = [place for place, layer in enumerate(layers) if layer.code == code]
         heights = [values[place] for place in places]
-        axes.bar(places, heights, color=f"C{number % 10}", label=code or "other")
+        # Matplotlib hides names that begin with an underscore, as MXNet's do.
+        label = code.lstrip("_") or "other"
+        axes.bar(places, heights, color=f"C{number % 10}", label=label)

@@ -48,6 +48,21 @@ def test_a_compiled_library_on_a_picture_with_labels(model: Path, digit: np.ndar
     assert f"number {label}" in first
 
 
+def test_an_mxnet_model_takes_a_picture_and_its_channels_come_first(tmp_path: Path) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (8, 8), np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "digit.png")
+    np.save(tmp_path / "digit.npy", pixels[None, None].astype(np.float32) / np.float32(127.5) - 1)
+    symbol = Path(__file__).parents[2] / "fixtures" / "mxnet_digits" / "digits-symbol.json"
+    answers = []
+    for name in ("digit.png", "digit.npy"):
+        arguments = ["run", str(symbol), "--shape", "data=1,1,8,8", "-i", str(tmp_path / name)]
+        result = CliRunner().invoke(main, [*arguments, "--json"])
+        assert result.exit_code == 0, result.output
+        answers.append(json.loads(result.stdout))
+    assert answers[0] == answers[1]
+    assert len(answers[0][0]["classes"]) == 5
+
+
 def test_a_library_takes_no_shape(tmp_path: Path) -> None:
     path = tmp_path / "net.so"
     path.touch()
