@@ -67,6 +67,9 @@ def unary(graph: Graph, value: Value) -> Value:
         scale, at = (1 / 256, -128) if code == "LOGISTIC" else (1 / 128, 0)
         point = at + (128 if value.dtype == "uint8" else 0)
         result = graph.tensor(value.shape, value.dtype, Quantization.per_tensor(scale, point))
+    elif code == "HARD_SWISH":  # LiteRT takes no result of far smaller steps
+        encoding = graph.encoding(value.dtype, value.scale)
+        result = graph.tensor(value.shape, value.dtype, encoding)
     else:
         result = graph.result(value, value.shape, value.scale)
     options = {"alpha": float(graph.rng.uniform(0.01, 0.5))} if code == "LEAKY_RELU" else {}

@@ -104,6 +104,7 @@ class Graph:
             return self.tensor(shape, like.dtype, like.quantization)
         # One in eight has a scale that does not fit: most saturates, or all is about zero.
         scale *= self.choice(*_ODD_SCALES) if self.chance(1 / 8) else 1
+        scale = min(max(scale, 1e-5), 1e3)  # LiteRT aborts where a later one goes beyond
         return self.tensor(shape, like.dtype, self.encoding(like.dtype, scale))
 
     def encoding(self, dtype: str, scale: float = 0.05) -> Quantization:
