@@ -10,13 +10,19 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.mxnet.converters.context import Context
-from frontends.mxnet.converters.products import product_range, rows_of, saturated_int32
+from frontends.mxnet.converters.products import (
+    int32_parameter,
+    product_range,
+    rows_of,
+    saturated_int32,
+)
 from frontends.mxnet.converters.quantization import Range, check_quantized, range_at
 from frontends.mxnet.converters.registry import converter
 from frontends.mxnet.converters.windows import pair
 from frontends.mxnet.scalars import divide, levels, multiply
 from frontends.mxnet.values import Array, Value
 from qnn_ops import quantized_conv2d, quantized_dense
+from qnn_ops.attributes import dtype_range
 from qnn_ops.errors import QnnError
 
 
@@ -33,6 +39,10 @@ def convert_quantized_conv(ctx: Context) -> list[Value]:
     weight, bias, ranges = _constants(ctx)
     if weight.ndim != 4 or weight.shape[2:] != pair(ctx, "kernel", None, 1):
         raise QnnError(f"the weight's shape {weight.shape} does not fit attribute kernel")
+    scaled: Value | None = bias
+    if bias is not None and ctx.is_corrected:
+        scaled = _scaled_bias(ctx, bias, dtype, ranges)
+    known = scaled if isinstance(scaled, np.ndarray) else None
     sums: relax.Expr = quantized_conv2d(
         ctx.expr(0),
         ctx.parameter(weight, "_kernel"),
@@ -49,11 +59,10 @@ def convert_quantized_conv(ctx: Context) -> list[Value]:
         groups=ctx.attrs.integer("num_group", 1),
         data_layout="NCHW",
         kernel_layout="OIHW",
+        bias=int32_parameter(ctx, known),
     )
-    if bias is not None:
-        scaled = _scaled_bias(ctx, bias, dtype, ranges) if ctx.is_corrected else bias
-        whole = R.reshape(R.astype(_as_expr(ctx, scaled), "int32"), (1, len(bias), 1, 1))
-        sums = R.add(ctx.emit(sums), whole)
+    if scaled is not None and known is None:
+        sums = _saturated_sum(ctx.emit(sums), R.reshape(ctx.emit(scaled), (1, -1, 1, 1)))
     assumed = dtype if ctx.is_corrected else "int8"
     bounds = product_range(assumed, ranges[0], ranges[1])
     return [sums, bounds.low, bounds.high]
@@ -104,6 +113,14 @@ def _scaled_bias(ctx: Context, bias: Array, dtype: str, ranges: list[Range]) -> 
     if isinstance(factor, np.ndarray):
         return np.trunc(values * factor)
     return R.trunc(R.multiply(ctx.parameter(values, "_bias"), factor))
+
+
+def _saturated_sum(sums: relax.Expr, bias: relax.Expr) -> relax.Expr:
+    """int32 sums and a bias of float32 whole numbers, which may be as large as it likes."""
+    whole = R.astype(R.clip(bias, -(2.0**40), 2.0**40), "int64")
+    low, high = (relax.const(end, "int64") for end in dtype_range("int32"))
+    total = R.add(R.astype(sums, "int64"), whole)
+    return R.astype(R.minimum(R.maximum(total, low), high), "int32")
 
 
 def _as_expr(ctx: Context, value: Value) -> relax.Expr:
