@@ -77,7 +77,8 @@ def test_a_corrected_bias_that_is_known_at_run_time_only() -> None:
         (3e9, np.array([-(2**32), 2**32, 0, 2**32, -(2**32)])),  # beyond int32: saturates
     ):
         constants = {name: value for name, value in RANGES.items() if name[0] != "b"}
-        inputs = {"data": data, "blow": np.float32(-magnitude), "bhigh": np.float32(magnitude)}
+        ends = {"blow": np.array(-magnitude, np.float32), "bhigh": np.array(magnitude, np.float32)}
+        inputs: dict[str, np.ndarray] = {"data": data, **ends}
         given = {**constants, "weight": weight, "bias": bias}
         (sums,) = computed(graph, inputs, given, semantics="corrected")
         expected = np.clip(plain + added.reshape(-1, 1, 1), -(2**31), 2**31 - 1)
