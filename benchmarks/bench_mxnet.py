@@ -8,7 +8,7 @@
 The answers must be MXNet's on a processor with VNNI, bit for bit. Where this one has no VNNI, the
 kernels that oneDNN is timed with sum some products in 16 bits, which saturate: how many of their
 answers are the exact ones stands in the table, too. The exact ones then come from oneDNN's
-reference code.
+reference code; `benchmarks.mxnet_zoo.sums` says what is compared for residual networks.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ import tvm_qnn as qnn  # noqa: E402
 from benchmarks.machine import setting  # noqa: E402
 from benchmarks.mxnet_zoo.answers import exact_answers, load  # noqa: E402
 from benchmarks.mxnet_zoo.networks import NETWORKS, quantize  # noqa: E402
+from benchmarks.mxnet_zoo.sums import has_sums, rounded_apart  # noqa: E402
 from frontends.mxnet import from_mxnet  # noqa: E402
 from tvm_qnn.processor import extensions_here  # noqa: E402
 from tvm_qnn.timing import Timing, alternate  # noqa: E402
@@ -56,8 +57,9 @@ class Result:
     Attributes:
         network: its name.
         shape: of an input.
-        answers: tvm-qnn's.
-        exact: MXNet's as with VNNI; None where they were not to be had.
+        answers: tvm-qnn's, rounded as MXNet's exact ones are.
+        exact: MXNet's; None where they were not to be had.
+        is_apart: whether products and sums are rounded apart in these.
         native: MXNet's from the kernels that are timed.
         times: MXNet's and tvm-qnn's.
         build: seconds to import and compile.
@@ -67,6 +69,7 @@ class Result:
     shape: tuple[int, ...]
     answers: Array
     exact: Array | None
+    is_apart: bool
     native: Array
     times: dict[str, Timing]
     build: float
@@ -84,6 +87,7 @@ class Result:
         same = _best(self.answers) == _best(reference)
         own = self.answers if self.exact is None else self.exact
         equal = "–" if self.exact is None else _equal(self.answers, self.exact)
+        equal += " (sums rounded apart)" if self.is_apart else ""
         theirs, ours = (self.times[name].median for name in ("mxnet", "tvm-qnn"))
         cells = [
             self.network,
@@ -120,13 +124,17 @@ def measure(network: str, folder: Path, rounds: int) -> Result:
     )
     library = qnn.build(mod, "host", params, num_threads=1)
     build = time.perf_counter() - start
-    native = [theirs(data)[0] for data in inputs]
+    native = np.stack([theirs(data)[0] for data in inputs])
+    exact = native if HAS_VNNI else _exact(prefix, inputs)
+    is_apart = not HAS_VNNI and exact is not None and has_sums(prefix)
+    run = rounded_apart(mod, params, inputs) if is_apart else map(library.run, inputs)
     return Result(
         network,
         inputs[0].shape,
-        np.stack([library.run(data) for data in inputs]),
-        np.stack(native) if HAS_VNNI else _exact(prefix, inputs),
-        np.stack(native),
+        np.stack(list(run)),
+        exact,
+        is_apart,
+        native,
         alternate(
             {"mxnet": lambda: theirs(inputs[0]), "tvm-qnn": lambda: library.run(inputs[0])},
             rounds=rounds,
