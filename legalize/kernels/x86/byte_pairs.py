@@ -106,42 +106,55 @@ def _saturates(weights: Array) -> Array:
 
 
 def _reorder(weights: Array, step: Array, orders: Array, saturates: Array, windows: Array) -> None:
-    """Pair bytes of the windows in which a step saturates, where that helps, in place."""
+    """Pair bytes of the windows in which a step saturates, as well as may be, in place."""
     block, window = np.nonzero(saturates[:, windows].any(axis=2))
+    rows = windows[window]
+    # [windows, channels, 16]
+    own = weights[block[:, None], rows].transpose(0, 2, 1, 3)
+    own = own.reshape(*own.shape[:2], 2 * _HALF)
+    best = np.tile(np.arange(2 * _HALF), (len(own), 1))
+    most = (abs(own[..., 0::2] + own[..., 1::2]) <= _MOST).all(axis=1).sum(axis=1)
+    left = np.arange(len(own))
     for split in _SPLITS:
-        if not len(block):
-            return
-        within = np.arange(2 * _HALF)
-        is_second = np.array([(place & split).bit_count() % 2 for place in within], bool)
-        rows = windows[window]
-        # [windows, channels, 16]
-        own = weights[block[:, None], rows].transpose(0, 2, 1, 3)
-        own = own.reshape(*own.shape[:2], 2 * _HALF)
-        places, is_found = [], np.ones(len(block), bool)
-        for half in (within[~is_second], within[is_second]):
-            number, is_good = _match(own[..., half])
-            places.append(half[_matchings()[number]].reshape(-1, _HALF))
-            is_found &= is_good
-        order = np.concatenate(places, axis=1)
-        good = np.nonzero(is_found)[0]
-        taken = np.take_along_axis(own[good], order[good, None], axis=2)
-        taken = taken.reshape(*taken.shape[:2], WINDOW, DWORD).transpose(0, 2, 1, 3)
-        index = block[good][:, None], rows[good]
-        weights[index] = taken
-        step[index] = rows[good, :1]
-        orders[index] = order[good].reshape(-1, WINDOW, DWORD)
-        block, window = block[~is_found], window[~is_found]
+        order, count = _paired(own[left], split)
+        is_better = count > most[left]
+        best[left[is_better]] = order[is_better]
+        most[left] = np.maximum(most[left], count)
+        left = left[most[left] < _HALF]
+    changed = (best != np.arange(2 * _HALF)).any(axis=1)
+    order = best[changed]
+    taken = np.take_along_axis(own[changed], order[:, None], axis=2)
+    taken = taken.reshape(*taken.shape[:2], WINDOW, DWORD).transpose(0, 2, 1, 3)
+    index = block[changed, None], rows[changed]
+    weights[index] = taken
+    step[index] = rows[changed, :1]
+    orders[index] = order.reshape(-1, WINDOW, DWORD)
+
+
+def _paired(weights: Array, split: int) -> tuple[Array, Array]:
+    """The order of 16 bytes that the best pairs within the halves give, and how many fit."""
+    places = np.arange(2 * _HALF)
+    is_second = np.array([(place & split).bit_count() % 2 for place in places], bool)
+    halves = [places[~is_second], places[is_second]]
+    found = [_match(weights[..., half]) for half in halves]
+    fits = np.concatenate([good for _, good in found], axis=1)
+    pairs = [half[_matchings()[number]] for half, (number, _) in zip(halves, found, strict=True)]
+    # Those that saturate last, so that they are in few steps.
+    last = np.argsort(~fits, axis=1, kind="stable")
+    order = np.take_along_axis(np.concatenate(pairs, axis=1), last[..., None], axis=1)
+    return order.reshape(-1, 2 * _HALF), fits.sum(axis=1)
 
 
 def _match(weights: Array) -> tuple[Array, Array]:
-    """Find a matching of eight bytes of which no pair saturates, and whether there is one."""
+    """The matching of eight bytes of which most pairs do not saturate, and which do not."""
     fits = np.empty((len(weights), _HALF, _HALF), bool)
     for i in range(_HALF):
         sums = abs(weights[..., i : i + 1] + weights[..., i + 1 :])
         fits[:, i, i + 1 :] = (sums <= _MOST).all(axis=1)
     pairs = _matchings()
-    good: Array = fits[:, pairs[..., 0], pairs[..., 1]].all(axis=2)
-    return good.argmax(axis=1), good.any(axis=1)
+    good: Array = fits[:, pairs[..., 0], pairs[..., 1]]
+    number = good.sum(axis=2).argmax(axis=1)
+    return number, good[np.arange(len(good)), number]
 
 
 @cache

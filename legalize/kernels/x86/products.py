@@ -21,8 +21,9 @@ from legalize.kernels.x86.tiles import choose_tiling, lane_channels, prefers_wor
 Array = npt.NDArray[Any]
 
 _BLOCKS = 4
-# What pairs may cost in the units of words, as their loads are hidden behind fewer products.
-_WORTH_PAIRS = 0.88
+# What pairs may cost in the units of what they replace: their loads are hidden behind fewer
+# products, and the units of bytes that each tile widens count more than these take.
+_WORTH_PAIRS = {"int16": 0.88, "uint8": 0.76}
 
 
 def choose_products(
@@ -47,7 +48,7 @@ def choose_products(
         chosen = replace(spec, staged_dtype="int16"), isa.of_words()
     pairs = isa.of_pairs()
     least = units(spec, pairs)
-    most = _WORTH_PAIRS * units(*chosen)
+    most = _WORTH_PAIRS[chosen[0].staged_dtype] * units(*chosen)
     if least > most:
         return chosen
     kernel = kernel_ohwi.astype(np.int16) - kernel_zero_point.astype(np.int16).reshape(-1)[0]
