@@ -59,13 +59,18 @@ def add(
 
     def combine(lhs: Any, rhs: Any) -> Any:
         if isinstance(form, AffineForm):
-            sums = [_rounded(form, total) for total in isa.affine(form, lhs, rhs)]
+            sums = affine_sums(isa, form, lhs, rhs)
         else:
             quarters = zip(isa.widen_all(lhs), isa.widen_all(rhs), strict=True)
             sums = [_sum(form, *quarter) for quarter in quarters]
         return clamped(isa.narrow_all(sums), *bounds)
 
     return pairwise(isa, "add", shapes, dtypes, _BYTES_PER_MICROSECOND, combine)
+
+
+def affine_sums(isa: VectorIsa, form: AffineForm, lhs: Any, rhs: Any) -> list[Any]:
+    """The sums of two vectors of bytes, int32, as ``isa.narrow_all`` takes them."""
+    return [_rounded(form, total) for total in isa.affine(form, lhs, rhs)]
 
 
 def _rounded(form: AffineForm, total: Any) -> Any:

@@ -13,6 +13,7 @@ A tile of output pixels × channels is summed in registers, then rescaled, narro
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from math import prod
 from typing import Any
@@ -34,7 +35,8 @@ from legalize.kernels.x86.requantize import (
     requantize,
     row_lanes,
 )
-from legalize.kernels.x86.store import store_pixel
+from legalize.kernels.x86.residual import add_residual_to_bytes, vectors_as_bytes
+from legalize.kernels.x86.store import narrow, store_pixel
 from legalize.kernels.x86.tiles import (
     Section,
     Tiling,
@@ -84,6 +86,7 @@ class ConvKernel:
     ) -> None:
         """Take what ``conv2d`` takes."""
         self.spec = spec
+        self.plain = replace(spec, residual=None)
         self.isa = isa
         self.requantization = requantization
         self.tiling = tiling
@@ -214,20 +217,33 @@ class ConvKernel:
         channels = section.groups * lanes
         if section.blocks == 1:
             channels = min(channels, self.spec.out_channels - section.first_group * lanes)
+        as_bytes = vectors_as_bytes(self.spec, self.isa, section.groups, channels)
         # Group by group, so that its constants stay in registers.
         for j in range(section.groups):
             for i, row in enumerate(acc):
-                addend = self._addend(section, group, first + i, j, channels)
+                addend = None
+                if j >= as_bytes:
+                    addend = self._addend(section, group, first + i, j, channels)
                 self._requantize(group + j, row[j], addend)
         for i, row in enumerate(acc):
             vectors = [lanes_of(vector, lanes) for vector in row]
-            store_pixel(self.spec, self.target, first + i, group, vectors, channels)
+            ends = [self._sums(group, first + i, vectors, j) for j in range(0, as_bytes, 4)]
+            store_pixel(self.spec, self.target, first + i, group, vectors, channels, ends)
+
+    def _sums(self, group: Any, pixel: Any, vectors: list[Any], number: int) -> Any:
+        """Outputs of four vectors as bytes, with the residual's tensor added."""
+        assert self.addend is not None
+        ((outputs, _, size),) = narrow(self.plain, vectors[number : number + 4])
+        start = pixel * self.spec.out_channels + (group + number) * self.isa.lanes
+        tensor = self.addend[T.ramp(start, 1, size)]
+        return add_residual_to_bytes(self.spec, self.isa, outputs, tensor)
 
     def _requantize(self, group: Any, vector: Any, addend: Any = None) -> None:
         lanes = self.isa.lanes
         rows = [self._rows(buffer, group, width) for buffer, width in self.constants]
         value = lanes_of(vector, lanes)
-        value = requantize(self.spec, self.requantization, value, rows, addend)
+        spec = self.plain if addend is None else self.spec
+        value = requantize(spec, self.requantization, value, rows, addend)
         set_lanes(vector, value, lanes)
 
     def _addend(self, section: Section, group: Any, pixel: Any, number: int, channels: int) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,13 @@ from legalize.kernels.x86.vnni import narrow_pair, narrow_to_bytes
 
 
 def store_pixel(
-    spec: ConvSpec, target: Any, pixel: Any, first_group: Any, vectors: list[Any], channels: int
+    spec: ConvSpec,
+    target: Any,
+    pixel: Any,
+    first_group: Any,
+    vectors: list[Any],
+    channels: int,
+    ends: Sequence[Any] = (),
 ) -> None:
     """Store the neighbouring channels of one pixel that a block computes.
 
@@ -25,11 +32,15 @@ def store_pixel(
         first_group: The block's first vector of channels.
         vectors: int32 expressions; their lanes hold channels as ``lane_channels`` deals them.
         channels: How many channels are real; nothing is written past them.
+        ends: What is stored of each four vectors, the first ones, if it is no longer they.
     """
     width = lanes_in(vectors[0])
     origin = target_pixel(spec, pixel) * spec.target.whole + spec.target.first
     for first, size in store_pieces(len(vectors)):
-        value = narrow(spec.stored, vectors[first : first + size])
+        if first // size < len(ends):
+            value = [(ends[first // size], 0, size * width)]
+        else:
+            value = narrow(spec.stored, vectors[first : first + size])
         start = origin + (first_group + first) * width
         real = channels - first * width
         for part, offset, lanes in value:
