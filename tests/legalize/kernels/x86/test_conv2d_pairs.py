@@ -15,7 +15,7 @@ from legalize.kernels.x86.conv2d_pairs import conv2d_of
 from legalize.kernels.x86.isa import AVX2, AVX512BW, SSE41, Isa
 from legalize.kernels.x86.pack import pack_conv2d
 from tests.legalize.kernels.x86.test_conv2d import SPEC, check, specs
-from tests.support.vnni import each_isa
+from tests.support.vnni import PROCESSORS, each_isa, examples
 
 
 @each_isa
@@ -23,7 +23,7 @@ def test_equals_the_definition(isa: Isa) -> None:
     if isa.has_byte_products:
         pytest.skip("it needs no pairs")
 
-    @settings(max_examples=25)
+    @settings(max_examples=examples(20, PROCESSORS[isa][0]))
     @given(
         specs(),
         st.sampled_from(["random", "ends", "min", "max"]),
