@@ -120,7 +120,7 @@ def _mxnet(
             continue
         sizes = [_shape(values.get(entry)) for entry in node.inputs[:2]]
         shape = _shape(value)
-        work = 2 * products(node.op, *sizes, shape) if len(sizes) == 2 else 0
+        work = 2 * products(node.op, sizes[0], sizes[1], shape) if len(sizes) == 2 else 0
         operators[number] = SourceOperator(node.name, node.op, shape, work)
         results.setdefault(value.name, number)
     return Source(mod, constants, operators, results)

@@ -90,7 +90,7 @@ def pair_weights(weights: Array, windows: Array) -> PairedBlocks:
     rest = rest.reshape(-1, channels, DWORD)
     block = np.repeat(np.arange(blocks), count)
     step, orders = step.reshape(-1), orders.reshape(-1, DWORD)
-    found = []
+    found: list[tuple[Array, Array, Array, Array]] = []
     while len(rest):
         part = _largest(rest)
         found.append((block, step, orders, part))
