@@ -72,7 +72,12 @@ def _with_pointers(function: tirx.PrimFunc) -> tuple[tirx.PrimFunc, tuple[int, .
     """The function with pointers for buffers, its own large ones among them; and their sizes."""
     parameters = [tirx.Var(f"argument_{i}", "handle") for i in range(len(function.params))]
     buffers = zip(function.params, parameters, strict=True)
-    declared = [tirx.DeclBuffer(buffer, data=pointer) for buffer, pointer in buffers]
+    # TVM takes the memory of a buffer that is a parameter itself for nobody else's, also where the
+    # function has no "noalias"; LLVM then lifts loads out of loops, and spills them.
+    declared = [
+        tirx.DeclBuffer(buffer, data=tirx.reinterpret("handle", pointer))
+        for buffer, pointer in buffers
+    ]
     sizes: list[int] = []
 
     def lift(allocation: tirx.AllocBuffer) -> tirx.Stmt:

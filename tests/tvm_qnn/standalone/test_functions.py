@@ -1,10 +1,17 @@
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.arm.conv2d import conv2d
+from legalize.kernels.arm.isa import DOTPROD
+from legalize.kernels.arm.pack import pack_conv2d
+from tests.support.convolutions import SPEC
 from tvm_qnn.standalone.functions import compile_functions
 from tvm_qnn.target import parse_target
 
@@ -35,3 +42,28 @@ def test_large_buffers_become_arguments_and_parallel_loops_plain_ones() -> None:
     for symbol, arguments in (("m_small", 2), ("m_large", 3)):
         (line,) = (line for line in code.splitlines() if f"void @{symbol}(" in line)
         assert line.count("ptr ") == arguments
+
+
+def test_kernels_without_noalias_are_compiled_as_they_say() -> None:
+    """Else LLVM lifts the loads of a convolution's rescaling out of its loop, and spills them."""
+    spec = replace(
+        SPEC,
+        in_height=28,
+        in_width=28,
+        in_channels=16,
+        kernel_height=1,
+        kernel_width=1,
+        strides=(1, 1),
+        padding=(0, 0, 0, 0),
+        out_channels=96,
+    )
+    weights = np.ones((96, 1, 1, 16), np.int8)
+    packed = pack_conv2d(spec, DOTPROD, weights, 0, None, np.linspace(0.001, 0.01, 96))
+    function = conv2d(
+        spec, packed.isa, packed.requantization, packed.tiling, packed.row_dtypes, has_sums=False
+    )
+    compiled = compile_functions(
+        {"conv": function}, {"conv": "m_conv"}, parse_target("aarch64-dotprod")
+    )
+    code = compiled.module.inspect_source("asm")
+    assert len(re.findall(r"\sq\d+.*\[sp", code)) < 20
