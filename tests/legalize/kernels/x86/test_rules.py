@@ -168,7 +168,8 @@ def test_any_dense_layer_equals_the_reference(isa: Isa) -> None:
     ],
 )
 def test_the_fastest_instruction_set_is_chosen(target: str, isa: Isa | None) -> None:
-    data, kernel = np.zeros((40, 64), np.uint8), np.zeros((32, 64), np.int8)
+    # Weights that no pairs of bytes can hold.
+    data, kernel = np.zeros((40, 64), np.uint8), np.full((32, 64), 127, np.int8)
     attrs = {**ATTRS, "kernel_zero_point": 0}
     mod = lowered(quantized_dense, data, kernel, {"kind": "llvm", "mcpu": target}, **attrs)
     expected = [f"{isa.weight_dtype} x{isa.lanes}"] if isa else []
