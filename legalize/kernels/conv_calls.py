@@ -26,9 +26,11 @@ _MIDDLE = {"uint8": 128, "int8": 0}
 
 # TVM lets LLVM assume that int32 never overflows, not even on the way to a sum that fits. So a
 # kernel, which folds zero points into the bias and sums raw bytes, may use half of int32 for its
-# products and half for the bias. Primitives, which sum centred values and add the bias last, serve
-# what needs more.
-_HALF = 2**30
+# products and half for the bias, or a little more: converters give channels without weights biases
+# of ±(2^30 + 128). Primitives, which sum centred values and add the bias last, serve what needs
+# more.
+_MOST_BIAS = 2**30 + 2**20
+_MOST_PRODUCTS = 2**31 - _MOST_BIAS
 
 
 def conv_factor(attrs: Attrs, kernel_dtype: str) -> Array:
@@ -101,7 +103,7 @@ def operands_of(operands: Sequence[relax.Expr]) -> tuple[relax.Expr, Array | Non
     """Data, weights and bias; no weights where they, or a bias, are not constant, or it is huge."""
     data, weights, *rest = operands
     bias = constant_of(rest[0]) if rest else None
-    is_huge = bias is not None and bool((np.abs(bias.astype(np.int64)) >= _HALF).any())
+    is_huge = bias is not None and bool((np.abs(bias.astype(np.int64)) >= _MOST_BIAS).any())
     return data, None if is_huge or (rest and bias is None) else constant_of(weights), bias
 
 
@@ -110,7 +112,7 @@ def _keeps_int32(kernel_ohwi: Array, zero_point: int) -> bool:
     channels, depth = len(kernel_ohwi), int(np.prod(kernel_ohwi.shape[1:]))
     largest = 255  # of the data, however it is staged
     # |weight| as a signed byte, |zero point| of it, and |weight less zero point|.
-    if largest * depth * (128 + 129 + 255) < _HALF:
+    if largest * depth * (128 + 129 + 255) < _MOST_PRODUCTS:
         return True
     middle = _MIDDLE[str(kernel_ohwi.dtype)]
     rows = kernel_ohwi.reshape(channels, depth).astype(np.int64) - middle
@@ -118,7 +120,7 @@ def _keeps_int32(kernel_ohwi: Array, zero_point: int) -> bool:
     folded = np.abs((rows - shifted).sum(axis=1))
     # One more each: ARM's kernels avoid -128 by adding 1.
     raw = (np.abs(rows) + 1).sum(axis=1) + depth * (abs(shifted) + 1)
-    return int((largest * (raw + folded)).max()) < _HALF
+    return int((largest * (raw + folded)).max()) < _MOST_PRODUCTS
 
 
 def spec_of_call(
