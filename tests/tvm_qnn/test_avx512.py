@@ -47,8 +47,6 @@ def check(content: bytes, processor: Processor) -> None:
 @each_processor
 @pytest.mark.parametrize("style", zoo.STYLES)
 def test_small_inception(style: str, processor: Processor) -> None:
-    if style == "int8_per_axis" and processor.mcpu == "icelake-server":
-        pytest.xfail("differs, and not for cascadelake: an error of the emulator's or of ours")
     check(zoo.build("inception_v3", style, tiny=True), processor)
 
 
