@@ -28,6 +28,10 @@ ALIGNMENT = 64
 """In bytes: what TVM's code expects of the addresses of tensors."""
 
 _CPU, _POOLED = 1, 2  # TVM's numbers for the device and the allocator
+# How often a worker of TVM's looks for work before it sleeps, a millisecond's worth. TVM's own
+# 300,000 take minutes where other programs want the processor, as each look lets them run; and a
+# worker that is to end looks on first.
+_LOOKS = ("TVM_THREAD_POOL_SPIN_COUNT", "2000")
 _FILES = {"linux": "libtvm_runtime.so", "darwin": "libtvm_runtime.dylib"}
 
 
@@ -35,9 +39,13 @@ _FILES = {"linux": "libtvm_runtime.so", "darwin": "libtvm_runtime.dylib"}
 def load_runtime() -> None:
     """Load TVM's runtime library, if that was not done.
 
+    Its threads wait for work in a way that leaves the processor to others; the environment's
+    TVM_THREAD_POOL_SPIN_COUNT, if it is set, is left as it is.
+
     Raises:
         QnnError: if TVM is not installed.
     """
+    os.environ.setdefault(*_LOOKS)
     spec = importlib.util.find_spec("tvm")
     if spec is None or not spec.submodule_search_locations:
         raise QnnError("running a library needs TVM: pip install apache-tvm")

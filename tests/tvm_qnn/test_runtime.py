@@ -83,6 +83,12 @@ def test_a_build_in_the_same_process_goes_on_in_the_same_runtime(file: Path) -> 
     assert output(code, str(file)) == ["True"]
 
 
+def test_threads_do_not_look_for_work_for_long(file: Path) -> None:
+    code = RUN + "run(); import os; print(os.environ['TVM_THREAD_POOL_SPIN_COUNT'])"
+    assert output(code, str(file)) == ["2000"]
+    assert output(code, str(file), TVM_THREAD_POOL_SPIN_COUNT="7") == ["7"]
+
+
 def test_without_tvm_there_is_one_clear_error(file: Path) -> None:
     code = RUN.replace("import tvm_qnn", "import tvm_qnn, importlib.util as util")
     code += "find = util.find_spec; util.find_spec = lambda n: None if n == 'tvm' else find(n)\n"
