@@ -42,6 +42,8 @@ from legalize.kernels.x86.requantize import (
 from legalize.kernels.x86.store import narrow
 
 _CYCLES_PER_MICROSECOND = 3000
+# Bytes from which on TVM takes a buffer of scope "global" from its workspace.
+_OFF_STACK = 1024
 
 
 @cache
@@ -140,7 +142,9 @@ class _Part:
         self.pixels = kernel.plan.pixels(section)
         self.plane_size = self.plan.slots(section) * section.width
         size = self.plan.cells * self.spec.strides[1] * PLANES * self.plane_size
-        self.cells = T.alloc_buffer((size,), "uint8", scope="global")
+        # Not on the stack: the few pixels of a tiny image would be shuffles of registers, over some
+        # of which LLVM 22 ends the process.
+        self.cells = T.alloc_buffer((max(size, _OFF_STACK),), "uint8", scope="global")
 
     def fill_borders(self) -> None:
         """Write the padding at the left and the right, which is the same for all rows."""
