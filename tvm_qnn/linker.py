@@ -97,7 +97,7 @@ def _zig() -> list[str]:
 
 
 # The library's code needs nothing of the other system's to be linked: without "-nostdlib" clang
-# would look for that system's library, and zig build one, which takes half a minute the first time.
+# would look for that system's library, and zig build one, which takes long the first time.
 
 
 def _clang_options(triple: str) -> list[str]:

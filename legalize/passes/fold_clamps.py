@@ -9,7 +9,7 @@ import tvm
 from tvm import relax
 from tvm.relax.expr_functor import mutator
 
-from legalize.passes.rewriter import CallRewriter, count_uses, module_pass, with_attrs
+from legalize.passes.rewriter import CallRewriter, count_uses, first_found, module_pass, with_attrs
 from qnn_ops import (
     quantized_add,
     quantized_conv2d,
@@ -63,8 +63,7 @@ class _FoldClamps(CallRewriter):
         )
 
     def _clamping_producer(self, expr: relax.Expr) -> relax.Call | None:
-        found = (self.producer(expr, operator) for operator in _CLAMPING)
-        return next((call for call in found if call is not None), None)
+        return first_found(self.producer(expr, operator) for operator in _CLAMPING)
 
 
 def FoldClamps() -> tvm.transform.Pass:

@@ -10,7 +10,13 @@ from tvm import relax
 from tvm.relax.expr_functor import mutator
 
 from legalize.kernels.fusions import SUMS
-from legalize.passes.rewriter import CallRewriter, constant_variables, count_uses, module_pass
+from legalize.passes.rewriter import (
+    CallRewriter,
+    constant_variables,
+    count_uses,
+    first_found,
+    module_pass,
+)
 from qnn_ops import quantized_add, quantized_subtract
 from qnn_ops.registry import Operator
 
@@ -55,7 +61,6 @@ def FuseSums(target: tvm.target.Target) -> tvm.transform.Pass:
             producer = self.lookup_binding(call.args[index])
             other = call.args[1 - index]
             rules = rules_for(producer)
-            results = (rule(self.builder_, call, producer, other) for rule in rules)
-            return next((result for result in results if result is not None), None)
+            return first_found(rule(self.builder_, call, producer, other) for rule in rules)
 
     return module_pass(_FuseSums, "FuseSums")

@@ -16,7 +16,13 @@ from legalize.kernels.spec import Slice
 from legalize.kernels.vector.isa import VectorIsa
 from legalize.kernels.vector.join_rules import copy_part
 from legalize.kernels.vector.registry import vectors_for
-from legalize.passes.rewriter import CallRewriter, constant_variables, count_uses, module_pass
+from legalize.passes.rewriter import (
+    CallRewriter,
+    constant_variables,
+    count_uses,
+    first_found,
+    module_pass,
+)
 from qnn_ops import quantized_concat
 from qnn_ops.quantized_concat import conversion_table
 from qnn_ops.registry import Operator, attrs_of, operator_of, spec_of
@@ -98,8 +104,9 @@ def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
                 written = None
                 if ways:
                     producer = self.lookup_binding(tensor)
-                    answers = (rule(self.builder_, producer, part, whole) for rule in ways)
-                    written = next((answer for answer in answers if answer is not None), None)
+                    written = first_found(
+                        rule(self.builder_, producer, part, whole) for rule in ways
+                    )
                 if written is None:
                     written = copy_part(self.builder_, isa, tensor, leaf.table, part, dtype, whole)
                 # Under the operand's name, by which a profile knows whose kernel it is.

@@ -14,6 +14,7 @@ from legalize.passes.rewriter import (
     CallRewriter,
     constant_variables,
     count_uses,
+    first_found,
     module_pass,
     with_attrs,
 )
@@ -44,8 +45,8 @@ def PadInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
             # What follows from constants is computed by whatever machine compiles, without kernels.
             is_own = self.uses[data] == 1 and data not in self.constants
             producer = self.lookup_binding(call.args[0]) if is_own else None
-            results = (rule(self.builder_, producer, call) for rule in rules_for(producer))
-            padded = next((result for result in results if result is not None), None)
+            rules = rules_for(producer)
+            padded = first_found(rule(self.builder_, producer, call) for rule in rules)
             if padded is None:
                 return call
             # Under the operand's name, by which a profile knows whose kernel it is.

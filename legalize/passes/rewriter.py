@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 import tvm
 from tvm import relax
 from tvm.relax.expr_functor import PyExprMutator
 
 from qnn_ops.registry import Attrs, Operator, attrs_of, operator_of
+
+_Found = TypeVar("_Found")
+
+
+def first_found(results: Iterable[_Found | None]) -> _Found | None:
+    """The first of some results that is one; of a generator, those behind it are not computed."""
+    return next((result for result in results if result is not None), None)
 
 
 class CallRewriter(PyExprMutator):

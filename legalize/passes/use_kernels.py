@@ -10,7 +10,7 @@ from tvm.relax.expr_functor import mutator
 
 from legalize.kernels import KERNELS
 from legalize.kernels.registry import Kernel
-from legalize.passes.rewriter import CallRewriter, constant_variables, module_pass
+from legalize.passes.rewriter import CallRewriter, constant_variables, first_found, module_pass
 from qnn_ops.registry import Operator
 
 
@@ -38,8 +38,7 @@ def UseKernels(target: tvm.target.Target) -> tvm.transform.Pass:
             if self.constants.issuperset(relax.analysis.free_vars(original)):
                 return call
             kernels: list[Kernel] = serving.get(operator.op.name, [])
-            lowered = (kernel.lower(self.builder_, call) for kernel in kernels)
-            chosen = next((expr for expr in lowered if expr is not None), None)
+            chosen = first_found(kernel.lower(self.builder_, call) for kernel in kernels)
             return call if chosen is None else self.builder_.normalize(chosen)
 
     return module_pass(_UseKernels, "UseKernels")

@@ -13,7 +13,6 @@ import tvm
 
 from legalize.kernels.spec import ConvSpec
 from legalize.kernels.stage import needs_staging, stage
-from legalize.kernels.x86.conv2d_pairs import conv2d_of
 from legalize.kernels.x86.isa import (
     AVX2,
     AVX512_VNNI,
@@ -23,6 +22,7 @@ from legalize.kernels.x86.isa import (
     Isa,
 )
 from legalize.kernels.x86.pack import pack_conv2d
+from legalize.kernels.x86.packed_conv2d import conv2d_of
 from qnn_ops.arithmetic import (
     multiply_by_quantized_multiplier,
     multiply_by_quantized_multiplier_single,

@@ -15,10 +15,8 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.spec import DWORD, ConvSpec
 from legalize.kernels.vectors import lanes_of, set_lanes
 from legalize.kernels.x86.byte_pairs import ListedSteps
-from legalize.kernels.x86.conv2d import ConvKernel, conv2d
-from legalize.kernels.x86.conv2d_tiles import conv2d_tiles
+from legalize.kernels.x86.conv2d import ConvKernel
 from legalize.kernels.x86.isa import Isa
-from legalize.kernels.x86.pack import PackedConv
 from legalize.kernels.x86.requantize import Requantization
 from legalize.kernels.x86.tiles import Section, Tiling
 
@@ -41,15 +39,6 @@ def conv2d_pairs(
         steps: From ``pack_conv2d``.
     """
     return _PairsKernel(spec, isa, requantization, tiling, steps).build()
-
-
-def conv2d_of(packed: PackedConv, spec: ConvSpec, isa: Isa) -> tirx.PrimFunc:
-    """Build the function that computes a convolution with the constants of ``pack_conv2d``."""
-    if packed.plan is not None:
-        return conv2d_tiles(spec, packed.requantization, packed.plan)
-    if packed.steps is not None:
-        return conv2d_pairs(spec, packed.requantization, packed.tiling, isa, packed.steps)
-    return conv2d(spec, packed.requantization, packed.tiling, isa, packed.weight_dtype)
 
 
 class _PairsKernel(ConvKernel):

@@ -27,9 +27,9 @@ from legalize.kernels.conv_calls import (
 from legalize.kernels.registry import kernel
 from legalize.kernels.spec import Border, ConvSpec, Residual, Slice
 from legalize.kernels.stage import stage
-from legalize.kernels.x86.conv2d_pairs import conv2d_of
 from legalize.kernels.x86.isa import AMX, ISAS, Isa
 from legalize.kernels.x86.pack import pack_conv2d
+from legalize.kernels.x86.packed_conv2d import conv2d_of
 from legalize.kernels.x86.products import choose_products
 from legalize.kernels.x86.tile_plan import choose_plan
 from qnn_ops import quantized_conv2d, quantized_dense

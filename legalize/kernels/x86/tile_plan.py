@@ -20,10 +20,9 @@ from dataclasses import dataclass
 from functools import cache
 
 from legalize.kernels.spec import DWORD, ConvSpec
-from legalize.kernels.vectors import store_pieces
 from legalize.kernels.x86.amx import ROW_BYTES, ROWS
 from legalize.kernels.x86.isa import AVX512_VNNI
-from legalize.kernels.x86.tiles import Section, Tiling, split_groups, units
+from legalize.kernels.x86.tiles import Section, Tiling, rescaling_units, split_groups, units
 
 _GROUPS = 2
 _TILES = 2
@@ -32,8 +31,7 @@ _TILES = 2
 _PRODUCT = 32
 _LOAD = 16
 _PIXEL = 8
-_RESCALE = 9
-_STORE = {4: 4, 2: 5, 1: 4}
+_SUMS = 1
 _STEP = 80
 _WORTH_IT = 0.8
 
@@ -143,7 +141,7 @@ def tile_units(spec: ConvSpec, plan: TilePlan) -> float:
     for section in plan.tiling:
         groups = section.groups
         chunk = max(at_once * groups * _PRODUCT, (at_once + groups) * _LOAD)
-        rescaling = _RESCALE * groups + sum(_STORE[size] for _, size in store_pieces(groups))
+        rescaling = rescaling_units(groups) + _SUMS * groups
         pixels = at_once * plan.rows * (_PIXEL + rescaling)
         total += section.blocks * plan.steps * (spec.runs * plan.chunks * chunk + pixels + _STEP)
     return total

@@ -131,8 +131,12 @@ def _cost(spec: ConvSpec, isa: Isa, groups: int, pixels: int) -> float:
     widening = isa.parts * pixels if isa.widens_data else 0
     step = max(isa.product * pixels * groups + widening, _LATENCY) + loads + _STEP
     address = _ANY_PIXEL if spec.pixel_pitch is None else _NEXT_PIXEL
-    rescaling = _RESCALE * groups + sum(_STORE[size] for _, size in store_pieces(groups))
-    return tiles * (steps * step + pixels * (address + rescaling) + _TILE)
+    return tiles * (steps * step + pixels * (address + rescaling_units(groups)) + _TILE)
+
+
+def rescaling_units(groups: int) -> float:
+    """What rescaling and storing a pixel's vectors takes."""
+    return _RESCALE * groups + sum(_STORE[size] for _, size in store_pieces(groups))
 
 
 def prefers_words(spec: ConvSpec, isa: Isa) -> bool:

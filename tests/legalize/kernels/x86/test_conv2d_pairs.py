@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from legalize.kernels.spec import ConvSpec
-from legalize.kernels.x86.conv2d_pairs import conv2d_of
 from legalize.kernels.x86.isa import AVX2, AVX512BW, SSE41, Isa
 from legalize.kernels.x86.pack import pack_conv2d
+from legalize.kernels.x86.packed_conv2d import conv2d_of
 from tests.legalize.kernels.x86.test_conv2d import SPEC, check, specs
 from tests.support.vnni import PROCESSORS, each_isa, examples
 

@@ -1,0 +1,21 @@
+"""Which kernel a convolution's constants were laid out for."""
+
+from __future__ import annotations
+
+from tvm import tirx
+
+from legalize.kernels.spec import ConvSpec
+from legalize.kernels.x86.conv2d import conv2d
+from legalize.kernels.x86.conv2d_pairs import conv2d_pairs
+from legalize.kernels.x86.conv2d_tiles import conv2d_tiles
+from legalize.kernels.x86.isa import Isa
+from legalize.kernels.x86.pack import PackedConv
+
+
+def conv2d_of(packed: PackedConv, spec: ConvSpec, isa: Isa) -> tirx.PrimFunc:
+    """Build the function that computes a convolution with the constants of ``pack_conv2d``."""
+    if packed.plan is not None:
+        return conv2d_tiles(spec, packed.requantization, packed.plan)
+    if packed.steps is not None:
+        return conv2d_pairs(spec, packed.requantization, packed.tiling, isa, packed.steps)
+    return conv2d(spec, packed.requantization, packed.tiling, isa, packed.weight_dtype)
