@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from qnn_ops.activations import activation_steps
 from qnn_ops.arithmetic import (
     Float64Array,
     Int64Array,
-    activation_steps,
     multiply_by_quantized_multiplier,
     quantize_multiplier,
 )

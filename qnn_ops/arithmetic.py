@@ -23,14 +23,6 @@ Float64Array = npt.NDArray[np.float64]
 
 _INT32 = np.iinfo(np.int32)
 
-# The real values between which a fused activation clamps; None leaves that side open.
-_ACTIVATIONS: dict[str, tuple[float | None, float | None]] = {
-    "none": (None, None),
-    "relu": (0.0, None),
-    "relu6": (0.0, 6.0),
-    "relu_n1_to_1": (-1.0, 1.0),
-}
-
 
 def round_half_away(x: npt.ArrayLike) -> npt.NDArray[Any]:
     """Round to the nearest integer, ties away from zero, as C's ``round``.
@@ -253,60 +245,6 @@ def clamp_to(
     return np.asarray(np.clip(values, low, high), dtype=dtype)
 
 
-def activation_range(kind: str, scale: float, zero_point: int, dtype: str) -> tuple[int, int]:
-    """The clamp range that a fused activation means for a quantized output.
-
-    Source: CalculateActivationRangeQuantized of TFLite's kernels/kernel_util.cc:
-    zero_point + round_half_away(bound / scale), divided in float32, kept within the dtype.
-
-    Args:
-        kind: "none", "relu", "relu6" or "relu_n1_to_1".
-        scale: real value of one step of the output; taken as float32.
-        zero_point: the output's value that means 0.
-        dtype: int8, uint8, int16 or int32.
-
-    Returns:
-        (lowest, highest) quantized value.
-
-    Raises:
-        QnnError: if the kind or dtype is unknown, the scale not positive and finite, or the zero
-            point outside the dtype.
-    """
-    lowest, highest = dtype_range(dtype)
-    low, high = activation_steps(kind, scale)
-    if not lowest <= zero_point <= highest:
-        raise QnnError(f"zero_point must lie within {dtype}, got {zero_point}")
-    return (
-        lowest if low is None else int(np.clip(zero_point + low, lowest, highest)),
-        highest if high is None else int(np.clip(zero_point + high, lowest, highest)),
-    )
-
-
-def activation_steps(kind: str, scale: float) -> tuple[float | None, float | None]:
-    """The ends of an activation's range, in whole steps from the zero point.
-
-    Args:
-        kind: as ``activation_range`` takes it.
-        scale: real value of one step; taken as float32.
-
-    Returns:
-        (lowest, highest), None for an end that is open; however far, or infinite.
-
-    Raises:
-        QnnError: if the kind is unknown, or the scale not positive and finite.
-    """
-    if kind not in _ACTIVATIONS:
-        raise QnnError(f"an activation must be one of {', '.join(_ACTIVATIONS)}, got {kind!r}")
-    step = _positive_float32("scale", scale)
-
-    def steps(bound: float | None) -> float | None:
-        with np.errstate(over="ignore"):
-            return None if bound is None else float(round_half_away(np.float32(bound) / step))
-
-    low, high = _ACTIVATIONS[kind]
-    return steps(low), steps(high)
-
-
 def conv_multiplier(
     input_scale: npt.ArrayLike,
     kernel_scale: npt.ArrayLike,
@@ -331,9 +269,9 @@ def conv_multiplier(
     Raises:
         QnnError: if a scale is not positive and finite, or the dtype is another one.
     """
-    data = _positive_float32("input_scale", input_scale)
-    kernel = _positive_float32("kernel_scale", kernel_scale)
-    output = _positive_float32("output_scale", output_scale).astype(np.float64)
+    data = positive_float32("input_scale", input_scale)
+    kernel = positive_float32("kernel_scale", kernel_scale)
+    output = positive_float32("output_scale", output_scale).astype(np.float64)
     if kernel_dtype == "uint8":
         with np.errstate(over="ignore", under="ignore"):
             product = np.asarray(data * kernel, dtype=np.float64)
@@ -405,7 +343,16 @@ def _within(name: str, x: npt.ArrayLike, low: int, high: int) -> Int64Array:
     return values
 
 
-def _positive_float32(name: str, x: npt.ArrayLike) -> npt.NDArray[np.float32]:
+def positive_float32(name: str, x: npt.ArrayLike) -> npt.NDArray[np.float32]:
+    """Scales as float32.
+
+    Args:
+        name: of the scales, for the error.
+        x: any shape.
+
+    Raises:
+        QnnError: if one is not positive and finite.
+    """
     with np.errstate(over="ignore"):
         values = np.asarray(x, dtype=np.float32)
     is_bad = ~(np.isfinite(values) & (values > 0))

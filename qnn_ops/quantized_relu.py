@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from qnn_ops.arithmetic import activation_range
+from qnn_ops.activations import activation_range
 from qnn_ops.attributes import scale_attr, zero_point_attr
 from qnn_ops.checks import QUANTIZED, check_choice, check_dtype, check_quantization
 from qnn_ops.registry import Attrs, TensorSpec, operator

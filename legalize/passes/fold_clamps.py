@@ -20,7 +20,7 @@ from qnn_ops import (
     quantized_subtract,
     requantize,
 )
-from qnn_ops.arithmetic import activation_range
+from qnn_ops.activations import activation_range
 from qnn_ops.quantized_pool2d import bounds
 from qnn_ops.registry import Attrs, Operator, attrs_of, spec_of
 

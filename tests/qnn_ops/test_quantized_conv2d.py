@@ -8,8 +8,8 @@ from hypothesis import given, settings
 
 from frontends.tflite.quantization import Quantization
 from qnn_ops import QnnError, quantized_conv2d
+from qnn_ops.activations import activation_range
 from qnn_ops.arithmetic import (
-    activation_range,
     conv_multiplier,
     multiply_by_quantized_multiplier,
     quantize_multiplier,

@@ -7,7 +7,7 @@ import pytest
 
 from frontends.tflite.quantization import Quantization
 from qnn_ops import QnnError, quantized_dense
-from qnn_ops.arithmetic import activation_range
+from qnn_ops.activations import activation_range
 from tests.support.arrays import full_range
 from tests.support.litert import litert
 from tests.support.operators import check_round_trips, module_of

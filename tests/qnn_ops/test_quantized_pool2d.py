@@ -8,7 +8,7 @@ from hypothesis import assume, given
 
 from frontends.tflite.quantization import Quantization
 from qnn_ops import QnnError, quantized_pool2d
-from qnn_ops.arithmetic import activation_range
+from qnn_ops.activations import activation_range
 from qnn_ops.windows import window_count
 from tests.support.arrays import full_range
 from tests.support.cases.quantized_pool2d import poolings

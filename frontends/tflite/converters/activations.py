@@ -9,7 +9,7 @@ from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import per_tensor
 from frontends.tflite.model import Tensor
 from qnn_ops.accumulator_bounds import check_activation
-from qnn_ops.arithmetic import activation_range
+from qnn_ops.activations import activation_range
 
 _KINDS = {"NONE": "none", "RELU": "relu", "RELU6": "relu6", "RELU_N1_TO_1": "relu_n1_to_1"}
 _FLOAT_RANGES = {"relu": (0.0, float("inf")), "relu6": (0.0, 6.0), "relu_n1_to_1": (-1.0, 1.0)}
