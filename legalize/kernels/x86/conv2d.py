@@ -209,10 +209,10 @@ class ConvKernel:
                     start = bias - T.broadcast(self.sums[first + i], lanes)
                 set_lanes(row[j], start, lanes)
         self._accumulate(section, group, first, acc)
-        self._finish(section, group, first, acc)
+        self._finish(section, group, [first + i for i in range(section.pixels)], acc)
 
-    def _finish(self, section: Section, group: Any, first: Any, acc: Any) -> None:
-        """Write how the sums of neighbouring pixels become outputs."""
+    def _finish(self, section: Section, group: Any, pixels: list[Any], acc: Any) -> None:
+        """Write how the sums of some pixels become outputs."""
         lanes = self.isa.lanes
         channels = section.groups * lanes
         if section.blocks == 1:
@@ -220,15 +220,15 @@ class ConvKernel:
         as_bytes = vectors_as_bytes(self.spec, self.isa, section.groups, channels)
         # Group by group, so that its constants stay in registers.
         for j in range(section.groups):
-            for i, row in enumerate(acc):
+            for pixel, row in zip(pixels, acc, strict=True):
                 addend = None
                 if j >= as_bytes:
-                    addend = self._addend(section, group, first + i, j, channels)
+                    addend = self._addend(section, group, pixel, j, channels)
                 self._requantize(group + j, row[j], addend)
-        for i, row in enumerate(acc):
+        for pixel, row in zip(pixels, acc, strict=True):
             vectors = [lanes_of(vector, lanes) for vector in row]
-            ends = [self._sums(group, first + i, vectors, j) for j in range(0, as_bytes, 4)]
-            store_pixel(self.spec, self.target, first + i, group, vectors, channels, ends)
+            ends = [self._sums(group, pixel, vectors, j) for j in range(0, as_bytes, 4)]
+            store_pixel(self.spec, self.target, pixel, group, vectors, channels, ends)
 
     def _sums(self, group: Any, pixel: Any, vectors: list[Any], number: int) -> Any:
         """Outputs of four vectors as bytes, with the residual's tensor added."""

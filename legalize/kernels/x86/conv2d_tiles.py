@@ -153,7 +153,7 @@ class _TileKernel(ConvKernel):
                 sums = sums - T.broadcast(self.sums[output], _LANES)
             vectors.append(local_vector(_LANES))
             set_lanes(vectors[-1], sums, _LANES)
-        self._finish(section, group, output, [vectors])
+        self._finish(section, group, [output], [vectors])
 
 
 def _sums_of(pixels: int, channels: int) -> int:
