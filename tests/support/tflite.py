@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import tvm
-from tvm import relax
 
 from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter
-from qnn_ops.registry import attrs_of, operator_of
 from tests.support.arrays import full_range
+from tests.support.references import evaluate
 from tvm_qnn.compare import Comparison, compare
 from tvm_qnn.oracle import litert_tensors
 
@@ -72,7 +70,8 @@ class Sheet:
         """The same without compiling: with the numpy reference of each dialect operator."""
         model = self.model()
         mod, params = from_tflite(model, outputs="all")
-        results = evaluate(mod, params, self.arrays)
+        constants = [value.numpy() for value in params.values()]
+        results = evaluate(mod, [*self.arrays, *constants])
         expected = litert_tensors(model, self.arrays)
         for index, result in zip(read_model(model).computed, results, strict=True):
             assert result.dtype == expected[index].dtype
@@ -81,30 +80,6 @@ class Sheet:
     def _name(self, prefix: str) -> str:
         self._count += 1
         return f"{prefix}{self._count}"
-
-
-def evaluate(mod: tvm.IRModule, params: dict[str, Any], arrays: Sequence[Array]) -> list[Array]:
-    """The outputs of ``main``, whose calls are all to operators of the dialect, in numpy."""
-    main = mod["main"]
-    given = [*arrays, *(value.numpy() for value in params.values())]
-    values = dict(zip(main.params, given, strict=True))
-
-    def value(expr: Any) -> Any:
-        if isinstance(expr, relax.Tuple):
-            return tuple(value(field) for field in expr.fields)
-        if isinstance(expr, relax.Var):
-            return values[expr]
-        if getattr(expr.op, "name", "") == "relax.reshape":
-            return np.reshape(value(expr.args[0]), [int(size) for size in expr.ty.shape])
-        operator = operator_of(expr)
-        assert operator is not None, f"the test can only evaluate the dialect, not {expr}"
-        return operator.apply(attrs_of(expr), *map(value, expr.args))
-
-    for block in main.body.blocks:
-        for binding in block.bindings:
-            values[binding.var] = value(binding.value)
-    result = values[main.body.body]
-    return list(result) if isinstance(result, tuple) else [result]
 
 
 def random_quantization(rng: np.random.Generator, dtype: str, scale: float = 0.05) -> Quantization:

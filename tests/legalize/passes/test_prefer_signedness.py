@@ -28,9 +28,9 @@ from qnn_ops import (
     quantized_subtract,
     requantize,
 )
-from qnn_ops.registry import attrs_of, operator_of
 from tests.support.arrays import full_range
 from tests.support.modules import module
+from tests.support.references import evaluate
 
 Array = np.ndarray[Any, Any]
 
@@ -292,26 +292,6 @@ UNSIGNED_CASES: dict[str, Build] = {
 }
 
 
-def evaluate(mod: tvm.IRModule, arrays: list[Array]) -> Array:
-    """The module's result by its operators' references."""
-    main = mod["main"]
-    values: dict[Any, Any] = dict(zip(main.params, arrays, strict=True))
-
-    def value_of(expr: Any) -> Any:
-        if isinstance(expr, relax.Tuple):
-            return tuple(value_of(field) for field in expr.fields)
-        return expr.value.numpy() if isinstance(expr, tvm.ir.GenericConst) else values[expr]
-
-    for binding in main.body.blocks[0].bindings:
-        call = binding.value
-        operator = operator_of(call)
-        if operator is None:
-            values[binding.var] = value_of(call)
-            continue
-        values[binding.var] = operator.apply(attrs_of(call), *map(value_of, call.args))
-    return np.asarray(values[main.body.body])
-
-
 @pytest.mark.parametrize(
     ("name", "dtype"),
     [
@@ -349,7 +329,8 @@ def test_every_result_is_the_same_between_two_convolutions(name: str, dtype: str
     after = PreferSignedness(dtype)(before)
     dtypes = {str(binding.var.ty.dtype) for binding in after["main"].body.blocks[0].bindings[:-1]}
     assert dtype in dtypes
-    np.testing.assert_array_equal(evaluate(after, arrays), evaluate(before, arrays))
+    (old,), (new,) = (evaluate(mod, arrays) for mod in (before, after))
+    np.testing.assert_array_equal(new, old)
 
 
 def test_float_data_is_quantized_to_either() -> None:

@@ -1,0 +1,45 @@
+"""Modules of the dialect by the numpy references of their operators, without compiling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+
+from qnn_ops.registry import attrs_of, operator_of
+
+Array = np.ndarray[Any, Any]
+
+# Of Relax's own operators, those that only move data.
+_MOVEMENTS: dict[str, Callable[[relax.Call, Array], Array]] = {
+    "relax.permute_dims": lambda call, data: data.transpose(call.attrs.axes),
+    "relax.reshape": lambda call, data: data.reshape([int(size) for size in call.ty.shape]),
+    "relax.max": lambda call, data: data.max(tuple(call.attrs.axis), keepdims=call.attrs.keepdims),
+}
+
+
+def evaluate(mod: tvm.IRModule, arrays: Sequence[Array]) -> list[Array]:
+    """The outputs of ``main``, whose calls are to the dialect or to what moves data."""
+    main = mod["main"]
+    values: dict[Any, Any] = dict(zip(main.params, arrays, strict=True))
+
+    def value(expr: Any) -> Any:
+        if isinstance(expr, relax.Tuple):
+            return tuple(value(field) for field in expr.fields)
+        if isinstance(expr, relax.Var):
+            return values[expr]
+        if isinstance(expr, tvm.ir.GenericConst):
+            return expr.value.numpy()
+        operator = operator_of(expr)
+        if operator is None:
+            return _MOVEMENTS[expr.op.name](expr, value(expr.args[0]))
+        return operator.apply(attrs_of(expr), *map(value, expr.args))
+
+    for block in main.body.blocks:
+        for binding in block.bindings:
+            values[binding.var] = value(binding.value)
+    result = values[main.body.body]
+    return list(result) if isinstance(result, tuple) else [result]
