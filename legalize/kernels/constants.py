@@ -45,6 +45,23 @@ def per_channel(spec: ConvSpec, name: str, values: Array | float, dtype: str = "
     return np.broadcast_to(array.reshape(-1), spec.out_channels).astype(dtype)
 
 
+def centred_kernel(spec: ConvSpec, kernel_hwc: Array, zero_point: int | Array) -> Array:
+    """Check the kernel of a depthwise convolution and take its zero points off: int64 HWC."""
+    shape = (spec.kernel_height, spec.kernel_width, spec.in_channels)
+    if kernel_hwc.shape != shape or kernel_hwc.dtype != spec.kernel_dtype:
+        raise QnnError(
+            f"the kernel must be {spec.kernel_dtype} of shape {shape} (HWC), "
+            f"got {kernel_hwc.dtype} of shape {kernel_hwc.shape}"
+        )
+    if spec.in_channels != spec.out_channels:
+        raise QnnError(
+            "a depthwise convolution has one output channel for each input channel, "
+            f"got {spec.out_channels} for {spec.in_channels}"
+        )
+    zero_points = per_channel(spec, "kernel_zero_point", zero_point)
+    return kernel_hwc.astype(np.int64) - zero_points
+
+
 def check_scales(spec: ConvSpec, multiplier: Array, shift: Array) -> None:
     """Refuse multipliers and shifts that the kernels do not compute."""
     if spec.rounding not in ("tflite", "upward"):

@@ -27,17 +27,11 @@ from legalize.kernels.arm.pixel_sums import pixel_sums
 from legalize.kernels.arm.requantize import Requantization, requantize
 from legalize.kernels.arm.runs import Piece, pieces, step_bytes
 from legalize.kernels.arm.store import store_channels
-from legalize.kernels.arm.tiles import (
-    Section,
-    Tiling,
-    accumulators,
-    groups_of,
-    microseconds,
-    tiles_of,
-)
+from legalize.kernels.arm.tiles import accumulators, groups_of, microseconds
+from legalize.kernels.sections import Section, Tiling, loop_over_tiles, share_tiles, tiles_of
 from legalize.kernels.spec import ConvSpec
-from legalize.kernels.tasks import loop_between, share, task_count
-from legalize.kernels.vectors import kept, lanes_of, local_vector, set_lanes, unsigned_min
+from legalize.kernels.tasks import task_count
+from legalize.kernels.vectors import kept, lanes_of, local_vector, set_lanes
 
 
 @cache
@@ -126,27 +120,19 @@ class _Kernel:
             self.sums = pixel_sums(spec, self.isa, self.source, zero_point, self.tasks)
 
     def _share(self, section: Section, task: Any) -> None:
-        """Write one task's loops over a section: neighbouring tiles, block after block."""
-        tiles = tiles_of(self.spec, section)
-        start, stop = share(task, self.tasks, section.blocks * tiles)
-        if section.blocks == 1:
-            self._tiles(section, 0, start, stop)
-            return
-
-        def block_share(block: Any) -> None:
-            first = block * tiles
-            self._tiles(section, block, T.max(start - first, 0), T.min(stop - first, tiles))
-
-        loop_between(T.truncdiv(start, tiles), T.truncdiv(stop + tiles - 1, tiles), block_share)
+        """Write one task's loops over a section."""
+        share_tiles(
+            section,
+            tiles_of(self.spec, section),
+            task,
+            self.tasks,
+            lambda block, start, stop: self._tiles(section, block, start, stop),
+        )
 
     def _tiles(self, section: Section, block: Any, start: Any, stop: Any) -> None:
-        def tile(number: Any) -> None:
-            # The last tile overlaps the one before.
-            last = self.spec.out_pixels - section.pixels
-            first = unsigned_min(number * section.pixels, last)
-            self._tile(section, block, first)
-
-        loop_between(start, stop, tile)
+        loop_over_tiles(
+            self.spec, section, start, stop, lambda first: self._tile(section, block, first)
+        )
 
     def _tile(self, section: Section, block: Any, first: Any) -> None:
         """Write the computation of one tile, whose first pixel is ``first``."""

@@ -11,9 +11,8 @@ import numpy.typing as npt
 from legalize.kernels.arm.depthwise_plan import Plan, choose_plan, split_weights
 from legalize.kernels.arm.isa import Isa
 from legalize.kernels.arm.requantize import Requantization, choose_requantization
-from legalize.kernels.constants import fold_zero_points, per_channel
+from legalize.kernels.constants import centred_kernel, fold_zero_points, per_channel
 from legalize.kernels.spec import ConvSpec
-from qnn_ops.errors import QnnError
 
 Array = npt.NDArray[Any]
 
@@ -67,21 +66,9 @@ def pack_depthwise(
     Raises:
         QnnError: if an array does not fit the spec.
     """
-    shape = (spec.kernel_height, spec.kernel_width, spec.in_channels)
-    if kernel_hwc.shape != shape or kernel_hwc.dtype != spec.kernel_dtype:
-        raise QnnError(
-            f"the kernel must be {spec.kernel_dtype} of shape {shape} (HWC), "
-            f"got {kernel_hwc.dtype} of shape {kernel_hwc.shape}"
-        )
-    if spec.in_channels != spec.out_channels:
-        raise QnnError(
-            "a depthwise convolution has one output channel for each input channel, "
-            f"got {spec.out_channels} for {spec.in_channels}"
-        )
+    centred = centred_kernel(spec, kernel_hwc, kernel_zero_point)
     real_multiplier = per_channel(spec, "real_multiplier", real_multiplier, "float64")
     bias = per_channel(spec, "bias", 0 if bias is None else bias)
-    zero_point = per_channel(spec, "kernel_zero_point", kernel_zero_point)
-    centred = kernel_hwc.astype(np.int64) - zero_point
     folded_bias, _ = fold_zero_points(spec, centred.transpose(2, 0, 1), 0, bias)
     requantization, rows = choose_requantization(spec, real_multiplier)
     parts = split_weights(centred)

@@ -12,8 +12,9 @@ from legalize.kernels.arm.isa import Isa, LongProducts
 from legalize.kernels.arm.neon import LANES
 from legalize.kernels.arm.requantize import Requantization, choose_requantization
 from legalize.kernels.arm.runs import step_bytes
-from legalize.kernels.arm.tiles import Tiling, choose_tiling, groups_of
+from legalize.kernels.arm.tiles import choose_tiling, groups_of
 from legalize.kernels.constants import fold_zero_points, per_channel, signed_kernel
+from legalize.kernels.sections import Tiling
 from legalize.kernels.spec import ConvSpec
 from qnn_ops.attributes import dtype_range
 

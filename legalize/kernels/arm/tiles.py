@@ -17,12 +17,12 @@ it is the same every time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 
 from legalize.kernels.arm.isa import Isa
 from legalize.kernels.arm.neon import LANES
 from legalize.kernels.arm.runs import pieces
+from legalize.kernels.sections import Section, Tiling, split_groups
 from legalize.kernels.spec import ConvSpec
 from legalize.kernels.vectors import store_pieces
 
@@ -40,26 +40,6 @@ _ANY_PIXEL = 9
 _MICROSECONDS = 0.25e-3
 
 
-@dataclass(frozen=True)
-class Section:
-    """Neighbouring blocks of output channels that are computed by the same tile.
-
-    Attributes:
-        first_group: The first vector of four channels.
-        blocks: Number of blocks.
-        groups: Vectors of channels in a block.
-        pixels: Output pixels of a tile.
-    """
-
-    first_group: int
-    blocks: int
-    groups: int
-    pixels: int
-
-
-Tiling = tuple[Section, ...]
-
-
 def groups_of(spec: ConvSpec) -> int:
     """Vectors that hold an int32 for each output channel."""
     return -(-spec.out_channels // LANES)
@@ -73,11 +53,12 @@ def choose_tiling(spec: ConvSpec, isa: Isa) -> Tiling:
         Sections that cover the vectors of output channels in order. Channels that do not fill
         a vector are in a section of one block.
     """
+    vectors, is_ragged = groups_of(spec), spec.out_channels % LANES != 0
     best: tuple[float, Tiling] | None = None
-    for width in range(1, min(groups_of(spec), isa.most_groups) + 1):
+    for width in range(1, min(vectors, isa.most_groups) + 1):
         sections: list[Section] = []
         total = 0.0
-        for first, blocks, groups in _split(spec, width):
+        for first, blocks, groups in split_groups(vectors, width, is_ragged):
             tiles = [
                 (instructions(spec, isa, groups, pixels), pixels)
                 for pixels in range(isa.pixels, min(spec.out_pixels, _MAX_PIXELS) + 1, isa.pixels)
@@ -93,21 +74,6 @@ def choose_tiling(spec: ConvSpec, isa: Isa) -> Tiling:
                 best = total, tuple(sections)
     assert best is not None
     return best[1]
-
-
-def _split(spec: ConvSpec, width: int) -> list[tuple[int, int, int]]:
-    """Cut the vectors into blocks of ``width`` and a rest: (first group, blocks, groups)."""
-    blocks, rest = divmod(groups_of(spec), width)
-    cut = [(blocks, width), (1, rest)]
-    if spec.out_channels % LANES and not rest:
-        cut = [(blocks - 1, width), (1, width)]
-    first = 0
-    described = []
-    for count, groups in cut:
-        if count and groups:
-            described.append((first, count, groups))
-            first += count * groups
-    return described
 
 
 def accumulators(isa: Isa, groups: int, pixels: int) -> tuple[int, int]:
@@ -148,8 +114,3 @@ def microseconds(spec: ConvSpec, isa: Isa, tiling: Tiling) -> float:
     """Estimate what a convolution takes on one thread."""
     costs = (part.blocks * instructions(spec, isa, part.groups, part.pixels) for part in tiling)
     return sum(costs) * _MICROSECONDS
-
-
-def tiles_of(spec: ConvSpec, section: Section) -> int:
-    """Tiles that cover the output pixels for one block of channels."""
-    return -(-spec.out_pixels // section.pixels)

@@ -12,13 +12,13 @@ from typing import Any
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.sections import Section, Tiling
 from legalize.kernels.spec import DWORD, ConvSpec
 from legalize.kernels.vectors import lanes_of, set_lanes
 from legalize.kernels.x86.byte_pairs import ListedSteps
 from legalize.kernels.x86.conv2d import ConvKernel
 from legalize.kernels.x86.isa import Isa
 from legalize.kernels.x86.requantize import Requantization
-from legalize.kernels.x86.tiles import Section, Tiling
 
 
 @cache

@@ -18,6 +18,7 @@ from typing import Any
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.sections import Section
 from legalize.kernels.spec import DWORD, ConvSpec
 from legalize.kernels.tasks import loop_between
 from legalize.kernels.vectors import local_vector, set_lanes, unsigned_min
@@ -27,7 +28,7 @@ from legalize.kernels.x86.isa import AVX512_VNNI
 from legalize.kernels.x86.requantize import Requantization
 from legalize.kernels.x86.tile_pack import tile_configuration
 from legalize.kernels.x86.tile_plan import TilePlan, tile_units
-from legalize.kernels.x86.tiles import MICROSECONDS, Section
+from legalize.kernels.x86.tiles import MICROSECONDS
 
 # Of the eight tiles: sums of pixels × channels, data, weights.
 _SUMS, _DATA, _WEIGHTS = ((0, 1), (2, 3)), (4, 5), (6, 7)

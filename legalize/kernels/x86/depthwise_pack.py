@@ -8,13 +8,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from legalize.kernels.constants import check_scales, deal, fold_zero_points, per_channel
+from legalize.kernels.constants import (
+    centred_kernel,
+    check_scales,
+    deal,
+    fold_zero_points,
+    per_channel,
+)
 from legalize.kernels.spec import ConvSpec
 from legalize.kernels.x86.depthwise_plan import PLANES, Plan, choose_cells, choose_plan
 from legalize.kernels.x86.isa import AVX512_VNNI, Isa
 from legalize.kernels.x86.pack import multiplier_dtype, pack_requantization
 from legalize.kernels.x86.requantize import Requantization
-from qnn_ops.errors import QnnError
 
 Array = npt.NDArray[Any]
 
@@ -69,26 +74,13 @@ def pack_depthwise(
     Raises:
         QnnError: if an array does not fit the spec.
     """
-    shape = (spec.kernel_height, spec.kernel_width, spec.in_channels)
-    if kernel_hwc.shape != shape or kernel_hwc.dtype != spec.kernel_dtype:
-        raise QnnError(
-            f"the kernel must be {spec.kernel_dtype} of shape {shape} (HWC), "
-            f"got {kernel_hwc.dtype} of shape {kernel_hwc.shape}"
-        )
-    if spec.in_channels != spec.out_channels:
-        raise QnnError(
-            "a depthwise convolution has one output channel for each input channel, "
-            f"got {spec.out_channels} for {spec.in_channels}"
-        )
+    centred = centred_kernel(spec, kernel_hwc, kernel_zero_point)
     dtype = multiplier_dtype(spec)
     multiplier = per_channel(spec, "multiplier", multiplier, dtype)
     shift = per_channel(spec, "shift", shift)
     bias = per_channel(spec, "bias", 0 if bias is None else bias)
     if dtype == "int32":
         check_scales(spec, multiplier, shift)
-    zero_point = per_channel(spec, "kernel_zero_point", kernel_zero_point)
-    centred = kernel_hwc.astype(np.int64) - zero_point
-
     folded_bias, bound = fold_zero_points(spec, centred.transpose(2, 0, 1), 0, bias)
     plan = plan or choose_plan(spec, isa, choose_cells(centred, isa))
     lanes = plan.lane_channels()

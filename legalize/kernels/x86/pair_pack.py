@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from legalize.kernels.sections import Section, Tiling
 from legalize.kernels.spec import DWORD, ConvSpec
 from legalize.kernels.x86.byte_pairs import WINDOW, ListedSteps, PairedBlocks, pair_weights
 from legalize.kernels.x86.isa import Isa
 from legalize.kernels.x86.steps import step_offsets, step_weights, step_windows
-from legalize.kernels.x86.tiles import Section, Tiling
 
 Array = npt.NDArray[Any]
 

@@ -7,8 +7,8 @@ from typing import Any
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.spec import DWORD, ConvSpec
-from legalize.kernels.tasks import shared_loop
 from legalize.kernels.vectors import lanes_of, local_vector, set_lanes
+from legalize.kernels.window_sums import window_sums
 from legalize.kernels.x86.isa import Isa
 from legalize.kernels.x86.vnni import broadcast_bytes, dot_bytes, sum_lanes
 
@@ -29,19 +29,9 @@ def pixel_sums(spec: ConvSpec, isa: Isa, source: Any, zero_point: Any, tasks: in
     Returns:
         A workspace buffer, int32 [out_pixels].
     """
-    sums = T.alloc_buffer((spec.out_pixels,), "int32", scope="global")
-    _, height, width, channels = spec.staged_shape
-    stride_y, stride_x = spec.strides
-
-    def row(number: Any) -> None:
-        n, y = T.truncdiv(number, spec.out_height), T.truncmod(number, spec.out_height)
-        with T.serial(spec.out_width) as x:
-            origin = ((n * height + y * stride_y) * width + x * stride_x) * channels
-            total = _window_sum(spec, isa, source, origin)
-            T.buffer_store(sums, total * zero_point[0], [number * spec.out_width + x])
-
-    shared_loop(tasks, spec.batch * spec.out_height, row)
-    return sums
+    return window_sums(
+        spec, lambda origin: _window_sum(spec, isa, source, origin), zero_point, tasks
+    )
 
 
 def _window_sum(spec: ConvSpec, isa: Isa, source: Any, origin: Any) -> Any:

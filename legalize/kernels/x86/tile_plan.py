@@ -19,10 +19,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
+from legalize.kernels.sections import Section, Tiling, split_groups
 from legalize.kernels.spec import DWORD, ConvSpec
 from legalize.kernels.x86.amx import ROW_BYTES, ROWS
 from legalize.kernels.x86.isa import AVX512_VNNI
-from legalize.kernels.x86.tiles import Section, Tiling, rescaling_units, split_groups, units
+from legalize.kernels.x86.tiles import rescaling_units, units
 
 _GROUPS = 2
 _TILES = 2

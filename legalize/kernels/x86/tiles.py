@@ -23,12 +23,16 @@ The choice is the cheapest tile; of equally cheap ones the first, so it is the s
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import numpy.typing as npt
 
+from legalize.kernels.sections import Section as Section
+from legalize.kernels.sections import Tiling as Tiling
+from legalize.kernels.sections import split_groups as split_groups
+from legalize.kernels.sections import tiles_of as tiles_of
 from legalize.kernels.spec import DWORD, ConvSpec
 from legalize.kernels.vectors import store_pieces
 from legalize.kernels.x86.isa import Isa
@@ -52,26 +56,6 @@ _COPY = 0.5
 _WORTH_IT = 0.89
 # Of one unit, on processors of about 3 GHz; good enough to tell large layers from small ones.
 MICROSECONDS = 0.2e-3
-
-
-@dataclass(frozen=True)
-class Section:
-    """Neighbouring blocks of output channels that are computed by the same tile.
-
-    Attributes:
-        first_group: The first vector of channels.
-        blocks: Number of blocks.
-        groups: Vectors of channels in a block.
-        pixels: Output pixels of a tile.
-    """
-
-    first_group: int
-    blocks: int
-    groups: int
-    pixels: int
-
-
-Tiling = tuple[Section, ...]
 
 
 @cache
@@ -100,21 +84,6 @@ def choose_tiling(spec: ConvSpec, isa: Isa) -> Tiling:
             best = cost, tuple(sections)
     assert best is not None
     return best[1]
-
-
-def split_groups(lane_groups: int, width: int, is_ragged: bool) -> list[tuple[int, int, int]]:
-    """Cut the vectors into blocks of ``width`` and a rest: (first group, blocks, groups)."""
-    blocks, rest = divmod(lane_groups, width)
-    pieces = [(blocks, width), (1, rest)]
-    if is_ragged and not rest:
-        pieces = [(blocks - 1, width), (1, width)]
-    first = 0
-    cut = []
-    for count, groups in pieces:
-        if count and groups:
-            cut.append((first, count, groups))
-            first += count * groups
-    return cut
 
 
 def registers_of(isa: Isa, groups: int, pixels: int) -> int:
@@ -163,11 +132,6 @@ def microseconds(spec: ConvSpec, isa: Isa, tiling: Tiling) -> float:
     """Estimate what a convolution takes on one thread, from the model's costs."""
     costs = (part.blocks * _cost(spec, isa, part.groups, part.pixels) for part in tiling)
     return sum(costs) * MICROSECONDS
-
-
-def tiles_of(spec: ConvSpec, section: Section) -> int:
-    """Tiles that cover the output pixels for one block of channels."""
-    return -(-spec.out_pixels // section.pixels)
 
 
 def lane_channels(spec: ConvSpec, isa: Isa, tiling: Tiling) -> npt.NDArray[np.int64]:
