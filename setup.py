@@ -40,6 +40,7 @@ TEST = [
     "pytest-xdist>=3.6,<4",
     "apache-tvm[rpc]",  # its RPC server and tracker, which the tests run
     "ruff>=0.17.5,<0.18",
+    "setuptools>=77",  # as in pyproject.toml: a test builds the wheel that it installs
 ]
 
 BENCH = [
@@ -59,7 +60,7 @@ setup(
     description="Pre-quantized models compiled by TVM to integer code, bit for bit",
     long_description=Path(__file__).with_name("README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
-    license="Apache-2.0",
+    license_expression="Apache-2.0",
     license_files=["LICENSE"],
     python_requires=">=3.10,<3.14",
     packages=find_packages(
