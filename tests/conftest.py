@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,10 @@ settings.load_profile("project")
 
 # Tests compile what they test, and leave nothing in the user's cache of builds.
 os.environ["TVM_QNN_CACHE"] = "0"
+
+# A shell lets what it starts in the background ignore Ctrl-C, of which there are tests.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
