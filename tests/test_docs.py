@@ -1,0 +1,59 @@
+"""The documentation: what it links and names is there, and its lists are complete."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+import tvm_qnn
+from legalize import passes
+from qnn_ops.registry import OPERATORS
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
+    *(path for folder in ("", "guides", "reference") for path in (DOCS / folder).glob("*.md")),
+]
+# Written when the documentation is built.
+MADE = {DOCS / "operators.md"}
+
+
+def text_of(name: str) -> str:
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_files_and_programs_are_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    prose = re.sub(r"```\w.*?```", "", text, flags=re.DOTALL)
+    links = re.findall(r"\]\(([^)\s#]+)", prose)
+    links = [link for link in links if not link.startswith("http")]
+    paths = [page.parent / link for link in links]
+    paths += [ROOT / name for name in re.findall(r"`((?:\w+/)+[\w.]*)`", prose)]
+    assert {path for path in paths if not path.exists()} <= MADE
+    programs = set(re.findall(r"python3? -m ([\w.]+)", text))
+    assert all(importlib.util.find_spec(name) for name in programs)
+    targets = set(re.findall(r"`make ([\w-]+)", text))
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in targets)
+
+
+def test_concepts_name_every_pass() -> None:
+    assert set(re.findall(r"^\| `(\w+)` \|", text_of("concepts.md"), re.MULTILINE)) == set(
+        passes.__all__
+    )
+
+
+def test_the_reference_has_every_pass_operator_and_name() -> None:
+    modules = {getattr(passes, name).__module__ for name in passes.__all__}
+    listed = set(re.findall(r":: (legalize\.passes\.\w+)", text_of("reference/legalize.md")))
+    assert modules <= listed
+    operators = {name.removeprefix("relax.qnn.") for name in OPERATORS}
+    named = set(re.findall(r"autofunction:: qnn_ops\.\w+\.(\w+)", text_of("reference/qnn_ops.md")))
+    assert named == operators
+    own = set(tvm_qnn.__all__) - operators
+    assert own <= set(re.findall(r"\w+", text_of("reference/tvm_qnn.md")))
