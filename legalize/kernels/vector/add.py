@@ -70,10 +70,11 @@ def add(
 
 def affine_sums(isa: VectorIsa, form: AffineForm, lhs: Any, rhs: Any) -> list[Any]:
     """The sums of two vectors of bytes, int32, as ``isa.narrow_all`` takes them."""
-    return [_rounded(form, total) for total in isa.affine(form, lhs, rhs)]
+    return [rounded(form, total) for total in isa.affine(form, lhs, rhs)]
 
 
-def _rounded(form: AffineForm, total: Any) -> Any:
+def rounded(form: AffineForm, total: Any) -> Any:
+    """What an affine form is shifted to, int32."""
     lanes = lanes_of(total)
     if form.below:
         none, below = splat("int32", 0, lanes), splat("int32", form.below, lanes)

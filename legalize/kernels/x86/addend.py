@@ -44,6 +44,34 @@ def load_addend(
     return T.Cast(f"int32x{lanes}", T.Shuffle([data], places))
 
 
+def load_addend_words(
+    buffer: Any,
+    start: Any,
+    vectors: int,
+    number: int,
+    lanes: int,
+    channels: int,
+) -> Any:
+    """Load two of the vectors as int16, interleaved as ``narrow_pair`` does.
+
+    Args:
+        buffer: As ``load_addend`` takes it.
+        start: Likewise.
+        vectors: 2 or 4.
+        number: The first one of them: 0 or 2.
+        lanes: int32 values in a vector.
+        channels: How many are real, at least one; nothing is read past them.
+    """
+    data = _load(buffer, start, vectors * lanes, channels)
+    places = [
+        4 * (vectors * quarter + vector) + lane
+        for quarter in range(lanes // 4)
+        for vector in (number, number + 1)
+        for lane in range(4)
+    ]
+    return T.Cast(f"int16x{2 * lanes}", T.Shuffle([data], places))
+
+
 def _load(buffer: Any, start: Any, size: int, channels: int) -> Any:
     if channels >= size:
         return buffer[T.ramp(start, 1, size)]

@@ -25,7 +25,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.spec import ConvSpec
 from legalize.kernels.tasks import loop_between, share, task_count
 from legalize.kernels.vectors import lanes_of, local_vector, set_lanes, store_pieces, unsigned_min
-from legalize.kernels.x86.addend import load_addend
+from legalize.kernels.x86.addend import load_addend, load_addend_words
 from legalize.kernels.x86.border import fill_border
 from legalize.kernels.x86.isa import AVX512_VNNI, Isa
 from legalize.kernels.x86.pixel_sums import pixel_sums
@@ -35,7 +35,12 @@ from legalize.kernels.x86.requantize import (
     requantize,
     row_lanes,
 )
-from legalize.kernels.x86.residual import add_residual_to_bytes, vectors_as_bytes
+from legalize.kernels.x86.residual import (
+    add_residual_to_bytes,
+    add_residual_to_words,
+    vectors_as_bytes,
+    vectors_as_words,
+)
 from legalize.kernels.x86.store import narrow, store_pixel
 from legalize.kernels.x86.tiles import (
     Section,
@@ -218,14 +223,17 @@ class ConvKernel:
         if section.blocks == 1:
             channels = min(channels, self.spec.out_channels - section.first_group * lanes)
         as_bytes = vectors_as_bytes(self.spec, self.isa, section.groups, channels)
+        as_words = vectors_as_words(self.spec, self.isa, section.groups)
         # Group by group, so that its constants stay in registers.
         for j in range(section.groups):
             for pixel, row in zip(pixels, acc, strict=True):
                 addend = None
-                if j >= as_bytes:
+                if j >= max(as_bytes, as_words):
                     addend = self._addend(section, group, pixel, j, channels)
                 self._requantize(group + j, row[j], addend)
         for pixel, row in zip(pixels, acc, strict=True):
+            for j in range(as_bytes, as_words, 2):
+                self._add_to_words(section, group, pixel, row, j, channels)
             vectors = [lanes_of(vector, lanes) for vector in row]
             ends = [self._sums(group, pixel, vectors, j) for j in range(0, as_bytes, 4)]
             store_pixel(self.spec, self.target, pixel, group, vectors, channels, ends)
@@ -237,6 +245,19 @@ class ConvKernel:
         start = pixel * self.spec.out_channels + (group + number) * self.isa.lanes
         tensor = self.addend[T.ramp(start, 1, size)]
         return add_residual_to_bytes(self.spec, self.isa, outputs, tensor)
+
+    def _add_to_words(
+        self, section: Section, group: Any, pixel: Any, row: list[Any], number: int, channels: int
+    ) -> None:
+        """Add the residual's tensor to two vectors."""
+        lanes = self.isa.lanes
+        place = self._place_of_addend(section, group, pixel, number, channels)
+        tensor = load_addend_words(self.addend, *place)
+        pair = row[number : number + 2]
+        outputs = [lanes_of(vector, lanes) for vector in pair]
+        sums = add_residual_to_words(self.spec, self.isa, outputs, tensor)
+        for vector, value in zip(pair, sums, strict=True):
+            set_lanes(vector, value, lanes)
 
     def _requantize(self, group: Any, vector: Any, addend: Any = None) -> None:
         lanes = self.isa.lanes
@@ -250,12 +271,18 @@ class ConvKernel:
         """A vector of the tensor that is added to a block of ``channels``, if there is one."""
         if self.addend is None:
             return None
+        place = self._place_of_addend(section, group, pixel, number, channels)
+        return load_addend(self.addend, *place)
+
+    def _place_of_addend(
+        self, section: Section, group: Any, pixel: Any, number: int, channels: int
+    ) -> tuple[Any, int, int, int, int]:
+        """What ``load_addend`` takes beside the tensor."""
         lanes = self.isa.lanes
         pieces = store_pieces(section.groups)
         first, size = next(piece for piece in pieces if number < sum(piece))
         start = pixel * self.spec.out_channels + (group + first) * lanes
-        real = channels - first * lanes
-        return load_addend(self.addend, start, size, number - first, lanes, real)
+        return start, size, number - first, lanes, channels - first * lanes
 
     def _rows(self, buffer: Any, group: Any, lanes: int) -> Any:
         return lambda row: buffer[group, row, T.ramp(0, 1, lanes)]

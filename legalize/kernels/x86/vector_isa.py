@@ -68,7 +68,15 @@ class X86Vectors(VectorIsa):
         return self._high_product("pmulhu.w", shifted, factor)
 
     def affine(self, form: AffineForm, lhs: Any, rhs: Any) -> list[Any]:
-        """Vpmaddwd or vpdpwssd of pairs of int16.
+        """Of pairs of int16."""
+        return [self.affine_of_pairs(form, pairs) for pairs in self._pairs(lhs, rhs)]
+
+    def pairs_of_words(self, lhs: Any, rhs: Any) -> list[Any]:
+        """Vpunpcklwd and vpunpckhwd: two vectors of int16 side by side, as packing has them."""
+        return [self._words(_unpack(lhs, rhs, 2, half)) for half in (0, 1)]
+
+    def affine_of_pairs(self, form: AffineForm, pairs: Any) -> Any:
+        """Vpmaddwd or vpdpwssd: an affine form of int16 values side by side, before its shift.
 
         The factors have more than 16 bits, so the products of their upper and lower parts are
         taken apart.
@@ -76,14 +84,11 @@ class X86Vectors(VectorIsa):
         factors = np.array([form.lhs, form.rhs])
         upper = (factors + (1 << (_LOWER_BITS - 1))) >> _LOWER_BITS
         lower = factors - (upper << _LOWER_BITS)
-        sums = []
-        for pairs in self._pairs(lhs, rhs):
-            high = T.shift_left(
-                self._pair_products(pairs, upper), splat("int32", _LOWER_BITS, self.lanes)
-            )
-            low = self._add_pair_products(splat("int32", form.addend, self.lanes), pairs, lower)
-            sums.append(high + low)
-        return sums
+        high = T.shift_left(
+            self._pair_products(pairs, upper), splat("int32", _LOWER_BITS, self.lanes)
+        )
+        low = self._add_pair_products(splat("int32", form.addend, self.lanes), pairs, lower)
+        return high + low
 
     def packed_table(self, table: Array) -> Array:
         """Rows of 16 entries such that xor takes the place of choosing; as it is for vpermb."""

@@ -16,15 +16,33 @@ def test_four_vectors_and_those_that_are_left(place: Place) -> None:
         for channels, dtypes in zip((128, 80, 117), DTYPES, strict=True)
     ]
     # Scales that make ties, which take an addend of their own below zero.
-    tied = Problem(quantized_add, 64, DTYPES[0], is_rhs=True, scale=1.0, output_scale=2.0)
-    tied.sum |= {"rhs_scale": 2.0, "output_scale": 4.0}
-    check(place, [*problems, tied])
+    ties = [
+        Problem(quantized_add, channels, DTYPES[0], is_rhs=True, scale=1.0, output_scale=2.0)
+        for channels in (64, 16)
+    ]
+    for tied in ties:
+        tied.sum |= {"rhs_scale": 2.0, "output_scale": 4.0}
+    check(place, [*problems, *ties])
 
 
-@pytest.mark.parametrize(("channels", "as_bytes"), [(64, True), (63, False), (48, False)])
-def test_four_whole_vectors_are_added_to_as_bytes(channels: int, as_bytes: bool) -> None:
-    """Which takes no products of 32 bits."""
-    target = tvm.target.Target({"kind": "llvm", "mcpu": "cascadelake"})
+@pytest.mark.parametrize(
+    ("cpu", "channels", "by_pairs"),
+    [
+        ("cascadelake", 64, True),
+        ("cascadelake", 63, False),
+        ("cascadelake", 48, False),
+        ("haswell", 32, True),
+        ("haswell", 30, True),
+        ("haswell", 16, True),
+        ("haswell", 24, False),
+        ("nehalem", 16, True),
+        ("nehalem", 7, True),
+        ("nehalem", 4, False),
+    ],
+)
+def test_vectors_are_added_to_as_bytes_or_words(cpu: str, channels: int, by_pairs: bool) -> None:
+    """Which takes no products of 32 bits; one vector that is left over does."""
+    target = tvm.target.Target({"kind": "llvm", "mcpu": cpu})
     function = Problem(quantized_add, channels, DTYPES[0], is_rhs=False).case(target).function
     assembly = tvm.compile(function, target=target).mod.inspect_source("asm")
-    assert ("vpmulld" not in assembly) == as_bytes
+    assert ("pmulld" not in assembly) == by_pairs
