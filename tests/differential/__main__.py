@@ -2,6 +2,7 @@
 
 python -m tests.differential                      # 10,000 graphs
 python -m tests.differential --graphs 500 --seed 7
+python -m tests.differential --per-file 2         # small models, which become one function
 
 What was compared is kept in a log: the same command again goes on where it was stopped.
 """
@@ -18,7 +19,6 @@ from rich.console import Console
 
 from tests.differential.trial import run_trial
 
-PER_FILE = 25
 WAYS = {"both": (False, True), "kernels": (True,), "primitives": (False,)}
 
 
@@ -34,22 +34,29 @@ WAYS = {"both": (False, True), "kernels": (True,), "primitives": (False,)}
 )
 @click.option("--target", default="host", show_default=True)
 @click.option(
+    "--per-file",
+    default=25,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Graphs of a file. Many take less time; a few become one function.",
+)
+@click.option(
     "--output",
     default=Path("out/differential"),
     show_default=True,
     type=click.Path(file_okay=False, path_type=Path),
     help="The folder for the log, and for files with a mismatch; a new one for other code.",
 )
-def main(graphs: int, seed: int, way: str, target: str, output: Path) -> None:
+def main(graphs: int, seed: int, way: str, target: str, per_file: int, output: Path) -> None:
     """Compare random graphs with LiteRT; ends with 1 if an element of an output differs."""
     console, start = Console(highlight=False), time.perf_counter()
     output.mkdir(parents=True, exist_ok=True)
-    log = output / f"{way}_{target}.jsonl"
+    log = output / f"{way}_{target}_{per_file}.jsonl"
     done = _known(log)
-    seeds = range(seed, seed + -(-graphs // PER_FILE))
+    seeds = range(seed, seed + -(-graphs // per_file))
     for number in seeds:
         if number not in done:
-            done[number] = _compare(number, way, target, output)
+            done[number] = _compare(number, per_file, way, target, output)
             with log.open("a") as file:
                 file.write(json.dumps(done[number]) + "\n")
             for problem in done[number]["problems"]:
@@ -57,7 +64,8 @@ def main(graphs: int, seed: int, way: str, target: str, output: Path) -> None:
         if number % 10 == 9 or number == seeds[-1]:
             entries = [done[each] for each in seeds if each in done]
             minutes = (time.perf_counter() - start) / 60
-            console.print(f"{_summary(entries)}, {way}, {target}; {minutes:.1f} minutes")
+            done_so_far = f"{per_file * len(entries):,} graphs, {_summary(entries)}"
+            console.print(f"{done_so_far}, {way}, {target}; {minutes:.1f} minutes")
     if any(done[each]["problems"] for each in seeds):
         raise SystemExit(1)
 
@@ -67,9 +75,9 @@ def _known(log: Path) -> dict[int, dict[str, Any]]:
     return {entry["seed"]: entry for entry in entries}
 
 
-def _compare(seed: int, way: str, target: str, output: Path) -> dict[str, Any]:
+def _compare(seed: int, per_file: int, way: str, target: str, output: Path) -> dict[str, Any]:
     try:
-        trial = run_trial(seed, PER_FILE, target, WAYS[way])
+        trial = run_trial(seed, per_file, target, WAYS[way])
     except Exception as error:  # as much of a finding as a wrong number
         problem = f"{type(error).__name__}: {error}"[:2000]
         return {"seed": seed, "operators": 0, "problems": [problem]}
@@ -84,7 +92,7 @@ def _compare(seed: int, way: str, target: str, output: Path) -> dict[str, Any]:
 def _summary(entries: list[dict[str, Any]]) -> str:
     operators = sum(entry["operators"] for entry in entries)
     wrong = sum(bool(entry["problems"]) for entry in entries)
-    return f"{PER_FILE * len(entries):,} graphs, {operators:,} operators: {wrong} files differ"
+    return f"{operators:,} operators: {wrong} files differ"
 
 
 if __name__ == "__main__":

@@ -19,6 +19,12 @@ def test_random_graphs_equal_litert(seed: int) -> None:
     assert trial.mismatches == ()
 
 
+@pytest.mark.parametrize("seed", range(100, 104))
+def test_small_models_equal_litert(seed: int) -> None:
+    # They become one function, in which LLVM sees what one kernel writes and the next one reads.
+    assert run_trial(seed, graphs=2, ways=(True,)).mismatches == ()
+
+
 def test_every_operator_is_drawn() -> None:
     file = Graph(np.random.default_rng(0))
     for _ in range(1200):
