@@ -29,10 +29,11 @@ from qnn_ops.checks import (
     check_rank,
 )
 from qnn_ops.errors import QnnError
-from qnn_ops.float_stage import ROUNDING, check_addend, stage_reference
+from qnn_ops.float_stage import check_addend
 from qnn_ops.layouts import DATA_LAYOUTS, KERNEL_LAYOUTS, check_layout, permutation, reorder
 from qnn_ops.registry import Attrs, TensorSpec, operator
-from qnn_ops.rounding import check_multiplier, scale_down
+from qnn_ops.rounding import check_multiplier
+from qnn_ops.sums import result_of_sums
 from qnn_ops.windows import sliding_windows, window_count
 
 Array = np.ndarray[Any, Any]
@@ -255,20 +256,7 @@ def _result(
     is_sum = attrs.out_dtype == "int32"
     scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
     multiplier = np.ones(()) if is_sum else conv_multiplier(*scales, kernel_dtype)
-    if attrs.rounding == ROUNDING:
-        return stage_reference(attrs, sums.astype(np.int32), bias, multiplier, addend)
-    accumulator = (sums if bias is None else sums + bias).astype(np.int32)
-    bounds = (attrs.out_min, attrs.out_max)
-    if is_sum:
-        return np.clip(accumulator, *bounds)
-    return scale_down(
-        accumulator,
-        multiplier,
-        attrs.rounding,
-        attrs.output_zero_point,
-        bounds,
-        attrs.out_dtype,
-    )
+    return result_of_sums(attrs, sums, bias, multiplier, addend)
 
 
 def _convolve(attrs: Attrs, data: Array, kernel: Array) -> Array:

@@ -7,12 +7,10 @@ from typing import Any
 from tvm import relax
 from tvm.relax import op as R
 
-from legalize.primitives.fixed_point import const, saturate, scale_down
-from legalize.primitives.float_stage import float_stage
 from legalize.primitives.registry import primitive
+from legalize.primitives.sums import centred, result_of_sums
 from qnn_ops.arithmetic import conv_multiplier
 from qnn_ops.attributes import per_axis
-from qnn_ops.float_stage import ROUNDING
 from qnn_ops.layouts import permutation
 from qnn_ops.quantized_conv2d import quantized_conv2d
 from qnn_ops.registry import Attrs, spec_of
@@ -28,10 +26,6 @@ def _quantized_conv2d(
     addend: relax.Expr | None = None,
 ) -> relax.Expr:
     channel_axis = attrs.data_layout.index("C")
-
-    def centred(value: relax.Expr, zero_point: Any) -> relax.Expr:
-        # 16 bits hold any difference of two 8-bit values, and multiply twice as fast as 32.
-        return R.subtract(R.astype(value, "int16"), const(zero_point, "int16"))
 
     def in_out_layout(value: relax.Expr) -> relax.Expr:
         if attrs.out_layout == attrs.data_layout:
@@ -58,22 +52,6 @@ def _quantized_conv2d(
     if attrs.out_dtype != "int32":
         scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
         multiplier = per_axis(conv_multiplier(*scales, spec_of(kernel).dtype), channel_axis, 4)
-    if attrs.rounding == ROUNDING:
-        if addend is not None and attrs.out_layout != attrs.data_layout:
-            addend = R.permute_dims(addend, permutation(attrs.out_layout, attrs.data_layout))
-        return in_out_layout(float_stage(builder, attrs, accumulator, bias, multiplier, addend))
-    if bias is not None:
-        accumulator = R.add(accumulator, bias)
-    if attrs.out_dtype == "int32":
-        wide = R.astype(accumulator, "int64")
-        return in_out_layout(saturate(wide, (attrs.out_min, attrs.out_max), "int32"))
-    result = scale_down(
-        builder,
-        accumulator,
-        multiplier,
-        attrs.rounding,
-        attrs.output_zero_point,
-        (attrs.out_min, attrs.out_max),
-        attrs.out_dtype,
-    )
-    return in_out_layout(result)
+    if addend is not None and attrs.out_layout != attrs.data_layout:
+        addend = R.permute_dims(addend, permutation(attrs.out_layout, attrs.data_layout))
+    return in_out_layout(result_of_sums(builder, attrs, accumulator, bias, multiplier, addend))

@@ -1,0 +1,59 @@
+"""Sums of products as Relax operators: what is multiplied, and what becomes of the sums."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from legalize.primitives.fixed_point import const, saturate, scale_down
+from legalize.primitives.float_stage import float_stage
+from qnn_ops.float_stage import ROUNDING
+from qnn_ops.registry import Attrs
+
+Array = np.ndarray[Any, Any]
+
+
+def centred(value: relax.Expr, zero_point: Any) -> relax.Expr:
+    """Data or weights less their zero point, int16."""
+    # 16 bits hold any difference of two 8-bit values, and multiply twice as fast as 32.
+    return R.subtract(R.astype(value, "int16"), const(zero_point, "int16"))
+
+
+def result_of_sums(
+    builder: relax.BlockBuilder,
+    attrs: Attrs,
+    accumulator: relax.Expr,
+    bias: relax.Expr | None,
+    multiplier: Array | float,
+    addend: relax.Expr | None = None,
+) -> relax.Expr:
+    """Turn int32 sums into an operator's result; the counterpart of qnn_ops.sums.
+
+    Args:
+        builder: of the function.
+        attrs: of the call.
+        accumulator: int32 expression, without the bias.
+        bias: int32 expression that broadcasts with it.
+        multiplier: how many steps of the result a step of the sum is, broadcasting likewise; not
+            used for int32 results, which are the sums.
+        addend: for rounding "onednn", shaped as the sums.
+    """
+    if attrs.rounding == ROUNDING:
+        return float_stage(builder, attrs, accumulator, bias, multiplier, addend)
+    if bias is not None:
+        accumulator = R.add(accumulator, bias)
+    bounds = (attrs.out_min, attrs.out_max)
+    if attrs.out_dtype == "int32":
+        return saturate(R.astype(accumulator, "int64"), bounds, "int32")
+    return scale_down(
+        builder,
+        accumulator,
+        multiplier,
+        attrs.rounding,
+        attrs.output_zero_point,
+        bounds,
+        attrs.out_dtype,
+    )
