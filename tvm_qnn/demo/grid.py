@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from qnn_ops.errors import QnnError
+from tvm_qnn.figures import new_figure, save_figure
 
 Array = np.ndarray[Any, Any]
 
@@ -35,12 +35,7 @@ def draw_grid(path: Path, pictures: Array, labels: Array, predictions: Array) ->
     Raises:
         QnnError: if matplotlib is not installed, or the file cannot be written.
     """
-    try:
-        # Figure and not pyplot: no window system is looked for, no global state is left.
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise QnnError("drawing needs matplotlib: pip install matplotlib") from error
-    figure = Figure(figsize=(1.3 * COLUMNS, 1.55 * ROWS), layout="constrained")
+    figure = new_figure(1.3 * COLUMNS, 1.55 * ROWS)
     axes = figure.subplots(ROWS, COLUMNS)
     for axis in axes.ravel():
         axis.set_axis_off()
@@ -49,7 +44,4 @@ def draw_grid(path: Path, pictures: Array, labels: Array, predictions: Array) ->
         axis.imshow(pictures[index], cmap="gray_r")
         title = f"{predictions[index]} (is {labels[index]})"
         axis.set_title(title, color=RIGHT if is_right else WRONG)
-    try:
-        figure.savefig(path, dpi=120)
-    except OSError as error:
-        raise QnnError(f"cannot write {path}: {error.strerror}") from error
+    save_figure(figure, path, 120)

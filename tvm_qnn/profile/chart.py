@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from qnn_ops.errors import QnnError
+from tvm_qnn.figures import new_figure, save_figure
 from tvm_qnn.profile.layers import Layer, Profile
 
 
@@ -21,12 +21,8 @@ def save_chart(path: str | os.PathLike[str], profile: Profile, title: str) -> No
     Raises:
         QnnError: matplotlib is not installed, or the file cannot be written.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise QnnError("drawing needs matplotlib: pip install matplotlib") from error
     layers = profile.layers
-    figure = Figure(figsize=(max(7.0, 1.5 + 0.11 * len(layers)), 6), layout="constrained")
+    figure = new_figure(max(7.0, 1.5 + 0.11 * len(layers)), 6)
     times, speeds = figure.subplots(2, sharex=True)
     _bars(times, layers, [1e6 * layer.seconds for layer in layers])
     times.set_ylabel("µs")
@@ -40,10 +36,7 @@ def save_chart(path: str | os.PathLike[str], profile: Profile, title: str) -> No
         speeds.set_title(label, loc="left", fontsize=8)
     times.legend(loc="upper right", fontsize=8)
     times.margins(x=0.01)
-    try:
-        figure.savefig(path, dpi=130)
-    except OSError as error:
-        raise QnnError(f"cannot write {path}: {error.strerror}") from error
+    save_figure(figure, path)
 
 
 def _bars(axes: Any, layers: Sequence[Layer], values: Sequence[float]) -> None:

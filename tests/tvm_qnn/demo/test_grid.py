@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -35,10 +34,3 @@ def test_a_file_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     labels = np.array([1])
     with pytest.raises(QnnError, match=r"cannot write .*nowhere"):
         draw_grid(tmp_path / "nowhere" / "x.png", np.zeros((1, 8, 8)), labels, labels)
-
-
-def test_without_matplotlib_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    labels = np.array([1])
-    with pytest.raises(QnnError, match="pip install matplotlib"):
-        draw_grid(Path("x.png"), np.zeros((1, 8, 8)), labels, labels)

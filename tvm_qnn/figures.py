@@ -1,0 +1,35 @@
+"""Pictures that matplotlib draws, where it is installed."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from qnn_ops.errors import QnnError
+
+
+def new_figure(width: float, height: float) -> Any:
+    """Begin a figure of matplotlib's, in inches.
+
+    Raises:
+        QnnError: matplotlib is not installed.
+    """
+    try:
+        # Figure and not pyplot: no window system is looked for, no global state is left.
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise QnnError("drawing needs matplotlib: pip install matplotlib") from error
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def save_figure(figure: Any, path: str | os.PathLike[str], dots_per_inch: int = 130) -> None:
+    """Write a figure in the format that the file's name ends with.
+
+    Raises:
+        QnnError: the file cannot be written, or there is no such format.
+    """
+    try:
+        figure.savefig(path, dpi=dots_per_inch)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise QnnError(f"cannot write {os.fspath(path)}: {reason}") from error
