@@ -18,7 +18,11 @@ from tvm.script.ir_builder import tirx as T
 _COUNTS = (120, 60, 24, 12, 6, 4, 2)
 
 
-def task_count(microseconds: float, least: float = 6.0) -> int:
+LEAST_TASK = 6.0
+"""Microseconds that a task takes at least, unless said otherwise."""
+
+
+def task_count(microseconds: float, least: float = LEAST_TASK) -> int:
     """Choose how many tasks a kernel is cut into.
 
     Args:

@@ -96,7 +96,7 @@ class ConvKernel:
         self.requantization = requantization
         self.tiling = tiling
         self.weight_dtype = weight_dtype
-        self.tasks = task_count(self._microseconds())
+        self.tasks = self._task_count()
 
     def build(self) -> tirx.PrimFunc:
         """Write the function."""
@@ -107,19 +107,26 @@ class ConvKernel:
             T.func_attr({"global_symbol": "conv2d", "tirx.noalias": False})
             self._declare()
             fill_border(self.spec, self.target)
-            if self.tasks == 1:
-                self._begin_task()
-                for section in self.tiling:
-                    with T.serial(section.blocks) as block:
-                        self._tiles(section, block, 0, self._tiles_in(section))
-                self._end_task()
-            else:
-                with T.parallel(self.tasks) as task:
-                    self._begin_task()
-                    for section in self.tiling:
-                        self._share(section, task)
-                    self._end_task()
+            self._loops()
         return builder.get()
+
+    def _loops(self) -> None:
+        """Write the loops over tasks, blocks of channels and tiles."""
+        if self.tasks == 1:
+            self._begin_task()
+            for section in self.tiling:
+                with T.serial(section.blocks) as block:
+                    self._tiles(section, block, 0, self._tiles_in(section))
+            self._end_task()
+            return
+        with T.parallel(self.tasks) as task:
+            self._begin_task()
+            for section in self.tiling:
+                self._share(section, task)
+            self._end_task()
+
+    def _task_count(self) -> int:
+        return task_count(self._microseconds())
 
     def _microseconds(self) -> float:
         return microseconds(self.spec, self.isa, self.tiling)

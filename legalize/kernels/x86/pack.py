@@ -35,6 +35,8 @@ from legalize.kernels.x86.steps import step_weights
 from legalize.kernels.x86.tile_pack import lay_out_chunks, tile_configuration
 from legalize.kernels.x86.tile_plan import TilePlan
 from legalize.kernels.x86.tiles import Tiling, choose_tiling, lane_channels, tiles_of
+from legalize.kernels.x86.winograd_pack import lay_out_transformed
+from legalize.kernels.x86.winograd_plan import WinogradPlan
 
 Array = npt.NDArray[Any]
 
@@ -52,7 +54,7 @@ class PackedConv:
             kernel's zero point int32 [1], only if it is asymmetric and the weights are int8;
             the arrays of the requantization; the configuration of AMX's tiles.
         steps: What there is to know of listed steps, where they are used.
-        plan: How AMX's tiles are laid, if they are used.
+        plan: How AMX's tiles are laid, or tiles of Winograd's transform, if they are used.
     """
 
     requantization: Requantization
@@ -60,7 +62,7 @@ class PackedConv:
     weight_dtype: str
     constants: tuple[Array, ...]
     steps: ListedSteps | None = None
-    plan: TilePlan | None = None
+    plan: TilePlan | WinogradPlan | None = None
 
 
 def pack_conv2d(
@@ -71,7 +73,7 @@ def pack_conv2d(
     multiplier: Array | float = 0,
     shift: Array | int = 0,
     isa: Isa = AVX512_VNNI,
-    plan: TilePlan | None = None,
+    plan: TilePlan | WinogradPlan | None = None,
 ) -> PackedConv:
     """Fold zero points into the bias and lay out weights, bias and multipliers.
 
@@ -93,7 +95,7 @@ def pack_conv2d(
         shift: int32 [out_channels] or one for all, -31 to 31 (30 for ``upward`` rounding),
             positive to the left. Not used where the multiplier is real.
         isa: The instruction set of the kernel.
-        plan: How AMX's tiles are laid, if they are used.
+        plan: How AMX's tiles are laid, or tiles of Winograd's transform, if they are used.
 
     Raises:
         QnnError: if an array does not fit the spec.
@@ -120,7 +122,9 @@ def pack_conv2d(
     weight_dtype = _weight_dtype(spec, isa, kernel, tiling)
     listed: ListedSteps | None = None
     lists: list[Array] = []
-    if plan is not None:
+    if isinstance(plan, WinogradPlan):
+        weights, weight_dtype = lay_out_transformed(plan, kernel, lanes), isa.weight_dtype
+    elif plan is not None:
         weights = lay_out_chunks(plan, kernel.reshape(len(kernel), spec.runs, -1), lanes)
     elif isa.pairs_bytes:
         listed, (weights, *lists) = list_steps(spec, isa, kernel, tiling, lanes)
@@ -130,7 +134,7 @@ def pack_conv2d(
     if zero_point:
         constants.append(np.array([zero_point], np.int32))
     constants += rescaling
-    if plan is not None:
+    if isinstance(plan, TilePlan):
         constants.append(tile_configuration(plan))
     return PackedConv(requantization, tiling, weight_dtype, tuple(constants), listed, plan)
 

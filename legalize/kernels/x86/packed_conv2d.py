@@ -8,12 +8,16 @@ from legalize.kernels.spec import ConvSpec
 from legalize.kernels.x86.conv2d import conv2d
 from legalize.kernels.x86.conv2d_pairs import conv2d_pairs
 from legalize.kernels.x86.conv2d_tiles import conv2d_tiles
+from legalize.kernels.x86.conv2d_winograd import conv2d_winograd
 from legalize.kernels.x86.isa import Isa
 from legalize.kernels.x86.pack import PackedConv
+from legalize.kernels.x86.winograd_plan import WinogradPlan
 
 
 def conv2d_of(packed: PackedConv, spec: ConvSpec, isa: Isa) -> tirx.PrimFunc:
     """Build the function that computes a convolution with the constants of ``pack_conv2d``."""
+    if isinstance(packed.plan, WinogradPlan):
+        return conv2d_winograd(spec, packed.requantization, packed.plan, isa)
     if packed.plan is not None:
         return conv2d_tiles(spec, packed.requantization, packed.plan)
     if packed.steps is not None:

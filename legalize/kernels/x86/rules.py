@@ -27,11 +27,10 @@ from legalize.kernels.conv_calls import (
 from legalize.kernels.registry import kernel
 from legalize.kernels.spec import Border, ConvSpec, Residual, Slice
 from legalize.kernels.stage import stage
+from legalize.kernels.x86.choice import choose_kernel
 from legalize.kernels.x86.isa import AMX, ISAS, Isa
 from legalize.kernels.x86.pack import pack_conv2d
 from legalize.kernels.x86.packed_conv2d import conv2d_of
-from legalize.kernels.x86.products import choose_products
-from legalize.kernels.x86.tile_plan import choose_plan
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.arithmetic import conv_multiplier, dense_multiplier
 from qnn_ops.layouts import permutation
@@ -150,8 +149,7 @@ def _call(
 ) -> relax.Expr:
     multiplier, shift = fixed_point(spec, real_multiplier)
     zero_point = np.asarray(attrs.kernel_zero_point)
-    spec, isa = choose_products(spec, isa, kernel_ohwi, zero_point)
-    plan = choose_plan(spec) if isa.has_tiles else None
+    spec, isa, plan = choose_kernel(spec, isa, kernel_ohwi, zero_point)
     packed = pack_conv2d(spec, kernel_ohwi, zero_point, bias, multiplier, shift, isa, plan)
     if spec.needs_staging:
         copy = stage(spec)

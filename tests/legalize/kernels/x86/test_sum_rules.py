@@ -37,7 +37,7 @@ each_x86_place = pytest.mark.parametrize(
 
 
 class Problem:
-    """A 1×1 convolution of bytes, one operand of a sum, with what it gives."""
+    """A convolution of bytes, one operand of a sum, with what it gives."""
 
     def __init__(
         self,
@@ -47,13 +47,17 @@ class Problem:
         *,
         is_rhs: bool,
         scale: float = 3.1,
+        window: int = 1,
+        in_channels: int = 20,
+        pixels: tuple[int, int] = (3, 7),
         **changes: Any,
     ) -> None:
         rng = np.random.default_rng(channels)
         own, other, out = dtypes
-        self.data = full_range(rng, "uint8", (1, 3, 7, 20))
-        self.kernel = full_range(rng, "int8", (channels, 1, 1, 20))
-        self.tensor = full_range(rng, other, (1, 3, 7, channels))
+        size = [extent + window - 1 for extent in pixels]
+        self.data = full_range(rng, "uint8", (1, *size, in_channels))
+        self.kernel = full_range(rng, "int8", (channels, window, window, in_channels))
+        self.tensor = full_range(rng, other, (1, *pixels, channels))
         least = -90 if own == "int8" else 5
         self.conv = {**CONV, "output_zero_point": 3, "out_dtype": own, "out_min": least, **changes}
         self.is_rhs = is_rhs
