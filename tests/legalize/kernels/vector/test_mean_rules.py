@@ -42,6 +42,10 @@ def test_means_of_rows_and_columns(place: Place) -> None:
                 ((3, 4, 100), [2], 0.37),
                 ((600,), [0], 0.37),
                 ((3, 1, 5, 1), [2], 1.0),
+                # Images of which LLVM unrolls all.
+                ((1, 1, 2, 5), [1, 2], 0.5),
+                ((1, 1, 3, 1), [1, 2], 0.37),
+                ((1, 1, 1, 6), [1, 2], 0.37),
                 # Everything saturates.
                 ((2, 3, 4), [0], 2.0**-20),
             ]
