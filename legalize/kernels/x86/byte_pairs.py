@@ -8,9 +8,9 @@ channel in half of them. For the others there are two means:
 * Which bytes are paired is free within a window of 16, from which vpshufb takes the four of a step.
 * What is too much for 16 bits becomes weights of another step, which reads the same bytes.
 
-So every block of channels has a list of steps: the place of the bytes, their order, weights; those
-that take the bytes as they are come first. A product takes 3/4 of the instructions that it takes
-with data of 16 bits, of which no copy is made, and half as many bytes of weights.
+So every block of channels has a list of steps: the place of the bytes, their order, weights. A
+product takes 3/4 of the instructions that it takes with data of 16 bits, of which no copy is made,
+and half as many bytes of weights; and less where two steps are added first (see fused_steps.py).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from legalize.kernels.spec import DWORD
+from legalize.kernels.x86.fused_steps import match_steps
 
 Array = npt.NDArray[Any]
 
@@ -36,7 +37,34 @@ _HALF = WINDOW * DWORD // 2
 # Below this share of steps, steps that follow are cheaper than shuffles.
 _WORTH_ORDERS = 0.04
 # By which bit, or bits, of a place in its window the bytes are parted before they are paired.
-_SPLITS = (8, 1, 4, 2, 12, 9, 5, 3)
+_SPLITS = (8, 4, 12, 1, 2, 9, 5, 3)
+
+
+@dataclass(frozen=True)
+class StepKind:
+    """Steps that one loop goes through.
+
+    Attributes:
+        at_once: How many of them are added in 16 bits.
+        is_ordered: Whether they take four of 16 bytes in an order that is listed, too.
+        cost: What one takes, where a single step that takes its bytes as they are takes 1.
+    """
+
+    at_once: int
+    is_ordered: bool
+    cost: float
+
+
+# The costs are measured on Zen 3, with tiles of five pixels and two vectors.
+STEP_KINDS = (
+    StepKind(2, False, 0.84),
+    StepKind(1, False, 1.0),
+    StepKind(1, True, 1.06),
+)
+_FUSED, _PLAIN, _ORDERED = range(len(STEP_KINDS))
+# What a loop takes beside its steps.
+_LOOP = 2.5
+_TRIED = 4
 
 
 @dataclass(frozen=True)
@@ -44,18 +72,23 @@ class ListedSteps:
     """What a kernel that reads lists of steps must know about them.
 
     Attributes:
-        count: Steps of a block.
-        plain: How many of them, the first ones, take four bytes as they are in every block; the
-            others take them from 16 in an order that is listed, too.
+        count: Steps of the block that has most.
+        kinds: For each of ``STEP_KINDS`` whether a block has such steps.
     """
 
     count: int
-    plain: int
+    kinds: tuple[bool, ...]
+
+    @property
+    def has_orders(self) -> bool:
+        """Whether there are steps that take their bytes in an order."""
+        listed = zip(STEP_KINDS, self.kinds, strict=True)
+        return any(kind.is_ordered and is_listed for kind, is_listed in listed)
 
 
 @dataclass(frozen=True)
 class PairedBlocks:
-    """The steps of neighbouring blocks.
+    """The steps of neighbouring blocks, those of the first kind first.
 
     Attributes:
         steps: int64 [blocks, steps], which four bytes of the sum, or the first four of a window; 0
@@ -63,13 +96,19 @@ class PairedBlocks:
         orders: uint8 [blocks, steps, 4], which bytes from there on.
         weights: int8 [blocks, channels, steps, 4], in this order; what belongs to the same bytes
             adds up to the weights.
-        plain: How many steps of each block, the first ones, take the bytes as they are.
+        counts: int64 [blocks, kinds], how many of a block's steps are of each of ``STEP_KINDS``.
     """
 
     steps: Array
     orders: Array
     weights: Array
-    plain: int
+    counts: Array
+
+    @property
+    def cost(self) -> float:
+        """What a block takes, in single steps that take their bytes as they are."""
+        costs = np.array([kind.cost for kind in STEP_KINDS])
+        return float((self.counts @ costs).mean())
 
 
 def pair_weights(weights: Array, windows: Array) -> PairedBlocks:
@@ -97,7 +136,20 @@ def pair_weights(weights: Array, windows: Array) -> PairedBlocks:
         rest = rest - part
         left = rest.any(axis=(1, 2))
         rest, block, step, orders = rest[left], block[left], step[left], orders[left]
-    return _listed(blocks, *(np.concatenate(parts) for parts in zip(*found, strict=True)))
+    rows = _Rows(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+    base = np.full(count, -1)
+    base[windows] = windows[:, :1]
+    return _listed(blocks, rows, *_choose_kinds(blocks, rows, base))
+
+
+@dataclass
+class _Rows:
+    """Steps of all blocks, in any order: the block of each, and what ``PairedBlocks`` says."""
+
+    block: Array
+    step: Array
+    orders: Array
+    weights: Array
 
 
 def _saturates(weights: Array) -> Array:
@@ -180,22 +232,61 @@ def _largest(weights: Array) -> Array:
     return np.stack([first, second], axis=-1).reshape(weights.shape)
 
 
-def _listed(blocks: int, block: Array, step: Array, orders: Array, weights: Array) -> PairedBlocks:
-    """Give every block as many steps as the longest one has."""
-    counts = np.bincount(block, minlength=blocks)
-    is_plain = (orders == np.arange(DWORD)).all(axis=1)
-    by_block = np.lexsort((~is_plain, block))
-    number = np.empty_like(block)
-    number[by_block] = np.arange(len(block)) - np.repeat(np.cumsum(counts) - counts, counts)
-    most, channels = int(counts.max()), weights.shape[1]
+def _choose_kinds(blocks: int, rows: _Rows, base: Array) -> tuple[Array, Array]:
+    """Choose each row's kind, and its partner; each row without one is its own.
+
+    Args:
+        blocks: Number of blocks.
+        rows: The steps. Those whose order is that of another step become it, and the other way
+            round where a loop over few would cost more than it saves.
+        base: For each step of the data the first one of its window, or -1.
+    """
+    first = rows.orders[:, 0].astype(np.int64) // DWORD
+    is_plain = (rows.orders == DWORD * first[:, None] + np.arange(DWORD)).all(axis=1)
+    rows.step[is_plain] += first[is_plain]
+    rows.orders[is_plain] = np.arange(DWORD)
+    kind = np.where(is_plain, _PLAIN, _ORDERED)
+    partner = np.arange(len(kind))
+    # Where few of the first blocks' steps have partners, none are looked for in the others.
+    for last in sorted({min(_TRIED, blocks), blocks}):
+        chosen = np.flatnonzero(is_plain & (rows.block < last))
+        found = chosen[match_steps(rows.weights[chosen], rows.block[chosen])]
+        is_fused = found != chosen
+        if not _is_worth_a_loop(last, is_fused, _FUSED, _PLAIN):
+            break
+    else:
+        partner[chosen] = found
+        kind[chosen[is_fused]] = _FUSED
+    may_turn = (kind == _PLAIN) & (base[rows.step] >= 0)
+    if (kind == _ORDERED).any() and not _is_worth_a_loop(blocks, may_turn, _PLAIN, _ORDERED):
+        start = base[rows.step[may_turn]]
+        rows.orders[may_turn] += DWORD * (rows.step[may_turn] - start)[:, None]
+        rows.step[may_turn] = start
+        kind[may_turn] = _ORDERED
+    return kind, partner
+
+
+def _is_worth_a_loop(blocks: int, rows: Array, kind: int, other: int) -> bool:
+    """Whether a loop of its own saves more than it costs, for rows of a kind."""
+    saved = STEP_KINDS[other].cost - STEP_KINDS[kind].cost
+    return bool(saved * np.count_nonzero(rows) >= _LOOP * blocks)
+
+
+def _listed(blocks: int, rows: _Rows, kind: Array, partner: Array) -> PairedBlocks:
+    """Order the steps of each block by kind; give every block as many as the longest one has."""
+    block, number = rows.block, np.arange(len(kind))
+    counts = np.zeros((blocks, len(STEP_KINDS)), np.int64)
+    np.add.at(counts, (block, kind), 1)
+    # Partners one after the other.
+    by_block = np.lexsort((np.minimum(number, partner), kind, block))
+    of_block = counts.sum(axis=1)
+    place = np.empty_like(block)
+    place[by_block] = number - np.repeat(np.cumsum(of_block) - of_block, of_block)
+    most, channels = int(of_block.max()), rows.weights.shape[1]
     steps = np.zeros((blocks, most), np.int64)
-    dealt = np.zeros((blocks, most, DWORD), np.uint8)
-    dealt[:] = np.arange(DWORD)
-    listed = np.zeros((blocks, most, channels, DWORD), np.int8)
-    steps[block, number] = step
-    dealt[block, number] = orders
-    listed[block, number] = weights
-    plain = int(np.bincount(block[is_plain], minlength=blocks).min())
-    return PairedBlocks(
-        steps, dealt, listed.transpose(0, 2, 1, 3), most if is_plain.all() else plain
-    )
+    orders = np.zeros((blocks, most, DWORD), np.uint8)
+    weights = np.zeros((blocks, most, channels, DWORD), np.int8)
+    steps[block, place] = rows.step
+    orders[block, place] = rows.orders
+    weights[block, place] = rows.weights
+    return PairedBlocks(steps, orders, weights.transpose(0, 2, 1, 3), counts)

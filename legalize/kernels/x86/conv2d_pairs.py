@@ -1,7 +1,7 @@
 """Convolution of uint8 data with weights that are cut for vpmaddubsw.
 
 As in conv2d.py, but the steps of a block of channels are listed by its constants: their places,
-and the order in which they take their four bytes.
+the order in which they take their four bytes, and which of them are added in 16 bits.
 """
 
 from __future__ import annotations
@@ -14,11 +14,16 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.sections import Section, Tiling
 from legalize.kernels.spec import DWORD, ConvSpec
-from legalize.kernels.vectors import lanes_of, set_lanes
-from legalize.kernels.x86.byte_pairs import ListedSteps
+from legalize.kernels.vectors import kept, lanes_of, set_lanes
+from legalize.kernels.x86.byte_pairs import STEP_KINDS, ListedSteps, StepKind
 from legalize.kernels.x86.conv2d import ConvKernel
 from legalize.kernels.x86.isa import Isa
 from legalize.kernels.x86.requantize import Requantization
+
+# TVM's annotation of a buffer that is read anew each time.
+_VOLATILE = "tirx.volatile"
+# Beside accumulators and weights: data of two steps, a sum and two of what LLVM has there, too.
+_REGISTERS = 5
 
 
 @cache
@@ -61,33 +66,71 @@ class _PairsKernel(ConvKernel):
     def _declare_steps(self) -> None:
         blocks = sum(section.blocks for section in self.tiling)
         self.places = T.arg("places", T.buffer((blocks, self.steps.count), "int32"))
-        if ordered := self.steps.count - self.steps.plain:
-            self.orders = T.arg("orders", T.buffer((blocks, ordered, DWORD), "uint8"))
+        self.loops = T.arg("loops", T.buffer((blocks, len(STEP_KINDS), 2), "int32"))
+        if self.steps.has_orders:
+            self.orders = T.arg("orders", T.buffer((blocks, self.steps.count, DWORD), "uint8"))
 
     def _accumulate(self, section: Section, group: Any, first: Any, acc: Any) -> None:
-        isa = self.isa
         # As int64, in which LLVM adds an offset to all of them where it loads the data.
         origins = [T.Cast("int64", self._origin(first + i)) for i in range(section.pixels)]
         earlier = self.tiling[: self.tiling.index(section)]
         number = T.truncdiv(group - section.first_group, section.groups)
         block = number + sum(part.blocks for part in earlier)
         start = group * self.block_step
+        slot = T.alloc_buffer((1,), "int64", scope="global", annotations={_VOLATILE: True})
+        for number, kind in enumerate(STEP_KINDS):
+            if self.steps.kinds[number]:
+                with T.serial(self.loops[block, number, 1]) as turn:
+                    step = self.loops[block, number, 0] + turn * kind.at_once
+                    self._turn(section, kind, block, step, start, origins, acc, slot)
 
-        def step(k: Any, order: Any = None) -> None:
-            place = T.Cast("int64", self.places[block, k])
-            weights = start + k * (section.groups * isa.part_size)
-            for origin, row in zip(origins, acc, strict=True):
-                if order is None:
-                    (data,) = isa.load_data(self.source, origin + place)
-                else:
-                    data = isa.load_ordered(self.source, origin + place, order)
-                for j, vector in enumerate(row):
-                    total = lanes_of(vector, isa.lanes)
-                    factors = isa.load_weights(self.weights, weights + j * isa.part_size)
-                    set_lanes(vector, isa.multiply_add(total, data, factors), isa.lanes)
+    def _turn(
+        self,
+        section: Section,
+        kind: StepKind,
+        block: Any,
+        step: Any,
+        start: Any,
+        origins: list[Any],
+        acc: Any,
+        slot: Any,
+    ) -> None:
+        """Write the products of the steps that are added in 16 bits, from ``step`` on."""
+        isa, groups, at_once = self.isa, section.groups, kind.at_once
+        steps = [step + i for i in range(at_once)]
+        places = [T.Cast("int64", self.places[block, k]) for k in steps]
+        weights = T.Cast("int64", start + step * (groups * isa.part_size))
+        near = _weights_in_registers(isa, section, kind)
+        if near < at_once * groups:
+            T.buffer_store(slot, weights, [0])
+        for origin, row in zip(origins, acc, strict=True):
+            offsets = [origin + place for place in places]
+            if kind.is_ordered:
+                orders = [self.orders[block, k, T.ramp(0, 1, DWORD)] for k in steps]
+                listed = zip(offsets, orders, strict=True)
+                data = [isa.load_ordered(self.source, *place) for place in listed]
+            else:
+                data = [isa.load_data(self.source, offset)[0] for offset in offsets]
+            again = kept(slot[0]) if near < at_once * groups else weights
+            for j, vector in enumerate(row):
+                factors = []
+                for i in range(at_once):
+                    place = weights if j * at_once + i < near else again
+                    place = place + (i * groups + j) * isa.part_size
+                    factors.append(isa.load_weights(self.weights, place))
+                total = lanes_of(vector, isa.lanes)
+                set_lanes(vector, isa.multiply_add_bytes(total, data, factors), isa.lanes)
 
-        with T.serial(self.steps.plain) as k:
-            step(k)
-        if ordered := self.steps.count - self.steps.plain:
-            with T.serial(ordered) as k:
-                step(self.steps.plain + k, self.orders[block, k, T.ramp(0, 1, DWORD)])
+
+def _weights_in_registers(isa: Isa, section: Section, kind: StepKind) -> int:
+    """How many vectors of weights all pixels of a tile take from registers.
+
+    One step's always fit. Of two steps LLVM would keep all of them, and accumulators in memory.
+    So the others are read at a place that it cannot know to be the same for every pixel: then
+    the product itself reads them from memory.
+    """
+    vectors = kind.at_once * section.groups
+    if kind.at_once == 1:
+        return vectors
+    left = isa.registers - section.pixels * section.groups - _REGISTERS
+    return min(max(left, 0), vectors)

@@ -122,10 +122,18 @@ class Isa:
             name = f"llvm.x86.avx512.vpdpbusd.{32 * self.lanes}"
             return T.call_llvm_pure_intrin(result, name, accumulator, data, weights)
         if self.pairs_bytes:
-            words = f"int16x{2 * self.lanes}"
-            data = T.call_llvm_pure_intrin(words, _BYTE_PAIRS[self.lanes], data, weights)
-            weights = T.broadcast(T.int16(1), 2 * self.lanes)
+            return self.multiply_add_bytes(accumulator, [data], [weights])
         return accumulator + T.call_llvm_pure_intrin(result, _PAIRS[self.lanes], data, weights)
+
+    def multiply_add_bytes(self, accumulator: Any, data: list[Any], weights: list[Any]) -> Any:
+        """Add the products of steps whose sums of two products are first added in 16 bits."""
+        words, sums = f"int16x{2 * self.lanes}", None
+        for values, factors in zip(data, weights, strict=True):
+            part = T.call_llvm_pure_intrin(words, _BYTE_PAIRS[self.lanes], values, factors)
+            sums = part if sums is None else sums + part
+        ones = T.broadcast(T.int16(1), 2 * self.lanes)
+        result = f"int32x{self.lanes}"
+        return accumulator + T.call_llvm_pure_intrin(result, _PAIRS[self.lanes], sums, ones)
 
 
 _PAIRS = {

@@ -9,7 +9,13 @@ import numpy.typing as npt
 
 from legalize.kernels.sections import Section, Tiling
 from legalize.kernels.spec import DWORD, ConvSpec
-from legalize.kernels.x86.byte_pairs import WINDOW, ListedSteps, PairedBlocks, pair_weights
+from legalize.kernels.x86.byte_pairs import (
+    STEP_KINDS,
+    WINDOW,
+    ListedSteps,
+    PairedBlocks,
+    pair_weights,
+)
 from legalize.kernels.x86.isa import Isa
 from legalize.kernels.x86.steps import step_offsets, step_weights, step_windows
 
@@ -31,13 +37,12 @@ def list_steps(
     Returns:
         What the kernel must know; and arrays: the weights, int8 in one row, by block, step,
         vector, lane and byte; the places of steps, int32 [blocks, steps], counted from where a
-        pixel's first step reads; and for those that are not plain the orders of their bytes,
-        uint8 [blocks, steps, 4].
+        pixel's first step reads; for every kind the first step and how often its loop runs, int32
+        [blocks, kinds, 2]; and, if some steps are ordered, the orders of all steps' bytes, uint8
+        [blocks, steps, 4].
     """
     blocks = [paired_blocks(spec, isa, kernel, section, lanes) for section in tiling]
     count = max(part.steps.shape[1] for part in blocks)
-    is_plain = all(part.plain == part.steps.shape[1] for part in blocks)
-    plain = count if is_plain else min(part.plain for part in blocks)
     packed, numbers, orders = [], [], []
     for section, part in zip(tiling, blocks, strict=True):
         rest = ((0, 0), (0, count - part.steps.shape[1]))
@@ -47,10 +52,14 @@ def list_steps(
         numbers.append(np.pad(part.steps, rest))
         orders.append(np.pad(part.orders, (*rest, (0, 0))))
     places = step_offsets(spec)[np.concatenate(numbers)].astype(np.int32)
-    arrays = [np.concatenate(packed), places]
-    if plain < count:
-        arrays.append(np.concatenate(orders)[:, plain:])
-    return ListedSteps(count, plain), arrays
+    counts = np.concatenate([part.counts for part in blocks])
+    runs = counts // np.array([kind.at_once for kind in STEP_KINDS])
+    loops = np.stack([np.cumsum(counts, axis=1) - counts, runs], axis=2).astype(np.int32)
+    listed = ListedSteps(count, tuple(bool(part.any()) for part in counts.T))
+    arrays = [np.concatenate(packed), places, loops]
+    if listed.has_orders:
+        arrays.append(np.concatenate(orders))
+    return listed, arrays
 
 
 def paired_blocks(

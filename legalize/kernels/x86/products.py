@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from legalize.kernels.spec import ConvSpec
+from legalize.kernels.x86.byte_pairs import STEP_KINDS
 from legalize.kernels.x86.isa import Isa
 from legalize.kernels.x86.pair_pack import paired_blocks
 from legalize.kernels.x86.tiles import choose_tiling, lane_channels, prefers_words, units
@@ -23,7 +24,7 @@ Array = npt.NDArray[Any]
 _BLOCKS = 4
 # What pairs may cost in the units of what they replace: their loads are hidden behind fewer
 # products, and the units of bytes that each tile widens count more than these take.
-_WORTH_PAIRS = {"int16": 0.88, "uint8": 0.76}
+_WORTH_PAIRS = {"int16": 0.92, "uint8": 0.79}
 
 
 def choose_products(
@@ -49,18 +50,18 @@ def choose_products(
     pairs = isa.of_pairs()
     least = units(spec, pairs)
     most = _WORTH_PAIRS[chosen[0].staged_dtype] * units(*chosen)
-    if least > most:
+    if least * min(kind.cost for kind in STEP_KINDS) > most:
         return chosen
     kernel = kernel_ohwi.astype(np.int16) - kernel_zero_point.astype(np.int16).reshape(-1)[0]
-    return chosen if least * (1 + _more_steps(spec, pairs, kernel)) > most else (spec, pairs)
+    return chosen if least * _step_cost(spec, pairs, kernel) > most else (spec, pairs)
 
 
-def _more_steps(spec: ConvSpec, isa: Isa, kernel: Array) -> float:
-    """The share by which the lists of some blocks are longer than the sum."""
+def _step_cost(spec: ConvSpec, isa: Isa, kernel: Array) -> float:
+    """What the listed steps of some blocks take, beside those of the sum one by one."""
     tiling = choose_tiling(spec, isa)
     section = max(tiling, key=lambda section: section.blocks * section.groups)
     missing = spec.staged_channels - spec.in_channels
     padded = np.pad(kernel, ((0, 0),) * 3 + ((0, missing),))
     lanes = lane_channels(spec, isa, tiling)
     blocks = paired_blocks(spec, isa, padded, section, lanes, _BLOCKS)
-    return blocks.steps.shape[1] / (spec.runs * spec.steps_per_run) - 1
+    return blocks.cost / (spec.runs * spec.steps_per_run)

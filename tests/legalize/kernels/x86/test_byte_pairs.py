@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from legalize.kernels.x86.byte_pairs import WINDOW, PairedBlocks, pair_weights
+from legalize.kernels.x86.byte_pairs import STEP_KINDS, WINDOW, PairedBlocks, pair_weights
 
 Array = np.ndarray[Any, Any]
 
@@ -29,16 +29,21 @@ def restored(blocks: PairedBlocks, shape: tuple[int, ...]) -> Array:
 
 
 def largest_sum(blocks: PairedBlocks) -> int:
-    """The largest sum of two products with uint8 data, which vpmaddubsw adds in 16 bits."""
-    products = 255 * blocks.weights.astype(np.int64)
-    first, second = products[..., 0::2], products[..., 1::2]
-    sums = [first + second, first, second]
-    return max(int(np.abs(values).max()) for values in sums)
+    """The largest sum with uint8 data that is added in 16 bits: of two products, or of four."""
+    pairs = blocks.weights.reshape(*blocks.weights.shape[:3], 2, 2).astype(np.int64)
+    ends = [255 * np.clip(pairs, *limits).sum(axis=-1) for limits in ((0, None), (None, 0))]
+    largest = max(int(abs(end).max()) for end in ends)
+    for block, counts in enumerate(blocks.counts):
+        for end in ends:
+            fused = end[block][:, : counts[0]]
+            sums = fused[:, 0::2] + fused[:, 1::2]
+            largest = max(largest, int(abs(sums).max(initial=0)))
+    return largest
 
 
 @settings(max_examples=40)
 @given(
-    st.tuples(st.integers(1, 3), st.integers(1, 5), st.integers(1, 9)),
+    st.tuples(st.integers(1, 6), st.integers(1, 5), st.sampled_from([1, 3, 8, 9, 40])),
     st.sampled_from([30, 60, 127, 255]),
     st.booleans(),
     st.integers(0, 2**32 - 1),
@@ -55,18 +60,40 @@ def test_steps_add_up_to_the_weights_and_never_saturate(
     assert largest_sum(blocks) < 1 << 15
 
 
-def test_plain_steps_come_first() -> None:
-    weights = np.clip(np.rint(np.random.default_rng(0).normal(0, 35, (3, 16, 40, 4))), -127, 127)
-    blocks = pair_weights(weights, windows_of(40))
-    assert 0 < blocks.plain < blocks.steps.shape[1]
-    assert (blocks.orders[:, : blocks.plain] == np.arange(4)).all()
+def gaussian(sigma: float, shape: tuple[int, ...]) -> Array:
+    return np.clip(np.rint(np.random.default_rng(0).normal(0, sigma, shape)), -127, 127)
 
 
-def test_small_weights_stay_as_they_are() -> None:
-    weights = np.random.default_rng(0).integers(-64, 65, (2, 8, 6, 4))
-    blocks = pair_weights(weights, windows_of(6))
-    assert blocks.plain == 6
-    np.testing.assert_array_equal(blocks.weights, weights)
+def test_steps_are_listed_kind_by_kind() -> None:
+    weights = gaussian(34, (6, 16, 400, 4)).astype(np.int16)
+    blocks = pair_weights(weights, windows_of(400))
+    assert (blocks.counts > 0).all()
+    assert (blocks.counts.sum(axis=1) <= blocks.steps.shape[1]).all()
+    at_once = np.array([kind.at_once for kind in STEP_KINDS])
+    assert (blocks.counts % at_once == 0).all()
+    for orders, (fused, plain, ordered) in zip(blocks.orders, blocks.counts, strict=True):
+        is_plain = (orders == np.arange(4)).all(axis=1)
+        assert is_plain[: fused + plain].all()
+        assert not is_plain[fused + plain :][:ordered].all()
+    np.testing.assert_array_equal(restored(blocks, weights.shape), weights)
+    assert largest_sum(blocks) < 1 << 15
+
+
+def test_small_weights_are_fused_as_they_are() -> None:
+    weights = np.random.default_rng(0).integers(-32, 33, (2, 8, 20, 4))
+    blocks = pair_weights(weights, windows_of(20))
+    assert blocks.counts.tolist() == [[20, 0, 0]] * 2
+    assert blocks.cost == pytest.approx(20 * STEP_KINDS[0].cost)
+    np.testing.assert_array_equal(restored(blocks, weights.shape), weights)
+
+
+def test_few_steps_have_no_loop_of_their_own() -> None:
+    """Four steps are not fused; and single steps of windows join those that are ordered."""
+    small = np.full((1, 8, 4, 4), 5)
+    assert pair_weights(small, windows_of(4)).counts.tolist() == [[0, 4, 0]]
+    weights = np.tile(np.array([60, 60, -60, -60]), (1, 8, 8, 1))
+    weights[:, :, :2] = 100
+    assert pair_weights(weights, windows_of(8)).counts[0, :2].tolist() == [0, 0]
 
 
 def test_an_order_takes_the_place_of_steps() -> None:

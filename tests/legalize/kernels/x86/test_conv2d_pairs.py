@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,9 @@ from legalize.kernels.x86.isa import AVX2, AVX512BW, SSE41, Isa
 from legalize.kernels.x86.pack import pack_conv2d
 from legalize.kernels.x86.packed_conv2d import conv2d_of
 from tests.legalize.kernels.x86.test_conv2d import SPEC, check, specs
-from tests.support.vnni import PROCESSORS, each_isa, examples
+from tests.support.vnni import PROCESSORS, accumulators, each_isa, examples, run_conv
+
+Array = np.ndarray[Any, Any]
 
 
 @each_isa
@@ -53,6 +56,43 @@ def test_the_largest_sums_are_exact(zero_point: int, isa: Isa) -> None:
         check(spec, zero_point, how, isa=isa.of_pairs())
 
 
+def worst_data(kernel: Array) -> Array:
+    """For each channel the data that makes its sums largest, and the one that makes them least."""
+    channels = kernel.reshape(len(kernel), -1)
+    return np.concatenate([255 * (channels > 0), 255 * (channels < 0)]).astype(np.uint8)
+
+
+@each_isa
+@pytest.mark.parametrize("weights", ["limit", "above", "random", "mixed"])
+def test_sums_of_two_steps_are_exact(weights: str, isa: Isa) -> None:
+    if isa.has_byte_products:
+        pytest.skip("it needs no pairs")
+    rng = np.random.default_rng(0)
+    shape = 33, 1, 1, 132
+    signs = rng.choice(np.array([-1, 1]), (33, 1, 1, 1))
+    values = {
+        "limit": 32 * signs * np.ones(shape),
+        "above": 33 * signs * np.ones(shape),
+        "random": rng.integers(-32, 33, shape),
+        "mixed": np.clip(np.rint(rng.normal(0, 28, shape)), -128, 127),
+    }
+    kernel = values[weights].astype(np.int8)
+    data = worst_data(kernel)[None, :, None]
+    spec = replace(
+        SPEC,
+        in_height=len(data[0]),
+        in_width=1,
+        in_channels=132,
+        kernel_height=1,
+        kernel_width=1,
+        out_channels=33,
+        out_dtype="int32",
+    )
+    bias, multiplier = np.arange(33, dtype=np.int32), np.full(33, 1 << 30, np.int32)
+    got = run_conv(spec, data, kernel, 0, bias, multiplier, multiplier * 0, isa.of_pairs())
+    np.testing.assert_array_equal(got, accumulators(spec, data, kernel, 0, bias))
+
+
 @pytest.mark.parametrize(
     ("isa", "mcpu", "registers"),
     [
@@ -62,7 +102,7 @@ def test_the_largest_sums_are_exact(zero_point: int, isa: Isa) -> None:
         (SSE41, "nehalem", "%xmm"),
     ],
 )
-@pytest.mark.parametrize("sigma", [15, 33])
+@pytest.mark.parametrize("sigma", [15, 27, 33])
 def test_sums_stay_in_registers(isa: Isa, mcpu: str, registers: str, sigma: float) -> None:
     """Between two products of bytes nothing is stored: accumulators are not spilled."""
     spec = replace(
@@ -73,7 +113,8 @@ def test_sums_stay_in_registers(isa: Isa, mcpu: str, registers: str, sigma: floa
     shift = np.full(32, -9, np.int32)
     packed = pack_conv2d(spec, kernel, 0, None, shift * 0 + (1 << 30), shift, isa.of_pairs())
     assert packed.steps is not None
-    assert (packed.steps.plain < packed.steps.count) == (sigma == 33)
+    assert packed.steps.has_orders == (sigma == 33)
+    assert packed.steps.kinds[0]
     target = tvm.target.Target({"kind": "llvm", "mcpu": mcpu})
     lines = tvm.compile(conv2d_of(packed, spec, isa.of_pairs()), target=target)
     text = lines.mod.inspect_source("asm").splitlines()
