@@ -87,13 +87,13 @@ def test_a_convolution_equals_the_reference(isa: Isa, kernel_zero_point: int) ->
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_a_convolution_of_widened_data_equals_the_reference(isa: Isa, dtype: str) -> None:
     rng = np.random.default_rng(0)
-    data, kernel = full_range(rng, dtype, (1, 9, 8, 64)), full_range(rng, "int8", (128, 3, 3, 64))
+    data, kernel = full_range(rng, dtype, (1, 9, 8, 64)), full_range(rng, "int8", (64, 5, 5, 64))
     attrs = {
         **ATTRS,
         "output_scale": 6.0,
         "output_zero_point": 100,
         "kernel_zero_point": 0,
-        "padding": (1, 1, 1, 1),
+        "padding": (2, 2, 2, 2),
         "data_layout": "NHWC",
         "kernel_layout": "OHWI",
     }
