@@ -93,3 +93,16 @@ def loop_over_tiles(
     """Write a loop over tiles by their first pixels; the last tile overlaps the one before."""
     last = spec.out_pixels - section.pixels
     loop_between(start, stop, lambda tile: write(unsigned_min(tile * section.pixels, last)))
+
+
+def first_byte(spec: ConvSpec, pixel: Any) -> Any:
+    """Offset in the staged data of the first byte that an output pixel reads."""
+    if spec.pixel_pitch is not None:
+        return pixel * spec.pixel_pitch
+    _, height, width, channels = spec.staged_shape
+    stride_y, stride_x = spec.strides
+    row, x = T.truncdiv(pixel, spec.out_width), T.truncmod(pixel, spec.out_width)
+    if spec.batch == 1:
+        return (row * stride_y * width + x * stride_x) * channels
+    image, y = T.truncdiv(row, spec.out_height), T.truncmod(row, spec.out_height)
+    return ((image * height + y * stride_y) * width + x * stride_x) * channels

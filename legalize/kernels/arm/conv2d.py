@@ -28,7 +28,14 @@ from legalize.kernels.arm.requantize import Requantization, requantize
 from legalize.kernels.arm.runs import Piece, pieces, step_bytes
 from legalize.kernels.arm.store import store_channels
 from legalize.kernels.arm.tiles import accumulators, groups_of, microseconds
-from legalize.kernels.sections import Section, Tiling, loop_over_tiles, share_tiles, tiles_of
+from legalize.kernels.sections import (
+    Section,
+    Tiling,
+    first_byte,
+    loop_over_tiles,
+    share_tiles,
+    tiles_of,
+)
 from legalize.kernels.spec import ConvSpec
 from legalize.kernels.tasks import task_count
 from legalize.kernels.vectors import kept, lanes_of, local_vector, set_lanes
@@ -196,7 +203,7 @@ class _Kernel:
     def _accumulate(self, section: Section, group: Any, first: Any, acc: Any) -> None:
         spec = self.spec
         _, _, width, channels = spec.staged_shape
-        origins = [kept(self._origin(first + i)) for i in range(section.pixels)]
+        origins = [kept(first_byte(spec, first + i)) for i in range(section.pixels)]
         taps = spec.kernel_width // spec.taps_per_run
         per_step = section.groups * self.group_bytes
         size = self.pieces[0].size
@@ -227,16 +234,3 @@ class _Kernel:
                 for row, values in zip(acc, operands, strict=True):
                     total = isa.multiply_add(lanes_of(row[j], LANES), values[step], weights)
                     set_lanes(row[j], total, LANES)
-
-    def _origin(self, pixel: Any) -> Any:
-        """Offset of the first byte that an output pixel reads."""
-        spec = self.spec
-        if spec.pixel_pitch is not None:
-            return pixel * spec.pixel_pitch
-        _, height, width, channels = spec.staged_shape
-        stride_y, stride_x = spec.strides
-        row, x = T.truncdiv(pixel, spec.out_width), T.truncmod(pixel, spec.out_width)
-        if spec.batch == 1:
-            return (row * stride_y * width + x * stride_x) * channels
-        image, y = T.truncdiv(row, spec.out_height), T.truncmod(row, spec.out_height)
-        return ((image * height + y * stride_y) * width + x * stride_x) * channels

@@ -22,9 +22,17 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.sections import (
+    Section,
+    Tiling,
+    first_byte,
+    loop_over_tiles,
+    share_tiles,
+    tiles_of,
+)
 from legalize.kernels.spec import ConvSpec
-from legalize.kernels.tasks import loop_between, share, task_count
-from legalize.kernels.vectors import lanes_of, local_vector, set_lanes, store_pieces, unsigned_min
+from legalize.kernels.tasks import task_count
+from legalize.kernels.vectors import lanes_of, local_vector, set_lanes, store_pieces
 from legalize.kernels.x86.addend import load_addend, load_addend_words
 from legalize.kernels.x86.border import fill_border
 from legalize.kernels.x86.isa import AVX512_VNNI, Isa
@@ -42,14 +50,7 @@ from legalize.kernels.x86.residual import (
     vectors_as_words,
 )
 from legalize.kernels.x86.store import narrow, store_pixel
-from legalize.kernels.x86.tiles import (
-    Section,
-    Tiling,
-    choose_tiling,
-    microseconds,
-    registers_of,
-    tiles_of,
-)
+from legalize.kernels.x86.tiles import choose_tiling, microseconds, registers_of
 
 
 @cache
@@ -141,27 +142,19 @@ class ConvKernel:
         return tiles_of(self.spec, section)
 
     def _share(self, section: Section, task: Any) -> None:
-        """Write one task's loops over a section: neighbouring tiles, block after block."""
-        tiles = self._tiles_in(section)
-        start, stop = share(task, self.tasks, section.blocks * tiles)
-        if section.blocks == 1:
-            self._tiles(section, 0, start, stop)
-            return
-
-        def block_share(block: Any) -> None:
-            first = block * tiles
-            self._tiles(section, block, T.max(start - first, 0), T.min(stop - first, tiles))
-
-        loop_between(T.truncdiv(start, tiles), T.truncdiv(stop + tiles - 1, tiles), block_share)
+        """Write one task's loops over a section."""
+        share_tiles(
+            section,
+            self._tiles_in(section),
+            task,
+            self.tasks,
+            lambda block, start, stop: self._tiles(section, block, start, stop),
+        )
 
     def _tiles(self, section: Section, block: Any, start: Any, stop: Any) -> None:
-        def tile(number: Any) -> None:
-            # The last tile overlaps the one before.
-            last = self.spec.out_pixels - section.pixels
-            first = unsigned_min(number * section.pixels, last)
-            self._tile(section, block, first)
-
-        loop_between(start, stop, tile)
+        loop_over_tiles(
+            self.spec, section, start, stop, lambda first: self._tile(section, block, first)
+        )
 
     def _declare(self) -> None:
         spec, lanes = self.spec, self.isa.lanes
@@ -336,13 +329,4 @@ class ConvKernel:
 
     def _origin(self, pixel: Any) -> Any:
         """Offset of the first byte that an output pixel reads."""
-        spec = self.spec
-        if spec.pixel_pitch is not None:
-            return pixel * spec.pixel_pitch
-        _, height, width, channels = spec.staged_shape
-        stride_y, stride_x = spec.strides
-        row, x = T.truncdiv(pixel, spec.out_width), T.truncmod(pixel, spec.out_width)
-        if spec.batch == 1:
-            return (row * stride_y * width + x * stride_x) * channels
-        image, y = T.truncdiv(row, spec.out_height), T.truncmod(row, spec.out_height)
-        return ((image * height + y * stride_y) * width + x * stride_x) * channels
+        return first_byte(self.spec, pixel)

@@ -22,13 +22,13 @@ from typing import Any
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.sections import Section
 from legalize.kernels.spec import DWORD, ConvSpec
 from legalize.kernels.tasks import LEAST_TASK, loop_between, share, task_count
 from legalize.kernels.vectors import kept, lanes_of, local_vector, set_lanes, unsigned_min
 from legalize.kernels.x86.conv2d import ConvKernel
 from legalize.kernels.x86.isa import Isa
 from legalize.kernels.x86.requantize import Requantization
-from legalize.kernels.x86.tiles import Section
 from legalize.kernels.x86.winograd_plan import WinogradPlan, microseconds
 
 

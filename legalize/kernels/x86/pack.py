@@ -16,6 +16,7 @@ from legalize.kernels.constants import (
     per_channel,
     signed_kernel,
 )
+from legalize.kernels.sections import Tiling, tiles_of
 from legalize.kernels.spec import ConvSpec
 from legalize.kernels.x86.byte_pairs import ListedSteps
 from legalize.kernels.x86.isa import AVX512_VNNI, Isa
@@ -34,7 +35,7 @@ from legalize.kernels.x86.requantize_onednn import float_stage_constants, float_
 from legalize.kernels.x86.steps import step_weights
 from legalize.kernels.x86.tile_pack import lay_out_chunks, tile_configuration
 from legalize.kernels.x86.tile_plan import TilePlan
-from legalize.kernels.x86.tiles import Tiling, choose_tiling, lane_channels, tiles_of
+from legalize.kernels.x86.tiles import choose_tiling, lane_channels
 from legalize.kernels.x86.winograd_pack import lay_out_transformed
 from legalize.kernels.x86.winograd_plan import WinogradPlan
 

@@ -29,10 +29,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from legalize.kernels.sections import Section as Section
-from legalize.kernels.sections import Tiling as Tiling
-from legalize.kernels.sections import split_groups as split_groups
-from legalize.kernels.sections import tiles_of as tiles_of
+from legalize.kernels.sections import Section, Tiling, split_groups
 from legalize.kernels.spec import DWORD, ConvSpec
 from legalize.kernels.vectors import store_pieces
 from legalize.kernels.x86.isa import Isa

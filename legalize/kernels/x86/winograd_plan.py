@@ -15,16 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from legalize.kernels.sections import Section, Tiling, split_groups
 from legalize.kernels.spec import ConvSpec
 from legalize.kernels.x86.isa import Isa
-from legalize.kernels.x86.tiles import (
-    MICROSECONDS,
-    Section,
-    Tiling,
-    registers_of,
-    rescaling_units,
-    split_groups,
-)
+from legalize.kernels.x86.tiles import MICROSECONDS, registers_of, rescaling_units
 from legalize.kernels.x86.winograd import (
     Transform,
     stays_in_range,
