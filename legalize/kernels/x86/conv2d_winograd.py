@@ -24,12 +24,12 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.sections import Section
 from legalize.kernels.spec import DWORD, ConvSpec
-from legalize.kernels.tasks import LEAST_TASK, loop_between, share, task_count
+from legalize.kernels.tasks import loop_between, share
 from legalize.kernels.vectors import kept, lanes_of, local_vector, set_lanes, unsigned_min
 from legalize.kernels.x86.conv2d import ConvKernel
 from legalize.kernels.x86.isa import Isa
 from legalize.kernels.x86.requantize import Requantization
-from legalize.kernels.x86.winograd_plan import WinogradPlan, microseconds
+from legalize.kernels.x86.winograd_plan import WinogradPlan, tasks_of
 
 
 @cache
@@ -60,9 +60,7 @@ class _WinogradKernel(ConvKernel):
         self.sums_stride = plan.stride(4 * groups * isa.lanes) // 4
 
     def _task_count(self) -> int:
-        # A task transforms the data of each panel that it has a block of.
-        time = microseconds(self.spec, self.isa, self.plan)
-        return task_count(time, max(LEAST_TASK, time / self.plan.panels))
+        return tasks_of(self.spec, self.isa, self.plan)
 
     def _steps_of_block(self) -> int:
         return self.plan.transform.positions * self.spec.in_channels // DWORD

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from math import log2
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy.typing as npt
 
 from legalize.kernels.sections import Section, Tiling, split_groups
 from legalize.kernels.spec import ConvSpec
+from legalize.kernels.tasks import LEAST_TASK, task_count
 from legalize.kernels.x86.isa import Isa
 from legalize.kernels.x86.tiles import MICROSECONDS, registers_of, rescaling_units
 from legalize.kernels.x86.winograd import (
@@ -46,9 +46,8 @@ _FAR_BYTE = 0.03
 _NEAR_BYTES = 256 << 10
 # Of weights that a run reads for the first time: there are more of them than of plain ones.
 _FIRST_BYTE = 0.08
-# Of a plan with few panels, which few threads can share, for each halving of _PANELS.
-_FEW = 0.03
-_PANELS = 8
+# The share of a convolution's time that transforming data once more may take.
+_AGAIN = 0.04
 _WORTH_IT = 0.85
 
 
@@ -152,22 +151,14 @@ def cut(spec: ConvSpec, isa: Isa) -> WinogradPlan | None:
         )
         for panel, at_once in ways
     )
-
-    def cost(plan: WinogradPlan) -> float:
-        few = max(0.0, log2(_PANELS / plan.panels))
-        return winograd_units(spec, isa, plan) * (1 + _FEW * few)
-
-    return min(plans, key=cost)
+    return min(plans, key=lambda plan: winograd_units(spec, isa, plan))
 
 
 def winograd_units(spec: ConvSpec, isa: Isa, plan: WinogradPlan) -> float:
     """Estimate what a convolution takes, in the units of tiles.py."""
     transform = plan.transform
-    tiles = plan.panels * plan.panel
     steps = spec.in_channels // 2
-    values = transform.positions * spec.in_channels / (2 * isa.lanes)
-    # Loaded, added to twice, stored.
-    total = 4.0 * tiles * values
+    total = plan.panels * _panel_units(spec, isa, plan)
     out_channels = isa.vectors(spec.out_channels) * isa.lanes
     weights = 2 * transform.positions * spec.in_channels * out_channels
     each = _NEAR_BYTE if weights <= _NEAR_BYTES else _FAR_BYTE
@@ -184,6 +175,19 @@ def winograd_units(spec: ConvSpec, isa: Isa, plan: WinogradPlan) -> float:
     return total
 
 
-def microseconds(spec: ConvSpec, isa: Isa, plan: WinogradPlan) -> float:
-    """Estimate what a convolution takes on one thread, from the model's costs."""
-    return winograd_units(spec, isa, plan) * MICROSECONDS
+def _panel_units(spec: ConvSpec, isa: Isa, plan: WinogradPlan) -> float:
+    """What the transform of a panel's data takes: values loaded, added to twice, stored."""
+    values = plan.transform.positions * spec.in_channels / (2 * isa.lanes)
+    return 4.0 * plan.panel * values
+
+
+def tasks_of(spec: ConvSpec, isa: Isa, plan: WinogradPlan) -> int:
+    """How many tasks a convolution is cut into.
+
+    Each transforms the data of every panel of which it has a block; more tasks than panels do some
+    of this again, so there are few more.
+    """
+    total = winograd_units(spec, isa, plan)
+    again = int(_AGAIN * total / _panel_units(spec, isa, plan))
+    microseconds = total * MICROSECONDS
+    return task_count(microseconds, max(LEAST_TASK, microseconds / (plan.panels + again)))

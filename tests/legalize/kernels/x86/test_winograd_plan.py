@@ -9,7 +9,13 @@ import pytest
 from legalize.kernels.spec import ConvSpec
 from legalize.kernels.x86.isa import AVX2, AVX512BW, SSE41, Isa
 from legalize.kernels.x86.tiles import registers_of, units
-from legalize.kernels.x86.winograd_plan import WinogradPlan, choose_winograd, cut
+from legalize.kernels.x86.winograd_plan import (
+    WinogradPlan,
+    choose_winograd,
+    cut,
+    tasks_of,
+    winograd_units,
+)
 from tests.legalize.kernels.x86.test_tile_plan import sized
 
 Array = np.ndarray[Any, Any]
@@ -67,9 +73,18 @@ def test_positions_are_an_odd_number_of_cache_lines_apart() -> None:
         assert stride % 128 == 64
 
 
-def test_large_images_have_panels_for_threads() -> None:
-    assert plan_of(sized(56, 56, 64, 64, 3)).panels >= 8
-    assert plan_of(sized(14, 14, 256, 256, 3)).panels >= 2
+@pytest.mark.parametrize("shape", [(56, 56, 64, 64), (14, 14, 256, 256), (8, 8, 448, 384)])
+def test_there_are_tasks_for_threads_and_little_is_done_twice(
+    shape: tuple[int, int, int, int],
+) -> None:
+    spec, isa = sized(*shape, 3), AVX2.of_words()
+    plan = plan_of(spec)
+    tasks = tasks_of(spec, isa, plan)
+    assert 4 <= tasks <= plan.panels * plan.blocks
+    once = winograd_units(spec, isa, plan)
+    data = plan.tiles * 16 * spec.in_channels / 16 * 4
+    again = max(0, tasks - plan.panels) * data / plan.panels
+    assert again < 0.06 * once
 
 
 @pytest.mark.parametrize(
