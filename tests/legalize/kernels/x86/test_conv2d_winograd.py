@@ -121,7 +121,7 @@ def test_outputs_are_parts_and_have_borders(place: Place) -> None:
 
 @each_place
 def test_another_tensor_is_added(place: Place) -> None:
-    conv: dict[str, Any] = {"window": 3, "in_channels": 64, "pixels": (9, 12)}
+    conv: dict[str, Any] = {"window": 3, "in_channels": 64, "pixels": (12, 16)}
     problem = Sum(quantized_add, 48, DTYPES[0], is_rhs=False, **conv)
     weights = problem.case(place.target).inputs[1]
     assert (weights.dtype, weights.size) == (np.int16, 16 * 64 * 48), "it was not transformed"
