@@ -28,6 +28,7 @@ from legalize.kernels.tasks import loop_between, share
 from legalize.kernels.vectors import kept, lanes_of, local_vector, set_lanes, unsigned_min
 from legalize.kernels.x86.conv2d import ConvKernel
 from legalize.kernels.x86.isa import Isa
+from legalize.kernels.x86.prefetch import fetch_ahead
 from legalize.kernels.x86.requantize import Requantization
 from legalize.kernels.x86.winograd_plan import WinogradPlan, tasks_of
 
@@ -149,6 +150,7 @@ class _WinogradKernel(ConvKernel):
         groups, at_once = section.groups, section.pixels
         step_size = groups * isa.part_size
         weights = group * self.block_step + position * (channels // 2 * step_size)
+        turns = -(-plan.panel // at_once)
 
         def some(step: Any) -> None:
             tile = unsigned_min(step * at_once, plan.panel - at_once)
@@ -157,7 +159,9 @@ class _WinogradKernel(ConvKernel):
             for row in sums:
                 for vector in row:
                     set_lanes(vector, T.broadcast(T.int32(0), isa.lanes), isa.lanes)
+            fetch = fetch_ahead(self.weights, weights, channels // 2, step_size, step, turns)
             with T.serial(channels // 2) as k:
+                fetch(k)
                 for number, row in zip(tiles, sums, strict=True):
                     place = position * self.data_stride + number * channels + 2 * k
                     (data,) = isa.load_data(self.transformed, place)
@@ -171,7 +175,7 @@ class _WinogradKernel(ConvKernel):
                     place = self._sums_place(groups, position, number, j)
                     T.buffer_store(self.products, lanes_of(vector, isa.lanes), [place])
 
-        with T.serial(-(-plan.panel // at_once)) as step:
+        with T.serial(turns) as step:
             some(step)
 
     def _end(self, section: Section, group: Any, first: Any, tile: Any) -> None:
