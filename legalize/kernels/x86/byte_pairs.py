@@ -35,7 +35,7 @@ WINDOW = 4
 _MOST = 128
 _HALF = WINDOW * DWORD // 2
 # Below this share of steps, steps that follow are cheaper than shuffles.
-_WORTH_ORDERS = 0.04
+_WORTH_ORDERS = 0.08
 # By which bit, or bits, of a place in its window the bytes are parted before they are paired.
 _SPLITS = (8, 4, 12, 1, 2, 9, 5, 3)
 
@@ -151,6 +151,13 @@ class _Rows:
     orders: Array
     weights: Array
 
+    def append_empty(self, like: Array) -> None:
+        """Append steps of the places that rows have, without weights."""
+        self.block = np.concatenate([self.block, self.block[like]])
+        self.step = np.concatenate([self.step, self.step[like]])
+        self.orders = np.concatenate([self.orders, self.orders[like]])
+        self.weights = np.concatenate([self.weights, np.zeros_like(self.weights[like])])
+
 
 def _saturates(weights: Array) -> Array:
     """Whether a step has a pair that is too large, over the last axes of channels and bytes."""
@@ -263,6 +270,14 @@ def _choose_kinds(blocks: int, rows: _Rows, base: Array) -> tuple[Array, Array]:
         rows.orders[may_turn] += DWORD * (rows.step[may_turn] - start)[:, None]
         rows.step[may_turn] = start
         kind[may_turn] = _ORDERED
+    alone = np.flatnonzero(kind == _PLAIN)
+    more = 2 * STEP_KINDS[_FUSED].cost - STEP_KINDS[_PLAIN].cost
+    if (kind == _FUSED).any() and more * len(alone) < _LOOP * blocks:
+        partner[alone] = len(kind) + np.arange(len(alone))
+        partner = np.concatenate([partner, alone])
+        kind[alone] = _FUSED
+        kind = np.concatenate([kind, kind[alone]])
+        rows.append_empty(alone)
     return kind, partner
 
 

@@ -98,8 +98,8 @@ class _PairsKernel(ConvKernel):
         """Write the products of the steps that are added in 16 bits, from ``step`` on."""
         isa, groups, at_once = self.isa, section.groups, kind.at_once
         steps = [step + i for i in range(at_once)]
-        places = [T.Cast("int64", self.places[block, k]) for k in steps]
-        weights = T.Cast("int64", start + step * (groups * isa.part_size))
+        places = [kept(T.Cast("int64", self.places[block, k])) for k in steps]
+        weights = kept(T.Cast("int64", start + step * (groups * isa.part_size)))
         near = _weights_in_registers(isa, section, kind)
         if near < at_once * groups:
             T.buffer_store(slot, weights, [0])

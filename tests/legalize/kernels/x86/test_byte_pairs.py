@@ -87,6 +87,14 @@ def test_small_weights_are_fused_as_they_are() -> None:
     np.testing.assert_array_equal(restored(blocks, weights.shape), weights)
 
 
+def test_a_single_step_is_fused_with_an_empty_one() -> None:
+    weights = np.random.default_rng(0).integers(-32, 33, (2, 8, 21, 4))
+    blocks = pair_weights(weights, windows_of(21))
+    assert blocks.counts.tolist() == [[22, 0, 0]] * 2
+    np.testing.assert_array_equal(restored(blocks, weights.shape), weights)
+    assert largest_sum(blocks) < 1 << 15
+
+
 def test_few_steps_have_no_loop_of_their_own() -> None:
     """Four steps are not fused; and single steps of windows join those that are ordered."""
     small = np.full((1, 8, 4, 4), 5)
