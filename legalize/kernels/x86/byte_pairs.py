@@ -36,7 +36,8 @@ _MOST = 128
 _HALF = WINDOW * DWORD // 2
 # Below this share of steps, steps that follow are cheaper than shuffles.
 _WORTH_ORDERS = 0.08
-# By which bit, or bits, of a place in its window the bytes are parted before they are paired.
+# By which bit, or bits, of a place in its window the bytes are parted before they are paired. The
+# first three part steps: a half whose bytes fit already keeps them, and its steps stay plain.
 _SPLITS = (8, 4, 12, 1, 2, 9, 5, 3)
 
 

@@ -7,7 +7,8 @@ All multiply four bytes of data, uint8, with four weights in each int32 lane and
   products with int16 weights, in two halves. (vpmaddubsw, which multiplies bytes, saturates its
   sums to 16 bits.) Weights of 16 bits hold w − zw for any zero point.
 * Or vpmaddubsw multiplies them all the same, with weights cut so that nothing saturates (see
-  byte_pairs.py), and vpmaddwd adds its sums two by two.
+  byte_pairs.py), and vpmaddwd adds its sums two by two; those of two steps at once, where they
+  add up exactly in 16 bits (see fused_steps.py).
 """
 
 from __future__ import annotations
