@@ -3,7 +3,7 @@
 The emulator is Bochs, with no system in it: its ROM is ``emulated/start.S``, its disk has the
 program and the calls, and its debugger writes the answer to a file. That takes some 0.2 s in all.
 The emulator stops a program with an instruction that its processor lacks; Bochs 2.7 also with a
-gather whose indices are in one of the upper sixteen registers, as LLVM makes of a few softmaxes.
+gather whose indices are in one of the upper sixteen registers, as LLVM makes of some tables.
 """
 
 from __future__ import annotations
