@@ -127,11 +127,11 @@ def _weights_in_registers(isa: Isa, section: Section, kind: StepKind) -> int:
 
     One step's always fit. Of two steps LLVM would keep all of them, and accumulators in memory.
     So the others are read at a place that it cannot know to be the same for every pixel: then
-    the product itself reads them from memory. With SSE4.1, whose products overwrite an operand,
-    that takes longer than accumulators in memory.
+    the product itself reads them from memory, as it does by itself where there is one pixel. With
+    SSE4.1, whose products overwrite an operand, that takes longer than accumulators in memory.
     """
     vectors = kind.at_once * section.groups
-    if kind.at_once == 1 or isa.lanes == 4:
+    if kind.at_once == 1 or isa.lanes == 4 or section.pixels == 1:
         return vectors
     left = max(isa.registers - section.pixels * section.groups - _REGISTERS, 0)
     # Those of both steps for a vector of channels, if there is room for two.
