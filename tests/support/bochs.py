@@ -3,7 +3,7 @@
 The emulator is Bochs, with no system in it: its ROM is ``emulated/start.S``, its disk has the
 program and the calls, and its debugger writes the answer to a file. That takes some 0.2 s in all.
 The emulator stops a program with an instruction that its processor lacks; Bochs 2.7 also with a
-gather whose indices are in one of the upper sixteen registers, as LLVM makes of some tables.
+gather whose indices are in one of the upper sixteen registers, so LLVM is told to make none.
 """
 
 from __future__ import annotations
@@ -54,6 +54,9 @@ ata0-master: type=disk, path=disk, mode=flat
 """
 
 
+_NO_GATHERS = "+prefer-no-gather"
+
+
 @dataclass(frozen=True)
 class Processor:
     """A processor that the emulator knows, and the LLVM name of one whose code it must run."""
@@ -64,8 +67,8 @@ class Processor:
 
     @property
     def target(self) -> dict[str, Any]:
-        fields: dict[str, Any] = {"kind": "llvm", "mcpu": self.mcpu}
-        return {**fields, "mattr": [f"-{self.without}"]} if self.without else fields
+        wrong = [f"-{self.without}"] if self.without else []
+        return {"kind": "llvm", "mcpu": self.mcpu, "mattr": [_NO_GATHERS, *wrong]}
 
 
 PROCESSORS = {
