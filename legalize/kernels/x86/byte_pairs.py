@@ -24,15 +24,13 @@ import numpy as np
 import numpy.typing as npt
 
 from legalize.kernels.spec import DWORD
-from legalize.kernels.x86.fused_steps import match_steps
+from legalize.kernels.x86.fused_steps import MOST, match_steps
 
 Array = npt.NDArray[Any]
 
 WINDOW = 4
 """Steps, one after the other, whose bytes may change places."""
 
-# 255·128 = 32640 and −32640 fit 16 bits, 255·129 does not.
-_MOST = 128
 _HALF = WINDOW * DWORD // 2
 # Below this share of steps, steps that follow are cheaper than shuffles.
 _WORTH_ORDERS = 0.08
@@ -162,7 +160,7 @@ class _Rows:
 
 def _saturates(weights: Array) -> Array:
     """Whether a step has a pair that is too large, over the last axes of channels and bytes."""
-    return np.asarray((abs(weights[..., 0::2] + weights[..., 1::2]) > _MOST).any(axis=(-2, -1)))
+    return np.asarray((abs(weights[..., 0::2] + weights[..., 1::2]) > MOST).any(axis=(-2, -1)))
 
 
 def _reorder(weights: Array, step: Array, orders: Array, saturates: Array, windows: Array) -> None:
@@ -173,7 +171,7 @@ def _reorder(weights: Array, step: Array, orders: Array, saturates: Array, windo
     own = weights[block[:, None], rows].transpose(0, 2, 1, 3)
     own = own.reshape(*own.shape[:2], 2 * _HALF)
     best = np.tile(np.arange(2 * _HALF), (len(own), 1))
-    most = (abs(own[..., 0::2] + own[..., 1::2]) <= _MOST).all(axis=1).sum(axis=1)
+    most = (abs(own[..., 0::2] + own[..., 1::2]) <= MOST).all(axis=1).sum(axis=1)
     left = np.arange(len(own))
     for split in _SPLITS:
         order, count = _paired(own[left], split)
@@ -210,7 +208,7 @@ def _match(weights: Array) -> tuple[Array, Array]:
     fits = np.empty((len(weights), _HALF, _HALF), bool)
     for i in range(_HALF):
         sums = abs(weights[..., i : i + 1] + weights[..., i + 1 :])
-        fits[:, i, i + 1 :] = (sums <= _MOST).all(axis=1)
+        fits[:, i, i + 1 :] = (sums <= MOST).all(axis=1)
     pairs = _matchings()
     good: Array = fits[:, pairs[..., 0], pairs[..., 1]]
     number = good.sum(axis=2).argmax(axis=1)
@@ -236,7 +234,7 @@ def _matchings() -> Array:
 def _largest(weights: Array) -> Array:
     """The int8 closest to the weights of which pairs, the last axis two by two, do not saturate."""
     first, second = (np.clip(weights[..., i::2], -128, 127) for i in (0, 1))
-    second = np.clip(second, -_MOST - first, _MOST - first)
+    second = np.clip(second, -MOST - first, MOST - first)
     return np.stack([first, second], axis=-1).reshape(weights.shape)
 
 

@@ -1,9 +1,9 @@
-"""Convolution of uint8 data with 3 × 3 int8 weights by Winograd's transform.
+"""Convolution of uint8 data with kernels of 3 × 3, 1 × 3 or 3 × 1 by Winograd's transform.
 
 As conv2d.py, but the sums are products of transformed data and weights:
 
     for each task
-      for each panel of tiles, of 2 × 2 outputs each
+      for each panel of tiles, of 2 × 2 outputs each for 3 × 3
         transform the data
         for each block of output channels
           for each position of the transform
@@ -152,7 +152,7 @@ class _WinogradKernel(ConvKernel):
         weights = group * self.block_step + position * (channels // 2 * step_size)
         turns = -(-plan.panel // at_once)
 
-        def some(step: Any) -> None:
+        with T.serial(turns) as step:
             tile = unsigned_min(step * at_once, plan.panel - at_once)
             tiles = [tile + i for i in range(at_once)]
             sums = [[local_vector(isa.lanes) for _ in range(groups)] for _ in tiles]
@@ -174,9 +174,6 @@ class _WinogradKernel(ConvKernel):
                 for j, vector in enumerate(row):
                     place = self._sums_place(groups, position, number, j)
                     T.buffer_store(self.products, lanes_of(vector, isa.lanes), [place])
-
-        with T.serial(turns) as step:
-            some(step)
 
     def _end(self, section: Section, group: Any, first: Any, tile: Any) -> None:
         """Write how the sums of a tile become outputs."""

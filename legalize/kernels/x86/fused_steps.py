@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 Array = npt.NDArray[Any]
 
-# 255·128 = 32640 and −32640 fit 16 bits, 255·129 does not.
-_MOST = 128
+MOST = 128
+"""What weights that are added in 16 bits may add up to: 255·128 = 32640 fits, 255·129 does not."""
+
 # Steps among which partners are looked for: more find hardly more of them.
 _AMONG = 64
 # Groups of them compared at a time, whose table of pairs stays in the cache.
@@ -77,7 +78,7 @@ def _fits(sums: Array) -> Array:
     """Which steps of each group fit each other: bool [groups, steps, steps]."""
     values = np.ascontiguousarray(sums.transpose(2, 0, 1))
     # One more than what is left, so that nothing is below it where nothing is left.
-    above = np.where(values > _MOST, 0, _MOST + 1 - values).astype(np.uint8)
+    above = np.where(values > MOST, 0, MOST + 1 - values).astype(np.uint8)
     fits = np.empty((*sums.shape[:2], sums.shape[1]), bool)
     fits[:] = ~np.eye(sums.shape[1], dtype=bool)
     one = np.empty_like(fits)

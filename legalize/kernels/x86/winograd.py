@@ -7,8 +7,8 @@ nothing is ever rounded. Along both axes a kernel of 3 × 3 takes 16 products fo
 place of 36, of which the sums are four times the convolution's.
 
 Products of transformed values take 16 bits. Where data and weights of bytes are multiplied by one
-instruction there is nothing to be gained; elsewhere vpmaddwd does as many products a cycle as
-vpmaddubsw with what must follow it.
+instruction there is nothing to be gained; elsewhere two instructions, vpmaddwd and a sum, take the
+place of three for twice as many products of bytes.
 """
 
 from __future__ import annotations
