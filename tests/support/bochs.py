@@ -54,7 +54,8 @@ ata0-master: type=disk, path=disk, mode=flat
 """
 
 
-_NO_GATHERS = "+prefer-no-gather"
+# Bochs 2.7 refuses those whose index register is one of the upper sixteen.
+_NO_GATHERS = ("+prefer-no-gather", "+prefer-no-scatter")
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Processor:
     @property
     def target(self) -> dict[str, Any]:
         wrong = [f"-{self.without}"] if self.without else []
-        return {"kind": "llvm", "mcpu": self.mcpu, "mattr": [_NO_GATHERS, *wrong]}
+        return {"kind": "llvm", "mcpu": self.mcpu, "mattr": [*_NO_GATHERS, *wrong]}
 
 
 PROCESSORS = {
