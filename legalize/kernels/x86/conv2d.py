@@ -13,6 +13,7 @@ A tile of output pixels × channels is summed in registers, then rescaled, narro
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from math import prod
@@ -37,6 +38,7 @@ from legalize.kernels.x86.addend import load_addend, load_addend_words
 from legalize.kernels.x86.border import fill_border
 from legalize.kernels.x86.isa import AVX512_VNNI, Isa
 from legalize.kernels.x86.pixel_sums import pixel_sums
+from legalize.kernels.x86.prefetch import fetch_ahead
 from legalize.kernels.x86.requantize import (
     Requantization,
     constant_rows,
@@ -305,17 +307,33 @@ class ConvKernel:
                         total = isa.multiply_add(total, values, factors)
                     set_lanes(vector, total, isa.lanes)
 
+        at_once = self._steps_at_once(section)
+        tile = T.truncdiv(first + section.pixels - 1, section.pixels)
+        loops = spec.runs * (steps // at_once)
+        fetch = self._fetch_next(section, group, tile, self._tiles_in(section), loops)
         with T.serial(spec.kernel_height) as ky, T.serial(taps) as kx:
             run = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
             weights = group * self.block_step + (ky * taps + kx) * spec.steps_per_run * step_size
-            at_once = self._steps_at_once(section)
             with T.serial(steps // at_once) as number:
+                fetch((ky * taps + kx) * (steps // at_once) + number)
                 for k in (number * at_once + i for i in range(at_once)):
                     step(run + k * spec.step, weights + k * step_size)
             if steps % at_once:
                 step(run + (steps - 1) * spec.step, weights + (steps - 1) * step_size)
             if steps < spec.steps_per_run:
                 step(run + spec.run_length - spec.step, weights + steps * step_size)
+
+    def _fetch_next(
+        self, section: Section, group: Any, turn: Any, turns: int, steps: int
+    ) -> Callable[[Any], None]:
+        """Tell how each step of a tile asks for weights of the next block, as ``fetch_ahead`` does.
+
+        One instruction a product takes weights faster than the outer caches give them.
+        """
+        if not self.isa.has_byte_products or turns == 1 or steps == 0:
+            return lambda step: None
+        size = section.groups * self.block_step
+        return fetch_ahead(self.weights, group * self.block_step + size, size, steps, turn, turns)
 
     def _steps_at_once(self, section: Section) -> int:
         """How many steps the loop over a run takes at a time.

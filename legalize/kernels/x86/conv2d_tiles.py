@@ -85,7 +85,7 @@ class _TileKernel(ConvKernel):
             first = unsigned_min(number * at_once, plan.tiles - at_once)
             places = [self._place(first + i) for i in range(at_once)]
             group = section.first_group + block * section.groups
-            self._multiply(section, group, [origin for _, _, origin in places])
+            self._multiply(section, group, [origin for _, _, origin in places], number)
             for tile, (line, pixel, _) in enumerate(places):
                 self._rescale(section, group, tile, line, pixel)
 
@@ -106,7 +106,7 @@ class _TileKernel(ConvKernel):
             origin += line * (height * width * channels)
         return line, pixel, origin
 
-    def _multiply(self, section: Section, group: Any, origins: list[Any]) -> None:
+    def _multiply(self, section: Section, group: Any, origins: list[Any], turn: Any) -> None:
         """Write the sums of a step, and store them."""
         spec, plan = self.spec, self.plan
         _, _, width, channels = spec.staged_shape
@@ -115,11 +115,13 @@ class _TileKernel(ConvKernel):
             amx.clear(tile)
         taps = spec.kernel_width // spec.taps_per_run
         piece = plan.chunk * _LANES
+        fetch = self._fetch_next(section, group, turn, plan.steps, spec.runs * plan.chunks)
         with T.serial(spec.kernel_height) as ky, T.serial(taps) as kx:
             run = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
             with T.serial(plan.chunks) as k:
                 offset = run + unsigned_min(k * plan.chunk, spec.run_length - plan.chunk)
                 number = (ky * taps + kx) * plan.chunks + k
+                fetch(number)
                 weights = group * self.block_step + number * (section.groups * piece)
                 for j in range(section.groups):
                     amx.load(_WEIGHTS[j], self.weights, weights + j * piece, 4 * _LANES)

@@ -159,7 +159,8 @@ class _WinogradKernel(ConvKernel):
             for row in sums:
                 for vector in row:
                     set_lanes(vector, T.broadcast(T.int32(0), isa.lanes), isa.lanes)
-            fetch = fetch_ahead(self.weights, weights, channels // 2, step_size, step, turns)
+            size = channels // 2 * step_size
+            fetch = fetch_ahead(self.weights, weights + size, size, channels // 2, step, turns)
             with T.serial(channels // 2) as k:
                 fetch(k)
                 for number, row in zip(tiles, sums, strict=True):

@@ -11,36 +11,40 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tvm import DataType
 from tvm.script.ir_builder import tirx as T
 
 _READ = 0
 _TO_SECOND_LEVEL = 2
 _DATA = 1
+_LINE_BYTES = 64
 
 
 def fetch_ahead(
-    weights: Any, start: Any, steps: int, size: int, turn: Any, turns: int
+    weights: Any, end: Any, size: int, steps: int, turn: Any, turns: int
 ) -> Callable[[Any], None]:
-    """Tell how each step of a loop over weights asks for those after them.
+    """Tell how each step of a loop over a part of the weights asks for some of the next part.
 
     Args:
         weights: The buffer.
-        start: Where the loop begins.
+        end: Where the part ends and the next one begins.
+        size: Values of the next part.
         steps: Of the loop.
-        size: Values that a step takes.
-        turn: How often the loop has run over these weights.
+        turn: How often the loop has run over this part.
         turns: How often it does in all.
 
     Returns:
-        A function that writes the request of a step, given its number.
+        A function that writes the requests of a step, given its number.
     """
-    share = -(-size // turns)
-    first = start + steps * size + turn * (steps * share)
+    share = -(-size // (steps * turns))
+    first = end + turn * (steps * share)
+    line = _LINE_BYTES // (DataType(weights.dtype).bits // 8)
 
     def fetch(step: Any) -> None:
-        # Past the end of the weights it does nothing: a request is no access.
-        place = T.address_of(weights[first + step * share])
-        flags = [T.int32(flag) for flag in (_READ, _TO_SECOND_LEVEL, _DATA)]
-        T.evaluate(T.call_llvm_intrin("void", "llvm.prefetch.p0", place, *flags))
+        for value in range(0, share, line):
+            # Past the end of the weights it does nothing: a request is no access.
+            place = T.address_of(weights[first + step * share + value])
+            flags = [T.int32(flag) for flag in (_READ, _TO_SECOND_LEVEL, _DATA)]
+            T.evaluate(T.call_llvm_intrin("void", "llvm.prefetch.p0", place, *flags))
 
     return fetch

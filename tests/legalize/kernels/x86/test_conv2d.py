@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from legalize.kernels.spec import ConvSpec
 from legalize.kernels.x86.conv2d import conv2d
-from legalize.kernels.x86.isa import AVX512_VNNI, AVX_VNNI, Isa
+from legalize.kernels.x86.isa import AVX512_VNNI, AVX512BW, AVX_VNNI, Isa
 from legalize.kernels.x86.pack import pack_conv2d
 from tests.support.arrays import full_range
 from tests.support.vnni import (
@@ -273,7 +273,7 @@ def test_the_largest_sums_are_exact(zero_point: int, isa: Isa) -> None:
 def test_accumulators_stay_in_registers(
     isa: Isa, mcpu: str, registers: str, kernel: tuple[int, int], channels: int
 ) -> None:
-    """The inner loop loads data and weights, multiplies, and stores nothing."""
+    """The inner loop loads data and weights, multiplies, asks for others, and stores nothing."""
     height, width = kernel
     spec = replace(
         SPEC,
@@ -294,6 +294,19 @@ def test_accumulators_stay_in_registers(
     for loop in loops:
         assert all(registers in words[-1] for words in loop if words[0].startswith("vp"))
         assert not [words for words in loop if words[0].startswith("vmov") and "(" in words[-1]]
+        requests = [words for words in loop if words[0].startswith("prefetch")]
+        products = [words for words in loop if words[0] == "vpdpbusd"]
+        assert 0 < len(requests) <= len(products) / 10
+
+
+@pytest.mark.parametrize(("isa", "rows"), [(AVX512_VNNI, 1), (AVX512BW, 24)])
+def test_nothing_is_fetched_without_need(isa: Isa, rows: int) -> None:
+    """Not where weights are read once, nor where a product takes several instructions."""
+    spec = replace(SPEC, in_height=rows, in_width=1, kernel_height=1, kernel_width=1)
+    weights = np.ones((32, 1, 1, 16), np.int8)
+    packed = pack_conv2d(spec, weights, 0, None, 1 << 30, -8, isa)
+    function = conv2d(spec, packed.requantization, packed.tiling, isa, packed.weight_dtype)
+    assert "prefetch" not in function.script()
 
 
 def inner_loops(assembly: str) -> list[list[list[str]]]:
