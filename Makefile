@@ -48,11 +48,13 @@ test-arm: .venv/installed-test
 	@if .ci/install-arm $(BIN)/python .venv/arm; then \
 	  .ci/install-arm-python $(BIN)/python .venv/arm >/dev/null 2>&1 || \
 	    echo "RPC to an emulated device is skipped: Python for it cannot be installed here"; \
+	  .ci/install-mca $(BIN)/python || true; \
 	  $(BIN)/python -m pytest -m arm --numprocesses auto --dist worksteal; fi
 
 test-avx512: .venv/installed-test
 	$(SAY) "Tests on emulated x86 processors"
 	@if .ci/install-avx512 $(BIN)/python; then \
+	  .ci/install-mca $(BIN)/python || true; \
 	  $(BIN)/python -m pytest -m avx512 --numprocesses auto --dist worksteal; fi
 
 lint: .venv/installed-test

@@ -23,7 +23,7 @@ import click
 import numpy as np
 from rich.console import Console
 
-from benchmarks.arm.counting import build_plugin, call, tool
+from benchmarks.arm.counting import build_plugin, tool
 from benchmarks.arm.ours import count_ours, functions, link
 from benchmarks.arm.peer import RESOLVERS, count_litert, is_installed
 from benchmarks.arm.report import (
@@ -40,6 +40,7 @@ from benchmarks.arm.report import (
 )
 from benchmarks.bench_peers import inputs_of
 from benchmarks.bench_tflite import models
+from benchmarks.command import call
 from benchmarks.machine import setting
 from benchmarks.race_report import as_table
 from frontends.tflite.reader import read_model

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.command import call
 from qnn_ops.errors import QnnError
 
 # In the order of count.c.
@@ -100,17 +100,3 @@ def by_function(nm: str, program: Path, counts: Counts) -> dict[str, int]:
             index += 1
         result[symbols[index][1]] += instructions
     return dict(result.most_common())
-
-
-def call(words: Sequence[str | Path]) -> str:
-    """Run a command and give what it prints.
-
-    Raises:
-        QnnError: if it fails; says what it said.
-    """
-    line = [str(word) for word in words]
-    done = subprocess.run(line, capture_output=True, text=True, check=False)
-    if done.returncode:
-        said = (done.stderr or done.stdout).strip()
-        raise QnnError(f"{Path(line[0]).name} failed ({done.returncode}): {said}")
-    return done.stdout

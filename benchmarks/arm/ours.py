@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.arm.counting import Counts, by_function, call, count, tool
+from benchmarks.arm.counting import Counts, by_function, count, tool
+from benchmarks.command import call
 from frontends.tflite import from_tflite
 from qnn_ops.signature import Signature
 from tvm_qnn.build import build

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.arm.counting import CLASSES, build_plugin, by_function, call, count, tool
+from benchmarks.arm.counting import CLASSES, build_plugin, by_function, count, tool
+from benchmarks.command import call
 from qnn_ops.errors import QnnError
 from tests.support.arm import AARCH64
 

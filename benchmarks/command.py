@@ -1,0 +1,23 @@
+"""Running other programs."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from qnn_ops.errors import QnnError
+
+
+def call(words: Sequence[str | Path]) -> str:
+    """Run a command and give what it prints.
+
+    Raises:
+        QnnError: if it fails; says what it said.
+    """
+    line = [str(word) for word in words]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip()
+        raise QnnError(f"{Path(line[0]).name} failed ({done.returncode}): {said}")
+    return done.stdout

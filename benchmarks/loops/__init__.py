@@ -1,0 +1,1 @@
+"""What llvm-mca expects of the loops of compiled kernels, for any instruction set."""

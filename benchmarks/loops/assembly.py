@@ -1,0 +1,72 @@
+"""The loops of a compiled function."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_LABEL = re.compile(r"(\.L\w+):")
+# Some of x86 begin with a word in braces that says how they are encoded.
+_INSTRUCTION = re.compile(r"\s+(?:\{\w+\}\s+)?([a-z]\S*)")
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How the assembly of an instruction set is written.
+
+    Attributes:
+        triple: What LLVM calls it.
+        comment: What a comment begins with.
+        jump: Matches a line with a jump that may end a loop; its group is the label.
+    """
+
+    triple: str
+    comment: str
+    jump: re.Pattern[str]
+
+
+@dataclass(frozen=True)
+class Loop:
+    """One loop of assembly, from its label to the jump back to it.
+
+    Attributes:
+        label: Where it begins.
+        own: Its instructions outside of loops within it.
+    """
+
+    label: str
+    own: tuple[str, ...]
+
+    def count(self, name: str) -> int:
+        """How many of its own instructions have this name."""
+        return sum(name_of(line) == name for line in self.own)
+
+
+def name_of(line: str) -> str:
+    """The name of a line's instruction; empty if it has none."""
+    match = _INSTRUCTION.match(line)
+    return match[1] if match else ""
+
+
+def loops(assembly: str, dialect: Dialect) -> list[Loop]:
+    """The loops of assembly, inner ones before what is around them."""
+    lines = [line.split(dialect.comment)[0].rstrip() for line in assembly.splitlines()]
+    labels = {match[1]: i for i, line in enumerate(lines) if (match := _LABEL.match(line))}
+    jumps = [(i, match[1]) for i, line in enumerate(lines) if (match := dialect.jump.match(line))]
+    # Of several jumps back to a label the last one ends the loop.
+    ends = {to: i for i, to in jumps if labels.get(to, i) < i}
+    found = []
+    for label, end in sorted(ends.items(), key=lambda item: item[1] - labels[item[0]]):
+        begin = labels[label]
+        within = [
+            (labels[other], last)
+            for other, last in ends.items()
+            if begin < labels[other] and last < end
+        ]
+        own = [
+            line
+            for i, line in enumerate(lines[begin : end + 1], begin)
+            if name_of(line) and not any(first <= i <= last for first, last in within)
+        ]
+        found.append(Loop(label, tuple(own)))
+    return found

@@ -1,0 +1,70 @@
+"""What llvm-mca says a processor takes for a block of instructions."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.command import call
+from qnn_ops.errors import QnnError
+
+_LABEL = re.compile(r"\.L[\w.$]+")
+_ITERATIONS = 100
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What llvm-mca expects of a block of instructions that is executed again and again.
+
+    Attributes:
+        instructions: In the block.
+        cycles: That one round takes, with many rounds under way.
+        busiest: For which its busiest unit, or dispatch, is busy with it.
+    """
+
+    instructions: int
+    cycles: float
+    busiest: float
+
+
+def find_mca() -> str:
+    """The program, in the newest version that is installed.
+
+    Raises:
+        QnnError: if it is not installed.
+    """
+    for name in (*(f"llvm-mca-{version}" for version in range(25, 17, -1)), "llvm-mca"):
+        if path := shutil.which(name):
+            return path
+    raise QnnError("this needs llvm-mca of LLVM 18 or later: apt install llvm-19")
+
+
+def analyze(mca: str, triple: str, processor: str, block: Sequence[str], folder: Path) -> Analysis:
+    """Run llvm-mca.
+
+    Args:
+        mca: The program.
+        triple: The instruction set, as LLVM calls it.
+        processor: As LLVM names it.
+        block: Instructions; jumps are taken for not taken.
+        folder: For the file.
+    """
+    file = folder / "block.s"
+    # The labels of jumps are elsewhere.
+    file.write_text("\n".join(_LABEL.sub("0", line) for line in block) + "\n")
+    words = [f"-mtriple={triple}", f"-mcpu={processor}", f"-iterations={_ITERATIONS}", "-json"]
+    (region,) = json.loads(call([mca, *words, file]))["CodeRegions"]
+    summary = region["SummaryView"]
+    # Behind the pressure of each instruction there is that of all.
+    pressure = region["ResourcePressureView"]["ResourcePressureInfo"]
+    units = [one["ResourceUsage"] for one in pressure if one["InstructionIndex"] == len(block)]
+    dispatch = summary["uOpsPerCycle"] * summary["TotalCycles"] / summary["DispatchWidth"]
+    return Analysis(
+        instructions=summary["Instructions"] // _ITERATIONS,
+        cycles=summary["TotalCycles"] / _ITERATIONS,
+        busiest=max(*units, dispatch / _ITERATIONS),
+    )

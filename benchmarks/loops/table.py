@@ -1,0 +1,160 @@
+"""The table of loops and processors, and the command that prints it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import click
+import tvm
+from rich.console import Console
+
+from benchmarks.loops.assembly import Dialect, Loop, loops
+from benchmarks.loops.mca import analyze, find_mca
+from benchmarks.race_report import as_table, markdown_table
+from qnn_ops.errors import QnnError
+from tvm_qnn.target import parse_target
+
+HEAD = [
+    "loop",
+    "processor",
+    "instructions",
+    "cycles",
+    "IPC",
+    "products/cycle",
+    "busiest unit",
+    "peak",
+]
+EXPLANATION = (
+    "Instructions and cycles of one round; products of bytes a cycle; for how much of the time the "
+    "unit that has most to do is busy; and how much of the time the instructions of the sums would "
+    "take by themselves (peak)."
+)
+
+Isa = TypeVar("Isa")
+
+
+@dataclass(frozen=True)
+class Processor(Generic[Isa]):
+    """A processor, as LLVM's model of it, and the code it runs.
+
+    Attributes:
+        name: For the table.
+        mcpu: As LLVM names it.
+        isa: The instruction set of its kernels.
+        target: What they are compiled for, as ``parse_target`` takes it.
+    """
+
+    name: str
+    mcpu: str
+    isa: Isa
+    target: str
+
+
+@dataclass(frozen=True)
+class Kernel(Generic[Isa]):
+    """A loop of a compiled function, on some processors.
+
+    Attributes:
+        name: For the table.
+        function: Builds it, for an instruction set.
+        measure: Of which the loop that is meant has most.
+        processors: On which.
+    """
+
+    name: str
+    function: Callable[[Isa], Any]
+    measure: Callable[[Loop], int]
+    processors: Sequence[Processor[Isa]]
+
+
+@dataclass(frozen=True)
+class Suite(Generic[Isa]):
+    """The table of an architecture.
+
+    Attributes:
+        dialect: Of its assembly.
+        products: How many products a round of a loop computes.
+        sums: The instructions of a loop that multiply, and add up products.
+        kernels: The loops.
+        note: What its table needs to be understood beside ``EXPLANATION``.
+    """
+
+    dialect: Dialect
+    products: Callable[[Loop], int]
+    sums: Callable[[Loop], list[str]]
+    kernels: Sequence[Kernel[Isa]]
+    note: str = ""
+
+    @property
+    def explanation(self) -> str:
+        """What the columns are."""
+        return f"{EXPLANATION} {self.note}".rstrip()
+
+
+def rows(suite: Suite[Any], mca: str, folder: Path) -> Iterator[list[str]]:
+    """The lines of the table.
+
+    Args:
+        suite: The loops.
+        mca: The program.
+        folder: For files.
+    """
+
+    @cache
+    def found_in(function: Callable[[Any], Any], processor: Processor[Any]) -> list[Loop]:
+        library = tvm.compile(function(processor.isa), target=parse_target(processor.target))
+        return loops(library.mod.inspect_source("asm"), suite.dialect)
+
+    for kernel in suite.kernels:
+        for processor in kernel.processors:
+            loop = max(found_in(kernel.function, processor), key=kernel.measure)
+            model = mca, suite.dialect.triple, processor.mcpu
+            found = analyze(*model, loop.own, folder)
+            speed = peak = "–"
+            if products := suite.products(loop):
+                alone = analyze(*model, suite.sums(loop), folder).busiest
+                speed = f"{products / found.cycles:.1f}"
+                # Other instructions between them may let it spread them better.
+                peak = f"{min(100.0, 100 * alone / found.cycles):.0f} %"
+            yield [
+                kernel.name,
+                processor.name,
+                str(found.instructions),
+                f"{found.cycles:.1f}",
+                f"{found.instructions / found.cycles:.2f}",
+                speed,
+                f"{100 * found.busiest / found.cycles:.0f} %",
+                peak,
+            ]
+
+
+def command(suite: Suite[Any], about: str | None) -> click.Command:
+    """The command that prints a table.
+
+    Args:
+        suite: Its loops.
+        about: What the command says of itself.
+    """
+
+    @click.command(help=about)
+    @click.option("--markdown", type=click.Path(path_type=Path), help="Write it to this file, too.")
+    def main(markdown: Path | None) -> None:
+        """Run from the command line."""
+        console = Console(highlight=False)
+        try:
+            with tempfile.TemporaryDirectory(prefix="tvm-qnn-loops-") as folder:
+                body = list(rows(suite, find_mca(), Path(folder)))
+        except QnnError as error:
+            raise click.ClickException(str(error)) from error
+        console.print(as_table(HEAD, body, "loops"))
+        console.print(suite.explanation)
+        if markdown:
+            text = f"{suite.explanation}\n\n{markdown_table(HEAD, body)}"
+            markdown.write_text(text, encoding="utf-8")
+
+    return main

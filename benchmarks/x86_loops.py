@@ -1,0 +1,154 @@
+"""Asks llvm-mca how long x86 processors take for the loops of the kernels.
+
+python -m benchmarks.x86_loops --markdown table.md
+
+llvm-mca (Debian, Ubuntu: apt install llvm-19) simulates how a processor issues the instructions of
+a loop to its units, by LLVM's model of it, with all data in the nearest cache. That is no
+measurement, but shows whether the products keep their units busy.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from benchmarks.loops.assembly import Dialect, Loop, name_of
+from benchmarks.loops.layer import LAYER, LAYER_3X3
+from benchmarks.loops.table import Kernel, Processor, Suite, command
+from legalize.kernels.conv_calls import fixed_point
+from legalize.kernels.spec import ConvSpec
+from legalize.kernels.x86.choice import choose_kernel
+from legalize.kernels.x86.depthwise import depthwise_conv2d
+from legalize.kernels.x86.depthwise_pack import pack_depthwise
+from legalize.kernels.x86.isa import AVX2, AVX512_VNNI, AVX512BW, AVX_VNNI, SSE41, Isa
+from legalize.kernels.x86.pack import PackedConv, pack_conv2d
+from legalize.kernels.x86.packed_conv2d import conv2d_of
+
+Array = npt.NDArray[Any]
+
+X86_64 = Dialect(
+    triple="x86_64",
+    comment="#",
+    # A jmp back comes from a block that LLVM put aside.
+    jump=re.compile(r"\s+j(?!mp)[a-z]+\s+(\.L\w+)$"),
+)
+
+# LLVM 19 has Sapphire Rapids and Zen 4 do half as many vpdpbusd of 512 bits as they can, and AMX's
+# products one after another: what follows from that is not theirs.
+WITH_VNNI = (
+    Processor("Cascade Lake", "cascadelake", AVX512_VNNI, "x86-avx512-vnni"),
+    Processor("Ice Lake", "icelake-server", AVX512_VNNI, "x86-avx512-vnni -mcpu=icelake-server"),
+    Processor("Alder Lake", "alderlake", AVX_VNNI, "x86-avx-vnni"),
+)
+WITHOUT = (
+    Processor("Skylake", "skylake-avx512", AVX512BW, "x86-avx512"),
+    Processor("Zen 3", "znver3", AVX2, "x86-avx2 -mcpu=znver3"),
+    Processor("Haswell", "haswell", AVX2, "x86-avx2"),
+    Processor("Sandy Bridge", "sandybridge", SSE41, "x86-sse4.1 -mcpu=sandybridge"),
+)
+PROCESSORS = WITH_VNNI + WITHOUT
+
+# Products of an instruction on 16 bytes. Of bytes, or of words; there is the same with and without
+# the v that AVX puts before a name.
+_BYTES = {"pdpbusd": 16, "pmaddubsw": 16}
+_WORDS = {"pdpwssd": 8, "pmaddwd": 8}
+_WIDTHS = {"x": 1, "y": 2, "z": 4}
+_REGISTER = re.compile(r"%([xyz])mm\d+$")
+
+
+def _stem(line: str) -> str:
+    return name_of(line).removeprefix("v")
+
+
+def _multiplies(loop: Loop) -> dict[str, int]:
+    """Which instructions multiply, and what: behind pmaddubsw, pmaddwd only adds."""
+    is_paired = any(_stem(line) == "pmaddubsw" for line in loop.own)
+    return _BYTES if is_paired else _BYTES | _WORDS
+
+
+def products(loop: Loop) -> int:
+    """How many products, of bytes or of words, a round of a loop computes."""
+    sizes = _multiplies(loop)
+    return sum(
+        sizes[_stem(line)] * _WIDTHS[match[1]]
+        for line in loop.own
+        if _stem(line) in sizes and (match := _REGISTER.search(line))
+    )
+
+
+def sums(loop: Loop) -> list[str]:
+    """The instructions of a loop that multiply, and add up products."""
+    found = [line for line in loop.own if _stem(line) in {*_BYTES, *_WORDS, "paddw"}]
+    # Each pmaddwd has one paddd; what there is beside belongs to the rescaling.
+    adds = [line for line in loop.own if _stem(line) == "paddd"]
+    return found + adds[: sum(_stem(line) == "pmaddwd" for line in found)]
+
+
+def rescaling(loop: Loop) -> int:
+    """How many instructions of a loop rescale sums, as integers or floats."""
+    return sum(_stem(line) in ("pmuldq", "cvtdq2ps") for line in loop.own)
+
+
+def _weights(*shape: int) -> Array:
+    """Weights as networks have them: normal, with ±127 the largest of each output channel."""
+    values = np.random.default_rng(0).standard_normal((LAYER.out_channels, *shape))
+    largest = np.abs(values).max(axis=tuple(range(1, values.ndim)), keepdims=True)
+    return np.rint(127 * values / largest).astype(np.int8)
+
+
+def _scales(spec: ConvSpec) -> tuple[Any, Any]:
+    """Multipliers and shifts of the output channels."""
+    return fixed_point(spec, np.random.default_rng(0).uniform(0.001, 0.01, spec.out_channels))
+
+
+def pack(spec: ConvSpec, isa: Isa) -> tuple[PackedConv, ConvSpec, Isa]:
+    """A convolution's constants, and how it is computed."""
+    spec = replace(spec, staged_dtype="uint8")
+    kernel = _weights(spec.kernel_height, spec.kernel_width, spec.in_channels)
+    spec, isa, plan = choose_kernel(spec, isa, kernel, np.zeros(1, np.int8))
+    return pack_conv2d(spec, kernel, 0, None, *_scales(spec), isa, plan), spec, isa
+
+
+def convolution(isa: Isa) -> Any:
+    """The function of a 1 × 1 convolution."""
+    return conv2d_of(*pack(LAYER, isa))
+
+
+def convolution_3x3(isa: Isa) -> Any:
+    """The function of a 3 × 3 convolution."""
+    return conv2d_of(*pack(LAYER_3X3, isa))
+
+
+def depthwise(isa: Isa) -> Any:
+    """The function of a 3 × 3 depthwise convolution."""
+    spec = replace(LAYER_3X3, staged_dtype="uint8")
+    kernel = _weights(3, 3).transpose(1, 2, 0)
+    packed = pack_depthwise(spec, kernel, 0, None, *_scales(spec), isa)
+    return depthwise_conv2d(packed.plan, packed.requantization)
+
+
+SUITE = Suite(
+    dialect=X86_64,
+    products=products,
+    sums=sums,
+    kernels=(
+        Kernel("convolution 1 × 1: sums", convolution, products, PROCESSORS),
+        Kernel("convolution 1 × 1: requantize, store", convolution, rescaling, PROCESSORS),
+        Kernel("convolution 3 × 3: sums", convolution_3x3, products, WITH_VNNI),
+        Kernel("Winograd 3 × 3: sums", convolution_3x3, products, WITHOUT),
+        Kernel("depthwise 3 × 3: all", depthwise, products, PROCESSORS),
+    ),
+    note=(
+        "Winograd's products are its own, of words, of which it needs 16 for 36 of the "
+        "convolution's; depthwise ones count those by zeros that fill a register up."
+    ),
+)
+
+main = command(SUITE, __doc__)
+
+if __name__ == "__main__":
+    main()

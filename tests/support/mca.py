@@ -1,0 +1,16 @@
+"""llvm-mca, for tests that need it."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.loops.mca import find_mca
+from qnn_ops.errors import QnnError
+
+
+def mca() -> str:
+    """The program; skips the test where it is not installed."""
+    try:
+        return find_mca()
+    except QnnError as error:
+        pytest.skip(str(error))
