@@ -52,8 +52,7 @@ WITHOUT = (
 )
 PROCESSORS = WITH_VNNI + WITHOUT
 
-# Products of an instruction on 16 bytes. Of bytes, or of words; there is the same with and without
-# the v that AVX puts before a name.
+# Products, of bytes or of words, in 16 bytes of a register, by names without the v of AVX.
 _BYTES = {"pdpbusd": 16, "pmaddubsw": 16}
 _WORDS = {"pdpwssd": 8, "pmaddwd": 8}
 _WIDTHS = {"x": 1, "y": 2, "z": 4}
@@ -82,10 +81,11 @@ def products(loop: Loop) -> int:
 
 def sums(loop: Loop) -> list[str]:
     """The instructions of a loop that multiply, and add up products."""
-    found = [line for line in loop.own if _stem(line) in {*_BYTES, *_WORDS, "paddw"}]
+    stems = [_stem(line) for line in loop.own]
     # Each pmaddwd has one paddd; what there is beside belongs to the rescaling.
-    adds = [line for line in loop.own if _stem(line) == "paddd"]
-    return found + adds[: sum(_stem(line) == "pmaddwd" for line in found)]
+    adds = [i for i, stem in enumerate(stems) if stem == "paddd"][: stems.count("pmaddwd")]
+    names = {*_BYTES, *_WORDS, "paddw"}
+    return [line for i, line in enumerate(loop.own) if stems[i] in names or i in adds]
 
 
 def rescaling(loop: Loop) -> int:

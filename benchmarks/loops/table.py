@@ -119,8 +119,7 @@ def rows(suite: Suite[Any], mca: str, folder: Path) -> Iterator[list[str]]:
             if products := suite.products(loop):
                 alone = analyze(*model, suite.sums(loop), folder).busiest
                 speed = f"{products / found.cycles:.1f}"
-                # Other instructions between them may let it spread them better.
-                peak = f"{min(100.0, 100 * alone / found.cycles):.0f} %"
+                peak = f"{100 * alone / found.cycles:.0f} %"
             yield [
                 kernel.name,
                 processor.name,
@@ -142,7 +141,9 @@ def command(suite: Suite[Any], about: str | None) -> click.Command:
     """
 
     @click.command(help=about)
-    @click.option("--markdown", type=click.Path(path_type=Path), help="Write it to this file, too.")
+    @click.option(
+        "--markdown", type=click.Path(path_type=Path), help="Write the table to this file, too."
+    )
     def main(markdown: Path | None) -> None:
         """Run from the command line."""
         console = Console(highlight=False)
