@@ -16,6 +16,9 @@ from typing import Any
 from qnn_ops.errors import QnnError
 from tvm_qnn import runtime
 
+# Far more than processors have; a system that has no room for more ends the process.
+MOST_THREADS = 1024
+
 # TVM's names for these: workers may run on any of the processors given, or on the fast ones.
 _SHARE_ALL, _BIG = -3, 1
 
@@ -73,11 +76,15 @@ def check_num_threads(count: int | None) -> int | None:
     """Return the number of threads if it is one.
 
     Raises:
-        QnnError: if it is below 1 or not an integer.
+        QnnError: if it is not an integer from 1 to ``MOST_THREADS``.
     """
-    if count is None or (isinstance(count, int) and not isinstance(count, bool) and count >= 1):
+    if count is None:
+        return None
+    if isinstance(count, int) and not isinstance(count, bool) and 1 <= count <= MOST_THREADS:
         return count
-    raise QnnError(f"num_threads must be None or an integer of at least 1, got {count!r}")
+    raise QnnError(
+        f"num_threads must be None or an integer from 1 to {MOST_THREADS}, got {count!r}"
+    )
 
 
 def use_threads(count: int | None) -> None:

@@ -15,7 +15,7 @@ from tvm.script.ir_builder import tirx as T
 import tvm_qnn
 from qnn_ops.errors import QnnError
 from tests.support.modules import adder
-from tvm_qnn.threads import use_threads
+from tvm_qnn.threads import MOST_THREADS, use_threads
 
 TASKS = 48
 
@@ -81,9 +81,9 @@ def test_a_pool_cannot_grow(in_new_thread: Callable[..., Any]) -> None:
         in_new_thread(use_threads, 9999)
 
 
-@pytest.mark.parametrize("count", [0, -1, 1.5, True, "2"])
+@pytest.mark.parametrize("count", [0, -1, 1.5, True, "2", MOST_THREADS + 1])
 def test_other_numbers_are_refused(count: Any, tmp_path: Path) -> None:
-    with pytest.raises(QnnError, match="num_threads must be None or an integer of at least 1"):
+    with pytest.raises(QnnError, match="num_threads must be None or an integer from 1 to 1024"):
         tvm_qnn.build(tvm.IRModule(), num_threads=count)
     with pytest.raises(QnnError, match="num_threads"):
         tvm_qnn.load(tmp_path / "model.so", num_threads=count)
