@@ -73,11 +73,14 @@ def convert_fused_dense(ctx: Context) -> list[Value]:
         return convert_in_float(ctx)
     fused = read_fused(ctx, "FullyConnected")
     dtype = check_quantized(ctx, 0)
+    is_real, calibrated = ctx.attrs.flag("enable_float_output", False), calibrated_range(ctx)
+    if calibrated is None and not is_real and ctx.attrs.flag("channel_wise_quantize", False):
+        # One range cannot say what sums of several scales mean: MXNet refuses to run it, too.
+        raise UnsupportedError("weights with a scale per unit, but no calibrated range")
     data_range = range_at(ctx, len(fused.names))
     dense, weight_range = _read(ctx, fused, data_range)
-    if ctx.attrs.flag("enable_float_output", False):
+    if is_real:
         return [_real(dense)]
-    calibrated = calibrated_range(ctx)
     if calibrated is None:
         value: Value = R.astype(dense.sums(), "float32")
         value = maximum(value, scalar(0)) if dense.has_relu else value

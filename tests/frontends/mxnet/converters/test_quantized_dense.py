@@ -29,11 +29,12 @@ def fused(
     nodes: list[Any] | None = None,
     dense: dict[str, Any] | None = None,
     outputs: int = 1,
+    names: tuple[str, ...] = NAMES,
 ) -> Graph:
     main = {"num_hidden": 4, "no_bias": "True", **(dense or {})}
     subgraph = chain_of(("FullyConnected", main, ["d", "w"]), *(nodes or []))
     attrs = {"quantized": "True", **attrs}
-    return graph_of("_sg_mkldnn_fully_connected", attrs, NAMES, subgraph, outputs)
+    return graph_of("_sg_mkldnn_fully_connected", attrs, names, subgraph, outputs)
 
 
 def real_sums() -> np.ndarray:
@@ -68,3 +69,15 @@ def test_what_does_not_fit() -> None:
     graph = fused({}, [("Activation", {"act_type": "tanh"}, [])])
     with pytest.raises(UnsupportedOperatorError, match="fused activations tanh"):
         imported(graph, data, constants)
+
+
+def test_a_scale_per_unit_needs_a_calibrated_range_or_floats() -> None:
+    # MXNet 1.9.1 refuses it when it runs: "channel-wise quantization requires fuse requantize".
+    names = ("data", "weight", "low", "high")
+    constants = {"weight": WEIGHT.astype(np.float32), **RANGES}
+    per_unit = {"channel_wise_quantize": "True"}
+    graph = fused(per_unit, names=names)
+    with pytest.raises(UnsupportedOperatorError, match="a scale per unit, but no calibrated range"):
+        imported(graph, {"data": DATA}, constants)
+    for others in ({"enable_float_output": "True"}, {"min_calib_range": 0, "max_calib_range": 1}):
+        imported(fused({**per_unit, **others}, names=names), {"data": DATA}, constants)
