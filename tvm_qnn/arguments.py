@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from qnn_ops.encoding import Encoding, quantize_array
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import TensorInfo
+from tvm_qnn.arrays import read_archive, read_array
 from tvm_qnn.images import as_input, picture_shape, read_picture
 
 Array = np.ndarray[Any, Any]
@@ -39,7 +39,7 @@ def read_inputs(texts: Sequence[str], infos: Sequence[TensorInfo]) -> dict[str, 
     for place, text in enumerate(texts):
         name, path = _named(text, by_name)
         if path.suffix == ".npz":
-            found = _read_arrays(path)
+            found = read_archive(path)
         elif name is not None:
             found = {name: _read(path, by_name[name])}
         elif place < len(infos):
@@ -80,23 +80,11 @@ def _named(text: str, infos: dict[str, TensorInfo]) -> tuple[str | None, Path]:
 
 
 def _read(path: Path, info: TensorInfo) -> Array:
+    if path.suffix == ".npy":
+        return read_array(path)
     if not path.is_file():
         raise QnnError(f"there is no file {path}")
-    if path.suffix != ".npy":
-        return as_input(read_picture(path, *picture_shape(info)), info)
-    try:
-        array: Array = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise QnnError(f"{path} is not an array that numpy can read: {error}") from error
-    return array
-
-
-def _read_arrays(path: Path) -> dict[str, Array]:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            return dict(archive)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise QnnError(f"{path} is not an archive that numpy can read: {error}") from error
+    return as_input(read_picture(path, *picture_shape(info)), info)
 
 
 def _fitted(array: Array, info: TensorInfo) -> Array:
