@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,19 @@ def read_archive(path: Path) -> dict[str, Array]:
     if not isinstance(found, dict):
         raise QnnError(f"{path} is one array: its name must end in .npy")
     return found
+
+
+def write_archive(path: Path, arrays: Mapping[str, Array]) -> None:
+    """Write arrays of any names to a .npz file.
+
+    Raises:
+        OSError: if it cannot be written.
+    """
+    # numpy.savez takes the arrays as keywords, beside its own: none could be named "file".
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, array, allow_pickle=False)
 
 
 def _read(path: Path, kind: str) -> Array | dict[str, Array]:

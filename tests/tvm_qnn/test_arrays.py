@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from qnn_ops.errors import QnnError
-from tvm_qnn.arrays import read_archive, read_array
+from tvm_qnn.arrays import read_archive, read_array, write_archive
 
 ARRAY = np.random.default_rng(0).integers(-9, 9, (1, 30), np.int8)
 
@@ -73,3 +73,16 @@ def test_a_missing_file(tmp_path: Path) -> None:
     for read in (read_array, read_archive):
         with pytest.raises(QnnError, match="there is no file"):
             read(tmp_path / "none")
+
+
+def test_arrays_of_any_name(tmp_path: Path) -> None:
+    names = ["file", "args", "allow_pickle", "arr_0", "block/unit:0", "/top", "größe", ""]
+    arrays = {name: ARRAY + np.int8(place) for place, name in enumerate(names)}
+    path = tmp_path / "all.npz"
+    write_archive(path, arrays)
+    found = read_archive(path)
+    assert list(found) == names
+    with np.load(path) as archive:
+        for name, array in arrays.items():
+            np.testing.assert_array_equal(found[name], array)
+            np.testing.assert_array_equal(archive[name], array)

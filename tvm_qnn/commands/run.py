@@ -66,6 +66,7 @@ def run(
     quantized for a quantized input. For a classifier, prints the best classes.
     """
     from tvm_qnn.arguments import check_files, read_inputs
+    from tvm_qnn.arrays import write_archive
 
     if output is not None and output.suffix != ".npz":
         raise click.UsageError("--output is an archive of arrays, its name must end in .npz")
@@ -78,9 +79,7 @@ def run(
     result = library.run(*(arrays[info.name] for info in library.inputs))
     results = result if isinstance(result, dict) else {library.outputs[0].name: result}
     if output is not None:
-        import numpy as np
-
-        np.savez(output, **results)
+        write_archive(output, results)
     answers = [_answer(info, results[info.name], labels, top) for info in library.outputs]
     if as_json:
         print_json(answers)

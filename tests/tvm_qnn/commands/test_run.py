@@ -8,6 +8,8 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
+from frontends.tflite.quantization import Quantization
+from frontends.tflite.writer import ModelWriter
 from tvm_qnn import digits
 from tvm_qnn.cli import main
 from tvm_qnn.oracle import litert_tensors
@@ -31,6 +33,22 @@ def test_outputs_are_litert_s_and_can_be_kept(model: Path, digit: np.ndarray) ->
         assert np.array_equal(found[answer["output"]], expected[max(expected)])
     assert len(answer["classes"]) == 3
     assert answer["classes"][0]["index"] == int(expected[max(expected)].argmax())
+
+
+def test_outputs_may_be_named_as_arguments_of_numpy_s(tmp_path: Path) -> None:
+    writer = ModelWriter()
+    quantization = Quantization.per_tensor(0.5, 0)
+    x, y = (writer.tensor(name, (1, 4), "int8", quantization) for name in ("x", "file"))
+    writer.operator("RELU", [x], [y])
+    (tmp_path / "net.tflite").write_bytes(writer.finish([x], [y]))
+    np.save(tmp_path / "x.npy", np.array([[-3, 0, 2, 127]], np.int8))
+    output = tmp_path / "out.npz"
+    arguments = [tmp_path / "net.tflite", "-i", tmp_path / "x.npy", "-o", output]
+    result = CliRunner().invoke(main, ["run", *map(str, arguments)])
+    assert result.exit_code == 0, result.output
+    with np.load(output) as found:
+        assert found.files == ["file"]
+        assert found["file"].tolist() == [[0, 0, 2, 127]]
 
 
 def test_a_compiled_library_on_a_picture_with_labels(model: Path, digit: np.ndarray) -> None:
