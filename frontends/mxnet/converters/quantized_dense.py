@@ -26,7 +26,7 @@ from frontends.mxnet.converters.quantization import (
     range_at,
 )
 from frontends.mxnet.converters.registry import converter
-from frontends.mxnet.scalars import divide, maximum, multiply, scalar, to_expr
+from frontends.mxnet.scalars import divide, maximum, minimum, multiply, scalar, to_expr
 from frontends.mxnet.values import Array, Value
 from qnn_ops import dequantize, quantized_dense
 from qnn_ops.arithmetic import round_half_away
@@ -44,7 +44,7 @@ class _Dense:
         steps: float32 steps per unit of the weight, one or one per unit.
         bias: float32 whole numbers [units] in steps of the sums, or None.
         data_steps: steps per unit of the data.
-        has_relu: whether a rectifier follows.
+        clamp: where a rectifier or a clip ends, infinity for the first; None if none follows.
     """
 
     ctx: Context
@@ -53,7 +53,7 @@ class _Dense:
     steps: Array
     bias: Value | None
     data_steps: Value
-    has_relu: bool
+    clamp: Array | None
 
     def sums(self) -> relax.Expr:
         """Data times weight plus bias: float32 whole numbers, or int32 where they are known."""
@@ -82,17 +82,14 @@ def convert_fused_dense(ctx: Context) -> list[Value]:
     if is_real:
         return [_real(dense)]
     if calibrated is None:
-        value: Value = R.astype(dense.sums(), "float32")
-        value = maximum(value, scalar(0)) if dense.has_relu else value
+        value = _clamped(R.astype(dense.sums(), "float32"), _clamp_of_sums(dense))
         bounds = product_range(dtype, data_range, weight_range)
-        return [saturated_int32(to_expr(value)), bounds.low, bounds.high]
+        return [saturated_int32(value), bounds.low, bounds.high]
     return [_calibrated(dense, calibrated), calibrated.low, calibrated.high]
 
 
 def _read(ctx: Context, fused: Fused, data_range: Range) -> tuple[_Dense, Range]:
-    kinds = [activation.kind for activation in fused.activations]
-    if kinds not in ([], ["relu"]):
-        raise UnsupportedError(f"fused activations {', '.join(kinds)}")
+    clamp = _clamp(fused)
     data_steps = data_range.steps_per_unit(ctx.dtype(0))
     after = len(fused.names) + 2
     if ctx.attrs.flag("channel_wise_quantize", False):
@@ -106,7 +103,19 @@ def _read(ctx: Context, fused: Fused, data_range: Range) -> tuple[_Dense, Range]
     if kernel.ndim != 2 or kernel.shape[0] != fused.main.integer("num_hidden"):
         raise QnnError(f"the weight must be [num_hidden, K], got shape {kernel.shape}")
     rows = rows_of(ctx, kernel.shape[1], flatten=fused.main.flag("flatten", True))
-    return _Dense(ctx, rows, kernel, steps, bias, data_steps, bool(kinds)), weight_range
+    return _Dense(ctx, rows, kernel, steps, bias, data_steps, clamp), weight_range
+
+
+def _clamp(fused: Fused) -> Array | None:
+    kinds = [activation.kind for activation in fused.activations]
+    if kinds not in ([], ["relu"], ["clip"]):
+        raise UnsupportedError(f"fused activations {', '.join(kinds)}")
+    if kinds != ["clip"]:
+        return scalar(np.inf) if kinds else None
+    attrs = fused.activations[0].attrs
+    if attrs.real("a_min") != 0:
+        raise UnsupportedError("a fused clip that does not begin at 0")
+    return scalar(attrs.real("a_max"))
 
 
 def _per_unit(ctx: Context, fused: Fused, data_steps: Value) -> tuple[Array, Array, Value | None]:
@@ -161,19 +170,34 @@ def _factor(dense: _Dense) -> Value:
 
 
 def _real(dense: _Dense) -> relax.Expr:
-    """The sums as real numbers, and the rectifier."""
+    """The sums as real numbers, and the rectifier or clip."""
     factor, sums = _factor(dense), dense.sums()
     if isinstance(factor, np.ndarray):
         scale = factor.tolist()
         value = dequantize(sums, scale, 0, axis=-1)
     else:
         value = R.multiply(R.astype(sums, "float32"), factor)
-    return R.nn.relu(dense.ctx.emit(value)) if dense.has_relu else value
+    return _clamped(value, dense.clamp)
+
+
+def _clamped(value: relax.Expr, clamp: Value | None) -> relax.Expr:
+    if clamp is None:
+        return value
+    rectified = maximum(value, scalar(0))
+    is_open = isinstance(clamp, np.ndarray) and np.isposinf(clamp)
+    return to_expr(rectified if is_open else minimum(rectified, clamp))
+
+
+def _clamp_of_sums(dense: _Dense) -> Value | None:
+    """Where uncalibrated sums end; MXNet takes the end of a clip, in units, for one in steps."""
+    if dense.clamp is None or not dense.ctx.is_corrected:
+        return dense.clamp
+    return multiply(dense.clamp, multiply(dense.data_steps, dense.steps))
 
 
 def _calibrated(dense: _Dense, calibrated: Range) -> relax.Expr:
-    if dense.has_relu:
-        # Two products, each rounded: oneDNN scales the sums before the rectifier and behind it.
+    if dense.clamp is not None:
+        # Two products, each rounded: oneDNN scales the sums before the activation and behind it.
         return quantized(dense.ctx.emit(_real(dense)), calibrated.steps_per_unit("uint8"), "uint8")
     out_steps = calibrated.steps_per_unit("int8")
     factor = divide(divide(out_steps, dense.data_steps), dense.steps)

@@ -59,6 +59,34 @@ def test_a_rectifier_takes_two_products() -> None:
     assert (low, high) == (0, 1)
 
 
+CLIP: list[Any] = [("clip", {"a_min": 0, "a_max": 0.5}, [])]
+
+
+def test_a_clip_takes_two_products() -> None:
+    # The calibrated range is wider than the clip, as where a concatenation aligns ranges.
+    attrs = {"with_eltwise": "True", "min_calib_range": 0, "max_calib_range": 1}
+    data, constants = {"data": DATA}, {"weight": WEIGHT, **RANGES}
+    (result,) = computed(fused(attrs, CLIP), data, constants)
+    real = np.clip(real_sums(), 0, np.float32(0.5))
+    assert real.max() == 0.5
+    np.testing.assert_array_equal(result, np.rint(real * np.float32(255.5)).astype(np.uint8))
+    (floats,) = computed(fused({**attrs, "enable_float_output": "True"}, CLIP), data, constants)
+    np.testing.assert_array_equal(floats, real)
+
+
+@pytest.mark.parametrize("semantics", ["mxnet", "corrected"])
+def test_a_clip_without_calibration(semantics: str) -> None:
+    graph = fused({"with_eltwise": "True"}, [("clip", {"a_min": 0, "a_max": 0.4}, [])])
+    constants = {"weight": WEIGHT, **RANGES}
+    (result,) = computed(graph, {"data": DATA}, constants, semantics=semantics)
+    # MXNet takes the end for one in steps of the sums, of which a unit has these.
+    steps = np.float32(127.5) / np.float32(0.3) * (np.float32(255.5) / np.float32(2))
+    highest = np.float32(0.4) * (steps if semantics == "corrected" else np.float32(1))
+    sums = DATA.astype(int) @ WEIGHT.T.astype(int)
+    assert sums.max() > highest
+    np.testing.assert_array_equal(result, np.rint(np.clip(sums.astype(np.float32), 0, highest)))
+
+
 def test_what_does_not_fit() -> None:
     data, constants = {"data": DATA}, {"weight": WEIGHT, **RANGES}
     with pytest.raises(QnnError, match=r"the weight must be \[num_hidden, K\]"):
@@ -68,6 +96,9 @@ def test_what_does_not_fit() -> None:
         imported(fused({}), data, floats)
     graph = fused({}, [("Activation", {"act_type": "tanh"}, [])])
     with pytest.raises(UnsupportedOperatorError, match="fused activations tanh"):
+        imported(graph, data, constants)
+    graph = fused({}, [("clip", {"a_min": -1, "a_max": 1}, [])])
+    with pytest.raises(UnsupportedOperatorError, match="a fused clip that does not begin at 0"):
         imported(graph, data, constants)
 
 
