@@ -108,18 +108,20 @@ def _check(path: Path) -> None:
 
 def _write_c(library: Library, model: Path, path: Path) -> list[Path]:
     """The C files, in a folder or in an archive; named after the model."""
+    import shutil
     import tarfile
     import tempfile
 
     name = "".join(c if c.isascii() and c.isalnum() else "_" for c in model.stem)
     name = name if name[:1].isalpha() else f"model_{name}"
-    if path.suffix != ARCHIVE:
-        path.mkdir(exist_ok=True)
-        library.export(path / name, format="c")
-        return sorted(path.glob(f"{name}*.[cho]"))
     with tempfile.TemporaryDirectory() as folder:
+        # The folder that is named may hold files of other models, whose names begin alike.
         library.export(Path(folder) / name, format="c")
+        files = sorted(Path(folder).iterdir())
+        if path.suffix != ARCHIVE:
+            path.mkdir(exist_ok=True)
+            return [Path(shutil.copyfile(file, path / file.name)) for file in files]
         with tarfile.open(path, "w") as archive:
-            for file in sorted(Path(folder).iterdir()):
+            for file in files:
                 archive.add(file, file.name)
     return [path]

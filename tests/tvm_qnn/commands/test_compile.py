@@ -36,6 +36,17 @@ def test_files_for_a_c_compiler(model: Path) -> None:
     assert json.loads(result.stdout)["files"] == ["bundle.tar"]
 
 
+def test_the_files_of_other_models_in_the_folder_are_not_told(model: Path) -> None:
+    for name in ("digits_i8.tflite", "digits.tflite"):
+        model = model.rename(name)
+        arguments = ["compile", name, "-o", "bundle", "--target", "aarch64", "--json"]
+        result = CliRunner().invoke(main, arguments)
+        assert result.exit_code == 0, result.output
+    files = json.loads(result.stdout)["files"]
+    assert files == [f"bundle/digits{end}" for end in (".c", ".h", ".o", "_main.c")]
+    assert len(list(Path("bundle").iterdir())) == 2 * len(files)
+
+
 def test_another_batch_size(model: Path) -> None:
     (info,) = signature_of(from_tflite(model)[0]).inputs
     shape = ",".join(map(str, (3, *info.shape[1:])))
