@@ -148,11 +148,7 @@ class Library:
         Raises:
             QnnError: as ``run``, or if ``repeat`` is below 1.
         """
-        if repeat < 1:
-            raise QnnError(f"benchmark: repeat must be at least 1, got {repeat}")
-        if not arrays and not named:
-            arrays = tuple(np.zeros(info.shape, info.dtype) for info in self.inputs)
-        run = self.prepare(*arrays, **named)
+        run = self.prepare(*benchmark_arrays(self.inputs, arrays, named, repeat))
         for _ in range(warmup):
             run()
         return Timing.of(run, repeat)
@@ -304,6 +300,21 @@ def input_arrays(
     if missing:
         raise QnnError(f"missing input {', '.join(map(repr, missing))}")
     return [_fitting(info, given[info.name], quantize) for info in infos]
+
+
+def benchmark_arrays(
+    infos: Sequence[TensorInfo], arrays: Sequence[Array], named: Mapping[str, Array], repeat: int
+) -> list[Array]:
+    """The inputs of runs to time, in order: those given, or zeros if none are given at all.
+
+    Raises:
+        QnnError: as ``input_arrays``, or if there is no run to time.
+    """
+    if repeat < 1:
+        raise QnnError(f"benchmark: repeat must be at least 1, got {repeat}")
+    if not arrays and not named:
+        return [np.zeros(info.shape, info.dtype) for info in infos]
+    return input_arrays(infos, arrays, named)
 
 
 def _fitting(info: TensorInfo, value: Array, quantize: bool) -> Array:

@@ -19,7 +19,7 @@ import numpy as np
 
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import TensorInfo
-from tvm_qnn.library import Library, input_arrays
+from tvm_qnn.library import Library, benchmark_arrays, input_arrays
 from tvm_qnn.timing import Timing
 
 Array = np.ndarray[Any, Any]
@@ -192,11 +192,7 @@ class RemoteLibrary:
         Raises:
             QnnError: as ``run``, or if ``repeat`` is below 1.
         """
-        if repeat < 1:
-            raise QnnError(f"benchmark: repeat must be at least 1, got {repeat}")
-        if not arrays and not named:
-            arrays = tuple(np.zeros(info.shape, info.dtype) for info in self.inputs)
-        values = input_arrays(self.inputs, arrays, named)
+        values = benchmark_arrays(self.inputs, arrays, named, repeat)
         machine = self._open()
 
         def measure() -> Timing:
