@@ -32,6 +32,7 @@ from frontends.mxnet.converters.windows import pair
 from frontends.mxnet.scalars import divide, maximum, minimum, multiply, scalar, to_expr
 from frontends.mxnet.values import Array, Value
 from qnn_ops import fused_multiply_add, quantized_conv2d
+from qnn_ops.attributes import dtype_range
 from qnn_ops.errors import QnnError
 
 # Activations that the clamp of a uint8 result does.
@@ -218,7 +219,7 @@ def _rounded(
     conv: _Convolution, kernel: Array, bias: Array, factors: Array, out_steps: Array
 ) -> relax.Expr:
     ctx = conv.ctx
-    dtype, others = _stored(conv)
+    dtype, others = _stored(conv, out_steps)
     if conv.addend is not None and conv.addend_range is not None:
         addend_steps = conv.addend_range.steps_per_unit(ctx.dtype(conv.addend))
         factor = divide(out_steps, addend_steps)
@@ -239,20 +240,32 @@ def _rounded(
     return result if dtype == conv.out_dtype else R.astype(ctx.emit(result), conv.out_dtype)
 
 
-def _stored(conv: _Convolution) -> tuple[str, dict[str, Any]]:
+def _stored(conv: _Convolution, out_steps: Array) -> tuple[str, dict[str, Any]]:
     """As what the result is rounded, and the bounds of it.
 
     With a sum MXNet stores the result where the other term was, in that one's dtype, and then
-    takes the bits for the dtype that the result should have.
+    takes the bits for the dtype that the result should have. A clip it leaves to saturation, which
+    comes too late where a concatenation behind it has widened the range.
     """
     dtype = conv.out_dtype
-    if conv.addend is None or conv.ctx.is_corrected:
+    if conv.addend is None:
+        is_clip = conv.first is not None and conv.first.kind == "clip"
+        return dtype, {"out_max": _end_of_clip(conv, out_steps)} if is_clip else {}
+    if conv.ctx.is_corrected:
         return dtype, {}
     stored = conv.ctx.dtype(conv.addend)
     if dtype == "uint8" and stored == "int8":
         # A rectified result: of int8 it has the upper half, which uint8 has, too.
         return dtype, {"out_max": 127}
     return stored, {}
+
+
+def _end_of_clip(conv: _Convolution, out_steps: Array) -> int:
+    assert conv.first is not None
+    low, high = dtype_range("uint8")
+    if not conv.ctx.is_corrected:
+        return high
+    return int(np.clip(np.rint(scalar(conv.first.attrs.real("a_max")) * out_steps), low, high))
 
 
 def _leaky(conv: _Convolution, kernel: Array, bias: Array, factors: Array) -> relax.Expr:

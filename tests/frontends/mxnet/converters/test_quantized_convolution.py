@@ -89,6 +89,19 @@ def test_a_clip_without_calibration(semantics: str) -> None:
 
 
 @pytest.mark.parametrize("semantics", ["mxnet", "corrected"])
+def test_a_clip_in_a_range_that_a_concatenation_widened(semantics: str) -> None:
+    clip: list[Any] = [("clip", {"a_min": 0, "a_max": 100}, [])]
+    graph = fused({**CALIBRATED, "with_act": "true"}, clip)
+    constants = {"weight": WEIGHT, **RANGE}
+    (result,) = computed(graph, {"data": DATA}, constants, semantics=semantics)
+    steps, out_steps = channel_steps(), np.float32(255.5) / np.float32(300)
+    real = sums(WEIGHT, steps).astype(np.float32) * (out_steps / steps).reshape(-1, 1, 1)
+    highest = 255 if semantics == "mxnet" else 85
+    assert real.max() > 100
+    np.testing.assert_array_equal(result, np.clip(np.rint(real), 0, highest).astype(np.uint8))
+
+
+@pytest.mark.parametrize("semantics", ["mxnet", "corrected"])
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_a_sum_has_the_dtype_of_its_other_term(semantics: str, dtype: str) -> None:
     add: list[Any] = [("elemwise_add", {}, ["other"])]
