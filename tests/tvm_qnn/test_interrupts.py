@@ -25,10 +25,6 @@ class Finalized:
             pass
 
 
-def test_python_itself_drops_it() -> None:
-    Finalized()
-
-
 def test_it_is_raised_at_the_next_check() -> None:
     steps = []
 
