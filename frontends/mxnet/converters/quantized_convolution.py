@@ -109,6 +109,8 @@ def convert_fused_convolution(ctx: Context) -> list[Value]:
 def _read(ctx: Context) -> _Convolution:
     fused = read_fused(ctx, "Convolution")
     check_quantized(ctx, 0)
+    if len(ctx.shape(0)) != 4 or fused.main.text("layout", "NCHW") != "NCHW":
+        raise UnsupportedError("only images of layout NCHW are supported")
     weight, bias = _folded(ctx, fused)
     attrs = _window(replace(ctx, attrs=fused.main), weight)
     first, last = _activations(ctx, fused)
@@ -153,8 +155,6 @@ def _folded(ctx: Context, fused: Fused) -> tuple[Array, Array | None]:
 
 def _window(ctx: Context, weight: Array) -> dict[str, Any]:
     """The attributes of the convolution itself; ``ctx`` reads those of the subgraph's."""
-    if len(ctx.shape(0)) != 4 or ctx.attrs.text("layout", "NCHW") != "NCHW":
-        raise UnsupportedError("only images of layout NCHW are supported")
     window = pair(ctx, "kernel", None, 1)
     if weight.shape[2:] != window:
         raise QnnError(f"the weight's window is {weight.shape[2:]}, attribute kernel {window}")

@@ -167,6 +167,21 @@ def test_what_is_not_supported(nodes: list[Any], reason: str) -> None:
         imported(graph, {"data": DATA}, {"weight": WEIGHT, **RANGE})
 
 
+@pytest.mark.parametrize(
+    ("conv", "space"),
+    [
+        ({"kernel": "(3, 3, 3)"}, (3, 3, 3)),
+        ({"kernel": "(3,)"}, (3,)),
+        ({"layout": "NHWC"}, (1, 1)),
+    ],
+)
+def test_only_images_with_channels_first(conv: dict[str, Any], space: tuple[int, ...]) -> None:
+    data = {"data": np.zeros((1, 4, *space), np.int8)}
+    constants = {"weight": np.ones((6, 4, *space), np.float32), **RANGE}
+    with pytest.raises(UnsupportedOperatorError, match="only images of layout NCHW"):
+        imported(fused(CALIBRATED, conv=conv), data, constants)
+
+
 def test_weights_must_be_constant() -> None:
     with pytest.raises(QnnError, match="'weight' must be constant"):
         imported(fused(CALIBRATED), {"data": DATA, "weight": WEIGHT}, RANGE)
