@@ -35,6 +35,8 @@ from benchmarks.machine import setting  # noqa: E402
 from benchmarks.mxnet_zoo.answers import exact_answers, load  # noqa: E402
 from benchmarks.mxnet_zoo.networks import NETWORKS, quantize  # noqa: E402
 from benchmarks.mxnet_zoo.sums import has_sums, rounded_apart  # noqa: E402
+from benchmarks.race_report import CLOCK_NOTES  # noqa: E402
+from benchmarks.worker import CLOCKS  # noqa: E402
 from frontends.mxnet import from_mxnet  # noqa: E402
 from tvm_qnn.processor import extensions_here  # noqa: E402
 from tvm_qnn.timing import Timing, alternate  # noqa: E402
@@ -113,7 +115,7 @@ def _equal(answers: Array, others: Array) -> str:
     return f"{(answers == others).sum():,} of {answers.size:,}"
 
 
-def measure(network: str, folder: Path, rounds: int) -> Result:
+def measure(network: str, folder: Path, rounds: int, clock: str) -> Result:
     """Quantizes a network with MXNet, imports it, and holds both against each other."""
     prefix = folder / network
     inputs = quantize(network, prefix)
@@ -138,6 +140,7 @@ def measure(network: str, folder: Path, rounds: int) -> Result:
         alternate(
             {"mxnet": lambda: theirs(inputs[0]), "tvm-qnn": lambda: library.run(inputs[0])},
             rounds=rounds,
+            clock=CLOCKS[clock],
         ),
         build,
     )
@@ -157,20 +160,28 @@ def _exact(prefix: Path, inputs: Sequence[Array]) -> Array | None:
 @click.argument("networks", metavar="[NETWORK]...", nargs=-1, type=click.Choice(list(NETWORKS)))
 @click.option("--rounds", default=20, show_default=True, type=click.IntRange(min=3))
 @click.option(
+    "--clock",
+    default="wall",
+    show_default=True,
+    type=click.Choice(list(CLOCKS)),
+    help="cpu: the processor's time that a program gets, where others take some of it.",
+)
+@click.option(
     "--output",
     default=Path("out"),
     show_default=True,
     type=click.Path(file_okay=False, path_type=Path),
     help="The folder for mxnet.md.",
 )
-def main(networks: tuple[str, ...], rounds: int, output: Path) -> None:
+def main(networks: tuple[str, ...], rounds: int, clock: str, output: Path) -> None:
     """Compare tvm-qnn with MXNet on NETWORKs of Gluon's zoo."""
-    lines = [*setting(("tvm-qnn", "apache-tvm", "mxnet", "numpy")).lines(), "", HEADER]
+    lines = [*setting(("tvm-qnn", "apache-tvm", "mxnet", "numpy")).lines()]
+    lines += ["", f"Milliseconds{CLOCK_NOTES[clock]}: medians, in turn.", "", HEADER]
     print("\n".join(lines))
     failed = []
     for network in networks or NETWORKS:
         with tempfile.TemporaryDirectory() as folder:
-            result = measure(network, Path(folder), rounds)
+            result = measure(network, Path(folder), rounds, clock)
         lines.append(result.row())
         print(lines[-1], flush=True)
         if not result.passed:

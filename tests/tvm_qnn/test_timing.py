@@ -42,6 +42,15 @@ def test_each_time_is_its_functions_own() -> None:
     assert timings["fast"].minimum < 0.01
 
 
+def test_another_clock() -> None:
+    ticks = iter(range(100))
+    timings = alternate(
+        {"f": lambda: next(ticks), "g": lambda: None}, warmup=0, rounds=3, clock=lambda: next(ticks)
+    )
+    assert timings["f"].seconds == (2, 2, 2)
+    assert timings["g"].seconds == (1, 1, 1)
+
+
 def test_no_round_begins_after_the_time_is_up_but_three_are_made() -> None:
     timings = alternate({"f": lambda: time.sleep(0.01)}, rounds=1000, seconds=0.0, warmup=0)
     assert len(timings["f"].seconds) == LEAST_ROUNDS
