@@ -17,7 +17,10 @@ Shapes = Mapping[str, Sequence[int]]
 
 
 def import_model(
-    path: Path, params: Path | None = None, shapes: Shapes | None = None
+    path: Path,
+    params: Path | None = None,
+    shapes: Shapes | None = None,
+    semantics: str | None = None,
 ) -> tuple[tvm.IRModule, dict[str, Any]]:
     """Import a model file.
 
@@ -26,26 +29,30 @@ def import_model(
         params: the .params file of an MXNet model; by default the one beside ``path`` that
             MXNet's own naming gives, net-0000.params for net-symbol.json.
         shapes: of inputs by name, where they are not the file's.
+        semantics: of an MXNet model, as ``from_mxnet`` takes it; by default "mxnet".
 
     Raises:
-        QnnError: if the ending is another one, ``params`` is missing or does not belong there,
-            or the model cannot be imported.
+        QnnError: if the ending is another one, ``params`` is missing, ``params`` or
+            ``semantics`` do not belong there, or the model cannot be imported.
         OSError: if a file cannot be read.
     """
-    check_params(path, params)
+    check_model(path, params, semantics)
     if path.suffix == ".json":
         from frontends.mxnet import from_mxnet
 
         return from_mxnet(
-            path, dict(shapes or {}) or None, arg_params=params or params_beside(path)
+            path,
+            dict(shapes or {}) or None,
+            arg_params=params or params_beside(path),
+            semantics=semantics or "mxnet",
         )
     from frontends.tflite import from_tflite
 
     return from_tflite(path, shapes)
 
 
-def check_params(path: Path, params: Path | None) -> None:
-    """Check that a model file has an ending that is known, and parameters only if it needs them.
+def check_model(path: Path, params: Path | None, semantics: str | None) -> None:
+    """Check that a model file has an ending that is known, and what is for MXNet only if it is.
 
     Raises:
         QnnError: if not.
@@ -54,6 +61,8 @@ def check_params(path: Path, params: Path | None) -> None:
         raise QnnError(f"{path} is no model: its name must end in .tflite, or .json for MXNet")
     if path.suffix == ".tflite" and params is not None:
         raise QnnError("--params is for MXNet models: a .tflite file has its own parameters")
+    if path.suffix == ".tflite" and semantics is not None:
+        raise QnnError("--semantics is for MXNet models: a .tflite file has only one")
 
 
 def check_tflite(path: Path) -> None:

@@ -20,6 +20,8 @@ def test_a_tflite_file(tmp_path: Path) -> None:
     assert signature_of(batch).inputs[0].shape[0] == 3
     with pytest.raises(QnnError, match="--params is for MXNet models"):
         import_model(path, params=path)
+    with pytest.raises(QnnError, match="--semantics is for MXNet models"):
+        import_model(path, semantics="mxnet")
 
 
 def test_the_newest_parameters_beside_a_symbol(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ OURS = "tvm-qnn"
 def bench(
     model: Path,
     params: Path | None,
+    semantics: str | None,
     shapes: Shapes,
     rounds: int,
     threads: int,
@@ -45,7 +46,7 @@ def bench(
     from tvm_qnn.images import noise
     from tvm_qnn.timing import alternate, one_core
 
-    library = library_of(model, params, shapes, threads)
+    library = library_of(model, params, shapes, semantics, threads)
     inputs = [noise(info) for info in library.inputs]
     programs: dict[str, Callable[[], object]] = {OURS: library.prepare(*inputs)}
     programs |= _peers(model, inputs, threads)

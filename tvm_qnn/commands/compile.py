@@ -45,6 +45,7 @@ LIBRARY, ARCHIVE = ".so", ".tar"
 def compile_model(
     model: Path,
     params: Path | None,
+    semantics: str | None,
     shapes: Shapes,
     output: Path | None,
     target: str,
@@ -74,7 +75,7 @@ def compile_model(
         raise click.UsageError("--cc is for libraries: the C files are not linked")
     console, start = progress(), time.perf_counter()
     with step(console, f"Import {model.name}"):
-        mod, constants = import_model(model, params, dict(shapes))
+        mod, constants = import_model(model, params, dict(shapes), semantics)
     with step(console, f"Compile for {target}"):
         # What is kept was linked without being told by what, and is a library.
         library = build(mod, target, constants, cache=cache and cc is None and is_library)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 def inspect(
     model: Path,
     params: Path | None,
+    semantics: str | None,
     shapes: Shapes,
     ir: bool,
     html: Path | None,
@@ -57,16 +58,16 @@ def inspect(
         raise click.UsageError("--ir prints the module only: leave out --json and --html")
     if shapes and not ir and model.suffix == ".tflite":
         raise click.UsageError("--shape is for --ir: what the file holds does not depend on it")
-    from tvm_qnn.model_files import check_params, import_model
+    from tvm_qnn.model_files import check_model, import_model
 
-    check_params(model, params)
+    check_model(model, params, semantics)
     if html is not None:
         check_folder(html)
     if ir:
-        mod, _ = import_model(model, params, dict(shapes))
+        mod, _ = import_model(model, params, dict(shapes), semantics)
         click.echo(mod.script(show_meta=False))
         return
-    summary = _summary(model, params, shapes)
+    summary = _summary(model, params, shapes, semantics)
     if html is not None:
         from tvm_qnn.inspect import html_report
 
@@ -78,12 +79,13 @@ def inspect(
         _print(Console(highlight=False), summary)
 
 
-def _summary(model: Path, params: Path | None, shapes: Shapes) -> Summary:
+def _summary(model: Path, params: Path | None, shapes: Shapes, semantics: str | None) -> Summary:
     from tvm_qnn.inspect import mxnet_summary, tflite_summary
     from tvm_qnn.model_files import params_beside
 
     if model.suffix == ".json":
-        return mxnet_summary(model, params or params_beside(model), dict(shapes))
+        params = params or params_beside(model)
+        return mxnet_summary(model, params, dict(shapes), semantics or "mxnet")
     return tflite_summary(model)
 
 

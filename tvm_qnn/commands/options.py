@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+SEMANTICS = ("mxnet", "corrected")  # as from_mxnet has them, which is not imported for a help text
+
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -46,6 +48,12 @@ def model_argument(function: F) -> F:
         multiple=True,
         metavar="NAME=1,3,224,224",
         help="An input's shape, where it is not the file's; MXNet's files often have none.",
+    )(function)
+    function = click.option(
+        "--semantics",
+        type=click.Choice(SEMANTICS),
+        help="What an MXNet model means: what MXNet 1.9.1 computes, by default, or what it should "
+        "have computed.",
     )(function)
     function = click.option(
         "--params",

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 def profile(
     model: Path,
     params: Path | None,
+    semantics: str | None,
     shapes: Shapes,
     target: str,
     rounds: int,
@@ -59,16 +60,18 @@ def profile(
     from rich.console import Console
 
     from tvm_qnn import profile as profiles
-    from tvm_qnn.model_files import check_params, params_beside
+    from tvm_qnn.model_files import check_model, params_beside
     from tvm_qnn.steps import step
 
-    check_params(model, params)
+    check_model(model, params, semantics)
     if model.suffix != ".tflite":
         params = params or params_beside(model)
     if not as_json:
         output.mkdir(parents=True, exist_ok=True)
     with step(progress(), f"Compile {model.name} and time its operators"):
-        found = profiles.profile(model, target, rounds, params=params, shapes=dict(shapes))
+        found = profiles.profile(
+            model, target, rounds, params=params, shapes=dict(shapes), semantics=semantics
+        )
     if as_json:
         print_json(asdict(found))
         return

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 def run(
     model: Path,
     params: Path | None,
+    semantics: str | None,
     shapes: Shapes,
     inputs: tuple[str, ...],
     labels: Path | None,
@@ -74,7 +75,7 @@ def run(
     check_files(inputs)
     if output is not None:
         check_folder(output)
-    library = library_of(model, params, shapes, threads)
+    library = library_of(model, params, shapes, semantics, threads)
     arrays = read_inputs(inputs, library.inputs)
     result = library.run(*(arrays[info.name] for info in library.inputs))
     results = result if isinstance(result, dict) else {library.outputs[0].name: result}
@@ -87,14 +88,22 @@ def run(
         _print(answers)
 
 
-def library_of(model: Path, params: Path | None, shapes: Shapes, threads: int | None) -> Library:
+def library_of(
+    model: Path,
+    params: Path | None,
+    shapes: Shapes,
+    semantics: str | None,
+    threads: int | None,
+) -> Library:
     """Load a library, or import and compile a model file for this machine."""
     from tvm_qnn.library import load
     from tvm_qnn.model_files import LIBRARY
 
     if model.suffix == LIBRARY:
-        if params or shapes:
-            raise click.UsageError("--params and --shape are for model files, not for libraries")
+        if params or shapes or semantics:
+            raise click.UsageError(
+                "--params, --shape and --semantics are for model files, not for libraries"
+            )
         return load(model, num_threads=threads)
     from tvm_qnn.build import build
     from tvm_qnn.model_files import import_model
@@ -102,7 +111,7 @@ def library_of(model: Path, params: Path | None, shapes: Shapes, threads: int | 
 
     console = progress()
     with step(console, f"Import {model.name}"):
-        mod, constants = import_model(model, params, dict(shapes))
+        mod, constants = import_model(model, params, dict(shapes), semantics)
     with step(console, "Compile for this machine"):
         return build(mod, "host", constants, num_threads=threads, cache=True)
 

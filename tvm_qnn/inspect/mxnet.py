@@ -24,7 +24,10 @@ _INTEGER = ("_contrib_quantize", "_contrib_dequantize", "_contrib_requantize", "
 
 
 def mxnet_summary(
-    path: Path, params: Path, shapes: Mapping[str, Sequence[int]] | None = None
+    path: Path,
+    params: Path,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    semantics: str = "mxnet",
 ) -> Summary:
     """Read an MXNet model; operators that cannot be imported are part of the answer.
 
@@ -34,6 +37,7 @@ def mxnet_summary(
         path: of the symbol file.
         params: of the file of parameters.
         shapes: of inputs by name, where the file does not say.
+        semantics: as ``from_mxnet`` takes it.
 
     Raises:
         MXNetFormatError: a file is damaged.
@@ -44,7 +48,7 @@ def mxnet_summary(
     arguments, states = read_params(params)
     constants = {**arguments, **states}
     values: dict[Entry, Value] = {}
-    reasons = _reasons(graph, constants, shapes, values)
+    reasons = _reasons(graph, constants, shapes, semantics, values)
     for number, node in enumerate(graph.nodes):
         if node.is_variable and node.name in constants:
             values[Entry(number)] = constants[node.name]
@@ -70,11 +74,12 @@ def _reasons(
     graph: Graph,
     constants: Mapping[str, Array],
     shapes: Mapping[str, Sequence[int]] | None,
+    semantics: str,
     values: dict[Entry, Value],
 ) -> dict[int, str]:
     """Why operators cannot be imported, by number; fills in values, as far as they are known."""
     try:
-        import_graph(graph, constants, shapes or None, values=values)
+        import_graph(graph, constants, shapes or None, semantics=semantics, values=values)
     except UnsupportedOperatorError as error:
         return {index: reason for index, _, reason, _ in error.operators}
     except QnnError:

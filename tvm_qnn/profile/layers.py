@@ -84,6 +84,7 @@ def profile(
     *,
     params: str | os.PathLike[str] | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
+    semantics: str | None = None,
 ) -> Profile:
     """Compile a model, run it with noise as its input and time each operator.
 
@@ -96,13 +97,14 @@ def profile(
         repeat: how many runs to take the medians of.
         params: the file of an MXNet model's parameters, which needs one.
         shapes: of an MXNet model's inputs by name, where the file does not say.
+        semantics: of an MXNet model, as ``from_mxnet`` takes it; by default "mxnet".
 
     Raises:
         QnnError: the model or target does not fit.
     """
     if repeat < 1:
         raise QnnError(f"profile: repeat must be at least 1, got {repeat}")
-    source = read_source(model, params, shapes)
+    source = read_source(model, params, shapes, semantics)
     lowered: Any = LoweredModule()
     # What runs in one function cannot be told apart.
     separate = tvm.transform.PassContext(

@@ -66,18 +66,22 @@ def read_source(
     model: bytes | str | os.PathLike[str],
     params: str | os.PathLike[str] | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
+    semantics: str | None = None,
 ) -> Source:
     """Import a model file; as ``tvm_qnn.profile.profile`` takes it.
 
     Raises:
-        QnnError: it cannot be imported, or ``params`` is missing or does not belong to it.
+        QnnError: it cannot be imported, or ``params`` is missing, or what is for MXNet is given
+            for another file.
     """
     if not isinstance(model, bytes) and Path(model).suffix == MXNET:
         if params is None:
             raise QnnError(f"{os.fspath(model)} needs its file of parameters")
-        return _mxnet(model, params, shapes)
-    if params is not None or shapes:
-        raise QnnError("params and shapes are for MXNet models: a .tflite file has its own")
+        return _mxnet(model, params, shapes, semantics or "mxnet")
+    if params is not None or shapes or semantics is not None:
+        raise QnnError(
+            "params, shapes and semantics are for MXNet models: a .tflite file has its own"
+        )
     return _tflite(read_model(model))
 
 
@@ -106,11 +110,14 @@ def _mxnet(
     symbol: str | os.PathLike[str],
     params: str | os.PathLike[str],
     shapes: Mapping[str, Sequence[int]] | None,
+    semantics: str,
 ) -> Source:
     graph = read_symbol(symbol)
     arguments, states = read_params(params)
     values: dict[Entry, Value] = {}
-    mod, constants = import_graph(graph, {**arguments, **states}, shapes or None, values=values)
+    mod, constants = import_graph(
+        graph, {**arguments, **states}, shapes or None, semantics=semantics, values=values
+    )
     operators: dict[int, SourceOperator] = {}
     results: dict[str, int] = {}
     for number, node in enumerate(graph.nodes):

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from frontends.mxnet.converters.context import SEMANTICS
+from tests.frontends.mxnet.files import array_list, dense, symbol_json
+from tvm_qnn.cli import main
+from tvm_qnn.commands import options
+
+
+def write_convolution(folder: Path, bias: int, bias_range: float) -> Path:
+    """An MXNet model of one convolution, whose int8 bias MXNet takes for steps of the sum."""
+    constants: dict[str, np.ndarray] = {
+        "weight": np.full((1, 1, 1, 1), 127, np.int8),
+        "bias": np.array([bias], np.int8),
+        "weight_low": np.array([-1], np.float32),
+        "weight_high": np.array([1], np.float32),
+        "bias_low": np.array([-bias_range], np.float32),
+        "bias_high": np.array([bias_range], np.float32),
+    }
+    calibrated = {"out_type": "uint8", "min_calib_range": "0", "max_calib_range": "2"}
+    convolution = {"kernel": "(1, 1)", "num_filter": "1"}
+    inputs = [[7, 0, 0], [1, 0, 0], [2, 0, 0], [7, 1, 0], [7, 2, 0]]
+    inputs += [[number, 0, 0] for number in range(3, 7)]
+    nodes: list[Mapping[str, Any]] = [
+        *({"op": "null", "name": name} for name in ("data", *constants)),
+        {
+            "op": "_contrib_quantize_v2",
+            "name": "quantize",
+            "attrs": calibrated,
+            "inputs": [[0, 0, 0]],
+        },
+        {"op": "_contrib_quantized_conv", "name": "sums", "attrs": convolution, "inputs": inputs},
+    ]
+    symbol = folder / "net-symbol.json"
+    symbol.write_text(symbol_json(nodes))
+    arrays = [dense(array) for array in constants.values()]
+    names = [f"arg:{name}" for name in constants]
+    (folder / "net-0000.params").write_bytes(array_list(arrays, names))
+    return symbol
+
+
+def test_the_names_of_semantics_are_the_importer_s() -> None:
+    assert options.SEMANTICS == SEMANTICS
+
+
+@pytest.mark.parametrize(
+    ("given", "result"),
+    [
+        # The bias of 1 is 3 / 127.5 in reals; a step of the sum is 2 / 255.5 · 1 / 127.5.
+        (["--semantics", "corrected"], 383),
+        (["--semantics", "mxnet"], 1),
+        ([], 1),
+    ],
+)
+def test_semantics_decide_what_is_computed(
+    given: list[str], result: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    symbol = write_convolution(tmp_path, bias=1, bias_range=3)
+    np.save("zero.npy", np.zeros((1, 1, 1, 1), np.float32))
+    model = [str(symbol), "--shape", "data=1,1,1,1", *given]
+    runner = CliRunner()
+    runs = [["run", *model, "-i", "zero.npy"], ["run", "net.so", "-i", "zero.npy"]]
+    for arguments in (["compile", *model], *([*run, "-o", "out.npz"] for run in runs)):
+        found = runner.invoke(main, arguments)
+        assert found.exit_code == 0, found.output
+        if arguments[0] == "run":
+            with np.load("out.npz") as outputs:
+                assert outputs[outputs.files[0]].tolist() == [[[[result]]]]
+
+
+@pytest.mark.parametrize(
+    "command", [["inspect"], ["inspect", "--ir"], ["compile"], ["run"], ["bench"], ["profile"]]
+)
+def test_every_command_takes_semantics(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    # In steps of the sum, which is what it should be taken for, this bias is beyond int32.
+    symbol = write_convolution(tmp_path, bias=127, bias_range=2e5)
+    arguments = [*command, str(symbol), "--shape", "data=1,1,1,1", "--semantics", "corrected"]
+    if command == ["run"]:
+        np.save("zero.npy", np.zeros((1, 1, 1, 1), np.float32))
+        arguments += ["-i", "zero.npy"]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 1
+    assert "bias included, can reach" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["inspect", "compile", "run", "bench", "profile"])
+def test_semantics_of_a_tflite_file_are_refused(command: str, model: Path) -> None:
+    arguments = [command, str(model), "--semantics", "mxnet"]
+    if command == "run":
+        arguments += ["-i", str(model)]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: --semantics is for MXNet models")
+
+
+def test_semantics_of_a_library_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "net.so"
+    path.touch()
+    result = CliRunner().invoke(main, ["bench", str(path), "--semantics", "corrected"])
+    assert result.exit_code == 2
+    assert "are for model files" in result.stderr
+
+
+def test_other_semantics_are_refused(model: Path) -> None:
+    result = CliRunner().invoke(main, ["compile", str(model), "--semantics", "tvm"])
+    assert result.exit_code == 2
+    assert "'mxnet', 'corrected'" in result.stderr
