@@ -45,7 +45,8 @@ def read_picture(path: str | os.PathLike[str], height: int, width: int, channels
             )
     except UnidentifiedImageError as error:
         raise QnnError(f"{os.fspath(path)} is not a picture that Pillow can read") from error
-    except (OSError, ValueError) as error:
+    except Exception as error:
+        # For damaged files Pillow's formats raise SyntaxError, DecompressionBombError and others.
         raise QnnError(f"cannot read the picture {os.fspath(path)}: {error}") from error
     return np.asarray(scaled, np.uint8).reshape(height, width, channels)
 

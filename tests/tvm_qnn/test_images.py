@@ -55,6 +55,13 @@ def test_files_that_are_no_pictures_are_errors(tmp_path: Path) -> None:
         read_picture(tmp_path / "half.bmp", 2, 2, 3)
 
 
+def test_a_picture_larger_than_pillow_wants_is_an_error(tmp_path: Path) -> None:
+    # Of a class of Pillow's own, which is no OSError and no ValueError.
+    (tmp_path / "huge.ppm").write_bytes(b"P6 100000 100000 255\n")
+    with pytest.raises(QnnError, match=r"cannot read the picture .*huge\.ppm: Image size"):
+        read_picture(tmp_path / "huge.ppm", 2, 2, 3)
+
+
 def test_without_pillow_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(QnnError, match="pip install pillow"):
