@@ -6,15 +6,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from tvm import relax
+from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.mxnet.attributes import Attributes
 from frontends.mxnet.converters.context import Context
 from frontends.mxnet.graph import Graph, Node
+from frontends.mxnet.scalars import scalar, to_expr
 from frontends.mxnet.values import Array, Value
 from qnn_ops.errors import QnnError
 
-_ACTIVATIONS = ("Activation", "LeakyReLU", "clip")
+# Those that are no activation by name, and have no act_type.
+_FUNCTIONS = ("clip", "abs")
+_ACTIVATIONS = ("Activation", "LeakyReLU", *_FUNCTIONS)
 
 
 @dataclass(frozen=True)
@@ -22,7 +27,7 @@ class Activation:
     """An activation within a fused node.
 
     Attributes:
-        kind: its act_type, "clip" or "leaky".
+        kind: its act_type, "clip", "abs" or "leaky".
         attrs: its attributes.
     """
 
@@ -89,7 +94,21 @@ def _activation(node: Node) -> Activation:
     attrs = Attributes(node.attrs)
     if node.op == "Activation":
         return Activation(attrs.text("act_type"), attrs)
-    return Activation("clip" if node.op == "clip" else attrs.text("act_type", "leaky"), attrs)
+    return Activation(
+        node.op if node.op in _FUNCTIONS else attrs.text("act_type", "leaky"),
+        attrs,
+    )
+
+
+def bent(value: relax.Expr, activation: Activation) -> relax.Expr:
+    """What a LeakyReLU makes of float32 numbers.
+
+    Args:
+        value: the numbers, emitted, as they are read several times.
+        activation: of kind "leaky".
+    """
+    slope = to_expr(scalar(activation.attrs.real("slope", 0.25)))
+    return R.where(R.greater(value, to_expr(scalar(0))), value, R.multiply(value, slope))
 
 
 def weight_of(ctx: Context, fused: Fused, name: str) -> Array | None:

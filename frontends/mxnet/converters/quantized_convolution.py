@@ -15,6 +15,7 @@ from frontends.mxnet.converters.context import Context
 from frontends.mxnet.converters.fused import (
     Activation,
     Fused,
+    bent,
     convert_in_float,
     read_fused,
     weight_of,
@@ -273,7 +274,6 @@ def _leaky(conv: _Convolution, kernel: Array, bias: Array, factors: Array) -> re
     if conv.addend is not None:
         raise UnsupportedError("a fused LeakyReLU before a sum")
     assert conv.first is not None
-    slope = scalar(conv.first.attrs.real("slope", 0.25))
     sums = conv._call(
         ctx.parameter(kernel, "_kernel"),
         1.0,
@@ -283,15 +283,12 @@ def _leaky(conv: _Convolution, kernel: Array, bias: Array, factors: Array) -> re
     )
     factor = ctx.parameter(factors.reshape(-1, 1, 1), "_factors")
     value = ctx.emit(R.multiply(R.astype(sums, "float32"), factor))
-    bent = R.where(R.greater(value, to_expr(scalar(0))), value, R.multiply(value, to_expr(slope)))
-    return quantized(ctx.emit(bent), scalar(1), "int8")
+    return quantized(ctx.emit(bent(value, conv.first)), scalar(1), "int8")
 
 
 def _uncalibrated(conv: _Convolution) -> list[Value]:
     """Sums of 32 bits, whose range follows from those of data and weight."""
     ctx = conv.ctx
-    if conv.first is not None and conv.first.kind == "leaky":
-        raise UnsupportedError("a fused LeakyReLU without calibration")
     weight_range = Range(scalar(conv.weight.min()), scalar(conv.weight.max()))
     weight_steps = folding.tensor_steps(conv.weight)
     steps = multiply(conv.data_steps, weight_steps)
@@ -328,6 +325,8 @@ def _activate(
         return value
     if activation.kind == "relu":
         return maximum(value, scalar(0))
+    if activation.kind == "leaky":
+        return bent(conv.ctx.emit(to_expr(value)), activation)
     # MXNet leaves the clip to saturation, but sums of 32 bits do not saturate there.
     if not conv.ctx.is_corrected:
         return value if activation is conv.first else maximum(value, scalar(0))

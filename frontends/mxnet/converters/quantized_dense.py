@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,14 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.mxnet import folding
 from frontends.mxnet.converters.context import Context
-from frontends.mxnet.converters.fused import Fused, convert_in_float, read_fused, weight_of
+from frontends.mxnet.converters.fused import (
+    Activation,
+    Fused,
+    bent,
+    convert_in_float,
+    read_fused,
+    weight_of,
+)
 from frontends.mxnet.converters.products import (
     int32_parameter,
     product_range,
@@ -44,7 +52,7 @@ class _Dense:
         steps: float32 steps per unit of the weight, one or one per unit.
         bias: float32 whole numbers [units] in steps of the sums, or None.
         data_steps: steps per unit of the data.
-        clamp: where a rectifier or a clip ends, infinity for the first; None if none follows.
+        activation: what follows, or None.
     """
 
     ctx: Context
@@ -53,7 +61,7 @@ class _Dense:
     steps: Array
     bias: Value | None
     data_steps: Value
-    clamp: Array | None
+    activation: Activation | None
 
     def sums(self) -> relax.Expr:
         """Data times weight plus bias: float32 whole numbers, or int32 where they are known."""
@@ -82,14 +90,14 @@ def convert_fused_dense(ctx: Context) -> list[Value]:
     if is_real:
         return [_real(dense)]
     if calibrated is None:
-        value = _clamped(R.astype(dense.sums(), "float32"), _clamp_of_sums(dense))
+        value = _activated(dense, R.astype(dense.sums(), "float32"), _unit_of_sums(dense))
         bounds = product_range(dtype, data_range, weight_range)
         return [saturated_int32(value), bounds.low, bounds.high]
     return [_calibrated(dense, calibrated), calibrated.low, calibrated.high]
 
 
 def _read(ctx: Context, fused: Fused, data_range: Range) -> tuple[_Dense, Range]:
-    clamp = _clamp(fused)
+    activation = _activation(fused)
     data_steps = data_range.steps_per_unit(ctx.dtype(0))
     after = len(fused.names) + 2
     if ctx.attrs.flag("channel_wise_quantize", False):
@@ -103,19 +111,17 @@ def _read(ctx: Context, fused: Fused, data_range: Range) -> tuple[_Dense, Range]
     if kernel.ndim != 2 or kernel.shape[0] != fused.main.integer("num_hidden"):
         raise QnnError(f"the weight must be [num_hidden, K], got shape {kernel.shape}")
     rows = rows_of(ctx, kernel.shape[1], flatten=fused.main.flag("flatten", True))
-    return _Dense(ctx, rows, kernel, steps, bias, data_steps, clamp), weight_range
+    return _Dense(ctx, rows, kernel, steps, bias, data_steps, activation), weight_range
 
 
-def _clamp(fused: Fused) -> Array | None:
+def _activation(fused: Fused) -> Activation | None:
     kinds = [activation.kind for activation in fused.activations]
-    if kinds not in ([], ["relu"], ["clip"]):
+    if len(kinds) > 1 or not set(kinds) <= set(_ACTIVATIONS):
         raise UnsupportedError(f"fused activations {', '.join(kinds)}")
-    if kinds != ["clip"]:
-        return scalar(np.inf) if kinds else None
-    attrs = fused.activations[0].attrs
-    if attrs.real("a_min") != 0:
+    activation = fused.activations[0] if kinds else None
+    if kinds == ["clip"] and activation is not None and activation.attrs.real("a_min") != 0:
         raise UnsupportedError("a fused clip that does not begin at 0")
-    return scalar(attrs.real("a_max"))
+    return activation
 
 
 def _per_unit(ctx: Context, fused: Fused, data_steps: Value) -> tuple[Array, Array, Value | None]:
@@ -170,35 +176,60 @@ def _factor(dense: _Dense) -> Value:
 
 
 def _real(dense: _Dense) -> relax.Expr:
-    """The sums as real numbers, and the rectifier or clip."""
+    """The sums as real numbers, and the activation."""
     factor, sums = _factor(dense), dense.sums()
     if isinstance(factor, np.ndarray):
         scale = factor.tolist()
         value = dequantize(sums, scale, 0, axis=-1)
     else:
         value = R.multiply(R.astype(sums, "float32"), factor)
-    return _clamped(value, dense.clamp)
+    return _activated(dense, value, scalar(1))
 
 
-def _clamped(value: relax.Expr, clamp: Value | None) -> relax.Expr:
-    if clamp is None:
+def _activated(dense: _Dense, value: relax.Expr, unit: Value) -> relax.Expr:
+    """The activation of float32 numbers, of which ``unit`` are a unit."""
+    if dense.activation is None:
         return value
-    rectified = maximum(value, scalar(0))
-    is_open = isinstance(clamp, np.ndarray) and np.isposinf(clamp)
-    return to_expr(rectified if is_open else minimum(rectified, clamp))
+    return _ACTIVATIONS[dense.activation.kind](dense.ctx.emit(value), dense.activation, unit)
 
 
-def _clamp_of_sums(dense: _Dense) -> Value | None:
-    """Where uncalibrated sums end; MXNet takes the end of a clip, in units, for one in steps."""
-    if dense.clamp is None or not dense.ctx.is_corrected:
-        return dense.clamp
-    return multiply(dense.clamp, multiply(dense.data_steps, dense.steps))
+def _rectified(value: relax.Expr, _: Activation, __: Value) -> relax.Expr:
+    return R.nn.relu(value)
+
+
+def _clipped(value: relax.Expr, activation: Activation, unit: Value) -> relax.Expr:
+    end = multiply(scalar(activation.attrs.real("a_max")), unit)
+    return to_expr(minimum(maximum(value, scalar(0)), end))
+
+
+def _bent(value: relax.Expr, activation: Activation, _: Value) -> relax.Expr:
+    return bent(value, activation)
+
+
+def _absolute(value: relax.Expr, _: Activation, __: Value) -> relax.Expr:
+    return R.abs(value)
+
+
+_ACTIVATIONS: dict[str, Callable[[relax.Expr, Activation, Value], relax.Expr]] = {
+    "relu": _rectified,
+    "clip": _clipped,
+    "leaky": _bent,
+    "abs": _absolute,
+}
+
+
+def _unit_of_sums(dense: _Dense) -> Value:
+    """A unit in steps of uncalibrated sums; MXNet takes the end of a clip for one in steps."""
+    if not dense.ctx.is_corrected:
+        return scalar(1)
+    return multiply(dense.data_steps, dense.steps)
 
 
 def _calibrated(dense: _Dense, calibrated: Range) -> relax.Expr:
-    if dense.clamp is not None:
+    if dense.activation is not None:
         # Two products, each rounded: oneDNN scales the sums before the activation and behind it.
-        return quantized(dense.ctx.emit(_real(dense)), calibrated.steps_per_unit("uint8"), "uint8")
+        dtype = _activated_dtype(dense, dense.activation)
+        return quantized(dense.ctx.emit(_real(dense)), calibrated.steps_per_unit(dtype), dtype)
     out_steps = calibrated.steps_per_unit("int8")
     factor = divide(divide(out_steps, dense.data_steps), dense.steps)
     if not isinstance(factor, np.ndarray) or not isinstance(dense.bias, (np.ndarray, type(None))):
@@ -216,3 +247,8 @@ def _calibrated(dense: _Dense, calibrated: Range) -> relax.Expr:
         bias=int32_parameter(dense.ctx, dense.bias),
         rounding="onednn",
     )
+
+
+def _activated_dtype(dense: _Dense, activation: Activation) -> str:
+    """MXNet takes a LeakyReLU for a ReLU here, and loses what is negative."""
+    return "int8" if activation.kind == "leaky" and dense.ctx.is_corrected else "uint8"

@@ -75,6 +75,15 @@ def test_a_leaky_relu_keeps_the_sign() -> None:
     np.testing.assert_array_equal(result, np.clip(np.rint(bent), -128, 127).astype(np.int8))
 
 
+def test_a_leaky_relu_without_calibration() -> None:
+    leaky: list[Any] = [("LeakyReLU", {"act_type": "leaky", "slope": 0.5}, [])]
+    (result,) = computed(
+        fused({"with_act": "true"}, leaky), {"data": DATA}, {"weight": WEIGHT, **RANGE}
+    )
+    expected = sums(WEIGHT, np.float32(127.5) / np.abs(WEIGHT).max())
+    np.testing.assert_array_equal(result, np.rint(np.where(expected > 0, expected, expected / 2)))
+
+
 @pytest.mark.parametrize("semantics", ["mxnet", "corrected"])
 def test_a_clip_without_calibration(semantics: str) -> None:
     clip: list[Any] = [("clip", {"a_min": 0, "a_max": 6}, [])]

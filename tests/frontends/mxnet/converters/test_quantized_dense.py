@@ -87,6 +87,41 @@ def test_a_clip_without_calibration(semantics: str) -> None:
     np.testing.assert_array_equal(result, np.rint(np.clip(sums.astype(np.float32), 0, highest)))
 
 
+LEAKY: list[Any] = [("LeakyReLU", {"act_type": "leaky", "slope": 0.25}, [])]
+ABS: list[Any] = [("abs", {}, [])]
+
+
+def activated(nodes: list[Any], value: np.ndarray) -> np.ndarray:
+    return np.abs(value) if nodes is ABS else np.where(value > 0, value, value * np.float32(0.25))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "semantics", "dtype"),
+    [
+        (LEAKY, "mxnet", "uint8"),
+        (LEAKY, "corrected", "int8"),
+        (ABS, "mxnet", "uint8"),
+        (ABS, "corrected", "uint8"),
+    ],
+)
+def test_a_leaky_relu_loses_its_sign_in_mxnet(nodes: list[Any], semantics: str, dtype: str) -> None:
+    attrs = {"with_eltwise": "True", "min_calib_range": -1, "max_calib_range": 1}
+    data, constants = {"data": DATA}, {"weight": WEIGHT, **RANGES}
+    (result,) = computed(fused(attrs, nodes), data, constants, semantics=semantics)
+    steps, info = np.float32(127.5 if dtype == "int8" else 255.5), np.iinfo(dtype)
+    expected = np.rint(activated(nodes, real_sums()) * steps).clip(info.min, info.max)
+    np.testing.assert_array_equal(result, expected.astype(dtype))
+    assert result.dtype == dtype
+
+
+@pytest.mark.parametrize("nodes", [LEAKY, ABS])
+def test_activations_without_calibration(nodes: list[Any]) -> None:
+    graph = fused({"with_eltwise": "True"}, nodes)
+    (result,) = computed(graph, {"data": DATA}, {"weight": WEIGHT, **RANGES})
+    sums = (DATA.astype(int) @ WEIGHT.T.astype(int)).astype(np.float32)
+    np.testing.assert_array_equal(result, np.rint(activated(nodes, sums)))
+
+
 def test_what_does_not_fit() -> None:
     data, constants = {"data": DATA}, {"weight": WEIGHT, **RANGES}
     with pytest.raises(QnnError, match=r"the weight must be \[num_hidden, K\]"):
