@@ -71,9 +71,15 @@ def limit_steps(steps: Array, bias: Array, data_steps: Array) -> Array:
         bias: float32 [channels].
         data_steps: float32, of the data.
     """
-    with np.errstate(divide="ignore", over="ignore"):
-        most = _BIAS_LIMIT / np.abs(bias) / data_steps
+    with np.errstate(over="ignore"):
+        most = most_bias_steps(bias) / data_steps
     return np.where(bias == 0, steps, np.minimum(steps, most)).astype(np.float32)
+
+
+def most_bias_steps(bias: Array) -> Array:
+    """The most steps per unit of sums whose bias is within int32, float32; infinite for none."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(_BIAS_LIMIT / np.abs(bias))
 
 
 def quantize_weight(weight: Array, steps: Array) -> Array:

@@ -132,6 +132,7 @@ def _per_unit(ctx: Context, fused: Fused, data_steps: Value) -> tuple[Array, Arr
     if bias is None:
         return weight, steps, None
     if isinstance(data_steps, np.ndarray):
+        steps = folding.limit_steps(steps, bias, data_steps)
         return weight, steps, folding.quantize_bias(bias, steps * data_steps).astype(np.float32)
     factors = R.multiply(ctx.parameter(steps, "_steps"), data_steps)
     scaled = R.multiply(ctx.parameter(bias, "_bias"), factors)
@@ -155,9 +156,16 @@ def _per_tensor(
     bias = ctx.constant(position)
     if bias.dtype != np.int8:
         raise QnnError(f"the bias must be int8, got {bias.dtype}")
-    factor = divide(multiply(data_steps, steps), bias_range.steps_per_unit("int8"))
+    bias_steps = bias_range.steps_per_unit("int8")
+    factor = divide(multiply(data_steps, steps), bias_steps)
     real = bias.astype(np.float32)
-    if isinstance(factor, np.ndarray):
+    if isinstance(factor, np.ndarray) and isinstance(bias_steps, np.ndarray):
+        most = folding.most_bias_steps(bias_range.magnitude) / bias_steps
+        if factor > most:
+            # Weights next to nothing beside the bias: fewer steps, in which it is within int32.
+            rescale = most * bias_steps / data_steps / steps
+            kernel = round_half_away(kernel.astype(np.float32) * rescale).astype(np.int8)
+            steps, factor = scalar(steps * rescale), most
         return kernel, steps, round_half_away(real * factor)
     scaled = ctx.emit(R.multiply(ctx.parameter(real, "_bias"), factor))
     # std::round; adding a half to a float32 that is a whole number but for its last bits rounds.

@@ -50,6 +50,40 @@ def test_real_numbers_as_the_result() -> None:
     np.testing.assert_array_equal(result, real_sums())
 
 
+def test_weights_next_to_nothing_beside_the_bias_take_fewer_steps() -> None:
+    bias = np.array([127, -127, 64, 0], np.int8)
+    # A step of the sums is half as large as one in which the bias takes 2^30.
+    reach = np.float32(127.5 * 127.75 / 2**31)
+    ranges = RANGES | {
+        "wlow": -reach,
+        "whigh": reach,
+        "blow": np.float32(-1),
+        "bhigh": np.float32(1),
+    }
+    names = ("data", "weight", "bias", "low", "high", "wlow", "whigh", "blow", "bhigh")
+    graph = fused({"enable_float_output": "True"}, dense={"no_bias": "False"}, names=names)
+    (result,) = computed(graph, {"data": DATA}, {"weight": WEIGHT, "bias": bias, **ranges})
+    halves = np.trunc(WEIGHT / 2 + np.copysign(0.5, WEIGHT)).astype(int)
+    sums = DATA.astype(int) @ halves.T + np.round(bias * (2.0**30 / 127.5)).astype(int)
+    np.testing.assert_allclose(result, sums / 2.0**30, rtol=1e-6)
+    assert abs(result - bias / 127.5).max() < 1e-3
+
+
+def test_units_with_weights_next_to_nothing_take_fewer_steps() -> None:
+    weight = RNG.uniform(-1, 1, (4, 7)).astype(np.float32)
+    weight[:3] *= 1e-9
+    bias = np.array([1, -0.5, 0, 2], np.float32)
+    names = ("data", "weight", "bias", "low", "high")
+    attrs = {"enable_float_output": "True", "channel_wise_quantize": "True"}
+    graph = fused(attrs, dense={"no_bias": "False"}, names=names)
+    constants = {"weight": weight, "bias": bias, "low": RANGES["low"], "high": RANGES["high"]}
+    (result,) = computed(graph, {"data": DATA}, constants)
+    real = DATA.astype(np.float32) * np.float32(2 / 255.5) @ weight.T + bias
+    np.testing.assert_allclose(result[:, :3], real[:, :3], atol=1e-7)
+    # Eight bits of weights, seven of them in a sum.
+    np.testing.assert_allclose(result[:, 3], real[:, 3], atol=7 * 2 / 127 / 2)
+
+
 def test_a_rectifier_takes_two_products() -> None:
     attrs = {"with_eltwise": "True", "min_calib_range": 0, "max_calib_range": 1}
     graph = fused(attrs, [("Activation", {"act_type": "relu"}, [])], outputs=3)
