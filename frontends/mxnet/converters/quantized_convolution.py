@@ -249,10 +249,9 @@ def _stored(conv: _Convolution, out_steps: Array) -> tuple[str, dict[str, Any]]:
     comes too late where a concatenation behind it has widened the range.
     """
     dtype = conv.out_dtype
-    if conv.addend is None:
-        is_clip = conv.first is not None and conv.first.kind == "clip"
-        return dtype, {"out_max": _end_of_clip(conv, out_steps)} if is_clip else {}
     if conv.ctx.is_corrected:
+        return dtype, {} if conv.addend is not None else _end_of_clip(conv, out_steps)
+    if conv.addend is None:
         return dtype, {}
     stored = conv.ctx.dtype(conv.addend)
     if dtype == "uint8" and stored == "int8":
@@ -261,12 +260,11 @@ def _stored(conv: _Convolution, out_steps: Array) -> tuple[str, dict[str, Any]]:
     return stored, {}
 
 
-def _end_of_clip(conv: _Convolution, out_steps: Array) -> int:
-    assert conv.first is not None
-    low, high = dtype_range("uint8")
-    if not conv.ctx.is_corrected:
-        return high
-    return int(np.clip(np.rint(scalar(conv.first.attrs.real("a_max")) * out_steps), low, high))
+def _end_of_clip(conv: _Convolution, out_steps: Array) -> dict[str, Any]:
+    if conv.first is None or conv.first.kind != "clip":
+        return {}
+    end = np.rint(scalar(conv.first.attrs.real("a_max")) * out_steps)
+    return {"out_max": int(np.clip(end, *dtype_range("uint8")))}
 
 
 def _leaky(conv: _Convolution, kernel: Array, bias: Array, factors: Array) -> relax.Expr:

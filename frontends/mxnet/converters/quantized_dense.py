@@ -118,8 +118,10 @@ def _activation(fused: Fused) -> Activation | None:
     kinds = [activation.kind for activation in fused.activations]
     if len(kinds) > 1 or not set(kinds) <= set(_ACTIVATIONS):
         raise UnsupportedError(f"fused activations {', '.join(kinds)}")
-    activation = fused.activations[0] if kinds else None
-    if kinds == ["clip"] and activation is not None and activation.attrs.real("a_min") != 0:
+    if not fused.activations:
+        return None
+    (activation,) = fused.activations
+    if activation.kind == "clip" and activation.attrs.real("a_min") != 0:
         raise UnsupportedError("a fused clip that does not begin at 0")
     return activation
 

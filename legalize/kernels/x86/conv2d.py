@@ -328,7 +328,7 @@ class ConvKernel:
     ) -> Callable[[Any], None]:
         """Tell how each step of a tile asks for weights of the next block, as ``fetch_ahead`` does.
 
-        One instruction a product takes weights faster than the outer caches give them.
+        One instruction a product can take weights faster than the outer caches give them.
         """
         if not self.isa.has_byte_products or turns == 1 or steps == 0:
             return lambda step: None

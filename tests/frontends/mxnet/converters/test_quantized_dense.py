@@ -65,7 +65,9 @@ def test_weights_next_to_nothing_beside_the_bias_take_fewer_steps() -> None:
     (result,) = computed(graph, {"data": DATA}, {"weight": WEIGHT, "bias": bias, **ranges})
     halves = np.trunc(WEIGHT / 2 + np.copysign(0.5, WEIGHT)).astype(int)
     sums = DATA.astype(int) @ halves.T + np.round(bias * (2.0**30 / 127.5)).astype(int)
+    # The sums, a step and their product are float32, each rounded.
     np.testing.assert_allclose(result, sums / 2.0**30, rtol=1e-6)
+    # Whole numbers up to 7 · 255 · 64 beside a bias of 2^30.
     assert abs(result - bias / 127.5).max() < 1e-3
 
 
@@ -79,6 +81,7 @@ def test_units_with_weights_next_to_nothing_take_fewer_steps() -> None:
     constants = {"weight": weight, "bias": bias, "low": RANGES["low"], "high": RANGES["high"]}
     (result,) = computed(graph, {"data": DATA}, constants)
     real = DATA.astype(np.float32) * np.float32(2 / 255.5) @ weight.T + bias
+    # Weights of 1e-9 with data of up to 2 are below that.
     np.testing.assert_allclose(result[:, :3], real[:, :3], atol=1e-7)
     # Eight bits of weights, seven of them in a sum.
     np.testing.assert_allclose(result[:, 3], real[:, 3], atol=7 * 2 / 127 / 2)
