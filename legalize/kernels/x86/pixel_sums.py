@@ -47,10 +47,16 @@ def _window_sum(spec: ConvSpec, isa: Isa, source: Any, origin: Any) -> Any:
 
     def add(offset: Any, first: int) -> None:
         """Add the bytes of a vector, but for the first ones, which were added before."""
-        position = T.ramp(0, 1, 4 * lanes)
+
+        def constant(number: int) -> Any:
+            return T.broadcast(T.int8(number), 4 * lanes)
+
+        position = T.ramp(T.int8(0), T.int8(1), 4 * lanes)
         if size == 4:
-            position = T.bitwise_and(position, T.broadcast(T.int32(3), 4 * lanes))
-        is_new = T.Cast(f"int8x{4 * lanes}", position >= T.broadcast(T.int32(first), 4 * lanes))
+            position = T.bitwise_and(position, constant(3))
+        # One where position >= first. A comparison would say so, but TVM's analyser takes no
+        # constant vector of booleans, and meets it where kernels of one function share it.
+        is_new = T.max(T.min(position - constant(first - 1), constant(1)), constant(0))
         value = dot_bytes(lanes_of(acc, lanes), load(offset), is_new, lanes)
         set_lanes(acc, value, lanes)
 
