@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import Console
 from rich.table import Table
 
 from tvm_qnn.classes import Guess
+from tvm_qnn.terminal import Terminal
 
 
-def print_guesses(console: Console, guesses: Sequence[Guess]) -> None:
+def print_guesses(console: Terminal, guesses: Sequence[Guess]) -> None:
     """Print the best classes of an answer."""
     named = any(guess.label for guess in guesses)
     table = Table("class", *["name"] * named, title=f"Top {len(guesses)}", title_justify="left")

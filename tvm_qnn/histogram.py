@@ -7,6 +7,7 @@ from collections import Counter
 
 from tvm_qnn.compare import Comparison
 from tvm_qnn.figures import new_figure, save_figure
+from tvm_qnn.text import visible
 
 
 def save_histogram(path: str | os.PathLike[str], comparison: Comparison, title: str) -> None:
@@ -32,5 +33,6 @@ def save_histogram(path: str | os.PathLike[str], comparison: Comparison, title: 
     axes.set_xlabel("steps that an element is larger than LiteRT's")
     axes.set_ylabel("elements")
     axes.locator_params(axis="x", integer=True)
-    axes.set_title(f"{title}: {wrong:,} of {comparison.elements:,} elements differ", loc="left")
+    found = f"{visible(title)}: {wrong:,} of {comparison.elements:,} elements differ"
+    axes.set_title(found, loc="left", parse_math=False)
     save_figure(figure, path)

@@ -10,6 +10,9 @@ from contextlib import contextmanager, nullcontext
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from tvm_qnn.terminal import styled
+from tvm_qnn.text import visible
+
 
 @contextmanager
 def step(console: Console, text: str) -> Iterator[None]:
@@ -20,7 +23,8 @@ def step(console: Console, text: str) -> Iterator[None]:
     start = time.perf_counter()
     with _spinner(console, text) if console.is_terminal else nullcontext():
         yield
-    console.print(f"  [green]✓[/] {text}  [dim]{time.perf_counter() - start:.1f} s[/]")
+    seconds = styled(f"{time.perf_counter() - start:.1f} s", "dim")
+    console.print("  ", styled("✓", "green"), " ", styled(text, ""), "  ", seconds, sep="")
 
 
 @contextmanager
@@ -38,7 +42,9 @@ def native_code_is_quiet() -> Iterator[None]:
 
 @contextmanager
 def _spinner(console: Console, text: str) -> Iterator[None]:
-    columns = (TextColumn(" "), SpinnerColumn(), TextColumn(text), TimeElapsedColumn())
+    spinner = SpinnerColumn("line" if console.options.ascii_only else "dots")
+    what = TextColumn("{task.description}", markup=False)
+    columns = (TextColumn(" "), spinner, what, TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
-        progress.add_task(text, total=None)
+        progress.add_task(visible(text), total=None)
         yield

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -31,7 +32,11 @@ def fails(monkeypatch: pytest.MonkeyPatch) -> None:
     def write() -> None:
         Path("/dev/null/out").mkdir(parents=True)
 
-    commands = {**main.commands, "fail": fail, "crash": crash, "write": write}
+    @click.command()
+    def wait() -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    commands = {**main.commands, "fail": fail, "crash": crash, "write": write, "wait": wait}
     monkeypatch.setattr(main, "commands", commands)
 
 
@@ -63,6 +68,11 @@ class TestErrors:
         (text,) = result.stderr.splitlines()
         assert message in text
         assert text.endswith(f"Help: tvm-qnn{command} --help")
+
+    def test_ctrl_c_is_told_by_the_exit_code(self) -> None:
+        result = CliRunner().invoke(main, ["wait"])
+        assert result.exit_code == 130
+        assert result.stderr == "Aborted!\n"
 
     def test_no_command_shows_them_all(self) -> None:
         assert "Commands:" in CliRunner().invoke(main, []).output

@@ -55,13 +55,12 @@ def bench(
     if as_json:
         print_json({name: _figures(timing) for name, timing in timings.items()})
         return
-    from rich.console import Console
-
     from tvm_qnn.demo.report import times_table
+    from tvm_qnn.terminal import Terminal
 
     runs = len(timings[OURS].seconds)
     title = f"{model.name}, {threads} thread{'s' * (threads > 1)}, {runs} runs of each in turn"
-    Console(highlight=False).print(times_table(title, timings))
+    Terminal().print(times_table(title, timings))
 
 
 def _peers(model: Path, inputs: list[Any], threads: int) -> dict[str, Callable[[], object]]:

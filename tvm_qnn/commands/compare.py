@@ -80,12 +80,12 @@ def compare(
 
 
 def _print(found: Comparison) -> None:
-    from rich.console import Console
-
     from tvm_qnn.demo.report import print_comparison
+    from tvm_qnn.terminal import Terminal, styled
 
-    console = Console(highlight=False)
+    console = Terminal()
     print_comparison(console, found)
     if found.differing:
         first: Any = found.differing[0]
-        console.print(f"The first that differs: [bold]{first.name}[/], of {first.operator}.")
+        name = styled(first.name)
+        console.print("The first that differs: ", name, f", of {first.operator}.", sep="")

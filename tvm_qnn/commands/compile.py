@@ -63,6 +63,7 @@ def compile_model(
     from tvm_qnn.model_files import import_model
     from tvm_qnn.steps import step
     from tvm_qnn.target import parse_target, requirements
+    from tvm_qnn.text import visible
 
     path = output or Path(f"{model.stem.removesuffix('-symbol')}{LIBRARY}")
     is_library = path.suffix == LIBRARY
@@ -89,7 +90,8 @@ def compile_model(
         print_json({"files": names, "target": str(parsed), "seconds": round(seconds, 3)})
     else:
         size = sum(file.stat().st_size for file in files) / 1e6
-        click.echo(f"{path}: {size:.1f} MB, for {target}, in {seconds:.1f} s")
+        text = f"{path}: {size:.1f} MB, for {target}, in {seconds:.1f} s"
+        click.echo(visible(text))
 
 
 def _check(path: Path) -> None:

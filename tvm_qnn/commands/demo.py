@@ -30,11 +30,10 @@ def demo(model: Path | None, image: Path | None, labels: Path | None, output: Pa
     if model is None and (image or labels):
         raise click.UsageError("--image and --labels are for a model: give --model too")
 
-    from rich.console import Console
-
     from tvm_qnn import demo as demos
+    from tvm_qnn.terminal import Terminal
 
-    console = Console(highlight=False)
+    console = Terminal()
     if model is None:
         demos.show_digits(console, output)
         demos.show_inception(console)

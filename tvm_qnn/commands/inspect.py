@@ -18,10 +18,9 @@ from tvm_qnn.commands.options import (
 from tvm_qnn.commands.run import Shapes
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from tvm_qnn.inspect import Summary
     from tvm_qnn.inspect.summary import TensorNote
+    from tvm_qnn.terminal import Terminal
 
 
 @click.command()
@@ -50,8 +49,6 @@ def inspect(
     which operators are lowered to integers, which fall back to float32, which cannot be imported
     and why.
     """
-    from rich.console import Console
-
     if times and (html is None or model.suffix != ".tflite"):
         raise click.UsageError("--times is for the page of a .tflite model: give --html, too")
     if ir and (as_json or html is not None):
@@ -59,13 +56,14 @@ def inspect(
     if shapes and not ir and model.suffix == ".tflite":
         raise click.UsageError("--shape is for --ir: what the file holds does not depend on it")
     from tvm_qnn.model_files import check_model, import_model
+    from tvm_qnn.text import visible
 
     check_model(model, params, semantics)
     if html is not None:
         check_folder(html)
     if ir:
         mod, _ = import_model(model, params, dict(shapes), semantics)
-        click.echo(mod.script(show_meta=False))
+        click.echo(visible(mod.script(show_meta=False), kept="\n"))
         return
     summary = _summary(model, params, shapes, semantics)
     if html is not None:
@@ -76,7 +74,9 @@ def inspect(
     if as_json:
         print_json({**asdict(summary), "macs": summary.macs})
     else:
-        _print(Console(highlight=False), summary)
+        from tvm_qnn.terminal import Terminal
+
+        _print(Terminal(), summary)
 
 
 def _summary(model: Path, params: Path | None, shapes: Shapes, semantics: str | None) -> Summary:
@@ -98,18 +98,18 @@ def _seconds(model: Path) -> dict[str, float]:
     return {layer.name: layer.seconds for layer in layers}
 
 
-def _print(console: Console, summary: Summary) -> None:
+def _print(console: Terminal, summary: Summary) -> None:
     from rich.table import Table
+
+    from tvm_qnn.terminal import styled
 
     size = f"{summary.parameters:,} parameters in {summary.parameter_bytes / 1e6:,.2f} MB"
     work = f", {summary.macs / 1e6:,.1f} M MACs" if summary.macs else ""
-    console.print(
-        f"[bold]{summary.name}[/], {summary.format}: "
-        f"{len(summary.operators)} operators, {size}{work}"
-    )
+    holds = f"{len(summary.operators)} operators, {size}{work}"
+    console.print(styled(summary.name), f", {summary.format}: {holds}", sep="")
     for title, notes in (("input", summary.inputs), ("output", summary.outputs)):
         for note in notes:
-            console.print(f"  {title} [bold]{note.name}[/]  {_description(note)}")
+            console.print(f"  {title} ", styled(note.name), f"  {_description(note)}", sep="")
     if summary.inputs and not any(note.dtype for note in summary.inputs):
         name = summary.inputs[0].name
         console.print(f"  shapes and MACs depend on the input's: --shape {name}=1,3,224,224")
@@ -123,9 +123,10 @@ def _print(console: Console, summary: Summary) -> None:
     groups: dict[tuple[str, str], list[int]] = {}
     for operator in summary.unsupported:
         groups.setdefault((operator.code, operator.reason), []).append(operator.index)
-    for (code, reason), indices in groups.items():
+    for (kind, reason), indices in groups.items():
         places = ", ".join(map(str, indices))
-        console.print(f"[red]{code} cannot be imported[/]: {reason} (operator {places})")
+        refused = styled(f"{kind} cannot be imported", "red")
+        console.print(refused, f": {reason} (operator {places})", sep="")
 
 
 def _description(note: TensorNote) -> str:

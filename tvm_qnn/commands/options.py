@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from tvm_qnn.terminal import Terminal
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -103,10 +103,10 @@ def print_json(value: Any) -> None:
     click.echo(json.dumps(value, indent=2))
 
 
-def progress() -> Console:
+def progress() -> Terminal:
     """Where to tell what is under way: the terminal's error stream, or nowhere."""
-    from rich.console import Console
+    from tvm_qnn.terminal import Terminal
 
-    console = Console(stderr=True, highlight=False)
+    console = Terminal(stderr=True)
     console.quiet = not console.is_terminal
     return console

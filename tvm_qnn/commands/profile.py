@@ -57,11 +57,10 @@ def profile(
     addition are two). The peak is what the processor's instruction for products of 8-bit
     integers reaches on registers, measured beside it. With --json, no picture is drawn.
     """
-    from rich.console import Console
-
     from tvm_qnn import profile as profiles
     from tvm_qnn.model_files import check_model, params_beside
     from tvm_qnn.steps import step
+    from tvm_qnn.terminal import Terminal
 
     check_model(model, params, semantics)
     if model.suffix != ".tflite":
@@ -75,7 +74,7 @@ def profile(
     if as_json:
         print_json(asdict(found))
         return
-    console = Console(highlight=False)
+    console = Terminal()
     console.print(_table(found))
     console.print(_by_operator(found))
     console.print(_summary(found))

@@ -128,15 +128,14 @@ def _answer(info: Any, array: Any, labels: Path | None, top: int) -> dict[str, A
 
 
 def _print(answers: list[dict[str, Any]]) -> None:
-    from rich.console import Console
-
     from tvm_qnn.classes import Guess
     from tvm_qnn.guesses import print_guesses
+    from tvm_qnn.terminal import Terminal, styled
 
-    console = Console(highlight=False)
+    console = Terminal()
     for answer in answers:
         shape = "×".join(map(str, answer["shape"]))
-        console.print(f"[bold]{answer['output']}[/]: {answer['dtype']} {shape}")
+        console.print(styled(answer["output"]), f": {answer['dtype']} {shape}", sep="")
         if "classes" in answer:
             print_guesses(console, [Guess(**guess) for guess in answer["classes"]])
         else:

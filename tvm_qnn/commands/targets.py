@@ -33,13 +33,16 @@ def targets(as_json: bool) -> None:
             ]
         )
         return
-    from rich.console import Console
     from rich.table import Table
+
+    from tvm_qnn.terminal import Terminal, styled
 
     table = Table("target", "processor", "here")
     for name, target, reason in rows:
-        table.add_row(name, _processor(target), "[green]runs[/]" if reason is None else reason)
-    Console(highlight=False).print(table)
+        table.add_row(
+            name, _processor(target), styled("runs", "green") if reason is None else reason
+        )
+    Terminal().print(table)
 
 
 def _processor(target: object) -> str:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 
 from frontends.tflite.model import Model
 from tvm_qnn.build import build
@@ -16,6 +15,7 @@ from tvm_qnn.library import Library
 from tvm_qnn.oracle import LiteRtSession, litert_tensors
 from tvm_qnn.steps import native_code_is_quiet, step
 from tvm_qnn.target import host_target
+from tvm_qnn.terminal import Terminal
 from tvm_qnn.timing import Timing, alternate, one_core
 
 Array = np.ndarray[Any, Any]
@@ -40,14 +40,14 @@ class Checked:
     timings: dict[str, Timing]
 
 
-def compile_here(console: Console, mod: Any, params: Mapping[str, Any]) -> Library:
+def compile_here(console: Terminal, mod: Any, params: Mapping[str, Any]) -> Library:
     """Compile an imported model for this machine."""
     with step(console, f"Compile for this machine ({host_target().attrs['mcpu']})"):
         return build(mod, "host", params)
 
 
 def check_and_time(
-    console: Console, model: bytes, graph: Model, library: Library, inputs: Sequence[Array]
+    console: Terminal, model: bytes, graph: Model, library: Library, inputs: Sequence[Array]
 ) -> Checked:
     """Compare a compiled model with LiteRT's reference kernels, and time it and LiteRT.
 

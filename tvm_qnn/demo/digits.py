@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from frontends.tflite import from_tflite
@@ -16,6 +15,7 @@ from tvm_qnn.build import build
 from tvm_qnn.demo.grid import draw_grid
 from tvm_qnn.oracle import litert_tensors
 from tvm_qnn.steps import step
+from tvm_qnn.terminal import Terminal, styled
 
 Array = np.ndarray[Any, Any]
 
@@ -66,12 +66,15 @@ def classify(style: str) -> DigitsResult:
     return DigitsResult(labels, np.stack(scores), np.stack(expected))
 
 
-def show_digits(console: Console, folder: Path) -> None:
+def show_digits(console: Terminal, folder: Path) -> None:
     """Classify the digits with both models, print how well, and draw some of them."""
     pictures, labels = digits.held_out()
+    console.print()
     console.print(
-        f"\n[bold]Handwritten digits[/]: a small convolutional network, trained on three quarters "
-        f"of scikit-learn's digits and quantized; the other {len(labels)} are classified here."
+        styled("Handwritten digits"),
+        ": a small convolutional network, trained on three quarters of scikit-learn's digits and "
+        f"quantized; the other {len(labels)} are classified here.",
+        sep="",
     )
     results = {}
     for style in digits.STYLES:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from rich.console import Console
-
 from frontends.tflite import from_tflite
 from frontends.tflite.reader import read_model
 from tvm_qnn import zoo
 from tvm_qnn.demo.check import Checked, check_and_time, compile_here
 from tvm_qnn.demo.report import print_checked
 from tvm_qnn.steps import step
+from tvm_qnn.terminal import Terminal, styled
 from tvm_qnn.zoo import images
 
 STYLE = "int8_per_axis"
 
 
-def show_inception(console: Console, name: str = "inception_v3", tiny: bool = False) -> Checked:
+def show_inception(console: Terminal, name: str = "inception_v3", tiny: bool = False) -> Checked:
     """Make a network of the zoo, compile it, check it, time it, and print what came out.
 
     Args:
@@ -23,10 +22,12 @@ def show_inception(console: Console, name: str = "inception_v3", tiny: bool = Fa
         name: of the network.
         tiny: whether to take a small relative of it, for a quick look.
     """
+    console.print()
     console.print(
-        f"\n[bold]{name}{' (tiny)' if tiny else ''}[/], {STYLE}: the published network with "
-        "weights drawn from a seed, not trained. It takes the time of the trained one and meets "
-        "the same arithmetic; its answers mean nothing."
+        styled(f"{name}{' (tiny)' if tiny else ''}"),
+        f", {STYLE}: the published network with weights drawn from a seed, not trained. It takes "
+        "the time of the trained one and meets the same arithmetic; its answers mean nothing.",
+        sep="",
     )
     with step(console, "Make the model"):
         model = zoo.build(name, STYLE, tiny=tiny)

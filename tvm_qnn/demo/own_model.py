@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 
 from frontends.tflite import from_tflite
 from frontends.tflite.model import Model
@@ -19,12 +18,13 @@ from tvm_qnn.demo.report import print_checked
 from tvm_qnn.guesses import print_guesses
 from tvm_qnn.images import as_input, encoding_after, noise, picture_shape, read_picture
 from tvm_qnn.steps import step
+from tvm_qnn.terminal import Terminal, styled
 
 Array = np.ndarray[Any, Any]
 
 
 def show_own_model(
-    console: Console, path: Path, image: Path | None = None, labels: Path | None = None
+    console: Terminal, path: Path, image: Path | None = None, labels: Path | None = None
 ) -> Checked:
     """Compile a model, check it, time it, and print what came out.
 
@@ -39,7 +39,8 @@ def show_own_model(
     """
     graph = read_model(path)  # names the file in its errors
     model = path.read_bytes()
-    console.print(f"\n[bold]{path.name}[/]: {len(graph.operators)} operators")
+    console.print()
+    console.print(styled(path.name), f": {len(graph.operators)} operators", sep="")
     with step(console, "Import it"):
         mod, params = from_tflite(graph)
     # Before anything slow begins, so that a wrong file is told at once.

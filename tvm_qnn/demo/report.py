@@ -4,32 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rich.console import Console
 from rich.table import Table
 
 from tvm_qnn.compare import Comparison
 from tvm_qnn.demo.check import OURS, THEIRS, Checked
+from tvm_qnn.terminal import Terminal, styled
 from tvm_qnn.timing import Timing, milliseconds
 
 MOST_ROWS = 10
 
 
-def print_checked(console: Console, checked: Checked) -> None:
+def print_checked(console: Terminal, checked: Checked) -> None:
     """Print how many tensors are equal, and the times."""
     print_comparison(console, checked.comparison)
     if not checked.equal_outputs:
-        console.print("[red]The outputs of the compiled library are not LiteRT's.[/]")
+        console.print(styled("The outputs of the compiled library are not LiteRT's.", "red"))
     console.print(_times(checked.timings))
     console.print(_ratio(checked.timings))
 
 
-def print_comparison(console: Console, comparison: Comparison) -> None:
+def print_comparison(console: Terminal, comparison: Comparison) -> None:
     """Print how many tensors are equal, and the first of those that are not."""
     count, wrong = len(comparison.tensors), comparison.differing
     elements = sum(tensor.differing for tensor in wrong)
     console.print(
-        f"Equal to LiteRT's reference kernels: [bold]{count - len(wrong)} of {count} tensors[/], "
-        f"{comparison.elements - elements:,} of {comparison.elements:,} elements."
+        "Equal to LiteRT's reference kernels: ",
+        styled(f"{count - len(wrong)} of {count} tensors"),
+        f", {comparison.elements - elements:,} of {comparison.elements:,} elements.",
+        sep="",
     )
     if wrong:
         console.print(_differing(comparison))

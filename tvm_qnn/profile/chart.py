@@ -8,6 +8,7 @@ from typing import Any
 
 from tvm_qnn.figures import new_figure, save_figure
 from tvm_qnn.profile.layers import Layer, Profile
+from tvm_qnn.text import visible
 
 
 def save_chart(path: str | os.PathLike[str], profile: Profile, title: str) -> None:
@@ -26,7 +27,7 @@ def save_chart(path: str | os.PathLike[str], profile: Profile, title: str) -> No
     times, speeds = figure.subplots(2, sharex=True)
     _bars(times, layers, [1e6 * layer.seconds for layer in layers])
     times.set_ylabel("µs")
-    times.set_title(title, loc="left", fontsize=10)
+    times.set_title(visible(title), loc="left", fontsize=10, parse_math=False)
     _bars(speeds, layers, [layer.speed / 1e9 for layer in layers])
     speeds.set_ylabel("GOP/s")
     speeds.set_xlabel("layer, in the order of a run")

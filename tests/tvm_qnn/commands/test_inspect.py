@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
+from tests.tvm_qnn.commands.conftest import SHOWN
 from tvm_qnn.cli import main
 
 
@@ -83,3 +84,11 @@ def test_other_endings_are_refused_as_by_the_other_commands(model: Path) -> None
     result = CliRunner().invoke(main, ["inspect", str(other)])
     assert result.exit_code == 1
     assert "must end in .tflite" in result.stderr
+
+
+def test_names_are_shown_as_they_are(hostile: Path) -> None:
+    result = CliRunner().invoke(main, ["inspect", hostile.name])
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith(f"{hostile.name}, TFLite: 1 operators")
+    assert f"  input x {SHOWN}  int8" in result.stdout
+    assert f"  output {SHOWN}  int8" in result.stdout

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.tvm_qnn.commands.conftest import SHOWN
 from tvm_qnn import digits
 from tvm_qnn.cli import main
 
@@ -67,3 +68,10 @@ def test_other_files_are_told_at_once(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["profile", str(path)])
     assert result.exit_code == 1
     assert "must end in .tflite, or .json for MXNet" in result.stderr
+
+
+def test_names_are_shown_as_they_are(hostile: Path) -> None:
+    result = CliRunner().invoke(main, ["profile", hostile.name, "--rounds", "1"])
+    assert result.exit_code == 0, result.output
+    assert SHOWN in result.stdout
+    assert f"Picture: out/profile_{hostile.stem}.png" in result.stdout

@@ -10,6 +10,7 @@ from PIL import Image
 
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
+from tests.tvm_qnn.commands.conftest import SHOWN
 from tvm_qnn import digits
 from tvm_qnn.cli import main
 from tvm_qnn.oracle import litert_tensors
@@ -107,3 +108,20 @@ def test_what_does_not_work_is_one_line(
     result = CliRunner().invoke(main, ["run", str(model), *arguments])
     assert result.exit_code == code
     assert message in result.stderr
+
+
+def test_names_and_labels_are_shown_as_they_are(hostile: Path) -> None:
+    np.save("x.npy", np.array([[1, 4, 3, 2]], np.int8))
+    Path("labels.txt").write_text("dog [big]\nend [/INST]\n:car:\n\x1b[2Jx\n")
+    arguments = [hostile.name, "-i", "x.npy", "--labels", "labels.txt"]
+    result = CliRunner().invoke(main, ["run", *arguments])
+    assert result.exit_code == 0, result.output
+    for text in (f"{SHOWN}: int8 1×4", "dog [big]", "end [/INST]", ":car:", r"\x1b[2Jx"):
+        assert text in result.stdout
+
+
+def test_an_error_shows_names_as_they_are(hostile: Path) -> None:
+    np.save("x.npy", np.zeros((2, 2), np.int8))
+    result = CliRunner().invoke(main, ["run", hostile.name, "-i", "x.npy"])
+    assert result.exit_code == 1
+    assert "\x1b" not in result.stderr

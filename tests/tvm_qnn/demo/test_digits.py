@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image
-from rich.console import Console
 
 from tvm_qnn.demo import show_digits
 from tvm_qnn.demo.digits import DigitsResult
+from tvm_qnn.terminal import Terminal
 
 
 def test_figures_are_counted_from_real_answers() -> None:
@@ -22,7 +22,7 @@ def test_figures_are_counted_from_real_answers() -> None:
 
 def test_every_held_out_digit_is_classified_as_litert_does(tmp_path: Path) -> None:
     text = io.StringIO()
-    show_digits(Console(file=text, width=120), tmp_path / "new" / "folder")
+    show_digits(Terminal(file=text, width=120), tmp_path / "new" / "folder")
     assert text.getvalue().count("450 of 450") == 2
     assert text.getvalue().count("4500 of 4500") == 2
     with Image.open(tmp_path / "new" / "folder" / "digits.png") as drawing:

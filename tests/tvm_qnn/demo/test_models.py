@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from rich.console import Console
 
 from qnn_ops.errors import QnnError
 from tvm_qnn import digits
@@ -15,6 +14,7 @@ from tvm_qnn.compare import Comparison, TensorComparison
 from tvm_qnn.demo import show_inception, show_own_model
 from tvm_qnn.demo.check import OURS, THEIRS, Checked
 from tvm_qnn.demo.report import print_checked
+from tvm_qnn.terminal import Terminal
 from tvm_qnn.timing import Timing
 
 
@@ -24,8 +24,8 @@ def text() -> io.StringIO:
 
 
 @pytest.fixture
-def console(text: io.StringIO) -> Console:
-    return Console(file=text, width=100, highlight=False)
+def console(text: io.StringIO) -> Terminal:
+    return Terminal(file=text, width=100)
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def model(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_a_network_of_the_zoo_is_checked_and_timed(text: io.StringIO, console: Console) -> None:
+def test_a_network_of_the_zoo_is_checked_and_timed(text: io.StringIO, console: Terminal) -> None:
     checked = show_inception(console, "mobilenet_v1", tiny=True)
     assert checked.comparison.is_equal
     assert checked.equal_outputs
@@ -49,7 +49,7 @@ def test_a_network_of_the_zoo_is_checked_and_timed(text: io.StringIO, console: C
 
 
 def test_an_own_model_gets_the_picture_and_names_the_classes(
-    text: io.StringIO, console: Console, model: Path, tmp_path: Path
+    text: io.StringIO, console: Terminal, model: Path, tmp_path: Path
 ) -> None:
     pictures, labels = digits.held_out()
     # The model's own steps: 0 is paper and 16 is ink, so the file is nearly black.
@@ -64,7 +64,7 @@ def test_an_own_model_gets_the_picture_and_names_the_classes(
 
 
 def test_without_a_picture_an_own_model_gets_noise(
-    text: io.StringIO, console: Console, model: Path
+    text: io.StringIO, console: Terminal, model: Path
 ) -> None:
     checked = show_own_model(console, model)
     assert checked.comparison.is_equal
@@ -72,7 +72,7 @@ def test_without_a_picture_an_own_model_gets_noise(
 
 
 def test_files_that_do_not_fit_are_told_before_anything_slow(
-    text: io.StringIO, console: Console, model: Path, tmp_path: Path
+    text: io.StringIO, console: Terminal, model: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "labels.txt").write_text("one\ntwo\n")
     with pytest.raises(QnnError, match="names 2 classes, but the model has 10"):
@@ -82,7 +82,7 @@ def test_files_that_do_not_fit_are_told_before_anything_slow(
     assert "Compile" not in text.getvalue()
 
 
-def test_what_differs_is_said(text: io.StringIO, console: Console) -> None:
+def test_what_differs_is_said(text: io.StringIO, console: Terminal) -> None:
     tensors = (
         TensorComparison(3, "conv", "CONV_2D", 1000, 0, 0.0),
         TensorComparison(4, "pool", "MAX_POOL_2D", 500, 7, 2.0),
@@ -98,7 +98,7 @@ def test_what_differs_is_said(text: io.StringIO, console: Console) -> None:
     assert "LiteRT is 2.00 times as fast as tvm-qnn." in printed
 
 
-def test_the_faster_one_is_named(text: io.StringIO, console: Console) -> None:
+def test_the_faster_one_is_named(text: io.StringIO, console: Terminal) -> None:
     timings = {OURS: Timing((0.002,)), THEIRS: Timing((0.003,))}
     print_checked(console, Checked([], True, Comparison(()), timings))
     assert "tvm-qnn is 1.50 times as fast as LiteRT." in text.getvalue()

@@ -1,0 +1,95 @@
+"""The standard output and the standard error, whatever they can show and wherever they lead."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import TypeVar
+
+# What the commands print beyond ASCII, for terminals that show nothing else.
+_ASCII = {"×": "x", "µ": "u", "–": "-", "…": ".", "✓": "*"}
+
+_HANDLER = "tvm-qnn-readable"
+
+_Result = TypeVar("_Result")
+
+
+class OutputError(Exception):
+    """What is printed cannot be written, as where a disk is full."""
+
+
+class _Stream(io.TextIOWrapper):
+    """A stream whose errors cannot be taken for those of other files."""
+
+    def write(self, text: str) -> int:
+        return _told(lambda: super(_Stream, self).write(text))
+
+    def flush(self) -> None:
+        _told(super().flush)
+
+
+@contextmanager
+def readable_streams() -> Iterator[None]:
+    """Print what an encoding lacks as what is nearest to it, or by its number.
+
+    Raises:
+        OutputError: what was printed cannot be written.
+    """
+    codecs.register_error(_HANDLER, _readable)
+    with ExitStack() as stack:
+        stack.enter_context(_replaced("stderr"))
+        stack.enter_context(_replaced("stdout"))
+        yield
+
+
+@contextmanager
+def _replaced(name: str) -> Iterator[None]:
+    before = getattr(sys, name)
+    if not isinstance(before, io.TextIOWrapper):  # closed, or another program's
+        yield
+        return
+    before.flush()
+    stream = _Stream(before.buffer, before.encoding, _HANDLER, line_buffering=before.line_buffering)
+    setattr(sys, name, stream)
+    try:
+        yield
+    finally:
+        setattr(sys, name, before)
+        try:
+            stream.flush()
+        except BrokenPipeError:  # whoever read it stopped
+            _drop(stream)
+        except OutputError:
+            _drop(stream)
+            raise
+        finally:
+            stream.detach()
+
+
+def _drop(stream: io.TextIOWrapper) -> None:
+    """Let what waits to be written go nowhere: Python tries once more at its end."""
+    with suppress(OSError), open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), stream.fileno())
+
+
+def _told(function: Callable[[], _Result]) -> _Result:
+    try:
+        return function()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise OutputError(error.strerror or str(error)) from error
+
+
+def _readable(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    chars = error.object[error.start : error.end]
+    parts = [
+        _ASCII.get(char) or char.encode("ascii", "backslashreplace").decode() for char in chars
+    ]
+    return "".join(parts), error.end
