@@ -17,8 +17,9 @@ import tflite
 from frontends.errors import ModelFormatError
 from frontends.tflite.flatbuffer import Table
 from frontends.tflite.model import Model, Operator, Tensor
-from frontends.tflite.options import TENSOR_TYPES, enum_names, read_options
+from frontends.tflite.options import read_options
 from frontends.tflite.quantization import Quantization
+from frontends.tflite.schema import DTYPES, OPERATORS, by_value
 
 _IDENTIFIER = b"TFL3"
 _HEADER_SIZE = 8  # root offset and identifier
@@ -26,10 +27,10 @@ _SCHEMA_VERSION = 3
 _BUILTIN_CODE_SLOT = 3  # of the OperatorCode table
 _MAX_RANK = 32  # of a numpy array, before numpy 2
 
-_OPERATOR_NAMES = enum_names(tflite.BuiltinOperator)
+_OPERATOR_NAMES, _TENSOR_TYPES = by_value(OPERATORS), by_value(DTYPES)
 
 # Named one by one: other packages may add int4 and bfloat16 to numpy, in unpacked form.
-_NUMPY_TYPES = set(TENSOR_TYPES.values()) - {"string", "resource", "variant", "int4", "bfloat16"}
+_NUMPY_TYPES = set(DTYPES) - {"string", "resource", "variant", "int4", "bfloat16"}
 # Value ranges of the types that carry scales and zero points.
 _INTEGER_RANGES = {
     name: (int(np.iinfo(name).min), int(np.iinfo(name).max))
@@ -155,7 +156,7 @@ def _tensor(index: int, table: Table, buffers: list[np.ndarray | None]) -> Tenso
             f"{table.where}: shape is {_brief(shape)}, "
             f"needs at most {_MAX_RANK} dimensions, none of them negative"
         )
-    dtype = table.enum("Type", TENSOR_TYPES)
+    dtype = table.enum("Type", _TENSOR_TYPES)
     number = int(table.scalar("Buffer"))
     if number >= len(buffers):
         raise ModelFormatError(

@@ -13,55 +13,19 @@ import numpy.typing as npt
 import tflite
 
 from frontends.tflite.quantization import Quantization
+from frontends.tflite.schema import (
+    DTYPES,
+    ENUM_FIELDS,
+    OPERATORS,
+    OPTIONS_BY_OPERATOR,
+    OPTIONS_TABLES,
+    pascal_case,
+)
 from qnn_ops.errors import QnnError
 
 _FILE_IDENTIFIER = b"TFL3"
 _SCHEMA_VERSION = 3
 _BUFFER_ALIGNMENT = 16  # what the runtime expects of constants; the schema says so too
-
-
-def _members(enum: Any) -> dict[str, int]:
-    return {name: value for name, value in vars(enum).items() if not name.startswith("_")}
-
-
-_OPERATORS = _members(tflite.BuiltinOperator)
-_DTYPES = {name.lower(): value for name, value in _members(tflite.TensorType).items()}
-_UNION_TAGS = _members(tflite.BuiltinOptions)
-
-# An operator's options table has the operator's name, but for these.
-_SHARED_OPTIONS = {
-    "AVERAGE_POOL_2D": "Pool2DOptions",
-    "L2_POOL_2D": "Pool2DOptions",
-    "MAX_POOL_2D": "Pool2DOptions",
-    "MAXIMUM": "MaximumMinimumOptions",
-    "MINIMUM": "MaximumMinimumOptions",
-    "MEAN": "ReducerOptions",
-    "REDUCE_ALL": "ReducerOptions",
-    "REDUCE_ANY": "ReducerOptions",
-    "REDUCE_MAX": "ReducerOptions",
-    "REDUCE_MIN": "ReducerOptions",
-    "REDUCE_PROD": "ReducerOptions",
-    "SUM": "ReducerOptions",
-}
-_OPTIONS_BY_OPERATOR = {
-    code: name
-    for code in _OPERATORS
-    for name in _UNION_TAGS
-    if name == _SHARED_OPTIONS.get(code)
-    or name.lower() == code.replace("_", "").lower() + "options"
-}
-
-# Option fields that are enumerations in the schema, given by name.
-_ENUM_FIELDS: dict[str, dict[str, int]] = {
-    "fused_activation_function": _members(tflite.ActivationFunctionType),
-    "in_data_type": _DTYPES,
-    "mode": _members(tflite.MirrorPadMode),
-    "out_data_type": _DTYPES,
-    "output_type": _DTYPES,
-    "padding": _members(tflite.Padding),
-    "quantized_bias_type": _DTYPES,
-    "weights_format": _members(tflite.FullyConnectedOptionsWeightsFormat),
-}
 
 # The first version of an operator that takes int8 is 2, but for these.
 _INT8_VERSIONS = {
@@ -144,7 +108,7 @@ class ModelWriter:
             QnnError: If TFLite has no such dtype, or the data is of another shape or dtype.
         """
         shape = tuple(int(extent) for extent in shape)
-        if dtype not in _DTYPES:
+        if dtype not in DTYPES:
             raise QnnError(f"tensor {name!r}: TFLite has no dtype {dtype!r}")
         buffer = 0
         if data is not None:
@@ -182,12 +146,12 @@ class ModelWriter:
         Raises:
             QnnError: If there is no such operator, option, option value or tensor.
         """
-        if code not in _OPERATORS or code == "CUSTOM":
+        if code not in OPERATORS or code == "CUSTOM":
             raise QnnError(f"TFLite has no builtin operator {code!r}")
         where = f"{code} (operator {len(self._operators)})"
         self._check_indices(where, inputs, lowest=-1)
         self._check_indices(where, outputs)
-        options_type = _OPTIONS_BY_OPERATOR.get(code)
+        options_type = OPTIONS_BY_OPERATOR.get(code)
         checked = {
             field: _option_value(where, options_type, field, value)
             for field, value in options.items()
@@ -195,7 +159,7 @@ class ModelWriter:
         if version is None:
             takes_int8 = any(i >= 0 and self._tensors[i].dtype == "int8" for i in inputs)
             version = _INT8_VERSIONS.get(code, 2) if takes_int8 else 1
-        key = (_OPERATORS[code], version)
+        key = (OPERATORS[code], version)
         if key not in self._codes:
             self._codes.append(key)
         self._operators.append(
@@ -245,10 +209,6 @@ class ModelWriter:
                 )
 
 
-def _pascal_case(field: str) -> str:
-    return "".join(part[:1].upper() + part[1:] for part in field.split("_"))
-
-
 def _snake_case(field: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", field).lower()
 
@@ -257,18 +217,18 @@ def _option_value(where: str, options_type: str | None, field: str, value: Any) 
     """The value as the schema stores it: a number, or an int32 array for a vector."""
     if options_type is None:
         raise QnnError(f"{where} has no options, got {field!r}")
-    if not hasattr(tflite, f"{options_type}Add{_pascal_case(field)}"):
+    if not hasattr(tflite, f"{options_type}Add{pascal_case(field)}"):
         prefix = f"{options_type}Add"
         known = [_snake_case(n[len(prefix) :]) for n in dir(tflite) if n.startswith(prefix)]
         raise QnnError(f"{where} has no option {field!r}; it has {', '.join(known) or 'none'}")
-    if hasattr(tflite, f"{options_type}Start{_pascal_case(field)}Vector"):
+    if hasattr(tflite, f"{options_type}Start{pascal_case(field)}Vector"):
         return np.asarray(value, np.int32)
-    if field not in _ENUM_FIELDS:
+    if field not in ENUM_FIELDS:
         return value
-    if value not in _ENUM_FIELDS[field]:
-        names = ", ".join(_ENUM_FIELDS[field])
+    if value not in ENUM_FIELDS[field]:
+        names = ", ".join(ENUM_FIELDS[field])
         raise QnnError(f"{where}: {field} must be one of {names}; got {value!r}")
-    return _ENUM_FIELDS[field][value]
+    return ENUM_FIELDS[field][value]
 
 
 def _offsets(builder: Any, offsets: Sequence[int]) -> int:
@@ -315,7 +275,7 @@ def _tensor(builder: Any, tensor: _Tensor) -> int:
     quantization = _quantization(builder, tensor.quantization) if tensor.quantization else None
     tflite.TensorStart(builder)
     tflite.TensorAddShape(builder, shape)
-    tflite.TensorAddType(builder, _DTYPES[tensor.dtype])
+    tflite.TensorAddType(builder, DTYPES[tensor.dtype])
     tflite.TensorAddBuffer(builder, tensor.buffer)
     tflite.TensorAddName(builder, name)
     if quantization is not None:
@@ -330,7 +290,7 @@ def _options(builder: Any, options_type: str, options: dict[str, Any]) -> int:
     }
     getattr(tflite, f"{options_type}Start")(builder)
     for field, value in stored.items():
-        getattr(tflite, f"{options_type}Add{_pascal_case(field)}")(builder, value)
+        getattr(tflite, f"{options_type}Add{pascal_case(field)}")(builder, value)
     return int(getattr(tflite, f"{options_type}End")(builder))
 
 
@@ -344,7 +304,7 @@ def _operator(builder: Any, operator: _Operator) -> int:
     tflite.OperatorAddInputs(builder, inputs)
     tflite.OperatorAddOutputs(builder, outputs)
     if options is not None:
-        tflite.OperatorAddBuiltinOptionsType(builder, _UNION_TAGS[str(options_type)])
+        tflite.OperatorAddBuiltinOptionsType(builder, OPTIONS_TABLES[str(options_type)])
         tflite.OperatorAddBuiltinOptions(builder, options)
     return int(tflite.OperatorEnd(builder))
 

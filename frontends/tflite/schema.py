@@ -1,0 +1,61 @@
+"""Names of the TFLite schema: enumerations, and which options table an operator has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tflite
+
+
+def _members(enum: Any) -> dict[str, int]:
+    return {name: value for name, value in vars(enum).items() if not name.startswith("_")}
+
+
+OPERATORS = _members(tflite.BuiltinOperator)
+DTYPES = {name.lower(): value for name, value in _members(tflite.TensorType).items()}
+OPTIONS_TABLES = _members(tflite.BuiltinOptions)
+
+# An operator's options table has the operator's name, but for these.
+_SHARED_OPTIONS = {
+    "AVERAGE_POOL_2D": "Pool2DOptions",
+    "L2_POOL_2D": "Pool2DOptions",
+    "MAX_POOL_2D": "Pool2DOptions",
+    "MAXIMUM": "MaximumMinimumOptions",
+    "MINIMUM": "MaximumMinimumOptions",
+    "MEAN": "ReducerOptions",
+    "REDUCE_ALL": "ReducerOptions",
+    "REDUCE_ANY": "ReducerOptions",
+    "REDUCE_MAX": "ReducerOptions",
+    "REDUCE_MIN": "ReducerOptions",
+    "REDUCE_PROD": "ReducerOptions",
+    "SUM": "ReducerOptions",
+}
+OPTIONS_BY_OPERATOR = {
+    code: name
+    for code in OPERATORS
+    for name in OPTIONS_TABLES
+    if name == _SHARED_OPTIONS.get(code)
+    or name.lower() == code.replace("_", "").lower() + "options"
+}
+
+ENUM_FIELDS: dict[str, dict[str, int]] = {
+    "fused_activation_function": _members(tflite.ActivationFunctionType),
+    "in_data_type": DTYPES,
+    "mode": _members(tflite.MirrorPadMode),
+    "out_data_type": DTYPES,
+    "output_type": DTYPES,
+    "padding": _members(tflite.Padding),
+    "quantized_bias_type": DTYPES,
+    "weights_format": _members(tflite.FullyConnectedOptionsWeightsFormat),
+}
+"""Fields of options that are enumerations: their values by name."""
+
+
+def pascal_case(field: str) -> str:
+    """A field as the `tflite` package spells it: stride_h is StrideH."""
+    return "".join(part[:1].upper() + part[1:] for part in field.split("_"))
+
+
+def by_value(enum: dict[str, int]) -> dict[int, str]:
+    """The names of an enumeration by value."""
+    return {value: name for name, value in enum.items()}
