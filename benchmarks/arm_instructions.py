@@ -46,6 +46,7 @@ from benchmarks.race_report import as_table
 from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
 from tvm_qnn.oracle import litert_tensors
+from tvm_qnn.outputs import write_text
 from tvm_qnn.profile.work import operations
 from tvm_qnn.steps import step
 
@@ -159,9 +160,9 @@ def main(
     console.print(EXPLANATION)
     console.print(setting_line(*about))
     if markdown:
-        markdown.write_text(as_markdown(comparisons, *about), encoding="utf-8")
+        write_text(markdown, as_markdown(comparisons, *about))
     if json_file:
-        json_file.write_text(as_json(comparisons, *about), encoding="utf-8")
+        write_text(json_file, as_json(comparisons, *about))
 
 
 def _function_lines(measured: Measured, most: int) -> list[str]:

@@ -35,6 +35,7 @@ from benchmarks.process import (
 )
 from benchmarks.race_report import absent_line, as_table, markdown_table, setting_lines
 from qnn_ops.errors import QnnError
+from tvm_qnn.outputs import write_text
 
 DEFAULT = ("inception_v3:int8_per_axis",)
 
@@ -221,8 +222,8 @@ def main(
     for line in setting_lines(about, threads):
         console.print(line)
     output.mkdir(parents=True, exist_ok=True)
-    (output / "footprint.md").write_text(as_markdown(found, about, threads), encoding="utf-8")
-    (output / "footprint.json").write_text(as_json(found, about, threads), encoding="utf-8")
+    write_text(output / "footprint.md", as_markdown(found, about, threads))
+    write_text(output / "footprint.json", as_json(found, about, threads))
     save_charts(output, found, about)
     console.print(f"Written: footprint.md, footprint.json and two charts in {output}")
 

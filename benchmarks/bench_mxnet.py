@@ -38,6 +38,7 @@ from benchmarks.mxnet_zoo.sums import has_sums, rounded_apart  # noqa: E402
 from benchmarks.race_report import CLOCK_NOTES  # noqa: E402
 from benchmarks.worker import CLOCKS  # noqa: E402
 from frontends.mxnet import from_mxnet  # noqa: E402
+from tvm_qnn.outputs import write_text  # noqa: E402
 from tvm_qnn.processor import extensions_here  # noqa: E402
 from tvm_qnn.timing import Timing, alternate  # noqa: E402
 
@@ -187,7 +188,7 @@ def main(networks: tuple[str, ...], rounds: int, clock: str, output: Path) -> No
         if not result.passed:
             failed.append(network)
     output.mkdir(parents=True, exist_ok=True)
-    (output / "mxnet.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_text(output / "mxnet.md", "\n".join(lines) + "\n")
     if failed:
         sys.exit(f"not what MXNet computes: {', '.join(failed)}")
 

@@ -37,6 +37,7 @@ from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
 from qnn_ops.signature import TensorInfo
 from tvm_qnn.images import noise
+from tvm_qnn.outputs import write_text
 
 Array = np.ndarray[Any, Any]
 
@@ -174,8 +175,8 @@ def main(
     for line in setting_lines(report.setting, threads):
         console.print(line)
     output.mkdir(parents=True, exist_ok=True)
-    (output / "peers.md").write_text(as_markdown(report), encoding="utf-8")
-    (output / "peers.json").write_text(as_json(report), encoding="utf-8")
+    write_text(output / "peers.md", as_markdown(report))
+    write_text(output / "peers.json", as_json(report))
     save_chart(output / "peers.png", report)
     console.print(
         f"Written: {', '.join(str(output / f'peers.{s}') for s in ('md', 'json', 'png'))}"

@@ -26,6 +26,7 @@ from tvm_qnn.build import build
 from tvm_qnn.images import noise
 from tvm_qnn.library import Library
 from tvm_qnn.oracle import LiteRtSession, litert_tensors
+from tvm_qnn.outputs import write_text
 from tvm_qnn.steps import step
 from tvm_qnn.timing import alternate, one_core
 from tvm_qnn.zoo import images
@@ -124,9 +125,9 @@ def main(
     for line in about.lines():
         console.print(line)
     if markdown:
-        markdown.write_text(as_markdown(measurements, about), encoding="utf-8")
+        write_text(markdown, as_markdown(measurements, about))
     if json_file:
-        json_file.write_text(as_json(measurements, about), encoding="utf-8")
+        write_text(json_file, as_json(measurements, about))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tvm_qnn.figures import new_figure, save_figure
+
 
 def save_bars(
     path: Path,
@@ -27,12 +29,8 @@ def save_bars(
         labels: by program, the text at each bar.
         logarithmic: whether the axis is.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     height = 1.2 + 0.22 * len(groups) * (len(series) + 1)
-    figure = Figure(figsize=(9, height), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(9, height)
     axes = figure.add_subplot()
     step = 1 / (len(series) + 1)
     for number, (name, values) in enumerate(series.items()):
@@ -51,4 +49,4 @@ def save_bars(
         axes.set_xscale("log")
         axes.axvline(1.0, color="black", linewidth=0.8)
     axes.legend(fontsize=7, loc="best")
-    figure.savefig(path, dpi=130)
+    save_figure(figure, path)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from qnn_ops.errors import QnnError
+from tvm_qnn.outputs import replacing
 
 Array = np.ndarray[Any, Any]
 
@@ -42,10 +43,10 @@ def write_archive(path: Path, arrays: Mapping[str, Array]) -> None:
     """Write arrays of any names to a .npz file.
 
     Raises:
-        OSError: if it cannot be written.
+        QnnError: if it cannot be written.
     """
     # numpy.savez takes the arrays as keywords, beside its own: none could be named "file".
-    with zipfile.ZipFile(path, "w") as archive:
+    with replacing(path) as part, zipfile.ZipFile(part, "w") as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, array, allow_pickle=False)

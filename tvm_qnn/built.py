@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -54,8 +53,7 @@ class BuiltOrigin:
 
     def _link(self, command: list[str]) -> Callable[[Path], None]:
         def link(output: Path) -> None:
-            with tempfile.TemporaryDirectory() as folder:
-                objects = self._compiled.write_objects(Path(folder))
-                shared_library_linker(command)(str(output), list(map(str, objects)))
+            objects = self._compiled.write_objects(output.parent)
+            shared_library_linker(command)(str(output), list(map(str, objects)))
 
         return link

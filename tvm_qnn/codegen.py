@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,6 +14,8 @@ from tvm import relax, tirx
 from tvm.relax import vm_build
 
 from legalize.lift import lift_constants
+from tvm_qnn.objects import in_memory, write_object
+from tvm_qnn.outputs import scratch
 
 # How many parts the functions are divided into. Not by the number of processors: the same model
 # makes the same parts, and so the same code, everywhere.
@@ -50,7 +51,7 @@ class Compiled:
         """Write the kernels as object files for a linker."""
         files = [folder / f"kernels{i}.o" for i in range(len(self.kernels))]
         parts = zip(self.kernels.values(), files, strict=True)
-        _each(lambda part: part[0].write_to_file(str(part[1]), "o"), parts)
+        _each(lambda part: write_object(*part), parts)
         return files
 
 
@@ -119,8 +120,7 @@ def _parts(mod: tvm.IRModule, outer: set[str]) -> dict[str, tvm.IRModule]:
 
 
 def _serialized(executable: relax.VMExecutable) -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "bytecode"
+    with scratch() as folder, in_memory([file := folder / "bytecode"]):
         executable.mod.write_to_file(str(file), "")
         return file.read_bytes()
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 from qnn_ops.errors import QnnError
+from tvm_qnn.outputs import replacing
 
 
 def new_figure(width: float, height: float) -> Any:
@@ -28,8 +30,8 @@ def save_figure(figure: Any, path: str | os.PathLike[str], dots_per_inch: int = 
     Raises:
         QnnError: the file cannot be written, or there is no such format.
     """
-    try:
-        figure.savefig(path, dpi=dots_per_inch)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise QnnError(f"cannot write {os.fspath(path)}: {reason}") from error
+    with replacing(Path(path)) as part:
+        try:
+            figure.savefig(part, dpi=dots_per_inch)
+        except ValueError as error:
+            raise QnnError(str(error)) from error

@@ -26,15 +26,18 @@ def _write_tvm(origin: Origin, metadata: Metadata, path: Path, cc: str | None) -
 
     from legalize import relax_pipeline
     from tvm_qnn.linker import find_linker, shared_library_linker
-    from tvm_qnn.package import replacing
+    from tvm_qnn.objects import OF_TVM, in_memory, settling
+    from tvm_qnn.outputs import replacing
 
     target = metadata.target
     with target:
         lowered = _lowered(origin, "tvm")
         executable = tvm.compile(lowered, target=target, relax_pipeline=relax_pipeline(target))
     linker = shared_library_linker(find_linker(cc, metadata.requirements.platform))
-    with replacing(path) as part:
-        executable.export_library(str(part), fcompile=linker)
+    with replacing(path) as part, in_memory(part.with_name(name) for name in OF_TVM):
+        executable.export_library(
+            str(part), fcompile=settling(linker), workspace_dir=str(part.parent)
+        )
 
 
 def _write_c(origin: Origin, metadata: Metadata, path: Path, cc: str | None) -> None:

@@ -17,10 +17,9 @@ import json
 import math
 import mmap
 import os
-import secrets
 import struct
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -29,6 +28,7 @@ import numpy as np
 
 from qnn_ops.errors import QnnError
 from tvm_qnn.metadata import Metadata
+from tvm_qnn.outputs import replacing
 from tvm_qnn.runtime import ALIGNMENT
 
 Array = np.ndarray[Any, Any]
@@ -71,7 +71,7 @@ def write_package(
 
     Args:
         path: of the file.
-        link: writes the shared library of its kernels to a path.
+        link: writes the shared library of its kernels to a path; the folder may be used.
         bytecode: that uses the kernels.
         constants: that it takes; contiguous.
         metadata: what the library tells of itself.
@@ -94,8 +94,6 @@ def write_package(
             stream.seek(0)
             digest = _digest(stream, offset + size)
             stream.write(_END.pack(offset, size, digest, _MAGIC))
-            stream.flush()
-            os.fsync(stream.fileno())
 
 
 def copy_package(package: Package, path: Path) -> None:
@@ -134,25 +132,6 @@ def read_package(path: Path) -> Package:
     except (KeyError, TypeError, ValueError) as error:
         # Whole, but of another version of this format.
         raise QnnError(f"its description cannot be understood: {error!r}") from error
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A path beside ``path`` to write to; moved to ``path`` at the end, removed on an error.
-
-    Raises:
-        QnnError: for what goes wrong with files.
-    """
-    # Not the file's own name: that may be as long as names can be.
-    part = path.with_name(f".tvm-qnn-{secrets.token_hex(8)}.so")
-    try:
-        yield part
-        os.replace(part, path)
-    except OSError as error:
-        raise QnnError(f"cannot write {path}: {error.strerror or error}") from error
-    finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
 
 
 def is_still(path: Path, package: Package) -> bool:

@@ -9,9 +9,7 @@ from __future__ import annotations
 import gc
 import itertools
 import os
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -20,6 +18,7 @@ import numpy as np
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.library import Library, benchmark_arrays, input_arrays
+from tvm_qnn.outputs import scratch
 from tvm_qnn.timing import Timing
 
 Array = np.ndarray[Any, Any]
@@ -83,8 +82,8 @@ class Remote:
         """
         session = self._open()
         name = next(_NAMES)
-        with tempfile.TemporaryDirectory(prefix="tvm-qnn-") as folder:
-            path = Path(folder, name)
+        with scratch() as folder:
+            path = folder / name
             library.export(path, format="tvm")
 
             def load() -> Any:

@@ -17,6 +17,7 @@ from benchmarks.loops.assembly import Dialect, Loop, loops
 from benchmarks.loops.mca import analyze, find_mca
 from benchmarks.race_report import as_table, markdown_table
 from qnn_ops.errors import QnnError
+from tvm_qnn.outputs import write_text
 from tvm_qnn.target import parse_target
 
 HEAD = [
@@ -156,6 +157,6 @@ def command(suite: Suite[Any], about: str | None) -> click.Command:
         console.print(suite.explanation)
         if markdown:
             text = f"{suite.explanation}\n\n{markdown_table(HEAD, body)}"
-            markdown.write_text(text, encoding="utf-8")
+            write_text(markdown, text)
 
     return main

@@ -6,8 +6,6 @@ import mmap
 import os
 import shutil
 import struct
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -23,7 +21,7 @@ from qnn_ops.errors import QnnError
 from tests.support.modules import adder, module
 from tvm_qnn.linker import COMPILERS
 from tvm_qnn.metadata import Metadata
-from tvm_qnn.package import read_package, replacing, write_package
+from tvm_qnn.package import read_package, write_package
 from tvm_qnn.processor import Requirements
 
 W = np.arange(6000, dtype=np.int8).reshape(2, 3000)  # large enough to stand outside the bytecode
@@ -175,16 +173,7 @@ def test_a_failure_leaves_the_old_file_and_no_other(file: Path, tmp_path: Path) 
     with pytest.raises(QnnError, match="no more room"):
         write_package(path, fail, package.bytecode, package.constants, package.metadata)
     assert path.read_text() == "old"
-
-    def interrupted() -> None:
-        with replacing(path) as part:
-            part.write_text("half")
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
     assert [path.name for path in tmp_path.iterdir()] == ["adder.so"]
-    assert path.read_text() == "old"
 
 
 def test_a_file_that_is_replaced_or_removed_stays_usable(file: Path, tmp_path: Path) -> None:
@@ -214,18 +203,3 @@ def test_a_library_that_takes_the_place_of_a_loaded_one_runs_its_own_code(
         libraries.append((tvm_qnn.load(path), x - W))
     for library, expected in libraries:
         np.testing.assert_array_equal(library.run(x), expected)
-
-
-def test_threads_may_write_the_same_file(tmp_path: Path) -> None:
-    path = tmp_path / "text"
-
-    def write(number: int) -> None:
-        with replacing(path) as part:
-            part.write_text(str(number))
-            barrier.wait(timeout=60)  # all of them write before one is done
-            assert part.read_text() == str(number)
-
-    barrier = threading.Barrier(4)
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(write, range(4)))
-    assert [path.name for path in tmp_path.iterdir()] == ["text"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -111,20 +112,27 @@ def _check(path: Path) -> None:
 
 def _write_c(library: Library, model: Path, path: Path) -> list[Path]:
     """The C files, in a folder or in an archive; named after the model."""
-    import shutil
     import tarfile
-    import tempfile
+
+    from tvm_qnn.outputs import replacing
+    from tvm_qnn.standalone.export import file_names
 
     name = "".join(c if c.isascii() and c.isalnum() else "_" for c in model.stem)
     name = name if name[:1].isalpha() else f"model_{name}"
-    with tempfile.TemporaryDirectory() as folder:
-        # The folder that is named may hold files of other models, whose names begin alike.
-        library.export(Path(folder) / name, format="c")
-        files = sorted(Path(folder).iterdir())
-        if path.suffix != ARCHIVE:
-            path.mkdir(exist_ok=True)
-            return [Path(shutil.copyfile(file, path / file.name)) for file in files]
-        with tarfile.open(path, "w") as archive:
-            for file in files:
-                archive.add(file, file.name)
-    return [path]
+    if path.suffix == ARCHIVE:
+        with replacing(path) as part:
+            library.export(part.with_name(name), format="c")
+            with tarfile.open(part, "w") as archive:
+                for file in file_names(name):
+                    archive.add(part.with_name(file), file)
+        return [path]
+    is_new = not path.exists()
+    path.mkdir(exist_ok=True)
+    try:
+        library.export(path / name, format="c")
+    except BaseException:
+        with suppress(OSError):
+            if is_new:
+                path.rmdir()
+        raise
+    return [path / file for file in file_names(name)]

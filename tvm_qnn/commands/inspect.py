@@ -68,9 +68,10 @@ def inspect(
     summary = _summary(model, params, shapes, semantics)
     if html is not None:
         from tvm_qnn.inspect import html_report
+        from tvm_qnn.outputs import write_text
 
         page = html_report(summary, _seconds(model) if times else None)
-        html.write_text(page, encoding="utf-8")
+        write_text(html, page)
     if as_json:
         print_json({**asdict(summary), "macs": summary.macs})
     else:

@@ -10,15 +10,18 @@ from tvm_qnn.digits import STYLES, model, network, to_input
 from tvm_qnn.digits.quantize import quantize
 from tvm_qnn.digits.train import Digits, load_split, train
 from tvm_qnn.oracle import litert_tensors
+from tvm_qnn.outputs import filling
 
 
 def write(folder: Path, parameters: network.Parameters, digits: Digits, held_out: Digits) -> None:
     """Writes the models, calibrated on `digits`, and the held-out pictures into a folder."""
     folder.mkdir(exist_ok=True)
-    for style in STYLES:
-        content = quantize(parameters, digits.real(), style)
-        (folder / f"digits_{style}.tflite").write_bytes(content)
-    np.savez_compressed(folder / "held_out.npz", pictures=held_out.pictures, labels=held_out.labels)
+    with filling(folder) as inside:
+        for style in STYLES:
+            content = quantize(parameters, digits.real(), style)
+            (inside / f"digits_{style}.tflite").write_bytes(content)
+        archive = inside / "held_out.npz"
+        np.savez_compressed(archive, pictures=held_out.pictures, labels=held_out.labels)
 
 
 def _litert_accuracy(style: str, digits: Digits) -> float:

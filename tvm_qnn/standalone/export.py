@@ -10,6 +10,7 @@ import tvm
 from legalize import calls_pipeline
 from qnn_ops.errors import QnnError
 from tvm_qnn.metadata import Metadata
+from tvm_qnn.outputs import filling
 from tvm_qnn.standalone import sources
 from tvm_qnn.standalone.functions import compile_functions
 from tvm_qnn.standalone.image import pack, write_object
@@ -18,6 +19,11 @@ from tvm_qnn.standalone.workspace import lay_out
 
 _LONGEST = 40
 _C_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+
+def file_names(prefix: str) -> list[str]:
+    """The names of the files of an export."""
+    return [f"{prefix}{end}" for end in (".c", ".h", ".o", "_main.c")]
 
 
 def export_standalone(lowered: tvm.IRModule, about: Metadata, path: Path) -> None:
@@ -52,9 +58,7 @@ def export_standalone(lowered: tvm.IRModule, about: Metadata, path: Path) -> Non
     plan = with_scratch(plan, compiled.scratch)
     constants, offsets = pack(plan.constants)
     program = sources.Program(prefix, about, plan, symbols, offsets, lay_out(plan))
-    try:
-        write_object(path.with_name(f"{prefix}.o"), compiled.module, program.weights, constants)
+    with filling(path.parent) as folder:
+        write_object(folder / f"{prefix}.o", compiled.module, program.weights, constants)
         for name, text in sources.files(program).items():
-            path.with_name(name).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise QnnError(f"cannot write {path}: {error.strerror}") from error
+            (folder / name).write_text(text, encoding="utf-8")

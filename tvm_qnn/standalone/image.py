@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import tvm
 
+from tvm_qnn import objects
 from tvm_qnn.standalone.workspace import ALIGNMENT
 
 Array = np.ndarray[Any, Any]
@@ -45,7 +45,8 @@ def write_object(path: Path, code: Any, symbol: str, constants: bytes) -> None:
         f'@{symbol} = hidden constant [{len(constants)} x i8] c"{text}", align {ALIGNMENT}\n'
     )
     # A module for the constants alone would be an object file of its own.
-    with TemporaryDirectory(prefix="tvm-qnn-") as folder:
-        source = Path(folder, "model.ll")
-        source.write_text(f"{code.inspect_source('ll')}\n{definition}")
-        tvm.runtime.load_module(str(source)).write_to_file(str(path), "o")
+    source = path.with_suffix(".ll")
+    source.write_text(f"{code.inspect_source('ll')}\n{definition}")
+    linked = tvm.runtime.load_module(str(source))
+    source.unlink()
+    objects.write_object(linked, path)

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from frontends.tflite import from_tflite
 from qnn_ops.signature import signature_of
+from tests.support.disks import small_disk
 from tvm_qnn import digits, load
 from tvm_qnn.cli import main
 from tvm_qnn.oracle import litert_tensors
@@ -45,6 +46,17 @@ def test_the_files_of_other_models_in_the_folder_are_not_told(model: Path) -> No
     files = json.loads(result.stdout)["files"]
     assert files == [f"bundle/digits{end}" for end in (".c", ".h", ".o", "_main.c")]
     assert len(list(Path("bundle").iterdir())) == 2 * len(files)
+
+
+@pytest.mark.parametrize("name", ["bundle", "bundle.tar"])
+def test_a_full_disk_leaves_nothing_and_is_an_error_that_names_the_output(
+    model: Path, tmp_path: Path, name: str
+) -> None:
+    with small_disk(tmp_path / "small", 64 << 10) as disk:
+        result = CliRunner().invoke(main, ["compile", str(model), "-o", str(disk / name)])
+        assert result.exit_code == 1
+        assert result.output == f"Error: cannot write {disk / name}: No space left on device\n"
+        assert list(disk.iterdir()) == []
 
 
 def test_another_batch_size(model: Path) -> None:

@@ -1,0 +1,56 @@
+"""Object files that LLVM writes.
+
+LLVM ends the process where a disk is full. So it writes to memory, and this copies it to the disk.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+OF_TVM = ("lib0.o", "devc.o")
+"""The names of the objects that TVM's own export writes."""
+
+_MEMORY = Path("/proc/self/fd")  # Linux; elsewhere LLVM writes to the disk itself
+
+
+def write_object(module: Any, path: Path) -> None:
+    """Write a module with LLVM's code as an object file.
+
+    Raises:
+        OSError: if it cannot be written.
+    """
+    with in_memory([path]):
+        module.write_to_file(str(path), "o")
+        _settle(path)
+
+
+@contextmanager
+def in_memory(paths: Iterable[Path]) -> Iterator[None]:
+    """Let paths of no file lead to memory, where the system has files there."""
+    with ExitStack() as stack:
+        for path in paths if _MEMORY.is_dir() else ():
+            file = stack.enter_context(os.fdopen(os.memfd_create(path.name), "wb"))
+            path.symlink_to(_MEMORY / str(file.fileno()))
+        yield
+
+
+def settling(link: Callable[..., None]) -> Callable[..., None]:
+    """A linker's function, as TVM's export takes it, that brings objects to the disk first."""
+
+    def settle_and_link(output: str, objects: Sequence[str], *options: Any) -> None:
+        for path in objects:
+            _settle(Path(path))
+        link(output, objects, *options)
+
+    return settle_and_link
+
+
+def _settle(path: Path) -> None:
+    if path.is_symlink():
+        contents = path.read_bytes()
+        path.unlink()
+        path.write_bytes(contents)
