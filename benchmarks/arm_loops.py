@@ -17,11 +17,11 @@ import numpy as np
 from benchmarks.loops.assembly import Dialect, Loop, name_of
 from benchmarks.loops.layer import LAYER, LAYER_3X3
 from benchmarks.loops.table import Kernel, Processor, Suite, command
-from legalize.kernels.arm.conv2d import conv2d
-from legalize.kernels.arm.depthwise import depthwise_conv2d
-from legalize.kernels.arm.depthwise_pack import pack_depthwise
-from legalize.kernels.arm.isa import DOTPROD, I8MM, NEON, Isa
-from legalize.kernels.arm.pack import pack_conv2d
+from legalize.kernels.conv2d.arm.kernel import conv2d
+from legalize.kernels.conv2d.arm.pack import pack_conv2d
+from legalize.kernels.depthwise.arm.kernel import depthwise_conv2d
+from legalize.kernels.depthwise.arm.pack import pack_depthwise
+from legalize.kernels.isa.arm import DOTPROD, I8MM, NEON, Isa
 
 AARCH64 = Dialect(
     triple="aarch64",

@@ -19,14 +19,14 @@ import numpy.typing as npt
 from benchmarks.loops.assembly import Dialect, Loop, name_of
 from benchmarks.loops.layer import LAYER, LAYER_3X3
 from benchmarks.loops.table import Kernel, Processor, Suite, command
-from legalize.kernels.conv_calls import fixed_point
-from legalize.kernels.spec import ConvSpec
-from legalize.kernels.x86.choice import choose_kernel
-from legalize.kernels.x86.depthwise import depthwise_conv2d
-from legalize.kernels.x86.depthwise_pack import pack_depthwise
-from legalize.kernels.x86.isa import AVX2, AVX512_VNNI, AVX512BW, AVX_VNNI, SSE41, Isa
-from legalize.kernels.x86.pack import PackedConv, pack_conv2d
-from legalize.kernels.x86.packed_conv2d import conv2d_of
+from legalize.kernels.conv2d.rules import fixed_point
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.x86.choice import choose_kernel
+from legalize.kernels.conv2d.x86.pack import PackedConv, pack_conv2d
+from legalize.kernels.conv2d.x86.packed_conv2d import conv2d_of
+from legalize.kernels.depthwise.x86.kernel import depthwise_conv2d
+from legalize.kernels.depthwise.x86.pack import pack_depthwise
+from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, AVX_VNNI, SSE41, Isa
 
 Array = npt.NDArray[Any]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tvm
 
-from legalize.kernels.targets import has_feature
+from legalize.kernels.isa.targets import has_feature
 from legalize.passes import (
     ChannelsLast,
     FoldClamps,

@@ -25,8 +25,8 @@ from frontends.tflite.converters.context import Context, per_tensor
 from frontends.tflite.converters.registry import converter
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
-from legalize.kernels.calls import call_tir
-from legalize.kernels.registry import kernel
+from legalize.kernels.call import call_tir
+from legalize.kernels.table import kernel
 from legalize.primitives.fixed_point import const
 from legalize.primitives.fixed_point import scale_down as scale_down_primitive
 from legalize.primitives.registry import primitive

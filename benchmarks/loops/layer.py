@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from legalize.kernels.spec import ConvSpec
+from legalize.kernels.conv2d.spec import ConvSpec
 
 LAYER = ConvSpec(
     batch=1,

@@ -13,8 +13,8 @@ from typing import Any, Generic, TypeVar
 import tvm
 from tvm import relax
 
-from legalize.kernels.spec import Slice
-from legalize.kernels.targets import has_feature
+from legalize.kernels.conv2d.spec import Slice
+from legalize.kernels.isa.targets import has_feature
 from qnn_ops.registry import Operator, operator_of
 
 _Rule = TypeVar("_Rule")

@@ -9,7 +9,7 @@ from tvm import relax
 from tvm.relax.expr_functor import mutator
 
 from legalize.kernels import KERNELS
-from legalize.kernels.registry import Kernel
+from legalize.kernels.table import Kernel
 from legalize.passes.rewriter import CallRewriter, constant_variables, first_found, module_pass
 from qnn_ops.registry import Operator
 

@@ -9,7 +9,7 @@ from benchmarks.loops.assembly import Loop
 from benchmarks.loops.layer import LAYER_3X3
 from benchmarks.loops.table import rows
 from benchmarks.x86_loops import PROCESSORS, SUITE, WITH_VNNI, pack, products, sums
-from legalize.kernels.x86.winograd_plan import WinogradPlan
+from legalize.kernels.conv2d.x86.winograd.plan import WinogradPlan
 from tests.support.mca import mca
 
 

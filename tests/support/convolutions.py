@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from legalize.kernels.spec import ConvSpec
+from legalize.kernels.conv2d.spec import ConvSpec
 from qnn_ops.rounding import scale_down
 from tests.support.vnni import accumulators
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.x86 import amx
+from legalize.kernels.isa import amx
 from tests.support.programs import call_tool
 
 

@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 import tvm
 
-from legalize.kernels.spec import ConvSpec
-from legalize.kernels.stage import needs_staging, stage
-from legalize.kernels.x86.isa import (
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.stage import needs_staging, stage
+from legalize.kernels.conv2d.x86.pack import pack_conv2d
+from legalize.kernels.conv2d.x86.packed_conv2d import conv2d_of
+from legalize.kernels.isa.x86 import (
     AVX2,
     AVX512_VNNI,
     AVX512BW,
@@ -21,8 +23,6 @@ from legalize.kernels.x86.isa import (
     SSE41,
     Isa,
 )
-from legalize.kernels.x86.pack import pack_conv2d
-from legalize.kernels.x86.packed_conv2d import conv2d_of
 from qnn_ops.arithmetic import (
     multiply_by_quantized_multiplier,
     multiply_by_quantized_multiplier_single,

@@ -11,9 +11,9 @@ import tvm
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.targets import has_feature
-from legalize.kernels.vectors import lanes_of, local_vector, set_lanes
-from legalize.kernels.x86.vnni import dot_bytes
+from legalize.kernels.ir.registers import lanes_of, local_vector, set_lanes
+from legalize.kernels.isa.targets import has_feature
+from legalize.kernels.isa.x86_instructions import dot_bytes
 
 # As many sums as hide the latency of adding to one, with registers left for the factors.
 _SUMS = 20

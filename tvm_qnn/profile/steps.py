@@ -14,7 +14,7 @@ from typing import Any
 import tvm
 from tvm import relax, tirx
 
-from legalize.kernels.registry import IS_KERNEL
+from legalize.kernels.table import IS_KERNEL
 
 LAST_PASS = "LegalizeQnn"
 """The pass after which no operator of the dialect is left."""

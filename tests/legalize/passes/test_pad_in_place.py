@@ -9,9 +9,9 @@ import pytest
 import tvm
 from tvm import relax
 
+from legalize.kernels.conv2d.x86.border_rules import with_border
 from legalize.kernels.fusions import Fusions
-from legalize.kernels.x86.border_rules import with_border
-from legalize.kernels.x86.isa import AVX2
+from legalize.kernels.isa.x86 import AVX2
 from legalize.passes import PadInPlace, pad_in_place
 from qnn_ops import quantized_conv2d, quantized_lookup
 from qnn_ops.registry import attrs_of, operator_of

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from frontends.tflite.reader import read_model
-from legalize.kernels.targets import has_feature
+from legalize.kernels.isa.targets import has_feature
 from qnn_ops.errors import QnnError
 from tvm_qnn import zoo
 from tvm_qnn.profile import Layer, Profile, measure_peak, profile, save_chart

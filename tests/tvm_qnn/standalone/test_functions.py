@@ -8,9 +8,9 @@ import numpy as np
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.arm.conv2d import conv2d
-from legalize.kernels.arm.isa import DOTPROD
-from legalize.kernels.arm.pack import pack_conv2d
+from legalize.kernels.conv2d.arm.kernel import conv2d
+from legalize.kernels.conv2d.arm.pack import pack_conv2d
+from legalize.kernels.isa.arm import DOTPROD
 from tests.support.convolutions import SPEC
 from tvm_qnn.standalone.functions import compile_functions
 from tvm_qnn.target import parse_target

@@ -1,0 +1,51 @@
+"""How a kernel is put into a module and called."""
+
+from __future__ import annotations
+
+from tvm import relax, s_tir, tirx
+
+from legalize.kernels.table import IS_KERNEL
+
+# Relax's pattern kind of a function that is not to be fused with others.
+_OPAQUE = 8
+
+SORTED_LAST = "z_"
+"""How the names of functions without "noalias" begin.
+
+TVM 0.27 compiles one as if it had the attribute where a function that has it comes behind it in
+the order of names; LLVM then lifts loads of constants out of loops, and spills them.
+"""
+
+
+def call_tir(
+    builder: relax.BlockBuilder,
+    name: str,
+    function: tirx.PrimFunc,
+    operands: list[relax.Expr],
+    shape: tuple[int, ...],
+    dtype: str,
+    into: relax.Expr | None = None,
+) -> relax.Expr:
+    """Add a function to the module and call it.
+
+    Args:
+        builder: of the module.
+        name: of the function, if no other has it.
+        function: of the operands and the result.
+        operands: tensors.
+        shape: of the result.
+        dtype: of the result.
+        into: a tensor of which the function writes a part; the result is this tensor, which
+            nothing else may read. Without it the result is a new one.
+    """
+    # The module gives the function a symbol of its own; equal functions share one. Relax's
+    # passes look into the root block of the functions that take a single tensor.
+    root = s_tir.SBlockRealize([], True, s_tir.SBlock([], [], [], "root", function.body))
+    attrs = {IS_KERNEL: True, "op_pattern": _OPAQUE}
+    function = function.without_attr("global_symbol").with_body(root).with_attrs(attrs)
+    variable = builder.add_func(function, name)
+    ty = relax.TensorType(shape, dtype)
+    if into is None:
+        return builder.emit(relax.call_tir(variable, operands, ty))
+    last = len(operands)
+    return builder.emit(relax.op.call_tir_inplace(variable, [*operands, into], last, ty))

@@ -1,0 +1,236 @@
+"""Convolution of int8 data with int8 weights.
+
+A tile of output pixels × channels is summed in registers, then rescaled, narrowed and stored:
+
+    for each task                               in parallel, if there is work for several
+      for each block of output channels         its weights stay in the cache
+        for each tile of output pixels          numbered through rows and images
+          accumulators = bias
+          for each run of bytes, each piece of it
+            for each step of a few bytes
+              accumulators += data · weights
+          store(narrow(requantize(accumulators)))
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.conv2d.arm.epilogue import Requantization, requantize
+from legalize.kernels.conv2d.arm.pixel_sums import pixel_sums
+from legalize.kernels.conv2d.arm.runs import Piece, pieces, step_bytes
+from legalize.kernels.conv2d.arm.store import store_channels
+from legalize.kernels.conv2d.arm.tiling import accumulators, groups_of, microseconds
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.tiling import (
+    Section,
+    Tiling,
+    first_byte,
+    loop_over_tiles,
+    share_tiles,
+    tiles_of,
+)
+from legalize.kernels.ir.registers import kept, lanes_of, local_vector, set_lanes
+from legalize.kernels.ir.tasks import task_count
+from legalize.kernels.isa.arm import REGISTER_BYTES, Isa
+from legalize.kernels.isa.neon import LANES, paired
+
+
+@cache
+def conv2d(
+    spec: ConvSpec,
+    isa: Isa,
+    requantization: Requantization,
+    tiling: Tiling,
+    row_dtypes: tuple[str, ...],
+    *,
+    has_sums: bool,
+) -> tirx.PrimFunc:
+    """Build the function that computes a convolution.
+
+    The target must have the features of the instruction set.
+
+    Args:
+        spec: The convolution.
+        isa: From ``pack_conv2d``, as what follows.
+        requantization: How accumulators become outputs.
+        tiling: The tiles.
+        row_dtypes: Of the requantization's rows of constants.
+        has_sums: Whether the kernel's zero point takes the sums of the data.
+
+    Returns:
+        A function of the data, int8 of ``spec.staged_shape``; the ``constants`` of
+        ``pack_conv2d`` in order; and the output, ``spec.out_dtype`` of ``spec.out_shape``.
+    """
+    kernel = _Kernel(spec, isa, requantization, tiling)
+    return kernel.build(row_dtypes, has_sums=has_sums)
+
+
+class _Kernel:
+    """The buffers of one function, and what writes its loops."""
+
+    def __init__(
+        self, spec: ConvSpec, isa: Isa, requantization: Requantization, tiling: Tiling
+    ) -> None:
+        self.spec = spec
+        self.isa = isa
+        self.requantization = requantization
+        self.tiling = tiling
+        self.tasks = task_count(microseconds(spec, isa, tiling))
+        self.pieces = pieces(spec.run_length, isa)
+        steps = len(step_bytes(spec.run_length, isa))
+        self.group_bytes = LANES // isa.channels * REGISTER_BYTES
+        self.block_step = spec.runs * steps * self.group_bytes
+        self.steps = steps
+
+    def build(self, row_dtypes: tuple[str, ...], *, has_sums: bool) -> tirx.PrimFunc:
+        with IRBuilder() as builder, T.prim_func(s_tir=True):
+            T.func_name("conv2d")
+            # Without "noalias" the loads of the rescaling stay where they are used; with it LLVM
+            # lifts them out of the loop of tiles, and spills them.
+            T.func_attr({"global_symbol": "conv2d", "tirx.noalias": False})
+            self._declare(row_dtypes, has_sums=has_sums)
+            if self.tasks == 1:
+                for section in self.tiling:
+                    with T.serial(section.blocks) as block:
+                        self._tiles(section, block, 0, tiles_of(self.spec, section))
+            else:
+                with T.parallel(self.tasks) as task:
+                    for section in self.tiling:
+                        self._share(section, task)
+        return builder.get()
+
+    def _declare(self, row_dtypes: tuple[str, ...], *, has_sums: bool) -> None:
+        spec = self.spec
+        groups = groups_of(spec)
+        data = T.arg("data", T.buffer(spec.staged_shape, "int8"))
+        self.weights = T.arg("weights", T.buffer((groups * self.block_step,), "int8"))
+        self.bias = T.arg("bias", T.buffer((groups, LANES), "int32"))
+        zero_point = T.arg("kernel_zero_point", T.buffer((1,), "int32")) if has_sums else None
+        self.rows = [
+            T.arg(f"rescale_{number}", T.buffer((groups, LANES), dtype))
+            for number, dtype in enumerate(row_dtypes)
+        ]
+        output = T.arg("output", T.buffer(spec.out_shape, spec.out_dtype))
+        batch, height, width, channels = spec.staged_shape
+        size = batch * height * width * channels
+        self.source = T.decl_buffer((size,), "int8", data=data.data)
+        size = spec.out_pixels * spec.out_channels
+        self.target = T.decl_buffer((size,), spec.out_dtype, data=output.data)
+        self.sums = None
+        if zero_point is not None:
+            self.sums = pixel_sums(spec, self.isa, self.source, zero_point, self.tasks)
+
+    def _share(self, section: Section, task: Any) -> None:
+        """Write one task's loops over a section."""
+        share_tiles(
+            section,
+            tiles_of(self.spec, section),
+            task,
+            self.tasks,
+            lambda block, start, stop: self._tiles(section, block, start, stop),
+        )
+
+    def _tiles(self, section: Section, block: Any, start: Any, stop: Any) -> None:
+        loop_over_tiles(
+            self.spec, section, start, stop, lambda first: self._tile(section, block, first)
+        )
+
+    def _tile(self, section: Section, block: Any, first: Any) -> None:
+        """Write the computation of one tile, whose first pixel is ``first``."""
+        spec, isa = self.spec, self.isa
+        group = section.first_group + block * section.groups
+        rows, columns = accumulators(isa, section.groups, section.pixels)
+        acc = [[local_vector(LANES) for _ in range(columns)] for _ in range(rows)]
+        self._begin(section, group, first, acc)
+        self._accumulate(section, group, first, acc)
+        outputs = self._outputs(section, first, acc)
+        for j in range(section.groups):
+            constants = [kept(row[group + j, T.ramp(0, 1, LANES)]) for row in self.rows]
+            for pixel in outputs:
+                value = requantize(
+                    isa.neon, self.requantization, lanes_of(pixel[j], LANES), constants
+                )
+                set_lanes(pixel[j], value, LANES)
+        channels = section.groups * LANES
+        if section.blocks == 1:
+            channels = min(channels, spec.out_channels - section.first_group * LANES)
+        for i, pixel in enumerate(outputs):
+            vectors = [lanes_of(vector, LANES) for vector in pixel]
+            start = (first + i) * spec.out_channels + group * LANES
+            shift = self.requantization.shift
+            store_channels(spec, isa.neon, self.target, start, vectors, channels, shift)
+
+    def _begin(self, section: Section, group: Any, first: Any, acc: Any) -> None:
+        """Set the accumulators to what is added to the products."""
+        per_group = LANES // self.isa.channels
+        for j in range(section.groups):
+            bias = kept(self.bias[group + j, T.ramp(0, 1, LANES)])
+            for i, row in enumerate(acc):
+                if per_group == 1:
+                    start = bias
+                    if self.sums is not None:
+                        start = bias - T.broadcast(self.sums[first + i], LANES)
+                    set_lanes(row[j], start, LANES)
+                    continue
+                for part in range(per_group):
+                    pair = [2 * part, 2 * part + 1] * 2
+                    set_lanes(row[per_group * j + part], T.Shuffle([bias], pair), LANES)
+
+    def _outputs(self, section: Section, first: Any, acc: Any) -> Any:
+        """The accumulators as vectors of four channels, by pixel."""
+        if self.isa.pixels == 1:
+            return acc
+        outputs = []
+        for i, row in enumerate(acc):
+            for p in range(2):
+                vectors = []
+                for j in range(section.groups):
+                    pair = [lanes_of(row[2 * j + part], LANES) for part in range(2)]
+                    value = T.reinterpret("int32x4", paired(pair, p))
+                    if self.sums is not None:
+                        value = value - T.broadcast(self.sums[first + 2 * i + p], LANES)
+                    vectors.append(local_vector(LANES))
+                    set_lanes(vectors[-1], value, LANES)
+                outputs.append(vectors)
+        return outputs
+
+    def _accumulate(self, section: Section, group: Any, first: Any, acc: Any) -> None:
+        spec = self.spec
+        _, _, width, channels = spec.staged_shape
+        origins = [kept(first_byte(spec, first + i)) for i in range(section.pixels)]
+        taps = spec.kernel_width // spec.taps_per_run
+        per_step = section.groups * self.group_bytes
+        size = self.pieces[0].size
+        whole = spec.run_length // size
+        steps = size // self.isa.depth
+        with T.serial(spec.kernel_height) as ky, T.serial(taps) as kx:
+            run = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
+            start = group * self.block_step + (ky * taps + kx) * self.steps * per_step
+            with T.serial(whole) as number:
+                places = [origin + run + number * size for origin in origins]
+                self._piece(self.pieces[0], places, start + number * steps * per_step, acc)
+            for piece in self.pieces[whole:]:
+                places = [origin + run + piece.offset for origin in origins]
+                self._piece(piece, places, start + whole * steps * per_step, acc)
+
+    def _piece(self, piece: Piece, places: list[Any], start: Any, acc: Any) -> None:
+        """Multiply one loaded piece of each pixel."""
+        isa = self.isa
+        loaded = [kept(self.source[T.ramp(place, 1, piece.size)]) for place in places]
+        operands = [
+            isa.operands(loaded[i : i + isa.pixels]) for i in range(0, len(loaded), isa.pixels)
+        ]
+        columns = len(acc[0])
+        for step in range(piece.first, piece.size // isa.depth):
+            for j in range(columns):
+                place = start + ((step - piece.first) * columns + j) * REGISTER_BYTES
+                weights = kept(self.weights[T.ramp(place, 1, REGISTER_BYTES)])
+                for row, values in zip(acc, operands, strict=True):
+                    total = isa.multiply_add(lanes_of(row[j], LANES), values[step], weights)
+                    set_lanes(row[j], total, LANES)

@@ -1,0 +1,146 @@
+"""Constants of a convolution in the layout that the ARM kernels read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from legalize.kernels.conv2d.arm.epilogue import Requantization, choose_requantization
+from legalize.kernels.conv2d.arm.runs import step_bytes
+from legalize.kernels.conv2d.arm.tiling import choose_tiling, groups_of
+from legalize.kernels.conv2d.constants import fold_zero_points, per_channel, signed_kernel
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.tiling import Tiling
+from legalize.kernels.isa.arm import Isa, LongProducts
+from legalize.kernels.isa.neon import LANES
+from qnn_ops.attributes import dtype_range
+
+Array = npt.NDArray[Any]
+
+_LOWEST, _HIGHEST = dtype_range("int8")
+
+
+@dataclass(frozen=True)
+class PackedConv:
+    """A convolution's constants, and what its function must know about them.
+
+    Attributes:
+        isa: The instruction set, with what the weights allow.
+        requantization: How accumulators become outputs.
+        tiling: The tiles for which the constants are laid out.
+        has_sums: Whether the kernel's zero point takes the sums of the data.
+        constants: The arrays that the function of ``conv2d`` takes between data and output:
+            weights int8 in one row; bias int32 [groups, 4]; the kernel's zero point int32 [1], if
+            ``has_sums``; each row of the requantization [groups, 4].
+    """
+
+    isa: Isa
+    requantization: Requantization
+    tiling: Tiling
+    has_sums: bool
+    constants: tuple[Array, ...]
+
+    @property
+    def row_dtypes(self) -> tuple[str, ...]:
+        """The dtypes of the requantization's rows."""
+        return tuple(str(row.dtype) for row in self.constants[3 if self.has_sums else 2 :])
+
+
+def pack_conv2d(
+    spec: ConvSpec,
+    isa: Isa,
+    kernel_ohwi: Array,
+    kernel_zero_point: int | Array = 0,
+    bias: Array | None = None,
+    real_multiplier: Array | float = 0.0,
+    *,
+    tiling: Tiling | None = None,
+) -> PackedConv:
+    """Fold zero points into the bias and lay out weights, bias and scales.
+
+    The kernel multiplies raw int8 data x with int8 weights w. What is left of
+    Σ(x − zx)(w − zw) = Σxw − zx·Σw − zw·Σx + K·zx·zw is constant but for zw·Σx, which is
+    computed only where w − zw takes more than 8 bits.
+
+    Weights are ordered by block of output channels, run, step, accumulator, and as
+    ``Isa.order`` says.
+
+    Args:
+        spec: The convolution.
+        isa: The instruction set of the kernel.
+        kernel_ohwi: ``spec.kernel_dtype`` of shape [out_channels, KH, KW, in_channels].
+        kernel_zero_point: One for the whole kernel.
+        bias: int32 [out_channels]; absent means zeros.
+        real_multiplier: Output steps of an accumulator step, [out_channels] or one for all. Not
+            used for an ``int32`` output.
+        tiling: To measure others than the chosen one.
+
+    Raises:
+        QnnError: if an array does not fit the spec.
+    """
+    kernel, zero_point = _fitted(*signed_kernel(spec, kernel_ohwi, kernel_zero_point))
+    real_multiplier = per_channel(spec, "real_multiplier", real_multiplier, "float64")
+    bias = per_channel(spec, "bias", 0 if bias is None else bias)
+    folded_bias, _ = fold_zero_points(spec, kernel, zero_point, bias)
+    requantization, rows = choose_requantization(spec, real_multiplier)
+
+    # Data and weights of channels that staging adds are their zero points: the product is zero.
+    missing = spec.staged_channels - spec.in_channels
+    kernel = np.pad(kernel, ((0, 0),) * 3 + ((0, missing),), constant_values=zero_point)
+    steps = _steps(spec, isa, kernel)
+    if isinstance(isa, LongProducts):
+        isa = replace(isa, has_sums_of_two=_fits_sums_of_two(steps))
+    tiling = tiling or choose_tiling(spec, isa)
+    constants = [_lay_out(isa, tiling, steps), in_groups(spec, folded_bias)]
+    if zero_point:
+        constants.append(np.array([zero_point], np.int32))
+    constants += [in_groups(spec, values.astype(dtype)) for dtype, values in rows]
+    return PackedConv(isa, requantization, tiling, zero_point != 0, tuple(constants))
+
+
+def in_groups(spec: ConvSpec, values: Array) -> Array:
+    """Values per channel as [groups, 4], with zeros behind the last channel."""
+    rest = groups_of(spec) * LANES - len(values)
+    return np.pad(values, (0, rest)).reshape(-1, LANES)
+
+
+def _fitted(kernel: Array, zero_point: int) -> tuple[Array, int]:
+    """Move int8 weights to where they need no zero point, or at least do without −128."""
+    centred = kernel - zero_point
+    if centred.min() >= _LOWEST and centred.max() <= _HIGHEST:
+        return centred, 0
+    if kernel.min() == _LOWEST and kernel.max() < _HIGHEST:
+        return kernel + 1, zero_point + 1
+    return kernel, zero_point
+
+
+def _steps(spec: ConvSpec, isa: Isa, kernel: Array) -> npt.NDArray[np.int8]:
+    """The weights of each step: [accumulators' channels, runs, steps, channels, depth]."""
+    runs: Array = kernel.reshape(spec.out_channels, spec.runs, spec.run_length)
+    channels = groups_of(spec) * LANES
+    # A channel, and a byte of a run, of zeros; -1 takes the byte.
+    runs = np.pad(runs, ((0, channels - spec.out_channels), (0, 0), (0, 1))).astype(np.int8)
+    steps = runs[:, :, step_bytes(spec.run_length, isa)]
+    return steps.reshape(-1, isa.channels, *steps.shape[1:]).transpose(0, 2, 3, 1, 4)
+
+
+def _fits_sums_of_two(steps: npt.NDArray[np.int8]) -> bool:
+    """Whether no two products that are added in 16 bits can both be (−128)·(−128)."""
+    is_lowest = steps == _LOWEST
+    return not (is_lowest[..., :2] & is_lowest[..., 2:]).any()
+
+
+def _lay_out(isa: Isa, tiling: Tiling, steps: npt.NDArray[np.int8]) -> Array:
+    ordered = isa.order(steps)
+    per_group = LANES // isa.channels
+    packed = []
+    for section in tiling:
+        first = section.first_group * per_group
+        columns = section.groups * per_group
+        block = ordered[first : first + section.blocks * columns]
+        block = block.reshape(section.blocks, columns, *ordered.shape[1:])
+        packed.append(block.transpose(0, 2, 3, 1, 4).reshape(-1))
+    return np.concatenate(packed)

@@ -1,0 +1,77 @@
+"""Sums of the data under the kernel, which a kernel with a zero point needs once a pixel."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.conv2d.arm.runs import Piece, pieces
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.window_sums import window_sums
+from legalize.kernels.ir.registers import DWORD, lanes_of, local_vector, set_lanes
+from legalize.kernels.isa.arm import REGISTER_BYTES, DotProducts, Isa, MatrixProducts
+from legalize.kernels.isa.neon import LANES
+
+
+def pixel_sums(spec: ConvSpec, isa: Isa, source: Any, zero_point: Any, tasks: int) -> Any:
+    """Write the loops that compute zw·Σx for every output pixel.
+
+    Args:
+        spec: The convolution.
+        isa: The instruction set.
+        source: The staged data as one row of int8.
+        zero_point: int32 [1], zw.
+        tasks: How many tasks share the rows.
+
+    Returns:
+        A workspace buffer, int32 [out_pixels].
+    """
+    return window_sums(
+        spec, lambda origin: _window_sum(spec, isa, source, origin), zero_point, tasks
+    )
+
+
+def _window_sum(spec: ConvSpec, isa: Isa, source: Any, origin: Any) -> Any:
+    acc = local_vector(LANES)
+    set_lanes(acc, T.broadcast(T.int32(0), LANES), LANES)
+    _, _, width, channels = spec.staged_shape
+    taps = spec.kernel_width // spec.taps_per_run
+    cut = pieces(spec.run_length, replace(isa, depth=DWORD, largest=REGISTER_BYTES))
+    whole = spec.run_length // REGISTER_BYTES
+
+    def add(place: Any, piece: Piece, covered: int) -> None:
+        value = _add(isa, lanes_of(acc, LANES), source, place, piece, covered)
+        set_lanes(acc, value, LANES)
+
+    with T.serial(spec.kernel_height) as ky, T.serial(taps) as kx:
+        run = origin + (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
+        if whole:
+            with T.serial(whole) as number:
+                add(run + number * REGISTER_BYTES, Piece(0, REGISTER_BYTES), 0)
+        covered = whole * REGISTER_BYTES
+        for piece in cut[whole:]:
+            add(run + piece.offset, piece, covered - piece.offset)
+            covered = piece.offset + piece.size
+    return T.call_llvm_pure_intrin("int32", "llvm.vector.reduce.add.v4i32", lanes_of(acc, LANES))
+
+
+def _add(isa: Isa, total: Any, source: Any, place: Any, piece: Piece, covered: int) -> Any:
+    """Add the bytes of a piece, but for the first ones, which were added before."""
+    value = source[T.ramp(place, 1, piece.size)]
+    if covered:
+        kept = np.where(np.arange(piece.size) < covered, 0, -1)
+        mask = T.Shuffle([T.int8(int(bits)) for bits in kept], list(range(piece.size)))
+        value = T.bitwise_and(value, mask)
+    if piece.size < REGISTER_BYTES:
+        zero = T.broadcast(T.int8(0), piece.size)
+        parts = [value] + [zero] * (REGISTER_BYTES // piece.size - 1)
+        value = T.Shuffle(parts, list(range(REGISTER_BYTES)))
+    if isinstance(isa, (DotProducts, MatrixProducts)):
+        ones = T.broadcast(T.int8(1), REGISTER_BYTES)
+        name = "llvm.aarch64.neon.sdot.v4i32.v16i8"
+        return T.call_llvm_pure_intrin("int32x4", name, total, value, ones)
+    halves = [T.Cast("int16x8", T.Shuffle([value], list(range(i, i + 8)))) for i in (0, 8)]
+    return isa.neon.add_pairs(total, halves[0] + halves[1])

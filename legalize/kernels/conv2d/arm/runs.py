@@ -1,0 +1,60 @@
+"""How a run of bytes is loaded: pieces of a register or less, and none past its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from legalize.kernels.isa.arm import Isa
+
+_SIZES = (4, 8, 16)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One load of a run.
+
+    Attributes:
+        offset: Of its first byte in the run.
+        size: Bytes: 16, 8 or 4.
+        first: Number of its steps that begin with bytes of earlier pieces, and are left out.
+    """
+
+    offset: int
+    size: int
+    first: int = 0
+
+
+def pieces(length: int, isa: Isa) -> tuple[Piece, ...]:
+    """Cut a run into loads.
+
+    The last one ends where the run ends, so it may begin with bytes of the one before.
+
+    Args:
+        length: Bytes of the run, at least ``isa.depth``.
+        isa: The instruction set.
+    """
+    sizes = [size for size in _SIZES if isa.depth <= size <= min(length, isa.largest)]
+    whole, rest = divmod(length, sizes[-1])
+    cut = [Piece(number * sizes[-1], sizes[-1]) for number in range(whole)]
+    if rest:
+        size = next(size for size in sizes if size >= rest)
+        cut.append(Piece(length - size, size, size // isa.depth - -(-rest // isa.depth)))
+    return tuple(cut)
+
+
+def step_bytes(length: int, isa: Isa) -> npt.NDArray[np.int64]:
+    """Tell which byte of a run each byte of a step multiplies.
+
+    Returns:
+        int64 of shape [steps, depth]; -1 where the byte was multiplied before.
+    """
+    rows = []
+    covered = 0
+    for piece in pieces(length, isa):
+        places = piece.offset + np.arange(piece.first * isa.depth, piece.size)
+        rows.append(np.where(places >= covered, places, -1))
+        covered = piece.offset + piece.size
+    return np.concatenate(rows).reshape(-1, isa.depth)

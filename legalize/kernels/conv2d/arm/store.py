@@ -1,0 +1,73 @@
+"""Narrowing, clamping and storing of outputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.ir.registers import lanes_in, store_pieces
+from legalize.kernels.isa.neon import LANES, Neon, add_saturating, joined
+from qnn_ops.attributes import dtype_range
+
+
+def store_channels(
+    spec: ConvSpec,
+    neon: Neon,
+    target: Any,
+    start: Any,
+    vectors: list[Any],
+    channels: int,
+    shift: int,
+) -> None:
+    """Store neighbouring channels of one pixel.
+
+    Args:
+        spec: The convolution.
+        neon: The instructions.
+        target: The output as one row.
+        start: Where in it the first channel is.
+        vectors: int32x4 expressions.
+        channels: How many channels are real; nothing is written past them.
+        shift: Of ``Requantization``.
+    """
+    for first, size in store_pieces(len(vectors)):
+        offset = first * LANES
+        if channels <= offset:
+            return
+        pieces = vectors[first : first + size]
+        values = pieces if spec.out_dtype == "int32" else [narrow(spec, neon, pieces, shift)]
+        for value in values:
+            store_first(target, value, start + offset, min(channels - offset, lanes_in(value)))
+            offset += lanes_in(value)
+
+
+def narrow(spec: ConvSpec, neon: Neon, vectors: list[Any], shift: int) -> Any:
+    """One, two or four vectors as clamped outputs; one is repeated to eight lanes."""
+    words = [neon.narrow_words(vector, shift) for vector in vectors]
+    words = [joined(*(words[i : i + 2] * 2)[:2]) for i in range(0, len(words), 2)]
+    if spec.output_zero_point:
+        words = [add_saturating(word, spec.output_zero_point) for word in words]
+    parts = [neon.narrow(word, spec.out_dtype) for word in words]
+    value = parts[0] if len(parts) == 1 else joined(*parts)
+    lowest, highest = dtype_range(spec.out_dtype)
+    literal = getattr(T, spec.out_dtype)
+    if spec.out_min > lowest:
+        value = T.max(value, T.broadcast(literal(spec.out_min), lanes_in(value)))
+    if spec.out_max < highest:
+        value = T.min(value, T.broadcast(literal(spec.out_max), lanes_in(value)))
+    return value if len(vectors) > 1 else T.Shuffle([value], list(range(LANES)))
+
+
+def store_first(target: Any, value: Any, start: Any, count: int) -> None:
+    """Store the first lanes of a vector, in powers of two."""
+    first = 0
+    while first < count:
+        size = 1 << ((count - first).bit_length() - 1)
+        piece = value
+        if size < lanes_in(value):
+            piece = T.Shuffle([value], list(range(first, first + size)))
+        index = start + first if size == 1 else T.ramp(start + first, 1, size)
+        T.buffer_store(target, piece, [index])
+        first += size

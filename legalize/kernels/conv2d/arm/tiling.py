@@ -1,0 +1,116 @@
+"""Which tile of output pixels and channels a kernel computes at a time.
+
+The accumulators of a tile stay in registers for the whole sum, and the model counts the tile's
+instructions:
+
+* Of each piece of a run, a load for each pixel, what its operands take, and a load for every two
+  vectors of weights (ldp).
+* ``Isa.product`` for every accumulator and step; ``_LOOP`` for a step of a loop.
+* ``_CONSTANTS`` for every vector of channels, ``_RESCALE`` for every output vector, ``_STORE``
+  for every narrowed one, and for the address of every pixel ``_NEXT_PIXEL`` where pixels follow
+  one another, ``_ANY_PIXEL`` where the address takes a division.
+* The last pixels are computed by a full tile, which overlaps the one before.
+
+The choice is the cheapest tile whose step fits the registers; of equally cheap ones the first, so
+it is the same every time.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from legalize.kernels.conv2d.arm.runs import pieces
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.tiling import Section, Tiling, split_groups
+from legalize.kernels.ir.registers import store_pieces
+from legalize.kernels.isa.arm import Isa
+from legalize.kernels.isa.neon import LANES
+
+_MAX_PIXELS = 12
+_LOOP = 3
+_UNROLLED = 2
+_MOST_UNROLLED = 20
+_RESCALE = 4
+_STORE = 6
+_CONSTANTS = 3
+_TILE = 20
+_NEXT_PIXEL = 2
+_ANY_PIXEL = 9
+# Of one instruction, at two a cycle of 2 GHz; good enough to tell large layers from small ones.
+_MICROSECONDS = 0.25e-3
+
+
+def groups_of(spec: ConvSpec) -> int:
+    """Vectors that hold an int32 for each output channel."""
+    return -(-spec.out_channels // LANES)
+
+
+@cache
+def choose_tiling(spec: ConvSpec, isa: Isa) -> Tiling:
+    """Choose the tiles of a convolution.
+
+    Returns:
+        Sections that cover the vectors of output channels in order. Channels that do not fill
+        a vector are in a section of one block.
+    """
+    vectors, is_ragged = groups_of(spec), spec.out_channels % LANES != 0
+    best: tuple[float, Tiling] | None = None
+    for width in range(1, min(vectors, isa.most_groups) + 1):
+        sections: list[Section] = []
+        total = 0.0
+        for first, blocks, groups in split_groups(vectors, width, is_ragged):
+            tiles = [
+                (instructions(spec, isa, groups, pixels), pixels)
+                for pixels in range(isa.pixels, min(spec.out_pixels, _MAX_PIXELS) + 1, isa.pixels)
+                if fits(spec, isa, groups, pixels)
+            ]
+            if not tiles:
+                break
+            cost, pixels = min(tiles)
+            total += blocks * cost
+            sections.append(Section(first, blocks, groups, pixels))
+        else:
+            if best is None or total < best[0]:
+                best = total, tuple(sections)
+    assert best is not None
+    return best[1]
+
+
+def accumulators(isa: Isa, groups: int, pixels: int) -> tuple[int, int]:
+    """Rows and columns of a tile's accumulators."""
+    return pixels // isa.pixels, groups * LANES // isa.channels
+
+
+def fits(spec: ConvSpec, isa: Isa, groups: int, pixels: int) -> bool:
+    """Whether a step's values fit the registers."""
+    taken = isa.step_registers(pixels, groups)
+    if spec.run_length // isa.largest == _UNROLLED:
+        # LLVM unrolls such a loop, and then loads the data of both steps at once.
+        taken += pixels
+        rows, columns = accumulators(isa, groups, pixels)
+        if rows * columns > _MOST_UNROLLED:
+            return False
+    return taken <= isa.registers
+
+
+def instructions(spec: ConvSpec, isa: Isa, groups: int, pixels: int) -> float:
+    """Estimate the instructions of one block of channels."""
+    rows, columns = accumulators(isa, groups, pixels)
+    run = 0.0
+    for piece in pieces(spec.run_length, isa):
+        steps = piece.size // isa.depth - piece.first
+        run += pixels * (1 + isa.prepare(piece.size))
+        run += steps * columns * (rows * isa.product + 0.5)
+        run += _LOOP if piece.size == isa.largest else 0
+    address = _ANY_PIXEL if spec.pixel_pitch is None else _NEXT_PIXEL
+    rescale = _RESCALE + (0 if isa.pixels == 1 else 1)
+    end = rescale * groups + _STORE * len(store_pieces(groups))
+    tile = spec.runs * (run + _LOOP) + pixels * (address + end)
+    tile += _CONSTANTS * groups + _TILE
+    return -(-spec.out_pixels // pixels) * tile
+
+
+def microseconds(spec: ConvSpec, isa: Isa, tiling: Tiling) -> float:
+    """Estimate what a convolution takes on one thread."""
+    costs = (part.blocks * instructions(spec, isa, part.groups, part.pixels) for part in tiling)
+    return sum(costs) * _MICROSECONDS

@@ -1,0 +1,91 @@
+"""What the kernels of a convolution compute of its constants before they lay them out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from legalize.kernels.conv2d.spec import ConvSpec
+from qnn_ops.accumulator_bounds import centred_bounds, product_sums
+from qnn_ops.errors import QnnError
+
+Array = npt.NDArray[Any]
+
+
+def signed_kernel(spec: ConvSpec, kernel: Array, zero_point: int | Array) -> tuple[Array, int]:
+    """Check the kernel and make it int8 (in int64, for sums)."""
+    shape = (spec.out_channels, spec.kernel_height, spec.kernel_width, spec.in_channels)
+    if kernel.shape != shape or kernel.dtype != spec.kernel_dtype:
+        raise QnnError(
+            f"the kernel must be {spec.kernel_dtype} of shape {shape} (OHWI), "
+            f"got {kernel.dtype} of shape {kernel.shape}"
+        )
+    zero_points = np.unique(np.asarray(zero_point, np.int64))
+    if zero_points.size != 1:
+        raise QnnError(f"the kernel must have one zero point, got {zero_points.tolist()}")
+    offset = 128 if spec.kernel_dtype == "uint8" else 0
+    shifted = int(zero_points[0]) - offset
+    if (shifted != 0) != spec.has_asymmetric_kernel:
+        raise QnnError(
+            f"the kernel's zero point {shifted + offset} does not agree with "
+            f"has_asymmetric_kernel={spec.has_asymmetric_kernel}"
+        )
+    return kernel.astype(np.int64) - offset, shifted
+
+
+def per_channel(spec: ConvSpec, name: str, values: Array | float, dtype: str = "int32") -> Array:
+    """Make one value or one for each output channel [out_channels] of ``dtype``."""
+    array = np.asarray(values)
+    if array.size not in (1, spec.out_channels):
+        raise QnnError(
+            f"{name} must have one value or {spec.out_channels}, got shape {array.shape}"
+        )
+    return np.broadcast_to(array.reshape(-1), spec.out_channels).astype(dtype)
+
+
+def centred_kernel(spec: ConvSpec, kernel_hwc: Array, zero_point: int | Array) -> Array:
+    """Check the kernel of a depthwise convolution and take its zero points off: int64 HWC."""
+    shape = (spec.kernel_height, spec.kernel_width, spec.in_channels)
+    if kernel_hwc.shape != shape or kernel_hwc.dtype != spec.kernel_dtype:
+        raise QnnError(
+            f"the kernel must be {spec.kernel_dtype} of shape {shape} (HWC), "
+            f"got {kernel_hwc.dtype} of shape {kernel_hwc.shape}"
+        )
+    if spec.in_channels != spec.out_channels:
+        raise QnnError(
+            "a depthwise convolution has one output channel for each input channel, "
+            f"got {spec.out_channels} for {spec.in_channels}"
+        )
+    zero_points = per_channel(spec, "kernel_zero_point", zero_point)
+    return kernel_hwc.astype(np.int64) - zero_points
+
+
+def check_scales(spec: ConvSpec, multiplier: Array, shift: Array) -> None:
+    """Refuse multipliers and shifts that the kernels do not compute."""
+    if spec.rounding not in ("tflite", "upward"):
+        raise QnnError(f"rounding must be tflite or upward, got {spec.rounding}")
+    if multiplier.min() < 0:
+        raise QnnError(f"multiplier must not be negative, got {multiplier.min()}")
+    most = 30 if spec.rounding == "upward" else 31
+    if shift.min() < -31 or shift.max() > most:
+        raise QnnError(f"shift must be in -31..{most}, got {shift.min()} to {shift.max()}")
+
+
+def fold_zero_points(
+    spec: ConvSpec, kernel: Array, zero_point: int, bias: Array
+) -> tuple[Array, int]:
+    """Return the bias that raw products need, and the largest possible |accumulator|."""
+    zx = spec.staged_zero_point
+    centred = (kernel - zero_point).reshape(spec.out_channels, -1)
+    # bias − zx·Σw + K·zx·zw; conv_calls takes no call of which this could leave int32.
+    folded = (bias - zx * centred.sum(axis=1)).astype(np.int32)
+    dtype = spec.in_dtype if spec.staged_dtype == "int16" else spec.staged_dtype
+    sums = product_sums(centred, centred_bounds(dtype, zx)) + bias
+    return folded, int(max(sums.high.max(), -sums.low.min()))
+
+
+def deal(values: Array, lanes: Array, filler: int = 0) -> Array:
+    """Deal values per channel to the lanes; ``filler`` where there is no channel."""
+    return np.append(values, values.dtype.type(filler))[lanes]

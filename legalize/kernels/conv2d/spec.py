@@ -1,0 +1,270 @@
+"""The shape and arithmetic of one convolution, as the kernels take it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from legalize.kernels.ir.registers import DWORD
+
+
+@dataclass(frozen=True)
+class Addend:
+    """A tensor of the output's shape that is added before it is rounded.
+
+    Attributes:
+        dtype: ``uint8`` or ``int8``.
+        zero_point: Its value that means 0.
+        multiplier: How many steps of the output a step of it is; a float32.
+        relu_before: Whether negative outputs become zero before it is added.
+    """
+
+    dtype: str
+    zero_point: int
+    multiplier: float
+    relu_before: bool
+
+
+@dataclass(frozen=True)
+class Residual:
+    """A tensor of the output's shape, added to the output once that is rounded and clamped.
+
+    With the output y and the tensor's values t, (y·own + t·other + addend) >> shift, plus
+    ``offset`` and clamped, is the result of a sum or difference of two quantized tensors.
+
+    Attributes:
+        dtype: Of the tensor: ``uint8`` or ``int8``.
+        own: Factor of the output.
+        other: Factor of the tensor.
+        addend: What takes up zero points and rounding.
+        shift: To the right.
+        zero: Where what is shifted is below this, ``below`` is added first.
+        below: 0 where it does nothing.
+        offset: Added after the shift.
+        out_dtype: ``uint8`` or ``int8``: of the result.
+        out_min: Lower bound of the result.
+        out_max: Upper bound of the result.
+    """
+
+    dtype: str
+    own: int
+    other: int
+    addend: int
+    shift: int
+    zero: int
+    below: int
+    offset: int
+    out_dtype: str
+    out_min: int
+    out_max: int
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Some channels of a larger tensor, which an output is written to.
+
+    Attributes:
+        whole: Channels of a pixel of the larger tensor.
+        first: The first one that is written.
+    """
+
+    whole: int
+    first: int
+
+
+@dataclass(frozen=True)
+class Border:
+    """Pixels around an output, written with it: the padding of whoever reads it.
+
+    Attributes:
+        widths: Pixels at the top, left, bottom and right.
+        value: What they hold.
+    """
+
+    widths: tuple[int, int, int, int]
+    value: int
+
+
+@dataclass(frozen=True)
+class ConvSpec:
+    """One ungrouped convolution over NHWC data with an OHWI kernel.
+
+    A dense layer is the convolution whose ``batch`` is the number of rows, whose images
+    are 1 by 1 pixels and whose kernel is 1 by 1.
+
+    Attributes:
+        batch: Number of images.
+        in_height: Rows of an image.
+        in_width: Columns of an image.
+        in_channels: Channels of a pixel.
+        kernel_height: Rows of the kernel.
+        kernel_width: Columns of the kernel.
+        strides: Down and across.
+        padding: Pixels added at the top, left, bottom and right.
+        dilation: Down and across.
+        out_channels: Channels of an output pixel.
+        in_dtype: ``uint8`` or ``int8``.
+        out_dtype: ``uint8``, ``int8`` or, for the accumulator itself, ``int32``.
+        input_zero_point: Zero point of the data, which the padding holds too.
+        output_zero_point: Added after rescaling (not to an ``int32`` output).
+        out_min: Lower bound of the output (not of an ``int32`` output).
+        out_max: Upper bound of the output (not of an ``int32`` output).
+        rounding: ``tflite`` (gemmlowp's two roundings), ``upward`` (one rounding) or, in kernels
+            that take it, ``float64`` (a float64 product, half away from zero) or ``onednn``
+            (float32, half to even).
+        kernel_dtype: ``uint8`` or ``int8``.
+        has_asymmetric_kernel: Whether the kernel's zero point is something else than the
+            middle of its range (128 for ``uint8``, 0 for ``int8``).
+        staged_dtype: What the kernel multiplies: ``uint8`` on x86, ``int8`` on ARM, or ``int16``,
+            which holds either.
+        addend: A tensor that is added before rounding, for ``onednn`` rounding only.
+        residual: A tensor that is added afterwards; there is no ``addend`` then, and the output
+            is not ``int32``.
+        part: The channels of a larger tensor that the output is, if it is not a tensor of its own.
+        border: What is written around the output, which is no ``part`` then.
+    """
+
+    batch: int
+    in_height: int
+    in_width: int
+    in_channels: int
+    kernel_height: int
+    kernel_width: int
+    strides: tuple[int, int]
+    padding: tuple[int, int, int, int]
+    dilation: tuple[int, int]
+    out_channels: int
+    in_dtype: str
+    out_dtype: str
+    input_zero_point: int
+    output_zero_point: int
+    out_min: int
+    out_max: int
+    rounding: str
+    kernel_dtype: str
+    has_asymmetric_kernel: bool
+    staged_dtype: str = "uint8"
+    addend: Addend | None = None
+    residual: Residual | None = None
+    part: Slice | None = None
+    border: Border | None = None
+
+    @property
+    def target(self) -> Slice:
+        """Where in the pixels of what is written the output's channels are."""
+        return self.part or Slice(self.out_channels, 0)
+
+    @property
+    def target_shape(self) -> tuple[int, int, int, int]:
+        """Shape of the tensor that the output is written to."""
+        top, left, bottom, right = self.border.widths if self.border else (0, 0, 0, 0)
+        height, width = self.out_height + top + bottom, self.out_width + left + right
+        return self.batch, height, width, self.target.whole
+
+    @property
+    def added_dtype(self) -> str | None:
+        """Dtype of the tensor that is added, before rounding or after, if there is one."""
+        added = self.residual or self.addend
+        return None if added is None else added.dtype
+
+    @property
+    def stored(self) -> ConvSpec:
+        """The convolution with the dtype and the bounds of what is stored as its output."""
+        last = self.residual
+        if last is None:
+            return self
+        ended = replace(self, out_dtype=last.out_dtype, residual=None)
+        return replace(ended, out_min=last.out_min, out_max=last.out_max)
+
+    @property
+    def in_shape(self) -> tuple[int, int, int, int]:
+        """Shape of the data before staging."""
+        return self.batch, self.in_height, self.in_width, self.in_channels
+
+    @property
+    def out_shape(self) -> tuple[int, int, int, int]:
+        """Shape of the output."""
+        return self.batch, self.out_height, self.out_width, self.out_channels
+
+    @property
+    def out_height(self) -> int:
+        """Rows of the output."""
+        top, _, bottom, _ = self.padding
+        reach = self.dilation[0] * (self.kernel_height - 1) + 1
+        return (self.in_height + top + bottom - reach) // self.strides[0] + 1
+
+    @property
+    def out_width(self) -> int:
+        """Columns of the output."""
+        _, left, _, right = self.padding
+        reach = self.dilation[1] * (self.kernel_width - 1) + 1
+        return (self.in_width + left + right - reach) // self.strides[1] + 1
+
+    @property
+    def out_pixels(self) -> int:
+        """Pixels of the output, over all images."""
+        return self.batch * self.out_height * self.out_width
+
+    @property
+    def pixel_pitch(self) -> int | None:
+        """Bytes from what one output pixel reads to what the next one reads, if always the same."""
+        _, height, width, channels = self.staged_shape
+        rows_touch = self.strides[0] == 1 and self.out_width * self.strides[1] == width
+        images_touch = self.batch == 1 or self.out_height == height
+        return self.strides[1] * channels if rows_touch and images_touch else None
+
+    @property
+    def taps_per_run(self) -> int:
+        """Kernel columns whose bytes lie side by side in the data."""
+        return self.kernel_width if self.dilation[1] == 1 else 1
+
+    @property
+    def staged_channels(self) -> int:
+        """Channels of a staged pixel: more than real ones only if a run would be below a step."""
+        return self.in_channels if self.taps_per_run * self.in_channels >= self.step else self.step
+
+    @property
+    def staged_shape(self) -> tuple[int, int, int, int]:
+        """Shape of the data that the convolution reads, padding included."""
+        top, left, bottom, right = self.padding
+        return (
+            self.batch,
+            self.in_height + top + bottom,
+            self.in_width + left + right,
+            self.staged_channels,
+        )
+
+    @property
+    def staged_zero_point(self) -> int:
+        """Zero point of the staged data."""
+        if self.staged_dtype in (self.in_dtype, "int16"):
+            return self.input_zero_point
+        return self.input_zero_point + (128 if self.staged_dtype == "uint8" else -128)
+
+    @property
+    def needs_staging(self) -> bool:
+        """Whether the data must be copied before the convolution can read it."""
+        return self.in_dtype != self.staged_dtype or self.staged_shape != self.in_shape
+
+    @property
+    def runs(self) -> int:
+        """Stretches of values that one output pixel reads."""
+        return self.kernel_height * (self.kernel_width // self.taps_per_run)
+
+    @property
+    def run_length(self) -> int:
+        """Values in one of these stretches."""
+        return self.taps_per_run * self.staged_channels
+
+    @property
+    def steps_per_run(self) -> int:
+        """Steps, of four bytes or two words each, that cover a stretch.
+
+        Where a step does not divide the length, the last one ends where the stretch ends;
+        its first values were read by the step before and meet weights of zero.
+        """
+        return -(-self.run_length // self.step)
+
+    @property
+    def step(self) -> int:
+        """Staged values that one int32 lane holds."""
+        return 2 if self.staged_dtype == "int16" else DWORD

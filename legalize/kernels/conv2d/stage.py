@@ -1,0 +1,102 @@
+"""Copying a convolution's data to where the kernel can read it: padded, and of its signedness."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.ir.rows import for_each_piece, ramp, splat, unsigned
+from legalize.kernels.ir.tasks import shared_loop, task_count
+
+# Roughly what one thread copies from and to the second-level cache.
+_BYTES_PER_MICROSECOND = 20_000
+
+
+def needs_staging(spec: ConvSpec) -> bool:
+    """Whether the data must be copied by ``stage`` before ``conv2d`` can read it."""
+    return spec.needs_staging
+
+
+def stage(spec: ConvSpec) -> tirx.PrimFunc:
+    """Build the function that stages the data of a convolution.
+
+    It adds the padding, filled with the zero point; makes int8 uint8 by adding 128, or the
+    reverse, or widens either to int16; and where a pixel has too few channels for a step, adds
+    channels that hold the zero point.
+
+    Returns:
+        A function of the data, ``spec.in_dtype`` of ``spec.in_shape``, and the output,
+        ``spec.staged_dtype`` of ``spec.staged_shape``.
+    """
+    batch, height, width, channels = spec.staged_shape
+    top, left, bottom, right = spec.padding
+    row, in_row = width * channels, spec.in_width * spec.in_channels
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("stage")
+        T.func_attr({"global_symbol": "stage", "tirx.noalias": True})
+        data = T.arg("data", T.buffer(spec.in_shape, spec.in_dtype))
+        staged = T.arg("staged", T.buffer(spec.staged_shape, spec.staged_dtype))
+        source = T.decl_buffer((_size(spec.in_shape),), spec.in_dtype, data=data.data)
+        target = T.decl_buffer((_size(spec.staged_shape),), spec.staged_dtype, data=staged.data)
+        with T.serial(batch) as n:
+            image = n * height * row
+            fill(target, image, top * row, spec.staged_zero_point)
+            below = image + (top + spec.in_height) * row
+            fill(target, below, bottom * row, spec.staged_zero_point)
+
+        def copy_row(number: Any) -> None:
+            n, y = T.truncdiv(number, spec.in_height), T.truncmod(number, spec.in_height)
+            start = (n * height + y + top) * row
+            fill(target, start, left * channels, spec.staged_zero_point)
+            middle = start + left * channels
+            origin = number * in_row
+            if channels == spec.in_channels:
+                _copy(target, middle, source, origin, in_row)
+            else:
+                with T.serial(spec.in_width) as x:
+                    pixel = middle + x * channels
+                    _copy(target, pixel, source, origin + x * spec.in_channels, spec.in_channels)
+                    rest = channels - spec.in_channels
+                    fill(target, pixel + spec.in_channels, rest, spec.staged_zero_point)
+            end = middle + spec.in_width * channels
+            fill(target, end, right * channels, spec.staged_zero_point)
+
+        tasks = task_count(_size(spec.staged_shape) / _BYTES_PER_MICROSECOND)
+        shared_loop(tasks, batch * spec.in_height, copy_row)
+    return builder.get()
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    size = 1
+    for extent in shape:
+        size *= extent
+    return size
+
+
+def fill(target: Any, start: Any, length: int, zero_point: int) -> None:
+    """Write the loop that fills a part of a row."""
+    value = getattr(T, target.dtype)(zero_point)
+
+    def body(offset: Any, width: int) -> None:
+        piece = T.broadcast(value, width) if width > 1 else value
+        T.buffer_store(target, piece, [ramp(start + offset, width)])
+
+    for_each_piece(length, body)
+
+
+def _copy(target: Any, start: Any, source: Any, origin: Any, length: int) -> None:
+    def body(offset: Any, width: int) -> None:
+        value = source[ramp(origin + offset, width)]
+        if target.dtype == "int16":
+            value = T.Cast("int16" if width == 1 else f"int16x{width}", value)
+        elif source.dtype != target.dtype:
+            flipped = T.bitwise_xor(unsigned(value, width), splat(128, width))
+            lanes = "" if width == 1 else f"x{width}"
+            value = T.reinterpret(f"{target.dtype}{lanes}", flipped)
+        T.buffer_store(target, value, [ramp(start + offset, width)])
+
+    for_each_piece(length, body)

@@ -1,0 +1,108 @@
+"""How the outputs of a convolution are cut into tiles, and tiles are shared out to threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.ir.registers import unsigned_min
+from legalize.kernels.ir.tasks import loop_between, share
+
+
+@dataclass(frozen=True)
+class Section:
+    """Neighbouring blocks of output channels that are computed by the same tile.
+
+    Attributes:
+        first_group: The first vector of channels.
+        blocks: Number of blocks.
+        groups: Vectors of channels in a block.
+        pixels: Output pixels of a tile.
+    """
+
+    first_group: int
+    blocks: int
+    groups: int
+    pixels: int
+
+
+Tiling = tuple[Section, ...]
+
+
+def split_groups(vectors: int, width: int, is_ragged: bool) -> list[tuple[int, int, int]]:
+    """Cut vectors of channels into blocks of ``width`` and a rest.
+
+    Args:
+        vectors: How many there are.
+        width: Of a block, in vectors.
+        is_ragged: Whether the channels do not fill the last one, whose block stands alone then.
+
+    Returns:
+        (first vector, blocks, vectors in a block) of each part.
+    """
+    blocks, rest = divmod(vectors, width)
+    pieces = [(blocks, width), (1, rest)]
+    if is_ragged and not rest:
+        pieces = [(blocks - 1, width), (1, width)]
+    first = 0
+    cut = []
+    for count, groups in pieces:
+        if count and groups:
+            cut.append((first, count, groups))
+            first += count * groups
+    return cut
+
+
+def tiles_of(spec: ConvSpec, section: Section) -> int:
+    """Tiles that cover the output pixels for one block of channels."""
+    return -(-spec.out_pixels // section.pixels)
+
+
+def share_tiles(
+    section: Section, tiles: int, task: Any, tasks: int, write: Callable[[Any, Any, Any], None]
+) -> None:
+    """Write one task's loops over a section: neighbouring tiles, block after block.
+
+    Args:
+        section: The section.
+        tiles: How many a block has.
+        task: The task's number.
+        tasks: How many share the section.
+        write: Writes the loop over tiles of a block: its number, the first tile, the one after
+            the last.
+    """
+    start, stop = share(task, tasks, section.blocks * tiles)
+    if section.blocks == 1:
+        write(0, start, stop)
+        return
+
+    def block_share(block: Any) -> None:
+        first = block * tiles
+        write(block, T.max(start - first, 0), T.min(stop - first, tiles))
+
+    loop_between(T.truncdiv(start, tiles), T.truncdiv(stop + tiles - 1, tiles), block_share)
+
+
+def loop_over_tiles(
+    spec: ConvSpec, section: Section, start: Any, stop: Any, write: Callable[[Any], None]
+) -> None:
+    """Write a loop over tiles by their first pixels; the last tile overlaps the one before."""
+    last = spec.out_pixels - section.pixels
+    loop_between(start, stop, lambda tile: write(unsigned_min(tile * section.pixels, last)))
+
+
+def first_byte(spec: ConvSpec, pixel: Any) -> Any:
+    """Offset in the staged data of the first byte that an output pixel reads."""
+    if spec.pixel_pitch is not None:
+        return pixel * spec.pixel_pitch
+    _, height, width, channels = spec.staged_shape
+    stride_y, stride_x = spec.strides
+    row, x = T.truncdiv(pixel, spec.out_width), T.truncmod(pixel, spec.out_width)
+    if spec.batch == 1:
+        return (row * stride_y * width + x * stride_x) * channels
+    image, y = T.truncdiv(row, spec.out_height), T.truncmod(row, spec.out_height)
+    return ((image * height + y * stride_y) * width + x * stride_x) * channels

@@ -1,0 +1,1 @@
+"""Sums of products in AMX's tiles."""

@@ -1,0 +1,164 @@
+"""Convolution of uint8 data with int8 weights in AMX's tiles.
+
+As ../kernel.py, but the sums of two tiles of pixels × two vectors of channels are taken at once,
+and go through memory to be rescaled:
+
+    for each chunk of bytes of each run
+      load two tiles of data, two of weights; four products
+    store four tiles
+    for each pixel                              that is one of the output's
+      store(narrow(requantize(sums + bias)))
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from tvm import tirx
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.tiling import Section
+from legalize.kernels.conv2d.x86.amx.pack import tile_configuration
+from legalize.kernels.conv2d.x86.amx.plan import TilePlan, tile_units
+from legalize.kernels.conv2d.x86.epilogue.fixed_point import Requantization
+from legalize.kernels.conv2d.x86.kernel import ConvKernel
+from legalize.kernels.conv2d.x86.tiling import MICROSECONDS
+from legalize.kernels.ir.registers import DWORD, local_vector, set_lanes, unsigned_min
+from legalize.kernels.ir.tasks import loop_between
+from legalize.kernels.isa import amx
+from legalize.kernels.isa.x86 import AVX512_VNNI
+
+# Of the eight tiles: sums of pixels × channels, data, weights.
+_SUMS, _DATA, _WEIGHTS = ((0, 1), (2, 3)), (4, 5), (6, 7)
+_LANES = AVX512_VNNI.lanes
+
+
+@cache
+def conv2d_tiles(spec: ConvSpec, requantization: Requantization, plan: TilePlan) -> tirx.PrimFunc:
+    """Build the function that computes a convolution, as ``conv2d`` does.
+
+    Args:
+        spec: The convolution.
+        requantization: From ``pack_conv2d``.
+        plan: The plan for which the constants are laid out. ``tile_configuration`` is the last
+            one of them.
+    """
+    return _TileKernel(spec, requantization, plan).build()
+
+
+class _TileKernel(ConvKernel):
+    """The buffers of one function, and what writes its loops."""
+
+    def __init__(self, spec: ConvSpec, requantization: Requantization, plan: TilePlan) -> None:
+        self.plan = plan
+        super().__init__(spec, AVX512_VNNI, requantization, plan.tiling, "int8")
+
+    def _microseconds(self) -> float:
+        return MICROSECONDS * tile_units(self.spec, self.plan)
+
+    def _steps_of_block(self) -> int:
+        return self.spec.runs * self.plan.chunks * self.plan.chunk // DWORD
+
+    def _declare_last(self) -> None:
+        size = tile_configuration(self.plan).size
+        self.configuration = T.arg("tile_configuration", T.buffer((size,), "uint8"))
+
+    def _begin_task(self) -> None:
+        amx.request_permission()
+        amx.configure(self.configuration)
+        sums = sum(map(len, _SUMS)) * amx.ROWS * _LANES
+        self.memory = T.alloc_buffer((sums,), "int32", scope="global")
+
+    def _end_task(self) -> None:
+        amx.release()
+
+    def _tiles_in(self, section: Section) -> int:
+        return self.plan.steps
+
+    def _tiles(self, section: Section, block: Any, start: Any, stop: Any) -> None:
+        plan = self.plan
+
+        def step(number: Any) -> None:
+            at_once = plan.tiles_at_once
+            first = unsigned_min(number * at_once, plan.tiles - at_once)
+            places = [self._place(first + i) for i in range(at_once)]
+            group = section.first_group + block * section.groups
+            self._multiply(section, group, [origin for _, _, origin in places], number)
+            for tile, (line, pixel, _) in enumerate(places):
+                self._rescale(section, group, tile, line, pixel)
+
+        loop_between(start, stop, step)
+
+    def _place(self, tile: Any) -> tuple[Any, Any, Any]:
+        """Stretch, first pixel in it and first byte of a tile of pixels."""
+        spec, plan = self.spec, self.plan
+        _, height, width, channels = spec.staged_shape
+        line = T.truncdiv(tile, plan.tiles_per_line)
+        number = T.truncmod(tile, plan.tiles_per_line)
+        pixel = unsigned_min(number * plan.rows, plan.line_pixels - plan.rows)
+        origin = pixel * plan.pitch
+        if plan.lines == spec.batch * spec.out_height:
+            image, y = T.truncdiv(line, spec.out_height), T.truncmod(line, spec.out_height)
+            origin += (image * height + y * spec.strides[0]) * width * channels
+        elif plan.lines > 1:
+            origin += line * (height * width * channels)
+        return line, pixel, origin
+
+    def _multiply(self, section: Section, group: Any, origins: list[Any], turn: Any) -> None:
+        """Write the sums of a step, and store them."""
+        spec, plan = self.spec, self.plan
+        _, _, width, channels = spec.staged_shape
+        tiles = [(i, j, _SUMS[i][j]) for i in range(len(origins)) for j in range(section.groups)]
+        for _, _, tile in tiles:
+            amx.clear(tile)
+        taps = spec.kernel_width // spec.taps_per_run
+        piece = plan.chunk * _LANES
+        fetch = self._fetch_next(section, group, turn, plan.steps, spec.runs * plan.chunks)
+        with T.serial(spec.kernel_height) as ky, T.serial(taps) as kx:
+            run = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
+            with T.serial(plan.chunks) as k:
+                offset = run + unsigned_min(k * plan.chunk, spec.run_length - plan.chunk)
+                number = (ky * taps + kx) * plan.chunks + k
+                fetch(number)
+                weights = group * self.block_step + number * (section.groups * piece)
+                for j in range(section.groups):
+                    amx.load(_WEIGHTS[j], self.weights, weights + j * piece, 4 * _LANES)
+                for i, origin in enumerate(origins):
+                    amx.load(_DATA[i], self.source, origin + offset, plan.pitch)
+                for i, j, tile in tiles:
+                    amx.multiply_add(tile, _DATA[i], _WEIGHTS[j])
+        for i, j, tile in tiles:
+            amx.store(tile, self.memory, _sums_of(i, j), 4 * _LANES)
+
+    def _rescale(self, section: Section, group: Any, tile: int, line: Any, first: Any) -> None:
+        """Write how the sums of a tile of pixels become outputs."""
+        spec, plan = self.spec, self.plan
+        with T.serial(plan.rows) as i:
+            pixel = first + i
+            row, x = T.truncdiv(pixel, plan.row_pixels), T.truncmod(pixel, plan.row_pixels)
+            output = line * (spec.out_pixels // plan.lines) + row * plan.real_pixels + x
+            if plan.real_pixels == plan.row_pixels:
+                self._rescale_pixel(section, group, tile, i, output)
+            else:
+                with T.If(x < plan.real_pixels), T.Then():
+                    self._rescale_pixel(section, group, tile, i, output)
+
+    def _rescale_pixel(
+        self, section: Section, group: Any, tile: int, row: Any, output: Any
+    ) -> None:
+        vectors = []
+        for j in range(section.groups):
+            sums = self.memory[T.ramp(_sums_of(tile, j) + row * _LANES, 1, _LANES)]
+            sums = sums + self.bias[group + j, T.ramp(0, 1, _LANES)]
+            if self.sums is not None:
+                sums = sums - T.broadcast(self.sums[output], _LANES)
+            vectors.append(local_vector(_LANES))
+            set_lanes(vectors[-1], sums, _LANES)
+        self._finish(section, group, [output], [vectors])
+
+
+def _sums_of(pixels: int, channels: int) -> int:
+    """Where the sums of a tile of pixels and a vector of channels are in the memory."""
+    return _SUMS[pixels][channels] * amx.ROWS * _LANES

@@ -1,0 +1,98 @@
+"""Loading the tensor that a convolution adds to its result, as lanes of accumulators have it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.depthwise.x86.interleave import powers_of_two
+
+
+def load_addend(
+    buffer: Any,
+    start: Any,
+    vectors: int,
+    number: int,
+    lanes: int,
+    channels: int,
+) -> Any:
+    """Load one of the vectors that hold neighbouring channels of a pixel.
+
+    Args:
+        buffer: The tensor as one row.
+        start: Offset of the first channel.
+        vectors: 1, 2 or 4, as ``store_pieces`` cuts a block.
+        number: Which of them.
+        lanes: int32 values in a vector.
+        channels: How many are real; nothing is read past them.
+
+    Returns:
+        int32 vector; its lanes hold channels as ``lane_channels`` deals them.
+    """
+    size = vectors * lanes
+    if channels <= 0:
+        return T.broadcast(T.int32(0), lanes)
+    data = _load(buffer, start, size, channels)
+    is_signed = buffer.dtype == "int8"
+    if vectors == 4:
+        return _dwords(data, number, lanes, is_signed=is_signed)
+    order = list(range(lanes))
+    if vectors == 2:
+        order = [8 * (lane // 4) + lane % 4 for lane in range(lanes)]
+    places = [place + 4 * number for place in order]
+    return T.Cast(f"int32x{lanes}", T.Shuffle([data], places))
+
+
+def load_addend_words(
+    buffer: Any,
+    start: Any,
+    vectors: int,
+    number: int,
+    lanes: int,
+    channels: int,
+) -> Any:
+    """Load two of the vectors as int16, interleaved as ``narrow_pair`` does.
+
+    Args:
+        buffer: As ``load_addend`` takes it.
+        start: Likewise.
+        vectors: 2 or 4.
+        number: The first one of them: 0 or 2.
+        lanes: int32 values in a vector.
+        channels: How many are real, at least one; nothing is read past them.
+    """
+    data = _load(buffer, start, vectors * lanes, channels)
+    places = [
+        4 * (vectors * quarter + vector) + lane
+        for quarter in range(lanes // 4)
+        for vector in (number, number + 1)
+        for lane in range(4)
+    ]
+    return T.Cast(f"int16x{2 * lanes}", T.Shuffle([data], places))
+
+
+def _load(buffer: Any, start: Any, size: int, channels: int) -> Any:
+    if channels >= size:
+        return buffer[T.ramp(start, 1, size)]
+    pieces = [
+        buffer[start + first if width == 1 else T.ramp(start + first, 1, width)]
+        for first, width in powers_of_two(channels)
+    ]
+    # As often as fills the vector; what is too much is not stored.
+    return T.Shuffle(pieces * -(-size // channels), list(range(size)))
+
+
+def _dwords(data: Any, number: int, lanes: int, *, is_signed: bool) -> Any:
+    """One of four vectors: within 128 bits a byte shuffle, which fills up with zeros."""
+    byte = "int8" if is_signed else "uint8"
+    zeros = T.broadcast(getattr(T, byte)(0), 4 * lanes)
+    # The byte goes to the upper end of its lane, from where a shift extends its sign.
+    place = 3 if is_signed else 0
+    indices = [
+        16 * (lane // 4) + 4 * number + lane % 4 if byte_of == place else 4 * lanes
+        for lane in range(lanes)
+        for byte_of in range(4)
+    ]
+    dwords = T.reinterpret(f"int32x{lanes}", T.Shuffle([data, zeros], indices))
+    return T.shift_right(dwords, T.broadcast(T.int32(24), lanes)) if is_signed else dwords

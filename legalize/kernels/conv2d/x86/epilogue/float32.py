@@ -1,0 +1,194 @@
+"""Requantization in float32, where it is proved to give the integers of the fixed-point one.
+
+An output is a step function of the accumulator x: it reaches k at some integer x_k, and there are
+at most 255 such steps between the bounds of the clamp. Two functions that rise at the same places
+are the same, so a sequence of instructions whose result never falls as x rises needs to be looked
+at only around the steps of each channel: below k at x_k − 1, and k or more at x_k. The sequence is
+
+    floor(x·s + (x·l + c)),    x: accumulator + offset,   s + l: the scale,   c: what is left
+
+It never falls: neither does the conversion of x, nor a fused multiply-add, as s and l are not
+negative. The outer one rounds down, so it changes no floor; and the inner one is so much smaller
+than a step that its rounding hardly ever matters. The offset, which goes into the bias, takes up
+the zero point and the half that makes a floor round, but for a c below s.
+
+TFLite's double rounding lowers the steps below zero by a bit, which takes another c there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.conv2d.spec import ConvSpec
+
+Array = npt.NDArray[Any]
+
+# Offsets stay below this, and so do their sums with the accumulators below 2^31.
+_MAX_OFFSET = 1 << 24
+_MAX_ACCUMULATOR = 1 << 30
+# With shifts up to this, all that finds the steps fits in 64 bits; offsets allow no larger ones.
+_MAX_SHIFT = 20
+# Round down, and raise no exception.
+_DOWN = 9
+
+
+@dataclass(frozen=True)
+class FloatScales:
+    """What the sequence needs for each channel.
+
+    Attributes:
+        offset: int32 [channels], added to the accumulators.
+        high: float32 [channels], s.
+        low: float32 [channels], l.
+        addend: float32 [channels], c.
+        addend_below: float32 [channels], c for negative accumulators; None if it is the same.
+    """
+
+    offset: Array
+    high: Array
+    low: Array
+    addend: Array
+    addend_below: Array | None
+
+
+def float_scales(
+    spec: ConvSpec, multiplier: Array, shift: Array, accumulator_bound: int
+) -> FloatScales | None:
+    """Find scales for which the sequence is exact.
+
+    Args:
+        spec: The convolution: its rounding, clamp and zero point.
+        multiplier: int32 [channels], not negative.
+        shift: int32 [channels]; positive to the left.
+        accumulator_bound: No accumulator is further from zero.
+
+    Returns:
+        None if there is no proof for every channel.
+    """
+    if spec.out_dtype == "int32" or accumulator_bound >= _MAX_ACCUMULATOR:
+        return None
+    if shift.max() > 0 or shift.min() < -_MAX_SHIFT:
+        return None
+    outputs = np.arange(spec.out_min + 1, spec.out_max + 1)
+    # A channel whose multiplier is 0 is as good as one whose steps are out of reach.
+    q, e = multiplier.astype(np.int64), -shift.astype(np.int64)
+    is_dead = q == 0
+    steps = _steps(spec, np.where(is_dead, 1 << 30, q)[:, None], e[:, None], outputs)
+    scale = q * 2.0 ** (-31.0 - e)
+    high = scale.astype(np.float32)
+    high = np.where(high > scale, np.nextafter(high, np.float32(0)), high)
+    low = (scale - high).astype(np.float32)
+    target = spec.output_zero_point + 0.5
+    with np.errstate(divide="ignore"):
+        offset = np.where(is_dead, 0.0, np.rint(target / scale))
+    if np.abs(offset).max() >= _MAX_OFFSET:
+        return None
+    offset = offset.astype(np.int64)
+
+    is_below = np.broadcast_to(outputs <= spec.output_zero_point, steps.shape)
+    has_two = spec.rounding == "tflite" and spec.out_min < spec.output_zero_point
+    # What c must not be less than, and must be less than, if the scale were s + l.
+    least = outputs - (steps + offset[:, None]) * scale[:, None]
+    limit = least + scale[:, None]
+    middle = target - offset * scale
+
+    def addend_for(chosen: Array) -> Array:
+        if not chosen.any():
+            return middle.astype(np.float32)
+        lowest = np.where(chosen, least, -np.inf).max(axis=1)
+        highest = np.where(chosen, limit, np.inf).min(axis=1)
+        return np.where(is_dead, target, (lowest + highest) / 2).astype(np.float32)
+
+    everywhere = np.ones_like(is_below)
+    addend = addend_for(~is_below if has_two else everywhere)
+    below = addend_for(is_below) if has_two else None
+    scales = FloatScales(offset.astype(np.int32), high, low, addend, below)
+    return scales if _is_exact(spec, scales, steps, outputs, is_dead) else None
+
+
+def _steps(spec: ConvSpec, q: Array, e: Array, outputs: Array) -> Array:
+    """The smallest accumulator for which the fixed-point arithmetic gives each output."""
+    k = outputs - spec.output_zero_point
+    half = np.where(e > 0, np.int64(1) << np.maximum(e - 1, 0), 0)
+    if spec.rounding == "upward":
+        # (x·q + 2^(30+e)) >> (31+e) >= k
+        return -(-((2 * k - 1) << (30 + e)) // q)
+    # (h + half - [h < 0]) >> e >= k, with h = (x·q + 2^30) >> 31; nothing is taken off for e = 0.
+    h = (k << e) - half + ((k <= 0) & (e > 0))
+    return -(-((2 * h - 1) << 30) // q)
+
+
+def _is_exact(
+    spec: ConvSpec, scales: FloatScales, steps: Array, outputs: Array, is_dead: Array
+) -> bool:
+    """Whether the sequence rises where the fixed-point arithmetic does, for every channel."""
+
+    def reaches(x: Array, k: Array, *, at_least: bool) -> Array:
+        """Whether the result is k or more: surely so, or else possibly so."""
+        addend = scales.addend[:, None].astype(np.float64)
+        if scales.addend_below is not None:
+            addend = np.where(x < 0, scales.addend_below[:, None], addend)
+        value = (x + scales.offset[:, None]).astype(np.float32).astype(np.float64)
+        product = value * scales.low[:, None]
+        inner = product + addend
+        # However the inner sum is rounded. What is left is exact in float64.
+        slack = (np.abs(product) + np.abs(addend)) * 2.0**-23
+        inner = inner - slack if at_least else inner + slack
+        return value * scales.high[:, None] - k >= -inner
+
+    # Beyond this, whose sums with offsets are far from the ends of 32 bits, no accumulator lies.
+    is_reached = steps <= _MAX_ACCUMULATOR
+    is_left = steps - 1 >= -_MAX_ACCUMULATOR
+    good = reaches(steps, outputs, at_least=True) | ~is_reached
+    good &= ~reaches(steps - 1, outputs, at_least=False) | ~is_left
+    if scales.addend_below is not None:
+        # Each addend rises at its own steps; it must not have those of the other.
+        zero = np.full((len(scales.offset), 1), spec.output_zero_point)
+        good &= reaches(zero * 0, zero, at_least=True)
+        good &= ~reaches(zero * 0 - 1, zero + 1, at_least=False)
+    return bool((good.all(axis=1) | is_dead).all())
+
+
+def float_constants(scales: FloatScales, deal: Any) -> tuple[Array, ...]:
+    """Lay out what the sequence reads, by a function that deals channels to lanes."""
+    rows = [scales.high, scales.low, scales.addend]
+    if scales.addend_below is None:
+        return (np.stack([deal(row) for row in rows], axis=1),)
+    rows.append(scales.addend_below)
+    return np.stack([deal(row) for row in rows], axis=1), deal(scales.offset)[:, None]
+
+
+def requantize_float(x: Any, constants: list[Any]) -> Any:
+    """Build the expression that rescales one vector.
+
+    Args:
+        x: int32x16, the accumulators with their offset.
+        constants: A function from row to vector for each array of ``float_constants``.
+
+    Returns:
+        int32x16, the outputs before the clamp.
+    """
+    table = constants[0]
+    addend = table(2)
+    if len(constants) > 1:
+        addend = T.Select(x < constants[1](0), table(3), addend)
+    value = T.Cast("float32x16", x)
+    inner = T.call_llvm_pure_intrin("float32x16", "llvm.fma.v16f32", value, table(1), addend)
+    down = T.int32(_DOWN)
+    outer = T.call_llvm_pure_intrin(
+        "float32x16", "llvm.x86.avx512.vfmadd.ps.512", value, table(0), inner, down
+    )
+    zeros = T.broadcast(T.int32(0), 16)
+    return T.call_llvm_pure_intrin(
+        "int32x16",
+        "llvm.x86.avx512.mask.cvtps2dq.512",
+        outer,
+        zeros,
+        T.int16(-1),
+        down,
+    )

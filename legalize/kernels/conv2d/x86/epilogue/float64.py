@@ -1,0 +1,152 @@
+"""Requantization in float64, for the dense layers of TFLite: rounding "float64".
+
+The output for an accumulator x is round_half_away(fl(x·m)) + zp, clamped, where fl rounds the
+product to float64 (to nearest; TVM's runtimes leave that mode as it is). There are two sequences:
+
+* ``double``: step by step, for any x and m. The clamp comes before the rounding: both rise with
+  x, and the ends of the clamp are integers. Then what is small rounds as trunc(y + copysign(h, y))
+  with h the float64 below one half; h and not one half, as y + 1/2 may itself be rounded up.
+* ``magic``: x·m + (1.5·2^52 + zp), whose lower 32 bits are the result, before the clamp. This
+  rounds ties to even, so m is enlarged by some steps of its last bit, to leave no ties.
+
+An output is a step function of x; one that rises at the same places is the same, and ``magic``
+never falls as x rises. So it is offered for an m where it was found to be below k at x_k − 1, and
+k at x_k, for each output k and the smallest accumulator x_k that gives it. Compilers may fuse
+multiplication and addition; it is tried both ways.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.ir.registers import lanes_in
+from qnn_ops.arithmetic import requantize_float64
+
+Array = npt.NDArray[Any]
+
+_MAGIC = 1.5 * 2.0**52
+_BELOW_HALF = 0.49999999999999994
+_INT32_MAX = (1 << 31) - 1
+# Multipliers whose products with an int32 the proof can compare exactly in two 64-bit halves.
+_LEAST, _MOST = 2.0**-28, 2.0**20
+_STEPS_TRIED = 4
+_LOW_BITS = 27
+
+
+def magic_multiplier(spec: ConvSpec, multiplier: Array, accumulator_bound: int) -> Array | None:
+    """Find multipliers for which the sequence ``magic`` is exact.
+
+    Args:
+        spec: The convolution: its clamp and zero point.
+        multiplier: float64 [channels], positive.
+        accumulator_bound: No accumulator is further from zero.
+
+    Returns:
+        float64 [channels]; None if there is no proof for every channel.
+    """
+    # Channels mostly have one multiplier in common.
+    multiplier, channels = np.unique(multiplier, return_inverse=True)
+    bound = min(accumulator_bound, _INT32_MAX)
+    if multiplier.min() < _LEAST or bound * multiplier.max() >= _INT32_MAX - 512:
+        return None
+    if multiplier.max() >= _MOST:
+        return None
+    # What a channel's product must be rounded to, at least, for each output but the lowest.
+    rounded = np.arange(spec.out_min + 1, spec.out_max + 1) - spec.output_zero_point
+    steps, is_reached = _steps(multiplier, rounded, bound)
+    is_left = steps > -bound
+    found = np.zeros_like(multiplier)
+    tried = multiplier
+    for _ in range(_STEPS_TRIED):
+        good = np.ones(multiplier.shape, bool)
+        for reaches in (_reaches_unfused, _reaches_fused):
+            # At a tie the sum becomes even.
+            ties_up = (rounded + spec.output_zero_point) % 2 == 0
+            at_step = reaches(steps, tried[:, None], rounded, ties_up)
+            before = reaches(steps - 1, tried[:, None], rounded, ties_up)
+            good &= ((at_step | ~is_reached) & ~(before & is_left)).all(axis=1)
+        found = np.where(good & (found == 0), tried, found)
+        tried = np.nextafter(tried, np.inf)
+    return found[channels] if (found > 0).all() else None
+
+
+def _steps(multiplier: Array, rounded: Array, bound: int) -> tuple[Array, Array]:
+    """The smallest accumulators from -bound on that give each value or more.
+
+    Returns:
+        int64 [channels, outputs], ``bound`` + 1 where none does; and where one does.
+    """
+    m = multiplier[:, None]
+    guess = np.clip(np.floor((rounded - 0.5) / m), -bound, bound).astype(np.int64)
+    # The guess is less than 2 off; from high to low, so that the smallest remains.
+    steps = np.full(guess.shape, bound + 1)
+    for offset in (3, 2, 1, 0, -1, -2):
+        x = np.clip(guess + offset, -bound, bound)
+        steps = np.where(requantize_float64(x, m) >= rounded, x, steps)
+    return steps, steps <= bound
+
+
+def _reaches_unfused(x: Array, m: Array, rounded: Array, ties_up: Array) -> Array:
+    product, tie = x * m, rounded - 0.5
+    return np.asarray((product > tie) | ((product == tie) & ties_up))
+
+
+def _reaches_fused(x: Array, m: Array, rounded: Array, ties_up: Array) -> Array:
+    """The same of the exact product: x·m = (high·2^27 + low)·2^-shift."""
+    fraction, exponent = np.frexp(m)
+    mantissa = (fraction * 2.0**53).astype(np.int64)
+    shift = 53 - exponent.astype(np.int64)
+    low = x * (mantissa & ((1 << _LOW_BITS) - 1))
+    high = x * (mantissa >> _LOW_BITS) + (low >> _LOW_BITS)
+    low &= (1 << _LOW_BITS) - 1
+    tie = (2 * rounded - 1) << (shift - 1 - _LOW_BITS)
+    return np.asarray((high > tie) | ((high == tie) & ((low > 0) | ties_up)))
+
+
+def double_constants(multiplier: Array) -> tuple[Array, ...]:
+    """Lay multipliers, float64 [vectors, lanes], out in rows: [vectors, 2, lanes / 2]."""
+    return (multiplier.reshape(len(multiplier), 2, -1),)
+
+
+def requantize_magic(spec: ConvSpec, x: Any, multipliers: tuple[Any, Any]) -> Any:
+    """Build the expression of ``magic``: int32, before the clamp."""
+    addend = _MAGIC + spec.output_zero_point
+    words = [
+        T.reinterpret(f"int32x{lanes_in(x)}", half * m + _splat(addend, lanes_in(half)))
+        for half, m in zip(_halves(x), multipliers, strict=True)
+    ]
+    return T.Shuffle(words, list(range(0, 2 * lanes_in(x), 2)))
+
+
+def requantize_double(spec: ConvSpec, x: Any, multipliers: tuple[Any, Any]) -> Any:
+    """Build the expression of ``double``: int32, after the clamp."""
+    low, high = (end - spec.output_zero_point for end in (spec.out_min, spec.out_max))
+    rounded = []
+    for half, m in zip(_halves(x), multipliers, strict=True):
+        lanes = lanes_in(half)
+        # No compiler fuses this product with a sum: the clamp is between them.
+        scaled = T.max(T.min(half * m, _splat(high, lanes)), _splat(low, lanes))
+        away = T.call_llvm_pure_intrin(
+            f"float64x{lanes}", f"llvm.copysign.v{lanes}f64", _splat(_BELOW_HALF, lanes), scaled
+        )
+        rounded.append(T.Cast(f"int32x{lanes}", scaled + away))
+    lanes = lanes_in(x)
+    whole = T.Shuffle(rounded, list(range(lanes)))
+    return whole + T.broadcast(T.int32(spec.output_zero_point), lanes)
+
+
+def _halves(x: Any) -> list[Any]:
+    """The lower and the upper lanes as float64."""
+    lanes = lanes_in(x)
+    half = lanes // 2
+    ranges = (range(half), range(half, lanes))
+    return [T.Cast(f"float64x{half}", T.Shuffle([x], list(lanes))) for lanes in ranges]
+
+
+def _splat(value: float, lanes: int) -> Any:
+    return T.broadcast(T.float64(value), lanes)

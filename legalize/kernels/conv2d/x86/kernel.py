@@ -1,0 +1,350 @@
+"""Convolution of uint8 data with int8 or int16 weights.
+
+A tile of output pixels × channels is summed in registers, then rescaled, narrowed and stored:
+
+    for each task                               in parallel, if there is work for several
+      for each block of output channels         its weights stay in the cache
+        for each tile of output pixels          numbered through rows and images
+          accumulators = bias
+          for each run of bytes, each four bytes of it
+            accumulators += broadcast(data) · weights
+          store(narrow(requantize(accumulators)))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from math import prod
+from typing import Any
+
+from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.tiling import (
+    Section,
+    Tiling,
+    first_byte,
+    loop_over_tiles,
+    share_tiles,
+    tiles_of,
+)
+from legalize.kernels.conv2d.x86.border import fill_border
+from legalize.kernels.conv2d.x86.epilogue.addend import load_addend, load_addend_words
+from legalize.kernels.conv2d.x86.epilogue.fixed_point import (
+    Requantization,
+    constant_rows,
+    requantize,
+    row_lanes,
+)
+from legalize.kernels.conv2d.x86.epilogue.residual import (
+    add_residual_to_bytes,
+    add_residual_to_words,
+    vectors_as_bytes,
+    vectors_as_words,
+)
+from legalize.kernels.conv2d.x86.pixel_sums import pixel_sums
+from legalize.kernels.conv2d.x86.prefetch import fetch_ahead
+from legalize.kernels.conv2d.x86.store import narrow, store_pixel
+from legalize.kernels.conv2d.x86.tiling import choose_tiling, microseconds, registers_of
+from legalize.kernels.ir.registers import lanes_of, local_vector, set_lanes, store_pieces
+from legalize.kernels.ir.tasks import task_count
+from legalize.kernels.isa.x86 import AVX512_VNNI, Isa
+
+
+@cache
+def conv2d(
+    spec: ConvSpec,
+    requantization: Requantization,
+    tiling: Tiling | None = None,
+    isa: Isa = AVX512_VNNI,
+    weight_dtype: str | None = None,
+) -> tirx.PrimFunc:
+    """Build the function that computes a convolution.
+
+    Args:
+        spec: The convolution.
+        requantization: From ``pack_conv2d``.
+        tiling: The tiling for which ``pack_conv2d`` laid out the constants.
+        isa: The instruction set, likewise. The target must have its features.
+        weight_dtype: From ``pack_conv2d``; by default what ``isa`` multiplies.
+
+    Returns:
+        A function of the data, uint8 of ``spec.staged_shape``; the ``constants`` of
+        ``pack_conv2d`` in order; the tensor that is added, if there is one;
+        and the output, ``spec.stored.out_dtype`` of ``spec.target_shape``.
+    """
+    tiling = tiling or choose_tiling(spec, isa)
+    return ConvKernel(spec, isa, requantization, tiling, weight_dtype or isa.weight_dtype).build()
+
+
+class ConvKernel:
+    """The buffers of one function, and what writes its loops."""
+
+    def __init__(
+        self,
+        spec: ConvSpec,
+        isa: Isa,
+        requantization: Requantization,
+        tiling: Tiling,
+        weight_dtype: str,
+    ) -> None:
+        """Take what ``conv2d`` takes."""
+        self.spec = spec
+        self.plain = replace(spec, residual=None)
+        self.isa = isa
+        self.requantization = requantization
+        self.tiling = tiling
+        self.weight_dtype = weight_dtype
+        self.tasks = self._task_count()
+
+    def build(self) -> tirx.PrimFunc:
+        """Write the function."""
+        with IRBuilder() as builder, T.prim_func(s_tir=True):
+            T.func_name("conv2d")
+            # Without "noalias" the loads of the rescaling stay where they are used; with it LLVM
+            # lifts them out of the loop of tiles, and spills them.
+            T.func_attr({"global_symbol": "conv2d", "tirx.noalias": False})
+            self._declare()
+            fill_border(self.spec, self.target)
+            self._loops()
+        return builder.get()
+
+    def _loops(self) -> None:
+        """Write the loops over tasks, blocks of channels and tiles."""
+        if self.tasks == 1:
+            self._begin_task()
+            for section in self.tiling:
+                with T.serial(section.blocks) as block:
+                    self._tiles(section, block, 0, self._tiles_in(section))
+            self._end_task()
+            return
+        with T.parallel(self.tasks) as task:
+            self._begin_task()
+            for section in self.tiling:
+                self._share(section, task)
+            self._end_task()
+
+    def _task_count(self) -> int:
+        return task_count(self._microseconds())
+
+    def _microseconds(self) -> float:
+        return microseconds(self.spec, self.isa, self.tiling)
+
+    def _begin_task(self) -> None:
+        """Write what a thread does before its share."""
+
+    def _end_task(self) -> None:
+        """Write what a thread does after its share."""
+
+    def _tiles_in(self, section: Section) -> int:
+        return tiles_of(self.spec, section)
+
+    def _share(self, section: Section, task: Any) -> None:
+        """Write one task's loops over a section."""
+        share_tiles(
+            section,
+            self._tiles_in(section),
+            task,
+            self.tasks,
+            lambda block, start, stop: self._tiles(section, block, start, stop),
+        )
+
+    def _tiles(self, section: Section, block: Any, start: Any, stop: Any) -> None:
+        loop_over_tiles(
+            self.spec, section, start, stop, lambda first: self._tile(section, block, first)
+        )
+
+    def _declare(self) -> None:
+        spec, lanes = self.spec, self.isa.lanes
+        groups = self.isa.vectors(spec.out_channels)
+        data = T.arg("data", T.buffer(spec.staged_shape, spec.staged_dtype))
+        self.block_step = self._steps_of_block() * lanes * spec.step
+        size = groups * self.block_step
+        self.weights = T.arg("weights", T.buffer((size,), self.weight_dtype))
+        self.bias = T.arg("bias", T.buffer((groups, lanes), "int32"))
+        self._declare_steps()
+        zero_point = None
+        if spec.has_asymmetric_kernel and self.isa.has_byte_products:
+            zero_point = T.arg("kernel_zero_point", T.buffer((1,), "int32"))
+        self.constants = []
+        for number, (dtype, rows) in enumerate(constant_rows(self.requantization)):
+            width = row_lanes(dtype, lanes)
+            buffer = T.buffer((groups, rows, width), dtype)
+            self.constants.append((T.arg(f"rescale_{number}", buffer), width))
+        self._declare_last()
+        addend = None
+        if spec.added_dtype is not None:
+            addend = T.arg("addend", T.buffer(spec.out_shape, spec.added_dtype))
+        out_dtype = spec.stored.out_dtype
+        output = T.arg("output", T.buffer(spec.target_shape, out_dtype))
+        batch, height, width, channels = spec.staged_shape
+        size = batch * height * width * channels
+        self.source = T.decl_buffer((size,), spec.staged_dtype, data=data.data)
+        size = prod(spec.target_shape)
+        self.target = T.decl_buffer((size,), out_dtype, data=output.data)
+        size = spec.out_pixels * spec.out_channels
+        self.addend = None
+        if addend is not None:
+            self.addend = T.decl_buffer((size,), addend.dtype, data=addend.data)
+        self.sums = None
+        if zero_point is not None:
+            self.sums = pixel_sums(spec, self.isa, self.source, zero_point, self.tasks)
+
+    def _steps_of_block(self) -> int:
+        return self.spec.runs * self.spec.steps_per_run
+
+    def _declare_steps(self) -> None:
+        """Declare what says where the steps of a block are, if its constants do."""
+
+    def _declare_last(self) -> None:
+        """Declare the constants that come last."""
+
+    def _tile(self, section: Section, block: Any, first: Any) -> None:
+        """Write the computation of one tile, whose first pixel is ``first``."""
+        lanes = self.isa.lanes
+        group = section.first_group + block * section.groups
+        acc = [[local_vector(lanes) for _ in range(section.groups)] for _ in range(section.pixels)]
+        for j in range(section.groups):
+            bias = self.bias[group + j, T.ramp(0, 1, lanes)]
+            for i, row in enumerate(acc):
+                start = bias
+                if self.sums is not None:
+                    start = bias - T.broadcast(self.sums[first + i], lanes)
+                set_lanes(row[j], start, lanes)
+        self._accumulate(section, group, first, acc)
+        self._finish(section, group, [first + i for i in range(section.pixels)], acc)
+
+    def _finish(self, section: Section, group: Any, pixels: list[Any], acc: Any) -> None:
+        """Write how the sums of some pixels become outputs."""
+        lanes = self.isa.lanes
+        channels = section.groups * lanes
+        if section.blocks == 1:
+            channels = min(channels, self.spec.out_channels - section.first_group * lanes)
+        as_bytes = vectors_as_bytes(self.spec, self.isa, section.groups, channels)
+        as_words = vectors_as_words(self.spec, self.isa, section.groups)
+        # Group by group, so that its constants stay in registers.
+        for j in range(section.groups):
+            for pixel, row in zip(pixels, acc, strict=True):
+                addend = None
+                if j >= max(as_bytes, as_words):
+                    addend = self._addend(section, group, pixel, j, channels)
+                self._requantize(group + j, row[j], addend)
+        for pixel, row in zip(pixels, acc, strict=True):
+            for j in range(as_bytes, as_words, 2):
+                self._add_to_words(section, group, pixel, row, j, channels)
+            vectors = [lanes_of(vector, lanes) for vector in row]
+            ends = [self._sums(group, pixel, vectors, j) for j in range(0, as_bytes, 4)]
+            store_pixel(self.spec, self.target, pixel, group, vectors, channels, ends)
+
+    def _sums(self, group: Any, pixel: Any, vectors: list[Any], number: int) -> Any:
+        """Outputs of four vectors as bytes, with the residual's tensor added."""
+        assert self.addend is not None
+        ((outputs, _, size),) = narrow(self.plain, vectors[number : number + 4])
+        start = pixel * self.spec.out_channels + (group + number) * self.isa.lanes
+        tensor = self.addend[T.ramp(start, 1, size)]
+        return add_residual_to_bytes(self.spec, self.isa, outputs, tensor)
+
+    def _add_to_words(
+        self, section: Section, group: Any, pixel: Any, row: list[Any], number: int, channels: int
+    ) -> None:
+        """Add the residual's tensor to two vectors."""
+        lanes = self.isa.lanes
+        place = self._place_of_addend(section, group, pixel, number, channels)
+        tensor = load_addend_words(self.addend, *place)
+        pair = row[number : number + 2]
+        outputs = [lanes_of(vector, lanes) for vector in pair]
+        sums = add_residual_to_words(self.spec, self.isa, outputs, tensor)
+        for vector, value in zip(pair, sums, strict=True):
+            set_lanes(vector, value, lanes)
+
+    def _requantize(self, group: Any, vector: Any, addend: Any = None) -> None:
+        lanes = self.isa.lanes
+        rows = [self._rows(buffer, group, width) for buffer, width in self.constants]
+        value = lanes_of(vector, lanes)
+        spec = self.plain if addend is None else self.spec
+        value = requantize(spec, self.requantization, value, rows, addend)
+        set_lanes(vector, value, lanes)
+
+    def _addend(self, section: Section, group: Any, pixel: Any, number: int, channels: int) -> Any:
+        """A vector of the tensor that is added to a block of ``channels``, if there is one."""
+        if self.addend is None:
+            return None
+        place = self._place_of_addend(section, group, pixel, number, channels)
+        return load_addend(self.addend, *place)
+
+    def _place_of_addend(
+        self, section: Section, group: Any, pixel: Any, number: int, channels: int
+    ) -> tuple[Any, int, int, int, int]:
+        """What ``load_addend`` takes beside the tensor."""
+        lanes = self.isa.lanes
+        pieces = store_pieces(section.groups)
+        first, size = next(piece for piece in pieces if number < sum(piece))
+        start = pixel * self.spec.out_channels + (group + first) * lanes
+        return start, size, number - first, lanes, channels - first * lanes
+
+    def _rows(self, buffer: Any, group: Any, lanes: int) -> Any:
+        return lambda row: buffer[group, row, T.ramp(0, 1, lanes)]
+
+    def _accumulate(self, section: Section, group: Any, first: Any, acc: Any) -> None:
+        spec, isa = self.spec, self.isa
+        _, _, width, channels = spec.staged_shape
+        origins = [self._origin(first + i) for i in range(section.pixels)]
+        taps = spec.kernel_width // spec.taps_per_run
+        step_size = section.groups * isa.lanes * spec.step
+        steps = spec.run_length // spec.step
+
+        def step(offset: Any, weights: Any) -> None:
+            for origin, row in zip(origins, acc, strict=True):
+                data = isa.load_data(self.source, origin + offset)
+                for j, vector in enumerate(row):
+                    total = lanes_of(vector, isa.lanes)
+                    for part, values in enumerate(data, isa.parts * j):
+                        factors = isa.load_weights(self.weights, weights + part * isa.part_size)
+                        total = isa.multiply_add(total, values, factors)
+                    set_lanes(vector, total, isa.lanes)
+
+        at_once = self._steps_at_once(section)
+        tile = T.truncdiv(first + section.pixels - 1, section.pixels)
+        loops = spec.runs * (steps // at_once)
+        fetch = self._fetch_next(section, group, tile, self._tiles_in(section), loops)
+        with T.serial(spec.kernel_height) as ky, T.serial(taps) as kx:
+            run = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
+            weights = group * self.block_step + (ky * taps + kx) * spec.steps_per_run * step_size
+            with T.serial(steps // at_once) as number:
+                fetch((ky * taps + kx) * (steps // at_once) + number)
+                for k in (number * at_once + i for i in range(at_once)):
+                    step(run + k * spec.step, weights + k * step_size)
+            if steps % at_once:
+                step(run + (steps - 1) * spec.step, weights + (steps - 1) * step_size)
+            if steps < spec.steps_per_run:
+                step(run + spec.run_length - spec.step, weights + steps * step_size)
+
+    def _fetch_next(
+        self, section: Section, group: Any, turn: Any, turns: int, steps: int
+    ) -> Callable[[Any], None]:
+        """Tell how each step of a tile asks for weights of the next block, as ``fetch_ahead`` does.
+
+        One instruction a product can take weights faster than the outer caches give them.
+        """
+        if not self.isa.has_byte_products or turns == 1 or steps == 0:
+            return lambda step: None
+        size = section.groups * self.block_step
+        return fetch_ahead(self.weights, group * self.block_step + size, size, steps, turn, turns)
+
+    def _steps_at_once(self, section: Section) -> int:
+        """How many steps the loop over a run takes at a time.
+
+        Two halve the loop's own cost, where a step is one product. But LLVM loads weights of the
+        second one early: with no register left for them it keeps all accumulators in memory.
+        """
+        isa = self.isa
+        free = isa.registers - registers_of(isa, section.groups, section.pixels)
+        return 2 if isa.has_byte_products and free >= 2 else 1
+
+    def _origin(self, pixel: Any) -> Any:
+        """Offset of the first byte that an output pixel reads."""
+        return first_byte(self.spec, pixel)

@@ -1,0 +1,79 @@
+"""Weights that are cut for vpmaddubsw in the layout that their kernel reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.tiling import Section, Tiling
+from legalize.kernels.conv2d.x86.pairs.weights import (
+    STEP_KINDS,
+    WINDOW,
+    ListedSteps,
+    PairedBlocks,
+    pair_weights,
+)
+from legalize.kernels.conv2d.x86.steps import step_offsets, step_weights, step_windows
+from legalize.kernels.ir.registers import DWORD
+from legalize.kernels.isa.x86 import Isa
+
+Array = npt.NDArray[Any]
+
+
+def list_steps(
+    spec: ConvSpec, isa: Isa, kernel: Array, tiling: Tiling, lanes: Array
+) -> tuple[ListedSteps, list[Array]]:
+    """Lay out weights, and say which bytes they multiply.
+
+    Args:
+        spec: The convolution.
+        isa: The instruction set.
+        kernel: w − zw, integers of shape [out_channels, KH, KW, staged_channels].
+        tiling: The tiles.
+        lanes: From ``lane_channels``.
+
+    Returns:
+        What the kernel must know; and arrays: the weights, int8 in one row, by block, step,
+        vector, lane and byte; the places of steps, int32 [blocks, steps], counted from where a
+        pixel's first step reads; for every kind the first step and how often its loop runs, int32
+        [blocks, kinds, 2]; and, if some steps are ordered, the orders of all steps' bytes, uint8
+        [blocks, steps, 4].
+    """
+    blocks = [paired_blocks(spec, isa, kernel, section, lanes) for section in tiling]
+    count = max(part.steps.shape[1] for part in blocks)
+    packed, numbers, orders = [], [], []
+    for section, part in zip(tiling, blocks, strict=True):
+        rest = ((0, 0), (0, count - part.steps.shape[1]))
+        weights = np.pad(part.weights, ((0, 0), *rest, (0, 0)))
+        weights = weights.reshape(section.blocks, section.groups, isa.lanes, count, DWORD)
+        packed.append(weights.transpose(0, 3, 1, 2, 4).reshape(-1))
+        numbers.append(np.pad(part.steps, rest))
+        orders.append(np.pad(part.orders, (*rest, (0, 0))))
+    places = step_offsets(spec)[np.concatenate(numbers)].astype(np.int32)
+    counts = np.concatenate([part.counts for part in blocks])
+    runs = counts // np.array([kind.at_once for kind in STEP_KINDS])
+    loops = np.stack([np.cumsum(counts, axis=1) - counts, runs], axis=2).astype(np.int32)
+    listed = ListedSteps(count, tuple(bool(part.any()) for part in counts.T))
+    arrays = [np.concatenate(packed), places, loops]
+    if listed.has_orders:
+        arrays.append(np.concatenate(orders))
+    return listed, arrays
+
+
+def paired_blocks(
+    spec: ConvSpec, isa: Isa, kernel: Array, section: Section, lanes: Array, most: int | None = None
+) -> PairedBlocks:
+    """Cut the weights of a section's blocks; of no more than ``most``, chosen evenly, if given."""
+    count = section.blocks if most is None else min(section.blocks, most)
+    chosen = np.linspace(0, section.blocks - 1, count).astype(int) * section.groups
+    groups = section.first_group + chosen[:, None] + np.arange(section.groups)
+    channels = lanes[groups].reshape(-1)
+    # -1, an empty lane, takes the zeros.
+    used, place = np.unique(channels, return_inverse=True)
+    steps = step_weights(spec, kernel[used[used >= 0]])
+    place = place - int(used[0] < 0)
+    steps = steps[place].reshape(count, section.groups * isa.lanes, -1, DWORD)
+    return pair_weights(steps, step_windows(spec, WINDOW))

@@ -1,0 +1,306 @@
+"""Weights cut so that vpmaddubsw, which adds two products in 16 bits, never saturates.
+
+It multiplies unsigned data x with signed weights w, and x·w + x'·w' fits 16 bits for all data
+where |w + w'| ≤ 128. Trained weights mostly have it, as large ones are rare: of weights with one
+scale for a tensor a step of four bytes and 16 channels has it in 99 of 100 cases, with one for a
+channel in half of them. For the others there are two means:
+
+* Which bytes are paired is free within a window of 16, from which vpshufb takes the four of a step.
+* What is too much for 16 bits becomes weights of another step, which reads the same bytes.
+
+So every block of channels has a list of steps: the place of the bytes, their order, weights. A
+product takes 3/4 of the instructions that it takes with data of 16 bits, of which no copy is made,
+and half as many bytes of weights; and less where two steps are added first (see fused_steps.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from legalize.kernels.conv2d.x86.pairs.fused_steps import MOST, match_steps
+from legalize.kernels.ir.registers import DWORD
+
+Array = npt.NDArray[Any]
+
+WINDOW = 4
+"""Steps, one after the other, whose bytes may change places."""
+
+_HALF = WINDOW * DWORD // 2
+# Below this share of steps, steps that follow are cheaper than shuffles.
+_WORTH_ORDERS = 0.08
+# By which bit, or bits, of a place in its window the bytes are parted before they are paired. The
+# first three part steps: a half whose bytes fit already keeps them, and its steps stay plain.
+_SPLITS = (8, 4, 12, 1, 2, 9, 5, 3)
+
+
+@dataclass(frozen=True)
+class StepKind:
+    """Steps that one loop goes through.
+
+    Attributes:
+        at_once: How many of them are added in 16 bits.
+        is_ordered: Whether they take four of 16 bytes in an order that is listed, too.
+        cost: What one takes, where a single step that takes its bytes as they are takes 1.
+    """
+
+    at_once: int
+    is_ordered: bool
+    cost: float
+
+
+# The costs are measured on Zen 3, with tiles of five pixels and two vectors.
+STEP_KINDS = (
+    StepKind(2, False, 0.84),
+    StepKind(1, False, 1.0),
+    StepKind(1, True, 1.06),
+)
+_FUSED, _PLAIN, _ORDERED = range(len(STEP_KINDS))
+# What a loop takes beside its steps.
+_LOOP = 2.5
+_TRIED = 4
+
+
+@dataclass(frozen=True)
+class ListedSteps:
+    """What a kernel that reads lists of steps must know about them.
+
+    Attributes:
+        count: Steps of the block that has most.
+        kinds: For each of ``STEP_KINDS`` whether a block has such steps.
+    """
+
+    count: int
+    kinds: tuple[bool, ...]
+
+    @property
+    def has_orders(self) -> bool:
+        """Whether there are steps that take their bytes in an order."""
+        listed = zip(STEP_KINDS, self.kinds, strict=True)
+        return any(kind.is_ordered and is_listed for kind, is_listed in listed)
+
+
+@dataclass(frozen=True)
+class PairedBlocks:
+    """The steps of neighbouring blocks, those of the first kind first.
+
+    Attributes:
+        steps: int64 [blocks, steps], which four bytes of the sum, or the first four of a window; 0
+            where a block has none left.
+        orders: uint8 [blocks, steps, 4], which bytes from there on.
+        weights: int8 [blocks, channels, steps, 4], in this order; what belongs to the same bytes
+            adds up to the weights.
+        counts: int64 [blocks, kinds], how many of a block's steps are of each of ``STEP_KINDS``.
+    """
+
+    steps: Array
+    orders: Array
+    weights: Array
+    counts: Array
+
+    @property
+    def cost(self) -> float:
+        """What a block takes, in single steps that take their bytes as they are."""
+        costs = np.array([kind.cost for kind in STEP_KINDS])
+        return float((self.counts @ costs).mean())
+
+
+def pair_weights(weights: Array, windows: Array) -> PairedBlocks:
+    """Cut the weights of blocks, all of one width, into steps that do not saturate.
+
+    Args:
+        weights: Integers of -255 to 255, [blocks, channels, steps, 4].
+        windows: Steps that follow one another in the data, [windows, 4].
+    """
+    rest = np.ascontiguousarray(weights.transpose(0, 2, 1, 3), np.int16)
+    blocks, count, channels, _ = rest.shape
+    step = np.tile(np.arange(count), (blocks, 1))
+    orders = np.tile(np.arange(DWORD), (blocks, count, 1))
+    saturates = _saturates(rest)
+    if saturates.mean() >= _WORTH_ORDERS:
+        _reorder(rest, step, orders, saturates, windows)
+    # As one row of the steps of all blocks.
+    rest = rest.reshape(-1, channels, DWORD)
+    block = np.repeat(np.arange(blocks), count)
+    step, orders = step.reshape(-1), orders.reshape(-1, DWORD)
+    found: list[tuple[Array, Array, Array, Array]] = []
+    while len(rest):
+        part = _largest(rest)
+        found.append((block, step, orders, part))
+        rest = rest - part
+        left = rest.any(axis=(1, 2))
+        rest, block, step, orders = rest[left], block[left], step[left], orders[left]
+    rows = _Rows(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+    base = np.full(count, -1)
+    base[windows] = windows[:, :1]
+    return _listed(blocks, rows, *_choose_kinds(blocks, rows, base))
+
+
+@dataclass
+class _Rows:
+    """Steps of all blocks, in any order: the block of each, and what ``PairedBlocks`` says."""
+
+    block: Array
+    step: Array
+    orders: Array
+    weights: Array
+
+    def append_empty(self, like: Array) -> None:
+        """Append steps of the places that rows have, without weights."""
+        self.block = np.concatenate([self.block, self.block[like]])
+        self.step = np.concatenate([self.step, self.step[like]])
+        self.orders = np.concatenate([self.orders, self.orders[like]])
+        self.weights = np.concatenate([self.weights, np.zeros_like(self.weights[like])])
+
+
+def _saturates(weights: Array) -> Array:
+    """Whether a step has a pair that is too large, over the last axes of channels and bytes."""
+    return np.asarray((abs(weights[..., 0::2] + weights[..., 1::2]) > MOST).any(axis=(-2, -1)))
+
+
+def _reorder(weights: Array, step: Array, orders: Array, saturates: Array, windows: Array) -> None:
+    """Pair bytes of the windows in which a step saturates, as well as may be, in place."""
+    block, window = np.nonzero(saturates[:, windows].any(axis=2))
+    rows = windows[window]
+    # [windows, channels, 16]
+    own = weights[block[:, None], rows].transpose(0, 2, 1, 3)
+    own = own.reshape(*own.shape[:2], 2 * _HALF)
+    best = np.tile(np.arange(2 * _HALF), (len(own), 1))
+    most = (abs(own[..., 0::2] + own[..., 1::2]) <= MOST).all(axis=1).sum(axis=1)
+    left = np.arange(len(own))
+    for split in _SPLITS:
+        order, count = _paired(own[left], split)
+        is_better = count > most[left]
+        best[left[is_better]] = order[is_better]
+        most[left] = np.maximum(most[left], count)
+        left = left[most[left] < _HALF]
+    changed = (best != np.arange(2 * _HALF)).any(axis=1)
+    order = best[changed]
+    taken = np.take_along_axis(own[changed], order[:, None], axis=2)
+    taken = taken.reshape(*taken.shape[:2], WINDOW, DWORD).transpose(0, 2, 1, 3)
+    index = block[changed, None], rows[changed]
+    weights[index] = taken
+    step[index] = rows[changed, :1]
+    orders[index] = order.reshape(-1, WINDOW, DWORD)
+
+
+def _paired(weights: Array, split: int) -> tuple[Array, Array]:
+    """The order of 16 bytes that the best pairs within the halves give, and how many fit."""
+    places = np.arange(2 * _HALF)
+    is_second = np.array([(place & split).bit_count() % 2 for place in places], bool)
+    halves = [places[~is_second], places[is_second]]
+    found = [_match(weights[..., half]) for half in halves]
+    fits = np.concatenate([good for _, good in found], axis=1)
+    pairs = [half[_matchings()[number]] for half, (number, _) in zip(halves, found, strict=True)]
+    # Those that saturate last, so that they are in few steps.
+    last = np.argsort(~fits, axis=1, kind="stable")
+    order = np.take_along_axis(np.concatenate(pairs, axis=1), last[..., None], axis=1)
+    return order.reshape(-1, 2 * _HALF), fits.sum(axis=1)
+
+
+def _match(weights: Array) -> tuple[Array, Array]:
+    """The matching of eight bytes of which most pairs do not saturate, and which do not."""
+    fits = np.empty((len(weights), _HALF, _HALF), bool)
+    for i in range(_HALF):
+        sums = abs(weights[..., i : i + 1] + weights[..., i + 1 :])
+        fits[:, i, i + 1 :] = (sums <= MOST).all(axis=1)
+    pairs = _matchings()
+    good: Array = fits[:, pairs[..., 0], pairs[..., 1]]
+    number = good.sum(axis=2).argmax(axis=1)
+    return number, good[np.arange(len(good)), number]
+
+
+@cache
+def _matchings() -> Array:
+    """The 105 ways to pair eight things: [ways, 4, 2]."""
+
+    def ways(things: list[int]) -> Iterator[list[tuple[int, int]]]:
+        if not things:
+            yield []
+            return
+        first, *others = things
+        for other in others:
+            for rest in ways([thing for thing in others if thing != other]):
+                yield [(first, other), *rest]
+
+    return np.array(list(ways(list(range(_HALF)))))
+
+
+def _largest(weights: Array) -> Array:
+    """The int8 closest to the weights of which pairs, the last axis two by two, do not saturate."""
+    first, second = (np.clip(weights[..., i::2], -128, 127) for i in (0, 1))
+    second = np.clip(second, -MOST - first, MOST - first)
+    return np.stack([first, second], axis=-1).reshape(weights.shape)
+
+
+def _choose_kinds(blocks: int, rows: _Rows, base: Array) -> tuple[Array, Array]:
+    """Choose each row's kind, and its partner; each row without one is its own.
+
+    Args:
+        blocks: Number of blocks.
+        rows: The steps. Those whose order is that of another step become it, and the other way
+            round where a loop over few would cost more than it saves.
+        base: For each step of the data the first one of its window, or -1.
+    """
+    first = rows.orders[:, 0].astype(np.int64) // DWORD
+    is_plain = (rows.orders == DWORD * first[:, None] + np.arange(DWORD)).all(axis=1)
+    rows.step[is_plain] += first[is_plain]
+    rows.orders[is_plain] = np.arange(DWORD)
+    kind = np.where(is_plain, _PLAIN, _ORDERED)
+    partner = np.arange(len(kind))
+    # Where few of the first blocks' steps have partners, none are looked for in the others.
+    for last in sorted({min(_TRIED, blocks), blocks}):
+        chosen = np.flatnonzero(is_plain & (rows.block < last))
+        found = chosen[match_steps(rows.weights[chosen], rows.block[chosen])]
+        is_fused = found != chosen
+        if not _is_worth_a_loop(last, is_fused, _FUSED, _PLAIN):
+            break
+    else:
+        partner[chosen] = found
+        kind[chosen[is_fused]] = _FUSED
+    may_turn = (kind == _PLAIN) & (base[rows.step] >= 0)
+    if (kind == _ORDERED).any() and not _is_worth_a_loop(blocks, may_turn, _PLAIN, _ORDERED):
+        start = base[rows.step[may_turn]]
+        rows.orders[may_turn] += DWORD * (rows.step[may_turn] - start)[:, None]
+        rows.step[may_turn] = start
+        kind[may_turn] = _ORDERED
+    alone = np.flatnonzero(kind == _PLAIN)
+    more = 2 * STEP_KINDS[_FUSED].cost - STEP_KINDS[_PLAIN].cost
+    if (kind == _FUSED).any() and more * len(alone) < _LOOP * blocks:
+        partner[alone] = len(kind) + np.arange(len(alone))
+        partner = np.concatenate([partner, alone])
+        kind[alone] = _FUSED
+        kind = np.concatenate([kind, kind[alone]])
+        rows.append_empty(alone)
+    return kind, partner
+
+
+def _is_worth_a_loop(blocks: int, rows: Array, kind: int, other: int) -> bool:
+    """Whether a loop of its own saves more than it costs, for rows of a kind."""
+    saved = STEP_KINDS[other].cost - STEP_KINDS[kind].cost
+    return bool(saved * np.count_nonzero(rows) >= _LOOP * blocks)
+
+
+def _listed(blocks: int, rows: _Rows, kind: Array, partner: Array) -> PairedBlocks:
+    """Order the steps of each block by kind; give every block as many as the longest one has."""
+    block, number = rows.block, np.arange(len(kind))
+    counts = np.zeros((blocks, len(STEP_KINDS)), np.int64)
+    np.add.at(counts, (block, kind), 1)
+    # Partners one after the other.
+    by_block = np.lexsort((np.minimum(number, partner), kind, block))
+    of_block = counts.sum(axis=1)
+    place = np.empty_like(block)
+    place[by_block] = number - np.repeat(np.cumsum(of_block) - of_block, of_block)
+    most, channels = int(of_block.max()), rows.weights.shape[1]
+    steps = np.zeros((blocks, most), np.int64)
+    orders = np.zeros((blocks, most, DWORD), np.uint8)
+    weights = np.zeros((blocks, most, channels, DWORD), np.int8)
+    steps[block, place] = rows.step
+    orders[block, place] = rows.orders
+    weights[block, place] = rows.weights
+    return PairedBlocks(steps, orders, weights.transpose(0, 2, 1, 3), counts)

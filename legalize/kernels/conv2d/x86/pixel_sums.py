@@ -1,0 +1,74 @@
+"""Sums of the data under the kernel, which a kernel with a zero point needs once a pixel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.window_sums import window_sums
+from legalize.kernels.ir.registers import DWORD, lanes_of, local_vector, set_lanes
+from legalize.kernels.isa.x86 import Isa
+from legalize.kernels.isa.x86_instructions import broadcast_bytes, dot_bytes, sum_lanes
+
+
+def pixel_sums(spec: ConvSpec, isa: Isa, source: Any, zero_point: Any, tasks: int) -> Any:
+    """Write the loops that compute zw·Σx for every output pixel.
+
+    The sums are taken by vpdpbusd with weights of one, over as many bytes of a run at a time as
+    fit: 1 / out_channels of the convolution's own products.
+
+    Args:
+        spec: The convolution.
+        isa: An instruction set that has vpdpbusd.
+        source: The staged data as one row of uint8.
+        zero_point: int32 [1], zw.
+        tasks: How many tasks share the rows.
+
+    Returns:
+        A workspace buffer, int32 [out_pixels].
+    """
+    return window_sums(
+        spec, lambda origin: _window_sum(spec, isa, source, origin), zero_point, tasks
+    )
+
+
+def _window_sum(spec: ConvSpec, isa: Isa, source: Any, origin: Any) -> Any:
+    widths = (s for s in (64, 32, 16) if s <= min(spec.run_length, isa.lanes * DWORD))
+    size = next(widths, DWORD)
+    lanes = max(size // 4, 4)
+    whole, rest = divmod(spec.run_length, size)
+
+    def load(offset: Any) -> Any:
+        if size == 4:
+            return broadcast_bytes(source, offset, lanes)
+        return source[T.ramp(offset, 1, size)]
+
+    def add(offset: Any, first: int) -> None:
+        """Add the bytes of a vector, but for the first ones, which were added before."""
+
+        def constant(number: int) -> Any:
+            return T.broadcast(T.int8(number), 4 * lanes)
+
+        position = T.ramp(T.int8(0), T.int8(1), 4 * lanes)
+        if size == 4:
+            position = T.bitwise_and(position, constant(3))
+        # One where position >= first. A comparison would say so, but TVM's analyser takes no
+        # constant vector of booleans, and meets it where kernels of one function share it.
+        is_new = T.max(T.min(position - constant(first - 1), constant(1)), constant(0))
+        value = dot_bytes(lanes_of(acc, lanes), load(offset), is_new, lanes)
+        set_lanes(acc, value, lanes)
+
+    acc = local_vector(lanes)
+    set_lanes(acc, T.broadcast(T.int32(0), lanes), lanes)
+    _, _, width, channels = spec.staged_shape
+    taps = spec.kernel_width // spec.taps_per_run
+    with T.serial(spec.kernel_height) as ky, T.serial(taps) as kx:
+        run = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
+        with T.serial(whole) as i:
+            add(origin + run + i * size, 0)
+        if rest:
+            add(origin + run + spec.run_length - size, size - rest)
+    # Of four broadcast bytes, every lane has the whole sum.
+    return acc[0] if size == 4 else sum_lanes(lanes_of(acc, lanes), lanes)

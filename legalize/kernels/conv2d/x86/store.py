@@ -1,0 +1,96 @@
+"""Narrowing, clamping and storing of a tile's outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.x86.border import target_pixel
+from legalize.kernels.ir.registers import lanes_in, store_pieces
+from legalize.kernels.isa.x86_instructions import narrow_pair, narrow_to_bytes
+
+
+def store_pixel(
+    spec: ConvSpec,
+    target: Any,
+    pixel: Any,
+    first_group: Any,
+    vectors: list[Any],
+    channels: int,
+    ends: Sequence[Any] = (),
+) -> None:
+    """Store the neighbouring channels of one pixel that a block computes.
+
+    Args:
+        spec: The convolution.
+        target: The output as one row.
+        pixel: Number of the output pixel.
+        first_group: The block's first vector of channels.
+        vectors: int32 expressions; their lanes hold channels as ``lane_channels`` deals them.
+        channels: How many channels are real; nothing is written past them.
+        ends: What is stored of each four vectors, the first ones, if it is no longer they.
+    """
+    width = lanes_in(vectors[0])
+    origin = target_pixel(spec, pixel) * spec.target.whole + spec.target.first
+    for first, size in store_pieces(len(vectors)):
+        if first // size < len(ends):
+            value = [(ends[first // size], 0, size * width)]
+        else:
+            value = narrow(spec.stored, vectors[first : first + size])
+        start = origin + (first_group + first) * width
+        real = channels - first * width
+        for part, offset, lanes in value:
+            index = T.ramp(start + offset, 1, lanes)
+            if real - offset >= lanes:
+                T.buffer_store(target, part, [index])
+            elif real - offset == 1:
+                # LLVM 22 makes a masked store of one narrowed lane a store of four bytes.
+                T.buffer_store(target, T.Shuffle([part], [0]), [start + offset])
+            elif real > offset:
+                _store_first(target, part, start + offset, real - offset, width)
+
+
+def _store_first(target: Any, value: Any, start: Any, count: int, width: int) -> None:
+    lanes = lanes_in(value)
+    if width == 16:  # AVX512 has masks
+        is_real = T.ramp(0, 1, lanes) < T.broadcast(T.int32(count), lanes)
+        T.evaluate(T.masked_store(target, value, T.ramp(start, 1, lanes), is_real))
+        return
+    first = 0
+    while first < count:
+        size = 1 << ((count - first).bit_length() - 1)
+        piece = T.Shuffle([value], list(range(first, first + size)))
+        index = start + first if size == 1 else T.ramp(start + first, 1, size)
+        T.buffer_store(target, piece, [index])
+        first += size
+
+
+def narrow(spec: ConvSpec, vectors: list[Any]) -> list[tuple[Any, int, int]]:
+    """Return the vectors as outputs in order of channels: (value, first channel, channels)."""
+    width = lanes_in(vectors[0])
+    lanes = width * len(vectors)
+    if spec.out_dtype == "int32":
+        return [(vector, i * width, width) for i, vector in enumerate(vectors)]
+    if len(vectors) == 4:
+        halves = narrow_pair(*vectors[:2]), narrow_pair(*vectors[2:])
+        return [(_clamp(spec, narrow_to_bytes(*halves, spec.out_dtype), lanes), 0, lanes)]
+    value = vectors[0] if len(vectors) == 1 else narrow_pair(*vectors)
+    element = "int32" if len(vectors) == 1 else "int16"
+    low = T.broadcast(getattr(T, element)(spec.out_min), lanes)
+    high = T.broadcast(getattr(T, element)(spec.out_max), lanes)
+    return [(T.Cast(f"{spec.out_dtype}x{lanes}", T.max(T.min(value, high), low)), 0, lanes)]
+
+
+def _clamp(spec: ConvSpec, value: Any, lanes: int) -> Any:
+    """Clamp bytes that are saturated already."""
+    limits = np.iinfo(spec.out_dtype)
+    literal = getattr(T, spec.out_dtype)
+    if spec.out_min > limits.min:
+        value = T.max(value, T.broadcast(literal(spec.out_min), lanes))
+    if spec.out_max < limits.max:
+        value = T.min(value, T.broadcast(literal(spec.out_max), lanes))
+    return value

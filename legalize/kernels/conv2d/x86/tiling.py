@@ -1,0 +1,156 @@
+"""Which tile of output pixels and channels a kernel computes at a time.
+
+The accumulators of a tile of ``pixels`` × lanes·``groups`` outputs stay in registers for the
+whole sum. A step of the sum broadcasts four bytes of each pixel, loads one vector of weights
+for each group and multiplies every pair.
+
+The model counts vector instructions:
+
+* The registers hold the accumulators, the weights of a step and its data.
+* A step takes ``pixels · groups`` products, but no less than ``_LATENCY``: an accumulator
+  waits that long for its previous product. The loads are hidden behind the products only in
+  part, least of all those of weights that a block has too many of for the first-level cache.
+* An output vector takes ``_RESCALE``; a store, with its narrowing, ``_STORE`` by its width.
+* A tile takes ``_TILE``, and for the address of every pixel ``_NEXT_PIXEL`` where pixels follow
+  one another, ``_ANY_PIXEL`` where the address takes a division.
+* The last pixels are computed by a full tile, which overlaps the one before.
+
+The constants were fitted to measurements of every tile on some twenty layers, of which the
+choice came within a few percent of the best one.
+
+The choice is the cheapest tile; of equally cheap ones the first, so it is the same every time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.tiling import Section, Tiling, split_groups
+from legalize.kernels.ir.registers import DWORD, store_pieces
+from legalize.kernels.isa.x86 import Isa
+
+_MAX_PIXELS = 12
+_MAX_GROUPS = 12
+_LATENCY = 10
+_STEP = 1.0
+_BROADCAST = 0.25
+_NEAR_WEIGHTS = 0.5
+_FAR_WEIGHTS = 0.75
+_NEAR_BYTES = 40 << 10
+_RESCALE = 8
+_STORE = {4: 4, 2: 5, 1: 4}
+_TILE = 16
+_NEXT_PIXEL = 1
+_ANY_PIXEL = 8
+# For each value, of which a word is written instead of a byte, or instead of nothing.
+_WIDEN = 0.2
+_COPY = 0.5
+_WORTH_IT = 0.89
+# Of one unit, on processors of about 3 GHz; good enough to tell large layers from small ones.
+MICROSECONDS = 0.2e-3
+
+
+@cache
+def choose_tiling(spec: ConvSpec, isa: Isa) -> Tiling:
+    """Choose the tiles of a convolution.
+
+    Returns:
+        Sections that cover the vectors of output channels in order. Channels that do not fill
+        a vector are in a section of one block.
+    """
+    has_ragged_vector = spec.out_channels % isa.lanes != 0
+    vectors = isa.vectors(spec.out_channels)
+    best: tuple[float, Tiling] | None = None
+    for width in range(1, min(vectors, _MAX_GROUPS) + 1):
+        sections: list[Section] = []
+        cost = 0.0
+        for first, blocks, groups in split_groups(vectors, width, has_ragged_vector):
+            tile_cost, pixels = min(
+                (_cost(spec, isa, groups, pixels), pixels)
+                for pixels in range(1, min(spec.out_pixels, _MAX_PIXELS) + 1)
+                if pixels == 1 or registers_of(isa, groups, pixels) <= isa.registers
+            )
+            cost += blocks * tile_cost
+            sections.append(Section(first, blocks, groups, pixels))
+        if best is None or cost < best[0]:
+            best = cost, tuple(sections)
+    assert best is not None
+    return best[1]
+
+
+def registers_of(isa: Isa, groups: int, pixels: int) -> int:
+    """Registers that a step takes: accumulators, weights and data."""
+    return pixels * groups + isa.parts * groups + isa.spare
+
+
+def _cost(spec: ConvSpec, isa: Isa, groups: int, pixels: int) -> float:
+    tiles = -(-spec.out_pixels // pixels)
+    steps = spec.runs * spec.steps_per_run
+    weights = isa.parts * groups
+    is_near = steps * weights * isa.lanes * DWORD <= _NEAR_BYTES
+    loads = _BROADCAST * pixels + (_NEAR_WEIGHTS if is_near else _FAR_WEIGHTS) * weights
+    widening = isa.parts * pixels if isa.widens_data else 0
+    step = max(isa.product * pixels * groups + widening, _LATENCY) + loads + _STEP
+    address = _ANY_PIXEL if spec.pixel_pitch is None else _NEXT_PIXEL
+    return tiles * (steps * step + pixels * (address + rescaling_units(groups)) + _TILE)
+
+
+def rescaling_units(groups: int) -> float:
+    """What rescaling and storing a pixel's vectors takes."""
+    return _RESCALE * groups + sum(_STORE[size] for _, size in store_pieces(groups))
+
+
+def prefers_words(spec: ConvSpec, isa: Isa) -> bool:
+    """Whether data had better be widened to int16 once, when it is staged, than by each tile.
+
+    Every block of channels and every row of the kernel reads the data again.
+    """
+    if not isa.widens_data:
+        return False
+    wide = replace(spec, staged_dtype="int16")
+    batch, height, width, channels = wide.staged_shape
+    staging = _WIDEN if spec.needs_staging else _COPY
+    words = units(wide, isa.of_words()) + staging * batch * height * width * channels
+    return words < _WORTH_IT * units(spec, isa)
+
+
+def units(spec: ConvSpec, isa: Isa) -> float:
+    """Estimate what a convolution takes, in the model's instructions."""
+    tiling = choose_tiling(spec, isa)
+    return sum(part.blocks * _cost(spec, isa, part.groups, part.pixels) for part in tiling)
+
+
+def microseconds(spec: ConvSpec, isa: Isa, tiling: Tiling) -> float:
+    """Estimate what a convolution takes on one thread, from the model's costs."""
+    costs = (part.blocks * _cost(spec, isa, part.groups, part.pixels) for part in tiling)
+    return sum(costs) * MICROSECONDS
+
+
+def lane_channels(spec: ConvSpec, isa: Isa, tiling: Tiling) -> npt.NDArray[np.int64]:
+    """Tell which output channel each lane of each vector holds.
+
+    The instructions that narrow four int32 vectors to one of bytes (vpackssdw, vpackuswb)
+    interleave them by 128 bits. The channels are dealt out so that the bytes come out in order:
+    byte 16·q + 4·v + i comes from lane 4·q + i of vector v; for two vectors byte 8·q + 4·v + i.
+
+    Returns:
+        int64 of shape [vectors, lanes]; -1 where a lane is past the last channel.
+    """
+    lanes = isa.lanes
+    channels = np.empty((isa.vectors(spec.out_channels), lanes), np.int64)
+    for section in tiling:
+        for block in range(section.blocks):
+            start = section.first_group + block * section.groups
+            for first, size in store_pieces(section.groups):
+                order = np.arange(size * lanes).reshape(size, lanes)
+                if spec.out_dtype != "int32":
+                    order = order.reshape(-1, size, 4).transpose(1, 0, 2).reshape(size, lanes)
+                group = start + first
+                channels[group : group + size] = group * lanes + order
+    channels[channels >= spec.out_channels] = -1
+    return channels

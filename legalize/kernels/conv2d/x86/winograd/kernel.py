@@ -1,0 +1,234 @@
+"""Convolution of uint8 data with kernels of 3 × 3, 1 × 3 or 3 × 1 by Winograd's transform.
+
+As ../kernel.py, but the sums are products of transformed data and weights:
+
+    for each task
+      for each panel of tiles, of 2 × 2 outputs each for 3 × 3
+        transform the data
+        for each block of output channels
+          for each position of the transform
+            sums of products                    some tiles at a time
+          for each tile
+            transform the sums
+            store(narrow(requantize(outputs + bias)))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from tvm import tirx
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.tiling import Section
+from legalize.kernels.conv2d.x86.epilogue.fixed_point import Requantization
+from legalize.kernels.conv2d.x86.kernel import ConvKernel
+from legalize.kernels.conv2d.x86.prefetch import fetch_ahead
+from legalize.kernels.conv2d.x86.winograd.plan import WinogradPlan, tasks_of
+from legalize.kernels.ir.registers import (
+    DWORD,
+    kept,
+    lanes_of,
+    local_vector,
+    set_lanes,
+    unsigned_min,
+)
+from legalize.kernels.ir.tasks import loop_between, share
+from legalize.kernels.isa.x86 import Isa
+
+
+@cache
+def conv2d_winograd(
+    spec: ConvSpec, requantization: Requantization, plan: WinogradPlan, isa: Isa
+) -> tirx.PrimFunc:
+    """Build the function that computes a convolution, as ``conv2d`` does.
+
+    Args:
+        spec: The convolution.
+        requantization: From ``pack_conv2d``.
+        plan: The plan for which the constants are laid out.
+        isa: The instruction set, ``of_words``. The target must have its features.
+    """
+    return _WinogradKernel(spec, requantization, plan, isa).build()
+
+
+class _WinogradKernel(ConvKernel):
+    """The buffers of one function, and what writes its loops."""
+
+    def __init__(
+        self, spec: ConvSpec, requantization: Requantization, plan: WinogradPlan, isa: Isa
+    ) -> None:
+        self.plan = plan
+        super().__init__(spec, isa, requantization, plan.tiling, isa.weight_dtype)
+        groups = max(section.groups for section in plan.tiling)
+        self.data_stride = plan.stride(2 * spec.in_channels) // 2
+        self.sums_stride = plan.stride(4 * groups * isa.lanes) // 4
+
+    def _task_count(self) -> int:
+        return tasks_of(self.spec, self.isa, self.plan)
+
+    def _steps_of_block(self) -> int:
+        return self.plan.transform.positions * self.spec.in_channels // DWORD
+
+    def _loops(self) -> None:
+        units = self.plan.panels * self.plan.blocks
+        if self.tasks == 1:
+            self._units(0, units)
+            return
+        with T.parallel(self.tasks) as task:
+            self._units(*share(task, self.tasks, units))
+
+    def _units(self, start: Any, stop: Any) -> None:
+        """Write the loops over neighbouring blocks of neighbouring panels."""
+        plan, blocks = self.plan, self.plan.blocks
+        positions = plan.transform.positions
+        size = positions * self.data_stride
+        self.transformed = T.alloc_buffer((size,), "int16", scope="global")
+        size = positions * self.sums_stride
+        self.products = T.alloc_buffer((size,), "int32", scope="global")
+
+        def panel(number: Any) -> None:
+            first = unsigned_min(number * plan.panel, plan.tiles - plan.panel)
+            with T.serial(plan.panel) as tile:
+                self._transform(first, tile)
+            before = number * blocks
+            for section in plan.tiling:
+                lowest, highest = start - before, stop - before
+                if self.tasks == 1:
+                    lowest, highest = 0, section.blocks
+                self._blocks(section, first, lowest, highest)
+                before += section.blocks
+
+        loop_between(T.truncdiv(start, blocks), T.truncdiv(stop + blocks - 1, blocks), panel)
+
+    def _blocks(self, section: Section, first: Any, start: Any, stop: Any) -> None:
+        """Write the loop over the blocks of a section that are between two numbers."""
+
+        def block(number: Any) -> None:
+            group = section.first_group + number * section.groups
+            with T.serial(self.plan.transform.positions) as position:
+                self._multiply(section, group, position)
+            with T.serial(self.plan.panel) as tile:
+                self._end(section, group, first, tile)
+
+        loop_between(T.max(start, 0), T.min(stop, section.blocks), block)
+
+    def _place(self, tile: Any) -> tuple[Any, Any, Any]:
+        """Image, row and column of the first output of a tile."""
+        spec, plan = self.spec, self.plan
+        row, column = T.truncdiv(tile, plan.columns), T.truncmod(tile, plan.columns)
+        image: Any = 0
+        if spec.batch > 1:
+            image, row = T.truncdiv(row, plan.rows), T.truncmod(row, plan.rows)
+        y, x = plan.transform.y.step, plan.transform.x.step
+        row = unsigned_min(row * y, spec.out_height - y)
+        return image, row, unsigned_min(column * x, spec.out_width - x)
+
+    def _transform(self, first: Any, tile: Any) -> None:
+        """Write the transform of a tile's data."""
+        plan, channels = self.plan, self.spec.in_channels
+        y, x = plan.transform.y, plan.transform.x
+        _, height, width, _ = self.spec.staged_shape
+        image, row, column = self._place(first + tile)
+        origin = ((image * height + row) * width + column) * channels
+        words = 2 * self.isa.lanes
+        with T.serial(channels // words) as piece:
+            data = [
+                [
+                    self._words(origin + (i * width + j) * channels + piece * words)
+                    for j in range(x.extent)
+                ]
+                for i in range(y.extent)
+            ]
+            for position, value in enumerate(_both_ways(y.data, x.data, data)):
+                place = position * self.data_stride + tile * channels + piece * words
+                T.buffer_store(self.transformed, value, [T.ramp(place, 1, words)])
+
+    def _words(self, offset: Any) -> Any:
+        words = 2 * self.isa.lanes
+        return kept(T.Cast(f"int16x{words}", self.source[T.ramp(offset, 1, words)]))
+
+    def _multiply(self, section: Section, group: Any, position: Any) -> None:
+        """Write the sums of products of a position of the transform."""
+        plan, isa, channels = self.plan, self.isa, self.spec.in_channels
+        groups, at_once = section.groups, section.pixels
+        step_size = groups * isa.part_size
+        weights = group * self.block_step + position * (channels // 2 * step_size)
+        turns = -(-plan.panel // at_once)
+
+        with T.serial(turns) as step:
+            tile = unsigned_min(step * at_once, plan.panel - at_once)
+            tiles = [tile + i for i in range(at_once)]
+            sums = [[local_vector(isa.lanes) for _ in range(groups)] for _ in tiles]
+            for row in sums:
+                for vector in row:
+                    set_lanes(vector, T.broadcast(T.int32(0), isa.lanes), isa.lanes)
+            size = channels // 2 * step_size
+            fetch = fetch_ahead(self.weights, weights + size, size, channels // 2, step, turns)
+            with T.serial(channels // 2) as k:
+                fetch(k)
+                for number, row in zip(tiles, sums, strict=True):
+                    place = position * self.data_stride + number * channels + 2 * k
+                    (data,) = isa.load_data(self.transformed, place)
+                    for j, vector in enumerate(row):
+                        place = weights + k * step_size + j * isa.part_size
+                        factors = isa.load_weights(self.weights, place)
+                        total = isa.multiply_add(lanes_of(vector, isa.lanes), data, factors)
+                        set_lanes(vector, total, isa.lanes)
+            for number, row in zip(tiles, sums, strict=True):
+                for j, vector in enumerate(row):
+                    place = self._sums_place(groups, position, number, j)
+                    T.buffer_store(self.products, lanes_of(vector, isa.lanes), [place])
+
+    def _end(self, section: Section, group: Any, first: Any, tile: Any) -> None:
+        """Write how the sums of a tile become outputs."""
+        spec, plan, lanes, groups = self.spec, self.plan, self.isa.lanes, section.groups
+        y, x = plan.transform.y, plan.transform.x
+        image, row, column = self._place(first + tile)
+        pixel = (image * spec.out_height + row) * spec.out_width + column
+        pixels = [pixel + i * spec.out_width + j for i in range(y.step) for j in range(x.step)]
+        acc = [[local_vector(lanes) for _ in range(groups)] for _ in pixels]
+        shift = T.broadcast(T.int32(plan.transform.scale_bits), lanes)
+        for j in range(groups):
+            bias = self.bias[group + j, T.ramp(0, 1, lanes)]
+            sums = [
+                [
+                    self.products[self._sums_place(groups, i * x.extent + k, tile, j)]
+                    for k in range(x.extent)
+                ]
+                for i in range(y.extent)
+            ]
+            for outputs, value in zip(acc, _both_ways(y.outputs, x.outputs, sums), strict=True):
+                set_lanes(outputs[j], T.shift_right(value, shift) + bias, lanes)
+        self._finish(section, group, pixels, acc)
+
+    def _sums_place(self, groups: int, position: Any, tile: Any, number: int) -> Any:
+        """Where a vector of sums of a tile is."""
+        lanes = self.isa.lanes
+        return T.ramp(position * self.sums_stride + (tile * groups + number) * lanes, 1, lanes)
+
+
+_Matrix = tuple[tuple[int, ...], ...]
+
+
+def _both_ways(y: _Matrix, x: _Matrix, values: list[list[Any]]) -> list[Any]:
+    """Multiply a matrix of vectors with one matrix from the left and one, turned, from the right.
+
+    Returns:
+        The vectors, row after row.
+    """
+    columns = list(zip(*values, strict=True))
+    lines = [[kept(_combined(row, column)) for column in columns] for row in y]
+    return [_combined(row, line) for line in lines for row in x]
+
+
+def _combined(factors: Sequence[int], values: Sequence[Any]) -> Any:
+    """Sum of vectors with factors of 1, 0 and -1, the first of which that is not 0 is 1."""
+    total = None
+    for factor, value in sorted(zip(factors, values, strict=True), key=lambda pair: -pair[0]):
+        if factor:
+            total = value if total is None else total + value if factor > 0 else total - value
+    return total

@@ -1,0 +1,134 @@
+"""Winograd's minimal filtering F(2, 3) in integers: two outputs of three taps in four products.
+
+For outputs y and taps g along one axis, y = Aᵀ[(G·g) ⊙ (Bᵀ·d)] with four values d of the data
+(Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015, section 4.1). B and A
+are of 0, 1 and -1, and so is G once it is doubled, but for two 2s: then y comes out doubled, and
+nothing is ever rounded. Along both axes a kernel of 3 × 3 takes 16 products for four outputs, in
+place of 36, of which the sums are four times the convolution's.
+
+Products of transformed values take 16 bits. Where data and weights of bytes are multiplied by one
+instruction there is nothing to be gained; elsewhere two instructions, vpmaddwd and a sum, take the
+place of three for twice as many products of bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from legalize.kernels.conv2d.spec import ConvSpec
+
+Array = npt.NDArray[Any]
+
+_MAX_SUM = 2**31 - 1
+_MAX_DATA = 255
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The transforms of one axis, matrices in rows.
+
+    Attributes:
+        data: Bᵀ, of the data.
+        weights: G times ``scale``.
+        outputs: Aᵀ, of the sums of products.
+        scale: By how much the outputs are too large.
+    """
+
+    data: tuple[tuple[int, ...], ...]
+    weights: tuple[tuple[int, ...], ...]
+    outputs: tuple[tuple[int, ...], ...]
+    scale: int
+
+    @property
+    def step(self) -> int:
+        """Outputs of a tile."""
+        return len(self.outputs)
+
+    @property
+    def extent(self) -> int:
+        """Values of a tile, and products."""
+        return len(self.data)
+
+
+_PLAIN = Axis(((1,),), ((1,),), ((1,),), 1)
+_MINIMAL = Axis(
+    data=((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, 1, 0, -1)),
+    weights=((2, 0, 0), (1, 1, 1), (1, -1, 1), (0, 0, 2)),
+    outputs=((1, 1, 1, 0), (0, 1, -1, -1)),
+    scale=2,
+)
+_BY_TAPS = {1: _PLAIN, 3: _MINIMAL}
+
+
+@dataclass(frozen=True)
+class Transform:
+    """The transforms of both axes.
+
+    Attributes:
+        y: Of the rows.
+        x: Of the columns.
+    """
+
+    y: Axis
+    x: Axis
+
+    @property
+    def positions(self) -> int:
+        """Products of a tile."""
+        return self.y.extent * self.x.extent
+
+    @property
+    def scale_bits(self) -> int:
+        """By how many bits sums are to be shifted."""
+        return (self.y.scale * self.x.scale).bit_length() - 1
+
+    @cached_property
+    def data_bounds(self) -> Array:
+        """The largest transformed data of uint8, int64 [positions]."""
+        both = np.kron(np.array(self.y.data), np.array(self.x.data))
+        parts = np.maximum(both, 0).sum(axis=1), np.maximum(-both, 0).sum(axis=1)
+        return np.asarray(_MAX_DATA * np.maximum(*parts))
+
+
+def transform_of(spec: ConvSpec) -> Transform | None:
+    """The transform of a convolution; None if it has none that saves products."""
+    taps = spec.kernel_height, spec.kernel_width
+    is_dense = spec.strides == (1, 1) and spec.dilation == (1, 1)
+    if not is_dense or max(taps) == 1 or not set(taps) <= set(_BY_TAPS):
+        return None
+    transform = Transform(*(_BY_TAPS[count] for count in taps))
+    fits = spec.out_height >= transform.y.step and spec.out_width >= transform.x.step
+    return transform if fits else None
+
+
+def transform_weights(transform: Transform, kernel: Array) -> Array:
+    """Transform the weights.
+
+    Args:
+        transform: From ``transform_of``.
+        kernel: w − zw, integers of -255 to 255, [out_channels, KH, KW, in_channels].
+
+    Returns:
+        int16 [out_channels, positions, in_channels].
+    """
+    y, x = (np.array(axis.weights, np.int16) for axis in (transform.y, transform.x))
+    rows = np.einsum("ia,oabc->oibc", y, kernel.astype(np.int16))
+    both = np.einsum("jb,oibc->oijc", x, rows)
+    return np.asarray(both.reshape(len(kernel), transform.positions, -1))
+
+
+def stays_in_range(transform: Transform, weights: Array) -> bool:
+    """Whether no sum leaves int32, whatever the data.
+
+    Args:
+        transform: From ``transform_of``.
+        weights: From ``transform_weights``.
+    """
+    sums = np.abs(weights.astype(np.int64)).sum(axis=2) * transform.data_bounds
+    both = np.kron(np.array(transform.y.outputs), np.array(transform.x.outputs))
+    return bool((sums @ np.abs(both).T).max() <= _MAX_SUM)

@@ -1,0 +1,108 @@
+"""From float32 to bytes and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from math import prod
+from typing import Any
+
+import numpy as np
+from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.ir.rows import pieces, ramp
+from legalize.kernels.ir.tasks import shared_loop, task_count
+from legalize.kernels.isa.base import VectorIsa, splat
+
+# Roughly what one thread converts.
+_VALUES_PER_MICROSECOND = 4_000
+_INFINITY = 0x7F800000  # its bits
+# The largest float32 below one half: adding it rounds ties away from zero when truncated, and
+# does not lift what is just below a half to one.
+_ALMOST_HALF = float(np.nextafter(np.float32(0.5), np.float32(0)))
+
+
+@cache
+def quantize(
+    isa: VectorIsa, shape: tuple[int, ...], scale: float, zero_point: int, dtype: str
+) -> tirx.PrimFunc:
+    """Build the function that quantizes float32 with one scale.
+
+    Returns:
+        A function of the data and the output.
+    """
+    ends = np.iinfo(dtype)
+
+    def convert(value: Any, lanes: int) -> Any:
+        steps = value / splat("float32", scale, lanes)
+        # NaN gives the zero point; TVM takes every number for equal to itself.
+        bits = T.reinterpret(_vector("int32", lanes), steps)
+        size = T.bitwise_and(bits, splat("int32", 0x7FFFFFFF, lanes))
+        is_number = size <= splat("int32", _INFINITY, lanes)
+        steps = T.Select(is_number, steps, splat("float32", 0.0, lanes))
+        low = splat("float32", float(int(ends.min) - zero_point), lanes)
+        high = splat("float32", float(int(ends.max) - zero_point), lanes)
+        steps = T.max(T.min(steps, high), low)
+        half = T.call_llvm_pure_intrin(
+            _vector("float32", lanes),
+            f"llvm.copysign.{'' if lanes == 1 else f'v{lanes}'}f32",
+            splat("float32", _ALMOST_HALF, lanes),
+            steps,
+        )
+        rounded = T.Cast(_vector("int32", lanes), steps + half)
+        return T.Cast(_vector(dtype, lanes), rounded + splat("int32", zero_point, lanes))
+
+    return _elementwise(isa, "quantize", shape, "float32", dtype, convert)
+
+
+@cache
+def dequantize(
+    isa: VectorIsa, shape: tuple[int, ...], scale: float, zero_point: int, dtype: str
+) -> tirx.PrimFunc:
+    """Build the function that gives the real numbers of bytes with one scale.
+
+    Returns:
+        A function of the data and the output.
+    """
+
+    def convert(value: Any, lanes: int) -> Any:
+        steps = T.Cast(_vector("int32", lanes), value) - splat("int32", zero_point, lanes)
+        return T.Cast(_vector("float32", lanes), steps) * splat("float32", scale, lanes)
+
+    return _elementwise(isa, "dequantize", shape, dtype, "float32", convert)
+
+
+def _elementwise(
+    isa: VectorIsa,
+    name: str,
+    shape: tuple[int, ...],
+    in_dtype: str,
+    out_dtype: str,
+    convert: Callable[[Any, int], Any],
+) -> tirx.PrimFunc:
+    size = prod(shape)
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name(name)
+        T.func_attr({"global_symbol": name, "tirx.noalias": True})
+        data = T.arg("data", T.buffer(shape, in_dtype))
+        output = T.arg("output", T.buffer(shape, out_dtype))
+        source = T.decl_buffer((size,), in_dtype, data=data.data)
+        target = T.decl_buffer((size,), out_dtype, data=output.data)
+
+        def piece(offset: Any, lanes: int) -> None:
+            index = ramp(offset, lanes)
+            T.buffer_store(target, convert(source[index], lanes), [index])
+
+        whole, parts = pieces(size, isa.size)
+        tasks = task_count(size / _VALUES_PER_MICROSECOND)
+        if whole:
+            shared_loop(tasks, whole, lambda i: piece(i * isa.size, isa.size))
+        for offset, lanes in parts:
+            piece(T.int32(offset), lanes)
+    return builder.get()
+
+
+def _vector(dtype: str, lanes: int) -> str:
+    return dtype if lanes == 1 else f"{dtype}x{lanes}"

@@ -1,0 +1,52 @@
+"""Which conversions from and to float32 the kernels serve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm import relax
+
+from legalize.kernels.call import call_tir
+from legalize.kernels.convert import kernel as real
+from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.vector_table import vector_kernel
+from qnn_ops import dequantize, quantize
+from qnn_ops.checks import QUANTIZED
+from qnn_ops.registry import Attrs, spec_of
+
+
+@vector_kernel(quantize)
+def _quantize(
+    builder: relax.BlockBuilder,
+    attrs: Attrs,
+    operands: Sequence[relax.Expr],
+    *,
+    isa: VectorIsa,
+) -> relax.Expr | None:
+    shape, dtype = spec_of(operands[0]).shape, attrs.out_dtype
+    # A product, rounded half to even, is vector code in primitives, too, which fuse with what
+    # computes the data.
+    if hasattr(attrs, "multiplier") or not _is_served(attrs, shape, dtype):
+        return None
+    function = real.quantize(isa, shape, attrs.scale, attrs.zero_point, dtype)
+    return call_tir(builder, "quantize", function, list(operands), shape, dtype)
+
+
+@vector_kernel(dequantize)
+def _dequantize(
+    builder: relax.BlockBuilder,
+    attrs: Attrs,
+    operands: Sequence[relax.Expr],
+    *,
+    isa: VectorIsa,
+) -> relax.Expr | None:
+    data = spec_of(operands[0])
+    if not _is_served(attrs, data.shape, data.dtype):
+        return None
+    function = real.dequantize(isa, data.shape, attrs.scale, attrs.zero_point, data.dtype)
+    return call_tir(builder, "dequantize", function, list(operands), data.shape, "float32")
+
+
+def _is_served(attrs: Attrs, shape: tuple[int, ...], dtype: str) -> bool:
+    is_per_tensor = not isinstance(attrs.scale, tuple) and not isinstance(attrs.zero_point, tuple)
+    return is_per_tensor and dtype in QUANTIZED and bool(shape) and 0 not in shape

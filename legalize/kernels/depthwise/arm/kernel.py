@@ -1,0 +1,186 @@
+"""Depthwise convolution of int8 data.
+
+for each task                             in parallel, if there is work for several
+  for each output row
+    for each block of channels
+      for each tile of output columns
+        accumulators = bias
+        for each group of taps
+          accumulators += sum in 16 bits of data · weights
+        store(narrow(requantize(accumulators)))
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.conv2d.arm.epilogue import Requantization, requantize
+from legalize.kernels.conv2d.arm.store import store_channels
+from legalize.kernels.depthwise.arm.plan import Plan, Section, microseconds
+from legalize.kernels.ir.registers import (
+    kept,
+    lanes_in,
+    lanes_of,
+    local_vector,
+    set_lanes,
+    unsigned_min,
+)
+from legalize.kernels.ir.tasks import loop_between, share, task_count
+from legalize.kernels.isa.neon import LANES, half, multiply_long
+
+
+@cache
+def depthwise_conv2d(
+    plan: Plan, requantization: Requantization, row_dtypes: tuple[str, ...]
+) -> tirx.PrimFunc:
+    """Build the function that computes a depthwise convolution.
+
+    Args:
+        plan: From ``pack_depthwise``, as what follows.
+        requantization: How accumulators become outputs.
+        row_dtypes: Of the requantization's rows of constants.
+
+    Returns:
+        A function of the data, int8 of ``spec.staged_shape``; the ``constants`` of
+        ``pack_depthwise`` in order; and the output, ``spec.out_dtype`` of ``spec.out_shape``.
+    """
+    return _Kernel(plan, requantization).build(row_dtypes)
+
+
+class _Kernel:
+    """The buffers of one function, and what writes its loops."""
+
+    def __init__(self, plan: Plan, requantization: Requantization) -> None:
+        self.plan = plan
+        self.spec = plan.spec
+        self.requantization = requantization
+        self.steps = plan.spec.batch * plan.spec.out_height
+        self.tasks = task_count(microseconds(plan))
+        self.kernel_rows = plan.spec.kernel_height if plan.is_looped else 1
+
+    def build(self, row_dtypes: tuple[str, ...]) -> tirx.PrimFunc:
+        with IRBuilder() as builder, T.prim_func(s_tir=True):
+            T.func_name("depthwise_conv2d")
+            # As for conv2d: with "noalias" LLVM would lift loads of constants, and spill them.
+            T.func_attr({"global_symbol": "depthwise_conv2d", "tirx.noalias": False})
+            self._declare(row_dtypes)
+            if self.tasks == 1:
+                self._rows(0, self.steps)
+            else:
+                with T.parallel(self.tasks) as task:
+                    self._rows(*share(task, self.tasks, self.steps))
+        return builder.get()
+
+    def _declare(self, row_dtypes: tuple[str, ...]) -> None:
+        spec, plan = self.spec, self.plan
+        vectors = len(plan.lane_channels())
+        size = vectors * LANES * self.kernel_rows * len(plan.terms)
+        data = T.arg("data", T.buffer(spec.staged_shape, "int8"))
+        self.weights = T.arg("weights", T.buffer((size,), "int8"))
+        self.bias = T.arg("bias", T.buffer((vectors, LANES), "int32"))
+        self.rows = [
+            T.arg(f"rescale_{number}", T.buffer((vectors, LANES), dtype))
+            for number, dtype in enumerate(row_dtypes)
+        ]
+        output = T.arg("output", T.buffer(spec.out_shape, spec.out_dtype))
+        batch, height, width, channels = spec.staged_shape
+        size = batch * height * width * channels
+        self.source = T.decl_buffer((size,), "int8", data=data.data)
+        size = spec.out_pixels * spec.out_channels
+        self.target = T.decl_buffer((size,), spec.out_dtype, data=output.data)
+
+    def _rows(self, start: Any, stop: Any) -> None:
+        """Write the loop over the output rows of one task."""
+        spec, pixels = self.spec, self.plan.pixels
+        last = spec.out_width - pixels
+
+        def row(number: Any) -> None:
+            first_vector = 0
+            for section in self.plan.sections:
+                vectors = section.width // LANES
+                with T.serial(section.blocks) as block:
+                    vector = first_vector + block * vectors
+                    with T.serial(-(-spec.out_width // pixels)) as tile:
+                        # The last tile overlaps the one before.
+                        column = unsigned_min(tile * pixels, last)
+                        self._tile(section, block, vector, number, column)
+                first_vector += section.blocks * vectors
+
+        loop_between(start, stop, row)
+
+    def _tile(self, section: Section, block: Any, vector: Any, row: Any, column: Any) -> None:
+        """Write the computation of some neighbouring outputs of a row."""
+        spec, plan = self.spec, self.plan
+        vectors = section.width // LANES
+        channel = section.first_channel + block * section.width
+        acc = [[local_vector(LANES) for _ in range(vectors)] for _ in range(plan.pixels)]
+        for j in range(vectors):
+            bias = kept(self.bias[vector + j, T.ramp(0, 1, LANES)])
+            for pixel in acc:
+                set_lanes(pixel[j], bias, LANES)
+        weights = vector * LANES * self.kernel_rows * len(plan.terms)
+        image, y = T.truncdiv(row, spec.out_height), T.truncmod(row, spec.out_height)
+        _, height, width, channels = spec.staged_shape
+        first_row = image * height + y * spec.strides[0]
+        origin = kept((first_row * width + column * spec.strides[1]) * channels + channel)
+        if plan.is_looped:
+            with T.serial(spec.kernel_height) as ky:
+                run = origin + ky * (spec.dilation[0] * width * channels)
+                start = weights + ky * (len(plan.terms) * section.width)
+                self._accumulate(section, run, start, acc)
+        else:
+            self._accumulate(section, origin, weights, acc)
+        neon = plan.isa.neon
+        for j in range(vectors):
+            constants = [kept(rows[vector + j, T.ramp(0, 1, LANES)]) for rows in self.rows]
+            for pixel in acc:
+                value = lanes_of(pixel[j], LANES)
+                value = requantize(neon, self.requantization, value, constants)
+                set_lanes(pixel[j], value, LANES)
+        for i, pixel in enumerate(acc):
+            start = (row * spec.out_width + column + i) * spec.out_channels + channel
+            values = [lanes_of(each, LANES) for each in pixel]
+            shift = self.requantization.shift
+            store_channels(spec, neon, self.target, start, values, section.width, shift)
+
+    def _accumulate(self, section: Section, origin: Any, weights: Any, acc: Any) -> None:
+        """Write the sums of all groups of taps."""
+        spec, plan, size = self.spec, self.plan, section.width
+        _, _, width, channels = spec.staged_shape
+        loaded: dict[int, Any] = {}
+        number = 0
+        for group in plan.groups:
+            factors = [
+                kept(self.weights[T.ramp(weights + (number + i) * size, 1, size)])
+                for i in range(len(group))
+            ]
+            number += len(group)
+            for i, pixel in enumerate(acc):
+                values = []
+                for ky, kx, _ in group:
+                    column = kx * spec.dilation[1] + i * spec.strides[1]
+                    place = ky * spec.dilation[0] * width + column
+                    if place not in loaded:
+                        start = origin + place * channels
+                        loaded[place] = kept(self.source[T.ramp(start, 1, size)])
+                    values.append(loaded[place])
+                for eighth in range(size // 8):
+                    products = [
+                        multiply_long(_eight(value, eighth), _eight(factor, eighth))
+                        for value, factor in zip(values, factors, strict=True)
+                    ]
+                    total = kept(sum(products[1:], products[0]))
+                    for part in range(2):
+                        sums = pixel[2 * eighth + part]
+                        wide = T.Cast("int32x4", half(total, part))
+                        set_lanes(sums, lanes_of(sums, LANES) + wide, LANES)
+
+
+def _eight(value: Any, number: int) -> Any:
+    """Eight lanes of a vector of eight or sixteen."""
+    return value if lanes_in(value) == 8 else half(value, number)

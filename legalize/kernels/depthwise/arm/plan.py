@@ -1,0 +1,198 @@
+"""How a depthwise convolution is cut into registers.
+
+Vectors run along the channels: a tile is some neighbouring pixels of an output row by 16 or 8
+channels. smull and smlal multiply bytes and add the products in 16 bits, for as many taps of the
+kernel as 16 bits hold whatever the data; saddw adds that to accumulators of 32 bits. So the taps
+are divided into groups by their weights: two taps a group unless both are −128, more where weights
+are small.
+
+Weights w − zw that take more than 8 bits are sums of int8: such a tap has two terms. Channels
+are cut into blocks; a rest is computed by a block that overlaps the one before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.isa.arm import Isa
+from legalize.kernels.isa.neon import LANES
+from qnn_ops.attributes import dtype_range
+
+LEAST_CHANNELS = 8
+_WIDTHS = (16, 8)
+_LOWEST, _HIGHEST = dtype_range("int8")
+_SUMS = dtype_range("int16")
+# Kernels of more terms are looped over, row by row.
+_MAX_UNROLLED = 30
+# More pixels than this would save loads, but leave LLVM no registers to load ahead.
+_MOST_ACCUMULATORS = {32: 12, 16: 6}
+# Instructions: of a pixel's rescaling and storing, by vector and by itself; of a tile; of a row.
+_RESCALE = 4.0
+_PIXEL = 7.0
+_TILE = 8.0
+_MICROSECONDS = 0.25e-3
+
+Array = npt.NDArray[np.int64]
+Term = tuple[int, int, int]
+"""The kernel's row and column, and which part of the weight."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """Neighbouring blocks of channels of one width.
+
+    Attributes:
+        first_channel: Of the first block.
+        blocks: Number of blocks.
+        width: Channels of a block.
+    """
+
+    first_channel: int
+    blocks: int
+    width: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The registers and the order of one depthwise convolution.
+
+    Attributes:
+        spec: The convolution; as many output channels as input channels.
+        isa: The instruction set.
+        groups: Terms whose products are added in 16 bits; of the first row of the kernel only
+            if the others are looped over.
+        is_looped: Whether they are.
+        pixels: Output pixels of a tile.
+    """
+
+    spec: ConvSpec
+    isa: Isa
+    groups: tuple[tuple[Term, ...], ...]
+    is_looped: bool
+    pixels: int
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """Blocks that cover the channels."""
+        channels = self.spec.in_channels
+        cut: list[Section] = []
+        first = 0
+        for width in _widths(self.isa):
+            if blocks := (channels - first) // width:
+                cut.append(Section(first, blocks, width))
+                first += blocks * width
+        if first < channels:
+            cut.append(Section(channels - LEAST_CHANNELS, 1, LEAST_CHANNELS))
+        return tuple(cut)
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """All that ``groups`` holds, in order."""
+        return tuple(term for group in self.groups for term in group)
+
+    def lane_channels(self) -> npt.NDArray[np.int64]:
+        """The channel of each lane: int64 [vectors, 4]."""
+        channels = [
+            section.first_channel + np.arange(section.blocks * section.width)
+            for section in self.sections
+        ]
+        return np.concatenate(channels).reshape(-1, LANES)
+
+
+def _widths(isa: Isa) -> tuple[int, ...]:
+    # A tile of 16 channels leaves no room in the sixteen registers of ARMv7.
+    return _WIDTHS[1:] if isa.neon.is_armv7 else _WIDTHS
+
+
+def split_weights(centred: Array) -> list[Array]:
+    """Write weights w − zw, int64 [KH, KW, channels], as a sum of int8: of as few as it takes."""
+    parts: list[Array] = []
+    rest = centred
+    while not parts or rest.any():
+        parts.append(np.clip(rest, _LOWEST, _HIGHEST))
+        rest = rest - parts[-1]
+    return parts
+
+
+@cache
+def _choose_pixels(spec: ConvSpec, isa: Isa, products: int, sums: int) -> int:
+    """Pixels of the cheapest tile that fits the registers."""
+    quads = _widths(isa)[0] // LANES
+    most = _MOST_ACCUMULATORS[isa.registers] // quads
+    return min(
+        range(1, min(spec.out_width, most) + 1),
+        key=lambda pixels: _cost(spec, pixels, quads, products, sums),
+    )
+
+
+def _cost(spec: ConvSpec, pixels: int, quads: int, products: int, sums: int) -> float:
+    columns = (pixels - 1) * min(spec.strides[1], spec.kernel_width) + spec.kernel_width
+    loads = spec.kernel_height * columns + products
+    pixel = products * quads / 2 + sums * quads + _RESCALE * quads + _PIXEL
+    tile = pixels * pixel + loads + _TILE
+    return -(-spec.out_width // pixels) * tile
+
+
+def choose_plan(spec: ConvSpec, isa: Isa, parts: list[Array]) -> Plan:
+    """Divide the taps into groups and choose the tile.
+
+    Args:
+        spec: The convolution.
+        isa: The instruction set.
+        parts: From ``split_weights``.
+    """
+    height, width, _ = parts[0].shape
+    terms = [
+        (ky, kx, part)
+        for ky in range(height)
+        for kx in range(width)
+        for part in range(len(parts))
+        if part == 0 or parts[part][ky, kx].any()
+    ]
+    if len(terms) <= _MAX_UNROLLED:
+        weights = {term: parts[term[2]][term[0], term[1]] for term in terms}
+        groups = _grouped(terms, weights)
+        sums = len(groups)
+        return Plan(spec, isa, groups, False, _choose_pixels(spec, isa, len(terms), sums))
+    row = [(0, kx, part) for kx in range(width) for part in range(len(parts))]
+    # What holds for every row of the kernel.
+    weights = {term: parts[term[2]][:, term[1]].reshape(height, -1).ravel() for term in row}
+    groups = _grouped(row, weights)
+    sums = height * len(groups)
+    return Plan(spec, isa, groups, True, _choose_pixels(spec, isa, height * len(row), sums))
+
+
+def _grouped(terms: list[Term], weights: dict[Term, Array]) -> tuple[tuple[Term, ...], ...]:
+    """Put each term into the first group that stays within 16 bits."""
+    groups: list[list[Term]] = []
+    ends: list[tuple[Array, Array]] = []
+    for term in terms:
+        products = weights[term] * _LOWEST, weights[term] * _HIGHEST
+        low, high = np.minimum(*products), np.maximum(*products)
+        for group, (lowest, highest) in zip(groups, ends, strict=True):
+            if (lowest + low >= _SUMS[0]).all() and (highest + high <= _SUMS[1]).all():
+                group.append(term)
+                lowest += low
+                highest += high
+                break
+        else:
+            groups.append([term])
+            ends.append((low, high))
+    return tuple(map(tuple, groups))
+
+
+def microseconds(plan: Plan) -> float:
+    """Estimate what the convolution takes on one thread."""
+    spec = plan.spec
+    rows = spec.kernel_height if plan.is_looped else 1
+    products, sums = rows * len(plan.terms), rows * len(plan.groups)
+    cost = sum(
+        section.blocks * _cost(spec, plan.pixels, section.width // LANES, products, sums)
+        for section in plan.sections
+    )
+    return spec.batch * spec.out_height * cost * _MICROSECONDS

@@ -1,0 +1,236 @@
+"""How a depthwise convolution is cut into registers.
+
+Rows are interleaved before they are multiplied: the values that lie one above the other in
+neighbouring rows become the bytes of a cell of 32 bits, one cell per pixel and channel, so that
+one instruction multiplies a cell by its weights and adds the products. A cell holds 4 bytes, for
+vpdpbusd and int8 weights, or 2 values of 16 bits, for vpdpwssd or vpmaddwd and int16 weights. It
+serves every column of the kernel and several output rows. Weights w − zw that take more than 8
+bits are sums of two int8, each of which multiplies the cell.
+
+Channels are cut into blocks of 64, 32 and 16, as far as vectors are as wide. A vector of AVX512
+holds 64 values of a row: one pixel of a wide block, or the same channels of 2 or 4 pixels. A rest
+of fewer than 16 channels is computed by a block that overlaps the one before; only where there
+are fewer than 16 channels at all, lanes are left empty.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.isa.x86 import Isa
+
+PLANES = 4
+_WIDTHS = (64, 32, 16)
+_NARROWEST = 16
+_MAX_ROWS = 4
+_MAX_UNROLLED = 20
+# Cycles: to interleave a vector of cells; to load a vector for products, which waits for nothing
+# but takes a share of what can be issued; to rescale and store an output vector; for a tile's and
+# a row's own overhead.
+_INTERLEAVE = 9.0
+_LOAD = 0.4
+_RESCALE = 16.0
+_TILE = 10.0
+_ROW = 10.0
+
+
+@dataclass(frozen=True)
+class Cells:
+    """How values and weights are multiplied.
+
+    Attributes:
+        taps: Values in a cell: 4 bytes by int8 weights or 2 of 16 bits by int16 weights.
+        terms: How many weights add up to w − zw: a cell is multiplied by each.
+    """
+
+    taps: int
+    terms: int = 1
+
+
+def choose_cells(centred_kernel: npt.NDArray[np.int64], isa: Isa) -> Cells:
+    """Choose the cheapest products that are exact for these weights, which are w − zw."""
+    low, high = centred_kernel.min(), centred_kernel.max()
+    if not isa.has_byte_products or low < -256 or high > 254:
+        return Cells(taps=2)
+    return Cells(taps=4, terms=1 if low >= -128 and high <= 127 else 2)
+
+
+@dataclass(frozen=True)
+class Section:
+    """Neighbouring blocks of channels of one width.
+
+    Attributes:
+        first_channel: Of the first block.
+        blocks: Number of blocks.
+        width: Bytes of a pixel in a block: 64, 32 or 16.
+        channels: How many of them are channels: less than ``width`` only if the whole data has
+            fewer than 16.
+    """
+
+    first_channel: int
+    blocks: int
+    width: int
+    channels: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The registers and the order of one depthwise convolution.
+
+    Attributes:
+        spec: The convolution; as many output channels as input channels.
+        isa: The instruction set.
+        form: How values and weights are multiplied.
+        rows: Output rows that are computed at a time.
+        tiles: Vectors of neighbouring output pixels that are summed at a time.
+    """
+
+    spec: ConvSpec
+    isa: Isa
+    form: Cells
+    rows: int
+    tiles: int
+
+    @property
+    def vector_bytes(self) -> int:
+        """Bytes in a vector, and cells in its four planes."""
+        return PLANES * self.isa.lanes
+
+    def pixels(self, section: Section) -> int:
+        """Pixels in a vector of a section."""
+        return self.vector_bytes // section.width
+
+    @cached_property
+    def sections(self) -> tuple[Section, ...]:
+        """Blocks that cover the channels."""
+        channels = self.spec.in_channels
+        if channels < _NARROWEST:
+            return (Section(0, 1, _NARROWEST, channels),)
+        sections = []
+        first = 0
+        for width in (w for w in _WIDTHS if w <= self.vector_bytes):
+            if blocks := (channels - first) // width:
+                sections.append(Section(first, blocks, width, width))
+                first += blocks * width
+        if first < channels:
+            sections.append(Section(channels - _NARROWEST, 1, _NARROWEST, _NARROWEST))
+        return tuple(sections)
+
+    @cached_property
+    def row_offsets(self) -> tuple[int, ...]:
+        """Input rows that are interleaved, from the first one that the first output row reads."""
+        stride, dilation = self.spec.strides[0], self.spec.dilation[0]
+        taps = range(self.spec.kernel_height)
+        return tuple(sorted({r * stride + k * dilation for r in range(self.rows) for k in taps}))
+
+    @property
+    def cells(self) -> int:
+        """Cells that hold these rows."""
+        return -(-len(self.row_offsets) // self.form.taps)
+
+    @cached_property
+    def products(self) -> tuple[tuple[int, int], ...]:
+        """Pairs of an output row and a cell that it reads, once for each term of the weights."""
+        pairs = []
+        for cell in range(self.cells):
+            for row in range(self.rows):
+                if any(self.kernel_row(row, cell, slot) >= 0 for slot in range(self.form.taps)):
+                    pairs += [(row, cell)] * self.form.terms
+        return tuple(pairs)
+
+    def kernel_row(self, row: int, cell: int, slot: int) -> int:
+        """The kernel's row that multiplies a cell's value for an output row; -1 if none does."""
+        number = cell * self.form.taps + slot
+        if number >= len(self.row_offsets):
+            return -1
+        distance = self.row_offsets[number] - row * self.spec.strides[0]
+        tap, rest = divmod(distance, self.spec.dilation[0])
+        return tap if not rest and 0 <= tap < self.spec.kernel_height else -1
+
+    @property
+    def is_unrolled(self) -> bool:
+        """Whether the kernel's columns and cells are written out, not looped over."""
+        return self.rows > 1 or _fits_code(self)
+
+    @property
+    def columns(self) -> int:
+        """Columns of the padded data that are read."""
+        spec = self.spec
+        reach = spec.dilation[1] * (spec.kernel_width - 1)
+        return (spec.out_width - 1) * spec.strides[1] + reach + 1
+
+    def slots(self, section: Section) -> int:
+        """Pixels of every phase (column modulo stride), with those a last vector reads too many."""
+        spec = self.spec
+        reach = spec.dilation[1] * (spec.kernel_width - 1) // spec.strides[1]
+        return max(spec.out_width, self.tiles * self.pixels(section)) + reach
+
+    def vectors(self) -> int:
+        """Vectors of int32 that hold the channels of all blocks."""
+        return sum(section.blocks * PLANES for section in self.sections)
+
+    def lane_channels(self) -> npt.NDArray[np.int64]:
+        """Tell which channel each lane of the accumulators holds.
+
+        Interleaving deals out the values of a vector to four planes of cells: plane i takes values
+        16·j + 4·i to 16·j + 4·i + 3 of each 16 bytes j, which is the order that the instructions
+        which narrow four vectors to one undo.
+
+        Returns:
+            int64 of shape [vectors, lanes]; -1 for an empty lane.
+        """
+        lanes = self.isa.lanes
+        j, i, k = np.ogrid[: lanes // 4, :PLANES, :4]
+        value = (16 * j + 4 * i + k).transpose(1, 0, 2).reshape(PLANES, lanes)
+        channels = []
+        for section in self.sections:
+            within = value % section.width
+            for block in range(section.blocks):
+                channel = section.first_channel + block * section.width + within
+                channels.append(np.where(within < section.channels, channel, -1))
+        return np.concatenate(channels)
+
+
+@cache
+def choose_plan(spec: ConvSpec, isa: Isa, form: Cells) -> Plan:
+    """Choose how many rows and vectors are summed at a time: the cheapest by ``cycles``.
+
+    Rows are taken together as far as the cells of the first one hold the others' values: so they
+    share the work of interleaving. Vectors in a row share the loads of weights; their
+    accumulators take no more than all registers, of which narrowing soon frees half. Of equally
+    cheap plans it takes the first, so it is the same every time.
+    """
+    cells = Plan(spec, isa, form, 1, 1).cells
+    plans = []
+    for rows in range(1, min(spec.out_height, _MAX_ROWS) + 1):
+        for tiles in range(1, isa.registers // PLANES // rows + 1):
+            plan = Plan(spec, isa, form, rows, tiles)
+            if rows == 1 or (plan.cells == cells and _fits_code(plan)):
+                plans.append(plan)
+    return min(plans, key=cycles)
+
+
+def _fits_code(plan: Plan) -> bool:
+    return plan.spec.kernel_width * len(plan.products) <= _MAX_UNROLLED
+
+
+def cycles(plan: Plan) -> float:
+    """What an image takes, roughly."""
+    spec = plan.spec
+    instructions = 1 if plan.isa.has_byte_products else 2
+    loads = 1 / plan.tiles + 1 / plan.rows
+    product = instructions / 2 + _LOAD * loads
+    products = spec.kernel_width * len(plan.products) * PLANES * product
+    groups = -(-spec.out_height // plan.rows)
+    total = 0.0
+    for section in plan.sections:
+        interleaved = plan.columns * plan.cells * _INTERLEAVE / plan.pixels(section)
+        tiles = -(-spec.out_width // (plan.tiles * plan.pixels(section)))
+        tile = plan.tiles * (products + plan.rows * _RESCALE) + _TILE
+        total += section.blocks * groups * (interleaved + tiles * tile + _ROW)
+    return total

@@ -1,0 +1,1 @@
+"""Sums, differences and products of two tensors."""

@@ -1,0 +1,107 @@
+"""Sums and differences of two tensors of bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from tvm import tirx
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.elementwise.pairs import Shape, pairwise
+from legalize.kernels.ir.fixed_point import divided_by_power, rescaled
+from legalize.kernels.isa.base import AffineForm, VectorIsa, clamped, lanes_of, splat
+from qnn_ops.elementwise import LARGEST_TERM, LEFT_SHIFT
+
+# Roughly what one thread adds.
+_BYTES_PER_MICROSECOND = 8_000
+
+
+@dataclass(frozen=True)
+class Terms:
+    """A sum as the reference computes it, for scales that have no affine form.
+
+    Attributes:
+        sign: Of rhs: 1 or -1.
+        zero_points: Of lhs, rhs and the output, as steps from their lowest values.
+        multipliers: Of lhs, rhs and the sum, each with its shift.
+        is_bounded: Whether the sum is kept to ``LARGEST_TERM``.
+    """
+
+    sign: int
+    zero_points: tuple[int, int, int]
+    multipliers: tuple[tuple[int, int], tuple[int, int], tuple[int, int]]
+    is_bounded: bool
+
+
+@cache
+def add(
+    isa: VectorIsa,
+    shapes: tuple[Shape, Shape],
+    form: AffineForm | Terms,
+    dtypes: tuple[str, str, str],
+    bounds: tuple[int, int],
+) -> tirx.PrimFunc:
+    """Build the function that adds two tensors.
+
+    Args:
+        isa: The instruction set.
+        shapes: Of the tensors; they broadcast, and nothing is empty.
+        form: The sum.
+        dtypes: int8 or uint8 each: of lhs, of rhs and of the output.
+        bounds: The lowest and highest output, as steps from the dtype's lowest value.
+
+    Returns:
+        A function of lhs, rhs and the output.
+    """
+
+    def combine(lhs: Any, rhs: Any) -> Any:
+        if isinstance(form, AffineForm):
+            sums = affine_sums(isa, form, lhs, rhs)
+        else:
+            quarters = zip(isa.widen_all(lhs), isa.widen_all(rhs), strict=True)
+            sums = [_sum(form, *quarter) for quarter in quarters]
+        return clamped(isa.narrow_all(sums), *bounds)
+
+    return pairwise(isa, "add", shapes, dtypes, _BYTES_PER_MICROSECOND, combine)
+
+
+def affine_sums(isa: VectorIsa, form: AffineForm, lhs: Any, rhs: Any) -> list[Any]:
+    """The sums of two vectors of bytes, int32, as ``isa.narrow_all`` takes them."""
+    return [rounded(form, total) for total in isa.affine(form, lhs, rhs)]
+
+
+def rounded(form: AffineForm, total: Any) -> Any:
+    """What an affine form is shifted to, int32."""
+    lanes = lanes_of(total)
+    if form.below:
+        none, below = splat("int32", 0, lanes), splat("int32", form.below, lanes)
+        total = total + T.Select(total < splat("int32", form.zero, lanes), below, none)
+    return T.shift_right(total, splat("int32", form.shift, lanes))
+
+
+def _sum(terms: Terms, lhs: Any, rhs: Any) -> Any:
+    lanes = lanes_of(lhs)
+    left, right = (
+        _term(value - splat("int32", zero_point, lanes), *multiplier)
+        for value, zero_point, multiplier in zip(
+            (lhs, rhs), terms.zero_points, terms.multipliers, strict=False
+        )
+    )
+    total = left + right if terms.sign > 0 else left - right
+    if terms.is_bounded:
+        limit = splat("int32", LARGEST_TERM, lanes)
+        total = T.max(T.min(total, limit), -limit)
+    return rescaled(total, *terms.multipliers[2]) + splat("int32", terms.zero_points[2], lanes)
+
+
+def _term(x: Any, multiplier: int, shift: int) -> Any:
+    """A number of 9 bits, shifted to the left and rescaled, in 32 bits."""
+    lanes = lanes_of(x)
+    left_over = 31 - LEFT_SHIFT
+    upper, lower = divmod(multiplier, 1 << left_over)
+    half = splat("int32", 1 << (left_over - 1), lanes)
+    low = x * splat("int32", lower, lanes) + half
+    high = T.shift_right(low, splat("int32", left_over, lanes))
+    return divided_by_power(x * splat("int32", upper, lanes) + high, -shift)

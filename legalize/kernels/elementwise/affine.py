@@ -1,0 +1,123 @@
+"""Sums of two quantized tensors as one integer affine form.
+
+Such a sum is nearly (lhs·l + rhs·r + addend) >> shift; the reference's three roundings differ
+from that only where the exact sum is close to the middle of two results. Two 8-bit operands make
+65,536 pairs only, so whether given factors are exact is simply tried: for each pair the addend
+must be in an interval, and the factors serve if all the intervals have a number in common. Where
+scales are such that many sums are ties, which round away from zero, sums below zero may need an
+addend of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from legalize.kernels.isa.base import AffineForm
+from qnn_ops.attributes import dtype_range
+from qnn_ops.registry import Attrs, Operator
+
+Array = np.ndarray[Any, Any]
+
+# The form is computed in int32; some room for the search beside the rounded factors.
+_LIMIT = 2**31 - 2**12
+# Kernels take a factor apart into two signed 16-bit halves.
+_FACTOR_LIMIT = 2**30
+_RADIUS = 5
+_UNBOUNDED = 1 << 40
+
+
+def affine_form(
+    operator: Operator[Any], attrs: Attrs, dtypes: tuple[str, str], sign: int
+) -> AffineForm | None:
+    """Find a form that equals lhs + ``sign``·rhs for every pair of operands.
+
+    Args:
+        operator: whose reference tells what the sum is.
+        attrs: of the call.
+        dtypes: of lhs and rhs.
+        sign: 1 or -1.
+
+    Returns:
+        The form, or None where none near the real factors is exact.
+    """
+    values = [np.arange(*_half_open(dtype)).astype(dtype) for dtype in dtypes]
+    exact = operator.apply(attrs, values[0][:, None], values[1][None, :]).astype(np.int64)
+    lowest_out = dtype_range(attrs.out_dtype)[0]
+    exact -= lowest_out
+    real = attrs.lhs_scale / attrs.output_scale, sign * attrs.rhs_scale / attrs.output_scale
+    zero_points = attrs.lhs_zero_point, attrs.rhs_zero_point
+    constant = (
+        attrs.output_zero_point
+        - lowest_out
+        - sum(
+            factor * (zero_point - dtype_range(dtype)[0])
+            for factor, zero_point, dtype in zip(real, zero_points, dtypes, strict=True)
+        )
+    )
+    shift = _most_precise(real, constant)
+    if shift < 0:
+        return None
+    nearest = [round(factor * 2**shift) for factor in real]
+    # Saturated results bound the addend on one side only.
+    highest = np.where(exact < attrs.out_max - lowest_out, ((exact + 1) << shift) - 1, _UNBOUNDED)
+    lowest = np.where(exact > attrs.out_min - lowest_out, exact << shift, -_UNBOUNDED)
+    steps = np.arange(256)
+    centre = [
+        zero_point - dtype_range(dtype)[0]
+        for zero_point, dtype in zip(zero_points, dtypes, strict=True)
+    ]
+    for has_two in (False, True):
+        for left, right in _by_distance():
+            lhs, rhs = nearest[0] + left, nearest[1] + right
+            products = lhs * steps[:, None] + rhs * steps[None, :]
+            least, most = lowest - products, highest - products
+            if not has_two:
+                addend = _common(least, most)
+                below = 0
+            else:
+                middle = lhs * centre[0] + rhs * centre[1]
+                is_below = products < middle
+                addend = _common(least[~is_below], most[~is_below])
+                other = _common(least[is_below], most[is_below])
+                if addend is None or other is None:
+                    continue
+                below = other - addend
+            if addend is None:
+                continue
+            reach = abs(addend) + abs(below) + 255 * (abs(lhs) + abs(rhs))
+            if reach < 2**31:
+                zero = middle + addend if has_two else 0
+                return AffineForm(lhs, rhs, addend, shift, zero, below)
+    return None
+
+
+def _common(least: Array, most: Array) -> int | None:
+    """A number that no interval excludes."""
+    low, high = int(least.max(initial=-_UNBOUNDED)), int(most.min(initial=_UNBOUNDED))
+    return (low + high) // 2 if low <= high else None
+
+
+def _half_open(dtype: str) -> tuple[int, int]:
+    low, high = dtype_range(dtype)
+    return low, high + 1
+
+
+def _most_precise(factors: tuple[float, float], constant: float) -> int:
+    """The largest shift at which nothing overflows; -1 if there is none."""
+    largest = 255 * sum(map(abs, factors)) + abs(constant) + 1
+    fits = [
+        shift
+        for shift in range(31)
+        if largest * 2**shift < _LIMIT and max(map(abs, factors)) * 2**shift < _FACTOR_LIMIT
+    ]
+    return max(fits, default=-1)
+
+
+def _by_distance() -> Iterator[tuple[int, int]]:
+    """Small pairs of integers, the smallest first."""
+    around = range(-_RADIUS, _RADIUS + 1)
+    pairs = [(left, right) for left in around for right in around]
+    return iter(sorted(pairs, key=lambda pair: (max(map(abs, pair)), pair)))

@@ -1,0 +1,102 @@
+"""Rounding step functions of an integer, computed in float32 where that is proved exact.
+
+An 8-bit result of an integer x is trunc(x·scale + addend), with one addend from 0 on and maybe
+another below, as TFLite's double rounding moves the steps towards zero. All x that can occur are
+tried, with product and sum rounded apart and with one rounding of both, as a fused instruction
+does: a compiler may choose either.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.isa.base import lanes_of, splat
+
+Array = npt.NDArray[Any]
+
+_LARGEST_PRODUCT = 2.0**30
+# Products of 17 bits by float32 scales from here on, and their sums, are exact in float64.
+_LARGEST_INTEGER = 1 << 17
+_LEAST_SCALE = 2.0**-18
+
+
+@dataclass(frozen=True)
+class FloatSteps:
+    """trunc(x·scale + addend), saturated to 0..255.
+
+    Attributes:
+        scale: A float32.
+        addend: A float32.
+        addend_below: For x < 0; None where it is the same.
+    """
+
+    scale: float
+    addend: float
+    addend_below: float | None
+
+
+def float_steps(
+    x: Array, outputs: Array, scale: float, bounds: tuple[int, int]
+) -> FloatSteps | None:
+    """Find addends for which the sum, clamped to bounds, is exact.
+
+    Args:
+        x: All integers that can occur, in int64.
+        outputs: The results, within the bounds.
+        scale: How much a step of x is, about.
+        bounds: Within 0 to 255.
+
+    Returns:
+        None if there are none.
+    """
+    scale = float(np.float32(scale))
+    largest = int(np.abs(x).max(initial=0))
+    if (
+        not _LEAST_SCALE <= scale <= _LARGEST_PRODUCT / _LARGEST_INTEGER
+        or largest > _LARGEST_INTEGER
+    ):
+        return None
+
+    def addend_for(chosen: Array) -> float | None:
+        if not chosen.any():
+            return 0.0
+        return _addend(x[chosen], outputs[chosen], scale, bounds)
+
+    same = addend_for(np.full(x.shape, True))
+    if same is not None:
+        return FloatSteps(scale, same, None)
+    above, below = addend_for(x >= 0), addend_for(x < 0)
+    return None if above is None or below is None else FloatSteps(scale, above, below)
+
+
+def _addend(x: Array, outputs: Array, scale: float, bounds: tuple[int, int]) -> float | None:
+    products = x * scale
+    # What lies between -1 and 0 is truncated to 0; everything below saturates there.
+    least = np.where(outputs > bounds[0], outputs - products, -np.inf).max()
+    most = np.where(outputs < bounds[1], outputs + 1 - products, np.inf).min()
+    if np.isinf(least) and np.isinf(most):
+        return None
+    ends = [end for end in (least, most) if not np.isinf(end)]
+    addend = np.float32(sum(ends) / len(ends))
+    fused = (products + float(addend)).astype(np.float32)
+    apart = products.astype(np.float32) + addend
+    for sums in (fused, apart):
+        if (np.clip(np.trunc(sums), *bounds) != outputs).any():
+            return None
+    return float(addend)
+
+
+def stepped(steps: FloatSteps, x: Any) -> Any:
+    """The result for a vector of int32, before it saturates."""
+    lanes = lanes_of(x)
+    addend = splat("float32", steps.addend, lanes)
+    if steps.addend_below is not None:
+        below = splat("float32", steps.addend_below, lanes)
+        addend = T.Select(x < splat("int32", 0, lanes), below, addend)
+    value = T.Cast(f"float32x{lanes}", x) * splat("float32", steps.scale, lanes) + addend
+    return T.Cast(f"int32x{lanes}", value)

@@ -1,0 +1,141 @@
+"""Functions of two tensors of bytes, element by element, that broadcast as in numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.ir.rows import for_each_piece, ramp
+from legalize.kernels.ir.tasks import shared_loop, task_count
+from legalize.kernels.isa.base import VectorIsa, as_unsigned, filled, first_lanes, flipped
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Loops:
+    """The axes of a result, neighbours merged where both operands run on through them.
+
+    Attributes:
+        extents: Of the merged axes; at least one.
+        steps: For each operand, how far its values lie apart along each of them: 0 where it
+            broadcasts.
+    """
+
+    extents: Shape
+    steps: tuple[Shape, Shape]
+
+
+def merged_loops(lhs: Shape, rhs: Shape) -> Loops:
+    """The fewest loops over the result of two shapes that broadcast."""
+    shape = np.broadcast_shapes(lhs, rhs)
+    rows: list[Shape] = [(1, 0, 0)]
+    for extent, *steps in zip(shape, _steps(lhs, shape), _steps(rhs, shape), strict=True):
+        if extent == 1:
+            continue
+        outer, *before = rows[-1]
+        if all(step == own * extent for step, own in zip(before, steps, strict=True)):
+            rows[-1] = (outer * extent, *steps)
+        else:
+            rows.append((extent, *steps))
+    kept = [row for row in rows if row[0] > 1] or rows
+    extents, left, right = zip(*kept, strict=True)
+    return Loops(extents, (left, right))
+
+
+def _steps(own: Shape, shape: Shape) -> list[int]:
+    own = (1,) * (len(shape) - len(own)) + own
+    strides = [prod(own[axis + 1 :]) for axis in range(len(own))]
+    return [0 if size == 1 else stride for size, stride in zip(own, strides, strict=True)]
+
+
+def pairwise(
+    isa: VectorIsa,
+    name: str,
+    shapes: tuple[Shape, Shape],
+    dtypes: tuple[str, str, str],
+    bytes_per_microsecond: int,
+    combine: Callable[[Any, Any], Any],
+) -> tirx.PrimFunc:
+    """Build the function that combines two tensors.
+
+    Args:
+        isa: The instruction set.
+        name: Of the function.
+        shapes: Of lhs and rhs; they broadcast, and nothing is empty.
+        dtypes: int8 or uint8 each: of lhs, of rhs and of the output.
+        bytes_per_microsecond: Roughly what one thread makes.
+        combine: Tells the result of two vectors; all are uint8x(isa.size), and numbers of steps
+            from the lowest values of their dtypes.
+
+    Returns:
+        A function of lhs, rhs and the output.
+    """
+    out_shape = np.broadcast_shapes(*shapes)
+    loops = merged_loops(*shapes)
+    *outer, inner = loops.extents
+    rows, size = prod(outer), prod(out_shape)
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name(name)
+        T.func_attr({"global_symbol": name, "tirx.noalias": True})
+        tensors = [
+            T.arg(label, T.buffer(shape, dtype))
+            for label, shape, dtype in zip(
+                ("lhs", "rhs", "output"), (*shapes, out_shape), dtypes, strict=True
+            )
+        ]
+        *sources, _ = (
+            T.decl_buffer((prod(tensor.shape),), tensor.dtype, data=tensor.data)
+            for tensor in tensors
+        )
+        target = T.decl_buffer((size,), "uint8", data=tensors[2].data)
+
+        def operand(which: int, start: Any, offset: Any, width: int) -> Any:
+            step = loops.steps[which][-1]
+            index = ramp(start + offset, width) if step else start
+            return filled(as_unsigned(sources[which][index], dtypes[which]), isa.size)
+
+        def piece(starts: list[Any], start: Any, offset: Any, width: int) -> None:
+            value = combine(*(operand(which, starts[which], offset, width) for which in (0, 1)))
+            value = value if dtypes[2] == "uint8" else flipped(value)
+            T.buffer_store(target, first_lanes(value, width), [ramp(start + offset, width)])
+
+        def row(number: Any) -> None:
+            starts = [_start(number, outer, steps[:-1]) for steps in loops.steps]
+            for_each_piece(
+                inner,
+                lambda offset, width: piece(starts, number * inner, offset, width),
+                isa.size,
+            )
+
+        tasks = task_count(size / bytes_per_microsecond)
+        if rows > 1 or inner < isa.size:
+            shared_loop(tasks, rows, row)
+        else:
+            zeros: list[Any] = [0, 0]
+            whole, rest = divmod(inner, isa.size)
+            shared_loop(tasks, whole, lambda i: piece(zeros, 0, i * isa.size, isa.size))
+            if rest:
+                piece(zeros, 0, T.int32(inner - isa.size), isa.size)
+    return builder.get()
+
+
+def _start(number: Any, extents: list[int], steps: Shape) -> Any:
+    """Where an operand's values for a row of the result begin."""
+    place: Any = T.int32(0)
+    inner = 1
+    for extent, step in reversed(list(zip(extents, steps, strict=True))):
+        if step:
+            along = number if inner == 1 else T.truncdiv(number, T.int32(inner))
+            if inner * extent != prod(extents):
+                along = T.truncmod(along, T.int32(extent))
+            place = place + along * T.int32(step)
+        inner *= extent
+    return place

@@ -1,0 +1,121 @@
+"""Which sums, differences and products of the dialect the kernels serve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from legalize.kernels.call import call_tir
+from legalize.kernels.elementwise.add import Terms, add
+from legalize.kernels.elementwise.affine import affine_form
+from legalize.kernels.elementwise.float_steps import float_steps
+from legalize.kernels.elementwise.multiply import Rescaling, multiply
+from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.vector_table import vector_kernel
+from qnn_ops import quantized_add, quantized_multiply, quantized_subtract
+from qnn_ops.arithmetic import multiply_by_quantized_multiplier, quantize_multiplier
+from qnn_ops.attributes import dtype_range
+from qnn_ops.elementwise import product_multiplier, sum_multipliers
+from qnn_ops.registry import Attrs, Operator, TensorSpec, spec_of
+
+
+@vector_kernel(quantized_add)
+def _add(
+    builder: relax.BlockBuilder,
+    attrs: Attrs,
+    operands: Sequence[relax.Expr],
+    *,
+    isa: VectorIsa,
+) -> relax.Expr | None:
+    return _sum(builder, quantized_add, attrs, operands, 1, isa)
+
+
+@vector_kernel(quantized_subtract)
+def _subtract(
+    builder: relax.BlockBuilder,
+    attrs: Attrs,
+    operands: Sequence[relax.Expr],
+    *,
+    isa: VectorIsa,
+) -> relax.Expr | None:
+    return _sum(builder, quantized_subtract, attrs, operands, -1, isa)
+
+
+def _sum(
+    builder: relax.BlockBuilder,
+    operator: Operator[Any],
+    attrs: Attrs,
+    operands: Sequence[relax.Expr],
+    sign: int,
+    isa: VectorIsa,
+) -> relax.Expr | None:
+    lhs, rhs = (spec_of(operand) for operand in operands)
+    shape = _shape(lhs, rhs)
+    if shape is None:
+        return None
+    form = affine_form(operator, attrs, (lhs.dtype, rhs.dtype), sign)
+    dtypes = lhs.dtype, rhs.dtype, attrs.out_dtype
+    exact = _terms(attrs, (lhs.dtype, rhs.dtype), sign) if form is None else form
+    function = add(isa, (lhs.shape, rhs.shape), exact, dtypes, _bounds(attrs))
+    return call_tir(builder, "add", function, list(operands), shape, attrs.out_dtype)
+
+
+def _terms(attrs: Attrs, dtypes: tuple[str, str], sign: int) -> Terms:
+    lhs, rhs, result = sum_multipliers(attrs)
+    multipliers = [quantize_multiplier(real) for real in (lhs, rhs, result)]
+    left, right, whole = ((int(multiplier), int(shift)) for multiplier, shift in multipliers)
+    zero_points = (
+        attrs.lhs_zero_point - dtype_range(dtypes[0])[0],
+        attrs.rhs_zero_point - dtype_range(dtypes[1])[0],
+        attrs.output_zero_point - dtype_range(attrs.out_dtype)[0],
+    )
+    return Terms(sign, zero_points, (left, right, whole), result >= 1)
+
+
+@vector_kernel(quantized_multiply)
+def _multiply(
+    builder: relax.BlockBuilder,
+    attrs: Attrs,
+    operands: Sequence[relax.Expr],
+    *,
+    isa: VectorIsa,
+) -> relax.Expr | None:
+    lhs, rhs = (spec_of(operand) for operand in operands)
+    shape = _shape(lhs, rhs)
+    if shape is None:
+        return None
+    dtypes = lhs.dtype, rhs.dtype, attrs.out_dtype
+    zero_points = (
+        attrs.lhs_zero_point - dtype_range(lhs.dtype)[0],
+        attrs.rhs_zero_point - dtype_range(rhs.dtype)[0],
+    )
+    rescaling = _rescaling(attrs, zero_points)
+    function = multiply(isa, (lhs.shape, rhs.shape), zero_points, rescaling, dtypes, _bounds(attrs))
+    return call_tir(builder, "multiply", function, list(operands), shape, attrs.out_dtype)
+
+
+def _rescaling(attrs: Attrs, zero_points: tuple[int, int]) -> Rescaling:
+    real = product_multiplier(attrs)
+    multiplier, shift = (int(part) for part in quantize_multiplier(real))
+    zero_point = attrs.output_zero_point - dtype_range(attrs.out_dtype)[0]
+    ends = [(-zero, 255 - zero) for zero in zero_points]
+    corners = [left * right for left in ends[0] for right in ends[1]]
+    products = np.arange(min(corners), max(corners) + 1)
+    scaled = multiply_by_quantized_multiplier(products, multiplier, shift).astype(np.int64)
+    bounds = _bounds(attrs)
+    steps = float_steps(products, np.clip(scaled + zero_point, *bounds), real, bounds)
+    return Rescaling(steps, multiplier, shift, zero_point)
+
+
+def _shape(lhs: TensorSpec, rhs: TensorSpec) -> tuple[int, ...] | None:
+    """The result's shape; None for a scalar, and where nothing is to be computed."""
+    shape = np.broadcast_shapes(lhs.shape, rhs.shape)
+    return None if 0 in shape or not shape else shape
+
+
+def _bounds(attrs: Attrs) -> tuple[int, int]:
+    lowest = dtype_range(attrs.out_dtype)[0]
+    return attrs.out_min - lowest, attrs.out_max - lowest

@@ -1,0 +1,1 @@
+"""What writes loops and vectors in TVM's TIR, for any processor."""

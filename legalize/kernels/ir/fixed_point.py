@@ -1,0 +1,61 @@
+"""TFLite's rescaling of integers, step by step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.isa.base import lanes_of, splat
+
+LARGEST = (1 << 30) - 1
+"""What ``rescaled`` takes."""
+
+
+def rescaled(x: Any, multiplier: int, shift: int) -> Any:
+    """What qnn_ops.arithmetic.multiply_by_quantized_multiplier computes.
+
+    Args:
+        x: int32, one or a vector; at most ``LARGEST`` from zero.
+        multiplier: not negative.
+        shift: -31 to 31, positive to the left; what leaves 32 bits wraps.
+    """
+    if shift > 0:
+        return _rescaled_left(x, multiplier, shift)
+    suffix = _suffix(x)
+    # The upper half of twice the product: processors have no cheaper shift of 64 bits.
+    product = T.Cast(f"int64{suffix}", x + x) * _wide(x, multiplier)
+    high = T.Cast(f"int32{suffix}", T.shift_right(product + _wide(x, 1 << 31), _wide(x, 32)))
+    return divided_by_power(high, -shift)
+
+
+def divided_by_power(x: Any, exponent: int) -> Any:
+    """What qnn_ops.arithmetic.rounding_divide_by_pot computes, likewise."""
+    if not exponent:
+        return x
+    lanes = lanes_of(x)
+
+    def narrow(value: int) -> Any:
+        return splat("int32", value, lanes)
+
+    # Half away from zero: a negative number rounds down at a tie.
+    half = narrow(1 << (exponent - 1)) + T.shift_right(x, narrow(31))
+    return T.shift_right(x + half, narrow(exponent))
+
+
+def _rescaled_left(x: Any, multiplier: int, shift: int) -> Any:
+    suffix = _suffix(x)
+    # In unsigned lanes, where an overflow is defined.
+    unsigned = T.reinterpret(f"uint32{suffix}", x)
+    lifted = T.shift_left(unsigned, splat("uint32", shift, lanes_of(x)))
+    product = T.Cast(f"int64{suffix}", T.reinterpret(f"int32{suffix}", lifted))
+    high = T.shift_right(product * _wide(x, multiplier) + _wide(x, 1 << 30), _wide(x, 31))
+    return T.Cast(f"int32{suffix}", high)
+
+
+def _suffix(x: Any) -> str:
+    return "" if lanes_of(x) == 1 else f"x{lanes_of(x)}"
+
+
+def _wide(x: Any, value: int) -> Any:
+    return splat("int64", value, lanes_of(x))

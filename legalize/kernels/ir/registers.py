@@ -1,0 +1,69 @@
+"""Vectors that stay in registers, on any processor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.script.ir_builder import tirx as T
+
+DWORD = 4
+"""Bytes in an int32 lane: so many activations one lane of a dot product holds."""
+
+
+def lanes_in(value: Any) -> int:
+    """Tell how many lanes an expression has."""
+    return int(value.ty.dtype.lanes)
+
+
+def unsigned_min(value: Any, limit: int) -> Any:
+    """The smaller of an int32 that is not negative and a constant.
+
+    Unlike a minimum of TVM's it tells LLVM both bounds: that addresses made of it do not
+    overflow, and need no widening from 32 to 64 bits each.
+    """
+    return T.call_llvm_pure_intrin("int32", "llvm.umin.i32", value, T.int32(limit))
+
+
+def local_vector(lanes: int = 16, dtype: str = "int32") -> Any:
+    """Allocate a vector that LLVM keeps in a register.
+
+    It does so only for a buffer below 1 KiB of scope "global", which TVM leaves on the stack.
+    """
+    return T.alloc_buffer((lanes,), dtype, scope="global")
+
+
+def lanes_of(buffer: Any, lanes: int = 16) -> Any:
+    """Read all lanes of a local vector."""
+    return buffer[T.ramp(0, 1, lanes)]
+
+
+def set_lanes(buffer: Any, value: Any, lanes: int = 16) -> None:
+    """Write all lanes of a local vector."""
+    T.buffer_store(buffer, value, [T.ramp(0, 1, lanes)])
+
+
+def kept(value: Any) -> Any:
+    """Keep a vector, or a number, in a register of its own.
+
+    An expression that is used often is otherwise written, and looked through by each of TVM's
+    passes, as often.
+    """
+    dtype = value.ty.dtype
+    lanes = int(dtype.lanes)
+    buffer = local_vector(lanes, str(dtype).split("x")[0])
+    if lanes == 1:
+        T.buffer_store(buffer, value, [0])
+        return buffer[0]
+    set_lanes(buffer, value, lanes)
+    return lanes_of(buffer, lanes)
+
+
+def store_pieces(groups: int) -> list[tuple[int, int]]:
+    """Cut a block of vectors into stores of 4, 2 and 1 vectors: (first vector, vectors)."""
+    pieces = []
+    first = 0
+    for size in (4, 2, 1):
+        while groups - first >= size:
+            pieces.append((first, size))
+            first += size
+    return pieces

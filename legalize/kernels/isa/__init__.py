@@ -1,0 +1,1 @@
+"""What instruction sets offer; no operator is known here."""

@@ -1,0 +1,244 @@
+"""The instruction sets whose products the kernels are built from.
+
+All add products of int8 data and int8 weights, exactly, to accumulators of four int32. One step
+multiplies a few neighbouring bytes of a pixel, and there are three ways to take it:
+
+* smmla multiplies 8 bytes of two pixels with 8 weights of two channels each.
+* sdot multiplies 4 bytes of a pixel with 4 weights of four channels each.
+* Without them, smull and smlal2 add the products of two bytes and of two others in 16 bits, of
+  which sadalp adds neighbours: 4 bytes of a pixel with 4 weights of four channels each in three
+  instructions. 16 bits hold two products unless both are (−128)·(−128): where weights allow that,
+  each product is added by itself, in a fourth instruction.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.ir.registers import kept, lanes_in
+from legalize.kernels.isa.neon import LANES, Neon, half, multiply_long, paired, picked
+
+REGISTER_BYTES = 16
+
+
+@dataclass(frozen=True)
+class Isa(ABC):
+    """Registers and products of an instruction set.
+
+    An accumulator holds ``pixels`` × ``channels`` sums.
+
+    Attributes:
+        name: Of the instruction set.
+        features: What its targets have: an architecture and LLVM's extensions.
+        registers: Vector registers.
+        depth: Bytes of a pixel in a step.
+        pixels: Pixels of an accumulator.
+        channels: Channels of an accumulator.
+        largest: Bytes of the largest load of a pixel: 16, or 8 where all steps' operands of 16
+            would take too many registers.
+        spare: Registers that a step takes beside accumulators, operands and weights.
+        most_groups: Vectors of four channels in a tile, at most.
+    """
+
+    name: str
+    features: tuple[str, ...]
+    registers: int
+    depth: int
+    pixels: int
+    channels: int
+    largest: int
+    spare: int
+    most_groups: int
+
+    @property
+    def neon(self) -> Neon:
+        """The other instructions."""
+        return Neon(is_armv7="arm" in self.features)
+
+    @property
+    @abstractmethod
+    def product(self) -> int:
+        """Instructions that multiply and add a step's bytes to one accumulator."""
+
+    def step_registers(self, pixels: int, groups: int) -> int:
+        """Registers that a step takes for a tile."""
+        sums = pixels * groups * LANES // (self.pixels * self.channels)
+        return sums + pixels + self.spare
+
+    @abstractmethod
+    def prepare(self, size: int) -> float:
+        """Instructions that make the operands of ``size`` loaded bytes of a pixel."""
+
+    @abstractmethod
+    def operands(self, loaded: list[Any]) -> list[Any]:
+        """Make what ``multiply_add`` takes for each step.
+
+        Args:
+            loaded: As many bytes, int8x4 to int8x16, of each pixel of an accumulator.
+        """
+
+    @abstractmethod
+    def multiply_add(self, total: Any, data: Any, weights: Any) -> Any:
+        """Add the products of one step to an accumulator."""
+
+    def order(self, weights: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
+        """Lay out the last two axes, channels of an accumulator and bytes of a step."""
+        return weights.reshape(*weights.shape[:-2], REGISTER_BYTES)
+
+
+@dataclass(frozen=True)
+class MatrixProducts(Isa):
+    """Smmla."""
+
+    @property
+    def product(self) -> int:
+        """Smmla."""
+        return 1
+
+    def prepare(self, size: int) -> float:
+        """Zip1 and zip2 for two pixels."""
+        return size / REGISTER_BYTES
+
+    def operands(self, loaded: list[Any]) -> list[Any]:
+        """Eight bytes of a pixel, then eight of the other."""
+        steps = lanes_in(loaded[0]) // self.depth
+        return [T.reinterpret("int8x16", paired(loaded, step)) for step in range(steps)]
+
+    def multiply_add(self, total: Any, data: Any, weights: Any) -> Any:
+        """Smmla."""
+        name = "llvm.aarch64.neon.smmla.v4i32.v16i8"
+        return T.call_llvm_pure_intrin("int32x4", name, total, data, weights)
+
+
+@dataclass(frozen=True)
+class DotProducts(Isa):
+    """Sdot by element."""
+
+    @property
+    def product(self) -> int:
+        """Sdot."""
+        return 1
+
+    def prepare(self, size: int) -> float:
+        """Nothing: sdot repeats an element by itself."""
+        return 0
+
+    def operands(self, loaded: list[Any]) -> list[Any]:
+        """Four bytes, repeated."""
+        (value,) = loaded
+        words = lanes_in(value) // self.depth
+        elements = T.reinterpret("int32" if words == 1 else f"int32x{words}", value)
+        return [T.reinterpret("int8x16", picked(elements, [step] * LANES)) for step in range(words)]
+
+    def multiply_add(self, total: Any, data: Any, weights: Any) -> Any:
+        """Sdot."""
+        name = "llvm.aarch64.neon.sdot.v4i32.v16i8"
+        return T.call_llvm_pure_intrin("int32x4", name, total, weights, data)
+
+
+@dataclass(frozen=True)
+class LongProducts(Isa):
+    """Smull, smlal2 and sadalp.
+
+    Attributes:
+        has_sums_of_two: Whether 16 bits hold what the weights make of two products.
+    """
+
+    has_sums_of_two: bool = True
+
+    @property
+    def product(self) -> int:
+        """Smull, smlal2 and sadalp; or smull, sadalp, smull2 and sadalp."""
+        return 3 if self.has_sums_of_two else 4
+
+    def step_registers(self, pixels: int, groups: int) -> int:
+        """LLVM makes all operands of a load, and loads most weights, before it needs them."""
+        operands = self.largest // self.depth * pixels
+        return pixels * groups + operands + groups + self.spare
+
+    def prepare(self, size: int) -> float:
+        """A tbl a step; two dups on ARMv7."""
+        return size / self.depth * (2 if self.neon.is_armv7 else 1)
+
+    def operands(self, loaded: list[Any]) -> list[Any]:
+        """Two bytes four times, and the next two four times."""
+        (value,) = loaded
+        pairs = lanes_in(value) // 2
+        elements = T.reinterpret(f"int16x{pairs}", value)
+
+        def repeated(*places: int) -> Any:
+            lanes = [place for place in places for _ in range(LANES)]
+            return T.reinterpret(f"int8x{2 * len(lanes)}", picked(elements, lanes))
+
+        steps = range(0, pairs, 2)
+        if self.neon.is_armv7:
+            return [(repeated(step), repeated(step + 1)) for step in steps]
+        both = [kept(repeated(step, step + 1)) for step in steps]
+        return [(half(value, 0), half(value, 1)) for value in both]
+
+    def multiply_add(self, total: Any, data: Any, weights: Any) -> Any:
+        """Smull, smlal2 and sadalp."""
+        first, second = (multiply_long(data[i], half(weights, i)) for i in range(2))
+        if self.has_sums_of_two:
+            return self.neon.add_pairs(total, first + second)
+        return self.neon.add_pairs(self.neon.add_pairs(total, first), second)
+
+    def order(self, weights: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
+        """Two bytes of each channel, then the other two."""
+        pairs = weights.reshape(*weights.shape[:-1], 2, 2).swapaxes(-3, -2)
+        return pairs.reshape(*weights.shape[:-2], REGISTER_BYTES)
+
+
+I8MM = MatrixProducts(
+    name="i8mm",
+    features=("aarch64", "i8mm"),
+    registers=32,
+    depth=8,
+    pixels=2,
+    channels=2,
+    largest=16,
+    spare=4,
+    most_groups=8,
+)
+DOTPROD = DotProducts(
+    name="dotprod",
+    features=("aarch64", "dotprod"),
+    registers=32,
+    depth=4,
+    pixels=1,
+    channels=LANES,
+    largest=16,
+    spare=2,
+    most_groups=8,
+)
+NEON = LongProducts(
+    name="neon",
+    features=("aarch64", "neon"),
+    registers=32,
+    depth=4,
+    pixels=1,
+    channels=LANES,
+    largest=16,
+    spare=6,
+    most_groups=6,
+)
+ARMV7 = LongProducts(
+    name="armv7",
+    features=("arm", "neon"),
+    registers=16,
+    depth=4,
+    pixels=1,
+    channels=LANES,
+    largest=8,
+    spare=6,
+    most_groups=4,
+)
+
+ISAS = (I8MM, DOTPROD, NEON, ARMV7)
+"""In order of speed."""

@@ -1,0 +1,167 @@
+"""What a kernel of vectors asks of an architecture: how bytes become wider numbers, and back.
+
+Widening deals the lanes of a vector to several in any order, as long as narrowing undoes it: x86
+interleaves quarters of a register more cheaply than it crosses them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from tvm.script.ir_builder import tirx as T
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class AffineForm:
+    """(lhs·l + rhs·r + addend) >> shift, before the clamp, in int32.
+
+    Operands and result are numbers of steps from the lowest value of their dtypes: 0 to 255.
+
+    Attributes:
+        lhs: Factor of lhs.
+        rhs: Factor of rhs.
+        addend: What takes up zero points and rounding.
+        shift: To the right.
+        zero: Where what is shifted is below this, ``below`` is added first.
+        below: 0 where it does nothing.
+    """
+
+    lhs: int
+    rhs: int
+    addend: int
+    shift: int
+    zero: int = 0
+    below: int = 0
+
+
+@dataclass(frozen=True)
+class VectorIsa(ABC):
+    """The vectors of an instruction set.
+
+    Attributes:
+        name: Of the instruction set.
+        features: What LLVM calls the extensions that it takes.
+        size: Bytes in a register.
+    """
+
+    name: str
+    features: tuple[str, ...]
+    size: int
+
+    @property
+    def lanes(self) -> int:
+        """int32 or float32 values in a register."""
+        return self.size // 4
+
+    @abstractmethod
+    def widen(self, value: Any) -> list[Any]:
+        """Deal uint8x(size) to two vectors of int16."""
+
+    @abstractmethod
+    def widen_words(self, value: Any) -> list[Any]:
+        """Deal a vector of int16 to two of int32."""
+
+    @abstractmethod
+    def narrow_words(self, first: Any, second: Any) -> Any:
+        """Undo ``widen_words``; what int16 does not hold saturates."""
+
+    @abstractmethod
+    def narrow(self, first: Any, second: Any) -> Any:
+        """Undo ``widen``: to uint8; what it does not hold saturates."""
+
+    @abstractmethod
+    def products(self, lhs: Any, rhs: Any) -> list[Any]:
+        """The products of two vectors of int16, dealt as ``widen_words`` does."""
+
+    def scaled(self, words: Any, multiplier: int) -> Any:
+        """x·multiplier >> 8 for int16 from 0 to 255 and a product below 2^23."""
+        lanes = lanes_of(words)
+        product = T.Cast(f"uint32x{lanes}", words) * splat("uint32", multiplier, lanes)
+        return T.Cast(f"int16x{lanes}", T.shift_right(product, splat("uint32", 8, lanes)))
+
+    @abstractmethod
+    def affine(self, form: AffineForm, lhs: Any, rhs: Any) -> list[Any]:
+        """An affine form of two vectors of uint8, before its shift.
+
+        Returns:
+            Four vectors of int32, dealt as ``widen`` and ``widen_words`` do.
+        """
+
+    @abstractmethod
+    def packed_table(self, table: Array) -> Array:
+        """Lay out a table, uint8 [256], as ``look_up`` reads it."""
+
+    @property
+    def has_plain_tables(self) -> bool:
+        """Whether ``packed_table`` leaves tables as they are."""
+        table = np.arange(256, dtype=np.uint8)
+        return np.array_equal(self.packed_table(table), table)
+
+    @abstractmethod
+    def look_up(self, table: Any, index: Any) -> Any:
+        """Look up uint8x(size) in a buffer that holds a packed table."""
+
+    def widen_all(self, value: Any) -> list[Any]:
+        """Deal uint8x(size) to four vectors of int32."""
+        return [quarter for half in self.widen(value) for quarter in self.widen_words(half)]
+
+    def narrow_all(self, quarters: list[Any]) -> Any:
+        """Undo ``widen_all``: to uint8, saturating."""
+        return self.narrow(self.narrow_words(*quarters[:2]), self.narrow_words(*quarters[2:]))
+
+
+def splat(dtype: str, value: float, lanes: int) -> Any:
+    """A constant, ``lanes`` times; a scalar for one."""
+    scalar = getattr(T, dtype)(value)
+    return scalar if lanes == 1 else T.broadcast(scalar, lanes)
+
+
+def lanes_of(value: Any) -> int:
+    """How many lanes an expression has."""
+    return int(value.ty.dtype.lanes)
+
+
+def flipped(value: Any) -> Any:
+    """Add 128 to bytes, modulo 256: what turns int8 into uint8 of the same order, and back."""
+    return T.bitwise_xor(value, splat("uint8", 128, lanes_of(value)))
+
+
+def as_unsigned(value: Any, dtype: str) -> Any:
+    """Bytes of ``dtype`` less its lowest value: uint8."""
+    if dtype == "uint8":
+        return value
+    lanes = lanes_of(value)
+    return flipped(T.reinterpret("uint8" if lanes == 1 else f"uint8x{lanes}", value))
+
+
+def clamped(value: Any, low: int, high: int) -> Any:
+    """Clamp uint8, where that does anything."""
+    lanes = lanes_of(value)
+    if low > 0:
+        value = T.max(value, splat("uint8", low, lanes))
+    if high < np.iinfo(np.uint8).max:
+        value = T.min(value, splat("uint8", high, lanes))
+    return value
+
+
+def filled(value: Any, size: int) -> Any:
+    """A vector of bytes repeated to ``size``."""
+    lanes = lanes_of(value)
+    if lanes == 1:
+        return T.broadcast(value, size)
+    if lanes == size:
+        return value
+    return T.Shuffle([value] * (size // lanes), list(range(size)))
+
+
+def first_lanes(value: Any, lanes: int) -> Any:
+    """The first lanes of a vector."""
+    if lanes == lanes_of(value):
+        return value
+    return T.Shuffle([value], [0] if lanes == 1 else list(range(lanes)))

@@ -1,0 +1,103 @@
+"""The instructions of NEON that TVM has no operator for, on AArch64 and on ARMv7."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.ir.registers import lanes_in
+
+LANES = 4
+"""int32 values in a register."""
+
+# By the name that AArch64 has for it: what LLVM calls it there, and on ARMv7.
+_INTRINSICS = {
+    "sqdmulh": ("sqdmulh.v4i32", "vqdmulh.v4i32"),
+    "sqrdmulh": ("sqrdmulh.v4i32", "vqrdmulh.v4i32"),
+    "srshl": ("srshl.v4i32", "vrshifts.v4i32"),
+    "sshl": ("sshl.v4i32", "vshifts.v4i32"),
+}
+
+
+class Neon:
+    """NEON's instructions, by their names on AArch64."""
+
+    def __init__(self, *, is_armv7: bool) -> None:
+        """For one of the two architectures."""
+        self.is_armv7 = is_armv7
+
+    def words(self, name: str, *operands: Any) -> Any:
+        """An instruction whose result is four int32."""
+        return self._call("int32x4", *_INTRINSICS[name], *operands)
+
+    def add_pairs(self, total: Any, products: Any) -> Any:
+        """Sadalp: add neighbouring lanes of int16x8 to int32x4."""
+        if self.is_armv7:
+            name = "llvm.arm.neon.vpadals.v4i32.v8i16"
+            return T.call_llvm_pure_intrin("int32x4", name, total, products)
+        name = "llvm.aarch64.neon.saddlp.v4i32.v8i16"
+        return total + T.call_llvm_pure_intrin("int32x4", name, products)
+
+    def narrow_words(self, value: Any, shift: int = 0) -> Any:
+        """Sqxtn, or with a shift sqrshrn: int32x4 to int16x4, saturating.
+
+        Args:
+            value: int32x4.
+            shift: 0 to 16: to the right before, rounding half up.
+        """
+        if not shift:
+            return self._call("int16x4", "sqxtn.v4i16", "vqmovns.v4i16", value)
+        by = T.broadcast(T.int32(-shift), LANES) if self.is_armv7 else T.int32(shift)
+        return self._call("int16x4", "sqrshrn.v4i16", "vqrshiftns.v4i16", value, by)
+
+    def narrow(self, value: Any, dtype: str) -> Any:
+        """Sqxtn or sqxtun: int16x8 to bytes of ``dtype``, saturating."""
+        if dtype == "uint8":
+            return self._call("uint8x8", "sqxtun.v8i8", "vqmovnsu.v8i8", value)
+        return self._call("int8x8", "sqxtn.v8i8", "vqmovns.v8i8", value)
+
+    def _call(self, dtype: str, aarch64: str, armv7: str, *operands: Any) -> Any:
+        name = f"llvm.arm.neon.{armv7}" if self.is_armv7 else f"llvm.aarch64.neon.{aarch64}"
+        return T.call_llvm_pure_intrin(dtype, name, *operands)
+
+
+def multiply_long(lhs: Any, rhs: Any) -> Any:
+    """Smull: the products of int8x8 in int16x8."""
+    return T.Cast("int16x8", lhs) * T.Cast("int16x8", rhs)
+
+
+def add_saturating(value: Any, addend: int) -> Any:
+    """Sqadd: add a number to int16 lanes."""
+    lanes = lanes_in(value)
+    number = T.broadcast(T.int16(addend), lanes)
+    return T.call_llvm_pure_intrin(f"int16x{lanes}", f"llvm.sadd.sat.v{lanes}i16", value, number)
+
+
+def half(value: Any, number: int) -> Any:
+    """The lower or upper half of a vector."""
+    lanes = lanes_in(value) // 2
+    return T.Shuffle([value], list(range(number * lanes, (number + 1) * lanes)))
+
+
+def joined(lower: Any, upper: Any) -> Any:
+    """One vector of two."""
+    return T.Shuffle([lower, upper], list(range(2 * lanes_in(lower))))
+
+
+def paired(values: list[Any], number: int) -> Any:
+    """Eight bytes of each of two vectors of one dtype: the ``number``-th ones, as int64x2.
+
+    Of other dtypes than int64, LLVM makes a move and an insertion of it, not a zip.
+    """
+    bits = int(values[0].ty.dtype.bits) * lanes_in(values[0])
+    words = bits // 64
+    views = [T.reinterpret("int64" if words == 1 else f"int64x{words}", value) for value in values]
+    return T.Shuffle(views, [number, words + number])
+
+
+def picked(value: Any, lanes: list[int]) -> Any:
+    """A vector of some lanes of another, which may be shorter, or a scalar."""
+    count = lanes_in(value)
+    # TVM's shuffle gives no more lanes than it is given.
+    return T.Shuffle([value] * -(-len(lanes) // count), lanes)

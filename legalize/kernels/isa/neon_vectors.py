@@ -1,0 +1,92 @@
+"""How NEON widens, narrows, multiplies and looks up vectors of bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.isa.base import AffineForm, VectorIsa, lanes_of, splat
+from legalize.kernels.isa.neon import Neon, half, joined
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class NeonVectors(VectorIsa):
+    """Vectors of NEON.
+
+    Attributes:
+        is_armv7: Whether it is ARMv7's, not AArch64's.
+    """
+
+    is_armv7: bool = False
+
+    def widen(self, value: Any) -> list[Any]:
+        """Uxtl and uxtl2."""
+        return [T.Cast("int16x8", half(value, number)) for number in (0, 1)]
+
+    def widen_words(self, value: Any) -> list[Any]:
+        """Sxtl and sxtl2."""
+        return [T.Cast("int32x4", half(value, number)) for number in (0, 1)]
+
+    def narrow_words(self, first: Any, second: Any) -> Any:
+        """Sqxtn and sqxtn2."""
+        return joined(self._neon.narrow_words(first), self._neon.narrow_words(second))
+
+    def narrow(self, first: Any, second: Any) -> Any:
+        """Sqxtun and sqxtun2."""
+        return joined(self._neon.narrow(first, "uint8"), self._neon.narrow(second, "uint8"))
+
+    def products(self, lhs: Any, rhs: Any) -> list[Any]:
+        """Smull and smull2."""
+        pairs = zip(self.widen_words(lhs), self.widen_words(rhs), strict=True)
+        return [left * right for left, right in pairs]
+
+    def affine(self, form: AffineForm, lhs: Any, rhs: Any) -> list[Any]:
+        """Two mla by element."""
+        addend = splat("int32", form.addend, self.lanes)
+        pairs = zip(self.widen_all(lhs), self.widen_all(rhs), strict=True)
+        return [
+            addend
+            + left * splat("int32", form.lhs, self.lanes)
+            + right * splat("int32", form.rhs, self.lanes)
+            for left, right in pairs
+        ]
+
+    def packed_table(self, table: Array) -> Array:
+        """As it is."""
+        return table
+
+    def look_up(self, table: Any, index: Any) -> Any:
+        """Tbl and tbx: an index past the registers of one leaves what the one before found."""
+        if not self.is_armv7:
+            return self._found(table, index, "llvm.aarch64.neon", ".v16i8")
+        halves = [half(index, number) for number in (0, 1)]
+        return joined(*(self._found(table, part, "llvm.arm.neon.v", "") for part in halves))
+
+    def _found(self, table: Any, index: Any, prefix: str, suffix: str) -> Any:
+        lanes = lanes_of(index)
+        vector, dot = f"uint8x{lanes}", "" if self.is_armv7 else "."
+        reach = 4 * lanes
+        found: Any = None
+        for start in range(0, 256, reach):
+            entries = [table[T.ramp(start + lanes * part, 1, lanes)] for part in range(4)]
+            place = index - splat("uint8", start, lanes)
+            name, before = ("tbl4", ()) if found is None else ("tbx4", (found,))
+            found = T.call_llvm_pure_intrin(
+                vector, f"{prefix}{dot}{name}{suffix}", *before, *entries, place
+            )
+        return found
+
+    @property
+    def _neon(self) -> Neon:
+        return Neon(is_armv7=self.is_armv7)
+
+
+NEON = NeonVectors("neon", ("aarch64", "neon"), 16)
+ARMV7 = NeonVectors("armv7", ("arm", "neon"), 16, is_armv7=True)
+
+VECTORS = (NEON, ARMV7)

@@ -1,0 +1,61 @@
+"""Vector expressions of x86 that TVM has no operator for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.ir.registers import lanes_in
+
+
+def dot_bytes(accumulator: Any, unsigned: Any, signed: Any, lanes: int = 16) -> Any:
+    """Vpdpbusd: add to each int32 lane four products of unsigned and signed bytes."""
+    return T.call_llvm_pure_intrin(
+        f"int32x{lanes}",
+        f"llvm.x86.avx512.vpdpbusd.{32 * lanes}",
+        accumulator,
+        unsigned,
+        signed,
+    )
+
+
+def broadcast_bytes(buffer: Any, offset: Any, lanes: int = 16) -> Any:
+    """Load four bytes and repeat them in each int32 lane: uint8x(4·lanes)."""
+    dword = T.reinterpret("int32", buffer[T.ramp(offset, 1, 4)])
+    return T.reinterpret(f"uint8x{4 * lanes}", T.broadcast(dword, lanes))
+
+
+def narrow_pair(a: Any, b: Any) -> Any:
+    """Vpackssdw: two int32 vectors to one of int16, saturating, interleaved by 128 bits."""
+    return _packed("packssdw", "int16", a, b)
+
+
+def narrow_to_bytes(a: Any, b: Any, dtype: str) -> Any:
+    """Vpackuswb or vpacksswb: two int16 vectors to bytes, saturating, interleaved by 128 bits."""
+    return _packed("packuswb" if dtype == "uint8" else "packsswb", dtype, a, b)
+
+
+def _packed(name: str, dtype: str, a: Any, b: Any) -> Any:
+    lanes = 2 * lanes_in(a)
+    bits = {"int16": 16}.get(dtype, 8) * lanes
+    intrinsic = {128: f"sse2.{name}.128", 256: f"avx2.{name}", 512: f"avx512.{name}.512"}[bits]
+    return T.call_llvm_pure_intrin(f"{dtype}x{lanes}", f"llvm.x86.{intrinsic}", a, b)
+
+
+def shuffle_bytes(value: Any, places: Any) -> Any:
+    """Vpshufb: take the bytes at some places of each 16; zero where bit 7 of a place is set."""
+    size = lanes_in(value)
+    return T.call_llvm_pure_intrin(f"uint8x{size}", _SHUFFLES[size], value, places)
+
+
+_SHUFFLES = {
+    16: "llvm.x86.ssse3.pshuf.b.128",
+    32: "llvm.x86.avx2.pshuf.b",
+    64: "llvm.x86.avx512.pshuf.b.512",
+}
+
+
+def sum_lanes(value: Any, lanes: int) -> Any:
+    """Add the int32 lanes of a vector."""
+    return T.call_llvm_pure_intrin("int32", f"llvm.vector.reduce.add.v{lanes}i32", value)

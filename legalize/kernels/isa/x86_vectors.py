@@ -1,0 +1,210 @@
+"""How x86 widens, narrows, multiplies and looks up vectors of bytes.
+
+Interleaving and packing work on quarters of a register of 64 bytes alike (or on halves, or on the
+whole of a smaller one), so packing undoes what interleaving does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.isa.base import AffineForm, VectorIsa, filled, flipped, lanes_of, splat
+from legalize.kernels.isa.x86_instructions import narrow_pair, narrow_to_bytes, shuffle_bytes
+
+Array = npt.NDArray[Any]
+
+_QUARTER = 16
+_LOWER_BITS = 15
+_PREFIX = {16: "llvm.x86.sse2", 32: "llvm.x86.avx2", 64: "llvm.x86.avx512"}
+
+
+@dataclass(frozen=True)
+class X86Vectors(VectorIsa):
+    """Vectors of SSE4.1, AVX2 or AVX512BW.
+
+    Attributes:
+        has_word_sums: Whether there is vpdpwssd.
+        has_byte_permutation: Whether there is vpermb.
+    """
+
+    has_word_sums: bool = False
+    has_byte_permutation: bool = False
+
+    def widen(self, value: Any) -> list[Any]:
+        """Vpunpcklbw and vpunpckhbw with zero."""
+        zero = splat("uint8", 0, self.size)
+        return [self._words(_unpack(value, zero, 1, half)) for half in (0, 1)]
+
+    def widen_words(self, value: Any) -> list[Any]:
+        """Vpunpcklwd and vpunpckhwd with the sign."""
+        sign = T.shift_right(value, splat("int16", 15, lanes_of(value)))
+        return [self._unpacked_words(value, sign, half) for half in (0, 1)]
+
+    def narrow_words(self, first: Any, second: Any) -> Any:
+        """Vpackssdw."""
+        return narrow_pair(first, second)
+
+    def narrow(self, first: Any, second: Any) -> Any:
+        """Vpackuswb."""
+        return narrow_to_bytes(first, second, "uint8")
+
+    def products(self, lhs: Any, rhs: Any) -> list[Any]:
+        """Vpmullw and vpmulhw, interleaved."""
+        upper = self._high_product("pmulh.w", lhs, rhs)
+        return [self._unpacked_words(lhs * rhs, upper, half) for half in (0, 1)]
+
+    def scaled(self, words: Any, multiplier: int) -> Any:
+        """Vpmulhuw."""
+        lanes = lanes_of(words)
+        # As int16, of which vpmulhuw takes the bits.
+        factor = T.reinterpret(f"int16x{lanes}", splat("uint16", multiplier, lanes))
+        shifted = T.shift_left(words, splat("int16", 8, lanes))
+        return self._high_product("pmulhu.w", shifted, factor)
+
+    def affine(self, form: AffineForm, lhs: Any, rhs: Any) -> list[Any]:
+        """Of pairs of int16."""
+        return [self.affine_of_pairs(form, pairs) for pairs in self._pairs(lhs, rhs)]
+
+    def pairs_of_words(self, lhs: Any, rhs: Any) -> list[Any]:
+        """Vpunpcklwd and vpunpckhwd: two vectors of int16 side by side, as packing has them."""
+        return [self._words(_unpack(lhs, rhs, 2, half)) for half in (0, 1)]
+
+    def affine_of_pairs(self, form: AffineForm, pairs: Any) -> Any:
+        """Vpmaddwd or vpdpwssd: an affine form of int16 values side by side, before its shift.
+
+        The factors have more than 16 bits, so the products of their upper and lower parts are
+        taken apart.
+        """
+        factors = np.array([form.lhs, form.rhs])
+        upper = (factors + (1 << (_LOWER_BITS - 1))) >> _LOWER_BITS
+        lower = factors - (upper << _LOWER_BITS)
+        high = T.shift_left(
+            self._pair_products(pairs, upper), splat("int32", _LOWER_BITS, self.lanes)
+        )
+        low = self._add_pair_products(splat("int32", form.addend, self.lanes), pairs, lower)
+        return high + low
+
+    def packed_table(self, table: Array) -> Array:
+        """Rows of 16 entries such that xor takes the place of choosing; as it is for vpermb."""
+        if self.has_byte_permutation:
+            return table
+        rows = table.reshape(-1, _QUARTER).copy()
+        # What row k adds to the rows before it that an index of row k or more reads too.
+        for row in range(len(rows) - 1, 0, -1):
+            rows[row] ^= rows[row - 1]
+        # An index less 16·k is negative only to -128, so that rows from 8 on are read anew.
+        rows[8:] ^= rows[:8]
+        return rows.reshape(-1)
+
+    def look_up(self, table: Any, index: Any) -> Any:
+        """Vpermb, or vpshufb."""
+        if self.has_byte_permutation:
+            return self._permuted(table, index)
+        found = [self._row(table, row, index) for row in range(256 // _QUARTER)]
+        while len(found) > 1:
+            found = [T.bitwise_xor(*found[i : i + 2]) for i in range(0, len(found), 2)]
+        return found[0]
+
+    def _row(self, table: Any, row: int, index: Any) -> Any:
+        """Look up in a row by vpshufb: zero where bit 7 of the index less 16·row is set."""
+        entries = filled(table[T.ramp(_QUARTER * row, 1, _QUARTER)], self.size)
+        first = splat("uint8", _QUARTER * (row % 8), self.size)
+        vector = f"uint8x{self.size}"
+        if row >= 8:
+            # Saturating, so that what is below row 8 stays negative.
+            name = f"llvm.ssub.sat.v{self.size}i8"
+            place = T.call_llvm_pure_intrin(vector, name, flipped(index), first)
+        else:
+            place = index - first
+        return shuffle_bytes(entries, place)
+
+    def _permuted(self, table: Any, index: Any) -> Any:
+        """Vpermb takes the lower six bits of an index; the upper two choose among four results."""
+        found = [
+            T.call_llvm_pure_intrin(
+                f"uint8x{self.size}",
+                "llvm.x86.avx512.permvar.qi.512",
+                table[T.ramp(self.size * part, 1, self.size)],
+                index,
+            )
+            for part in range(4)
+        ]
+        halves = [self._choose(index, 64, *found[:2]), self._choose(index, 64, *found[2:])]
+        return self._choose(index, 128, *halves)
+
+    def _choose(self, index: Any, bit: int, if_clear: Any, if_set: Any) -> Any:
+        is_set = T.bitwise_and(index, splat("uint8", bit, self.size)) != splat(
+            "uint8", 0, self.size
+        )
+        return T.Select(is_set, if_set, if_clear)
+
+    def _words(self, value: Any) -> Any:
+        return T.reinterpret(f"int16x{self.size // 2}", value)
+
+    def _unpacked_words(self, first: Any, second: Any, half: int) -> Any:
+        return T.reinterpret(f"int32x{self.lanes}", _unpack(first, second, 2, half))
+
+    def _high_product(self, name: str, lhs: Any, rhs: Any) -> Any:
+        suffix = ".512" if self.size == 64 else ""
+        name = f"{_PREFIX[self.size]}.{name}{suffix}"
+        return T.call_llvm_pure_intrin(f"int16x{self.size // 2}", name, lhs, rhs)
+
+    def _pairs(self, lhs: Any, rhs: Any) -> list[Any]:
+        """Two vectors of uint8 side by side as int16, in the order that narrowing undoes."""
+        zero = splat("uint8", 0, self.size)
+        halves = [_unpack(lhs, rhs, 1, half) for half in (0, 1)]
+        return [self._words(_unpack(value, zero, 1, half)) for value in halves for half in (0, 1)]
+
+    def _pair_products(self, pairs: Any, factors: Array) -> Any:
+        name = "pmaddw.d.512" if self.size == 64 else "pmadd.wd"
+        return T.call_llvm_pure_intrin(
+            f"int32x{self.lanes}",
+            f"{_PREFIX[self.size]}.{name}",
+            pairs,
+            self._splat_pair(factors),
+        )
+
+    def _add_pair_products(self, total: Any, pairs: Any, factors: Array) -> Any:
+        if not self.has_word_sums:
+            return total + self._pair_products(pairs, factors)
+        return T.call_llvm_pure_intrin(
+            f"int32x{self.lanes}",
+            f"llvm.x86.avx512.vpdpwssd.{8 * self.size}",
+            total,
+            pairs,
+            self._splat_pair(factors),
+        )
+
+    def _splat_pair(self, pair: Array) -> Any:
+        both = np.array(pair, np.int16).view(np.int32)
+        return self._words(splat("int32", int(both[0]), self.lanes))
+
+
+def _unpack(first: Any, second: Any, element: int, half: int) -> Any:
+    """Vpunpckl or vpunpckh: elements of ``element`` bytes of one half of each quarter in turn."""
+    lanes = lanes_of(first)
+    quarter = _QUARTER // element
+    places = [
+        start + half * quarter // 2 + place + which * lanes
+        for start in range(0, lanes, quarter)
+        for place in range(quarter // 2)
+        for which in (0, 1)
+    ]
+    return T.Shuffle([first, second], places)
+
+
+AVX512_VNNI_VBMI = X86Vectors(
+    "avx512-vnni-vbmi", ("avx512vnni", "avx512bw", "avx512vbmi"), 64, True, True
+)
+AVX512_VNNI = X86Vectors("avx512-vnni", ("avx512vnni", "avx512bw"), 64, True)
+AVX512BW = X86Vectors("avx512bw", ("avx512bw",), 64)
+AVX2 = X86Vectors("avx2", ("avx2",), 32)
+SSE41 = X86Vectors("sse4.1", ("sse4.1",), 16)
+
+VECTORS = (AVX512_VNNI_VBMI, AVX512_VNNI, AVX512BW, AVX2, SSE41)
+"""In order of speed."""

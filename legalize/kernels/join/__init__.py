@@ -1,0 +1,1 @@
+"""Concatenations, and functions of a byte."""

@@ -1,0 +1,143 @@
+"""Joining tensors of bytes along an axis, each changed byte by byte.
+
+With one tensor it is any function of a byte.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, partial
+from math import prod
+from typing import Any
+
+from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.conv2d.spec import Slice
+from legalize.kernels.ir.rows import BYTES, for_each_piece, ramp, unsigned
+from legalize.kernels.ir.tasks import shared_loop, task_count
+from legalize.kernels.isa.base import VectorIsa, as_unsigned, filled, first_lanes, flipped
+from legalize.kernels.join.byte_changes import Change, Clamp, Table, changed
+
+# Roughly what one thread copies from and to the second-level cache.
+_BYTES_PER_MICROSECOND = 20_000
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the tensors that are joined.
+
+    Attributes:
+        shape: Of the tensor.
+        dtype: int8 or uint8.
+        change: What becomes of its values.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    change: Change
+
+    @property
+    def has_table(self) -> bool:
+        """Whether its values are looked up."""
+        return isinstance(self.change, Table)
+
+
+@cache
+def join(
+    isa: VectorIsa,
+    parts: tuple[Part, ...],
+    axis: int,
+    out_dtype: str,
+    part_of: Slice | None = None,
+) -> tirx.PrimFunc:
+    """Build the function that joins tensors.
+
+    Args:
+        isa: The instruction set.
+        parts: The tensors; their shapes differ along the axis only, and nothing is empty.
+        axis: Not negative.
+        out_dtype: int8 or uint8.
+        part_of: Where along the axis of a larger tensor they are written, if they are not all.
+
+    Returns:
+        A function of the tensors; the tables of those that have one, uint8 [256], by the bits
+        of the value and with those of the result, as ``isa.packed_table`` lays them out; and
+        the output.
+    """
+    first = parts[0].shape
+    extent = sum(part.shape[axis] for part in parts)
+    where = part_of or Slice(extent, 0)
+    out_shape = (*first[:axis], where.whole, *first[axis + 1 :])
+    rows, out_width = prod(first[:axis]), prod(out_shape[axis:])
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("join")
+        T.func_attr({"global_symbol": "join", "tirx.noalias": True})
+        sources = [
+            T.arg(f"part_{number}", T.buffer(part.shape, part.dtype))
+            for number, part in enumerate(parts)
+        ]
+        tables = [
+            T.arg(f"table_{number}", T.buffer((256,), "uint8")) if part.has_table else None
+            for number, part in enumerate(parts)
+        ]
+        output = T.arg("output", T.buffer(out_shape, out_dtype))
+        target = T.decl_buffer((rows * out_width,), "uint8", data=output.data)
+        start = where.first * prod(first[axis + 1 :])
+        for part, tensor, table in zip(parts, sources, tables, strict=True):
+            source = T.decl_buffer((prod(part.shape),), part.dtype, data=tensor.data)
+            width = prod(part.shape[axis:])
+            change = partial(_changed, isa, part, out_dtype, table)
+            is_copy = part.change == Clamp(0, 255)
+            size = max(BYTES, isa.size) if is_copy else isa.size
+            copy = partial(_copy_row, target, out_width, start, source, width, change, size)
+            tasks = task_count(rows * width / _BYTES_PER_MICROSECOND)
+            if rows == 1 and width > 2 * size * tasks:
+                _copy_in_tasks(tasks, target, start, source, width, change, size)
+            else:
+                shared_loop(tasks, rows, copy)
+            start += width
+    return builder.get()
+
+
+def _changed(isa: VectorIsa, part: Part, out_dtype: str, table: Any, value: Any, lanes: int) -> Any:
+    if part.change == Clamp(0, 255):
+        value = unsigned(value, lanes)
+        return value if part.dtype == out_dtype else flipped(value)
+    if isinstance(part.change, Table):
+        index = filled(unsigned(value, lanes), isa.size)
+        return first_lanes(isa.look_up(table, index), lanes)
+    value = changed(isa, part.change, filled(as_unsigned(value, part.dtype), isa.size))
+    return first_lanes(value if out_dtype == "uint8" else flipped(value), lanes)
+
+
+def _copy_row(
+    target: Any,
+    out_width: int,
+    start: int,
+    source: Any,
+    width: int,
+    change: Any,
+    size: int,
+    row: Any,
+) -> None:
+    def body(offset: Any, count: int) -> None:
+        value = change(source[ramp(row * width + offset, count)], count)
+        T.buffer_store(target, value, [ramp(row * out_width + start + offset, count)])
+
+    for_each_piece(width, body, size)
+
+
+def _copy_in_tasks(
+    tasks: int, target: Any, start: int, source: Any, width: int, change: Any, size: int
+) -> None:
+    """Write the copy of a single row, shared out."""
+
+    def body(offset: Any) -> None:
+        value = change(source[ramp(offset, size)], size)
+        T.buffer_store(target, value, [ramp(start + offset, size)])
+
+    shared_loop(tasks, width // size, lambda i: body(i * size))
+    if width % size:
+        body(T.int32(width - size))

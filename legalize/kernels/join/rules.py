@@ -1,0 +1,163 @@
+"""Which concatenations and functions of a byte the kernels serve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from legalize.kernels.call import call_tir
+from legalize.kernels.conv2d.spec import Slice
+from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.join.byte_changes import Change, Clamp, cheapest_change
+from legalize.kernels.join.kernel import Part, join
+from legalize.kernels.vector_table import vector_kernel
+from qnn_ops import quantized_concat, quantized_lookup, quantized_relu, requantize
+from qnn_ops.attributes import dtype_range
+from qnn_ops.quantized_concat import conversion_table
+from qnn_ops.quantized_relu import relu_multiplier
+from qnn_ops.registry import Attrs, Operator, constant_of, spec_of
+
+Array = np.ndarray[Any, Any]
+
+
+@vector_kernel(quantized_concat)
+def _concat(
+    builder: relax.BlockBuilder,
+    attrs: Attrs,
+    operands: Sequence[relax.Expr],
+    *,
+    isa: VectorIsa,
+) -> relax.Expr | None:
+    inputs = operands[0]
+    if isinstance(inputs, relax.Tuple):
+        fields = list(inputs.fields)
+    else:
+        fields = [builder.emit(inputs[index]) for index in range(len(inputs.ty.fields))]
+    tables = [conversion_table(attrs, index) for index in range(len(fields))]
+    return _join(builder, isa, fields, tables, attrs.axis, attrs.out_dtype)
+
+
+@vector_kernel(quantized_lookup)
+def _lookup(
+    builder: relax.BlockBuilder,
+    attrs: Attrs,
+    operands: Sequence[relax.Expr],
+    *,
+    isa: VectorIsa,
+) -> relax.Expr | None:
+    data, table = operands[0], constant_of(operands[1])
+    return None if table is None else _join(builder, isa, [data], [table], 0, str(table.dtype))
+
+
+@vector_kernel(quantized_relu)
+def _relu(
+    builder: relax.BlockBuilder,
+    attrs: Attrs,
+    operands: Sequence[relax.Expr],
+    *,
+    isa: VectorIsa,
+) -> relax.Expr | None:
+    # In primitives a clamp is vector code, too, which fuses with what computes the data.
+    if relu_multiplier(attrs) == 1:
+        return None
+    return _tabulate(builder, isa, quantized_relu, attrs, operands[0])
+
+
+@vector_kernel(requantize)
+def _requantize(
+    builder: relax.BlockBuilder,
+    attrs: Attrs,
+    operands: Sequence[relax.Expr],
+    *,
+    isa: VectorIsa,
+) -> relax.Expr | None:
+    is_per_tensor = not isinstance(attrs.input_scale, tuple) and not isinstance(
+        attrs.input_zero_point, tuple
+    )
+    dtypes = spec_of(operands[0]).dtype, attrs.out_dtype
+    if not is_per_tensor or not set(dtypes) <= {"int8", "uint8"}:
+        return None
+    return _tabulate(builder, isa, requantize, attrs, operands[0])
+
+
+def _tabulate(
+    builder: relax.BlockBuilder,
+    isa: VectorIsa,
+    operator: Operator[Any],
+    attrs: Attrs,
+    data: relax.Expr,
+) -> relax.Expr | None:
+    """A function of one byte by its results."""
+    low, high = dtype_range(spec_of(data).dtype)
+    values = np.arange(low, high + 1).astype(spec_of(data).dtype)
+    of_a_row = Attrs(**{**vars(attrs), "axis": -1})
+    table = operator.apply(of_a_row, values)
+    return _join(builder, isa, [data], [table], 0, attrs.out_dtype)
+
+
+def copy_part(
+    builder: relax.BlockBuilder,
+    isa: VectorIsa,
+    data: relax.Expr,
+    table: Array | None,
+    part_of: Slice,
+    dtype: str,
+    into: relax.Expr | None,
+) -> relax.Expr | None:
+    """Write a tensor of channels last to some channels of a larger one.
+
+    Args:
+        builder: Of the module.
+        isa: The instruction set.
+        data: The tensor.
+        table: What becomes of its values, as ``conversion_table`` says it.
+        part_of: Which channels.
+        dtype: Of the larger tensor.
+        into: The larger tensor, if others have written to it.
+
+    Returns:
+        The larger tensor; None where there is nothing to write.
+    """
+    return _join(builder, isa, [data], [table], -1, dtype, part_of, into)
+
+
+def _join(
+    builder: relax.BlockBuilder,
+    isa: VectorIsa,
+    inputs: list[relax.Expr],
+    tables: Sequence[Array | None],
+    axis: int,
+    dtype: str,
+    part_of: Slice | None = None,
+    into: relax.Expr | None = None,
+) -> relax.Expr | None:
+    """Join tensors; a table has the result for the lowest value of the input's dtype first."""
+    specs = [spec_of(data) for data in inputs]
+    if not specs[0].shape or 0 in map(prod, (spec.shape for spec in specs)):
+        return None
+    axis %= len(specs[0].shape)
+    parts = tuple(
+        Part(spec.shape, spec.dtype, _change(table))
+        for spec, table in zip(specs, tables, strict=True)
+    )
+    constants = [
+        # Kernels look up by the bits, in which -128 follows 127.
+        np.roll(table, 128 if part.dtype == "int8" else 0).view(np.uint8)
+        for part, table in zip(parts, tables, strict=True)
+        if part.has_table and table is not None
+    ]
+    operands = [*inputs, *(relax.const(isa.packed_table(table), "uint8") for table in constants)]
+    shape = list(specs[0].shape)
+    shape[axis] = part_of.whole if part_of else sum(spec.shape[axis] for spec in specs)
+    function = join(isa, parts, axis, dtype, part_of)
+    return call_tir(builder, "join", function, operands, tuple(shape), dtype, into)
+
+
+def _change(table: Array | None) -> Change:
+    if table is None:
+        return Clamp(0, 255)
+    return cheapest_change(table.astype(np.int64) - dtype_range(str(table.dtype))[0])

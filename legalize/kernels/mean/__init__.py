@@ -1,0 +1,1 @@
+"""Means over rows and columns."""

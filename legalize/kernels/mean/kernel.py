@@ -1,0 +1,207 @@
+"""Means of bytes along neighbouring axes.
+
+Bytes are added in 16 bits, up to 256 at a time, and these sums in 32.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from math import prod
+from typing import Any
+
+import numpy as np
+from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.ir.fixed_point import rescaled
+from legalize.kernels.ir.rows import pieces, ramp
+from legalize.kernels.ir.tasks import shared_loop, task_count
+from legalize.kernels.isa.base import VectorIsa, lanes_of, splat
+from qnn_ops.quantized_mean import LARGEST_SUM
+
+# Bytes that a sum of 16 bits holds.
+_BLOCK = 256
+# Roughly what one thread adds.
+_BYTES_PER_MICROSECOND = 20_000
+
+
+@dataclass(frozen=True)
+class Rescaling:
+    """How MEAN turns a sum into a result.
+
+    Attributes:
+        input_zero_point: The data's.
+        output_zero_point: The result's.
+        multiplier: Of the sums, in fixed point.
+        shift: Likewise.
+    """
+
+    input_zero_point: int
+    output_zero_point: int
+    multiplier: int
+    shift: int
+
+
+@dataclass(frozen=True)
+class Division:
+    """How AVERAGE_POOL_2D does.
+
+    Attributes:
+        origin: The value from which ties round away.
+        bounds: The lowest and highest result.
+    """
+
+    origin: int
+    bounds: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class MeanSpec:
+    """One mean.
+
+    Attributes:
+        in_shape: Of the data.
+        out_shape: Of the result.
+        axes: Values before the averaged axes, along them, and after them.
+        in_dtype: int8 or uint8.
+        out_dtype: int8 or uint8.
+        finish: What becomes of the sums.
+    """
+
+    in_shape: tuple[int, ...]
+    out_shape: tuple[int, ...]
+    axes: tuple[int, int, int]
+    in_dtype: str
+    out_dtype: str
+    finish: Rescaling | Division
+
+
+@cache
+def mean(isa: VectorIsa, spec: MeanSpec) -> tirx.PrimFunc:
+    """Build the function that averages.
+
+    Returns:
+        A function of the data and the output.
+    """
+    outer, count, inner = spec.axes
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("mean")
+        T.func_attr({"global_symbol": "mean", "tirx.noalias": True})
+        data = T.arg("data", T.buffer(spec.in_shape, spec.in_dtype))
+        output = T.arg("output", T.buffer(spec.out_shape, spec.out_dtype))
+        source = T.decl_buffer((prod(spec.axes),), spec.in_dtype, data=data.data)
+        target = T.decl_buffer((outer * inner,), spec.out_dtype, data=output.data)
+        tasks = task_count(prod(spec.axes) / _BYTES_PER_MICROSECOND)
+
+        def columns(start: Any, place: Any, lanes: int) -> None:
+            total = _sum_of_rows(source, spec.in_dtype, start, count, inner, lanes)
+            T.buffer_store(target, _averaged(spec, total), [ramp(place, lanes)])
+
+        def row(number: Any) -> None:
+            if inner == 1:
+                total = _sum_of_row(isa, source, spec.in_dtype, number * count, count)
+                T.buffer_store(target, _averaged(spec, total), [number])
+                return
+            start, place = number * (count * inner), number * inner
+            whole, parts = pieces(inner, isa.size)
+            if whole:
+                with T.serial(whole) as i:
+                    columns(start + i * isa.size, place + i * isa.size, isa.size)
+            for offset, lanes in parts:
+                columns(start + offset, place + offset, lanes)
+
+        shared_loop(tasks, outer, row)
+    return builder.get()
+
+
+def _sum_of_rows(source: Any, dtype: str, start: Any, count: int, pitch: int, lanes: int) -> Any:
+    """Write the sum of bytes that lie ``pitch`` apart, for neighbouring ones."""
+    index = ramp(0, lanes)
+
+    def block(first: Any, rows: int) -> Any:
+        words = T.alloc_buffer((lanes,), _word(dtype), scope="global")
+        T.buffer_store(words, splat(_word(dtype), 0, lanes), [index])
+        with T.serial(rows) as i:
+            value = source[ramp(first + i * pitch, lanes)]
+            T.buffer_store(words, words[index] + _cast(_word(dtype), value), [index])
+        return _cast("int32", words[index])
+
+    blocks, rest = divmod(count, _BLOCK)
+    if not blocks:
+        return block(start, count)
+    total = T.alloc_buffer((lanes,), "int32", scope="global")
+    T.buffer_store(total, splat("int32", 0, lanes), [index])
+    with T.serial(blocks) as number:
+        part = block(start + number * (_BLOCK * pitch), _BLOCK)
+        T.buffer_store(total, total[index] + part, [index])
+    if rest:
+        part = block(start + blocks * _BLOCK * pitch, rest)
+        T.buffer_store(total, total[index] + part, [index])
+    return total[index]
+
+
+def _sum_of_row(isa: VectorIsa, source: Any, dtype: str, start: Any, count: int) -> Any:
+    """Write the sum of neighbouring bytes."""
+    total = T.alloc_buffer((1,), "int32", scope="global")
+    T.buffer_store(total, T.int32(0), [0])
+    whole, rest = divmod(count, isa.size)
+    if whole:
+        sums = _sum_of_rows(source, dtype, start, whole, isa.size, isa.size)
+        T.buffer_store(total, _lanes_added(sums), [0])
+    offset = whole * isa.size
+    while rest:
+        lanes = 1 << (rest.bit_length() - 1)
+        value = _cast("int32", source[ramp(start + offset, lanes)])
+        T.buffer_store(total, total[0] + _lanes_added(value), [0])
+        offset, rest = offset + lanes, rest - lanes
+    return total[0]
+
+
+def _averaged(spec: MeanSpec, total: Any) -> Any:
+    if isinstance(spec.finish, Division):
+        result = _divided(spec.finish, total, spec.axes[1])
+        ends = spec.finish.bounds
+    else:
+        result = _rescaled(spec.finish, total, spec.axes[1])
+        limits = np.iinfo(spec.out_dtype)
+        ends = int(limits.min), int(limits.max)
+    low, high = (splat("int32", end, lanes_of(total)) for end in ends)
+    return _cast(spec.out_dtype, T.max(T.min(result, high), low))
+
+
+def _rescaled(finish: Rescaling, total: Any, count: int) -> Any:
+    lanes = lanes_of(total)
+    total = total - splat("int32", count * finish.input_zero_point, lanes)
+    if finish.shift > 0:
+        limit = splat("int32", LARGEST_SUM, lanes)
+        total = T.max(T.min(total, limit), -limit)
+    result = rescaled(total, finish.multiplier, finish.shift)
+    return result + splat("int32", finish.output_zero_point, lanes)
+
+
+def _divided(finish: Division, total: Any, count: int) -> Any:
+    """Half away from the origin is symmetric: magnitudes are divided."""
+    lanes = lanes_of(total)
+    centred = total - splat("int32", count * finish.origin, lanes)
+    size = T.max(centred, -centred) + splat("int32", count // 2, lanes)
+    magnitude = T.truncdiv(size, splat("int32", count, lanes))
+    signed = T.Select(centred < splat("int32", 0, lanes), -magnitude, magnitude)
+    return signed + splat("int32", finish.origin, lanes)
+
+
+def _lanes_added(value: Any) -> Any:
+    lanes = lanes_of(value)
+    if lanes == 1:
+        return value
+    return T.call_llvm_pure_intrin("int32", f"llvm.vector.reduce.add.v{lanes}i32", value)
+
+
+def _word(dtype: str) -> str:
+    return "int16" if dtype == "int8" else "uint16"
+
+
+def _cast(dtype: str, value: Any) -> Any:
+    lanes = lanes_of(value)
+    return T.Cast(dtype if lanes == 1 else f"{dtype}x{lanes}", value)

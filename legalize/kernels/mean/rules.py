@@ -1,0 +1,70 @@
+"""Which means the kernel serves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from math import prod
+
+from tvm import relax
+
+from legalize.kernels.call import call_tir
+from legalize.kernels.ir.fixed_point import LARGEST
+from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.mean.kernel import MeanSpec, Rescaling, mean
+from legalize.kernels.vector_table import vector_kernel
+from qnn_ops import quantized_mean
+from qnn_ops.quantized_mean import averaged, multiplier_of
+from qnn_ops.registry import Attrs, spec_of
+
+
+@vector_kernel(quantized_mean)
+def _mean(
+    builder: relax.BlockBuilder,
+    attrs: Attrs,
+    operands: Sequence[relax.Expr],
+    *,
+    isa: VectorIsa,
+) -> relax.Expr | None:
+    data = spec_of(operands[0])
+    axes, count = averaged(attrs, data.shape)
+    merged = _merged(data.shape, axes)
+    if merged is None or not axes or count * 255 > LARGEST or 0 in data.shape:
+        return None
+    out_shape = tuple(
+        1 if axis in axes else size
+        for axis, size in enumerate(data.shape)
+        if attrs.keepdims or axis not in axes
+    )
+    multiplier, shift = multiplier_of(attrs, count)
+    spec = MeanSpec(
+        in_shape=data.shape,
+        out_shape=out_shape,
+        axes=merged,
+        in_dtype=data.dtype,
+        out_dtype=attrs.out_dtype,
+        finish=Rescaling(
+            input_zero_point=attrs.input_zero_point,
+            output_zero_point=attrs.output_zero_point,
+            multiplier=multiplier,
+            shift=shift,
+        ),
+    )
+    return call_tir(builder, "mean", mean(isa, spec), [operands[0]], out_shape, attrs.out_dtype)
+
+
+def _merged(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, int, int] | None:
+    """Values before, along and after the axes; None unless these are neighbours."""
+    # An axis of one value is on either side.
+    kinds = [(axis in axes, size) for axis, size in enumerate(shape) if size != 1]
+    runs = [
+        (is_averaged, prod(size for _, size in run))
+        for is_averaged, run in groupby(kinds, key=lambda kind: kind[0])
+    ]
+    if sum(is_averaged for is_averaged, _ in runs) > 1:
+        return None
+    sizes = [size for _, size in runs]
+    if not any(is_averaged for is_averaged, _ in runs):
+        return prod(sizes), 1, 1
+    before = 1 if runs[0][0] else sizes.pop(0)
+    return before, sizes[0], sizes[1] if len(sizes) > 1 else 1

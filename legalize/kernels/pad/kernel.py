@@ -1,0 +1,95 @@
+"""Copies of tensors of bytes with a constant around them."""
+
+from __future__ import annotations
+
+from functools import cache
+from math import prod
+from typing import Any
+
+from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.ir.rows import for_each_piece, ramp
+from legalize.kernels.ir.tasks import shared_loop, task_count
+from legalize.kernels.isa.base import splat
+
+Axis = tuple[int, int, int]
+"""Extent, and how many values come before and after."""
+
+# Roughly what one thread copies from and to the second-level cache.
+_BYTES_PER_MICROSECOND = 20_000
+
+
+@cache
+def pad(
+    shape: tuple[int, ...], dtype: str, widths: tuple[tuple[int, int], ...], value: int
+) -> tirx.PrimFunc:
+    """Build the function that pads.
+
+    Args:
+        shape: Of the data, not empty.
+        dtype: int8 or uint8.
+        widths: Before and after each axis.
+        value: That is added.
+
+    Returns:
+        A function of the data and the output.
+    """
+    axes = merged_axes(shape, widths)
+    out_shape = tuple(size + sum(width) for size, width in zip(shape, widths, strict=True))
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("pad")
+        T.func_attr({"global_symbol": "pad", "tirx.noalias": True})
+        data = T.arg("data", T.buffer(shape, dtype))
+        output = T.arg("output", T.buffer(out_shape, dtype))
+        source = T.decl_buffer((prod(shape),), dtype, data=data.data)
+        target = T.decl_buffer((prod(out_shape),), dtype, data=output.data)
+        tasks = task_count(prod(out_shape) / _BYTES_PER_MICROSECOND)
+
+        def fill(start: Any, length: int) -> None:
+            def piece(offset: Any, lanes: int) -> None:
+                T.buffer_store(target, splat(dtype, value, lanes), [ramp(start + offset, lanes)])
+
+            for_each_piece(length, piece)
+
+        def copy(start: Any, first: Any, length: int) -> None:
+            def piece(offset: Any, lanes: int) -> None:
+                part = source[ramp(first + offset, lanes)]
+                T.buffer_store(target, part, [ramp(start + offset, lanes)])
+
+            for_each_piece(length, piece)
+
+        def level(depth: int, first: Any, start: Any) -> None:
+            (extent, before, after), *inner = axes[depth:]
+            from_size = prod(size for size, _, _ in inner)
+            to_size = prod(sum(axis) for axis in inner)
+            fill(start, before * to_size)
+            if inner:
+                shared_loop(
+                    1 if depth else tasks,
+                    extent,
+                    lambda i: level(
+                        depth + 1, first + i * from_size, start + (before + i) * to_size
+                    ),
+                )
+            else:
+                copy(start + before, first, extent)
+            fill(start + (before + extent) * to_size, after * to_size)
+
+        level(0, T.int32(0), T.int32(0))
+    return builder.get()
+
+
+def merged_axes(shape: tuple[int, ...], widths: tuple[tuple[int, int], ...]) -> list[Axis]:
+    """The fewest axes that say the same: only the first of them may have no padding."""
+    axes: list[Axis] = []
+    for size, (before, after) in reversed(list(zip(shape, widths, strict=True))):
+        if axes and axes[0][1:] == (0, 0):
+            inner = axes.pop(0)[0]
+            axes.insert(0, (size * inner, before * inner, after * inner))
+        else:
+            axes.insert(0, (size, before, after))
+    if len(axes) > 1 and axes[0] == (1, 0, 0):
+        axes.pop(0)
+    return axes

@@ -1,0 +1,31 @@
+"""Which paddings the kernel serves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tvm import relax
+
+from legalize.kernels.call import call_tir
+from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.pad.kernel import pad
+from legalize.kernels.vector_table import vector_kernel
+from qnn_ops import quantized_pad
+from qnn_ops.registry import Attrs, spec_of
+
+
+@vector_kernel(quantized_pad)
+def _pad(
+    builder: relax.BlockBuilder,
+    attrs: Attrs,
+    operands: Sequence[relax.Expr],
+    *,
+    isa: VectorIsa,
+) -> relax.Expr | None:
+    data = spec_of(operands[0])
+    if not any(attrs.pad_width) or 0 in data.shape:
+        return None
+    widths = tuple(zip(attrs.pad_width[::2], attrs.pad_width[1::2], strict=True))
+    shape = tuple(size + sum(width) for size, width in zip(data.shape, widths, strict=True))
+    function = pad(data.shape, data.dtype, widths, attrs.pad_value)
+    return call_tir(builder, "pad", function, list(operands), shape, data.dtype)

@@ -1,0 +1,365 @@
+"""Pooling of NHWC images of bytes, up to four vectors of a pixel's channels at a time.
+
+Averages are of unsigned bytes, int8 ones moved by 128 once they are summed. The sum of n of them is
+below 2^15 for n <= 127, so 16-bit lanes hold it. With h = n // 2 the average is (sum + h) // n;
+ties round away from the origin, so where n is even and the sum is below n times the origin it is
+(sum + h − 1) // n. Where ties round to even, one is taken off an odd quotient q with n·q = sum + h.
+The division is a product: (a · m >> 16) >> s equals a // n for every a < 257 n, with
+m = ceil(2^(16 + s) / n) and s so large that m has 16 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, reduce
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.ir.rows import pieces
+from legalize.kernels.ir.tasks import shared_loop, task_count
+from legalize.kernels.isa.base import VectorIsa, as_unsigned, clamped, flipped, splat
+
+MAX_TAPS = 127
+LEAST_CHANNELS = 4
+"""Channels must be a multiple of it, or fill a vector."""
+
+_CHUNKS = 4
+# The width of windows that slide, and the vectors of which they keep columns.
+_SLIDING = 3
+_SLIDING_CHUNKS = 2
+# Of a row of a window, written one after the other.
+_MOST_TAPS = 8
+# Of the table that averages take: what each number of pixels needs.
+_COLUMNS = 5
+# Roughly what one thread reads.
+_TAPS_PER_MICROSECOND = 40_000
+
+
+@dataclass(frozen=True)
+class PoolSpec:
+    """One pooling.
+
+    Attributes:
+        in_shape: [N, H, W, C].
+        out_shape: [N, H, W, C].
+        dtype: int8 or uint8.
+        pool_type: ``max`` or ``avg``.
+        window: Height and width in pixels.
+        strides: Down and across.
+        padding: At the top and at the left, in pixels.
+        bounds: The lowest and highest output.
+        origin: The value from which an average's ties round away, or beside which they round to
+            even.
+        rounding: ``half_away`` or ``half_even``.
+        count_include_pad: Whether padding counts as pixels that hold the origin.
+    """
+
+    in_shape: tuple[int, int, int, int]
+    out_shape: tuple[int, int, int, int]
+    dtype: str
+    pool_type: str
+    window: tuple[int, int]
+    strides: tuple[int, int]
+    padding: tuple[int, int]
+    bounds: tuple[int, int]
+    origin: int
+    rounding: str = "half_away"
+    count_include_pad: bool = False
+
+
+def divisors(most_taps: int) -> npt.NDArray[np.uint16]:
+    """What averages of n values need.
+
+    Returns:
+        uint16 [most_taps + 1, 5]: for each n from 2 on m, s, n // 2, whether n is even; and for
+        any n itself (TVM would split a cast of its own bounds into unsigned terms, one negative).
+    """
+    rows = np.zeros((most_taps + 1, _COLUMNS), np.uint16)
+    rows[:, -1] = np.arange(most_taps + 1)
+    for taps in range(2, most_taps + 1):
+        shift = (taps - 1).bit_length() - 1
+        multiplier = -(-(1 << (16 + shift)) // taps)
+        rows[taps] = multiplier, shift, taps // 2, taps % 2 == 0, taps
+    return rows
+
+
+@cache
+def pool(isa: VectorIsa, spec: PoolSpec) -> tirx.PrimFunc:
+    """Build the function that pools images.
+
+    Every window of an average covers at least two pixels.
+
+    Returns:
+        A function of the data; for averages ``divisors`` of the window's size; and the output.
+    """
+    return _Kernel(isa, spec).build()
+
+
+class _Kernel:
+    """The buffers of one function, and what writes its loops."""
+
+    def __init__(self, isa: VectorIsa, spec: PoolSpec) -> None:
+        self.size = isa.size
+        self.spec = spec
+        self.is_average = spec.pool_type == "avg"
+        offset = 128 if spec.dtype == "int8" else 0
+        self.offset = offset
+        self.origin = spec.origin + offset
+        self.low, self.high = (bound + offset for bound in spec.bounds)
+
+    def build(self) -> tirx.PrimFunc:
+        spec = self.spec
+        with IRBuilder() as builder, T.prim_func(s_tir=True):
+            T.func_name("pool")
+            T.func_attr({"global_symbol": "pool", "tirx.noalias": True})
+            data = T.arg("data", T.buffer(spec.in_shape, spec.dtype))
+            if self.is_average:
+                size = (prod(spec.window) + 1, _COLUMNS)
+                self.divisors = T.arg("divisors", T.buffer(size, "uint16"))
+            output = T.arg("output", T.buffer(spec.out_shape, spec.dtype))
+            self.source = T.decl_buffer((prod(spec.in_shape),), spec.dtype, data=data.data)
+            self.target = T.decl_buffer((prod(spec.out_shape),), "uint8", data=output.data)
+            rows = spec.out_shape[0] * spec.out_shape[1]
+            work = prod(spec.out_shape) * prod(spec.window)
+            shared_loop(task_count(work / _TAPS_PER_MICROSECOND), rows, self._row)
+        return builder.get()
+
+    def _row(self, row: Any) -> None:
+        """Write the computation of one row of output pixels."""
+        spec = self.spec
+        _, height, width, channels = spec.in_shape
+        _, out_height, out_width, _ = spec.out_shape
+        image, y = T.truncdiv(row, out_height), T.truncmod(row, out_height)
+        top, down = self._along(y, 0, height)
+        line = (image * height + top) * width
+        if spec.strides[1] == 1 and spec.window[1] == _SLIDING and width >= _SLIDING:
+            self._slide(line * channels, row * (out_width * channels), down)
+            return
+
+        def pixels(start: int, stop: int, *, is_inside: bool) -> None:
+            if stop <= start:
+                return
+            with T.serial(stop - start) as step:
+                x = start + step
+                left, across = self._along(x, 1, width)
+                if is_inside:
+                    left, across = x * spec.strides[1] - spec.padding[1], spec.window[1]
+                self._pixel(
+                    (line + left) * channels, (row * out_width + x) * channels, down, across
+                )
+
+        # Between these, windows reach no padding.
+        first = min(-(-spec.padding[1] // spec.strides[1]), out_width)
+        last = (width - spec.window[1] + spec.padding[1]) // spec.strides[1] + 1
+        last = min(max(last, first), out_width)
+        pixels(0, first, is_inside=False)
+        pixels(first, last, is_inside=True)
+        pixels(last, out_width, is_inside=False)
+
+    def _pixel(self, first: Any, place: Any, down: Any, across: Any) -> None:
+        """Write the pooling of one window."""
+
+        def write(offset: Any, chunks: list[tuple[int, int]]) -> None:
+            self._chunks(first + offset, place + offset, chunks, down, across)
+
+        self._each_group(_CHUNKS, write)
+
+    def _each_group(self, count: int, write: Callable[[Any, list[tuple[int, int]]], None]) -> None:
+        """Write something for each ``count`` vectors of a pixel's channels."""
+        whole, parts = pieces(self.spec.in_shape[3], self.size)
+        groups, rest = divmod(whole, count)
+        chunks = [(i * self.size, self.size) for i in range(count)]
+        if groups:
+            with T.serial(groups) as group:
+                write(group * (count * self.size), chunks)
+        start = groups * count * self.size
+        chunks = [(start + i * self.size, self.size) for i in range(rest)] + parts
+        if chunks:
+            write(0, chunks)
+
+    def _slide(self, line: Any, place: Any, down: Any) -> None:
+        """Write one row of outputs, where each window is one column further than the last.
+
+        So each column is pooled once, and stays in registers for the windows that share it.
+        """
+        self._each_group(
+            _SLIDING_CHUNKS,
+            lambda offset, chunks: self._slide_chunks(line + offset, place + offset, chunks, down),
+        )
+
+    def _slide_chunks(
+        self, line: Any, place: Any, chunks: list[tuple[int, int]], down: Any
+    ) -> None:
+        _, _, width, channels = self.spec.in_shape
+        out_width, padding = self.spec.out_shape[2], self.spec.padding[1]
+        columns = [self._accumulators(chunks) for _ in range(_SLIDING)]
+        lanes = [T.ramp(0, 1, size) for _, size in chunks]
+        for number, column in enumerate(columns[:-1]):
+            if 0 <= number - padding < width:
+                self._pool_column(column, line + (number - padding) * channels, chunks, down)
+
+        def outputs(start: int, stop: int, *, has_column: bool, is_inside: bool) -> None:
+            if stop <= start:
+                return
+            with T.serial(stop - start) as step:
+                x = start + step
+                self._clear(columns[-1], chunks)
+                if has_column:
+                    latest = line + (x + (_SLIDING - 1 - padding)) * channels
+                    self._pool_column(columns[-1], latest, chunks, down)
+                across = _SLIDING if is_inside else self._along(x, 1, width)[1]
+                for number, (chunk, index) in enumerate(zip(chunks, lanes, strict=True)):
+                    parts = [column[number][index] for column in columns]
+                    total = reduce(self._combine, parts)
+                    self._finish(total, place + x * channels, chunk, down * across)
+                for older, newer in pairwise(columns):
+                    for buffer, source, index in zip(older, newer, lanes, strict=True):
+                        T.buffer_store(buffer, source[index], [index])
+
+        # From here on windows reach no padding, and up to there.
+        first = min(padding, out_width)
+        last = min(max(width - (_SLIDING - 1) + padding, first), out_width)
+        outputs(0, first, has_column=True, is_inside=False)
+        outputs(first, last, has_column=True, is_inside=True)
+        outputs(last, out_width, has_column=False, is_inside=False)
+
+    def _pool_column(
+        self, results: list[Any], first: Any, chunks: list[tuple[int, int]], down: Any
+    ) -> None:
+        """Write the pooling of a column of a window, into accumulators that are clear."""
+        height = self.spec.window[0]
+        pitch = self.spec.in_shape[2] * self.spec.in_shape[3]
+        if height > _MOST_TAPS:
+            with T.serial(down) as ky:
+                self._take(results, first + ky * pitch, chunks, 1, 0)
+            return
+        with T.If(down == height):
+            with T.Then():
+                self._take(results, first, chunks, height, pitch)
+            with T.Else(), T.serial(down) as ky:
+                self._take(results, first + ky * pitch, chunks, 1, 0)
+
+    def _along(self, position: Any, axis: int, size: int) -> tuple[Any, Any]:
+        """First pixel of a window along an axis, and how many pixels it covers."""
+        spec = self.spec
+        window, padding = spec.window[axis], spec.padding[axis]
+        start = position * spec.strides[axis] - padding
+        reach = (spec.out_shape[1 + axis] - 1) * spec.strides[axis] - padding + window
+        if padding == 0 and reach <= size:
+            return start, T.int32(window)
+        first = T.max(start, T.int32(0))
+        return first, T.min(start + window, T.int32(size)) - first
+
+    def _chunks(
+        self, first: Any, place: Any, chunks: list[tuple[int, int]], down: Any, across: Any
+    ) -> None:
+        """Write the pooling of some channels of one window."""
+        _, _, width, channels = self.spec.in_shape
+        results = self._accumulators(chunks)
+        with T.serial(down) as ky:
+            line = first + ky * (width * channels)
+            if isinstance(across, int) and across <= _MOST_TAPS:
+                self._take(results, line, chunks, across, channels)
+            else:
+                with T.serial(across) as kx:
+                    self._take(results, line + kx * channels, chunks, 1, 0)
+        for chunk, buffer in zip(chunks, results, strict=True):
+            total = buffer[T.ramp(0, 1, chunk[1])]
+            self._finish(total, place, chunk, down * across)
+
+    def _accumulators(self, chunks: list[tuple[int, int]]) -> list[Any]:
+        """Clear vectors for sums or maxima."""
+        dtype = "uint16" if self.is_average else self.spec.dtype
+        buffers = [T.alloc_buffer((size,), dtype, scope="global") for _, size in chunks]
+        self._clear(buffers, chunks)
+        return buffers
+
+    def _clear(self, buffers: list[Any], chunks: list[tuple[int, int]]) -> None:
+        for (_, size), buffer in zip(chunks, buffers, strict=True):
+            least = 0 if self.is_average else int(np.iinfo(buffer.dtype).min)
+            T.buffer_store(buffer, splat(str(buffer.dtype), least, size), [T.ramp(0, 1, size)])
+
+    def _take(
+        self, results: list[Any], first: Any, chunks: list[tuple[int, int]], taps: int, pitch: int
+    ) -> None:
+        """Write what adds pixels that lie ``pitch`` apart to accumulators."""
+        for (offset, size), buffer in zip(chunks, results, strict=True):
+            lanes = T.ramp(0, 1, size)
+            total = buffer[lanes]
+            for tap in range(taps):
+                value = self.source[T.ramp(first + (offset + tap * pitch), 1, size)]
+                value = T.Cast(f"uint16x{size}", value) if self.is_average else value
+                total = self._combine(total, value)
+            T.buffer_store(buffer, total, [lanes])
+
+    def _combine(self, total: Any, value: Any) -> Any:
+        return total + value if self.is_average else T.max(total, value)
+
+    def _finish(self, total: Any, place: Any, chunk: tuple[int, int], taps: Any) -> None:
+        """Write the output that sums or maxima make."""
+        offset, size = chunk
+        if self.is_average:
+            value = self._average_of(total, taps, size)
+        else:
+            value = self._clamped_largest(total, size)
+        T.buffer_store(self.target, value, [T.ramp(place + offset, 1, size)])
+
+    def _clamped_largest(self, value: Any, size: int) -> Any:
+        if (self.low, self.high) == (0, 255):
+            return T.reinterpret(f"uint8x{size}", value)
+        return self._bits(clamped(as_unsigned(value, self.spec.dtype), self.low, self.high))
+
+    def _average_of(self, total: Any, taps: Any, size: int) -> Any:
+        if self.offset:
+            total = total + self._pixels(taps, size) * splat("uint16", self.offset, size)
+        average = self._average(*self._padded(total, taps, size), size)
+        return self._bits(clamped(average, self.low, self.high))
+
+    def _bits(self, value: Any) -> Any:
+        """Bytes of the output's dtype from ones that are moved to uint8."""
+        return flipped(value) if self.offset else value
+
+    def _padded(self, total: Any, taps: Any, size: int) -> tuple[Any, Any]:
+        """The sum and number of pixels with what padding counts for."""
+        if not self.spec.count_include_pad:
+            return total, taps
+        window = prod(self.spec.window)
+        if self.origin:
+            missing = splat("uint16", window, size) - self._pixels(taps, size)
+            total = total + missing * splat("uint16", self.origin, size)
+        return total, T.int32(window)
+
+    def _pixels(self, taps: Any, size: int) -> Any:
+        """A number of pixels in each lane."""
+        return T.broadcast(self.divisors[taps, _COLUMNS - 1], size)
+
+    def _average(self, total: Any, taps: Any, size: int) -> Any:
+        multiplier, shift, half, is_even, pixels = (
+            T.broadcast(self.divisors[taps, column], size) for column in range(_COLUMNS)
+        )
+        rounded = total + half
+        if self.spec.rounding == "half_even":
+            quotient = self._divide(rounded, multiplier, shift, size)
+            is_tie = T.Cast(f"uint16x{size}", quotient * pixels == rounded)
+            is_odd = T.bitwise_xor(quotient, splat("uint16", self.origin & 1, size))
+            odd_tie = T.bitwise_and(T.bitwise_and(is_tie, is_even), is_odd)
+            return T.Cast(f"uint8x{size}", quotient - odd_tie)
+        if self.origin:
+            limit = pixels * splat("uint16", self.origin, size)
+            is_below = T.Cast(f"uint16x{size}", total < limit)
+            rounded = rounded - T.bitwise_and(is_below, is_even)
+        return T.Cast(f"uint8x{size}", self._divide(rounded, multiplier, shift, size))
+
+    def _divide(self, dividend: Any, multiplier: Any, shift: Any, size: int) -> Any:
+        wide = f"uint32x{size}"
+        product = T.Cast(wide, dividend) * T.Cast(wide, multiplier)
+        upper = T.Cast(f"uint16x{size}", T.shift_right(product, splat("uint32", 16, size)))
+        return T.shift_right(upper, shift)

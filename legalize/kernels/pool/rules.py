@@ -1,0 +1,75 @@
+"""Which poolings of the dialect the kernel serves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from tvm import relax, tirx
+
+from legalize.kernels.call import call_tir
+from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.mean.kernel import Division, MeanSpec, mean
+from legalize.kernels.pool.kernel import LEAST_CHANNELS, MAX_TAPS, PoolSpec, divisors, pool
+from legalize.kernels.vector_table import vector_kernel
+from qnn_ops import quantized_pool2d
+from qnn_ops.quantized_pool2d import bounds, origin_of, rounding_of, window_counts
+from qnn_ops.registry import Attrs, TensorSpec, spec_of
+
+
+@vector_kernel(quantized_pool2d)
+def _pool(
+    builder: relax.BlockBuilder,
+    attrs: Attrs,
+    operands: Sequence[relax.Expr],
+    *,
+    isa: VectorIsa,
+) -> relax.Expr | None:
+    data = spec_of(operands[0])
+    batch, height, width, channels = data.shape
+    if attrs.layout != "NHWC":
+        return None
+    taps = window_counts(attrs, (height, width))
+    out_shape = batch, *taps.shape, channels
+    if 0 in out_shape:
+        return None
+    is_average = attrs.pool_type == "avg"
+    is_whole = taps.shape == (1, 1) and int(taps[0, 0]) == height * width
+    if is_average and is_whole and rounding_of(attrs) == "half_away" and taps[0, 0] > MAX_TAPS:
+        function = _mean_of_images(attrs, data, out_shape, isa)
+        return call_tir(builder, "mean", function, [operands[0]], out_shape, data.dtype)
+    if is_average and not 2 <= taps.min() <= taps.max() <= MAX_TAPS:
+        return None
+    if channels < isa.size and channels % LEAST_CHANNELS:
+        return None
+    spec = PoolSpec(
+        in_shape=(batch, height, width, channels),
+        out_shape=out_shape,
+        dtype=data.dtype,
+        pool_type=attrs.pool_type,
+        window=attrs.pool_size,
+        strides=attrs.strides,
+        padding=attrs.padding[:2],
+        bounds=bounds(attrs, data.dtype),
+        origin=origin_of(attrs),
+        rounding=rounding_of(attrs),
+        count_include_pad=getattr(attrs, "count_include_pad", False),
+    )
+    constants = [relax.const(divisors(prod(attrs.pool_size)), "uint16")] if is_average else []
+    operands = [operands[0], *constants]
+    return call_tir(builder, "pool", pool(isa, spec), operands, out_shape, data.dtype)
+
+
+def _mean_of_images(
+    attrs: Attrs, data: TensorSpec, out_shape: tuple[int, ...], isa: VectorIsa
+) -> tirx.PrimFunc:
+    batch, height, width, channels = data.shape
+    spec = MeanSpec(
+        in_shape=data.shape,
+        out_shape=out_shape,
+        axes=(batch, height * width, channels),
+        in_dtype=data.dtype,
+        out_dtype=data.dtype,
+        finish=Division(origin_of(attrs), bounds(attrs, data.dtype)),
+    )
+    return mean(isa, spec)

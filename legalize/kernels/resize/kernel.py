@@ -1,0 +1,197 @@
+"""Resizing of NHWC images of bytes, the channels of a pixel a vector at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from math import prod
+from typing import Any
+
+from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.ir.rows import for_each_piece, ramp
+from legalize.kernels.ir.tasks import shared_loop, task_count
+from legalize.kernels.isa.base import VectorIsa, lanes_of, splat
+from qnn_ops.resize_taps import FRACTION_BITS
+
+# Roughly what one thread makes.
+_NEAREST_PER_MICROSECOND = 10_000
+_BILINEAR_PER_MICROSECOND = 1_000
+_ONE = 1 << FRACTION_BITS
+
+
+@dataclass(frozen=True)
+class ResizeSpec:
+    """One resize.
+
+    Attributes:
+        in_shape: [N, H, W, C].
+        out_shape: [N, H, W, C].
+        dtype: int8 or uint8.
+        keeps_rows: Whether columns stay what they are.
+    """
+
+    in_shape: tuple[int, int, int, int]
+    out_shape: tuple[int, int, int, int]
+    dtype: str
+    keeps_rows: bool = False
+
+
+@cache
+def nearest(spec: ResizeSpec) -> tirx.PrimFunc:
+    """Build the function that repeats and drops pixels.
+
+    Returns:
+        A function of the data; the source rows, int32 [out height]; the source columns, int32
+        [out width]; and the output.
+    """
+    _, height, width, channels = spec.in_shape
+    _, out_height, out_width, _ = spec.out_shape
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        source, target, (rows, columns) = _arguments(
+            spec, "nearest", [("rows", (out_height,), "int32"), ("columns", (out_width,), "int32")]
+        )
+
+        def copy(first: Any, start: Any, length: int) -> None:
+            def piece(offset: Any, lanes: int) -> None:
+                value = source[ramp(first + offset, lanes)]
+                T.buffer_store(target, value, [ramp(start + offset, lanes)])
+
+            for_each_piece(length, piece)
+
+        def row(image: Any, y: Any, number: Any) -> None:
+            line = (image * height + rows[y]) * (width * channels)
+            place = number * (out_width * channels)
+            if spec.keeps_rows:
+                copy(line, place, out_width * channels)
+                return
+            with T.serial(out_width) as x:
+                copy(line + columns[x] * channels, place + x * channels, channels)
+
+        _each_row(spec, _NEAREST_PER_MICROSECOND, row)
+    return builder.get()
+
+
+@cache
+def bilinear(isa: VectorIsa, spec: ResizeSpec) -> tirx.PrimFunc:
+    """Build the function that interpolates: uint8 in float32, int8 in integers.
+
+    Returns:
+        A function of the data; for output rows and for output columns the two source rows or
+        columns, int32 [2, size], and the weights, [2, size] each, float32 or int32; and the
+        output. The weights are those of both taps; of integers the second one's is used only.
+    """
+    _, height, width, channels = spec.in_shape
+    _, out_height, out_width, _ = spec.out_shape
+    weight = "float32" if spec.dtype == "uint8" else "int32"
+    interpolate = _in_float32 if spec.dtype == "uint8" else _in_integers
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        source, target, (rows, row_weights, columns, column_weights) = _arguments(
+            spec,
+            "bilinear",
+            [
+                ("rows", (2, out_height), "int32"),
+                ("row_weights", (2, out_height), weight),
+                ("columns", (2, out_width), "int32"),
+                ("column_weights", (2, out_width), weight),
+            ],
+        )
+
+        def row(image: Any, y: Any, number: Any) -> None:
+            lines = [(image * height + rows[tap, y]) * (width * channels) for tap in (0, 1)]
+            with T.serial(out_width) as x:
+                places = [columns[tap, x] * channels for tap in (0, 1)]
+                start = (number * out_width + x) * channels
+
+                def piece(offset: Any, lanes: int) -> None:
+                    corners = [
+                        [source[ramp(line + place + offset, lanes)] for line in lines]
+                        for place in places
+                    ]
+                    down = [_spread(row_weights[tap, y], lanes) for tap in (0, 1)]
+                    right = [_spread(column_weights[tap, x], lanes) for tap in (0, 1)]
+                    value = interpolate(corners, down, right)
+                    result = T.Cast(_vector(spec.dtype, lanes), value)
+                    T.buffer_store(target, result, [ramp(start + offset, lanes)])
+
+                # As many values as two registers hold once they are widened.
+                for_each_piece(channels, piece, isa.size // 2)
+
+        _each_row(spec, _BILINEAR_PER_MICROSECOND, row)
+    return builder.get()
+
+
+def _arguments(
+    spec: ResizeSpec, name: str, tables: list[tuple[str, tuple[int, ...], str]]
+) -> tuple[Any, Any, list[Any]]:
+    T.func_name(name)
+    T.func_attr({"global_symbol": name, "tirx.noalias": True})
+    data = T.arg("data", T.buffer(spec.in_shape, spec.dtype))
+    buffers = [T.arg(label, T.buffer(shape, dtype)) for label, shape, dtype in tables]
+    output = T.arg("output", T.buffer(spec.out_shape, spec.dtype))
+    source = T.decl_buffer((prod(spec.in_shape),), spec.dtype, data=data.data)
+    target = T.decl_buffer((prod(spec.out_shape),), spec.dtype, data=output.data)
+    return source, target, buffers
+
+
+def _each_row(
+    spec: ResizeSpec, values_per_microsecond: int, row: Callable[[Any, Any, Any], None]
+) -> None:
+    batch, out_height = spec.out_shape[:2]
+    tasks = task_count(prod(spec.out_shape) / values_per_microsecond)
+
+    def numbered(number: Any) -> None:
+        row(
+            T.truncdiv(number, T.int32(out_height)), T.truncmod(number, T.int32(out_height)), number
+        )
+
+    shared_loop(tasks, batch * out_height, numbered)
+
+
+def _in_float32(corners: list[list[Any]], down: list[Any], right: list[Any]) -> Any:
+    """In the order of the reference: upper left, lower left, upper right, lower right."""
+    lanes = lanes_of(corners[0][0])
+    total = None
+    for column, across in zip(corners, right, strict=True):
+        for value, along in zip(column, down, strict=True):
+            product = T.Cast(_vector("float32", lanes), value) * along * across
+            # The product is rounded before it is added: no fused instruction may do both.
+            term = _fenced(product)
+            total = term if total is None else total + term
+    half = splat("float32", 0.5, lanes)
+    return T.Cast(_vector("int32", lanes), total + half)
+
+
+def _in_integers(corners: list[list[Any]], down: list[Any], right: list[Any]) -> Any:
+    lanes = lanes_of(corners[0][0])
+    wide = _vector("int32", lanes)
+    one = splat("int32", FRACTION_BITS, lanes)
+
+    def between(first: Any, second: Any, distance: Any) -> Any:
+        return T.shift_left(first, one) + (second - first) * distance
+
+    left, across = (
+        between(T.Cast(wide, upper), T.Cast(wide, lower), down[1]) for upper, lower in corners
+    )
+    total = between(left, across, right[1])
+    # Half away from zero: a negative value rounds down at a tie.
+    half = splat("int32", _ONE * _ONE // 2, lanes) + T.shift_right(total, splat("int32", 31, lanes))
+    return T.shift_right(total + half, splat("int32", 2 * FRACTION_BITS, lanes))
+
+
+def _fenced(value: Any) -> Any:
+    lanes = lanes_of(value)
+    suffix = "f32" if lanes == 1 else f"v{lanes}f32"
+    name = f"llvm.arithmetic.fence.{suffix}"
+    return T.call_llvm_pure_intrin(_vector("float32", lanes), name, value)
+
+
+def _spread(value: Any, lanes: int) -> Any:
+    return value if lanes == 1 else T.broadcast(value, lanes)
+
+
+def _vector(dtype: str, lanes: int) -> str:
+    return dtype if lanes == 1 else f"{dtype}x{lanes}"

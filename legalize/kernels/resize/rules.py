@@ -1,0 +1,58 @@
+"""Which resizes the kernels serve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from legalize.kernels.call import call_tir
+from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.resize.kernel import ResizeSpec, bilinear, nearest
+from legalize.kernels.vector_table import vector_kernel
+from qnn_ops import quantized_resize2d
+from qnn_ops.quantized_resize2d import pixels_of, taps_of
+from qnn_ops.registry import Attrs, spec_of
+from qnn_ops.resize_taps import FRACTION_BITS, Taps
+
+Array = np.ndarray[Any, Any]
+
+
+@vector_kernel(quantized_resize2d)
+def _resize(
+    builder: relax.BlockBuilder,
+    attrs: Attrs,
+    operands: Sequence[relax.Expr],
+    *,
+    isa: VectorIsa,
+) -> relax.Expr | None:
+    data = spec_of(operands[0])
+    if attrs.layout != "NHWC" or 0 in data.shape:
+        return None
+    batch, height, width, channels = data.shape
+    in_shape = batch, height, width, channels
+    out_shape = batch, *attrs.size, channels
+    if attrs.method == "nearest_neighbor":
+        tables = [pixels.astype(np.int32) for pixels in pixels_of(attrs, (height, width))]
+        keeps_rows = np.array_equal(tables[1], np.arange(width))
+        function = nearest(ResizeSpec(in_shape, out_shape, data.dtype, keeps_rows))
+    else:
+        if channels < isa.size // 2:
+            return None
+        taps = taps_of(attrs, (height, width), data.dtype)
+        tables = [table for along in taps for table in _tables(along, data.dtype)]
+        function = bilinear(isa, ResizeSpec(in_shape, out_shape, data.dtype))
+    constants = [relax.const(table, str(table.dtype)) for table in tables]
+    name = "nearest" if attrs.method == "nearest_neighbor" else "bilinear"
+    return call_tir(builder, name, function, [operands[0], *constants], out_shape, data.dtype)
+
+
+def _tables(taps: Taps, dtype: str) -> list[Array]:
+    """Both pixels of each output pixel, and their weights."""
+    pixels = np.stack([taps.lower, taps.upper]).astype(np.int32)
+    if dtype == "uint8":
+        return [pixels, np.stack([np.float32(1) - taps.distance, taps.distance])]
+    one = 1 << FRACTION_BITS
+    return [pixels, np.stack([one - taps.distance, taps.distance]).astype(np.int32)]

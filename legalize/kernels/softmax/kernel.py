@@ -1,0 +1,212 @@
+"""Softmax of rows of bytes in one function: its arithmetic is mostly one division a row.
+
+As seven functions, one a primitive, calling them took longer than what they compute.
+
+    for each row
+      largest = max(row)
+      total = Σ terms[largest − x]
+      fraction, down = reciprocal(total)
+      for each x
+        output = exponentials[largest − x]·fraction, rounded to 8 bits
+
+A long row has few different values: there the results of all 256 distances are computed, as
+vectors, and looked up.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from math import prod
+from typing import Any
+
+from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.ir.rows import for_each_piece, ramp
+from legalize.kernels.isa.base import VectorIsa, lanes_of, splat
+from qnn_ops.softmax_arithmetic import (
+    ACCUMULATOR_BITS,
+    FORTY_EIGHT_OVER_17,
+    LARGEST_SUM,
+    MINUS_32_OVER_17,
+    NEWTON_STEPS,
+)
+
+# The sum of at least 1, in Q12.19, has so many bits and more.
+_LEAST_BITS = 20
+_LARGEST_TERM = 1 << (31 - ACCUMULATOR_BITS)
+# What a value takes by itself, times this, is what all distances take.
+_LONG_ROW = 128
+_DISTANCES = 256
+# Of products that have 31 bits: in 32 bits they leave room for the half that rounds.
+_FIRST_SHIFT = 22
+
+
+@cache
+def softmax(
+    isa: VectorIsa, shape: tuple[int, ...], dtype: str, out_dtype: str, output_zero_point: int
+) -> tirx.PrimFunc:
+    """Build the function that computes a softmax along the last axis.
+
+    Returns:
+        A function of the data; exponentials and terms of the sum by a value's distance from the
+        largest, int32 [256] each, as ``qnn_ops.softmax_arithmetic`` gives them; and the output.
+    """
+    return _Kernel(isa, shape, dtype, out_dtype, output_zero_point).build()
+
+
+class _Kernel:
+    """The buffers of one function, and what writes its loops."""
+
+    def __init__(
+        self,
+        isa: VectorIsa,
+        shape: tuple[int, ...],
+        dtype: str,
+        out_dtype: str,
+        output_zero_point: int,
+    ) -> None:
+        self.isa = isa
+        self.shape = shape
+        self.dtype = dtype
+        self.out_dtype = out_dtype
+        self.output_zero_point = output_zero_point
+        self.columns = shape[-1]
+
+    def build(self) -> tirx.PrimFunc:
+        rows = prod(self.shape[:-1])
+        size = rows * self.columns
+        with IRBuilder() as builder, T.prim_func(s_tir=True):
+            T.func_name("softmax")
+            T.func_attr({"global_symbol": "softmax", "tirx.noalias": True})
+            data = T.arg("data", T.buffer(self.shape, self.dtype))
+            self.exponentials = T.arg("exponentials", T.buffer((_DISTANCES,), "int32"))
+            self.terms = T.arg("terms", T.buffer((_DISTANCES,), "int32"))
+            output = T.arg("output", T.buffer(self.shape, self.out_dtype))
+            self.source = T.decl_buffer((size,), self.dtype, data=data.data)
+            self.target = T.decl_buffer((size,), self.out_dtype, data=output.data)
+            self.largest = T.alloc_buffer((1,), self.dtype, scope="global")
+            self.total, self.fraction, self.down = (
+                T.alloc_buffer((1,), "int64", scope="global") for _ in range(3)
+            )
+            write = self._short_row
+            if self.columns >= max(_LONG_ROW, self.isa.size):
+                self.table = T.alloc_buffer((_DISTANCES,), "uint8", scope="global")
+                write = self._long_row
+            with T.serial(rows) as row:
+                start = row * self.columns
+                T.buffer_store(self.largest, self._largest(start), [0])
+                self._sum(start)
+                _reciprocal(self.total[0], self.fraction, self.down)
+                write(start)
+        return builder.get()
+
+    def _sum(self, start: Any) -> None:
+        # Few terms leave room in 32 bits, of which ARMv7 needs one addition each.
+        dtype = "int32" if self.columns <= LARGEST_SUM // _LARGEST_TERM else "int64"
+        total = T.alloc_buffer((1,), dtype, scope="global")
+        T.buffer_store(total, getattr(T, dtype)(0), [0])
+        with T.serial(self.columns) as i:
+            term = self.terms[self._distance(start + i)]
+            T.buffer_store(total, total[0] + T.Cast(dtype, term), [0])
+        whole = T.min(T.Cast("int64", total[0]), T.int64(LARGEST_SUM))
+        T.buffer_store(self.total, whole, [0])
+
+    def _short_row(self, start: Any) -> None:
+        with T.serial(self.columns) as i:
+            self._store(start + i, self._result(self.exponentials[self._distance(start + i)]))
+
+    def _long_row(self, start: Any) -> None:
+        isa, table = self.isa, self.table
+        with T.serial(_DISTANCES // isa.size) as part:
+            index = ramp(part * isa.size, isa.size)
+            T.buffer_store(table, self._result(self.exponentials[index]), [index])
+        if not isa.has_plain_tables:
+            with T.serial(self.columns) as i:
+                self._store(start + i, table[self._distance(start + i)])
+            return
+
+        def look_up(i: Any, width: int) -> None:
+            # Modulo 256, as distances are without a sign.
+            place = _repeated(self.largest[0], width) - self.source[ramp(start + i, width)]
+            place = T.reinterpret(_vector("uint8", width), place)
+            self._store(start + i, isa.look_up(table, place))
+
+        # All pieces are whole vectors: the row is longer than one.
+        for_each_piece(self.columns, look_up, isa.size)
+
+    def _largest(self, start: Any) -> Any:
+        """Write the loop over a row that finds its largest value."""
+        lanes = self.isa.size if self.columns >= self.isa.size else 1
+        largest = T.alloc_buffer((lanes,), self.dtype, scope="global")
+        everything = ramp(0, lanes)
+        T.buffer_store(largest, self.source[ramp(start, lanes)], [everything])
+
+        def compare(i: Any, width: int) -> None:
+            value = T.max(largest[everything], self.source[ramp(start + i, width)])
+            T.buffer_store(largest, value, [everything])
+
+        if lanes == 1:
+            with T.serial(self.columns) as i:
+                compare(i, 1)
+            return largest[0]
+        for_each_piece(self.columns, compare, lanes)
+        name = "smax" if self.dtype == "int8" else "umax"
+        name = f"llvm.vector.reduce.{name}.v{lanes}i8"
+        return T.call_llvm_pure_intrin(self.dtype, name, largest[everything])
+
+    def _distance(self, place: Any) -> Any:
+        """Of a value from the largest."""
+        return T.Cast("int32", self.largest[0]) - T.Cast("int32", self.source[place])
+
+    def _store(self, place: Any, value: Any) -> None:
+        lanes = lanes_of(value)
+        value = T.reinterpret(_vector(self.out_dtype, lanes), value)
+        T.buffer_store(self.target, value, [ramp(place, lanes)])
+
+    def _result(self, exponential: Any) -> Any:
+        """An exponential, or a vector of them, times the fraction: uint8 with the zero point."""
+        lanes = lanes_of(exponential)
+        wide, unsigned = _vector("int64", lanes), _vector("uint32", lanes)
+        # Extended after it is repeated, so that it is multiplied as 32 bits.
+        factor = T.Cast(wide, _repeated(T.Cast("int32", self.fraction[0]), lanes))
+        product = T.Cast(wide, exponential) * factor + splat("int64", 1 << 30, lanes)
+        high = T.Cast(unsigned, T.shift_right(product, splat("int64", 31, lanes)))
+        high = T.shift_right(high, splat("uint32", _FIRST_SHIFT, lanes))
+        left = T.Cast("uint32", self.down[0] - T.int64(_FIRST_SHIFT))
+        half = T.shift_left(T.uint32(1), left - T.uint32(1))
+        steps = T.shift_right(high + _repeated(half, lanes), _repeated(left, lanes))
+        steps = T.min(steps, splat("uint32", 255, lanes))
+        value = T.Cast(_vector("uint8", lanes), steps)
+        return value + splat("uint8", self.output_zero_point % 256, lanes)
+
+
+def _reciprocal(total: Any, fraction: Any, down: Any) -> None:
+    """Write qnn_ops.softmax_arithmetic.reciprocal; ``down`` is what brings products to 8 bits."""
+    bits = T.int64(0)
+    for power in range(_LEAST_BITS, 31):
+        bits = bits + T.Cast("int64", total >= T.int64(1 << power))
+    T.buffer_store(down, bits + T.int64(23), [0])
+    to_one = T.int64(ACCUMULATOR_BITS + 23) - down[0]
+    half_denominator = T.shift_right(T.shift_left(total, to_one), T.int64(1))
+    product = _product(half_denominator, T.int64(MINUS_32_OVER_17))
+    T.buffer_store(fraction, product + T.int64(FORTY_EIGHT_OVER_17), [0])
+    for _ in range(NEWTON_STEPS):
+        error = T.int64(1 << 29) - _product(half_denominator, fraction[0])
+        better = fraction[0] + _product(fraction[0], error) * T.int64(4)
+        T.buffer_store(fraction, better, [0])
+    T.buffer_store(fraction, T.min(fraction[0] * T.int64(2), T.int64(2**31 - 1)), [0])
+
+
+def _product(a: Any, b: Any) -> Any:
+    """Gemmlowp's doubling high product of int64 expressions that hold int32 values."""
+    return T.shift_right(a * b + T.int64(1 << 30), T.int64(31))
+
+
+def _vector(dtype: str, lanes: int) -> str:
+    return dtype if lanes == 1 else f"{dtype}x{lanes}"
+
+
+def _repeated(value: Any, lanes: int) -> Any:
+    return value if lanes == 1 else T.broadcast(value, lanes)

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from legalize.kernels.conv2d.arm.pack import PackedConv, pack_conv2d
+from legalize.kernels.isa.arm import DOTPROD, I8MM, NEON, LongProducts
+from qnn_ops.errors import QnnError
+from tests.support.convolutions import SPEC
+
+Array = np.ndarray[Any, Any]
+
+DENSE = replace(
+    SPEC, in_height=1, in_width=4, in_channels=8, kernel_height=1, kernel_width=1, out_channels=4
+)
+KERNEL = np.arange(32, dtype=np.int8).reshape(4, 1, 1, 8)
+
+
+def test_weights_are_ordered_as_the_products_read_them() -> None:
+    dot, matrix, long = (pack_conv2d(DENSE, isa, KERNEL) for isa in (DOTPROD, I8MM, NEON))
+    rows = KERNEL.reshape(4, 8)
+    np.testing.assert_array_equal(dot.constants[0][:16], rows[:, :4].ravel())
+    np.testing.assert_array_equal(matrix.constants[0][:16], rows[:2].ravel())
+    np.testing.assert_array_equal(long.constants[0][:8], rows[:, :2].ravel())
+    np.testing.assert_array_equal(long.constants[0][8:16], rows[:, 2:4].ravel())
+
+
+def asymmetric(kernel: Array, zero_point: int) -> PackedConv:
+    spec = replace(DENSE, kernel_dtype="uint8", has_asymmetric_kernel=zero_point != 128)
+    return pack_conv2d(spec, DOTPROD, kernel.astype(np.uint8), zero_point)
+
+
+def test_weights_that_fit_without_their_zero_point_need_no_sums() -> None:
+    kernel = np.full((4, 1, 1, 8), 100)
+    kernel[0, 0, 0, 0] = 0
+    packed = asymmetric(kernel, 100)
+    assert not packed.has_sums
+    assert packed.constants[0].min() == -100
+    kernel[1, 0, 0, 0] = 255
+    packed = asymmetric(kernel, 100)
+    assert packed.has_sums
+    assert packed.constants[2].tolist() == [100 - 128]
+
+
+def test_weights_do_without_the_lowest_value_where_they_can() -> None:
+    kernel = np.full((4, 1, 1, 8), 0)
+    kernel[1] = 240
+    packed = asymmetric(kernel, 60)
+    assert packed.constants[0].min() == -127
+    assert packed.constants[2].tolist() == [60 - 127]
+
+
+def test_two_products_are_added_in_16_bits_unless_both_can_be_the_largest() -> None:
+    def has_sums_of_two(kernel: Array) -> bool:
+        isa = pack_conv2d(DENSE, NEON, kernel).isa
+        assert isinstance(isa, LongProducts)
+        return isa.has_sums_of_two
+
+    kernel = KERNEL.copy()
+    kernel[0, 0, 0, :2] = -128  # in different lanes
+    assert has_sums_of_two(kernel)
+    kernel[0, 0, 0, 2] = -128
+    assert not has_sums_of_two(kernel)
+
+
+def test_arrays_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(QnnError, match="the kernel must be int8 of shape"):
+        pack_conv2d(DENSE, DOTPROD, KERNEL[:3])
+    with pytest.raises(QnnError, match="bias must have one value or 4"):
+        pack_conv2d(DENSE, DOTPROD, KERNEL, 0, np.zeros(3, np.int32))

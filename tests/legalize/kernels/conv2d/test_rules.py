@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tvm import relax
+
+from legalize.kernels.conv2d.rules import operands_of, spec_of_call
+from qnn_ops import quantized_dense
+from qnn_ops.registry import attrs_of
+
+Array = np.ndarray[Any, Any]
+
+
+def takes(weights: Array, zero_point: int) -> bool:
+    """Whether kernels take a dense layer of these weights, [units, K]."""
+    depth = weights.shape[1]
+    dtype = str(weights.dtype)
+    data = relax.Var("x", relax.TensorType((1, depth), dtype))
+    call = quantized_dense(data, relax.const(weights), *(1.0, 0, 1.0, zero_point, 1.0, 0, "int32"))
+    spec = spec_of_call(
+        attrs_of(call), data, weights.reshape(-1, 1, 1, depth), in_shape=(1, 1, 1, depth)
+    )
+    return spec is not None
+
+
+@pytest.mark.parametrize(
+    ("depth", "dtype", "value", "zero_point", "taken"),
+    [
+        # Any weights.
+        (8_000, "uint8", 0, 255, True),
+        (16_000, "int8", -128, 0, True),
+        # As large as the first dense layer of VGG, with weights of an ordinary size.
+        (25_088, "int8", 60, 0, True),
+        (25_088, "uint8", 150, 120, True),
+        # Their raw products could take more than half of int32.
+        (25_088, "int8", -128, 0, False),
+        (25_088, "uint8", 0, 255, False),
+    ],
+)
+def test_kernels_take_what_stays_within_int32_on_the_way(
+    depth: int, dtype: str, value: int, zero_point: int, taken: bool
+) -> None:
+    assert takes(np.full((2, depth), value, dtype), zero_point) == taken
+
+
+@pytest.mark.parametrize(("bias", "taken"), [(-(2**30) - 128, True), (2**30 + 2**20, False)])
+def test_kernels_take_no_huge_bias(bias: int, taken: bool) -> None:
+    data = relax.Var("x", relax.TensorType((1, 1), "int8"))
+    weights = relax.const(np.zeros((2, 1), np.int8))
+    operands = [data, weights, relax.const(np.array([0, bias], np.int32))]
+    assert (operands_of(operands)[1] is not None) == taken

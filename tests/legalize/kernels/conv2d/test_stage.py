@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.stage import needs_staging, stage
+from tests.support.arrays import full_range
+from tests.support.vnni import run_on
+
+SPEC = ConvSpec(
+    batch=2,
+    in_height=4,
+    in_width=5,
+    in_channels=8,
+    kernel_height=1,
+    kernel_width=1,
+    strides=(1, 1),
+    padding=(0, 0, 0, 0),
+    dilation=(1, 1),
+    out_channels=16,
+    in_dtype="uint8",
+    out_dtype="uint8",
+    input_zero_point=7,
+    output_zero_point=0,
+    out_min=0,
+    out_max=255,
+    rounding="tflite",
+    kernel_dtype="int8",
+    has_asymmetric_kernel=False,
+)
+
+
+@settings(max_examples=25)
+@given(
+    staged_dtype=st.sampled_from(["uint8", "int8", "int16"]),
+    dtype=st.sampled_from(["uint8", "int8"]),
+    size=st.tuples(st.integers(1, 3), st.integers(1, 6), st.integers(1, 9)),
+    channels=st.sampled_from([1, 2, 3, 4, 7, 16, 33]),
+    padding=st.tuples(*[st.integers(0, 3)] * 4),
+    zero_point=st.integers(-128, 127),
+)
+def test_pads_and_changes_signedness(
+    staged_dtype: str,
+    dtype: str,
+    size: tuple[int, int, int],
+    channels: int,
+    padding: tuple[int, int, int, int],
+    zero_point: int,
+) -> None:
+    middle = {"uint8": 128, "int8": 0}
+    offset = 0 if staged_dtype == "int16" else middle[staged_dtype] - middle[dtype]
+    batch, height, width = size
+    spec = replace(
+        SPEC,
+        batch=batch,
+        in_height=height,
+        in_width=width,
+        in_channels=channels,
+        padding=padding,
+        in_dtype=dtype,
+        input_zero_point=zero_point + middle[dtype],
+        staged_dtype=staged_dtype,
+    )
+    data = full_range(np.random.default_rng(0), dtype, spec.in_shape)
+    top, left, bottom, right = padding
+    expected = np.pad(
+        (data.astype(np.int64) + offset).astype(staged_dtype),
+        ((0, 0), (top, bottom), (left, right), (0, max(0, spec.step - channels))),
+        constant_values=zero_point + middle[dtype] + offset,
+    )
+    assert spec.staged_shape == expected.shape
+    staged = run_on("x86-64", stage(spec), [data], expected.shape, staged_dtype)
+    np.testing.assert_array_equal(staged, expected)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({}, False),
+        ({"in_dtype": "int8"}, True),
+        ({"in_dtype": "int8", "staged_dtype": "int8"}, False),
+        ({"staged_dtype": "int8"}, True),
+        ({"staged_dtype": "int16"}, True),
+        ({"padding": (0, 0, 0, 1)}, True),
+        ({"in_channels": 5}, False),
+        ({"in_channels": 3}, True),
+        ({"in_channels": 3, "kernel_width": 2}, False),
+        ({"in_channels": 3, "kernel_width": 2, "dilation": (1, 2)}, True),
+    ],
+)
+def test_needs_staging(change: dict[str, object], expected: bool) -> None:
+    assert needs_staging(replace(SPEC, **change)) is expected  # type: ignore[arg-type]

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.x86.amx.kernel import conv2d_tiles
+from legalize.kernels.conv2d.x86.amx.plan import TilePlan, cut
+from legalize.kernels.conv2d.x86.pack import pack_conv2d
+from qnn_ops.arithmetic import quantize_multiplier
+from tests.support.convolutions import Problem, problem_of, random_problem
+from tests.support.tiles import use_soft_tiles
+from tests.support.vnni import host_has, run_on
+
+SAPPHIRE_RAPIDS = "sapphirerapids"
+
+
+def larger(problem: Problem, rng: np.random.Generator) -> Problem:
+    """A convolution with more pixels and channels: several tiles."""
+    spec = problem.spec
+    spec = replace(
+        spec,
+        in_height=spec.in_height + int(rng.integers(0, 20)),
+        in_width=spec.in_width + int(rng.integers(0, 20)),
+        in_channels=int(rng.choice([1, 3, 16, 31, 64, 65, 80, 130, 200])),
+        out_channels=int(rng.choice([1, 8, 16, 17, 32, 33, 48, 80])),
+    )
+    how = str(rng.choice(["random", "ends", "min", "max"]))
+    return problem_of(spec, rng, how=how, kernel_zero_point=problem.kernel_zero_point)
+
+
+def problems(seed: int, count: int) -> list[Problem]:
+    rng = np.random.default_rng(seed)
+    drawn = []
+    for number in range(count):
+        problem = random_problem(rng, ("tflite", "upward"))
+        problem = larger(problem, rng) if number % 2 else problem
+        drawn.append(replace(problem, spec=replace(problem.spec, staged_dtype="uint8")))
+    return drawn
+
+
+def arguments(problem: Problem, plan: TilePlan) -> tuple[Any, list[Any]]:
+    """The function and its inputs."""
+    spec = problem.spec
+    multiplier, shift = quantize_multiplier(problem.real_multiplier)
+    packed = pack_conv2d(
+        spec, problem.kernel, problem.kernel_zero_point, problem.bias, multiplier, shift, plan=plan
+    )
+    function = conv2d_tiles.__wrapped__(spec, packed.requantization, plan)
+    return function, [problem.staged, *packed.constants]
+
+
+def check(problem: Problem, mcpu: str) -> TilePlan:
+    spec: ConvSpec = problem.spec
+    plan = cut(spec)
+    function, inputs = arguments(problem, plan)
+    got = run_on(mcpu, function, inputs, spec.out_shape, spec.out_dtype)
+    np.testing.assert_array_equal(got, problem.result, err_msg=f"{spec}\n{plan}")
+    return plan
+
+
+def test_sums_equal_the_definition(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_soft_tiles(monkeypatch)
+    kinds = set()
+    for problem in problems(seed=1, count=16):
+        spec = replace(problem.spec, out_dtype="int32", out_min=-(2**31), out_max=2**31 - 1)
+        spec = replace(spec, output_zero_point=0, has_asymmetric_kernel=False)
+        plain = replace(problem, spec=spec, kernel_zero_point=128 * (spec.kernel_dtype == "uint8"))
+        plan = check(plain, "haswell")
+        kinds.add((plan.lines > 1, plan.real_pixels < plan.row_pixels, plan.tiles_at_once))
+    # Of one stretch and of several, with and without pixels for nothing, of one tile and of two.
+    assert len(kinds) >= 6
+
+
+@pytest.mark.skipif(not host_has("amx_int8", "amx_tile"), reason="the processor has no AMX")
+def test_outputs_equal_the_definition() -> None:
+    for problem in problems(seed=2, count=40):
+        check(problem, SAPPHIRE_RAPIDS)
+
+
+def test_a_step_multiplies_two_tiles_with_two() -> None:
+    (problem,) = problems(seed=3, count=1)
+    spec = replace(problem.spec, batch=1, in_height=9, in_width=9, in_channels=128)
+    spec = replace(spec, kernel_height=1, kernel_width=1, strides=(1, 1), padding=(0, 0, 0, 0))
+    spec = replace(spec, out_channels=32, out_dtype="uint8", in_dtype="uint8")
+    problem = problem_of(spec, np.random.default_rng(0), exponent=-9)
+    plan = cut(problem.spec)
+    assert (plan.rows, plan.chunk, plan.chunks, plan.tiles_at_once) == (16, 64, 2, 2)
+    function, _ = arguments(problem, plan)
+    target = tvm.target.Target({"kind": "llvm", "mcpu": SAPPHIRE_RAPIDS})
+    lines = tvm.compile(function, target=target).mod.inspect_source("asm").splitlines()
+    names = [line.split()[0] for line in lines if line.strip()]
+    assert names.count("tdpbusd") == names.count("tileloadd") > 0
+    assert names.count("ldtilecfg") == names.count("tilerelease") == 1
+    assert names.count("tilestored") >= 4
+    assert names.count("tilezero") >= 4
+
+
+def test_tasks_ask_for_tiles_of_their_own() -> None:
+    (problem,) = problems(seed=4, count=1)
+    spec = replace(problem.spec, batch=8, in_height=64, in_width=64, in_channels=64)
+    problem = problem_of(replace(spec, out_channels=128), np.random.default_rng(0))
+    function, _ = arguments(problem, cut(problem.spec))
+    text = function.script()
+    body = text[text.index("T.parallel(") :]
+    assert body.index("llvm.x86.ldtilecfg") < body.index("llvm.x86.tilerelease")

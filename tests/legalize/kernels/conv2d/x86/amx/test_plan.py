@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.x86.amx.plan import choose_plan, cut
+from tests.support.convolutions import SPEC as SMALL
+from tests.support.convolutions import random_problem
+
+SPEC = replace(SMALL, in_dtype="uint8", staged_dtype="uint8", padding=(1, 1, 1, 1))
+
+
+def sized(height: int, width: int, channels: int, out_channels: int, kernel: int) -> ConvSpec:
+    pad = kernel // 2
+    return replace(
+        SPEC,
+        in_height=height,
+        in_width=width,
+        in_channels=channels,
+        out_channels=out_channels,
+        kernel_height=kernel,
+        kernel_width=kernel,
+        padding=(pad, pad, pad, pad),
+    )
+
+
+def test_pixels_at_one_distance_are_one_stretch() -> None:
+    plan = cut(sized(35, 35, 192, 64, 1))
+    assert (plan.lines, plan.line_pixels, plan.real_pixels) == (1, 35 * 35, 35 * 35)
+    assert (plan.pitch, plan.chunk, plan.chunks) == (192, 64, 3)
+    assert (plan.tiles, plan.steps) == (77, 39)
+
+
+def test_pixels_are_numbered_through_the_padding() -> None:
+    plan = cut(sized(17, 17, 64, 64, 3))
+    assert (plan.lines, plan.row_pixels, plan.real_pixels) == (1, 19, 17)
+    assert plan.line_pixels == 16 * 19 + 17
+    batch = cut(replace(sized(17, 17, 64, 64, 3), batch=3))
+    assert (batch.lines, batch.line_pixels) == (3, plan.line_pixels)
+
+
+def test_rows_are_stretches_of_their_own_where_strides_skip_some() -> None:
+    plan = cut(replace(sized(35, 35, 288, 384, 3), strides=(2, 2), padding=(0, 0, 0, 0)))
+    assert (plan.lines, plan.line_pixels, plan.pitch) == (17, 17, 2 * 288)
+    assert plan.tiles == 17 * 2
+
+
+@pytest.mark.parametrize(
+    ("channels", "kernel", "chunk", "chunks"),
+    [(64, 1, 64, 1), (80, 1, 40, 2), (48, 5, 60, 4), (3, 3, 8, 2), (27, 1, 24, 2), (65, 1, 36, 2)],
+)
+def test_chunks_are_of_one_size_and_no_longer_than_a_run(
+    channels: int, kernel: int, chunk: int, chunks: int
+) -> None:
+    plan = cut(sized(9, 9, channels, 16, kernel))
+    assert (plan.chunk, plan.chunks) == (chunk, chunks)
+
+
+def test_every_pixel_is_in_a_tile_and_no_tile_reads_past_the_data() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        spec = replace(random_problem(rng, ("tflite",)).spec, staged_dtype="uint8")
+        plan = cut(spec)
+        _, height, width, channels = spec.staged_shape
+        assert plan.rows <= plan.line_pixels
+        covered = plan.tiles_per_line * plan.rows
+        assert plan.line_pixels <= covered < plan.line_pixels + plan.rows
+        rows, rest = divmod(plan.line_pixels - 1, plan.row_pixels)
+        real = plan.lines * (rows * plan.real_pixels + min(rest + 1, plan.real_pixels))
+        assert real == spec.out_pixels
+        assert plan.chunk <= min(spec.run_length, 64)
+        assert plan.chunk * plan.chunks >= spec.run_length
+        # The last byte of a stretch that begins at 0.
+        reach = spec.dilation[0] * (spec.kernel_height - 1) * width * channels
+        reach += spec.dilation[1] * (spec.kernel_width // spec.taps_per_run - 1) * channels
+        last = (plan.line_pixels - 1) * plan.pitch + reach + spec.run_length
+        assert last <= spec.batch * height * width * channels
+
+
+def test_large_sums_go_to_tiles_and_small_ones_do_not() -> None:
+    assert choose_plan(sized(17, 17, 768, 192, 1)) is not None
+    assert choose_plan(sized(56, 56, 64, 64, 3)) is not None
+    # A row of one pixel, and a first layer, whose sums are short.
+    assert choose_plan(sized(1, 1, 2048, 1000, 1)) is None
+    assert choose_plan(replace(sized(299, 299, 3, 32, 3), strides=(2, 2))) is None
+    assert choose_plan(replace(sized(17, 17, 768, 192, 1), staged_dtype="int16")) is None

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+import tvm
+
+from qnn_ops import quantized_add, quantized_subtract
+from tests.legalize.kernels.conv2d.x86.test_sum_rules import DTYPES, Problem, check, each_x86_place
+from tests.support.kernels import Place
+
+
+@each_x86_place
+def test_four_vectors_and_those_that_are_left(place: Place) -> None:
+    problems = [
+        Problem(operator, channels, dtypes, is_rhs=operator is quantized_add)
+        for operator in (quantized_add, quantized_subtract)
+        for channels, dtypes in zip((128, 80, 117), DTYPES, strict=True)
+    ]
+    # Scales that make ties, which take an addend of their own below zero.
+    ties = [
+        Problem(quantized_add, channels, DTYPES[0], is_rhs=True, scale=1.0, output_scale=2.0)
+        for channels in (64, 16)
+    ]
+    for tied in ties:
+        tied.sum |= {"rhs_scale": 2.0, "output_scale": 4.0}
+    check(place, [*problems, *ties])
+
+
+@pytest.mark.parametrize(
+    ("cpu", "channels", "by_pairs"),
+    [
+        ("cascadelake", 64, True),
+        ("cascadelake", 63, False),
+        ("cascadelake", 48, False),
+        ("haswell", 32, True),
+        ("haswell", 30, True),
+        ("haswell", 16, True),
+        ("haswell", 24, False),
+        ("nehalem", 16, True),
+        ("nehalem", 7, True),
+        ("nehalem", 4, False),
+    ],
+)
+def test_vectors_are_added_to_as_bytes_or_words(cpu: str, channels: int, by_pairs: bool) -> None:
+    """Which takes no products of 32 bits; one vector that is left over does."""
+    target = tvm.target.Target({"kind": "llvm", "mcpu": cpu})
+    function = Problem(quantized_add, channels, DTYPES[0], is_rhs=False).case(target).function
+    assembly = tvm.compile(function, target=target).mod.inspect_source("asm")
+    assert ("pmulld" not in assembly) == by_pairs

@@ -1,0 +1,58 @@
+"""Convolutions that write pixels around their output."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from legalize.kernels.conv2d.spec import Border
+from legalize.kernels.conv2d.x86.kernel import conv2d
+from legalize.kernels.conv2d.x86.pack import pack_conv2d
+from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, SSE41
+from qnn_ops.arithmetic import quantize_multiplier
+from tests.support.convolutions import SPEC, problem_of
+from tests.support.kernels import X86_PLACES, Place
+from tests.support.programs import Case
+
+ISAS = {isa.name: isa for isa in (AVX512_VNNI, AVX512BW, AVX2, SSE41)}
+BORDERS = [
+    # Images, channels, and widths that are none, odd, or more than the output has.
+    (2, 37, Border((1, 1, 1, 1), 200)),
+    (1, 64, Border((0, 3, 0, 3), 0)),
+    (1, 20, Border((5, 0, 2, 0), 255)),
+    (2, 16, Border((0, 2, 1, 0), 7)),
+]
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        pytest.param(place, id=place.name, marks=place.marks)
+        for place in X86_PLACES
+        if place.name in ISAS
+    ],
+)
+def test_outputs_have_their_border(place: Place) -> None:
+    isa = ISAS[place.name]
+    uint8 = replace(SPEC, in_dtype="uint8", staged_dtype="uint8", out_dtype="uint8")
+    uint8 = replace(uint8, output_zero_point=9, out_min=3, out_max=250)
+    expected, cases = [], []
+    for number, (images, channels, border) in enumerate(BORDERS):
+        # The first one is shared out to threads, where there are some.
+        height = 40 if number == 0 else 6
+        spec = replace(uint8, batch=images, in_height=height, out_channels=channels)
+        problem = problem_of(spec, np.random.default_rng(number))
+        spec = replace(problem.spec, border=border)
+        multiplier, shift = quantize_multiplier(problem.real_multiplier)
+        zero_point = problem.kernel_zero_point
+        packed = pack_conv2d(spec, problem.kernel, zero_point, problem.bias, multiplier, shift, isa)
+        function = conv2d(spec, packed.requantization, packed.tiling, isa, packed.weight_dtype)
+        inputs = [problem.data, *packed.constants]
+        top, left, bottom, right = border.widths
+        widths = (0, 0), (top, bottom), (left, right), (0, 0)
+        expected.append(np.pad(problem.result, widths, constant_values=border.value))
+        cases.append(Case(function, inputs, spec.target_shape, spec.out_dtype))
+    for result, wanted in zip(place.run(cases), expected, strict=True):
+        np.testing.assert_array_equal(result, wanted)

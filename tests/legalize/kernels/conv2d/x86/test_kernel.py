@@ -1,0 +1,329 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.x86.kernel import conv2d
+from legalize.kernels.conv2d.x86.pack import pack_conv2d
+from legalize.kernels.isa.x86 import AVX512_VNNI, AVX512BW, AVX_VNNI, Isa
+from tests.support.arrays import full_range
+from tests.support.vnni import (
+    PROCESSORS,
+    accumulators,
+    each_isa,
+    examples,
+    needs_vnni,
+    rescaled,
+    run_conv,
+)
+
+Array = np.ndarray[Any, Any]
+
+SPEC = ConvSpec(
+    batch=1,
+    in_height=9,
+    in_width=8,
+    in_channels=16,
+    kernel_height=3,
+    kernel_width=3,
+    strides=(1, 1),
+    padding=(0, 0, 0, 0),
+    dilation=(1, 1),
+    out_channels=32,
+    in_dtype="uint8",
+    out_dtype="uint8",
+    input_zero_point=3,
+    output_zero_point=0,
+    out_min=0,
+    out_max=255,
+    rounding="tflite",
+    kernel_dtype="int8",
+    has_asymmetric_kernel=False,
+)
+MIDDLE = {"uint8": 128, "int8": 0}
+
+sizes = st.integers(1, 3)
+pads = st.integers(0, 2)
+channels = st.sampled_from([1, 2, 3, 4, 5, 7, 8, 12, 17, 30, 64, 70, 131])
+dtypes = st.sampled_from(["uint8", "int8"])
+
+
+def values_of(dtype: str) -> st.SearchStrategy[int]:
+    info = np.iinfo(dtype)
+    return st.one_of(
+        st.sampled_from([int(info.min), int(info.max)]), st.integers(info.min, info.max)
+    )
+
+
+@st.composite
+def specs(draw: st.DrawFn) -> tuple[ConvSpec, int]:
+    """A convolution and the zero point of its kernel."""
+    in_dtype, kernel_dtype = draw(dtypes), draw(dtypes)
+    out_dtype = draw(st.sampled_from(["uint8", "int8", "uint8", "int8", "int32"]))
+    kernel, dilation = draw(st.tuples(sizes, sizes)), draw(st.tuples(sizes, sizes))
+    padding = draw(st.tuples(pads, pads, pads, pads))
+    reach = [d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True)]
+    least = [max(1, reach[i] - padding[i] - padding[i + 2]) for i in range(2)]
+    zero_point = draw(st.one_of(st.just(MIDDLE[kernel_dtype]), values_of(kernel_dtype)))
+    output_zero_point, bounds = 0, (-(2**31), 2**31 - 1)
+    if out_dtype != "int32":
+        output_zero_point = draw(values_of(out_dtype))
+        bounds = (int(np.iinfo(out_dtype).min), int(np.iinfo(out_dtype).max))
+        if draw(st.booleans()):  # a ReLU
+            bounds = output_zero_point, bounds[1]
+        if draw(st.booleans()):
+            bounds = bounds[0], draw(st.integers(*bounds))
+    spec = ConvSpec(
+        batch=draw(sizes),
+        in_height=draw(st.integers(least[0], least[0] + 6)),
+        in_width=draw(st.integers(least[1], least[1] + 6)),
+        in_channels=draw(channels),
+        kernel_height=kernel[0],
+        kernel_width=kernel[1],
+        strides=draw(st.tuples(sizes, sizes)),
+        padding=padding,
+        dilation=dilation,
+        out_channels=draw(channels),
+        in_dtype=in_dtype,
+        out_dtype=out_dtype,
+        input_zero_point=draw(values_of(in_dtype)),
+        output_zero_point=output_zero_point,
+        out_min=bounds[0],
+        out_max=bounds[1],
+        rounding=draw(st.sampled_from(["tflite", "upward"])),
+        kernel_dtype=kernel_dtype,
+        has_asymmetric_kernel=zero_point != MIDDLE[kernel_dtype],
+    )
+    return spec, zero_point
+
+
+def fill(rng: np.random.Generator, how: str, dtype: str, shape: tuple[int, ...]) -> Array:
+    if how == "random":
+        return full_range(rng, dtype, shape)
+    info = np.iinfo(dtype)
+    ends = np.array([info.min, info.max], dtype)
+    return ends[rng.integers(0, 2, shape) if how == "ends" else np.full(shape, int(how == "max"))]
+
+
+def check(
+    spec: ConvSpec,
+    zero_point: int = 0,
+    how: str = "random",
+    shift: int = -9,
+    seed: int = 0,
+    isa: Isa = AVX512_VNNI,
+) -> None:
+    rng = np.random.default_rng(seed)
+    data = fill(rng, how, spec.in_dtype, spec.in_shape)
+    kernel_shape = (spec.out_channels, spec.kernel_height, spec.kernel_width, spec.in_channels)
+    kernel = fill(rng, how, spec.kernel_dtype, kernel_shape)
+    bias = rng.integers(-(1 << 14), 1 << 14, spec.out_channels, dtype=np.int32)
+    multiplier = rng.integers(1 << 30, (1 << 31) - 1, spec.out_channels, dtype=np.int32)
+    shifts = np.clip(shift + rng.integers(-2, 3, spec.out_channels), -31, 3).astype(np.int32)
+    got = run_conv(spec, data, kernel, zero_point, bias, multiplier, shifts, isa)
+    sums = accumulators(spec, data, kernel, zero_point, bias)
+    np.testing.assert_array_equal(got, rescaled(spec, sums, multiplier, shifts))
+
+
+@needs_vnni
+@settings(max_examples=examples(60))
+@given(
+    specs(),
+    st.sampled_from(["random", "ends", "min", "max"]),
+    st.sampled_from([-31, -25, -14, -11, -8, -4, 0, 3]),
+    st.integers(0, 2**32 - 1),
+)
+def test_equals_the_definition(
+    spec_and_zero_point: tuple[ConvSpec, int], how: str, shift: int, seed: int
+) -> None:
+    check(*spec_and_zero_point, how, shift, seed)
+
+
+@each_isa
+def test_every_instruction_set_equals_the_definition(isa: Isa) -> None:
+    @settings(max_examples=examples(15, PROCESSORS[isa][0]))
+    @given(
+        specs(),
+        st.sampled_from(["random", "ends", "min", "max"]),
+        st.sampled_from([-31, -14, -11, -8, 0, 3]),
+        st.integers(0, 2**32 - 1),
+    )
+    def run(spec_and_zero_point: tuple[ConvSpec, int], how: str, shift: int, seed: int) -> None:
+        check(*spec_and_zero_point, how, shift, seed, isa)
+
+    run()
+
+
+@each_isa
+def test_data_of_words_gives_the_same(isa: Isa) -> None:
+    if isa.has_byte_products:
+        pytest.skip("it multiplies bytes")
+
+    @settings(max_examples=examples(20, PROCESSORS[isa][0]))
+    @given(
+        specs(),
+        st.sampled_from(["random", "ends", "min", "max"]),
+        st.sampled_from([-31, -14, -11, -8, 0, 3]),
+        st.integers(0, 2**32 - 1),
+    )
+    def run(spec_and_zero_point: tuple[ConvSpec, int], how: str, shift: int, seed: int) -> None:
+        spec, zero_point = spec_and_zero_point
+        wide = replace(spec, staged_dtype="int16")
+        check(wide, zero_point, how, shift, seed, isa.of_words())
+
+    run()
+
+
+@each_isa
+@pytest.mark.parametrize("out_channels", [3, 16, 22, 47, 64])
+def test_narrow_blocks_of_every_instruction_set(isa: Isa, out_channels: int) -> None:
+    """Stores of 4, 2 and 1 vectors, and of a rest of any width."""
+    spec = replace(SPEC, in_height=4, in_channels=6, out_channels=out_channels)
+    check(replace(spec, out_dtype="int8", out_min=-100, out_max=90), isa=isa)
+
+
+@needs_vnni
+@pytest.mark.parametrize("out_channels", [1, 15, 16, 17, 33, 48, 63, 64, 65, 80, 97, 112, 144])
+@pytest.mark.parametrize("out_dtype", ["uint8", "int8"])
+def test_any_number_of_output_channels(out_channels: int, out_dtype: str) -> None:
+    check(
+        replace(
+            SPEC,
+            in_height=4,
+            kernel_width=1,
+            in_channels=5,
+            out_channels=out_channels,
+            out_dtype=out_dtype,
+            out_max=127,
+        )
+    )
+
+
+@needs_vnni
+@pytest.mark.parametrize("in_channels", [*range(1, 10), 31, 63, 65, 130])
+@pytest.mark.parametrize("kernel_width", [1, 3])
+def test_any_number_of_input_channels(in_channels: int, kernel_width: int) -> None:
+    spec = replace(
+        SPEC,
+        in_height=5,
+        in_channels=in_channels,
+        kernel_width=kernel_width,
+        has_asymmetric_kernel=True,
+    )
+    check(spec, zero_point=-7)
+
+
+@needs_vnni
+@pytest.mark.parametrize("rows", [1, 2, 5, 13, 40])
+def test_dense_of_any_number_of_rows(rows: int) -> None:
+    spec = replace(
+        SPEC,
+        batch=rows,
+        in_height=1,
+        in_width=1,
+        kernel_height=1,
+        kernel_width=1,
+        in_channels=203,
+        out_channels=101,
+        out_dtype="int8",
+        output_zero_point=-5,
+        out_min=-128,
+        out_max=127,
+        rounding="upward",
+    )
+    check(spec)
+
+
+@each_isa
+@pytest.mark.parametrize("zero_point", [-128, 127])
+def test_the_largest_sums_are_exact(zero_point: int, isa: Isa) -> None:
+    """Partial sums near the ends of what weights and data can give: nothing saturates."""
+    spec = replace(
+        SPEC,
+        in_height=3,
+        in_channels=700,
+        input_zero_point=0 if zero_point > 0 else 255,
+        out_dtype="int32",
+        has_asymmetric_kernel=True,
+    )
+    for how in ("min", "max"):
+        check(spec, zero_point, how, isa=isa)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "channels"), [((3, 3), 64), ((1, 7), 192), ((1, 7), 160), ((1, 1), 768)]
+)
+@pytest.mark.parametrize(
+    ("isa", "mcpu", "registers"),
+    [
+        (AVX512_VNNI, "cascadelake", "%zmm"),
+        (AVX512_VNNI, "sapphirerapids", "%zmm"),
+        (AVX512_VNNI, "znver4", "%zmm"),
+        (AVX_VNNI, "alderlake", "%ymm"),
+        (AVX_VNNI, "sierraforest", "%ymm"),
+    ],
+)
+def test_accumulators_stay_in_registers(
+    isa: Isa, mcpu: str, registers: str, kernel: tuple[int, int], channels: int
+) -> None:
+    """The inner loop loads data and weights, multiplies, asks for others, and stores nothing."""
+    height, width = kernel
+    spec = replace(
+        SPEC,
+        in_height=16 + height,
+        in_width=16 + width,
+        kernel_height=height,
+        kernel_width=width,
+        in_channels=channels,
+        out_channels=channels,
+    )
+    weights = np.ones((channels, height, width, channels), np.int8)
+    packed = pack_conv2d(spec, weights, 0, None, 1 << 30, -8, isa)
+    target = tvm.target.Target({"kind": "llvm", "mcpu": mcpu})
+    function = conv2d(spec, packed.requantization, isa=isa)
+    assembly = tvm.compile(function, target=target).mod.inspect_source("asm")
+    loops = inner_loops(assembly)
+    assert loops
+    for loop in loops:
+        assert all(registers in words[-1] for words in loop if words[0].startswith("vp"))
+        assert not [words for words in loop if words[0].startswith("vmov") and "(" in words[-1]]
+        requests = [words for words in loop if words[0].startswith("prefetch")]
+        products = [words for words in loop if words[0] == "vpdpbusd"]
+        assert 0 < len(requests) <= len(products) / 10
+
+
+@pytest.mark.parametrize(("isa", "rows"), [(AVX512_VNNI, 1), (AVX512BW, 24)])
+def test_nothing_is_fetched_without_need(isa: Isa, rows: int) -> None:
+    """Not where weights are read once, nor where a product takes several instructions."""
+    spec = replace(SPEC, in_height=rows, in_width=1, kernel_height=1, kernel_width=1)
+    weights = np.ones((32, 1, 1, 16), np.int8)
+    packed = pack_conv2d(spec, weights, 0, None, 1 << 30, -8, isa)
+    function = conv2d(spec, packed.requantization, packed.tiling, isa, packed.weight_dtype)
+    assert "prefetch" not in function.script()
+
+
+def inner_loops(assembly: str) -> list[list[list[str]]]:
+    """The words of the instructions of each loop that has products and no jump but its own."""
+    loops: list[list[list[str]]] = []
+    block: list[list[str]] = []
+    label = ""
+    for line in assembly.splitlines():
+        words = line.replace("{vex}", "").split()
+        if not words or (words[0].startswith(".") and not words[0].startswith(".LBB")):
+            continue
+        if words[0].endswith(":"):
+            label, block = words[0][:-1], []
+        elif words[0].startswith("j"):
+            if words[-1] == label and any(each[0] == "vpdpbusd" for each in block):
+                loops.append(block)
+            label, block = "", []
+        else:
+            block.append(words)
+    return loops

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.x86.kernel import conv2d
+from legalize.kernels.conv2d.x86.pack import pack_conv2d
+from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, ISAS, SSE41, Isa
+from qnn_ops.errors import QnnError
+from tests.support.arrays import full_range
+from tests.support.vnni import accumulators, each_isa, run_conv
+
+SPEC = ConvSpec(
+    batch=1,
+    in_height=4,
+    in_width=4,
+    in_channels=6,
+    kernel_height=1,
+    kernel_width=2,
+    strides=(1, 1),
+    padding=(0, 0, 0, 0),
+    dilation=(1, 1),
+    out_channels=16,
+    in_dtype="uint8",
+    out_dtype="int32",
+    input_zero_point=10,
+    output_zero_point=0,
+    out_min=-(2**31),
+    out_max=2**31 - 1,
+    rounding="tflite",
+    kernel_dtype="uint8",
+    has_asymmetric_kernel=True,
+)
+KERNEL = np.arange(16 * 12, dtype=np.uint8).reshape(16, 1, 2, 6)
+
+
+def test_bias_takes_up_the_zero_points() -> None:
+    zero_point = 130
+    bias = np.arange(16, dtype=np.int32)
+    packed = pack_conv2d(SPEC, KERNEL, zero_point, bias)
+    _, folded, kernel_zero_point = packed.constants
+    w = KERNEL.reshape(16, 12).astype(int) - 128
+    expected = bias - 10 * w.sum(axis=1) + 12 * 10 * 2
+    np.testing.assert_array_equal(folded.reshape(-1), expected)
+    assert kernel_zero_point.tolist() == [2]
+
+
+def test_weights_are_packed_by_step_and_lane() -> None:
+    packed = pack_conv2d(SPEC, KERNEL, 130)
+    weights = packed.constants[0].reshape(3, 16, 4)
+    signed = (KERNEL.reshape(16, 12).astype(int) - 128).astype(np.int8)
+    np.testing.assert_array_equal(weights.transpose(1, 0, 2).reshape(16, 12), signed)
+
+
+def test_words_are_packed_by_even_and_odd_bytes_without_zero_point() -> None:
+    packed = pack_conv2d(SPEC, KERNEL, 130, isa=AVX2)
+    weights, bias, *rest = packed.constants
+    assert not rest
+    # [step, vector, part, lane, byte of the part]
+    weights = weights.reshape(3, 2, 2, 8, 2).transpose(1, 3, 0, 4, 2)
+    centred = KERNEL.reshape(16, 12).astype(np.int16) - 130
+    np.testing.assert_array_equal(bias.reshape(-1), -10 * centred.sum(axis=1))
+    np.testing.assert_array_equal(weights.reshape(16, 12), centred)
+
+
+def test_a_last_step_does_not_count_bytes_twice() -> None:
+    spec = replace(SPEC, in_channels=3)
+    kernel = KERNEL.reshape(-1)[: 16 * 6].reshape(16, 1, 2, 3)
+    weights = pack_conv2d(spec, kernel, 130).constants[0].reshape(2, 16, 4)
+    signed = (kernel.reshape(16, 6).astype(int) - 128).astype(np.int8)
+    np.testing.assert_array_equal(weights[0], signed[:, :4])
+    np.testing.assert_array_equal(weights[1], np.pad(signed[:, 4:], ((0, 0), (2, 0))))
+
+
+@pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
+def test_constants_fit_the_function(isa: Isa) -> None:
+    for out_dtype, shift in (("int32", 0), ("int8", -5), ("int8", 2)):
+        spec = replace(SPEC, out_dtype=out_dtype, out_min=-128, out_max=127)
+        packed = pack_conv2d(spec, KERNEL, 130, None, 1 << 30, shift, isa)
+        function = conv2d(spec, packed.requantization, packed.tiling, isa, packed.weight_dtype)
+        buffers = function.params[1:-1]
+        expected = [(tuple(map(int, buffer.shape)), str(buffer.dtype)) for buffer in buffers]
+        assert [(array.shape, str(array.dtype)) for array in packed.constants] == expected
+
+
+def test_other_roundings_are_refused() -> None:
+    spec = replace(SPEC, out_dtype="int8", rounding="float32")
+    with pytest.raises(QnnError, match="rounding must be tflite or upward, got float32"):
+        pack_conv2d(spec, KERNEL, 130)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((KERNEL[:, :, :1], 130), r"kernel must be uint8 of shape \(16, 1, 2, 6\)"),
+        ((KERNEL.view(np.int8), 130), "got int8"),
+        ((KERNEL, np.array([1, 2])), "one zero point"),
+        ((KERNEL, 128), "has_asymmetric_kernel"),
+        ((KERNEL, 130, np.zeros(3, np.int32)), "bias must have one value or 16"),
+        ((KERNEL, 130, None, -1), "multiplier must not be negative"),
+        ((KERNEL, 130, None, 1, 32), r"shift must be in -31\.\.31"),
+    ],
+)
+def test_what_does_not_fit_is_refused(arguments: tuple[object, ...], message: str) -> None:
+    with pytest.raises(QnnError, match=message):
+        pack_conv2d(SPEC, *arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("isa", "rows", "largest", "dtype"),
+    [
+        (AVX2, 1, 127, "int8"),
+        (SSE41, 1, 127, "int8"),
+        (AVX512BW, 1, 127, "int8"),
+        (AVX512_VNNI, 1, 127, "int8"),
+        # A byte does not hold it.
+        (AVX2, 1, 128, "int16"),
+        # Several tiles read each weight from the cache, where widening it again would not pay.
+        (AVX2, 50, 127, "int16"),
+    ],
+)
+def test_weights_that_are_read_once_stay_bytes(
+    isa: Isa, rows: int, largest: int, dtype: str
+) -> None:
+    spec = replace(SPEC, in_height=1, in_width=1, batch=rows, kernel_width=1)
+    kernel = np.full((16, 1, 1, 6), 10 + largest, np.uint8)
+    packed = pack_conv2d(spec, kernel, 10, isa=isa)
+    assert packed.weight_dtype == packed.constants[0].dtype == dtype
+
+
+@each_isa
+def test_bytes_give_the_sums_that_words_give(isa: Isa) -> None:
+    rng = np.random.default_rng(0)
+    kernel = rng.integers(0, 256, (37, 1, 1, 203)).astype(np.uint8)
+    spec = replace(SPEC, in_height=1, in_width=1, in_channels=203, kernel_width=1, out_channels=37)
+    spec = replace(spec, has_asymmetric_kernel=False)
+    data = full_range(rng, "uint8", spec.in_shape)
+    assert pack_conv2d(spec, kernel, 128, isa=isa).weight_dtype == "int8"
+    zero = np.zeros(1, np.int32)
+    got = run_conv(spec, data, kernel, 128, None, zero, zero, isa)
+    np.testing.assert_array_equal(got, accumulators(spec, data, kernel, 128, None))

@@ -1,0 +1,58 @@
+"""Convolutions whose output is some channels of a larger tensor."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from legalize.kernels.conv2d.spec import Slice
+from legalize.kernels.conv2d.x86.kernel import conv2d
+from legalize.kernels.conv2d.x86.pack import pack_conv2d
+from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, SSE41
+from qnn_ops.arithmetic import quantize_multiplier
+from tests.support.convolutions import SPEC, problem_of
+from tests.support.kernels import X86_PLACES, Place
+from tests.support.programs import Case
+
+Array = np.ndarray[Any, Any]
+
+ISAS = {isa.name: isa for isa in (AVX512_VNNI, AVX512BW, AVX2, SSE41)}
+PARTS = [
+    # Channels of the convolution, and where they are: odd ones, and whole vectors.
+    (37, Slice(61, 5)),
+    (64, Slice(96, 32)),
+    (24, Slice(24, 0)),
+]
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        pytest.param(place, id=place.name, marks=place.marks)
+        for place in X86_PLACES
+        if place.name in ISAS
+    ],
+)
+def test_only_the_channels_of_the_part_are_written(place: Place) -> None:
+    isa = ISAS[place.name]
+    problems, cases = [], []
+    for channels, part in PARTS:
+        spec = replace(SPEC, in_dtype="uint8", staged_dtype="uint8", out_channels=channels)
+        problem = problem_of(spec, np.random.default_rng(channels))
+        spec = replace(problem.spec, part=part)
+        multiplier, shift = quantize_multiplier(problem.real_multiplier)
+        zero_point = problem.kernel_zero_point
+        packed = pack_conv2d(spec, problem.kernel, zero_point, problem.bias, multiplier, shift, isa)
+        function = conv2d(spec, packed.requantization, packed.tiling, isa, packed.weight_dtype)
+        inputs = [problem.data, *packed.constants]
+        problems.append(problem)
+        cases.append(Case(function, inputs, spec.target_shape, spec.out_dtype))
+    results = place.run(cases)
+    for problem, (channels, part), result in zip(problems, PARTS, results, strict=True):
+        channels_of = slice(part.first, part.first + channels)
+        np.testing.assert_array_equal(result[..., channels_of], problem.result)
+        rest = np.delete(result, np.r_[channels_of], axis=-1)
+        assert np.unique(rest).size <= 1, "written beside the part"

@@ -1,0 +1,176 @@
+"""Convolutions and dense layers of the dialect through the kernel of each instruction set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from hypothesis import given, settings
+from tvm import relax
+
+from legalize import lower
+from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, AVX_VNNI, SSE41, Isa
+from qnn_ops import quantized_conv2d, quantized_dense
+from qnn_ops.registry import Operator
+from tests.support.arrays import full_range
+from tests.support.cases.quantized_conv2d import convolutions
+from tests.support.cases.quantized_dense import dense_layers
+from tests.support.operators import run
+from tests.support.vnni import PROCESSORS, TARGET, each_isa, examples, needs_vnni
+
+Array = np.ndarray[Any, Any]
+
+ATTRS: dict[str, Any] = {
+    "input_scale": 0.5,
+    "input_zero_point": 7,
+    "kernel_scale": 0.0078125,
+    "output_scale": 4.0,
+    "output_zero_point": 3,
+    "out_dtype": "uint8",
+}
+
+
+def lowered(
+    operator: Operator[Any],
+    data: Array,
+    kernel: Array,
+    target: Any,
+    bias: Array | None = None,
+    **attrs: Any,
+) -> tvm.IRModule:
+    builder = relax.BlockBuilder()
+    parameter = relax.Var("data", relax.TensorType(data.shape, str(data.dtype)))
+    with builder.function("main", [parameter]):
+        with builder.dataflow():
+            addend = None if bias is None else relax.const(bias)
+            if "addend" in attrs:
+                attrs["addend"] = relax.const(attrs["addend"])
+            call = builder.emit(operator(parameter, relax.const(kernel), **attrs, bias=addend))
+            result = builder.emit_output(call)
+        builder.emit_func_output(result)
+    return lower(builder.get(), tvm.target.Target(target))
+
+
+def kernel_buffers(mod: tvm.IRModule) -> list[str]:
+    """Weights and biases of the kernels in a module, as in ``int8 x16``."""
+    found = []
+    for name, function in mod.functions.items():
+        if name.name_hint.startswith("z_conv2d"):
+            _, weights, bias, *_ = function.params
+            found.append(f"{weights.dtype} x{bias.shape[-1]}")
+    return found
+
+
+@each_isa
+@pytest.mark.parametrize("kernel_zero_point", [0, -20])
+def test_a_convolution_equals_the_reference(isa: Isa, kernel_zero_point: int) -> None:
+    rng = np.random.default_rng(0)
+    data, kernel = full_range(rng, "int8", (2, 7, 6, 19)), full_range(rng, "int8", (37, 3, 2, 19))
+    attrs = {
+        **ATTRS,
+        "kernel_zero_point": kernel_zero_point,
+        "padding": (1, 0, 1, 1),
+        "data_layout": "NHWC",
+        "kernel_layout": "OHWI",
+    }
+    target = {"kind": "llvm", "mcpu": PROCESSORS[isa][0]}
+    mod = lowered(quantized_conv2d, data, kernel, target, **attrs)
+    assert kernel_buffers(mod) == [f"{isa.weight_dtype} x{isa.lanes}"]
+    expected = quantized_conv2d.evaluate(data, kernel, **attrs)
+    assert np.unique(expected).size > 100
+    np.testing.assert_array_equal(run(mod, [data], target), expected)
+
+
+@each_isa
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_a_convolution_of_widened_data_equals_the_reference(isa: Isa, dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    data, kernel = full_range(rng, dtype, (1, 9, 8, 64)), full_range(rng, "int8", (64, 5, 5, 64))
+    attrs = {
+        **ATTRS,
+        "output_scale": 6.0,
+        "output_zero_point": 100,
+        "kernel_zero_point": 0,
+        "padding": (2, 2, 2, 2),
+        "data_layout": "NHWC",
+        "kernel_layout": "OHWI",
+    }
+    target = {"kind": "llvm", "mcpu": PROCESSORS[isa][0]}
+    mod = lowered(quantized_conv2d, data, kernel, target, **attrs)
+    stages = [f for name, f in mod.functions.items() if name.name_hint.startswith("stage")]
+    dtypes = [str(stage.params[1].dtype) for stage in stages]
+    # For the others the model says that it is as well either way.
+    assert dtypes == ["int16"] or isa is not AVX2
+    expected = quantized_conv2d.evaluate(data, kernel, **attrs)
+    assert np.unique(expected).size > 100
+    np.testing.assert_array_equal(run(mod, [data], target), expected)
+
+
+@each_isa
+@pytest.mark.parametrize("rows", [1, 9])
+def test_a_dense_layer_equals_the_reference(isa: Isa, rows: int) -> None:
+    rng = np.random.default_rng(0)
+    data, kernel = full_range(rng, "uint8", (rows, 150)), full_range(rng, "uint8", (43, 150))
+    attrs = {**ATTRS, "kernel_zero_point": 110}
+    target = {"kind": "llvm", "mcpu": PROCESSORS[isa][0]}
+    mod = lowered(quantized_dense, data, kernel, target, **attrs)
+    assert kernel_buffers(mod) == [f"{isa.weight_dtype} x{isa.lanes}"]
+    expected = quantized_dense.evaluate(data, kernel, **attrs)
+    np.testing.assert_array_equal(run(mod, [data], target), expected)
+
+
+def check(
+    operator: Operator[Any], operands: list[Any], attrs: dict[str, Any], target: Any = TARGET
+) -> None:
+    data, kernel, bias, *addends = operands
+    others = dict(zip(["addend"], addends, strict=False))
+    mod = lowered(operator, data, kernel, target, bias, **others, **attrs)
+    has_kernel = np.unique(attrs["kernel_zero_point"]).size == 1
+    assert len(kernel_buffers(mod)) == has_kernel
+    actual, expected = (
+        run(mod, [data], target),
+        operator.evaluate(*operands[:2], bias=bias, **others, **attrs),
+    )
+    assert actual.dtype == expected.dtype
+    np.testing.assert_array_equal(actual, expected)
+
+
+@needs_vnni
+@settings(max_examples=examples(20))
+@given(convolutions(layouts=["NHWC"], most_groups=1, most_channels=21))
+def test_any_convolution_equals_the_reference(case: tuple[list[Any], dict[str, Any]]) -> None:
+    check(quantized_conv2d, *case)
+
+
+@each_isa
+def test_any_dense_layer_equals_the_reference(isa: Isa) -> None:
+    @settings(max_examples=examples(12, PROCESSORS[isa][0]))
+    @given(dense_layers())
+    def run_one(case: tuple[list[Any], dict[str, Any]]) -> None:
+        check(quantized_dense, *case, {"kind": "llvm", "mcpu": PROCESSORS[isa][0]})
+
+    run_one()
+
+
+@pytest.mark.parametrize(
+    ("target", "isa"),
+    [
+        ("znver4", AVX512_VNNI),
+        ("sapphirerapids", AVX512_VNNI),
+        ("sierraforest", AVX_VNNI),
+        ("skylake-avx512", AVX512BW),
+        ("znver3", AVX2),
+        ("x86-64-v3", AVX2),
+        ("x86-64-v2", SSE41),
+        ("x86-64", None),
+    ],
+)
+def test_the_fastest_instruction_set_is_chosen(target: str, isa: Isa | None) -> None:
+    # Weights that no pairs of bytes can hold.
+    data, kernel = np.zeros((40, 64), np.uint8), np.full((32, 64), 127, np.int8)
+    attrs = {**ATTRS, "kernel_zero_point": 0}
+    mod = lowered(quantized_dense, data, kernel, {"kind": "llvm", "mcpu": target}, **attrs)
+    expected = [f"{isa.weight_dtype} x{isa.lanes}"] if isa else []
+    assert kernel_buffers(mod) == expected

@@ -1,0 +1,157 @@
+"""Convolutions that add another quantized tensor to their rounded output."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+
+from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, SSE41
+from legalize.lower import lower
+from qnn_ops import quantized_add, quantized_conv2d, quantized_subtract
+from qnn_ops.registry import Operator, constant_of
+from tests.support.arrays import full_range
+from tests.support.kernels import X86_PLACES, Place
+from tests.support.modules import module
+from tests.support.programs import Case
+
+Array = np.ndarray[Any, Any]
+
+CONV: dict[str, Any] = {
+    "input_scale": 0.5,
+    "input_zero_point": 7,
+    "kernel_scale": 0.0078125,
+    "kernel_zero_point": 0,
+    "output_scale": 2.3,
+    "data_layout": "NHWC",
+    "kernel_layout": "OHWI",
+}
+# A difference of a vector's bytes by 128 that got lost would show in each of them.
+DTYPES = [("int8", "uint8", "int8"), ("uint8", "int8", "uint8"), ("int8", "int8", "uint8")]
+each_x86_place = pytest.mark.parametrize(
+    "place", [pytest.param(place, id=place.name, marks=place.marks) for place in X86_PLACES]
+)
+
+
+class Problem:
+    """A convolution of bytes, one operand of a sum, with what it gives."""
+
+    def __init__(
+        self,
+        operator: Operator[Any],
+        channels: int,
+        dtypes: tuple[str, str, str],
+        *,
+        is_rhs: bool,
+        scale: float = 3.1,
+        window: int = 1,
+        in_channels: int = 20,
+        pixels: tuple[int, int] = (3, 7),
+        **changes: Any,
+    ) -> None:
+        rng = np.random.default_rng(channels)
+        own, other, out = dtypes
+        size = [extent + window - 1 for extent in pixels]
+        self.data = full_range(rng, "uint8", (1, *size, in_channels))
+        self.kernel = full_range(rng, "int8", (channels, window, window, in_channels))
+        self.tensor = full_range(rng, other, (1, *pixels, channels))
+        least = -90 if own == "int8" else 5
+        self.conv = {**CONV, "output_zero_point": 3, "out_dtype": own, "out_min": least, **changes}
+        self.is_rhs = is_rhs
+        sides = {"lhs": (2.3, 3), "rhs": (scale, 11)}
+        if is_rhs:
+            sides = {"lhs": sides["rhs"], "rhs": sides["lhs"]}
+        self.sum: dict[str, Any] = {"output_scale": 3.3, "output_zero_point": 9, "out_dtype": out}
+        for side, (step, zero_point) in sides.items():
+            self.sum |= {f"{side}_scale": step, f"{side}_zero_point": zero_point}
+        self.sum["out_max"] = 101
+        self.operator = operator
+
+    def body(self, x: relax.Expr, t: relax.Expr) -> relax.Expr:
+        y = quantized_conv2d(x, relax.const(self.kernel), **self.conv)
+        return self.operator(*self._operands(y, t), **self.sum)
+
+    def lowered(self, target: Any) -> tvm.IRModule:
+        arrays = {"x": self.data, "t": self.tensor}
+        types = {key: relax.TensorType(a.shape, a.dtype.name) for key, a in arrays.items()}
+        return lower(module(types, self.body), tvm.target.Target(target))
+
+    @property
+    def result(self) -> Array:
+        y = quantized_conv2d.evaluate(self.data, self.kernel, **self.conv)
+        return self.operator.evaluate(*self._operands(y, self.tensor), **self.sum)
+
+    def _operands(self, y: Any, t: Any) -> tuple[Any, Any]:
+        return (t, y) if self.is_rhs else (y, t)
+
+    def case(self, target: Any) -> Case:
+        """The kernel, which must be the only one, with its arguments."""
+        mod = self.lowered(target)
+        (call,) = (
+            value
+            for value in relax.analysis.get_var2val(mod["main"]).values()
+            if isinstance(value, relax.Call) and value.op == tvm.ir.Op.get("relax.call_tir")
+        )
+        variable, operands = call.args[:2]
+        arrays = dict(zip(mod["main"].params, [self.data, self.tensor], strict=True))
+        inputs = []
+        for field in operands.fields:
+            array = arrays[field] if field in arrays else constant_of(field)
+            assert array is not None
+            inputs.append(array)
+        function = mod[variable].with_attr("global_symbol", variable.name_hint)
+        return Case(function, inputs, self.result.shape, str(self.result.dtype))
+
+
+def check(place: Place, problems: list[Problem]) -> None:
+    results = place.run([problem.case(place.target) for problem in problems])
+    for problem, result in zip(problems, results, strict=True):
+        np.testing.assert_array_equal(result, problem.result)
+        assert np.unique(result).size > 20
+
+
+@each_x86_place
+def test_sums_equal_the_references(place: Place) -> None:
+    """One run for all, as it may be of an emulator."""
+    # A ragged vector, pieces of two and four, and less than a vector.
+    shapes = list(zip((37, 64, 5), DTYPES, (False, True, False), strict=True))
+    problems = [
+        Problem(operator, channels, dtypes, is_rhs=is_rhs)
+        for operator in (quantized_add, quantized_subtract)
+        for channels, dtypes, is_rhs in shapes
+    ]
+    # Scales that are powers of two have sums that lie in the middle of two results.
+    ties = Problem(quantized_add, 33, DTYPES[0], is_rhs=True, scale=1.0, output_scale=2.0)
+    ties.sum |= {"rhs_scale": 2.0, "output_scale": 4.0}
+    others = [
+        Problem(quantized_add, 24, DTYPES[2], is_rhs=False, rounding=rounding)
+        for rounding in ("upward", "float64")
+    ]
+    check(place, [*problems, ties, *others])
+
+
+@pytest.mark.parametrize("isa", [AVX512_VNNI, AVX512BW, AVX2, SSE41], ids=lambda isa: isa.name)
+def test_the_sum_has_no_kernel_of_its_own(isa: Any) -> None:
+    place = next(place for place in X86_PLACES if place.name == isa.name)
+    mod = Problem(quantized_add, 24, DTYPES[0], is_rhs=False).lowered(place.target)
+    names = {variable.name_hint for variable in mod.get_global_vars()}
+    assert names == {"main", "z_conv2d"}
+
+
+@pytest.mark.parametrize(
+    "changes", [{"rounding": "onednn"}, {"rounding": "float32"}, {"kernel_zero_point": [0, 1] * 12}]
+)
+def test_what_no_kernel_does_stays_two_steps(changes: dict[str, Any]) -> None:
+    target = X86_PLACES[0].target
+    mod = Problem(quantized_add, 24, DTYPES[0], is_rhs=False, **changes).lowered(target)
+    assert any(variable.name_hint.startswith("add") for variable in mod.get_global_vars())
+
+
+def test_a_tensor_that_broadcasts_is_added_afterwards() -> None:
+    problem = Problem(quantized_add, 24, DTYPES[0], is_rhs=False)
+    problem.tensor = problem.tensor[:, :1, :1]
+    mod = problem.lowered(X86_PLACES[0].target)
+    assert any(variable.name_hint.startswith("add") for variable in mod.get_global_vars())

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.x86.tiling import (
+    choose_tiling,
+    lane_channels,
+    prefers_words,
+    registers_of,
+)
+from legalize.kernels.ir.registers import store_pieces
+from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, ISAS, Isa
+
+
+def make_spec(pixels: int, in_channels: int, out_channels: int, out_dtype: str) -> ConvSpec:
+    return ConvSpec(
+        batch=pixels,
+        in_height=1,
+        in_width=1,
+        in_channels=in_channels,
+        kernel_height=1,
+        kernel_width=1,
+        strides=(1, 1),
+        padding=(0, 0, 0, 0),
+        dilation=(1, 1),
+        out_channels=out_channels,
+        in_dtype="uint8",
+        out_dtype=out_dtype,
+        input_zero_point=0,
+        output_zero_point=0,
+        out_min=0,
+        out_max=127,
+        rounding="tflite",
+        kernel_dtype="int8",
+        has_asymmetric_kernel=False,
+    )
+
+
+each_isa = pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
+
+
+@each_isa
+@pytest.mark.parametrize("pixels", [1, 2, 7, 49, 1000])
+@pytest.mark.parametrize("in_channels", [3, 64, 2048])
+@pytest.mark.parametrize("out_channels", [1, 16, 17, 80, 96, 192, 320, 1001])
+def test_sections_cover_all_channels_within_the_registers(
+    isa: Isa, pixels: int, in_channels: int, out_channels: int
+) -> None:
+    spec = make_spec(pixels, in_channels, out_channels, "uint8")
+    next_group = 0
+    for section in choose_tiling(spec, isa):
+        assert section.first_group == next_group
+        next_group += section.blocks * section.groups
+        assert section.pixels <= pixels
+        assert section.pixels == 1 or section.pixels * section.groups < isa.registers
+        # Only a section of one block can end in the middle of a vector.
+        assert section.blocks == 1 or next_group * isa.lanes <= out_channels
+    assert next_group == isa.vectors(out_channels)
+
+
+@each_isa
+@pytest.mark.parametrize("out_dtype", ["uint8", "int8", "int32"])
+@pytest.mark.parametrize("out_channels", [1, 16, 40, 100, 256])
+def test_every_channel_has_one_lane(isa: Isa, out_channels: int, out_dtype: str) -> None:
+    spec = make_spec(9, 8, out_channels, out_dtype)
+    channels = lane_channels(spec, isa, choose_tiling(spec, isa))
+    assert channels.shape == (isa.vectors(out_channels), isa.lanes)
+    real = channels[channels >= 0]
+    np.testing.assert_array_equal(np.sort(real), np.arange(out_channels))
+
+
+@pytest.mark.parametrize("groups", range(1, 13))
+def test_store_pieces_follow_one_another(groups: int) -> None:
+    pieces = store_pieces(groups)
+    ends = [first + size for first, size in pieces]
+    assert [first for first, _ in pieces] == [0, *ends[:-1]]
+    assert ends[-1] == groups
+    assert {size for _, size in pieces} <= {1, 2, 4}
+
+
+@pytest.mark.parametrize(
+    ("isa", "pixels", "in_channels", "out_channels", "expected"),
+    [
+        (AVX2, 196, 1024, 256, True),
+        # Too few channels read what would be widened.
+        (AVX2, 196, 1024, 16, False),
+        # Each weight is used once: the products are not what takes the time.
+        (AVX2, 1, 1024, 256, False),
+        (AVX512_VNNI, 196, 1024, 256, False),
+    ],
+)
+def test_words_where_many_channels_read_the_data(
+    isa: Isa, pixels: int, in_channels: int, out_channels: int, expected: bool
+) -> None:
+    spec = make_spec(pixels, in_channels, out_channels, "uint8")
+    assert prefers_words(spec, isa) == expected
+
+
+def test_words_leave_room_for_larger_tiles() -> None:
+    groups, pixels = 2, 6
+    assert registers_of(AVX2, groups, pixels) > AVX2.registers
+    assert registers_of(AVX2.of_words(), groups, pixels) == AVX2.registers

@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+
+from legalize.kernels.conv2d.spec import Border, Slice
+from legalize.kernels.conv2d.x86.pack import pack_conv2d
+from legalize.kernels.conv2d.x86.winograd.kernel import conv2d_winograd
+from legalize.kernels.conv2d.x86.winograd.plan import WinogradPlan, cut
+from legalize.kernels.isa.x86 import AVX2, AVX512BW, SSE41, Isa
+from qnn_ops import quantized_add
+from qnn_ops.arithmetic import quantize_multiplier
+from tests.legalize.kernels.conv2d.x86.test_sum_rules import DTYPES
+from tests.legalize.kernels.conv2d.x86.test_sum_rules import Problem as Sum
+from tests.legalize.kernels.conv2d.x86.test_sum_rules import check as check_sums
+from tests.support.convolutions import Problem, problem_of, random_problem
+from tests.support.kernels import X86_PLACES, Place
+from tests.support.programs import Case
+
+Array = np.ndarray[Any, Any]
+
+ISAS = {isa.name: isa for isa in (AVX512BW, AVX2, SSE41)}
+each_place = pytest.mark.parametrize(
+    "place",
+    [
+        pytest.param(place, id=place.name, marks=place.marks)
+        for place in X86_PLACES
+        if place.name in ISAS
+    ],
+)
+
+
+def problems(seed: int, count: int, isa: Isa) -> list[Problem]:
+    """Convolutions that have a transform, of any other property."""
+    rng = np.random.default_rng(seed)
+    drawn: list[Problem] = []
+    while len(drawn) < count:
+        drawn_spec = random_problem(rng, ("tflite", "upward")).spec
+        window = [(3, 3), (3, 3), (1, 3), (3, 1)][int(rng.integers(4))]
+        spec = replace(
+            drawn_spec,
+            in_height=int(rng.integers(3, 14)),
+            in_width=int(rng.integers(3, 14)),
+            in_channels=2 * isa.lanes * int(rng.integers(1, 4)),
+            kernel_height=window[0],
+            kernel_width=window[1],
+            strides=(1, 1),
+            dilation=(1, 1),
+            staged_dtype="uint8",
+        )
+        if cut(spec, isa.of_words()) is None:  # a small image
+            continue
+        how = ["random", "ends", "min", "max"][len(drawn) % 4]
+        drawn.append(problem_of(spec, rng, how=how))
+    return drawn
+
+
+def case_of(problem: Problem, isa: Isa, plan: WinogradPlan | None = None) -> Case:
+    spec, words = problem.spec, isa.of_words()
+    plan = plan or cut(spec, words)
+    assert plan is not None
+    multiplier, shift = quantize_multiplier(problem.real_multiplier)
+    packed = pack_conv2d(
+        *(spec, problem.kernel, problem.kernel_zero_point, problem.bias, multiplier, shift),
+        isa=words,
+        plan=plan,
+    )
+    function = conv2d_winograd.__wrapped__(spec, packed.requantization, plan, words)
+    inputs = [problem.staged, *packed.constants]
+    return Case(function, inputs, spec.target_shape, spec.out_dtype)
+
+
+@each_place
+def test_outputs_equal_the_definition(place: Place) -> None:
+    drawn = problems(1, 24, ISAS[place.name])
+    results = place.run([case_of(problem, ISAS[place.name]) for problem in drawn])
+    for problem, result in zip(drawn, results, strict=True):
+        np.testing.assert_array_equal(result, problem.result, err_msg=str(problem.spec))
+
+
+@each_place
+def test_panels_and_tasks_share_an_image(place: Place) -> None:
+    isa = ISAS[place.name]
+    (problem,) = problems(2, 1, isa)
+    spec = replace(problem.spec, batch=2, in_height=30, in_width=31, out_channels=5 * isa.lanes)
+    problem = problem_of(replace(spec, border=None, residual=None), np.random.default_rng(0))
+    plan = cut(problem.spec, isa.of_words())
+    assert plan is not None
+    cases = []
+    for panel, at_once in ((7, 2), (plan.tiles, 3), (1, 1), (50, 6)):
+        sections = tuple(replace(section, pixels=at_once) for section in plan.tiling)
+        cases.append(case_of(problem, isa, replace(plan, panel=panel, tiling=sections)))
+    assert any("T.parallel" in case.function.script() for case in cases)
+    for result in place.run(cases):
+        np.testing.assert_array_equal(result, problem.result)
+
+
+@each_place
+def test_outputs_are_parts_and_have_borders(place: Place) -> None:
+    isa = ISAS[place.name]
+    plain, channels = problems(3, 1, isa)[0].spec, 3 * isa.lanes + 5
+    plain = replace(plain, kernel_height=3, kernel_width=3, in_height=9, in_width=8)
+    plain = replace(plain, out_dtype="uint8", out_channels=channels, output_zero_point=3)
+    problem = problem_of(replace(plain, out_min=0, out_max=255), np.random.default_rng(1))
+    border, part = Border((1, 2, 0, 1), 77), Slice(channels + 9, 4)
+    spec = problem.spec
+    ended = [replace(spec, border=border), replace(spec, part=part)]
+    cases = [case_of(replace(problem, spec=spec), isa) for spec in ended]
+    bordered, whole = place.run(cases)
+    widths = (0, 0), (1, 0), (2, 1), (0, 0)
+    np.testing.assert_array_equal(bordered, np.pad(problem.result, widths, constant_values=77))
+    np.testing.assert_array_equal(whole[..., 4 : 4 + channels], problem.result)
+    rest = np.delete(whole, np.r_[4 : 4 + channels], axis=-1)
+    assert np.unique(rest).size <= 1, "written beside the part"
+
+
+@each_place
+def test_another_tensor_is_added(place: Place) -> None:
+    conv: dict[str, Any] = {"window": 3, "in_channels": 64, "pixels": (12, 16)}
+    problem = Sum(quantized_add, 48, DTYPES[0], is_rhs=False, **conv)
+    weights = problem.case(place.target).inputs[1]
+    assert (weights.dtype, weights.size) == (np.int16, 16 * 64 * 48), "it was not transformed"
+    check_sums(place, [problem])
+
+
+@pytest.mark.parametrize(
+    ("isa", "mcpu", "register"),
+    [(AVX512BW, "skylake-avx512", "%zmm"), (AVX2, "haswell", "%ymm"), (SSE41, "nehalem", "%xmm")],
+)
+def test_the_sums_stay_in_registers(isa: Isa, mcpu: str, register: str) -> None:
+    """The innermost loop multiplies and adds, and stores nothing."""
+    spec = replace(problems(4, 1, isa)[0].spec, kernel_height=3, kernel_width=3, in_height=30)
+    spec = replace(spec, in_width=30, in_channels=64, out_channels=64, padding=(0, 0, 0, 0))
+    problem = problem_of(spec, np.random.default_rng(0))
+    plan = cut(spec, isa.of_words())
+    assert plan is not None
+    function = case_of(problem, isa).function
+    target = tvm.target.Target({"kind": "llvm", "mcpu": mcpu})
+    assembly = tvm.compile(function, target=target).mod.inspect_source("asm")
+    loops = re.split(r"\n\.LBB\w+:", assembly)
+    products = plan.tiling[0].pixels * plan.tiling[0].groups
+    inner = [loop for loop in loops if len(re.findall(r"pmaddwd\s", loop)) == products]
+    assert inner, "no loop has as many products as the plan says"
+    for loop in inner:
+        body = loop[: loop.index("\tj")]
+        stores = [line for line in body.splitlines() if re.search(rf"{register}\d+, .*\(%r", line)]
+        assert not stores

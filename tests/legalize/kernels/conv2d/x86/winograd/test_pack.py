@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from legalize.kernels.conv2d.x86.tiling import lane_channels
+from legalize.kernels.conv2d.x86.winograd.pack import lay_out_transformed
+from legalize.kernels.conv2d.x86.winograd.plan import cut
+from legalize.kernels.conv2d.x86.winograd.transform import transform_weights
+from legalize.kernels.isa.x86 import AVX2
+from tests.legalize.kernels.conv2d.x86.amx.test_plan import sized
+
+
+def test_each_weight_is_where_the_kernel_reads_it() -> None:
+    # A ragged vector, and a block of one vector.
+    spec = replace(sized(6, 6, 16, 36, 3), out_dtype="uint8")
+    isa = AVX2.of_words()
+    plan = cut(spec, isa)
+    assert plan is not None
+    lanes = lane_channels(spec, isa, plan.tiling)
+    rng = np.random.default_rng(0)
+    kernel = rng.integers(-255, 256, (36, 3, 3, 16))
+    packed = lay_out_transformed(plan, kernel, lanes)
+    weights = transform_weights(plan.transform, kernel)
+    assert packed.dtype == np.int16
+    assert packed.size == lanes.size * 16 * 16
+    for section in plan.tiling:
+        for block in range(section.blocks):
+            group = section.first_group + block * section.groups
+            size = section.groups * 8 * 16 * 16
+            start = group * 8 * 16 * 16
+            read = packed[start : start + size].reshape(16, 8, section.groups, 8, 2)
+            for vector in range(section.groups):
+                for lane, channel in enumerate(lanes[group + vector]):
+                    own = read[:, :, vector, lane].reshape(16, 16)
+                    wanted = weights[channel] if channel >= 0 else np.zeros((16, 16))
+                    np.testing.assert_array_equal(own, wanted)

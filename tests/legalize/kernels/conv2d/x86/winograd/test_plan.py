@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.x86.tiling import registers_of, units
+from legalize.kernels.conv2d.x86.winograd.plan import (
+    WinogradPlan,
+    choose_winograd,
+    cut,
+    tasks_of,
+    winograd_units,
+)
+from legalize.kernels.isa.x86 import AVX2, AVX512BW, SSE41, Isa
+from tests.legalize.kernels.conv2d.x86.amx.test_plan import sized
+
+Array = np.ndarray[Any, Any]
+
+SHAPES = [(56, 56, 64, 64), (35, 35, 96, 96), (7, 9, 32, 40), (2, 2, 64, 16), (5, 2, 32, 8)]
+
+
+def plan_of(spec: ConvSpec, isa: Isa = AVX2) -> WinogradPlan:
+    plan = cut(spec, isa.of_words())
+    assert plan is not None
+    return plan
+
+
+def choice(spec: ConvSpec, kernel: Array | None = None, isa: Isa = AVX2) -> WinogradPlan | None:
+    shape = spec.out_channels, spec.kernel_height, spec.kernel_width, spec.in_channels
+    kernel = np.ones(shape, np.int8) if kernel is None else kernel
+    most = units(spec, isa.of_pairs())
+    return choose_winograd(spec, isa.of_words(), kernel, np.array(0), most)
+
+
+@pytest.mark.parametrize("isa", [AVX512BW, AVX2, SSE41], ids=lambda isa: isa.name)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_tiles_cover_the_output_and_fit_the_registers(
+    shape: tuple[int, int, int, int], isa: Isa
+) -> None:
+    spec = replace(sized(*shape, 3), batch=2)
+    spec = replace(spec, in_channels=max(spec.in_channels, 2 * isa.lanes))
+    plan = plan_of(spec, isa)
+    assert 0 <= 2 * plan.rows - spec.out_height < 2
+    assert 0 <= 2 * plan.columns - spec.out_width < 2
+    assert plan.tiles == 2 * plan.rows * plan.columns
+    assert 0 <= plan.panels * plan.panel - plan.tiles < plan.panel
+    covered = [section.first_group for section in plan.tiling]
+    covered.append(isa.vectors(spec.out_channels))
+    assert covered[0] == 0
+    for section, after in zip(plan.tiling, covered[1:], strict=True):
+        assert section.first_group + section.blocks * section.groups == after
+        assert 1 <= section.pixels <= plan.panel
+        assert registers_of(isa.of_words(), section.groups, section.pixels) <= isa.registers
+
+
+def test_the_same_plan_every_time() -> None:
+    spec = sized(35, 35, 96, 96, 3)
+    plan = plan_of(spec)
+    cut.cache_clear()
+    assert plan_of(spec) == plan
+
+
+def test_positions_are_an_odd_number_of_cache_lines_apart() -> None:
+    """Powers of two would put a tile's values of all positions in the same places of a cache."""
+    plan = plan_of(sized(56, 56, 64, 64, 3))
+    for tile_bytes in (64, 128, 96, 1024):
+        stride = plan.stride(tile_bytes)
+        assert stride >= plan.panel * tile_bytes
+        assert stride % 128 == 64
+
+
+@pytest.mark.parametrize("shape", [(56, 56, 64, 64), (14, 14, 256, 256), (8, 8, 448, 384)])
+def test_there_are_tasks_for_threads_and_little_is_done_twice(
+    shape: tuple[int, int, int, int],
+) -> None:
+    spec, isa = sized(*shape, 3), AVX2.of_words()
+    plan = plan_of(spec)
+    tasks = tasks_of(spec, isa, plan)
+    assert 4 <= tasks <= plan.panels * plan.blocks
+    once = winograd_units(spec, isa, plan)
+    data = plan.tiles * 16 * spec.in_channels / 16 * 4
+    again = max(0, tasks - plan.panels) * data / plan.panels
+    assert again < 0.06 * once
+
+
+@pytest.mark.parametrize(
+    ("shape", "kernel", "is_chosen"),
+    [
+        ((56, 56, 64, 64), 3, True),
+        ((14, 14, 256, 256), 3, True),
+        ((8, 8, 64, 64), 3, True),
+        # So many weights that reading them takes what the products save.
+        ((7, 7, 512, 512), 3, False),
+        # No transform; and channels that do not fill vectors.
+        ((56, 56, 64, 64), 1, False),
+        ((35, 35, 48, 64), 5, False),
+        ((56, 56, 40, 64), 3, False),
+    ],
+)
+def test_it_is_chosen_where_it_takes_less(
+    shape: tuple[int, int, int, int], kernel: int, is_chosen: bool
+) -> None:
+    assert (choice(sized(*shape, kernel)) is not None) == is_chosen
+
+
+def test_it_is_not_chosen_where_sums_could_leave_int32() -> None:
+    spec = sized(20, 20, 960, 32, 3)
+    shape = spec.out_channels, 3, 3, spec.in_channels
+    assert choice(spec) is not None
+    assert choice(spec, np.full(shape, 127, np.int8)) is None

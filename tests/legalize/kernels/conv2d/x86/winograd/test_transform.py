@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from legalize.kernels.conv2d.x86.winograd.transform import (
+    Transform,
+    stays_in_range,
+    transform_of,
+    transform_weights,
+)
+from tests.legalize.kernels.conv2d.x86.test_kernel import SPEC
+
+Array = np.ndarray[Any, Any]
+
+WINDOWS = [(3, 3), (1, 3), (3, 1)]
+
+
+def transform_for(window: tuple[int, int]) -> Transform:
+    transform = transform_of(replace(SPEC, kernel_height=window[0], kernel_width=window[1]))
+    assert transform is not None
+    return transform
+
+
+def transformed(transform: Transform, tile: Array) -> Array:
+    """The data of a tile: [rows, columns, channels]."""
+    rows = np.einsum("ia,abc->ibc", np.array(transform.y.data), tile.astype(np.int64))
+    both = np.einsum("jb,ibc->ijc", np.array(transform.x.data), rows)
+    return np.asarray(both.reshape(transform.positions, -1))
+
+
+def outputs(transform: Transform, sums: Array) -> Array:
+    """The outputs of a tile, row after row, of its sums [positions]."""
+    return np.asarray(np.kron(np.array(transform.y.outputs), np.array(transform.x.outputs)) @ sums)
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_sums_are_the_convolution_times_a_power_of_two(window: tuple[int, int]) -> None:
+    transform = transform_for(window)
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        tile = rng.integers(0, 256, (transform.y.extent, transform.x.extent, 5))
+        kernel = rng.integers(-255, 256, (1, *window, 5))
+        weights = transform_weights(transform, kernel)[0].astype(np.int64)
+        found = outputs(transform, (transformed(transform, tile) * weights).sum(axis=1))
+        for number, (i, j) in enumerate(np.ndindex(transform.y.step, transform.x.step)):
+            patch = tile[i : i + window[0], j : j + window[1]]
+            assert found[number] == (patch * kernel[0]).sum() << transform.scale_bits
+
+
+@pytest.mark.parametrize(("window", "products", "of"), [((3, 3), 16, 36), ((1, 3), 4, 6)])
+def test_products_are_saved(window: tuple[int, int], products: int, of: int) -> None:
+    transform = transform_for(window)
+    assert transform.positions == products
+    assert transform.y.step * transform.x.step * window[0] * window[1] == of
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_bounds_of_data_are_reached_and_not_passed(window: tuple[int, int]) -> None:
+    transform = transform_for(window)
+    reached = np.zeros(transform.positions, np.int64)
+    rng = np.random.default_rng(0)
+    signs = np.kron(np.array(transform.y.data), np.array(transform.x.data))
+    tiles = [255 * (sign * row > 0) for row in signs for sign in (1, -1)]
+    tiles += list(rng.integers(0, 256, (100, transform.positions)))
+    for values in tiles:
+        tile = values.reshape(transform.y.extent, transform.x.extent, 1)
+        reached = np.maximum(reached, abs(transformed(transform, tile)[:, 0]))
+    np.testing.assert_array_equal(reached, transform.data_bounds)
+
+
+def test_weights_take_sixteen_bits_at_their_largest() -> None:
+    kernel = np.full((1, 3, 3, 1), -255)
+    weights = transform_weights(transform_for((3, 3)), kernel)
+    assert weights.dtype == np.int16
+    assert weights.min() == -255 * 9
+
+
+def test_sums_that_could_leave_int32_are_seen() -> None:
+    transform = transform_for((3, 3))
+
+    def fits(channels: int) -> bool:
+        return stays_in_range(transform, transform_weights(transform, kernel[..., :channels]))
+
+    kernel = np.full((1, 3, 3, 1000), 127)
+    # Nine positions make an output. Along an axis weights become 2, 3 and 1 times themselves;
+    # data 510 at most, but for 1020 where it is only added.
+    one = 127 * (510 * (2 + 3 + 1) ** 2 + (1020 - 510) * 3**2)
+    most = (2**31 - 1) // one
+    assert fits(most)
+    assert not fits(most + 1)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"strides": (2, 1)},
+        {"strides": (1, 2)},
+        {"dilation": (1, 2)},
+        {"kernel_height": 5},
+        {"kernel_height": 2},
+        {"kernel_height": 1, "kernel_width": 1},
+        {"in_height": 3},
+        {"in_width": 3},
+    ],
+)
+def test_other_convolutions_have_none(changes: dict[str, Any]) -> None:
+    assert transform_of(SPEC) is not None
+    assert transform_of(replace(SPEC, **changes)) is None

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from legalize.kernels.depthwise.arm.kernel import depthwise_conv2d
+from legalize.kernels.depthwise.arm.pack import pack_depthwise
+from legalize.kernels.depthwise.arm.plan import LEAST_CHANNELS
+from legalize.kernels.isa.arm import ARMV7, NEON, Isa
+from tests.support.arm import CORTEX_A15, CORTEX_A72, Core, on_cores, run_cases
+from tests.support.arm_assembly import assembly_of, inner_loops
+from tests.support.convolutions import SPEC, Problem, problem_of, random_problem
+from tests.support.programs import Case
+
+ISAS = {CORTEX_A72: NEON, CORTEX_A15: ARMV7}
+# The others run the same code as these.
+each_kind = on_cores(*ISAS)
+
+
+def case_of(isa: Isa, problem: Problem) -> Case:
+    spec = problem.spec
+    arguments = problem.kernel, problem.kernel_zero_point, problem.bias, problem.real_multiplier
+    packed = pack_depthwise(spec, isa, *arguments)
+    function = depthwise_conv2d(packed.plan, packed.requantization, packed.row_dtypes)
+    return Case(function, [problem.staged, *packed.constants], spec.out_shape, spec.out_dtype)
+
+
+def check(core: Core, problems: list[Problem]) -> None:
+    results = run_cases(core, [case_of(ISAS[core], problem) for problem in problems])
+    for problem, result in zip(problems, results, strict=True):
+        np.testing.assert_array_equal(result, problem.result, err_msg=str(problem.spec))
+
+
+@each_kind
+def test_equals_the_definition(core: Core) -> None:
+    rng = np.random.default_rng(1)
+    roundings = ("tflite", "upward") if core is CORTEX_A15 else ("tflite", "upward", "float32")
+    drawn = [random_problem(rng, roundings, is_depthwise=True) for _ in range(24)]
+    problems = [problem for problem in drawn if problem.spec.in_channels >= LEAST_CHANNELS]
+    assert len(problems) > 10
+    check(core, problems)
+
+
+@each_kind
+@pytest.mark.parametrize("zero_point", [0, 255])
+def test_the_largest_sums_are_exact(core: Core, zero_point: int) -> None:
+    spec = replace(
+        SPEC,
+        in_channels=24,
+        out_channels=24,
+        in_dtype="uint8",
+        kernel_dtype="uint8",
+        input_zero_point=255 - zero_point,
+        out_dtype="int32",
+    )
+    rng = np.random.default_rng(2)
+    problems = [
+        problem_of(spec, rng, how=how, kernel_zero_point=zero_point, is_depthwise=True)
+        for how in ("min", "max", "ends")
+    ]
+    problems += [
+        problem_of(
+            replace(spec, kernel_dtype="int8"), rng, how=how, kernel_zero_point=0, is_depthwise=True
+        )
+        for how in ("min", "ends")
+    ]
+    check(core, problems)
+
+
+@each_kind
+def test_large_kernels_are_looped_over(core: Core) -> None:
+    spec = replace(
+        SPEC, in_height=12, kernel_height=10, kernel_width=5, in_channels=16, out_channels=16
+    )
+    problem = problem_of(spec, np.random.default_rng(3), is_depthwise=True)
+    case = case_of(ISAS[core], problem)
+    assert "in range(10)" in str(case.function)
+    check(core, [problem])
+
+
+def test_small_weights_share_sums_of_16_bits() -> None:
+    kernel = np.full((3, 3, 16), 20, np.int8)
+    spec = replace(SPEC, out_channels=16)
+    assert len(pack_depthwise(spec, NEON, kernel).plan.groups) == 1
+    kernel[:] = -127
+    assert [len(group) for group in pack_depthwise(spec, NEON, kernel).plan.groups] == [2] * 4 + [1]
+    kernel[:] = -128
+    assert len(pack_depthwise(spec, NEON, kernel).plan.groups) == 9
+
+
+@pytest.mark.parametrize("core", ISAS, ids=lambda core: core.name)
+def test_accumulators_stay_in_registers(core: Core) -> None:
+    """The loop over tiles keeps nothing on the stack."""
+    spec = replace(SPEC, in_height=16, in_width=18, in_channels=64, out_channels=64)
+    problem = problem_of(spec, np.random.default_rng(4), is_depthwise=True)
+    text = assembly_of(core, case_of(ISAS[core], problem).function)
+    loops = inner_loops(text, {CORTEX_A72: "smlal", CORTEX_A15: "vmlal.s8"}[core])
+    assert loops
+    for loop in loops:
+        assert not [words for words in loop if any("sp" in word for word in words[1:])]

@@ -1,0 +1,255 @@
+"""The depthwise kernel against the definition, next to what it must not touch."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.x86.epilogue.fixed_point import Requantization
+from legalize.kernels.depthwise.x86.kernel import depthwise_conv2d
+from legalize.kernels.depthwise.x86.pack import PackedDepthwise, pack_depthwise
+from legalize.kernels.depthwise.x86.plan import Cells, Plan
+from legalize.kernels.isa.x86 import AVX512_VNNI, Isa
+from qnn_ops.errors import QnnError
+from tests.support.arrays import full_range
+from tests.support.vnni import PROCESSORS, TARGET, each_isa, needs_vnni, rescaled, run_on, runs_here
+
+Array = np.ndarray[Any, Any]
+
+SPEC = ConvSpec(
+    batch=1,
+    in_height=8,
+    in_width=8,
+    in_channels=64,
+    kernel_height=3,
+    kernel_width=3,
+    strides=(1, 1),
+    padding=(1, 1, 1, 1),
+    dilation=(1, 1),
+    out_channels=64,
+    in_dtype="int8",
+    out_dtype="int8",
+    input_zero_point=-3,
+    output_zero_point=-10,
+    out_min=-128,
+    out_max=127,
+    rounding="tflite",
+    kernel_dtype="int8",
+    has_asymmetric_kernel=False,
+)
+
+
+def sums(spec: ConvSpec, data: Array, centred: Array, bias: Array) -> Array:
+    """Σ(x − zx)(w − zw) + bias as the definition says."""
+    top, left, bottom, right = spec.padding
+    x = np.pad(
+        data.astype(np.int64) - spec.input_zero_point,
+        ((0, 0), (top, bottom), (left, right), (0, 0)),
+    )
+    _, rows, columns, _ = spec.out_shape
+    total = np.zeros(spec.out_shape, np.int64) + bias
+    for i in range(spec.kernel_height):
+        for j in range(spec.kernel_width):
+            window = x[:, i * spec.dilation[0] :, j * spec.dilation[1] :]
+            window = window[:, :: spec.strides[0], :: spec.strides[1]]
+            total += window[:, :rows, :columns] * centred[i, j]
+    return total
+
+
+def constants_of(spec: ConvSpec, seed: int = 0) -> tuple[Array, Array, Array, Array]:
+    rng = np.random.default_rng(seed)
+    shape = (spec.kernel_height, spec.kernel_width, spec.in_channels)
+    kernel = full_range(rng, spec.kernel_dtype, shape)
+    bias = rng.integers(-(1 << 14), 1 << 14, spec.in_channels, dtype=np.int32)
+    multiplier = rng.integers(1 << 30, (1 << 31) - 1, spec.in_channels, dtype=np.int32)
+    shift = rng.integers(-11, -6, spec.in_channels).astype(np.int32)
+    return kernel, bias, multiplier, shift
+
+
+def check(
+    spec: ConvSpec, zero_point: int = 0, isa: Isa = AVX512_VNNI, plan: Plan | None = None
+) -> None:
+    data = full_range(np.random.default_rng(1), spec.in_dtype, spec.in_shape)
+    kernel, bias, multiplier, shift = constants_of(spec)
+    packed = pack_depthwise(spec, kernel, zero_point, bias, multiplier, shift, isa, plan=plan)
+    function = depthwise_conv2d(packed.plan, packed.requantization)
+    mcpu, _ = PROCESSORS[isa]
+    got = run_on(mcpu, function, [data, *packed.constants], spec.out_shape, spec.out_dtype)
+    centred = kernel.astype(np.int64) - zero_point
+    expected = rescaled(spec, sums(spec, data, centred, bias), multiplier, shift)
+    np.testing.assert_array_equal(got, expected)
+
+
+def with_channels(channels: int, **change: Any) -> ConvSpec:
+    return replace(SPEC, in_channels=channels, out_channels=channels, **change)
+
+
+@needs_vnni
+@pytest.mark.parametrize(
+    ("channels", "out_dtype"),
+    [*((count, "int8") for count in (1, 3, 8, 15, 16, 17, 24, 32, 65, 127)), (3, "int32")],
+)
+def test_any_number_of_channels(channels: int, out_dtype: str) -> None:
+    check(with_channels(channels, in_height=4, in_width=5, out_dtype=out_dtype))
+
+
+@each_isa
+def test_an_image_of_three_pixels(isa: Isa) -> None:
+    # LLVM 22 ended the process over what was left of it after unrolling.
+    window = {"kernel_height": 1, "kernel_width": 2, "strides": (2, 2), "padding": (0, 0, 0, 1)}
+    check(with_channels(6, in_height=1, in_width=3, **window), isa=isa)
+
+
+@needs_vnni
+@pytest.mark.parametrize("batch", [1, 3])
+def test_shared_out_to_threads(batch: int) -> None:
+    spec = with_channels(64, batch=batch, in_height=61, in_width=60)
+    kernel, *_ = constants_of(spec)
+    function = depthwise_conv2d(pack_depthwise(spec, kernel).plan, Requantization("none"))
+    assert "T.parallel" in function.script()
+    check(spec)
+
+
+@needs_vnni
+@pytest.mark.parametrize(
+    ("rows", "tiles", "stride"), [(1, 1, 1), (1, 7, 2), (2, 3, 1), (3, 2, 2), (4, 1, 3)]
+)
+def test_every_plan_computes_the_same(rows: int, tiles: int, stride: int) -> None:
+    spec = with_channels(48, in_height=13, in_width=14, strides=(stride, stride))
+    check(spec, plan=Plan(spec, AVX512_VNNI, Cells(4), rows, tiles))
+
+
+@needs_vnni
+@pytest.mark.parametrize(
+    ("window", "dilation", "padding"),
+    [
+        ((5, 5), (1, 1), (2, 2, 2, 2)),
+        ((1, 1), (1, 1), (0, 0, 0, 0)),
+        ((1, 9), (1, 1), (0, 4, 0, 4)),
+        ((9, 1), (1, 1), (4, 0, 4, 0)),
+        ((3, 3), (2, 3), (2, 3, 2, 3)),
+        ((11, 11), (1, 1), (5, 5, 5, 5)),
+        ((8, 8), (1, 1), (0, 0, 0, 0)),
+        ((2, 2), (1, 1), (7, 7, 9, 9)),
+    ],
+)
+def test_any_window(
+    window: tuple[int, int], dilation: tuple[int, int], padding: tuple[int, int, int, int]
+) -> None:
+    spec = with_channels(
+        33,
+        kernel_height=window[0],
+        kernel_width=window[1],
+        dilation=dilation,
+        padding=padding,
+    )
+    check(spec)
+    check(replace(spec, strides=(3, 2), kernel_dtype="uint8"), zero_point=101)
+
+
+@each_isa
+@pytest.mark.parametrize("zero_point", [0, 101])
+def test_every_instruction_set_and_zero_point(isa: Isa, zero_point: int) -> None:
+    """Weights then take more than 8 bits: two terms of them, or two products at a time."""
+    spec = with_channels(57, kernel_dtype="uint8", in_dtype="uint8", input_zero_point=200)
+    check(spec, zero_point, isa)
+
+
+@each_isa
+def test_sums_of_every_instruction_set(isa: Isa) -> None:
+    spec = with_channels(41, out_dtype="int32", strides=(2, 2), in_height=5, in_width=6)
+    check(spec, isa=isa)
+
+
+@needs_vnni
+@pytest.mark.parametrize("out_dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("in_dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("rounding", ["tflite", "upward"])
+def test_dtypes_and_clamps(in_dtype: str, out_dtype: str, rounding: str) -> None:
+    spec = replace(
+        SPEC,
+        in_dtype=in_dtype,
+        out_dtype=out_dtype,
+        input_zero_point=7,
+        output_zero_point=20,
+        out_min=10,
+        out_max=90,
+        rounding=rounding,
+    )
+    check(spec)
+
+
+@each_isa
+@pytest.mark.parametrize(("end", "weight"), [(0, 255), (1, 0)])
+def test_the_largest_sums_are_exact(isa: Isa, end: int, weight: int) -> None:
+    in_dtype = "int8"
+    info = np.iinfo(in_dtype)
+    ends = (int(info.min), int(info.max))
+    spec = replace(
+        SPEC,
+        in_dtype=in_dtype,
+        out_dtype="int32",
+        kernel_dtype="uint8",
+        input_zero_point=ends[1 - end],
+    )
+    data = np.full(spec.in_shape, ends[end], in_dtype)
+    kernel = np.full((3, 3, 64), weight, np.uint8)
+    packed = pack_depthwise(spec, kernel, 255 - weight, isa=isa)
+    function = depthwise_conv2d(packed.plan, packed.requantization)
+    mcpu, _ = PROCESSORS[isa]
+    got = run_on(mcpu, function, [data, *packed.constants], spec.out_shape, "int32")
+    assert abs(got).max() == 9 * 255 * 255
+    centred = kernel.astype(np.int64) - (255 - weight)
+    expected = sums(spec, data, centred, np.zeros(64, np.int64))
+    np.testing.assert_array_equal(got, expected)
+
+
+@needs_vnni
+@pytest.mark.parametrize("channels", [1, 3, 17, 24, 40])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_reads_nothing_past_the_data(channels: int, stride: int) -> None:
+    """The data ends where a page begins that must not be read."""
+    spec = with_channels(channels, strides=(stride, stride))
+    if not runs_here(TARGET["mcpu"]):
+        check(spec)  # in the emulator every array lies so
+        return
+    kernel, bias, multiplier, shift = constants_of(spec)
+    packed: PackedDepthwise = pack_depthwise(spec, kernel, 0, bias, multiplier, shift)
+    size = int(np.prod(spec.in_shape))
+    pages = -(-size // mmap.PAGESIZE)
+    memory = mmap.mmap(-1, (pages + 1) * mmap.PAGESIZE)
+    bytes_of = np.frombuffer(memory, np.uint8)
+    guard = ctypes.c_void_p(bytes_of.ctypes.data + pages * mmap.PAGESIZE)
+    mprotect = ctypes.CDLL(None, use_errno=True).mprotect
+    assert mprotect(guard, ctypes.c_size_t(mmap.PAGESIZE), 0) == 0
+    start = pages * mmap.PAGESIZE - size
+    assert start % 64 == 0
+    data = bytes_of[start : start + size].view(np.int8).reshape(spec.in_shape)
+    data[:] = full_range(np.random.default_rng(1), "int8", spec.in_shape)
+    function = depthwise_conv2d(packed.plan, packed.requantization)
+    library = tvm.compile(function, target=tvm.target.Target(TARGET))
+    output = tvm.runtime.tensor(np.zeros(spec.out_shape, np.int8))
+    constants = [tvm.runtime.tensor(array) for array in packed.constants]
+    library["depthwise_conv2d"](tvm.runtime.from_dlpack(data), *constants, output)
+    expected = rescaled(spec, sums(spec, data, kernel, bias), multiplier, shift)
+    np.testing.assert_array_equal(output.numpy(), expected)
+
+
+@pytest.mark.parametrize(
+    ("spec", "kernel"),
+    [
+        (SPEC, np.zeros((3, 3, 63), np.int8)),
+        (SPEC, np.zeros((3, 3, 64), np.uint8)),
+        (replace(SPEC, out_channels=128), np.zeros((3, 3, 64), np.int8)),
+    ],
+)
+def test_what_does_not_fit_is_refused(spec: ConvSpec, kernel: Array) -> None:
+    with pytest.raises(QnnError):
+        pack_depthwise(spec, kernel)

@@ -1,0 +1,39 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.ir.fixed_point import LARGEST, rescaled
+from qnn_ops.arithmetic import multiply_by_quantized_multiplier
+from tests.support.vnni import run_on
+
+LANES = 8
+
+
+def function(size: int, multiplier: int, shift: int) -> Any:
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("rescale")
+        T.func_attr({"global_symbol": "rescale", "tirx.noalias": True})
+        data = T.arg("data", T.buffer((size,), "int32"))
+        output = T.arg("output", T.buffer((size,), "int32"))
+        with T.serial(size // LANES) as i:
+            index = T.ramp(i * LANES, 1, LANES)
+            T.buffer_store(output, rescaled(data[index], multiplier, shift), [index])
+    return builder.get()
+
+
+@pytest.mark.parametrize("multiplier", [1 << 30, 0x7FFFFFFF, 1518500250, 0])
+@pytest.mark.parametrize("shift", [0, -1, -7, -31, 1, 14])
+def test_rescaling_is_the_references(multiplier: int, shift: int) -> None:
+    rng = np.random.default_rng(0)
+    largest = LARGEST if shift <= 0 else LARGEST >> shift
+    values = rng.integers(-largest, largest, 1 << 10, endpoint=True)
+    small = np.arange(-256, 256)  # many ties
+    ends = np.array([largest, -largest, 0, 1, -1, 2, -2, 3])
+    x = np.concatenate([values, small, ends]).astype(np.int32)
+    result = run_on("x86-64", function(x.size, multiplier, shift), [x], x.shape, "int32")
+    np.testing.assert_array_equal(result, multiply_by_quantized_multiplier(x, multiplier, shift))

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.stage import stage
+from legalize.kernels.conv2d.x86.kernel import conv2d
+from legalize.kernels.conv2d.x86.pack import pack_conv2d
+from legalize.kernels.conv2d.x86.tiling import choose_tiling, microseconds
+from legalize.kernels.ir.tasks import shared_loop, task_count
+from legalize.kernels.isa.x86 import AVX512_VNNI
+from qnn_ops.windows import sliding_windows
+from tests.support.arrays import full_range
+from tests.support.vnni import needs_native_vnni, run
+
+SPEC = ConvSpec(
+    batch=3,
+    in_height=35,
+    in_width=33,
+    in_channels=64,
+    kernel_height=3,
+    kernel_width=3,
+    strides=(1, 1),
+    padding=(1, 1, 1, 1),
+    dilation=(1, 1),
+    out_channels=80,
+    in_dtype="uint8",
+    out_dtype="int32",
+    input_zero_point=3,
+    output_zero_point=0,
+    out_min=0,
+    out_max=255,
+    rounding="tflite",
+    kernel_dtype="int8",
+    has_asymmetric_kernel=True,
+)
+
+
+@pytest.fixture(params=[1, 2, 3])
+def in_threads(request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
+    """A function that calls functions with so many TVM threads, however many cores there are.
+
+    It calls them in a thread of its own, as TVM makes a pool for each thread that asks for one,
+    and keeps its size.
+    """
+    settings = {"TVM_NUM_THREADS": str(request.param), "TVM_BIND_THREADS": "0"}
+    before = {name: os.environ.get(name) for name in settings}
+    os.environ.update(settings)
+    with ThreadPoolExecutor(1) as executor:
+        yield lambda *call: executor.submit(*call).result()
+    for name, value in before.items():
+        if value is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = value
+
+
+def count_steps(tasks: int, extent: int) -> Any:
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("count")
+        T.func_attr({"global_symbol": "count"})
+        counts = T.arg("counts", T.buffer((extent,), "int32"))
+        shared_loop(tasks, extent, lambda step: T.buffer_store(counts, counts[step] + 1, [step]))
+    return builder.get()
+
+
+@pytest.mark.parametrize(("tasks", "extent"), [(1, 7), (2, 7), (24, 274), (12, 5), (120, 1000)])
+def test_every_step_is_done_once(in_threads: Callable[..., Any], tasks: int, extent: int) -> None:
+    library = tvm.compile(count_steps(tasks, extent), target="llvm")
+    counts = tvm.runtime.tensor(np.zeros(extent, np.int32))
+    in_threads(library["count"], counts)
+    np.testing.assert_array_equal(counts.numpy(), np.ones(extent))
+
+
+@pytest.mark.parametrize(
+    ("microseconds", "expected"), [(0, 1), (11, 1), (12, 2), (40, 6), (150, 24), (1e6, 120)]
+)
+def test_little_work_is_not_shared(microseconds: float, expected: int) -> None:
+    assert task_count(microseconds) == expected
+
+
+@needs_native_vnni
+@pytest.mark.parametrize("out_channels", [80, 208])
+def test_results_do_not_depend_on_threads(
+    in_threads: Callable[..., Any], out_channels: int
+) -> None:
+    """The sums of zero points, the staging and the convolution are shared out here."""
+    spec = replace(SPEC, out_channels=out_channels)
+    assert task_count(microseconds(spec, AVX512_VNNI, choose_tiling(spec, AVX512_VNNI))) > 3
+    rng = np.random.default_rng(0)
+    kernel = full_range(rng, "int8", (out_channels, 3, 3, 64))
+    packed = pack_conv2d(spec, kernel, -9)
+    data = full_range(rng, "uint8", spec.in_shape)
+    staged = in_threads(run, stage(spec), [data], spec.staged_shape, "uint8")
+    padded = np.pad(data, ((0, 0), (1, 1), (1, 1), (0, 0)), constant_values=3)
+    np.testing.assert_array_equal(staged, padded)
+    function = conv2d(spec, packed.requantization, packed.tiling)
+    inputs = [staged, *packed.constants]
+    got = in_threads(run, function, inputs, spec.out_shape, "int32")
+    x = padded.astype(np.int32) - 3
+    w = kernel.astype(np.int32) + 9
+    windows = sliding_windows(x, (3, 3))
+    expected = np.einsum("nyxcij,oijc->nyxo", windows, w, optimize=True)
+    np.testing.assert_array_equal(got, expected)
