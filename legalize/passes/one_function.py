@@ -131,7 +131,7 @@ def _joined(mod: tvm.IRModule, reader: _Reader, calls: Sequence[_Call]) -> tvm.I
     body: list[Any] = []
     for call, values in zip(calls, arguments, strict=True):
         # A function's variables are its own: what is called twice is copied.
-        function = tvm.ir.load_json(tvm.ir.save_json(call.function))
+        function = s_tir.renew_defs(call.function)
         for parameter, value in zip(function.params, values, strict=True):
             body.append(tirx.DeclBuffer(parameter, data=pointer(value)))
         body.append(function.body)
