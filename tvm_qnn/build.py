@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,15 @@ from qnn_ops.registry import TensorSpec
 from qnn_ops.signature import ATTRIBUTE, main_function, parameter_specs, signature_of
 from qnn_ops.tensor_info import with_unique_names
 from tvm_qnn.built import BuiltOrigin
-from tvm_qnn.cache import BuildCache, build_key, cache_folder
+from tvm_qnn.cache import BuildCache, CachedOrigin, build_key, cache_folder
 from tvm_qnn.codegen import compile_module
 from tvm_qnn.interrupts import interruptible
 from tvm_qnn.library import Library
 from tvm_qnn.metadata import Metadata, compiler_versions, contents_digest, runtime_versions
 from tvm_qnn.target import TargetLike, parse_target, requirements
 from tvm_qnn.threads import check_num_threads
+
+_NAMED = 3  # of the parameters that are missing
 
 
 def build(
@@ -50,18 +52,18 @@ def build(
             each Python thread that runs libraries. The number is not part of an exported file:
             ``load`` takes it again.
         cache: take the library from the user's cache if the same was built before, else keep it
-            there; see ``tvm_qnn.cache``. Such a library is like one that was loaded: it is not
-            exported in the formats "tvm" and "c". Nothing is kept where no linker for the target
-            is found, nor while a ``PassContext`` with instruments watches the passes. Off by
-            default, because a model takes as much of the disk as its file; the environment's
-            TVM_QNN_CACHE names another folder, or is 0 to keep it off.
+            there; see ``tvm_qnn.cache``. Exporting such a library in the formats "tvm" and "c"
+            compiles it again. Nothing is kept where no linker for the target is found, nor while a
+            ``PassContext`` with instruments watches the passes. Off by default, because a model
+            takes as much of the disk as its file; the environment's TVM_QNN_CACHE names another
+            folder, or is 0 to keep it off.
 
     Returns:
         The compiled library, ready to run here if this machine can run the target's code.
 
     Raises:
-        QnnError: if the target cannot be understood, the module has no main function, or a
-            parameter is unknown or does not fit, or ``num_threads`` is below 1.
+        QnnError: if the target cannot be understood, the module has no main function, a
+            parameter is unknown, does not fit or is missing, or ``num_threads`` is below 1.
     """
     check_num_threads(num_threads)
     parsed = parse_target(target)
@@ -71,18 +73,28 @@ def build(
     if store is None:
         return Library(*_compile(bound, parsed, kernels), num_threads=num_threads)
     key = build_key(mod, params, parsed, {"kernels": kernels})
-    if found := _from(store, key, num_threads):
+    context = tvm.transform.PassContext.current()
+
+    def lower_again() -> tvm.IRModule:
+        with context:
+            return _lower(bound, parsed, kernels)
+
+    if found := _from(store, key, num_threads, lower_again):
         return found
     built = _compile(bound, parsed, kernels)
-    kept = _from(store, key, num_threads) if store.keep(key, *built) else None
-    return kept or Library(*built, num_threads=num_threads)
+    if store.keep(key, *built) and (kept := _from(store, key, num_threads, lower_again)):
+        return kept
+    return Library(*built, num_threads=num_threads)
 
 
-def _from(store: BuildCache, key: str, num_threads: int | None) -> Library | None:
+def _from(
+    store: BuildCache, key: str, num_threads: int | None, lower_again: Callable[[], tvm.IRModule]
+) -> Library | None:
     """A library that is in a cache, and stays usable when its file is removed from there."""
     if not (found := store.find(key)):
         return None
-    library = Library(*found, num_threads=num_threads)
+    metadata, origin = found
+    library = Library(metadata, CachedOrigin(origin, lower_again), num_threads=num_threads)
     try:
         if library.metadata.why_not_here() is None:
             library._ready()
@@ -104,9 +116,7 @@ def _compile(
     """Lower and compile a module whose constants are bound."""
     signature = with_unique_names(signature_of(mod))
     with interruptible() as check:
-        with target:
-            lowered = lower(mod, target, kernels=kernels)
-            lowered["main"] = lowered["main"].without_attr(ATTRIBUTE)
+        lowered = _lower(mod, target, kernels)
         check()
         compiled = compile_module(lowered, target, relax_pipeline(target))
     origin = BuiltOrigin(compiled, lowered)
@@ -120,9 +130,17 @@ def _compile(
     return metadata, origin
 
 
+def _lower(mod: tvm.IRModule, target: tvm.target.Target, kernels: bool) -> tvm.IRModule:
+    with target:
+        lowered = lower(mod, target, kernels=kernels)
+        lowered["main"] = lowered["main"].without_attr(ATTRIBUTE)
+    return lowered
+
+
 def _bind(mod: tvm.IRModule, params: Mapping[str, Any]) -> tvm.IRModule:
     """The module with constants in place of the parameters that ``params`` names."""
     known = parameter_specs(main_function(mod))
+    inputs = len(signature_of(mod).inputs)
     if not isinstance(params, Mapping):
         raise QnnError(f"params are constants by parameter name, got {type(params).__name__}")
     arrays = {}
@@ -134,6 +152,13 @@ def _bind(mod: tvm.IRModule, params: Mapping[str, Any]) -> tvm.IRModule:
         if given != known[name]:
             raise QnnError(f"parameter {name!r} needs {_text(known[name])}, got {_text(given)}")
         arrays[name] = array
+    if missing := [name for name in [*known][inputs:] if name not in arrays]:
+        names = ", ".join(map(repr, missing[:_NAMED])) + (", …" if len(missing) > _NAMED else "")
+        count = f"{len(missing)} of {len(known) - inputs}"
+        raise QnnError(
+            f"the model's constants are missing: {names} ({count}); give the parameters that the "
+            "importer returned with the module: params=params"
+        )
     return relax.transform.BindParams("main", arrays)(mod) if arrays else mod
 
 

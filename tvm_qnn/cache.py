@@ -15,7 +15,7 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +27,7 @@ import tvm
 import legalize
 import qnn_ops
 from qnn_ops.errors import QnnError
+from tvm_qnn import runtime
 from tvm_qnn.files import FileOrigin
 from tvm_qnn.library import Origin
 from tvm_qnn.metadata import Metadata, compiler_versions, runtime_versions
@@ -149,6 +150,33 @@ class BuildCache:
     def _remove(self, path: Path) -> None:
         with suppress(OSError):
             path.unlink(missing_ok=True)
+
+
+class CachedOrigin:
+    """Code from a cache that can be exported in all formats; see ``tvm_qnn.library.Origin``."""
+
+    def __init__(self, origin: Origin, lower: Callable[[], tvm.IRModule]) -> None:
+        """Wrap it.
+
+        Args:
+            origin: of the code.
+            lower: gives what it was compiled from.
+        """
+        self._origin = origin
+        self._lower = lower
+
+    @property
+    def lowered(self) -> tvm.IRModule | None:
+        """What it was compiled from, lowered anew: the cache holds code only."""
+        return self._lower()
+
+    def program(self) -> runtime.Program:
+        """Load the code."""
+        return self._origin.program()
+
+    def write(self, path: Path, metadata: Metadata, cc: str | None) -> None:
+        """Copy the file."""
+        self._origin.write(path, metadata, cc)
 
 
 def _add(digest: Any, data: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import tvm_ffi
 
@@ -11,6 +12,9 @@ from qnn_ops.errors import QnnError
 from tvm_qnn import runtime
 from tvm_qnn.metadata import Metadata
 from tvm_qnn.package import Package, copy_package, is_still, read_package
+
+if TYPE_CHECKING:
+    import tvm
 
 _NUMBERS: dict[tuple[Path, bytes], int] = {}
 """Of what was loaded in this process, by path and contents."""
@@ -21,7 +25,7 @@ _NEXT = count()
 class FileOrigin:
     """The code of a library's file; see ``tvm_qnn.library.Origin``."""
 
-    lowered = None
+    lowered: tvm.IRModule | None = None
 
     def __init__(self, path: Path) -> None:
         """Read and check the file; none of its code is loaded.

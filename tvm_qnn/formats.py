@@ -70,8 +70,9 @@ def check_shared_library_path(path: Path) -> None:
 
 
 def _lowered(origin: Origin, name: str) -> tvm.IRModule:
-    if origin.lowered is None:
+    lowered = origin.lowered
+    if lowered is None:
         raise QnnError(
-            f"a loaded library cannot be exported in format {name!r}: build it without a cache"
+            f"a loaded library cannot be exported in format {name!r}: export what build gives"
         )
-    return origin.lowered
+    return lowered

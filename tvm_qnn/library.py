@@ -28,8 +28,9 @@ Array = np.ndarray[Any, Any]
 class Origin(Protocol):
     """Where a library's code comes from: compiled in this process, or a file."""
 
-    lowered: tvm.IRModule | None
-    """What ``legalize.lower`` made of the model, if that is known."""
+    @property
+    def lowered(self) -> tvm.IRModule | None:
+        """What ``legalize.lower`` made of the model, if that is known."""
 
     def program(self) -> runtime.Program:
         """The code, ready to run on this machine."""
@@ -158,8 +159,8 @@ class Library:
     ) -> None:
         """Write the model for other programs.
 
-        A library that was loaded, from a file or a cache, can be written in the format "so" only:
-        that is a copy of its file.
+        A library that was loaded from a file can be written in the format "so" only: that is a
+        copy of the file.
 
         Args:
             path: of the file. For "so" and "tvm" it must end in ``.so``. For "c" its last part, a

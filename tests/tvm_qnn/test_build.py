@@ -15,6 +15,7 @@ from qnn_ops import quantize
 from qnn_ops.errors import QnnError
 from qnn_ops.signature import Signature, TensorInfo, with_signature
 from tests.support.modules import adder, module
+from tvm_qnn import digits
 from tvm_qnn.target import host_target
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,6 +81,16 @@ def test_what_is_no_module_and_no_parameters_is_an_error() -> None:
 def test_an_unknown_parameter_is_an_error() -> None:
     with pytest.raises(QnnError, match="main has no parameter 'weight'; it has x, w"):
         tvm_qnn.build(adder(), "host", {"weight": W})
+
+
+def test_constants_that_are_missing_are_named() -> None:
+    mod, params = tvm_qnn.from_tflite(digits.model("int8"))
+    first, *others = params
+    for given in (None, {}, {name: params[name] for name in others}):
+        with pytest.raises(QnnError, match=rf"constants are missing: '{first}'.*params=params"):
+            tvm_qnn.build(mod, "host", given)
+    with pytest.raises(QnnError, match=rf"… \({len(params)} of {len(params)}\)"):
+        tvm_qnn.build(mod, "host")
 
 
 @pytest.mark.parametrize("wrong", [W[:1], W.astype(np.int32), [[1, 2, 3], [4, 5, 6]]])

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import tvm
 from click.testing import CliRunner
+from tvm import relax
 
 import tvm_qnn
 from tests.support.modules import adder
@@ -73,6 +74,25 @@ def test_the_same_build_is_compiled_once(folder: Path, compilations: list[tvm.IR
         assert library.run(X).tolist() == (X + W).tolist()
     second.export(folder / "copy.so")
     assert tvm_qnn.load(folder / "copy.so").run(X).tolist() == (X + W).tolist()
+
+
+@needs_linker
+def test_what_comes_from_the_cache_is_exported_in_every_format(
+    folder: Path, tmp_path: Path
+) -> None:
+    with tvm.transform.PassContext(disabled_pass=["FuseOps"]):
+        libraries = [build(), build(), build(cache=False)]
+    texts = []
+    for number, library in enumerate(libraries):
+        place = tmp_path / str(number)
+        place.mkdir()
+        library.export(place / "m", format="c")
+        texts.append({path.name: path.read_bytes() for path in place.iterdir()})
+        library.export(place / "m.so", format="tvm")
+        machine = relax.VirtualMachine(tvm.runtime.load_module(str(place / "m.so")), tvm.cpu())
+        assert machine["main"](tvm.runtime.tensor(X)).numpy().tolist() == (X + W).tolist()
+    assert texts[0] == texts[1] == texts[2]
+    assert len(entries(folder)) == 1
 
 
 @needs_linker

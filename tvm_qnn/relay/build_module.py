@@ -11,7 +11,6 @@ from typing import Any
 import tvm
 
 from qnn_ops.errors import QnnError
-from qnn_ops.signature import main_function, parameter_specs, signature_of
 from tvm_qnn import build as build_library
 from tvm_qnn.library import Library
 
@@ -88,18 +87,10 @@ def build(
         mod_name: is accepted and means nothing.
 
     Raises:
-        QnnError: as ``tvm_qnn.build``, or if ``params`` lacks constants of the model.
+        QnnError: as ``tvm_qnn.build``.
     """
     if isinstance(ir_mod, tvm.relax.Function):
         ir_mod = tvm.IRModule.from_expr(ir_mod)
-    names = list(parameter_specs(main_function(ir_mod)))
-    inputs = len(signature_of(ir_mod).inputs)
-    missing = [name for name in names[inputs:] if name not in (params or {})]
-    if missing:
-        raise QnnError(
-            f"relay.build: {len(missing)} constants are missing, such as {missing[0]!r}: "
-            "give it the parameters that the importer returned, params=params"
-        )
     return FactoryModule(build_library(ir_mod, _one_target(target), params))
 
 

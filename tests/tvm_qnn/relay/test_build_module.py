@@ -29,7 +29,7 @@ def test_a_function_is_a_module() -> None:
 def test_missing_parameters_are_named() -> None:
     mod, params = relay.frontend.from_tflite(zoo("mobilenet_v1", "uint8", tiny=True))
     assert params
-    with pytest.raises(QnnError, match=r"constants are missing, such as .*params=params"):
+    with pytest.raises(QnnError, match=r"constants are missing: .*params=params"):
         relay.build(mod, "llvm")
 
 
