@@ -37,3 +37,10 @@ class UnsupportedOperatorError(QnnError):
             tensors = ", ".join(repr(name) for name in names) or "none"
             lines.append(f"  operator {index} {code}: {reason} (tensors: {tensors})")
         super().__init__("\n".join(lines))
+
+
+def reason_of(error: Exception) -> str:
+    """What an error says in one line; TVM's own end with the sentence that says what is wrong."""
+    if isinstance(error, QnnError):
+        return str(error)
+    return (str(error).strip().splitlines() or [type(error).__name__])[-1]

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from tvm import relax
 
-from frontends.errors import UnsupportedError, UnsupportedOperatorError
+from frontends.builder import ModuleBuilder
+from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_of
 from frontends.mxnet.attributes import Attributes
 from frontends.mxnet.converters.context import Context, Operand
 from frontends.mxnet.converters.registry import CONVERTERS, Rule
 from frontends.mxnet.graph import Entry, Graph, Node
-from frontends.mxnet.values import Parameters, Value
+from frontends.mxnet.values import Value
 from qnn_ops.errors import QnnError
 
 Problem = tuple[int, str, str, Sequence[str]]
@@ -62,29 +63,21 @@ class Conversion:
 
     Attributes:
         builder: of the function.
-        parameters: of the function.
         semantics: one of ``converters.context.SEMANTICS``.
         problems: operators that rules refused, so far.
     """
 
-    builder: relax.BlockBuilder
-    parameters: Parameters
+    builder: ModuleBuilder
     semantics: str
     problems: list[Problem] = field(default_factory=list)
 
-    def convert(
-        self,
-        graph: Graph,
-        variables: Mapping[int, Value],
-        values: dict[Entry, Value] | None = None,
-    ) -> list[Value]:
+    def convert(self, graph: Graph, values: dict[Entry, Value]) -> list[Value]:
         """Emits a graph.
 
         Args:
             graph: the graph.
-            variables: the values of its variables, by node number; those that an operator reads
-                must be there.
-            values: takes the value of each entry, as far as the conversion comes.
+            values: of its variables, as far as an operator reads them; takes the values of the
+                operators, as far as the conversion comes.
 
         Returns:
             The values of its heads; fewer, if ``problems`` have come up.
@@ -92,15 +85,15 @@ class Conversion:
         Raises:
             QnnError: what an operator says does not fit; names the operator.
         """
-        return _Walk(self, graph, variables, {} if values is None else values).run()
+        return _Walk(self, graph, values).run()
 
     def convert_subgraph(self, graph: Graph, inputs: Sequence[Value]) -> list[Value]:
         """Emits the graph that an operator stands for, given its variables in order."""
-        numbers = [number for number, node in enumerate(graph.nodes) if node.is_variable]
-        if len(numbers) != len(inputs):
-            raise QnnError(f"the subgraph has {len(numbers)} variables, got {len(inputs)} inputs")
+        entries = [Entry(number) for number, node in enumerate(graph.nodes) if node.is_variable]
+        if len(entries) != len(inputs):
+            raise QnnError(f"the subgraph has {len(entries)} variables, got {len(inputs)} inputs")
         count = len(self.problems)
-        results = self.convert(graph, dict(zip(numbers, inputs, strict=True)))
+        results = self.convert(graph, dict(zip(entries, inputs, strict=True)))
         if len(self.problems) > count:
             reasons = [f"{op} in its subgraph: {why}" for _, op, why, _ in self.problems[count:]]
             del self.problems[count:]
@@ -111,17 +104,11 @@ class Conversion:
 class _Walk:
     """One graph while it is converted."""
 
-    def __init__(
-        self,
-        conversion: Conversion,
-        graph: Graph,
-        variables: Mapping[int, Value],
-        values: dict[Entry, Value],
-    ) -> None:
+    def __init__(self, conversion: Conversion, graph: Graph, values: dict[Entry, Value]) -> None:
         self.conversion = conversion
+        self.builder = conversion.builder
         self.graph = graph
         self.values = values
-        self.values.update((Entry(number), value) for number, value in variables.items())
         self.exprs: dict[Entry, relax.Expr] = {}
         self.unknown: set[int] = set()
 
@@ -138,7 +125,7 @@ class _Walk:
             except UnsupportedError as error:
                 self._refuse(number, str(error))
             except (ValueError, TypeError, RuntimeError, ArithmeticError) as error:
-                raise QnnError(f"{self._where(number)}: {_reason(error)}") from error
+                raise QnnError(f"{self._where(number)}: {reason_of(error)}") from error
         return [self._value(head) for head in self.graph.heads if head.node not in self.unknown]
 
     def _refuse(self, number: int, reason: str) -> None:
@@ -157,7 +144,6 @@ class _Walk:
                 Attributes(node.attrs),
                 operands,
                 conversion.builder,
-                conversion.parameters,
                 conversion.semantics,
                 conversion.convert_subgraph,
             )
@@ -169,9 +155,7 @@ class _Walk:
             if isinstance(result, np.generic):
                 result = np.asarray(result)
             elif not isinstance(result, (np.ndarray, relax.Var)):
-                parameters = self.conversion.parameters
-                name = parameters.fresh(node.name)
-                result = parameters.emit(self.conversion.builder, result, name)
+                result = self.builder.emit(result, self.builder.fresh(node.name))
             self.values[Entry(number, output)] = result
 
     def _operand(self, entry: Entry) -> Operand:
@@ -197,7 +181,8 @@ class _Walk:
         if entry not in self.exprs:
             node = self.graph.nodes[entry.node]
             value = value.astype(_NARROWER.get(str(value.dtype), value.dtype), copy=False)
-            self.exprs[entry] = self.conversion.parameters.add_constant(node.name, value)
+            name = self.builder.fresh(node.name)
+            self.exprs[entry] = self.builder.add_constant(name, value)
         return self.exprs[entry]
 
     def _where(self, number: int) -> str:
@@ -207,11 +192,3 @@ class _Walk:
 
 def _names(graph: Graph, node: Node) -> list[str]:
     return [graph.nodes[entry.node].name for entry in node.inputs] + [node.name]
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, QnnError):
-        return str(error)
-    # TVM's own errors end with the sentence that says what is wrong.
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[-1]

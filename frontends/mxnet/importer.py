@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import tvm
 from tvm import relax
 
 import frontends.mxnet.converters  # noqa: F401 (registers the rules)
+from frontends.builder import Imported, ModuleBuilder
 from frontends.errors import UnsupportedOperatorError
 from frontends.mxnet.conversion import Conversion, check_operators
 from frontends.mxnet.converters.context import SEMANTICS
@@ -18,9 +20,8 @@ from frontends.mxnet.graph import Entry, Graph
 from frontends.mxnet.interface import Dtypes, Shapes, input_specs, signature
 from frontends.mxnet.live import read_model
 from frontends.mxnet.params import read_params
-from frontends.mxnet.values import Parameters, Value
+from frontends.mxnet.values import Value
 from qnn_ops.errors import QnnError
-from qnn_ops.signature import with_signature
 
 Array = np.ndarray[Any, Any]
 
@@ -61,7 +62,8 @@ def from_mxnet(
     """
     graph, own = read_model(symbol)
     known = {**own, **_parameters(arg_params, aux_params)}
-    return import_graph(graph, known, shape, dtype, semantics=semantics)
+    imported = import_graph(graph, known, shape, dtype, semantics=semantics)
+    return imported.mod, imported.params
 
 
 def import_graph(
@@ -72,7 +74,7 @@ def import_graph(
     *,
     semantics: str = "mxnet",
     values: dict[Entry, Value] | None = None,
-) -> tuple[tvm.IRModule, dict[str, tvm.runtime.Tensor]]:
+) -> Imported:
     """Import a model that has been read; as ``from_mxnet`` does, which says the rest.
 
     Args:
@@ -85,42 +87,37 @@ def import_graph(
     """
     if semantics not in SEMANTICS:
         raise QnnError(f"semantics must be one of {', '.join(SEMANTICS)}, got {semantics!r}")
+    values = {} if values is None else values
+    builder = ModuleBuilder()
     try:
         inputs = input_specs(graph, known, shape, dtype)
-    except QnnError:
-        check_operators(graph)
+        for number, spec in inputs.items():
+            name = builder.fresh(graph.nodes[number].name)
+            values[Entry(number)] = builder.add_input(name, spec.shape, spec.dtype)
+        for number, node in enumerate(graph.nodes):
+            if node.is_variable and node.name in known:
+                values[Entry(number)] = known[node.name]
+        convert = partial(_convert, graph, Conversion(builder, semantics), values)
+        return builder.module(convert, partial(signature, graph, inputs))
+    except UnsupportedOperatorError:
         raise
-    builder, parameters = relax.BlockBuilder(), Parameters()
-    variables: dict[int, Value] = {
-        number: parameters.add_input(graph.nodes[number].name, spec.shape, spec.dtype)
-        for number, spec in inputs.items()
-    }
-    for number, node in enumerate(graph.nodes):
-        if node.is_variable and node.name in known:
-            variables[number] = known[node.name]
-    conversion = Conversion(builder, parameters, semantics)
-    exprs: list[relax.Expr] = []
-    failure: QnnError | None = None
-    with builder.function("main"):
-        with builder.dataflow():
-            # The block wants an end, in whatever state it is: TVM complains on the terminal.
-            try:
-                heads = conversion.convert(graph, variables, values)
-                exprs = [] if conversion.problems else [_expr(value) for value in heads]
-            except QnnError as error:
-                failure = error
-            result = builder.emit_output(exprs[0] if len(exprs) == 1 else relax.Tuple(exprs))
-        builder.emit_func_output(result, parameters.variables)
-    if failure is not None:
+    except QnnError:
         # What cannot be imported at all matters more than what the first operator lacks.
         check_operators(graph)
-        raise failure
+        raise
+
+
+def _convert(graph: Graph, conversion: Conversion, values: dict[Entry, Value]) -> list[relax.Expr]:
+    """Emits the operators, and tells the builder which variables hold their results."""
+    heads = conversion.convert(graph, values)
     if conversion.problems:
         raise UnsupportedOperatorError(conversion.problems)
-    mod = builder.get()
-    main = mod["main"].with_attr("num_input", len(inputs))
-    mod["main"] = with_signature(main, signature(graph, inputs, exprs))
-    return mod, parameters.values
+    for number, node in enumerate(graph.nodes):
+        value = values.get(Entry(number))
+        # What is known when importing takes no time, and what is passed on is another's result.
+        if not node.is_variable and isinstance(value, relax.Var):
+            conversion.builder.results.setdefault(value.name, number)
+    return [_expr(value) for value in heads]
 
 
 def _expr(value: Value) -> relax.Expr:

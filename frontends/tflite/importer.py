@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import tvm
 from tvm import relax
 
 import frontends.tflite.converters  # noqa: F401 (registers the rules)
-from frontends.errors import UnsupportedError, UnsupportedOperatorError
+from frontends.builder import Imported, ModuleBuilder
+from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_of
 from frontends.tflite.converters.context import Context
 from frontends.tflite.converters.registry import rule_for
 from frontends.tflite.fallback import convert_in_float, warn_of_fallback
@@ -20,8 +22,6 @@ from frontends.tflite.names import tensor_names
 from frontends.tflite.reader import read_model
 from frontends.tflite.values import DTYPES, Values
 from qnn_ops.errors import QnnError
-from qnn_ops.overflow import check_overflow
-from qnn_ops.signature import with_signature
 
 
 def from_tflite(
@@ -59,35 +59,43 @@ def from_tflite(
             is computed in float32.
     """
     graph = model if isinstance(model, Model) else read_model(model)
+    imported = import_graph(graph, shape_dict, dtype_dict, outputs)
+    return imported.mod, imported.params
+
+
+def import_graph(
+    graph: Model,
+    shape_dict: Mapping[str, Sequence[int]] | None = None,
+    dtype_dict: Mapping[str, str] | None = None,
+    outputs: str | Sequence[str | int] | None = None,
+) -> Imported:
+    """Import a model that has been read; as ``from_tflite`` does, which says the rest."""
     names = tensor_names(graph.tensors)
     shapes = input_shapes(graph, names, shape_dict or {}, dtype_dict or {})
     kept = kept_outputs(graph, names, outputs)
-    builder, values = relax.BlockBuilder(), Values()
+    builder = ModuleBuilder()
+    values = Values(builder)
     for index, shape in shapes.items():
         values.add_input(graph.tensors[index], shape)
-    with builder.function("main"):
-        with builder.dataflow():
-            problems, fallbacks = _convert_operators(graph, names, builder, values)
-            # The block wants an end, in whatever state it is.
-            exprs = [] if problems else [values.of(graph.tensors[index]) for index in kept]
-            result = builder.emit_output(exprs[0] if len(exprs) == 1 else relax.Tuple(exprs))
-        builder.emit_func_output(result, values.parameters)
-    _raise_first(problems)
+    fallbacks: list[Operator] = []
+
+    def convert() -> list[relax.Expr]:
+        fallbacks.extend(_convert_operators(graph, names, builder, values))
+        return [values.of(graph.tensors[index]) for index in kept]
+
+    imported = builder.module(convert, partial(signature, graph, names, shapes, kept))
     for operator in fallbacks:
         warn_of_fallback(_where(operator, _used(operator, names)))
-    mod = builder.get()
-    main = mod["main"].with_attr("num_input", len(shapes))
-    mod["main"] = with_signature(main, signature(graph, names, shapes, kept, exprs))
-    return mod, values.params
+    return imported
 
 
 Problem = tuple[Operator, Exception, Sequence[str]]
 
 
 def _convert_operators(
-    model: Model, names: Sequence[str], builder: relax.BlockBuilder, values: Values
-) -> tuple[list[Problem], list[Operator]]:
-    """Converts what can be; returns what cannot be, and what had to fall back to float32."""
+    model: Model, names: Sequence[str], builder: ModuleBuilder, values: Values
+) -> list[Operator]:
+    """Converts all operators, or raises what there is to say; returns those that are in float32."""
     problems: list[Problem] = []
     fallbacks: list[Operator] = []
     for operator in model.operators:
@@ -99,7 +107,8 @@ def _convert_operators(
             # So that what depends on it is looked at as well.
             for index in operator.outputs:
                 values.assume(model.tensors[index])
-    return problems, fallbacks
+    _raise_first(problems)
+    return fallbacks
 
 
 def _convert(ctx: Context) -> bool:
@@ -114,12 +123,11 @@ def _convert(ctx: Context) -> bool:
     if len(results) != len(outputs):
         raise QnnError(f"gives {len(results)} tensors, the file lists {len(outputs)}")
     for tensor, expr in zip(outputs, results, strict=True):
-        call = ctx.builder.normalize(expr)
-        check_overflow(call, ctx.values.params)
-        ctx.values.define(ctx.builder, tensor, call)
-        dtype = str(ctx.values.of(tensor).ty.dtype)
+        variable = ctx.values.define(tensor, expr)
+        dtype = str(variable.ty.dtype)
         if dtype != tensor.dtype:
             raise QnnError(f"gives {dtype}, {tensor.label} is {tensor.dtype}")
+        ctx.builder.results[variable.name] = ctx.operator.index
     return is_fallback
 
 
@@ -133,10 +141,7 @@ def _raise_first(problems: Sequence[Problem]) -> None:
     if unsupported:
         raise UnsupportedOperatorError(unsupported)
     for operator, error, names in problems:
-        # TVM's own errors end with the sentence that says what is wrong.
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        reason = str(error) if isinstance(error, QnnError) else lines[-1]
-        raise QnnError(f"{_where(operator, names)}: {reason}") from error
+        raise QnnError(f"{_where(operator, names)}: {reason_of(error)}") from error
 
 
 def _used(operator: Operator, names: Sequence[str]) -> list[str]:

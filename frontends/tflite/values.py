@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import tvm
 from tvm import relax
 
+from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
-from frontends.names import VariableNames
 from frontends.tflite.model import Tensor
 from qnn_ops.errors import QnnError
 
@@ -19,27 +18,23 @@ INPUT_DTYPES = (*DTYPES, "float16")
 
 
 class Values:
-    """Maps tensors to expressions; constants become parameters when they are first read.
+    """Maps tensors to expressions; constants become parameters when they are first read."""
 
-    Attributes:
-        parameters: of the function: the model's inputs, then its constants.
-        params: the constants' values by parameter name.
-    """
-
-    def __init__(self) -> None:
+    def __init__(self, builder: ModuleBuilder) -> None:
         """Starts without values."""
-        self.parameters: list[relax.Var] = []
-        self.params: dict[str, tvm.runtime.Tensor] = {}
-        self._names = VariableNames()
+        self._builder = builder
         self._exprs: dict[int, relax.Expr] = {}
 
     def add_input(self, tensor: Tensor, shape: tuple[int, ...]) -> None:
         """Makes the tensor a parameter of the given shape."""
-        self._exprs[tensor.index] = self._parameter(tensor, shape, tensor.dtype)
+        name = self._fresh(tensor)
+        self._exprs[tensor.index] = self._builder.add_input(name, shape, tensor.dtype)
 
-    def define(self, builder: relax.BlockBuilder, tensor: Tensor, expr: relax.Expr) -> None:
+    def define(self, tensor: Tensor, expr: relax.Expr) -> relax.Var:
         """Emits what computes the tensor, under the tensor's name."""
-        self._exprs[tensor.index] = builder.emit(expr, _fresh(self._names, tensor))
+        variable = self._builder.emit(expr, self._fresh(tensor))
+        self._exprs[tensor.index] = variable
+        return variable
 
     def assume(self, tensor: Tensor) -> None:
         """Lets an unknown value of the tensor's declared type stand for it."""
@@ -62,20 +57,10 @@ class Values:
         return self._exprs[tensor.index]
 
     def add_constant(self, tensor: Tensor, suffix: str, data: np.ndarray) -> relax.Var:
-        """Makes an array a parameter, named after a tensor, with its value in ``params``."""
-        parameter = self._parameter(tensor, data.shape, str(data.dtype), suffix)
-        # Not ascontiguousarray: that makes a vector of a scalar.
-        self.params[parameter.name] = tvm.runtime.tensor(np.asarray(data, order="C"))
-        return parameter
+        """Makes an array a parameter, named after a tensor."""
+        return self._builder.add_constant(self._fresh(tensor, suffix), data)
 
-    def _parameter(
-        self, tensor: Tensor, shape: tuple[int, ...], dtype: str, suffix: str = ""
-    ) -> relax.Var:
-        name = _fresh(self._names, tensor, suffix)
-        self.parameters.append(relax.Var(name, relax.TensorType(shape, dtype)))
-        return self.parameters[-1]
-
-
-def _fresh(names: VariableNames, tensor: Tensor, suffix: str = "") -> str:
-    # Converters join the names of the operators they merged with semicolons.
-    return names.fresh(tensor.name.split(";", 1)[0], f"tensor_{tensor.index}", suffix)
+    def _fresh(self, tensor: Tensor, suffix: str = "") -> str:
+        # Converters join the names of the operators they merged with semicolons.
+        text = tensor.name.split(";", 1)[0]
+        return self._builder.fresh(text, f"tensor_{tensor.index}", suffix)

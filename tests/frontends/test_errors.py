@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from frontends.errors import ModelFormatError, UnsupportedOperatorError
+from frontends.errors import ModelFormatError, UnsupportedOperatorError, reason_of
 from qnn_ops.errors import QnnError
 
 
@@ -24,3 +24,9 @@ def test_unsupported_operators_are_all_listed() -> None:
 def test_one_unsupported_operator_is_singular() -> None:
     error = UnsupportedOperatorError([(0, "SVDF", "has no conversion", ["x"])])
     assert str(error).startswith("1 operator cannot be imported:\n")
+
+
+def test_the_reason_of_tvm_s_errors_is_their_last_line() -> None:
+    assert reason_of(QnnError("one\ntwo")) == "one\ntwo"
+    assert reason_of(ValueError("Traceback\nshapes differ\n")) == "shapes differ"
+    assert reason_of(RuntimeError()) == "RuntimeError"

@@ -16,7 +16,7 @@ from frontends.mxnet.importer import import_graph
 from frontends.mxnet.params import read_params
 from frontends.mxnet.symbol import read_symbol
 from frontends.mxnet.values import Value
-from frontends.tflite import from_tflite
+from frontends.tflite.importer import import_graph as import_graph_tflite
 from frontends.tflite.model import Model
 from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
@@ -86,24 +86,14 @@ def read_source(
 
 
 def _tflite(graph: Model) -> Source:
-    mod, params = from_tflite(graph)
+    imported = import_graph_tflite(graph)
     operators = {}
     for operator in graph.operators:
         result = graph.tensors[operator.outputs[0]]
         operators[operator.index] = SourceOperator(
             result.name, operator.code, result.shape, operations(graph, operator)
         )
-    return Source(mod, params, operators, _tflite_results(graph))
-
-
-def _tflite_results(graph: Model) -> dict[str, int]:
-    mod, _ = from_tflite(graph, outputs="all")
-    block = mod["main"].body.blocks[-1]
-    values = {binding.var: binding.value for binding in block.bindings}
-    results = values.get(mod["main"].body.body, mod["main"].body.body)
-    variables = list(results) if isinstance(results, relax.Tuple) else [results]
-    owners = [operator.index for operator in graph.operators for _ in operator.outputs]
-    return {variable.name: owner for variable, owner in zip(variables, owners, strict=True)}
+    return Source(imported.mod, imported.params, operators, imported.results)
 
 
 def _mxnet(
@@ -115,11 +105,10 @@ def _mxnet(
     graph = read_symbol(symbol)
     arguments, states = read_params(params)
     values: dict[Entry, Value] = {}
-    mod, constants = import_graph(
+    imported = import_graph(
         graph, {**arguments, **states}, shapes or None, semantics=semantics, values=values
     )
     operators: dict[int, SourceOperator] = {}
-    results: dict[str, int] = {}
     for number, node in enumerate(graph.nodes):
         value = values.get(Entry(number))
         # What is known when importing takes no time, and what is passed on is another's result.
@@ -129,8 +118,7 @@ def _mxnet(
         shape = _shape(value)
         work = 2 * products(node.op, sizes[0], sizes[1], shape) if len(sizes) == 2 else 0
         operators[number] = SourceOperator(node.name, node.op, shape, work)
-        results.setdefault(value.name, number)
-    return Source(mod, constants, operators, results)
+    return Source(imported.mod, imported.params, operators, imported.results)
 
 
 def _shape(value: Value | None) -> tuple[int, ...]:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
+from frontends.builder import ModuleBuilder
 from frontends.mxnet.attributes import Attributes
 from frontends.mxnet.graph import Graph, Node
-from frontends.mxnet.values import Parameters, Value
+from frontends.mxnet.values import Value
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
 
@@ -45,8 +46,7 @@ class Context:
         node: the operator.
         attrs: its attributes.
         operands: its inputs.
-        builder: emits what is used more than once.
-        parameters: takes constants that the rule computes.
+        builder: emits what is used more than once, and takes constants that the rule computes.
         semantics: one of ``SEMANTICS``.
         convert: emits a whole graph, such as a subgraph of the node, given the values of its
             variables in order; returns the values of its heads.
@@ -55,8 +55,7 @@ class Context:
     node: Node
     attrs: Attributes
     operands: Sequence[Operand]
-    builder: relax.BlockBuilder
-    parameters: Parameters
+    builder: ModuleBuilder
     semantics: str
     convert: Callable[[Graph, Sequence[Value]], list[Value]]
 
@@ -112,8 +111,8 @@ class Context:
 
     def emit(self, expr: relax.Expr) -> relax.Var:
         """Emits an expression, so that it is computed once and its type is known."""
-        return self.parameters.emit(self.builder, expr)
+        return self.builder.emit(expr)
 
     def parameter(self, array: Array, suffix: str) -> relax.Var:
         """A computed constant as a parameter, named after the operator."""
-        return self.parameters.add_constant(f"{self.node.name}{suffix}", array)
+        return self.builder.add_constant(self.builder.fresh(f"{self.node.name}{suffix}"), array)

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 from tvm import relax
 
+from frontends.builder import ModuleBuilder
 from frontends.tflite.model import Model, Operator, Tensor
 from frontends.tflite.options import Options
 from frontends.tflite.values import Values
@@ -43,7 +44,7 @@ class Context:
 
     model: Model
     operator: Operator
-    builder: relax.BlockBuilder
+    builder: ModuleBuilder
     values: Values
 
     def options(self, kind: type[_O]) -> _O:

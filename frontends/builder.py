@@ -1,0 +1,128 @@
+"""The module that a model becomes: its parameters, its function, its names."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+
+from qnn_ops.errors import QnnError
+from qnn_ops.overflow import check_overflow
+from qnn_ops.signature import Signature, with_signature
+
+# What a variable must not be called in TVMScript.
+_RESERVED = {*keyword.kwlist, "I", "R", "T", "main"}
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A model as a module.
+
+    Attributes:
+        mod: its ``main`` takes the model's inputs, then its constants; the attribute ``num_input``
+            says how many inputs there are. It returns a tensor, or a tuple if there are several.
+        params: the constants' values by parameter name.
+        results: operators' numbers by the names of the variables that hold their results.
+    """
+
+    mod: tvm.IRModule
+    params: dict[str, tvm.runtime.Tensor]
+    results: dict[str, int]
+
+
+class ModuleBuilder:
+    """Builds the function ``main`` of a model.
+
+    Attributes:
+        parameters: of the function: the model's inputs, then its constants.
+        params: the constants' values by parameter name.
+        results: as in ``Imported``; whoever converts operators fills it in.
+    """
+
+    def __init__(self) -> None:
+        """Start without parameters."""
+        self.parameters: list[relax.Var] = []
+        self.params: dict[str, tvm.runtime.Tensor] = {}
+        self.results: dict[str, int] = {}
+        self._block = relax.BlockBuilder()
+        self._taken = set(_RESERVED)
+
+    def fresh(self, text: str, prefix: str = "node", suffix: str = "") -> str:
+        """A variable's name like the text, valid in TVMScript, with a suffix; never one twice.
+
+        Args:
+            text: what the file says; any characters.
+            prefix: put before a text that is empty or begins with a digit.
+            suffix: put behind it.
+        """
+        base = re.sub(r"\W", "_", text, flags=re.ASCII)
+        if not base or base[0].isdigit():
+            base = f"{prefix}_{base}".rstrip("_")
+        base += suffix
+        name, count = base, 0
+        while name in self._taken:
+            count += 1
+            name = f"{base}_{count}"
+        self._taken.add(name)
+        return name
+
+    def add_input(self, name: str, shape: Sequence[int], dtype: str) -> relax.Var:
+        """Make a parameter that whoever runs the model gives, under a fresh name."""
+        self.parameters.append(relax.Var(name, relax.TensorType(tuple(shape), dtype)))
+        return self.parameters[-1]
+
+    def add_constant(self, name: str, array: np.ndarray[Any, Any]) -> relax.Var:
+        """Make an array a parameter with a value, under a fresh name."""
+        # Not ascontiguousarray: that makes a vector of a scalar.
+        self.params[name] = tvm.runtime.tensor(np.asarray(array, order="C"))
+        return self.add_input(name, array.shape, str(array.dtype))
+
+    def emit(self, expr: relax.Expr, name: str = "") -> relax.Var:
+        """Emit an expression, so that it is computed once and its type is known.
+
+        Raises:
+            QnnError: it does not fit its operands, or its sums could leave int32.
+        """
+        call = self._block.normalize(expr)
+        check_overflow(call, self.params)
+        return self._block.emit(call, name)
+
+    def module(
+        self,
+        convert: Callable[[], Sequence[relax.Expr]],
+        signature: Callable[[Sequence[relax.Expr]], Signature],
+    ) -> Imported:
+        """Emit the function and end it; its inputs are the parameters that there are now.
+
+        Args:
+            convert: emits the operators and returns the outputs.
+            signature: tells names and quantization of inputs and outputs, given the outputs.
+
+        Raises:
+            QnnError: what ``convert`` raised.
+        """
+        inputs = len(self.parameters)
+        outputs: Sequence[relax.Expr] = []
+        failure: QnnError | None = None
+        with self._block.function("main"):
+            with self._block.dataflow():
+                # The block wants an end, in whatever state it is: TVM complains on the terminal.
+                try:
+                    outputs = convert()
+                except QnnError as error:
+                    failure = error
+                result = outputs[0] if len(outputs) == 1 else relax.Tuple(outputs)
+                result = self._block.emit_output(result)
+            self._block.emit_func_output(result, self.parameters)
+        if failure is not None:
+            raise failure
+        mod = self._block.get()
+        main = mod["main"].with_attr("num_input", inputs)
+        mod["main"] = with_signature(main, signature(outputs))
+        return Imported(mod, self.params, self.results)
