@@ -20,6 +20,15 @@ _MOST_CALLS = 24
 _MOST_WEIGHTS = 1 << 20
 _ALIGNMENT = 64
 
+# Makes no instruction; LLVM keeps nothing that it knows of memory in registers across it.
+_BARRIER = "qnn_barrier"
+_BARRIER_CODE = f"""
+define linkonce_odr hidden void @{_BARRIER}() alwaysinline {{
+  call void asm sideeffect "", "~{{memory}}"()
+  ret void
+}}
+"""
+
 
 def OneFunction() -> tvm.transform.Pass:
     """Replace the calls of ``main`` by one call, where they are few and their work is little.
@@ -27,7 +36,9 @@ def OneFunction() -> tvm.transform.Pass:
     A call through TVM's virtual machine takes as long as some ten thousand multiplications: it
     makes tensors, and checks each argument. The one function has the bodies of all in a row.
     Temporary tensors have places in one block of memory, and share them where one is not needed
-    any more when the other begins; constants are one block, too.
+    any more when the other begins; constants are one block, too. Between two bodies stands a
+    barrier, so that LLVM compiles each as if it stood alone: where it puts what one writes into
+    the shuffles of the next, its selection of instructions may go on without end.
 
     ``main`` must allocate and call only, as ``CallTIRRewrite`` leaves it; else it stays.
     """
@@ -134,8 +145,12 @@ def _joined(mod: tvm.IRModule, reader: _Reader, calls: Sequence[_Call]) -> tvm.I
         function = s_tir.renew_defs(call.function)
         for parameter, value in zip(function.params, values, strict=True):
             body.append(tirx.DeclBuffer(parameter, data=pointer(value)))
-        body.append(function.body)
-    block_of_all = s_tir.SBlock([], [], [], "root", tirx.SeqStmt(body))
+        body += [function.body, tirx.Evaluate(tirx.call_extern("void", _BARRIER))]
+    bodies = tirx.SeqStmt(body)
+    with_code = tirx.AttrStmt(
+        tirx.IntImm("int32", 0), "pragma_import_llvm", tvm.ir.StringImm(_BARRIER_CODE), bodies
+    )
+    block_of_all = s_tir.SBlock([], [], [], "root", with_code)
     inputs = [whole[parameter] for parameter in main.params]
     outputs = [whole[root] for root in roots]
     # Places are used again for other tensors: nothing may be taken for distinct by its name.

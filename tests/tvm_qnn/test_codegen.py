@@ -119,3 +119,31 @@ def test_an_error_in_one_part_is_the_builds(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(codegen.tirx, "build", fail)
     with pytest.raises(RuntimeError, match="no registers left"):
         tvm_qnn.build(adders(1), "host")
+
+
+_LOOK_UP_AND_ADD = """
+import resource
+from frontends.tflite import from_tflite
+from frontends.tflite.quantization import Quantization
+from frontends.tflite.writer import ModelWriter
+from tvm_qnn import build
+
+resource.setrlimit(resource.RLIMIT_CPU, (30, 30))
+for size in (3, 4, 6):
+    file = ModelWriter()
+    encodings = ((0.25, 0), (1 / 256, -128), (0.5, 72))
+    x, y, z = (
+        file.tensor(name, (size,), "int8", Quantization.per_tensor(*encoding))
+        for name, encoding in zip("xyz", encodings, strict=True)
+    )
+    file.operator("LOGISTIC", [x], [y])
+    file.operator("ADD", [y, x], [z], fused_activation_function="RELU6")
+    mod, params = from_tflite(file.finish([x], [z]))
+    build(mod, "llvm -mcpu=znver4", params)._origin._compiled.make_runnable()
+"""
+
+
+def test_lookups_of_parts_of_a_vector_compile_in_a_bounded_time() -> None:
+    """LLVM went on for ever selecting instructions of AVX512-VBMI for both kernels together."""
+    command = [sys.executable, "-c", _LOOK_UP_AND_ADD]
+    subprocess.run(command, check=True, cwd=ROOT, timeout=120)

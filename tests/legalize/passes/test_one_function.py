@@ -168,3 +168,13 @@ def test_the_function_takes_nothing_for_distinct() -> None:
     after = OneFunction()(called(module({"x": TY}, lambda x: chain(x, 3))))
     (function,) = (f for f in after.functions.values() if isinstance(f, tirx.PrimFunc))
     assert not function.attrs["tirx.noalias"]
+
+
+def test_what_one_body_wrote_is_read_from_memory_by_the_next() -> None:
+    """Else LLVM selects instructions for both together, which takes for ever for some."""
+    after = OneFunction()(called(module({"x": TY}, lambda x: chain(x, 3))))
+    (function,) = (f for f in after.functions.values() if isinstance(f, tirx.PrimFunc))
+    mod = tvm.IRModule({"model": function.with_attr("global_symbol", "model")})
+    code = tirx.build(mod, target=TARGET).inspect_source("ll")
+    assert code.count('asm sideeffect "", "~{memory}"') >= 2
+    assert "declare void @qnn_barrier" not in code  # it is no call
