@@ -9,7 +9,6 @@ build, each of a fresh process.
 
 from __future__ import annotations
 
-import json
 import statistics
 import tempfile
 from collections.abc import Callable, Sequence
@@ -35,6 +34,7 @@ from benchmarks.process import (
 )
 from benchmarks.race_report import absent_line, as_table, markdown_table, setting_lines
 from qnn_ops.errors import QnnError
+from tvm_qnn.json_text import to_json
 from tvm_qnn.outputs import write_text
 
 DEFAULT = ("inception_v3:int8_per_axis",)
@@ -137,7 +137,7 @@ def as_json(footprints: Sequence[Footprint], about: Setting, threads: int) -> st
         "threads": threads,
         "footprints": [asdict(item) for item in footprints],
     }
-    return json.dumps(fields, indent=1) + "\n"
+    return to_json(fields, indent=1) + "\n"
 
 
 def save_charts(folder: Path, footprints: Sequence[Footprint], about: Setting) -> None:

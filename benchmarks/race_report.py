@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from rich.table import Table
 from benchmarks.machine import Setting
 from benchmarks.peers import OURS, PEERS
 from benchmarks.race import WITHOUT_AMX, Lane, Race
+from tvm_qnn.json_text import to_json
 
 LONGEST_REASON = 200
 
@@ -129,7 +129,7 @@ def as_json(report: Report) -> str:
         "clock": report.clock,
         "races": [_race_fields(race) for race in report.races],
     }
-    return json.dumps(fields, indent=1) + "\n"
+    return to_json(fields, indent=1) + "\n"
 
 
 def milliseconds(seconds: float) -> str:

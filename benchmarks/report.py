@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ from rich.box import SIMPLE
 from rich.table import Table
 
 from benchmarks.machine import Setting
+from tvm_qnn.json_text import to_json
 from tvm_qnn.timing import Timing, milliseconds
 
 OURS, PEER = "tvm-qnn", "LiteRT"
@@ -93,7 +93,7 @@ def as_markdown(measurements: Sequence[Measurement], setting: Setting) -> str:
 def as_json(measurements: Sequence[Measurement], setting: Setting) -> str:
     """Everything that was measured, every single run."""
     results = [item.to_json() for item in measurements]
-    return json.dumps({"setting": setting.to_json(), "results": results}, indent=2) + "\n"
+    return to_json({"setting": setting.to_json(), "results": results}, indent=2) + "\n"
 
 
 def _times(timing: Timing) -> str:

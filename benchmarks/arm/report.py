@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from benchmarks.arm.counting import CLASSES, Counts
 from benchmarks.machine import Setting
 from benchmarks.race_report import markdown_table
+from tvm_qnn.json_text import to_json
 
 Array = np.ndarray[Any, Any]
 
@@ -142,7 +142,7 @@ def as_json(comparisons: Sequence[Comparison], setting: Setting, emulator: str) 
             for each in comparisons
         ],
     }
-    return json.dumps(fields, indent=1) + "\n"
+    return to_json(fields, indent=1) + "\n"
 
 
 def _fields(comparison: Comparison, one: Measured) -> dict[str, object]:

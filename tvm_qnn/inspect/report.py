@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.resources import files
@@ -11,6 +10,7 @@ from typing import Any
 
 from tvm_qnn.inspect.layout import layers, positions
 from tvm_qnn.inspect.summary import Summary
+from tvm_qnn.json_text import to_json
 
 
 def html_report(summary: Summary, seconds: Mapping[str, float] | None = None) -> str:
@@ -50,7 +50,7 @@ def html_report(summary: Summary, seconds: Mapping[str, float] | None = None) ->
         css=parts["css"],
         js=parts["js"],
         # No text of the model may end the element that it stands in.
-        data=json.dumps(data).replace("<", "\\u003c"),
+        data=to_json(data).replace("<", "\\u003c"),
     )
 
 
