@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 import tvm
 from tvm import relax, tirx
 from tvm.relax import vm_build
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
 
 from legalize.lift import lift_constants
 from tvm_qnn.objects import in_memory, write_object
@@ -81,9 +83,18 @@ def compile_module(
         with tvm.transform.PassContext(context.opt_level, *levels, config=config), target:
             return tirx.build(part, target=target)
 
-    parts = _parts(functions, outer) if functions is not None else {}
+    # Where nothing is to be computed, there is something to link all the same.
+    parts = _parts(functions if functions is not None else _nothing(), outer)
     kernels = dict(zip(parts, _each(build, parts.values()), strict=True))
     return Compiled(_serialized(builder.get()), tuple(constants), kernels)
+
+
+def _nothing() -> tvm.IRModule:
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("nothing")
+        T.func_attr({"global_symbol": "nothing"})
+        T.evaluate(0)
+    return tvm.IRModule({"nothing": builder.get()})
 
 
 def _reading(main: relax.Function, inputs: Iterable[Any]) -> set[str]:

@@ -122,6 +122,8 @@ def shared_library_linker(command: Sequence[str]) -> Callable[..., None]:
         if result.returncode:
             said = (result.stderr or result.stdout).strip()
             raise QnnError(f"linking with {' '.join(command)} failed: {said}")
+        if not Path(output).is_file():
+            raise QnnError(f"{' '.join(command)} linked nothing: is it a linker?")
 
     # What TVM asks a linker function: the suffix of the objects it takes.
     link.output_format = "so"  # type: ignore[attr-defined]

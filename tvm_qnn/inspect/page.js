@@ -38,6 +38,7 @@ function show() {
 }
 
 function fit() {
+  if (!data.nodes.length) return;
   const box = graph.getBoundingClientRect();
   const xs = data.nodes.map((node) => center(node)[0]);
   const ys = data.nodes.map((node) => center(node)[1]);

@@ -35,7 +35,8 @@ def save_chart(path: str | os.PathLike[str], profile: Profile, title: str) -> No
         label = f"line: the measured peak, {profile.peak / 1e9:.0f} GOP/s"
         speeds.axhline(profile.peak / 1e9, color="black", linewidth=0.8)
         speeds.set_title(label, loc="left", fontsize=8)
-    times.legend(loc="upper right", fontsize=8)
+    if layers:
+        times.legend(loc="upper right", fontsize=8)
     times.margins(x=0.01)
     save_figure(figure, path)
 
