@@ -13,6 +13,7 @@ from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.arrays import read_archive, read_array
 from tvm_qnn.images import as_input, picture_shape, read_picture
+from tvm_qnn.model_files import ending
 
 Array = np.ndarray[Any, Any]
 
@@ -38,7 +39,7 @@ def read_inputs(texts: Sequence[str], infos: Sequence[TensorInfo]) -> dict[str, 
     arrays: dict[str, Array] = {}
     for place, text in enumerate(texts):
         name, path = _named(text, by_name)
-        if path.suffix == ".npz":
+        if ending(path) == ".npz":
             found = read_archive(path)
         elif name is not None:
             found = {name: _read(path, by_name[name])}
@@ -80,7 +81,7 @@ def _named(text: str, infos: dict[str, TensorInfo]) -> tuple[str | None, Path]:
 
 
 def _read(path: Path, info: TensorInfo) -> Array:
-    if path.suffix == ".npy":
+    if ending(path) == ".npy":
         return read_array(path)
     if not path.is_file():
         raise QnnError(f"there is no file {path}")

@@ -15,6 +15,7 @@ from frontends.tflite import from_tflite
 from frontends.tflite.reader import read_model
 from tvm_qnn.build import build
 from tvm_qnn.oracle import litert_tensors
+from tvm_qnn.target import runnable_target
 
 Array = np.ndarray[Any, Any]
 
@@ -88,15 +89,17 @@ def compare(
             has it already.
 
     Raises:
-        QnnError: if the model cannot be imported, LiteRT rejects it, or an input does not fit.
+        QnnError: if the model cannot be imported, LiteRT is missing or rejects it, an input does
+            not fit, or this machine cannot run the target's code.
         OSError: if the path cannot be read.
     """
     content = model if isinstance(model, bytes) else Path(model).read_bytes()
     graph = read_model(content)
     mod, params = from_tflite(graph, outputs="all")
-    library = build(mod, target, params, kernels=kernels)
-    if expected is None:
+    parsed = runnable_target(target)
+    if expected is None:  # first: it is refused at once what LiteRT refuses
         expected = litert_tensors(content, inputs)
+    library = build(mod, parsed, params, kernels=kernels)
     results = library.run(*inputs)
     arrays = list(results.values()) if isinstance(results, dict) else [results]
     operators = [operator.code for operator in graph.operators for _ in operator.outputs]

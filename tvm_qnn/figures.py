@@ -10,6 +10,18 @@ from qnn_ops.errors import QnnError
 from tvm_qnn.outputs import replacing
 
 
+def check_picture(path: str | os.PathLike[str]) -> None:
+    """Check that a picture can be drawn, in the format that a file's name ends with.
+
+    Raises:
+        QnnError: if not.
+    """
+    kinds = new_figure(1, 1).canvas.get_supported_filetypes()
+    kind = os.path.splitext(path)[1].lstrip(".").lower()
+    if kind not in kinds:
+        raise QnnError(f"cannot draw {os.fspath(path)}: its name must end in .{', .'.join(kinds)}")
+
+
 def new_figure(width: float, height: float) -> Any:
     """Begin a figure of matplotlib's, in inches.
 

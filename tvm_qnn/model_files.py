@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     import tvm
 
 LIBRARY = ".so"
+TFLITE = ".tflite"
+MXNET = ".json"
+"""How the names of MXNet's symbol files end."""
 
 Shapes = Mapping[str, Sequence[int]]
 
@@ -37,7 +40,7 @@ def import_model(
         OSError: if a file cannot be read.
     """
     check_model(path, params, semantics)
-    if path.suffix == ".json":
+    if ending(path) == MXNET:
         from frontends.mxnet import from_mxnet
 
         return from_mxnet(
@@ -51,17 +54,22 @@ def import_model(
     return from_tflite(path, shapes)
 
 
+def ending(path: Path) -> str:
+    """How a file's name ends, in small letters: KWS.TFLITE is a model, too."""
+    return path.suffix.lower()
+
+
 def check_model(path: Path, params: Path | None, semantics: str | None) -> None:
     """Check that a model file has an ending that is known, and what is for MXNet only if it is.
 
     Raises:
         QnnError: if not.
     """
-    if path.suffix not in (".tflite", ".json"):
+    if ending(path) not in (TFLITE, MXNET):
         raise QnnError(f"{path} is no model: its name must end in .tflite, or .json for MXNet")
-    if path.suffix == ".tflite" and params is not None:
+    if ending(path) == TFLITE and params is not None:
         raise QnnError("--params is for MXNet models: a .tflite file has its own parameters")
-    if path.suffix == ".tflite" and semantics is not None:
+    if ending(path) == TFLITE and semantics is not None:
         raise QnnError("--semantics is for MXNet models: a .tflite file has only one")
 
 
@@ -71,7 +79,7 @@ def check_tflite(path: Path) -> None:
     Raises:
         QnnError: if not.
     """
-    if path.suffix != ".tflite":
+    if ending(path) != TFLITE:
         raise QnnError(f"{path} is not a .tflite file, which this command needs")
 
 

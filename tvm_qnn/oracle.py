@@ -42,6 +42,15 @@ def litert_tensors(
     return {index: interpreter.get_tensor(index) for index in computed if index >= 0}
 
 
+def check_litert() -> None:
+    """Check that LiteRT is installed.
+
+    Raises:
+        QnnError: If it cannot be imported.
+    """
+    _interpreter_module()
+
+
 class LiteRtSession:
     """A model on LiteRT as its users run it.
 
@@ -93,20 +102,25 @@ class LiteRtSession:
         return [self._interpreter.get_tensor(index) for index in self._outputs]
 
 
-def _interpreter(model: bytes, num_threads: int, resolver: str) -> Any:
-    """Makes a LiteRT interpreter with its tensors allocated; `resolver` of OpResolverType."""
+def _interpreter_module() -> Any:
     try:
-        from ai_edge_litert.interpreter import Interpreter, OpResolverType
+        from ai_edge_litert import interpreter
     except ImportError as error:
         raise QnnError(
             "comparing with LiteRT needs the package ai-edge-litert, which cannot be imported "
             f"({error}); install it with: pip install 'tvm-qnn[demo]'"
         ) from error
+    return interpreter
+
+
+def _interpreter(model: bytes, num_threads: int, resolver: str) -> Any:
+    """Makes a LiteRT interpreter with its tensors allocated; `resolver` of OpResolverType."""
+    litert = _interpreter_module()
     try:
-        interpreter = Interpreter(
+        interpreter = litert.Interpreter(
             model_content=model,
             num_threads=num_threads,
-            experimental_op_resolver_type=OpResolverType[resolver],
+            experimental_op_resolver_type=litert.OpResolverType[resolver],
             experimental_preserve_all_tensors=resolver == "BUILTIN_REF",
         )
         interpreter.allocate_tensors()

@@ -109,6 +109,18 @@ def why_not_here(target: tvm.target.Target) -> str | None:
     return requirements(target).why_not_here()
 
 
+def runnable_target(target: TargetLike) -> tvm.target.Target:
+    """A TVM target, as ``parse_target`` makes it, whose code this machine can run.
+
+    Raises:
+        QnnError: as ``parse_target``; or if this machine cannot.
+    """
+    parsed = parse_target(target)
+    if reason := why_not_here(parsed):
+        raise QnnError(f"code for {str(target)!r} cannot run here: {reason}")
+    return parsed
+
+
 def _fields(text: str) -> dict[str, Any]:
     if not text.split():
         raise QnnError("the target is empty; for this machine it is 'host'")

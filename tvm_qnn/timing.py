@@ -59,7 +59,7 @@ def alternate(
     Args:
         functions: what to call, by name.
         rounds: how many rounds to time.
-        seconds: no new round begins after this time, though never fewer than LEAST_ROUNDS run.
+        seconds: no new round begins after this time, once LEAST_ROUNDS have run.
         warmup: how many rounds to run before, untimed.
         clock: gives the seconds so far, of which a call takes some.
     """
@@ -68,7 +68,7 @@ def alternate(
             function()
     measured: dict[str, list[float]] = {name: [] for name in functions}
     start = time.perf_counter()
-    for done in range(max(rounds, LEAST_ROUNDS)):
+    for done in range(rounds):
         if done >= LEAST_ROUNDS and time.perf_counter() - start > seconds:
             break
         for name, function in functions.items():

@@ -56,6 +56,10 @@ def test_no_round_begins_after_the_time_is_up_but_three_are_made() -> None:
     assert len(timings["f"].seconds) == LEAST_ROUNDS
 
 
+def test_no_more_rounds_are_made_than_asked_for() -> None:
+    assert len(alternate({"f": lambda: None}, rounds=1)["f"].seconds) == 1
+
+
 @pytest.mark.parametrize("before", [None, "2"])
 def test_one_core_is_left_again(monkeypatch: pytest.MonkeyPatch, before: str | None) -> None:
     if before is None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from tvm_qnn.commands.options import json_option, model_argument, print_json, progress
+from tvm_qnn.commands.options import json_option, model_argument, print_json
 from tvm_qnn.commands.run import Shapes, library_of
 
-OURS = "tvm-qnn"
+OURS, LITERT = "tvm-qnn", "LiteRT (XNNPACK)"
 
 
 @click.command()
@@ -44,17 +44,22 @@ def bench(
     from contextlib import nullcontext
 
     from tvm_qnn.images import noise
+    from tvm_qnn.text import visible
     from tvm_qnn.timing import alternate, one_core
 
     library = library_of(model, params, shapes, semantics, threads)
     inputs = [noise(info) for info in library.inputs]
     programs: dict[str, Callable[[], object]] = {OURS: library.prepare(*inputs)}
-    programs |= _peers(model, inputs, threads)
+    peers, absent = _peers(model, inputs, threads)
+    programs |= peers
     with one_core() if threads == 1 else nullcontext():
         timings = alternate(programs, rounds)
     if as_json:
-        print_json({name: _figures(timing) for name, timing in timings.items()})
+        reasons = {name: {"absent": reason} for name, reason in absent.items()}
+        print_json({name: _figures(timing) for name, timing in timings.items()} | reasons)
         return
+    for name, reason in absent.items():
+        click.echo(f"Without {name}: {visible(reason)}", err=True)
     from tvm_qnn.demo.report import times_table
     from tvm_qnn.terminal import Terminal
 
@@ -63,9 +68,14 @@ def bench(
     Terminal().print(times_table(title, timings))
 
 
-def _peers(model: Path, inputs: list[Any], threads: int) -> dict[str, Callable[[], object]]:
-    if model.suffix != ".tflite":
-        return {}
+def _peers(
+    model: Path, inputs: list[Any], threads: int
+) -> tuple[dict[str, Callable[[], object]], dict[str, str]]:
+    """What else to time; and why what else there is is not, by name."""
+    from tvm_qnn.model_files import TFLITE, ending
+
+    if ending(model) != TFLITE:
+        return {}, {}
     from qnn_ops.errors import QnnError
     from tvm_qnn.oracle import LiteRtSession
     from tvm_qnn.steps import native_code_is_quiet
@@ -74,9 +84,8 @@ def _peers(model: Path, inputs: list[Any], threads: int) -> dict[str, Callable[[
         with native_code_is_quiet():
             session = LiteRtSession(model.read_bytes(), threads)
     except QnnError as error:
-        progress().print(f"without LiteRT: {error}")
-        return {}
-    return {"LiteRT (XNNPACK)": session.prepare(inputs)}
+        return {}, {LITERT: str(error)}
+    return {LITERT: session.prepare(inputs)}, {}
 
 
 def _figures(timing: Any) -> dict[str, Any]:

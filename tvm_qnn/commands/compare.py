@@ -10,12 +10,12 @@ import click
 
 from tvm_qnn.commands.options import (
     FILE,
-    check_folder,
     json_option,
     print_json,
     progress,
     target_option,
 )
+from tvm_qnn.commands.outputs import check_file
 
 if TYPE_CHECKING:
     from tvm_qnn.compare import Comparison
@@ -55,20 +55,26 @@ def compare(
     from qnn_ops.signature import signature_of
     from tvm_qnn import compare as compare_model
     from tvm_qnn.arguments import read_inputs
+    from tvm_qnn.figures import check_picture
     from tvm_qnn.histogram import save_histogram
     from tvm_qnn.images import noise
     from tvm_qnn.model_files import check_tflite
+    from tvm_qnn.oracle import check_litert
     from tvm_qnn.steps import step
+    from tvm_qnn.target import runnable_target
 
     check_tflite(model)
+    check_litert()
+    parsed = runnable_target(target)
     if histogram is not None:
-        check_folder(histogram)
+        check_file(histogram)
+        check_picture(histogram)
     mod, _ = from_tflite(model)
     infos = signature_of(mod).inputs
     given = read_inputs(inputs, infos) if inputs else {}
     arrays = [given.get(info.name, noise(info)) for info in infos]
     with step(progress(), f"Run {model.name} here and on LiteRT's reference kernels"):
-        found = compare_model(model, arrays, target, kernels=not primitives)
+        found = compare_model(model, arrays, parsed, kernels=not primitives)
     if histogram is not None:
         save_histogram(histogram, found, model.name)
     if as_json:

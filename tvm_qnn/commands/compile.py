@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from tvm_qnn.commands.options import (
-    check_folder,
     json_option,
     model_argument,
     print_json,
     progress,
     target_option,
 )
+from tvm_qnn.commands.outputs import check_file, check_folder
 from tvm_qnn.commands.run import Shapes
 
 if TYPE_CHECKING:
@@ -103,11 +103,12 @@ def _check(path: Path) -> None:
             f"what is written is a library, whose name must end in .so, a .tar file or a folder: "
             f"got {path}"
         )
+    if path.suffix:
+        check_file(path)
+        return
     check_folder(path)
-    if path.suffix and path.is_dir():
-        raise QnnError(f"cannot write {path}: it is a folder")
-    if path.suffix == "" and path.exists() and not path.is_dir():
-        raise QnnError(f"cannot write {path}: it is a file, not a folder")
+    if not path.parent.is_dir():
+        raise QnnError(f"cannot write {path}: there is no folder {path.parent}")
 
 
 def _write_c(library: Library, model: Path, path: Path) -> list[Path]:

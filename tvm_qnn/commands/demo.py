@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from tvm_qnn.commands.outputs import check_folder
+
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -31,10 +33,13 @@ def demo(model: Path | None, image: Path | None, labels: Path | None, output: Pa
         raise click.UsageError("--image and --labels are for a model: give --model too")
 
     from tvm_qnn import demo as demos
+    from tvm_qnn.oracle import check_litert
     from tvm_qnn.terminal import Terminal
 
     console = Terminal()
+    check_litert()
     if model is None:
+        check_folder(output)
         demos.show_digits(console, output)
         demos.show_inception(console)
     else:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from tvm_qnn.commands.options import (
-    check_folder,
     json_option,
     model_argument,
     print_json,
     progress,
 )
+from tvm_qnn.commands.outputs import check_file
 from tvm_qnn.commands.run import Shapes
 
 if TYPE_CHECKING:
@@ -49,18 +49,18 @@ def inspect(
     which operators are lowered to integers, which fall back to float32, which cannot be imported
     and why.
     """
-    if times and (html is None or model.suffix != ".tflite"):
-        raise click.UsageError("--times is for the page of a .tflite model: give --html, too")
+    if times and html is None:
+        raise click.UsageError("--times is for the page: give --html, too")
     if ir and (as_json or html is not None):
         raise click.UsageError("--ir prints the module only: leave out --json and --html")
-    if shapes and not ir and model.suffix == ".tflite":
-        raise click.UsageError("--shape is for --ir: what the file holds does not depend on it")
-    from tvm_qnn.model_files import check_model, import_model
+    from tvm_qnn.model_files import TFLITE, check_model, ending, import_model
     from tvm_qnn.text import visible
 
+    if shapes and not ir and ending(model) == TFLITE:
+        raise click.UsageError("--shape is for --ir: what the file holds does not depend on it")
     check_model(model, params, semantics)
     if html is not None:
-        check_folder(html)
+        check_file(html)
     if ir:
         mod, _ = import_model(model, params, dict(shapes), semantics)
         click.echo(visible(mod.script(show_meta=False), kept="\n"))
@@ -70,8 +70,8 @@ def inspect(
         from tvm_qnn.inspect import html_report
         from tvm_qnn.outputs import write_text
 
-        page = html_report(summary, _seconds(model) if times else None)
-        write_text(html, page)
+        seconds = _seconds(model, params, shapes, semantics) if times else None
+        write_text(html, html_report(summary, seconds))
     if as_json:
         print_json({**asdict(summary), "macs": summary.macs})
     else:
@@ -82,20 +82,25 @@ def inspect(
 
 def _summary(model: Path, params: Path | None, shapes: Shapes, semantics: str | None) -> Summary:
     from tvm_qnn.inspect import mxnet_summary, tflite_summary
-    from tvm_qnn.model_files import params_beside
+    from tvm_qnn.model_files import MXNET, ending, params_beside
 
-    if model.suffix == ".json":
+    if ending(model) == MXNET:
         params = params or params_beside(model)
         return mxnet_summary(model, params, dict(shapes), semantics or "mxnet")
     return tflite_summary(model)
 
 
-def _seconds(model: Path) -> dict[str, float]:
+def _seconds(
+    model: Path, params: Path | None, shapes: Shapes, semantics: str | None
+) -> dict[str, float]:
+    from tvm_qnn.model_files import MXNET, ending, params_beside
     from tvm_qnn.profile import profile
     from tvm_qnn.steps import step
 
+    if ending(model) == MXNET:
+        params = params or params_beside(model)
     with step(progress(), f"Compile {model.name} and time its operators"):
-        layers = profile(model).layers
+        layers = profile(model, params=params, shapes=dict(shapes), semantics=semantics).layers
     return {layer.name: layer.seconds for layer in layers}
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from tvm_qnn.json_text import to_json
 
 if TYPE_CHECKING:
     from tvm_qnn.terminal import Terminal
@@ -86,21 +87,9 @@ def json_option(function: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
 
 
-def check_folder(path: Path) -> None:
-    """Check that the folder of a file to write exists: before the work, not after it.
-
-    Raises:
-        QnnError: if it does not.
-    """
-    from qnn_ops.errors import QnnError
-
-    if not path.parent.is_dir():
-        raise QnnError(f"cannot write {path}: there is no folder {path.parent}")
-
-
 def print_json(value: Any) -> None:
-    """Print plain Python values as JSON."""
-    click.echo(json.dumps(value, indent=2))
+    """Print plain Python values as JSON; what is no finite number is null."""
+    click.echo(to_json(value, indent=2))
 
 
 def progress() -> Terminal:

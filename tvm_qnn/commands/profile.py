@@ -15,6 +15,7 @@ from tvm_qnn.commands.options import (
     progress,
     target_option,
 )
+from tvm_qnn.commands.outputs import check_file, check_folder
 from tvm_qnn.commands.run import Shapes
 
 if TYPE_CHECKING:
@@ -55,18 +56,18 @@ def profile(
 
     Times each operator on one thread of one core, and counts its operations (a product and its
     addition are two). The peak is what the processor's instruction for products of 8-bit
-    integers reaches on registers, measured beside it. With --json, no picture is drawn.
+    integers reaches on registers, measured beside it. With --json, or where
+    matplotlib is missing, no picture is drawn.
     """
     from tvm_qnn import profile as profiles
-    from tvm_qnn.model_files import check_model, params_beside
+    from tvm_qnn.model_files import MXNET, check_model, ending, params_beside
     from tvm_qnn.steps import step
     from tvm_qnn.terminal import Terminal
 
     check_model(model, params, semantics)
-    if model.suffix != ".tflite":
+    if ending(model) == MXNET:
         params = params or params_beside(model)
-    if not as_json:
-        output.mkdir(parents=True, exist_ok=True)
+    path = None if as_json else _picture(output, model)
     with step(progress(), f"Compile {model.name} and time its operators"):
         found = profiles.profile(
             model, target, rounds, params=params, shapes=dict(shapes), semantics=semantics
@@ -78,9 +79,27 @@ def profile(
     console.print(_table(found))
     console.print(_by_operator(found))
     console.print(_summary(found))
-    path = output / f"profile_{model.stem}.png"
-    profiles.save_chart(path, found, f"{model.name}: {_summary(found)}")
-    console.print(f"Picture: {path}")
+    if path is not None:
+        output.mkdir(parents=True, exist_ok=True)
+        profiles.save_chart(path, found, f"{model.name}: {_summary(found)}")
+        console.print(f"Picture: {path}")
+
+
+def _picture(folder: Path, model: Path) -> Path | None:
+    """Where to draw the picture; None, with a note, where nothing draws."""
+    from qnn_ops.errors import QnnError
+    from tvm_qnn.figures import new_figure
+
+    try:
+        new_figure(1, 1)
+    except QnnError as error:
+        click.echo(f"Without a picture: {error}", err=True)
+        return None
+    check_folder(folder)
+    path = folder / f"profile_{model.stem}.png"
+    if path.exists():
+        check_file(path)
+    return path
 
 
 def _table(found: Profile) -> Any:

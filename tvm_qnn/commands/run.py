@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tvm_qnn.commands.options import (
-    check_folder,
     json_option,
     model_argument,
     print_json,
     progress,
 )
+from tvm_qnn.commands.outputs import check_file
 
 Shapes = Sequence[tuple[str, Sequence[int]]]
 
 if TYPE_CHECKING:
+    from qnn_ops.signature import Signature
     from tvm_qnn.library import Library
 
 
@@ -68,20 +69,30 @@ def run(
     """
     from tvm_qnn.arguments import check_files, read_inputs
     from tvm_qnn.arrays import write_archive
+    from tvm_qnn.classes import is_classifier, read_labels
+    from tvm_qnn.model_files import ending
 
-    if output is not None and output.suffix != ".npz":
+    if output is not None and ending(output) != ".npz":
         raise click.UsageError("--output is an archive of arrays, its name must end in .npz")
     # Before the minutes that a large model takes to compile.
     check_files(inputs)
     if output is not None:
-        check_folder(output)
-    library = library_of(model, params, shapes, semantics, threads)
-    arrays = read_inputs(inputs, library.inputs)
+        check_file(output)
+    signature, make = signature_of_model(model, params, shapes, semantics, threads)
+    arrays = read_inputs(inputs, signature.inputs)
+    names = {
+        info.name: read_labels(labels, max(info.shape)) if labels else ()
+        for info in signature.outputs
+        if is_classifier(info)
+    }
+    library = make()
     result = library.run(*(arrays[info.name] for info in library.inputs))
     results = result if isinstance(result, dict) else {library.outputs[0].name: result}
     if output is not None:
         write_archive(output, results)
-    answers = [_answer(info, results[info.name], labels, top) for info in library.outputs]
+    answers = [
+        _answer(info, results[info.name], names.get(info.name), top) for info in library.outputs
+    ]
     if as_json:
         print_json(answers)
     else:
@@ -96,6 +107,18 @@ def library_of(
     threads: int | None,
 ) -> Library:
     """Load a library, or import and compile a model file for this machine."""
+    _, make = signature_of_model(model, params, shapes, semantics, threads)
+    return make()
+
+
+def signature_of_model(
+    model: Path,
+    params: Path | None,
+    shapes: Shapes,
+    semantics: str | None,
+    threads: int | None,
+) -> tuple[Signature, Callable[[], Library]]:
+    """What a library or a model takes and gives, and what loads or compiles it for this machine."""
     from tvm_qnn.library import load
     from tvm_qnn.model_files import LIBRARY
 
@@ -104,7 +127,10 @@ def library_of(
             raise click.UsageError(
                 "--params, --shape and --semantics are for model files, not for libraries"
             )
-        return load(model, num_threads=threads)
+        library = load(model, num_threads=threads)
+        return library.signature, lambda: library
+    from qnn_ops.signature import signature_of
+    from qnn_ops.tensor_info import with_unique_names
     from tvm_qnn.build import build
     from tvm_qnn.model_files import import_model
     from tvm_qnn.steps import step
@@ -112,16 +138,20 @@ def library_of(
     console = progress()
     with step(console, f"Import {model.name}"):
         mod, constants = import_model(model, params, dict(shapes), semantics)
-    with step(console, "Compile for this machine"):
-        return build(mod, "host", constants, num_threads=threads, cache=True)
+
+    def make() -> Library:
+        with step(console, "Compile for this machine"):
+            return build(mod, "host", constants, num_threads=threads, cache=True)
+
+    return with_unique_names(signature_of(mod)), make
 
 
-def _answer(info: Any, array: Any, labels: Path | None, top: int) -> dict[str, Any]:
-    from tvm_qnn.classes import best_classes, is_classifier, read_labels
+def _answer(info: Any, array: Any, names: Sequence[str] | None, top: int) -> dict[str, Any]:
+    """What an output says; a classifier's has names, if only an empty list of them."""
+    from tvm_qnn.classes import best_classes
 
     answer = {"output": info.name, "shape": list(array.shape), "dtype": str(array.dtype)}
-    if is_classifier(info):
-        names = read_labels(labels, max(info.shape)) if labels else ()
+    if names is not None:
         guesses = best_classes(array, info, names, top)
         return {**answer, "classes": [vars(guess) for guess in guesses]}
     return {**answer, "min": array.min().item(), "max": array.max().item()}

@@ -10,6 +10,7 @@ import numpy as np
 from rich.table import Table
 
 from frontends.tflite import from_tflite
+from qnn_ops.errors import QnnError
 from tvm_qnn import digits
 from tvm_qnn.build import build
 from tvm_qnn.demo.grid import draw_grid
@@ -81,10 +82,14 @@ def show_digits(console: Terminal, folder: Path) -> None:
         with step(console, f"Compile the {style} model, classify, compare with LiteRT"):
             results[style] = classify(style)
     console.print(_table(results))
-    folder.mkdir(parents=True, exist_ok=True)
     drawing = folder / "digits.png"
-    draw_grid(drawing, pictures, labels, results[digits.STYLES[0]].predictions)
-    console.print(f"Some of them, with prediction and truth: {drawing}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        draw_grid(drawing, pictures, labels, results[digits.STYLES[0]].predictions)
+    except (OSError, QnnError) as error:  # what was shown is true without it, and more follows
+        console.print(f"Without a picture of them: {error}")
+    else:
+        console.print(f"Some of them, with prediction and truth: {drawing}")
 
 
 def _module(model: bytes) -> tuple[Any, str, Any]:

@@ -20,7 +20,7 @@ from tvm_qnn.library import Library
 from tvm_qnn.profile.peak import measure_peak
 from tvm_qnn.profile.sources import SourceOperator, read_source
 from tvm_qnn.profile.steps import LoweredModule, assign, lowered_steps
-from tvm_qnn.target import TargetLike, why_not_here
+from tvm_qnn.target import TargetLike, runnable_target
 from tvm_qnn.timing import one_core
 
 Array = np.ndarray[Any, Any]
@@ -104,6 +104,7 @@ def profile(
     """
     if repeat < 1:
         raise QnnError(f"profile: repeat must be at least 1, got {repeat}")
+    parsed = runnable_target(target)
     source = read_source(model, params, shapes, semantics)
     lowered: Any = LoweredModule()
     # What runs in one function cannot be told apart.
@@ -111,9 +112,7 @@ def profile(
         opt_level=2, disabled_pass=["OneFunction"], instruments=[lowered]
     )
     with separate:
-        library = build(source.mod, target, source.params, num_threads=1)
-    if reason := why_not_here(library.target):
-        raise QnnError(f"this library cannot run here: {reason}")
+        library = build(source.mod, parsed, source.params, num_threads=1)
     inputs = [noise(info) for info in library.inputs]
     with one_core():
         run = library.prepare(*inputs)

@@ -21,11 +21,9 @@ from frontends.tflite.model import Model
 from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
+from tvm_qnn.model_files import MXNET, ending
 from tvm_qnn.profile.work import operations
 from tvm_qnn.profile.work_mxnet import products
-
-MXNET = ".json"
-"""How the names of MXNet's symbol files end."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,7 @@ def read_source(
         QnnError: it cannot be imported, or ``params`` is missing, or what is for MXNet is given
             for another file.
     """
-    if not isinstance(model, bytes) and Path(model).suffix == MXNET:
+    if not isinstance(model, bytes) and ending(Path(model)) == MXNET:
         if params is None:
             raise QnnError(f"{os.fspath(model)} needs its file of parameters")
         return _mxnet(model, params, shapes, semantics or "mxnet")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 
 import pytest
@@ -35,3 +36,15 @@ def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "k[red]{0}$x$.tflite"
     path.write_bytes(writer.finish([x], [y]))
     return path
+
+
+@pytest.fixture
+def no_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing can be compiled: what is found wrong is found before."""
+
+    def compile_module(*_arguments: object) -> None:
+        pytest.fail("it was compiled before everything was checked")
+
+    # By its name in tvm_qnn it is the function.
+    module = importlib.import_module("tvm_qnn.build")
+    monkeypatch.setattr(module, "compile_module", compile_module)

@@ -18,7 +18,7 @@ def test_both_programs_are_timed(model: Path) -> None:
     assert "LiteRT" in result.stdout
 
 
-def test_without_litert_there_is_one(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_litert_the_reason_is_told(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(*_arguments: object) -> None:
         raise QnnError("ai-edge-litert is not installed")
 
@@ -27,5 +27,9 @@ def test_without_litert_there_is_one(model: Path, monkeypatch: pytest.MonkeyPatc
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
-    assert list(found) == ["tvm-qnn"]
+    assert found["LiteRT (XNNPACK)"] == {"absent": "ai-edge-litert is not installed"}
     assert 0 < found["tvm-qnn"]["minimum_seconds"] <= found["tvm-qnn"]["median_seconds"]
+    result = CliRunner().invoke(main, ["bench", str(model), "--rounds", "1"])
+    assert result.exit_code == 0, result.output
+    assert "1 runs of each" in result.stdout
+    assert result.stderr == "Without LiteRT (XNNPACK): ai-edge-litert is not installed\n"

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import tvm_qnn
+from qnn_ops.errors import QnnError
 from tvm_qnn.cli import main
-from tvm_qnn.compare import Comparison, TensorComparison
+from tvm_qnn.compare import Comparison, TensorComparison, compare
 
 
 def test_an_exact_model(model: Path) -> None:
@@ -37,3 +40,37 @@ def test_a_difference_is_shown_and_told_by_the_exit_code(
     assert "1 of 2 tensors" in result.stdout
     assert "The first that differs: second, of ADD." in result.stdout
     assert Path("h.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.usefixtures("no_build")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--target", "aarch64"], "cannot run here"),
+        (["--histogram", "/proc/h.png"], "no file can be made"),
+        (["--histogram", "h.docx"], "must end in"),
+    ],
+)
+def test_what_does_not_work_is_told_before_the_work(
+    model: Path, options: list[str], message: str
+) -> None:
+    result = CliRunner().invoke(main, ["compare", str(model), *options])
+    assert result.exit_code == 1
+    assert message in result.stderr
+
+
+@pytest.mark.usefixtures("no_build")
+@pytest.mark.parametrize("command", [["compare"], ["demo", "--model"]])
+def test_missing_litert_is_told_before_the_work(
+    model: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "ai_edge_litert", None)
+    result = CliRunner().invoke(main, [*command, str(model)])
+    assert result.exit_code == 1
+    assert "needs the package ai-edge-litert" in result.stderr
+
+
+@pytest.mark.usefixtures("no_build")
+def test_inputs_of_a_wrong_shape_are_told_before_the_work(model: Path) -> None:
+    with pytest.raises(QnnError, match="needs int8 of shape"):
+        compare(model, [np.zeros((2, 2), np.int8)])

@@ -9,9 +9,11 @@ import pytest
 from click.testing import CliRunner
 
 from frontends.tflite import from_tflite
+from frontends.tflite.quantization import Quantization
+from frontends.tflite.writer import ModelWriter
 from qnn_ops.signature import signature_of
 from tests.support.disks import small_disk
-from tvm_qnn import digits, load
+from tvm_qnn import build, digits, load
 from tvm_qnn.cli import main
 from tvm_qnn.oracle import litert_tensors
 
@@ -97,3 +99,39 @@ def test_what_does_not_work_is_one_line(model: Path, arguments: list[str], messa
     assert message in result.stderr
     assert len(result.stderr.splitlines()) == 1
     assert not list(model.parent.glob("*.so"))
+
+
+@pytest.mark.usefixtures("no_build")
+@pytest.mark.parametrize("output", ["-", "/proc/digits.so", "/proc/digits", "/proc/digits.tar"])
+def test_an_output_that_cannot_be_written_is_told_before_the_work(model: Path, output: str) -> None:
+    result = CliRunner().invoke(main, ["compile", str(model), "-o", output])
+    assert result.exit_code == 1
+    assert f"cannot write {output}" in result.stderr
+    assert [path.name for path in model.parent.iterdir()] == [model.name]
+
+
+def test_a_model_may_be_named_in_capitals(model: Path) -> None:
+    model.rename("KWS.TFLITE")
+    result = CliRunner().invoke(main, ["compile", "KWS.TFLITE"])
+    assert result.exit_code == 0, result.output
+    assert load("KWS.so").inputs[0].shape == (1, 8, 8, 1)
+
+
+def test_a_linker_that_links_nothing_is_named(model: Path) -> None:
+    result = CliRunner().invoke(main, ["compile", str(model), "--cc", "/bin/true"])
+    assert result.exit_code == 1
+    assert result.stderr == "Error: /bin/true linked nothing: is it a linker?\n"
+
+
+def test_a_model_of_no_operators(model: Path) -> None:
+    writer = ModelWriter()
+    x = writer.tensor("x", (1, 4), "int8", Quantization.per_tensor(0.5, 0))
+    model.write_bytes(writer.finish([x], [x]))
+    array = np.array([[1, -2, 3, 4]], np.int8)
+    runner = CliRunner()
+    for output in ("none.so", "bundle", "aarch64.so"):
+        target = "aarch64" if output == "aarch64.so" else "host"
+        result = runner.invoke(main, ["compile", str(model), "-o", output, "--target", target])
+        assert result.exit_code == 0, result.output
+    np.testing.assert_array_equal(load("none.so").run(array), array)
+    build(*from_tflite(model)[:1]).export("tvm.so", format="tvm")

@@ -47,3 +47,10 @@ def test_wrong_arguments_are_told_with_the_usage(arguments: list[str], message: 
     result = CliRunner().invoke(main, ["demo", *arguments])
     assert result.exit_code == 2
     assert message in " ".join(result.stderr.split())
+
+
+@pytest.mark.usefixtures("no_build")
+def test_a_picture_that_cannot_be_written_is_told_before_the_work() -> None:
+    result = CliRunner().invoke(main, ["demo", "--output", "/proc/out"])
+    assert result.exit_code == 1
+    assert "cannot write /proc/out" in result.stderr

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -92,3 +93,15 @@ def test_names_are_shown_as_they_are(hostile: Path) -> None:
     assert result.stdout.startswith(f"{hostile.name}, TFLite: 1 operators")
     assert f"  input x {SHOWN}  int8" in result.stdout
     assert f"  output {SHOWN}  int8" in result.stdout
+
+
+def test_the_page_of_an_mxnet_model_with_times(tmp_path: Path) -> None:
+    symbol = Path(__file__).parents[2] / "fixtures" / "mxnet_digits" / "digits-symbol.json"
+    page = tmp_path / "page.html"
+    arguments = [str(symbol), "--shape", "data=1,1,8,8", "--html", str(page), "--times"]
+    result = CliRunner().invoke(main, ["inspect", *arguments])
+    assert result.exit_code == 0, result.output
+    found = re.search(r'id="data">(.*?)</script>', page.read_text("utf-8"), re.DOTALL)
+    assert found
+    seconds = {node["code"]: node["seconds"] for node in json.loads(found[1])["nodes"]}
+    assert seconds["_sg_mkldnn_fully_connected"] > 0

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -75,3 +76,27 @@ def test_names_are_shown_as_they_are(hostile: Path) -> None:
     assert result.exit_code == 0, result.output
     assert SHOWN in result.stdout
     assert f"Picture: out/profile_{hostile.stem}.png" in result.stdout
+
+
+@pytest.mark.usefixtures("no_build")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [(["--target", "aarch64"], "cannot run here"), (["--output", "/proc/out"], "cannot write")],
+)
+def test_what_does_not_work_is_told_before_the_work(
+    model: Path, options: list[str], message: str
+) -> None:
+    result = CliRunner().invoke(main, ["profile", str(model), *options])
+    assert result.exit_code == 1
+    assert message in result.stderr
+
+
+def test_without_matplotlib_there_is_no_picture(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    result = CliRunner().invoke(main, ["profile", str(model), "--rounds", "1"])
+    assert result.exit_code == 0, result.output
+    assert "ms a run" in result.stdout
+    assert result.stderr.startswith("Without a picture: drawing needs matplotlib")
+    assert not Path("out").exists()

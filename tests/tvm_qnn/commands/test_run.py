@@ -125,3 +125,36 @@ def test_an_error_shows_names_as_they_are(hostile: Path) -> None:
     result = CliRunner().invoke(main, ["run", hostile.name, "-i", "x.npy"])
     assert result.exit_code == 1
     assert "\x1b" not in result.stderr
+
+
+@pytest.mark.usefixtures("no_build")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-i", "digit.npy", "-o", "/proc/out.npz"], "no file can be made"),
+        (["-i", "small.npy"], "has shape"),
+        (["-i", "digit.npy", "--labels", "labels.txt"], "names 1 classes"),
+    ],
+)
+def test_what_does_not_work_is_told_before_the_work(
+    model: Path, digit: np.ndarray, arguments: list[str], message: str
+) -> None:
+    np.save("small.npy", np.zeros((2, 2), np.int8))
+    Path("labels.txt").write_text("dog\n")
+    result = CliRunner().invoke(main, ["run", str(model), *arguments])
+    assert result.exit_code == 1
+    assert message in result.stderr
+
+
+def test_json_has_no_nan(tmp_path: Path) -> None:
+    writer = ModelWriter()
+    x, y = (writer.tensor(name, (2, 2), "float32") for name in "xy")
+    writer.operator("RELU", [x], [y])
+    (tmp_path / "net.tflite").write_bytes(writer.finish([x], [y]))
+    np.save(tmp_path / "X.NPY", np.array([[np.inf, 1], [2, 3]], np.float32))
+    Path(f"{tmp_path}/X.NPY.npy").rename(tmp_path / "X.NPY")
+    arguments = ["run", str(tmp_path / "net.tflite"), "-i", str(tmp_path / "X.NPY"), "--json"]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    (answer,) = json.loads(result.stdout, parse_constant=pytest.fail)
+    assert answer["max"] is None

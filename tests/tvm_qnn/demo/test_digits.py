@@ -4,8 +4,10 @@ import io
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PIL import Image
 
+from tvm_qnn import digits
 from tvm_qnn.demo import show_digits
 from tvm_qnn.demo.digits import DigitsResult
 from tvm_qnn.terminal import Terminal
@@ -28,3 +30,14 @@ def test_every_held_out_digit_is_classified_as_litert_does(tmp_path: Path) -> No
     with Image.open(tmp_path / "new" / "folder" / "digits.png") as drawing:
         assert drawing.format == "PNG"
         assert min(drawing.size) > 400
+
+
+def test_a_picture_that_cannot_be_drawn_does_not_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = io.StringIO()
+    _, labels = digits.held_out()
+    scores = np.eye(10, dtype=np.uint8)[labels]
+    result = DigitsResult(labels, scores, scores)
+    monkeypatch.setattr("tvm_qnn.demo.digits.classify", lambda _style: result)
+    show_digits(Terminal(file=text, width=120), Path("/dev/null/out"))
+    assert text.getvalue().count("450 of 450") == 4
+    assert "Without a picture of them" in text.getvalue()

@@ -58,6 +58,14 @@ def test_names_of_a_model_cannot_end_the_page() -> None:
     assert data_of(page)["name"] == evil
 
 
+def test_numbers_that_json_does_not_have_are_null() -> None:
+    note = TensorNote(0, "x", (1,), "float32")
+    options = {"beta": float("inf"), "alpha": [float("nan")]}
+    operator = OperatorInfo(0, "SOFTMAX", "x", (), (note,), options)
+    page = html_report(Summary("m", "TFLite", (), (note,), (operator,), 0, 0))
+    assert '"options": {"beta": null, "alpha": [null]}' in page
+
+
 @pytest.mark.skipif(not BROWSER, reason="there is no Chromium on this machine")
 def test_search_and_click_in_a_browser(summary: Summary, tmp_path: Path) -> None:
     number = next(i for i, op in enumerate(summary.operators) if op.code == "ADD")
@@ -67,14 +75,7 @@ def test_search_and_click_in_a_browser(summary: Summary, tmp_path: Path) -> None
         typed.dispatchEvent(new Event("input"));
         document.querySelector('[data-node="{number}"]').dispatchEvent(new MouseEvent("click"));
     </script>"""
-    page = tmp_path / "page.html"
-    page.write_text(html_report(summary).replace("</body>", f"{script}</body>"), "utf-8")
-    line = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
-    line += [f"--user-data-dir={tmp_path / 'profile'}", page.as_uri()]
-    environment = {**os.environ, "HOME": str(tmp_path)}
-    dom = subprocess.run(
-        line, capture_output=True, text=True, check=True, timeout=120, env=environment
-    ).stdout
+    dom = _dom(html_report(summary).replace("</body>", f"{script}</body>"), tmp_path)
     adds = [op for op in summary.operators if op.code == "ADD"]
     shown = set(re.findall(r'class="node[^"]*\bmatch\b[^"]*" data-node="(\d+)"', dom))
     assert {str(op.index) for op in adds} <= shown
@@ -84,3 +85,23 @@ def test_search_and_click_in_a_browser(summary: Summary, tmp_path: Path) -> None
     assert f"{number} ADD" in details[1]
     for note in (*summary.operators[number].inputs, *summary.operators[number].outputs):
         assert note.quantization in re.sub("<wbr>", "", details[1])
+
+
+@pytest.mark.skipif(not BROWSER, reason="there is no Chromium on this machine")
+def test_a_model_of_no_operators_in_a_browser(tmp_path: Path) -> None:
+    note = TensorNote(0, "x", (1,), "int8")
+    dom = _dom(html_report(Summary("m", "TFLite", (note,), (note,), (), 0, 0)), tmp_path)
+    assert "0 operators" in dom
+    assert not re.search(r'viewBox="[^"]*NaN', dom)
+
+
+def _dom(page: str, folder: Path) -> str:
+    """What a browser makes of a page."""
+    path = folder / "page.html"
+    path.write_text(page, "utf-8")
+    line = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
+    line += [f"--user-data-dir={folder / 'profile'}", path.as_uri()]
+    environment = {**os.environ, "HOME": str(folder)}
+    return subprocess.run(
+        line, capture_output=True, text=True, check=True, timeout=120, env=environment
+    ).stdout

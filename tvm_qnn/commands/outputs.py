@@ -1,0 +1,54 @@
+"""Checks of where a command is to write: before its work, not after it."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def check_file(path: Path) -> None:
+    """Check that a file can be written to a path, as far as that can be known before.
+
+    Raises:
+        QnnError: if not.
+    """
+    from qnn_ops.errors import QnnError
+
+    if path == Path("-"):
+        raise QnnError("cannot write -: the standard output takes no file; name one")
+    if not path.parent.is_dir():
+        raise QnnError(f"cannot write {path}: there is no folder {path.parent}")
+    if path.is_dir():
+        raise QnnError(f"cannot write {path}: it is a folder")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise QnnError(f"cannot write {path}: it is read-only")
+    if path.is_file() or not path.exists():  # and no device
+        _check_takes_files(path, path.parent)
+
+
+def check_folder(path: Path) -> None:
+    """Check that files can be written to a folder, which need not exist.
+
+    Raises:
+        QnnError: if not.
+    """
+    from qnn_ops.errors import QnnError
+
+    if path == Path("-"):
+        raise QnnError("cannot write -: the standard output is no folder; name one")
+    there = next((each for each in (path, *path.parents) if each.exists()), Path())
+    if not there.is_dir():
+        raise QnnError(f"cannot write {path}: {there} is a file, not a folder")
+    _check_takes_files(path, there)
+
+
+def _check_takes_files(path: Path, folder: Path) -> None:
+    from qnn_ops.errors import QnnError
+
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        reason = error.strerror or error
+        raise QnnError(f"cannot write {path}: no file can be made in {folder}: {reason}") from error
