@@ -41,10 +41,10 @@ def in_memory(paths: Iterable[Path]) -> Iterator[None]:
 def settling(link: Callable[..., None]) -> Callable[..., None]:
     """A linker's function, as TVM's export takes it, that brings objects to the disk first."""
 
-    def settle_and_link(output: str, objects: Sequence[str], *options: Any) -> None:
+    def settle_and_link(output: str, objects: Sequence[str], options: Any = None) -> None:
         for path in objects:
             _settle(Path(path))
-        link(output, objects, *options)
+        link(output, objects, options)
 
     return settle_and_link
 

@@ -120,7 +120,7 @@ def test_a_model_may_be_named_in_capitals(model: Path) -> None:
 def test_a_linker_that_links_nothing_is_named(model: Path) -> None:
     result = CliRunner().invoke(main, ["compile", str(model), "--cc", "/bin/true"])
     assert result.exit_code == 1
-    assert result.stderr == "Error: /bin/true linked nothing: is it a linker?\n"
+    assert "/bin/true linked nothing: is it a linker?\n" in result.stderr
 
 
 def test_a_model_of_no_operators(model: Path) -> None:
