@@ -48,6 +48,7 @@ class Machine:
 
 AARCH64 = Machine("aarch64-linux-gnu", "qemu-aarch64")
 ARMV7 = Machine("arm-linux-gnueabihf", "qemu-arm")
+RISCV64 = Machine("riscv64-linux-gnu", "qemu-riscv64")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,250 @@
+"""The models of the matrix, with what their frameworks compute of an input.
+
+A model of LiteRT's is held to its reference kernels, one of MXNet's to the fixture beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tvm
+
+from frontends.errors import UnsupportedOperatorError
+from frontends.mxnet import from_mxnet
+from frontends.tflite import from_tflite
+from frontends.tflite.reader import read_model
+from tests.differential.graphs import Graph
+from tests.differential.growth import grow
+from tests.legalize.passes.test_fused_models import Network
+from tests.support.arrays import full_range
+from tests.targets.families import every_family
+from tvm_qnn import digits, zoo
+from tvm_qnn.oracle import litert_tensors
+
+Array = np.ndarray[Any, Any]
+
+_TESTS = Path(__file__).parents[1]
+_SHARED = _TESTS.parents[1] / "shared" / "models"
+_GRAPHS = 12  # in a file of random ones
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A model that was imported.
+
+    Attributes:
+        mod: of the dialect.
+        params: its constants.
+        inputs: by name, or in order.
+        expected: the outputs, in order.
+        tolerance: of the outputs, as a share of the largest element; 0 for the same bits.
+    """
+
+    mod: tvm.IRModule
+    params: Mapping[str, Any]
+    inputs: Mapping[str, Array] | Sequence[Array]
+    expected: Sequence[Array]
+    tolerance: float = 0.0
+
+    def differs(self, results: Sequence[Array]) -> str | None:
+        """How results differ from the expected ones; None if they do not."""
+        for number, (result, wanted) in enumerate(zip(results, self.expected, strict=True)):
+            if (result.shape, result.dtype) != (wanted.shape, wanted.dtype):
+                return f"output {number} is {result.dtype}{result.shape}"
+            if self.tolerance and wanted.dtype.kind == "f":
+                # Numbers that are none are in the same places.
+                limit = self.tolerance * float(np.abs(wanted[np.isfinite(wanted)]).max(initial=0))
+                same = np.isclose(result, wanted, rtol=0, atol=limit, equal_nan=True)
+            else:
+                same = (result == wanted) | ((result != result) & (wanted != wanted))
+            if not same.all():
+                return f"{np.count_nonzero(~same)} elements of output {number} differ"
+        return None
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model that is not loaded yet.
+
+    Attributes:
+        name: in the log.
+        load: imports it, and computes what is expected of it; None where it has operators that
+            are not imported.
+        stride: the share of the matrix builds it for each stride-th target: large ones are slow.
+        multiplies: whether it has layers with weights, of channels enough for kernels.
+        has_all: whether it has every kernel.
+        emulates: whether it is small enough to run in a slow emulator.
+    """
+
+    name: str
+    load: Callable[[], Loaded | None]
+    stride: int
+    multiplies: bool = False
+    has_all: bool = False
+    emulates: bool = True
+
+
+def models(files: int) -> list[Model]:
+    """Every model of the tests that is here, the real ones where the folder of them is.
+
+    Args:
+        files: how many of random graphs.
+    """
+    return [*_own(), *_random(files), *_zoo(), *_mxnet(), *_float(), *_shared()]
+
+
+def _own() -> list[Model]:
+    kinds = ("int8", "uint8")
+    return [
+        *(
+            Model(
+                f"every kernel {kind}", partial(_tflite, partial(every_family, kind)), 1, True, True
+            )
+            for kind in kinds
+        ),
+        *(
+            Model(f"digits {kind}", partial(_tflite, partial(digits.model, kind)), 2, True)
+            for kind in digits.STYLES
+        ),
+        *(
+            Model(
+                f"fused {kind}",
+                partial(_tflite, Network(kind).content),
+                2,
+                True,
+            )
+            for kind in kinds
+        ),
+    ]
+
+
+def _random(files: int) -> list[Model]:
+    return [
+        Model(f"random graphs {seed}", partial(_random_graphs, seed), 1, emulates=False)
+        for seed in range(files)
+    ]
+
+
+def _zoo() -> list[Model]:
+    return [
+        Model(
+            f"tiny {name} {style}",
+            partial(_tflite, partial(zoo.build, name, style, tiny=True)),
+            10,
+            multiplies=True,
+            emulates=name == "mobilenet_v1",
+        )
+        for name in zoo.NAMES
+        for style in zoo.STYLES
+    ]
+
+
+def _mxnet() -> list[Model]:
+    folder, trained = (_TESTS / "fixtures" / name for name in ("mxnet", "mxnet_digits"))
+    return [
+        # It ends with a softmax of floats.
+        Model("mxnet digits", partial(_fixture, trained / "digits", 1e-6), 10, emulates=False),
+        *(
+            Model(f"mxnet {prefix}", partial(_fixture, folder / prefix), 5)
+            for prefix in _prefixes(folder)
+        ),
+    ]
+
+
+def _float() -> list[Model]:
+    folder = _TESTS / "fixtures" / "mxnet_float"
+    # The largest that the tests of these operators allow; each has its own reason there.
+    return [
+        Model(f"mxnet float {prefix}", partial(_fixture, folder / prefix, 1e-6), 10)
+        for prefix in _prefixes(folder)
+    ]
+
+
+def _prefixes(folder: Path) -> list[str]:
+    return sorted(path.name.removesuffix("-symbol.json") for path in folder.glob("*-symbol.json"))
+
+
+def _shared() -> list[Model]:
+    tiny = _SHARED / "mxnet" / "tiny"
+    return [
+        *(
+            Model(
+                path.stem,
+                partial(_tflite, path.read_bytes),
+                10,
+                multiplies=path.stem not in ("split_concat_u8",),
+                emulates=path.stat().st_size < 1 << 20,
+            )
+            for path in sorted((_SHARED / "tflite").glob("*.tflite"))
+        ),
+        *(
+            Model(f"mxnet {prefix}", partial(_stored, tiny / prefix), 5)
+            for prefix in _prefixes(tiny)
+            if "-sg-auto" in prefix
+        ),
+        *(
+            Model(f"mxnet {prefix}", partial(_stored, _SHARED / "mxnet" / prefix), 10)
+            for prefix in _prefixes(_SHARED / "mxnet")
+        ),
+    ]
+
+
+def _tflite(content_of: Callable[[], bytes]) -> Loaded | None:
+    content = content_of()
+    graph, rng = read_model(content), np.random.default_rng(0)
+    try:
+        mod, params = from_tflite(graph)
+    except UnsupportedOperatorError:
+        return None
+    inputs = [_noise(rng, graph.tensors[index]) for index in graph.inputs]
+    expected = litert_tensors(content, inputs)
+    return Loaded(mod, params, inputs, [expected[index] for index in graph.outputs])
+
+
+def _noise(rng: np.random.Generator, tensor: Any) -> Array:
+    if tensor.dtype == "float32":
+        return rng.normal(0, 1, tensor.shape).astype(np.float32)
+    return full_range(rng, tensor.dtype, tuple(tensor.shape))
+
+
+def _random_graphs(seed: int) -> Loaded:
+    file = Graph(np.random.default_rng(seed))
+    for _ in range(_GRAPHS):
+        grow(file)
+    content = file.writer.finish(file.inputs, file.outputs)
+    expected = litert_tensors(content, file.arrays)
+    mod, params = from_tflite(content)
+    return Loaded(mod, params, file.arrays, [expected[index] for index in file.outputs])
+
+
+def _fixture(prefix: Path, tolerance: float = 0.0) -> Loaded:
+    with np.load(f"{prefix}.npz") as file:
+        arrays = dict(file)
+    outputs = sorted((name for name in arrays if name.startswith("output")), key=_number)
+    inputs = {name: array for name, array in arrays.items() if name not in outputs}
+    mod, params = _imported(prefix, inputs)
+    return Loaded(mod, params, inputs, [arrays[name] for name in outputs], tolerance)
+
+
+def _number(name: str) -> int:
+    return int(name.removeprefix("output") or 0)
+
+
+def _stored(prefix: Path) -> Loaded:
+    data = f"{str(prefix).rsplit('-sg-auto', 1)[0]}-input.npy"
+    inputs = {"data": np.load(data)}
+    mod, params = _imported(prefix, inputs)
+    return Loaded(mod, params, inputs, [np.load(f"{prefix}-output.npy")])
+
+
+def _imported(prefix: Path, inputs: Mapping[str, Array]) -> tuple[tvm.IRModule, Mapping[str, Any]]:
+    return from_mxnet(
+        f"{prefix}-symbol.json",
+        {name: array.shape for name, array in inputs.items()},
+        arg_params=f"{prefix}-0000.params",
+    )
