@@ -7,7 +7,7 @@ import functools
 import platform
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,12 +83,20 @@ def extensions_here(asked: Sequence[str]) -> set[str]:
     return {*asked} & {*requirements(host_target()).extensions}
 
 
-@functools.cache
-def has_tiles() -> bool:
-    """Whether this machine's processor has AMX for bytes, and Linux allows it to this process."""
-    if parts(this_platform()) != ("x86_64", "linux") or not _CPUINFO.is_file():
-        return False
-    return {_bare(name) for name in TILES} <= _x86_extensions()
+def told_of(asked: Iterable[str]) -> set[str]:
+    """Of which instruction set extensions Linux tells whether this processor has them.
+
+    Args:
+        asked: names as LLVM has them.
+    """
+    architecture, system = parts(this_platform())
+    if system != "linux":
+        return set()
+    if architecture in _ARM_BITS:
+        return {*asked} & {*_ARM_BITS[architecture].values()}
+    if architecture in ("x86_64", "i686") and _CPUINFO.is_file() and _x86_extensions():
+        return {*asked}.difference(*(names.values() for names in _ARM_BITS.values()))
+    return set()
 
 
 @functools.cache

@@ -10,7 +10,7 @@ import tvm
 from tvm.target import codegen
 
 from qnn_ops.errors import QnnError
-from tvm_qnn.processor import TILES, Requirements, has_tiles
+from tvm_qnn.processor import TILES, Requirements, extensions_here, told_of
 
 TargetLike: TypeAlias = "str | Mapping[str, Any] | tvm.target.Target"
 
@@ -60,11 +60,15 @@ _ALIASES = re.compile(r"amd64|i[3-9]86|arm64(e|ec)?|(arm|thumb)(eb)?v[4-9][a-z0-
 def host_target() -> tvm.target.Target:
     """The target that describes this machine's processor."""
     fields: dict[str, Any] = {"kind": "llvm", "mcpu": codegen.llvm_get_system_cpu()}
-    # LLVM goes by the processor's name: it does not know what the system, or a virtual machine,
-    # has of AMX.
-    here = has_tiles()
-    if here != ({*TILES} <= _features(tvm.target.Target(fields))):
-        fields["mattr"] = [f"{'+' if here else '-'}{name}" for name in TILES]
+    # LLVM goes by the processor's name. What there is may be more, or less where the system or a
+    # virtual machine keeps something back.
+    told = told_of(EXTENSIONS)
+    named, here = told & _features(tvm.target.Target(fields)), extensions_here(sorted(told))
+    # First those that are not there: with one of them go those that are built on it.
+    differing = [f"-{name}" for name in sorted(named - here)]
+    differing += [f"+{name}" for name in sorted(here - named)]
+    if differing:
+        fields["mattr"] = differing
     return tvm.target.Target(fields)
 
 

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tvm.target import codegen
 
 from tvm_qnn import processor
 from tvm_qnn.processor import Requirements, extensions_here, this_platform
@@ -14,42 +16,67 @@ def test_what_this_machine_has_is_what_llvm_says() -> None:
     assert extensions_here(sorted(EXTENSIONS)) == told
 
 
-def test_names_of_linux_and_llvm_are_brought_together(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+@pytest.fixture
+def cpuinfo(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """The file in which Linux on x86-64 is to tell what the processor has."""
     file = tmp_path / "cpuinfo"
-    file.write_text("processor\t: 0\nflags\t\t: fpu pni sse4_1 abm bmi1 avx512_vnni amx_int8\n")
     monkeypatch.setattr(processor, "_CPUINFO", file)
     monkeypatch.setattr(processor, "this_platform", lambda: "x86_64-linux")
-    monkeypatch.setattr(processor, "_may_use_tiles", lambda: True)
     processor._x86_extensions.cache_clear()
+    yield file
+    processor._x86_extensions.cache_clear()
+
+
+_HASWELL = "pni ssse3 sse4_1 sse4_2 avx avx2 fma f16c popcnt abm movbe bmi1 bmi2"
+
+
+@pytest.mark.parametrize(
+    ("flags", "mattr"),
+    [
+        (_HASWELL, None),
+        (f"{_HASWELL} avx_vnni", ["+avxvnni"]),
+        (_HASWELL.replace(" avx avx2 fma f16c", ""), ["-avx", "-avx2", "-f16c", "-fma"]),
+        (_HASWELL.replace(" movbe", " avx512f"), ["-movbe", "+avx512f"]),
+    ],
+)
+def test_the_host_has_what_the_system_tells_whatever_its_processors_name_says(
+    monkeypatch: pytest.MonkeyPatch, cpuinfo: Path, flags: str, mattr: list[str] | None
+) -> None:
+    cpuinfo.write_text(f"flags\t\t: fpu {flags}\n")
+    monkeypatch.setattr(codegen, "llvm_get_system_cpu", lambda: "haswell")
+    host = host_target()
+    assert host.attrs.get("mattr") == mattr
+    assert {*requirements(host).extensions} == extensions_here(sorted(EXTENSIONS))
+
+
+def test_where_the_system_tells_nothing_the_processors_name_does(
+    monkeypatch: pytest.MonkeyPatch, cpuinfo: Path
+) -> None:
+    cpuinfo.write_text("processor\t: 0\n")
+    monkeypatch.setattr(codegen, "llvm_get_system_cpu", lambda: "haswell")
+    assert host_target().attrs.get("mattr") is None
+
+
+def test_names_of_linux_and_llvm_are_brought_together(
+    monkeypatch: pytest.MonkeyPatch, cpuinfo: Path
+) -> None:
+    cpuinfo.write_text("processor\t: 0\nflags\t\t: fpu pni sse4_1 abm bmi1 avx512_vnni amx_int8\n")
+    monkeypatch.setattr(processor, "_may_use_tiles", lambda: True)
     asked = ["sse3", "sse4.1", "sse4.2", "lzcnt", "bmi", "bmi2", "avx512vnni", "amx-int8", "avx2"]
-    try:
-        assert extensions_here(asked) == {*asked} - {"sse4.2", "bmi2", "avx2"}
-    finally:
-        processor._x86_extensions.cache_clear()
+    assert extensions_here(asked) == {*asked} - {"sse4.2", "bmi2", "avx2"}
 
 
 @pytest.mark.parametrize("is_allowed", [False, True])
 def test_tiles_are_there_if_linux_allows_them(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, is_allowed: bool
+    monkeypatch: pytest.MonkeyPatch, cpuinfo: Path, is_allowed: bool
 ) -> None:
-    file = tmp_path / "cpuinfo"
-    file.write_text("flags\t\t: avx2 amx_bf16 amx_tile amx_int8\n")
-    monkeypatch.setattr(processor, "_CPUINFO", file)
-    monkeypatch.setattr(processor, "this_platform", lambda: "x86_64-linux")
+    cpuinfo.write_text(f"flags\t\t: {_HASWELL} amx_bf16 amx_tile amx_int8\n")
     monkeypatch.setattr(processor, "_may_use_tiles", lambda: is_allowed)
-    caches = processor._x86_extensions, processor.has_tiles
-    for cached in caches:
-        cached.cache_clear()
-    try:
-        assert processor.has_tiles() is is_allowed
-        told = extensions_here(["avx2", "amx-int8", "amx-tile"])
-        assert told == ({"avx2", "amx-int8", "amx-tile"} if is_allowed else {"avx2"})
-        assert (host_target().attrs.get("mattr") is not None) is is_allowed
-    finally:
-        for cached in caches:
-            cached.cache_clear()
+    monkeypatch.setattr(codegen, "llvm_get_system_cpu", lambda: "haswell")
+    told = extensions_here(["avx2", "amx-int8", "amx-tile"])
+    assert told == ({"avx2", "amx-int8", "amx-tile"} if is_allowed else {"avx2"})
+    tiles = ["+amx-int8", "+amx-tile"] if is_allowed else None
+    assert host_target().attrs.get("mattr") == tiles
 
 
 @pytest.mark.parametrize(
