@@ -144,8 +144,9 @@ def main(
     chosen = [core for core in CORES if not cores or _title(core) in cores]
     comparisons: list[Comparison] = []
     try:
+        named = models(arguments or DEFAULT)
         about = setting(), call([tool("qemu-aarch64"), "--version"]).splitlines()[0]
-        for name, model, _ in models(arguments or DEFAULT):
+        for name, model, _ in named:
             found = compare(name, model, chosen, profile=most > 0)
             for core in chosen:
                 with step(console, f"{name}, {_title(core)}"):

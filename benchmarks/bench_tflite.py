@@ -41,18 +41,25 @@ def models(arguments: Sequence[str]) -> Iterator[tuple[str, bytes, bool]]:
 
     An argument is a .tflite file, a network of the zoo in one style, as "inception_v3:int8", or
     in all styles, as "inception_v3".
+
+    Raises:
+        QnnError: if an argument is neither, before any model is made.
     """
     for argument in arguments:
-        name, _, style = argument.partition(":")
-        if name in zoo.NAMES:
-            for one in [style] if style else zoo.STYLES:
-                yield f"{name} {one}", zoo.build(name, one), True
-        elif Path(argument).is_file():
-            yield Path(argument).stem, Path(argument).read_bytes(), False
-        else:
+        if argument.partition(":")[0] not in zoo.NAMES and not Path(argument).is_file():
             raise QnnError(
                 f"{argument} is neither a file nor a network of the zoo ({', '.join(zoo.NAMES)})"
             )
+    return (each for argument in arguments for each in _of_argument(argument))
+
+
+def _of_argument(argument: str) -> Iterator[tuple[str, bytes, bool]]:
+    name, _, style = argument.partition(":")
+    if name not in zoo.NAMES:
+        yield Path(argument).stem, Path(argument).read_bytes(), False
+        return
+    for one in [style] if style else zoo.STYLES:
+        yield f"{name} {one}", zoo.build(name, one), True
 
 
 def measure(name: str, model: bytes, inputs: Sequence[Array], rounds: int) -> Measurement:
