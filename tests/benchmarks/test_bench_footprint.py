@@ -7,6 +7,7 @@ from click.testing import CliRunner
 
 from benchmarks.bench_footprint import Footprint, absent_lines, main, rows
 from benchmarks.process import Compiled, Loaded
+from tests.support.linking import needs_linker
 from tvm_qnn import digits
 
 COMPILED = Compiled("f", 0.25, 12.34, 31.4)
@@ -25,6 +26,7 @@ def test_a_row_has_medians_and_no_building_where_nothing_is_built() -> None:
     assert absent_lines([built, failed]) == ["OpenVINO is left out: not installed: openvino"]
 
 
+@needs_linker
 def test_the_command_measures_fresh_processes(tmp_path: Path) -> None:
     model, output = tmp_path / "small.tflite", tmp_path / "out"
     model.write_bytes(digits.model("int8"))

@@ -25,6 +25,7 @@ from benchmarks.race_report import (
     summary_rows,
 )
 from benchmarks.worker import CLOCKS, time_runs
+from tests.support.linking import needs_linker
 from tvm_qnn import digits
 
 OUTPUT = [np.array([[3, 4]], np.int8)]
@@ -134,6 +135,7 @@ def test_a_peer_that_cannot_read_the_model_says_why(tmp_path: Path) -> None:
         Running("litert", str(path), save_inputs(tmp_path, []), tmp_path, Conditions())
 
 
+@needs_linker
 def test_the_command_times_tvm_qnn_and_litert(model: Path, tmp_path: Path) -> None:
     output = tmp_path / "out"
     options = ["--rounds", "3", "--seconds", "0", "--amx", "without", "--output", str(output)]

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,21 +15,17 @@ from click.testing import CliRunner
 from tvm import relax
 
 import tvm_qnn
+from tests.support.linking import needs_linker
 from tests.support.modules import adder
 from tvm_qnn import cache as caches
 from tvm_qnn import digits
 from tvm_qnn.cache import BuildCache, build_key, cache_folder
 from tvm_qnn.cli import main
-from tvm_qnn.linker import COMPILERS
 from tvm_qnn.target import parse_target
 
 ROOT = Path(__file__).resolve().parents[2]
 X = np.arange(6, dtype=np.int8).reshape(2, 3)
 W = np.full((2, 3), 10, np.int8)
-
-needs_linker = pytest.mark.skipif(
-    not any(map(shutil.which, COMPILERS)), reason="there is no C compiler to link with"
-)
 
 
 @pytest.fixture

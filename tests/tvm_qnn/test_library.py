@@ -15,6 +15,7 @@ from tvm import relax
 import tvm_qnn
 from qnn_ops.errors import QnnError
 from qnn_ops.signature import Signature, TensorInfo, with_signature
+from tests.support.linking import needs_linker
 from tests.support.modules import adder, module
 from tvm_qnn.library import Library
 from tvm_qnn.linker import COMPILERS
@@ -22,10 +23,6 @@ from tvm_qnn.linker import COMPILERS
 ROOT = Path(__file__).resolve().parents[2]
 X = np.arange(6, dtype=np.int8).reshape(2, 3)
 W = np.full((2, 3), 10, np.int8)
-
-needs_linker = pytest.mark.skipif(
-    not any(map(shutil.which, COMPILERS)), reason="there is no C compiler to link with"
-)
 
 
 @pytest.fixture(scope="module")

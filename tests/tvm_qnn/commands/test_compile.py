@@ -13,11 +13,13 @@ from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from qnn_ops.signature import signature_of
 from tests.support.disks import small_disk
+from tests.support.linking import needs_linker
 from tvm_qnn import build, digits, load
 from tvm_qnn.cli import main
 from tvm_qnn.oracle import litert_tensors
 
 
+@needs_linker
 def test_the_library_runs_and_gives_litert_s_answer(model: Path) -> None:
     result = CliRunner().invoke(main, ["compile", str(model)])
     assert result.exit_code == 0, result.output
@@ -61,6 +63,7 @@ def test_a_full_disk_leaves_nothing_and_is_an_error_that_names_the_output(
         assert list(disk.iterdir()) == []
 
 
+@needs_linker
 def test_another_batch_size(model: Path) -> None:
     (info,) = signature_of(from_tflite(model)[0]).inputs
     shape = ",".join(map(str, (3, *info.shape[1:])))

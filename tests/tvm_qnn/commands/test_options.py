@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from frontends.mxnet.converters.context import SEMANTICS
 from tests.frontends.mxnet.files import array_list, dense, symbol_json
+from tests.support.linking import needs_linker
 from tvm_qnn.cli import main
 from tvm_qnn.commands import options
 
@@ -50,6 +51,7 @@ def test_the_names_of_semantics_are_the_importer_s() -> None:
     assert options.SEMANTICS == SEMANTICS
 
 
+@needs_linker
 @pytest.mark.parametrize(
     ("given", "result"),
     [
@@ -77,7 +79,11 @@ def test_semantics_decide_what_is_computed(
 
 
 @pytest.mark.parametrize(
-    "command", [["inspect"], ["inspect", "--ir"], ["compile"], ["run"], ["bench"], ["profile"]]
+    "command",
+    [
+        *(["inspect"], ["inspect", "--ir"], ["compile", "-o", "bundle"]),
+        *(["run"], ["bench"], ["profile"]),
+    ],
 )
 def test_every_command_takes_semantics(
     command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -99,6 +105,8 @@ def test_semantics_of_a_tflite_file_are_refused(command: str, model: Path) -> No
     arguments = [command, str(model), "--semantics", "mxnet"]
     if command == "run":
         arguments += ["-i", str(model)]
+    if command == "compile":
+        arguments += ["-o", "bundle"]  # files for C, which no linker makes
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 1
     assert result.stderr.startswith("Error: --semantics is for MXNet models")

@@ -10,6 +10,7 @@ from PIL import Image
 
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
+from tests.support.linking import needs_linker
 from tests.tvm_qnn.commands.conftest import SHOWN
 from tvm_qnn import digits
 from tvm_qnn.cli import main
@@ -52,6 +53,7 @@ def test_outputs_may_be_named_as_arguments_of_numpy_s(tmp_path: Path) -> None:
         assert found["file"].tolist() == [[0, 0, 2, 127]]
 
 
+@needs_linker
 def test_a_compiled_library_on_a_picture_with_labels(model: Path, digit: np.ndarray) -> None:
     runner = CliRunner()
     assert runner.invoke(main, ["compile", str(model)]).exit_code == 0
