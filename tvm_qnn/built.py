@@ -29,6 +29,11 @@ class BuiltOrigin:
         self.lowered: tvm.IRModule | None = lowered
         self._compiled = compiled
 
+    @property
+    def digest(self) -> str | None:
+        """None: there is no file."""
+        return None
+
     def program(self) -> runtime.Program:
         """Turn the kernels into machine code in memory."""
         compiled = self._compiled

@@ -170,6 +170,11 @@ class CachedOrigin:
         """What it was compiled from, lowered anew: the cache holds code only."""
         return self._lower()
 
+    @property
+    def digest(self) -> str | None:
+        """SHA-256 of the file."""
+        return self._origin.digest
+
     def program(self) -> runtime.Program:
         """Load the code."""
         return self._origin.program()

@@ -27,20 +27,29 @@ class FileOrigin:
 
     lowered: tvm.IRModule | None = None
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, digest: str | None = None) -> None:
         """Read and check the file; none of its code is loaded.
+
+        Args:
+            path: of the file.
+            digest: that it must have; see ``tvm_qnn.load``.
 
         Raises:
             QnnError: if it is damaged or no library.
             OSError: if it cannot be read.
         """
         self._path = path.absolute()
-        self._package = read_package(self._path)
+        self._package = read_package(self._path, digest)
 
     @property
     def metadata(self) -> Metadata:
         """What the library tells of itself."""
         return self._package.metadata
+
+    @property
+    def digest(self) -> str | None:
+        """SHA-256 of the file."""
+        return self._package.digest
 
     def program(self) -> runtime.Program:
         """Load the code.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -31,6 +32,10 @@ class Origin(Protocol):
     @property
     def lowered(self) -> tvm.IRModule | None:
         """What ``legalize.lower`` made of the model, if that is known."""
+
+    @property
+    def digest(self) -> str | None:
+        """SHA-256 of the library's file, in hexadecimal, if there is one."""
 
     def program(self) -> runtime.Program:
         """The code, ready to run on this machine."""
@@ -83,6 +88,18 @@ class Library:
         return self.signature.outputs
 
     @property
+    def digest(self) -> str:
+        """SHA-256 of the library's file, in hexadecimal, as ``sha256sum`` prints it.
+
+        ``load`` takes it. The digest of a library that was compiled here is that of what it is
+        exported to: load the file.
+        """
+        digest = self._open().digest
+        if digest is None:
+            raise QnnError("a library has a digest once it is a file: export it, and load that")
+        return digest
+
+    @property
     def target(self) -> tvm.target.Target:
         """What the library was compiled for. Asking for it imports TVM."""
         return self.metadata.target
@@ -114,9 +131,8 @@ class Library:
         program = self._ready()
         tensors = self._tensors(arrays, named, quantize=quantize_inputs)
         result = call_in_threads(check_num_threads(self.num_threads), program, *tensors)
-        values = [result] if hasattr(result, "__dlpack__") else result
         infos = self.outputs
-        found = [runtime.array_of(value) for value in values]
+        found = _checked(infos, result)
         if dequantize_outputs:
             found = [_reals(info, array) for info, array in zip(infos, found, strict=True)]
         if len(infos) == 1:
@@ -234,38 +250,46 @@ class Library:
         return [runtime.tensor(value) for value in values]
 
 
-def load(path: str | os.PathLike[str], *, num_threads: int | None = None) -> Library:
+def load(
+    path: str | os.PathLike[str], *, num_threads: int | None = None, digest: str | None = None
+) -> Library:
     """Load a library that ``Library.export`` wrote.
 
     The file is checked before any of its code is loaded: that every byte is as it was written,
     and that this machine and the TVM that is installed can run it. That protects from damage and
-    mistakes, not from malice: load only what you trust. The file may be replaced or removed
-    while it is loaded, but not be written to.
+    mistakes, not from malice: a library is code, so load only what you would execute. Of a file
+    that comes over a network, give the digest that you got by a way that you trust. The file may
+    be replaced or removed while it is loaded, but not be written to.
 
     Args:
         path: of the file.
         num_threads: as for ``build``.
+        digest: SHA-256 of the file that is expected, as ``sha256sum`` and ``Library.digest``
+            have it; any other file is refused.
 
     Raises:
-        QnnError: if the file is missing, damaged or not such a library, or cannot run here.
+        QnnError: if the file is missing, another one than expected, damaged or not such a
+            library, or cannot run here.
     """
     from tvm_qnn.files import FileOrigin
 
     check_num_threads(num_threads)
+    if digest is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", digest):
+        raise QnnError(f"a digest is 64 hexadecimal digits (SHA-256), got {digest!r}")
     file = Path(path)
     if not file.is_file():
         raise QnnError(f"no library at {file}")
     if file.suffix != ".so":
         raise QnnError(f"the name of a library must end in .so, got {file}")
     try:
-        origin = FileOrigin(file)
+        origin = FileOrigin(file, digest and digest.lower())
         if reason := origin.metadata.why_not_here():
             raise QnnError(reason)
         library = Library(origin.metadata, origin, num_threads=num_threads)
         library._ready()
         return library
-    except (QnnError, RuntimeError, ValueError, OSError) as error:
-        reason = str(error).strip().splitlines()[-1]
+    except Exception as error:  # of a description or code that was changed, TVM raises any
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[-1]
         raise QnnError(f"{file} is not a library that can be loaded here: {reason}") from error
 
 
@@ -336,6 +360,23 @@ def _fitting(info: TensorInfo, value: Array, quantize: bool) -> Array:
             f"got {array.dtype} of shape {array.shape}"
         )
     return array
+
+
+def _checked(infos: Sequence[TensorInfo], result: Any) -> list[Array]:
+    """The arrays that a run gave.
+
+    Raises:
+        QnnError: if they are not what the library's description says.
+    """
+    values = [result] if hasattr(result, "__dlpack__") else result
+    try:
+        found = [runtime.array_of(value) for value in values]
+    except (TypeError, ValueError, AttributeError, BufferError) as error:
+        raise QnnError(f"the library's code gives no tensors: {error}") from error
+    given = [(array.shape, str(array.dtype)) for array in found]
+    if given != [(info.shape, info.dtype) for info in infos]:
+        raise QnnError(f"the library's code gives {given}, which its description does not say")
+    return found
 
 
 def _reals(info: TensorInfo, array: Array) -> Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import math
 import platform
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import Signature
+from qnn_ops.tensor_info import Signature, TensorInfo
 from tvm_qnn.processor import Requirements
 
 if TYPE_CHECKING:
@@ -73,14 +74,35 @@ class Metadata:
             KeyError, TypeError, ValueError: if it is something else.
         """
         needs = fields["requirements"]
+        versions = dict(fields["versions"])
+        texts = [fields["target_text"], fields["digest"], fields["key"], needs["platform"]]
+        texts += [*needs["extensions"], *versions.values()]
+        if not all(isinstance(text, str) for text in texts):
+            raise TypeError("something is no text")
+        signature = Signature.from_json(fields["signature"])
+        for info in (*signature.inputs, *signature.outputs):
+            _check(info)
         return Metadata(
-            Signature.from_json(fields["signature"]),
-            str(fields["target_text"]),
-            Requirements(str(needs["platform"]), tuple(needs["extensions"])),
-            dict(fields["versions"]),
-            str(fields["digest"]),
-            str(fields["key"]),
+            signature,
+            fields["target_text"],
+            Requirements(needs["platform"], tuple(needs["extensions"])),
+            versions,
+            fields["digest"],
+            fields["key"],
         )
+
+
+def _check(info: TensorInfo) -> None:
+    """Check what a description says of an input or output."""
+    size = np.dtype(info.dtype).itemsize
+    is_shape = all(type(extent) is int and extent >= 0 for extent in info.shape)
+    if not isinstance(info.name, str) or not is_shape or math.prod(info.shape) * size >= 1 << 63:
+        raise ValueError(f"{info} is no tensor")
+    if (info.scale is None) != (info.zero_point is None):
+        raise ValueError(f"{info} has half of a quantization")
+    is_number = isinstance(info.scale, int | float | None)
+    if not is_number or not isinstance(info.zero_point, int | None):
+        raise TypeError(f"{info} has a quantization that is no number")
 
 
 @functools.cache

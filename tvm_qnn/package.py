@@ -27,6 +27,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from qnn_ops.errors import QnnError
+from tvm_qnn.bytecode import check_bytecode
 from tvm_qnn.metadata import Metadata
 from tvm_qnn.outputs import replacing
 from tvm_qnn.runtime import ALIGNMENT
@@ -53,6 +54,11 @@ class Package:
     bytecode: bytes
     constants: tuple[Array, ...]
     memory: mmap.mmap
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the whole file, in hexadecimal."""
+        return hashlib.sha256(self.memory).hexdigest()
 
     @property
     def end(self) -> bytes:
@@ -92,7 +98,7 @@ def write_package(
             text = json.dumps(fields, sort_keys=True).encode()
             offset, size = _append(stream, memoryview(text))
             stream.seek(0)
-            digest = _digest(stream, offset + size)
+            digest = _digest(stream, offset + size, hashlib.blake2b(digest_size=32))
             stream.write(_END.pack(offset, size, digest, _MAGIC))
 
 
@@ -103,8 +109,12 @@ def copy_package(package: Package, path: Path) -> None:
         part.chmod(0o755)
 
 
-def read_package(path: Path) -> Package:
+def read_package(path: Path, digest: str | None = None) -> Package:
     """Read a library's file, and check that it is one and that no byte of it has changed.
+
+    Args:
+        path: of the file.
+        digest: SHA-256 of the whole file, in hexadecimal, if only that one will do.
 
     Raises:
         QnnError: if it is not.
@@ -112,14 +122,19 @@ def read_package(path: Path) -> Package:
     """
     with path.open("rb") as stream:
         length = os.fstat(stream.fileno()).st_size
+        if (
+            digest is not None
+            and (found := _digest(stream, length, hashlib.sha256())).hex() != digest
+        ):
+            raise QnnError(f"it is another file than was expected: its SHA-256 is {found.hex()}")
         if length < _END.size:
             raise QnnError("tvm-qnn did not make it, or it is cut short")
         stream.seek(length - _END.size)
-        offset, size, digest, magic = _END.unpack(stream.read(_END.size))
+        offset, size, own, magic = _END.unpack(stream.read(_END.size))
         if magic != _MAGIC:
             raise QnnError("tvm-qnn did not make it, or it is cut short")
         stream.seek(0)
-        if _digest(stream, length - _END.size) != digest:
+        if _digest(stream, length - _END.size, hashlib.blake2b(digest_size=32)) != own:
             raise QnnError("the file is damaged: its digest is not that of its contents")
         # A private mapping: DLPack takes only memory that could be written to.
         memory = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY)
@@ -128,10 +143,12 @@ def read_package(path: Path) -> Package:
         constants = tuple(_view(memory, **each) for each in fields["constants"])
         start, count = fields["bytecode"]
         metadata = Metadata.from_fields(fields["metadata"])
-        return Package(metadata, memory[start : start + count], constants, memory)
-    except (KeyError, TypeError, ValueError) as error:
+        bytecode = memory[start : start + count]
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         # Whole, but of another version of this format.
         raise QnnError(f"its description cannot be understood: {error!r}") from error
+    check_bytecode(bytecode, len(constants))
+    return Package(metadata, bytecode, constants, memory)
 
 
 def is_still(path: Path, package: Package) -> bool:
@@ -151,9 +168,8 @@ def _append(stream: BinaryIO, data: memoryview) -> tuple[int, int]:
     return start, data.nbytes
 
 
-def _digest(stream: BinaryIO, length: int) -> bytes:
+def _digest(stream: BinaryIO, length: int, digest: Any) -> bytes:
     """Of the next ``length`` bytes, read piece by piece: mapped, they would all count as memory."""
-    digest = hashlib.blake2b(digest_size=32)
     piece = memoryview(bytearray(min(_CHUNK, length)))
     while length and (count := stream.readinto(piece[: min(_CHUNK, length)])):  # type: ignore[attr-defined]
         digest.update(piece[:count])

@@ -124,15 +124,26 @@ class Program:
         return machine
 
     def __call__(self, *tensors: Any) -> Any:
-        """Run on a machine that no other thread uses."""
+        """Run on a machine that no other thread uses.
+
+        Raises:
+            QnnError: for what TVM raises.
+        """
         try:
             run = self._idle.pop()
         except IndexError:
-            run = self.machine()["run"]
+            run = None
         try:
+            run = run or self.machine()["run"]
             return run(*tensors)
+        except MemoryError:
+            raise
+        except Exception as error:
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[-1]
+            raise QnnError(f"the library's code failed: {reason}") from error
         finally:
-            self._idle.append(run)
+            if run:
+                self._idle.append(run)
 
 
 def _aligned_copy(array: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import mmap
 import os
 import shutil
@@ -18,6 +19,7 @@ from tvm import relax
 
 import tvm_qnn
 from qnn_ops.errors import QnnError
+from qnn_ops.tensor_info import Signature, TensorInfo
 from tests.support.modules import adder, module
 from tvm_qnn.linker import COMPILERS
 from tvm_qnn.metadata import Metadata
@@ -203,3 +205,62 @@ def test_a_library_that_takes_the_place_of_a_loaded_one_runs_its_own_code(
         libraries.append((tvm_qnn.load(path), x - W))
     for library, expected in libraries:
         np.testing.assert_array_equal(library.run(x), expected)
+
+
+def test_an_expected_digest_keeps_other_files_out(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    for spelled in (digest, digest.upper()):
+        assert tvm_qnn.load(file, digest=spelled).digest == digest
+    rewritten(file, tmp_path / "other.so", key="something")  # whole: it loads
+    tvm_qnn.load(tmp_path / "other.so")
+    monkeypatch.setattr("tvm_qnn.package.json.loads", lambda text: pytest.fail("it was read"))
+    with pytest.raises(QnnError, match=r"another file than was expected: its SHA-256 is [0-9a-f]+"):
+        tvm_qnn.load(tmp_path / "other.so", digest=digest)
+    with pytest.raises(QnnError, match="a digest is 64 hexadecimal digits"):
+        tvm_qnn.load(file, digest=f"sha256:{digest}")
+
+
+def test_a_library_that_is_no_file_has_no_digest() -> None:
+    with pytest.raises(QnnError, match="a digest once it is a file"):
+        _ = tvm_qnn.build(adder(), "host").digest
+
+
+def test_what_a_description_says_of_tensors_is_checked(file: Path, tmp_path: Path) -> None:
+    (info,) = read_package(file).metadata.signature.inputs
+    wrong: list[dict[str, Any]] = [
+        {"shape": (-2, 3000)},
+        {"shape": (2.0, 3000)},
+        {"shape": (1 << 62, 8)},
+        {"dtype": "int7"},
+        {"name": None},
+        {"scale": 1.0},
+        {"scale": "1", "zero_point": 0},
+    ]
+    for number, change in enumerate(wrong):
+        path = tmp_path / f"{number}.so"
+        rewritten(file, path, signature=Signature((replace(info, **change),), ()))
+        with pytest.raises(QnnError, match="its description cannot be understood"):
+            tvm_qnn.load(path)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "message"),
+    [
+        ((2, 3001), (2, 3000), "the library's code failed: "),
+        ((2, 3000), (3000, 2), "the library's code gives .* its description does not say"),
+    ],
+)
+def test_a_description_of_other_tensors_is_an_error_of_the_run(
+    file: Path,
+    tmp_path: Path,
+    inputs: tuple[int, ...],
+    outputs: tuple[int, ...],
+    message: str,
+) -> None:
+    signature = Signature((TensorInfo("x", inputs, "int8"),), (TensorInfo("y", outputs, "int8"),))
+    rewritten(file, tmp_path / "other.so", signature=signature)
+    library = tvm_qnn.load(tmp_path / "other.so")
+    with pytest.raises(QnnError, match=message):
+        library.run(np.zeros(inputs, np.int8))

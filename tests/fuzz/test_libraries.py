@@ -1,0 +1,20 @@
+"""A share of what `python -m tests.fuzz.libraries` does."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from tests.fuzz.libraries import RAN, REFUSED, campaign
+from tvm_qnn.linker import COMPILERS
+
+
+@pytest.mark.skipif(
+    not any(map(shutil.which, COMPILERS)), reason="there is no C compiler to link with"
+)
+def test_changed_libraries_with_a_fitting_digest_are_refused_or_run() -> None:
+    found = campaign(tries=60, seed=1)
+    assert found[REFUSED] > 30
+    assert found[RAN] > 0
+    assert set(found) == {RAN, REFUSED}
