@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
 from qnn_ops.rounding import scale_down
 from tests.support.vnni import accumulators
 
@@ -20,28 +20,28 @@ Array = np.ndarray[Any, Any]
 MIDDLE = {"uint8": 128, "int8": 0}
 
 SPEC = ConvSpec(
-    batch=1,
-    in_height=6,
-    in_width=7,
-    in_channels=16,
-    kernel_height=3,
-    kernel_width=3,
-    strides=(1, 1),
-    padding=(0, 0, 0, 0),
-    dilation=(1, 1),
-    out_channels=24,
+    1,
+    6,
+    7,
+    16,
+    3,
+    3,
+    24,
     in_dtype="int8",
-    out_dtype="int8",
     input_zero_point=3,
-    output_zero_point=-5,
-    out_min=-128,
-    out_max=127,
-    rounding="tflite",
-    kernel_dtype="int8",
-    has_asymmetric_kernel=False,
     staged_dtype="int8",
+    output=OutputStage("int8", -5, -128, 127),
 )
 """A small one, of which tests change what they are about."""
+
+
+def changed(spec: ConvSpec, **fields: Any) -> ConvSpec:
+    """A convolution with other values of its fields, or of its output stage's or its fusion's."""
+    for name in ("output", "fusion"):
+        part = getattr(spec, name)
+        own = {field: fields.pop(field) for field in vars(part) if field in fields}
+        fields[name] = replace(part, **own)
+    return replace(spec, **fields)
 
 
 @dataclass(frozen=True)
@@ -90,11 +90,16 @@ class Problem:
 def rescaled(spec: ConvSpec, sums: Array, real_multiplier: Array) -> Array:
     """Turn accumulators into outputs."""
     sums = sums.astype(np.int32)
-    if spec.out_dtype == "int32":
+    if spec.output.dtype == "int32":
         return sums
-    bounds = spec.out_min, spec.out_max
+    bounds = spec.output.low, spec.output.high
     return scale_down(
-        sums, real_multiplier, spec.rounding, spec.output_zero_point, bounds, spec.out_dtype
+        sums,
+        real_multiplier,
+        spec.output.rounding,
+        spec.output.zero_point,
+        bounds,
+        spec.output.dtype,
     )
 
 
@@ -131,7 +136,7 @@ def problem_of(
     shape: tuple[int, ...] = (*window, spec.out_channels)
     if not is_depthwise:
         shape = (spec.out_channels, *window, spec.in_channels)
-    limit = 0.49 if spec.rounding == "upward" else 8.0
+    limit = 0.49 if spec.output.rounding == "upward" else 8.0
     return Problem(
         replace(spec, has_asymmetric_kernel=kernel_zero_point != MIDDLE[spec.kernel_dtype]),
         kernel_zero_point,
@@ -195,26 +200,21 @@ def random_problem(
     in_dtype, kernel_dtype = one_of("int8", "uint8"), one_of("int8", "uint8")
     in_channels = one_of(*channels)
     spec = ConvSpec(
-        batch=one_of(1, 1, 2),
-        in_height=sizes[0],
-        in_width=sizes[1],
-        in_channels=in_channels,
-        kernel_height=kernel[0],
-        kernel_width=kernel[1],
+        one_of(1, 1, 2),
+        sizes[0],
+        sizes[1],
+        in_channels,
+        kernel[0],
+        kernel[1],
+        in_channels if is_depthwise else one_of(*channels),
         strides=(one_of(1, 1, 2, 3), one_of(1, 1, 2, 3)),
         padding=(padding[0], padding[1], padding[2], padding[3]),
         dilation=dilation,
-        out_channels=in_channels if is_depthwise else one_of(*channels),
         in_dtype=in_dtype,
-        out_dtype=out_dtype,
         input_zero_point=any_of(in_dtype),
-        output_zero_point=output_zero_point,
-        out_min=bounds[0],
-        out_max=bounds[1],
-        rounding=one_of(*roundings),
         kernel_dtype=kernel_dtype,
-        has_asymmetric_kernel=False,
         staged_dtype="int8",
+        output=OutputStage(out_dtype, output_zero_point, bounds[0], bounds[1], one_of(*roundings)),
     )
     return problem_of(
         spec,

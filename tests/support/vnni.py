@@ -139,7 +139,7 @@ def run_conv(
     if needs_staging(spec):
         data = run_on(mcpu, stage(spec), [data], spec.staged_shape, spec.staged_dtype)
     function = conv2d_of(packed, spec, isa)
-    return run_on(mcpu, function, [data, *packed.constants], spec.out_shape, spec.out_dtype)
+    return run_on(mcpu, function, [data, *packed.constants], spec.out_shape, spec.output.dtype)
 
 
 def accumulators(
@@ -164,12 +164,12 @@ def accumulators(
 
 def rescaled(spec: ConvSpec, sums: Array, multiplier: Array, shift: Array) -> Array:
     """Turn accumulators into outputs."""
-    if spec.out_dtype == "int32":
+    if spec.output.dtype == "int32":
         return sums.astype(np.int32)
     by_rounding = {
         "tflite": multiply_by_quantized_multiplier,
         "upward": multiply_by_quantized_multiplier_single,
     }
-    scaled = by_rounding[spec.rounding](sums, multiplier, shift).astype(np.int64)
-    moved = scaled + spec.output_zero_point
-    return np.clip(moved, spec.out_min, spec.out_max).astype(spec.out_dtype)
+    scaled = by_rounding[spec.output.rounding](sums, multiplier, shift).astype(np.int64)
+    moved = scaled + spec.output.zero_point
+    return np.clip(moved, spec.output.low, spec.output.high).astype(spec.output.dtype)

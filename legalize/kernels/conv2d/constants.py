@@ -64,11 +64,11 @@ def centred_kernel(spec: ConvSpec, kernel_hwc: Array, zero_point: int | Array) -
 
 def check_scales(spec: ConvSpec, multiplier: Array, shift: Array) -> None:
     """Refuse multipliers and shifts that the kernels do not compute."""
-    if spec.rounding not in ("tflite", "upward"):
-        raise QnnError(f"rounding must be tflite or upward, got {spec.rounding}")
+    if spec.output.rounding not in ("tflite", "upward"):
+        raise QnnError(f"rounding must be tflite or upward, got {spec.output.rounding}")
     if multiplier.min() < 0:
         raise QnnError(f"multiplier must not be negative, got {multiplier.min()}")
-    most = 30 if spec.rounding == "upward" else 31
+    most = 30 if spec.output.rounding == "upward" else 31
     if shift.min() < -31 or shift.max() > most:
         raise QnnError(f"shift must be in -31..{most}, got {shift.min()} to {shift.max()}")
 

@@ -9,7 +9,7 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
-from legalize.kernels.conv2d.spec import Addend, ConvSpec
+from legalize.kernels.conv2d.spec import Addend, ConvSpec, OutputStage
 from legalize.kernels.table import Rule
 from legalize.primitives.fixed_point import saturate, scale_down
 from legalize.primitives.float_stage import float_stage
@@ -82,9 +82,9 @@ def sums_first(
 
 def fixed_point(spec: ConvSpec, real_multiplier: Array) -> tuple[Any, Any]:
     """The multiplier that a kernel's constants are made of, and its shift."""
-    if spec.rounding in ("float64", "onednn"):
+    if spec.output.rounding in ("float64", "onednn"):
         return real_multiplier, 0
-    return (0, 0) if spec.out_dtype == "int32" else quantize_multiplier(real_multiplier)
+    return (0, 0) if spec.output.dtype == "int32" else quantize_multiplier(real_multiplier)
 
 
 def addend_of(attrs: Attrs, operands: Sequence[relax.Expr]) -> Addend | None:
@@ -133,7 +133,6 @@ def spec_of_call(
     padding: tuple[int, int, int, int] = (0, 0, 0, 0),
     dilation: tuple[int, int] = (1, 1),
     roundings: tuple[str, ...] = ("tflite", "upward"),
-    addend: Addend | None = None,
 ) -> ConvSpec | None:
     """Describe the call as a spec, or None where the kernel has no such arithmetic.
 
@@ -146,27 +145,29 @@ def spec_of_call(
     # What the kernel does not end in comes after it; then the kernel's output is the sum.
     is_whole = attrs.rounding in roundings and attrs.out_dtype != "int32"
     batch, height, width, channels = in_shape
+    output = OutputStage(
+        attrs.out_dtype,
+        attrs.output_zero_point,
+        attrs.out_min,
+        attrs.out_max,
+        attrs.rounding,
+    )
     return ConvSpec(
-        batch=batch,
-        in_height=height,
-        in_width=width,
-        in_channels=channels,
-        kernel_height=kernel_ohwi.shape[1],
-        kernel_width=kernel_ohwi.shape[2],
-        strides=strides,
-        padding=padding,
-        dilation=dilation,
-        out_channels=kernel_ohwi.shape[0],
+        batch,
+        height,
+        width,
+        channels,
+        kernel_ohwi.shape[1],
+        kernel_ohwi.shape[2],
+        kernel_ohwi.shape[0],
+        strides,
+        padding,
+        dilation,
         in_dtype=spec_of(data).dtype,
-        out_dtype=attrs.out_dtype if is_whole else "int32",
         input_zero_point=attrs.input_zero_point,
-        output_zero_point=attrs.output_zero_point,
-        out_min=attrs.out_min,
-        out_max=attrs.out_max,
-        rounding=attrs.rounding if is_whole else "tflite",
         kernel_dtype=kernel_dtype,
         has_asymmetric_kernel=int(zero_points[0]) != _MIDDLE[kernel_dtype],
-        addend=addend,
+        output=output if is_whole else OutputStage(),
     )
 
 
@@ -183,7 +184,7 @@ def finish(
         if bounds == dtype_range("int32"):
             return result
         return saturate(R.astype(result, "int64"), bounds, "int32")
-    if spec.out_dtype == attrs.out_dtype:
+    if spec.output.dtype == attrs.out_dtype:
         return result
     return scale_down(
         builder,

@@ -2,9 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from legalize.kernels.ir.registers import DWORD
+from legalize.kernels.isa.base import AffineForm
+
+
+@dataclass(frozen=True)
+class OutputStage:
+    """What accumulators become.
+
+    Attributes:
+        dtype: ``uint8``, ``int8`` or, for the accumulator itself, ``int32``: then nothing else of
+            it counts.
+        zero_point: Added after rescaling.
+        low: Lower bound of the output.
+        high: Upper bound of the output.
+        rounding: ``tflite`` (gemmlowp's two roundings), ``upward`` (one rounding) or, in kernels
+            that take it, ``float64`` (a float64 product, half away from zero) or ``onednn``
+            (float32, half to even).
+    """
+
+    dtype: str = "int32"
+    zero_point: int = 0
+    low: int = -(2**31)
+    high: int = 2**31 - 1
+    rounding: str = "tflite"
 
 
 @dataclass(frozen=True)
@@ -28,34 +51,16 @@ class Addend:
 class Residual:
     """A tensor of the output's shape, added to the output once that is rounded and clamped.
 
-    With the output y and the tensor's values t, (y·own + t·other + addend) >> shift, plus
-    ``offset`` and clamped, is the result of a sum or difference of two quantized tensors.
-
     Attributes:
         dtype: Of the tensor: ``uint8`` or ``int8``.
-        own: Factor of the output.
-        other: Factor of the tensor.
-        addend: What takes up zero points and rounding.
-        shift: To the right.
-        zero: Where what is shifted is below this, ``below`` is added first.
-        below: 0 where it does nothing.
-        offset: Added after the shift.
-        out_dtype: ``uint8`` or ``int8``: of the result.
-        out_min: Lower bound of the result.
-        out_max: Upper bound of the result.
+        form: Of the output's values, its ``lhs``, and the tensor's: the sum or difference, less
+            the lowest value of its dtype.
+        output: Dtype and bounds of the sum.
     """
 
     dtype: str
-    own: int
-    other: int
-    addend: int
-    shift: int
-    zero: int
-    below: int
-    offset: int
-    out_dtype: str
-    out_min: int
-    out_max: int
+    form: AffineForm
+    output: OutputStage
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,35 @@ class Border:
 
 
 @dataclass(frozen=True)
-class ConvSpec:
+class Fusion:
+    """What a kernel does beside its convolution.
+
+    Attributes:
+        addend: A tensor that is added before rounding, for ``onednn`` rounding only.
+        residual: A tensor that is added afterwards; there is no ``addend`` then, and the output
+            is not ``int32``.
+        part: The channels of a larger tensor that the output is, if it is not a tensor of its own.
+        border: What is written around the output, which is no ``part`` then.
+    """
+
+    addend: Addend | None = None
+    residual: Residual | None = None
+    part: Slice | None = None
+    border: Border | None = None
+
+    @property
+    def added_dtype(self) -> str | None:
+        """Dtype of the tensor that is added, before rounding or after, if there is one."""
+        added = self.residual or self.addend
+        return None if added is None else added.dtype
+
+
+UNFUSED = Fusion()
+"""Nothing."""
+
+
+@dataclass(frozen=True)
+class Geometry:
     """One ungrouped convolution over NHWC data with an OHWI kernel.
 
     A dense layer is the convolution whose ``batch`` is the number of rows, whose images
@@ -98,29 +131,10 @@ class ConvSpec:
         in_channels: Channels of a pixel.
         kernel_height: Rows of the kernel.
         kernel_width: Columns of the kernel.
+        out_channels: Channels of an output pixel.
         strides: Down and across.
         padding: Pixels added at the top, left, bottom and right.
         dilation: Down and across.
-        out_channels: Channels of an output pixel.
-        in_dtype: ``uint8`` or ``int8``.
-        out_dtype: ``uint8``, ``int8`` or, for the accumulator itself, ``int32``.
-        input_zero_point: Zero point of the data, which the padding holds too.
-        output_zero_point: Added after rescaling (not to an ``int32`` output).
-        out_min: Lower bound of the output (not of an ``int32`` output).
-        out_max: Upper bound of the output (not of an ``int32`` output).
-        rounding: ``tflite`` (gemmlowp's two roundings), ``upward`` (one rounding) or, in kernels
-            that take it, ``float64`` (a float64 product, half away from zero) or ``onednn``
-            (float32, half to even).
-        kernel_dtype: ``uint8`` or ``int8``.
-        has_asymmetric_kernel: Whether the kernel's zero point is something else than the
-            middle of its range (128 for ``uint8``, 0 for ``int8``).
-        staged_dtype: What the kernel multiplies: ``uint8`` on x86, ``int8`` on ARM, or ``int16``,
-            which holds either.
-        addend: A tensor that is added before rounding, for ``onednn`` rounding only.
-        residual: A tensor that is added afterwards; there is no ``addend`` then, and the output
-            is not ``int32``.
-        part: The channels of a larger tensor that the output is, if it is not a tensor of its own.
-        border: What is written around the output, which is no ``part`` then.
     """
 
     batch: int
@@ -129,51 +143,10 @@ class ConvSpec:
     in_channels: int
     kernel_height: int
     kernel_width: int
-    strides: tuple[int, int]
-    padding: tuple[int, int, int, int]
-    dilation: tuple[int, int]
     out_channels: int
-    in_dtype: str
-    out_dtype: str
-    input_zero_point: int
-    output_zero_point: int
-    out_min: int
-    out_max: int
-    rounding: str
-    kernel_dtype: str
-    has_asymmetric_kernel: bool
-    staged_dtype: str = "uint8"
-    addend: Addend | None = None
-    residual: Residual | None = None
-    part: Slice | None = None
-    border: Border | None = None
-
-    @property
-    def target(self) -> Slice:
-        """Where in the pixels of what is written the output's channels are."""
-        return self.part or Slice(self.out_channels, 0)
-
-    @property
-    def target_shape(self) -> tuple[int, int, int, int]:
-        """Shape of the tensor that the output is written to."""
-        top, left, bottom, right = self.border.widths if self.border else (0, 0, 0, 0)
-        height, width = self.out_height + top + bottom, self.out_width + left + right
-        return self.batch, height, width, self.target.whole
-
-    @property
-    def added_dtype(self) -> str | None:
-        """Dtype of the tensor that is added, before rounding or after, if there is one."""
-        added = self.residual or self.addend
-        return None if added is None else added.dtype
-
-    @property
-    def stored(self) -> ConvSpec:
-        """The convolution with the dtype and the bounds of what is stored as its output."""
-        last = self.residual
-        if last is None:
-            return self
-        ended = replace(self, out_dtype=last.out_dtype, residual=None)
-        return replace(ended, out_min=last.out_min, out_max=last.out_max)
+    strides: tuple[int, int] = (1, 1)
+    padding: tuple[int, int, int, int] = (0, 0, 0, 0)
+    dilation: tuple[int, int] = (1, 1)
 
     @property
     def in_shape(self) -> tuple[int, int, int, int]:
@@ -205,17 +178,65 @@ class ConvSpec:
         return self.batch * self.out_height * self.out_width
 
     @property
+    def taps_per_run(self) -> int:
+        """Kernel columns whose bytes lie side by side in the data."""
+        return self.kernel_width if self.dilation[1] == 1 else 1
+
+    @property
+    def runs(self) -> int:
+        """Stretches of values that one output pixel reads."""
+        return self.kernel_height * (self.kernel_width // self.taps_per_run)
+
+
+@dataclass(frozen=True)
+class ConvSpec(Geometry):
+    """A convolution's geometry, and its arithmetic.
+
+    Attributes:
+        in_dtype: ``uint8`` or ``int8``.
+        input_zero_point: Zero point of the data, which the padding holds too.
+        kernel_dtype: ``uint8`` or ``int8``.
+        has_asymmetric_kernel: Whether the kernel's zero point is something else than the
+            middle of its range (128 for ``uint8``, 0 for ``int8``).
+        staged_dtype: What the kernel multiplies: ``uint8`` on x86, ``int8`` on ARM, or ``int16``,
+            which holds either.
+        output: What its accumulators become.
+        fusion: What its kernel does beside it.
+    """
+
+    in_dtype: str = "uint8"
+    input_zero_point: int = 0
+    kernel_dtype: str = "int8"
+    has_asymmetric_kernel: bool = False
+    staged_dtype: str = "uint8"
+    output: OutputStage = OutputStage()
+    fusion: Fusion = UNFUSED
+
+    @property
+    def target(self) -> Slice:
+        """Where in the pixels of what is written the output's channels are."""
+        return self.fusion.part or Slice(self.out_channels, 0)
+
+    @property
+    def target_shape(self) -> tuple[int, int, int, int]:
+        """Shape of the tensor that the output is written to."""
+        border = self.fusion.border
+        top, left, bottom, right = border.widths if border else (0, 0, 0, 0)
+        height, width = self.out_height + top + bottom, self.out_width + left + right
+        return self.batch, height, width, self.target.whole
+
+    @property
+    def stored(self) -> OutputStage:
+        """Dtype and bounds of what is stored."""
+        return self.output if self.fusion.residual is None else self.fusion.residual.output
+
+    @property
     def pixel_pitch(self) -> int | None:
         """Bytes from what one output pixel reads to what the next one reads, if always the same."""
         _, height, width, channels = self.staged_shape
         rows_touch = self.strides[0] == 1 and self.out_width * self.strides[1] == width
         images_touch = self.batch == 1 or self.out_height == height
         return self.strides[1] * channels if rows_touch and images_touch else None
-
-    @property
-    def taps_per_run(self) -> int:
-        """Kernel columns whose bytes lie side by side in the data."""
-        return self.kernel_width if self.dilation[1] == 1 else 1
 
     @property
     def staged_channels(self) -> int:
@@ -244,11 +265,6 @@ class ConvSpec:
     def needs_staging(self) -> bool:
         """Whether the data must be copied before the convolution can read it."""
         return self.in_dtype != self.staged_dtype or self.staged_shape != self.in_shape
-
-    @property
-    def runs(self) -> int:
-        """Stretches of values that one output pixel reads."""
-        return self.kernel_height * (self.kernel_width // self.taps_per_run)
 
     @property
     def run_length(self) -> int:

@@ -81,16 +81,16 @@ def choose_requantization(
     Returns:
         The sequence; and the rows of constants it reads: (dtype, [out_channels]) each.
     """
-    if spec.out_dtype == "int32":
+    if spec.output.dtype == "int32":
         return Requantization("none"), ()
-    if spec.rounding in ("float32", "float64"):
-        return Requantization(spec.rounding), ((spec.rounding, real_multiplier),)
+    if spec.output.rounding in ("float32", "float64"):
+        return Requantization(spec.output.rounding), ((spec.output.rounding, real_multiplier),)
     multiplier, shift = quantize_multiplier(real_multiplier)
     # The results of a multiplier of zero are zero, however they are shifted.
     shift = np.where(multiplier == 0, shift.min(), shift)
     left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
-    is_twice = spec.rounding == "tflite"
-    needs_sign = is_twice and spec.out_min < spec.output_zero_point and right.any()
+    is_twice = spec.output.rounding == "tflite"
+    needs_sign = is_twice and spec.output.low < spec.output.zero_point and right.any()
     away = ("all" if right.all() else "some") if needs_sign else "none"
     narrowing = int(right[0]) if np.ptp(right) == 0 and right[0] in _NARROWING_SHIFTS else 0
     requantization = Requantization("fixed", is_twice, bool(left.any()), away, narrowing)

@@ -65,7 +65,7 @@ def conv2d(
 
     Returns:
         A function of the data, int8 of ``spec.staged_shape``; the ``constants`` of
-        ``pack_conv2d`` in order; and the output, ``spec.out_dtype`` of ``spec.out_shape``.
+        ``pack_conv2d`` in order; and the output, ``spec.output.dtype`` of ``spec.out_shape``.
     """
     kernel = _Kernel(spec, isa, requantization, tiling)
     return kernel.build(row_dtypes, has_sums=has_sums)
@@ -116,12 +116,12 @@ class _Kernel:
             T.arg(f"rescale_{number}", T.buffer((groups, LANES), dtype))
             for number, dtype in enumerate(row_dtypes)
         ]
-        output = T.arg("output", T.buffer(spec.out_shape, spec.out_dtype))
+        output = T.arg("output", T.buffer(spec.out_shape, spec.output.dtype))
         batch, height, width, channels = spec.staged_shape
         size = batch * height * width * channels
         self.source = T.decl_buffer((size,), "int8", data=data.data)
         size = spec.out_pixels * spec.out_channels
-        self.target = T.decl_buffer((size,), spec.out_dtype, data=output.data)
+        self.target = T.decl_buffer((size,), spec.output.dtype, data=output.data)
         self.sums = None
         if zero_point is not None:
             self.sums = pixel_sums(spec, self.isa, self.source, zero_point, self.tasks)

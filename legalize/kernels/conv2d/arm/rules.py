@@ -149,6 +149,6 @@ def _call(
         function,
         [data, *constants],
         spec.out_shape,
-        spec.out_dtype,
+        spec.output.dtype,
     )
     return finish(builder, attrs, spec, result, real_multiplier)

@@ -37,7 +37,7 @@ def store_channels(
         if channels <= offset:
             return
         pieces = vectors[first : first + size]
-        values = pieces if spec.out_dtype == "int32" else [narrow(spec, neon, pieces, shift)]
+        values = pieces if spec.output.dtype == "int32" else [narrow(spec, neon, pieces, shift)]
         for value in values:
             store_first(target, value, start + offset, min(channels - offset, lanes_in(value)))
             offset += lanes_in(value)
@@ -47,16 +47,16 @@ def narrow(spec: ConvSpec, neon: Neon, vectors: list[Any], shift: int) -> Any:
     """One, two or four vectors as clamped outputs; one is repeated to eight lanes."""
     words = [neon.narrow_words(vector, shift) for vector in vectors]
     words = [joined(*(words[i : i + 2] * 2)[:2]) for i in range(0, len(words), 2)]
-    if spec.output_zero_point:
-        words = [add_saturating(word, spec.output_zero_point) for word in words]
-    parts = [neon.narrow(word, spec.out_dtype) for word in words]
+    if spec.output.zero_point:
+        words = [add_saturating(word, spec.output.zero_point) for word in words]
+    parts = [neon.narrow(word, spec.output.dtype) for word in words]
     value = parts[0] if len(parts) == 1 else joined(*parts)
-    lowest, highest = dtype_range(spec.out_dtype)
-    literal = getattr(T, spec.out_dtype)
-    if spec.out_min > lowest:
-        value = T.max(value, T.broadcast(literal(spec.out_min), lanes_in(value)))
-    if spec.out_max < highest:
-        value = T.min(value, T.broadcast(literal(spec.out_max), lanes_in(value)))
+    lowest, highest = dtype_range(spec.output.dtype)
+    literal = getattr(T, spec.output.dtype)
+    if spec.output.low > lowest:
+        value = T.max(value, T.broadcast(literal(spec.output.low), lanes_in(value)))
+    if spec.output.high < highest:
+        value = T.min(value, T.broadcast(literal(spec.output.high), lanes_in(value)))
     return value if len(vectors) > 1 else T.Shuffle([value], list(range(LANES)))
 
 

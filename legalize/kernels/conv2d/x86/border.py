@@ -17,10 +17,10 @@ def fill_border(spec: ConvSpec, target: Any) -> None:
         spec: The convolution.
         target: The tensor of ``spec.target_shape`` as one row.
     """
-    if spec.border is None:
+    if spec.fusion.border is None:
         return
-    top, left, bottom, right = spec.border.widths
-    value = spec.border.value
+    top, left, bottom, right = spec.fusion.border.widths
+    value = spec.fusion.border.value
     _, height, width, channels = spec.target_shape
     row, inner = width * channels, spec.out_width * channels
     with T.serial(spec.batch) as n:
@@ -36,9 +36,9 @@ def fill_border(spec: ConvSpec, target: Any) -> None:
 
 def target_pixel(spec: ConvSpec, pixel: Any) -> Any:
     """The number of an output pixel among those that are written, border included."""
-    if spec.border is None:
+    if spec.fusion.border is None:
         return pixel
-    top, left, _, _ = spec.border.widths
+    top, left, _, _ = spec.fusion.border.widths
     _, height, width, _ = spec.target_shape
     row, x = T.truncdiv(pixel, spec.out_width), T.truncmod(pixel, spec.out_width)
     if spec.batch == 1:

@@ -6,7 +6,7 @@ from functools import partial
 
 from tvm import relax
 
-from legalize.kernels.conv2d.spec import Border
+from legalize.kernels.conv2d.spec import Border, Fusion
 from legalize.kernels.conv2d.x86.rules import CONV_ISAS, conv2d_rule
 from legalize.kernels.fusions import BORDERS
 from legalize.kernels.ir.registers import DWORD
@@ -35,8 +35,8 @@ def with_border(
     )
     if not is_read_as_it_is or attrs.rounding == ROUNDING:
         return None
-    border = Border(reads.padding, reads.input_zero_point)
-    return conv2d_rule(builder, attrs, list(call.args), isa=isa, border=border)
+    fusion = Fusion(border=Border(reads.padding, reads.input_zero_point))
+    return conv2d_rule(builder, attrs, list(call.args), isa=isa, fusion=fusion)
 
 
 for _isa in CONV_ISAS:

@@ -75,7 +75,7 @@ def conv2d(
     Returns:
         A function of the data, uint8 of ``spec.staged_shape``; the ``constants`` of
         ``pack_conv2d`` in order; the tensor that is added, if there is one;
-        and the output, ``spec.stored.out_dtype`` of ``spec.target_shape``.
+        and the output, ``spec.stored.dtype`` of ``spec.target_shape``.
     """
     tiling = tiling or choose_tiling(spec, isa)
     return ConvKernel(spec, isa, requantization, tiling, weight_dtype or isa.weight_dtype).build()
@@ -94,7 +94,7 @@ class ConvKernel:
     ) -> None:
         """Take what ``conv2d`` takes."""
         self.spec = spec
-        self.plain = replace(spec, residual=None)
+        self.plain = replace(spec, fusion=replace(spec.fusion, residual=None))
         self.isa = isa
         self.requantization = requantization
         self.tiling = tiling
@@ -177,9 +177,9 @@ class ConvKernel:
             self.constants.append((T.arg(f"rescale_{number}", buffer), width))
         self._declare_last()
         addend = None
-        if spec.added_dtype is not None:
-            addend = T.arg("addend", T.buffer(spec.out_shape, spec.added_dtype))
-        out_dtype = spec.stored.out_dtype
+        if spec.fusion.added_dtype is not None:
+            addend = T.arg("addend", T.buffer(spec.out_shape, spec.fusion.added_dtype))
+        out_dtype = spec.stored.dtype
         output = T.arg("output", T.buffer(spec.target_shape, out_dtype))
         batch, height, width, channels = spec.staged_shape
         size = batch * height * width * channels
@@ -243,7 +243,7 @@ class ConvKernel:
     def _sums(self, group: Any, pixel: Any, vectors: list[Any], number: int) -> Any:
         """Outputs of four vectors as bytes, with the residual's tensor added."""
         assert self.addend is not None
-        ((outputs, _, size),) = narrow(self.plain, vectors[number : number + 4])
+        ((outputs, _, size),) = narrow(self.spec.output, vectors[number : number + 4])
         start = pixel * self.spec.out_channels + (group + number) * self.isa.lanes
         tensor = self.addend[T.ramp(start, 1, size)]
         return add_residual_to_bytes(self.spec, self.isa, outputs, tensor)

@@ -142,7 +142,7 @@ def pack_conv2d(
 
 def multiplier_dtype(spec: ConvSpec) -> str:
     """In what multipliers are given: real ones, or Q31 integers with shifts."""
-    return {"float64": "float64", "onednn": "float32"}.get(spec.rounding, "int32")
+    return {"float64": "float64", "onednn": "float32"}.get(spec.output.rounding, "int32")
 
 
 def pack_requantization(
@@ -168,12 +168,12 @@ def pack_requantization(
     Returns:
         The sequence; what it wants added to the accumulators, int32 [out_channels]; its arrays.
     """
-    if spec.rounding == "float64":
+    if spec.output.rounding == "float64":
         exact = magic_multiplier(spec, multiplier, accumulator_bound)
         values = multiplier if exact is None else exact
         constants = double_constants(deal(values, lanes))
         return double_requantization(exact is not None), np.zeros_like(shift), constants
-    if spec.rounding == "onednn":
+    if spec.output.rounding == "onednn":
         stage = float_stage_of(spec, multiplier, bias, accumulator_bound)
         constants = float_stage_constants(stage, deal(multiplier, lanes), deal(bias, lanes))
         offset = -bias if stage.adds_bias else np.zeros_like(bias)

@@ -6,7 +6,7 @@ from functools import partial
 
 from tvm import relax
 
-from legalize.kernels.conv2d.spec import Slice
+from legalize.kernels.conv2d.spec import Fusion, Slice
 from legalize.kernels.conv2d.x86.rules import CONV_ISAS, conv2d_rule
 from legalize.kernels.fusions import PARTS
 from legalize.kernels.isa.x86 import Isa
@@ -26,7 +26,9 @@ def _part(
     attrs = attrs_of(call)
     if attrs.rounding == ROUNDING:
         return None
-    return conv2d_rule(builder, attrs, list(call.args), isa=isa, part=part, into=into)
+    return conv2d_rule(
+        builder, attrs, list(call.args), isa=isa, fusion=Fusion(part=part), into=into
+    )
 
 
 for _isa in CONV_ISAS:

@@ -24,7 +24,7 @@ from legalize.kernels.conv2d.rules import (
     spec_of_call,
     sums_first,
 )
-from legalize.kernels.conv2d.spec import Border, ConvSpec, Residual, Slice
+from legalize.kernels.conv2d.spec import UNFUSED, ConvSpec, Fusion
 from legalize.kernels.conv2d.stage import stage
 from legalize.kernels.conv2d.x86.choice import choose_kernel
 from legalize.kernels.conv2d.x86.pack import pack_conv2d
@@ -47,10 +47,8 @@ def conv2d_rule(
     operands: Sequence[relax.Expr],
     *,
     isa: Isa,
-    residual: Residual | None = None,
-    part: Slice | None = None,
+    fusion: Fusion = UNFUSED,
     into: relax.Expr | None = None,
-    border: Border | None = None,
 ) -> relax.Expr | None:
     """A convolution as a call of its kernel.
 
@@ -59,10 +57,8 @@ def conv2d_rule(
         attrs: Of the call.
         operands: Of the call; after them the residual, if there is one.
         isa: The instruction set.
-        residual: What is added to the rounded output.
-        part: Which channels of a larger tensor the output is.
-        into: That tensor, if others have written to it.
-        border: What is written around the output.
+        fusion: What the kernel does beside the convolution.
+        into: The tensor of which the output is a part, if others have written to it.
 
     Returns:
         The output, with its border, or the larger tensor; None where the kernel does not do what
@@ -86,12 +82,12 @@ def conv2d_rule(
         padding=attrs.padding,
         dilation=attrs.dilation,
         roundings=_ROUNDINGS,
-        addend=None if residual else addend_of(attrs, operands),
     )
-    is_ended = residual or part or border
-    if spec is None or (is_ended and spec.out_dtype == "int32"):
+    if spec is None or (fusion != UNFUSED and spec.output.dtype == "int32"):
         return None
-    spec, addends = replace(spec, residual=residual, part=part, border=border), list(operands[3:])
+    if fusion == UNFUSED:
+        fusion = Fusion(addend=addend_of(attrs, operands))
+    spec, addends = replace(spec, fusion=fusion), list(operands[3:])
     return _call(builder, isa, spec, data, kernel_ohwi, attrs, bias, multiplier, addends, into)
 
 
@@ -158,8 +154,6 @@ def _call(
     constants = [relax.const(array, str(array.dtype)) for array in packed.constants]
     operands = [data, *constants, *addends]
     name = SORTED_LAST + "conv2d"
-    out_dtype = spec.stored.out_dtype
+    out_dtype = spec.stored.dtype
     result = call_tir(builder, name, function, operands, spec.target_shape, out_dtype, into)
-    if spec.residual or spec.part or spec.border:
-        return result
     return finish(builder, attrs, spec, result, real_multiplier)

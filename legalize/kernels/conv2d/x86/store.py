@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
 from legalize.kernels.conv2d.x86.border import target_pixel
 from legalize.kernels.ir.registers import lanes_in, store_pieces
 from legalize.kernels.isa.x86_instructions import narrow_pair, narrow_to_bytes
@@ -69,28 +69,28 @@ def _store_first(target: Any, value: Any, start: Any, count: int, width: int) ->
         first += size
 
 
-def narrow(spec: ConvSpec, vectors: list[Any]) -> list[tuple[Any, int, int]]:
+def narrow(output: OutputStage, vectors: list[Any]) -> list[tuple[Any, int, int]]:
     """Return the vectors as outputs in order of channels: (value, first channel, channels)."""
     width = lanes_in(vectors[0])
     lanes = width * len(vectors)
-    if spec.out_dtype == "int32":
+    if output.dtype == "int32":
         return [(vector, i * width, width) for i, vector in enumerate(vectors)]
     if len(vectors) == 4:
         halves = narrow_pair(*vectors[:2]), narrow_pair(*vectors[2:])
-        return [(_clamp(spec, narrow_to_bytes(*halves, spec.out_dtype), lanes), 0, lanes)]
+        return [(_clamp(output, narrow_to_bytes(*halves, output.dtype), lanes), 0, lanes)]
     value = vectors[0] if len(vectors) == 1 else narrow_pair(*vectors)
     element = "int32" if len(vectors) == 1 else "int16"
-    low = T.broadcast(getattr(T, element)(spec.out_min), lanes)
-    high = T.broadcast(getattr(T, element)(spec.out_max), lanes)
-    return [(T.Cast(f"{spec.out_dtype}x{lanes}", T.max(T.min(value, high), low)), 0, lanes)]
+    low = T.broadcast(getattr(T, element)(output.low), lanes)
+    high = T.broadcast(getattr(T, element)(output.high), lanes)
+    return [(T.Cast(f"{output.dtype}x{lanes}", T.max(T.min(value, high), low)), 0, lanes)]
 
 
-def _clamp(spec: ConvSpec, value: Any, lanes: int) -> Any:
+def _clamp(output: OutputStage, value: Any, lanes: int) -> Any:
     """Clamp bytes that are saturated already."""
-    limits = np.iinfo(spec.out_dtype)
-    literal = getattr(T, spec.out_dtype)
-    if spec.out_min > limits.min:
-        value = T.max(value, T.broadcast(literal(spec.out_min), lanes))
-    if spec.out_max < limits.max:
-        value = T.min(value, T.broadcast(literal(spec.out_max), lanes))
+    limits = np.iinfo(output.dtype)
+    literal = getattr(T, output.dtype)
+    if output.low > limits.min:
+        value = T.max(value, T.broadcast(literal(output.low), lanes))
+    if output.high < limits.max:
+        value = T.min(value, T.broadcast(literal(output.high), lanes))
     return value

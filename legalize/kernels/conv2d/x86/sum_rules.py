@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 from tvm import relax
 
-from legalize.kernels.conv2d.spec import Residual
+from legalize.kernels.conv2d.spec import Fusion, OutputStage, Residual
 from legalize.kernels.conv2d.x86.rules import conv2d_rule
 from legalize.kernels.elementwise.affine import affine_form
 from legalize.kernels.fusions import SUMS
@@ -36,7 +37,7 @@ def _sum(
         return None
     no_bias = relax.const(np.zeros(spec_of(producer).shape[-1], np.int32))
     operands = [data, weights, *(rest or [no_bias]), other]
-    return conv2d_rule(builder, attrs, operands, isa=isa, residual=residual)
+    return conv2d_rule(builder, attrs, operands, isa=isa, fusion=Fusion(residual=residual))
 
 
 def _residual(call: relax.Call, producer: relax.Call, other: relax.Expr) -> Residual | None:
@@ -50,20 +51,13 @@ def _residual(call: relax.Call, producer: relax.Call, other: relax.Expr) -> Resi
     # The form counts from the lowest values of the dtypes.
     lowest = [dtype_range(dtype)[0] for dtype in dtypes]
     moved = form.lhs * lowest[0] + form.rhs * lowest[1]
-    factors = form.lhs, form.rhs
-    is_lhs = other.same_as(call.args[1])
+    own, other_factor = form.lhs, form.rhs
+    if not other.same_as(call.args[1]):
+        own, other_factor = other_factor, own
     return Residual(
         dtype=spec_of(other).dtype,
-        own=factors[0 if is_lhs else 1],
-        other=factors[1 if is_lhs else 0],
-        addend=form.addend - moved,
-        shift=form.shift,
-        zero=form.zero,
-        below=form.below,
-        offset=dtype_range(attrs.out_dtype)[0],
-        out_dtype=attrs.out_dtype,
-        out_min=attrs.out_min,
-        out_max=attrs.out_max,
+        form=replace(form, lhs=own, rhs=other_factor, addend=form.addend - moved),
+        output=OutputStage(attrs.out_dtype, attrs.output_zero_point, attrs.out_min, attrs.out_max),
     )
 
 

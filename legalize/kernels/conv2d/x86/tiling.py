@@ -148,7 +148,7 @@ def lane_channels(spec: ConvSpec, isa: Isa, tiling: Tiling) -> npt.NDArray[np.in
             start = section.first_group + block * section.groups
             for first, size in store_pieces(section.groups):
                 order = np.arange(size * lanes).reshape(size, lanes)
-                if spec.out_dtype != "int32":
+                if spec.output.dtype != "int32":
                     order = order.reshape(-1, size, 4).transpose(1, 0, 2).reshape(size, lanes)
                 group = start + first
                 channels[group : group + size] = group * lanes + order

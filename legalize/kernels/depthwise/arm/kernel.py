@@ -47,7 +47,7 @@ def depthwise_conv2d(
 
     Returns:
         A function of the data, int8 of ``spec.staged_shape``; the ``constants`` of
-        ``pack_depthwise`` in order; and the output, ``spec.out_dtype`` of ``spec.out_shape``.
+        ``pack_depthwise`` in order; and the output, ``spec.output.dtype`` of ``spec.out_shape``.
     """
     return _Kernel(plan, requantization).build(row_dtypes)
 
@@ -87,12 +87,12 @@ class _Kernel:
             T.arg(f"rescale_{number}", T.buffer((vectors, LANES), dtype))
             for number, dtype in enumerate(row_dtypes)
         ]
-        output = T.arg("output", T.buffer(spec.out_shape, spec.out_dtype))
+        output = T.arg("output", T.buffer(spec.out_shape, spec.output.dtype))
         batch, height, width, channels = spec.staged_shape
         size = batch * height * width * channels
         self.source = T.decl_buffer((size,), "int8", data=data.data)
         size = spec.out_pixels * spec.out_channels
-        self.target = T.decl_buffer((size,), spec.out_dtype, data=output.data)
+        self.target = T.decl_buffer((size,), spec.output.dtype, data=output.data)
 
     def _rows(self, start: Any, stop: Any) -> None:
         """Write the loop over the output rows of one task."""

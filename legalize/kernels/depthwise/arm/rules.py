@@ -68,7 +68,7 @@ def _depthwise(
         function,
         [data, *constants],
         spec.out_shape,
-        spec.out_dtype,
+        spec.output.dtype,
     )
     return finish(builder, attrs, spec, result, multiplier)
 

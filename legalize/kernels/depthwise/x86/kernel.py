@@ -58,7 +58,7 @@ def depthwise_conv2d(plan: Plan, requantization: Requantization) -> tirx.PrimFun
 
     Returns:
         A function of the data, ``spec.in_dtype`` of ``spec.in_shape``; the ``constants`` of
-        ``pack_depthwise`` in order; and the output, ``spec.out_dtype`` of ``spec.out_shape``.
+        ``pack_depthwise`` in order; and the output, ``spec.output.dtype`` of ``spec.out_shape``.
     """
     return _Kernel(plan, requantization).build()
 
@@ -122,11 +122,11 @@ class _Kernel:
             lanes = row_lanes(dtype, plan.isa.lanes)
             buffer = T.buffer((vectors, rows, lanes), dtype)
             self.constants.append((T.arg(f"rescale_{number}", buffer), lanes))
-        output = T.arg("output", T.buffer(spec.out_shape, spec.out_dtype))
+        output = T.arg("output", T.buffer(spec.out_shape, spec.output.dtype))
         size = spec.batch * spec.in_height * spec.in_width * spec.in_channels
         self.source = T.decl_buffer((size,), spec.in_dtype, data=data.data)
         size = spec.out_pixels * spec.out_channels
-        self.target = T.decl_buffer((size,), spec.out_dtype, data=output.data)
+        self.target = T.decl_buffer((size,), spec.output.dtype, data=output.data)
 
 
 class _Part:
@@ -352,7 +352,7 @@ class _Part:
         """Store the first ``pixels`` pixels of a vector."""
         spec, width = self.spec, self.section.width
         channel = self.section.first_channel + block * width
-        if spec.out_dtype == "int32":
+        if spec.output.dtype == "int32":
             for plane, value in enumerate(vectors):
                 for quarter in range(self.lanes // 4):
                     place, first = divmod(quarter * 16 + plane * 4, width)
@@ -361,7 +361,7 @@ class _Part:
                         count = min(4, self.section.channels - first)
                         self._store_lanes(value, quarter * 4, start, count)
             return
-        ((value, _, _),) = narrow(spec, vectors)
+        ((value, _, _),) = narrow(spec.output, vectors)
         start = pixel * spec.out_channels + channel
         if width == spec.out_channels and pixels == self.pixels:
             self._store_lanes(value, 0, start, self.plan.vector_bytes)

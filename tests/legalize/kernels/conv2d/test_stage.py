@@ -7,32 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
 from legalize.kernels.conv2d.stage import needs_staging, stage
 from tests.support.arrays import full_range
+from tests.support.convolutions import changed
 from tests.support.vnni import run_on
 
-SPEC = ConvSpec(
-    batch=2,
-    in_height=4,
-    in_width=5,
-    in_channels=8,
-    kernel_height=1,
-    kernel_width=1,
-    strides=(1, 1),
-    padding=(0, 0, 0, 0),
-    dilation=(1, 1),
-    out_channels=16,
-    in_dtype="uint8",
-    out_dtype="uint8",
-    input_zero_point=7,
-    output_zero_point=0,
-    out_min=0,
-    out_max=255,
-    rounding="tflite",
-    kernel_dtype="int8",
-    has_asymmetric_kernel=False,
-)
+SPEC = ConvSpec(2, 4, 5, 8, 1, 1, 16, input_zero_point=7, output=OutputStage("uint8", 0, 0, 255))
 
 
 @settings(max_examples=25)
@@ -94,4 +75,4 @@ def test_pads_and_changes_signedness(
     ],
 )
 def test_needs_staging(change: dict[str, object], expected: bool) -> None:
-    assert needs_staging(replace(SPEC, **change)) is expected  # type: ignore[arg-type]
+    assert needs_staging(changed(SPEC, **change)) is expected

@@ -24,25 +24,7 @@ from tests.support.arrays import full_range
 from tests.support.vnni import needs_native_vnni, run
 
 SPEC = ConvSpec(
-    batch=3,
-    in_height=35,
-    in_width=33,
-    in_channels=64,
-    kernel_height=3,
-    kernel_width=3,
-    strides=(1, 1),
-    padding=(1, 1, 1, 1),
-    dilation=(1, 1),
-    out_channels=80,
-    in_dtype="uint8",
-    out_dtype="int32",
-    input_zero_point=3,
-    output_zero_point=0,
-    out_min=0,
-    out_max=255,
-    rounding="tflite",
-    kernel_dtype="int8",
-    has_asymmetric_kernel=True,
+    3, 35, 33, 64, 3, 3, 80, padding=(1, 1, 1, 1), input_zero_point=3, has_asymmetric_kernel=True
 )
 
 

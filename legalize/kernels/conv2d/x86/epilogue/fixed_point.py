@@ -72,13 +72,13 @@ def choose_requantization(spec: ConvSpec, shift: Array, accumulator_bound: int) 
         shift: int32 [out_channels]; positive to the left.
         accumulator_bound: No accumulator is further from zero.
     """
-    if spec.out_dtype == "int32":
+    if spec.output.dtype == "int32":
         return Requantization("none")
     low, high = int((-shift).min()), int((-shift).max())
     if low < 0 or accumulator_bound >= _MAX_FAST_ACCUMULATOR:
         return Requantization("general")
     folds_zero_point = high <= _MAX_FOLDED_SHIFT
-    if spec.rounding == "upward" or spec.out_min >= spec.output_zero_point:
+    if spec.output.rounding == "upward" or spec.output.low >= spec.output.zero_point:
         return Requantization("one_floor", folds_zero_point=folds_zero_point, is_doubled=low == 0)
     return Requantization("two_floors", low == 0, folds_zero_point)
 
@@ -144,11 +144,11 @@ def requantization_constants(
         return multiplier[:, None], shift[:, None]
     q, e = multiplier.astype(np.int64), -shift.astype(np.int64)
     half = np.int64(1) << (30 + e)
-    if spec.rounding == "tflite":
+    if spec.output.rounding == "tflite":
         half = (1 << 30) + np.where(e > 0, half, 0)
     addend = half
     if requantization.folds_zero_point:
-        addend += np.int64(spec.output_zero_point) << (31 + e)
+        addend += np.int64(spec.output.zero_point) << (31 + e)
     if requantization.is_doubled:
         addend = 2 * addend
     else:
@@ -183,7 +183,11 @@ def requantize(
     if requantization.float_stage is not None:
         return requantize_onednn(spec, requantization.float_stage, x, constants[0], addend)
     value = _SEQUENCES[requantization.kind](spec, requantization, x, constants)
-    return value if spec.residual is None else add_residual(spec, spec.residual, value, addend)
+    return (
+        value
+        if spec.fusion.residual is None
+        else add_residual(spec, spec.fusion.residual, value, addend)
+    )
 
 
 def _fast(spec: ConvSpec, requantization: Requantization, x: Any, constants: list[Any]) -> Any:
@@ -204,7 +208,7 @@ def _fast(spec: ConvSpec, requantization: Requantization, x: Any, constants: lis
     scaled = T.shift_right(upper, shifts(0))
     if requantization.folds_zero_point:
         return scaled
-    return scaled + T.broadcast(T.int32(spec.output_zero_point), len(lanes))
+    return scaled + T.broadcast(T.int32(spec.output.zero_point), len(lanes))
 
 
 def _product(x: Any, multiplier: Any) -> Any:
@@ -232,7 +236,7 @@ def _general(spec: ConvSpec, requantization: Requantization, x: Any, constants: 
 
     multiplier, shift = (array(0) for array in constants)
     q, s = wide(multiplier), wide(shift)
-    if spec.rounding == "upward":
+    if spec.output.rounding == "upward":
         down = splat(31) - s
         once = T.shift_right(wide(x) * q + T.shift_left(splat(1), down - splat(1)), down)
         scaled = wide(T.Cast(narrow, once))
@@ -243,8 +247,8 @@ def _general(spec: ConvSpec, requantization: Requantization, x: Any, constants: 
         half = T.shift_right(T.shift_left(splat(1), e), splat(1))
         away = T.bitwise_and(T.shift_right(h, splat(63)), -T.min(e, splat(1)))
         scaled = T.shift_right(h + half + away, e)
-    y = scaled + splat(spec.output_zero_point)
-    return T.Cast(narrow, T.max(T.min(y, splat(spec.out_max)), splat(spec.out_min)))
+    y = scaled + splat(spec.output.zero_point)
+    return T.Cast(narrow, T.max(T.min(y, splat(spec.output.high)), splat(spec.output.low)))
 
 
 def _float(spec: ConvSpec, requantization: Requantization, x: Any, constants: list[Any]) -> Any:

@@ -70,11 +70,11 @@ def float_scales(
     Returns:
         None if there is no proof for every channel.
     """
-    if spec.out_dtype == "int32" or accumulator_bound >= _MAX_ACCUMULATOR:
+    if spec.output.dtype == "int32" or accumulator_bound >= _MAX_ACCUMULATOR:
         return None
     if shift.max() > 0 or shift.min() < -_MAX_SHIFT:
         return None
-    outputs = np.arange(spec.out_min + 1, spec.out_max + 1)
+    outputs = np.arange(spec.output.low + 1, spec.output.high + 1)
     # A channel whose multiplier is 0 is as good as one whose steps are out of reach.
     q, e = multiplier.astype(np.int64), -shift.astype(np.int64)
     is_dead = q == 0
@@ -83,15 +83,15 @@ def float_scales(
     high = scale.astype(np.float32)
     high = np.where(high > scale, np.nextafter(high, np.float32(0)), high)
     low = (scale - high).astype(np.float32)
-    target = spec.output_zero_point + 0.5
+    target = spec.output.zero_point + 0.5
     with np.errstate(divide="ignore"):
         offset = np.where(is_dead, 0.0, np.rint(target / scale))
     if np.abs(offset).max() >= _MAX_OFFSET:
         return None
     offset = offset.astype(np.int64)
 
-    is_below = np.broadcast_to(outputs <= spec.output_zero_point, steps.shape)
-    has_two = spec.rounding == "tflite" and spec.out_min < spec.output_zero_point
+    is_below = np.broadcast_to(outputs <= spec.output.zero_point, steps.shape)
+    has_two = spec.output.rounding == "tflite" and spec.output.low < spec.output.zero_point
     # What c must not be less than, and must be less than, if the scale were s + l.
     least = outputs - (steps + offset[:, None]) * scale[:, None]
     limit = least + scale[:, None]
@@ -113,9 +113,9 @@ def float_scales(
 
 def _steps(spec: ConvSpec, q: Array, e: Array, outputs: Array) -> Array:
     """The smallest accumulator for which the fixed-point arithmetic gives each output."""
-    k = outputs - spec.output_zero_point
+    k = outputs - spec.output.zero_point
     half = np.where(e > 0, np.int64(1) << np.maximum(e - 1, 0), 0)
-    if spec.rounding == "upward":
+    if spec.output.rounding == "upward":
         # (x·q + 2^(30+e)) >> (31+e) >= k
         return -(-((2 * k - 1) << (30 + e)) // q)
     # (h + half - [h < 0]) >> e >= k, with h = (x·q + 2^30) >> 31; nothing is taken off for e = 0.
@@ -148,7 +148,7 @@ def _is_exact(
     good &= ~reaches(steps - 1, outputs, at_least=False) | ~is_left
     if scales.addend_below is not None:
         # Each addend rises at its own steps; it must not have those of the other.
-        zero = np.full((len(scales.offset), 1), spec.output_zero_point)
+        zero = np.full((len(scales.offset), 1), spec.output.zero_point)
         good &= reaches(zero * 0, zero, at_least=True)
         good &= ~reaches(zero * 0 - 1, zero + 1, at_least=False)
     return bool((good.all(axis=1) | is_dead).all())

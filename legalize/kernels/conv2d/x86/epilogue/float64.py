@@ -57,7 +57,7 @@ def magic_multiplier(spec: ConvSpec, multiplier: Array, accumulator_bound: int) 
     if multiplier.max() >= _MOST:
         return None
     # What a channel's product must be rounded to, at least, for each output but the lowest.
-    rounded = np.arange(spec.out_min + 1, spec.out_max + 1) - spec.output_zero_point
+    rounded = np.arange(spec.output.low + 1, spec.output.high + 1) - spec.output.zero_point
     steps, is_reached = _steps(multiplier, rounded, bound)
     is_left = steps > -bound
     found = np.zeros_like(multiplier)
@@ -66,7 +66,7 @@ def magic_multiplier(spec: ConvSpec, multiplier: Array, accumulator_bound: int) 
         good = np.ones(multiplier.shape, bool)
         for reaches in (_reaches_unfused, _reaches_fused):
             # At a tie the sum becomes even.
-            ties_up = (rounded + spec.output_zero_point) % 2 == 0
+            ties_up = (rounded + spec.output.zero_point) % 2 == 0
             at_step = reaches(steps, tried[:, None], rounded, ties_up)
             before = reaches(steps - 1, tried[:, None], rounded, ties_up)
             good &= ((at_step | ~is_reached) & ~(before & is_left)).all(axis=1)
@@ -115,7 +115,7 @@ def double_constants(multiplier: Array) -> tuple[Array, ...]:
 
 def requantize_magic(spec: ConvSpec, x: Any, multipliers: tuple[Any, Any]) -> Any:
     """Build the expression of ``magic``: int32, before the clamp."""
-    addend = _MAGIC + spec.output_zero_point
+    addend = _MAGIC + spec.output.zero_point
     words = [
         T.reinterpret(f"int32x{lanes_in(x)}", half * m + _splat(addend, lanes_in(half)))
         for half, m in zip(_halves(x), multipliers, strict=True)
@@ -125,7 +125,7 @@ def requantize_magic(spec: ConvSpec, x: Any, multipliers: tuple[Any, Any]) -> An
 
 def requantize_double(spec: ConvSpec, x: Any, multipliers: tuple[Any, Any]) -> Any:
     """Build the expression of ``double``: int32, after the clamp."""
-    low, high = (end - spec.output_zero_point for end in (spec.out_min, spec.out_max))
+    low, high = (end - spec.output.zero_point for end in (spec.output.low, spec.output.high))
     rounded = []
     for half, m in zip(_halves(x), multipliers, strict=True):
         lanes = lanes_in(half)
@@ -137,7 +137,7 @@ def requantize_double(spec: ConvSpec, x: Any, multipliers: tuple[Any, Any]) -> A
         rounded.append(T.Cast(f"int32x{lanes}", scaled + away))
     lanes = lanes_in(x)
     whole = T.Shuffle(rounded, list(range(lanes)))
-    return whole + T.broadcast(T.int32(spec.output_zero_point), lanes)
+    return whole + T.broadcast(T.int32(spec.output.zero_point), lanes)
 
 
 def _halves(x: Any) -> list[Any]:

@@ -56,8 +56,8 @@ def float_stage_of(
     """
     highest = int(np.abs(bias.astype(np.int64)).max(initial=0))
     product = accumulator_bound * float(multiplier.max(initial=0))
-    if spec.addend is not None:
-        product += _MAX_ADDEND * spec.addend.multiplier
+    if spec.fusion.addend is not None:
+        product += _MAX_ADDEND * spec.fusion.addend.multiplier
     return FloatStage(accumulator_bound + highest >= _EXACT, product >= _MOST)
 
 
@@ -91,20 +91,20 @@ def requantize_onednn(spec: ConvSpec, stage: FloatStage, x: Any, rows: Any, adde
     if stage.adds_bias:
         value = value + rows(1)
     value = value * rows(0)
-    if spec.addend is not None:
-        if spec.addend.relu_before:
+    if spec.fusion.addend is not None:
+        if spec.fusion.addend.relu_before:
             value = T.max(value, _splat(0.0, lanes))
-        centred = addend - T.broadcast(T.int32(spec.addend.zero_point), lanes)
-        factor = _splat(spec.addend.multiplier, lanes)
+        centred = addend - T.broadcast(T.int32(spec.fusion.addend.zero_point), lanes)
+        factor = _splat(spec.fusion.addend.multiplier, lanes)
         value = T.call_llvm_pure_intrin(
             real, f"llvm.fma.v{lanes}f32", T.Cast(real, centred), factor, value
         )
     if stage.saturates:
         value = T.max(T.min(value, _splat(_MOST, lanes)), _splat(-_MOST, lanes))
     whole = _to_int32(value, lanes)
-    if spec.output_zero_point == 0:
+    if spec.output.zero_point == 0:
         return whole
-    return whole + T.broadcast(T.int32(spec.output_zero_point), lanes)
+    return whole + T.broadcast(T.int32(spec.output.zero_point), lanes)
 
 
 def _to_int32(value: Any, lanes: int) -> Any:

@@ -8,6 +8,7 @@ are added to as they are.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from tvm.script.ir_builder import tirx as T
@@ -15,7 +16,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.spec import ConvSpec, Residual
 from legalize.kernels.elementwise.add import affine_sums, rounded
 from legalize.kernels.ir.registers import kept, lanes_in
-from legalize.kernels.isa.base import AffineForm, as_unsigned, clamped, flipped, lanes_of, splat
+from legalize.kernels.isa.base import as_unsigned, clamped, flipped, lanes_of, splat
 from legalize.kernels.isa.x86 import Isa
 from legalize.kernels.isa.x86_instructions import narrow_pair
 from legalize.kernels.isa.x86_vectors import AVX2, AVX512_VNNI, AVX512BW, SSE41, X86Vectors
@@ -40,7 +41,7 @@ def vectors_as_bytes(spec: ConvSpec, isa: Isa, groups: int, channels: int) -> in
         groups: Vectors of channels in the block.
         channels: How many channels are real.
     """
-    if spec.residual is None:
+    if spec.fusion.residual is None:
         return 0
     return min(groups, channels // isa.lanes) // _VECTORS * _VECTORS
 
@@ -57,19 +58,19 @@ def add_residual_to_bytes(spec: ConvSpec, isa: Isa, outputs: Any, tensor: Any) -
     Returns:
         The sums after their clamp, bytes.
     """
-    residual = spec.residual
+    residual = spec.fusion.residual
     assert residual is not None
     # The form counts from the lowest values of the dtypes.
-    lowest = [dtype_range(dtype)[0] for dtype in (spec.out_dtype, residual.dtype)]
-    addend = residual.addend + residual.own * lowest[0] + residual.other * lowest[1]
-    factors = residual.own, residual.other
-    form = AffineForm(*factors, addend, residual.shift, residual.zero, residual.below)
+    lowest = [dtype_range(dtype)[0] for dtype in (spec.output.dtype, residual.dtype)]
+    form = residual.form
+    form = replace(form, addend=form.addend + form.lhs * lowest[0] + form.rhs * lowest[1])
     vectors = _vectors(isa)
-    operands = as_unsigned(outputs, spec.out_dtype), as_unsigned(tensor, residual.dtype)
+    operands = as_unsigned(outputs, spec.output.dtype), as_unsigned(tensor, residual.dtype)
     sums = vectors.narrow_all(affine_sums(vectors, form, *operands))
-    first, _ = dtype_range(residual.out_dtype)
-    sums = clamped(sums, residual.out_min - first, residual.out_max - first)
-    if residual.out_dtype == "uint8":
+    output = residual.output
+    first, _ = dtype_range(output.dtype)
+    sums = clamped(sums, output.low - first, output.high - first)
+    if output.dtype == "uint8":
         return sums
     return T.reinterpret(f"int8x{lanes_of(sums)}", flipped(sums))
 
@@ -82,7 +83,7 @@ def vectors_as_words(spec: ConvSpec, isa: Isa, groups: int) -> int:
         isa: The instruction set.
         groups: Vectors of channels in the block.
     """
-    return 0 if spec.residual is None or isa.lanes == 16 else groups // 2 * 2
+    return 0 if spec.fusion.residual is None or isa.lanes == 16 else groups // 2 * 2
 
 
 def add_residual_to_words(spec: ConvSpec, isa: Isa, pair: Sequence[Any], tensor: Any) -> list[Any]:
@@ -97,19 +98,13 @@ def add_residual_to_words(spec: ConvSpec, isa: Isa, pair: Sequence[Any], tensor:
     Returns:
         For each vector the sums before their clamp, int32.
     """
-    residual = spec.residual
+    residual = spec.fusion.residual
     assert residual is not None
-    low, high = (splat("int16", bound, 2 * isa.lanes) for bound in (spec.out_min, spec.out_max))
+    output = spec.output
+    low, high = (splat("int16", bound, 2 * isa.lanes) for bound in (output.low, output.high))
     words = kept(T.max(T.min(narrow_pair(*pair), high), low))
-    form = AffineForm(
-        residual.own,
-        residual.other,
-        residual.addend,
-        residual.shift,
-        residual.zero,
-        residual.below,
-    )
-    offset = splat("int32", residual.offset, isa.lanes)
+    form = residual.form
+    offset = splat("int32", dtype_range(residual.output.dtype)[0], isa.lanes)
     vectors = _vectors(isa)
     sums = []
     for both in vectors.pairs_of_words(words, kept(tensor)):
@@ -135,11 +130,13 @@ def add_residual(spec: ConvSpec, residual: Residual, output: Any, tensor: Any) -
     def splat(value: int) -> Any:
         return T.broadcast(T.int32(value), lanes)
 
-    clamped = T.max(T.min(output, splat(spec.out_max)), splat(spec.out_min))
-    total = clamped * splat(residual.own) + splat(residual.addend)
-    total = total + tensor * splat(residual.other)
-    if residual.below:
-        is_below = total < splat(residual.zero)
-        total = total + T.Select(is_below, splat(residual.below), splat(0))
-    scaled = T.shift_right(total, splat(residual.shift))
-    return scaled + splat(residual.offset) if residual.offset else scaled
+    clamped = T.max(T.min(output, splat(spec.output.high)), splat(spec.output.low))
+    form = residual.form
+    total = clamped * splat(form.lhs) + splat(form.addend)
+    total = total + tensor * splat(form.rhs)
+    if form.below:
+        is_below = total < splat(form.zero)
+        total = total + T.Select(is_below, splat(form.below), splat(0))
+    scaled = T.shift_right(total, splat(form.shift))
+    offset, _ = dtype_range(residual.output.dtype)
+    return scaled + splat(offset) if offset else scaled

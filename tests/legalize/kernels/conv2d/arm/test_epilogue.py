@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.isa.arm import ARMV7, NEON
 from legalize.kernels.isa.neon import LANES
 from tests.support.arm import CORTEX_A15, CORTEX_A72, Core, on_cores, run_cases
-from tests.support.convolutions import SPEC, rescaled
+from tests.support.convolutions import SPEC, changed, rescaled
 from tests.support.programs import Case
 
 Array = np.ndarray[Any, Any]
@@ -29,18 +28,18 @@ Array = np.ndarray[Any, Any]
 # The sequences of fixed point, by what chooses them.
 FIXED: dict[str, tuple[dict[str, Any], list[float]]] = {
     "one_shift": ({}, [0.003] * 4),
-    "one_shift_and_relu": ({"out_min": -5}, [0.003] * 4),
+    "one_shift_and_relu": ({"low": -5}, [0.003] * 4),
     "ties": ({}, [2.0**-9] * 4),
     "shifts": ({}, [0.003, 2.0**-12, 0.4, 0.02]),
-    "shifts_and_relu": ({"out_min": -5, "out_dtype": "int8"}, [0.003, 2.0**-12, 0.4, 0.02]),
+    "shifts_and_relu": ({"low": -5, "dtype": "int8"}, [0.003, 2.0**-12, 0.4, 0.02]),
     "some_shifts": ({}, [0.75, 0.003, 0.5, 2.0**-5]),
     "to_the_left": ({}, [1.5, 0.003, 37.0, 0.75]),
     "no_shift": ({}, [0.75, 0.5, 0.9, 0.6]),
     "far": ({}, [2.0**-25 * 1.1] * 4),
     "zero": ({}, [0.0, 0.003, 2.0**-9, 0.0]),
-    "lowest_zero_point": ({"output_zero_point": -128, "out_max": 90}, [0.003, 2.0**-9, 0.02, 0.4]),
+    "lowest_zero_point": ({"zero_point": -128, "high": 90}, [0.003, 2.0**-9, 0.02, 0.4]),
     "unsigned": (
-        {"out_dtype": "uint8", "out_min": 3, "out_max": 250, "output_zero_point": 120},
+        {"dtype": "uint8", "low": 3, "high": 250, "zero_point": 120},
         [0.003, 2.0**-9, 0.02, 0.001],
     ),
     "upward": ({"rounding": "upward"}, [0.003, 2.0**-9, 0.02, 0.001]),
@@ -76,7 +75,7 @@ def case_of(core: Core, spec: ConvSpec, multipliers: list[float]) -> Case:
         T.func_attr({"global_symbol": "rescale"})
         data = T.arg("data", T.buffer((count, LANES), "int32"))
         own = [T.arg(f"row_{i}", T.buffer((LANES,), dtype)) for i, (dtype, _) in enumerate(rows)]
-        output = T.arg("output", T.buffer((count * LANES,), spec.out_dtype))
+        output = T.arg("output", T.buffer((count * LANES,), spec.output.dtype))
         with T.serial(count) as i:
             constants = [row[T.ramp(0, 1, LANES)] for row in own]
             value = data[i, T.ramp(0, 1, LANES)]
@@ -84,11 +83,11 @@ def case_of(core: Core, spec: ConvSpec, multipliers: list[float]) -> Case:
             shift = requantization.shift
             store_channels(spec, isa.neon, output, i * LANES, [value], LANES, shift)
     inputs = [sums, *(values.astype(dtype) for dtype, values in rows)]
-    return Case(builder.get(), inputs, (count * LANES,), spec.out_dtype)
+    return Case(builder.get(), inputs, (count * LANES,), spec.output.dtype)
 
 
 def check(core: Core, problems: dict[str, tuple[dict[str, Any], list[float]]]) -> None:
-    specs = [replace(SPEC, out_channels=4, **changes) for changes, _ in problems.values()]
+    specs = [changed(SPEC, out_channels=4, **changes) for changes, _ in problems.values()]
     multipliers = [values for _, values in problems.values()]
     cases = [case_of(core, *each) for each in zip(specs, multipliers, strict=True)]
     for name, spec, values, case, result in zip(
@@ -123,7 +122,7 @@ def test_floats_equal_the_reference(core: Core) -> None:
 )
 def test_the_cheapest_sequence_is_chosen(name: str, expected: Requantization) -> None:
     changes, multipliers = FIXED[name]
-    spec = replace(SPEC, out_channels=4, **changes)
+    spec = changed(SPEC, out_channels=4, **changes)
     assert choose_requantization(spec, np.array(multipliers))[0] == expected
 
 

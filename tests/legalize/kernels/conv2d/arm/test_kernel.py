@@ -19,7 +19,7 @@ from tests.support.arm import (
     run_cases,
 )
 from tests.support.arm_assembly import assembly_of, inner_loops
-from tests.support.convolutions import SPEC, Problem, problem_of, random_problem
+from tests.support.convolutions import SPEC, Problem, changed, problem_of, random_problem
 from tests.support.programs import Case
 
 ISAS = {CORTEX_A72: NEON, CORTEX_A76: DOTPROD, MAX: I8MM, CORTEX_A15: ARMV7}
@@ -48,7 +48,7 @@ def case_of(isa: Isa, problem: Problem) -> Case:
         packed.row_dtypes,
         has_sums=packed.has_sums,
     )
-    return Case(function, [problem.staged, *packed.constants], spec.out_shape, spec.out_dtype)
+    return Case(function, [problem.staged, *packed.constants], spec.out_shape, spec.output.dtype)
 
 
 def check(core: Core, problems: list[Problem]) -> None:
@@ -76,7 +76,7 @@ def test_any_number_of_channels(core: Core) -> None:
     small = replace(SPEC, in_height=3, in_width=4, kernel_height=1, kernel_width=1)
     specs = [replace(small, in_channels=count, out_channels=20) for count in (4, 9, 15, 21, 31)]
     specs += [
-        replace(small, out_channels=count, out_dtype=dtype, out_min=low, out_max=high)
+        changed(small, out_channels=count, dtype=dtype, low=low, high=high)
         for count in (1, 6, 11, 22)
         for dtype, low, high in (("int8", -128, 127), ("int32", -(2**31), 2**31 - 1))
     ]
@@ -87,13 +87,13 @@ def test_any_number_of_channels(core: Core) -> None:
 @pytest.mark.parametrize("zero_point", [0, 255])
 def test_the_largest_sums_are_exact(core: Core, zero_point: int) -> None:
     """No sum of two products overflows 16 bits, whatever the weights: all of them −128, too."""
-    spec = replace(
+    spec = changed(
         SPEC,
         in_channels=150,
         in_dtype="uint8",
         input_zero_point=255 - zero_point,
         kernel_dtype="uint8",
-        out_dtype="int32",
+        dtype="int32",
         out_channels=4,
     )
     rng = np.random.default_rng(7)

@@ -12,7 +12,7 @@ from legalize.kernels.conv2d.x86.kernel import conv2d
 from legalize.kernels.conv2d.x86.pack import pack_conv2d
 from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, SSE41
 from qnn_ops.arithmetic import quantize_multiplier
-from tests.support.convolutions import SPEC, problem_of
+from tests.support.convolutions import SPEC, changed, problem_of
 from tests.support.kernels import X86_PLACES, Place
 from tests.support.programs import Case
 
@@ -36,15 +36,15 @@ BORDERS = [
 )
 def test_outputs_have_their_border(place: Place) -> None:
     isa = ISAS[place.name]
-    uint8 = replace(SPEC, in_dtype="uint8", staged_dtype="uint8", out_dtype="uint8")
-    uint8 = replace(uint8, output_zero_point=9, out_min=3, out_max=250)
+    uint8 = changed(SPEC, in_dtype="uint8", staged_dtype="uint8", dtype="uint8")
+    uint8 = changed(uint8, zero_point=9, low=3, high=250)
     expected, cases = [], []
     for number, (images, channels, border) in enumerate(BORDERS):
         # The first one is shared out to threads, where there are some.
         height = 40 if number == 0 else 6
         spec = replace(uint8, batch=images, in_height=height, out_channels=channels)
         problem = problem_of(spec, np.random.default_rng(number))
-        spec = replace(problem.spec, border=border)
+        spec = changed(problem.spec, border=border)
         multiplier, shift = quantize_multiplier(problem.real_multiplier)
         zero_point = problem.kernel_zero_point
         packed = pack_conv2d(spec, problem.kernel, zero_point, problem.bias, multiplier, shift, isa)
@@ -53,6 +53,6 @@ def test_outputs_have_their_border(place: Place) -> None:
         top, left, bottom, right = border.widths
         widths = (0, 0), (top, bottom), (left, right), (0, 0)
         expected.append(np.pad(problem.result, widths, constant_values=border.value))
-        cases.append(Case(function, inputs, spec.target_shape, spec.out_dtype))
+        cases.append(Case(function, inputs, spec.target_shape, spec.output.dtype))
     for result, wanted in zip(place.run(cases), expected, strict=True):
         np.testing.assert_array_equal(result, wanted)

@@ -9,11 +9,12 @@ import tvm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
 from legalize.kernels.conv2d.x86.kernel import conv2d
 from legalize.kernels.conv2d.x86.pack import pack_conv2d
 from legalize.kernels.isa.x86 import AVX512_VNNI, AVX512BW, AVX_VNNI, Isa
 from tests.support.arrays import full_range
+from tests.support.convolutions import changed
 from tests.support.vnni import (
     PROCESSORS,
     accumulators,
@@ -26,27 +27,7 @@ from tests.support.vnni import (
 
 Array = np.ndarray[Any, Any]
 
-SPEC = ConvSpec(
-    batch=1,
-    in_height=9,
-    in_width=8,
-    in_channels=16,
-    kernel_height=3,
-    kernel_width=3,
-    strides=(1, 1),
-    padding=(0, 0, 0, 0),
-    dilation=(1, 1),
-    out_channels=32,
-    in_dtype="uint8",
-    out_dtype="uint8",
-    input_zero_point=3,
-    output_zero_point=0,
-    out_min=0,
-    out_max=255,
-    rounding="tflite",
-    kernel_dtype="int8",
-    has_asymmetric_kernel=False,
-)
+SPEC = ConvSpec(1, 9, 8, 16, 3, 3, 32, input_zero_point=3, output=OutputStage("uint8", 0, 0, 255))
 MIDDLE = {"uint8": 128, "int8": 0}
 
 sizes = st.integers(1, 3)
@@ -81,25 +62,27 @@ def specs(draw: st.DrawFn) -> tuple[ConvSpec, int]:
         if draw(st.booleans()):
             bounds = bounds[0], draw(st.integers(*bounds))
     spec = ConvSpec(
-        batch=draw(sizes),
-        in_height=draw(st.integers(least[0], least[0] + 6)),
-        in_width=draw(st.integers(least[1], least[1] + 6)),
-        in_channels=draw(channels),
-        kernel_height=kernel[0],
-        kernel_width=kernel[1],
+        draw(sizes),
+        draw(st.integers(least[0], least[0] + 6)),
+        draw(st.integers(least[1], least[1] + 6)),
+        draw(channels),
+        kernel[0],
+        kernel[1],
+        draw(channels),
         strides=draw(st.tuples(sizes, sizes)),
         padding=padding,
         dilation=dilation,
-        out_channels=draw(channels),
         in_dtype=in_dtype,
-        out_dtype=out_dtype,
         input_zero_point=draw(values_of(in_dtype)),
-        output_zero_point=output_zero_point,
-        out_min=bounds[0],
-        out_max=bounds[1],
-        rounding=draw(st.sampled_from(["tflite", "upward"])),
         kernel_dtype=kernel_dtype,
         has_asymmetric_kernel=zero_point != MIDDLE[kernel_dtype],
+        output=OutputStage(
+            out_dtype,
+            output_zero_point,
+            bounds[0],
+            bounds[1],
+            draw(st.sampled_from(["tflite", "upward"])),
+        ),
     )
     return spec, zero_point
 
@@ -186,7 +169,7 @@ def test_data_of_words_gives_the_same(isa: Isa) -> None:
 def test_narrow_blocks_of_every_instruction_set(isa: Isa, out_channels: int) -> None:
     """Stores of 4, 2 and 1 vectors, and of a rest of any width."""
     spec = replace(SPEC, in_height=4, in_channels=6, out_channels=out_channels)
-    check(replace(spec, out_dtype="int8", out_min=-100, out_max=90), isa=isa)
+    check(changed(spec, dtype="int8", low=-100, high=90), isa=isa)
 
 
 @needs_vnni
@@ -194,14 +177,14 @@ def test_narrow_blocks_of_every_instruction_set(isa: Isa, out_channels: int) -> 
 @pytest.mark.parametrize("out_dtype", ["uint8", "int8"])
 def test_any_number_of_output_channels(out_channels: int, out_dtype: str) -> None:
     check(
-        replace(
+        changed(
             SPEC,
             in_height=4,
             kernel_width=1,
             in_channels=5,
             out_channels=out_channels,
-            out_dtype=out_dtype,
-            out_max=127,
+            dtype=out_dtype,
+            high=127,
         )
     )
 
@@ -223,7 +206,7 @@ def test_any_number_of_input_channels(in_channels: int, kernel_width: int) -> No
 @needs_vnni
 @pytest.mark.parametrize("rows", [1, 2, 5, 13, 40])
 def test_dense_of_any_number_of_rows(rows: int) -> None:
-    spec = replace(
+    spec = changed(
         SPEC,
         batch=rows,
         in_height=1,
@@ -232,10 +215,10 @@ def test_dense_of_any_number_of_rows(rows: int) -> None:
         kernel_width=1,
         in_channels=203,
         out_channels=101,
-        out_dtype="int8",
-        output_zero_point=-5,
-        out_min=-128,
-        out_max=127,
+        dtype="int8",
+        zero_point=-5,
+        low=-128,
+        high=127,
         rounding="upward",
     )
     check(spec)
@@ -245,12 +228,12 @@ def test_dense_of_any_number_of_rows(rows: int) -> None:
 @pytest.mark.parametrize("zero_point", [-128, 127])
 def test_the_largest_sums_are_exact(zero_point: int, isa: Isa) -> None:
     """Partial sums near the ends of what weights and data can give: nothing saturates."""
-    spec = replace(
+    spec = changed(
         SPEC,
         in_height=3,
         in_channels=700,
         input_zero_point=0 if zero_point > 0 else 255,
-        out_dtype="int32",
+        dtype="int32",
         has_asymmetric_kernel=True,
     )
     for how in ("min", "max"):

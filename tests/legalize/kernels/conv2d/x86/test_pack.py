@@ -11,28 +11,11 @@ from legalize.kernels.conv2d.x86.pack import pack_conv2d
 from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, ISAS, SSE41, Isa
 from qnn_ops.errors import QnnError
 from tests.support.arrays import full_range
+from tests.support.convolutions import changed
 from tests.support.vnni import accumulators, each_isa, run_conv
 
 SPEC = ConvSpec(
-    batch=1,
-    in_height=4,
-    in_width=4,
-    in_channels=6,
-    kernel_height=1,
-    kernel_width=2,
-    strides=(1, 1),
-    padding=(0, 0, 0, 0),
-    dilation=(1, 1),
-    out_channels=16,
-    in_dtype="uint8",
-    out_dtype="int32",
-    input_zero_point=10,
-    output_zero_point=0,
-    out_min=-(2**31),
-    out_max=2**31 - 1,
-    rounding="tflite",
-    kernel_dtype="uint8",
-    has_asymmetric_kernel=True,
+    1, 4, 4, 6, 1, 2, 16, input_zero_point=10, kernel_dtype="uint8", has_asymmetric_kernel=True
 )
 KERNEL = np.arange(16 * 12, dtype=np.uint8).reshape(16, 1, 2, 6)
 
@@ -78,7 +61,7 @@ def test_a_last_step_does_not_count_bytes_twice() -> None:
 @pytest.mark.parametrize("isa", ISAS, ids=lambda isa: isa.name)
 def test_constants_fit_the_function(isa: Isa) -> None:
     for out_dtype, shift in (("int32", 0), ("int8", -5), ("int8", 2)):
-        spec = replace(SPEC, out_dtype=out_dtype, out_min=-128, out_max=127)
+        spec = changed(SPEC, dtype=out_dtype, low=-128, high=127)
         packed = pack_conv2d(spec, KERNEL, 130, None, 1 << 30, shift, isa)
         function = conv2d(spec, packed.requantization, packed.tiling, isa, packed.weight_dtype)
         buffers = function.params[1:-1]
@@ -87,7 +70,7 @@ def test_constants_fit_the_function(isa: Isa) -> None:
 
 
 def test_other_roundings_are_refused() -> None:
-    spec = replace(SPEC, out_dtype="int8", rounding="float32")
+    spec = changed(SPEC, dtype="int8", rounding="float32")
     with pytest.raises(QnnError, match="rounding must be tflite or upward, got float32"):
         pack_conv2d(spec, KERNEL, 130)
 

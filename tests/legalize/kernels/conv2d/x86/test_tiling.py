@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
 from legalize.kernels.conv2d.x86.tiling import (
     choose_tiling,
     lane_channels,
@@ -16,25 +16,7 @@ from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, ISAS, Isa
 
 def make_spec(pixels: int, in_channels: int, out_channels: int, out_dtype: str) -> ConvSpec:
     return ConvSpec(
-        batch=pixels,
-        in_height=1,
-        in_width=1,
-        in_channels=in_channels,
-        kernel_height=1,
-        kernel_width=1,
-        strides=(1, 1),
-        padding=(0, 0, 0, 0),
-        dilation=(1, 1),
-        out_channels=out_channels,
-        in_dtype="uint8",
-        out_dtype=out_dtype,
-        input_zero_point=0,
-        output_zero_point=0,
-        out_min=0,
-        out_max=127,
-        rounding="tflite",
-        kernel_dtype="int8",
-        has_asymmetric_kernel=False,
+        pixels, 1, 1, in_channels, 1, 1, out_channels, output=OutputStage(out_dtype, 0, 0, 127)
     )
 
 

@@ -11,7 +11,7 @@ from legalize.kernels.depthwise.arm.plan import LEAST_CHANNELS
 from legalize.kernels.isa.arm import ARMV7, NEON, Isa
 from tests.support.arm import CORTEX_A15, CORTEX_A72, Core, on_cores, run_cases
 from tests.support.arm_assembly import assembly_of, inner_loops
-from tests.support.convolutions import SPEC, Problem, problem_of, random_problem
+from tests.support.convolutions import SPEC, Problem, changed, problem_of, random_problem
 from tests.support.programs import Case
 
 ISAS = {CORTEX_A72: NEON, CORTEX_A15: ARMV7}
@@ -24,7 +24,7 @@ def case_of(isa: Isa, problem: Problem) -> Case:
     arguments = problem.kernel, problem.kernel_zero_point, problem.bias, problem.real_multiplier
     packed = pack_depthwise(spec, isa, *arguments)
     function = depthwise_conv2d(packed.plan, packed.requantization, packed.row_dtypes)
-    return Case(function, [problem.staged, *packed.constants], spec.out_shape, spec.out_dtype)
+    return Case(function, [problem.staged, *packed.constants], spec.out_shape, spec.output.dtype)
 
 
 def check(core: Core, problems: list[Problem]) -> None:
@@ -46,14 +46,14 @@ def test_equals_the_definition(core: Core) -> None:
 @each_kind
 @pytest.mark.parametrize("zero_point", [0, 255])
 def test_the_largest_sums_are_exact(core: Core, zero_point: int) -> None:
-    spec = replace(
+    spec = changed(
         SPEC,
         in_channels=24,
         out_channels=24,
         in_dtype="uint8",
         kernel_dtype="uint8",
         input_zero_point=255 - zero_point,
-        out_dtype="int32",
+        dtype="int32",
     )
     rng = np.random.default_rng(2)
     problems = [

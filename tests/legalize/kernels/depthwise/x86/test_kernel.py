@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tvm
 
-from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
 from legalize.kernels.conv2d.x86.epilogue.fixed_point import Requantization
 from legalize.kernels.depthwise.x86.kernel import depthwise_conv2d
 from legalize.kernels.depthwise.x86.pack import PackedDepthwise, pack_depthwise
@@ -19,30 +19,23 @@ from legalize.kernels.depthwise.x86.plan import Cells, Plan
 from legalize.kernels.isa.x86 import AVX512_VNNI, Isa
 from qnn_ops.errors import QnnError
 from tests.support.arrays import full_range
+from tests.support.convolutions import changed
 from tests.support.vnni import PROCESSORS, TARGET, each_isa, needs_vnni, rescaled, run_on, runs_here
 
 Array = np.ndarray[Any, Any]
 
 SPEC = ConvSpec(
-    batch=1,
-    in_height=8,
-    in_width=8,
-    in_channels=64,
-    kernel_height=3,
-    kernel_width=3,
-    strides=(1, 1),
+    1,
+    8,
+    8,
+    64,
+    3,
+    3,
+    64,
     padding=(1, 1, 1, 1),
-    dilation=(1, 1),
-    out_channels=64,
     in_dtype="int8",
-    out_dtype="int8",
     input_zero_point=-3,
-    output_zero_point=-10,
-    out_min=-128,
-    out_max=127,
-    rounding="tflite",
-    kernel_dtype="int8",
-    has_asymmetric_kernel=False,
+    output=OutputStage("int8", -10, -128, 127),
 )
 
 
@@ -81,14 +74,14 @@ def check(
     packed = pack_depthwise(spec, kernel, zero_point, bias, multiplier, shift, isa, plan=plan)
     function = depthwise_conv2d(packed.plan, packed.requantization)
     mcpu, _ = PROCESSORS[isa]
-    got = run_on(mcpu, function, [data, *packed.constants], spec.out_shape, spec.out_dtype)
+    got = run_on(mcpu, function, [data, *packed.constants], spec.out_shape, spec.output.dtype)
     centred = kernel.astype(np.int64) - zero_point
     expected = rescaled(spec, sums(spec, data, centred, bias), multiplier, shift)
     np.testing.assert_array_equal(got, expected)
 
 
 def with_channels(channels: int, **change: Any) -> ConvSpec:
-    return replace(SPEC, in_channels=channels, out_channels=channels, **change)
+    return changed(SPEC, in_channels=channels, out_channels=channels, **change)
 
 
 @needs_vnni
@@ -97,7 +90,7 @@ def with_channels(channels: int, **change: Any) -> ConvSpec:
     [*((count, "int8") for count in (1, 3, 8, 15, 16, 17, 24, 32, 65, 127)), (3, "int32")],
 )
 def test_any_number_of_channels(channels: int, out_dtype: str) -> None:
-    check(with_channels(channels, in_height=4, in_width=5, out_dtype=out_dtype))
+    check(with_channels(channels, in_height=4, in_width=5, dtype=out_dtype))
 
 
 @each_isa
@@ -164,7 +157,7 @@ def test_every_instruction_set_and_zero_point(isa: Isa, zero_point: int) -> None
 
 @each_isa
 def test_sums_of_every_instruction_set(isa: Isa) -> None:
-    spec = with_channels(41, out_dtype="int32", strides=(2, 2), in_height=5, in_width=6)
+    spec = with_channels(41, dtype="int32", strides=(2, 2), in_height=5, in_width=6)
     check(spec, isa=isa)
 
 
@@ -173,14 +166,14 @@ def test_sums_of_every_instruction_set(isa: Isa) -> None:
 @pytest.mark.parametrize("in_dtype", ["int8", "uint8"])
 @pytest.mark.parametrize("rounding", ["tflite", "upward"])
 def test_dtypes_and_clamps(in_dtype: str, out_dtype: str, rounding: str) -> None:
-    spec = replace(
+    spec = changed(
         SPEC,
         in_dtype=in_dtype,
-        out_dtype=out_dtype,
+        dtype=out_dtype,
         input_zero_point=7,
-        output_zero_point=20,
-        out_min=10,
-        out_max=90,
+        zero_point=20,
+        low=10,
+        high=90,
         rounding=rounding,
     )
     check(spec)
@@ -192,10 +185,10 @@ def test_the_largest_sums_are_exact(isa: Isa, end: int, weight: int) -> None:
     in_dtype = "int8"
     info = np.iinfo(in_dtype)
     ends = (int(info.min), int(info.max))
-    spec = replace(
+    spec = changed(
         SPEC,
         in_dtype=in_dtype,
-        out_dtype="int32",
+        dtype="int32",
         kernel_dtype="uint8",
         input_zero_point=ends[1 - end],
     )

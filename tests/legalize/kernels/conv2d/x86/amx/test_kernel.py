@@ -12,7 +12,7 @@ from legalize.kernels.conv2d.x86.amx.kernel import conv2d_tiles
 from legalize.kernels.conv2d.x86.amx.plan import TilePlan, cut
 from legalize.kernels.conv2d.x86.pack import pack_conv2d
 from qnn_ops.arithmetic import quantize_multiplier
-from tests.support.convolutions import Problem, problem_of, random_problem
+from tests.support.convolutions import Problem, changed, problem_of, random_problem
 from tests.support.tiles import use_soft_tiles
 from tests.support.vnni import host_has, run_on
 
@@ -58,7 +58,7 @@ def check(problem: Problem, mcpu: str) -> TilePlan:
     spec: ConvSpec = problem.spec
     plan = cut(spec)
     function, inputs = arguments(problem, plan)
-    got = run_on(mcpu, function, inputs, spec.out_shape, spec.out_dtype)
+    got = run_on(mcpu, function, inputs, spec.out_shape, spec.output.dtype)
     np.testing.assert_array_equal(got, problem.result, err_msg=f"{spec}\n{plan}")
     return plan
 
@@ -67,8 +67,8 @@ def test_sums_equal_the_definition(monkeypatch: pytest.MonkeyPatch) -> None:
     use_soft_tiles(monkeypatch)
     kinds = set()
     for problem in problems(seed=1, count=16):
-        spec = replace(problem.spec, out_dtype="int32", out_min=-(2**31), out_max=2**31 - 1)
-        spec = replace(spec, output_zero_point=0, has_asymmetric_kernel=False)
+        spec = changed(problem.spec, dtype="int32", low=-(2**31), high=2**31 - 1)
+        spec = changed(spec, zero_point=0, has_asymmetric_kernel=False)
         plain = replace(problem, spec=spec, kernel_zero_point=128 * (spec.kernel_dtype == "uint8"))
         plan = check(plain, "haswell")
         kinds.add((plan.lines > 1, plan.real_pixels < plan.row_pixels, plan.tiles_at_once))
@@ -86,7 +86,7 @@ def test_a_step_multiplies_two_tiles_with_two() -> None:
     (problem,) = problems(seed=3, count=1)
     spec = replace(problem.spec, batch=1, in_height=9, in_width=9, in_channels=128)
     spec = replace(spec, kernel_height=1, kernel_width=1, strides=(1, 1), padding=(0, 0, 0, 0))
-    spec = replace(spec, out_channels=32, out_dtype="uint8", in_dtype="uint8")
+    spec = changed(spec, out_channels=32, dtype="uint8", in_dtype="uint8")
     problem = problem_of(spec, np.random.default_rng(0), exponent=-9)
     plan = cut(problem.spec)
     assert (plan.rows, plan.chunk, plan.chunks, plan.tiles_at_once) == (16, 64, 2, 2)

@@ -5,42 +5,22 @@ Left shifts of large accumulators wrap, in the kernel as in the arithmetic it fo
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
 from legalize.kernels.conv2d.x86.epilogue.fixed_point import choose_requantization
 from legalize.kernels.conv2d.x86.kernel import conv2d
 from legalize.kernels.conv2d.x86.pack import pack_conv2d
 from legalize.kernels.isa.x86 import AVX512_VNNI, Isa
+from tests.support.convolutions import changed
 from tests.support.vnni import PROCESSORS, each_isa, needs_vnni, rescaled, run_on
 
 Array = np.ndarray[Any, Any]
 
-SPEC = ConvSpec(
-    batch=1,
-    in_height=1,
-    in_width=1,
-    in_channels=4,
-    kernel_height=1,
-    kernel_width=1,
-    strides=(1, 1),
-    padding=(0, 0, 0, 0),
-    dilation=(1, 1),
-    out_channels=8192,
-    in_dtype="uint8",
-    out_dtype="int8",
-    input_zero_point=0,
-    output_zero_point=-3,
-    out_min=-128,
-    out_max=127,
-    rounding="tflite",
-    kernel_dtype="int8",
-    has_asymmetric_kernel=False,
-)
+SPEC = ConvSpec(1, 1, 1, 4, 1, 1, 8192, output=OutputStage("int8", -3, -128, 127))
 ENDS = {"one_floor": 1 << 30, "two_floors": 1 << 30, "general": 1 << 31}
 
 
@@ -103,7 +83,7 @@ def check(
     multipliers: str,
     isa: Isa,
 ) -> None:
-    spec = replace(SPEC, rounding=rounding, out_min=SPEC.output_zero_point if relu else -128)
+    spec = changed(SPEC, rounding=rounding, low=SPEC.output.zero_point if relu else -128)
     if kind == "fast":
         kind = "one_floor" if relu or rounding == "upward" else "two_floors"
     rng = np.random.default_rng(0)
@@ -114,14 +94,14 @@ def check(
     multiplier[:7] = 0
     shift = rng.integers(shifts[0], shifts[1], size, endpoint=True).astype(np.int32)
     shift[:2] = shifts
-    bias = around_steps(rng, multiplier, shift, ENDS[kind], spec.output_zero_point)
+    bias = around_steps(rng, multiplier, shift, ENDS[kind], spec.output.zero_point)
     kernel = np.zeros((size, 1, 1, 4), np.int8)
     packed = pack_conv2d(spec, kernel, 0, bias.astype(np.int32), multiplier, shift, isa)
     assert packed.requantization.kind == kind
     data = np.zeros(spec.in_shape, np.uint8)
     function = conv2d(spec, packed.requantization, packed.tiling, isa, packed.weight_dtype)
     inputs = [data, *packed.constants]
-    got = run_on(PROCESSORS[isa][0], function, inputs, spec.out_shape, spec.out_dtype)
+    got = run_on(PROCESSORS[isa][0], function, inputs, spec.out_shape, spec.output.dtype)
     np.testing.assert_array_equal(got.reshape(-1), rescaled(spec, bias, multiplier, shift))
 
 
@@ -129,22 +109,22 @@ def check(
     ("change", "shift", "bound", "kind"),
     [
         ({}, -8, 1000, "two_floors"),
-        ({"out_min": -3}, -8, 1000, "one_floor"),
-        ({"out_min": -4}, -8, 1000, "two_floors"),
+        ({"low": -3}, -8, 1000, "one_floor"),
+        ({"low": -4}, -8, 1000, "two_floors"),
         ({"rounding": "upward"}, -8, 1000, "one_floor"),
         ({}, 1, 1000, "general"),
         ({}, -8, 1 << 30, "general"),
-        ({"out_dtype": "int32"}, 1, 1 << 30, "none"),
+        ({"dtype": "int32"}, 1, 1 << 30, "none"),
     ],
 )
 def test_choice_of_the_sequence(
     change: dict[str, object], shift: int, bound: int, kind: str
 ) -> None:
-    spec = replace(SPEC, **change)  # type: ignore[arg-type]
+    spec = changed(SPEC, **change)
     assert choose_requantization(spec, np.array([shift, shift]), bound).kind == kind
 
 
 @pytest.mark.parametrize(("low", "is_doubled"), [(-1, False), (0, True)])
 def test_one_shift_where_there_is_no_shift_of_zero(low: int, is_doubled: bool) -> None:
-    spec = replace(SPEC, rounding="upward")
+    spec = changed(SPEC, rounding="upward")
     assert choose_requantization(spec, np.array([-8, low]), 1000).is_doubled == is_doubled

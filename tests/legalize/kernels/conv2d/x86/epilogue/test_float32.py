@@ -19,6 +19,7 @@ from legalize.kernels.conv2d.x86.epilogue.float32 import (
     requantize_float,
 )
 from tests.legalize.kernels.conv2d.x86.epilogue.test_fixed_point import SPEC
+from tests.support.convolutions import changed
 from tests.support.vnni import needs_vnni, rescaled, run
 
 Array = np.ndarray[Any, Any]
@@ -54,7 +55,7 @@ def rescale(scales: FloatScales, x: Array) -> Array:
 
 def check(spec: ConvSpec, scales: FloatScales, x: Array, multiplier: Array, shift: Array) -> None:
     expected = rescaled(spec, x.T, multiplier, shift)
-    got = np.clip(rescale(scales, x), spec.out_min, spec.out_max).T
+    got = np.clip(rescale(scales, x), spec.output.low, spec.output.high).T
     np.testing.assert_array_equal(got, expected)
 
 
@@ -75,12 +76,12 @@ def scales_of(rng: np.random.Generator, how: str, shifts: tuple[int, int]) -> tu
 def test_equals_fixed_point_around_every_step(
     rounding: str, bounds: tuple[int, int], how: str, shifts: tuple[int, int]
 ) -> None:
-    spec = replace(SPEC, rounding=rounding, out_min=bounds[0], out_max=bounds[1])
+    spec = changed(SPEC, rounding=rounding, low=bounds[0], high=bounds[1])
     rng = np.random.default_rng(0)
     multiplier, shift = scales_of(rng, how, shifts)
     scales = float_scales(spec, multiplier, shift, BOUND)
     assert scales is not None
-    outputs = np.arange(-131, 132) - spec.output_zero_point + 0.5
+    outputs = np.arange(-131, 132) - spec.output.zero_point + 0.5
     scale = np.maximum(multiplier, 1) * 2.0 ** (shift - 31.0)
     steps = np.rint(outputs / scale[:, None]).clip(-BOUND + 2, BOUND - 2).astype(np.int64)
     near = [steps + i for i in range(-2, 3)]
@@ -93,7 +94,7 @@ def test_equals_fixed_point_around_every_step(
 @pytest.mark.parametrize("rounding", ["tflite", "upward"])
 def test_equals_fixed_point_everywhere(rounding: str) -> None:
     """All accumulators that a 3 by 3 window can give, and more."""
-    spec = replace(SPEC, rounding=rounding)
+    spec = changed(SPEC, rounding=rounding)
     multiplier, shift = scales_of(np.random.default_rng(1), "any", (-11, -8))
     scales = float_scales(spec, multiplier, shift, BOUND)
     assert scales is not None
@@ -105,7 +106,7 @@ def test_equals_fixed_point_everywhere(rounding: str) -> None:
 @pytest.mark.parametrize(
     ("change", "shift", "bound"),
     [
-        ({"out_dtype": "int32"}, -8, 1000),
+        ({"dtype": "int32"}, -8, 1000),
         ({}, 1, 1000),
         ({}, -21, 1000),
         ({}, -8, 1 << 30),
@@ -114,7 +115,7 @@ def test_equals_fixed_point_everywhere(rounding: str) -> None:
     ],
 )
 def test_offers_nothing_without_a_proof(change: dict[str, object], shift: int, bound: int) -> None:
-    spec = replace(SPEC, output_zero_point=-128, **change)  # type: ignore[arg-type]
+    spec = changed(SPEC, zero_point=-128, **change)
     multiplier = np.array([(1 << 30) + 12345], np.int32)
     assert float_scales(spec, multiplier, np.array([shift], np.int32), bound) is None
 
@@ -127,7 +128,7 @@ def test_the_proof_fails_for_other_scales(name: str) -> None:
     multiplier, shift = np.array([1518500250], np.int32), np.array([-9], np.int32)
     scales = float_scales(SPEC, multiplier, shift, BOUND)
     assert scales is not None
-    outputs = np.arange(SPEC.out_min + 1, SPEC.out_max + 1)
+    outputs = np.arange(SPEC.output.low + 1, SPEC.output.high + 1)
     q, e = multiplier.astype(np.int64)[:, None], -shift.astype(np.int64)[:, None]
     steps = module._steps(SPEC, q, e, outputs)
     dead = np.array([False])

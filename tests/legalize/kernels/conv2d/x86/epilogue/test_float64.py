@@ -19,16 +19,17 @@ from legalize.kernels.conv2d.x86.pack import pack_conv2d
 from legalize.kernels.isa.x86 import Isa
 from qnn_ops.arithmetic import requantize_float64
 from tests.legalize.kernels.conv2d.x86.epilogue.test_fixed_point import SPEC
+from tests.support.convolutions import changed
 from tests.support.vnni import PROCESSORS, each_isa, run_on
 
 Array = np.ndarray[Any, Any]
 
-DOUBLE = replace(SPEC, rounding="float64")
+DOUBLE = changed(SPEC, rounding="float64")
 
 
 def expected(spec: ConvSpec, x: Array, multiplier: Array) -> Array:
-    moved = requantize_float64(x, multiplier).astype(np.int64) + spec.output_zero_point
-    return np.clip(moved, spec.out_min, spec.out_max)
+    moved = requantize_float64(x, multiplier).astype(np.int64) + spec.output.zero_point
+    return np.clip(moved, spec.output.low, spec.output.high)
 
 
 def rescale(spec: ConvSpec, x: Array, multiplier: Array, isa: Isa) -> tuple[str, Array]:
@@ -39,12 +40,14 @@ def rescale(spec: ConvSpec, x: Array, multiplier: Array, isa: Isa) -> tuple[str,
     data = np.zeros(spec.in_shape, np.uint8)
     function = conv2d(spec, packed.requantization, packed.tiling, isa, packed.weight_dtype)
     inputs = [data, *packed.constants]
-    got = run_on(PROCESSORS[isa][0], function, inputs, spec.out_shape, spec.out_dtype)
+    got = run_on(PROCESSORS[isa][0], function, inputs, spec.out_shape, spec.output.dtype)
     return packed.requantization.kind, got.reshape(-1)
 
 
 def around_ties(rng: np.random.Generator, spec: ConvSpec, m: Array, bound: int) -> Array:
-    outputs = rng.integers(spec.out_min - 2, spec.out_max + 3, m.size) - spec.output_zero_point
+    outputs = (
+        rng.integers(spec.output.low - 2, spec.output.high + 3, m.size) - spec.output.zero_point
+    )
     steps = np.rint((outputs + 0.5) / m) + rng.integers(-1, 2, m.size)
     anything = rng.integers(-bound, bound, m.size, endpoint=True)
     ends = np.where(rng.random(m.size) < 0.5, bound, -bound)
@@ -79,7 +82,7 @@ def test_equals_the_arithmetic_next_to_every_tie(
     isa: Isa, how: str, exponents: tuple[int, int], bound: int, kind: str, bounds: tuple[int, int]
 ) -> None:
     rng = np.random.default_rng(0)
-    spec = replace(DOUBLE, out_min=bounds[0], out_max=bounds[1])
+    spec = changed(DOUBLE, low=bounds[0], high=bounds[1])
     m = multipliers(rng, how, 2048, *exponents)
     x = around_ties(rng, spec, m, bound)
     found, got = rescale(spec, x, m, isa)

@@ -16,6 +16,7 @@ from legalize.kernels.conv2d.x86.pack import pack_conv2d
 from legalize.kernels.conv2d.x86.packed_conv2d import conv2d_of
 from legalize.kernels.isa.x86 import AVX2, AVX512BW, SSE41, Isa
 from tests.legalize.kernels.conv2d.x86.test_kernel import SPEC, check, specs
+from tests.support.convolutions import changed
 from tests.support.vnni import PROCESSORS, accumulators, each_isa, examples, run_conv
 
 Array = np.ndarray[Any, Any]
@@ -44,12 +45,12 @@ def test_equals_the_definition(isa: Isa) -> None:
 def test_the_largest_sums_are_exact(zero_point: int, isa: Isa) -> None:
     if isa.has_byte_products:
         pytest.skip("it needs no pairs")
-    spec = replace(
+    spec = changed(
         SPEC,
         in_height=3,
         in_channels=260,
         input_zero_point=0 if zero_point > 0 else 255,
-        out_dtype="int32",
+        dtype="int32",
         has_asymmetric_kernel=True,
     )
     for how in ("min", "max"):
@@ -78,7 +79,7 @@ def test_sums_of_two_steps_are_exact(weights: str, isa: Isa) -> None:
     }
     kernel = values[weights].astype(np.int8)
     data = worst_data(kernel)[None, :, None]
-    spec = replace(
+    spec = changed(
         SPEC,
         in_height=len(data[0]),
         in_width=1,
@@ -86,7 +87,7 @@ def test_sums_of_two_steps_are_exact(weights: str, isa: Isa) -> None:
         kernel_height=1,
         kernel_width=1,
         out_channels=33,
-        out_dtype="int32",
+        dtype="int32",
     )
     bias, multiplier = np.arange(33, dtype=np.int32), np.full(33, 1 << 30, np.int32)
     got = run_conv(spec, data, kernel, 0, bias, multiplier, multiplier * 0, isa.of_pairs())

@@ -18,7 +18,7 @@ from qnn_ops.arithmetic import quantize_multiplier
 from tests.legalize.kernels.conv2d.x86.test_sum_rules import DTYPES
 from tests.legalize.kernels.conv2d.x86.test_sum_rules import Problem as Sum
 from tests.legalize.kernels.conv2d.x86.test_sum_rules import check as check_sums
-from tests.support.convolutions import Problem, problem_of, random_problem
+from tests.support.convolutions import Problem, changed, problem_of, random_problem
 from tests.support.kernels import X86_PLACES, Place
 from tests.support.programs import Case
 
@@ -72,7 +72,7 @@ def case_of(problem: Problem, isa: Isa, plan: WinogradPlan | None = None) -> Cas
     )
     function = conv2d_winograd.__wrapped__(spec, packed.requantization, plan, words)
     inputs = [problem.staged, *packed.constants]
-    return Case(function, inputs, spec.target_shape, spec.out_dtype)
+    return Case(function, inputs, spec.target_shape, spec.output.dtype)
 
 
 @each_place
@@ -88,7 +88,7 @@ def test_panels_and_tasks_share_an_image(place: Place) -> None:
     isa = ISAS[place.name]
     (problem,) = problems(2, 1, isa)
     spec = replace(problem.spec, batch=2, in_height=30, in_width=31, out_channels=5 * isa.lanes)
-    problem = problem_of(replace(spec, border=None, residual=None), np.random.default_rng(0))
+    problem = problem_of(changed(spec, border=None, residual=None), np.random.default_rng(0))
     plan = cut(problem.spec, isa.of_words())
     assert plan is not None
     cases = []
@@ -105,11 +105,11 @@ def test_outputs_are_parts_and_have_borders(place: Place) -> None:
     isa = ISAS[place.name]
     plain, channels = problems(3, 1, isa)[0].spec, 3 * isa.lanes + 5
     plain = replace(plain, kernel_height=3, kernel_width=3, in_height=9, in_width=8)
-    plain = replace(plain, out_dtype="uint8", out_channels=channels, output_zero_point=3)
-    problem = problem_of(replace(plain, out_min=0, out_max=255), np.random.default_rng(1))
+    plain = changed(plain, dtype="uint8", out_channels=channels, zero_point=3)
+    problem = problem_of(changed(plain, low=0, high=255), np.random.default_rng(1))
     border, part = Border((1, 2, 0, 1), 77), Slice(channels + 9, 4)
     spec = problem.spec
-    ended = [replace(spec, border=border), replace(spec, part=part)]
+    ended = [changed(spec, border=border), changed(spec, part=part)]
     cases = [case_of(replace(problem, spec=spec), isa) for spec in ended]
     bordered, whole = place.run(cases)
     widths = (0, 0), (1, 0), (2, 1), (0, 0)

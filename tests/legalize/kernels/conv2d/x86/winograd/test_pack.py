@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from legalize.kernels.conv2d.x86.tiling import lane_channels
@@ -10,11 +8,12 @@ from legalize.kernels.conv2d.x86.winograd.plan import cut
 from legalize.kernels.conv2d.x86.winograd.transform import transform_weights
 from legalize.kernels.isa.x86 import AVX2
 from tests.legalize.kernels.conv2d.x86.amx.test_plan import sized
+from tests.support.convolutions import changed
 
 
 def test_each_weight_is_where_the_kernel_reads_it() -> None:
     # A ragged vector, and a block of one vector.
-    spec = replace(sized(6, 6, 16, 36, 3), out_dtype="uint8")
+    spec = changed(sized(6, 6, 16, 36, 3), dtype="uint8")
     isa = AVX2.of_words()
     plan = cut(spec, isa)
     assert plan is not None

@@ -13,6 +13,7 @@ from legalize.kernels.conv2d.x86.winograd.transform import (
     transform_weights,
 )
 from tests.legalize.kernels.conv2d.x86.test_kernel import SPEC
+from tests.support.convolutions import changed
 
 Array = np.ndarray[Any, Any]
 
@@ -109,4 +110,4 @@ def test_sums_that_could_leave_int32_are_seen() -> None:
 )
 def test_other_convolutions_have_none(changes: dict[str, Any]) -> None:
     assert transform_of(SPEC) is not None
-    assert transform_of(replace(SPEC, **changes)) is None
+    assert transform_of(changed(SPEC, **changes)) is None
