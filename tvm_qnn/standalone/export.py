@@ -15,6 +15,7 @@ from tvm_qnn.standalone import sources
 from tvm_qnn.standalone.functions import compile_functions
 from tvm_qnn.standalone.image import pack, write_object
 from tvm_qnn.standalone.plan import plan_of, with_scratch
+from tvm_qnn.standalone.symbols import undefined_symbols
 from tvm_qnn.standalone.workspace import lay_out
 
 _LONGEST = 40
@@ -57,8 +58,10 @@ def export_standalone(lowered: tvm.IRModule, about: Metadata, path: Path) -> Non
     compiled = compile_functions(functions, symbols, about.target)
     plan = with_scratch(plan, compiled.scratch)
     constants, offsets = pack(plan.constants)
-    program = sources.Program(prefix, about, plan, symbols, offsets, lay_out(plan))
     with filling(path.parent) as folder:
-        write_object(folder / f"{prefix}.o", compiled.module, program.weights, constants)
+        file = folder / f"{prefix}.o"
+        write_object(file, compiled.module, sources.weights(prefix), constants)
+        needs = undefined_symbols(file.read_bytes())
+        program = sources.Program(prefix, about, plan, symbols, offsets, lay_out(plan), needs)
         for name, text in sources.files(program).items():
             (folder / name).write_text(text, encoding="utf-8")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -27,6 +28,7 @@ class Program:
         symbols: the functions' names in C by those in the plan.
         offsets: where each constant begins.
         layout: where each temporary tensor lies.
+        needs: the functions of other libraries that the object calls; None: not known.
     """
 
     prefix: str
@@ -35,6 +37,7 @@ class Program:
     symbols: Mapping[str, str]
     offsets: tuple[int, ...]
     layout: Layout
+    needs: Sequence[str] | None
 
     @property
     def macro(self) -> str:
@@ -44,7 +47,7 @@ class Program:
     @property
     def weights(self) -> str:
         """The name of the constants."""
-        return f"{self.prefix}_weights"
+        return weights(self.prefix)
 
     @property
     def target(self) -> str:
@@ -52,6 +55,11 @@ class Program:
         attrs = self.about.target.attrs
         words = [attrs.get("mtriple"), attrs.get("mcpu"), *attrs.get("mattr", ())]
         return " ".join(str(word) for word in words if word) or "the machine that made it"
+
+
+def weights(prefix: str) -> str:
+    """The name of the constants in C."""
+    return f"{prefix}_weights"
 
 
 def files(program: Program) -> dict[str, str]:
@@ -79,7 +87,7 @@ def _header(program: Program) -> str:
     ]
     return f"""\
 /* A quantized model, made by tvm-qnn for {program.target}.
- * {prefix}.o has its code and its weights; beside it only C's own mem and math functions are used.
+ * {prefix}.o has its code and its weights, and calls {_needs(program)}
  */
 #ifndef {m}_H
 #define {m}_H
@@ -108,6 +116,21 @@ int {prefix}_run(const void *inputs[], void *outputs[], void *workspace);
 
 #endif
 """
+
+
+def _needs(program: Program) -> str:
+    """What the object calls of other libraries, in lines of the header's comment."""
+    names = program.needs
+    if names is None:
+        text = f"what `nm -u {program.prefix}.o` lists."
+    elif not names:
+        text = "no function of any other library."
+    else:
+        note = " (of Linux, to ask for the tiles of AMX)" if "syscall" in names else ""
+        text = f"of other libraries only: {', '.join(names)}{note}."
+    if not all(call.function for call in program.plan.calls):
+        text += f" {program.prefix}.c calls memcpy."
+    return "\n * ".join(textwrap.wrap(text, 90))
 
 
 def _constants_of(macro: str, what: str, info: TensorInfo) -> list[str]:

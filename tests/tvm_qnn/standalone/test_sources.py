@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,7 @@ from tvm_qnn.standalone.workspace import lay_out
 from tvm_qnn.target import parse_target
 
 
-@pytest.fixture
-def texts() -> dict[str, str]:
+def written(needs: Sequence[str] | None) -> dict[str, str]:
     signature = Signature(
         (TensorInfo("a */ b", (2, 3), "int8", 0.5, -3), TensorInfo("c", (), "bool")),
         (TensorInfo("y", (1000,), "int32"), TensorInfo("z", (2, 3), "int8", 0.25, 0)),
@@ -30,7 +30,25 @@ def texts() -> dict[str, str]:
     )
     metadata = Metadata(signature, str(parse_target("armv7-neon")), Requirements("", ()), {}, "")
     symbols = {"first": "net_0_first", "second": "net_1_second"}
-    return files(Program("net", metadata, plan, symbols, (0, 64), lay_out(plan)))
+    return files(Program("net", metadata, plan, symbols, (0, 64), lay_out(plan), needs))
+
+
+@pytest.fixture
+def texts() -> dict[str, str]:
+    return written(["memcpy"])
+
+
+@pytest.mark.parametrize(
+    ("needs", "said"),
+    [
+        ([], "and calls no function of any other library."),
+        (["expf", "memset"], "and calls of other libraries only: expf, memset."),
+        (["syscall"], "only: syscall (of Linux, to ask for the tiles of AMX)."),
+        (None, "and calls what `nm -u net.o` lists."),
+    ],
+)
+def test_the_header_says_what_the_object_needs(needs: Sequence[str] | None, said: str) -> None:
+    assert f"{said} net.c calls memcpy." in written(needs)["net.h"].replace("\n * ", " ")
 
 
 def test_calls_have_the_places_of_their_arguments(texts: dict[str, str]) -> None:
