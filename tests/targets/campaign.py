@@ -116,8 +116,10 @@ def _start(task: Task) -> tuple[Connection, Callable[[], str]]:
 
 
 def _work(model: Model, rows: Sequence[Row], emulate: bool, answers: Connection) -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for kind, most in ((resource.RLIMIT_AS, _MEMORY), (resource.RLIMIT_CORE, 0)):
+        known = resource.getrlimit(kind)[1]
+        limit = most if known == resource.RLIM_INFINITY else min(most, known)
+        resource.setrlimit(kind, (limit, known))
     loaded = model.load()
     for row in rows if loaded is not None else ():
         assert loaded is not None
