@@ -3,6 +3,7 @@
 python -m tests.differential                      # 10,000 graphs
 python -m tests.differential --graphs 500 --seed 7
 python -m tests.differential --per-file 2         # small models, which become one function
+python -m tests.differential --target all         # for every target; run where this machine can
 
 What was compared is kept in a log: the same command again goes on where it was stopped.
 """
@@ -18,6 +19,7 @@ import click
 from rich.console import Console
 
 from tests.differential.trial import run_trial
+from tests.targets.processors import ROWS
 
 WAYS = {"both": (False, True), "kernels": (True,), "primitives": (False,)}
 
@@ -32,7 +34,12 @@ WAYS = {"both": (False, True), "kernels": (True,), "primitives": (False,)}
     type=click.Choice(list(WAYS)),
     help="Primitives take most of the time.",
 )
-@click.option("--target", default="host", show_default=True)
+@click.option(
+    "--target",
+    default="host",
+    show_default=True,
+    help="What to compile for; all: everything that tests.targets knows.",
+)
 @click.option(
     "--per-file",
     default=25,
@@ -76,13 +83,15 @@ def _known(log: Path) -> dict[int, dict[str, Any]]:
 
 
 def _compare(seed: int, per_file: int, way: str, target: str, output: Path) -> dict[str, Any]:
+    targets = [row.target for row in ROWS.values()] if target == "all" else [target]
     try:
-        trial = run_trial(seed, per_file, target, WAYS[way])
+        trial = run_trial(seed, per_file, targets, WAYS[way])
     except Exception as error:  # as much of a finding as a wrong number
         problem = f"{type(error).__name__}: {error}"[:2000]
         return {"seed": seed, "operators": 0, "problems": [problem]}
     problems = [
         f"graph {mismatch.graph} by {'kernels' if mismatch.kernels else 'primitives'}: "
+        f"{f'for {mismatch.target} ' if target == 'all' else ''}"
         f"{mismatch.differing} elements differ by up to {mismatch.worst}; {trial.save(output)}"
         for mismatch in trial.mismatches
     ]

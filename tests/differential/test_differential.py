@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from tests.differential.__main__ import main
 from tests.differential.graphs import STEPS, Graph
 from tests.differential.growth import grow
-from tests.differential.trial import run_trial
+from tests.differential.trial import Mismatch, Trial, run_trial
+from tvm_qnn.target import NAMES
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -23,6 +27,24 @@ def test_random_graphs_equal_litert(seed: int) -> None:
 def test_small_models_equal_litert(seed: int) -> None:
     # They become one function, in which LLVM sees what one kernel writes and the next one reads.
     assert run_trial(seed, graphs=2, ways=(True,)).mismatches == ()
+
+
+def test_random_graphs_are_compiled_for_any_target() -> None:
+    # No machine runs both.
+    trial = run_trial(7, graphs=2, targets=("x86-sse4.1", "armv7-neon"), ways=(True,))
+    assert trial.mismatches == ()
+
+
+def test_what_is_wrong_for_one_of_all_targets_names_it(tmp_path: Path) -> None:
+    def fake(seed: int, graphs: int, targets: list[str], ways: object) -> Trial:
+        assert {*NAMES} < {*targets}
+        return Trial(seed, 5, (Mismatch(3, targets[1], True, 2, 1.0),), b"")
+
+    with patch("tests.differential.__main__.run_trial", fake):
+        words = ["--target", "all", "--graphs", "1", "--output", str(tmp_path)]
+        result = CliRunner().invoke(main, words)
+    assert result.exit_code == 1
+    assert "graph 3 by kernels: for x86-avx2 2 elements differ by up to 1" in result.output
 
 
 def test_every_operator_is_drawn() -> None:

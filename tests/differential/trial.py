@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import tvm
 from frontends.tflite import from_tflite
 from tests.differential.graphs import Graph
 from tests.differential.growth import grow
+from tests.support.machine_code import write_objects
 from tvm_qnn import build
 from tvm_qnn.oracle import litert_tensors
 
@@ -24,12 +26,14 @@ class Mismatch:
 
     Attributes:
         graph: number of the graph in the file.
+        target: whose code computed it.
         kernels: whether kernels computed it, or primitives.
         differing: how many of its elements differ.
         worst: by how many steps at most.
     """
 
     graph: int
+    target: str
     kernels: bool
     differing: int
     worst: float
@@ -62,7 +66,7 @@ class Trial:
 def run_trial(
     seed: int,
     graphs: int = 20,
-    target: str = "host",
+    targets: Sequence[str] = ("host",),
     ways: Sequence[bool] = (False, True),
 ) -> Trial:
     """Make a file of random graphs, and compare their outputs.
@@ -70,7 +74,7 @@ def run_trial(
     Args:
         seed: of everything that is random.
         graphs: how many stand in the file: compiling one file of many is faster than many.
-        target: of the kernels.
+        targets: what to compile for; what this processor cannot run is compiled only.
         ways: whether to use kernels, each time that the file is compiled.
     """
     file = Graph(np.random.default_rng(seed))
@@ -82,19 +86,22 @@ def run_trial(
         warnings.simplefilter("error")  # nothing may fall back to float32
         mod, params = from_tflite(content)
     mismatches: list[Mismatch] = []
-    for kernels in ways:
+    for target, kernels in product(targets, ways):
         # The checks of arguments are alike in every function, and half of the time to compile.
         with tvm.transform.PassContext(config={"tirx.disable_assert": True}):
             library = build(mod, target, params, kernels=kernels)
+        if library.metadata.why_not_here() is not None:
+            write_objects(library)
+            continue
         result: Any = library.run(*file.arrays)
         arrays = list(result.values()) if isinstance(result, dict) else [result]
         for number, index, array in zip(file.owners, file.outputs, arrays, strict=True):
             wanted = expected[index]
+            where = (number, target, kernels)
             if array.dtype != wanted.dtype or array.shape != wanted.shape:
-                mismatches.append(Mismatch(number, kernels, wanted.size, 256))
+                mismatches.append(Mismatch(*where, wanted.size, 256))
             elif not np.array_equal(array, wanted):
                 gap = np.abs(array.astype(np.float64) - wanted.astype(np.float64))
-                mismatches.append(
-                    Mismatch(number, kernels, int(np.count_nonzero(gap)), float(gap.max()))
-                )
+                differing = int(np.count_nonzero(gap))
+                mismatches.append(Mismatch(*where, differing, float(gap.max())))
     return Trial(seed, len(file.codes), tuple(mismatches), content)

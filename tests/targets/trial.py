@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,11 +14,10 @@ from tests.support import bochs
 from tests.support.arm import Core
 from tests.support.arm_models import run_lowered
 from tests.support.bochs_models import run_module
+from tests.support.machine_code import assembly, write_objects
 from tests.targets.models import Loaded, Model
 from tests.targets.processors import Row
 from tvm_qnn import Library, build
-from tvm_qnn.built import BuiltOrigin
-from tvm_qnn.codegen import Compiled
 
 Array = np.ndarray[Any, Any]
 
@@ -84,8 +81,6 @@ def _try(outcome: Outcome, model: Model, loaded: Loaded, row: Row, emulate: bool
     except QnnError as error:
         outcome.refused = str(error)
         return
-    origin = library._origin
-    assert isinstance(origin, BuiltOrigin)
     inputs = [_input(loaded, number, info.name) for number, info in enumerate(library.inputs)]
     problems: list[str | None] = []
     if library.metadata.why_not_here() is None:
@@ -94,11 +89,9 @@ def _try(outcome: Outcome, model: Model, loaded: Loaded, row: Row, emulate: bool
         outcome.ran = True
         problems.append(loaded.differs(results))
     else:
-        _write_objects(origin._compiled)
+        write_objects(library)
     outcome.compiled = True
-    faults = row.faults(
-        assembly(origin._compiled), multiplies=model.multiplies, has_all=model.has_all
-    )
+    faults = row.faults(assembly(library), multiplies=model.multiplies, has_all=model.has_all)
     if not outcome.ran and emulate:
         emulated = _emulated(library, inputs, row)
         if emulated is not None:
@@ -111,18 +104,6 @@ def _try(outcome: Outcome, model: Model, loaded: Loaded, row: Row, emulate: bool
 def _input(loaded: Loaded, number: int, name: str) -> Array:
     given: Any = loaded.inputs
     return np.asarray(given[name] if isinstance(given, dict) else given[number])
-
-
-def assembly(compiled: Compiled) -> str:
-    """The machine code of a library, as text."""
-    return "".join(kernels.inspect_source("asm") for kernels in compiled.kernels.values())
-
-
-def _write_objects(compiled: Compiled) -> None:
-    with tempfile.TemporaryDirectory(prefix="tvm-qnn-targets-") as folder:
-        files = compiled.write_objects(Path(folder))
-        assert files
-        assert all(file.stat().st_size for file in files)
 
 
 def _emulated(library: Library, inputs: Sequence[Array], row: Row) -> Sequence[Array] | None:
