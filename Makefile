@@ -7,6 +7,8 @@
 #                where it is root and finds apt, and does nothing where it cannot
 #   make test-avx512  tests on emulated x86 processors, of kernels for which this one lacks the
 #                instructions; installs the emulator likewise
+#   make test-targets  compile the models of the tests for every target, run or emulate what can
+#                be, and check the instructions: a share of them (ALL=1: all, in hours)
 #   make bench   time tvm-qnn and its peers (MODELS="m.tflite resnet50:int8": on these), and
 #                measure memory and building; tables and charts in out/
 #   make docs    build the documentation, tutorials run, in docs/_build/html
@@ -20,7 +22,7 @@ BIN := .venv/bin
 SAY := @printf '==> %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-arm test-avx512 lint types layers bench docs mxnet clean
+.PHONY: help demo test test-arm test-avx512 test-targets lint types layers bench docs mxnet clean
 
 help:
 	@sed -n '3,$${/^#/!q;s/^# \{0,1\}//p;}' Makefile
@@ -56,6 +58,10 @@ test-avx512: .venv/installed-test
 	@if .ci/install-avx512 $(BIN)/python; then \
 	  .ci/install-mca $(BIN)/python || true; \
 	  $(BIN)/python -m pytest -m avx512 --numprocesses auto --dist worksteal; fi
+
+test-targets: .venv/installed-test
+	$(SAY) "Every target"
+	@$(BIN)/python -m tests.targets --jobs "$$(nproc)" $(if $(ALL),--all)
 
 lint: .venv/installed-test
 	$(SAY) "Lint"
