@@ -150,7 +150,7 @@ def _mxnet() -> list[Model]:
         # It ends with a softmax of floats.
         Model("mxnet digits", partial(_fixture, trained / "digits", 1e-6), 10, emulates=False),
         *(
-            Model(f"mxnet {prefix}", partial(_fixture, folder / prefix), 5)
+            Model(f"mxnet {prefix}", partial(_fixture, folder / prefix), 10)
             for prefix in _prefixes(folder)
         ),
     ]
@@ -183,7 +183,7 @@ def _shared() -> list[Model]:
             for path in sorted((_SHARED / "tflite").glob("*.tflite"))
         ),
         *(
-            Model(f"mxnet {prefix}", partial(_stored, tiny / prefix), 5)
+            Model(f"mxnet {prefix}", partial(_stored, tiny / prefix), 10)
             for prefix in _prefixes(tiny)
             if "-sg-auto" in prefix
         ),
