@@ -43,11 +43,10 @@ from benchmarks.bench_tflite import models
 from benchmarks.command import call
 from benchmarks.machine import setting
 from benchmarks.race_report import as_table
-from frontends.tflite.reader import read_model
+from frontends.tflite.source import TFLiteSource
 from qnn_ops.errors import QnnError
 from tvm_qnn.oracle import litert_tensors
 from tvm_qnn.outputs import write_text
-from tvm_qnn.profile.work import operations
 from tvm_qnn.steps import step
 
 Array = np.ndarray[Any, Any]
@@ -71,8 +70,7 @@ RUNS = 2  # the second is counted: the first one maps memory
 
 def products(model: bytes) -> int:
     """The products of inputs and weights in one inference."""
-    graph = read_model(model)
-    return sum(operations(graph, operator) for operator in graph.operators) // 2
+    return TFLiteSource(model).summary("").macs
 
 
 def compare(
@@ -88,7 +86,7 @@ def compare(
     """
     inputs, work = inputs_of(model), products(model)
     tensors = litert_tensors(model, inputs)
-    expected = [tensors[index] for index in read_model(model).outputs]
+    expected = [tensors[index] for index in TFLiteSource(model).graph.outputs]
     for core in cores:
         with tempfile.TemporaryDirectory(prefix="tvm-qnn-arm-") as place:
             folder = Path(place)

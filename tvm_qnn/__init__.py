@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import qnn_ops
+from frontends.formats import FOLDERS
 from qnn_ops.lazy import make_lazy
 
 if TYPE_CHECKING:
@@ -88,8 +89,7 @@ make_lazy(
         "build": ("tvm_qnn.build",),
         "compare": ("tvm_qnn.compare",),
         # Whatever is done with an imported model, TVM's own passes then know how to lower it.
-        "from_mxnet": ("legalize", "frontends.mxnet"),
-        "from_tflite": ("legalize", "frontends.tflite"),
+        **{f"from_{folder}": ("legalize", f"frontends.{folder}") for folder in FOLDERS},
         "host_target": ("tvm_qnn.target",),
         "load": ("tvm_qnn.library",),
         "parse_target": ("tvm_qnn.target",),

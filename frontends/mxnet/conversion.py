@@ -63,7 +63,7 @@ class Conversion:
 
     Attributes:
         builder: of the function.
-        semantics: one of ``converters.context.SEMANTICS``.
+        semantics: one of ``frontends.mxnet.format.SEMANTICS``.
         problems: operators that rules refused, so far.
     """
 

@@ -15,7 +15,7 @@ import frontends.mxnet.converters  # noqa: F401 (registers the rules)
 from frontends.builder import Imported, ModuleBuilder
 from frontends.errors import UnsupportedOperatorError
 from frontends.mxnet.conversion import Conversion, check_operators
-from frontends.mxnet.converters.context import SEMANTICS
+from frontends.mxnet.format import SEMANTICS
 from frontends.mxnet.graph import Entry, Graph
 from frontends.mxnet.interface import Dtypes, Shapes, input_specs, signature
 from frontends.mxnet.live import read_model
@@ -61,7 +61,7 @@ def from_mxnet(
         OSError: a path cannot be read.
     """
     graph, own = read_model(symbol)
-    known = {**own, **_parameters(arg_params, aux_params)}
+    known = {**own, **parameters(arg_params, aux_params)}
     imported = import_graph(graph, known, shape, dtype, semantics=semantics)
     return imported.mod, imported.params
 
@@ -124,7 +124,7 @@ def _expr(value: Value) -> relax.Expr:
     return relax.const(value, str(value.dtype)) if isinstance(value, np.ndarray) else value
 
 
-def _parameters(arg_params: Any, aux_params: Any) -> dict[str, Array]:
+def parameters(arg_params: Any, aux_params: Any = None) -> dict[str, Array]:
     """All parameters by name, as numpy arrays."""
     if isinstance(arg_params, str | bytes | os.PathLike):
         arguments, states = read_params(arg_params)

@@ -16,12 +16,12 @@ import tflite
 
 from frontends.errors import ModelFormatError
 from frontends.tflite.flatbuffer import Table
+from frontends.tflite.format import IDENTIFIER
 from frontends.tflite.model import Model, Operator, Tensor
 from frontends.tflite.options import read_options
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.schema import DTYPES, OPERATORS, by_value
 
-_IDENTIFIER = b"TFL3"
 _HEADER_SIZE = 8  # root offset and identifier
 _SCHEMA_VERSION = 3
 _BUILTIN_CODE_SLOT = 3  # of the OperatorCode table
@@ -66,9 +66,9 @@ def read_model(model: bytes | bytearray | memoryview | str | os.PathLike[str] | 
 
 
 def _model_of(data: memoryview) -> Model:
-    if len(data) < _HEADER_SIZE or data[4:8] != _IDENTIFIER:
+    if len(data) < _HEADER_SIZE or data[4:8] != IDENTIFIER:
         raise ModelFormatError(
-            f"not a TFLite file: needs {_IDENTIFIER.decode()} at byte 4, "
+            f"not a TFLite file: needs {IDENTIFIER.decode()} at byte 4, "
             f"got {bytes(data[4:8])!r} in {len(data)} bytes"
         )
     root = Table.root(tflite.Model, data, "model")

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import tflite
 
+from frontends.tflite.format import IDENTIFIER
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.schema import (
     DTYPES,
@@ -23,7 +24,6 @@ from frontends.tflite.schema import (
 )
 from qnn_ops.errors import QnnError
 
-_FILE_IDENTIFIER = b"TFL3"
 _SCHEMA_VERSION = 3
 _BUFFER_ALIGNMENT = 16  # what the runtime expects of constants; the schema says so too
 
@@ -198,7 +198,7 @@ class ModelWriter:
         tflite.ModelAddSubgraphs(builder, subgraphs)
         tflite.ModelAddDescription(builder, text)
         tflite.ModelAddBuffers(builder, buffers)
-        builder.Finish(tflite.ModelEnd(builder), file_identifier=_FILE_IDENTIFIER)
+        builder.Finish(tflite.ModelEnd(builder), file_identifier=IDENTIFIER)
         return bytes(builder.Output())
 
     def _check_indices(self, where: str, indices: Sequence[int], lowest: int = 0) -> None:

@@ -72,14 +72,13 @@ def _peers(
     model: Path, inputs: list[Any], threads: int
 ) -> tuple[dict[str, Callable[[], object]], dict[str, str]]:
     """What else to time; and why what else there is is not, by name."""
-    from tvm_qnn.model_files import TFLITE, ending
-
-    if ending(model) != TFLITE:
-        return {}, {}
     from qnn_ops.errors import QnnError
+    from tvm_qnn.model_files import is_tflite
     from tvm_qnn.oracle import LiteRtSession
     from tvm_qnn.steps import native_code_is_quiet
 
+    if not is_tflite(model):
+        return {}, {}
     try:
         with native_code_is_quiet():
             session = LiteRtSession(model.read_bytes(), threads)

@@ -59,9 +59,9 @@ def compile_model(
     `tvm-qnn run` and `tvm_qnn.load` run the library. A folder or an archive gets an object file
     with code and weights, a header and an example, which need nothing but a C compiler.
     """
+    from frontends.formats import read_model
     from tvm_qnn.build import build
     from tvm_qnn.linker import find_linker
-    from tvm_qnn.model_files import import_model
     from tvm_qnn.steps import step
     from tvm_qnn.target import parse_target, requirements
     from tvm_qnn.text import visible
@@ -77,10 +77,12 @@ def compile_model(
         raise click.UsageError("--cc is for libraries: the C files are not linked")
     console, start = progress(), time.perf_counter()
     with step(console, f"Import {model.name}"):
-        mod, constants = import_model(model, params, dict(shapes), semantics)
+        imported = read_model(model, params, semantics).convert(dict(shapes))
     with step(console, f"Compile for {target}"):
         # What is kept was linked without being told by what, and is a library.
-        library = build(mod, target, constants, cache=cache and cc is None and is_library)
+        library = build(
+            imported.mod, target, imported.params, cache=cache and cc is None and is_library
+        )
     with step(console, f"Write {path}"):
         files = [path] if is_library else _write_c(library, model, path)
         if is_library:

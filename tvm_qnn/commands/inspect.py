@@ -18,8 +18,7 @@ from tvm_qnn.commands.outputs import check_file
 from tvm_qnn.commands.run import Shapes
 
 if TYPE_CHECKING:
-    from tvm_qnn.inspect import Summary
-    from tvm_qnn.inspect.summary import TensorNote
+    from frontends.summary import Summary, TensorNote
     from tvm_qnn.terminal import Terminal
 
 
@@ -53,19 +52,16 @@ def inspect(
         raise click.UsageError("--times is for the page: give --html, too")
     if ir and (as_json or html is not None):
         raise click.UsageError("--ir prints the module only: leave out --json and --html")
-    from tvm_qnn.model_files import TFLITE, check_model, ending, import_model
+    from frontends.formats import read_model
     from tvm_qnn.text import visible
 
-    if shapes and not ir and ending(model) == TFLITE:
-        raise click.UsageError("--shape is for --ir: what the file holds does not depend on it")
-    check_model(model, params, semantics)
+    source = read_model(model, params, semantics)
     if html is not None:
         check_file(html)
     if ir:
-        mod, _ = import_model(model, params, dict(shapes), semantics)
-        click.echo(visible(mod.script(show_meta=False), kept="\n"))
+        click.echo(visible(source.convert(dict(shapes)).mod.script(show_meta=False), kept="\n"))
         return
-    summary = _summary(model, params, shapes, semantics)
+    summary = source.summary(model.name, dict(shapes))
     if html is not None:
         from tvm_qnn.inspect import html_report
         from tvm_qnn.outputs import write_text
@@ -80,28 +76,15 @@ def inspect(
         _print(Terminal(), summary)
 
 
-def _summary(model: Path, params: Path | None, shapes: Shapes, semantics: str | None) -> Summary:
-    from tvm_qnn.inspect import mxnet_summary, tflite_summary
-    from tvm_qnn.model_files import MXNET, ending, params_beside
-
-    if ending(model) == MXNET:
-        params = params or params_beside(model)
-        return mxnet_summary(model, params, dict(shapes), semantics or "mxnet")
-    return tflite_summary(model)
-
-
 def _seconds(
     model: Path, params: Path | None, shapes: Shapes, semantics: str | None
 ) -> dict[str, float]:
-    from tvm_qnn.model_files import MXNET, ending, params_beside
     from tvm_qnn.profile import profile
     from tvm_qnn.steps import step
 
-    if ending(model) == MXNET:
-        params = params or params_beside(model)
     with step(progress(), f"Compile {model.name} and time its operators"):
-        layers = profile(model, params=params, shapes=dict(shapes), semantics=semantics).layers
-    return {layer.name: layer.seconds for layer in layers}
+        found = profile(model, params=params, shapes=dict(shapes), semantics=semantics)
+    return {layer.name: layer.seconds for layer in found.layers}
 
 
 def _print(console: Terminal, summary: Summary) -> None:

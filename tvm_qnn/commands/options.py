@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from frontends.formats import formats
 from tvm_qnn.json_text import to_json
 
 if TYPE_CHECKING:
     from tvm_qnn.terminal import Terminal
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-SEMANTICS = ("mxnet", "corrected")  # as from_mxnet has them, which is not imported for a help text
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -52,7 +51,7 @@ def model_argument(function: F) -> F:
     )(function)
     function = click.option(
         "--semantics",
-        type=click.Choice(SEMANTICS),
+        type=click.Choice([name for one in formats() for name in one.semantics]),
         help="What an MXNet model means: what MXNet 1.9.1 computes, by default, or what it should "
         "have computed.",
     )(function)

@@ -59,14 +59,12 @@ def profile(
     integers reaches on registers, measured beside it. With --json, or where
     matplotlib is missing, no picture is drawn.
     """
+    from frontends.formats import format_of
     from tvm_qnn import profile as profiles
-    from tvm_qnn.model_files import MXNET, check_model, ending, params_beside
     from tvm_qnn.steps import step
     from tvm_qnn.terminal import Terminal
 
-    check_model(model, params, semantics)
-    if ending(model) == MXNET:
-        params = params or params_beside(model)
+    format_of(model, params, semantics)
     path = None if as_json else _picture(output, model)
     with step(progress(), f"Compile {model.name} and time its operators"):
         found = profiles.profile(

@@ -129,21 +129,21 @@ def signature_of_model(
             )
         library = load(model, num_threads=threads)
         return library.signature, lambda: library
+    from frontends.formats import read_model
     from qnn_ops.signature import signature_of
     from qnn_ops.tensor_info import with_unique_names
     from tvm_qnn.build import build
-    from tvm_qnn.model_files import import_model
     from tvm_qnn.steps import step
 
     console = progress()
     with step(console, f"Import {model.name}"):
-        mod, constants = import_model(model, params, dict(shapes), semantics)
+        imported = read_model(model, params, semantics).convert(dict(shapes))
 
     def make() -> Library:
         with step(console, "Compile for this machine"):
-            return build(mod, "host", constants, num_threads=threads, cache=True)
+            return build(imported.mod, "host", imported.params, num_threads=threads, cache=True)
 
-    return with_unique_names(signature_of(mod)), make
+    return with_unique_names(signature_of(imported.mod)), make
 
 
 def _answer(info: Any, array: Any, names: Sequence[str] | None, top: int) -> dict[str, Any]:

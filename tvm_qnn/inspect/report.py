@@ -8,8 +8,8 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
+from frontends.summary import Summary
 from tvm_qnn.inspect.layout import layers, positions
-from tvm_qnn.inspect.summary import Summary
 from tvm_qnn.json_text import to_json
 
 

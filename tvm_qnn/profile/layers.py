@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import tvm
 
+from frontends.formats import read_model
+from frontends.summary import OperatorInfo
 from qnn_ops.errors import QnnError
 from tvm_qnn import runtime
 from tvm_qnn.build import build
 from tvm_qnn.images import noise
 from tvm_qnn.library import Library
 from tvm_qnn.profile.peak import measure_peak
-from tvm_qnn.profile.sources import SourceOperator, read_source
 from tvm_qnn.profile.steps import LoweredModule, assign, lowered_steps
 from tvm_qnn.target import TargetLike, runnable_target
 from tvm_qnn.timing import one_core
@@ -78,7 +79,7 @@ class Profile:
 
 
 def profile(
-    model: bytes | str | os.PathLike[str],
+    model: Any,
     target: TargetLike = "host",
     repeat: int = 20,
     *,
@@ -92,10 +93,10 @@ def profile(
     layers of a small model take longer together than ``Profile.seconds``.
 
     Args:
-        model: the .tflite file's contents or path, or the path of an MXNet symbol, a .json file.
+        model: as ``frontends.formats.read_model`` takes it: a path, a file's contents, an object.
         target: as for ``tvm_qnn.build``; this machine must be able to run its code.
         repeat: how many runs to take the medians of.
-        params: the file of an MXNet model's parameters, which needs one.
+        params: the file of an MXNet model's parameters; by default the one beside the symbol.
         shapes: of an MXNet model's inputs by name, where the file does not say.
         semantics: of an MXNet model, as ``from_mxnet`` takes it; by default "mxnet".
 
@@ -105,14 +106,16 @@ def profile(
     if repeat < 1:
         raise QnnError(f"profile: repeat must be at least 1, got {repeat}")
     parsed = runnable_target(target)
-    source = read_source(model, params, shapes, semantics)
+    source = read_model(model, params, semantics)
+    operators = {info.index: info for info in source.summary("", shapes).operators}
+    imported = source.convert(shapes)
     lowered: Any = LoweredModule()
     # What runs in one function cannot be told apart.
     separate = tvm.transform.PassContext(
         opt_level=2, disabled_pass=["OneFunction"], instruments=[lowered]
     )
     with separate:
-        library = build(source.mod, parsed, source.params, num_threads=1)
+        library = build(imported.mod, parsed, imported.params, num_threads=1)
     inputs = [noise(info) for info in library.inputs]
     with one_core():
         run = library.prepare(*inputs)
@@ -122,13 +125,17 @@ def profile(
         seconds = statistics.median(_processor_seconds(run) for _ in range(repeat))
         runs = _watch(library, inputs, repeat)
         peaks.append(measure_peak(library.target))
-    owners = assign([name for name, _ in runs[0]], lowered_steps(lowered.mod, source.results))
-    layers = _layers(source.operators, runs, owners)
-    total = sum(operator.operations for operator in source.operators.values())
+    owners = assign([name for name, _ in runs[0]], lowered_steps(lowered.mod, imported.results))
+    layers = _layers(operators, runs, owners)
+    total = sum(_operations(operator) for operator in operators.values())
     return Profile(layers, seconds, total, max((p for p in peaks if p), default=None))
 
 
 Call = tuple[str, float]
+
+
+def _operations(operator: OperatorInfo) -> int:
+    return 2 * operator.macs  # a product and its addition
 
 
 def _processor_seconds(run: Callable[[], object]) -> float:
@@ -166,7 +173,7 @@ def _watch(library: Library, inputs: Sequence[Array], repeat: int) -> list[list[
 
 
 def _layers(
-    operators: Mapping[int, SourceOperator],
+    operators: Mapping[int, OperatorInfo],
     runs: Sequence[Sequence[Call]],
     owners: Sequence[int | None],
 ) -> tuple[Layer, ...]:
@@ -181,8 +188,8 @@ def _layers(
         spent = sum(seconds[place] for place in places)
         if owner is not None:
             operator = operators[owner]
-            described = operator.name, operator.code, operator.shape
-            layers.append(Layer(*described, functions, spent, operator.operations))
+            described = operator.name, operator.code, operator.outputs[0].shape
+            layers.append(Layer(*described, functions, spent, _operations(operator)))
         else:
             layers.append(Layer(functions[0], "", (), functions, spent, 0))
     return tuple(layers)

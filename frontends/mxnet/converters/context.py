@@ -18,10 +18,6 @@ from qnn_ops.registry import spec_of
 
 Array = np.ndarray[Any, Any]
 
-SEMANTICS = ("mxnet", "corrected")
-"""What is computed where MXNet deviates from its own intent: what it computes, or what it should
-have computed."""
-
 
 @dataclass(frozen=True)
 class Operand:
@@ -47,7 +43,7 @@ class Context:
         attrs: its attributes.
         operands: its inputs.
         builder: emits what is used more than once, and takes constants that the rule computes.
-        semantics: one of ``SEMANTICS``.
+        semantics: one of ``frontends.mxnet.format.SEMANTICS``.
         convert: emits a whole graph, such as a subgraph of the node, given the values of its
             variables in order; returns the values of its heads.
     """

@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from frontends.mxnet.converters.context import SEMANTICS
 from tests.frontends.mxnet.files import array_list, dense, symbol_json
 from tests.support.linking import needs_linker
 from tvm_qnn.cli import main
-from tvm_qnn.commands import options
 
 
 def write_convolution(folder: Path, bias: int, bias_range: float) -> Path:
@@ -45,10 +43,6 @@ def write_convolution(folder: Path, bias: int, bias_range: float) -> Path:
     names = [f"arg:{name}" for name in constants]
     (folder / "net-0000.params").write_bytes(array_list(arrays, names))
     return symbol
-
-
-def test_the_names_of_semantics_are_the_importer_s() -> None:
-    assert options.SEMANTICS == SEMANTICS
 
 
 @needs_linker

@@ -68,7 +68,7 @@ def test_other_files_are_told_at_once(tmp_path: Path) -> None:
     path.touch()
     result = CliRunner().invoke(main, ["profile", str(path)])
     assert result.exit_code == 1
-    assert "must end in .tflite, or .json for MXNet" in result.stderr
+    assert "which are .tflite for TFLite, .json for MXNet" in result.stderr
 
 
 def test_names_are_shown_as_they_are(hostile: Path) -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tvm_qnn.inspect import html_report, tflite_summary
-from tvm_qnn.inspect.summary import UNSUPPORTED, OperatorInfo, Summary, TensorNote
+from frontends.formats import read_model
+from frontends.summary import UNSUPPORTED, OperatorInfo, Summary, TensorNote
+from tvm_qnn.inspect import html_report
 from tvm_qnn.zoo import build as zoo
 
 BROWSER = next(
@@ -19,10 +20,8 @@ BROWSER = next(
 
 
 @pytest.fixture(scope="module")
-def summary(tmp_path_factory: pytest.TempPathFactory) -> Summary:
-    path = tmp_path_factory.mktemp("model") / "net.tflite"
-    path.write_bytes(zoo("mobilenet_v2", "uint8", tiny=True))
-    return tflite_summary(path)
+def summary() -> Summary:
+    return read_model(zoo("mobilenet_v2", "uint8", tiny=True)).summary("net.tflite")
 
 
 def data_of(page: str) -> dict[str, object]:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tvm_qnn.inspect.summary import FLOAT, INTEGER, UNSUPPORTED, OperatorInfo, Summary
+from frontends.summary import FLOAT, INTEGER, UNSUPPORTED, OperatorInfo, Summary
 
 
 def test_operators_are_counted_by_kind_and_lowering() -> None:

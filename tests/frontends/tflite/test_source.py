@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from frontends.errors import ModelFormatError
+from frontends.summary import FALLBACK, FLOAT, INTEGER, UNSUPPORTED, Summary
 from frontends.tflite.quantization import Quantization
+from frontends.tflite.source import TFLiteSource
 from frontends.tflite.writer import ModelWriter
-from tvm_qnn.inspect import tflite_summary
-from tvm_qnn.inspect.summary import FALLBACK, FLOAT, INTEGER, UNSUPPORTED
+from qnn_ops.errors import QnnError
+from qnn_ops.signature import signature_of
 from tvm_qnn.zoo import build as zoo
 
 Q = Quantization.per_tensor(0.5, 3)
@@ -20,9 +22,13 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "model.tflite"
 
 
+def summary_of(path: Path) -> Summary:
+    return TFLiteSource(path).summary(path.name)
+
+
 def test_a_whole_network(path: Path) -> None:
     path.write_bytes(zoo("mobilenet_v1", "int8_per_axis", tiny=True))
-    summary = tflite_summary(path)
+    summary = summary_of(path)
     assert (summary.name, summary.format) == ("model.tflite", "TFLite")
     assert {operator.lowering for operator in summary.operators} == {INTEGER}
     convolution = next(op for op in summary.operators if op.code == "CONV_2D")
@@ -31,6 +37,11 @@ def test_a_whole_network(path: Path) -> None:
     assert weights.quantization.startswith(f"{weights.shape[0]} scales from ")
     _, height, width, channels = convolution.outputs[0].shape
     assert convolution.macs == height * width * channels * np.prod(weights.shape[1:])
+    depthwise = next(op for op in summary.operators if op.code == "DEPTHWISE_CONV_2D")
+    assert depthwise.macs == np.prod(depthwise.outputs[0].shape) * 3 * 3
+    dense = next(op for op in summary.operators if op.code == "FULLY_CONNECTED")
+    assert dense.macs == np.prod(dense.inputs[1].shape)
+    assert summary.operators[-1].macs == 0
     assert convolution.options["stride"] in [(2, 2), [2, 2]]
     assert summary.parameters > weights.shape[0]
     assert summary.inputs[0].quantization.startswith("scale ")
@@ -48,7 +59,7 @@ def test_how_each_operator_is_computed(path: Path) -> None:
     writer.operator("RSQRT", [x], [root])
     writer.operator("SVDF", [x], [odd])
     path.write_bytes(writer.finish([x], [sigmoid, root, odd]))
-    found = {operator.code: operator for operator in tflite_summary(path).operators}
+    found = {operator.code: operator for operator in summary_of(path).operators}
     assert found["DEQUANTIZE"].lowering == INTEGER
     assert found["LOGISTIC"].lowering == FLOAT
     assert found["RSQRT"].lowering == FALLBACK
@@ -56,7 +67,27 @@ def test_how_each_operator_is_computed(path: Path) -> None:
     assert found["SVDF"].reason == "no conversion rule"
 
 
+def test_the_variables_of_results_are_known(path: Path) -> None:
+    path.write_bytes(zoo("mobilenet_v1", "uint8", tiny=True))
+    source = TFLiteSource(path)
+    imported = source.convert()
+    operators = source.summary("").operators
+    assert sorted(imported.results.values()) == [operator.index for operator in operators]
+    names = {binding.var.name for binding in imported.mod["main"].body.blocks[0].bindings}
+    assert set(imported.results) <= names
+
+
+def test_shapes_do_not_change_what_the_file_holds(path: Path) -> None:
+    path.write_bytes(zoo("mobilenet_v1", "uint8", tiny=True))
+    source = TFLiteSource(path)
+    (note,) = source.summary("").inputs
+    shapes = {note.name: (2, *note.shape[1:])}
+    assert signature_of(source.convert(shapes).mod).inputs[0].shape[0] == 2
+    with pytest.raises(QnnError, match="--shape does not change what a TFLite file holds"):
+        source.summary("", shapes)
+
+
 def test_a_damaged_file_is_refused(path: Path) -> None:
     path.write_bytes(zoo("mobilenet_v1", "uint8", tiny=True)[:500])
     with pytest.raises(ModelFormatError):
-        tflite_summary(path)
+        summary_of(path)

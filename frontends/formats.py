@@ -1,0 +1,144 @@
+"""The model formats: what each of them implements, and which one a model is in.
+
+A format is a folder beside this file. Its module ``format`` has ``FORMAT``, an object of a class
+that implements ``Format``; importing it must not import TVM, which takes a second.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+if TYPE_CHECKING:
+    from frontends.builder import Imported
+    from frontends.summary import Summary
+    from qnn_ops.errors import QnnError
+
+FOLDERS = ("tflite", "mxnet")
+"""One for each format."""
+
+Shapes = Mapping[str, Sequence[int]]
+
+_HEAD = 4096  # bytes of a file, which tell its format
+
+
+class Source(Protocol):
+    """A model that has been read and checked: the format's typed graph."""
+
+    def convert(self, shapes: Shapes | None = None) -> Imported:
+        """Import it.
+
+        Args:
+            shapes: of inputs by name, where they are not the file's.
+
+        Raises:
+            UnsupportedOperatorError: it has operators without a conversion; names them all.
+            QnnError: the shapes do not fit, or an operator does not fit its tensors.
+        """
+
+    def summary(self, name: str, shapes: Shapes | None = None) -> Summary:
+        """Describe it; operators that cannot be imported are part of the answer.
+
+        Args:
+            name: what to call the model.
+            shapes: as for ``convert``.
+
+        Raises:
+            QnnError: the shapes do not fit.
+        """
+
+
+class Format(Protocol):
+    """A model format.
+
+    Attributes:
+        name: as people call it.
+        suffixes: of its files, in lower case.
+        has_params: whether files of parameters lie beside its model files.
+        semantics: the names of what a model may be taken to mean, if there is a choice; the first
+            one is meant where none is named.
+    """
+
+    name: ClassVar[str]
+    suffixes: ClassVar[tuple[str, ...]]
+    has_params: ClassVar[bool] = False
+    semantics: ClassVar[tuple[str, ...]] = ()
+
+    def recognises(self, model: Any) -> bool:
+        """Whether a model is one of this format: a file's first bytes, or an object in memory."""
+
+    def read(self, model: Any, params: Any, semantics: str | None) -> Source:
+        """Read a model.
+
+        Args:
+            model: a path, a file's contents, or an object in memory that the format recognises.
+            params: the path of its parameters, where ``has_params``; None for the file that lies
+                beside the model.
+            semantics: one of ``semantics``, or None.
+
+        Raises:
+            ModelFormatError: a file is damaged.
+            QnnError: there are no parameters, or it has no such semantics.
+            OSError: a file cannot be read.
+        """
+
+
+@cache
+def formats() -> tuple[Format, ...]:
+    """Every format."""
+    return tuple(import_module(f"frontends.{folder}.format").FORMAT for folder in FOLDERS)
+
+
+def format_of(model: Any, params: Any = None, semantics: str | None = None) -> Format:
+    """The format of a model: by its content, or else by the ending of its name.
+
+    Args:
+        model: a path, a file's contents, or an object in memory.
+        params: what is given for ``Format.read``.
+        semantics: likewise.
+
+    Raises:
+        QnnError: it is none that is known, or what is given is not for it.
+        OSError: the file cannot be read.
+    """
+    is_path = isinstance(model, str | os.PathLike)
+    found = _recognised(_head(model) if is_path else model)
+    if found is None and is_path:
+        suffix = Path(model).suffix.lower()
+        found = next((one for one in formats() if suffix in one.suffixes), None)
+    if found is None:
+        from qnn_ops.errors import QnnError
+
+        what = os.fspath(model) if is_path else f"an object of type {type(model).__name__}"
+        endings = ", ".join(f"{' or '.join(one.suffixes)} for {one.name}" for one in formats())
+        raise QnnError(f"{what} is no model of a known format, which are {endings}")
+    if params is not None and not found.has_params:
+        raise _not_for(found, "params", [one for one in formats() if one.has_params])
+    if semantics is not None and not found.semantics:
+        raise _not_for(found, "semantics", [one for one in formats() if one.semantics])
+    return found
+
+
+def read_model(model: Any, params: Any = None, semantics: str | None = None) -> Source:
+    """Read a model of any format; as ``format_of`` and ``Format.read`` say."""
+    return format_of(model, params, semantics).read(model, params, semantics)
+
+
+def _head(path: str | os.PathLike[str]) -> bytes:
+    with open(path, "rb") as file:
+        return file.read(_HEAD)
+
+
+def _recognised(model: Any) -> Format | None:
+    return next((one for one in formats() if one.recognises(model)), None)
+
+
+def _not_for(found: Format, option: str, takers: Sequence[Format]) -> QnnError:
+    from qnn_ops.errors import QnnError
+
+    names = " and ".join(one.name for one in takers)
+    return QnnError(f"--{option} is for {names} models: this one is of {found.name}")

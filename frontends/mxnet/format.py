@@ -1,0 +1,40 @@
+"""MXNet among the model formats."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from frontends.formats import Format
+
+if TYPE_CHECKING:
+    from frontends.mxnet.source import MXNetSource
+
+SEMANTICS = ("mxnet", "corrected")
+"""What is computed where MXNet deviates from its own intent: what it computes, or what it should
+have computed."""
+
+
+class MXNet(Format):
+    """A symbol's .json file, a symbol or a block of MXNet, or what ``read_symbol`` gave."""
+
+    name = "MXNet"
+    suffixes = (".json",)
+    has_params = True
+    semantics = SEMANTICS
+
+    def recognises(self, model: Any) -> bool:
+        """Look for a symbol's list of nodes, or for what the classes of such models have."""
+        if isinstance(model, bytes):
+            return model.lstrip()[:1] == b"{" and b'"nodes"' in model
+        if type(model).__module__ == "frontends.mxnet.graph":
+            return True
+        return any(callable(getattr(model, name, None)) for name in ("tojson", "export"))
+
+    def read(self, model: Any, params: Any, semantics: str | None) -> MXNetSource:
+        """Read a symbol and its parameters."""
+        from frontends.mxnet.source import MXNetSource
+
+        return MXNetSource(model, params, semantics or SEMANTICS[0])
+
+
+FORMAT = MXNet()

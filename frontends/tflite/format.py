@@ -1,0 +1,36 @@
+"""TFLite among the model formats."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from frontends.formats import Format
+
+if TYPE_CHECKING:
+    from frontends.tflite.source import TFLiteSource
+
+IDENTIFIER = b"TFL3"
+"""What every file has at byte 4."""
+
+
+class TFLite(Format):
+    """A .tflite file, a ``tflite.Model``, or what ``read_model`` of this package gave."""
+
+    name = "TFLite"
+    suffixes = (".tflite",)
+
+    def recognises(self, model: Any) -> bool:
+        """Look for the identifier, or for what the classes of such models have."""
+        if isinstance(model, bytes):
+            return model[4:8] == IDENTIFIER
+        return hasattr(model, "_tab") or type(model).__module__ == "frontends.tflite.model"
+
+    def read(self, model: Any, params: Any, semantics: str | None) -> TFLiteSource:
+        """Read a model; all that belongs to it is in the file."""
+        del params, semantics
+        from frontends.tflite.source import TFLiteSource
+
+        return TFLiteSource(model)
+
+
+FORMAT = TFLite()

@@ -1,0 +1,150 @@
+"""A TFLite model as every format's models are: described, and imported."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from frontends.builder import Imported
+from frontends.errors import UnsupportedError, UnsupportedOperatorError
+from frontends.formats import Shapes, Source
+from frontends.summary import (
+    FALLBACK,
+    FLOAT,
+    INTEGER,
+    UNSUPPORTED,
+    OperatorInfo,
+    Summary,
+    TensorNote,
+)
+from frontends.tflite.converters.registry import rule_for
+from frontends.tflite.importer import import_graph
+from frontends.tflite.model import Model, Operator, Tensor
+from frontends.tflite.reader import read_model
+from qnn_ops.errors import QnnError
+
+_PRODUCTS_PER_OUTPUT: dict[str, Callable[[tuple[int, ...]], int]] = {
+    # By the shape of the weights: [O, KH, KW, I], [1, KH, KW, O], [O, I].
+    "CONV_2D": lambda weights: prod(weights[1:]),
+    "DEPTHWISE_CONV_2D": lambda weights: prod(weights[1:3]),
+    "FULLY_CONNECTED": lambda weights: weights[-1],
+}
+
+
+class TFLiteSource(Source):
+    """A TFLite model."""
+
+    def __init__(self, model: Any) -> None:
+        """Read a model: its path, its contents, or an object."""
+        self.graph = model if isinstance(model, Model) else read_model(model)
+
+    def convert(self, shapes: Shapes | None = None) -> Imported:
+        """Import it."""
+        return import_graph(self.graph, shapes)
+
+    def summary(self, name: str, shapes: Shapes | None = None) -> Summary:
+        """Describe what stands in the file, whatever the shapes of the inputs will be."""
+        if shapes:
+            raise QnnError("--shape does not change what a TFLite file holds: leave it out here")
+        graph, reasons = self.graph, self._reasons()
+        constants = [tensor.data for tensor in graph.tensors if tensor.data is not None]
+        return Summary(
+            name=name,
+            format="TFLite",
+            inputs=_notes(graph, graph.inputs),
+            outputs=_notes(graph, graph.outputs),
+            operators=tuple(_operator(graph, operator, reasons) for operator in graph.operators),
+            parameters=sum(array.size for array in constants),
+            parameter_bytes=sum(array.nbytes for array in constants),
+        )
+
+    def _reasons(self) -> dict[int, str]:
+        """Why operators cannot be imported, by their numbers."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what falls back is part of the answer
+                self.convert()
+        except UnsupportedOperatorError as error:
+            return {index: reason for index, _, reason, _ in error.operators}
+        return {}
+
+
+def _operator(graph: Model, operator: Operator, reasons: dict[int, str]) -> OperatorInfo:
+    outputs = _notes(graph, operator.outputs)
+    reason = reasons.get(operator.index, "")
+    return OperatorInfo(
+        index=operator.index,
+        code=operator.code,
+        name=outputs[0].name if outputs else "",
+        inputs=_notes(graph, operator.inputs),
+        outputs=outputs,
+        options=_options(operator.options),
+        macs=0 if reason else _macs(graph, operator),
+        lowering=UNSUPPORTED if reason else _lowering(graph, operator),
+        reason=reason,
+    )
+
+
+def _macs(graph: Model, operator: Operator) -> int:
+    per_output = _PRODUCTS_PER_OUTPUT.get(operator.code)
+    if per_output is None:
+        return 0
+    weights = graph.tensors[operator.inputs[1]].shape
+    return prod(graph.tensors[operator.outputs[0]].shape) * per_output(weights)
+
+
+def _lowering(graph: Model, operator: Operator) -> str:
+    try:
+        _, is_fallback = rule_for(graph, operator)
+    except (UnsupportedError, QnnError):
+        return UNSUPPORTED
+    if is_fallback:
+        return FALLBACK
+    dtypes = {
+        graph.tensors[index].dtype for index in (*operator.inputs, *operator.outputs) if index >= 0
+    }
+    is_float = dtypes <= {"float32", "int32", "int64", "bool"} and "float32" in dtypes
+    return FLOAT if is_float else INTEGER
+
+
+def _notes(graph: Model, indices: tuple[int, ...]) -> tuple[TensorNote, ...]:
+    return tuple(_note(graph.tensors[index]) for index in indices if index >= 0)
+
+
+def _note(tensor: Tensor) -> TensorNote:
+    return TensorNote(
+        index=tensor.index,
+        name=tensor.name,
+        shape=tensor.shape,
+        dtype=tensor.dtype,
+        quantization=_quantization(tensor),
+        is_constant=tensor.data is not None,
+    )
+
+
+def _quantization(tensor: Tensor) -> str:
+    if tensor.quantization is None:
+        return ""
+    scale, zero_point = tensor.quantization.scale, tensor.quantization.zero_point
+    if not tensor.quantization.is_per_channel:
+        return f"scale {scale[0]:.6g}, zero point {zero_point[0]}"
+    low, high = float(scale.min()), float(scale.max())
+    text = f"{scale.size} scales from {low:.6g} to {high:.6g} along axis {tensor.quantization.axis}"
+    points = np.unique(zero_point)
+    zero = str(points[0]) if points.size == 1 else f"{points[0]} to {points[-1]}"
+    return f"{text}, zero point {zero}"
+
+
+def _options(options: Any) -> dict[str, Any]:
+    if not is_dataclass(options):
+        return {}
+    return {field.name: _plain(getattr(options, field.name)) for field in fields(options)}
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, (bool, int, float, str, list, tuple)) else str(value)
