@@ -9,12 +9,22 @@ from tvm import relax
 
 from qnn_ops.attributes import Scale, ZeroPoint, int_attr, per_axis, scale_attr, zero_point_attr
 from qnn_ops.checks import QUANTIZED, check_axis, check_dtype, check_quantization
-from qnn_ops.registry import Attrs, TensorSpec, operator
+from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.traits import Channels, Traits
 
 Array = np.ndarray[Any, Any]
 
 
-@operator("quantized_data")
+@operator(
+    "quantized_data",
+    traits=Traits(
+        zero_points={},
+        moved=None,
+        keeps=None,
+        clamps=False,
+        channels=Channels.AXIS,
+    ),
+)
 def dequantize(
     quantized_data: relax.Expr,
     scale: Scale,
@@ -56,6 +66,9 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     channels = data.shape[check_axis(attrs.axis, len(data.shape))] if data.shape else None
     check_quantization("{}", attrs.scale, attrs.zero_point, data.dtype, channels)
     return TensorSpec(data.shape, attrs.out_dtype)
+
+
+dequantize.overflow_rule(cannot_overflow)
 
 
 @dequantize.reference

@@ -1,17 +1,20 @@
-"""What the quantized operators on two tensors share: attributes, type rule, multipliers."""
+"""The family of quantized operators on two tensors, which broadcast."""
 
 from __future__ import annotations
 
+from inspect import cleandoc
 from typing import Any
 
 import numpy as np
+from tvm import relax
 
 from qnn_ops.arithmetic import multiply_by_quantized_multiplier, quantize_multiplier
 from qnn_ops.attributes import bounds_attr, scale_attr, zero_point_attr
 from qnn_ops.checks import QUANTIZED, check_bounds, check_dtype, check_quantization
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import Attrs, TensorSpec
+from qnn_ops.registry import Attrs, Known, Operator, Reference, TensorSpec
 from qnn_ops.rounding import scale_down
+from qnn_ops.traits import MOVED_RESULT, Channels, Traits
 
 Array = np.ndarray[Any, Any]
 
@@ -22,34 +25,78 @@ LARGEST_TERM = 2**16 - 1
 """Terms beyond it saturate any 8-bit result whose multiplier is at least 1."""
 
 
-def elementwise_attrs(
-    lhs_scale: float,
-    lhs_zero_point: int,
-    rhs_scale: float,
-    rhs_zero_point: int,
-    output_scale: float,
-    output_zero_point: int,
-    out_dtype: str,
-    out_min: int | None,
-    out_max: int | None,
-) -> dict[str, Any]:
-    """The attributes of an elementwise operator, normalised."""
-    low, high = bounds_attr(out_dtype, out_min, out_max)
-    return {
-        "lhs_scale": scale_attr(lhs_scale),
-        "lhs_zero_point": zero_point_attr(lhs_zero_point),
-        "rhs_scale": scale_attr(rhs_scale),
-        "rhs_zero_point": zero_point_attr(rhs_zero_point),
-        "output_scale": scale_attr(output_scale),
-        "output_zero_point": zero_point_attr(output_zero_point),
-        "out_dtype": out_dtype,
-        "out_min": low,
-        "out_max": high,
-    }
+class ElementwiseOperator(Operator[...]):
+    """An operator on two tensors, which decorates its own reference: that is what differs."""
+
+    def __init__(self, reference: Reference) -> None:
+        """Register the operator; its documentation begins with the reference's own."""
+        traits = Traits(
+            zero_points={"lhs": "lhs_zero_point", "rhs": "rhs_zero_point"},
+            moved=MOVED_RESULT,
+            keeps=None,
+            clamps=True,
+            channels=Channels.ANYWHERE,
+        )
+        super().__init__(reference, ("lhs", "rhs"), traits)
+        self.__doc__ = f"{cleandoc(reference.__doc__ or '')}\n\n{cleandoc(_ARGUMENTS)}\n"
+        self.__wrapped__ = self.__call__
+        self.type_rule(_type)
+        self.reference(reference)
+
+    def __call__(
+        self,
+        lhs: relax.Expr,
+        rhs: relax.Expr,
+        lhs_scale: float,
+        lhs_zero_point: int,
+        rhs_scale: float,
+        rhs_zero_point: int,
+        output_scale: float,
+        output_zero_point: int,
+        out_dtype: str,
+        out_min: int | None = None,
+        out_max: int | None = None,
+    ) -> relax.Call:
+        """Build the Relax call; see the operator's own documentation for the arguments."""
+        low, high = bounds_attr(out_dtype, out_min, out_max)
+        return self.call(
+            [lhs, rhs],
+            lhs_scale=scale_attr(lhs_scale),
+            lhs_zero_point=zero_point_attr(lhs_zero_point),
+            rhs_scale=scale_attr(rhs_scale),
+            rhs_zero_point=zero_point_attr(rhs_zero_point),
+            output_scale=scale_attr(output_scale),
+            output_zero_point=zero_point_attr(output_zero_point),
+            out_dtype=out_dtype,
+            out_min=low,
+            out_max=high,
+        )
 
 
-def elementwise_type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> TensorSpec:
-    """The type rule of an elementwise operator: numpy broadcasting, 8-bit tensors."""
+_ARGUMENTS = """
+    Args:
+        lhs: int8 or uint8, any shape.
+        rhs: int8 or uint8, a shape that broadcasts with that of ``lhs`` as in numpy.
+        lhs_scale: real value of one step of ``lhs``.
+        lhs_zero_point: the value of ``lhs`` that means 0.
+        rhs_scale: real value of one step of ``rhs``.
+        rhs_zero_point: the value of ``rhs`` that means 0.
+        output_scale: real value of one step of the result.
+        output_zero_point: the result's value that means 0.
+        out_dtype: int8 or uint8.
+        out_min: lowest value of the result (a fused activation); default: the dtype's.
+        out_max: highest value of the result; default: the dtype's.
+
+    Returns:
+        A call whose result has the broadcast shape and ``out_dtype``.
+
+    Raises:
+        QnnError: if the shapes do not broadcast or a dtype or quantization does not fit (raised
+            when the call's type is inferred).
+"""
+
+
+def _type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> TensorSpec:
     check_dtype("lhs", lhs.dtype, QUANTIZED)
     check_dtype("rhs", rhs.dtype, QUANTIZED)
     check_dtype("out_dtype", attrs.out_dtype, QUANTIZED)
@@ -97,6 +144,24 @@ def sum_reference(attrs: Attrs, lhs: Array, rhs: Array, sign: int) -> Array:
     if result_multiplier >= 1:
         total = np.clip(total, -LARGEST_TERM, LARGEST_TERM)
     return scale_result(attrs, total, result_multiplier)
+
+
+def sum_overflow(attrs: Attrs, _known: Known, _lhs: TensorSpec, _rhs: TensorSpec) -> None:
+    """Raise where TFLite does not define a sum or a difference of such scales."""
+    # The operands are brought to half of the larger scale at most: 2^28 is not exceeded.
+    *_, result = sum_multipliers(attrs)
+    larger = max(attrs.lhs_scale, attrs.rhs_scale)
+    if quantize_multiplier(result)[1] > 0:
+        raise QnnError(
+            f"output_scale {attrs.output_scale:.4g} is too small: TFLite defines sums of operands "
+            f"of scale {larger:.4g} down to {larger / 2 ** (LEFT_SHIFT - 1):.4g}"
+        )
+    highest = float(np.finfo(np.float32).max) / 2**LEFT_SHIFT
+    if attrs.output_scale > highest:
+        raise QnnError(
+            f"output_scale {attrs.output_scale:.4g} is too large: TFLite defines sums up to "
+            f"{highest:.4g}"
+        )
 
 
 def scale_result(attrs: Attrs, accumulator: Array, multiplier: float) -> Array:

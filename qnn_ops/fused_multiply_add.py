@@ -10,12 +10,24 @@ from tvm import relax
 from qnn_ops.checks import check_dtype
 from qnn_ops.errors import QnnError
 from qnn_ops.float_stage import fused_multiply_add_float32
-from qnn_ops.registry import Attrs, TensorSpec, operator
+from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.traits import Channels, Traits
 
 Array = np.ndarray[Any, Any]
 
 
-@operator("lhs", "rhs", "addend")
+@operator(
+    "lhs",
+    "rhs",
+    "addend",
+    traits=Traits(
+        zero_points={},
+        moved=None,
+        keeps=None,
+        clamps=False,
+        channels=Channels.ANYWHERE,
+    ),
+)
 def fused_multiply_add(lhs: relax.Expr, rhs: relax.Expr, addend: relax.Expr) -> relax.Call:
     """Compute lhs * rhs + addend, rounded to float32 once.
 
@@ -48,6 +60,9 @@ def _type(_attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec, addend: TensorSpec) -
             f"{lhs.shape}, {rhs.shape} and {addend.shape}"
         ) from None
     return TensorSpec(shape, "float32")
+
+
+fused_multiply_add.overflow_rule(cannot_overflow)
 
 
 @fused_multiply_add.reference

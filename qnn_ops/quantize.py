@@ -18,12 +18,22 @@ from qnn_ops.attributes import (
     zero_point_attr,
 )
 from qnn_ops.checks import check_axis, check_dtype, check_quantization, check_stated_multiplier
-from qnn_ops.registry import Attrs, TensorSpec, operator
+from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.traits import Channels, Traits, moving
 
 Array = np.ndarray[Any, Any]
 
 
-@operator("data")
+@operator(
+    "data",
+    traits=Traits(
+        zero_points={},
+        moved=moving("zero_point"),
+        keeps=None,
+        clamps=False,
+        channels=Channels.AXIS,
+    ),
+)
 def quantize(
     data: relax.Expr,
     scale: Scale,
@@ -72,6 +82,9 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     check_quantization("{}", attrs.scale, attrs.zero_point, attrs.out_dtype, channels)
     check_stated_multiplier(attrs, channels)
     return TensorSpec(data.shape, attrs.out_dtype)
+
+
+quantize.overflow_rule(cannot_overflow)
 
 
 @quantize.reference

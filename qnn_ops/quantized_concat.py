@@ -8,16 +8,38 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
+from qnn_ops.accumulator_bounds import centred_bounds, check_scaled
 from qnn_ops.arithmetic import clamp_to, round_half_away
 from qnn_ops.attributes import dtype_range, int_attr, list_attr, scale_attr, zero_point_attr
 from qnn_ops.checks import QUANTIZED, check_axis, check_dtype, check_quantization
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import Attrs, TensorSpec, check_expr, operator
+from qnn_ops.registry import Attrs, Known, TensorSpec, check_expr, operator
+from qnn_ops.traits import MOVED_RESULT, Channels, Traits, always
 
 Array = np.ndarray[Any, Any]
 
 
-@operator("quantized_inputs")
+def _moved(attrs: Attrs, dtype: str) -> dict[str, Any]:
+    """What changes with the result; the inputs have the result's quantization by then."""
+    changes = MOVED_RESULT(attrs, dtype)
+    count = len(attrs.input_scales)
+    return {
+        **changes,
+        "input_scales": [attrs.output_scale] * count,
+        "input_zero_points": [changes["output_zero_point"]] * count,
+    }
+
+
+@operator(
+    "quantized_inputs",
+    traits=Traits(
+        zero_points={},
+        moved=_moved,
+        keeps=always,
+        clamps=False,
+        channels=Channels.AXIS,
+    ),
+)
 def quantized_concat(
     quantized_inputs: Sequence[relax.Expr] | relax.Expr,
     input_scales: Sequence[float],
@@ -137,3 +159,11 @@ def _reference(attrs: Attrs, inputs: tuple[Array, ...]) -> Array:
 
     parts = [converted(index, data) for index, data in enumerate(inputs)]
     return np.concatenate(parts, attrs.axis)
+
+
+@quantized_concat.overflow_rule
+def _overflow(attrs: Attrs, _known: Known, _inputs: tuple[TensorSpec, ...]) -> None:
+    # A floating-point product, too, that becomes an int32 before it is clamped.
+    for scale, zero_point in zip(attrs.input_scales, attrs.input_zero_points, strict=True):
+        data = centred_bounds(attrs.out_dtype, zero_point)
+        check_scaled(data, scale / attrs.output_scale, "float64", attrs.output_zero_point)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from tvm import relax
 
+from qnn_ops.accumulator_bounds import Weights
 from qnn_ops.arithmetic import conv_multiplier
 from qnn_ops.attributes import (
     Scale,
@@ -31,15 +34,28 @@ from qnn_ops.checks import (
 from qnn_ops.errors import QnnError
 from qnn_ops.float_stage import check_addend
 from qnn_ops.layouts import DATA_LAYOUTS, KERNEL_LAYOUTS, check_layout, permutation, reorder
-from qnn_ops.registry import Attrs, TensorSpec, operator
+from qnn_ops.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.rounding import check_multiplier
-from qnn_ops.sums import result_of_sums
+from qnn_ops.sums import check_sums, result_of_sums
+from qnn_ops.traits import MOVED_RESULT, Channels, Traits
 from qnn_ops.windows import sliding_windows, window_count
 
 Array = np.ndarray[Any, Any]
 
 
-@operator("quantized_data", "quantized_kernel", "bias", "addend")
+@operator(
+    "quantized_data",
+    "quantized_kernel",
+    "bias",
+    "addend",
+    traits=Traits(
+        zero_points={"quantized_data": "input_zero_point", "addend": "addend_zero_point"},
+        moved=MOVED_RESULT,
+        keeps=None,
+        clamps=True,
+        channels=Channels.CONVOLUTION,
+    ),
+)
 def quantized_conv2d(
     quantized_data: relax.Expr,
     quantized_kernel: relax.Expr,
@@ -280,4 +296,23 @@ def _convolve(attrs: Attrs, data: Array, kernel: Array) -> Array:
     sums = left_side.astype(np.float64) @ right_side.transpose(0, 2, 1).astype(np.float64)
     return (
         sums.astype(np.int64).transpose(1, 0, 2).reshape(batch, out_height, out_width, out_channels)
+    )
+
+
+@quantized_conv2d.overflow_rule
+def _overflow(
+    attrs: Attrs, known: Known, data: TensorSpec, kernel: TensorSpec, *others: TensorSpec
+) -> None:
+    channels, *sizes = reorder(kernel.shape, attrs.kernel_layout, "OHWI")
+    scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
+
+    def read() -> Array:
+        return known(1).transpose(permutation(attrs.kernel_layout, "OHWI"))
+
+    check_sums(
+        attrs,
+        data,
+        Weights(channels, math.prod(sizes), kernel.dtype, attrs.kernel_zero_point, read),
+        partial(known, 2) if others else None,
+        partial(conv_multiplier, *scales, kernel.dtype),
     )

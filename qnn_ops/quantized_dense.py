@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 from tvm import relax
 
+from qnn_ops.accumulator_bounds import Weights
 from qnn_ops.arithmetic import dense_multiplier
 from qnn_ops.attributes import (
     Scale,
@@ -26,14 +28,26 @@ from qnn_ops.checks import (
     check_rank,
 )
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import Attrs, TensorSpec, operator
+from qnn_ops.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.rounding import check_multiplier
-from qnn_ops.sums import result_of_sums
+from qnn_ops.sums import check_sums, result_of_sums
+from qnn_ops.traits import MOVED_RESULT, Channels, Traits
 
 Array = np.ndarray[Any, Any]
 
 
-@operator("quantized_data", "quantized_weight", "bias")
+@operator(
+    "quantized_data",
+    "quantized_weight",
+    "bias",
+    traits=Traits(
+        zero_points={"quantized_data": "input_zero_point"},
+        moved=MOVED_RESULT,
+        keeps=None,
+        clamps=True,
+        channels=Channels.LAST,
+    ),
+)
 def quantized_dense(
     quantized_data: relax.Expr,
     quantized_weight: relax.Expr,
@@ -145,3 +159,18 @@ def _reference(attrs: Attrs, data: Array, weight: Array, bias: Array | None = No
     scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
     multiplier = np.ones(()) if is_sum else dense_multiplier(*scales)
     return result_of_sums(attrs, sums, bias, multiplier)
+
+
+@quantized_dense.overflow_rule
+def _overflow(
+    attrs: Attrs, known: Known, data: TensorSpec, weight: TensorSpec, *bias: TensorSpec
+) -> None:
+    units, depth = weight.shape
+    scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
+    check_sums(
+        attrs,
+        data,
+        Weights(units, depth, weight.dtype, attrs.kernel_zero_point, partial(known, 1)),
+        partial(known, 2) if bias else None,
+        partial(dense_multiplier, *scales),
+    )

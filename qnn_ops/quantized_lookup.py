@@ -10,12 +10,23 @@ from tvm import relax
 from qnn_ops.attributes import dtype_range
 from qnn_ops.checks import QUANTIZED, check_dtype
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import Attrs, TensorSpec, operator
+from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.traits import Channels, Traits, moving
 
 Array = np.ndarray[Any, Any]
 
 
-@operator("quantized_data", "table")
+@operator(
+    "quantized_data",
+    "table",
+    traits=Traits(
+        zero_points={"quantized_data": None},
+        moved=moving(),
+        keeps=None,
+        clamps=False,
+        channels=Channels.ANYWHERE_IN_FIRST,
+    ),
+)
 def quantized_lookup(quantized_data: relax.Expr, table: relax.Expr) -> relax.Call:
     """Replace each value by its entry of a table: any function of an 8-bit value, exactly.
 
@@ -42,6 +53,9 @@ def _type(_attrs: Attrs, data: TensorSpec, table: TensorSpec) -> TensorSpec:
     if table.shape != (256,):
         raise QnnError(f"table must have shape (256,), got {table.shape}")
     return TensorSpec(data.shape, table.dtype)
+
+
+quantized_lookup.overflow_rule(cannot_overflow)
 
 
 @quantized_lookup.reference

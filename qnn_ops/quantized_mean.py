@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
+from qnn_ops.accumulator_bounds import Bounds, centred_bounds, check_fixed_point
 from qnn_ops.arithmetic import clamp_to, multiply_by_quantized_multiplier, quantize_multiplier
 from qnn_ops.attributes import int_attr, int_list_attr, scale_attr, zero_point_attr
 from qnn_ops.checks import QUANTIZED, check_axis, check_dtype, check_quantization
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import Attrs, TensorSpec, operator
+from qnn_ops.registry import Attrs, Known, TensorSpec, operator
+from qnn_ops.traits import MOVED_RESULT, Channels, Traits
 
 Array = np.ndarray[Any, Any]
 
@@ -24,7 +26,16 @@ LARGEST_SUM = 2**16 - 1
 """Sums beyond it saturate any 8-bit mean whose multiplier shifts to the left."""
 
 
-@operator("quantized_data")
+@operator(
+    "quantized_data",
+    traits=Traits(
+        zero_points={"quantized_data": "input_zero_point"},
+        moved=MOVED_RESULT,
+        keeps=None,
+        clamps=False,
+        channels=Channels.REDUCED_AXES,
+    ),
+)
 def quantized_mean(
     quantized_data: relax.Expr,
     axis: int | Sequence[int],
@@ -125,3 +136,10 @@ def _reference(attrs: Attrs, data: Array) -> Array:
         sums = np.clip(sums, -LARGEST_SUM, LARGEST_SUM)
     mean = multiply_by_quantized_multiplier(sums.astype(np.int32), multiplier, shift)
     return clamp_to(mean.astype(np.int64) + attrs.output_zero_point, attrs.out_dtype)
+
+
+@quantized_mean.overflow_rule
+def _overflow(attrs: Attrs, _known: Known, data: TensorSpec) -> None:
+    _, count = averaged(attrs, data.shape)
+    sums = centred_bounds(data.dtype, attrs.input_zero_point) * Bounds.of(count, count)
+    check_fixed_point(sums, *stated_multiplier_of(attrs, count), attrs.output_zero_point)

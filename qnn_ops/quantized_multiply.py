@@ -5,33 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from tvm import relax
 
+from qnn_ops.accumulator_bounds import centred_bounds, check_scaled
 from qnn_ops.elementwise import (
-    elementwise_attrs,
-    elementwise_type,
+    ElementwiseOperator,
     product_multiplier,
     scale_result,
+    stated_product_multiplier,
 )
-from qnn_ops.registry import Attrs, TensorSpec, operator
+from qnn_ops.registry import Attrs, Known, TensorSpec
 
 Array = np.ndarray[Any, Any]
 
 
-@operator("lhs", "rhs")
-def quantized_multiply(
-    lhs: relax.Expr,
-    rhs: relax.Expr,
-    lhs_scale: float,
-    lhs_zero_point: int,
-    rhs_scale: float,
-    rhs_zero_point: int,
-    output_scale: float,
-    output_zero_point: int,
-    out_dtype: str,
-    out_min: int | None = None,
-    out_max: int | None = None,
-) -> relax.Call:
+@ElementwiseOperator
+def quantized_multiply(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     """Multiply two quantized tensors element by element.
 
     Source of the arithmetic: TFLite's reference MUL. The product of the operands, less their zero
@@ -39,50 +27,15 @@ def quantized_multiply(
     step by step; the scaling rounds as gemmlowp does (qnn_ops.rounding, "tflite"); the zero point
     is added and the result clamped. Where that multiplier exceeds 2^14, of which TFLite's own
     code makes an int32 overflow, the result saturates.
-
-    Args:
-        lhs: int8 or uint8, any shape.
-        rhs: int8 or uint8, a shape that broadcasts with that of ``lhs`` as in numpy.
-        lhs_scale: real value of one step of ``lhs``.
-        lhs_zero_point: the value of ``lhs`` that means 0.
-        rhs_scale: real value of one step of ``rhs``.
-        rhs_zero_point: the value of ``rhs`` that means 0.
-        output_scale: real value of one step of the result.
-        output_zero_point: the result's value that means 0.
-        out_dtype: int8 or uint8.
-        out_min: lowest value of the result (a fused activation); default: the dtype's.
-        out_max: highest value of the result; default: the dtype's.
-
-    Returns:
-        A call whose result has the broadcast shape and ``out_dtype``.
-
-    Raises:
-        QnnError: if the shapes do not broadcast or a dtype or quantization does not fit (raised
-            when the call's type is inferred).
     """
-    return quantized_multiply.call(
-        [lhs, rhs],
-        **elementwise_attrs(
-            lhs_scale,
-            lhs_zero_point,
-            rhs_scale,
-            rhs_zero_point,
-            output_scale,
-            output_zero_point,
-            out_dtype,
-            out_min,
-            out_max,
-        ),
-    )
-
-
-@quantized_multiply.type_rule
-def _type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> TensorSpec:
-    return elementwise_type(attrs, lhs, rhs)
-
-
-@quantized_multiply.reference
-def _reference(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     lhs_values = lhs.astype(np.int32) - attrs.lhs_zero_point
     rhs_values = rhs.astype(np.int32) - attrs.rhs_zero_point
     return scale_result(attrs, lhs_values * rhs_values, product_multiplier(attrs))
+
+
+@quantized_multiply.overflow_rule
+def _overflow(attrs: Attrs, _known: Known, lhs: TensorSpec, rhs: TensorSpec) -> None:
+    left = centred_bounds(lhs.dtype, attrs.lhs_zero_point)
+    right = centred_bounds(rhs.dtype, attrs.rhs_zero_point)
+    multiplier = stated_product_multiplier(attrs)
+    check_scaled(left * right, multiplier, "tflite", attrs.output_zero_point)

@@ -11,12 +11,22 @@ from tvm import relax
 from qnn_ops.attributes import dtype_range, int_attr, int_list_attr
 from qnn_ops.checks import QUANTIZED, check_dtype
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import Attrs, TensorSpec, operator
+from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.traits import Channels, Traits, always, moving
 
 Array = np.ndarray[Any, Any]
 
 
-@operator("quantized_data")
+@operator(
+    "quantized_data",
+    traits=Traits(
+        zero_points={},
+        moved=moving("pad_value"),
+        keeps=always,
+        clamps=False,
+        channels=Channels.PAD_WIDTH,
+    ),
+)
 def quantized_pad(
     quantized_data: relax.Expr, pad_width: Sequence[int], pad_value: int
 ) -> relax.Call:
@@ -67,6 +77,9 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
 def _pairs(attrs: Attrs) -> list[tuple[int, int]]:
     """(before, after) of each axis."""
     return list(zip(attrs.pad_width[::2], attrs.pad_width[1::2], strict=True))
+
+
+quantized_pad.overflow_rule(cannot_overflow)
 
 
 @quantized_pad.reference

@@ -13,7 +13,8 @@ from qnn_ops.attributes import dtype_range, int_attr, ints_attr, padding_attr
 from qnn_ops.checks import QUANTIZED, check_bounds, check_choice, check_dtype, check_rank
 from qnn_ops.errors import QnnError
 from qnn_ops.layouts import DATA_LAYOUTS, check_layout, permutation, reorder
-from qnn_ops.registry import Attrs, TensorSpec, operator
+from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.traits import OFFSETS, Channels, Traits, always, shifted
 from qnn_ops.windows import sliding_windows, window_count
 
 Array = np.ndarray[Any, Any]
@@ -25,7 +26,24 @@ ROUNDINGS = ("half_away", "half_even")
 MAX_TAPS = 2**23
 
 
-@operator("quantized_data")
+def _moved(attrs: Attrs, dtype: str) -> dict[str, Any]:
+    """What changes with the data; an average's ties keep their direction."""
+    changes = shifted(attrs, dtype, "out_min", "out_max")
+    if attrs.pool_type == "avg":
+        changes["origin"] = origin_of(attrs) + OFFSETS[dtype]
+    return changes
+
+
+@operator(
+    "quantized_data",
+    traits=Traits(
+        zero_points={},
+        moved=_moved,
+        keeps=always,
+        clamps=True,
+        channels=Channels.LAYOUT,
+    ),
+)
 def quantized_pool2d(
     quantized_data: relax.Expr,
     pool_type: str,
@@ -173,6 +191,9 @@ def _taps_along(name: str, size: int, window: int, stride: int, before: int, aft
             f"{before} and {after}"
         )
     return taps
+
+
+quantized_pool2d.overflow_rule(cannot_overflow)
 
 
 @quantized_pool2d.reference

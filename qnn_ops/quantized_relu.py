@@ -7,18 +7,29 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
+from qnn_ops.accumulator_bounds import centred_bounds, check_activation, check_scaled
 from qnn_ops.activations import activation_range
 from qnn_ops.attributes import scale_attr, zero_point_attr
 from qnn_ops.checks import QUANTIZED, check_choice, check_dtype, check_quantization
-from qnn_ops.registry import Attrs, TensorSpec, operator
+from qnn_ops.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.rounding import check_multiplier, scale_down
+from qnn_ops.traits import MOVED_RESULT, Channels, Traits
 
 Array = np.ndarray[Any, Any]
 
 KINDS = ("relu", "relu6", "relu_n1_to_1")
 
 
-@operator("quantized_data")
+@operator(
+    "quantized_data",
+    traits=Traits(
+        zero_points={"quantized_data": "input_zero_point"},
+        moved=MOVED_RESULT,
+        keeps=None,
+        clamps=False,
+        channels=Channels.ANYWHERE,
+    ),
+)
 def quantized_relu(
     quantized_data: relax.Expr,
     input_scale: float,
@@ -94,3 +105,10 @@ def _reference(attrs: Attrs, data: Array) -> Array:
         relu_bounds(attrs),
         attrs.out_dtype,
     )
+
+
+@quantized_relu.overflow_rule
+def _overflow(attrs: Attrs, _known: Known, data: TensorSpec) -> None:
+    centred = centred_bounds(data.dtype, attrs.input_zero_point)
+    check_scaled(centred, relu_multiplier(attrs), "tflite", attrs.output_zero_point)
+    check_activation(attrs.kind, attrs.output_scale, attrs.output_zero_point)

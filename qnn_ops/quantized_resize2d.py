@@ -12,15 +12,25 @@ from qnn_ops.attributes import ints_attr
 from qnn_ops.checks import QUANTIZED, check_choice, check_dtype, check_rank
 from qnn_ops.errors import QnnError
 from qnn_ops.layouts import DATA_LAYOUTS, check_layout, permutation, reorder
-from qnn_ops.registry import Attrs, TensorSpec, operator
+from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.resize_taps import FRACTION_BITS, Taps, fixed_point_taps, float32_taps, nearest_pixels
+from qnn_ops.traits import Channels, Traits, moving
 
 Array = np.ndarray[Any, Any]
 
 METHODS = ("bilinear", "nearest_neighbor")
 
 
-@operator("quantized_data")
+@operator(
+    "quantized_data",
+    traits=Traits(
+        zero_points={},
+        moved=moving(),
+        keeps=lambda attrs: attrs.method == "nearest_neighbor",
+        clamps=False,
+        channels=Channels.LAYOUT,
+    ),
+)
 def quantized_resize2d(
     quantized_data: relax.Expr,
     size: Sequence[int],
@@ -111,6 +121,9 @@ def taps_of(attrs: Attrs, image: tuple[int, int], dtype: str) -> tuple[Taps, Tap
         for size, out_size in zip(image, attrs.size, strict=True)
     )
     return rows, columns
+
+
+quantized_resize2d.overflow_rule(cannot_overflow)
 
 
 @quantized_resize2d.reference

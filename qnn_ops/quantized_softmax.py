@@ -12,15 +12,25 @@ from qnn_ops.arithmetic import saturating_rounding_doubling_high_mul
 from qnn_ops.attributes import dtype_range, float_attr, int_attr, scale_attr, zero_point_attr
 from qnn_ops.checks import QUANTIZED, check_axis, check_dtype, check_quantization
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import Attrs, TensorSpec, operator
+from qnn_ops.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.softmax_arithmetic import LARGEST_SUM, exp_table, reciprocal, sum_term
+from qnn_ops.traits import MOVED_RESULT, Channels, Traits
 
 Array = np.ndarray[Any, Any]
 
 OUTPUT_SCALE = 1 / 256
 
 
-@operator("quantized_data")
+@operator(
+    "quantized_data",
+    traits=Traits(
+        zero_points={"quantized_data": "input_zero_point"},
+        moved=MOVED_RESULT,
+        keeps=None,
+        clamps=False,
+        channels=Channels.AXIS,
+    ),
+)
 def quantized_softmax(
     quantized_data: relax.Expr,
     input_scale: float,
@@ -103,3 +113,14 @@ def _reference(attrs: Attrs, data: Array) -> Array:
     down = bits + 23
     steps = (probability + (np.int64(1) << (down - 1))) >> down
     return np.asarray(np.minimum(steps, 255) + attrs.output_zero_point, attrs.out_dtype)
+
+
+@quantized_softmax.overflow_rule
+def _overflow(attrs: Attrs, _known: Known, _data: TensorSpec) -> None:
+    # The sum of exponentials, 2^19 each, is 64 bits wide here: where 512 of them would end LiteRT's
+    # process, this goes on.
+    if attrs.beta * attrs.input_scale * 2.0**26 <= 1:
+        raise QnnError(
+            f"beta * input_scale must exceed 2^-26, below which TFLite has no fixed point for it, "
+            f"got {attrs.beta * attrs.input_scale:.4g}"
+        )

@@ -1,8 +1,9 @@
 """One decorator that turns a Python function into a Relax operator.
 
-An operator's file holds the public function, its type rule and its numpy reference:
+An operator's file holds the public function with the operator's traits, its type rule, its numpy
+reference, and a rule that says where the model's own framework would overflow:
 
-    @operator("quantized_data")
+    @operator("quantized_data", traits=Traits(...))
     def quantized_relu(quantized_data: relax.Expr, ...) -> relax.Call:
         return quantized_relu.call([quantized_data], kind=kind, ...)
 
@@ -11,6 +12,9 @@ An operator's file holds the public function, its type rule and its numpy refere
 
     @quantized_relu.reference
     def _reference(attrs: Attrs, data: np.ndarray) -> np.ndarray: ...
+
+    @quantized_relu.overflow_rule
+    def _overflow(attrs: Attrs, known: Known, data: TensorSpec) -> None: ...
 
 The operator is then known to TVM as ``relax.qnn.quantized_relu``, prints in TVMScript as
 ``R.qnn.quantized_relu(x, kind="relu", ...)`` and parses back.
@@ -30,6 +34,7 @@ from tvm.relax import script as relax_script
 from tvm.relax.script import parser as relax_parser
 
 from qnn_ops.errors import QnnError
+from qnn_ops.traits import Traits
 
 P = ParamSpec("P")
 
@@ -52,11 +57,19 @@ Operand: TypeAlias = "TensorSpec | tuple[TensorSpec, ...]"
 TypeRule = Callable[..., TensorSpec]
 Reference = Callable[..., "np.ndarray[Any, Any]"]
 
+Known = Callable[[int], "np.ndarray[Any, Any]"]
+"""Gives the value of the operand at a place, which has to be constant."""
+
+OverflowRule = Callable[..., None]
+"""``rule(attrs, known, *specs)`` raises where a framework's integers could overflow."""
+
 
 class Operator(Generic[P]):
     """A Relax operator of this dialect; calling it builds the call."""
 
-    def __init__(self, function: Callable[P, Any], tensors: tuple[str, ...]) -> None:
+    def __init__(
+        self, function: Callable[P, Any], tensors: tuple[str, ...], traits: Traits | None
+    ) -> None:
         """Register ``function`` under its own name; ``tensors`` are its tensor parameters."""
         self.name = function.__name__
         self.tensors = tensors
@@ -66,6 +79,8 @@ class Operator(Generic[P]):
         self._function = function
         self._type_rule: TypeRule | None = None
         self._reference: Reference | None = None
+        self._overflow_rule: OverflowRule | None = None
+        self._traits = traits
         op_name = PREFIX + self.name
         tvm.ir.register_op_attr(op_name, "FInferType", self._infer_type)
         tvm.ir.register_op_attr(op_name, "FPurity", True)
@@ -90,6 +105,18 @@ class Operator(Generic[P]):
         """Decorate the operator's arithmetic in numpy: ``function(attrs, *arrays)``."""
         self._reference = function
         return function
+
+    def overflow_rule(self, rule: OverflowRule) -> OverflowRule:
+        """Decorate what raises where the framework's own integers could overflow."""
+        self._overflow_rule = rule
+        return rule
+
+    @property
+    def traits(self) -> Traits:
+        """What passes need to know of the operator."""
+        if self._traits is None:
+            raise QnnError(f"{self.name}: the operator states no traits")
+        return self._traits
 
     def call(self, operands: Sequence[Any], **attrs: Any) -> relax.Call:
         """Build a call from operands (trailing ``None`` left out) and normalised attributes."""
@@ -128,25 +155,37 @@ class Operator(Generic[P]):
             )
         return result
 
+    def check_overflow(self, attrs: Attrs, known: Known, *operands: Operand) -> None:
+        """Raise where the framework's integers could overflow; the error names the operator."""
+        if self._overflow_rule is None:
+            raise QnnError(f"{self.name}: the operator does not say when it overflows")
+        try:
+            self._overflow_rule(attrs, known, *operands)
+        except QnnError as error:
+            raise QnnError(f"{self.name}: {error}") from None
+
     def evaluate(self, *args: P.args, **kwargs: P.kwargs) -> np.ndarray[Any, Any]:
         """Compute the operator in numpy: the same arguments, with arrays for the tensors."""
-        function: Callable[..., relax.Call] = self._function
-        call = function(*_map(_to_const, args), **_map(_to_const, kwargs))
+        build: Callable[..., relax.Call] = self
+        call = build(*_map(_to_const, args), **_map(_to_const, kwargs))
         return self.apply(attrs_of(call), *(_to_array(arg) for arg in call.args))
 
+    def operands(self, call: relax.Call) -> list[Operand]:
+        """Shape and dtype of each operand of a call of the operator."""
+        return [_operand_spec(self, index, arg) for index, arg in enumerate(call.args)]
+
     def _infer_type(self, call: relax.Call, _builder: relax.BlockBuilder) -> relax.TensorType:
-        specs = (_operand_spec(self, index, arg) for index, arg in enumerate(call.args))
-        spec = self.infer(attrs_of(call), *specs)
+        spec = self.infer(attrs_of(call), *self.operands(call))
         return relax.TensorType(spec.shape, spec.dtype)
 
     def _from_script(self, *operands: Any, **attrs: Any) -> relax.Call:
-        function: Callable[..., relax.Call] = self._function
+        build: Callable[..., relax.Call] = self
         named = dict(zip(self.tensors, operands, strict=False))
         # The dialect's own spelling has the tensors first and the rest by name; positional
         # attributes (the public function's order) are for people who write TVMScript by hand.
         if len(operands) > len(self.tensors):
-            return function(*operands, **attrs)
-        return function(**named, **attrs)
+            return build(*operands, **attrs)
+        return build(**named, **attrs)
 
 
 OPERATORS: dict[str, Operator[Any]] = {}
@@ -160,13 +199,24 @@ relax_script.qnn = R_QNN
 relax_parser.qnn = R_QNN
 
 
-def operator(*tensors: str) -> Callable[[Callable[P, Any]], Operator[P]]:
-    """Register the decorated function as a Relax operator; ``tensors`` name its operands."""
+def operator(
+    *tensors: str, traits: Traits | None = None
+) -> Callable[[Callable[P, Any]], Operator[P]]:
+    """Register the decorated function as a Relax operator.
+
+    Args:
+        tensors: names of its operands.
+        traits: what passes need to know of it; without them none of those passes takes it.
+    """
 
     def decorate(function: Callable[P, Any]) -> Operator[P]:
-        return Operator(function, tensors)
+        return Operator(function, tensors, traits)
 
     return decorate
+
+
+def cannot_overflow(_attrs: Attrs, _known: Known, *_operands: Operand) -> None:
+    """Raise never: the overflow rule of operators that do not add or scale in int32."""
 
 
 def operator_of(expr: Any) -> Operator[Any] | None:

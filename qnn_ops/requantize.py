@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
+from qnn_ops.accumulator_bounds import Bounds, check_scaled
 from qnn_ops.attributes import (
     Scale,
     ZeroPoint,
     bounds_attr,
+    dtype_range,
     int_attr,
     per_axis,
     scale_attr,
@@ -25,13 +27,23 @@ from qnn_ops.checks import (
     check_dtype,
     check_quantization,
 )
-from qnn_ops.registry import Attrs, TensorSpec, operator
+from qnn_ops.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.rounding import check_multiplier, scale_down
+from qnn_ops.traits import MOVED_RESULT, Channels, Traits
 
 Array = np.ndarray[Any, Any]
 
 
-@operator("quantized_data")
+@operator(
+    "quantized_data",
+    traits=Traits(
+        zero_points={"quantized_data": "input_zero_point"},
+        moved=MOVED_RESULT,
+        keeps=None,
+        clamps=True,
+        channels=Channels.AXIS,
+    ),
+)
 def requantize(
     quantized_data: relax.Expr,
     input_scale: Scale,
@@ -106,4 +118,17 @@ def _reference(attrs: Attrs, data: Array) -> Array:
         attrs.output_zero_point,
         (attrs.out_min, attrs.out_max),
         attrs.out_dtype,
+    )
+
+
+@requantize.overflow_rule
+def _overflow(attrs: Attrs, _known: Known, data: TensorSpec) -> None:
+    # Of any int32 at all nothing is known: what leaves int32 wraps, as in LiteRT.
+    if attrs.rounding != "tflite" or data.dtype == "int32":
+        return
+    low, high = dtype_range(data.dtype)
+    points = np.asarray(attrs.input_zero_point, np.int64)
+    multiplier = np.asarray(attrs.input_scale) / attrs.output_scale
+    check_scaled(
+        Bounds.of(low - points, high - points), multiplier, "tflite", attrs.output_zero_point
     )

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from qnn_ops.accumulator_bounds import (
+    Weights,
+    centred_bounds,
+    check_product_sums,
+    check_scaled,
+)
 from qnn_ops.float_stage import ROUNDING, stage_reference
-from qnn_ops.registry import Attrs
+from qnn_ops.registry import Attrs, TensorSpec
 from qnn_ops.rounding import scale_down
 
 Array = np.ndarray[Any, Any]
@@ -44,3 +52,35 @@ def result_of_sums(
         bounds,
         attrs.out_dtype,
     )
+
+
+def check_sums(
+    attrs: Attrs,
+    data: TensorSpec,
+    weights: Weights,
+    bias: Callable[[], Array] | None,
+    multiplier: Callable[[], Array],
+) -> None:
+    """Raise if the sums, or what is made of them, can leave the int32 of the model's framework.
+
+    Args:
+        attrs: of the call.
+        data: that is multiplied.
+        weights: that it is multiplied with.
+        bias: gives int32, one per channel; None where there is none.
+        multiplier: gives how many steps of the result a step of the sum is, or one per channel.
+
+    Raises:
+        QnnError: they can; it names the channel and how far its sum goes.
+    """
+    scaling = None
+    if attrs.rounding in ("tflite", "float64") and attrs.out_dtype != "int32":
+        scaling = partial(
+            check_scaled,
+            real_multiplier=multiplier(),
+            rounding=attrs.rounding,
+            zero_point=attrs.output_zero_point,
+        )
+    # oneDNN's stage takes sums without the bias, and saturates in float32.
+    added = None if bias is None or attrs.rounding == ROUNDING else bias()
+    check_product_sums(weights, centred_bounds(data.dtype, attrs.input_zero_point), added, scaling)

@@ -30,19 +30,27 @@ from legalize.kernels.table import kernel
 from legalize.primitives.fixed_point import const
 from legalize.primitives.fixed_point import scale_down as scale_down_primitive
 from legalize.primitives.registry import primitive
+from qnn_ops.accumulator_bounds import centred_bounds, check_scaled
 from qnn_ops.attributes import dtype_range, scale_attr, zero_point_attr
 from qnn_ops.checks import check_dtype, check_quantization
-from qnn_ops.registry import Attrs, TensorSpec, operator, spec_of
+from qnn_ops.registry import Attrs, Known, TensorSpec, operator, spec_of
 from qnn_ops.rounding import scale_down
+from qnn_ops.traits import Channels, Traits
 
 # %%
 # What it means
 # -------------
 # The public function makes the call; the decorator registers it with TVM as
-# ``relax.qnn.quantized_abs`` and names its tensor operands. Numbers become attributes.
+# ``relax.qnn.quantized_abs`` and names its tensor operands. Numbers become attributes. The traits
+# are what passes over the whole graph need to know: which zero point moves along where data or
+# result becomes uint8 (none here: they are int8 only), whether the result ends in a clamp to bounds
+# that an activation may narrow, and where the channels are.
 
 
-@operator("quantized_data")
+@operator(
+    "quantized_data",
+    traits=Traits(zero_points={}, moved=None, keeps=None, clamps=False, channels=Channels.ANYWHERE),
+)
 def quantized_abs(
     quantized_data: relax.Expr,
     input_scale: float,
@@ -96,6 +104,16 @@ def _reference(attrs: Attrs, data: np.ndarray) -> np.ndarray:
 
 x = np.array([-128, -3, 0, 2, 127], np.int8)
 print(quantized_abs.evaluate(x, 0.5, -1, 0.75, -128))
+
+# %%
+# Where the framework's own int32 could overflow, an importer refuses the call.
+
+
+@quantized_abs.overflow_rule
+def _overflow(attrs: Attrs, _known: Known, data: TensorSpec) -> None:
+    centred = centred_bounds(data.dtype, attrs.input_zero_point)
+    check_scaled(centred, factor(attrs), "tflite", attrs.output_zero_point)
+
 
 # %%
 # Primitives

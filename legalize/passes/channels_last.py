@@ -11,12 +11,12 @@ from tvm.relax import op as R
 from tvm.relax.expr_functor import mutator
 
 from legalize.passes.channels_last_rules import (
-    LAYOUTS,
-    RULES,
     TO_FIRST,
     TO_LAST,
     attribute,
+    layouts_of,
     operator_name,
+    rule_of,
     static_shape,
 )
 from legalize.passes.rewriter import CallRewriter, module_pass
@@ -54,7 +54,7 @@ class _ChannelsLast(CallRewriter):
             self.block, self.images = block, {}
         if operator_name(call) == _PERMUTE:
             return self._permuted(rebuilt, variable)
-        rule = RULES.get(operator_name(call))
+        rule = rule_of(call)
         if rule is None or not self._is_worth_it(rebuilt):
             return rebuilt
         result = rule(rebuilt, self._last)
@@ -126,8 +126,7 @@ def ChannelsLast() -> tvm.transform.Pass:
 
 def _is_channels_first(value: relax.Expr) -> bool:
     """Whether ``value`` is a call that is worth a transpose, and reads or writes NCHW."""
-    names = LAYOUTS.get(operator_name(value), ())
-    if not any(attribute(value, name) == "NCHW" for name in names):
+    if not any(attribute(value, name) == "NCHW" for name in layouts_of(value)):
         return False
     return operator_of(value) is not None or constant_of(value.args[1]) is not None
 

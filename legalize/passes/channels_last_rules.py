@@ -10,38 +10,20 @@ import tvm
 from tvm import relax
 
 from legalize.passes.rewriter import with_attrs
-from qnn_ops import (
-    dequantize,
-    fused_multiply_add,
-    quantize,
-    quantized_add,
-    quantized_concat,
-    quantized_conv2d,
-    quantized_lookup,
-    quantized_mean,
-    quantized_multiply,
-    quantized_pad,
-    quantized_pool2d,
-    quantized_relu,
-    quantized_resize2d,
-    quantized_softmax,
-    quantized_subtract,
-    requantize,
-)
 from qnn_ops.layouts import permutation
 from qnn_ops.registry import attrs_of, constant_of, operator_of
+from qnn_ops.traits import Channels
 
 TO_LAST = permutation("NCHW", "NHWC")
 TO_FIRST = permutation("NHWC", "NCHW")
 
-LAYOUTS = {
-    quantized_conv2d.op.name: ("data_layout", "out_layout"),
-    quantized_pool2d.op.name: ("layout",),
-    quantized_resize2d.op.name: ("layout",),
+_LAYOUTS: dict[Channels | str, tuple[str, ...]] = {
+    Channels.CONVOLUTION: ("data_layout", "out_layout"),
+    Channels.LAYOUT: ("layout",),
     # Relax's own loops over floats become vector code only with the channels last, too.
     "relax.nn.conv2d": ("data_layout", "out_layout"),
 }
-"""The operators that are worth a transpose, and which attributes are their layouts."""
+# What is worth a transpose, and which attributes are its layouts.
 
 Last = Callable[[relax.Expr], relax.Expr]
 """Gives an operand with its channels last."""
@@ -52,14 +34,29 @@ Rule = Callable[[relax.Call, Last], "relax.Expr | None"]
 A result of fewer dimensions than an image is that of the call itself.
 """
 
-RULES: dict[str, Rule] = {}
-"""By the operator's name in TVM."""
+RULES: dict[Channels | str, Rule] = {}
+"""By how an operator of the dialect says where its channels are, or by a Relax operator's name."""
 
 
 def operator_name(value: relax.Expr) -> str:
     """The name of the operator that ``value`` calls; empty if it calls none."""
     is_call = isinstance(value, relax.Call) and isinstance(value.op, tvm.ir.Op)
     return str(value.op.name) if is_call else ""
+
+
+def rule_of(value: relax.Expr) -> Rule | None:
+    """The rule for what ``value`` calls; None if it stays as it is."""
+    return RULES.get(_key(value))
+
+
+def layouts_of(value: relax.Expr) -> tuple[str, ...]:
+    """The attributes that are layouts of what ``value`` calls, if that is worth a transpose."""
+    return _LAYOUTS.get(_key(value), ())
+
+
+def _key(value: relax.Expr) -> Channels | str:
+    operator = operator_of(value)
+    return operator_name(value) if operator is None else operator.traits.channels
 
 
 def attribute(call: relax.Call, name: str) -> Any:
@@ -77,7 +74,7 @@ def static_shape(expr: relax.Expr) -> tuple[int, ...] | None:
     return tuple(int(size) for size in shape.values)
 
 
-def _rule(*names: str) -> Callable[[Rule], Rule]:
+def _rule(*names: Channels | str) -> Callable[[Rule], Rule]:
     def decorate(rule: Rule) -> Rule:
         RULES.update(dict.fromkeys(names, rule))
         return rule
@@ -112,7 +109,7 @@ def _changed(call: relax.Call, operands: list[relax.Expr], **changes: Any) -> re
     return relax.Call(call.op, operands, attrs)
 
 
-@_rule(quantized_conv2d.op.name)
+@_rule(Channels.CONVOLUTION)
 def _convolution(call: relax.Call, last: Last) -> relax.Expr:
     attrs = attrs_of(call)
     data, kernel, *others = call.args
@@ -132,7 +129,7 @@ def _convolution(call: relax.Call, last: Last) -> relax.Expr:
     )
 
 
-@_rule(quantized_pool2d.op.name, quantized_resize2d.op.name, *_relax("image.resize2d"))
+@_rule(Channels.LAYOUT, *_relax("image.resize2d"))
 def _window(call: relax.Call, last: Last) -> relax.Expr | None:
     if attribute(call, "layout") != "NCHW":
         return None
@@ -163,8 +160,7 @@ def _float_convolution(call: relax.Call, last: Last) -> relax.Expr | None:
 
 
 @_rule(
-    *(op.op.name for op in (fused_multiply_add, quantized_add, quantized_multiply)),
-    *(op.op.name for op in (quantized_relu, quantized_subtract)),
+    Channels.ANYWHERE,
     *_relax("abs", "astype", "ceil", "clip", "erf", "exp", "floor", "log", "negative", "round"),
     *_relax("rsqrt", "sigmoid", "sign", "sqrt", "square", "tanh"),
     *_relax("nn.gelu", "nn.leakyrelu", "nn.relu", "nn.silu"),
@@ -175,13 +171,13 @@ def _elementwise(call: relax.Call, last: Last) -> relax.Expr:
     return _changed(call, [last(operand) for operand in call.args])
 
 
-@_rule(quantized_lookup.op.name)
-def _lookup(call: relax.Call, last: Last) -> relax.Expr:
+@_rule(Channels.ANYWHERE_IN_FIRST)
+def _first_operand(call: relax.Call, last: Last) -> relax.Expr:
     return _changed(call, [last(call.args[0]), *call.args[1:]])
 
 
 @_rule(
-    *(op.op.name for op in (dequantize, quantize, quantized_concat, quantized_softmax, requantize)),
+    Channels.AXIS,
     *_relax("concat", "nn.log_softmax", "nn.prelu", "nn.softmax"),
 )
 def _along_an_axis(call: relax.Call, last: Last) -> relax.Expr | None:
@@ -195,14 +191,14 @@ def _along_an_axis(call: relax.Call, last: Last) -> relax.Expr | None:
     return _changed(call, [last(data), *call.args[1:]], axis=_axis(axis))
 
 
-@_rule(quantized_pad.op.name, *_relax("nn.pad"))
+@_rule(Channels.PAD_WIDTH, *_relax("nn.pad"))
 def _pad(call: relax.Call, last: Last) -> relax.Expr:
     widths = attribute(call, "pad_width")
     moved = [int(widths[2 * axis + side]) for axis in TO_LAST for side in (0, 1)]
     return _changed(call, [last(call.args[0])], pad_width=moved)
 
 
-@_rule(quantized_mean.op.name, *_relax("argmax", "argmin", "max", "mean", "min", "sum"))
+@_rule(Channels.REDUCED_AXES, *_relax("argmax", "argmin", "max", "mean", "min", "sum"))
 def _reduction(call: relax.Call, last: Last) -> relax.Expr | None:
     axis, keepdims = attribute(call, "axis"), attribute(call, "keepdims")
     if axis is None:

@@ -9,31 +9,11 @@ import tvm
 from tvm import relax
 from tvm.relax.expr_functor import mutator
 
-from legalize.passes.rewriter import CallRewriter, count_uses, first_found, module_pass, with_attrs
-from qnn_ops import (
-    quantized_add,
-    quantized_conv2d,
-    quantized_dense,
-    quantized_multiply,
-    quantized_pool2d,
-    quantized_relu,
-    quantized_subtract,
-    requantize,
-)
+from legalize.passes.rewriter import CallRewriter, count_uses, module_pass, with_attrs
+from qnn_ops import quantized_relu
 from qnn_ops.activations import activation_range
 from qnn_ops.quantized_pool2d import bounds
-from qnn_ops.registry import Attrs, Operator, attrs_of, spec_of
-
-_CLAMPING: tuple[Operator[Any], ...] = (
-    quantized_add,
-    quantized_conv2d,
-    quantized_dense,
-    quantized_multiply,
-    quantized_pool2d,
-    quantized_subtract,
-    requantize,
-)
-"""The operators that end in a clamp to ``out_min`` and ``out_max``."""
+from qnn_ops.registry import Attrs, Operator, attrs_of, operator_of, spec_of
 
 
 @mutator
@@ -63,7 +43,9 @@ class _FoldClamps(CallRewriter):
         )
 
     def _clamping_producer(self, expr: relax.Expr) -> relax.Call | None:
-        return first_found(self.producer(expr, operator) for operator in _CLAMPING)
+        value = self.lookup_binding(expr) if isinstance(expr, relax.Var) else expr
+        operator = operator_of(value)
+        return value if operator is not None and operator.traits.clamps else None
 
 
 def FoldClamps() -> tvm.transform.Pass:

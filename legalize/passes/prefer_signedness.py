@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,103 +10,12 @@ from tvm import relax
 from tvm.relax.expr_functor import mutator
 
 from legalize.passes.rewriter import CallRewriter, module_pass, with_attrs
-from qnn_ops import (
-    quantize,
-    quantized_add,
-    quantized_concat,
-    quantized_conv2d,
-    quantized_dense,
-    quantized_lookup,
-    quantized_mean,
-    quantized_multiply,
-    quantized_pad,
-    quantized_pool2d,
-    quantized_relu,
-    quantized_resize2d,
-    quantized_softmax,
-    quantized_subtract,
-    requantize,
-)
+from qnn_ops import quantized_conv2d, quantized_dense, quantized_lookup, requantize
 from qnn_ops.quantized_concat import conversion_table
-from qnn_ops.quantized_pool2d import origin_of
 from qnn_ops.registry import Attrs, Operator, attrs_of, constant_of, operator_of
+from qnn_ops.traits import OFFSETS, shifted
 
-_FLIP = 128
-_OFFSETS = {"uint8": _FLIP, "int8": -_FLIP}
-
-# What becomes of attributes where values are moved to a dtype.
-_Changes = Callable[[Attrs, str], "dict[str, Any]"]
-
-
-def _moved(*names: str) -> _Changes:
-    """The change that moves the attributes along, one number or one per channel each."""
-
-    def changes(attrs: Attrs, dtype: str) -> dict[str, Any]:
-        offset = _OFFSETS[dtype]
-        return {name: _add(getattr(attrs, name), offset) for name in names if hasattr(attrs, name)}
-
-    return changes
-
-
-def _add(value: int | tuple[int, ...], offset: int) -> int | list[int]:
-    return [item + offset for item in value] if isinstance(value, tuple) else value + offset
-
-
-def _result(*names: str) -> _Changes:
-    move = _moved(*names, "out_min", "out_max")
-    return lambda attrs, dtype: {"out_dtype": dtype, **move(attrs, dtype)}
-
-
-def _concat(attrs: Attrs, dtype: str) -> dict[str, Any]:
-    """The inputs have the output's quantization by then: see ``_inputs``."""
-    count = len(attrs.input_scales)
-    return {
-        **_result("output_zero_point")(attrs, dtype),
-        "input_scales": [attrs.output_scale] * count,
-        "input_zero_points": [attrs.output_zero_point + _OFFSETS[dtype]] * count,
-    }
-
-
-def _pool(attrs: Attrs, dtype: str) -> dict[str, Any]:
-    changes = _moved("out_min", "out_max")(attrs, dtype)
-    if attrs.pool_type == "avg":
-        changes["origin"] = origin_of(attrs) + _OFFSETS[dtype]
-    return changes
-
-
-# By operator: what becomes of its attributes where an operand is moved.
-_OPERANDS: dict[Operator[Any] | None, dict[int, _Changes]] = {
-    quantized_add: {0: _moved("lhs_zero_point"), 1: _moved("rhs_zero_point")},
-    quantized_multiply: {0: _moved("lhs_zero_point"), 1: _moved("rhs_zero_point")},
-    quantized_subtract: {0: _moved("lhs_zero_point"), 1: _moved("rhs_zero_point")},
-    quantized_conv2d: {0: _moved("input_zero_point"), 3: _moved("addend_zero_point")},
-    quantized_dense: {0: _moved("input_zero_point")},
-    quantized_lookup: {0: _moved()},
-    quantized_mean: {0: _moved("input_zero_point")},
-    quantized_relu: {0: _moved("input_zero_point")},
-    quantized_softmax: {0: _moved("input_zero_point")},
-    requantize: {0: _moved("input_zero_point")},
-}
-# By operator: what becomes of its attributes where its result is moved.
-_RESULTS: dict[Operator[Any] | None, _Changes] = {
-    quantize: lambda attrs, dtype: {"out_dtype": dtype, **_moved("zero_point")(attrs, dtype)},
-    quantized_add: _result("output_zero_point"),
-    quantized_conv2d: _result("output_zero_point"),
-    quantized_dense: _result("output_zero_point"),
-    quantized_mean: _result("output_zero_point"),
-    quantized_multiply: _result("output_zero_point"),
-    quantized_relu: _result("output_zero_point"),
-    quantized_softmax: _result("output_zero_point"),
-    quantized_subtract: _result("output_zero_point"),
-    requantize: _result("output_zero_point"),
-}
-# By operator that keeps its operands' dtype: what becomes of its attributes where both are moved.
-_KEEPING: dict[Operator[Any] | None, _Changes] = {
-    quantized_concat: _concat,
-    quantized_pad: _moved("pad_value"),
-    quantized_resize2d: _moved(),
-    quantized_pool2d: _pool,
-}
+_FLIP = OFFSETS["uint8"]
 _MOVEMENTS = {
     f"relax.{name}"
     for name in ("expand_dims", "flatten", "permute_dims", "reshape", "squeeze", "strided_slice")
@@ -155,18 +63,17 @@ def PreferSignedness(dtype: str) -> tvm.transform.Pass:
             operator = operator_of(call)
             arguments, changes = list(rebuilt.args), {}
             attrs = Attrs() if operator is None else attrs_of(call)
-            for place, change in _OPERANDS.get(operator, {}).items():
+            for place, point in _zero_points(operator):
                 if place < len(call.args) and call.args[place] in self.variables:
                     arguments[place] = self.variables[call.args[place]]
-                    changes.update(change(attrs, dtype))
+                    changes.update({} if point is None else shifted(attrs, dtype, point))
             if variable is not None:
                 if _keeps_dtype(call):
                     arguments[0] = self._inputs(attrs, call.args[0])
                 elif operator is quantized_lookup:
                     arguments[1] = _flipped(constant_of(call.args[1]), dtype)
-                changes.update(
-                    _RESULTS.get(operator, _KEEPING.get(operator, _moved()))(attrs, dtype)
-                )
+                if operator is not None and operator.traits.moved is not None:
+                    changes.update(operator.traits.moved(attrs, dtype))
             result = relax.Call(rebuilt.op, arguments, rebuilt.attrs, rebuilt.ty_args)
             if changes:
                 result = with_attrs(result, **changes)
@@ -208,15 +115,22 @@ def _multiplies(value: relax.Expr, dtype: str) -> bool:
 def _keeps_dtype(value: relax.Expr) -> bool:
     """Whether a call gives its operand's values as they are, or picks among them."""
     operator = operator_of(value)
-    if operator is quantized_resize2d:
-        return bool(attrs_of(value).method == "nearest_neighbor")
     if operator is not None:
-        return operator in _KEEPING
+        keeps = operator.traits.keeps
+        return keeps is not None and keeps(attrs_of(value))
     return (
         isinstance(value, relax.Call)
         and isinstance(value.op, tvm.ir.Op)
         and value.op.name in _MOVEMENTS
     )
+
+
+def _zero_points(operator: Operator[Any] | None) -> list[tuple[int, str | None]]:
+    """The places of operands that may be moved, and the attributes that move along."""
+    if operator is None:
+        return []
+    points = operator.traits.zero_points.items()
+    return [(operator.tensors.index(name), point) for name, point in points]
 
 
 def _tensors(operand: relax.Expr) -> list[relax.Expr]:
@@ -232,7 +146,9 @@ def _can_move(value: relax.Expr, dtype: str, moved: set[Any]) -> bool:
     operator = operator_of(value)
     if operator is quantized_lookup:
         return constant_of(value.args[1]) is not None
-    return operator in _RESULTS
+    if operator is None or operator.traits.keeps is not None:
+        return False
+    return operator.traits.moved is not None
 
 
 def _flipped(table: Any, dtype: str) -> relax.Expr:
