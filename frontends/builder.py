@@ -83,6 +83,14 @@ class ModuleBuilder:
         self.params[name] = tvm.runtime.tensor(np.asarray(array, order="C"))
         return self.add_input(name, array.shape, str(array.dtype))
 
+    def typed(self, expr: relax.Expr) -> relax.Expr:
+        """The expression with its type, without emitting it.
+
+        Raises:
+            QnnError: it does not fit its operands.
+        """
+        return self._block.normalize(expr)
+
     def emit(self, expr: relax.Expr, name: str = "") -> relax.Var:
         """Emit an expression, so that it is computed once and its type is known.
 

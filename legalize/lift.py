@@ -9,7 +9,7 @@ from tvm import relax
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
 LEAST_BYTES = 4096
-"""Smaller constants stay where they are."""
+"""Smaller constants stay where they are, unless they have no elements."""
 
 
 def lift_constants(mod: tvm.IRModule) -> tuple[tvm.IRModule, list[Any]]:
@@ -43,7 +43,8 @@ class _Lifter(PyExprMutator):
 
     def visit_generic_const_(self, constant: Any) -> relax.Expr:
         tensor = constant.value
-        if not isinstance(tensor, tvm.runtime.Tensor) or _bytes(tensor) < LEAST_BYTES:
+        # TVM cannot read bytecode that holds a tensor without elements.
+        if not isinstance(tensor, tvm.runtime.Tensor) or 0 < _bytes(tensor) < LEAST_BYTES:
             return constant
         if tensor not in self._known:
             variable = relax.Var(f"constant{len(self.tensors)}", constant.ty)

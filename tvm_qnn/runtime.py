@@ -80,6 +80,10 @@ def tensor(array: Array, *, copy: bool = True) -> Any:
         copy: False: the array's own memory may serve, as long as the tensor lives. It is copied
             all the same if it is not contiguous, not aligned or cannot be written to.
     """
+    if not array.size:  # numpy's strides of such a one are not those that TVM's code expects
+        strides = np.cumprod((array.itemsize, *array.shape[:0:-1]))[::-1]
+        array = np.lib.stride_tricks.as_strided(np.zeros_like(array), strides=strides.tolist())
+        return tvm_ffi.from_dlpack(array)
     flags = array.flags
     if copy or not (flags.c_contiguous and flags.writeable) or _address(array) % ALIGNMENT:
         array = _aligned_copy(array)

@@ -9,6 +9,7 @@ from typing import Any
 
 import tvm
 from tvm import relax
+from tvm.relax import op as R
 
 import frontends.tflite.converters  # noqa: F401 (registers the rules)
 from frontends.builder import Imported, ModuleBuilder
@@ -22,6 +23,17 @@ from frontends.tflite.names import tensor_names
 from frontends.tflite.reader import read_model
 from frontends.tflite.values import DTYPES, Values
 from qnn_ops.errors import QnnError
+from qnn_ops.registry import spec_of
+
+# The dtype of their result is what their options say, whatever the file says of the tensor.
+_STATES_DTYPE = ("ARG_MAX", "ARG_MIN")
+# What an operator computes with; tensors of other types tell it axes, sizes and the like.
+_COMPUTED = ("float32", "int8", "uint8")
+# Their result may have elements where an operand has none.
+_TAKE_NOTHING = (
+    *("CONCATENATION", "PAD", "PADV2"),
+    *("REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "SUM"),
+)
 
 
 def from_tflite(
@@ -102,7 +114,7 @@ def _convert_operators(
         try:
             if _convert(Context(model, operator, builder, values)):
                 fallbacks.append(operator)
-        except (ValueError, TypeError, RuntimeError) as error:
+        except (ValueError, TypeError, RuntimeError, tvm.error.InternalError) as error:
             problems.append((operator, error, _used(operator, names)))
             # So that what depends on it is looked at as well.
             for index in operator.outputs:
@@ -123,12 +135,27 @@ def _convert(ctx: Context) -> bool:
     if len(results) != len(outputs):
         raise QnnError(f"gives {len(results)} tensors, the file lists {len(outputs)}")
     for tensor, expr in zip(outputs, results, strict=True):
-        variable = ctx.values.define(tensor, expr)
-        dtype = str(variable.ty.dtype)
-        if dtype != tensor.dtype:
-            raise QnnError(f"gives {dtype}, {tensor.label} is {tensor.dtype}")
+        call = ctx.builder.typed(expr)
+        result = spec_of(call)
+        if result.dtype != tensor.dtype and ctx.operator.code not in _STATES_DTYPE:
+            raise QnnError(f"gives {result.dtype}, {tensor.label} is {tensor.dtype}")
+        if 0 in result.shape:
+            call = R.zeros(result.shape, result.dtype)  # so that no kernel meets it
+        else:
+            _check_elements(ctx)
+        variable = ctx.values.define(tensor, call)
         ctx.builder.results[variable.name] = ctx.operator.index
     return is_fallback
+
+
+def _check_elements(ctx: Context) -> None:
+    """Raises if a result that has elements is computed from a tensor that has none."""
+    if ctx.operator.code in _TAKE_NOTHING:
+        return
+    for index in ctx.operator.inputs:
+        tensor = ctx.model.tensors[index]
+        if index >= 0 and tensor.dtype in _COMPUTED and 0 in ctx.operand(tensor).shape:
+            raise UnsupportedError(f"{tensor.label} has no elements")
 
 
 def _raise_first(problems: Sequence[Problem]) -> None:

@@ -10,7 +10,7 @@ from frontends.tflite.model import Model, Tensor
 from frontends.tflite.values import INPUT_DTYPES
 from qnn_ops.attributes import int_list_attr
 from qnn_ops.errors import QnnError
-from qnn_ops.registry import spec_of
+from qnn_ops.registry import TensorSpec, spec_of
 from qnn_ops.signature import Signature, TensorInfo
 
 
@@ -115,17 +115,20 @@ def signature(
         exprs: what they are in the function.
     """
     return Signature(
-        inputs=tuple(_info(model.tensors[i], names[i], shape) for i, shape in shapes.items()),
+        inputs=tuple(
+            _info(model.tensors[index], names[index], TensorSpec(shape, model.tensors[index].dtype))
+            for index, shape in shapes.items()
+        ),
         outputs=tuple(
-            _info(model.tensors[index], names[index], spec_of(expr).shape)
+            _info(model.tensors[index], names[index], spec_of(expr))
             for index, expr in zip(outputs, exprs, strict=True)
         ),
     )
 
 
-def _info(tensor: Tensor, name: str, shape: tuple[int, ...]) -> TensorInfo:
+def _info(tensor: Tensor, name: str, spec: TensorSpec) -> TensorInfo:
     quantization = tensor.quantization
-    if quantization is None or quantization.is_per_channel:
-        return TensorInfo(name, shape, tensor.dtype)
+    if quantization is None or quantization.is_per_channel or spec.dtype != tensor.dtype:
+        return TensorInfo(name, spec.shape, spec.dtype)
     scale, zero_point = float(quantization.scale[0]), int(quantization.zero_point[0])
-    return TensorInfo(name, shape, tensor.dtype, scale, zero_point)
+    return TensorInfo(name, spec.shape, spec.dtype, scale, zero_point)

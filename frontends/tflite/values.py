@@ -49,11 +49,12 @@ class Values:
             UnsupportedError: it is a constant of a type that Relax and numpy do not share.
         """
         if tensor.index not in self._exprs:
-            if tensor.data is None:
+            if not tensor.is_constant:
                 raise QnnError(f"{tensor.label} has no value")
             if tensor.dtype not in INPUT_DTYPES:
                 raise UnsupportedError(f"{tensor.label} is a constant of type {tensor.dtype}")
-            self._exprs[tensor.index] = self.add_constant(tensor, "", tensor.data)
+            data = np.zeros(tensor.shape, tensor.dtype) if tensor.data is None else tensor.data
+            self._exprs[tensor.index] = self.add_constant(tensor, "", data)
         return self._exprs[tensor.index]
 
     def add_constant(self, tensor: Tensor, suffix: str, data: np.ndarray) -> relax.Var:

@@ -54,3 +54,10 @@ def test_small_constants_stay() -> None:
     after, tensors = lift_constants(before)
     assert tensors == []
     tvm.ir.assert_structural_equal(after, before)
+
+
+def test_constants_without_elements_become_parameters() -> None:
+    # TVM writes bytecode with such a constant, and cannot read it.
+    before = module({"x": X}, lambda x: relax.op.concat([x, relax.const(LARGE[:0])], 0))
+    _, tensors = lift_constants(before)
+    assert [tuple(tensor.shape) for tensor in tensors] == [(0,)]

@@ -122,3 +122,9 @@ def test_memory_is_shared_only_where_tvm_can_use_it() -> None:
     assert not shares(memory[start + 1 : start + 65])
     aligned.flags.writeable = False
     assert not shares(aligned)
+
+
+def test_tensors_without_elements_are_compact() -> None:
+    # numpy's own strides are (8, 8, 4) or (0, 0, 0); TVM's code checks for these.
+    assert tuple(runtime.tensor(np.zeros((3, 0, 2), np.float32)).strides) == (0, 2, 1)
+    assert tuple(runtime.tensor(np.zeros((0,), np.int8)).strides) == (1,)

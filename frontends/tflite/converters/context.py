@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 from tvm import relax
+from tvm.relax import op as R
 
 from frontends.builder import ModuleBuilder
 from frontends.tflite.model import Model, Operator, Tensor
@@ -87,18 +89,24 @@ class Context:
         tensor = self.tensor(position)
         if not tensor.is_constant:
             raise QnnError(f"input {position}, {tensor.label}, must be constant")
-        return np.zeros(tensor.shape, np.int32) if tensor.data is None else tensor.data
+        return np.zeros(tensor.shape, tensor.dtype) if tensor.data is None else tensor.data
 
-    def integers(self, position: int) -> tuple[int, ...]:
-        """The data of a constant input as plain integers, however it is shaped."""
-        data = self.constant(position)
-        if data.dtype.kind not in "iu":
-            raise QnnError(f"input {position}, {self.tensor(position).label}, must be integers")
+    def integers(self, position: int, dtypes: Sequence[str] = ("int32",)) -> tuple[int, ...]:
+        """The data of a constant input as plain integers, however it is shaped.
+
+        Args:
+            position: of the input.
+            dtypes: what LiteRT takes there; some operators read any as one of these.
+        """
+        tensor, data = self.tensor(position), self.constant(position)
+        if tensor.dtype not in dtypes:
+            needed = " or ".join(dtypes)
+            raise QnnError(f"input {position}, {tensor.label}, must be {needed}, is {tensor.dtype}")
         return tuple(int(value) for value in data.ravel())
 
-    def integer(self, position: int) -> int:
+    def integer(self, position: int, dtypes: Sequence[str] = ("int32",)) -> int:
         """The one integer of a constant input."""
-        values = self.integers(position)
+        values = self.integers(position, dtypes)
         if len(values) != 1:
             raise QnnError(f"input {position} must be one integer, got {len(values)}")
         return values[0]
@@ -108,6 +116,13 @@ class Context:
         if position >= len(self.operator.outputs):
             raise QnnError(f"output {position} is missing")
         return self.model.tensors[self.operator.outputs[position]]
+
+
+def reshaped(expr: relax.Expr, shape: Sequence[int]) -> relax.Expr:
+    """A tensor in another shape; to TVM's own reshape a size of 0 is the size that was there."""
+    if 0 in shape:
+        return R.zeros(shape, spec_of(expr).dtype)
+    return R.reshape(expr, shape)
 
 
 def per_tensor(tensor: Tensor) -> tuple[float, int]:

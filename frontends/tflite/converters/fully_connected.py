@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 
 from tvm import relax
-from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import clamp_range
-from frontends.tflite.converters.context import Context, per_channel, per_tensor
+from frontends.tflite.converters.context import Context, per_channel, per_tensor, reshaped
 from frontends.tflite.converters.kernels import bias_of, check_kernel
 from frontends.tflite.converters.registry import converter
 from frontends.tflite.options import FullyConnectedOptions
@@ -38,7 +37,7 @@ def convert_fully_connected(ctx: Context) -> relax.Expr:
                 f"{count} values of {data.tensor.label} are no whole rows of {depth}, "
                 f"which {weight.tensor.label} takes"
             )
-        expr = ctx.builder.emit(R.reshape(expr, (count // depth, depth)))
+        expr = ctx.builder.emit(reshaped(expr, (count // depth, depth)))
     low, high = clamp_range(options.activation, result)
     return quantized_dense(
         expr,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.context import Context, axis_of
+from frontends.tflite.converters.context import Context, axis_of, reshaped
 from frontends.tflite.converters.quantization import check_same_quantization
 from frontends.tflite.converters.registry import converter, float_converter
 from frontends.tflite.options import ReducerOptions
@@ -24,15 +25,40 @@ _REDUCTIONS: dict[str, Callable[..., relax.Expr]] = {
 
 def axes_of(ctx: Context) -> list[int]:
     """The axes that a reduction's second input names, each once and counted from the front."""
-    rank = len(ctx.input(0).shape)
-    if not ctx.integers(1):
-        raise UnsupportedError("a reduction along no axis")
-    return sorted({axis_of(axis, rank) for axis in ctx.integers(1)})
+    # A scalar has no axes, whatever the operand says.
+    rank, axes = len(ctx.input(0).shape), ctx.integers(1)
+    return sorted({axis_of(axis, rank) for axis in axes}) if rank else []
+
+
+def reduced(
+    ctx: Context, reduce: Callable[[relax.Expr, list[int], bool], relax.Expr]
+) -> relax.Expr:
+    """A reduction of the first input; one along no axis is along one more, of size 1."""
+    data, axes = ctx.input(0), axes_of(ctx)
+    if axes:
+        return reduce(data.expr, axes, ctx.options(ReducerOptions).keep_dims)
+    longer = ctx.builder.emit(reshaped(data.expr, (*data.shape, 1)))
+    return reduce(longer, [len(data.shape)], False)
 
 
 def _reduce(ctx: Context) -> relax.Expr:
-    reduce = _REDUCTIONS[ctx.operator.code]
-    return reduce(ctx.input(0).expr, axes_of(ctx), ctx.options(ReducerOptions).keep_dims)
+    code, data = ctx.operator.code, ctx.input(0)
+    if 0 not in data.shape:
+        return reduced(ctx, _REDUCTIONS[code])
+    if code == "MEAN":
+        raise UnsupportedError(f"the mean of {data.tensor.label}, which has no elements")
+    axes, keep = axes_of(ctx), ctx.options(ReducerOptions).keep_dims
+    sizes = enumerate(data.shape)
+    shape = [1 if axis in axes else size for axis, size in sizes if keep or axis not in axes]
+    dtype = ctx.output().dtype
+    return R.full(shape, relax.const(_of_nothing(code, dtype), dtype), dtype)
+
+
+def _of_nothing(code: str, dtype: str) -> float | int:
+    """What a reduction begins with."""
+    info = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
+    begins = {"REDUCE_MAX": info.min, "REDUCE_MIN": info.max, "REDUCE_PROD": 1, "SUM": 0}
+    return float(begins[code]) if dtype == "float32" else int(begins[code])
 
 
 @converter("REDUCE_MAX", "REDUCE_MIN")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tvm import relax
+from tvm.relax import op as R
 
 from frontends.tflite.converters.context import Context
 from frontends.tflite.converters.registry import converter
@@ -28,8 +29,11 @@ def _resize(
     size = ctx.integers(1)
     if len(size) != 2:
         raise QnnError(f"the size must be height and width, got {size}")
+    data = ctx.input(0)
+    if len(data.shape) == 4 and 0 in (shape := (data.shape[0], *size, data.shape[3])):
+        return R.zeros(shape, data.tensor.dtype)
     return quantized_resize2d(
-        ctx.input(0).expr,
+        data.expr,
         size,
         method,
         align_corners=options.align_corners,

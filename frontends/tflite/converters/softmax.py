@@ -15,6 +15,8 @@ from qnn_ops import quantized_softmax
 def convert_softmax(ctx: Context) -> relax.Expr:
     """Softmax along the last axis."""
     data, result = ctx.input(0), ctx.output()
+    if 0 in data.shape:
+        return R.zeros(data.shape, result.dtype)
     return quantized_softmax(
         data.expr,
         *data.quantization,

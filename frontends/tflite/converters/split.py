@@ -26,7 +26,7 @@ def convert_split(ctx: Context) -> list[relax.Expr]:
 @data_converter("SPLIT_V")
 def convert_split_v(ctx: Context) -> list[relax.Expr]:
     """Parts of given sizes, one of which may be -1 for the rest; the axis is the third input."""
-    data, sizes = ctx.input(0), list(ctx.integers(1))
+    data, sizes = ctx.input(0), list(ctx.integers(1, ("int32", "int64")))
     axis = axis_of(ctx.integer(2), len(data.shape))
     size = data.shape[axis]
     if sizes.count(-1) == 1:
@@ -41,5 +41,13 @@ def _parts(ctx: Context, data: Operand, sizes: list[int], axis: int) -> list[rel
         raise QnnError(f"splits into {len(sizes)}, has {len(ctx.operator.outputs)} outputs")
     if len(sizes) == 1:
         return [data.expr]
-    parts = ctx.builder.emit(R.split(data.expr, list(accumulate(sizes))[:-1], axis))
-    return [relax.TupleGetItem(parts, index) for index in range(len(sizes))]
+    # TVM's own split has no parts without elements.
+    some = [size for size in sizes if size]
+    if len(some) > 1:
+        whole = ctx.builder.emit(R.split(data.expr, list(accumulate(some))[:-1], axis))
+        parts = iter([relax.TupleGetItem(whole, index) for index in range(len(some))])
+    else:
+        parts = iter([data.expr])
+    dtype, shape = data.tensor.dtype, data.shape
+    nothing = R.zeros([*shape[:axis], 0, *shape[axis + 1 :]], dtype)
+    return [next(parts) if size else nothing for size in sizes]
