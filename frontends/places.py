@@ -10,6 +10,7 @@ from tvm.relax import op as R
 from qnn_ops.registry import spec_of
 
 _WIDER = {
+    "bool": "int8",
     "int8": "int16",
     "uint8": "int16",
     "int16": "int32",

@@ -255,6 +255,9 @@ def _operator(
 def _check_order(model: Model, variables: set[int]) -> None:
     """Checks that every tensor gets its value once, and before it is read.
 
+    LiteRT runs operators in the file's order whatever they read: what memory holds in the first
+    run, and in later ones the values of the run before.
+
     Args:
         model: the model.
         variables: tensors that keep a state between runs, which have a value from the start.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from tvm import relax
 from tvm.relax import op as R
 
-from frontends.tflite.converters.context import Context, axis_of
+from frontends.tflite.converters.context import Context, axis_of, reshaped
 from frontends.tflite.converters.quantization import check_same_quantization
 from frontends.tflite.converters.registry import data_converter
 from frontends.tflite.options import ReshapeOptions, SqueezeOptions
@@ -25,20 +26,26 @@ def convert_reshape(ctx: Context) -> relax.Expr:
     if data.shape != declared and shape and shape[0] == (declared[:1] or (0,))[0] > 0:
         shape[0] = data.shape[0]
     if shape.count(-1) == 1:
-        known = math.prod(size for size in shape if size != -1)
-        shape[shape.index(-1)] = count // known if known else 0
+        shape[shape.index(-1)] = _rest(data.shape, [size for size in shape if size != -1])
     if any(size < 0 for size in shape) or math.prod(shape) != count:
         raise QnnError(f"cannot reshape {data.tensor.label} of shape {data.shape} to {shape}")
-    return R.reshape(data.expr, shape)
+    return reshaped(data.expr, shape)
+
+
+def _rest(shape: Sequence[int], known: Sequence[int]) -> int:
+    """The size that -1 stands for; where both are empty, LiteRT passes over sizes of 0."""
+    if 0 in shape and 0 not in known:
+        return 0
+    return math.prod(filter(None, shape)) // math.prod(filter(None, known))
 
 
 def _new_shape(ctx: Context) -> tuple[int, ...]:
-    if ctx.has(1) and len(ctx.tensor(1).shape) == 1:
+    """An operand counts only if it is a vector of int32; without options the result is a scalar."""
+    if ctx.has(1) and len(ctx.tensor(1).shape) == 1 and ctx.tensor(1).dtype == "int32":
         return ctx.integers(1)
-    new_shape = ctx.options(ReshapeOptions).new_shape
-    if new_shape is None:
-        raise QnnError("states no new shape")
-    return new_shape
+    new_shape = ctx.options(ReshapeOptions).new_shape or ()
+    # Of the operator's first versions, which had no other word for a scalar.
+    return () if new_shape == (0,) else new_shape
 
 
 @data_converter("SQUEEZE")
@@ -51,7 +58,7 @@ def convert_squeeze(ctx: Context) -> relax.Expr:
         dims = {axis for axis, size in enumerate(data.shape) if size == 1}
     if any(data.shape[axis] != 1 for axis in dims):
         raise QnnError(f"cannot squeeze axes {sorted(dims)} out of shape {data.shape}")
-    return R.reshape(data.expr, [s for axis, s in enumerate(data.shape) if axis not in dims])
+    return reshaped(data.expr, [s for axis, s in enumerate(data.shape) if axis not in dims])
 
 
 @data_converter("EXPAND_DIMS")
@@ -60,4 +67,6 @@ def convert_expand_dims(ctx: Context) -> relax.Expr:
     data, result = ctx.input(0), ctx.output()
     if data.tensor.quantization is not None and result.quantization is not None:
         check_same_quantization(data.tensor, result)
-    return R.expand_dims(data.expr, axis_of(ctx.integer(1), len(data.shape) + 1))
+    return R.expand_dims(
+        data.expr, axis_of(ctx.integer(1, ("int32", "int64")), len(data.shape) + 1)
+    )

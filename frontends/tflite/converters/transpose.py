@@ -15,6 +15,8 @@ def convert_transpose(ctx: Context) -> relax.Expr:
     """Permutes the axes."""
     data = ctx.input(0)
     rank = len(data.shape)
+    if rank == 0:  # LiteRT copies nothing
+        raise QnnError(f"{data.tensor.label} is a scalar, which has no axes to permute")
     axes = [axis_of(axis, rank) for axis in ctx.integers(1)]
     if sorted(axes) != list(range(rank)):
         raise QnnError(f"{axes} is no permutation of {rank} axes")
