@@ -171,6 +171,10 @@ def quantized_conv2d(
     return quantized_conv2d.call([quantized_data, quantized_kernel, bias, addend], **attrs)
 
 
+# LiteRT's, of strides and dilation; and what an int32 counts.
+_LARGEST_STEP, _MOST_PIXELS = 2**15 - 1, 2**31 - 1
+
+
 @quantized_conv2d.type_rule
 def _type(
     attrs: Attrs,
@@ -213,10 +217,22 @@ def _type(
             strict=True,
         )
     )
+    _check_sizes(attrs, batch * in_channels, height, width)
     shape = reorder((batch, out_height, out_width, out_channels), "NHWC", attrs.out_layout)
     result = TensorSpec(shape, attrs.out_dtype)
     check_addend(attrs, addend, result)
     return result
+
+
+def _check_sizes(attrs: Attrs, planes: int, height: int, width: int) -> None:
+    for name in ("strides", "dilation"):
+        steps = tuple(getattr(attrs, name))
+        if max(steps) > _LARGEST_STEP:
+            raise QnnError(f"{name} must be at most {_LARGEST_STEP}, got {steps}")
+    top, left, bottom, right = attrs.padding
+    padded = planes * (height + top + bottom) * (width + left + right)
+    if padded > _MOST_PIXELS:
+        raise QnnError(f"the padded data must have at most {_MOST_PIXELS} values, got {padded}")
 
 
 def _check_channels(attrs: Attrs, in_channels: int, out_channels: int, per_group: int) -> None:
