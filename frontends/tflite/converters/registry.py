@@ -8,6 +8,7 @@ from tvm import relax
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context
+from frontends.tflite.converters.plain import EIGHT_BITS, are_plain, with_unit_scale
 from frontends.tflite.model import Model, Operator, Tensor
 from qnn_ops.errors import QnnError
 
@@ -23,7 +24,7 @@ FLOAT: dict[str, Rule] = {}
 DATA: dict[str, Rule] = {}
 """Rules for operators that move or convert data of any type."""
 
-_EIGHT_BITS = {"int8", "uint8"}
+_EIGHT_BITS = set(EIGHT_BITS)
 
 
 def _register(table: dict[str, Rule], codes: Sequence[str]) -> Callable[[Rule], Rule]:
@@ -69,6 +70,8 @@ def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
     activations = {tensor.dtype for tensor in inputs if not tensor.is_constant}
     dtypes = activations | {tensor.dtype for tensor in outputs}
     if dtypes <= _EIGHT_BITS:
+        if are_plain(operator, [*inputs, *outputs]):
+            return with_unit_scale(QUANTIZED[code]), False
         _check_quantized([*inputs, *outputs])
         return (QUANTIZED[code], False) if code in QUANTIZED else (FLOAT[code], True)
     _check_not_hybrid(activations, inputs)
