@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from frontends.tflite import from_tflite
@@ -38,15 +37,10 @@ def test_compiled_means_equal_litert(dtype: str) -> None:
     sheet.check()
 
 
-@pytest.mark.parametrize(
-    ("axes", "message"),
-    [([4], "axis 4 is outside a tensor of 2 dimensions"), ([], "a reduction along no axis")],
-)
-def test_axes_that_do_not_fit(axes: list[int], message: str) -> None:
+def test_an_axis_that_does_not_fit() -> None:
     sheet = Sheet()
     quantization = Quantization.per_tensor(0.1, 0)
     data = sheet.random_input((2, 3), "int8", quantization)
-    axis = sheet.constant(np.array(axes, np.int32))
-    sheet.operator("MEAN", [data, axis], ((2,), "int8", quantization))
-    with pytest.raises(QnnError, match=message):
+    sheet.operator("MEAN", [data, sheet.constant([4])], ((2,), "int8", quantization))
+    with pytest.raises(QnnError, match="axis 4 is outside a tensor of 2 dimensions"):
         from_tflite(sheet.model())
