@@ -93,7 +93,14 @@ class Loaded:
     version: str
 
 
-def compile_model(peer: str, model: Path, folder: Path, threads: int | None = None) -> Compiled:
+def compile_model(
+    peer: str,
+    model: Path,
+    folder: Path,
+    threads: int | None = None,
+    *,
+    without_amx: bool = False,
+) -> Compiled:
     """Let a peer make what it loads, in a process of its own.
 
     Args:
@@ -101,11 +108,12 @@ def compile_model(peer: str, model: Path, folder: Path, threads: int | None = No
         model: the .tflite file.
         folder: where to put files.
         threads: on how many cores; by default on all.
+        without_amx: whether to refuse it the use of AMX; what it makes then needs none.
 
     Raises:
         PeerError: it cannot.
     """
-    order = Conditions(threads or os.cpu_count() or 1).order(peer, "compile")
+    order = Conditions(threads or os.cpu_count() or 1, without_amx).order(peer, "compile")
     with _Process(order["threads"]) as process:
         answer = process.ask({**order, "model": str(model), "folder": str(folder)})
     return Compiled(**answer)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers import OURS, PEERS
-from benchmarks.process import Compiled, Conditions, PeerError, Running, compile_model, save_inputs
+from benchmarks.process import Conditions, PeerError, Running, compile_model, save_inputs
 from tvm_qnn.timing import LEAST_ROUNDS
 
 TURN_SECONDS = 0.1
@@ -128,11 +128,14 @@ def race(
     with ExitStack() as stack:
         running: dict[str, Running] = {}
 
-        def start(key: str, peer: str, compiled: Compiled, held: Conditions) -> bool:
-            say(f"{name}: {PEERS[peer].name} loads")
+        def start(key: str, peer: str, held: Conditions) -> bool:
             place = folder / key
             place.mkdir(exist_ok=True)
             try:
+                say(f"{name}: {PEERS[peer].name} compiles")
+                # A program may choose its instructions here already.
+                compiled = compile_model(peer, model, place, without_amx=held.without_amx)
+                say(f"{name}: {PEERS[peer].name} loads")
                 one = Running(peer, compiled.file, save_inputs(place, inputs), place, held)
             except PeerError as error:
                 absent[key] = str(error)
@@ -144,15 +147,9 @@ def race(
             if missing := PEERS[peer].missing():
                 absent[peer] = f"not installed: {', '.join(missing)}"
                 continue
-            say(f"{name}: {PEERS[peer].name} compiles")
-            try:
-                compiled = compile_model(peer, model, folder)
-            except PeerError as error:
-                absent[peer] = str(error)
-                continue
-            uses_amx = start(peer, peer, compiled, conditions)
+            uses_amx = start(peer, peer, conditions)
             if uses_amx and also_without_amx:
-                start(peer + WITHOUT_AMX, peer, compiled, replace(conditions, without_amx=True))
+                start(peer + WITHOUT_AMX, peer, replace(conditions, without_amx=True))
         say(f"{name}: in turn")
         turns = take_turns(
             {key: one.time for key, one in running.items()}, rounds=rounds, seconds=seconds

@@ -3,7 +3,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +15,15 @@ from benchmarks import race as races
 from benchmarks.bench_peers import inputs_of, main
 from benchmarks.machine import setting
 from benchmarks.peers import OURS, PEERS
-from benchmarks.process import Conditions, PeerError, Running, compile_model, save_inputs
+from benchmarks.process import (
+    Compiled,
+    Conditions,
+    Loaded,
+    PeerError,
+    Running,
+    compile_model,
+    save_inputs,
+)
 from benchmarks.race import WITHOUT_AMX, Lane, Race, largest_difference, race, take_turns
 from benchmarks.race_report import (
     LONGEST_REASON,
@@ -26,7 +36,8 @@ from benchmarks.race_report import (
 )
 from benchmarks.worker import CLOCKS, time_runs
 from tests.support.linking import needs_linker
-from tvm_qnn import digits
+from tvm_qnn import digits, load
+from tvm_qnn.processor import TILES
 
 OUTPUT = [np.array([[3, 4]], np.int8)]
 
@@ -124,6 +135,49 @@ def test_a_peer_that_is_not_installed_is_left_out(
     )
     assert found.absent == {"litert": "not installed: no_such_module.at_all"}
     assert not found.lanes
+
+
+def test_without_amx_programs_are_compiled_without_it(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a processor that has AMX; a process of this one's could not tell."""
+    compiled: dict[str, bool] = {}
+    loaded: dict[str, bool] = {}
+
+    def compile_model(_peer: str, _model: Path, folder: Path, *, without_amx: bool) -> Compiled:
+        compiled[folder.name] = without_amx
+        return Compiled(str(folder / "lib.so"), 0.0, 0.0, 0.0)
+
+    class Process(nullcontext[Any]):
+        def __init__(
+            self, _peer: str, file: str, _inputs: Path, folder: Path, held: Conditions
+        ) -> None:
+            super().__init__(self)
+            assert Path(file).parent == folder
+            loaded[folder.name] = held.without_amx
+            self.loaded = Loaded(0.0, 0.0, None, not held.without_amx, "1")
+
+        def time(self, _warmup: int, count: int) -> list[float]:
+            return [1.0] * count
+
+        def outputs(self) -> list[np.ndarray]:
+            return OUTPUT
+
+    monkeypatch.setattr(races, "compile_model", compile_model)
+    monkeypatch.setattr(races, "Running", Process)
+    arguments = ("m", model, OUTPUT, [OURS], tmp_path, Conditions())
+    found = race(*arguments, rounds=1, seconds=0, also_without_amx=True, say=str)
+    assert compiled == loaded == {OURS: False, OURS + WITHOUT_AMX: True}
+    assert found.lanes.keys() == compiled.keys()
+
+
+@needs_linker
+def test_what_is_compiled_without_amx_runs_without_it(model: Path, tmp_path: Path) -> None:
+    file = Path(compile_model(OURS, model, tmp_path, without_amx=True).file)
+    assert not {*load(file).metadata.requirements.extensions} & {*TILES}
+    inputs = save_inputs(tmp_path, inputs_of(model.read_bytes()))
+    with Running(OURS, str(file), inputs, tmp_path, Conditions(without_amx=True)) as one:
+        assert not one.loaded.uses_amx
 
 
 def test_a_peer_that_cannot_read_the_model_says_why(tmp_path: Path) -> None:
