@@ -55,9 +55,9 @@ def profile(
     """Show where the time of MODEL goes.
 
     Times each operator on one thread of one core, and counts its operations (a product and its
-    addition are two). The peak is what the processor's instruction for products of 8-bit
-    integers reaches on registers, measured beside it. With --json, or where
-    matplotlib is missing, no picture is drawn.
+    addition are two). The peak is what the instruction that a layer multiplies with, on vectors or
+    on AMX's tiles, reaches on registers, measured beside it. With --json, or where matplotlib is
+    missing, no picture is drawn.
     """
     from frontends.formats import format_of
     from tvm_qnn import profile as profiles
@@ -103,6 +103,8 @@ def _picture(folder: Path, model: Path) -> Path | None:
 def _table(found: Profile) -> Any:
     from rich.table import Table
 
+    from tvm_qnn.profile import share_of_peak
+
     table = Table("layer")
     # MXNet's names are long; the layer's shall be seen, too.
     table.add_column("operator", max_width=18, overflow="fold")
@@ -113,14 +115,15 @@ def _table(found: Profile) -> Any:
         row = [layer.name, layer.code, "×".join(map(str, layer.shape))]
         row += [f"{1e6 * layer.seconds:.1f}", f"{layer.seconds / total:.1%}"]
         if layer.operations:
-            share = found.share(layer.operations, layer.seconds)
-            row += [f"{layer.speed / 1e9:.0f}", _percent(share)]
+            row += [f"{layer.speed / 1e9:.0f}", _percent(share_of_peak([layer]))]
         table.add_row(*row)
     return table
 
 
 def _by_operator(found: Profile) -> Any:
     from rich.table import Table
+
+    from tvm_qnn.profile import share_of_peak
 
     table = Table("operator")
     for column in ("layers", "µs", "time", "GOP/s", "of peak"):
@@ -139,7 +142,7 @@ def _by_operator(found: Profile) -> Any:
             f"{1e6 * seconds:.1f}",
             f"{seconds / total:.1%}",
         ]
-        row += [f"{work / seconds / 1e9:.0f}", _percent(found.share(work, seconds))] if work else []
+        row += [f"{work / seconds / 1e9:.0f}", _percent(share_of_peak(layers))] if work else []
         table.add_row(*row)
     return table
 
@@ -149,10 +152,10 @@ def _summary(found: Profile) -> str:
     text = (
         f"{1e3 * found.seconds:.3g} ms a run, {found.operations / 1e9:.3g} GOP, {speed:.0f} GOP/s"
     )
-    if found.peak is None:
+    if found.share is None:
         return text
-    share = _percent(found.share(found.operations, found.seconds))
-    return f"{text}, {share} of the measured peak of {found.peak / 1e9:.0f} GOP/s"
+    peaks = [f"{peak / 1e9:.0f} GOP/s ({name})" for name, peak in found.peaks.items()]
+    return f"{text}, {_percent(found.share)} of the measured peak of {' and '.join(peaks)}"
 
 
 def _percent(share: float | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tvm_qnn.profile.chart import save_chart
-from tvm_qnn.profile.layers import Layer, Profile, profile
-from tvm_qnn.profile.peak import measure_peak
+from tvm_qnn.profile.layers import Layer, Profile, profile, share_of_peak
+from tvm_qnn.profile.peak import measure_peaks
 
-__all__ = ["Layer", "Profile", "measure_peak", "profile", "save_chart"]
+__all__ = ["Layer", "Profile", "measure_peaks", "profile", "save_chart", "share_of_peak"]

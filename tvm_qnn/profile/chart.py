@@ -31,9 +31,11 @@ def save_chart(path: str | os.PathLike[str], profile: Profile, title: str) -> No
     _bars(speeds, layers, [layer.speed / 1e9 for layer in layers])
     speeds.set_ylabel("GOP/s")
     speeds.set_xlabel("layer, in the order of a run")
-    if profile.peak:
-        label = f"line: the measured peak, {profile.peak / 1e9:.0f} GOP/s"
-        speeds.axhline(profile.peak / 1e9, color="black", linewidth=0.8)
+    for peak in profile.peaks.values():
+        speeds.axhline(peak / 1e9, color="black", linewidth=0.8)
+    if profile.peaks:
+        texts = [f"{peak / 1e9:.0f} GOP/s of {name}" for name, peak in profile.peaks.items()]
+        label = f"{'lines' if len(texts) > 1 else 'line'}: measured peak, {', '.join(texts)}"
         speeds.set_title(label, loc="left", fontsize=8)
     if layers:
         times.legend(loc="upper right", fontsize=8)

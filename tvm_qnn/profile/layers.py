@@ -6,7 +6,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,8 +19,8 @@ from tvm_qnn import runtime
 from tvm_qnn.build import build
 from tvm_qnn.images import noise
 from tvm_qnn.library import Library
-from tvm_qnn.profile.peak import measure_peak
-from tvm_qnn.profile.steps import LoweredModule, assign, lowered_steps
+from tvm_qnn.profile.peak import TILES, VECTORS, measure_peaks
+from tvm_qnn.profile.steps import LoweredModule, assign, functions_on_tiles, lowered_steps
 from tvm_qnn.target import TargetLike, runnable_target
 from tvm_qnn.timing import one_core
 
@@ -41,6 +41,8 @@ class Layer:
         functions: that ran for it, in order.
         seconds: of these together.
         operations: the operator's products and additions.
+        peak: operations per second that the processor can do with the instruction that these
+            functions multiply with, measured; None if that is not known for the target.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Layer:
     functions: tuple[str, ...]
     seconds: float
     operations: int
+    peak: float | None = None
 
     @property
     def speed(self) -> float:
@@ -64,18 +67,32 @@ class Profile:
         layers: in the order of a run.
         seconds: of the processor's time, of a whole run that is not watched.
         operations: of the whole model.
-        peak: operations per second that the processor can do, measured; None if that is not
-            known for the target.
+        peaks: operations per second that the processor can do, measured, by the name of the
+            instruction; of those that the layers multiply with.
     """
 
     layers: tuple[Layer, ...]
     seconds: float
     operations: int
-    peak: float | None
+    peaks: Mapping[str, float]
 
-    def share(self, operations: float, seconds: float) -> float | None:
-        """Speed in that of the peak."""
-        return operations / seconds / self.peak if self.peak and seconds else None
+    @property
+    def share(self) -> float | None:
+        """The speed of a run in that which its layers would have at their peaks."""
+        return share_of_peak(self.layers, self.seconds)
+
+
+def share_of_peak(layers: Sequence[Layer], seconds: float | None = None) -> float | None:
+    """The speed of layers in that which they would have at their peaks; None if it is not known.
+
+    Args:
+        layers: some of a profile.
+        seconds: what they take; by default what was measured of each.
+    """
+    working = [layer for layer in layers if layer.operations]
+    least = [layer.operations / layer.peak for layer in working if layer.peak]
+    spent = sum(layer.seconds for layer in layers) if seconds is None else seconds
+    return sum(least) / spent if least and len(least) == len(working) and spent else None
 
 
 def profile(
@@ -121,14 +138,21 @@ def profile(
         run = library.prepare(*inputs)
         for _ in range(_WARMUP):
             run()
-        peaks = [measure_peak(library.target)]
+        measured = [measure_peaks(library.target)]
         seconds = statistics.median(_processor_seconds(run) for _ in range(repeat))
         runs = _watch(library, inputs, repeat)
-        peaks.append(measure_peak(library.target))
+        measured.append(measure_peaks(library.target))
+    peaks = {name: max(each[name] for each in measured) for name in measured[0]}
     owners = assign([name for name, _ in runs[0]], lowered_steps(lowered.mod, imported.results))
-    layers = _layers(operators, runs, owners)
+    on_tiles = functions_on_tiles(lowered.mod)
+    layers, used = [], set()
+    for layer in _layers(operators, runs, owners):
+        instruction = VECTORS if on_tiles.isdisjoint(layer.functions) else TILES
+        layers.append(replace(layer, peak=peaks.get(instruction)))
+        used |= {instruction} if layer.operations else set()
     total = sum(_operations(operator) for operator in operators.values())
-    return Profile(layers, seconds, total, max((p for p in peaks if p), default=None))
+    known = {name: peak for name, peak in peaks.items() if name in used}
+    return Profile(tuple(layers), seconds, total, known)
 
 
 Call = tuple[str, float]

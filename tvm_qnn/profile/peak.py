@@ -1,8 +1,9 @@
-"""The processor's peak in products of 8-bit integers, measured."""
+"""The processor's peaks in products of 8-bit integers, measured."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -12,50 +13,67 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.registers import lanes_of, local_vector, set_lanes
+from legalize.kernels.isa import amx
 from legalize.kernels.isa.targets import has_feature
 from legalize.kernels.isa.x86_instructions import dot_bytes
 
+VECTORS, TILES = "vpdpbusd", "tdpbusd"
+"""The instructions whose peaks are measured, on vectors and on AMX's tiles."""
+
 # As many sums as hide the latency of adding to one, with registers left for the factors.
 _SUMS = 20
+_TILE_SUMS = 4
 _ROUNDS = 100_000
 _TRIES = 5
 _WIDTHS = {"avx512vnni": 16, "avxvnni": 8}
 _OPERATIONS_PER_LANE = 8  # four products, four additions
+_TILE_LANES = amx.ROWS * amx.ROW_BYTES // 4
+_OPERATIONS_PER_TILE = 2 * _TILE_LANES * amx.ROW_BYTES
 
 
-def measure_peak(target: tvm.target.Target) -> float | None:
-    """Operations per second of ``vpdpbusd`` from registers on this core, at its widest.
+def measure_peaks(target: tvm.target.Target) -> dict[str, float]:
+    """Operations per second of each instruction from registers on this core, at its widest.
 
-    Measure it beside what it is compared with: the clock depends on what else runs.
+    Measure them beside what they are compared with: the clock depends on what else runs.
 
     Args:
         target: code for it must be able to run here.
 
     Returns:
-        The fastest of a few tries; a product and an addition are two operations. None if the
-        target does not have the instruction.
+        By the instruction's name the fastest of a few tries; a product and an addition are two
+        operations. Without those that the target does not have.
     """
+    peaks = {}
     lanes = next((n for name, n in _WIDTHS.items() if has_feature(target, name)), None)
-    if lanes is None:
-        return None
-    function = _compiled(str(target), lanes)
-    factors = [tvm.runtime.tensor(np.ones(4 * lanes, dtype)) for dtype in ("uint8", "int8")]
-    sums = tvm.runtime.tensor(np.zeros((_SUMS, lanes), np.int32))
+    if lanes is not None:
+        factors = [np.ones(4 * lanes, dtype) for dtype in ("uint8", "int8")]
+        function = _compiled(str(target), _on_vectors, lanes)
+        seconds = _fastest(function, *factors, np.zeros((_SUMS, lanes), np.int32))
+        peaks[VECTORS] = _ROUNDS * _SUMS * lanes * _OPERATIONS_PER_LANE / seconds
+    if has_feature(target, "amx-int8"):
+        function = _compiled(str(target), _on_tiles, _ROUNDS)
+        seconds = _fastest(function, *_tile_arguments())
+        peaks[TILES] = _ROUNDS * _TILE_SUMS * _OPERATIONS_PER_TILE / seconds
+    return peaks
+
+
+def _fastest(function: Callable[..., object], *arrays: np.ndarray[Any, Any]) -> float:
+    tensors = [tvm.runtime.tensor(array) for array in arrays]
     seconds = []
     for _ in range(_TRIES):
         start = time.perf_counter()
-        function(*factors, sums)
+        function(*tensors)
         seconds.append(time.perf_counter() - start)
-    return _ROUNDS * _SUMS * lanes * _OPERATIONS_PER_LANE / min(seconds)
+    return min(seconds)
 
 
 @cache
-def _compiled(target: str, lanes: int) -> Any:
-    library = tvm.compile(_function(lanes), target=tvm.target.Target(target))
+def _compiled(target: str, write: Callable[[int], Any], size: int) -> Any:
+    library = tvm.compile(write(size), target=tvm.target.Target(target))
     return library["peak"]
 
 
-def _function(lanes: int) -> Any:
+def _on_vectors(lanes: int) -> Any:
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("peak")
         T.func_attr({"global_symbol": "peak"})
@@ -74,4 +92,36 @@ def _function(lanes: int) -> Any:
                 set_lanes(vector, value, lanes)
         for index, vector in enumerate(sums):
             T.buffer_store(output, lanes_of(vector, lanes), [index, T.ramp(0, 1, lanes)])
+    return builder.get()
+
+
+def _tile_arguments() -> list[np.ndarray[Any, Any]]:
+    """The configuration of eight full tiles, a tile of ones, and the sums."""
+    configuration = amx.configuration([(amx.ROWS, amx.ROW_BYTES)] * 8)
+    ones = np.ones(amx.ROWS * amx.ROW_BYTES, np.uint8)
+    return [configuration, ones, np.zeros(_TILE_SUMS * _TILE_LANES, np.int32)]
+
+
+def _on_tiles(rounds: int) -> Any:
+    """Two tiles of data times two of weights, as the convolutions' kernels have them."""
+    configuration_size, tile_size, sums_size = (array.size for array in _tile_arguments())
+    data, weights = (4, 5), (6, 7)
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("peak")
+        T.func_attr({"global_symbol": "peak"})
+        configuration = T.arg("configuration", T.buffer((configuration_size,), "uint8"))
+        ones = T.arg("ones", T.buffer((tile_size,), "uint8"))
+        output = T.arg("output", T.buffer((sums_size,), "int32"))
+        amx.request_permission()
+        amx.configure(configuration)
+        for tile in (*data, *weights):
+            amx.load(tile, ones, 0, amx.ROW_BYTES)
+        for tile in range(_TILE_SUMS):
+            amx.clear(tile)
+        with T.serial(rounds):
+            for tile in range(_TILE_SUMS):
+                amx.multiply_add(tile, data[tile // 2], weights[tile % 2])
+        for tile in range(_TILE_SUMS):
+            amx.store(tile, output, tile * _TILE_LANES, amx.ROW_BYTES)
+        amx.release()
     return builder.get()

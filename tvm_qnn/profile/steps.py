@@ -15,6 +15,7 @@ import tvm
 from tvm import relax, tirx
 
 from legalize.kernels.table import IS_KERNEL
+from tvm_qnn.profile.peak import TILES
 
 LAST_PASS = "LegalizeQnn"
 """The pass after which no operator of the dialect is left."""
@@ -74,6 +75,17 @@ def lowered_steps(mod: tvm.IRModule, operators: Mapping[str, int]) -> list[Step]
             steps += [Step(kernel, operator) for kernel in pending]
             pending = []
     return steps + [Step(kernel, None) for kernel in pending]
+
+
+def functions_on_tiles(mod: tvm.IRModule) -> set[str]:
+    """The names of the kernels that multiply on AMX's tiles."""
+    return {
+        variable.name_hint
+        for variable, function in mod.functions_items()
+        if isinstance(function, tirx.PrimFunc)
+        and IS_KERNEL in function.attrs
+        and TILES in function.script()
+    }
 
 
 def assign(calls: Sequence[str], steps: Sequence[Step]) -> list[int | None]:

@@ -1,6 +1,12 @@
 from __future__ import annotations
 
-from tvm_qnn.profile.steps import Step, assign
+from tvm import relax
+
+from frontends.tflite import from_tflite
+from legalize import lower
+from tvm_qnn import digits
+from tvm_qnn.profile.steps import Step, assign, functions_on_tiles
+from tvm_qnn.target import parse_target
 
 STEPS = [
     Step("stage", 0),
@@ -33,3 +39,12 @@ def test_without_kernels_everything_is_of_the_only_operator_or_unknown() -> None
     assert assign(["f", "g"], [Step(None, 4)]) == [4, 4]
     assert assign(["f", "g"], [Step(None, 4), Step(None, 5)]) == [None, None]
     assert assign(["f"], []) == [None]
+
+
+def test_kernels_on_tiles_are_told_from_others() -> None:
+    mod, params = from_tflite(digits.model("int8"))
+    mod = relax.transform.BindParams("main", params)(mod)
+    found = functions_on_tiles(lower(mod, parse_target("x86-amx")))
+    assert found
+    assert all("conv2d" in name for name in found)
+    assert functions_on_tiles(lower(mod, parse_target("x86-avx512-vnni"))) == set()
