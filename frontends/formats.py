@@ -106,7 +106,8 @@ def format_of(model: Any, params: Any = None, semantics: str | None = None) -> F
         OSError: the file cannot be read.
     """
     is_path = isinstance(model, str | os.PathLike)
-    found = _recognised(_head(model) if is_path else model)
+    head = _head(model)
+    found = next((one for one in formats() if one.recognises(head)), None)
     if found is None and is_path:
         suffix = Path(model).suffix.lower()
         found = next((one for one in formats() if suffix in one.suffixes), None)
@@ -128,13 +129,12 @@ def read_model(model: Any, params: Any = None, semantics: str | None = None) -> 
     return format_of(model, params, semantics).read(model, params, semantics)
 
 
-def _head(path: str | os.PathLike[str]) -> bytes:
-    with open(path, "rb") as file:
-        return file.read(_HEAD)
-
-
-def _recognised(model: Any) -> Format | None:
-    return next((one for one in formats() if one.recognises(model)), None)
+def _head(model: Any) -> Any:
+    """The first bytes of a file or its contents; any other object as it is."""
+    if isinstance(model, str | os.PathLike):
+        with open(model, "rb") as file:
+            return file.read(_HEAD)
+    return bytes(model[:_HEAD]) if isinstance(model, bytes | bytearray | memoryview) else model
 
 
 def _not_for(found: Format, option: str, takers: Sequence[Format]) -> QnnError:

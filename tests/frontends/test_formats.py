@@ -55,6 +55,7 @@ def test_content_tells_more_than_the_name(
     ("model", "expected"),
     [
         (digits.model("int8"), "TFLite"),
+        (bytearray(digits.model("int8")), "TFLite"),
         (read_tflite(digits.model("int8")), "TFLite"),
         (SYMBOL, "MXNet"),
         (read_symbol(SYMBOL), "MXNet"),
