@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import accumulate
-
 from tvm import relax
 from tvm.relax import op as R
 
+from frontends.splits import split
 from frontends.tflite.converters.context import Context, Operand, axis_of
 from frontends.tflite.converters.registry import data_converter
 from frontends.tflite.options import SplitOptions
@@ -39,15 +38,9 @@ def convert_split_v(ctx: Context) -> list[relax.Expr]:
 def _parts(ctx: Context, data: Operand, sizes: list[int], axis: int) -> list[relax.Expr]:
     if len(sizes) != len(ctx.operator.outputs):
         raise QnnError(f"splits into {len(sizes)}, has {len(ctx.operator.outputs)} outputs")
-    if len(sizes) == 1:
-        return [data.expr]
     # TVM's own split has no parts without elements.
     some = [size for size in sizes if size]
-    if len(some) > 1:
-        whole = ctx.builder.emit(R.split(data.expr, list(accumulate(some))[:-1], axis))
-        parts = iter([relax.TupleGetItem(whole, index) for index in range(len(some))])
-    else:
-        parts = iter([data.expr])
+    parts = iter(split(ctx.builder, data.expr, some, axis) if some else ())
     dtype, shape = data.tensor.dtype, data.shape
     nothing = R.zeros([*shape[:axis], 0, *shape[axis + 1 :]], dtype)
     return [next(parts) if size else nothing for size in sizes]

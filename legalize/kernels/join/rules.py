@@ -23,6 +23,9 @@ from qnn_ops.registry import Attrs, Operator, constant_of, spec_of
 
 Array = np.ndarray[Any, Any]
 
+# Tensors that one function joins: TVM writes its body with some stack for each.
+_MOST = 64
+
 
 @vector_kernel(quantized_concat)
 def _concat(
@@ -140,6 +143,8 @@ def _join(
     if not specs[0].shape or 0 in map(prod, (spec.shape for spec in specs)):
         return None
     axis %= len(specs[0].shape)
+    if len(inputs) > _MOST:
+        return _join_in_steps(builder, isa, inputs, tables, axis, dtype)
     parts = tuple(
         Part(spec.shape, spec.dtype, _change(table))
         for spec, table in zip(specs, tables, strict=True)
@@ -155,6 +160,24 @@ def _join(
     shape[axis] = part_of.whole if part_of else sum(spec.shape[axis] for spec in specs)
     function = join(isa, parts, axis, dtype, part_of)
     return call_tir(builder, "join", function, operands, tuple(shape), dtype, into)
+
+
+def _join_in_steps(
+    builder: relax.BlockBuilder,
+    isa: VectorIsa,
+    inputs: list[relax.Expr],
+    tables: Sequence[Array | None],
+    axis: int,
+    dtype: str,
+) -> relax.Expr | None:
+    """Join many tensors, some by each function, which write to the same result."""
+    extents = [spec_of(data).shape[axis] for data in inputs]
+    joined: relax.Expr | None = None
+    for first in range(0, len(inputs), _MOST):
+        some = slice(first, first + _MOST)
+        where = Slice(sum(extents), sum(extents[:first]))
+        joined = _join(builder, isa, inputs[some], tables[some], axis, dtype, where, joined)
+    return joined
 
 
 def _change(table: Array | None) -> Change:

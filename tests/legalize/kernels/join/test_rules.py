@@ -13,7 +13,9 @@ from legalize.kernels.vector_table import vectors_for
 from qnn_ops import quantized_concat, quantized_lookup, quantized_relu, requantize
 from tests.support.arrays import full_range
 from tests.support.kernels import Call, Place, check_calls, each_place, kernels_of, lowered
+from tests.support.operators import module_of
 from tests.support.programs import Case
+from tvm_qnn import build
 
 AVX2_TARGET = {"kind": "llvm", "mcpu": "haswell"}
 SHAPES = [(3, 70), (1,), (15,), (16,), (33,), (64,), (2, 5, 129)]
@@ -52,6 +54,16 @@ def test_concatenation(place: Place) -> None:
             for dtype in ("int8", "uint8")
         ],
     )
+
+
+def test_many_tensors_are_joined_in_steps() -> None:
+    """One function of 500 tensors ends the process: TVM writes it with stack for each."""
+    rng = np.random.default_rng(7)
+    call = random_concat(rng, "int8", 1, [int(width) for width in rng.integers(1, 4, 70)])
+    assert len(kernels_of(lowered(call, AVX2_TARGET))) == 2
+    library = build(module_of(call.operator, call.operands, **call.attrs), "host")
+    expected = quantized_concat.evaluate(call.operands[0], **call.attrs)
+    np.testing.assert_array_equal(library.run(*call.operands[0]), expected)
 
 
 @each_place
