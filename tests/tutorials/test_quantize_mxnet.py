@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.linking import needs_linker
+
 TUTORIAL = Path(__file__).parents[2] / "tutorials" / "quantize_mxnet.py"
 
 
+@needs_linker
 def test_without_mxnet_the_stored_network_gives_the_stored_answers(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,10 +13,10 @@ import tvm_ffi
 from tvm import relax
 
 import tvm_qnn
+from tests.support.linking import needs_linker
 from tests.support.modules import module
 from tvm_qnn import runtime
 from tvm_qnn.codegen import compile_module
-from tvm_qnn.linker import COMPILERS
 from tvm_qnn.target import host_target
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -94,9 +93,7 @@ tvm_qnn.build(mod, "host", params).export(sys.argv[1])
 """
 
 
-@pytest.mark.skipif(
-    not any(map(shutil.which, COMPILERS)), reason="there is no C compiler to link with"
-)
+@needs_linker
 def test_the_same_model_gives_the_same_file_byte_by_byte(tmp_path: Path) -> None:
     files = [tmp_path / "first.so", tmp_path / "elsewhere" / "second.so"]
     files[1].parent.mkdir()

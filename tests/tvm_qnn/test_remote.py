@@ -12,6 +12,7 @@ from qnn_ops.errors import QnnError
 from tests.support.arm import CORTEX_A72, Core, on_cores
 from tests.support.arm_models import emulated_python, needs_python
 from tests.support.arrays import full_range
+from tests.support.linking import needs_linker
 from tests.support.modules import adder, module
 from tests.support.rpc import rpc_process
 from tvm_qnn import Library, digits
@@ -27,12 +28,13 @@ def library() -> Library:
 
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """Of a server on this machine."""
+    """Of a server on this machine, to which libraries are sent as files."""
     folder = tmp_path_factory.mktemp("rpc")
     with rpc_process("tvm.exec.rpc_server", folder / "server.txt") as found:
         yield found
 
 
+@needs_linker
 def test_a_library_runs_and_is_timed_on_the_device(library: Library, port: int) -> None:
     (info,) = library.inputs
     rng = np.random.default_rng(0)
@@ -55,6 +57,7 @@ def test_a_library_runs_and_is_timed_on_the_device(library: Library, port: int) 
         there.run(array)
 
 
+@needs_linker
 def test_several_outputs_have_names(port: int) -> None:
     ty = relax.TensorType((2, 3), "float32")
     mod = module({"x": ty, "y": ty}, lambda x, y: [relax.op.add(x, y), relax.op.multiply(x, y)])
@@ -67,6 +70,7 @@ def test_several_outputs_have_names(port: int) -> None:
         np.testing.assert_array_equal(array, expected)
 
 
+@needs_linker
 def test_what_the_device_cannot_load_is_an_error(
     port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,6 +85,7 @@ def test_what_the_device_cannot_load_is_an_error(
         device.load(tvm_qnn.build(adder(), "host"))
 
 
+@needs_linker
 def test_a_tracker_gives_a_device(library: Library, tmp_path: Path) -> None:
     pytest.importorskip("tornado", reason="TVM's tracker needs it")
     with rpc_process("tvm.exec.rpc_tracker", tmp_path / "tracker.txt") as tracker:
