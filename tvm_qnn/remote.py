@@ -9,7 +9,10 @@ from __future__ import annotations
 import gc
 import itertools
 import os
-from collections.abc import Callable
+import socket
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -17,6 +20,7 @@ import numpy as np
 
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import TensorInfo
+from tvm_qnn.connections import answers, connected, limit
 from tvm_qnn.library import Library, benchmark_arrays, input_arrays
 from tvm_qnn.outputs import scratch
 from tvm_qnn.timing import Timing
@@ -33,12 +37,15 @@ def remote(host: str, port: int, *, key: str | None = None, timeout: float = 600
     """Connect to a device.
 
     A server, or all the devices of a key, may be busy with others' sessions: this waits for them.
+    A host that does not answer is an error after 20 seconds. So is one that vanishes in the middle
+    of a run (switched off, cut off) after some 25, and one that is there and says nothing after
+    ``timeout``; a server that ends is one at once.
 
     Args:
         host: where the RPC server runs; or with ``key`` the tracker.
         port: its port: 9090 (server) and 9190 (tracker) if nothing else was said there.
         key: under which devices are registered with the tracker; it gives a free one.
-        timeout: in seconds, for the whole session; the server ends it then.
+        timeout: in seconds, for waiting, and for the whole session; the server ends it then.
 
     Raises:
         QnnError: if nothing answers there, or what answers does not speak TVM's RPC, or no
@@ -50,6 +57,7 @@ def remote(host: str, port: int, *, key: str | None = None, timeout: float = 600
     def connect() -> Any:
         if key is None:
             return rpc.connect(host, port, session_timeout=timeout)
+        answers(host, port)  # TVM would try for a minute
         tracker = rpc.connect_tracker(host, port)
         # A request for a key that nobody has would wait for ever.
         servers = tracker.summary()["server_info"]
@@ -59,15 +67,22 @@ def remote(host: str, port: int, *, key: str | None = None, timeout: float = 600
         return tracker.request(key, session_timeout=timeout, max_retry=1)
 
     what = f"a device of key {key!r} from the tracker" if key else "the RPC server"
-    return Remote(_told(f"cannot reach {what} at {host}:{port}", connect))
+    made = partial(connected, host, port, connect, timeout)
+    return Remote(*_told(f"cannot reach {what} at {host}:{port}", made))
 
 
 class Remote:
     """A session on a device. Made by ``remote``; as a context it is closed at the end."""
 
-    def __init__(self, session: Any) -> None:
-        """Wrap a session of TVM's RPC."""
+    def __init__(self, session: Any, connection: Sequence[socket.socket] = ()) -> None:
+        """Wrap a session of TVM's RPC.
+
+        Args:
+            session: TVM's.
+            connection: handles of its connection.
+        """
         self._session: Any = session
+        self._connection = connection
         self._loaded: list[RemoteLibrary] = []
 
     def load(self, library: Library) -> RemoteLibrary:
@@ -92,8 +107,8 @@ class Remote:
                 session.upload(str(path))
                 return relax.VirtualMachine(session.load_module(name), session.cpu())
 
-            machine = _told("the device cannot load the library", load)
-        self._loaded.append(RemoteLibrary(library, session, machine))
+            machine = _told("the device cannot load the library", load, self._connection)
+        self._loaded.append(RemoteLibrary(library, session, machine, self._connection))
         return self._loaded[-1]
 
     def close(self) -> None:
@@ -104,6 +119,8 @@ class Remote:
         self._session = None
         # TVM ends the connection with the last object that knows it, and has cycles of these.
         gc.collect()
+        for handle in self._connection:
+            handle.close()
 
     def __enter__(self) -> Remote:
         """The session itself."""
@@ -127,14 +144,22 @@ class Remote:
 class RemoteLibrary:
     """A library on a device. Made by ``Remote.load``, and usable until that is closed."""
 
-    def __init__(self, library: Library, session: Any, machine: Any) -> None:
+    def __init__(
+        self,
+        library: Library,
+        session: Any,
+        machine: Any,
+        connection: Sequence[socket.socket] = (),
+    ) -> None:
         """Wrap a virtual machine on the device.
 
         Args:
             library: what was uploaded.
             session: of TVM's RPC.
             machine: TVM's, on the device.
+            connection: handles of the session's.
         """
+        self._connection = connection
         self.signature = library.signature
         self._session: Any = session
         self._machine: Any = machine
@@ -172,7 +197,7 @@ class RemoteLibrary:
             several = isinstance(result, list | tuple) or type(result).__name__ == "Array"
             return [tensor.numpy() for tensor in (result if several else [result])]
 
-        found = _told("the device failed", run)
+        found = _told("the device failed", run, self._connection)
         if len(self.outputs) == 1:
             return found[0]
         return {info.name: array for info, array in zip(self.outputs, found, strict=True)}
@@ -202,7 +227,7 @@ class RemoteLibrary:
             evaluate = machine.time_evaluator(_CALL, cpu, number=1, repeat=repeat)
             return Timing(tuple(evaluate(_MAIN).results))
 
-        return _told("the device failed", measure)
+        return _told("the device failed", measure, self._connection)
 
     def _open(self) -> Any:
         if self._machine is None:
@@ -217,11 +242,16 @@ class RemoteLibrary:
         self._machine.set_input(_MAIN, *tensors)
 
 
-def _told(what: str, action: Callable[[], T]) -> T:
+def _told(what: str, action: Callable[[], T], connection: Sequence[socket.socket] = ()) -> T:
     """The action's result; what it raises as one error in one line."""
     try:
         return action()
     except (RuntimeError, OSError, ValueError, AttributeError, TypeError) as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         reason = lines[-1] if lines else type(error).__name__
+        if "SockChannel::" in reason:
+            # Nothing waits for this device again, neither the next call nor the session's end.
+            for handle in connection:
+                with suppress(OSError):
+                    limit(handle, 0.01)
         raise QnnError(f"{what}: {reason}") from error

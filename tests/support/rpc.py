@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _TIME_LIMIT = 120.0  # seconds
+_GROUPS: dict[int, int] = {}  # of processes, by port
 _BOUND = re.compile(r"bind to .*?[:\s](\d+)\s*$", re.MULTILINE)
 
 
@@ -43,11 +44,18 @@ def rpc_process(
             start_new_session=True,  # its children die with it
         )
     try:
-        yield _port(process, log)
+        port = _port(process, log)
+        _GROUPS[port] = process.pid
+        yield port
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+
+def rpc_group(port: int, number: signal.Signals) -> None:
+    """Send a signal to the server of a port and all its children."""
+    os.killpg(_GROUPS[port], number)
 
 
 def _port(process: subprocess.Popen[bytes], log: Path) -> int:
