@@ -13,6 +13,7 @@ from frontends.tflite.converters.context import Context, axis_of, reshaped
 from frontends.tflite.converters.quantization import check_same_quantization
 from frontends.tflite.converters.registry import converter, float_converter
 from frontends.tflite.options import ReducerOptions
+from qnn_ops.registry import spec_of
 
 _REDUCTIONS: dict[str, Callable[..., relax.Expr]] = {
     "MEAN": R.mean,
@@ -50,7 +51,7 @@ def _reduce(ctx: Context) -> relax.Expr:
     axes, keep = axes_of(ctx), ctx.options(ReducerOptions).keep_dims
     sizes = enumerate(data.shape)
     shape = [1 if axis in axes else size for axis, size in sizes if keep or axis not in axes]
-    dtype = ctx.output().dtype
+    dtype = spec_of(data.expr).dtype
     return R.full(shape, relax.const(_of_nothing(code, dtype), dtype), dtype)
 
 
