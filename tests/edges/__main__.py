@@ -1,0 +1,38 @@
+"""Runs random models of one operator here and on LiteRT's reference kernels, and compares.
+
+python -m tests.edges                       # 3,000 models
+python -m tests.edges --models 500 --seed 7
+python -m tests.edges --list "refused here" # and says which of them LiteRT runs
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import click
+from rich.console import Console
+
+# Importing them registers their operators.
+from tests.edges import arithmetic, moves  # noqa: F401
+from tests.edges.campaign import GOOD, run_campaign
+
+
+@click.command()
+@click.option("--models", default=3000, show_default=True, type=click.IntRange(min=1))
+@click.option("--seed", default=0, show_default=True, help="Of the first model.")
+@click.option("--list", "listed", multiple=True, type=click.Choice(GOOD), help="Tell these, too.")
+def main(models: int, seed: int, listed: tuple[str, ...]) -> None:
+    """Compare models of one operator with LiteRT; ends with 1 if one is a fault."""
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    counts: Counter[str] = Counter()
+    for outcome in run_campaign(range(seed, seed + models)):
+        counts[outcome.kind] += 1
+        if outcome.kind not in GOOD or outcome.kind in listed:
+            console.print(f"seed {outcome.seed} {outcome.code} {outcome.kind}: {outcome.text}")
+    console.print(f"{models:,} models: " + ", ".join(f"{n:,} {k}" for k, n in counts.items()))
+    if set(counts) - set(GOOD):
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()

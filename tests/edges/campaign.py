@@ -1,0 +1,170 @@
+"""Runs models of one operator here and on LiteRT, in processes that may die, and compares."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+
+from frontends.tflite import from_tflite
+from frontends.tflite.fallback import QuantizedFallbackWarning
+from qnn_ops.errors import QnnError
+from tests.edges.draw import Case, case_of
+from tvm_qnn import build
+from tvm_qnn.oracle import litert_tensors
+
+Array = np.ndarray[Any, Any]
+
+# Tables of functions in float32 are not those of the C library that LiteRT calls.
+_FLOAT_TOLERANCE = 1e-4
+_PATIENCE = 120.0
+
+GOOD = ("equal", "refused by both", "refused here", "refused by LiteRT", "in float32")
+"""What may become of a model; what else there is are faults."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one side makes of a model: arrays, or why there are none.
+
+    Attributes:
+        arrays: of the outputs, None if there are none.
+        kind: "ran", "refused", "failed" (with what is no error of the project's) or "died".
+        reason: why there are no arrays.
+    """
+
+    kind: str
+    arrays: tuple[Array, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of the model of one seed.
+
+    Attributes:
+        seed: that makes the model again.
+        code: its operator.
+        kind: one of `GOOD`, or the fault.
+        text: the reason.
+    """
+
+    seed: int
+    code: str
+    kind: str
+    text: str = ""
+
+
+def _litert(case: Case) -> Answer:
+    with _without_stderr():
+        return Answer("ran", tuple(litert_tensors(case.content, case.arrays).values()))
+
+
+def _ours(case: Case) -> Answer:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        mod, params = from_tflite(case.content)
+    library = build(mod, "host", params)
+    result: Any = library.run(*case.arrays)
+    arrays = tuple(result.values()) if isinstance(result, dict) else (result,)
+    fell_back = any(issubclass(each.category, QuantizedFallbackWarning) for each in caught)
+    return Answer("ran", arrays, "in float32" if fell_back else "")
+
+
+def run_campaign(seeds: Sequence[int]) -> Iterator[Outcome]:
+    """Compare the models of some seeds."""
+    for seed, theirs, ours in zip(
+        seeds, _answers(_litert, seeds), _answers(_ours, seeds), strict=True
+    ):
+        kind, text = _verdict(theirs, ours)
+        yield Outcome(seed, case_of(seed).code, kind, text)
+
+
+def _verdict(theirs: Answer, ours: Answer) -> tuple[str, str]:
+    if ours.kind in ("failed", "died"):
+        return f"{ours.kind} here", ours.reason
+    if theirs.kind == "died":
+        return ("refused by both", "") if ours.kind == "refused" else ("LiteRT dies", theirs.reason)
+    if theirs.kind != "ran":
+        if ours.kind == "refused":
+            return "refused by both", ""
+        return "refused by LiteRT", theirs.reason
+    if ours.kind == "refused":
+        return "refused here", ours.reason
+    for mine, wanted in zip(ours.arrays, theirs.arrays, strict=True):
+        if mine.dtype != wanted.dtype or mine.shape != wanted.shape:
+            found, needed = (f"{a.dtype}{list(a.shape)}" for a in (mine, wanted))
+            return "differs", f"{found}, LiteRT's is {needed}"
+        if ours.reason:
+            continue
+        if not _are_equal(mine, wanted):
+            return "differs", f"{np.count_nonzero(mine != wanted)} of {mine.size} elements"
+    return (ours.reason or "equal"), ""
+
+
+def _are_equal(mine: Array, wanted: Array) -> bool:
+    if mine.dtype != np.float32:
+        return np.array_equal(mine, wanted)
+    return np.allclose(mine, wanted, _FLOAT_TOLERANCE, _FLOAT_TOLERANCE, equal_nan=True)
+
+
+def _answers(side: Callable[[Case], Answer], seeds: Sequence[int]) -> Iterator[Answer]:
+    """The answers of one side, in order; a process that dies is replaced."""
+    context = multiprocessing.get_context("fork")
+    done = 0
+    while done < len(seeds):
+        receiving, sending = context.Pipe(duplex=False)
+        process = context.Process(target=_work, args=(side, seeds[done:], sending))
+        process.start()
+        sending.close()
+        try:
+            while done < len(seeds):
+                if not receiving.poll(_PATIENCE):
+                    process.kill()
+                    yield Answer("died", reason="it hangs")
+                    done += 1
+                    break
+                yield receiving.recv()
+                done += 1
+        except EOFError:
+            process.join()
+            yield Answer("died", reason=f"the process died with code {process.exitcode}")
+            done += 1
+        finally:
+            process.kill()
+            process.join()
+
+
+def _work(side: Callable[[Case], Answer], seeds: Sequence[int], answers: Connection) -> None:
+    for seed in seeds:
+        try:
+            answer = side(case_of(seed))
+        except QnnError as error:
+            answer = Answer("refused", reason=str(error).splitlines()[-1].strip())
+        except BaseException as error:
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            text = (str(error).strip().splitlines() or [""])[-1]
+            where = f"{os.path.basename(place.filename)}:{place.lineno}"
+            answer = Answer("failed", reason=f"{type(error).__name__}: {text[:150]} ({where})")
+        answers.send(answer)
+
+
+@contextlib.contextmanager
+def _without_stderr() -> Iterator[None]:
+    """LiteRT says there what it refuses, and is heard by its error."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)

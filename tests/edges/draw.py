@@ -1,0 +1,176 @@
+"""Random models of a single operator, with what single operators are given at their edges.
+
+Ranks are 0 to 6 and sizes begin with 0; axes are negative and outside, masks speak of more axes
+than there are, operands of numbers have odd types and ranks, quantization is missing now and then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from frontends.tflite.quantization import Quantization
+from frontends.tflite.writer import ModelWriter
+from tests.support.arrays import full_range
+from tests.support.tflite import random_quantization
+
+Array = np.ndarray[Any, Any]
+
+ACTIVATIONS = ("NONE", "NONE", "RELU", "RELU6", "RELU_N1_TO_1")
+_SIZES = (0, 1, 1, 1, 2, 2, 3, 3, 4, 5, 8, 17)
+_EIGHT_BITS = ("int8", "uint8")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model of one operator, and an array for each of its inputs."""
+
+    code: str
+    content: bytes
+    arrays: tuple[Array, ...]
+
+
+class Draw:
+    """A model under way."""
+
+    def __init__(self, rng: np.random.Generator, code: str) -> None:
+        self.rng, self.code = rng, code
+        self.arrays: list[Array] = []
+        self._writer = ModelWriter()
+        self._inputs: list[int] = []
+        self._outputs: list[int] = []
+        self._count = 0
+
+    def choice(self, *values: Any) -> Any:
+        return values[int(self.rng.integers(len(values)))]
+
+    def chance(self, share: float) -> bool:
+        return bool(self.rng.random() < share)
+
+    def size(self) -> int:
+        return int(self.choice(*_SIZES))
+
+    def shape(self, lowest: int = 0, highest: int = 6) -> tuple[int, ...]:
+        rank = int(self.rng.integers(lowest, highest, endpoint=True))
+        shape = [self.size() for _ in range(rank)]
+        while np.prod(shape) > 4000:
+            shape[int(np.argmax(shape))] = 1
+        return tuple(shape)
+
+    def image(self) -> tuple[int, ...]:
+        """Mostly of rank 4."""
+        if self.chance(0.05):
+            return self.shape()
+        rows, columns = (int(size) for size in self.rng.integers(0, 10, 2))
+        return (self.choice(0, 1, 1, 1, 1, 2), rows, columns, self.size())
+
+    def like(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """A shape that can mostly be broadcast with another."""
+        kept = [1 if self.chance(0.3) else size for size in shape]
+        if self.chance(0.05):
+            kept = [size + self.choice(0, 1) for size in kept]
+        return tuple(kept[int(self.choice(0, 0, self.rng.integers(len(kept) + 1))) :])
+
+    def dtype(self) -> str:
+        """Of data that is only moved."""
+        if self.chance(0.7):
+            return str(self.choice(*_EIGHT_BITS))
+        return str(self.choice("float32", "float32", "int32", "int64", "bool", "int16"))
+
+    def computed_dtype(self) -> str:
+        return str(self.choice("int8", "uint8", "int8", "uint8", "float32"))
+
+    def encoding(self, dtype: str, scale: float = 0.05) -> Quantization | None:
+        if dtype not in _EIGHT_BITS:
+            return None
+        return random_quantization(self.rng, dtype, scale)
+
+    def data(self, dtype: str, shape: Sequence[int]) -> Array:
+        if dtype == "float32":
+            return self.rng.normal(0, 2, tuple(shape)).round(1).astype(np.float32)
+        if dtype == "bool":
+            return self.rng.random(tuple(shape)) < 0.5
+        return full_range(self.rng, dtype, tuple(shape))
+
+    def input(self, shape: Sequence[int], dtype: str, encoding: Quantization | None = None) -> int:
+        """The value of a run, or now and then a constant of the file."""
+        array = self.data(dtype, shape)
+        if self.chance(0.08):
+            return self.constant(array, encoding)
+        index = self._writer.tensor(self._name("x"), shape, dtype, encoding)
+        self.arrays.append(array)
+        self._inputs.append(index)
+        return index
+
+    def constant(self, array: Array, encoding: Quantization | None = None) -> int:
+        return self._writer.tensor(self._name("c"), array.shape, array.dtype.name, encoding, array)
+
+    def numbers(self, values: Any, dtype: str = "int32") -> int:
+        """An operand of numbers, now and then of another type or rank."""
+        array = np.asarray(values)
+        if self.chance(0.06):
+            dtype = str(self.choice("int64", "int16", "int8", "uint8", "float32"))
+        if self.chance(0.03):
+            array = array.reshape(self.choice((-1,), (1, -1), (-1, 1)))
+        if self.chance(0.02) and array.ndim:
+            array = array[:-1]
+        return self.constant(array.astype(dtype))
+
+    def axis(self, rank: int) -> int:
+        """Mostly one that there is."""
+        if self.chance(0.05):
+            return int(self.rng.integers(-rank - 2, rank + 3))
+        return int(self.rng.integers(-rank, rank)) if rank else 0
+
+    def axes(self, rank: int) -> list[int]:
+        return [self.axis(rank) for _ in range(int(self.rng.integers(0, min(rank, 4) + 1)))]
+
+    def operator(
+        self,
+        operands: Sequence[int],
+        *outputs: tuple[str, Quantization | None],
+        shape: Sequence[int] = (1,),
+        **options: Any,
+    ) -> None:
+        """The operator; the declared shapes of its outputs mean nothing to LiteRT."""
+        self._outputs = [
+            self._writer.tensor(self._name("y"), shape, dtype, encoding)
+            for dtype, encoding in outputs
+        ]
+        if self.chance(0.01):
+            operands = operands[:-1]
+        self._writer.operator(self.code, operands, self._outputs, **options)
+
+    def finish(self) -> Case:
+        content = self._writer.finish(self._inputs, self._outputs)
+        return Case(self.code, content, tuple(self.arrays))
+
+    def _name(self, prefix: str) -> str:
+        self._count += 1
+        return f"{prefix}{self._count}"
+
+
+Rule = Callable[[Draw], None]
+RULES: dict[str, Rule] = {}
+
+
+def drawn(*codes: str) -> Callable[[Rule], Rule]:
+    """Registers what draws the model of an operator."""
+
+    def decorate(rule: Rule) -> Rule:
+        RULES.update(dict.fromkeys(codes, rule))
+        return rule
+
+    return decorate
+
+
+def case_of(seed: int) -> Case:
+    """The model of a seed; operators take turns."""
+    rng = np.random.default_rng(seed)
+    codes = sorted(RULES)
+    draw = Draw(rng, codes[seed % len(codes)])
+    RULES[draw.code](draw)
+    return draw.finish()
