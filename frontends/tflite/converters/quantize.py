@@ -40,6 +40,10 @@ def convert_dequantize(ctx: Context) -> relax.Expr:
         return R.astype(data.expr, "float32")
     if data.tensor.dtype not in ("int8", "uint8", "int16"):
         raise UnsupportedError(f"from {data.tensor.dtype}")
+    quantization = data.tensor.quantization
+    if 0 in data.shape and quantization is not None and quantization.is_per_channel:
+        # LiteRT reads beyond the tensor.
+        raise UnsupportedError(f"{data.tensor.label} has scales by channel and no elements")
     return real(data)
 
 

@@ -192,3 +192,12 @@ def test_windows_that_reach_too_far(dilation: int, message: str) -> None:
     sheet.operator("CONV_2D", operands, (ANY, "int8", Q), **options)
     with pytest.raises(QnnError, match=message):
         from_tflite(sheet.model())
+
+
+def test_scales_by_channel_of_no_elements() -> None:
+    sheet = Sheet()
+    scales = Quantization(np.array([0.1, 0.2], np.float32), np.zeros(2, np.int64), 0)
+    data = sheet.input(np.zeros((2, 0), np.int8), scales)
+    sheet.operator("DEQUANTIZE", [data], (ANY, "float32", None))
+    with pytest.raises(QnnError, match="'x1' has scales by channel and no elements"):
+        from_tflite(sheet.model())
