@@ -27,9 +27,12 @@ def main(models: int, seed: int, listed: tuple[str, ...]) -> None:
     counts: Counter[str] = Counter()
     for outcome in run_campaign(range(seed, seed + models)):
         counts[outcome.kind] += 1
+        done = counts.total()
         if outcome.kind not in GOOD or outcome.kind in listed:
             console.print(f"seed {outcome.seed} {outcome.code} {outcome.kind}: {outcome.text}")
-    console.print(f"{models:,} models: " + ", ".join(f"{n:,} {k}" for k, n in counts.items()))
+        if done % 100 == 0 or done == models:
+            summary = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
+            console.print(f"{done:,} models: {summary}")
     if set(counts) - set(GOOD):
         raise SystemExit(1)
 
