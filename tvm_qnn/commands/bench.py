@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from tvm_qnn.commands.options import json_option, model_argument, print_json
-from tvm_qnn.commands.run import Shapes, library_of
+from tvm_qnn.commands.options import ModelFile, json_option, model_argument, print_json
+from tvm_qnn.commands.run import library_of
 
 OURS, LITERT = "tvm-qnn", "LiteRT (XNNPACK)"
 
@@ -28,10 +28,7 @@ OURS, LITERT = "tvm-qnn", "LiteRT (XNNPACK)"
 )
 @json_option
 def bench(
-    model: Path,
-    params: Path | None,
-    semantics: str | None,
-    shapes: Shapes,
+    model: ModelFile,
     rounds: int,
     threads: int,
     as_json: bool,
@@ -47,10 +44,10 @@ def bench(
     from tvm_qnn.text import visible
     from tvm_qnn.timing import alternate, one_core
 
-    library = library_of(model, params, shapes, semantics, threads)
+    library = library_of(model, threads)
     inputs = [noise(info) for info in library.inputs]
     programs: dict[str, Callable[[], object]] = {OURS: library.prepare(*inputs)}
-    peers, absent = _peers(model, inputs, threads)
+    peers, absent = _peers(model.path, inputs, threads)
     programs |= peers
     with one_core() if threads == 1 else nullcontext():
         timings = alternate(programs, rounds)
@@ -64,7 +61,7 @@ def bench(
     from tvm_qnn.terminal import Terminal
 
     runs = len(timings[OURS].seconds)
-    title = f"{model.name}, {threads} thread{'s' * (threads > 1)}, {runs} runs of each in turn"
+    title = f"{model.path.name}, {threads} thread{'s' * (threads > 1)}, {runs} runs of each in turn"
     Terminal().print(times_table(title, timings))
 
 

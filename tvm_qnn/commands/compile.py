@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tvm_qnn.commands.options import (
+    ModelFile,
     json_option,
     model_argument,
     print_json,
@@ -17,7 +18,6 @@ from tvm_qnn.commands.options import (
     target_option,
 )
 from tvm_qnn.commands.outputs import check_file, check_folder
-from tvm_qnn.commands.run import Shapes
 
 if TYPE_CHECKING:
     from tvm_qnn.library import Library
@@ -44,10 +44,7 @@ LIBRARY, ARCHIVE = ".so", ".tar"
 )
 @json_option
 def compile_model(
-    model: Path,
-    params: Path | None,
-    semantics: str | None,
-    shapes: Shapes,
+    model: ModelFile,
     output: Path | None,
     target: str,
     cc: str | None,
@@ -59,14 +56,13 @@ def compile_model(
     `tvm-qnn run` and `tvm_qnn.load` run the library. A folder or an archive gets an object file
     with code and weights, a header and an example, which need nothing but a C compiler.
     """
-    from frontends.formats import read_model
     from tvm_qnn.build import build
     from tvm_qnn.linker import find_linker
     from tvm_qnn.steps import step
     from tvm_qnn.target import parse_target, requirements
     from tvm_qnn.text import visible
 
-    path = output or Path(f"{model.stem.removesuffix('-symbol')}{LIBRARY}")
+    path = output or Path(f"{model.path.stem.removesuffix('-symbol')}{LIBRARY}")
     is_library = path.suffix == LIBRARY
     # Before the minutes of a large model, not after them.
     _check(path)
@@ -76,15 +72,15 @@ def compile_model(
     elif cc is not None:
         raise click.UsageError("--cc is for libraries: the C files are not linked")
     console, start = progress(), time.perf_counter()
-    with step(console, f"Import {model.name}"):
-        imported = read_model(model, params, semantics).convert(dict(shapes))
+    with step(console, f"Import {model.path.name}"):
+        imported = model.read().convert(model.shapes)
     with step(console, f"Compile for {target}"):
         # What is kept was linked without being told by what, and is a library.
         library = build(
             imported.mod, target, imported.params, cache=cache and cc is None and is_library
         )
     with step(console, f"Write {path}"):
-        files = [path] if is_library else _write_c(library, model, path)
+        files = [path] if is_library else _write_c(library, model.path, path)
         if is_library:
             library.export(path, cc)
     seconds = time.perf_counter() - start

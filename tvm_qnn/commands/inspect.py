@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from tvm_qnn.commands.options import (
+    ModelFile,
     json_option,
     model_argument,
     print_json,
     progress,
 )
 from tvm_qnn.commands.outputs import check_file
-from tvm_qnn.commands.run import Shapes
 
 if TYPE_CHECKING:
     from frontends.summary import Summary, TensorNote
@@ -33,10 +33,7 @@ if TYPE_CHECKING:
 @click.option("--times", is_flag=True, help="With --html: compile, and time each operator.")
 @json_option
 def inspect(
-    model: Path,
-    params: Path | None,
-    semantics: str | None,
-    shapes: Shapes,
+    model: ModelFile,
     ir: bool,
     html: Path | None,
     times: bool,
@@ -52,21 +49,20 @@ def inspect(
         raise click.UsageError("--times is for the page: give --html, too")
     if ir and (as_json or html is not None):
         raise click.UsageError("--ir prints the module only: leave out --json and --html")
-    from frontends.formats import read_model
     from tvm_qnn.text import visible
 
-    source = read_model(model, params, semantics)
+    source = model.read()
     if html is not None:
         check_file(html)
     if ir:
-        click.echo(visible(source.convert(dict(shapes)).mod.script(show_meta=False), kept="\n"))
+        click.echo(visible(source.convert(model.shapes).mod.script(show_meta=False), kept="\n"))
         return
-    summary = source.summary(model.name, dict(shapes))
+    summary = source.summary(model.path.name, model.shapes)
     if html is not None:
         from tvm_qnn.inspect import html_report
         from tvm_qnn.outputs import write_text
 
-        seconds = _seconds(model, params, shapes, semantics) if times else None
+        seconds = _seconds(model) if times else None
         write_text(html, html_report(summary, seconds))
     if as_json:
         print_json({**asdict(summary), "macs": summary.macs})
@@ -76,14 +72,14 @@ def inspect(
         _print(Terminal(), summary)
 
 
-def _seconds(
-    model: Path, params: Path | None, shapes: Shapes, semantics: str | None
-) -> dict[str, float]:
+def _seconds(model: ModelFile) -> dict[str, float]:
     from tvm_qnn.profile import profile
     from tvm_qnn.steps import step
 
-    with step(progress(), f"Compile {model.name} and time its operators"):
-        found = profile(model, params=params, shapes=dict(shapes), semantics=semantics)
+    with step(progress(), f"Compile {model.path.name} and time its operators"):
+        found = profile(
+            model.path, params=model.params, shapes=model.shapes, semantics=model.semantics
+        )
     return {layer.name: layer.seconds for layer in found.layers}
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from frontends.formats import formats
+from frontends.formats import formats, read_model
 from tvm_qnn.json_text import to_json
 
 if TYPE_CHECKING:
+    from frontends.formats import Source
     from tvm_qnn.terminal import Terminal
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -39,28 +42,49 @@ class _Shape(click.ParamType):
         return name, shape
 
 
-def model_argument(function: F) -> F:
-    """MODEL: a .tflite file, or the symbol file of an MXNet model; what goes with it."""
-    function = click.option(
+@dataclass(frozen=True)
+class ModelFile:
+    """MODEL, and what was given for it."""
+
+    path: Path
+    params: Path | None
+    semantics: str | None
+    shapes: Mapping[str, Sequence[int]]
+
+    def read(self) -> Source:
+        """Read a model of any format."""
+        return read_model(self.path, self.params, self.semantics)
+
+
+def model_argument(function: Callable[..., None]) -> Callable[..., None]:
+    """MODEL, as a ``ModelFile``: a .tflite file, or the symbol file of an MXNet model."""
+
+    @wraps(function)
+    def command(
+        model: Path, params: Path | None, semantics: str | None, shapes: Any, **others: Any
+    ) -> None:
+        function(ModelFile(model, params, semantics, dict(shapes)), **others)
+
+    decorated = click.option(
         "--shape",
         "shapes",
         type=_Shape(),
         multiple=True,
         metavar="NAME=1,3,224,224",
         help="An input's shape, where it is not the file's; MXNet's files often have none.",
-    )(function)
-    function = click.option(
+    )(command)
+    decorated = click.option(
         "--semantics",
         type=click.Choice([name for one in formats() for name in one.semantics]),
         help="What an MXNet model means: what MXNet 1.9.1 computes, by default, or what it should "
         "have computed.",
-    )(function)
-    function = click.option(
+    )(decorated)
+    decorated = click.option(
         "--params",
         type=FILE,
         help="The .params file of an MXNet model; by default the one beside MODEL.",
-    )(function)
-    return click.argument("model", type=FILE)(function)
+    )(decorated)
+    return click.argument("model", type=FILE)(decorated)
 
 
 def target_option(function: F) -> F:

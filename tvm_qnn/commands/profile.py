@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tvm_qnn.commands.options import (
+    ModelFile,
     json_option,
     model_argument,
     print_json,
@@ -16,7 +17,6 @@ from tvm_qnn.commands.options import (
     target_option,
 )
 from tvm_qnn.commands.outputs import check_file, check_folder
-from tvm_qnn.commands.run import Shapes
 
 if TYPE_CHECKING:
     from tvm_qnn.profile import Profile
@@ -43,10 +43,7 @@ if TYPE_CHECKING:
 )
 @json_option
 def profile(
-    model: Path,
-    params: Path | None,
-    semantics: str | None,
-    shapes: Shapes,
+    model: ModelFile,
     target: str,
     rounds: int,
     output: Path,
@@ -64,11 +61,16 @@ def profile(
     from tvm_qnn.steps import step
     from tvm_qnn.terminal import Terminal
 
-    format_of(model, params, semantics)
-    path = None if as_json else _picture(output, model)
-    with step(progress(), f"Compile {model.name} and time its operators"):
+    format_of(model.path, model.params, model.semantics)
+    path = None if as_json else _picture(output, model.path)
+    with step(progress(), f"Compile {model.path.name} and time its operators"):
         found = profiles.profile(
-            model, target, rounds, params=params, shapes=dict(shapes), semantics=semantics
+            model.path,
+            target,
+            rounds,
+            params=model.params,
+            shapes=model.shapes,
+            semantics=model.semantics,
         )
     if as_json:
         print_json(asdict(found))
@@ -79,7 +81,7 @@ def profile(
     console.print(_summary(found))
     if path is not None:
         output.mkdir(parents=True, exist_ok=True)
-        profiles.save_chart(path, found, f"{model.name}: {_summary(found)}")
+        profiles.save_chart(path, found, f"{model.path.name}: {_summary(found)}")
         console.print(f"Picture: {path}")
 
 

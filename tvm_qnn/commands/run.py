@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tvm_qnn.commands.options import (
+    ModelFile,
     json_option,
     model_argument,
     print_json,
     progress,
 )
 from tvm_qnn.commands.outputs import check_file
-
-Shapes = Sequence[tuple[str, Sequence[int]]]
 
 if TYPE_CHECKING:
     from qnn_ops.signature import Signature
@@ -51,10 +50,7 @@ if TYPE_CHECKING:
 @click.option("--threads", type=click.IntRange(min=1), help="How many threads to use.")
 @json_option
 def run(
-    model: Path,
-    params: Path | None,
-    semantics: str | None,
-    shapes: Shapes,
+    model: ModelFile,
     inputs: tuple[str, ...],
     labels: Path | None,
     top: int,
@@ -78,7 +74,7 @@ def run(
     check_files(inputs)
     if output is not None:
         check_file(output)
-    signature, make = signature_of_model(model, params, shapes, semantics, threads)
+    signature, make = signature_of_model(model, threads)
     arrays = read_inputs(inputs, signature.inputs)
     names = {
         info.name: read_labels(labels, max(info.shape)) if labels else ()
@@ -99,45 +95,34 @@ def run(
         _print(answers)
 
 
-def library_of(
-    model: Path,
-    params: Path | None,
-    shapes: Shapes,
-    semantics: str | None,
-    threads: int | None,
-) -> Library:
+def library_of(model: ModelFile, threads: int | None) -> Library:
     """Load a library, or import and compile a model file for this machine."""
-    _, make = signature_of_model(model, params, shapes, semantics, threads)
+    _, make = signature_of_model(model, threads)
     return make()
 
 
 def signature_of_model(
-    model: Path,
-    params: Path | None,
-    shapes: Shapes,
-    semantics: str | None,
-    threads: int | None,
+    model: ModelFile, threads: int | None
 ) -> tuple[Signature, Callable[[], Library]]:
     """What a library or a model takes and gives, and what loads or compiles it for this machine."""
     from tvm_qnn.library import load
     from tvm_qnn.model_files import LIBRARY
 
-    if model.suffix == LIBRARY:
-        if params or shapes or semantics:
+    if model.path.suffix == LIBRARY:
+        if model.params or model.shapes or model.semantics:
             raise click.UsageError(
                 "--params, --shape and --semantics are for model files, not for libraries"
             )
-        library = load(model, num_threads=threads)
+        library = load(model.path, num_threads=threads)
         return library.signature, lambda: library
-    from frontends.formats import read_model
     from qnn_ops.signature import signature_of
     from qnn_ops.tensor_info import with_unique_names
     from tvm_qnn.build import build
     from tvm_qnn.steps import step
 
     console = progress()
-    with step(console, f"Import {model.name}"):
-        imported = read_model(model, params, semantics).convert(dict(shapes))
+    with step(console, f"Import {model.path.name}"):
+        imported = model.read().convert(model.shapes)
 
     def make() -> Library:
         with step(console, "Compile for this machine"):
