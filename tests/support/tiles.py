@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -13,10 +14,13 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.isa import amx
 from tests.support.programs import call_tool
+from tests.support.vnni import runs_here
 
 
 def use_soft_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have kernels that are built from now on call C functions for AMX's instructions."""
+    if not shutil.which("cc") or not runs_here("haswell"):
+        pytest.skip("no C compiler cc on the path, or the processor has no AVX2")
     _load()
     monkeypatch.setattr(amx, "request_permission", lambda: None)
     monkeypatch.setattr(amx, "_instruction", _call)
