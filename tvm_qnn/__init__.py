@@ -16,26 +16,7 @@ from qnn_ops.lazy import make_lazy
 if TYPE_CHECKING:
     from frontends.mxnet import from_mxnet
     from frontends.tflite import QuantizedFallbackWarning, from_tflite
-    from qnn_ops import (
-        dequantize,
-        fused_multiply_add,
-        quantize,
-        quantized_add,
-        quantized_concat,
-        quantized_conv2d,
-        quantized_dense,
-        quantized_lookup,
-        quantized_mean,
-        quantized_multiply,
-        quantized_pad,
-        quantized_pool2d,
-        quantized_relu,
-        quantized_resize2d,
-        quantized_softmax,
-        quantized_subtract,
-        requantize,
-    )
-    from qnn_ops.errors import QnnError
+    from qnn_ops import *  # noqa: F403
     from tvm_qnn.build import build
     from tvm_qnn.compare import Comparison, compare
     from tvm_qnn.library import Library, load
@@ -46,35 +27,18 @@ if TYPE_CHECKING:
 __all__ = [
     "Comparison",
     "Library",
-    "QnnError",
     "QuantizedFallbackWarning",
     "Timing",
     "build",
     "compare",
-    "dequantize",
     "from_mxnet",
     "from_tflite",
-    "fused_multiply_add",
     "host_target",
     "load",
     "parse_target",
-    "quantize",
-    "quantized_add",
-    "quantized_concat",
-    "quantized_conv2d",
-    "quantized_dense",
-    "quantized_lookup",
-    "quantized_mean",
-    "quantized_multiply",
-    "quantized_pad",
-    "quantized_pool2d",
-    "quantized_relu",
-    "quantized_resize2d",
-    "quantized_softmax",
-    "quantized_subtract",
     "remote",
-    "requantize",
 ]
+__all__ += qnn_ops.__all__
 
 _OPERATORS = [name for name in qnn_ops.__all__ if name != "QnnError"]
 

@@ -1,4 +1,4 @@
-"""Writes the page of supported operators from the tables that the code itself uses."""
+"""Writes what pages say of every operator from the tables that the code itself uses."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 PAGE = Path(__file__).parents[1] / "operators.md"
+MARK = ".. every operator of the dialect"
 HEAD = """# Supported operators
 
 This page is written from the project's own tables when the documentation is built.
@@ -121,6 +122,20 @@ def page() -> str:
     return text
 
 
+def with_operators(text: str) -> str:
+    """A page in which Sphinx documents each operator of the dialect where ``MARK`` stands."""
+    import legalize  # noqa: F401 (imports all operators)
+    from qnn_ops.registry import OPERATORS, PREFIX
+
+    names = sorted(name.removeprefix(PREFIX) for name in OPERATORS)
+    lines = (f".. autofunction:: qnn_ops.{name}.{name}" for name in names)
+    return text.replace(MARK, "\n".join(lines))
+
+
+def _fill(_app: Any, _page: str, source: list[str]) -> None:
+    source[0] = with_operators(source[0])
+
+
 def _write(_app: Any) -> None:
     content = page()
     if not PAGE.exists() or PAGE.read_text("utf-8") != content:
@@ -130,4 +145,5 @@ def _write(_app: Any) -> None:
 def setup(app: Any) -> dict[str, bool]:
     """Called by Sphinx."""
     app.connect("builder-inited", _write)
+    app.connect("source-read", _fill)
     return {"parallel_read_safe": True}

@@ -2,46 +2,6 @@
 
 from __future__ import annotations
 
-from frontends.tflite.converters import (
-    arg_max,
-    arithmetic,
-    concatenation,
-    convolution,
-    fully_connected,
-    lookup,
-    mean,
-    pad,
-    pooling,
-    quantize,
-    reductions,
-    relu,
-    reshape,
-    resize,
-    slices,
-    softmax,
-    split,
-    transpose,
-    unary,
-)
+from qnn_ops.modules import import_modules
 
-__all__ = [
-    "arg_max",
-    "arithmetic",
-    "concatenation",
-    "convolution",
-    "fully_connected",
-    "lookup",
-    "mean",
-    "pad",
-    "pooling",
-    "quantize",
-    "reductions",
-    "relu",
-    "reshape",
-    "resize",
-    "slices",
-    "softmax",
-    "split",
-    "transpose",
-    "unary",
-]
+import_modules(__name__)

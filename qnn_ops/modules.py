@@ -1,0 +1,17 @@
+"""Packages of which each module registers what it has, so that none needs to be listed."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pkgutil import iter_modules
+
+
+def import_modules(package: str) -> None:
+    """Import every module of a package, in the order of their names.
+
+    Args:
+        package: its ``__name__``, while it is imported itself.
+    """
+    for module in iter_modules(sys.modules[package].__path__):
+        import_module(f"{package}.{module.name}")

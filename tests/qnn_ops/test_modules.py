@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from qnn_ops.modules import import_modules
+
+
+def test_every_module_of_a_package_is_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "package_for_test"
+    package.mkdir()
+    (package / "__init__.py").write_text("found = []")
+    for name in ("second", "first"):
+        (package / f"{name}.py").write_text(
+            f"from package_for_test import found\nfound += ['{name}']"
+        )
+    monkeypatch.syspath_prepend(tmp_path)
+    before = set(sys.modules)
+    import package_for_test  # type: ignore[import-not-found]
+
+    assert package_for_test.found == []
+    import_modules("package_for_test")
+    assert package_for_test.found == ["first", "second"]
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
