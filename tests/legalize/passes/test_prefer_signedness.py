@@ -28,6 +28,7 @@ from qnn_ops import (
     quantized_subtract,
     requantize,
 )
+from qnn_ops.registry import OPERATORS, operator_of
 from tests.support.arrays import full_range
 from tests.support.modules import module
 from tests.support.references import evaluate
@@ -290,6 +291,14 @@ UNSIGNED_CASES: dict[str, Build] = {
         x, [0.5, 0.3], [131, 90], 0.41, 120, d, axis=3
     ),
 }
+
+
+def test_every_operator_that_can_be_moved_has_a_case() -> None:
+    images = [relax.Var(name, relax.TensorType((1, 6, 5, 3), "int8")) for name in "xy"]
+    calls = [build(images, "int8") for build in CASES.values()]
+    can = {each for each in OPERATORS.values() if each.traits.zero_points or each.traits.moved}
+    # What is quantized is no 8-bit image yet.
+    assert {operator_of(call) for call in calls} == can - {quantize}
 
 
 @pytest.mark.parametrize(
