@@ -31,18 +31,16 @@ from benchmarks.arm.report import (
     OURS,
     Comparison,
     Measured,
-    as_json,
     as_markdown,
     detail_rows,
-    largest_difference,
+    figures,
     setting_line,
     summary_rows,
 )
-from benchmarks.bench_peers import inputs_of
-from benchmarks.bench_tflite import models
 from benchmarks.command import call
 from benchmarks.machine import setting
-from benchmarks.race_report import as_table
+from benchmarks.models import inputs_of, models
+from benchmarks.report import as_table, largest_difference
 from frontends.tflite.source import TFLiteSource
 from qnn_ops.errors import QnnError
 from tvm_qnn.oracle import litert_tensors
@@ -144,7 +142,7 @@ def main(
     try:
         named = models(arguments or DEFAULT)
         about = setting(), call([tool("qemu-aarch64"), "--version"]).splitlines()[0]
-        for name, model, _ in named:
+        for name, model in named:
             found = compare(name, model, chosen, profile=most > 0)
             for core in chosen:
                 with step(console, f"{name}, {_title(core)}"):
@@ -161,7 +159,7 @@ def main(
     if markdown:
         write_text(markdown, as_markdown(comparisons, *about))
     if json_file:
-        write_text(json_file, as_json(comparisons, *about))
+        write_text(json_file, figures(comparisons, *about))
 
 
 def _function_lines(measured: Measured, most: int) -> list[str]:

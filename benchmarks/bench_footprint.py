@@ -18,10 +18,10 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from benchmarks.bench_peers import inputs_of, packages
-from benchmarks.bench_tflite import models
+from benchmarks.bench_peers import packages
 from benchmarks.chart import save_bars
 from benchmarks.machine import Setting, setting
+from benchmarks.models import inputs_of, models
 from benchmarks.peers import PEERS
 from benchmarks.process import (
     Compiled,
@@ -32,9 +32,9 @@ from benchmarks.process import (
     compile_model,
     save_inputs,
 )
-from benchmarks.race_report import absent_line, as_table, markdown_table, setting_lines
+from benchmarks.race_report import absent_line, setting_lines
+from benchmarks.report import as_json, as_table, markdown, markdown_table
 from qnn_ops.errors import QnnError
-from tvm_qnn.json_text import to_json
 from tvm_qnn.outputs import write_text
 
 DEFAULT = ("inception_v3:int8_per_axis",)
@@ -118,8 +118,8 @@ def absent_lines(footprints: Sequence[Footprint]) -> list[str]:
 
 
 def as_markdown(footprints: Sequence[Footprint], about: Setting, threads: int) -> str:
-    """A table for each model."""
-    parts = ["\n".join(f"{line}  " for line in setting_lines(about, threads))]
+    """Write a table for each model."""
+    parts = []
     for model in dict.fromkeys(item.model for item in footprints):
         of_model = [item for item in footprints if item.model == model]
         parts += [
@@ -127,17 +127,7 @@ def as_markdown(footprints: Sequence[Footprint], about: Setting, threads: int) -
             markdown_table(HEAD, rows(of_model)),
             *absent_lines(of_model),
         ]
-    return "\n\n".join(parts)
-
-
-def as_json(footprints: Sequence[Footprint], about: Setting, threads: int) -> str:
-    """Every figure."""
-    fields = {
-        "setting": about.to_json(),
-        "threads": threads,
-        "footprints": [asdict(item) for item in footprints],
-    }
-    return to_json(fields, indent=1) + "\n"
+    return markdown(setting_lines(about, threads), *parts)
 
 
 def save_charts(folder: Path, footprints: Sequence[Footprint], about: Setting) -> None:
@@ -204,7 +194,7 @@ def main(
     about, conditions = setting(packages(chosen)), Conditions(threads)
     found: list[Footprint] = []
     try:
-        for name, model, _ in models(arguments or DEFAULT):
+        for name, model in models(arguments or DEFAULT):
             of_model = []
             with tempfile.TemporaryDirectory() as temporary, console.status(name) as status:
                 path = Path(temporary) / "model.tflite"
@@ -223,7 +213,8 @@ def main(
         console.print(line)
     output.mkdir(parents=True, exist_ok=True)
     write_text(output / "footprint.md", as_markdown(found, about, threads))
-    write_text(output / "footprint.json", as_json(found, about, threads))
+    figures = as_json(about, threads=threads, footprints=[asdict(item) for item in found])
+    write_text(output / "footprint.json", figures)
     save_charts(output, found, about)
     console.print(f"Written: footprint.md, footprint.json and two charts in {output}")
 

@@ -20,7 +20,8 @@ from rich.console import Console
 from tvm import relax
 
 from benchmarks.machine import setting
-from benchmarks.race_report import as_table, setting_lines
+from benchmarks.race_report import setting_lines
+from benchmarks.report import as_table
 from legalize import lower, relax_pipeline
 from qnn_ops import (
     dequantize,

@@ -9,15 +9,13 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
-import numpy as np
 from rich.console import Console
 
-from benchmarks.bench_tflite import models
 from benchmarks.chart import save_bars
 from benchmarks.machine import PACKAGES, setting
+from benchmarks.models import inputs_of, models
 from benchmarks.peers import OURS, PEERS
 from benchmarks.process import Conditions
 from benchmarks.race import Race, race
@@ -25,21 +23,16 @@ from benchmarks.race_report import (
     CLOCK_NOTES,
     Report,
     absent_lines,
-    as_json,
     as_markdown,
-    as_table,
     detail_rows,
+    figures,
     keys_of,
     milliseconds,
     setting_lines,
 )
-from frontends.tflite.reader import read_model
+from benchmarks.report import as_table
 from qnn_ops.errors import QnnError
-from qnn_ops.signature import TensorInfo
-from tvm_qnn.images import noise
 from tvm_qnn.outputs import write_text
-
-Array = np.ndarray[Any, Any]
 
 DEFAULT = (
     *("inception_v3:int8_per_axis", "inception_v3:uint8", "resnet50:int8_per_axis"),
@@ -47,14 +40,7 @@ DEFAULT = (
     *("mobilenet_v2:int8_per_axis", "mobilenet_v2:uint8"),
 )
 
-TITLE = "median ms{}; ratio: time of tvm-qnn in that of the program"
-
-
-def inputs_of(model: bytes) -> list[Array]:
-    """Noise for each input of a model."""
-    graph = read_model(model)
-    tensors = [graph.tensors[index] for index in graph.inputs]
-    return [noise(TensorInfo(t.name, tuple(t.shape), t.dtype)) for t in tensors]
+TITLE = "median ms{}; ratio: time of tvm-qnn divided by the program's"
 
 
 def packages(peers: Sequence[str]) -> list[str]:
@@ -148,7 +134,7 @@ def main(
     conditions = Conditions(threads, amx == "without", clock)
     report = Report(setting(packages(chosen)), threads, clock, [])
     try:
-        for name, model, _ in models(arguments or DEFAULT):
+        for name, model in models(arguments or DEFAULT):
             with tempfile.TemporaryDirectory() as temporary, console.status(name) as status:
                 path = Path(temporary) / "model.tflite"
                 path.write_bytes(model)
@@ -176,7 +162,7 @@ def main(
         console.print(line)
     output.mkdir(parents=True, exist_ok=True)
     write_text(output / "peers.md", as_markdown(report))
-    write_text(output / "peers.json", as_json(report))
+    write_text(output / "peers.json", figures(report))
     save_chart(output / "peers.png", report)
     console.print(
         f"Written: {', '.join(str(output / f'peers.{s}') for s in ('md', 'json', 'png'))}"

@@ -14,6 +14,7 @@ import numpy as np
 
 from benchmarks.peers import OURS, PEERS
 from benchmarks.process import Conditions, PeerError, Running, compile_model, save_inputs
+from benchmarks.report import largest_difference
 from tvm_qnn.timing import LEAST_ROUNDS
 
 TURN_SECONDS = 0.1
@@ -196,16 +197,3 @@ def take_turns(
             elif done < LEAST_ROUNDS:
                 turns[key].append(time_runs(0, 1))
     return turns
-
-
-def largest_difference(ours: Sequence[Array], theirs: Sequence[Array]) -> float | None:
-    """The largest difference of two programs' outputs; None if they have other shapes."""
-    if [array.shape for array in ours] != [array.shape for array in theirs]:
-        return None
-    return max(
-        (
-            float(np.max(np.abs(a.astype(np.float64) - b.astype(np.float64)), initial=0.0))
-            for a, b in zip(ours, theirs, strict=True)
-        ),
-        default=0.0,
-    )

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rich.table import Table
-
 from benchmarks.machine import Setting
 from benchmarks.peers import OURS, PEERS
 from benchmarks.race import WITHOUT_AMX, Lane, Race
-from tvm_qnn.json_text import to_json
+from benchmarks.report import as_json, difference_text, markdown, markdown_table
 
 LONGEST_REASON = 200
 
@@ -91,45 +89,22 @@ def summary_rows(report: Report) -> tuple[list[str], list[list[str]]]:
     return ["model", *names], body
 
 
-def as_table(head: Sequence[str], body: Sequence[Sequence[str]], title: str) -> Table:
-    """A table for the terminal."""
-    table = Table(title=title, title_justify="left")
-    for index, column in enumerate(head):
-        table.add_column(column, justify="right" if index else "left", no_wrap=index > 0)
-    for row in body:
-        table.add_row(*row)
-    return table
-
-
-def markdown_table(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown."""
-    rule = ["---", *(["---:"] * (len(head) - 1))]
-    rows = ([cell.replace("|", "\\|") for cell in row] for row in [head, rule, *body])
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"
-
-
 def as_markdown(report: Report) -> str:
-    """Everything that is shown on the terminal."""
-    parts = ["\n".join(f"{line}  " for line in setting_lines(report.setting, report.threads))]
-    parts.append(
+    """Write everything that is shown on the terminal."""
+    note = (
         f"Milliseconds{CLOCK_NOTES[report.clock]}: the median over turns; in brackets the time of "
-        "tvm-qnn in that of the program (below 1 tvm-qnn is faster), the median over rounds."
+        "tvm-qnn divided by the program's (below 1 tvm-qnn is faster), the median over rounds."
     )
-    parts.append(markdown_table(*summary_rows(report)))
+    parts = [note, markdown_table(*summary_rows(report))]
     for race in report.races:
         parts += [f"## {race.model}", markdown_table(*detail_rows(race)), *absent_lines(race)]
-    return "\n\n".join(parts)
+    return markdown(setting_lines(report.setting, report.threads), *parts)
 
 
-def as_json(report: Report) -> str:
-    """Every figure, of every single run."""
-    fields = {
-        "setting": report.setting.to_json(),
-        "threads": report.threads,
-        "clock": report.clock,
-        "races": [_race_fields(race) for race in report.races],
-    }
-    return to_json(fields, indent=1) + "\n"
+def figures(report: Report) -> str:
+    """Write every figure, of every single run, as JSON."""
+    races = [_race_fields(race) for race in report.races]
+    return as_json(report.setting, threads=report.threads, clock=report.clock, races=races)
 
 
 def milliseconds(seconds: float) -> str:
@@ -174,5 +149,4 @@ def _ratio(race: Race, key: str) -> str:
 def _difference(race: Race, key: str) -> str:
     if key == OURS or OURS not in race.lanes:
         return "–"
-    difference = race.difference(key)
-    return "other shapes" if difference is None else f"{difference:g}"
+    return difference_text(race.difference(key))

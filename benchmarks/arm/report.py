@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from benchmarks.arm.counting import CLASSES, Counts
 from benchmarks.machine import Setting
-from benchmarks.race_report import markdown_table
-from tvm_qnn.json_text import to_json
-
-Array = np.ndarray[Any, Any]
+from benchmarks.report import as_json, difference_text, markdown, markdown_table
 
 OURS = "tvm-qnn"
 PRODUCTS_OF_DOT = 16  # of bytes, in one sdot
@@ -22,9 +16,9 @@ ROWS = ["all, millions", "ratio", "outputs differ by", "dot products, %", "× le
 """What a table tells of each program; the classes in millions."""
 
 EXPLANATION = (
-    "Millions of instructions of one inference, one thread, after a first one; in brackets those "
-    "of tvm-qnn in those of the program (below 1 tvm-qnn executes fewer). They are counted under "
-    "QEMU, and are no times."
+    "Millions of instructions of one inference, one thread, after a first one; in brackets "
+    "the number of tvm-qnn divided by the program's (below 1 tvm-qnn executes fewer). They are "
+    "counted under QEMU, and are no times."
 )
 
 
@@ -36,14 +30,15 @@ class Measured:
         program: who computed.
         counts: of one run.
         products: of inputs and weights in one run, as the model states them.
-        difference: how far outputs are from those of LiteRT's reference kernels, at most.
+        difference: how far outputs are from those of LiteRT's reference kernels, at most;
+            None if they have other shapes.
         functions: instructions by function, where they were asked for.
     """
 
     program: str
     counts: Counts
     products: int
-    difference: float
+    difference: float | None
     functions: dict[str, int]
 
     @property
@@ -71,14 +66,6 @@ class Comparison:
         return self.programs[0].counts.total / program.counts.total
 
 
-def largest_difference(outputs: Sequence[Array], expected: Sequence[Array]) -> float:
-    """The largest difference of any element; infinite where shapes or dtypes differ."""
-    pairs = list(zip(outputs, expected, strict=True))
-    if any((a.shape, a.dtype) != (b.shape, b.dtype) for a, b in pairs):
-        return np.inf
-    return max(float(np.abs(a.astype(np.float64) - b).max(initial=0)) for a, b in pairs)
-
-
 def detail_rows(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
     """Head and rows of the table of one model on one processor."""
     head = ["instructions", *(one.program for one in comparison.programs)]
@@ -91,7 +78,7 @@ def _column(comparison: Comparison, one: Measured) -> list[str]:
     return [
         f"{one.counts.total / 1e6:.3f}",
         "–" if one.program == OURS else f"{comparison.ratio(one):.2f}",
-        f"{one.difference:g}",
+        difference_text(one.difference),
         f"{100 * dots / one.counts.total:.0f}",
         f"{one.least:.2f}",
         *(f"{one.counts.classes[name] / 1e6:.3f}" for name in CLASSES),
@@ -120,29 +107,24 @@ def setting_line(setting: Setting, emulator: str) -> str:
 
 
 def as_markdown(comparisons: Sequence[Comparison], setting: Setting, emulator: str) -> str:
-    """Everything that is shown on the terminal."""
-    parts = [setting_line(setting, emulator), EXPLANATION]
-    parts.append(markdown_table(*summary_rows(comparisons)))
+    """Write everything that is shown on the terminal."""
+    parts = [EXPLANATION, markdown_table(*summary_rows(comparisons))]
     for each in comparisons:
         parts += [f"## {each.model}, {each.core}", markdown_table(*detail_rows(each))]
-    return "\n\n".join(parts)
+    return markdown([setting_line(setting, emulator)], *parts)
 
 
-def as_json(comparisons: Sequence[Comparison], setting: Setting, emulator: str) -> str:
-    """Every figure."""
-    fields = {
-        "setting": setting.to_json(),
-        "emulator": emulator,
-        "comparisons": [
-            {
-                "model": each.model,
-                "core": each.core,
-                "programs": [_fields(each, one) for one in each.programs],
-            }
-            for each in comparisons
-        ],
-    }
-    return to_json(fields, indent=1) + "\n"
+def figures(comparisons: Sequence[Comparison], setting: Setting, emulator: str) -> str:
+    """Write every figure as JSON."""
+    found = [
+        {
+            "model": each.model,
+            "core": each.core,
+            "programs": [_fields(each, one) for one in each.programs],
+        }
+        for each in comparisons
+    ]
+    return as_json(setting, emulator=emulator, comparisons=found)
 
 
 def _fields(comparison: Comparison, one: Measured) -> dict[str, object]:

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from benchmarks.loops.assembly import Dialect, Loop, loops
 from benchmarks.loops.mca import analyze, find_mca
-from benchmarks.race_report import as_table, markdown_table
+from benchmarks.report import as_table, markdown_table
 from qnn_ops.errors import QnnError
 from tvm_qnn.outputs import write_text
 from tvm_qnn.target import parse_target

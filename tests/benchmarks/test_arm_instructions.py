@@ -7,7 +7,7 @@ import numpy as np
 from click.testing import CliRunner
 
 from benchmarks.arm_instructions import CORES, main, products, write_inputs
-from benchmarks.bench_peers import inputs_of
+from benchmarks.models import inputs_of
 from tests.support.arm import CORTEX_A76, on_cores
 from tvm_qnn import digits
 from tvm_qnn.target import NAMES

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import numpy as np
-
 from benchmarks.arm.counting import CLASSES, Counts
 from benchmarks.arm.report import (
     OURS,
@@ -9,7 +7,6 @@ from benchmarks.arm.report import (
     Comparison,
     Measured,
     detail_rows,
-    largest_difference,
     summary_rows,
 )
 
@@ -45,9 +42,3 @@ def test_a_program_that_did_not_run_a_model_has_a_gap() -> None:
         ["model", "processor", OURS, "LiteRT"],
         [["n", "max", "3.00", "–"], ["m", "cortex-a76", "3.00", "12.0 (0.25)"]],
     )
-
-
-def test_differences_are_the_largest_and_not_wrapped() -> None:
-    low, high = np.array([-128, 1], np.int8), np.array([127, 1], np.int8)
-    assert largest_difference([low, low], [low, high]) == 255
-    assert largest_difference([low], [low.view(np.uint8)]) == np.inf
