@@ -13,7 +13,7 @@ from qnn_ops import dequantize, quantized_add, quantized_conv2d, quantized_pad, 
 from tests.support.arrays import full_range
 from tests.support.modules import module
 from tests.support.operators import run
-from tests.support.vnni import TARGET, marks
+from tests.support.x86 import TARGET, marks
 
 Array = np.ndarray[Any, Any]
 

@@ -24,7 +24,7 @@ from qnn_ops import (
 from tests.support.arrays import full_range
 from tests.support.modules import module
 from tests.support.operators import module_of, run
-from tests.support.vnni import TARGET, needs_native_vnni
+from tests.support.x86 import TARGET, needs_native_vnni
 
 Array = np.ndarray[Any, Any]
 

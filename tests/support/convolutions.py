@@ -13,7 +13,7 @@ import numpy as np
 
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
 from qnn_ops.rounding import scale_down
-from tests.support.vnni import accumulators
+from tests.support.definition import accumulators
 
 Array = np.ndarray[Any, Any]
 

@@ -15,7 +15,7 @@ from legalize.kernels.isa.x86 import AVX_VNNI
 from legalize.kernels.table import IS_KERNEL
 from legalize.lower import lower
 from qnn_ops.registry import Operator, constant_of
-from tests.support import arm, bochs, vnni
+from tests.support import arm, bochs, x86
 from tests.support.operators import flat, module_of
 from tests.support.programs import Case
 
@@ -50,14 +50,14 @@ class Call:
 
 def _x86(name: str, mcpu: str) -> Place:
     def run(cases: Sequence[Case]) -> list[Array]:
-        if not vnni.runs_here(mcpu):
+        if not x86.runs_here(mcpu):
             return bochs.run_cases(bochs.PROCESSORS[mcpu], cases)
         return [
-            vnni.run_on(mcpu, case.function, list(case.inputs), case.shape, case.dtype)
+            x86.run_on(mcpu, case.function, list(case.inputs), case.shape, case.dtype)
             for case in cases
         ]
 
-    return Place(name, {"kind": "llvm", "mcpu": mcpu}, vnni.marks(mcpu), run)
+    return Place(name, {"kind": "llvm", "mcpu": mcpu}, x86.marks(mcpu), run)
 
 
 def _arm(core: arm.Core) -> Place:
@@ -68,7 +68,7 @@ def _arm(core: arm.Core) -> Place:
 X86_PLACES = (
     _x86("avx512-vnni-vbmi", "icelake-server"),
     # AVX-VNNI has nothing that AVX2 has not, but for convolutions.
-    *(_x86(isa.name, mcpu) for isa, (mcpu, _) in vnni.PROCESSORS.items() if isa is not AVX_VNNI),
+    *(_x86(isa.name, mcpu) for isa, (mcpu, _) in x86.PROCESSORS.items() if isa is not AVX_VNNI),
 )
 ARM_PLACES = tuple(_arm(core) for core in (arm.CORTEX_A72, arm.CORTEX_A15))
 PLACES = (*X86_PLACES, *ARM_PLACES)

@@ -13,7 +13,7 @@ import legalize
 from qnn_ops.registry import Operator
 from tests.support import bochs
 from tests.support.bochs_models import run_module
-from tests.support.vnni import runs_here
+from tests.support.x86 import runs_here
 
 Array = np.ndarray[Any, Any]
 

@@ -16,11 +16,6 @@ from legalize.kernels.ir.tasks import shared_loop, task_count
 _BYTES_PER_MICROSECOND = 20_000
 
 
-def needs_staging(spec: ConvSpec) -> bool:
-    """Whether the data must be copied by ``stage`` before ``conv2d`` can read it."""
-    return spec.needs_staging
-
-
 def stage(spec: ConvSpec) -> tirx.PrimFunc:
     """Build the function that stages the data of a convolution.
 

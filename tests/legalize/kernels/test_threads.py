@@ -21,7 +21,7 @@ from qnn_ops import (
 )
 from tests.support.arrays import full_range
 from tests.support.kernels import PLACES, Call, check_calls, kernels_of, lowered
-from tests.support.vnni import runs_here
+from tests.support.x86 import runs_here
 
 RNG = np.random.default_rng(0)
 IMAGE = full_range(RNG, "uint8", (1, 57, 59, 161))

@@ -17,7 +17,7 @@ from qnn_ops import quantized_conv2d, quantized_lookup
 from qnn_ops.registry import attrs_of, operator_of
 from tests.support.arrays import full_range
 from tests.support.modules import module
-from tests.support.vnni import PROCESSORS, host_has
+from tests.support.x86 import PROCESSORS, host_has
 from tvm_qnn import build
 
 Array = np.ndarray[Any, Any]

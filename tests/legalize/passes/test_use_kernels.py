@@ -19,7 +19,7 @@ from qnn_ops import (
 )
 from qnn_ops.registry import operator_of
 from tests.support.modules import module
-from tests.support.vnni import needs_native_vnni
+from tests.support.x86 import needs_native_vnni
 from tvm_qnn import build
 
 Array = np.ndarray[Any, Any]

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
-from legalize.kernels.conv2d.stage import needs_staging, stage
+from legalize.kernels.conv2d.stage import stage
 from tests.support.arrays import full_range
 from tests.support.convolutions import changed
-from tests.support.vnni import run_on
+from tests.support.x86 import run_on
 
 SPEC = ConvSpec(2, 4, 5, 8, 1, 1, 16, input_zero_point=7, output=OutputStage("uint8", 0, 0, 255))
 
@@ -75,4 +75,4 @@ def test_pads_and_changes_signedness(
     ],
 )
 def test_needs_staging(change: dict[str, object], expected: bool) -> None:
-    assert needs_staging(changed(SPEC, **change)) is expected
+    assert changed(SPEC, **change).needs_staging is expected

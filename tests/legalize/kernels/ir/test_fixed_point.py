@@ -9,7 +9,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.fixed_point import LARGEST, rescaled
 from qnn_ops.arithmetic import multiply_by_quantized_multiplier
-from tests.support.vnni import run_on
+from tests.support.x86 import run_on
 
 LANES = 8
 

@@ -21,7 +21,7 @@ from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.isa.x86 import AVX512_VNNI
 from qnn_ops.windows import sliding_windows
 from tests.support.arrays import full_range
-from tests.support.vnni import needs_native_vnni, run
+from tests.support.x86 import needs_native_vnni, run
 
 SPEC = ConvSpec(
     3, 35, 33, 64, 3, 3, 80, padding=(1, 1, 1, 1), input_zero_point=3, has_asymmetric_kernel=True

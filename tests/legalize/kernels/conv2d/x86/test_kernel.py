@@ -15,15 +15,8 @@ from legalize.kernels.conv2d.x86.pack import pack_conv2d
 from legalize.kernels.isa.x86 import AVX512_VNNI, AVX512BW, AVX_VNNI, Isa
 from tests.support.arrays import full_range
 from tests.support.convolutions import changed
-from tests.support.vnni import (
-    PROCESSORS,
-    accumulators,
-    each_isa,
-    examples,
-    needs_vnni,
-    rescaled,
-    run_conv,
-)
+from tests.support.definition import accumulators, rescaled
+from tests.support.x86 import PROCESSORS, each_isa, examples, needs_vnni, run_conv
 
 Array = np.ndarray[Any, Any]
 

@@ -12,7 +12,8 @@ from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, ISAS, SSE41, I
 from qnn_ops.errors import QnnError
 from tests.support.arrays import full_range
 from tests.support.convolutions import changed
-from tests.support.vnni import accumulators, each_isa, run_conv
+from tests.support.definition import accumulators
+from tests.support.x86 import each_isa, run_conv
 
 SPEC = ConvSpec(
     1, 4, 4, 6, 1, 2, 16, input_zero_point=10, kernel_dtype="uint8", has_asymmetric_kernel=True

@@ -18,7 +18,7 @@ from tests.support.arrays import full_range
 from tests.support.cases.quantized_conv2d import convolutions
 from tests.support.cases.quantized_dense import dense_layers
 from tests.support.operators import run
-from tests.support.vnni import PROCESSORS, TARGET, each_isa, examples, needs_vnni
+from tests.support.x86 import PROCESSORS, TARGET, each_isa, examples, needs_vnni
 
 Array = np.ndarray[Any, Any]
 

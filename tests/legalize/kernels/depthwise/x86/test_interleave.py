@@ -11,7 +11,7 @@ from legalize.kernels.depthwise.x86.interleave import (
     powers_of_two,
 )
 from tests.support.arrays import full_range
-from tests.support.vnni import needs_vnni, run
+from tests.support.x86 import needs_vnni, run
 
 
 @needs_vnni

@@ -20,7 +20,8 @@ from legalize.kernels.isa.x86 import AVX512_VNNI, Isa
 from qnn_ops.errors import QnnError
 from tests.support.arrays import full_range
 from tests.support.convolutions import changed
-from tests.support.vnni import PROCESSORS, TARGET, each_isa, needs_vnni, rescaled, run_on, runs_here
+from tests.support.definition import rescaled
+from tests.support.x86 import PROCESSORS, TARGET, each_isa, needs_vnni, run_on, runs_here
 
 Array = np.ndarray[Any, Any]
 

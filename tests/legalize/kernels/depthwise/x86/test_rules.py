@@ -17,7 +17,7 @@ from qnn_ops import quantized_conv2d
 from qnn_ops.layouts import permutation
 from tests.support.arrays import full_range
 from tests.support.operators import run
-from tests.support.vnni import PROCESSORS, each_isa, examples
+from tests.support.x86 import PROCESSORS, each_isa, examples
 
 Array = np.ndarray[Any, Any]
 

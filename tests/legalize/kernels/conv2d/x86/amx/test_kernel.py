@@ -14,7 +14,7 @@ from legalize.kernels.conv2d.x86.pack import pack_conv2d
 from qnn_ops.arithmetic import quantize_multiplier
 from tests.support.convolutions import Problem, changed, problem_of, random_problem
 from tests.support.tiles import use_soft_tiles
-from tests.support.vnni import host_has, run_on
+from tests.support.x86 import host_has, run_on
 
 SAPPHIRE_RAPIDS = "sapphirerapids"
 

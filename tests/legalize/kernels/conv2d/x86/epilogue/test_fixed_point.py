@@ -16,7 +16,8 @@ from legalize.kernels.conv2d.x86.kernel import conv2d
 from legalize.kernels.conv2d.x86.pack import pack_conv2d
 from legalize.kernels.isa.x86 import AVX512_VNNI, Isa
 from tests.support.convolutions import changed
-from tests.support.vnni import PROCESSORS, each_isa, needs_vnni, rescaled, run_on
+from tests.support.definition import rescaled
+from tests.support.x86 import PROCESSORS, each_isa, needs_vnni, run_on
 
 Array = np.ndarray[Any, Any]
 

@@ -20,7 +20,8 @@ from legalize.kernels.conv2d.x86.epilogue.float32 import (
 )
 from tests.legalize.kernels.conv2d.x86.epilogue.test_fixed_point import SPEC
 from tests.support.convolutions import changed
-from tests.support.vnni import needs_vnni, rescaled, run
+from tests.support.definition import rescaled
+from tests.support.x86 import needs_vnni, run
 
 Array = np.ndarray[Any, Any]
 

@@ -20,7 +20,7 @@ from legalize.kernels.isa.x86 import Isa
 from qnn_ops.arithmetic import requantize_float64
 from tests.legalize.kernels.conv2d.x86.epilogue.test_fixed_point import SPEC
 from tests.support.convolutions import changed
-from tests.support.vnni import PROCESSORS, each_isa, run_on
+from tests.support.x86 import PROCESSORS, each_isa, run_on
 
 Array = np.ndarray[Any, Any]
 

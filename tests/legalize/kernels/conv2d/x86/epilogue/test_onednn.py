@@ -14,7 +14,7 @@ from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.registry import Operator
 from tests.support.arrays import full_range
 from tests.support.operators import run
-from tests.support.vnni import host_has, marks
+from tests.support.x86 import host_has, marks
 
 pytestmark = pytest.mark.skipif(
     not host_has("avx2", "fma"), reason="the processor cannot run AVX2 with FMA"

@@ -17,7 +17,8 @@ from legalize.kernels.conv2d.x86.packed_conv2d import conv2d_of
 from legalize.kernels.isa.x86 import AVX2, AVX512BW, SSE41, Isa
 from tests.legalize.kernels.conv2d.x86.test_kernel import SPEC, check, specs
 from tests.support.convolutions import changed
-from tests.support.vnni import PROCESSORS, accumulators, each_isa, examples, run_conv
+from tests.support.definition import accumulators
+from tests.support.x86 import PROCESSORS, each_isa, examples, run_conv
 
 Array = np.ndarray[Any, Any]
 

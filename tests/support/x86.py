@@ -1,4 +1,4 @@
-"""Running the x86 kernels, and what they must compute."""
+"""Running x86 kernels: on this processor or on an emulated one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import tvm
 
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.stage import needs_staging, stage
+from legalize.kernels.conv2d.stage import stage
 from legalize.kernels.conv2d.x86.pack import pack_conv2d
 from legalize.kernels.conv2d.x86.packed_conv2d import conv2d_of
 from legalize.kernels.isa.x86 import (
@@ -22,10 +22,6 @@ from legalize.kernels.isa.x86 import (
     AVX_VNNI,
     SSE41,
     Isa,
-)
-from qnn_ops.arithmetic import (
-    multiply_by_quantized_multiplier,
-    multiply_by_quantized_multiplier_single,
 )
 from tests.support import bochs
 from tests.support.programs import Case
@@ -136,40 +132,7 @@ def run_conv(
     """Stage the data if need be and convolve it."""
     packed = pack_conv2d(spec, kernel, kernel_zero_point, bias, multiplier, shift, isa)
     mcpu = next(mcpu for known, (mcpu, _) in PROCESSORS.items() if known.name == isa.name)
-    if needs_staging(spec):
+    if spec.needs_staging:
         data = run_on(mcpu, stage(spec), [data], spec.staged_shape, spec.staged_dtype)
     function = conv2d_of(packed, spec, isa)
     return run_on(mcpu, function, [data, *packed.constants], spec.out_shape, spec.output.dtype)
-
-
-def accumulators(
-    spec: ConvSpec, data: Array, kernel: Array, kernel_zero_point: int, bias: Array | None
-) -> Array:
-    """Sum (x − zx)(w − zw) + bias as the definition says, in int64."""
-    top, left, bottom, right = spec.padding
-    x = np.pad(
-        data.astype(np.int64) - spec.input_zero_point,
-        ((0, 0), (top, bottom), (left, right), (0, 0)),
-    )
-    w = kernel.astype(np.int64) - kernel_zero_point
-    _, rows, columns, _ = spec.out_shape
-    total = np.zeros(spec.out_shape, np.int64) + (0 if bias is None else bias)
-    for i in range(spec.kernel_height):
-        for j in range(spec.kernel_width):
-            y, z = i * spec.dilation[0], j * spec.dilation[1]
-            window = x[:, y:, z:][:, :: spec.strides[0], :: spec.strides[1]]
-            total += np.einsum("nyxc,oc->nyxo", window[:, :rows, :columns], w[:, i, j])
-    return total
-
-
-def rescaled(spec: ConvSpec, sums: Array, multiplier: Array, shift: Array) -> Array:
-    """Turn accumulators into outputs."""
-    if spec.output.dtype == "int32":
-        return sums.astype(np.int32)
-    by_rounding = {
-        "tflite": multiply_by_quantized_multiplier,
-        "upward": multiply_by_quantized_multiplier_single,
-    }
-    scaled = by_rounding[spec.output.rounding](sums, multiplier, shift).astype(np.int64)
-    moved = scaled + spec.output.zero_point
-    return np.clip(moved, spec.output.low, spec.output.high).astype(spec.output.dtype)

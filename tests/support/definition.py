@@ -1,0 +1,48 @@
+"""Convolutions by their definition, in int64: what kernels of any processor must compute."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from legalize.kernels.conv2d.spec import ConvSpec
+from qnn_ops.arithmetic import (
+    multiply_by_quantized_multiplier,
+    multiply_by_quantized_multiplier_single,
+)
+
+Array = np.ndarray[Any, Any]
+
+
+def accumulators(
+    spec: ConvSpec, data: Array, kernel: Array, kernel_zero_point: int, bias: Array | None
+) -> Array:
+    """Sum (x − zx)(w − zw) + bias as the definition says, in int64."""
+    top, left, bottom, right = spec.padding
+    x = np.pad(
+        data.astype(np.int64) - spec.input_zero_point,
+        ((0, 0), (top, bottom), (left, right), (0, 0)),
+    )
+    w = kernel.astype(np.int64) - kernel_zero_point
+    _, rows, columns, _ = spec.out_shape
+    total = np.zeros(spec.out_shape, np.int64) + (0 if bias is None else bias)
+    for i in range(spec.kernel_height):
+        for j in range(spec.kernel_width):
+            y, z = i * spec.dilation[0], j * spec.dilation[1]
+            window = x[:, y:, z:][:, :: spec.strides[0], :: spec.strides[1]]
+            total += np.einsum("nyxc,oc->nyxo", window[:, :rows, :columns], w[:, i, j])
+    return total
+
+
+def rescaled(spec: ConvSpec, sums: Array, multiplier: Array, shift: Array) -> Array:
+    """Turn accumulators into outputs."""
+    if spec.output.dtype == "int32":
+        return sums.astype(np.int32)
+    by_rounding = {
+        "tflite": multiply_by_quantized_multiplier,
+        "upward": multiply_by_quantized_multiplier_single,
+    }
+    scaled = by_rounding[spec.output.rounding](sums, multiplier, shift).astype(np.int64)
+    moved = scaled + spec.output.zero_point
+    return np.clip(moved, spec.output.low, spec.output.high).astype(spec.output.dtype)
