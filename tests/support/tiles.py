@@ -14,7 +14,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.isa import amx
 from tests.support.programs import call_tool
-from tests.support.vnni import runs_here
+from tests.support.x86 import runs_here
 
 
 def use_soft_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
