@@ -43,9 +43,9 @@ from benchmarks.models import inputs_of, models
 from benchmarks.report import as_table, largest_difference
 from frontends.tflite.source import TFLiteSource
 from qnn_ops.errors import QnnError
+from tvm_qnn.io.outputs import write_text
+from tvm_qnn.io.steps import step
 from tvm_qnn.oracle import litert_tensors
-from tvm_qnn.outputs import write_text
-from tvm_qnn.steps import step
 
 Array = np.ndarray[Any, Any]
 

@@ -35,7 +35,7 @@ from benchmarks.process import (
 from benchmarks.race_report import absent_line, setting_lines
 from benchmarks.report import as_json, as_table, markdown, markdown_table
 from qnn_ops.errors import QnnError
-from tvm_qnn.outputs import write_text
+from tvm_qnn.io.outputs import write_text
 
 DEFAULT = ("inception_v3:int8_per_axis",)
 

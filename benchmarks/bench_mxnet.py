@@ -38,8 +38,8 @@ from benchmarks.mxnet_zoo.sums import has_sums, rounded_apart  # noqa: E402
 from benchmarks.race_report import CLOCK_NOTES  # noqa: E402
 from benchmarks.worker import CLOCKS  # noqa: E402
 from frontends.mxnet import from_mxnet  # noqa: E402
-from tvm_qnn.outputs import write_text  # noqa: E402
-from tvm_qnn.processor import extensions_here  # noqa: E402
+from tvm_qnn.io.outputs import write_text  # noqa: E402
+from tvm_qnn.target.processor import extensions_here  # noqa: E402
 from tvm_qnn.timing import Timing, alternate  # noqa: E402
 
 Array = np.ndarray[Any, Any]

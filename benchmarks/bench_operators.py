@@ -38,8 +38,8 @@ from qnn_ops import (
     requantize,
 )
 from qnn_ops.tables import logistic_table
-from tvm_qnn.target import parse_target
-from tvm_qnn.threads import use_threads
+from tvm_qnn.library.threads import use_threads
+from tvm_qnn.target.target import parse_target
 
 _REPEATS = 30
 _PAIR: dict[str, Any] = {

@@ -32,7 +32,7 @@ from benchmarks.race_report import (
 )
 from benchmarks.report import as_table
 from qnn_ops.errors import QnnError
-from tvm_qnn.outputs import write_text
+from tvm_qnn.io.outputs import write_text
 
 DEFAULT = (
     *("inception_v3:int8_per_axis", "inception_v3:uint8", "resnet50:int8_per_axis"),

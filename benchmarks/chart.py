@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tvm_qnn.figures import new_figure, save_figure
+from tvm_qnn.io.figures import new_figure, save_figure
 
 
 def save_bars(

@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from tvm_qnn.target import host_target
+from tvm_qnn.target.target import host_target
 
 PACKAGES = ("tvm-qnn", "apache-tvm", "ai-edge-litert", "numpy")
 

@@ -12,7 +12,7 @@ from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
 from qnn_ops.signature import TensorInfo
 from tvm_qnn import zoo
-from tvm_qnn.images import noise
+from tvm_qnn.io.images import noise
 
 Array = np.ndarray[Any, Any]
 

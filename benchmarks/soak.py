@@ -22,8 +22,8 @@ import click
 import numpy as np
 from rich.console import Console
 
-from tvm_qnn.images import noise
-from tvm_qnn.library import Library, load
+from tvm_qnn.io.images import noise
+from tvm_qnn.library.library import Library, load
 from tvm_qnn.timing import milliseconds
 
 # What a process needs after its first runs, such as the threads' stacks and pools, is not growth.

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from qnn_ops import *  # noqa: F403
     from tvm_qnn.build import build
     from tvm_qnn.compare import Comparison, compare
-    from tvm_qnn.library import Library, load
-    from tvm_qnn.remote import remote
-    from tvm_qnn.target import host_target, parse_target
+    from tvm_qnn.library.library import Library, load
+    from tvm_qnn.library.remote import remote
+    from tvm_qnn.target.target import host_target, parse_target
     from tvm_qnn.timing import Timing
 
 __all__ = [
@@ -46,7 +46,7 @@ make_lazy(
     __name__,
     {
         "Comparison": ("tvm_qnn.compare",),
-        "Library": ("tvm_qnn.library",),
+        "Library": ("tvm_qnn.library.library",),
         "QnnError": ("qnn_ops.errors",),
         "QuantizedFallbackWarning": ("frontends.tflite",),
         "Timing": ("tvm_qnn.timing",),
@@ -54,10 +54,10 @@ make_lazy(
         "compare": ("tvm_qnn.compare",),
         # Whatever is done with an imported model, TVM's own passes then know how to lower it.
         **{f"from_{folder}": ("legalize", f"frontends.{folder}") for folder in FOLDERS},
-        "host_target": ("tvm_qnn.target",),
-        "load": ("tvm_qnn.library",),
-        "parse_target": ("tvm_qnn.target",),
-        "remote": ("tvm_qnn.remote",),
+        "host_target": ("tvm_qnn.target.target",),
+        "load": ("tvm_qnn.library.library",),
+        "parse_target": ("tvm_qnn.target.target",),
+        "remote": ("tvm_qnn.library.remote",),
         **dict.fromkeys(_OPERATORS, ("legalize", "qnn_ops")),
     },
 )

@@ -14,14 +14,14 @@ from qnn_ops.errors import QnnError
 from qnn_ops.registry import TensorSpec
 from qnn_ops.signature import ATTRIBUTE, main_function, parameter_specs, signature_of
 from qnn_ops.tensor_info import with_unique_names
-from tvm_qnn.built import BuiltOrigin
-from tvm_qnn.cache import BuildCache, CachedOrigin, build_key, cache_folder
-from tvm_qnn.codegen import compile_module
-from tvm_qnn.interrupts import interruptible
-from tvm_qnn.library import Library
-from tvm_qnn.metadata import Metadata, compiler_versions, contents_digest, runtime_versions
-from tvm_qnn.target import TargetLike, parse_target, requirements
-from tvm_qnn.threads import check_num_threads
+from tvm_qnn.io.interrupts import interruptible
+from tvm_qnn.library.built import BuiltOrigin
+from tvm_qnn.library.cache import BuildCache, CachedOrigin, build_key, cache_folder
+from tvm_qnn.library.library import Library
+from tvm_qnn.library.metadata import Metadata, compiler_versions, contents_digest, runtime_versions
+from tvm_qnn.library.threads import check_num_threads
+from tvm_qnn.target.codegen import compile_module
+from tvm_qnn.target.target import TargetLike, parse_target, requirements
 
 _NAMED = 3  # of the parameters that are missing
 
@@ -52,11 +52,11 @@ def build(
             each Python thread that runs libraries. The number is not part of an exported file:
             ``load`` takes it again.
         cache: take the library from the user's cache if the same was built before, else keep it
-            there; see ``tvm_qnn.cache``. Exporting such a library in the formats "tvm" and "c"
-            compiles it again. Nothing is kept where no linker for the target is found, nor while a
-            ``PassContext`` with instruments watches the passes. Off by default, because a model
-            takes as much of the disk as its file; the environment's TVM_QNN_CACHE names another
-            folder, or is 0 to keep it off.
+            there; see ``tvm_qnn.library.cache``. Exporting such a library in the formats "tvm" and
+            "c" compiles it again. Nothing is kept where no linker for the target is found, nor
+            while a ``PassContext`` with instruments watches the passes. Off by default, because a
+            model takes as much of the disk as its file; the environment's TVM_QNN_CACHE names
+            another folder, or is 0 to keep it off.
 
     Returns:
         The compiled library, ready to run here if this machine can run the target's code.

@@ -15,7 +15,7 @@ from frontends.tflite import from_tflite
 from frontends.tflite.reader import read_model
 from tvm_qnn.build import build
 from tvm_qnn.oracle import litert_tensors
-from tvm_qnn.target import runnable_target
+from tvm_qnn.target.target import runnable_target
 
 Array = np.ndarray[Any, Any]
 

@@ -17,8 +17,8 @@ from benchmarks.loops.assembly import Dialect, Loop, loops
 from benchmarks.loops.mca import analyze, find_mca
 from benchmarks.report import as_table, markdown_table
 from qnn_ops.errors import QnnError
-from tvm_qnn.outputs import write_text
-from tvm_qnn.target import parse_target
+from tvm_qnn.io.outputs import write_text
+from tvm_qnn.target.target import parse_target
 
 HEAD = [
     "loop",

@@ -15,7 +15,7 @@ class Ours(Peer):
 
     name = "tvm-qnn"
     distribution = "tvm-qnn"
-    modules = ("tvm_qnn.library", "tvm_qnn.files")
+    modules = ("tvm_qnn.library.library", "tvm_qnn.library.files")
     compiler_modules = ("tvm_qnn.build", "frontends.tflite")
     keeps_builds = True
 

@@ -38,7 +38,7 @@ from benchmarks.race_report import (
 from benchmarks.worker import CLOCKS, time_runs
 from tests.support.linking import needs_linker
 from tvm_qnn import digits, load
-from tvm_qnn.processor import TILES
+from tvm_qnn.target.processor import TILES
 
 OUTPUT = [np.array([[3, 4]], np.int8)]
 

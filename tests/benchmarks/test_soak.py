@@ -12,7 +12,7 @@ import tvm_qnn
 from benchmarks import soak as soaks
 from benchmarks.soak import Soaked, soak
 from tests.support.modules import adder
-from tvm_qnn.linker import COMPILERS
+from tvm_qnn.target.linker import COMPILERS
 
 if not any(map(shutil.which, COMPILERS)):
     pytest.skip("there is no C compiler to link with", allow_module_level=True)
@@ -42,7 +42,7 @@ def test_a_result_that_differs_is_counted_and_fails(
         result = run(self, *arrays)
         return np.zeros_like(result) if next(calls) == 100 else result
 
-    monkeypatch.setattr("tvm_qnn.library.Library.run", flawed)
+    monkeypatch.setattr("tvm_qnn.library.library.Library.run", flawed)
     assert soak(file, runs=500, threads=1, loads=3).differing == 1
     calls = iter(range(10**6))
     arguments = [str(file), "--runs", "500", "--threads", "1", "--loads", "3"]

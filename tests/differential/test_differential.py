@@ -13,7 +13,7 @@ from tests.differential.__main__ import main
 from tests.differential.graphs import STEPS, Graph
 from tests.differential.growth import grow
 from tests.differential.trial import Mismatch, Trial, run_trial
-from tvm_qnn.target import NAMES
+from tvm_qnn.target.target import NAMES
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -14,7 +14,7 @@ import tvm
 
 from tests.fingerprint.hashes import Hashes, hashes_of
 from tests.fingerprint.models import models
-from tvm_qnn.target import NAMES, parse_target
+from tvm_qnn.target.target import NAMES, parse_target
 
 WAYS: dict[str, tuple[str, bool]] = {
     **{name: (name, True) for name in NAMES},

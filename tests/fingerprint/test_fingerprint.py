@@ -22,7 +22,7 @@ from tests.fingerprint.__main__ import main
 from tests.fingerprint.fingerprint import WAYS, compare, hash_model, matching, take
 from tests.fingerprint.hashes import module_hashes
 from tests.fingerprint.models import models
-from tvm_qnn.target import NAMES
+from tvm_qnn.target.target import NAMES
 
 MODEL = "digits/int8"
 

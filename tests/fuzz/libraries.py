@@ -24,7 +24,7 @@ import numpy as np
 import tvm_qnn
 from qnn_ops.errors import QnnError
 from tvm_qnn import digits
-from tvm_qnn.package import read_package
+from tvm_qnn.library.package import read_package
 
 _END = struct.Struct("<QQ32s8s")
 _SECONDS = 20

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from tests.fuzz.libraries import RAISED, RAN, REFUSED, campaign
-from tvm_qnn.linker import COMPILERS
+from tvm_qnn.target.linker import COMPILERS
 
 
 @pytest.mark.skipif(

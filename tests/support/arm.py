@@ -21,7 +21,7 @@ import pytest
 
 from tests.support import programs
 from tests.support.programs import Case
-from tvm_qnn.target import parse_target
+from tvm_qnn.target.target import parse_target
 
 Array = np.ndarray[Any, Any]
 

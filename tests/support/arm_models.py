@@ -21,10 +21,10 @@ from legalize import lower, relax_pipeline
 from qnn_ops.signature import Signature, signature_of
 from tests.support.arm import AARCH64, Core
 from tests.support.standalone import check_call, compile_example, run_example
-from tvm_qnn.linker import find_linker, shared_library_linker
-from tvm_qnn.metadata import Metadata
+from tvm_qnn.library.metadata import Metadata
 from tvm_qnn.standalone import export_standalone
-from tvm_qnn.target import parse_target, requirements
+from tvm_qnn.target.linker import find_linker, shared_library_linker
+from tvm_qnn.target.target import parse_target, requirements
 
 Array = np.ndarray[Any, Any]
 

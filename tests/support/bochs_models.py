@@ -16,9 +16,9 @@ from qnn_ops.signature import signature_of
 from tests.support import bochs, programs
 from tests.support.bochs import Processor
 from tests.support.programs import Case
-from tvm_qnn.metadata import Metadata
+from tvm_qnn.library.metadata import Metadata
 from tvm_qnn.standalone import export_standalone
-from tvm_qnn.target import requirements
+from tvm_qnn.target.target import requirements
 
 Array = np.ndarray[Any, Any]
 

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from tvm_qnn.linker import COMPILERS
+from tvm_qnn.target.linker import COMPILERS
 
 needs_linker = pytest.mark.skipif(
     not any(map(shutil.which, COMPILERS)), reason="there is no C compiler to link with"

@@ -6,8 +6,8 @@ import tempfile
 from pathlib import Path
 
 from tvm_qnn import Library
-from tvm_qnn.built import BuiltOrigin
-from tvm_qnn.codegen import Compiled
+from tvm_qnn.library.built import BuiltOrigin
+from tvm_qnn.target.codegen import Compiled
 
 
 def assembly(library: Library) -> str:

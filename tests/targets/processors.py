@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tests.support.arm import AARCH64, ARMV7, RISCV64, Core
 from tests.support.bochs import PROCESSORS, Processor
-from tvm_qnn.target import NAMES
+from tvm_qnn.target.target import NAMES
 
 _X86 = "llvm -mtriple=x86_64-linux-gnu"
 _WIDE = r"%[yz]mm"
@@ -123,5 +123,5 @@ _ROWS = (
 )
 
 ROWS: Mapping[str, Row] = {row.name: row for row in _ROWS}
-"""All that ``tvm_qnn.target`` names, and others; x86-avx-vnni is alderlake, and x86-amx is
+"""All that ``tvm_qnn.target.target`` names, and others; x86-avx-vnni is alderlake, and x86-amx is
 sapphirerapids."""

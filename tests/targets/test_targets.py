@@ -18,7 +18,7 @@ from tests.targets.models import Loaded, Model, models
 from tests.targets.processors import ROWS
 from tests.targets.table import BEGIN, END, table, write_table
 from tests.targets.trial import Outcome, try_target
-from tvm_qnn.target import NAMES, parse_target, why_not_here
+from tvm_qnn.target.target import NAMES, parse_target, why_not_here
 
 MODELS = {model.name: model for model in models(1)}
 

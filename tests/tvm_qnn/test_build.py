@@ -16,7 +16,7 @@ from qnn_ops.errors import QnnError
 from qnn_ops.signature import Signature, TensorInfo, with_signature
 from tests.support.modules import adder, module
 from tvm_qnn import digits
-from tvm_qnn.target import host_target
+from tvm_qnn.target.target import host_target
 
 ROOT = Path(__file__).resolve().parents[2]
 X = np.arange(6, dtype=np.int8).reshape(2, 3)

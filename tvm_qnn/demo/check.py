@@ -11,11 +11,11 @@ import numpy as np
 from frontends.tflite.model import Model
 from tvm_qnn.build import build
 from tvm_qnn.compare import Comparison, compare
-from tvm_qnn.library import Library
+from tvm_qnn.io.steps import native_code_is_quiet, step
+from tvm_qnn.io.terminal import Terminal
+from tvm_qnn.library.library import Library
 from tvm_qnn.oracle import LiteRtSession, litert_tensors
-from tvm_qnn.steps import native_code_is_quiet, step
-from tvm_qnn.target import host_target
-from tvm_qnn.terminal import Terminal
+from tvm_qnn.target.target import host_target
 from tvm_qnn.timing import Timing, alternate, one_core
 
 Array = np.ndarray[Any, Any]

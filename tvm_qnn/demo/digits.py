@@ -14,9 +14,9 @@ from qnn_ops.errors import QnnError
 from tvm_qnn import digits
 from tvm_qnn.build import build
 from tvm_qnn.demo.grid import draw_grid
+from tvm_qnn.io.steps import step
+from tvm_qnn.io.terminal import Terminal, styled
 from tvm_qnn.oracle import litert_tensors
-from tvm_qnn.steps import step
-from tvm_qnn.terminal import Terminal, styled
 
 Array = np.ndarray[Any, Any]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tvm_qnn.figures import new_figure, save_figure
+from tvm_qnn.io.figures import new_figure, save_figure
 
 Array = np.ndarray[Any, Any]
 

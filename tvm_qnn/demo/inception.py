@@ -7,8 +7,8 @@ from frontends.tflite.reader import read_model
 from tvm_qnn import zoo
 from tvm_qnn.demo.check import Checked, check_and_time, compile_here
 from tvm_qnn.demo.report import print_checked
-from tvm_qnn.steps import step
-from tvm_qnn.terminal import Terminal, styled
+from tvm_qnn.io.steps import step
+from tvm_qnn.io.terminal import Terminal, styled
 from tvm_qnn.zoo import images
 
 STYLE = "int8_per_axis"

@@ -12,13 +12,13 @@ from frontends.tflite.model import Model
 from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
 from qnn_ops.signature import Signature, signature_of
-from tvm_qnn.classes import best_classes, is_classifier, read_labels
 from tvm_qnn.demo.check import Checked, check_and_time, compile_here
 from tvm_qnn.demo.report import print_checked
-from tvm_qnn.guesses import print_guesses
-from tvm_qnn.images import as_input, encoding_after, noise, picture_shape, read_picture
-from tvm_qnn.steps import step
-from tvm_qnn.terminal import Terminal, styled
+from tvm_qnn.io.classes import best_classes, is_classifier, read_labels
+from tvm_qnn.io.guesses import print_guesses
+from tvm_qnn.io.images import as_input, encoding_after, noise, picture_shape, read_picture
+from tvm_qnn.io.steps import step
+from tvm_qnn.io.terminal import Terminal, styled
 
 Array = np.ndarray[Any, Any]
 

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from tvm_qnn.compare import Comparison
 from tvm_qnn.demo.check import OURS, THEIRS, Checked
-from tvm_qnn.terminal import Terminal, styled
+from tvm_qnn.io.terminal import Terminal, styled
 from tvm_qnn.timing import Timing, milliseconds
 
 MOST_ROWS = 10

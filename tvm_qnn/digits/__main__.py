@@ -9,8 +9,8 @@ import numpy as np
 from tvm_qnn.digits import STYLES, model, network, to_input
 from tvm_qnn.digits.quantize import quantize
 from tvm_qnn.digits.train import Digits, load_split, train
+from tvm_qnn.io.outputs import filling
 from tvm_qnn.oracle import litert_tensors
-from tvm_qnn.outputs import filling
 
 
 def write(folder: Path, parameters: network.Parameters, digits: Digits, held_out: Digits) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from frontends.summary import Summary
 from tvm_qnn.inspect.layout import layers, positions
-from tvm_qnn.json_text import to_json
+from tvm_qnn.io.json_text import to_json
 
 
 def html_report(summary: Summary, seconds: Mapping[str, float] | None = None) -> str:

@@ -6,9 +6,9 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from tvm_qnn.figures import new_figure, save_figure
+from tvm_qnn.io.figures import new_figure, save_figure
+from tvm_qnn.io.text import visible
 from tvm_qnn.profile.layers import Layer, Profile
-from tvm_qnn.text import visible
 
 
 def save_chart(path: str | os.PathLike[str], profile: Profile, title: str) -> None:

@@ -15,13 +15,13 @@ import tvm
 from frontends.formats import read_model
 from frontends.summary import OperatorInfo
 from qnn_ops.errors import QnnError
-from tvm_qnn import runtime
 from tvm_qnn.build import build
-from tvm_qnn.images import noise
-from tvm_qnn.library import Library
+from tvm_qnn.io.images import noise
+from tvm_qnn.library import runtime
+from tvm_qnn.library.library import Library
 from tvm_qnn.profile.peak import TILES, VECTORS, measure_peaks
 from tvm_qnn.profile.steps import LoweredModule, assign, functions_on_tiles, lowered_steps
-from tvm_qnn.target import TargetLike, runnable_target
+from tvm_qnn.target.target import TargetLike, runnable_target
 from tvm_qnn.timing import one_core
 
 Array = np.ndarray[Any, Any]

@@ -12,7 +12,7 @@ import tvm
 
 from qnn_ops.errors import QnnError
 from tvm_qnn import build as build_library
-from tvm_qnn.library import Library
+from tvm_qnn.library.library import Library
 
 
 class FactoryModule:

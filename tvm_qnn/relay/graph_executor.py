@@ -11,7 +11,7 @@ from tvm.runtime.module import BenchmarkResult
 
 from qnn_ops.errors import QnnError
 from qnn_ops.signature import TensorInfo
-from tvm_qnn.library import Library
+from tvm_qnn.library.library import Library
 from tvm_qnn.relay.build_module import FactoryModule
 from tvm_qnn.timing import Timing
 

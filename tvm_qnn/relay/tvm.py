@@ -19,10 +19,10 @@ import tvm
 import tvm.contrib
 
 from tvm_qnn import relay
-from tvm_qnn.library import load
+from tvm_qnn.library.library import load
 from tvm_qnn.relay import graph_executor
 from tvm_qnn.relay.build_module import FactoryModule
-from tvm_qnn.target import parse_target
+from tvm_qnn.target.target import parse_target
 
 
 class _Overlay(SimpleNamespace):

@@ -9,8 +9,8 @@ import tvm
 
 from legalize import calls_pipeline
 from qnn_ops.errors import QnnError
-from tvm_qnn.metadata import Metadata
-from tvm_qnn.outputs import filling
+from tvm_qnn.io.outputs import filling
+from tvm_qnn.library.metadata import Metadata
 from tvm_qnn.standalone import sources
 from tvm_qnn.standalone.functions import compile_functions
 from tvm_qnn.standalone.image import pack, write_object

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import tvm
 
-from tvm_qnn import objects
 from tvm_qnn.standalone.workspace import ALIGNMENT
+from tvm_qnn.target import objects
 
 Array = np.ndarray[Any, Any]
 

@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 
 from qnn_ops.signature import TensorInfo
-from tvm_qnn.metadata import Metadata
+from tvm_qnn.library.metadata import Metadata
 from tvm_qnn.standalone.plan import Call, Constant, Input, Output, Place, Plan
 from tvm_qnn.standalone.workspace import ALIGNMENT, Layout
 

@@ -9,7 +9,7 @@ from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from tvm_qnn import build
-from tvm_qnn.target import NAMES
+from tvm_qnn.target.target import NAMES
 
 
 def _dense_layers() -> bytes:

@@ -11,7 +11,7 @@ from legalize.kernels import KERNELS
 from legalize.kernels.table import Kernel, kernel
 from qnn_ops import quantized_pad
 from qnn_ops.registry import OPERATORS, Attrs, attrs_of
-from tvm_qnn.target import parse_target
+from tvm_qnn.target.target import parse_target
 
 
 def target(mcpu: str) -> tvm.target.Target:

@@ -10,7 +10,7 @@ from legalize.kernels.isa.targets import has_feature
 from qnn_ops.errors import QnnError
 from tvm_qnn import zoo
 from tvm_qnn.profile import Layer, Profile, profile, save_chart, share_of_peak
-from tvm_qnn.target import host_target
+from tvm_qnn.target.target import host_target
 
 needs_vnni = pytest.mark.skipif(
     not has_feature(host_target(), "avx512vnni"), reason="the processor has no AVX512-VNNI"

@@ -17,7 +17,7 @@ from tvm_qnn.profile.peak import (
     _tile_arguments,
     measure_peaks,
 )
-from tvm_qnn.target import host_target, parse_target
+from tvm_qnn.target.target import host_target, parse_target
 
 
 @pytest.mark.skipif(

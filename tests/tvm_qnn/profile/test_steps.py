@@ -6,7 +6,7 @@ from frontends.tflite import from_tflite
 from legalize import lower
 from tvm_qnn import digits
 from tvm_qnn.profile.steps import Step, assign, functions_on_tiles
-from tvm_qnn.target import parse_target
+from tvm_qnn.target.target import parse_target
 
 STEPS = [
     Step("stage", 0),

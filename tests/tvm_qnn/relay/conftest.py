@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from tvm_qnn.linker import COMPILERS
+from tvm_qnn.target.linker import COMPILERS
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from legalize.kernels.conv2d.arm.pack import pack_conv2d
 from legalize.kernels.isa.arm import DOTPROD
 from tests.support.convolutions import SPEC
 from tvm_qnn.standalone.functions import compile_functions
-from tvm_qnn.target import parse_target
+from tvm_qnn.target.target import parse_target
 
 
 def through_buffer(size: int) -> Any:

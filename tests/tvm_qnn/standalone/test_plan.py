@@ -21,7 +21,7 @@ from tvm_qnn.standalone.plan import (
     plan_of,
     with_scratch,
 )
-from tvm_qnn.target import parse_target
+from tvm_qnn.target.target import parse_target
 
 INT8 = relax.TensorType((2, 3), "int8")
 TARGET = parse_target("llvm")

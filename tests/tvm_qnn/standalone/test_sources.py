@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from qnn_ops.signature import Signature, TensorInfo
-from tvm_qnn.metadata import Metadata
-from tvm_qnn.processor import Requirements
+from tvm_qnn.library.metadata import Metadata
 from tvm_qnn.standalone.plan import Call, Constant, Input, Output, Plan, Temporary
 from tvm_qnn.standalone.sources import Program, files, size_of
 from tvm_qnn.standalone.workspace import lay_out
-from tvm_qnn.target import parse_target
+from tvm_qnn.target.processor import Requirements
+from tvm_qnn.target.target import parse_target
 
 
 def written(needs: Sequence[str] | None) -> dict[str, str]:

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+import pytest
+from click.testing import CliRunner
+
+from tvm_qnn.cli import main
+from tvm_qnn.target.target import NAMES
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_asks_this_command(shell: str) -> None:
+    result = CliRunner().invoke(main, ["completion", shell])
+    assert result.exit_code == 0
+    assert "_TVM_QNN_COMPLETE" in result.stdout
+    if shutil.which(shell):
+        subprocess.run([shell, "-n"], input=result.stdout, text=True, check=True)
+
+
+def completions(words: str, place: int) -> list[str]:
+    """What the script of bash gets for the last word."""
+    variables = {
+        "_TVM_QNN_COMPLETE": "bash_complete",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(place),
+    }
+    result = CliRunner().invoke(main, [], prog_name="tvm-qnn", env={**os.environ, **variables})
+    return result.stdout.split()
+
+
+def test_commands_are_completed() -> None:
+    assert completions("tvm-qnn pro", 1) == ["plain,profile"]
+
+
+@pytest.mark.parametrize("command", ["compile", "profile"])
+def test_names_of_targets_are_completed(command: str) -> None:
+    assert completions(f"tvm-qnn {command} --target ho", 3) == ["plain,host"]
+    found = completions(f"tvm-qnn {command} --target aarch64", 3)
+    assert found == [f"plain,{name}" for name in NAMES if name.startswith("aarch64")]

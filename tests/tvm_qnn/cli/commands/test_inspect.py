@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from frontends.tflite.quantization import Quantization
+from frontends.tflite.writer import ModelWriter
+from tests.tvm_qnn.cli.commands.conftest import SHOWN
+from tvm_qnn.cli import main
+
+
+def test_the_table_has_operators_and_inputs(model: Path) -> None:
+    result = CliRunner().invoke(main, ["inspect", str(model)])
+    assert result.exit_code == 0, result.output
+    assert "CONV_2D" in result.stdout
+    assert "M MACs" in result.stdout
+    assert "zero point" in result.stdout
+
+
+def test_json_for_programs(model: Path) -> None:
+    found = json.loads(CliRunner().invoke(main, ["inspect", str(model), "--json"]).stdout)
+    assert found["macs"] == sum(operator["macs"] for operator in found["operators"]) > 0
+    assert found["inputs"][0]["dtype"] == "int8"
+
+
+def test_the_module_of_quantized_operators(model: Path) -> None:
+    result = CliRunner().invoke(main, ["inspect", str(model), "--ir"])
+    assert "R.qnn.quantized_conv2d" in result.stdout
+
+
+def test_what_cannot_be_imported_is_told_once(tmp_path: Path) -> None:
+    writer = ModelWriter()
+    quantization = Quantization.per_tensor(0.5, 0)
+    x, y, z = (writer.tensor(name, (2, 4), "int8", quantization) for name in "xyz")
+    writer.operator("SVDF", [x], [y])
+    writer.operator("SVDF", [y], [z])
+    path = tmp_path / "odd.tflite"
+    path.write_bytes(writer.finish([x], [z]))
+    result = CliRunner().invoke(main, ["inspect", str(path)])
+    assert result.exit_code == 0
+    assert "SVDF cannot be imported: no conversion rule (operator 0, 1)" in result.stdout
+
+
+def test_a_damaged_file_is_one_line(model: Path) -> None:
+    model.write_bytes(model.read_bytes()[:300])
+    result = CliRunner().invoke(main, ["inspect", str(model)])
+    assert result.exit_code == 1
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_the_page_with_times(model: Path) -> None:
+    arguments = ["inspect", str(model), "--html", "page.html", "--times"]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    assert '"has_times": true' in Path("page.html").read_text("utf-8")
+
+
+def test_times_want_a_page(model: Path) -> None:
+    assert CliRunner().invoke(main, ["inspect", str(model), "--times"]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "message"),
+    [
+        (["--ir", "--json"], 2, "--ir prints the module only"),
+        (["--shape", "x=1,2"], 1, "--shape does not change what a TFLite file holds"),
+        (["--params", "digits.tflite"], 1, "--params is for MXNet models"),
+        (["--html", "none/page.html"], 1, "there is no folder none"),
+    ],
+)
+def test_options_without_effect_are_refused(
+    model: Path, options: list[str], code: int, message: str
+) -> None:
+    result = CliRunner().invoke(main, ["inspect", str(model), *options])
+    assert result.exit_code == code
+    assert message in result.stderr
+
+
+def test_the_content_tells_what_the_name_does_not(model: Path) -> None:
+    other = model.rename("digits.bin")
+    assert CliRunner().invoke(main, ["inspect", str(other)]).exit_code == 0
+    other.write_bytes(b"?")
+    result = CliRunner().invoke(main, ["inspect", str(other)])
+    assert result.exit_code == 1
+    assert "is no model of a known format" in result.stderr
+
+
+def test_names_are_shown_as_they_are(hostile: Path) -> None:
+    result = CliRunner().invoke(main, ["inspect", hostile.name])
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith(f"{hostile.name}, TFLite: 1 operators")
+    assert f"  input x {SHOWN}  int8" in result.stdout
+    assert f"  output {SHOWN}  int8" in result.stdout
+
+
+def test_the_page_of_an_mxnet_model_with_times(tmp_path: Path) -> None:
+    symbol = Path(__file__).parents[3] / "fixtures" / "mxnet_digits" / "digits-symbol.json"
+    page = tmp_path / "page.html"
+    arguments = [str(symbol), "--shape", "data=1,1,8,8", "--html", str(page), "--times"]
+    result = CliRunner().invoke(main, ["inspect", *arguments])
+    assert result.exit_code == 0, result.output
+    found = re.search(r'id="data">(.*?)</script>', page.read_text("utf-8"), re.DOTALL)
+    assert found
+    seconds = {node["code"]: node["seconds"] for node in json.loads(found[1])["nodes"]}
+    assert seconds["_sg_mkldnn_fully_connected"] > 0

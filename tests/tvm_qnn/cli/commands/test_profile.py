@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.tvm_qnn.cli.commands.conftest import SHOWN
+from tvm_qnn import digits
+from tvm_qnn.cli import main
+
+
+def test_the_table_and_the_picture(tmp_path: Path) -> None:
+    model = tmp_path / "digits.tflite"
+    model.write_bytes(digits.model("int8"))
+    output = tmp_path / "out"
+    arguments = ["profile", str(model), "--repeat", "2", "--output", str(output)]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    # Among the layers, and among the kinds of operators.
+    assert result.stdout.count("CONV_2D") >= 2
+    assert "ms a run" in result.stdout
+    assert (output / "profile_digits.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_missing_model_is_an_error() -> None:
+    result = CliRunner().invoke(main, ["profile", "no.tflite"])
+    assert result.exit_code == 2
+    assert "does not exist" in result.stderr
+
+
+def test_json_for_programs_and_no_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("digits.tflite").write_bytes(digits.model("int8"))
+    result = CliRunner().invoke(main, ["profile", "digits.tflite", "--rounds", "2", "--json"])
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["seconds"] > 0
+    assert "CONV_2D" in [layer["code"] for layer in found["layers"]]
+    assert not Path("out").exists()
+
+
+def test_an_mxnet_model_by_its_operators(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(Path(__file__).parents[3] / "fixtures" / "mxnet_digits")
+    arguments = ["profile", "digits-symbol.json", "--shape", "data=1,1,8,8", "--rounds", "2"]
+    result = CliRunner().invoke(main, [*arguments, "--json"])
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    layers = {layer["code"]: layer for layer in found["layers"]}
+    dense = layers["_sg_mkldnn_fully_connected"]
+    assert dense["operations"] == 2 * 128 * 10
+    assert dense["shape"] == [1, 10]
+    assert found["operations"] > dense["operations"]
+
+
+def test_what_compare_cannot_read_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "net-symbol.json"
+    path.write_text("{}")
+    result = CliRunner().invoke(main, ["compare", str(path)])
+    assert result.exit_code == 1
+    assert "is not a .tflite file" in result.stderr
+
+
+def test_other_files_are_told_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "net.onnx"
+    path.touch()
+    result = CliRunner().invoke(main, ["profile", str(path)])
+    assert result.exit_code == 1
+    assert "which are .tflite for TFLite, .json for MXNet" in result.stderr
+
+
+def test_names_are_shown_as_they_are(hostile: Path) -> None:
+    result = CliRunner().invoke(main, ["profile", hostile.name, "--rounds", "1"])
+    assert result.exit_code == 0, result.output
+    assert SHOWN in result.stdout
+    assert f"Picture: out/profile_{hostile.stem}.png" in result.stdout
+
+
+@pytest.mark.usefixtures("no_build")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [(["--target", "aarch64"], "cannot run here"), (["--output", "/proc/out"], "cannot write")],
+)
+def test_what_does_not_work_is_told_before_the_work(
+    model: Path, options: list[str], message: str
+) -> None:
+    result = CliRunner().invoke(main, ["profile", str(model), *options])
+    assert result.exit_code == 1
+    assert message in result.stderr
+
+
+def test_without_matplotlib_there_is_no_picture(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    result = CliRunner().invoke(main, ["profile", str(model), "--rounds", "1"])
+    assert result.exit_code == 0, result.output
+    assert "ms a run" in result.stdout
+    assert result.stderr.startswith("Without a picture: drawing needs matplotlib")
+    assert not Path("out").exists()

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from qnn_ops.errors import QnnError
+from qnn_ops.signature import TensorInfo
+from tvm_qnn.io.classes import Guess, best_classes, is_classifier, read_labels
+
+INFO = TensorInfo("scores", (1, 4), "uint8", 0.25, 4)
+
+
+def labels_file(folder: Path, count: int) -> Path:
+    path = folder / "labels.txt"
+    path.write_text("".join(f"class {i}\n" for i in range(count)))
+    return path
+
+
+def test_the_best_classes_come_first_and_equals_in_order() -> None:
+    scores = np.array([[4, 255, 4, 8]], np.uint8)
+    names = ("ant", "bee", "cat", "dog")
+    assert best_classes(scores, INFO, names, 3) == [
+        Guess(1, 62.75, "bee"),
+        Guess(3, 1.0, "dog"),
+        Guess(0, 0.0, "ant"),
+    ]
+
+
+def test_scores_that_are_not_quantized_are_themselves_and_labels_may_be_missing() -> None:
+    scores = np.array([0.5, -1.5], np.float32)
+    assert best_classes(scores, TensorInfo("scores", (2,), "float32")) == [
+        Guess(0, 0.5, ""),
+        Guess(1, -1.5, ""),
+    ]
+
+
+def test_a_background_is_added_or_dropped_as_the_model_needs(tmp_path: Path) -> None:
+    path = labels_file(tmp_path, 3)
+    assert read_labels(path, 3) == ("class 0", "class 1", "class 2")
+    assert read_labels(path, 2) == ("class 1", "class 2")
+    assert read_labels(path, 4) == ("background", "class 0", "class 1", "class 2")
+
+
+def test_labels_that_do_not_fit_are_errors(tmp_path: Path) -> None:
+    with pytest.raises(QnnError, match=r"labels\.txt names 7 classes, but the model has 5"):
+        read_labels(labels_file(tmp_path, 7), 5)
+    with pytest.raises(QnnError, match="cannot read the labels"):
+        read_labels(tmp_path / "missing.txt", 5)
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(QnnError, match="cannot read the labels"):
+        read_labels(tmp_path / "binary", 5)
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [((1, 10), True), ((10,), True), ((1, 1, 1, 10), True), ((1, 8, 8, 10), False), ((), False)],
+)
+def test_a_classifier_gives_one_score_for_each_class(
+    shape: tuple[int, ...], expected: bool
+) -> None:
+    assert is_classifier(TensorInfo("x", shape, "int8")) is expected

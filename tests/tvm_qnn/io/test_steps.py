@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import io
+import os
+
+import pytest
+
+from tvm_qnn.io.steps import native_code_is_quiet, step
+from tvm_qnn.io.terminal import Terminal
+
+
+def test_without_a_terminal_only_what_is_done_is_printed() -> None:
+    text = io.StringIO()
+    console = Terminal(file=text, width=80)
+    with step(console, "Think"):
+        assert text.getvalue() == ""
+    assert text.getvalue() == "  ✓ Think  0.0 s\n"
+
+
+def test_a_terminal_sees_the_step_while_it_runs() -> None:
+    text = io.StringIO()
+    console = Terminal(file=text, width=80, force_terminal=True)
+    with step(console, "Think"):
+        console.print("busy")
+        assert "Think" in text.getvalue()
+    assert "✓" in text.getvalue()
+
+
+def test_names_in_a_step_are_shown_as_they_are() -> None:
+    text = io.StringIO()
+    with step(Terminal(file=text, width=80, force_terminal=True), "Import k[/x]{0}\a.tflite"):
+        pass
+    assert text.getvalue().count(r"Import k[/x]{0}\x07.tflite") >= 2
+
+
+def test_a_step_that_fails_is_not_done() -> None:
+    text = io.StringIO()
+    with pytest.raises(RuntimeError), step(Terminal(file=text), "Think"):
+        raise RuntimeError
+    assert "✓" not in text.getvalue()
+
+
+def test_notes_of_native_code_are_dropped(capfd: pytest.CaptureFixture[str]) -> None:
+    with native_code_is_quiet():
+        os.write(2, b"INFO: a delegate\n")
+    os.write(2, b"heard\n")
+    assert capfd.readouterr().err == "heard\n"

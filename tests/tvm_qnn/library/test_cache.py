@@ -1,0 +1,266 @@
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from click.testing import CliRunner
+from tvm import relax
+
+import tvm_qnn
+from tests.support.linking import needs_linker
+from tests.support.modules import adder
+from tvm_qnn import digits
+from tvm_qnn.cli import main
+from tvm_qnn.library import cache as caches
+from tvm_qnn.library.cache import BuildCache, build_key, cache_folder
+from tvm_qnn.target.target import parse_target
+
+ROOT = Path(__file__).resolve().parents[3]
+X = np.arange(6, dtype=np.int8).reshape(2, 3)
+W = np.full((2, 3), 10, np.int8)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(caches.VARIABLE, str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def compilations(monkeypatch: pytest.MonkeyPatch) -> list[tvm.IRModule]:
+    """What is compiled from now on, and not taken from a cache."""
+    done: list[tvm.IRModule] = []
+    # The package has a function of this name.
+    module = importlib.import_module("tvm_qnn.build")
+    compile_module = module.compile_module
+
+    def count(mod: tvm.IRModule, *arguments: Any) -> Any:
+        done.append(mod)
+        return compile_module(mod, *arguments)
+
+    monkeypatch.setattr(module, "compile_module", count)
+    return done
+
+
+def build(**changes: Any) -> tvm_qnn.Library:
+    options: dict[str, Any] = {"target": "host", "params": {"w": W}, "cache": True}
+    return tvm_qnn.build(adder(), **{**options, **changes})
+
+
+def entries(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.is_dir() else []
+
+
+@needs_linker
+def test_the_same_build_is_compiled_once(folder: Path, compilations: list[tvm.IRModule]) -> None:
+    first, second = build(), build(num_threads=1)
+    assert len(compilations) == len(entries(folder)) == 1
+    assert second.num_threads == 1
+    assert first.metadata == second.metadata
+    for library in (first, second):
+        assert library.run(X).tolist() == (X + W).tolist()
+    second.export(folder / "copy.so")
+    assert tvm_qnn.load(folder / "copy.so").run(X).tolist() == (X + W).tolist()
+
+
+@needs_linker
+def test_what_comes_from_the_cache_is_exported_in_every_format(
+    folder: Path, tmp_path: Path
+) -> None:
+    with tvm.transform.PassContext(disabled_pass=["FuseOps"]):
+        libraries = [build(), build(), build(cache=False)]
+    texts = []
+    for number, library in enumerate(libraries):
+        place = tmp_path / str(number)
+        place.mkdir()
+        library.export(place / "m", format="c")
+        texts.append({path.name: path.read_bytes() for path in place.iterdir()})
+        library.export(place / "m.so", format="tvm")
+        machine = relax.VirtualMachine(tvm.runtime.load_module(str(place / "m.so")), tvm.cpu())
+        assert machine["main"](tvm.runtime.tensor(X)).numpy().tolist() == (X + W).tolist()
+    assert texts[0] == texts[1] == texts[2]
+    assert len(entries(folder)) == 1
+
+
+@needs_linker
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"params": {"w": W + 1}},
+        {"params": {}},
+        {"target": "llvm"},
+        {"kernels": False},
+    ],
+)
+def test_another_build_is_compiled_anew(
+    folder: Path, compilations: list[tvm.IRModule], changes: dict[str, Any]
+) -> None:
+    build()
+    build(**changes)
+    assert len(compilations) == len(entries(folder)) == 2
+
+
+def key(mod: tvm.IRModule | None = None, **options: Any) -> str:
+    return build_key(mod or adder(), {"w": W}, parse_target("host"), options)
+
+
+def test_a_key_changes_with_all_that_decides_a_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = [key(), key(adder((3, 2))), key(kernels=True)]
+    with tvm.transform.PassContext(opt_level=3):
+        keys.append(key())
+    with tvm.transform.PassContext(disabled_pass=["FoldConstant"]):
+        keys.append(key())
+    monkeypatch.setattr(caches, "_sources", lambda: "changed")
+    keys.append(key())
+    monkeypatch.setattr(caches, "compiler_versions", lambda: {"llvm": "1"})
+    keys.append(key())
+    assert len(set(keys)) == len(keys)
+    assert key() == keys[-1]
+
+
+@pytest.mark.parametrize("name", ["legalize", "tvm_qnn.build", "tvm_qnn.target.codegen"])
+def test_what_compiles_is_among_the_sources_of_a_key(name: str) -> None:
+    file = Path(importlib.import_module(name).__file__ or "")
+    assert any(folder in file.parents for folder in caches._SOURCES)
+
+
+def test_a_key_is_the_same_in_another_process() -> None:
+    code = "import numpy as np\nfrom tests.tvm_qnn.library.test_cache import key\nprint(key())"
+    for seed in ("1", "2"):
+        result = subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert result.stdout.strip() == key()
+
+
+def _flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def _cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def _swap(path: Path) -> None:
+    """Put another build in its place, whole."""
+    build(params={"w": W + 1})
+    (other,) = (entry for entry in entries(path.parent) if entry != path)
+    other.replace(path)
+
+
+@needs_linker
+@pytest.mark.parametrize("damage", [_flip, _cut, _swap])
+def test_an_entry_that_is_damaged_is_built_again(
+    folder: Path, compilations: list[tvm.IRModule], damage: Callable[[Path], None]
+) -> None:
+    build()
+    damage(entries(folder)[0])
+    compilations.clear()
+    assert build().run(X).tolist() == (X + W).tolist()
+    assert len(compilations) == 1
+    build()
+    assert len(compilations) == 1
+
+
+@needs_linker
+def test_what_was_not_used_longest_makes_room(folder: Path) -> None:
+    libraries = [build(params={"w": W + i}) for i in range(3)]
+    size = max(path.stat().st_size for path in entries(folder))
+    paths = [folder / f"{library.metadata.key}.so" for library in libraries]
+    for age, path in enumerate(paths):
+        os.utime(path, (1000 - age, 1000 - age))
+    small = BuildCache(folder, limit=3 * size)
+    assert small.find(libraries[2].metadata.key) is not None  # the oldest, used just now
+    assert small.keep("new", libraries[0].metadata, libraries[0]._open())
+    assert set(entries(folder)) == {paths[2], paths[0], folder / "new.so"}
+    assert libraries[1].run(X).tolist() == (X + W + 1).tolist()  # its file is gone
+
+
+def test_the_environment_turns_it_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compilations: list[tvm.IRModule]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv(caches.VARIABLE, "0")
+    build()
+    build()
+    assert len(compilations) == 2
+    assert entries(tmp_path) == []
+    assert cache_folder() is None
+
+
+def test_the_folder_is_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(caches.VARIABLE, raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_folder() == tmp_path / "tvm-qnn"
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # is to be ignored, says its specification
+    assert cache_folder() == Path.home() / ".cache" / "tvm-qnn"
+
+
+def test_without_the_argument_nothing_is_kept(folder: Path) -> None:
+    build(cache=False)
+    assert entries(folder) == []
+
+
+def test_a_folder_that_cannot_be_made_does_no_harm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv(caches.VARIABLE, str(tmp_path / "file" / "cache"))
+    assert build().run(X).tolist() == (X + W).tolist()
+
+
+def test_without_a_linker_nothing_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert build().run(X).tolist() == (X + W).tolist()
+    assert entries(folder) == []
+
+
+def test_instruments_see_the_passes(folder: Path, compilations: list[tvm.IRModule]) -> None:
+    timing = tvm.ir.instrument.PassTimingInstrument()
+    for _ in range(2):
+        with tvm.transform.PassContext(instruments=[timing]):
+            build()
+    assert len(compilations) == 2
+    assert entries(folder) == []
+
+
+@needs_linker
+def test_processes_share_a_cache(folder: Path) -> None:
+    code = "from tests.tvm_qnn.library.test_cache import X, build; print(build().run(X).tolist())"
+    line = [sys.executable, "-c", code]
+    running = [subprocess.Popen(line, cwd=ROOT, stdout=subprocess.PIPE) for _ in range(2)]
+    for process in running:
+        assert process.communicate()[0].decode().strip() == str((X + W).tolist())
+    assert len(entries(folder)) == 1
+
+
+@needs_linker
+def test_the_command_compiles_a_model_once(
+    folder: Path, tmp_path: Path, compilations: list[tvm.IRModule]
+) -> None:
+    model, output = tmp_path / "digits.tflite", tmp_path / "digits.so"
+    model.write_bytes(digits.model("int8"))
+    for options, total in ([], 1), ([], 1), (["--no-cache"], 2):
+        arguments = ["compile", str(model), "-o", str(output), *options]
+        result = CliRunner().invoke(main, arguments, catch_exceptions=False)
+        assert result.exit_code == 0
+        assert len(compilations) == total
+        assert tvm_qnn.load(output).inputs[0].shape == (1, 8, 8, 1)
+    assert len(entries(folder)) == 1

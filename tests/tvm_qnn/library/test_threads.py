@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+import tvm_qnn
+from qnn_ops.errors import QnnError
+from tests.support.modules import adder
+from tvm_qnn.library.threads import MOST_THREADS, use_threads
+
+TASKS = 48
+
+
+@pytest.fixture
+def in_new_thread() -> Iterator[Callable[..., Any]]:
+    """Calls functions in one thread without a pool yet: every thread has its own."""
+    with ThreadPoolExecutor(1) as executor:
+        yield lambda *call: executor.submit(*call).result()
+
+
+@pytest.fixture(scope="module")
+def thread_numbers() -> Any:
+    """A function that tells how many threads ran a parallel loop."""
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("loop")
+        T.func_attr({"global_symbol": "loop"})
+        out = T.arg("out", T.buffer((TASKS,), "int64"))
+        with T.parallel(TASKS) as i:
+            T.buffer_store(out, T.call_extern("int64", "pthread_self"), [i])
+    library = tvm.compile(builder.get(), target="llvm")
+
+    def count() -> int:
+        out = tvm.runtime.tensor(np.zeros(TASKS, np.int64))
+        library["loop"](out)
+        return len(set(out.numpy().tolist()))
+
+    return count
+
+
+def test_parallel_loops_use_as_many_threads(
+    in_new_thread: Callable[..., Any], thread_numbers: Callable[[], int]
+) -> None:
+    for count in (2, 1, 2, 1):
+        in_new_thread(use_threads, count)
+        assert in_new_thread(thread_numbers) == count
+
+
+def test_none_is_what_the_environment_says(
+    in_new_thread: Callable[..., Any],
+    thread_numbers: Callable[[], int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TVM_NUM_THREADS", "1")
+    in_new_thread(use_threads, 2)
+    in_new_thread(use_threads, None)
+    assert in_new_thread(thread_numbers) == 1
+
+
+def test_threads_are_not_bound_to_processors(in_new_thread: Callable[..., Any]) -> None:
+    def affinity() -> set[int]:
+        return os.sched_getaffinity(0)
+
+    before = in_new_thread(affinity)
+    in_new_thread(use_threads, 2)
+    assert in_new_thread(affinity) == before
+    assert "TVM_BIND_THREADS" not in os.environ
+
+
+def test_a_pool_cannot_grow(in_new_thread: Callable[..., Any]) -> None:
+    in_new_thread(use_threads, 1)
+    with pytest.raises(QnnError, match="num_threads=9999 is more than"):
+        in_new_thread(use_threads, 9999)
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5, True, "2", MOST_THREADS + 1])
+def test_other_numbers_are_refused(count: Any, tmp_path: Path) -> None:
+    with pytest.raises(QnnError, match="num_threads must be None or an integer from 1 to 1024"):
+        tvm_qnn.build(tvm.IRModule(), num_threads=count)
+    with pytest.raises(QnnError, match="num_threads"):
+        tvm_qnn.load(tmp_path / "model.so", num_threads=count)
+
+
+def test_a_library_runs_in_its_threads(
+    in_new_thread: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TVM_NUM_THREADS", "1")
+    ones = np.ones((2, 3), np.int8)
+    library = tvm_qnn.build(adder(), "host", num_threads=2)
+    for count in (2, 1):
+        library.num_threads = count
+        np.testing.assert_array_equal(in_new_thread(library.run, ones, ones), ones + ones)
+        assert in_new_thread(tvm.runtime.num_threads) == count
+    library.num_threads = 0
+    with pytest.raises(QnnError, match="num_threads"):
+        library.run(ones, ones)

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tvm
+import tvm_ffi
+from tvm import relax
+
+import tvm_qnn
+from tests.support.linking import needs_linker
+from tests.support.modules import module
+from tvm_qnn.library import runtime
+from tvm_qnn.target.codegen import compile_module
+from tvm_qnn.target.target import host_target
+
+ROOT = Path(__file__).resolve().parents[3]
+X = np.arange(4, dtype=np.int8)
+
+
+def adders(count: int) -> tvm.IRModule:
+    """So many inputs of different sizes, each added to itself."""
+    inputs = {f"x{i}": relax.TensorType((i + 1,), "int8") for i in range(count)}
+    return module(inputs, lambda *xs: [relax.op.add(x, x) for x in xs])
+
+
+@pytest.mark.parametrize("count", [1, 5, 40])
+def test_functions_are_compiled_in_parts(count: int) -> None:
+    # TVM's own pipeline: ours makes one function of a small model.
+    pipeline = relax.get_default_pipeline(host_target())
+    compiled = compile_module(adders(count), host_target(), pipeline)
+    assert len(compiled.kernels) == min(count, 16)
+    program = runtime.Program(compiled.bytecode, list(compiled.kernels.values()), (), None)
+    arrays = [np.full(i + 1, i, np.int8) for i in range(count)]
+    results = program(*map(runtime.tensor, arrays))
+    for array, result in zip(arrays, results, strict=True):
+        assert runtime.array_of(result).tolist() == (2 * array).tolist()
+
+
+def chains(count: int) -> tvm.IRModule:
+    """As ``adders``, but each sum is taken twice: the second function reads no input."""
+    inputs = {f"x{i}": relax.TensorType((4, i + 1), "int8") for i in range(count)}
+
+    def chain(x: relax.Expr) -> relax.Expr:
+        once = relax.op.add(x, x)
+        return relax.op.matmul(once, relax.op.permute_dims(once))
+
+    return module(inputs, lambda *xs: [chain(x) for x in xs])
+
+
+def test_only_functions_that_read_inputs_check_their_arguments() -> None:
+    pipeline = relax.get_default_pipeline(host_target())
+    compiled = compile_module(chains(20), host_target(), pipeline)
+    sources = [str(kernel.inspect_source("ll")) for kernel in compiled.kernels.values()]
+    checking = [source for source in sources if "to be aligned" in source or "Expect" in source]
+    assert 0 < len(checking) < len(sources)
+    program = runtime.Program(compiled.bytecode, list(compiled.kernels.values()), (), None)
+    arrays = [np.ones((4, i + 1), np.int8) for i in range(20)]
+    results = program(*map(runtime.tensor, arrays))
+    for number, result in enumerate(results):
+        assert (runtime.array_of(result) == 4 * (number + 1)).all()
+
+
+@pytest.mark.parametrize("reshaped", [False, True])
+def test_an_input_that_is_not_contiguous_is_refused(reshaped: bool) -> None:
+    def compute(x: relax.Expr) -> relax.Expr:
+        rows = relax.op.reshape(x, (16,)) if reshaped else x
+        return relax.op.add(rows, rows)
+
+    mod = module({"x": relax.TensorType((4, 4), "int8")}, compute)
+    compiled = compile_module(mod, host_target(), relax.get_default_pipeline(host_target()))
+    program = runtime.Program(compiled.bytecode, list(compiled.kernels.values()), (), None)
+    every_second = tvm_ffi.from_dlpack(np.ones((4, 8), np.int8)[:, ::2])
+    with pytest.raises(Exception, match=r"(?i)contiguous|strides|compact"):
+        program(every_second)
+
+
+def test_a_model_that_computes_nothing_compiles() -> None:
+    mod = module({"x": relax.TensorType((4,), "int8")}, lambda x: relax.op.reshape(x, (2, 2)))
+    assert tvm_qnn.build(mod, "host").run(X).tolist() == [[0, 1], [2, 3]]
+
+
+EXPORT = """
+import sys, tvm_qnn
+from tvm_qnn import digits
+mod, params = tvm_qnn.from_tflite(digits.model("int8"))
+tvm_qnn.build(mod, "host", params).export(sys.argv[1])
+"""
+
+
+@needs_linker
+def test_the_same_model_gives_the_same_file_byte_by_byte(tmp_path: Path) -> None:
+    files = [tmp_path / "first.so", tmp_path / "elsewhere" / "second.so"]
+    files[1].parent.mkdir()
+    for seed, file in enumerate(files):
+        subprocess.run(
+            [sys.executable, "-c", EXPORT, str(file)],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONHASHSEED": str(seed), "TVM_NUM_THREADS": str(seed + 1)},
+            check=True,
+        )
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_an_error_in_one_part_is_the_builds(monkeypatch: pytest.MonkeyPatch) -> None:
+    codegen = importlib.import_module("tvm_qnn.target.codegen")
+
+    def fail(*_arguments: object, **_options: object) -> None:
+        raise RuntimeError("no registers left")
+
+    monkeypatch.setattr(codegen.tirx, "build", fail)
+    with pytest.raises(RuntimeError, match="no registers left"):
+        tvm_qnn.build(adders(1), "host")
+
+
+_LOOK_UP_AND_ADD = """
+import resource
+from frontends.tflite import from_tflite
+from frontends.tflite.quantization import Quantization
+from frontends.tflite.writer import ModelWriter
+from tvm_qnn import build
+
+resource.setrlimit(resource.RLIMIT_CPU, (30, 30))
+for size in (3, 4, 6):
+    file = ModelWriter()
+    encodings = ((0.25, 0), (1 / 256, -128), (0.5, 72))
+    x, y, z = (
+        file.tensor(name, (size,), "int8", Quantization.per_tensor(*encoding))
+        for name, encoding in zip("xyz", encodings, strict=True)
+    )
+    file.operator("LOGISTIC", [x], [y])
+    file.operator("ADD", [y, x], [z], fused_activation_function="RELU6")
+    mod, params = from_tflite(file.finish([x], [z]))
+    build(mod, "llvm -mcpu=znver4", params)._origin._compiled.make_runnable()
+"""
+
+
+def test_lookups_of_parts_of_a_vector_compile_in_a_bounded_time() -> None:
+    """LLVM went on for ever selecting instructions of AVX512-VBMI for both kernels together."""
+    command = [sys.executable, "-c", _LOOK_UP_AND_ADD]
+    subprocess.run(command, check=True, cwd=ROOT, timeout=120)

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from qnn_ops.errors import QnnError
+from tvm_qnn.target.linker import find_linker, shared_library_linker
+
+
+def program(path: Path, body: str = "") -> Path:
+    path.write_text(f"#!{sys.executable}\n{body}")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only folder on the path, empty; and no ziglang."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    return tmp_path
+
+
+def test_the_first_compiler_on_the_path_links(folder: Path) -> None:
+    for name in ("clang", "gcc", "cc"):
+        compiler = program(folder / name)
+        assert find_linker() == [str(compiler)]
+
+
+def test_a_named_compiler_is_the_one(folder: Path) -> None:
+    program(folder / "cc")
+    cross = program(folder / "aarch64-linux-gnu-gcc")
+    assert find_linker("aarch64-linux-gnu-gcc") == [str(cross)]
+    assert find_linker(str(cross)) == [str(cross)]
+    with pytest.raises(QnnError, match="no linker 'arm-cc' on the path"):
+        find_linker("arm-cc")
+
+
+def test_zig_links_where_there_is_no_compiler(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name == "ziglang" or None)
+    assert find_linker() == [sys.executable, "-m", "ziglang", "cc"]
+    compiler = program(folder / "cc")
+    assert find_linker() == [str(compiler)]
+
+
+def test_without_any_the_error_says_what_to_install(folder: Path) -> None:
+    with pytest.raises(QnnError, match=r"needs a linker.*apt install gcc.*pip install ziglang"):
+        find_linker()
+
+
+PLATFORM = {"aarch64": "aarch64-linux-gnu", "arm": "armv7l-unknown-linux-gnueabihf"}
+TRIPLE = {"aarch64": "aarch64-linux-gnu", "arm": "arm-linux-gnueabihf"}
+
+
+@pytest.fixture(params=["aarch64", "arm"])
+def architecture(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """One that this machine, an x86-64 one whatever it is, does not have."""
+    monkeypatch.setattr("tvm_qnn.target.linker.this_platform", lambda: "x86_64-linux")
+    return str(request.param)
+
+
+def test_another_platform_takes_a_cross_linker(folder: Path, architecture: str) -> None:
+    platform, triple = PLATFORM[architecture], TRIPLE[architecture]
+    program(folder / "cc")
+    clang = program(folder / "clang")
+    with pytest.raises(QnnError, match=f"needs a cross linker, .*apt install gcc-{triple}"):
+        find_linker(platform=platform)
+    linker = program(folder / f"{triple}-ld")
+    assert find_linker(platform=platform) == [str(linker)]
+    assert find_linker("clang", platform) == [str(clang), f"--target={triple}", "-nostdlib"]
+    program(folder / "ld.lld")
+    options = [f"--target={triple}", "-fuse-ld=lld", "-nostdlib"]
+    assert find_linker(platform=platform) == [str(clang), *options]
+    compiler = program(folder / f"{triple}-gcc")
+    assert find_linker(platform=platform) == [str(compiler)]
+
+
+def test_compilers_for_any_platform_are_told_which(folder: Path, architecture: str) -> None:
+    platform, triple = PLATFORM[architecture], TRIPLE[architecture]
+    names = ("clang", "clang-19", "zig", "clang-format", "my-cc")
+    paths = {name: str(program(folder / name)) for name in names}
+    options = {
+        "clang": [f"--target={triple}", "-nostdlib"],
+        "clang-19": [f"--target={triple}", "-nostdlib"],
+        "zig": ["cc", "-target", triple, "-nostdlib"],
+    }
+    for name, path in paths.items():
+        assert find_linker(name, platform) == [path, *options.get(name, [])]
+        assert find_linker(path) == [path, *(["cc"] if name == "zig" else [])]
+
+
+def test_zig_links_for_another_platform(
+    folder: Path, architecture: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name == "ziglang" or None)
+    words = find_linker(platform=PLATFORM[architecture])
+    options = ["-target", TRIPLE[architecture], "-nostdlib"]
+    assert words == [sys.executable, "-m", "ziglang", "cc", *options]
+
+
+def test_a_platform_without_a_known_linker_takes_a_named_one(folder: Path) -> None:
+    with pytest.raises(QnnError, match="no linker for riscv64-linux-gnu is known here: name one"):
+        find_linker(platform="riscv64-linux-gnu")
+
+
+def test_the_command_gets_objects_and_output(folder: Path) -> None:
+    body = "import sys\nopen(sys.argv[sys.argv.index('-o') + 1], 'w').write(' '.join(sys.argv[1:]))"
+    compiler = program(folder / "cc", body)
+    output = folder / "library.so"
+    shared_library_linker([str(compiler)])(str(output), ["a.o", "b.o"], ["-lm"])
+    words = output.read_text().split()
+    assert words[words.index("-o") + 1 :] == [str(output), "a.o", "b.o", "-lm"]
+    assert "-shared" in words
+
+
+def test_what_the_linker_says_is_in_the_error(folder: Path) -> None:
+    compiler = program(folder / "cc", "import sys\nsys.exit('cannot find a.o')")
+    with pytest.raises(QnnError, match=r"linking with .*cc failed: cannot find a\.o"):
+        shared_library_linker([str(compiler)])(str(folder / "library.so"), ["a.o"])
+
+
+def test_a_linker_that_cannot_be_started_is_an_error(folder: Path) -> None:
+    broken = folder / "cc"
+    broken.write_text("no program")
+    broken.chmod(0o755)
+    with pytest.raises(QnnError, match="cannot start"):
+        shared_library_linker([str(broken)])(str(folder / "library.so"), ["a.o"])

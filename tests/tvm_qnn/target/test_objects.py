@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import errno
+import shutil
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+import pytest
+
+import tvm_qnn
+from qnn_ops.errors import QnnError
+from tests.support.disks import small_disk
+from tests.support.modules import adder
+from tvm_qnn.library.library import Library
+from tvm_qnn.target.linker import COMPILERS
+
+W = np.arange(6000, dtype=np.int8).reshape(2, 3000)
+
+
+@pytest.fixture(scope="module")
+def library() -> Library:
+    return tvm_qnn.build(adder((2, 3000)), "host", {"w": W})
+
+
+NAMES = {"so": "m.so", "tvm": "m.so", "c": "m"}
+
+
+@pytest.mark.parametrize("form", NAMES)
+@pytest.mark.parametrize("used", [0, 12_000])
+def test_a_full_disk_is_an_error_and_leaves_nothing(
+    library: Library, tmp_path: Path, form: str, used: int
+) -> None:
+    if form != "c" and not any(map(shutil.which, COMPILERS)):
+        pytest.skip("there is no C compiler to link with")
+    with small_disk(tmp_path / "small", 16 << 10) as disk:
+        (disk / "other").write_bytes(bytes(used))
+        with pytest.raises(QnnError, match=f"cannot write {disk}.*: No space left on device"):
+            library.export(disk / NAMES[form], format=form)
+        assert [path.name for path in disk.iterdir()] == ["other"]
+
+
+@pytest.mark.parametrize("form", NAMES)
+def test_an_object_that_cannot_be_written_is_an_error(
+    library: Library, tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if form != "c" and not any(map(shutil.which, COMPILERS)):
+        pytest.skip("there is no C compiler to link with")
+
+    def full(path: Path, data: bytes) -> NoReturn:
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(QnnError, match=f"cannot write {tmp_path}[^.]*(/m.so)?: No space left"):
+        library.export(tmp_path / NAMES[form], format=form)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import tvm
+from tvm.target import codegen
+
+from qnn_ops.errors import QnnError
+from tvm_qnn.target.target import (
+    EXTENSIONS,
+    NAMES,
+    host_target,
+    parse_target,
+    requirements,
+    why_not_here,
+)
+
+X86 = {"kind": "llvm", "mtriple": "x86_64-linux-gnu"}
+ARM = {"kind": "llvm", "mtriple": "aarch64-linux-gnu"}
+
+
+def test_text_dict_and_target_mean_the_same() -> None:
+    text = "llvm -mtriple=x86_64-linux-gnu -mcpu=znver4 -mattr=+avx512f,+avx512vnni -num-cores=4"
+    fields = {**X86, "mcpu": "znver4", "mattr": ["+avx512f", "+avx512vnni"], "num-cores": 4}
+    parsed = parse_target(text)
+    assert parsed.attrs["mcpu"] == "znver4"
+    assert str(parsed) == str(parse_target(fields)) == str(tvm.target.Target(fields))
+    assert parse_target(parsed) is parsed
+
+
+def test_host_is_this_processor() -> None:
+    assert str(parse_target("host")) == str(host_target())
+    assert host_target().attrs["mcpu"] == codegen.llvm_get_system_cpu()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_means_an_instruction_set(name: str) -> None:
+    architecture, *extension = name.split("-", 1)
+    parsed = parse_target(name)
+    triples = {"x86": "x86_64", "aarch64": "aarch64", "armv7": "armv7l"}
+    assert parsed.attrs["mtriple"].split("-")[0] == triples[architecture]
+    features = {str(feature) for feature in codegen.llvm_get_cpu_features(parsed)}
+    names = {"avx-vnni": "avxvnni", "avx512": "avx512bw", "avx512-vnni": "avx512vnni"}
+    names["amx"] = "amx-int8"
+    assert {names.get(part, part) for part in extension} <= features
+    # And no later one.
+    assert name == "aarch64-dotprod" or "dotprod" not in features or "i8mm" in features
+
+
+def test_a_name_takes_options() -> None:
+    parsed = parse_target("aarch64 -mcpu=cortex-a76")
+    assert parsed.attrs["mcpu"] == "cortex-a76"
+    assert parsed.attrs["mtriple"] == "aarch64-linux-gnu"
+    assert bool(parsed.attrs["feature.has_dotprod"])
+    assert list(parse_target("aarch64 -mattr=+neon,+sve").attrs["mattr"]) == ["+neon", "+sve"]
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "armv7-neon",
+        "llvm -mtriple=armv7l-linux-gnueabihf",
+        tvm.target.Target({"kind": "llvm", "mtriple": "armv7l-linux-gnueabihf"}),
+    ],
+    ids=str,
+)
+def test_a_platform_of_hard_floats_gets_them(target: Any) -> None:
+    parsed = parse_target(target)
+    assert parsed.attrs["mfloat-abi"] == "hard"
+    assert parsed.attrs["mtriple"] == "armv7l-unknown-linux-gnueabihf"
+
+
+def test_a_processor_of_another_platform_is_told() -> None:
+    with pytest.raises(QnnError, match="it knows it for 'aarch64 -mcpu=cortex-a72'"):
+        parse_target({**X86, "mcpu": "cortex-a72"})
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("", "the target is empty"),
+        ("llvm mcpu=znver4", "'mcpu=znver4' is not of the form -name=value"),
+        ("llvm -mcpu", "'-mcpu' is not of the form -name=value"),
+        ("gcc -mcpu=znver4", "it begins with none of host, .*llvm"),
+        ("llvm -speed=11", "Unknown config option 'speed'"),
+        ({"mcpu": "znver4"}, 'Field "kind" is not found'),
+        ("llvm -mtriple=x86-linux", "LLVM knows no architecture 'x86' of the target 'llvm -mtr"),
+        (tvm.target.Target({"kind": "llvm", "mtriple": "z80"}), "LLVM knows no architecture 'z80'"),
+        ("cuda", "a target is a processor, of kind llvm; 'cuda' is not"),
+        ("x86-avx3", "cannot understand the target 'x86-avx3': .* x86-avx2, "),
+        ("c", "a target is a processor, of kind llvm; 'c' is not"),
+        ("llvm -mattr=+avx512vnnni", "LLVM knows no extension '\\+avx512vnnni'"),
+        ({**X86, "mattr": ["avx2"]}, "LLVM knows no extension 'avx2'"),
+        ({**ARM, "mattr": ["+avx2"]}, "LLVM knows no extension '\\+avx2'"),
+        (None, "a text, a dict or a tvm.target.Target, got None"),
+    ],
+)
+def test_what_is_not_a_target_is_an_error(target: Any, message: str) -> None:
+    with pytest.raises(QnnError, match=message):
+        parse_target(target)
+
+
+@pytest.mark.parametrize(("base", "cpu"), [(X86, "pentium11"), (X86, ""), (ARM, "znver4")])
+def test_a_processor_that_llvm_does_not_know_is_an_error(
+    base: dict[str, Any], cpu: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(QnnError, match=f"LLVM knows no processor '{cpu}'"):
+        parse_target({**base, "mcpu": cpu})
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("triple", ["armv7-linux-gnueabi", "i686-linux", "arm64-apple-darwin"])
+def test_an_architecture_may_go_by_another_name(triple: str) -> None:
+    assert parse_target({"kind": "llvm", "mtriple": triple}).attrs["mtriple"] == triple
+
+
+def test_extensions_are_those_of_llvm() -> None:
+    for name in EXTENSIONS:
+        base = ARM if name in ("neon", "dotprod", "i8mm", "sve", "sve2") else X86
+        assert list(parse_target({**base, "mattr": [f"+{name}"]}).attrs["mattr"]) == [f"+{name}"]
+
+
+def test_this_machine_runs_its_own_code_and_the_base_instruction_set() -> None:
+    assert why_not_here(host_target()) is None
+    assert why_not_here(parse_target("llvm")) is None
+
+
+def test_another_architecture_or_system_does_not_run_here() -> None:
+    here = codegen.llvm_get_system_triple()
+    other = "aarch64-linux-gnu" if "x86_64" in here else "x86_64-linux-gnu"
+    for triple in (other, f"{here.split('-')[0]}-pc-windows-msvc"):
+        reason = why_not_here(parse_target({"kind": "llvm", "mtriple": triple}))
+        assert reason is not None
+        assert reason.startswith(f"it is for {triple}, this machine is {here.split('-')[0]}-")
+
+
+def test_a_missing_instruction_set_extension_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    old, new = ({**X86, "mcpu": cpu} for cpu in ("haswell", "cascadelake"))
+    here = {*requirements(parse_target(old)).extensions}
+    monkeypatch.setattr("tvm_qnn.target.processor.extensions_here", lambda asked: here)
+    monkeypatch.setattr("tvm_qnn.target.processor.this_platform", lambda: "x86_64-linux")
+    reason = why_not_here(parse_target(new))
+    assert reason is not None
+    assert "avx512f, " in reason
+    assert "avx512vnni" in reason
+    assert "avx2" not in reason
+    assert why_not_here(parse_target({**X86, "mcpu": "sandybridge"})) is None

@@ -1,0 +1,103 @@
+"""The inputs of a model from what a person types: pictures, arrays, names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from qnn_ops.encoding import Encoding, quantize_array
+from qnn_ops.errors import QnnError
+from qnn_ops.tensor_info import TensorInfo
+from tvm_qnn.cli.arrays import read_archive, read_array
+from tvm_qnn.cli.model_files import ending
+from tvm_qnn.io.images import as_input, picture_shape, read_picture
+
+Array = np.ndarray[Any, Any]
+
+
+def read_inputs(texts: Sequence[str], infos: Sequence[TensorInfo]) -> dict[str, Array]:
+    """Read the inputs of a model.
+
+    Args:
+        texts: for each input a file, in the model's order, or as name=file: a picture, which is
+            scaled to the input's size and brought to its dtype, or a .npy file. One .npz file
+            may hold them all, by name.
+        infos: the inputs.
+
+    Returns:
+        The arrays by the inputs' names, each of its input's shape and dtype. float32 arrays for
+        a quantized input are quantized; a missing first dimension of 1 is added.
+
+    Raises:
+        QnnError: if a file cannot be read, an input is missing, unknown or given twice, or an
+            array does not fit.
+    """
+    by_name = {info.name: info for info in infos}
+    arrays: dict[str, Array] = {}
+    for place, text in enumerate(texts):
+        name, path = _named(text, by_name)
+        if ending(path) == ".npz":
+            found = read_archive(path)
+        elif name is not None:
+            found = {name: _read(path, by_name[name])}
+        elif place < len(infos):
+            found = {infos[place].name: _read(path, infos[place])}
+        else:
+            raise QnnError(f"the model has {len(infos)} inputs, got {len(texts)} files")
+        for key, array in found.items():
+            if key not in by_name:
+                raise QnnError(f"no input is named {key!r}; there are {', '.join(by_name)}")
+            if key in arrays:
+                raise QnnError(f"input {key!r} is given twice")
+            arrays[key] = _fitted(array, by_name[key])
+    if missing := [name for name in by_name if name not in arrays]:
+        raise QnnError(f"missing input {', '.join(map(repr, missing))}: give a file with --input")
+    return arrays
+
+
+def check_files(texts: Sequence[str]) -> None:
+    """Check that the files of inputs, as ``read_inputs`` takes them, exist.
+
+    Raises:
+        QnnError: if one does not.
+    """
+    for text in texts:
+        _, equals, path = text.partition("=")
+        if not Path(text).is_file() and not (equals and Path(path).is_file()):
+            raise QnnError(f"there is no file {path or text}")
+
+
+def _named(text: str, infos: dict[str, TensorInfo]) -> tuple[str | None, Path]:
+    """Name and path; what has no such name before a "=" is a path as a whole."""
+    name, equals, path = text.partition("=")
+    if equals and not Path(text).exists():
+        if name not in infos:
+            raise QnnError(f"no input is named {name!r}; there are {', '.join(infos)}")
+        return name, Path(path)
+    return None, Path(text)
+
+
+def _read(path: Path, info: TensorInfo) -> Array:
+    if ending(path) == ".npy":
+        return read_array(path)
+    if not path.is_file():
+        raise QnnError(f"there is no file {path}")
+    return as_input(read_picture(path, *picture_shape(info)), info)
+
+
+def _fitted(array: Array, info: TensorInfo) -> Array:
+    if (1, *array.shape) == info.shape:
+        array = array[None]
+    if array.shape != info.shape:
+        raise QnnError(f"input {info.name!r} has shape {info.shape}, got {array.shape}")
+    if str(array.dtype) == info.dtype:
+        return array
+    if array.dtype.kind == "f" and info.dtype.startswith("float"):
+        return array.astype(info.dtype)
+    if array.dtype.kind == "f" and info.scale is not None and info.zero_point is not None:
+        encoding = Encoding(info.scale, info.zero_point, info.dtype)
+        return quantize_array(array.astype(np.float32), encoding)
+    raise QnnError(f"input {info.name!r} takes {info.dtype}, got {array.dtype}")

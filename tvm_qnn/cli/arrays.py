@@ -1,0 +1,75 @@
+"""Arrays in numpy's files."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from qnn_ops.errors import QnnError
+from tvm_qnn.io.outputs import replacing
+
+Array = np.ndarray[Any, Any]
+
+
+def read_array(path: Path) -> Array:
+    """Read a .npy file.
+
+    Raises:
+        QnnError: if it is missing, damaged or another file.
+    """
+    found = _read(path, "array")
+    if isinstance(found, dict):
+        raise QnnError(f"{path} is an archive of arrays: its name must end in .npz")
+    return found
+
+
+def read_archive(path: Path) -> dict[str, Array]:
+    """Read the arrays of a .npz file, by name.
+
+    Raises:
+        QnnError: if it is missing, damaged or another file.
+    """
+    found = _read(path, "archive")
+    if not isinstance(found, dict):
+        raise QnnError(f"{path} is one array: its name must end in .npy")
+    return found
+
+
+def write_archive(path: Path, arrays: Mapping[str, Array]) -> None:
+    """Write arrays of any names to a .npz file.
+
+    Raises:
+        QnnError: if it cannot be written.
+    """
+    # numpy.savez takes the arrays as keywords, beside its own: none could be named "file".
+    with replacing(path) as part, zipfile.ZipFile(part, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, array, allow_pickle=False)
+
+
+def _read(path: Path, kind: str) -> Array | dict[str, Array]:
+    if not path.is_file():
+        raise QnnError(f"there is no file {path}")
+    try:
+        found = np.load(path, allow_pickle=False)
+        if isinstance(found, np.ndarray):
+            return found
+        with found:
+            return {name: _array(name, found[name]) for name in found.files}
+    except Exception as error:
+        # Damage shows as whatever numpy, zipfile, zlib and tokenize happen to raise: which of a
+        # dozen classes, SyntaxError and MemoryError among them, depends on the byte.
+        reason = str(error) or type(error).__name__
+        raise QnnError(f"{path} is not an {kind} that numpy can read: {reason}") from error
+
+
+def _array(name: str, found: Any) -> Array:
+    """What an archive holds of a name: of files that are not numpy's, numpy gives the bytes."""
+    if not isinstance(found, np.ndarray):
+        raise ValueError(f"{name!r} in it is no array")
+    return found

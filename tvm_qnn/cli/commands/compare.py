@@ -1,0 +1,97 @@
+"""`tvm-qnn compare`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tvm_qnn.cli.commands.options import (
+    FILE,
+    json_option,
+    print_json,
+    progress,
+    target_option,
+)
+from tvm_qnn.cli.commands.outputs import check_file
+
+if TYPE_CHECKING:
+    from tvm_qnn.compare import Comparison
+
+
+@click.command()
+@click.argument("model", type=FILE)
+@click.option(
+    "--input",
+    "-i",
+    "inputs",
+    multiple=True,
+    metavar="[NAME=]FILE",
+    help="A picture, a .npy or .npz file; by default, noise.",
+)
+@target_option
+@click.option("--primitives", is_flag=True, help="Portable code instead of the kernels.")
+@click.option(
+    "--histogram",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A PNG file for a histogram of the differences.",
+)
+@json_option
+def compare(
+    model: Path,
+    inputs: tuple[str, ...],
+    target: str,
+    primitives: bool,
+    histogram: Path | None,
+    as_json: bool,
+) -> None:
+    """Compare every tensor of MODEL, a .tflite file, with LiteRT's reference kernels.
+
+    Ends with code 1 if an element of a tensor differs.
+    """
+    from frontends.tflite import from_tflite
+    from qnn_ops.signature import signature_of
+    from tvm_qnn import compare as compare_model
+    from tvm_qnn.cli.arguments import read_inputs
+    from tvm_qnn.cli.histogram import save_histogram
+    from tvm_qnn.cli.model_files import check_tflite
+    from tvm_qnn.io.figures import check_picture
+    from tvm_qnn.io.images import noise
+    from tvm_qnn.io.steps import step
+    from tvm_qnn.oracle import check_litert
+    from tvm_qnn.target.target import runnable_target
+
+    check_tflite(model)
+    check_litert()
+    parsed = runnable_target(target)
+    if histogram is not None:
+        check_file(histogram)
+        check_picture(histogram)
+    mod, _ = from_tflite(model)
+    infos = signature_of(mod).inputs
+    given = read_inputs(inputs, infos) if inputs else {}
+    arrays = [given.get(info.name, noise(info)) for info in infos]
+    with step(progress(), f"Run {model.name} here and on LiteRT's reference kernels"):
+        found = compare_model(model, arrays, parsed, kernels=not primitives)
+    if histogram is not None:
+        save_histogram(histogram, found, model.name)
+    if as_json:
+        print_json({"equal": found.is_equal, "tensors": [asdict(t) for t in found.tensors]})
+    else:
+        _print(found)
+    if not found.is_equal:
+        raise SystemExit(1)
+
+
+def _print(found: Comparison) -> None:
+    from tvm_qnn.demo.report import print_comparison
+    from tvm_qnn.io.terminal import Terminal, styled
+
+    console = Terminal()
+    print_comparison(console, found)
+    if found.differing:
+        first: Any = found.differing[0]
+        name = styled(first.name)
+        console.print("The first that differs: ", name, f", of {first.operator}.", sep="")

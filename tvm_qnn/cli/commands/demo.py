@@ -1,0 +1,49 @@
+"""`tvm-qnn demo`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tvm_qnn.cli.commands.outputs import check_folder
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.option("--model", type=_FILE, help="Your own quantized .tflite file.")
+@click.option("--image", type=_FILE, help="A picture for it; by default, noise.")
+@click.option("--labels", type=_FILE, help="The names of its classes, one a line.")
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("out"),
+    show_default=True,
+    help="The folder for the picture of classified digits.",
+)
+def demo(model: Path | None, image: Path | None, labels: Path | None, output: Path) -> None:
+    """Show on this machine that tvm-qnn is exact, and how fast it is.
+
+    Classifies handwritten digits, then compiles Inception V3, compares every intermediate tensor
+    with LiteRT's reference kernels and times both. With a model of your own, does the latter for
+    that model.
+    """
+    if model is None and (image or labels):
+        raise click.UsageError("--image and --labels are for a model: give --model too")
+
+    from tvm_qnn import demo as demos
+    from tvm_qnn.io.terminal import Terminal
+    from tvm_qnn.oracle import check_litert
+
+    console = Terminal()
+    check_litert()
+    if model is None:
+        check_folder(output)
+        demos.show_digits(console, output)
+        demos.show_inception(console)
+    else:
+        from tvm_qnn.cli.model_files import check_tflite
+
+        check_tflite(model)
+        demos.show_own_model(console, model, image, labels)

@@ -1,0 +1,124 @@
+"""What several commands have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from frontends.formats import formats, read_model
+from tvm_qnn.io.json_text import to_json
+
+if TYPE_CHECKING:
+    from frontends.formats import Source
+    from tvm_qnn.io.terminal import Terminal
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+class _Shape(click.ParamType):
+    """NAME=1,3,224,224 as a pair."""
+
+    name = "shape"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, tuple[int, ...]]:
+        if isinstance(value, tuple):
+            return value
+        name, _, numbers = value.rpartition("=")
+        try:
+            shape = tuple(int(number) for number in numbers.split(","))
+        except ValueError:
+            shape = ()
+        if not name or not shape or min(shape) < 1:
+            self.fail(f"{value!r} is not of the form NAME=1,3,224,224", param, ctx)
+        return name, shape
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """MODEL, and what was given for it."""
+
+    path: Path
+    params: Path | None
+    semantics: str | None
+    shapes: Mapping[str, Sequence[int]]
+
+    def read(self) -> Source:
+        """Read a model of any format."""
+        return read_model(self.path, self.params, self.semantics)
+
+
+def model_argument(function: Callable[..., None]) -> Callable[..., None]:
+    """MODEL, as a ``ModelFile``: a .tflite file, or the symbol file of an MXNet model."""
+
+    @wraps(function)
+    def command(
+        model: Path, params: Path | None, semantics: str | None, shapes: Any, **others: Any
+    ) -> None:
+        function(ModelFile(model, params, semantics, dict(shapes)), **others)
+
+    decorated = click.option(
+        "--shape",
+        "shapes",
+        type=_Shape(),
+        multiple=True,
+        metavar="NAME=1,3,224,224",
+        help="An input's shape, where it is not the file's; MXNet's files often have none.",
+    )(command)
+    decorated = click.option(
+        "--semantics",
+        type=click.Choice([name for one in formats() for name in one.semantics]),
+        help="What an MXNet model means: what MXNet 1.9.1 computes, by default, or what it should "
+        "have computed.",
+    )(decorated)
+    decorated = click.option(
+        "--params",
+        type=FILE,
+        help="The .params file of an MXNet model; by default the one beside MODEL.",
+    )(decorated)
+    return click.argument("model", type=FILE)(decorated)
+
+
+def target_option(function: F) -> F:
+    """--target, for this machine unless another one is named."""
+    return click.option(
+        "--target",
+        default="host",
+        show_default=True,
+        shell_complete=_targets,
+        help="What to compile for; `tvm-qnn targets` lists the names.",
+    )(function)
+
+
+def _targets(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """The names of targets that begin with what is typed so far."""
+    from tvm_qnn.target.target import NAMES
+
+    return [name for name in ("host", *NAMES) if name.startswith(incomplete)]
+
+
+def json_option(function: F) -> F:
+    """--json, for programs that read the answer."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
+
+
+def print_json(value: Any) -> None:
+    """Print plain Python values as JSON; what is no finite number is null."""
+    click.echo(to_json(value, indent=2))
+
+
+def progress() -> Terminal:
+    """Where to tell what is under way: the terminal's error stream, or nowhere."""
+    from tvm_qnn.io.terminal import Terminal
+
+    console = Terminal(stderr=True)
+    console.quiet = not console.is_terminal
+    return console

@@ -1,0 +1,164 @@
+"""`tvm-qnn profile`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tvm_qnn.cli.commands.options import (
+    ModelFile,
+    json_option,
+    model_argument,
+    print_json,
+    progress,
+    target_option,
+)
+from tvm_qnn.cli.commands.outputs import check_file, check_folder
+
+if TYPE_CHECKING:
+    from tvm_qnn.profile import Profile
+
+
+@click.command()
+@model_argument
+@target_option
+@click.option(
+    "--rounds",
+    "--repeat",
+    "rounds",
+    default=20,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Runs to time.",
+)
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("out"),
+    show_default=True,
+    help="The folder for the picture.",
+)
+@json_option
+def profile(
+    model: ModelFile,
+    target: str,
+    rounds: int,
+    output: Path,
+    as_json: bool,
+) -> None:
+    """Show where the time of MODEL goes.
+
+    Times each operator on one thread of one core, and counts its operations (a product and its
+    addition are two). The peak is what the instruction that a layer multiplies with, on vectors or
+    on AMX's tiles, reaches on registers, measured beside it. With --json, or where matplotlib is
+    missing, no picture is drawn.
+    """
+    from frontends.formats import format_of
+    from tvm_qnn import profile as profiles
+    from tvm_qnn.io.steps import step
+    from tvm_qnn.io.terminal import Terminal
+
+    format_of(model.path, model.params, model.semantics)
+    path = None if as_json else _picture(output, model.path)
+    with step(progress(), f"Compile {model.path.name} and time its operators"):
+        found = profiles.profile(
+            model.path,
+            target,
+            rounds,
+            params=model.params,
+            shapes=model.shapes,
+            semantics=model.semantics,
+        )
+    if as_json:
+        print_json(asdict(found))
+        return
+    console = Terminal()
+    console.print(_table(found))
+    console.print(_by_operator(found))
+    console.print(_summary(found))
+    if path is not None:
+        output.mkdir(parents=True, exist_ok=True)
+        profiles.save_chart(path, found, f"{model.path.name}: {_summary(found)}")
+        console.print(f"Picture: {path}")
+
+
+def _picture(folder: Path, model: Path) -> Path | None:
+    """Where to draw the picture; None, with a note, where nothing draws."""
+    from qnn_ops.errors import QnnError
+    from tvm_qnn.io.figures import new_figure
+
+    try:
+        new_figure(1, 1)
+    except QnnError as error:
+        click.echo(f"Without a picture: {error}", err=True)
+        return None
+    check_folder(folder)
+    path = folder / f"profile_{model.stem}.png"
+    if path.exists():
+        check_file(path)
+    return path
+
+
+def _table(found: Profile) -> Any:
+    from rich.table import Table
+
+    from tvm_qnn.profile import share_of_peak
+
+    table = Table("layer")
+    # MXNet's names are long; the layer's shall be seen, too.
+    table.add_column("operator", max_width=18, overflow="fold")
+    for column in ("output", "µs", "time", "GOP/s", "of peak"):
+        table.add_column(column, justify="right", no_wrap=True)
+    total = sum(layer.seconds for layer in found.layers)
+    for layer in found.layers:
+        row = [layer.name, layer.code, "×".join(map(str, layer.shape))]
+        row += [f"{1e6 * layer.seconds:.1f}", f"{layer.seconds / total:.1%}"]
+        if layer.operations:
+            row += [f"{layer.speed / 1e9:.0f}", _percent(share_of_peak([layer]))]
+        table.add_row(*row)
+    return table
+
+
+def _by_operator(found: Profile) -> Any:
+    from rich.table import Table
+
+    from tvm_qnn.profile import share_of_peak
+
+    table = Table("operator")
+    for column in ("layers", "µs", "time", "GOP/s", "of peak"):
+        table.add_column(column, justify="right")
+    total = sum(layer.seconds for layer in found.layers)
+    kinds = {
+        layer.code: [other for other in found.layers if other.code == layer.code]
+        for layer in found.layers
+    }
+    for code, layers in sorted(kinds.items(), key=lambda kind: -sum(x.seconds for x in kind[1])):
+        seconds = sum(layer.seconds for layer in layers)
+        work = sum(layer.operations for layer in layers)
+        row = [
+            code or "(other)",
+            str(len(layers)),
+            f"{1e6 * seconds:.1f}",
+            f"{seconds / total:.1%}",
+        ]
+        row += [f"{work / seconds / 1e9:.0f}", _percent(share_of_peak(layers))] if work else []
+        table.add_row(*row)
+    return table
+
+
+def _summary(found: Profile) -> str:
+    speed = found.operations / found.seconds / 1e9
+    text = (
+        f"{1e3 * found.seconds:.3g} ms a run, {found.operations / 1e9:.3g} GOP, {speed:.0f} GOP/s"
+    )
+    if found.share is None:
+        return text
+    peaks = [f"{peak / 1e9:.0f} GOP/s ({name})" for name, peak in found.peaks.items()]
+    return f"{text}, {_percent(found.share)} of the measured peak of {' and '.join(peaks)}"
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{share:.0%}"

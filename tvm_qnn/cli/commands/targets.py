@@ -1,0 +1,52 @@
+"""`tvm-qnn targets`."""
+
+from __future__ import annotations
+
+import click
+
+from tvm_qnn.cli.commands.options import json_option, print_json
+
+
+@click.command()
+@json_option
+def targets(as_json: bool) -> None:
+    """List the names that --target takes, and say what this machine has.
+
+    Beside these names, --target takes "host", which is this machine, and what TVM does: "llvm
+    -mcpu=znver4". A name takes options, too: "aarch64 -mcpu=cortex-a72".
+    """
+    from tvm_qnn.target.target import NAMES, host_target, parse_target, why_not_here
+
+    host = host_target()
+    rows: list[tuple[str, object, str | None]] = [("host", host, None)]
+    rows += [(name, parse_target(name), why_not_here(parse_target(name))) for name in NAMES]
+    if as_json:
+        print_json(
+            [
+                {
+                    "name": name,
+                    "processor": _processor(target),
+                    "runs_here": reason is None,
+                    "reason": reason,
+                }
+                for name, target, reason in rows
+            ]
+        )
+        return
+    from rich.table import Table
+
+    from tvm_qnn.io.terminal import Terminal, styled
+
+    table = Table("target", "processor", "here")
+    for name, target, reason in rows:
+        table.add_row(
+            name, _processor(target), styled("runs", "green") if reason is None else reason
+        )
+    Terminal().print(table)
+
+
+def _processor(target: object) -> str:
+    attributes = target.attrs  # type: ignore[attr-defined]
+    parts = [str(attributes.get("mcpu") or "")]
+    parts += [str(extension) for extension in attributes.get("mattr") or []]
+    return " ".join(part for part in parts if part)

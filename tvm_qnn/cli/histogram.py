@@ -1,0 +1,38 @@
+"""The differences that a comparison found, as a picture."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+
+from tvm_qnn.compare import Comparison
+from tvm_qnn.io.figures import new_figure, save_figure
+from tvm_qnn.io.text import visible
+
+
+def save_histogram(path: str | os.PathLike[str], comparison: Comparison, title: str) -> None:
+    """Draw how many elements of integer tensors are how many steps off, zero included.
+
+    Args:
+        path: of the PNG file.
+        comparison: what to draw.
+        title: above it.
+
+    Raises:
+        QnnError: matplotlib is not installed, or the file cannot be written.
+    """
+    counts: Counter[int] = Counter()
+    for tensor in comparison.tensors:
+        counts.update(tensor.steps)
+    wrong = sum(tensor.differing for tensor in comparison.tensors)
+    counts[0] = comparison.elements - wrong
+    figure = new_figure(7, 4)
+    axes = figure.subplots()
+    axes.bar(list(counts), list(counts.values()), width=0.9)
+    axes.set_yscale("log")
+    axes.set_xlabel("steps that an element is larger than LiteRT's")
+    axes.set_ylabel("elements")
+    axes.locator_params(axis="x", integer=True)
+    found = f"{visible(title)}: {wrong:,} of {comparison.elements:,} elements differ"
+    axes.set_title(found, loc="left", parse_math=False)
+    save_figure(figure, path)

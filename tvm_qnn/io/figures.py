@@ -1,0 +1,49 @@
+"""Pictures that matplotlib draws, where it is installed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from qnn_ops.errors import QnnError
+from tvm_qnn.io.outputs import replacing
+
+
+def check_picture(path: str | os.PathLike[str]) -> None:
+    """Check that a picture can be drawn, in the format that a file's name ends with.
+
+    Raises:
+        QnnError: if not.
+    """
+    kinds = new_figure(1, 1).canvas.get_supported_filetypes()
+    kind = os.path.splitext(path)[1].lstrip(".").lower()
+    if kind not in kinds:
+        raise QnnError(f"cannot draw {os.fspath(path)}: its name must end in .{', .'.join(kinds)}")
+
+
+def new_figure(width: float, height: float) -> Any:
+    """Begin a figure of matplotlib's, in inches.
+
+    Raises:
+        QnnError: matplotlib is not installed.
+    """
+    try:
+        # Figure and not pyplot: no window system is looked for, no global state is left.
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise QnnError("drawing needs matplotlib: pip install matplotlib") from error
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def save_figure(figure: Any, path: str | os.PathLike[str], dots_per_inch: int = 130) -> None:
+    """Write a figure in the format that the file's name ends with.
+
+    Raises:
+        QnnError: the file cannot be written, or there is no such format.
+    """
+    with replacing(Path(path)) as part:
+        try:
+            figure.savefig(part, dpi=dots_per_inch)
+        except ValueError as error:
+            raise QnnError(str(error)) from error

@@ -1,0 +1,64 @@
+"""Libraries that were compiled in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tvm
+
+from tvm_qnn.library import runtime
+from tvm_qnn.library.metadata import Metadata
+from tvm_qnn.library.package import write_package
+from tvm_qnn.target.codegen import Compiled
+from tvm_qnn.target.linker import find_linker, shared_library_linker
+
+
+class BuiltOrigin:
+    """Code that was just compiled; see ``tvm_qnn.library.library.Origin``."""
+
+    def __init__(self, compiled: Compiled, lowered: tvm.IRModule) -> None:
+        """Wrap it.
+
+        Args:
+            compiled: the code.
+            lowered: what it was compiled from, for other forms of it.
+        """
+        self.lowered: tvm.IRModule | None = lowered
+        self._compiled = compiled
+
+    @property
+    def digest(self) -> str | None:
+        """None: there is no file."""
+        return None
+
+    def program(self) -> runtime.Program:
+        """Turn the kernels into machine code in memory."""
+        compiled = self._compiled
+        compiled.make_runnable()
+        return runtime.Program(
+            compiled.bytecode, list(compiled.kernels.values()), compiled.constants, compiled
+        )
+
+    def write(self, path: Path, metadata: Metadata, cc: str | None) -> None:
+        """Link the kernels and write the file."""
+        write_package(
+            path,
+            self._link(find_linker(cc, metadata.requirements.platform)),
+            self._compiled.bytecode,
+            self.constants(),
+            metadata,
+        )
+
+    def constants(self) -> list[np.ndarray[Any, Any]]:
+        """The constants as arrays of the same memory."""
+        return [np.from_dlpack(tensor) for tensor in self._compiled.constants]
+
+    def _link(self, command: list[str]) -> Callable[[Path], None]:
+        def link(output: Path) -> None:
+            objects = self._compiled.write_objects(output.parent)
+            shared_library_linker(command)(str(output), list(map(str, objects)))
+
+        return link

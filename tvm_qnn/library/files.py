@@ -1,0 +1,94 @@
+"""Libraries from files."""
+
+from __future__ import annotations
+
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import tvm_ffi
+
+from qnn_ops.errors import QnnError
+from tvm_qnn.library import runtime
+from tvm_qnn.library.metadata import Metadata
+from tvm_qnn.library.package import Package, copy_package, is_still, read_package
+
+if TYPE_CHECKING:
+    import tvm
+
+_NUMBERS: dict[tuple[Path, bytes], int] = {}
+"""Of what was loaded in this process, by path and contents."""
+
+_NEXT = count()
+
+
+class FileOrigin:
+    """The code of a library's file; see ``tvm_qnn.library.library.Origin``."""
+
+    lowered: tvm.IRModule | None = None
+
+    def __init__(self, path: Path, digest: str | None = None) -> None:
+        """Read and check the file; none of its code is loaded.
+
+        Args:
+            path: of the file.
+            digest: that it must have; see ``tvm_qnn.load``.
+
+        Raises:
+            QnnError: if it is damaged or no library.
+            OSError: if it cannot be read.
+        """
+        self._path = path.absolute()
+        self._package = read_package(self._path, digest)
+
+    @property
+    def metadata(self) -> Metadata:
+        """What the library tells of itself."""
+        return self._package.metadata
+
+    @property
+    def digest(self) -> str | None:
+        """SHA-256 of the file."""
+        return self._package.digest
+
+    def program(self) -> runtime.Program:
+        """Load the code.
+
+        Raises:
+            QnnError: if the system's loader refuses it.
+        """
+        package = self._package
+        runtime.load_runtime()
+        try:
+            # Not kept alive beyond the program that uses it.
+            name = _own_name(self._path, package)
+            kernels = tvm_ffi.load_module(name, keep_module_alive=False)
+            constants = [runtime.tensor(array, copy=False) for array in package.constants]
+            program = runtime.Program(package.bytecode, [kernels], constants, package)
+        except RuntimeError as error:
+            reason = str(error).strip().splitlines()[-1]
+            raise QnnError(f"{self._path} cannot be loaded here: {reason}") from error
+        if not is_still(self._path, package):
+            # Other contents may have been loaded by its name.
+            _NUMBERS.pop((self._path, package.end), None)
+            raise QnnError(f"{self._path} was replaced while it was loaded")
+        return program
+
+    def write(self, path: Path, metadata: Metadata, cc: str | None) -> None:
+        """Copy the file."""
+        del metadata, cc
+        copy_package(self._package, path)
+
+
+def _own_name(path: Path, package: Package) -> str:
+    """A spelling of a file's path by which no other contents were loaded.
+
+    The system's loader takes a library for the one that it has loaded by the same name, whatever
+    file bears the name now: kernels of the old file would meet the constants of the new one.
+    """
+    key = path, package.end
+    if key not in _NUMBERS:
+        _NUMBERS[key] = next(_NEXT)
+    # "/a/./b" and "/a//b" are the same file: the digits of a number, in base 2.
+    digits = "".join("/." if digit == "1" else "/" for digit in f"{_NUMBERS[key]:b}")
+    return f"{path.parent}{digits}/{path.name}"

@@ -1,0 +1,78 @@
+"""The forms in which ``Library.export`` writes a library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from qnn_ops.errors import QnnError
+from tvm_qnn.library.metadata import Metadata
+
+if TYPE_CHECKING:
+    import tvm
+
+    from tvm_qnn.library.library import Origin
+
+
+def _write_so(origin: Origin, metadata: Metadata, path: Path, cc: str | None) -> None:
+    check_shared_library_path(path)
+    origin.write(path, metadata, cc)
+
+
+def _write_tvm(origin: Origin, metadata: Metadata, path: Path, cc: str | None) -> None:
+    check_shared_library_path(path)
+    import tvm
+
+    from legalize import relax_pipeline
+    from tvm_qnn.io.outputs import replacing
+    from tvm_qnn.target.linker import find_linker, shared_library_linker
+    from tvm_qnn.target.objects import OF_TVM, in_memory, settling
+
+    target = metadata.target
+    with target:
+        lowered = _lowered(origin, "tvm")
+        executable = tvm.compile(lowered, target=target, relax_pipeline=relax_pipeline(target))
+    linker = shared_library_linker(find_linker(cc, metadata.requirements.platform))
+    with replacing(path) as part, in_memory(part.with_name(name) for name in OF_TVM):
+        executable.export_library(
+            str(part), fcompile=settling(linker), workspace_dir=str(part.parent)
+        )
+
+
+def _write_c(origin: Origin, metadata: Metadata, path: Path, cc: str | None) -> None:
+    del cc
+    from tvm_qnn.standalone import export_standalone
+
+    export_standalone(_lowered(origin, "c"), metadata, path)
+
+
+FORMATS: dict[str, Callable[[Origin, Metadata, Path, str | None], None]] = {
+    "so": _write_so,
+    "tvm": _write_tvm,
+    "c": _write_c,
+}
+"""By the name that ``Library.export`` takes."""
+
+
+def check_shared_library_path(path: Path) -> None:
+    """Check where a shared library is to be written.
+
+    Raises:
+        QnnError: if the name or the folder does not fit.
+    """
+    if path.suffix != ".so":
+        raise QnnError(f"the name of an exported library must end in .so, got {path}")
+    if not path.parent.is_dir():
+        raise QnnError(f"cannot write {path}: there is no folder {path.parent}")
+    if path.is_dir():
+        raise QnnError(f"cannot write {path}: it is a folder")
+
+
+def _lowered(origin: Origin, name: str) -> tvm.IRModule:
+    lowered = origin.lowered
+    if lowered is None:
+        raise QnnError(
+            f"a loaded library cannot be exported in format {name!r}: export what build gives"
+        )
+    return lowered

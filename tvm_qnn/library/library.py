@@ -1,0 +1,390 @@
+"""A compiled model: run it, time it, write it to a file and load it again."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from qnn_ops.encoding import Encoding, dequantize_array, quantize_array
+from qnn_ops.errors import QnnError
+from qnn_ops.tensor_info import Signature, TensorInfo
+from tvm_qnn.library import runtime
+from tvm_qnn.library.metadata import Metadata
+from tvm_qnn.library.threads import call_in_threads, check_num_threads
+from tvm_qnn.timing import Timing
+
+if TYPE_CHECKING:
+    import tvm
+
+Array = np.ndarray[Any, Any]
+
+
+class Origin(Protocol):
+    """Where a library's code comes from: compiled in this process, or a file."""
+
+    @property
+    def lowered(self) -> tvm.IRModule | None:
+        """What ``legalize.lower`` made of the model, if that is known."""
+
+    @property
+    def digest(self) -> str | None:
+        """SHA-256 of the library's file, in hexadecimal, if there is one."""
+
+    def program(self) -> runtime.Program:
+        """The code, ready to run on this machine."""
+
+    def write(self, path: Path, metadata: Metadata, cc: str | None) -> None:
+        """Write the file of the library."""
+
+
+class Library:
+    """A model compiled for one target. Made by ``tvm_qnn.build`` or ``tvm_qnn.load``.
+
+    Threads may run one library at the same time. A process that was forked from one that ran
+    libraries runs them, too; it must not be forked while another thread runs one.
+
+    As a context, ``with tvm_qnn.load(path) as library``, it is closed at the end.
+    """
+
+    num_threads: int | None
+    """How many threads a run uses; None: as many as TVM takes by itself. Can be changed."""
+
+    def __init__(
+        self, metadata: Metadata, origin: Origin, *, num_threads: int | None = None
+    ) -> None:
+        """Wrap what was compiled or loaded.
+
+        Args:
+            metadata: what the library knows of itself.
+            origin: of its code.
+            num_threads: how many threads a run uses.
+        """
+        self.num_threads = check_num_threads(num_threads)
+        self.metadata = metadata
+        self._origin: Origin | None = origin
+        self._program: runtime.Program | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def signature(self) -> Signature:
+        """The inputs and outputs."""
+        return self.metadata.signature
+
+    @property
+    def inputs(self) -> tuple[TensorInfo, ...]:
+        """Name, shape, dtype and quantization of each input, in order."""
+        return self.signature.inputs
+
+    @property
+    def outputs(self) -> tuple[TensorInfo, ...]:
+        """Name, shape, dtype and quantization of each output, in order."""
+        return self.signature.outputs
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the library's file, in hexadecimal, as ``sha256sum`` prints it.
+
+        ``load`` takes it. The digest of a library that was compiled here is that of what it is
+        exported to: load the file.
+        """
+        digest = self._open().digest
+        if digest is None:
+            raise QnnError("a library has a digest once it is a file: export it, and load that")
+        return digest
+
+    @property
+    def target(self) -> tvm.target.Target:
+        """What the library was compiled for. Asking for it imports TVM."""
+        return self.metadata.target
+
+    def run(
+        self,
+        /,
+        *arrays: Array,
+        quantize_inputs: bool = False,
+        dequantize_outputs: bool = False,
+        **named: Array,
+    ) -> Any:
+        """Run the model once.
+
+        Args:
+            *arrays: the inputs in order; each must have its input's exact shape and dtype.
+            quantize_inputs: take float arrays for quantized inputs, too: they are divided by the
+                input's scale, rounded half away from zero and saturated, as TFLite does.
+            dequantize_outputs: give the real values of quantized outputs, as float32.
+            **named: or by name, for the inputs that are not given by position.
+
+        Returns:
+            The output as an array; a model of several outputs gives a dict by name, in order.
+
+        Raises:
+            QnnError: if an input is missing, unknown or given twice, or does not fit, if the
+                library is for another machine, or if it was closed.
+        """
+        program = self._ready()
+        tensors = self._tensors(arrays, named, quantize=quantize_inputs)
+        result = call_in_threads(check_num_threads(self.num_threads), program, *tensors)
+        infos = self.outputs
+        found = _checked(infos, result)
+        if dequantize_outputs:
+            found = [_reals(info, array) for info, array in zip(infos, found, strict=True)]
+        if len(infos) == 1:
+            return found[0]
+        return {info.name: array for info, array in zip(infos, found, strict=True)}
+
+    def prepare(self, /, *arrays: Array, **named: Array) -> Callable[[], None]:
+        """A function that runs the model on these inputs each time it is called, for timing.
+
+        The inputs, as ``run`` takes them, are copied once, here; outputs are dropped.
+        """
+        program, tensors = self._ready(), self._tensors(arrays, named)
+
+        def run() -> None:
+            call_in_threads(self.num_threads, program, *tensors)
+
+        return run
+
+    def benchmark(
+        self, /, *arrays: Array, repeat: int = 20, warmup: int = 3, **named: Array
+    ) -> Timing:
+        """Time the model.
+
+        Args:
+            *arrays: inputs as ``run`` takes them; zeros if none are given at all.
+            repeat: how many runs to time, at least one.
+            warmup: how many runs to make before these.
+            **named: inputs by name.
+
+        Raises:
+            QnnError: as ``run``, or if ``repeat`` is below 1.
+        """
+        run = self.prepare(*benchmark_arrays(self.inputs, arrays, named, repeat))
+        for _ in range(warmup):
+            run()
+        return Timing.of(run, repeat)
+
+    def export(
+        self, path: str | os.PathLike[str], cc: str | None = None, *, format: str = "so"
+    ) -> None:
+        """Write the model for other programs.
+
+        A library that was loaded from a file can be written in the format "so" only: that is a
+        copy of the file.
+
+        Args:
+            path: of the file. For "so" and "tvm" it must end in ``.so``. For "c" its last part, a
+                name in C such as ``m``, is what the files and the functions in them begin with.
+            cc: the linker to use; default: one for the target on the path, or the ziglang
+                package. Only for "so" and "tvm".
+            format: "so": a shared library that ``tvm_qnn.load`` loads, written in one step.
+                "tvm": a shared library as TVM itself writes it, for its own runtime, RPC server
+                and tools; ``tvm_qnn.load`` does not take it, because it cannot be checked.
+                "c": ``m.o``, ``m.h``, ``m.c`` and an example ``m_main.c`` for a C compiler;
+                they need no TVM, no heap and no threads.
+
+        Raises:
+            QnnError: if there is no linker, linking fails, the path does not fit, the library
+                was loaded and the format is another one, there is no such format, the library
+                was closed, or for "c" the model does what takes TVM's runtime.
+        """
+        from tvm_qnn.library import formats
+
+        if format not in formats.FORMATS:
+            known = ", ".join(map(repr, formats.FORMATS))
+            raise QnnError(f"a library is exported in format {known}, got {format!r}")
+        formats.FORMATS[format](self._open(), self.metadata, Path(path), cc)
+
+    def close(self) -> None:
+        """Give back the library's memory and file. Running it is an error from then on.
+
+        Runs that other threads have begun end as usual.
+        """
+        with self._lock:
+            self._origin = self._program = None
+
+    def __enter__(self) -> Library:
+        """The library itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def _open(self) -> Origin:
+        if self._origin is None:
+            raise QnnError("this library was closed")
+        return self._origin
+
+    def _ready(self) -> runtime.Program:
+        """The program. It is made at first use: code for another machine can be exported, too."""
+        if (program := self._program) is not None:
+            return program
+        with self._lock:
+            if self._program is None:
+                origin = self._open()
+                if reason := self.metadata.why_not_here():
+                    raise QnnError(f"this library cannot run here: {reason}")
+                self._program = origin.program()
+            return self._program
+
+    def _tensors(
+        self,
+        arrays: Sequence[Array],
+        named: dict[str, Array],
+        *,
+        quantize: bool = False,
+    ) -> list[Any]:
+        values = input_arrays(self.inputs, arrays, named, quantize=quantize)
+        return [runtime.tensor(value) for value in values]
+
+
+def load(
+    path: str | os.PathLike[str], *, num_threads: int | None = None, digest: str | None = None
+) -> Library:
+    """Load a library that ``Library.export`` wrote.
+
+    The file is checked before any of its code is loaded: that every byte is as it was written,
+    and that this machine and the TVM that is installed can run it. That protects from damage and
+    mistakes, not from malice: a library is code, so load only what you would execute. Of a file
+    that comes over a network, give the digest that you got by a way that you trust. The file may
+    be replaced or removed while it is loaded, but not be written to.
+
+    Args:
+        path: of the file.
+        num_threads: as for ``build``.
+        digest: SHA-256 of the file that is expected, as ``sha256sum`` and ``Library.digest``
+            have it; any other file is refused.
+
+    Raises:
+        QnnError: if the file is missing, another one than expected, damaged or not such a
+            library, or cannot run here.
+    """
+    from tvm_qnn.library.files import FileOrigin
+
+    check_num_threads(num_threads)
+    if digest is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", digest):
+        raise QnnError(f"a digest is 64 hexadecimal digits (SHA-256), got {digest!r}")
+    file = Path(path)
+    if not file.is_file():
+        raise QnnError(f"no library at {file}")
+    if file.suffix != ".so":
+        raise QnnError(f"the name of a library must end in .so, got {file}")
+    try:
+        origin = FileOrigin(file, digest and digest.lower())
+        if reason := origin.metadata.why_not_here():
+            raise QnnError(reason)
+        library = Library(origin.metadata, origin, num_threads=num_threads)
+        library._ready()
+        return library
+    except Exception as error:  # of a description or code that was changed, TVM raises any
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[-1]
+        raise QnnError(f"{file} is not a library that can be loaded here: {reason}") from error
+
+
+def input_arrays(
+    infos: Sequence[TensorInfo],
+    arrays: Sequence[Array],
+    named: Mapping[str, Array],
+    *,
+    quantize: bool = False,
+) -> list[Array]:
+    """The inputs of a run, in order, from those given by position and by name.
+
+    Args:
+        infos: of the inputs.
+        arrays: by position.
+        named: by name.
+        quantize: whether float arrays are quantized.
+
+    Raises:
+        QnnError: if one is missing, unknown or given twice, or does not fit.
+    """
+    names = [info.name for info in infos]
+    if len(arrays) > len(names):
+        raise QnnError(f"the model has {len(names)} inputs, got {len(arrays)} arrays")
+    given = dict(zip(names, arrays, strict=False))
+    for name, array in named.items():
+        if name not in names:
+            raise QnnError(f"no input is named {name!r}; there are {', '.join(names)}")
+        if name in given:
+            raise QnnError(f"input {name!r} is given twice, by position and by name")
+        given[name] = array
+    missing = [name for name in names if name not in given]
+    if missing:
+        raise QnnError(f"missing input {', '.join(map(repr, missing))}")
+    return [_fitting(info, given[info.name], quantize) for info in infos]
+
+
+def benchmark_arrays(
+    infos: Sequence[TensorInfo], arrays: Sequence[Array], named: Mapping[str, Array], repeat: int
+) -> list[Array]:
+    """The inputs of runs to time, in order: those given, or zeros if none are given at all.
+
+    Raises:
+        QnnError: as ``input_arrays``, or if there is no run to time.
+    """
+    if repeat < 1:
+        raise QnnError(f"benchmark: repeat must be at least 1, got {repeat}")
+    if not arrays and not named:
+        return [np.zeros(info.shape, info.dtype) for info in infos]
+    return input_arrays(infos, arrays, named)
+
+
+def _fitting(info: TensorInfo, value: Array, quantize: bool) -> Array:
+    """An array for an input.
+
+    Raises:
+        QnnError: if it does not fit.
+    """
+    array = np.asarray(value)
+    if quantize and np.issubdtype(array.dtype, np.floating) and (encoding := _encoding(info)):
+        try:
+            array = quantize_array(array, encoding)
+        except QnnError as error:
+            raise QnnError(f"input {info.name!r}: {error}") from error
+    if array.shape != info.shape or array.dtype != info.dtype:
+        raise QnnError(
+            f"input {info.name!r} takes {info.dtype} of shape {info.shape}, "
+            f"got {array.dtype} of shape {array.shape}"
+        )
+    return array
+
+
+def _checked(infos: Sequence[TensorInfo], result: Any) -> list[Array]:
+    """The arrays that a run gave.
+
+    Raises:
+        QnnError: if they are not what the library's description says.
+    """
+    values = [result] if hasattr(result, "__dlpack__") else result
+    try:
+        found = [runtime.array_of(value) for value in values]
+    except (TypeError, ValueError, AttributeError, BufferError) as error:
+        raise QnnError(f"the library's code gives no tensors: {error}") from error
+    given = [(array.shape, str(array.dtype)) for array in found]
+    if given != [(info.shape, info.dtype) for info in infos]:
+        raise QnnError(f"the library's code gives {given}, which its description does not say")
+    return found
+
+
+def _reals(info: TensorInfo, array: Array) -> Array:
+    encoding = _encoding(info)
+    return array if encoding is None else dequantize_array(array, encoding)
+
+
+def _encoding(info: TensorInfo) -> Encoding | None:
+    if info.scale is None or info.zero_point is None:
+        return None
+    return Encoding(info.scale, info.zero_point, info.dtype)

@@ -1,0 +1,140 @@
+"""What a compiled library knows of itself: signature, target, what it needs and what made it."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import math
+import platform
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qnn_ops.errors import QnnError
+from qnn_ops.tensor_info import Signature, TensorInfo
+from tvm_qnn.target.processor import Requirements
+
+if TYPE_CHECKING:
+    import tvm
+
+Array = np.ndarray[Any, Any]
+
+_RUNTIME = {"tvm": "apache-tvm", "tvm-ffi": "apache-tvm-ffi"}
+"""The packages whose code the library's own code calls."""
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """What stands in a library beside its code.
+
+    Attributes:
+        signature: its inputs and outputs.
+        target_text: what it was compiled for, as TVM writes it.
+        requirements: what a machine must have to run it.
+        versions: of the programs that made it, by name.
+        digest: of its bytecode and constants, in hexadecimal: equal for equal models.
+        key: of the build, where a cache holds it; else empty.
+    """
+
+    signature: Signature
+    target_text: str
+    requirements: Requirements
+    versions: Mapping[str, str]
+    digest: str
+    key: str = ""
+
+    @functools.cached_property
+    def target(self) -> tvm.target.Target:
+        """What it was compiled for; this imports TVM."""
+        import tvm
+
+        return tvm.target.Target(json.loads(self.target_text))
+
+    def why_not_here(self) -> str | None:
+        """What keeps the library from running in this process; None if nothing does."""
+        here = runtime_versions()
+        for name, made in self.versions.items():
+            if name in here and here[name] != made:
+                return f"it was made with {name} {made}, here is {here[name]}: build it again"
+        return self.requirements.why_not_here()
+
+    def to_fields(self) -> dict[str, Any]:
+        """As what JSON can hold."""
+        return {**asdict(self), "signature": self.signature.to_json()}
+
+    @staticmethod
+    def from_fields(fields: Mapping[str, Any]) -> Metadata:
+        """Read what ``to_fields`` gave.
+
+        Raises:
+            KeyError, TypeError, ValueError: if it is something else.
+        """
+        needs = fields["requirements"]
+        versions = dict(fields["versions"])
+        texts = [fields["target_text"], fields["digest"], fields["key"], needs["platform"]]
+        texts += [*needs["extensions"], *versions.values()]
+        if not all(isinstance(text, str) for text in texts):
+            raise TypeError("something is no text")
+        signature = Signature.from_json(fields["signature"])
+        for info in (*signature.inputs, *signature.outputs):
+            _check(info)
+        return Metadata(
+            signature,
+            fields["target_text"],
+            Requirements(needs["platform"], tuple(needs["extensions"])),
+            versions,
+            fields["digest"],
+            fields["key"],
+        )
+
+
+def _check(info: TensorInfo) -> None:
+    """Check what a description says of an input or output."""
+    size = np.dtype(info.dtype).itemsize
+    is_shape = all(type(extent) is int and extent >= 0 for extent in info.shape)
+    if not isinstance(info.name, str) or not is_shape or math.prod(info.shape) * size >= 1 << 63:
+        raise ValueError(f"{info} is no tensor")
+    if (info.scale is None) != (info.zero_point is None):
+        raise ValueError(f"{info} has half of a quantization")
+    is_number = isinstance(info.scale, int | float | None)
+    if not is_number or not isinstance(info.zero_point, int | None):
+        raise TypeError(f"{info} has a quantization that is no number")
+
+
+@functools.cache
+def runtime_versions() -> dict[str, str]:
+    """Versions of the packages that run libraries, by name.
+
+    Raises:
+        QnnError: if one is not installed.
+    """
+    try:
+        return {name: version(package) for name, package in _RUNTIME.items()}
+    except ModuleNotFoundError as error:
+        raise QnnError(f"running a library needs TVM: {error}") from error
+
+
+@functools.cache
+def compiler_versions() -> dict[str, str]:
+    """Versions of what makes libraries, by name; this imports TVM."""
+    from tvm.target import codegen
+
+    return {
+        "tvm-qnn": version("tvm-qnn"),
+        "llvm": str(codegen.llvm_version_major()),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+    }
+
+
+def contents_digest(bytecode: bytes, constants: Iterable[Array]) -> str:
+    """A digest of bytecode and constants, their dtypes and shapes."""
+    digest = hashlib.blake2b(bytecode, digest_size=32)
+    for array in constants:
+        digest.update(f"{array.dtype}{array.shape}".encode())
+        digest.update(array.data)
+    return digest.hexdigest()

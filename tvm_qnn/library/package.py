@@ -1,0 +1,184 @@
+"""The file of a library: a shared library of kernels, and after its end what belongs to it.
+
+The system's loader maps the shared library and does not see the rest. In order:
+
+    shared library | bytecode | constants, each at a multiple of 64 bytes | description | end
+
+The description is JSON: metadata and, for the bytecode and each constant, where it is. The end has
+a fixed size: where the description is, and a digest of every byte before it. So a file is known
+to be whole, and what it needs is known, before any of its code is loaded; and constants are used
+where the system maps them from the file, which all processes share.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import mmap
+import os
+import struct
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from qnn_ops.errors import QnnError
+from tvm_qnn.io.outputs import replacing
+from tvm_qnn.library.bytecode import check_bytecode
+from tvm_qnn.library.metadata import Metadata
+from tvm_qnn.library.runtime import ALIGNMENT
+
+Array = np.ndarray[Any, Any]
+
+_END = struct.Struct("<QQ32s8s")  # the description's offset and size, digest, magic
+_MAGIC = b"tvm-qnn\x01"
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Package:
+    """A file that was read and is whole.
+
+    Attributes:
+        metadata: of the library.
+        bytecode: of TVM's virtual machine.
+        constants: views of the mapped file.
+        memory: the mapped file.
+    """
+
+    metadata: Metadata
+    bytecode: bytes
+    constants: tuple[Array, ...]
+    memory: mmap.mmap
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the whole file, in hexadecimal."""
+        return hashlib.sha256(self.memory).hexdigest()
+
+    @property
+    def end(self) -> bytes:
+        """The end of the file, with the digest: files of the same end are the same file."""
+        return self.memory[-_END.size :]
+
+
+def write_package(
+    path: Path,
+    link: Callable[[Path], object],
+    bytecode: bytes,
+    constants: Sequence[Array],
+    metadata: Metadata,
+) -> None:
+    """Write a library's file in one step: there is the old one, or the whole new one.
+
+    Args:
+        path: of the file.
+        link: writes the shared library of its kernels to a path; the folder may be used.
+        bytecode: that uses the kernels.
+        constants: that it takes; contiguous.
+        metadata: what the library tells of itself.
+
+    Raises:
+        QnnError: if it cannot be written.
+    """
+    with replacing(path) as part:
+        link(part)
+        with part.open("r+b") as stream:
+            stream.seek(0, os.SEEK_END)
+            places = {"bytecode": _append(stream, memoryview(bytecode))}
+            described = [
+                {"dtype": str(array.dtype), "shape": array.shape, "at": _append(stream, array.data)}
+                for array in constants
+            ]
+            fields = {"metadata": metadata.to_fields(), "constants": described, **places}
+            text = json.dumps(fields, sort_keys=True).encode()
+            offset, size = _append(stream, memoryview(text))
+            stream.seek(0)
+            digest = _digest(stream, offset + size, hashlib.blake2b(digest_size=32))
+            stream.write(_END.pack(offset, size, digest, _MAGIC))
+
+
+def copy_package(package: Package, path: Path) -> None:
+    """Write the file that a package was read from to another place, in one step."""
+    with replacing(path) as part:
+        part.write_bytes(package.memory)
+        part.chmod(0o755)
+
+
+def read_package(path: Path, digest: str | None = None) -> Package:
+    """Read a library's file, and check that it is one and that no byte of it has changed.
+
+    Args:
+        path: of the file.
+        digest: SHA-256 of the whole file, in hexadecimal, if only that one will do.
+
+    Raises:
+        QnnError: if it is not.
+        OSError: if it cannot be read.
+    """
+    with path.open("rb") as stream:
+        length = os.fstat(stream.fileno()).st_size
+        if (
+            digest is not None
+            and (found := _digest(stream, length, hashlib.sha256())).hex() != digest
+        ):
+            raise QnnError(f"it is another file than was expected: its SHA-256 is {found.hex()}")
+        if length < _END.size:
+            raise QnnError("tvm-qnn did not make it, or it is cut short")
+        stream.seek(length - _END.size)
+        offset, size, own, magic = _END.unpack(stream.read(_END.size))
+        if magic != _MAGIC:
+            raise QnnError("tvm-qnn did not make it, or it is cut short")
+        stream.seek(0)
+        if _digest(stream, length - _END.size, hashlib.blake2b(digest_size=32)) != own:
+            raise QnnError("the file is damaged: its digest is not that of its contents")
+        # A private mapping: DLPack takes only memory that could be written to.
+        memory = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY)
+    try:
+        fields = json.loads(memory[offset : offset + size])
+        constants = tuple(_view(memory, **each) for each in fields["constants"])
+        start, count = fields["bytecode"]
+        metadata = Metadata.from_fields(fields["metadata"])
+        bytecode = memory[start : start + count]
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        # Whole, but of another version of this format.
+        raise QnnError(f"its description cannot be understood: {error!r}") from error
+    check_bytecode(bytecode, len(constants))
+    return Package(metadata, bytecode, constants, memory)
+
+
+def is_still(path: Path, package: Package) -> bool:
+    """Whether a path still names the file that a package was read from."""
+    with suppress(OSError), path.open("rb") as stream:
+        stream.seek(-_END.size, os.SEEK_END)
+        return stream.read() == package.end
+    return False
+
+
+def _append(stream: BinaryIO, data: memoryview) -> tuple[int, int]:
+    """Write at the next multiple of ALIGNMENT; where that is, and how many bytes."""
+    end = stream.tell()
+    stream.write(bytes(-end % ALIGNMENT))
+    start = stream.tell()
+    stream.write(data)
+    return start, data.nbytes
+
+
+def _digest(stream: BinaryIO, length: int, digest: Any) -> bytes:
+    """Of the next ``length`` bytes, read piece by piece: mapped, they would all count as memory."""
+    piece = memoryview(bytearray(min(_CHUNK, length)))
+    while length and (count := stream.readinto(piece[: min(_CHUNK, length)])):  # type: ignore[attr-defined]
+        digest.update(piece[:count])
+        length -= count
+    return digest.digest()
+
+
+def _view(memory: mmap.mmap, dtype: str, shape: Sequence[int], at: Sequence[int]) -> Array:
+    kind, (start, size) = np.dtype(dtype), at
+    if math.prod(shape) * kind.itemsize != size:
+        raise ValueError(f"a constant of {dtype}{shape} in {size} bytes")
+    return np.frombuffer(memory, kind, math.prod(shape), start).reshape(shape)

@@ -1,0 +1,257 @@
+"""Running libraries on another machine, through TVM's own RPC.
+
+The device runs TVM's stock server, ``python -m tvm.exec.rpc_server``; nothing of this project is
+there, or on the wire.
+"""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import os
+import socket
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from types import TracebackType
+from typing import Any, TypeVar
+
+import numpy as np
+
+from qnn_ops.errors import QnnError
+from qnn_ops.tensor_info import TensorInfo
+from tvm_qnn.io.outputs import scratch
+from tvm_qnn.library.connections import answers, connected, limit
+from tvm_qnn.library.library import Library, benchmark_arrays, input_arrays
+from tvm_qnn.timing import Timing
+
+Array = np.ndarray[Any, Any]
+T = TypeVar("T")
+
+_MAIN = "main"
+_CALL = "invoke_stateful"  # the machine's function that runs what set_input prepared
+_NAMES = (f"tvm_qnn_{os.getpid()}_{number}.so" for number in itertools.count())
+
+
+def remote(host: str, port: int, *, key: str | None = None, timeout: float = 600.0) -> Remote:
+    """Connect to a device.
+
+    A server, or all the devices of a key, may be busy with others' sessions: this waits for them.
+    A host that does not answer is an error after 20 seconds. So is one that vanishes in the middle
+    of a run (switched off, cut off) after some 25, and one that is there and says nothing after
+    ``timeout``; a server that ends is one at once.
+
+    Args:
+        host: where the RPC server runs; or with ``key`` the tracker.
+        port: its port: 9090 (server) and 9190 (tracker) if nothing else was said there.
+        key: under which devices are registered with the tracker; it gives a free one.
+        timeout: in seconds, for waiting, and for the whole session; the server ends it then.
+
+    Raises:
+        QnnError: if nothing answers there, or what answers does not speak TVM's RPC, or no
+            device is registered under the key.
+    """
+    # Not before it is needed: this imports TVM's compiler.
+    from tvm import rpc
+
+    def connect() -> Any:
+        if key is None:
+            return rpc.connect(host, port, session_timeout=timeout)
+        answers(host, port)  # TVM would try for a minute
+        tracker = rpc.connect_tracker(host, port)
+        # A request for a key that nobody has would wait for ever.
+        servers = tracker.summary()["server_info"]
+        known = sorted({str(server["key"]).partition(":")[2] for server in servers})
+        if key not in known:
+            raise ValueError(f"it has devices of {', '.join(map(repr, known)) or 'no key'}")
+        return tracker.request(key, session_timeout=timeout, max_retry=1)
+
+    what = f"a device of key {key!r} from the tracker" if key else "the RPC server"
+    made = partial(connected, host, port, connect, timeout)
+    return Remote(*_told(f"cannot reach {what} at {host}:{port}", made))
+
+
+class Remote:
+    """A session on a device. Made by ``remote``; as a context it is closed at the end."""
+
+    def __init__(self, session: Any, connection: Sequence[socket.socket] = ()) -> None:
+        """Wrap a session of TVM's RPC.
+
+        Args:
+            session: TVM's.
+            connection: handles of its connection.
+        """
+        self._session: Any = session
+        self._connection = connection
+        self._loaded: list[RemoteLibrary] = []
+
+    def load(self, library: Library) -> RemoteLibrary:
+        """Upload a library and make it ready to run.
+
+        Args:
+            library: that ``tvm_qnn.build`` compiled for the device.
+
+        Raises:
+            QnnError: if it cannot be exported, the device cannot load it, or the session was
+                closed.
+        """
+        session = self._open()
+        name = next(_NAMES)
+        with scratch() as folder:
+            path = folder / name
+            library.export(path, format="tvm")
+
+            def load() -> Any:
+                from tvm import relax
+
+                session.upload(str(path))
+                return relax.VirtualMachine(session.load_module(name), session.cpu())
+
+            machine = _told("the device cannot load the library", load, self._connection)
+        self._loaded.append(RemoteLibrary(library, session, machine, self._connection))
+        return self._loaded[-1]
+
+    def close(self) -> None:
+        """End the session; the server is free for another one."""
+        for library in self._loaded:
+            library._machine = library._session = None
+        self._loaded.clear()
+        self._session = None
+        # TVM ends the connection with the last object that knows it, and has cycles of these.
+        gc.collect()
+        for handle in self._connection:
+            handle.close()
+
+    def __enter__(self) -> Remote:
+        """The session itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def _open(self) -> Any:
+        if self._session is None:
+            raise QnnError("this session was closed")
+        return self._session
+
+
+class RemoteLibrary:
+    """A library on a device. Made by ``Remote.load``, and usable until that is closed."""
+
+    def __init__(
+        self,
+        library: Library,
+        session: Any,
+        machine: Any,
+        connection: Sequence[socket.socket] = (),
+    ) -> None:
+        """Wrap a virtual machine on the device.
+
+        Args:
+            library: what was uploaded.
+            session: of TVM's RPC.
+            machine: TVM's, on the device.
+            connection: handles of the session's.
+        """
+        self._connection = connection
+        self.signature = library.signature
+        self._session: Any = session
+        self._machine: Any = machine
+
+    @property
+    def inputs(self) -> tuple[TensorInfo, ...]:
+        """Name, shape, dtype and quantization of each input, in order."""
+        return self.signature.inputs
+
+    @property
+    def outputs(self) -> tuple[TensorInfo, ...]:
+        """Name, shape, dtype and quantization of each output, in order."""
+        return self.signature.outputs
+
+    def run(self, /, *arrays: Array, **named: Array) -> Any:
+        """Run the model on the device once.
+
+        Args:
+            *arrays: the inputs in order, as ``Library.run`` takes them.
+            **named: or by name.
+
+        Returns:
+            The output as an array; a model of several outputs gives a dict by name, in order.
+
+        Raises:
+            QnnError: if an input does not fit, or the device fails.
+        """
+        values = input_arrays(self.inputs, arrays, named)
+        machine = self._open()
+
+        def run() -> list[Array]:
+            self._set(values)
+            machine.invoke_stateful(_MAIN)
+            result = machine.get_outputs(_MAIN)
+            several = isinstance(result, list | tuple) or type(result).__name__ == "Array"
+            return [tensor.numpy() for tensor in (result if several else [result])]
+
+        found = _told("the device failed", run, self._connection)
+        if len(self.outputs) == 1:
+            return found[0]
+        return {info.name: array for info, array in zip(self.outputs, found, strict=True)}
+
+    def benchmark(
+        self, /, *arrays: Array, repeat: int = 20, warmup: int = 3, **named: Array
+    ) -> Timing:
+        """Time the model on the device, by the device's clock: the network is not in it.
+
+        Args:
+            *arrays: inputs as ``run`` takes them; zeros if none are given at all.
+            repeat: how many runs to time, at least one.
+            warmup: how many runs to make before these.
+            **named: inputs by name.
+
+        Raises:
+            QnnError: as ``run``, or if ``repeat`` is below 1.
+        """
+        values = benchmark_arrays(self.inputs, arrays, named, repeat)
+        machine = self._open()
+
+        def measure() -> Timing:
+            self._set(values)
+            for _ in range(warmup):
+                machine.invoke_stateful(_MAIN)
+            cpu = self._session.cpu()
+            evaluate = machine.time_evaluator(_CALL, cpu, number=1, repeat=repeat)
+            return Timing(tuple(evaluate(_MAIN).results))
+
+        return _told("the device failed", measure, self._connection)
+
+    def _open(self) -> Any:
+        if self._machine is None:
+            raise QnnError("this session was closed")
+        return self._machine
+
+    def _set(self, values: list[Array]) -> None:
+        import tvm
+
+        device = self._session.cpu()
+        tensors = [tvm.runtime.tensor(np.asarray(value, order="C"), device) for value in values]
+        self._machine.set_input(_MAIN, *tensors)
+
+
+def _told(what: str, action: Callable[[], T], connection: Sequence[socket.socket] = ()) -> T:
+    """The action's result; what it raises as one error in one line."""
+    try:
+        return action()
+    except (RuntimeError, OSError, ValueError, AttributeError, TypeError) as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        reason = lines[-1] if lines else type(error).__name__
+        if "SockChannel::" in reason:
+            # Nothing waits for this device again, neither the next call nor the session's end.
+            for handle in connection:
+                with suppress(OSError):
+                    limit(handle, 0.01)
+        raise QnnError(f"{what}: {reason}") from error

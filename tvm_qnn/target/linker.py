@@ -1,0 +1,130 @@
+"""Finding a linker for exported libraries, for this machine or another one."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from qnn_ops.errors import QnnError
+from tvm_qnn.target.processor import parts, this_platform
+
+COMPILERS = ("cc", "gcc", "clang")
+
+CROSS = {
+    ("aarch64", "linux"): "aarch64-linux-gnu",
+    ("arm", "linux"): "arm-linux-gnueabihf",
+    ("x86_64", "linux"): "x86_64-linux-gnu",
+}
+"""What the names of the tools for another platform begin with, and clang and zig call it."""
+
+
+def find_linker(named: str | None = None, platform: str | None = None) -> list[str]:
+    """The command that links shared libraries.
+
+    Args:
+        named: a compiler's name or path to use instead of searching. Clang and zig, which compile
+            for any platform, are told which one.
+        platform: what the libraries are for, as in "aarch64-linux-gnu"; default: this machine.
+
+    Returns:
+        The command's first words: for this machine a C compiler on the path; for another one a
+        cross compiler, clang with lld, or a cross linker; else zig's, which links for any, where
+        the package ``ziglang`` is installed.
+
+    Raises:
+        QnnError: if there is none; says what to install.
+    """
+    wanted = parts(platform or this_platform())
+    is_foreign = wanted != parts(this_platform())
+    if named:
+        return _named(named, CROSS.get(wanted) if is_foreign else None)
+    if not is_foreign:
+        return _native()
+    if wanted not in CROSS:
+        raise QnnError(f"no linker for {platform} is known here: name one with cc=")
+    return _cross(CROSS[wanted])
+
+
+def _named(name: str, triple: str | None) -> list[str]:
+    path = shutil.which(name)
+    if path is None:
+        raise QnnError(f"no linker {name!r} on the path")
+    if Path(name).name == "zig":
+        return [path, "cc", *(_zig_options(triple) if triple else [])]
+    if triple and re.fullmatch(r"clang(-\d+)?", Path(name).name):
+        return [path, *_clang_options(triple)]
+    return [path]
+
+
+def _native() -> list[str]:
+    for name in COMPILERS:
+        if path := shutil.which(name):
+            return [path]
+    if importlib.util.find_spec("ziglang"):
+        return _zig()
+    raise QnnError(
+        "exporting a library needs a linker, and none of cc, gcc and clang is on the path: "
+        "install your system's C compiler (Debian, Ubuntu: apt install gcc), "
+        "or 'pip install ziglang'"
+    )
+
+
+def _cross(triple: str) -> list[str]:
+    for name in (f"{triple}-gcc", f"{triple}-cc"):
+        if path := shutil.which(name):
+            return [path]
+    if (path := shutil.which("clang")) and shutil.which("ld.lld"):
+        return [path, *_clang_options(triple)]
+    if path := shutil.which(f"{triple}-ld"):
+        return [path]
+    if importlib.util.find_spec("ziglang"):
+        return [*_zig(), *_zig_options(triple)]
+    package = triple.replace("_", "-")
+    raise QnnError(
+        f"exporting a library for {triple} needs a cross linker, and none of {triple}-gcc, "
+        f"clang with ld.lld and {triple}-ld is on the path: install one (Debian, Ubuntu: "
+        f"apt install gcc-{package}, or just binutils-{package}), or 'pip install ziglang'"
+    )
+
+
+def _zig() -> list[str]:
+    return [sys.executable, "-m", "ziglang", "cc"]
+
+
+# The library's code needs nothing of the other system's to be linked: without "-nostdlib" clang
+# would look for that system's library, and zig build one, which takes long the first time.
+
+
+def _clang_options(triple: str) -> list[str]:
+    # Without lld, clang looks for the cross linker that the triple names.
+    lld = ["-fuse-ld=lld"] if shutil.which("ld.lld") else []
+    return [f"--target={triple}", *lld, "-nostdlib"]
+
+
+def _zig_options(triple: str) -> list[str]:
+    return ["-target", triple, "-nostdlib"]
+
+
+def shared_library_linker(command: Sequence[str]) -> Callable[..., None]:
+    """A function in the form TVM's export takes: (output, objects, options) -> None."""
+
+    def link(output: str, objects: Sequence[str], options: Sequence[str] | None = None) -> None:
+        line = [*command, "-shared", "-o", str(Path(output)), *objects, *(options or [])]
+        try:
+            result = subprocess.run(line, capture_output=True, text=True, check=False)
+        except OSError as error:
+            raise QnnError(f"cannot start the linker {command[0]}: {error.strerror}") from error
+        if result.returncode:
+            said = (result.stderr or result.stdout).strip()
+            raise QnnError(f"linking with {' '.join(command)} failed: {said}")
+        if not Path(output).is_file():
+            raise QnnError(f"{' '.join(command)} linked nothing: is it a linker?")
+
+    # What TVM asks a linker function: the suffix of the objects it takes.
+    link.output_format = "so"  # type: ignore[attr-defined]
+    return link

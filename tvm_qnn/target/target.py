@@ -1,0 +1,212 @@
+"""What to compile for: targets from text, and whether this machine can run their code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import tvm
+from tvm.target import codegen
+
+from qnn_ops.errors import QnnError
+from tvm_qnn.target.processor import TILES, Requirements, extensions_here, told_of
+
+TargetLike: TypeAlias = "str | Mapping[str, Any] | tvm.target.Target"
+
+EXTENSIONS = frozenset(
+    (
+        *("sse3", "ssse3", "sse4.1", "sse4.2", "avx", "avx2", "fma", "f16c", "avxvnni"),
+        *("popcnt", "lzcnt", "movbe", "bmi", "bmi2", "avxvnniint8"),
+        *("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx512vnni"),
+        *("avx512ifma", "avx512vbmi", "avx512vbmi2", "avx512bitalg", "avx512vpopcntdq"),
+        *TILES,
+        *("neon", "dotprod", "i8mm", "sve", "sve2"),
+    )
+)
+"""The instruction set extensions that integer code for a processor may use, as LLVM names them.
+
+A processor without one of them stops such code with an illegal instruction. The others that a
+processor's name implies (cryptography, half precision, system calls) do not occur in it.
+"""
+
+
+_X86: dict[str, Any] = {"kind": "llvm", "mtriple": "x86_64-linux-gnu"}
+_AARCH64: dict[str, Any] = {"kind": "llvm", "mtriple": "aarch64-linux-gnu"}
+_ARMV7: dict[str, Any] = {"kind": "llvm", "mtriple": "armv7l-unknown-linux-gnueabihf"}
+
+NAMES: dict[str, dict[str, Any]] = {
+    # The first processors with these instructions: their code runs on the later ones.
+    "x86-sse4.1": {**_X86, "mcpu": "nehalem"},
+    "x86-avx2": {**_X86, "mcpu": "haswell"},
+    "x86-avx-vnni": {**_X86, "mcpu": "alderlake"},
+    "x86-avx512": {**_X86, "mcpu": "skylake-avx512"},
+    "x86-avx512-vnni": {**_X86, "mcpu": "cascadelake"},
+    "x86-amx": {**_X86, "mcpu": "sapphirerapids"},
+    "aarch64": {**_AARCH64, "mattr": ["+neon"]},
+    "aarch64-dotprod": {**_AARCH64, "mattr": ["+neon", "+dotprod"]},
+    "aarch64-i8mm": {**_AARCH64, "mattr": ["+neon", "+dotprod", "+i8mm"]},
+    "armv7-neon": {**_ARMV7, "mattr": ["+neon", "+vfp4", "+thumb2"]},
+}
+"""Targets by the names that ``parse_target`` takes beside TVM's own, all for Linux."""
+
+_PLATFORMS = ("x86-sse4.1", "aarch64", "armv7-neon")  # one of each
+
+
+# Other names of LLVM's for the architectures that it lists.
+_ALIASES = re.compile(r"amd64|i[3-9]86|arm64(e|ec)?|(arm|thumb)(eb)?v[4-9][a-z0-9.]*")
+
+
+def host_target() -> tvm.target.Target:
+    """The target that describes this machine's processor."""
+    fields: dict[str, Any] = {"kind": "llvm", "mcpu": codegen.llvm_get_system_cpu()}
+    # LLVM goes by the processor's name. What there is may be more, or less where the system or a
+    # virtual machine keeps something back.
+    told = told_of(EXTENSIONS)
+    named, here = told & _features(tvm.target.Target(fields)), extensions_here(sorted(told))
+    # First those that are not there: with one of them go those that are built on it.
+    differing = [f"-{name}" for name in sorted(named - here)]
+    differing += [f"+{name}" for name in sorted(here - named)]
+    if differing:
+        fields["mattr"] = differing
+    return tvm.target.Target(fields)
+
+
+def parse_target(target: TargetLike) -> tvm.target.Target:
+    """A TVM target from its text, its dict or itself.
+
+    Args:
+        target: "host" for this machine; or one of ``NAMES``, alone or with options, as in
+            "aarch64 -mcpu=cortex-a72"; or a kind and options, as in
+            "llvm -mcpu=znver4 -mattr=+avx512f,+avx512vnni"; or the same as a dict,
+            {"kind": "llvm", "mcpu": "znver4"}; or a ``tvm.target.Target``.
+
+    Raises:
+        QnnError: if TVM does not accept it, it is not for a processor, or LLVM does not know its
+            platform, processor or instruction set extensions.
+    """
+    if isinstance(target, tvm.target.Target):
+        _check_platform(target, target)
+        fields = dict(target.export())
+        return target if _for_hard_floats(fields) == fields else _tvm_target(fields, target)
+    if target == "host":
+        return host_target()
+    if not isinstance(target, (str, Mapping)):
+        raise QnnError(f"a target is a text, a dict or a tvm.target.Target, got {target!r}")
+    fields = _fields(target) if isinstance(target, str) else dict(target)
+    _check_kind(fields.get("kind", "llvm"), target)
+    # First without what LLVM knows by the platform only.
+    platform = {key: value for key, value in fields.items() if key not in ("mcpu", "mattr")}
+    _check_platform(_tvm_target(platform, target), target)
+    _check_processor(fields, platform, target)
+    return _tvm_target(fields, target)
+
+
+def requirements(target: tvm.target.Target) -> Requirements:
+    """What code for ``target`` needs of the machine that runs it."""
+    triple = str(target.attrs.get("mtriple") or codegen.llvm_get_system_triple())
+    return Requirements(triple, tuple(sorted(EXTENSIONS & _features(target))))
+
+
+def why_not_here(target: tvm.target.Target) -> str | None:
+    """What keeps code for ``target`` from running on this machine; None if nothing does."""
+    return requirements(target).why_not_here()
+
+
+def runnable_target(target: TargetLike) -> tvm.target.Target:
+    """A TVM target, as ``parse_target`` makes it, whose code this machine can run.
+
+    Raises:
+        QnnError: as ``parse_target``; or if this machine cannot.
+    """
+    parsed = parse_target(target)
+    if reason := why_not_here(parsed):
+        raise QnnError(f"code for {str(target)!r} cannot run here: {reason}")
+    return parsed
+
+
+def _fields(text: str) -> dict[str, Any]:
+    if not text.split():
+        raise QnnError("the target is empty; for this machine it is 'host'")
+    kind, *options = text.split()
+    fields: dict[str, Any] = dict(NAMES.get(kind, {"kind": kind}))
+    for option in options:
+        key, separator, value = option.lstrip("-").partition("=")
+        if not option.startswith("-") or not separator:
+            raise QnnError(f"in the target {text!r}, {option!r} is not of the form -name=value")
+        if key in ("mattr", "keys"):
+            fields[key] = value.split(",")
+        else:
+            fields[key] = int(value) if value.isdecimal() else value
+    return fields
+
+
+def _check_kind(kind: Any, target: TargetLike) -> None:
+    # Before TVM makes a target of it: for a graphics card, it looks for one and prints a line.
+    if kind == "llvm":
+        return
+    if kind in tvm.target.Target.list_kinds():
+        raise QnnError(f"a target is a processor, of kind llvm; {str(target)!r} is not")
+    names = ", ".join(["host", *NAMES, "llvm"])
+    raise QnnError(f"cannot understand the target {target!r}: it begins with none of {names}")
+
+
+def _check_platform(parsed: tvm.target.Target, target: TargetLike) -> None:
+    if parsed.kind.name != "llvm":
+        raise QnnError(f"a target is a processor, of kind llvm; {str(target)!r} is not")
+    # LLVM would end the process.
+    triple = str(parsed.attrs.get("mtriple") or codegen.llvm_get_system_triple())
+    architecture = triple.split("-")[0]
+    known = {str(name) for name in codegen.llvm_get_targets()}
+    if architecture not in known and not _ALIASES.fullmatch(architecture):
+        raise QnnError(f"LLVM knows no architecture {architecture!r} of the target {str(target)!r}")
+
+
+def _check_processor(
+    fields: Mapping[str, Any], platform: Mapping[str, Any], target: TargetLike
+) -> None:
+    # LLVM itself would print a line and go on with a generic processor, or without an extension.
+    cpu = fields.get("mcpu")
+    if cpu is not None and not _knows(platform, cpu, target):
+        others = [name for name in _PLATFORMS if _knows(NAMES[name], cpu, target)]
+        hint = f"; it knows it for '{others[0]} -mcpu={cpu}'" if others else ""
+        raise QnnError(f"LLVM knows no processor {cpu!r} for the target {target!r}{hint}")
+    attributes = fields.get("mattr", ())
+    for attribute in attributes if isinstance(attributes, list | tuple) else ():
+        sign, name = str(attribute)[:1], str(attribute)[1:]
+        with_it = _tvm_target({**platform, "mattr": [f"+{name}"]}, target)
+        if sign not in ("+", "-") or name not in _features(with_it):
+            raise QnnError(
+                f"LLVM knows no extension {attribute!r} (+name or -name) for the target {target!r}"
+            )
+
+
+def _knows(platform: Mapping[str, Any], cpu: str, target: TargetLike) -> bool:
+    return cpu in codegen.llvm_get_cpu_archlist(_tvm_target(platform, target))
+
+
+def _for_hard_floats(fields: dict[str, Any]) -> dict[str, Any]:
+    """What a platform needs whose name ends in hf: all else does not link with its libraries.
+
+    LLVM does not find "gnueabihf" in a name without a vendor, and then passes arguments to the
+    compiler's own functions in the wrong registers: conversions of floats gave wrong integers.
+    """
+    triple = str(fields.get("mtriple", ""))
+    if not triple.endswith("hf"):
+        return fields
+    architecture, *rest = triple.split("-")
+    if len(rest) == 2:
+        triple = "-".join([architecture, "unknown", *rest])
+    return {"mfloat-abi": "hard", **fields, "mtriple": triple}
+
+
+def _tvm_target(fields: Mapping[str, Any], target: TargetLike) -> tvm.target.Target:
+    try:
+        return tvm.target.Target(_for_hard_floats(dict(fields)))
+    except (ValueError, TypeError, RuntimeError) as error:
+        reason = str(error).strip().splitlines()[-1:]
+        raise QnnError(f"cannot understand the target {target!r}: {' '.join(reason)}") from None
+
+
+def _features(target: tvm.target.Target) -> set[str]:
+    return {str(feature) for feature in codegen.llvm_get_cpu_features(target)}
