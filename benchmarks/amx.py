@@ -41,7 +41,7 @@ class _Program(ctypes.Structure):
 
 
 def in_use() -> bool:
-    """Whether this process has asked for the tiles and got them."""
+    """Tell whether this process has asked for the tiles and got them."""
     if not _is_known():
         return False
     permitted = ctypes.c_uint64(0)
@@ -51,7 +51,7 @@ def in_use() -> bool:
 
 
 def forbid() -> None:
-    """From now on, refuse the tiles to this process and those it starts.
+    """Refuse the tiles, from now on, to this process and those it starts.
 
     Raises:
         OSError: the system does not let a process do so.

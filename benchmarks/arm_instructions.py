@@ -67,7 +67,7 @@ RUNS = 2  # the second is counted: the first one maps memory
 
 
 def products(model: bytes) -> int:
-    """The products of inputs and weights in one inference."""
+    """Count the products of inputs and weights in one inference."""
     return TFLiteSource(model).summary("").macs
 
 
@@ -105,7 +105,7 @@ def compare(
 
 
 def write_inputs(inputs: Sequence[Array], folder: Path) -> list[Path]:
-    """A file of raw elements for each array."""
+    """Write a file of raw elements for each array."""
     files = [folder / f"input{number}.bin" for number in range(len(inputs))]
     for file, array in zip(files, inputs, strict=True):
         file.write_bytes(array.tobytes())

@@ -43,22 +43,22 @@ _PRODUCTS = {"sdot": 16, "smmla": 32}
 
 
 def products(loop: Loop) -> int:
-    """How many products of bytes a round of a loop computes."""
+    """Count the products of bytes in a round of a loop."""
     return sum(8 if _BYTES.match(line) else _PRODUCTS.get(name_of(line), 0) for line in loop.own)
 
 
 def sums(loop: Loop) -> list[str]:
-    """The instructions of a loop that multiply, and add up products."""
+    """Return the instructions of a loop that multiply, and add up products."""
     return [line for line in loop.own if _SUMS.match(line)]
 
 
 def rescaling(loop: Loop) -> int:
-    """How many instructions of a loop rescale sums."""
+    """Count the instructions of a loop that rescale sums."""
     return loop.count("sqrdmulh")
 
 
 def convolution(isa: Isa) -> Any:
-    """The function of a 1 × 1 convolution."""
+    """Return the function of a 1 × 1 convolution."""
     rng = np.random.default_rng(0)
     weights = rng.integers(-127, 128, (LAYER.out_channels, 1, 1, LAYER.in_channels)).astype(np.int8)
     scales = rng.uniform(0.001, 0.01, LAYER.out_channels)
@@ -69,7 +69,7 @@ def convolution(isa: Isa) -> Any:
 
 
 def depthwise(isa: Isa) -> Any:
-    """The function of a 3 × 3 depthwise convolution."""
+    """Return the function of a 3 × 3 depthwise convolution."""
     rng = np.random.default_rng(0)
     weights = rng.integers(-127, 128, (3, 3, LAYER.in_channels)).astype(np.int8)
     scales = rng.uniform(0.001, 0.01, LAYER.out_channels)

@@ -74,7 +74,7 @@ class Footprint:
     reason: str = ""
 
     def median(self, figure: Callable[[Loaded], float | None]) -> float | None:
-        """The middle of a figure of ``loads``."""
+        """Return the middle of a figure of ``loads``."""
         found = [value for load in self.loads if (value := figure(load)) is not None]
         return statistics.median(found) if found else None
 
@@ -108,12 +108,12 @@ def measure(
 
 
 def rows(footprints: Sequence[Footprint]) -> list[list[str]]:
-    """The rows of one model's table: one for each program that ran."""
+    """Return the rows of one model's table: one for each program that ran."""
     return [_row(item, item.compiled) for item in footprints if item.compiled is not None]
 
 
 def absent_lines(footprints: Sequence[Footprint]) -> list[str]:
-    """Which programs did not run, and why."""
+    """List the programs that did not run, and why."""
     return [absent_line(item.peer, item.reason) for item in footprints if item.reason]
 
 

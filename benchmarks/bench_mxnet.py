@@ -85,7 +85,7 @@ class Result:
         return np.array_equal(self.answers, self.exact)
 
     def row(self) -> str:
-        """A line of the table."""
+        """Return a line of the table."""
         reference = self.native if self.exact is None else self.exact
         same = _best(self.answers) == _best(reference)
         own = self.answers if self.exact is None else self.exact
@@ -112,12 +112,12 @@ def _best(answers: Array) -> Array:
 
 
 def _equal(answers: Array, others: Array) -> str:
-    """How many elements are the same, of how many."""
+    """Count the equal elements, as text: so many of so many."""
     return f"{(answers == others).sum():,} of {answers.size:,}"
 
 
 def measure(network: str, folder: Path, rounds: int, clock: str) -> Result:
-    """Quantizes a network with MXNet, imports it, and holds both against each other."""
+    """Quantize a network with MXNet, import it, and hold both against each other."""
     prefix = folder / network
     inputs = quantize(network, prefix)
     theirs = load(prefix, inputs[0].shape)

@@ -152,7 +152,7 @@ class Row:
     size: int
 
     def cells(self) -> list[str]:
-        """As text."""
+        """Return the cells as text."""
         shape = "×".join(map(str, self.case.shapes[0]))
         return [
             f"{self.case.name}, {shape}",

@@ -44,7 +44,7 @@ TITLE = "median ms{}; ratio: time of tvm-qnn divided by the program's"
 
 
 def packages(peers: Sequence[str]) -> list[str]:
-    """Whose versions are told."""
+    """List the packages whose versions are told."""
     return list(dict.fromkeys([*PACKAGES, *(PEERS[peer].distribution for peer in peers)]))
 
 

@@ -34,17 +34,17 @@ class Setting:
     date: str
 
     def lines(self) -> list[str]:
-        """The same as text."""
+        """Return the same as text."""
         versions = ", ".join(f"{name} {number}" for name, number in self.versions.items())
         return [f"{self.processor} ({self.target}), one core", self.system, versions, self.date]
 
     def to_json(self) -> dict[str, object]:
-        """The same as fields."""
+        """Return the same as fields."""
         return asdict(self)
 
 
 def setting(packages: Sequence[str] = PACKAGES) -> Setting:
-    """This machine, the versions of these packages, and today."""
+    """Describe this machine, the versions of these packages, and today."""
     flags = (_cpuinfo("flags") or _cpuinfo("Features") or "").split()
     return Setting(
         processor=_cpuinfo("model name") or platform.processor() or platform.machine(),
@@ -58,7 +58,7 @@ def setting(packages: Sequence[str] = PACKAGES) -> Setting:
 
 
 def _cpuinfo(key: str) -> str | None:
-    """What Linux says of the first processor."""
+    """Read a line of Linux about the first processor."""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.is_file():
         for line in cpuinfo.read_text(encoding="utf-8").splitlines():

@@ -39,13 +39,13 @@ class Conditions:
     clock: str = "wall"
 
     def cores(self) -> list[int]:
-        """The cores to run on, as many as threads; none where processes cannot be bound."""
+        """Return the cores to run on, as many as threads; none where processes cannot be bound."""
         if not hasattr(os, "sched_getaffinity"):
             return []
         return sorted(os.sched_getaffinity(0))[: self.threads]
 
     def order(self, peer: str, do: str) -> dict[str, Any]:
-        """What every order says."""
+        """Return the fields that every order has."""
         return {
             "peer": peer,
             "do": do,
@@ -148,12 +148,12 @@ class Running:
         self.loaded = Loaded(**answer)
 
     def outputs(self) -> list[Array]:
-        """What the model's outputs were."""
+        """Return the model's outputs."""
         with np.load(self._outputs) as arrays:
             return [arrays[name] for name in arrays.files]
 
     def time(self, warmup: int, count: int) -> list[float]:
-        """Seconds of each of ``count`` runs, after ``warmup`` others.
+        """Measure the seconds of each of ``count`` runs, after ``warmup`` others.
 
         Raises:
             PeerError: the process has ended.

@@ -81,7 +81,7 @@ class Race:
     absent: dict[str, str]
 
     def ratio(self, key: str) -> float | None:
-        """The time of tvm-qnn in that of another program: below 1 tvm-qnn is faster.
+        """Divide the time of tvm-qnn by another program's: below 1 tvm-qnn is faster.
 
         The median of the ratios of each round, in which both ran one after the other; None if
         tvm-qnn did not run.
@@ -92,7 +92,7 @@ class Race:
         return statistics.median(ours / theirs for ours, theirs in pairs)
 
     def difference(self, key: str) -> float | None:
-        """The largest difference of an output from tvm-qnn's; None if they have other shapes."""
+        """Find an output's largest difference from tvm-qnn's; None if they have other shapes."""
         if OURS not in self.lanes:
             return None
         return largest_difference(self.lanes[OURS].outputs, self.lanes[key].outputs)

@@ -33,7 +33,7 @@ class Report:
 
 
 def setting_lines(setting: Setting, threads: int) -> list[str]:
-    """On what, with what and when it was measured, as lines of text."""
+    """Say on what, with what and when it was measured, as lines of text."""
     versions = ", ".join(f"{name} {number}" for name, number in setting.versions.items())
     return [
         f"{setting.processor} ({setting.target}; {', '.join(setting.features)}), "
@@ -43,14 +43,14 @@ def setting_lines(setting: Setting, threads: int) -> list[str]:
 
 
 def keys_of(races: Sequence[Race]) -> list[str]:
-    """The programs that ran at least one of the models, in the order of ``PEERS``."""
+    """Return the programs that ran at least one of the models, in the order of ``PEERS``."""
     ran = {key for race in races for key in race.lanes}
     ordered = [key for peer in PEERS for key in (peer, peer + WITHOUT_AMX)]
     return [key for key in ordered if key in ran]
 
 
 def detail_rows(race: Race) -> tuple[list[str], list[list[str]]]:
-    """Head and rows of the table of one model."""
+    """Return head and rows of the table of one model."""
     head = ["program", "ms", "quartiles", "ratio", "outputs differ by", "AMX"]
     body = [
         [
@@ -67,20 +67,20 @@ def detail_rows(race: Race) -> tuple[list[str], list[list[str]]]:
 
 
 def absent_lines(race: Race) -> list[str]:
-    """Which programs did not run the model, and why."""
+    """List the programs that did not run the model, and why."""
     return [
         absent_line(key.removesuffix(WITHOUT_AMX), reason) for key, reason in race.absent.items()
     ]
 
 
 def absent_line(peer: str, reason: str) -> str:
-    """That a program could not be measured, and why."""
+    """Say that a program could not be measured, and why."""
     shown = reason if len(reason) <= LONGEST_REASON else reason[: LONGEST_REASON - 3] + "..."
     return f"{PEERS[peer].name} is left out: {shown}"
 
 
 def summary_rows(report: Report) -> tuple[list[str], list[list[str]]]:
-    """Head and rows of the table of all models: milliseconds and, in brackets, the ratio."""
+    """Return head and rows of the table of all models: milliseconds, in brackets the ratio."""
     keys = keys_of(report.races)
     names = [next(r.lanes[key].name for r in report.races if key in r.lanes) for key in keys]
     body = [
@@ -108,7 +108,7 @@ def figures(report: Report) -> str:
 
 
 def milliseconds(seconds: float) -> str:
-    """Three digits, without exponents."""
+    """Write milliseconds with three digits, without exponents."""
     value = 1e3 * seconds
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 

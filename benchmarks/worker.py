@@ -68,7 +68,7 @@ def load_model(peer: Peer, order: Fields) -> tuple[Callable[[], object], Fields]
 def time_runs(
     run: Callable[[], object], warmup: int, count: int, clock: Callable[[], float]
 ) -> list[float]:
-    """Seconds of each of ``count`` runs, after ``warmup`` others."""
+    """Measure the seconds of each of ``count`` runs, after ``warmup`` others."""
     for _ in range(warmup):
         run()
     seconds = []

@@ -24,7 +24,7 @@ MADE = {DOCS / "operators.md", ROOT / "out"}
 
 
 def operator_table() -> ModuleType:
-    """The extension of Sphinx that fills in the operators."""
+    """Return the extension of Sphinx that fills in the operators."""
     spec = importlib.util.spec_from_file_location(
         "operator_table", DOCS / "_ext" / "operator_table.py"
     )

@@ -19,7 +19,7 @@ def section(title: str) -> str:
 
 
 def rows(framework: str = "") -> list[list[str]]:
-    """The cells of each row of a framework's table of operators, or of all, without their heads."""
+    """List the cells of each row of a framework's table of operators, or of all, without heads."""
     text = section("Supported operators")
     if framework:
         text = text.split(f"| {framework} |")[1].split("\n\n")[0]

@@ -36,7 +36,7 @@ MODULES |= {"pillow": "PIL", "scikit-learn": "sklearn"}
 
 
 def table(heading: str) -> list[list[str]]:
-    """The rows of the first table behind a heading."""
+    """Return the rows of the first table behind a heading."""
     lines = PAGE.split(f"## {heading}\n", 1)[1].split("\n## ", 1)[0].splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if "|" in line]
     return rows[2:]
@@ -48,7 +48,7 @@ LICENCES = {row[0]: row[-1] for row in [*EXTRAS, *ALWAYS]}
 
 @pytest.fixture(scope="module")
 def packaging() -> dict[str, Any]:
-    """What setup.py says, without installing anything."""
+    """Run setup.py for what it says, without installing anything."""
     said: dict[str, Any] = {}
     with pytest.MonkeyPatch.context() as patch:
         stand_in = SimpleNamespace(setup=said.update, find_packages=lambda **_options: [])
@@ -111,7 +111,7 @@ def shipped_files() -> Iterator[Path]:
 
 
 def imports(path: Path) -> Iterator[str]:
-    """The top-level modules that a file imports."""
+    """Yield the top-level modules that a file imports."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name.split(".")[0] for alias in node.names)

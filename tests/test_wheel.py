@@ -35,7 +35,7 @@ print(np.mean(found == labels[:20]))
 
 
 def why_not() -> str | None:
-    """Why no wheel can be built here without a network."""
+    """Say why no wheel can be built here without a network."""
     if importlib.util.find_spec("pip") is None:
         return "pip is not installed"
     try:
@@ -60,7 +60,7 @@ def pip(*arguments: str) -> None:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A wheel of this checkout, built from a copy: building writes into the folder."""
+    """Return a wheel of this checkout, built from a copy: building writes into the folder."""
     folder = tmp_path_factory.mktemp("wheel")
     source = folder / "source"
     shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(*LEFT_OUT))
@@ -72,14 +72,14 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of an installed wheel."""
+    """Return the folder of an installed wheel."""
     folder = tmp_path_factory.mktemp("installed")
     pip("install", str(wheel), "--no-deps", "--no-index", "--no-compile", "--target", str(folder))
     return folder
 
 
 def output_of(installed: Path, command: Sequence[str], folder: Path) -> str:
-    """What a program prints that sees the installed wheel, run where nothing else is."""
+    """Return the output of a program that sees the installed wheel alone."""
     environment = {**os.environ, "PYTHONPATH": str(installed)}
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False

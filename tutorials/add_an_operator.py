@@ -58,7 +58,7 @@ def quantized_abs(
     output_scale: float,
     output_zero_point: int,
 ) -> relax.Call:
-    """|data| in the output's scale and zero point; int8, any shape."""
+    """Compute |data| in the output's scale and zero point; int8, any shape."""
     return quantized_abs.call(
         [quantized_data],
         input_scale=scale_attr(input_scale),
@@ -86,7 +86,7 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
 
 
 def factor(attrs: Attrs) -> float:
-    """How many output steps one input step is."""
+    """Compute the output steps of one input step."""
     return attrs.input_scale / attrs.output_scale
 
 
@@ -182,7 +182,7 @@ def _kernel(
 
 @converter("ABS")
 def convert_abs(ctx: Context) -> relax.Expr:
-    """The absolute value."""
+    """Return the absolute value."""
     data, result = ctx.input(0), ctx.output()
     return quantized_abs(data.expr, *data.quantization, *per_tensor(result))
 
@@ -196,7 +196,7 @@ def convert_abs(ctx: Context) -> relax.Expr:
 
 
 def model(input_quantization: tuple[float, int], output_quantization: tuple[float, int]) -> bytes:
-    """A model that is one ABS."""
+    """Return a model that is one ABS."""
     writer = ModelWriter()
     x = writer.tensor("x", (1, 256), "int8", Quantization.per_tensor(*input_quantization))
     y = writer.tensor("y", (1, 256), "int8", Quantization.per_tensor(*output_quantization))

@@ -48,7 +48,7 @@ class Counts:
 
 
 def tool(name: str) -> str:
-    """The path of a program.
+    """Return the path of a program.
 
     Raises:
         QnnError: if it is not installed; says what to install.
@@ -90,7 +90,7 @@ def count(
 
 
 def by_function(nm: str, program: Path, counts: Counts) -> dict[str, int]:
-    """The instructions of a profile by function of a statically linked program, most first."""
+    """Sum a profile's instructions by function of a statically linked program, most first."""
     lines = [line.split() for line in call([tool(nm), "-n", program]).splitlines()]
     symbols = [(int(line[0], 16), line[2]) for line in lines if len(line) == 3 and line[1] in "tTW"]
     result: Counter[str] = Counter()

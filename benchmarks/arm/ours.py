@@ -87,5 +87,5 @@ def count_ours(
 
 
 def functions(program: Program, counts: Counts) -> dict[str, int]:
-    """The instructions of a profile by function, most first."""
+    """Return the instructions of a profile by function, most first."""
     return by_function(f"{TRIPLE}-nm", program.path, counts)

@@ -27,7 +27,7 @@ _CPUINFO = {
 
 
 def is_installed(folder: Path) -> bool:
-    """Whether .ci/install-arm-python has put Python and LiteRT into a folder."""
+    """Tell whether .ci/install-arm-python has put Python and LiteRT into a folder."""
     return (folder / "site" / "ai_edge_litert").is_dir()
 
 
@@ -72,7 +72,7 @@ def count_litert(
 
 
 def _root(system: Path, core: str, folder: Path) -> Path:
-    """The system with a /proc/cpuinfo of the processor, by which libraries choose their code.
+    """Make a system with the processor's /proc/cpuinfo, by which libraries choose their code.
 
     The machine's own would tell them of an x86 processor, and LiteRT then dies.
     """

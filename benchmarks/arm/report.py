@@ -62,12 +62,12 @@ class Comparison:
     programs: list[Measured]
 
     def ratio(self, program: Measured) -> float:
-        """Instructions of tvm-qnn in those of the program."""
+        """Divide the instructions of tvm-qnn by the program's."""
         return self.programs[0].counts.total / program.counts.total
 
 
 def detail_rows(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
-    """Head and rows of the table of one model on one processor."""
+    """Return head and rows of the table of one model on one processor."""
     head = ["instructions", *(one.program for one in comparison.programs)]
     columns = [_column(comparison, one) for one in comparison.programs]
     return head, [list(row) for row in zip(ROWS, *columns, strict=True)]
@@ -86,7 +86,7 @@ def _column(comparison: Comparison, one: Measured) -> list[str]:
 
 
 def summary_rows(comparisons: Sequence[Comparison]) -> tuple[list[str], list[list[str]]]:
-    """Head and rows of the table of all: millions of instructions and, in brackets, the ratio."""
+    """Return head and rows of the table of all: millions of instructions, in brackets the ratio."""
     names = list(dict.fromkeys(one.program for each in comparisons for one in each.programs))
     body = []
     for each in comparisons:
@@ -101,7 +101,7 @@ def _cell(comparison: Comparison, one: Measured) -> str:
 
 
 def setting_line(setting: Setting, emulator: str) -> str:
-    """With what and when it was counted."""
+    """Say with what and when it was counted."""
     versions = ", ".join(f"{name} {number}" for name, number in setting.versions.items())
     return f"{emulator}; {versions}; {setting.date}"
 

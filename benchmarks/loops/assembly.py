@@ -15,9 +15,9 @@ class Dialect:
     """How the assembly of an instruction set is written.
 
     Attributes:
-        triple: What LLVM calls it.
-        comment: What a comment begins with.
-        jump: Matches a line with a jump that may end a loop; its group is the label.
+        triple: what LLVM calls it.
+        comment: what a comment begins with.
+        jump: matches a line with a jump that may end a loop; its group is the label.
     """
 
     triple: str
@@ -30,26 +30,26 @@ class Loop:
     """One loop of assembly, from its label to the jump back to it.
 
     Attributes:
-        label: Where it begins.
-        own: Its instructions outside of loops within it.
+        label: where it begins.
+        own: its instructions outside of loops within it.
     """
 
     label: str
     own: tuple[str, ...]
 
     def count(self, name: str) -> int:
-        """How many of its own instructions have this name."""
+        """Count the loop's own instructions of this name."""
         return sum(name_of(line) == name for line in self.own)
 
 
 def name_of(line: str) -> str:
-    """The name of a line's instruction; empty if it has none."""
+    """Return the name of a line's instruction; empty if it has none."""
     match = _INSTRUCTION.match(line)
     return match[1] if match else ""
 
 
 def loops(assembly: str, dialect: Dialect) -> list[Loop]:
-    """The loops of assembly, inner ones before what is around them."""
+    """Return the loops of assembly, inner ones before what is around them."""
     lines = [line.split(dialect.comment)[0].rstrip() for line in assembly.splitlines()]
     labels = {match[1]: i for i, line in enumerate(lines) if (match := _LABEL.match(line))}
     jumps = [(i, match[1]) for i, line in enumerate(lines) if (match := dialect.jump.match(line))]

@@ -21,9 +21,9 @@ class Analysis:
     """What llvm-mca expects of a block of instructions that is executed again and again.
 
     Attributes:
-        instructions: In the block.
-        cycles: That one round takes, with many rounds under way.
-        busiest: For which its busiest unit, or dispatch, is busy with it.
+        instructions: in the block.
+        cycles: that one round takes, with many rounds under way.
+        busiest: for which its busiest unit, or dispatch, is busy with it.
     """
 
     instructions: int
@@ -32,7 +32,7 @@ class Analysis:
 
 
 def find_mca() -> str:
-    """The program, in the newest version that is installed.
+    """Return the program, in the newest version that is installed.
 
     Raises:
         QnnError: if it is not installed.
@@ -47,11 +47,11 @@ def analyze(mca: str, triple: str, processor: str, block: Sequence[str], folder:
     """Run llvm-mca.
 
     Args:
-        mca: The program.
-        triple: The instruction set, as LLVM calls it.
-        processor: As LLVM names it.
-        block: Instructions; jumps are taken for not taken.
-        folder: For the file.
+        mca: the program.
+        triple: the instruction set, as LLVM calls it.
+        processor: as LLVM names it.
+        block: instructions; jumps are taken for not taken.
+        folder: for the file.
     """
     file = folder / "block.s"
     # The labels of jumps are elsewhere.

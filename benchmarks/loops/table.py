@@ -44,10 +44,10 @@ class Processor(Generic[Isa]):
     """A processor, as LLVM's model of it, and the code it runs.
 
     Attributes:
-        name: For the table.
-        mcpu: As LLVM names it.
-        isa: The instruction set of its kernels.
-        target: What they are compiled for, as ``parse_target`` takes it.
+        name: for the table.
+        mcpu: as LLVM names it.
+        isa: the instruction set of its kernels.
+        target: what they are compiled for, as ``parse_target`` takes it.
     """
 
     name: str
@@ -61,10 +61,10 @@ class Kernel(Generic[Isa]):
     """A loop of a compiled function, on some processors.
 
     Attributes:
-        name: For the table.
-        function: Builds it, for an instruction set.
-        measure: Of which the loop that is meant has most.
-        processors: On which.
+        name: for the table.
+        function: builds it, for an instruction set.
+        measure: of which the loop that is meant has most.
+        processors: on which.
     """
 
     name: str
@@ -78,11 +78,11 @@ class Suite(Generic[Isa]):
     """The table of an architecture.
 
     Attributes:
-        dialect: Of its assembly.
-        products: How many products a round of a loop computes.
-        sums: The instructions of a loop that multiply, and add up products.
-        kernels: The loops.
-        note: What its table needs to be understood beside ``EXPLANATION``.
+        dialect: of its assembly.
+        products: how many products a round of a loop computes.
+        sums: the instructions of a loop that multiply, and add up products.
+        kernels: the loops.
+        note: what its table needs to be understood beside ``EXPLANATION``.
     """
 
     dialect: Dialect
@@ -98,12 +98,12 @@ class Suite(Generic[Isa]):
 
 
 def rows(suite: Suite[Any], mca: str, folder: Path) -> Iterator[list[str]]:
-    """The lines of the table.
+    """Yield the lines of the table.
 
     Args:
-        suite: The loops.
-        mca: The program.
-        folder: For files.
+        suite: the loops.
+        mca: the program.
+        folder: for files.
     """
 
     @cache
@@ -134,11 +134,11 @@ def rows(suite: Suite[Any], mca: str, folder: Path) -> Iterator[list[str]]:
 
 
 def command(suite: Suite[Any], about: str | None) -> click.Command:
-    """The command that prints a table.
+    """Return the command that prints a table.
 
     Args:
-        suite: Its loops.
-        about: What the command says of itself.
+        suite: its loops.
+        about: what the command says of itself.
     """
 
     @click.command(help=about)

@@ -27,7 +27,7 @@ _PLAIN = "--plain"
 
 
 def load(prefix: Path, shape: Sequence[int]) -> Callable[[Array], list[Array]]:
-    """A saved model as a function from its input to its outputs."""
+    """Return a saved model as a function from its input to its outputs."""
     module = mx.mod.Module(mx.sym.load(f"{prefix}-symbol.json"), ("data",), None)
     module.bind(for_training=False, data_shapes=[("data", tuple(shape))])
     module.load_params(f"{prefix}-0000.params")
@@ -40,7 +40,7 @@ def load(prefix: Path, shape: Sequence[int]) -> Callable[[Array], list[Array]]:
 
 
 def exact_answers(jobs: Sequence[tuple[Path, Array]]) -> list[list[Array]]:
-    """What MXNet computes on a processor with VNNI, wherever this runs.
+    """Compute MXNet's answers on a processor with VNNI, wherever this runs.
 
     Where oneDNN finds none of the instructions that its kernels need, it runs its reference code,
     which neither saturates in 16 bits nor halves weights. Another process is made to believe
@@ -89,7 +89,7 @@ def _emulator() -> list[str]:
 
 
 def main() -> None:
-    """Runs models on arrays: prefix, file of the input, file for the outputs, and so on."""
+    """Run models on arrays: prefix, file of the input, file for the outputs, and so on."""
     arguments = sys.argv[1:]
     if arguments[0] == _PLAIN:
         plain.switch()

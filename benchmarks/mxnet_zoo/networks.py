@@ -31,7 +31,7 @@ _CALIBRATION_IMAGES = 4
 
 
 def quantize(name: str, prefix: Path) -> list[Array]:
-    """Makes a network, has MXNet quantize it, and saves it.
+    """Make a network, have MXNet quantize it, and save it.
 
     Weights are random, batch normalizations have the means and variances of one batch: without
     them the activations of deep networks would run out of every range.
@@ -80,6 +80,6 @@ def quantize(name: str, prefix: Path) -> list[Array]:
 
 
 def _forget(block: Any) -> None:
-    """Has a batch normalization take over the next batch's statistics entirely."""
+    """Let a batch normalization take over the next batch's statistics entirely."""
     if isinstance(block, mx.gluon.nn.BatchNorm):
         block._kwargs["momentum"] = 0

@@ -20,7 +20,7 @@ _NAME_AT, _SETTING_AT, _IS_READ_AT = 0x832F9CA, 0x94EFB48, 0x94EFBA0
 
 
 def is_known() -> bool:
-    """Whether this MXNet is the build whose setting we find."""
+    """Tell whether this MXNet is the build whose setting we find."""
     library = Path(mx.libinfo.find_lib_path()[0])
     # Nothing is read at an address unless the file is of the size that it is known for.
     return library.stat().st_size == _SIZE and ctypes.string_at(_base() + _NAME_AT) == _NAME
@@ -42,6 +42,6 @@ def switch() -> None:
 
 
 def _base() -> int:
-    """Where the library is loaded."""
+    """Find the address at which the library is loaded."""
     with open("/proc/self/maps", encoding="ascii", errors="replace") as maps:
         return next(int(line.partition("-")[0], 16) for line in maps if "libmxnet.so" in line)

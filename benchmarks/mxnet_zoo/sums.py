@@ -29,7 +29,7 @@ _TARGET = "x86-sse4.1"
 
 
 def has_sums(prefix: Path) -> bool:
-    """Whether a model has convolutions that add another tensor."""
+    """Tell whether a model has convolutions that add another tensor."""
     graph = read_symbol(f"{prefix}-symbol.json")
     return any(Attributes(node.attrs).flag("with_sum", False) for node in graph.nodes)
 
@@ -37,7 +37,7 @@ def has_sums(prefix: Path) -> bool:
 def rounded_apart(
     mod: tvm.IRModule, params: Mapping[str, Any], inputs: Sequence[Array]
 ) -> list[Array]:
-    """The answers of a model that rounds products before it adds them to sums."""
+    """Compute the answers of a model that rounds products before it adds them to sums."""
     with patch("legalize.primitives.float_stage.multiply_add", _apart):
         library = qnn.build(mod, _TARGET, params, num_threads=1)
     return [library.run(data) for data in inputs]

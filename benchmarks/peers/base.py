@@ -21,7 +21,7 @@ class Session(Protocol):
         """Copy the inputs, once; the function returned runs the model on them."""
 
     def outputs(self) -> list[Array]:
-        """What the last run computed, in the model's order."""
+        """Return the last run's results, in the model's order."""
 
 
 class Peer(ABC):
@@ -43,12 +43,12 @@ class Peer(ABC):
     keeps_builds: bool = False
 
     def missing(self) -> list[str]:
-        """The modules that are not installed here."""
+        """Return the modules that are not installed here."""
         wanted = (*self.modules, *self.compiler_modules)
         return [name for name in wanted if util.find_spec(name.split(".")[0]) is None]
 
     def version(self) -> str:
-        """Of the installed package; empty if it cannot be told."""
+        """Return the installed package's version; empty if it cannot be told."""
         try:
             return metadata.version(self.distribution)
         except metadata.PackageNotFoundError:

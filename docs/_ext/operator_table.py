@@ -24,7 +24,7 @@ taken.
 
 
 def operators_of(code: str, rule: Any) -> list[str]:
-    """The dialect's operators that the conversion rule of ``code`` can emit, by their names.
+    """Return the dialect's operators that the conversion rule of ``code`` can emit, by their names.
 
     Follows the names that the rule's code refers to, and those of the functions it calls; of a
     table that has an entry for ``code``, only that entry.
@@ -47,7 +47,7 @@ def operators_of(code: str, rule: Any) -> list[str]:
 
 
 def _referenced(code: str, value: Any) -> Iterable[Any]:
-    """What a value of the importers leads to; nothing for one of other packages."""
+    """List the values that a value of the importers refers to; none for one of other packages."""
     if isinstance(value, dict):
         return [value[code]] if code in value else list(value.values())
     if isinstance(value, list | tuple):
@@ -89,7 +89,7 @@ def _code(names: Iterable[str]) -> str:
 
 
 def page() -> str:
-    """The page, in Markdown."""
+    """Return the page, in Markdown."""
     import legalize  # noqa: F401 (fills the tables of kernels)
     from frontends.mxnet.converters.registry import CONVERTERS
     from frontends.tflite.converters.registry import DATA, FLOAT, QUANTIZED
@@ -123,7 +123,7 @@ def page() -> str:
 
 
 def with_operators(text: str) -> str:
-    """A page in which Sphinx documents each operator of the dialect where ``MARK`` stands."""
+    """Make a page in which Sphinx documents each operator where ``MARK`` stands."""
     import legalize  # noqa: F401 (imports all operators)
     from qnn_ops.registry import OPERATORS, PREFIX
 
@@ -143,7 +143,7 @@ def _write(_app: Any) -> None:
 
 
 def setup(app: Any) -> dict[str, bool]:
-    """Called by Sphinx."""
+    """Register the extension; Sphinx calls this."""
     app.connect("builder-inited", _write)
     app.connect("source-read", _fill)
     return {"parallel_read_safe": True}

@@ -95,7 +95,7 @@ def to_reals(graph: Graph, value: Value) -> Value:
 
 @step()
 def from_reals(graph: Graph, value: Value) -> Value | None:
-    """The other operand of a sum is quantized in the model."""
+    """Quantize the other operand of a sum in the model."""
     if len(value.shape) > 4:
         return None
     reals = graph.reals(value.shape, value.scale)
@@ -146,7 +146,7 @@ def reduce_extreme(graph: Graph, value: Value) -> Value | None:
 
 @step()
 def place(graph: Graph, value: Value) -> Value | None:
-    """Where the extremes are: an output, as nothing quantized reads it."""
+    """Make the place of the extremes an output: nothing quantized reads it."""
     if len(value.shape) < 2:
         return None
     axis = int(graph.rng.integers(len(value.shape)))

@@ -77,7 +77,7 @@ class Graph:
         return value
 
     def reals(self, shape: Sequence[int], scale: float) -> Value:
-        """An input of float32."""
+        """Return an input of float32."""
         value = self.tensor(shape, "float32", None)
         self.inputs.append(value.index)
         self.arrays.append(self.rng.normal(0, 60 * scale, value.shape).astype(np.float32))
@@ -108,7 +108,7 @@ class Graph:
         return self.tensor(shape, like.dtype, self.encoding(like.dtype, scale))
 
     def encoding(self, dtype: str, scale: float = 0.05) -> Quantization:
-        """An encoding of about a scale, with any zero point, often one at the end of its range."""
+        """Draw an encoding of about a scale, with any zero point, often one at its range's end."""
         chosen = random_quantization(self.rng, dtype, scale)
         info = np.iinfo(dtype)
         if self.chance(1 / 4):

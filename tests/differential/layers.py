@@ -13,7 +13,7 @@ from tests.differential.graphs import ACTIVATIONS, Array, Graph, Value, step
 
 
 def _window(graph: Graph, value: Value, most: int, dilated: bool) -> dict[str, Any] | None:
-    """A window that fits, and the positions it takes: options of the operators that have one."""
+    """Draw a window that fits, and its positions: options of the operators that have one."""
     rng = graph.rng
     taps = [int(size) for size in rng.integers(1, most + 1, 2)]
     strides = [int(size) for size in graph.choice((1, 1), (1, 1), (2, 2), (1, 2), (3, 2))]

@@ -117,7 +117,7 @@ def _are_equal(mine: Array, wanted: Array) -> bool:
 
 
 def _answers(side: Callable[[Case], Answer], seeds: Sequence[int]) -> Iterator[Answer]:
-    """The answers of one side, in order; a process that dies is replaced."""
+    """Yield the answers of one side, in order; a process that dies is replaced."""
     context = multiprocessing.get_context("fork")
     done = 0
     while done < len(seeds):

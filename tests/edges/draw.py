@@ -68,7 +68,7 @@ class Draw:
         return (self.choice(0, 1, 1, 1, 1, 2), rows, columns, self.size())
 
     def like(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """A shape that can mostly be broadcast with another."""
+        """Return a shape that can mostly be broadcast with another."""
         kept = [1 if self.chance(0.3) else size for size in shape]
         if self.chance(0.05):
             kept = [size + self.choice(0, 1) for size in kept]
@@ -96,7 +96,7 @@ class Draw:
         return full_range(self.rng, dtype, tuple(shape))
 
     def input(self, shape: Sequence[int], dtype: str, encoding: Quantization | None = None) -> int:
-        """The value of a run, or now and then a constant of the file."""
+        """Return the value of a run, or now and then a constant of the file."""
         array = self.data(dtype, shape)
         if self.chance(0.08):
             return self.constant(array, encoding)
@@ -109,7 +109,7 @@ class Draw:
         return self._writer.tensor(self._name("c"), array.shape, array.dtype.name, encoding, array)
 
     def numbers(self, values: Any, dtype: str = "int32") -> int:
-        """An operand of numbers, now and then of another type or rank."""
+        """Return an operand of numbers, now and then of another type or rank."""
         array = np.asarray(values)
         if self.chance(0.06):
             dtype = str(self.choice("int64", "int16", "int8", "uint8", "float32"))
@@ -135,7 +135,7 @@ class Draw:
         shape: Sequence[int] = (1,),
         **options: Any,
     ) -> None:
-        """The operator; the declared shapes of its outputs mean nothing to LiteRT."""
+        """Return the operator; the declared shapes of its outputs mean nothing to LiteRT."""
         self._outputs = [
             self._writer.tensor(self._name("y"), shape, dtype, encoding)
             for dtype, encoding in outputs
@@ -158,7 +158,7 @@ RULES: dict[str, Rule] = {}
 
 
 def drawn(*codes: str) -> Callable[[Rule], Rule]:
-    """Registers what draws the model of an operator."""
+    """Register what draws the model of an operator."""
 
     def decorate(rule: Rule) -> Rule:
         RULES.update(dict.fromkeys(codes, rule))
@@ -168,7 +168,7 @@ def drawn(*codes: str) -> Callable[[Rule], Rule]:
 
 
 def case_of(seed: int) -> Case:
-    """The model of a seed; operators take turns."""
+    """Return the model of a seed; operators take turns."""
     rng = np.random.default_rng(seed)
     codes = sorted(RULES)
     draw = Draw(rng, codes[seed % len(codes)])

@@ -13,7 +13,7 @@ Moved = tuple[int, tuple[int, ...], tuple[str, Quantization | None]]
 
 
 def _moved(draw: Draw, shape: tuple[int, ...] | None = None) -> Moved:
-    """The data, its shape, and what the result is: mostly of the same type and encoding."""
+    """Return the data, its shape, and what the result is: mostly of the same type and encoding."""
     shape = draw.shape() if shape is None else shape
     dtype = draw.dtype()
     encoding = None if draw.chance(0.15) else draw.encoding(dtype)

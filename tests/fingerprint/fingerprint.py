@@ -27,7 +27,7 @@ Fingerprint: TypeAlias = "dict[str, dict[str, Hashes]]"
 
 
 def matching(names: Sequence[str], patterns: Sequence[str]) -> list[str]:
-    """The names that one of the patterns of a shell fits; all, where there is no pattern."""
+    """Return the names that one of the patterns of a shell fits; all, where there is no pattern."""
     return [
         name for name in names if not patterns or any(fnmatchcase(name, each) for each in patterns)
     ]
@@ -114,7 +114,7 @@ def compare(old: Fingerprint, new: Fingerprint) -> Comparison:
 
 
 def _difference(old: Hashes | None, new: Hashes | None) -> str | None:
-    """What differs first; None if nothing does."""
+    """Find the first difference; None if there is none."""
     if old is None or new is None:
         return f"only in the {'new' if old is None else 'old'} one"
     for part in [*old, *(part for part in new if part not in old)]:

@@ -60,7 +60,7 @@ def module_hashes(mod: tvm.IRModule, step: str) -> Hashes:
 
 
 def _parts(function: relax.Function) -> tuple[list[str], list[Any]]:
-    """The names of the functions that it calls, and its tensors, each in order."""
+    """Return the names of the functions that it calls, and its tensors, each in order."""
     callees: list[str] = []
     tensors: list[Any] = []
 

@@ -28,7 +28,7 @@ _SYMBOL = "-symbol.json"
 
 
 def models() -> dict[str, Callable[[], tvm.IRModule]]:
-    """What makes each model, as a module with its constants bound.
+    """Return the maker of each model, as a module with its constants bound.
 
     Those of ../shared are left out where there is no such folder.
     """

@@ -106,7 +106,7 @@ def test_places_in_source_files_do_not_count() -> None:
 
 @pytest.fixture(scope="module")
 def taken(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file that another process has written, whose sets have another order."""
+    """Return a file that another process has written, whose sets have another order."""
     file = tmp_path_factory.mktemp("fingerprint") / "new" / "taken.json"
     words = [sys.executable, "-m", "tests.fingerprint", "take", str(file), "--models", MODEL]
     targets = ["--targets", "x86-avx2", "--targets", "arm*"]

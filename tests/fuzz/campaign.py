@@ -58,7 +58,7 @@ class Result:
 
 
 def model_of(importer: str, seed: int) -> Files:
-    """The damaged model of a seed."""
+    """Return the damaged model of a seed."""
     return IMPORTERS[importer].draw(np.random.default_rng(seed))
 
 
@@ -86,7 +86,7 @@ def run_campaign(importer: str, seconds: float, first_seed: int = 0, most: int =
 
 
 def _run_batch(importer: str, seed: int, count: int, end: float) -> tuple[int, int, str | None]:
-    """How many models were tried, how many refused, and what was wrong with the last, if it was."""
+    """Count models that were tried and refused; describe the error of the last, if it had one."""
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_work, args=(importer, seed, count, end, theirs))
@@ -150,7 +150,7 @@ def _too_long(_signal: int, _frame: FrameType | None) -> Any:
 
 
 def _status(field: str) -> int:
-    """A figure of this process, in bytes."""
+    """Return a figure of this process, in bytes."""
     with open("/proc/self/status", encoding="ascii") as file:
         for line in file:
             if line.startswith(f"{field}:"):

@@ -33,7 +33,7 @@ RAN, REFUSED, RAISED = "ran", "QnnError", "another error"
 
 
 def made(folder: Path) -> Path:
-    """The library of a small network."""
+    """Return the library of a small network."""
     path = folder / "digits.so"
     mod, params = tvm_qnn.from_tflite(digits.model("int8"))
     tvm_qnn.build(mod, "host", params).export(path)
@@ -82,7 +82,7 @@ def _try(path: Path) -> int:
 
 
 def campaign(tries: int, seed: int) -> Counter[str]:
-    """How often each outcome was seen."""
+    """Count each outcome."""
     rng = random.Random(seed)
     with tempfile.TemporaryDirectory() as folder:
         path = made(Path(folder))

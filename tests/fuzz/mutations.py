@@ -23,7 +23,7 @@ WILD = (
 
 
 def damaged(rng: Rng, content: bytes) -> bytes:
-    """A file with one to six places changed, of which most are words of four bytes."""
+    """Return a file with one to six places changed, of which most are words of four bytes."""
     data = bytearray(content)
     for _ in range(int(rng.integers(1, 7))):
         if not data:
@@ -84,7 +84,7 @@ _DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
 
 
 def rewritten(rng: Rng, graph: Model) -> bytes | None:
-    """A well-formed file of a graph that makes no sense in one to four places.
+    """Return a well-formed file of a graph that makes no sense in one to four places.
 
     Returns:
         The file; None where the writer itself refuses what came out.
@@ -167,7 +167,7 @@ _ODD_VALUES: tuple[Any, ...] = (
 
 
 def changed_json(rng: Rng, text: str) -> str:
-    """A JSON text with one to four values changed, dropped or doubled."""
+    """Return a JSON text with one to four values changed, dropped or doubled."""
     tree = json.loads(text)
     for _ in range(int(rng.integers(1, 5))):
         places = list(_places(tree))

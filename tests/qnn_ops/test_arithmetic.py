@@ -31,7 +31,7 @@ real_multipliers = st.floats(2.0**-30, 2.0**29)
 
 
 def corners() -> list[int]:
-    """The values around every power of two, and the ends of int32."""
+    """Return the values around every power of two, and the ends of int32."""
     near = {sign * 2**bit + step for bit in range(32) for sign in (1, -1) for step in range(-2, 3)}
     return sorted(value for value in near | {0, LOW, HIGH} if LOW <= value <= HIGH)
 

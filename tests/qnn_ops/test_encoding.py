@@ -28,7 +28,7 @@ DATA = [-1.8, -1.0, 0.0, 0.5]
 
 @st.composite
 def encoded_ranges(draw: st.DrawFn) -> tuple[float, float, Encoding]:
-    """A range of real values that includes 0, and an encoding made from it."""
+    """Return a range of real values that includes 0, and an encoding made from it."""
     low, high = sorted((draw(ends), draw(ends)))
     assume(low == high == 0 or high - low > 1e-30)
     kind = draw(st.sampled_from(["tflite", "narrow", "full", "snpe"]))

@@ -19,7 +19,7 @@ FLOATS = st.floats(-(2.0**50), 2.0**50, width=32, allow_subnormal=False)
 
 
 def nearest_float32(exact: Fraction) -> np.float32:
-    """The float32 nearest to a number, the even one of two: decided in exact arithmetic."""
+    """Return the float32 nearest to a number, the even one of two: decided in exact arithmetic."""
     guess = np.float32(float(exact))
     around = [np.nextafter(guess, np.float32(sign)) for sign in (-np.inf, np.inf)]
     return min(

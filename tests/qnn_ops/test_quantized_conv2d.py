@@ -131,7 +131,7 @@ def conv_on_litert(
 
 
 def same_padding(size: int, window: int, stride: int, dilation: int) -> tuple[int, int]:
-    """What TFLite's SAME adds before and after an axis: the odd pixel comes after."""
+    """Return the padding of TFLite's SAME before and after an axis: the odd pixel comes after."""
     total = max((-(-size // stride) - 1) * stride + (window - 1) * dilation + 1 - size, 0)
     return total // 2, total - total // 2
 

@@ -30,7 +30,7 @@ Array = np.ndarray[Any, Any]
 
 @pytest.fixture(scope="module")
 def scaled() -> Iterator[Operator[Any]]:
-    """An operator of the test's own: int8 data times a factor, as int32."""
+    """Yield an operator of the test's own: int8 data times a factor, as int32."""
 
     @operator("data", "other", "offset")
     def scaled_for_test(

@@ -31,7 +31,7 @@ UNNAMED = {Channels.ANYWHERE, Channels.ANYWHERE_IN_FIRST, Channels.LAST}
 
 @pytest.fixture
 def untold() -> Iterator[Operator[Any]]:
-    """An operator of the test's own that states nothing."""
+    """Yield an operator of the test's own that states nothing."""
 
     @operator("data")
     def untold_for_test(data: relax.Expr) -> relax.Call:

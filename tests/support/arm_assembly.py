@@ -14,14 +14,14 @@ _DEBUG = (".Ltmp", ".Lfunc")
 
 
 def assembly_of(core: Core, function: Any) -> str:
-    """The assembly of a PrimFunc."""
+    """Return the assembly of a PrimFunc."""
     return str(
         tvm.compile(function, target=tvm.target.Target(core.target)).mod.inspect_source("asm")
     )
 
 
 def inner_loops(assembly: str, product: str) -> list[list[list[str]]]:
-    """The words of each instruction of the loops that have a product, and no jump but their own."""
+    """List the instructions' words of loops that have a product, and no jump but their own."""
     loops: list[list[list[str]]] = []
     block: list[list[str]] = []
     label = ""

@@ -51,7 +51,7 @@ def lowered(content: bytes, core: Core) -> tuple[tvm.IRModule, Metadata]:
 
 
 def lowered_module(mod: tvm.IRModule, core: Core) -> tuple[tvm.IRModule, Metadata]:
-    """A module of the dialect as code for a core, likewise."""
+    """Return a module of the dialect as code for a core, likewise."""
     target = parse_target(core.target)
     signature = signature_of(mod)
     with target:
@@ -118,7 +118,7 @@ def run_in_example(
 
 
 def emulated_python(core: Core, folder: Path) -> Path:
-    """A program in the folder that is Python on a core, with the packages of a device."""
+    """Return a program in the folder that is Python on a core, with the packages of a device."""
     root = RUNTIME / "root"
     program = folder / "python"
     program.write_text(
@@ -132,7 +132,7 @@ def emulated_python(core: Core, folder: Path) -> Path:
 
 @cache
 def _runner() -> Path:
-    """The example, cross-compiled."""
+    """Return the example, cross-compiled."""
     folder = TemporaryDirectory(prefix="tvm-qnn-arm-")
     _KEPT.append(folder)
     program = Path(folder.name, "run_library")

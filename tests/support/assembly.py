@@ -15,7 +15,7 @@ _JUMP = re.compile(r"\t[a-z][\w.]*\s+(?:.*\s)?(\.L\w+)$")
 
 
 def loops(function: Any, target: Any) -> list[list[str]]:
-    """The instructions of each loop of a PrimFunc, from its label to the jump back to it.
+    """Return the instructions of each loop of a PrimFunc, from its label to the jump back to it.
 
     What TVM writes around the function, to check its arguments, is left out.
     """

@@ -88,7 +88,7 @@ PROCESSORS = {
 
 @cache
 def missing() -> str | None:
-    """What this computer lacks to emulate an x86 processor."""
+    """Say what this computer lacks to emulate an x86 processor."""
     absent = [name for name in ("bochs-bin", _COMPILER, _OBJCOPY) if not shutil.which(name)]
     if absent:
         return f"no {' and no '.join(absent)} on the path"

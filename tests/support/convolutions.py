@@ -36,7 +36,7 @@ SPEC = ConvSpec(
 
 
 def changed(spec: ConvSpec, **fields: Any) -> ConvSpec:
-    """A convolution with other values of its fields, or of its output stage's or its fusion's."""
+    """Change fields of a convolution, or of its output stage or its fusion."""
     for name in ("output", "fusion"):
         part = getattr(spec, name)
         own = {field: fields.pop(field) for field in vars(part) if field in fields}
@@ -49,8 +49,8 @@ class Problem:
     """A convolution with its arrays and its result.
 
     Attributes:
-        spec: The convolution.
-        kernel_zero_point: Of the kernel.
+        spec: the convolution.
+        kernel_zero_point: of the kernel.
         data: ``spec.in_dtype`` of ``spec.in_shape``.
         kernel: OHWI; for a depthwise convolution HWC.
         bias: int32 [out_channels].
@@ -123,12 +123,12 @@ def problem_of(
     """Arrays for a convolution.
 
     Args:
-        spec: The convolution.
-        rng: What they are drawn from.
-        how: Data and weights: "random", "ends" (of their range), "min" or "max".
+        spec: the convolution.
+        rng: what they are drawn from.
+        how: data and weights: "random", "ends" (of their range), "min" or "max".
         kernel_zero_point: None for the middle of the range.
-        exponent: Of two: the size of the multipliers.
-        is_depthwise: For a kernel [KH, KW, channels].
+        exponent: of two: the size of the multipliers.
+        is_depthwise: for a kernel [KH, KW, channels].
     """
     if kernel_zero_point is None:
         kernel_zero_point = MIDDLE[spec.kernel_dtype]
@@ -157,7 +157,7 @@ def _multipliers(rng: np.random.Generator, exponent: float, channels: int) -> Ar
 
 
 def filled(rng: np.random.Generator, how: str, dtype: str, shape: tuple[int, ...]) -> Array:
-    """An array of all values of a dtype, or of its ends."""
+    """Return an array of all values of a dtype, or of its ends."""
     info = np.iinfo(dtype)
     if how == "random":
         return rng.integers(info.min, info.max, shape, dtype, endpoint=True)

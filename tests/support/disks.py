@@ -13,7 +13,7 @@ import pytest
 
 @contextmanager
 def small_disk(place: Path, size: int) -> Iterator[Path]:
-    """A folder on a disk of so many bytes, which only root can have; others skip the test."""
+    """Yield a folder on a disk of so many bytes, which only root can have; others skip the test."""
     place.mkdir()
     line = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
     try:

@@ -10,7 +10,7 @@ from tvm.script.ir_builder import tirx as T
 
 
 def doubler(size: int, dtype: str) -> Any:
-    """A function that doubles each element."""
+    """Return a function that doubles each element."""
     data = te.placeholder((size,), dtype)
     doubled = te.compute((size,), lambda i: data[i] + data[i])
     return te.create_prim_func([data, doubled])

@@ -27,10 +27,10 @@ class Place:
     """Where kernels run.
 
     Attributes:
-        name: Of the instruction set.
-        target: Whose code runs there.
-        marks: Of a test that runs kernels there.
-        run: Runs cases, each output between fences.
+        name: of the instruction set.
+        target: whose code runs there.
+        marks: of a test that runs kernels there.
+        run: runs cases, each output between fences.
     """
 
     name: str
@@ -86,13 +86,13 @@ each_target = pytest.mark.parametrize(
 
 
 def lowered(call: Call, target: Any) -> tvm.IRModule:
-    """The module of one call, lowered."""
+    """Return the module of one call, lowered."""
     mod = module_of(call.operator, call.operands, **call.attrs)
     return lower(mod, tvm.target.Target(target))
 
 
 def kernels_of(mod: tvm.IRModule) -> list[Any]:
-    """The kernels in a module."""
+    """Return the kernels in a module."""
     return [f for f in mod.functions.values() if f.attrs is not None and IS_KERNEL in f.attrs]
 
 

@@ -22,7 +22,7 @@ def single_op(
     constants: Sequence[Quantized | None] = (),
     **options: Any,
 ) -> bytes:
-    """A model of one operator: its operands are ``inputs``, then ``constants``.
+    """Return a model of one operator: its operands are ``inputs``, then ``constants``.
 
     ``output`` is (shape, dtype, quantization); a constant that is None is absent.
     """
@@ -52,7 +52,7 @@ def litert(
     constants: Sequence[Quantized | None] = (),
     **options: Any,
 ) -> Array:
-    """What LiteRT's reference kernel computes for one operator; arguments as ``single_op``."""
+    """Run one operator on LiteRT's reference kernel; arguments as ``single_op``."""
     model = single_op(code, inputs, output, constants, **options)
     (result,) = litert_tensors(model, [array for array, _ in inputs]).values()
     return result

@@ -9,7 +9,7 @@ from qnn_ops.errors import QnnError
 
 
 def mca() -> str:
-    """The program; skips the test where it is not installed."""
+    """Return the program; skip the test where it is not installed."""
     try:
         return find_mca()
     except QnnError as error:

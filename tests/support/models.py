@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 def differing_tensors(
     content: bytes, runs: Sequence[Sequence[Array]], target: str, *, kernels: bool
 ) -> list[str]:
-    """The computed tensors of a model, over several runs, in which any element differs."""
+    """Return the computed tensors of a model, over several runs, in which any element differs."""
     graph = read_model(content)
     mod, params = from_tflite(graph, outputs="all")
     library = build(mod, target, params, kernels=kernels)

@@ -27,7 +27,7 @@ def results_of(
     kernels: bool = True,
     semantics: str = "mxnet",
 ) -> list[Array]:
-    """What a pair of files computes, through kernels for this machine or portable primitives.
+    """Run a pair of files, through kernels for this machine or portable primitives.
 
     Args:
         prefix: of the files' paths: up to "-symbol.json" and "-0000.params".
@@ -47,7 +47,7 @@ def results_of(
 
 
 def evaluator() -> ModuleType:
-    """The numpy evaluator of whole graphs in the shared folder; it imports two modules by name."""
+    """Load the numpy evaluator of graphs in the shared folder; it imports two modules by name."""
     names = {
         "sem": SHARED / "specs" / "mxnet_semantics.py",
         "mxreader": SHARED / "prototypes" / "mxnet_reader.py",

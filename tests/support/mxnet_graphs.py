@@ -22,7 +22,7 @@ def graph_of(
     subgraph: Graph | None = None,
     outputs: int = 1,
 ) -> Graph:
-    """An operator that reads variables of these names, and its first ``outputs`` results."""
+    """Return an operator that reads variables of these names, and its first ``outputs`` results."""
     variables = tuple(Node(name, "null") for name in inputs)
     texts = {name: str(value) for name, value in attrs.items()}
     entries = tuple(Entry(number) for number in range(len(inputs)))
@@ -33,7 +33,7 @@ def graph_of(
 
 
 def chain_of(*nodes: tuple[str, Mapping[str, Any], Sequence[str]]) -> Graph:
-    """A subgraph: each operator reads the one before it, then variables of its own.
+    """Return a subgraph: each operator reads the one before it, then variables of its own.
 
     Args:
         *nodes: name of the operator, attributes, names of the variables; the first operator reads
@@ -60,7 +60,7 @@ def imported(
     *,
     semantics: str = "mxnet",
 ) -> tuple[tvm.IRModule, dict[str, Any]]:
-    """The graph with inputs like ``data``; other variables are constants."""
+    """Return the graph with inputs like ``data``; other variables are constants."""
     return from_mxnet(
         graph,
         {name: array.shape for name, array in data.items()},
@@ -77,7 +77,7 @@ def computed(
     *,
     semantics: str = "mxnet",
 ) -> list[Any]:
-    """What the graph computes, through the portable primitives."""
+    """Run the graph, through the portable primitives."""
     mod, params = imported(graph, data, constants, semantics=semantics)
     bound = tvm.relax.transform.BindParams("main", params)(mod)
     results = run_all(legalize.LegalizeQnn()(bound), list(data.values()))

@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 
 def module_of(operator: Operator[Any], operands: Sequence[Any], **attrs: Any) -> tvm.IRModule:
-    """A module whose ``main`` applies ``operator`` to parameters shaped as the operands.
+    """Return a module whose ``main`` applies ``operator`` to parameters shaped as the operands.
 
     An operand is an array, a list of arrays (a tuple operand) or None (an absent one).
     """
@@ -56,7 +56,7 @@ def run(mod: tvm.IRModule, arrays: Sequence[Array], target: Any = "llvm") -> Arr
 
 
 def flat(operands: Sequence[Any]) -> list[Array]:
-    """The arrays of ``operands``, in the order of the module's parameters."""
+    """Return the arrays of ``operands``, in the order of the module's parameters."""
     arrays: list[Array] = []
     for operand in operands:
         if isinstance(operand, (list, tuple)):

@@ -48,11 +48,11 @@ def run_cases(
     most 63 bytes before memory that stops the program.
 
     Args:
-        cases: What to call.
-        target: What to compile for.
-        write: Writes a module of TVM's, compiled, into a folder: as what a compiler takes.
-        link: Makes a program in a folder, of that file and one of C.
-        run: Runs a program on the bytes of calls; told the size of its answer, which it gives.
+        cases: what to call.
+        target: what to compile for.
+        write: writes a module of TVM's, compiled, into a folder: as what a compiler takes.
+        link: makes a program in a folder, of that file and one of C.
+        run: runs a program on the bytes of calls; told the size of its answer, which it gives.
 
     Raises:
         AssertionError: if the program dies, say of an instruction that the processor lacks or of
@@ -123,7 +123,7 @@ def compiled(compiler: str, *options: str) -> tuple[Path, ...]:
 
 
 def includes() -> list[str]:
-    """A compiler's options for TVM's headers."""
+    """Return a compiler's options for TVM's headers."""
     headers = [tvm_ffi.libinfo.find_include_path(), tvm_ffi.libinfo.find_dlpack_include_path()]
     return [f"-I{header}" for header in headers]
 

@@ -22,7 +22,7 @@ _MOVEMENTS: dict[str, Callable[[relax.Call, Array], Array]] = {
 
 
 def evaluate(mod: tvm.IRModule, arrays: Sequence[Array]) -> list[Array]:
-    """The outputs of ``main``, whose calls are to the dialect or to what moves data."""
+    """Return the outputs of ``main``, whose calls are to the dialect or to what moves data."""
     main = mod["main"]
     values: dict[Any, Any] = dict(zip(main.params, arrays, strict=True))
 

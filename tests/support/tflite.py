@@ -58,7 +58,7 @@ class Sheet:
         return self._writer.finish(self._inputs, self._outputs)
 
     def check(self) -> Comparison:
-        """Compiles the primitives of all operators; every tensor must be LiteRT's."""
+        """Compile the primitives of all operators; every tensor must be LiteRT's."""
         comparison = self.compare()
         assert comparison.differing == ()
         return comparison
@@ -67,7 +67,7 @@ class Sheet:
         return compare(self.model(), self.arrays, target="llvm", kernels=False)
 
     def check_reference(self) -> None:
-        """The same without compiling: with the numpy reference of each dialect operator."""
+        """Return the same without compiling: with the numpy reference of each dialect operator."""
         model = self.model()
         mod, params = from_tflite(model, outputs="all")
         constants = [value.numpy() for value in params.values()]
@@ -83,7 +83,7 @@ class Sheet:
 
 
 def random_quantization(rng: np.random.Generator, dtype: str, scale: float = 0.05) -> Quantization:
-    """A scale near the given one, now and then a power of two (ties), and any zero point."""
+    """Return a scale near the given one, now and then a power of two (ties), and any zero point."""
     info = np.iinfo(dtype)
     chosen = scale * float(rng.uniform(0.5, 2.0))
     if rng.random() < 0.4:

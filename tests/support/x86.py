@@ -52,13 +52,13 @@ _CPUINFO = Path("/proc/cpuinfo")
 
 @cache
 def host_has(*features: str) -> bool:
-    """Whether the processor has all of these, as /proc/cpuinfo calls them."""
+    """Tell whether the processor has all of these, as /proc/cpuinfo calls them."""
     flags = _CPUINFO.read_text() if _CPUINFO.exists() else ""
     return all(flag in flags for flag in features)
 
 
 def runs_here(mcpu: str) -> bool:
-    """Whether this processor can run what is compiled for another."""
+    """Tell whether this processor can run what is compiled for another."""
     return host_has(*_FLAGS.get(mcpu, ()))
 
 
@@ -92,7 +92,7 @@ each_isa = pytest.mark.parametrize(
 
 
 def examples(count: int, mcpu: str = TARGET["mcpu"]) -> int:
-    """How many examples of a property to try: fewer where each starts an emulator."""
+    """Return the number of examples of a property: fewer where each starts an emulator."""
     return count if runs_here(mcpu) else -(-count // 5)
 
 

@@ -37,7 +37,7 @@ class Task:
 
 
 def tasks(models: Sequence[Model], rows: Sequence[Row], *, whole: bool) -> list[Task]:
-    """What there is to try.
+    """List what there is to try.
 
     Args:
         models: in order.

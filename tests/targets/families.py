@@ -105,7 +105,7 @@ class _Network:
 
 
 def every_family(dtype: str) -> bytes:
-    """The network, as a TFLite file.
+    """Return the network, as a TFLite file.
 
     Args:
         dtype: of its activations and weights: "int8" or "uint8".

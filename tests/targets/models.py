@@ -52,7 +52,7 @@ class Loaded:
     tolerance: float = 0.0
 
     def differs(self, results: Sequence[Array]) -> str | None:
-        """How results differ from the expected ones; None if they do not."""
+        """Describe how results differ from the expected ones; None if they do not."""
         for number, (result, wanted) in enumerate(zip(results, self.expected, strict=True)):
             if (result.shape, result.dtype) != (wanted.shape, wanted.dtype):
                 return f"output {number} is {result.dtype}{result.shape}"

@@ -26,12 +26,12 @@ class Row:
     """A target of the matrix.
 
     Attributes:
-        name: In the table.
-        target: As ``parse_target`` takes it.
-        products: Regular expressions of instructions that multiply, of which code for
+        name: in the table.
+        target: as ``parse_target`` takes it.
+        products: regular expressions of instructions that multiply, of which code for
             convolutions has at least one; and all of them is what the network of all kernels has.
-        lacks: Of what the target lacks, which no code for it has.
-        emulator: That runs its code, where it is installed.
+        lacks: of what the target lacks, which no code for it has.
+        emulator: that runs its code, where it is installed.
     """
 
     name: str
@@ -41,12 +41,12 @@ class Row:
     emulator: Core | Processor | None = None
 
     def faults(self, assembly: str, *, multiplies: bool, has_all: bool) -> list[str]:
-        """What is wrong with the instructions of a model.
+        """Say what is wrong with the instructions of a model.
 
         Args:
-            assembly: Of all its functions.
-            multiplies: Whether it has convolutions or dense layers that have kernels.
-            has_all: Whether it has every kernel.
+            assembly: of all its functions.
+            multiplies: whether it has convolutions or dense layers that have kernels.
+            has_all: whether it has every kernel.
         """
         found = [pattern for pattern in self.products if re.search(pattern, assembly)]
         missing = [pattern for pattern in self.products if pattern not in found]

@@ -14,7 +14,7 @@ _HEAD = ("target", "models compiled and read", "run here", "emulated", "refused"
 
 
 def table(rows: Sequence[Row], outcomes: Iterable[Outcome]) -> str:
-    """A line of Markdown for each target, and one of sums."""
+    """Return a line of Markdown for each target, and one of sums."""
     known = list(outcomes)
     lines = [_line(row.name, [each for each in known if each.target == row.name]) for row in rows]
     head = [f"| {' | '.join(_HEAD)} |", "|---|" + "---:|" * (len(_HEAD) - 1)]

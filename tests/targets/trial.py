@@ -107,7 +107,7 @@ def _input(loaded: Loaded, number: int, name: str) -> Array:
 
 
 def _emulated(library: Library, inputs: Sequence[Array], row: Row) -> Sequence[Array] | None:
-    """What an emulator computes; None where there is none for the target or the model."""
+    """Return an emulator's results; None where there is none for the target or the model."""
     assert library._origin is not None
     lowered = library._origin.lowered
     assert lowered is not None

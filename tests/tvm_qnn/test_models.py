@@ -35,7 +35,7 @@ def test_every_tensor_of_inception_v3_equals_litert(style: str, route: str) -> N
 
 
 def runs(content: bytes) -> list[list[npt.NDArray[Any]]]:
-    """A picture that the ranges were measured on, one that they were not, and noise."""
+    """Return a picture that the ranges were measured on, one that they were not, and noise."""
     graph = read_model(content)
     tensor = graph.tensors[graph.inputs[0]]
     size = tensor.shape[1]

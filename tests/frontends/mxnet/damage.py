@@ -18,7 +18,7 @@ _PLACE = r", byte \d+: "
 
 
 def error_of(read: Reader, data: bytes) -> str:
-    """The one error of a file from its byte on; it comes soon and takes little memory."""
+    """Return the one error of a file from its byte on; it comes soon and takes little memory."""
     start = time.monotonic()
     tracemalloc.start()
     try:

@@ -34,7 +34,7 @@ def shape_bytes(shape: Sequence[int]) -> bytes:
 
 
 def dense(array: Array, magic: int = V2, flag: int | None = None) -> bytes:
-    """A dense array."""
+    """Return a dense array."""
     flag = FLAGS[str(array.dtype)] if flag is None else flag
     if magic == LEGACY:
         head = struct.pack(f"<{1 + array.ndim}I", array.ndim, *array.shape)
@@ -45,7 +45,7 @@ def dense(array: Array, magic: int = V2, flag: int | None = None) -> bytes:
 
 
 def sparse(shape: Sequence[int], values: Array, *indices: Array) -> bytes:
-    """A row_sparse array with one array of indices, a csr one with two."""
+    """Return a row_sparse array with one array of indices, a csr one with two."""
     head = struct.pack("<Ii", V2, len(indices)) + shape_bytes(values.shape) + shape_bytes(shape)
     head += struct.pack("<iii", 1, 0, FLAGS[str(values.dtype)])
     for index in indices:
@@ -54,7 +54,7 @@ def sparse(shape: Sequence[int], values: Array, *indices: Array) -> bytes:
 
 
 def array_list(arrays: Sequence[bytes], names: Sequence[str] = ()) -> bytes:
-    """A parameter file of encoded arrays."""
+    """Return a parameter file of encoded arrays."""
     data = struct.pack("<QQQ", 0x112, 0, len(arrays)) + b"".join(arrays)
     data += struct.pack("<Q", len(names))
     for name in names:
@@ -63,7 +63,7 @@ def array_list(arrays: Sequence[bytes], names: Sequence[str] = ()) -> bytes:
 
 
 def symbol_json(nodes: Sequence[Mapping[str, Any]], **fields: Any) -> str:
-    """A symbol of some nodes, whose last one is its output."""
+    """Return a symbol of some nodes, whose last one is its output."""
     graph = {
         "nodes": [{"inputs": [], **node} for node in nodes],
         "arg_nodes": [index for index, node in enumerate(nodes) if node["op"] == "null"],

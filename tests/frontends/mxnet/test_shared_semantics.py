@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(not SHARED.exists(), reason="no folder ../shared
 
 
 def referenced(mod: tvm.IRModule, params: dict[str, Any], data: dict[str, np.ndarray]) -> Any:
-    """The first result of a module of the dialect's operators and casts."""
+    """Return the first result of a module of the dialect's operators and casts."""
     main = mod["main"]
     known = {**data, **{name: value.numpy() for name, value in params.items()}}
     values = {parameter: known[parameter.name] for parameter in main.params}

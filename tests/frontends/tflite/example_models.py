@@ -55,7 +55,7 @@ def raw_model(
     is_variable: bool = False,
     repeat: int = 1,
 ) -> bytes:
-    """A model with one tensor, its output, for what ModelWriter does not write."""
+    """Return a model with one tensor, its output, for what ModelWriter does not write."""
     builder = flatbuffers.Builder(1024)
     text = builder.CreateString(name)
     dims = builder.CreateNumpyVector(np.array(shape, np.int32))

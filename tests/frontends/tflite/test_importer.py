@@ -74,7 +74,7 @@ def small_model() -> bytes:
 
 
 def strided_model() -> bytes:
-    """A strided convolution, its result reshaped to rows, and a dense layer."""
+    """Return a strided convolution, its result reshaped to rows, and a dense layer."""
     sheet = Sheet(seed=40)
     data = sheet.random_input((1, 6, 6, 2), "int8", Q)
     kernel = sheet.constant(

@@ -14,7 +14,7 @@ from frontends.tflite.writer import ModelWriter
 
 
 def read_back(code: str, with_table: bool = True, **fields: Any) -> o.Options | None:
-    """The options of an operator that the writer wrote with the given fields."""
+    """Return the options of an operator that the writer wrote with the given fields."""
     writer = ModelWriter()
     x, y = writer.tensor("x", (1,), "float32"), writer.tensor("y", (1,), "float32")
     writer.operator(code, [x], [y], **fields)

@@ -115,7 +115,7 @@ def elementwise(code: str, scale: float) -> Sheet:
 
 
 def unary(code: str, scale: float) -> Sheet:
-    """An operator on all values of int8 of scale 1, to a result of this scale."""
+    """Return an operator on all values of int8 of scale 1, to a result of this scale."""
     sheet = Sheet(seed=73)
     data = sheet.input(np.arange(-128, 128, dtype=np.int8), unit())
     options = {"alpha": 0.5} if code == "LEAKY_RELU" else {}

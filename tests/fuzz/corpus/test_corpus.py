@@ -20,7 +20,7 @@ EXPECTED: dict[str, dict[str, str]] = json.loads((FOLDER / "expected.json").read
 
 
 def outcome(name: str) -> tuple[str, str]:
-    """The class and the text of the error; empty where the model is imported."""
+    """Return the class and the text of the error; empty where the model is imported."""
     importer = name.partition("_")[0]
     start = time.process_time()
     try:

@@ -213,7 +213,7 @@ def _custom() -> bytes:
 
 
 def _recursive() -> bytes:
-    """A WHILE whose condition and body are the subgraph that it stands in."""
+    """Return a WHILE whose condition and body are the subgraph that it stands in."""
     builder = flatbuffers.Builder(1024)
     name = builder.CreateString("x")
     shape = builder.CreateNumpyVector(np.array([1], np.int32))

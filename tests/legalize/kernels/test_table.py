@@ -20,7 +20,7 @@ def target(mcpu: str) -> tvm.target.Target:
 
 @pytest.fixture
 def own_table(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Kernel]]:
-    """The table without the project's kernels."""
+    """Return the table without the project's kernels."""
     table: dict[str, list[Kernel]] = {}
     monkeypatch.setattr("legalize.kernels.table.KERNELS", table)
     return table

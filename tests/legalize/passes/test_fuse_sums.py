@@ -42,7 +42,7 @@ def add(lhs: relax.Expr, rhs: relax.Expr) -> relax.Call:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
-    """What a rule was asked about, which takes every sum: names of the convolution's data."""
+    """Return the calls that a rule was asked about, which takes every sum: names of their data."""
     found: list[tuple[str, str]] = []
 
     def rule(_builder: Any, call: relax.Call, producer: relax.Call, other: relax.Expr) -> Any:

@@ -55,13 +55,13 @@ CONV: dict[str, Any] = {
 
 
 def fused(mod: tvm.IRModule) -> tvm.IRModule:
-    """The module as it comes to the pass: primitives, fused."""
+    """Return the module as it comes to the pass: primitives, fused."""
     with TARGET:
         return tvm.transform.Sequential(cpu.legalize_passes(TARGET))(legalize.LegalizeQnn()(mod))
 
 
 def blocks(mod: tvm.IRModule) -> list[str]:
-    """The names of the blocks in the module's TIR functions."""
+    """Return the names of the blocks in the module's TIR functions."""
     lines = (line.strip() for line in mod.script().splitlines())
     names = [line.split('"')[1] for line in lines if line.startswith("with T.sblock(")]
     return [name for name in names if name != "root"]

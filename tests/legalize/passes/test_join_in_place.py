@@ -57,7 +57,7 @@ def before(body: Body) -> tvm.IRModule:
 
 
 def calls(mod: tvm.IRModule) -> list[str]:
-    """What main calls, in order; with "into" where it writes to a tensor that is there."""
+    """List the calls of main, in order; with "into" where one writes to a tensor that is there."""
     found = []
     for value in relax.analysis.get_var2val(mod["main"]).values():
         if isinstance(value, relax.Call) and value.op.name.startswith("relax.call_tir"):

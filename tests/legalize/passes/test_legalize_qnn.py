@@ -147,7 +147,7 @@ def test_tvms_own_legalization_gives_the_same_results() -> None:
 def without_a_rule() -> Iterator[Operator[Any]]:
     @operator("data")
     def ruleless_for_test(data: relax.Expr) -> relax.Call:
-        """An operator that nothing lowers."""
+        """Return an operator that nothing lowers."""
         return ruleless_for_test.call([data])
 
     @ruleless_for_test.type_rule

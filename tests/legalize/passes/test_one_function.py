@@ -24,7 +24,7 @@ WEIGHTS = full_range(np.random.default_rng(1), "int8", (40, 40)).astype(np.int32
 
 
 def step(x: relax.Expr) -> relax.Expr:
-    """What fusion leaves a call of its own."""
+    """List the calls that fusion leaves."""
     return R.matmul(x, relax.const(WEIGHTS))
 
 
@@ -35,7 +35,7 @@ def chain(x: relax.Expr, steps: int) -> relax.Expr:
 
 
 def called(mod: tvm.IRModule) -> tvm.IRModule:
-    """The module as it comes to the pass."""
+    """Return the module as it comes to the pass."""
     with TARGET:
         return calls_pipeline(TARGET)(mod)
 

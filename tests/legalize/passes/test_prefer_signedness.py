@@ -224,7 +224,7 @@ _TABLE = np.random.default_rng(7).integers(-128, 128, 256).astype(np.int8)
 
 
 def _at(dtype: str, value: int) -> int:
-    """The value that is ``value`` for int8."""
+    """Return the value that is ``value`` for int8."""
     return value + 128 if dtype == "uint8" else value
 
 

@@ -20,7 +20,7 @@ BYTES = relax.TensorType((2, 128), "int8")
 
 
 def operators(mod: tvm.IRModule) -> list[Any]:
-    """The dialect's operators and the names of Relax's, in order."""
+    """Return the dialect's operators and the names of Relax's, in order."""
     return [
         operator_of(binding.value) or binding.value.op.name.removeprefix("relax.")
         for block in mod["main"].body.blocks

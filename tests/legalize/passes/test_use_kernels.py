@@ -51,7 +51,7 @@ def dense(x: relax.Expr, **changes: Any) -> relax.Call:
 
 
 def calls(mod: tvm.IRModule) -> list[str]:
-    """What ``main`` calls, in order: operators, or functions of the module."""
+    """List the calls of ``main``, in order: operators, or functions of the module."""
     names = []
     for value in relax.analysis.get_var2val(mod["main"]).values():
         if isinstance(value, relax.Call):

@@ -23,7 +23,7 @@ def computed(
     values: Array,
     target: Any = "llvm",
 ) -> Array:
-    """What an expression of one variable gives for ``values``."""
+    """Evaluate an expression of one variable for ``values``."""
     builder = relax.BlockBuilder()
     data = relax.Var("x", relax.TensorType(values.shape, str(values.dtype)))
     with builder.function("main", [data]):
@@ -34,14 +34,14 @@ def computed(
 
 
 def accumulators(seed: int) -> Array:
-    """A row of edges, and one of values of every magnitude."""
+    """Return a row of edges, and one of values of every magnitude."""
     rng = np.random.default_rng(seed)
     magnitudes = np.exp2(rng.uniform(0, 31, 1000 - len(EDGES))) * rng.choice([-1, 1], 987)
     return np.concatenate([np.array(EDGES), magnitudes.astype(np.int64)]).astype(np.int32)
 
 
 def every_shift(lowest: int, highest: int) -> tuple[Array, Array]:
-    """A row for each shift, with multipliers from 2^30 to 2^31 - 1 and some zeros."""
+    """Return a row for each shift, with multipliers from 2^30 to 2^31 - 1 and some zeros."""
     rng = np.random.default_rng(1)
     shift = np.arange(lowest, highest + 1, dtype=np.int32).reshape(-1, 1)
     multiplier = rng.integers(2**30, 2**31, shift.shape, dtype=np.int32)

@@ -21,7 +21,7 @@ styles = pytest.mark.parametrize("style", digits.STYLES)
 
 
 def probabilities(model: bytes, inputs: np.ndarray) -> np.ndarray:
-    """The model's output on LiteRT's reference kernels, resized to the batch."""
+    """Return the model's output on LiteRT's reference kernels, resized to the batch."""
     interpreter = Interpreter(
         model_content=model, experimental_op_resolver_type=OpResolverType.BUILTIN_REF
     )
@@ -44,7 +44,7 @@ def tensors(model: Model) -> dict[str, Tensor]:
 
 @pytest.fixture(scope="module")
 def retrained() -> network.Parameters:
-    """The float network, trained as the committed models were; takes seconds."""
+    """Return the float network, trained as the committed models were; takes seconds."""
     return train(load_split()[0])
 
 

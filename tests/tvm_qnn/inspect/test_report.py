@@ -95,7 +95,7 @@ def test_a_model_of_no_operators_in_a_browser(tmp_path: Path) -> None:
 
 
 def _dom(page: str, folder: Path) -> str:
-    """What a browser makes of a page."""
+    """Parse a page as a browser does."""
     path = folder / "page.html"
     path.write_text(page, "utf-8")
     line = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]

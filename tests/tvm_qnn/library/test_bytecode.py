@@ -37,7 +37,7 @@ def test_what_was_compiled_is_taken(size: tuple[int, ...], network: tuple[bytes,
 
 
 def words(code: bytes) -> tuple[bytes, list[int]]:
-    """What stands before the instructions' words, and these."""
+    """Split off what stands before the instructions' words."""
     for count in range(1, len(code) // 8):
         start = len(code) - 8 * count
         if struct.unpack_from("<q", code, start - 8) == (count,):
@@ -46,7 +46,7 @@ def words(code: bytes) -> tuple[bytes, list[int]]:
 
 
 def calls(code: list[int]) -> list[int]:
-    """Where each call begins."""
+    """Find where each call begins."""
     places, place = [], 0
     while code[place] == 1:
         places.append(place)

@@ -36,7 +36,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def compilations(monkeypatch: pytest.MonkeyPatch) -> list[tvm.IRModule]:
-    """What is compiled from now on, and not taken from a cache."""
+    """Record what is compiled from now on, and not taken from a cache."""
     done: list[tvm.IRModule] = []
     # The package has a function of this name.
     module = importlib.import_module("tvm_qnn.build")

@@ -30,7 +30,7 @@ Array = np.ndarray[Any, Any]
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A network that is large enough for its loops to be shared by threads."""
+    """Return a network that is large enough for its loops to be shared by threads."""
     if not any(map(shutil.which, COMPILERS)):
         pytest.skip("there is no C compiler to link with")
     path = tmp_path_factory.mktemp("concurrency") / "network.so"

@@ -50,7 +50,7 @@ def no_code(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def refused(path: Path, contents: bytes) -> str:
-    """The error for such a file."""
+    """Return the error for such a file."""
     path.write_bytes(contents)
     with pytest.raises(QnnError, match="is not a library that can be loaded here") as raised:
         tvm_qnn.load(path)
@@ -113,7 +113,7 @@ def test_other_bytes_are_no_library(
 
 
 def rewritten(file: Path, path: Path, **changes: Any) -> None:
-    """A whole library with other metadata."""
+    """Return a whole library with other metadata."""
     package = read_package(file)
     write_package(
         path,

@@ -22,14 +22,14 @@ TASKS = 48
 
 @pytest.fixture
 def in_new_thread() -> Iterator[Callable[..., Any]]:
-    """Calls functions in one thread without a pool yet: every thread has its own."""
+    """Call functions in one thread without a pool yet: every thread has its own."""
     with ThreadPoolExecutor(1) as executor:
         yield lambda *call: executor.submit(*call).result()
 
 
 @pytest.fixture(scope="module")
 def thread_numbers() -> Any:
-    """A function that tells how many threads ran a parallel loop."""
+    """Return a function that tells how many threads ran a parallel loop."""
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("loop")
         T.func_attr({"global_symbol": "loop"})

@@ -17,7 +17,7 @@ from tvm_qnn.target.target import parse_target
 
 
 def through_buffer(size: int) -> Any:
-    """Copies through a buffer of its own, in a parallel loop."""
+    """Copy through a buffer of its own, in a parallel loop."""
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("copy")
         source, target = (T.arg(name, T.buffer((size,), "int32")) for name in ("x", "y"))

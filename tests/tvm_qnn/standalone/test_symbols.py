@@ -13,7 +13,7 @@ from tvm_qnn.standalone.symbols import undefined_symbols
 
 
 def header(target: str, folder: Path) -> tuple[list[str] | None, str]:
-    """What the object of a small network needs, and what its header says."""
+    """Return the needs of a small network's object, and what its header says."""
     mod, params = tvm_qnn.from_tflite(digits.model("int8"))
     tvm_qnn.build(mod, target, params).export(folder / "m", format="c")
     return undefined_symbols((folder / "m.o").read_bytes()), (folder / "m.h").read_text()

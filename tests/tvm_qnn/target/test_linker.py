@@ -17,7 +17,7 @@ def program(path: Path, body: str = "") -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The only folder on the path, empty; and no ziglang."""
+    """Return the only folder on the path, empty; and no ziglang."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     return tmp_path

@@ -18,7 +18,7 @@ def test_what_this_machine_has_is_what_llvm_says() -> None:
 
 @pytest.fixture
 def cpuinfo(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
-    """The file in which Linux on x86-64 is to tell what the processor has."""
+    """Yield the file in which Linux on x86-64 is to tell what the processor has."""
     file = tmp_path / "cpuinfo"
     monkeypatch.setattr(processor, "_CPUINFO", file)
     monkeypatch.setattr(processor, "this_platform", lambda: "x86_64-linux")

@@ -25,7 +25,7 @@ def _kernel_quantization(
 
 
 def add_convolution(sheet: Sheet, style: str, depthwise: bool, with_bias: bool = True) -> None:
-    """A random convolution whose sums fill the range of its result."""
+    """Return a random convolution whose sums fill the range of its result."""
     rng = sheet.rng
     dtype = style.split("_")[0]
     window = [int(size) for size in rng.integers(1, 5, 2)]

@@ -29,7 +29,7 @@ ATTRS: dict[str, Any] = {
 def ungrouped(
     builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr]
 ) -> relax.Expr:
-    """The convolution itself, of one group."""
+    """Return the convolution itself, of one group."""
     assert attrs.groups == 1
     data, kernel, *bias = operands
     return quantized_conv2d(data, kernel, bias=bias[0] if bias else None, **vars(attrs))

@@ -14,7 +14,7 @@ Array = np.ndarray[Any, Any]
 
 
 def takes(weights: Array, zero_point: int) -> bool:
-    """Whether kernels take a dense layer of these weights, [units, K]."""
+    """Tell whether kernels take a dense layer of these weights, [units, K]."""
     depth = weights.shape[1]
     dtype = str(weights.dtype)
     data = relax.Var("x", relax.TensorType((1, depth), dtype))

@@ -33,7 +33,7 @@ def random_call(
     shapes: tuple[tuple[int, ...], tuple[int, ...]],
     powers: bool = False,
 ) -> Call:
-    """A call whose results mostly fill their range; with ``powers``, many are ties."""
+    """Return a call whose results mostly fill their range; with ``powers``, many are ties."""
     dtypes = rng.choice(["int8", "uint8"], 3).tolist()
     exponents = rng.uniform(-7, -4, 3)
     if operator is quantized_multiply:

@@ -30,7 +30,7 @@ SPEC = ConvSpec(
 
 @pytest.fixture(params=[1, 2, 3])
 def in_threads(request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
-    """A function that calls functions with so many TVM threads, however many cores there are.
+    """Yield a function that calls functions with so many TVM threads, however many cores there are.
 
     It calls them in a thread of its own, as TVM makes a pool for each thread that asks for one,
     and keeps its size.

@@ -12,7 +12,7 @@ from tvm_qnn import digits
 
 @pytest.fixture
 def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The model of handwritten digits, in the current folder."""
+    """Return the model of handwritten digits, in the current folder."""
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "digits.tflite"
     path.write_bytes(digits.model("int8"))
@@ -25,7 +25,7 @@ SHOWN = r"out[/x] [red]:car:\x1b[2J"
 
 @pytest.fixture
 def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A model with names that are HOSTILE to terminals, in the current folder."""
+    """Return a model with names that are HOSTILE to terminals, in the current folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "150")
     writer = ModelWriter()

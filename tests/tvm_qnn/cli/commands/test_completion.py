@@ -21,7 +21,7 @@ def test_the_script_asks_this_command(shell: str) -> None:
 
 
 def completions(words: str, place: int) -> list[str]:
-    """What the script of bash gets for the last word."""
+    """Return bash's completions of the last word."""
     variables = {
         "_TVM_QNN_COMPLETE": "bash_complete",
         "COMP_WORDS": words,

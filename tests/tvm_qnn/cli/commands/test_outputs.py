@@ -11,7 +11,7 @@ from tvm_qnn.cli.commands.outputs import check_file, check_folder
 
 @pytest.fixture(params=["read-only", "/proc"])
 def no_place(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """A folder in which no file can be made."""
+    """Return a folder in which no file can be made."""
     if request.param == "/proc":
         return Path("/proc")
     if os.geteuid() == 0:

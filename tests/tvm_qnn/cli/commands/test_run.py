@@ -19,7 +19,7 @@ from tvm_qnn.oracle import litert_tensors
 
 @pytest.fixture
 def digit(model: Path) -> np.ndarray:
-    """The model's input, which is also in the folder as an array."""
+    """Return the model's input, which is also in the folder as an array."""
     array = digits.to_input(digits.held_out()[0][:1], "int8")
     np.save("digit.npy", array)
     return array

@@ -30,7 +30,7 @@ ROUNDINGS = {
 
 
 def case_of(isa: Isa, problem: Problem) -> Case:
-    """The call that solves a problem."""
+    """Return the call that solves a problem."""
     spec = problem.spec
     packed = pack_conv2d(
         spec,

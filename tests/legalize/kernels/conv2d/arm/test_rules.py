@@ -138,6 +138,6 @@ def test_kernels_without_noalias_come_last(name: str) -> None:
 
 
 def kernels_of(core: Core, call: Call) -> str:
-    """The functions that serve a call, as text."""
+    """Return the functions that serve a call, as text."""
     with tvm.target.Target(core.target) as target:
         return str(lower(module_of([call]), target).script())

@@ -38,7 +38,7 @@ def values_of(dtype: str) -> st.SearchStrategy[int]:
 
 @st.composite
 def specs(draw: st.DrawFn) -> tuple[ConvSpec, int]:
-    """A convolution and the zero point of its kernel."""
+    """Return a convolution and the zero point of its kernel."""
     in_dtype, kernel_dtype = draw(dtypes), draw(dtypes)
     out_dtype = draw(st.sampled_from(["uint8", "int8", "uint8", "int8", "int32"]))
     kernel, dilation = draw(st.tuples(sizes, sizes)), draw(st.tuples(sizes, sizes))

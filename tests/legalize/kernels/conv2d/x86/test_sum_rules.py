@@ -88,7 +88,7 @@ class Problem:
         return (t, y) if self.is_rhs else (y, t)
 
     def case(self, target: Any) -> Case:
-        """The kernel, which must be the only one, with its arguments."""
+        """Return the kernel, which must be the only one, with its arguments."""
         mod = self.lowered(target)
         (call,) = (
             value

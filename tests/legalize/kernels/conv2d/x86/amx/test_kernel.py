@@ -20,7 +20,7 @@ SAPPHIRE_RAPIDS = "sapphirerapids"
 
 
 def larger(problem: Problem, rng: np.random.Generator) -> Problem:
-    """A convolution with more pixels and channels: several tiles."""
+    """Return a convolution with more pixels and channels: several tiles."""
     spec = problem.spec
     spec = replace(
         spec,
@@ -44,7 +44,7 @@ def problems(seed: int, count: int) -> list[Problem]:
 
 
 def arguments(problem: Problem, plan: TilePlan) -> tuple[Any, list[Any]]:
-    """The function and its inputs."""
+    """Return the function and its inputs."""
     spec = problem.spec
     multiplier, shift = quantize_multiplier(problem.real_multiplier)
     packed = pack_conv2d(

@@ -33,7 +33,7 @@ def expected(spec: ConvSpec, x: Array, multiplier: Array) -> Array:
 
 
 def rescale(spec: ConvSpec, x: Array, multiplier: Array, isa: Isa) -> tuple[str, Array]:
-    """The kind of the sequence, and what it gives."""
+    """Return the kind of the sequence, and what it gives."""
     spec = replace(spec, out_channels=x.size)
     kernel = np.zeros((x.size, 1, 1, 4), np.int8)
     packed = pack_conv2d(spec, kernel, 0, x.astype(np.int32), multiplier, 0, isa)

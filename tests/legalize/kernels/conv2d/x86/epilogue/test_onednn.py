@@ -37,7 +37,7 @@ def lowered(
     target: Any,
     **attrs: Any,
 ) -> tvm.IRModule:
-    """A module of data and, if there is one, addend; weights and bias are constants."""
+    """Return a module of data and, if there is one, addend; weights and bias are constants."""
     arrays = [data] if addend is None else [data, addend]
     parameters = [
         relax.Var(f"x{i}", relax.TensorType(array.shape, str(array.dtype)))

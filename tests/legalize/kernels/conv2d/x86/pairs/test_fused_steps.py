@@ -18,7 +18,7 @@ def steps_of(*weights: list[int]) -> Array:
 
 
 def extremes(first: Array, second: Array) -> tuple[int, int]:
-    """The least and the largest sum of four products with data of 0 and 255, in any half."""
+    """Return the least and the largest sum of four products with data of 0 and 255, in any half."""
     sums = []
     for one, other in zip(first.reshape(-1, 2), second.reshape(-1, 2), strict=True):
         weights = np.concatenate([one, other]).astype(np.int64)

@@ -19,7 +19,7 @@ def windows_of(steps: int) -> Array:
 
 
 def restored(blocks: PairedBlocks, shape: tuple[int, ...]) -> Array:
-    """What the steps multiply each byte by, all together."""
+    """Sum the weights by which the steps multiply each byte."""
     total = np.zeros((*shape[:2], shape[2] * 4), np.int64)
     for block, numbers in enumerate(blocks.steps):
         for k, number in enumerate(numbers):

@@ -27,14 +27,14 @@ def transform_for(window: tuple[int, int]) -> Transform:
 
 
 def transformed(transform: Transform, tile: Array) -> Array:
-    """The data of a tile: [rows, columns, channels]."""
+    """Return the data of a tile: [rows, columns, channels]."""
     rows = np.einsum("ia,abc->ibc", np.array(transform.y.data), tile.astype(np.int64))
     both = np.einsum("jb,ibc->ijc", np.array(transform.x.data), rows)
     return np.asarray(both.reshape(transform.positions, -1))
 
 
 def outputs(transform: Transform, sums: Array) -> Array:
-    """The outputs of a tile, row after row, of its sums [positions]."""
+    """Return the outputs of a tile, row after row, of its sums [positions]."""
     return np.asarray(np.kron(np.array(transform.y.outputs), np.array(transform.x.outputs)) @ sums)
 
 
