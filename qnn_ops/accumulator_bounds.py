@@ -2,7 +2,7 @@
 
 The frameworks sum in int32 without looking: C++ that overflows is undefined, and what a processor
 then gives is no answer that a model was made for. So importers ask here, with the model's own
-weights (qnn_ops.overflow says for which operator what). Bounds are computed in int64.
+weights (each operator has a rule that says what). Bounds are computed in int64.
 
 They hold for every partial sum, too, in whatever order a framework adds: the data's range holds its
 zero point, so a term that is left out, or lies on padding, is a term that may be 0.
