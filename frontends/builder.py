@@ -54,7 +54,7 @@ class ModuleBuilder:
         self._taken = set(_RESERVED)
 
     def fresh(self, text: str, prefix: str = "node", suffix: str = "") -> str:
-        """A variable's name like the text, valid in TVMScript, with a suffix; never one twice.
+        """Make a name like the text, valid in TVMScript, with a suffix; never one twice.
 
         Args:
             text: what the file says; any characters.
@@ -84,7 +84,7 @@ class ModuleBuilder:
         return self.add_input(name, array.shape, str(array.dtype))
 
     def typed(self, expr: relax.Expr) -> relax.Expr:
-        """The expression with its type, without emitting it.
+        """Return the expression with its type, without emitting it.
 
         Raises:
             QnnError: it does not fit its operands.

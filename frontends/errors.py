@@ -40,7 +40,7 @@ class UnsupportedOperatorError(QnnError):
 
 
 def reason_of(error: Exception) -> str:
-    """What an error says in one line; TVM's own end with the sentence that says what is wrong."""
+    """Shorten an error to one line: TVM's own end with the sentence that says what is wrong."""
     if isinstance(error, QnnError):
         return str(error)
     return (str(error).strip().splitlines() or [type(error).__name__])[-1]

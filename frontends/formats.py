@@ -69,7 +69,7 @@ class Format(Protocol):
     semantics: ClassVar[tuple[str, ...]] = ()
 
     def recognises(self, model: Any) -> bool:
-        """Whether a model is one of this format: a file's first bytes, or an object in memory."""
+        """Tell whether a model has this format: a file's first bytes, or an object in memory."""
 
     def read(self, model: Any, params: Any, semantics: str | None) -> Source:
         """Read a model.
@@ -89,12 +89,12 @@ class Format(Protocol):
 
 @cache
 def formats() -> tuple[Format, ...]:
-    """Every format."""
+    """Return every format."""
     return tuple(import_module(f"frontends.{folder}.format").FORMAT for folder in FOLDERS)
 
 
 def format_of(model: Any, params: Any = None, semantics: str | None = None) -> Format:
-    """The format of a model: by its content, or else by the ending of its name.
+    """Return the format of a model: by its content, or else by the ending of its name.
 
     Args:
         model: a path, a file's contents, or an object in memory.
@@ -130,7 +130,7 @@ def read_model(model: Any, params: Any = None, semantics: str | None = None) -> 
 
 
 def _head(model: Any) -> Any:
-    """The first bytes of a file or its contents; any other object as it is."""
+    """Return the first bytes of a file or its contents; any other object as it is."""
     if isinstance(model, str | os.PathLike):
         with open(model, "rb") as file:
             return file.read(_HEAD)

@@ -22,7 +22,7 @@ _WIDER = {
 def place_of(
     function: Callable[..., relax.Expr], data: relax.Expr, axis: int | None, keepdims: bool = False
 ) -> relax.Expr:
-    """Relax's argmax or argmin, right for every value.
+    """Return Relax's argmax or argmin, right for every value.
 
     TVM starts from place -1 with the worst value of the dtype, which wins where no element is
     better: -1 was the answer for a row of nothing but 255. A wider dtype has a worse value; only

@@ -18,10 +18,10 @@ def split(
     """Split a tensor along an axis, in steps where the parts are many.
 
     Args:
-        builder: Of the module.
-        data: The tensor.
-        sizes: Of the parts; their sum is the tensor's size along the axis.
-        axis: Not negative.
+        builder: of the module.
+        data: the tensor.
+        sizes: of the parts; their sum is the tensor's size along the axis.
+        axis: not negative.
 
     Returns:
         The parts, each of the tensor's dtype.

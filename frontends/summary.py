@@ -89,7 +89,7 @@ class Summary:
         return sum(operator.macs for operator in self.operators)
 
     def counts(self) -> list[tuple[str, str, int, int]]:
-        """For each kind of operator and lowering: both, how many, and their MACs; most first."""
+        """Count, for each kind of operator and lowering, operators and MACs; most first."""
         keys = [(operator.code, operator.lowering) for operator in self.operators]
         macs: Counter[tuple[str, str]] = Counter()
         for key, operator in zip(keys, self.operators, strict=True):

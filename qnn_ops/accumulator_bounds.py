@@ -44,29 +44,29 @@ class Bounds:
 
     @classmethod
     def of(cls, low: npt.ArrayLike, high: npt.ArrayLike) -> Bounds:
-        """Bounds of these values, one or one per channel."""
+        """Return bounds of these values, one or one per channel."""
         low, high = (np.atleast_1d(np.asarray(end, np.int64)) for end in (low, high))
         return cls(low, high)
 
     def __add__(self, values: npt.ArrayLike) -> Bounds:
-        """The bounds with ``values`` added, one or one per channel."""
+        """Return the bounds with ``values`` added, one or one per channel."""
         added = np.asarray(values, np.int64)
         return Bounds(self.low + added, self.high + added)
 
     def __mul__(self, other: Bounds) -> Bounds:
-        """The bounds of the products of values within these and within other ones."""
+        """Return the bounds of the products of values within these and within other ones."""
         ends = [a * b for a in (self.low, self.high) for b in (other.low, other.high)]
         return Bounds(np.minimum.reduce(ends), np.maximum.reduce(ends))
 
 
 def centred_bounds(dtype: str, zero_point: int) -> Bounds:
-    """What data of a dtype, less its zero point, lies between."""
+    """Bound data of a dtype, less its zero point."""
     low, high = dtype_range(dtype)
     return Bounds.of(low - zero_point, high - zero_point)
 
 
 def product_sums(centred: npt.NDArray[Any], data: Bounds) -> Bounds:
-    """The bounds of each channel's sum of products of data and weights.
+    """Return the bounds of each channel's sum of products of data and weights.
 
     Args:
         centred: weights less their zero points, integers of at least 32 bits, [channels, ...].

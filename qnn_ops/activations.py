@@ -18,7 +18,7 @@ _ACTIVATIONS: dict[str, tuple[float | None, float | None]] = {
 
 
 def activation_range(kind: str, scale: float, zero_point: int, dtype: str) -> tuple[int, int]:
-    """The clamp range that a fused activation means for a quantized output.
+    """Return the clamp range that a fused activation means for a quantized output.
 
     Source: CalculateActivationRangeQuantized of TFLite's kernels/kernel_util.cc:
     zero_point + round_half_away(bound / scale), divided in float32, kept within the dtype.
@@ -47,7 +47,7 @@ def activation_range(kind: str, scale: float, zero_point: int, dtype: str) -> tu
 
 
 def activation_steps(kind: str, scale: float) -> tuple[float | None, float | None]:
-    """The ends of an activation's range, in whole steps from the zero point.
+    """Return the ends of an activation's range, in whole steps from the zero point.
 
     Args:
         kind: as ``activation_range`` takes it.

@@ -74,7 +74,7 @@ def quantize_multiplier(real: npt.ArrayLike) -> tuple[Int32Array, Int32Array]:
 
 
 def saturating_rounding_doubling_high_mul(a: npt.ArrayLike, b: npt.ArrayLike) -> Int32Array:
-    """The high half of 2·a·b, rounded half up: round(a·b / 2^31).
+    """Return the high half of 2·a·b, rounded half up: round(a·b / 2^31).
 
     Source: SaturatingRoundingDoublingHighMul of gemmlowp's fixedpoint/fixedpoint.h. Its nudge
     and truncating division equal this arithmetic shift. The one product that does not fit,
@@ -170,7 +170,7 @@ def multiply_by_quantized_multiplier_single(
 
 
 def requantize_float32(x: npt.ArrayLike, scale: npt.ArrayLike) -> Int32Array:
-    """float32(x) · float32(scale), rounded half to even.
+    """Compute float32(x) · float32(scale), rounded half to even.
 
     What XNNPACK, oneDNN and ONNX Runtime do in place of fixed point. ``x`` beyond 2^24 is
     rounded to float32 first. A product beyond int32 saturates.
@@ -196,7 +196,7 @@ def requantize_float32(x: npt.ArrayLike, scale: npt.ArrayLike) -> Int32Array:
 
 
 def requantize_float64(x: npt.ArrayLike, scale: npt.ArrayLike) -> Int32Array:
-    """float64(x) · scale, rounded half away from zero.
+    """Compute float64(x) · scale, rounded half away from zero.
 
     Source: FullyConnected of LiteRT's kernels/internal/reference/integer_ops/fully_connected.h,
     which scales by a double. A product beyond int32 is undefined there; here it saturates.
@@ -251,7 +251,7 @@ def conv_multiplier(
     output_scale: npt.ArrayLike,
     kernel_dtype: str,
 ) -> Float64Array:
-    """How many output steps one accumulator step of a convolution is.
+    """Compute the output steps of one accumulator step of a convolution.
 
     TFLite computes it in two ways: with uint8 kernels the product of input and kernel scale is
     rounded to float32 first (GetQuantizedConvolutionMultipler of kernels/kernel_util.cc), with
@@ -285,7 +285,7 @@ def conv_multiplier(
 def dense_multiplier(
     input_scale: npt.ArrayLike, kernel_scale: npt.ArrayLike, output_scale: npt.ArrayLike
 ) -> Float64Array:
-    """How many output steps one accumulator step of a dense layer is.
+    """Compute the output steps of one accumulator step of a dense layer.
 
     LiteRT's reference FULLY_CONNECTED keeps the product of the scales in float64, whatever the
     kernel's dtype (FullyConnected of kernels/internal/reference/integer_ops/fully_connected.h).
@@ -305,7 +305,7 @@ def dense_multiplier(
 
 
 def int32_values(name: str, x: npt.ArrayLike) -> Int64Array:
-    """Integers within int32, held as int64 so that sums and products of two do not overflow.
+    """Return integers within int32, held as int64 so that sums and products of two do not overflow.
 
     Args:
         name: what the error calls the values.
@@ -344,7 +344,7 @@ def _within(name: str, x: npt.ArrayLike, low: int, high: int) -> Int64Array:
 
 
 def positive_float32(name: str, x: npt.ArrayLike) -> npt.NDArray[np.float32]:
-    """Scales as float32.
+    """Return scales as float32.
 
     Args:
         name: of the scales, for the error.

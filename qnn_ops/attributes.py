@@ -19,7 +19,7 @@ ZeroPoint = int | Sequence[int]
 
 
 def scale_attr(scale: Any) -> float | list[float]:
-    """A scale, or one per channel, as the nearest float32 values."""
+    """Return a scale, or one per channel, as the nearest float32 values."""
     try:
         with np.errstate(over="ignore"):  # an infinite scale is for the type rule to name
             values = np.asarray(scale, dtype=np.float32)
@@ -33,7 +33,7 @@ def scale_attr(scale: Any) -> float | list[float]:
 
 
 def zero_point_attr(zero_point: Any) -> int | list[int]:
-    """A zero point, or one per channel, as ints."""
+    """Return a zero point, or one per channel, as ints."""
     try:
         values = np.asarray(zero_point)
     except ValueError:  # lists of different lengths
@@ -87,7 +87,7 @@ def ints_attr(name: str, value: int | Sequence[int], length: int) -> list[int]:
 
 
 def padding_attr(padding: int | Sequence[int]) -> list[int]:
-    """Padding as (top, left, bottom, right); two values are (vertical, horizontal)."""
+    """Read a padding as (top, left, bottom, right); two values are (vertical, horizontal)."""
     values = _int_or_ints(padding, 4)
     if len(values) == 2:
         values = values * 2
@@ -97,7 +97,7 @@ def padding_attr(padding: int | Sequence[int]) -> list[int]:
 
 
 def _int_or_ints(value: Any, repeat: int) -> list[int]:
-    """A list of ints, or one int repeated; an empty list for anything else."""
+    """Return a list of ints, or one int repeated; an empty list for anything else."""
     try:
         return [index(value)] * repeat if np.ndim(value) == 0 else [index(item) for item in value]
     except (TypeError, ValueError):
@@ -105,7 +105,7 @@ def _int_or_ints(value: Any, repeat: int) -> list[int]:
 
 
 def per_axis(value: Any, axis: int, rank: int) -> np.ndarray[Any, Any]:
-    """A scalar as it is, or one value per channel shaped to broadcast along ``axis``."""
+    """Return a scalar as it is, or one value per channel shaped to broadcast along ``axis``."""
     values = np.asarray(value)
     if values.ndim == 0:
         return values
@@ -113,7 +113,7 @@ def per_axis(value: Any, axis: int, rank: int) -> np.ndarray[Any, Any]:
 
 
 def bounds_attr(dtype: str, out_min: int | None, out_max: int | None) -> tuple[int, int]:
-    """The clamp range of a result: the given bounds, or those of ``dtype``."""
+    """Return the clamp range of a result: the given bounds, or those of ``dtype``."""
     lowest, highest = dtype_range(dtype)
     return (
         lowest if out_min is None else int_attr("out_min", out_min),
@@ -122,7 +122,7 @@ def bounds_attr(dtype: str, out_min: int | None, out_max: int | None) -> tuple[i
 
 
 def dtype_range(dtype: str) -> tuple[int, int]:
-    """Lowest and highest value of an integer dtype.
+    """Return lowest and highest value of an integer dtype.
 
     Raises:
         QnnError: if ``dtype`` is not one of the dialect's integer dtypes.

@@ -30,7 +30,7 @@ def check_rank(name: str, spec: TensorSpec, rank: int) -> None:
 
 
 def check_axis(axis: int, rank: int) -> int:
-    """The axis counted from the front; raise unless it lies within ``rank``."""
+    """Return the axis counted from the front; raise unless it lies within ``rank``."""
     if not -rank <= axis < rank:
         raise QnnError(f"axis {axis} is outside a tensor of {rank} dimensions")
     return axis % rank

@@ -114,7 +114,7 @@ def _type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> TensorSpec:
 
 
 def sum_multipliers(attrs: Attrs) -> tuple[float, float, float]:
-    """The real multipliers of a sum: of lhs and of rhs to their common scale, and of the result.
+    """Return a sum's real multipliers: of lhs and rhs to their common scale, and of the result.
 
     The common scale is 2^-20 of twice the larger operand's, so the sum cannot overflow.
     """
@@ -124,12 +124,12 @@ def sum_multipliers(attrs: Attrs) -> tuple[float, float, float]:
 
 
 def product_multiplier(attrs: Attrs) -> float:
-    """The real multiplier of a product, kept to where it saturates every result but 0."""
+    """Return the real multiplier of a product, kept to where it saturates every result but 0."""
     return _saturating(stated_product_multiplier(attrs))
 
 
 def stated_product_multiplier(attrs: Attrs) -> float:
-    """What the scales say of a product, rounded to float32 after each of two steps as TFLite's."""
+    """Compute a product's multiplier, rounded to float32 after each of two steps as TFLite's."""
     with np.errstate(over="ignore", under="ignore"):
         product = np.float32(attrs.lhs_scale) * np.float32(attrs.rhs_scale)
         return float(product / np.float32(attrs.output_scale))
@@ -182,7 +182,7 @@ def _on_common_scale(data: Array, zero_point: int, multiplier: float) -> Array:
 
 
 def _saturating(multiplier: float) -> float:
-    """A multiplier that gives the same 8-bit results without overflowing int32.
+    """Return a multiplier that gives the same 8-bit results without overflowing int32.
 
     From 2^9 on, every term but 0 saturates; and up to 2^14 a term of 16 bits does not overflow.
     The frameworks' own code is undefined beyond that.

@@ -204,7 +204,7 @@ def quantize_array(
 def dequantize_array(
     quantized: npt.NDArray[Any], encoding: Encoding | PerChannelEncoding
 ) -> npt.NDArray[np.float32]:
-    """The real values that integers mean: scale · (q - zero_point), rounded to float32 once.
+    """Return the real values that integers mean: scale · (q - zero_point), rounded to float32 once.
 
     Args:
         quantized: integers of the encoding's dtype, any shape.
@@ -257,7 +257,7 @@ def _checked_range(low: float, high: float) -> tuple[float, float]:
 
 
 def _float32_scale(scale: float, low: float, high: float) -> float:
-    """The scale as a float32, which must be a normal one for a step to have a meaning."""
+    """Return the scale as a float32, which must be a normal one for a step to have a meaning."""
     with np.errstate(over="ignore", under="ignore"):
         stored = np.float32(scale)
     if not (np.isfinite(stored) and stored >= np.finfo(np.float32).tiny):

@@ -127,7 +127,7 @@ def check_addend(attrs: Attrs, addend: TensorSpec | None, result: TensorSpec) ->
 
 
 def addend_multiplier(attrs: Attrs) -> float:
-    """How many steps of the result a step of the addend is."""
+    """Compute the result's steps of one step of the addend."""
     return float(attrs.addend_scale / attrs.output_scale)
 
 

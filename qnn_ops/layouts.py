@@ -16,10 +16,10 @@ def check_layout(name: str, layout: str, allowed: tuple[str, ...]) -> None:
 
 
 def permutation(source: str, target: str) -> tuple[int, ...]:
-    """The axes that bring a tensor from layout ``source`` to layout ``target``."""
+    """Return the axes that bring a tensor from layout ``source`` to layout ``target``."""
     return tuple(source.index(letter) for letter in target)
 
 
 def reorder(values: tuple[int, ...], source: str, target: str) -> tuple[int, ...]:
-    """One value per axis, from the order of ``source`` to that of ``target``."""
+    """Return one value per axis, from the order of ``source`` to that of ``target``."""
     return tuple(values[axis] for axis in permutation(source, target))

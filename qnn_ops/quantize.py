@@ -97,7 +97,7 @@ def _reference(attrs: Attrs, data: Array) -> Array:
 
 
 def _rounded(attrs: Attrs, data: Array) -> Array:
-    """The data in steps, rounded to whole ones; float32."""
+    """Return the data in steps, rounded to whole ones; float32."""
 
     def per_channel(values: Any) -> Array:
         return per_axis(values, attrs.axis, data.ndim).astype(np.float32)

@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 
 def _moved(attrs: Attrs, dtype: str) -> dict[str, Any]:
-    """What changes with the result; the inputs have the result's quantization by then."""
+    """Move the attributes that change with the result; its inputs have its quantization by then."""
     changes = MOVED_RESULT(attrs, dtype)
     count = len(attrs.input_scales)
     return {
@@ -135,7 +135,7 @@ def _check_input_quantization(attrs: Attrs, index: int, spec: TensorSpec) -> Non
 
 
 def conversion_table(attrs: Attrs, index: int) -> Array | None:
-    """What each of the 256 values of an input becomes, lowest first; None where it is copied."""
+    """Tabulate the results of an input's 256 values, lowest first; None where it is copied."""
     scale, zero_point = attrs.input_scales[index], attrs.input_zero_points[index]
     if (scale, zero_point) == (attrs.output_scale, attrs.output_zero_point):
         return None

@@ -284,7 +284,7 @@ def _reference(
 def _result(
     attrs: Attrs, sums: Array, kernel_dtype: str, bias: Array | None, addend: Array | None
 ) -> Array:
-    """The result, NHWC as the sums are, which may need more than 32 bits."""
+    """Return the result, NHWC as the sums are, which may need more than 32 bits."""
     is_sum = attrs.out_dtype == "int32"
     scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
     multiplier = np.ones(()) if is_sum else conv_multiplier(*scales, kernel_dtype)
@@ -292,7 +292,7 @@ def _result(
 
 
 def _convolve(attrs: Attrs, data: Array, kernel: Array) -> Array:
-    """Exact integer convolution, NHWC by OHWI, in groups; padding adds zeros."""
+    """Convolve integers exactly, NHWC by OHWI, in groups; padding adds zeros."""
     top, left, bottom, right = attrs.padding
     padded = np.pad(data, ((0, 0), (top, bottom), (left, right), (0, 0)))
     out_channels, height, width, per_group = kernel.shape

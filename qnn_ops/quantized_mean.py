@@ -102,13 +102,13 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
 
 
 def averaged(attrs: Attrs, shape: tuple[int, ...]) -> tuple[tuple[int, ...], int]:
-    """The averaged axes, counted from the first and each once, and how many values they hold."""
+    """Return the averaged axes, counted from the first and each once, and their size."""
     axes = tuple(sorted({check_axis(axis, len(shape)) for axis in attrs.axis}))
     return axes, math.prod(shape[axis] for axis in axes)
 
 
 def multiplier_of(attrs: Attrs, count: int) -> tuple[int, int]:
-    """The fixed-point multiplier and shift that turn a sum of ``count`` values into a mean.
+    """Return the fixed-point multiplier and shift that turn a sum of ``count`` values into a mean.
 
     A shift to the left is kept to 15 bits, where every sum but 0 saturates an 8-bit result.
     """
@@ -117,7 +117,7 @@ def multiplier_of(attrs: Attrs, count: int) -> tuple[int, int]:
 
 
 def stated_multiplier_of(attrs: Attrs, count: int) -> tuple[int, int]:
-    """What the scales say of a mean: a multiplier and a shift, however far to the left."""
+    """Compute a mean's multiplier and shift from its scales, however far to the left."""
     q, exponent = (
         int(part) for part in quantize_multiplier(attrs.input_scale / attrs.output_scale)
     )

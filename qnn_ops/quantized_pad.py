@@ -75,7 +75,7 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
 
 
 def _pairs(attrs: Attrs) -> list[tuple[int, int]]:
-    """(before, after) of each axis."""
+    """Return (before, after) of each axis."""
     return list(zip(attrs.pad_width[::2], attrs.pad_width[1::2], strict=True))
 
 

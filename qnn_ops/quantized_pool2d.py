@@ -27,7 +27,7 @@ MAX_TAPS = 2**23
 
 
 def _moved(attrs: Attrs, dtype: str) -> dict[str, Any]:
-    """What changes with the data; an average's ties keep their direction."""
+    """Move the attributes that change with the data; an average's ties keep their direction."""
     changes = shifted(attrs, dtype, "out_min", "out_max")
     if attrs.pool_type == "avg":
         changes["origin"] = origin_of(attrs) + OFFSETS[dtype]
@@ -130,23 +130,23 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
 
 
 def bounds(attrs: Attrs, dtype: str) -> tuple[int, int]:
-    """The clamp range of the result: the call's bounds, or those of the data's ``dtype``."""
+    """Return the clamp range of the result: the call's bounds, or those of the data's ``dtype``."""
     low, high = dtype_range(dtype)
     return getattr(attrs, "out_min", low), getattr(attrs, "out_max", high)
 
 
 def origin_of(attrs: Attrs) -> int:
-    """The value from which an average's ties round away."""
+    """Return the value from which an average's ties round away."""
     return getattr(attrs, "origin", 0)
 
 
 def rounding_of(attrs: Attrs) -> str:
-    """How averages round."""
+    """Return the rounding of averages."""
     return getattr(attrs, "rounding", "half_away")
 
 
 def window_counts(attrs: Attrs, image: tuple[int, int]) -> Array:
-    """What each window's sum is divided by: int64 [output height, output width]."""
+    """Compute the divisor of each window's sum: int64 [output height, output width]."""
     taps = valid_taps(attrs, image)
     if getattr(attrs, "count_include_pad", False):
         return np.full_like(taps, math.prod(attrs.pool_size))
@@ -154,7 +154,7 @@ def window_counts(attrs: Attrs, image: tuple[int, int]) -> Array:
 
 
 def valid_taps(attrs: Attrs, image: tuple[int, int]) -> Array:
-    """How many of each window's taps lie on the image, not on padding.
+    """Count the taps of each window that lie on the image, not on padding.
 
     Args:
         attrs: the call's attributes.
@@ -215,7 +215,7 @@ def _reference(attrs: Attrs, data: Array) -> Array:
 
 
 def _windows(attrs: Attrs, image: Array, fill: int) -> Array:
-    """Every window of an NHWC image: [N, output height, output width, C, height, width]."""
+    """Return every window of an NHWC image: [N, output height, output width, C, height, width]."""
     top, left, bottom, right = attrs.padding
     padded = np.pad(
         image, ((0, 0), (top, bottom), (left, right), (0, 0)), "constant", constant_values=fill

@@ -83,13 +83,13 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
 
 
 def relu_multiplier(attrs: Attrs) -> float:
-    """How many output steps one input step is."""
+    """Compute the output steps of one input step."""
     with np.errstate(over="ignore", under="ignore"):
         return float(np.float32(attrs.input_scale) / np.float32(attrs.output_scale))
 
 
 def relu_bounds(attrs: Attrs) -> tuple[int, int]:
-    """The clamp range of the result."""
+    """Return the clamp range of the result."""
     return activation_range(
         attrs.kind, attrs.output_scale, attrs.output_zero_point, attrs.out_dtype
     )

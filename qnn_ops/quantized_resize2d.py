@@ -95,7 +95,7 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
 
 
 def pixels_of(attrs: Attrs, image: tuple[int, int]) -> tuple[Array, Array]:
-    """The source rows and columns of a nearest-neighbour resize of an ``image`` (height, width)."""
+    """Find source rows and columns of a nearest-neighbour resize of (height, width)."""
     rows, columns = (
         nearest_pixels(
             size,
@@ -109,7 +109,7 @@ def pixels_of(attrs: Attrs, image: tuple[int, int]) -> tuple[Array, Array]:
 
 
 def taps_of(attrs: Attrs, image: tuple[int, int], dtype: str) -> tuple[Taps, Taps]:
-    """The vertical and horizontal taps of a bilinear resize of an ``image`` (height, width)."""
+    """Find vertical and horizontal taps of a bilinear resize of an ``image`` (height, width)."""
     taps = float32_taps if dtype == "uint8" else fixed_point_taps
     rows, columns = (
         taps(

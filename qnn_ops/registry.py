@@ -93,7 +93,7 @@ class Operator(Generic[P]):
         return self._function(*args, **kwargs)
 
     def __repr__(self) -> str:
-        """The operator's name in TVM."""
+        """Return the operator's name in TVM."""
         return f"<operator {PREFIX}{self.name}>"
 
     def type_rule(self, rule: TypeRule) -> TypeRule:
@@ -171,7 +171,7 @@ class Operator(Generic[P]):
         return self.apply(attrs_of(call), *(_to_array(arg) for arg in call.args))
 
     def operands(self, call: relax.Call) -> list[Operand]:
-        """Shape and dtype of each operand of a call of the operator."""
+        """Return shape and dtype of each operand of a call of the operator."""
         return [_operand_spec(self, index, arg) for index, arg in enumerate(call.args)]
 
     def _infer_type(self, call: relax.Call, _builder: relax.BlockBuilder) -> relax.TensorType:
@@ -220,14 +220,14 @@ def cannot_overflow(_attrs: Attrs, _known: Known, *_operands: Operand) -> None:
 
 
 def operator_of(expr: Any) -> Operator[Any] | None:
-    """The dialect's operator that ``expr`` calls, or None if it calls none."""
+    """Return the dialect's operator that ``expr`` calls, or None if it calls none."""
     if isinstance(expr, relax.Call) and isinstance(expr.op, tvm.ir.Op):
         return OPERATORS.get(expr.op.name)
     return None
 
 
 def attrs_of(call: relax.Call) -> Attrs:
-    """A call's attributes as plain Python values."""
+    """Return a call's attributes as plain Python values."""
     if call.attrs is None:
         return Attrs()
     return Attrs(**{key: _plain(call.attrs[key]) for key in call.attrs.keys()})  # noqa: SIM118
@@ -240,12 +240,12 @@ def check_expr(name: str, value: Any) -> None:
 
 
 def constant_of(expr: relax.Expr) -> np.ndarray[Any, Any] | None:
-    """The value of a constant tensor, or None for any other expression."""
+    """Return the value of a constant tensor, or None for any other expression."""
     return expr.value.numpy() if isinstance(expr, tvm.ir.GenericConst) else None
 
 
 def spec_of(expr: relax.Expr, name: str = "an expression") -> TensorSpec:
-    """Shape and dtype of a normalised tensor expression, which the error calls ``name``.
+    """Return shape and dtype of a normalised tensor expression, which the error calls ``name``.
 
     Raises:
         QnnError: if it is no tensor, or its shape or dtype is not known at compile time.
@@ -254,7 +254,7 @@ def spec_of(expr: relax.Expr, name: str = "an expression") -> TensorSpec:
 
 
 def type_spec(ty: Any, name: str) -> TensorSpec:
-    """Shape and dtype of a tensor type; raises QnnError as ``spec_of`` does."""
+    """Return shape and dtype of a tensor type; raise QnnError as ``spec_of`` does."""
     if not isinstance(ty, relax.TensorType):
         raise QnnError(f"{name} must be a tensor, got {ty}")
     shape = ty.shape

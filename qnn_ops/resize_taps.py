@@ -39,7 +39,7 @@ class Taps:
 def nearest_pixels(
     size: int, out_size: int, *, align_corners: bool, half_pixel_centers: bool
 ) -> Array:
-    """The source pixel nearest to each output pixel: int64 [out_size], within 0..size - 1."""
+    """Find the source pixel nearest to each output pixel: int64 [out_size], in 0..size - 1."""
     scale = _float32_scale(size, out_size, align_corners)
     offset = np.float32(0.5 if half_pixel_centers else 0.0)
     position = (np.arange(out_size, dtype=np.float32) + offset) * scale
@@ -50,7 +50,7 @@ def nearest_pixels(
 def float32_taps(
     size: int, out_size: int, *, align_corners: bool, half_pixel_centers: bool
 ) -> Taps:
-    """The taps of a bilinear interpolation in float32, which TFLite uses for uint8."""
+    """Return the taps of a bilinear interpolation in float32, which TFLite uses for uint8."""
     scale = _float32_scale(size, out_size, align_corners)
     position: np.ndarray[Any, Any] = np.arange(out_size, dtype=np.float32)
     half = np.float32(0.5)
@@ -63,7 +63,7 @@ def float32_taps(
 def fixed_point_taps(
     size: int, out_size: int, *, align_corners: bool, half_pixel_centers: bool
 ) -> Taps:
-    """The taps of a bilinear interpolation in fixed point, which TFLite uses for int8.
+    """Return the taps of a bilinear interpolation in fixed point, which TFLite uses for int8.
 
     Where an output is so much larger that the rounding of its scale leads beyond the last pixel,
     TFLite reads what happens to lie there; these taps stay on the last pixel.

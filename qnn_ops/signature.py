@@ -29,12 +29,12 @@ ATTRIBUTE = "qnn_signature"
 
 
 def with_signature(function: relax.Function, signature: Signature) -> relax.Function:
-    """The function with ``signature`` attached."""
+    """Return the function with ``signature`` attached."""
     return function.with_attr(ATTRIBUTE, signature.to_json())
 
 
 def main_function(mod: tvm.IRModule) -> relax.Function:
-    """The module's function ``main``, which is the model.
+    """Return the module's function ``main``, which is the model.
 
     Raises:
         QnnError: if there is none, it is not a Relax function, or ``mod`` is no module.
@@ -50,7 +50,7 @@ def main_function(mod: tvm.IRModule) -> relax.Function:
 
 
 def signature_of(mod: tvm.IRModule) -> Signature:
-    """The signature of ``mod``'s main function.
+    """Return the signature of ``mod``'s main function.
 
     A module without one, such as a hand-written one, is described by its types: inputs by their
     parameters' names, outputs as ``output0``, ``output1`` and so on.
@@ -74,7 +74,7 @@ def signature_of(mod: tvm.IRModule) -> Signature:
 
 
 def parameter_specs(main: relax.Function) -> dict[str, TensorSpec]:
-    """Shape and dtype of each parameter of a function ``main``, by name.
+    """Return shape and dtype of each parameter of a function ``main``, by name.
 
     Raises:
         QnnError: if one is no tensor, or its shape is not static.

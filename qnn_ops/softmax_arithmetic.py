@@ -47,7 +47,7 @@ _EXP_MINUS_POWERS = {  # exp(-2^k) in Q0.31
 
 
 def exp_table(input_scale: float, beta: float) -> Int32Array:
-    """The exponentials that a softmax of 8-bit values can need.
+    """Return the exponentials that a softmax of 8-bit values can need.
 
     Args:
         input_scale: real value of one step of the data.
@@ -68,7 +68,7 @@ def exp_table(input_scale: float, beta: float) -> Int32Array:
 
 
 def exp_on_negative_values(a: npt.ArrayLike) -> Int32Array:
-    """Exp of a number that is at most 0.
+    """Compute exp of a number that is at most 0.
 
     Args:
         a: int32, Q5.26, any shape; none positive.
@@ -89,12 +89,12 @@ def exp_on_negative_values(a: npt.ArrayLike) -> Int32Array:
 
 
 def sum_term(exponentials: npt.ArrayLike) -> Int32Array:
-    """Exponentials, Q0.31, as the terms of a sum, Q12.19."""
+    """Turn exponentials, Q0.31, into terms of a sum, Q12.19."""
     return rounding_divide_by_pot(exponentials, ACCUMULATOR_BITS)
 
 
 def reciprocal(total: npt.ArrayLike) -> tuple[Int64Array, Int64Array]:
-    """One over a number of at least 1, as a fraction and a power of two.
+    """Divide one by a number of at least 1: a fraction and a power of two.
 
     Args:
         total: Q12.19 integers in 2^19..2^31-1, any shape.
@@ -115,7 +115,7 @@ def reciprocal(total: npt.ArrayLike) -> tuple[Int64Array, Int64Array]:
 
 
 def _exp_from_minus_quarter_to_0(a: Int64Array) -> Int64Array:
-    """Exp of Q0.31 numbers within [-1/4, 0): Taylor's series around -1/8."""
+    """Compute exp of Q0.31 numbers within [-1/4, 0): Taylor's series around -1/8."""
     x = a + (1 << 28)
     square = _product(x, x)
     cube = _product(square, x)

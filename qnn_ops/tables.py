@@ -38,7 +38,7 @@ def unary_table(
     output_zero_point: int,
     dtype: str,
 ) -> Table:
-    """The table of a real function: clamp(round(function(real) / output_scale) + zero_point).
+    """Tabulate a real function: clamp(round(function(real) / output_scale) + zero_point).
 
     In float32, with the reciprocal of the output scale, ties away from zero; a result that is
     not a number gives the zero point. Source: the lookup tables of TFLite's
@@ -75,7 +75,7 @@ def logistic_table(
     output_zero_point: int,
     dtype: str,
 ) -> Table:
-    """The table of 1 / (1 + exp(-x)); arguments, result and errors as ``unary_table``.
+    """Return the table of 1 / (1 + exp(-x)); arguments, result and errors as ``unary_table``.
 
     TFLite's LOGISTIC has output scale 1 / 256.
     """
@@ -97,7 +97,7 @@ def tanh_table(
     output_zero_point: int,
     dtype: str,
 ) -> Table:
-    """The table of tanh; arguments, result and errors as ``unary_table``.
+    """Return the table of tanh; arguments, result and errors as ``unary_table``.
 
     LiteRT calls the C library's tanhf, which in older libraries is off by more than rounding;
     that decides one entry in some ten thousand tables. So this calls it too, where there is one.
@@ -113,7 +113,7 @@ def leaky_relu_table(
     output_zero_point: int,
     dtype: str,
 ) -> Table:
-    """The table of x from 0 on and alpha * x below; result and errors as ``unary_table``.
+    """Return the table of x from 0 on and alpha * x below; result and errors as ``unary_table``.
 
     Source: TFLite's LEAKY_RELU (kernels/internal/reference/leaky_relu.h): gemmlowp's two
     roundings with a multiplier for each sign, computed in float32.
@@ -151,7 +151,7 @@ def hard_swish_table(
     output_zero_point: int,
     dtype: str,
 ) -> Table:
-    """The table of x * min(max(x + 3, 0), 6) / 6; arguments and result as ``unary_table``.
+    """Return the table of x * min(max(x + 3, 0), 6) / 6; arguments and result as ``unary_table``.
 
     Source: TFLite's HARD_SWISH (kernels/internal/reference/hard_swish.h): 16-bit fixed point.
     The input is taken at 128 times its resolution; "reluish" is the factor min(max(x + 3, 0),
@@ -197,7 +197,7 @@ def _centred_inputs(
     output_zero_point: int,
     dtype: str,
 ) -> npt.NDArray[np.int64]:
-    """All 256 inputs less their zero point, after checking the quantizations."""
+    """Return all 256 inputs less their zero point, after checking the quantizations."""
     check_dtype("a table's dtype", dtype, QUANTIZED)
     check_quantization("input", input_scale, input_zero_point, dtype)
     check_quantization("output", output_scale, output_zero_point, dtype)
@@ -216,18 +216,18 @@ def _tanh(x: Float32Array) -> Float32Array:
 
 
 def _int16_multiplier(real: np.float32) -> tuple[int, int]:
-    """A real multiplier as a Q15 integer and a power of two."""
+    """Return a real multiplier as a Q15 integer and a power of two."""
     multiplier, shift = quantize_multiplier(float(real))
     return int(min((int(multiplier) + (1 << 15)) >> 16, _INT16.max)), int(shift)
 
 
 def _high_mul_int16(a: npt.NDArray[Any], b: int) -> npt.NDArray[np.int64]:
-    """Gemmlowp's SaturatingRoundingDoublingHighMul of int16."""
+    """Compute gemmlowp's SaturatingRoundingDoublingHighMul of int16."""
     return _saturate_int16((a.astype(np.int64) * b + (1 << 14)) >> 15)
 
 
 def _divide_by_pot_int16(x: npt.NDArray[np.int64], exponent: int) -> npt.NDArray[np.int64]:
-    """Gemmlowp's RoundingDivideByPOT of int16, whose mask wraps to -1 from 2^16 on."""
+    """Compute gemmlowp's RoundingDivideByPOT of int16, whose mask wraps to -1 from 2^16 on."""
     mask = (1 << exponent) - 1 if exponent < 16 else -1
     return np.asarray((x >> exponent) + ((x & mask) > (mask >> 1) + (x < 0)))
 

@@ -34,7 +34,7 @@ class Signature:
     outputs: tuple[TensorInfo, ...]
 
     def to_json(self) -> str:
-        """The signature as JSON text."""
+        """Return the signature as JSON text."""
         return json.dumps(asdict(self), sort_keys=True)
 
     @staticmethod
@@ -45,7 +45,7 @@ class Signature:
 
 
 def with_unique_names(signature: Signature) -> Signature:
-    """The signature with a number after every name that another input or output had before it.
+    """Add a number to every name of the signature that an earlier input or output has.
 
     A file may give one tensor as two outputs; by name they must be told apart.
     """

@@ -74,7 +74,7 @@ def moving(*names: str) -> Moved:
 
 
 def shifted(attrs: Attrs, dtype: str, *names: str) -> dict[str, Any]:
-    """Those of the attributes that a call has, moved as values are that become ``dtype``."""
+    """Move those of the attributes that a call has as values move that become ``dtype``."""
     present = {name: getattr(attrs, name) for name in names if hasattr(attrs, name)}
     return {name: _added(value, OFFSETS[dtype]) for name, value in present.items()}
 

@@ -15,7 +15,7 @@ Array = np.ndarray[Any, Any]
 def window_count(
     name: str, size: int, window: int, stride: int, dilation: int, before: int, after: int
 ) -> int:
-    """How many windows fit along one axis of an image.
+    """Count the windows that fit along one axis of an image.
 
     Args:
         name: the axis's name in errors ("height", "width").
@@ -45,7 +45,7 @@ def window_count(
 
 
 def sliding_windows(images: Array, window: Sequence[int]) -> Array:
-    """Every window of NHWC images, without copying: [N, rows, columns, C, height, width]."""
+    """Return every window of NHWC images, without copying: [N, rows, columns, C, height, width]."""
     # The stubs of older numpy take a single axis only.
     view: Any = np.lib.stride_tricks.sliding_window_view
     windows: Array = view(images, tuple(window), axis=(1, 2))

@@ -60,7 +60,7 @@ Members = dict[str, zipfile.ZipInfo]  # by the last part of the name, without ".
 
 
 def read_archive(cursor: Cursor) -> list[tuple[str, Array]]:
-    """Reads every array of a zip.
+    """Read every array of a zip.
 
     Args:
         cursor: the file, from its beginning.
@@ -107,7 +107,7 @@ def _offset(info: zipfile.ZipInfo) -> int:
 
 
 def _unpack(cursor: Cursor, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> tuple[str, bytes]:
-    """A member's header and what stands behind it."""
+    """Return a member's header and what stands behind it."""
     offset, what = _offset(info), repr(info.filename)
     if info.compress_type not in _METHODS:
         raise cursor.error(offset, f"{what} is compressed by method {info.compress_type}")

@@ -25,18 +25,18 @@ class Attributes:
         self._texts = texts
 
     def has(self, name: str) -> bool:
-        """Whether the attribute is there, and not 'None'."""
+        """Tell whether the attribute is there, and not 'None'."""
         return self._texts.get(name, "None") != "None"
 
     def text(self, name: str, default: str | None = None, choices: Sequence[str] = ()) -> str:
-        """The text itself, one of the choices if there are any."""
+        """Return the text itself, one of the choices if there are any."""
         value = self._text(name) if self.has(name) or default is None else default
         if choices and value not in choices:
             raise QnnError(f"attribute {name} must be one of {', '.join(choices)}, got {value!r}")
         return value
 
     def flag(self, name: str, default: bool | None = None) -> bool:
-        """A truth value."""
+        """Return a truth value."""
         if default is not None and not self.has(name):
             return default
         text = self._text(name)
@@ -45,7 +45,7 @@ class Attributes:
         return text.lower() in _TRUE
 
     def integer(self, name: str, default: int | None = None) -> int:
-        """A whole number; MXNet writes some of them as '1.0'."""
+        """Return a whole number; MXNet writes some of them as '1.0'."""
         if default is not None and not self.has(name):
             return default
         value = self.real(name)
@@ -54,7 +54,7 @@ class Attributes:
         return int(value)
 
     def real(self, name: str, default: float | None = None) -> float:
-        """A finite number, in float64 as Python reads it."""
+        """Return a finite number, in float64 as Python reads it."""
         if default is not None and not self.has(name):
             return default
         try:
@@ -66,7 +66,7 @@ class Attributes:
         return value
 
     def integers(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
-        """A list of whole numbers: '(3, 3)', '[3,3]', '()' or, of one number, '3'."""
+        """Return a list of whole numbers: '(3, 3)', '[3,3]', '()' or, of one number, '3'."""
         if default is not None and not self.has(name):
             return tuple(default)
         values = self.optional_integers(name)
@@ -75,7 +75,7 @@ class Attributes:
         return tuple(value for value in values if value is not None)
 
     def optional_integers(self, name: str) -> tuple[int | None, ...]:
-        """A list whose items may be 'None', as the ends of slices are."""
+        """Return a list whose items may be 'None', as the ends of slices are."""
         try:
             # An L behind a number is how Python 2 wrote long ones.
             value = ast.literal_eval(self._text(name).replace("L", ""))

@@ -26,7 +26,7 @@ _NO_RULE = "no conversion rule"
 
 
 def reachable(graph: Graph) -> list[int]:
-    """The numbers of the nodes that the heads depend on, in order."""
+    """Return the numbers of the nodes that the heads depend on, in order."""
     wanted = {head.node for head in graph.heads}
     for number in reversed(range(len(graph.nodes))):
         if number in wanted:
@@ -35,7 +35,7 @@ def reachable(graph: Graph) -> list[int]:
 
 
 def check_operators(graph: Graph) -> None:
-    """Raises unless every operator has a rule.
+    """Raise unless every operator has a rule.
 
     Raises:
         UnsupportedOperatorError: names all those that have none.
@@ -72,7 +72,7 @@ class Conversion:
     problems: list[Problem] = field(default_factory=list)
 
     def convert(self, graph: Graph, values: dict[Entry, Value]) -> list[Value]:
-        """Emits a graph.
+        """Emit a graph.
 
         Args:
             graph: the graph.
@@ -88,7 +88,7 @@ class Conversion:
         return _Walk(self, graph, values).run()
 
     def convert_subgraph(self, graph: Graph, inputs: Sequence[Value]) -> list[Value]:
-        """Emits the graph that an operator stands for, given its variables in order."""
+        """Emit the graph that an operator stands for, given its variables in order."""
         entries = [Entry(number) for number, node in enumerate(graph.nodes) if node.is_variable]
         if len(entries) != len(inputs):
             raise QnnError(f"the subgraph has {len(entries)} variables, got {len(inputs)} inputs")

@@ -47,11 +47,11 @@ class Cursor:
         return len(self.data) - self.position
 
     def error(self, offset: int, problem: str) -> MXNetFormatError:
-        """An error about a byte of the file."""
+        """Return an error about a byte of the file."""
         return format_error(self.source, offset, problem)
 
     def take(self, size: int, what: str) -> memoryview:
-        """The next bytes.
+        """Return the next bytes.
 
         Raises:
             MXNetFormatError: the file has fewer.
@@ -66,12 +66,12 @@ class Cursor:
         return self.data[start : self.position]
 
     def numbers(self, layout: str, what: str) -> tuple[int, ...]:
-        """The next little-endian numbers, by the letters of `struct`."""
+        """Return the next little-endian numbers, by the letters of `struct`."""
         layout = f"<{layout}"
         return struct.unpack(layout, self.take(struct.calcsize(layout), what))
 
     def count(self, item_size: int, what: str) -> int:
-        """The next u64, of items that take at least some bytes each."""
+        """Return the next u64, of items that take at least some bytes each."""
         start = self.position
         (count,) = self.numbers("Q", f"the number of {what.removeprefix('the ')}")
         if count * item_size > self.left:
@@ -81,12 +81,12 @@ class Cursor:
         return count
 
     def array(self, shape: Sequence[int], dtype: np.dtype[Any], what: str) -> Array:
-        """The next array, copied; its elements are contiguous."""
+        """Return the next array, copied; its elements are contiguous."""
         data = self.take(math.prod(shape) * dtype.itemsize, what)
         return np.frombuffer(data, dtype).reshape(shape).copy()
 
     def grow(self, size: int, offset: int, what: str) -> None:
-        """Accounts for bytes in memory that are not in the file.
+        """Account for bytes in memory that are not in the file.
 
         Args:
             size: how many.

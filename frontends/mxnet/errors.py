@@ -10,7 +10,7 @@ class MXNetFormatError(ModelFormatError):
 
 
 def format_error(source: str, offset: int, problem: str) -> MXNetFormatError:
-    """An error about one place in a file.
+    """Return an error about one place in a file.
 
     Args:
         source: the file's name, or what stands for it in messages.

@@ -26,7 +26,7 @@ def fold_batch_norm(
     variance: Array,
     eps: float,
 ) -> tuple[Array, Array]:
-    """Weights and bias of a convolution that does the batch normalization behind it as well.
+    """Fold a batch normalization into weights and bias of the convolution before it.
 
     Args:
         weight: float32 [channels, ...].
@@ -45,7 +45,7 @@ def fold_batch_norm(
 
 
 def steps_of(low: Array, high: Array) -> Array:
-    """Steps per unit of int8 tensors that lie between these ends."""
+    """Compute the steps per unit of int8 tensors that lie between these ends."""
     magnitude = np.maximum(np.abs(low), np.abs(high))
     with np.errstate(divide="ignore", over="ignore"):
         steps = levels("int8") / magnitude
@@ -53,18 +53,18 @@ def steps_of(low: Array, high: Array) -> Array:
 
 
 def tensor_steps(weight: Array) -> Array:
-    """Steps per unit of a weight as a whole."""
+    """Compute the steps per unit of a weight as a whole."""
     return steps_of(weight.min(), weight.max())
 
 
 def channel_steps(weight: Array) -> Array:
-    """Steps per unit of each output channel of a weight."""
+    """Compute the steps per unit of each output channel of a weight."""
     rows = weight.reshape(len(weight), -1)
     return steps_of(rows.min(axis=1), rows.max(axis=1))
 
 
 def limit_steps(steps: Array, bias: Array, data_steps: Array) -> Array:
-    """Fewer steps for channels whose bias, in steps of the sums, would leave int32 otherwise.
+    """Lower the steps of channels whose bias, in steps of the sums, would leave int32 otherwise.
 
     Args:
         steps: float32 [channels] of the weight.
@@ -77,13 +77,13 @@ def limit_steps(steps: Array, bias: Array, data_steps: Array) -> Array:
 
 
 def most_bias_steps(bias: Array) -> Array:
-    """The most steps per unit of sums whose bias is within int32, float32; infinite for none."""
+    """Bound the steps per unit of sums by a bias within int32, float32; infinite for none."""
     with np.errstate(divide="ignore"):
         return np.asarray(_BIAS_LIMIT / np.abs(bias))
 
 
 def quantize_weight(weight: Array, steps: Array) -> Array:
-    """Weights as int8, rounded half to even.
+    """Round weights to int8, half to even.
 
     Args:
         weight: float32 [channels, ...].
@@ -96,7 +96,7 @@ def quantize_weight(weight: Array, steps: Array) -> Array:
 
 
 def quantize_bias(bias: Array, steps: Array) -> Array:
-    """A bias as int32, rounded half to even.
+    """Return a bias as int32, rounded half to even.
 
     Args:
         bias: float32 [channels].

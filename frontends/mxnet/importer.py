@@ -108,7 +108,7 @@ def import_graph(
 
 
 def _convert(graph: Graph, conversion: Conversion, values: dict[Entry, Value]) -> list[relax.Expr]:
-    """Emits the operators, and tells the builder which variables hold their results."""
+    """Emit the operators, and tell the builder which variables hold their results."""
     heads = conversion.convert(graph, values)
     if conversion.problems:
         raise UnsupportedOperatorError(conversion.problems)
@@ -125,7 +125,7 @@ def _expr(value: Value) -> relax.Expr:
 
 
 def parameters(arg_params: Any, aux_params: Any = None) -> dict[str, Array]:
-    """All parameters by name, as numpy arrays."""
+    """Return all parameters by name, as numpy arrays."""
     if isinstance(arg_params, str | bytes | os.PathLike):
         arguments, states = read_params(arg_params)
         arg_params, aux_params = arguments, {**states, **(aux_params or {})}

@@ -26,7 +26,7 @@ _DTYPES = ("float32", "float64", "float16", "uint8", "int32", "int8", "int64")
 def input_specs(
     graph: Graph, known: Mapping[str, Array], shape: Shapes, dtype: Dtypes
 ) -> dict[int, TensorSpec]:
-    """Shape and dtype of every input that has a shape, by node number.
+    """Return shape and dtype of every input that has a shape, by node number.
 
     An input is a variable that is no parameter. One without a shape, such as the label of a loss,
     is left out; an operator that reads it will say so.
@@ -104,7 +104,7 @@ def _dtype(dtype: str) -> str:
 def signature(
     graph: Graph, inputs: Mapping[int, TensorSpec], outputs: Sequence[relax.Expr]
 ) -> Signature:
-    """Names, shapes and dtypes of inputs and outputs; outputs are called as MXNet calls them."""
+    """Return inputs' and outputs' names, shapes and dtypes; outputs are called as in MXNet."""
     names = output_names(graph)
     return Signature(
         inputs=tuple(
@@ -119,7 +119,7 @@ def signature(
 
 
 def output_names(graph: Graph) -> list[str]:
-    """One for each head: the node's with "_output" behind it, none twice."""
+    """Name each head: the node's name with "_output" behind it, none twice."""
     names: list[str] = []
     for head in graph.heads:
         name = f"{graph.nodes[head.node].name}_output"

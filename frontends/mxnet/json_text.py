@@ -22,7 +22,7 @@ class _LongNumberError(ValueError):
 
 
 def parse(source: str, text: str) -> Any:
-    """Parses JSON.
+    """Parse JSON.
 
     Args:
         source: what to call the file in messages.
@@ -45,7 +45,7 @@ def parse(source: str, text: str) -> Any:
 
 
 def locate(text: str, path: JsonPath) -> int:
-    """The byte at which the value of a path begins, or the innermost object that lacks it.
+    """Return the byte at which the value of a path begins, or the innermost object that lacks it.
 
     Args:
         text: JSON that has been parsed.
@@ -90,7 +90,7 @@ def _constant(text: str) -> None:
 
 
 def _child(text: str, position: int, key: str | int) -> int | None:
-    """Where the value of a key, or an element, of the container at a position begins."""
+    """Find where the value of a key, or an element, of the container at a position begins."""
     opening = text[position]
     if opening != ("[" if isinstance(key, int) else "{"):
         return None

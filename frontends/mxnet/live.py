@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 
 def read_model(model: Any) -> tuple[Graph, dict[str, Array]]:
-    """Reads a symbol, in whatever form one has it, and the parameters that come with it.
+    """Read a symbol, in whatever form one has it, and the parameters that come with it.
 
     Args:
         model: the path, text or bytes of a symbol file, or what `read_symbol` gave; a symbol of

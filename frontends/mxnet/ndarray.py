@@ -54,7 +54,7 @@ _TYPES: dict[int, np.dtype[Any]] = {
 
 
 def read_array(cursor: Cursor, what: str) -> Array | None:
-    """Reads the array at the cursor.
+    """Read the array at the cursor.
 
     Args:
         cursor: stands at the array, and behind it afterwards.
@@ -85,7 +85,7 @@ def read_array(cursor: Cursor, what: str) -> Array | None:
 
 
 def widen_bfloat16(bits: Array) -> Array:
-    """The float32 numbers of bfloat16 ones, given as uint16; each is exactly the same number."""
+    """Turn bfloat16 numbers, given as uint16, into float32; each is exactly the same number."""
     return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
 
 
@@ -133,7 +133,7 @@ def _elements(cursor: Cursor, shape: tuple[int, ...], flag: int, what: str) -> A
 
 
 def _shape(cursor: Cursor, what: str) -> tuple[int, ...] | None:
-    """A shape; None if it is unknown."""
+    """Return a shape; None if it is unknown."""
     start = cursor.position
     (rank,) = cursor.numbers("i", what)
     if rank > MAX_RANK:

@@ -29,7 +29,7 @@ _LENGTH_SIZE = 8  # of a name: the u64 before it
 def read_params(
     params: str | os.PathLike[str] | bytes | bytearray | memoryview,
 ) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Reads a parameter file.
+    """Read a parameter file.
 
     Args:
         params: the file's path or its bytes.

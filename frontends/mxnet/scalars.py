@@ -21,7 +21,7 @@ _NARROW_LEVELS = {"int8": 127.0, "uint8": 255.0}
 
 
 def scalar(value: Any) -> Array:
-    """A number as a float32 array without dimensions."""
+    """Return a number as a float32 array without dimensions."""
     return np.asarray(value, dtype=np.float32)
 
 
@@ -30,52 +30,52 @@ INT32_LEVELS = scalar(2**31)
 
 
 def levels(dtype: str) -> Array:
-    """The integer that the end of a range means: 127.5 or 255.5 (kInt8Range, kUint8Range)."""
+    """Return the number of the end of a range: 127.5 or 255.5 (kInt8Range, kUint8Range)."""
     return scalar(_LEVELS[dtype])
 
 
 def narrow_levels(dtype: str) -> Array:
-    """127 or 255, which some of MXNet's operators take instead."""
+    """Return 127 or 255, which some of MXNet's operators take instead."""
     return scalar(_NARROW_LEVELS[dtype])
 
 
 def multiply(a: Value, b: Value) -> Value:
-    """The product, rounded to float32."""
+    """Return the product, rounded to float32."""
     return _apply(np.multiply, R.multiply, a, b)
 
 
 def divide(a: Value, b: Value) -> Value:
-    """The quotient, rounded to float32."""
+    """Return the quotient, rounded to float32."""
     return _apply(np.divide, R.divide, a, b)
 
 
 def add(a: Value, b: Value) -> Value:
-    """The sum, rounded to float32."""
+    """Return the sum, rounded to float32."""
     return _apply(np.add, R.add, a, b)
 
 
 def maximum(a: Value, b: Value) -> Value:
-    """The larger one."""
+    """Return the larger one."""
     return _apply(np.maximum, R.maximum, a, b)
 
 
 def minimum(a: Value, b: Value) -> Value:
-    """The smaller one."""
+    """Return the smaller one."""
     return _apply(np.minimum, R.minimum, a, b)
 
 
 def negative(a: Value) -> Value:
-    """The number with the other sign."""
+    """Return the number with the other sign."""
     return _apply(np.negative, R.negative, a)
 
 
 def magnitude(low: Value, high: Value) -> Value:
-    """The larger distance of a range's ends from zero (MaxAbs)."""
+    """Return the larger distance of a range's ends from zero (MaxAbs)."""
     return maximum(_apply(np.abs, R.abs, low), _apply(np.abs, R.abs, high))
 
 
 def steps_per_unit(dtype: str, low: Value, high: Value) -> Value:
-    """How many steps of an 8-bit tensor a unit is (GetQuantizeScale)."""
+    """Compute the steps per unit of an 8-bit tensor (GetQuantizeScale)."""
     largest = magnitude(low, high)
     if isinstance(largest, np.ndarray):
         return divide(levels(dtype), largest) if largest else INT32_LEVELS
@@ -85,7 +85,7 @@ def steps_per_unit(dtype: str, low: Value, high: Value) -> Value:
 
 
 def to_expr(value: Value) -> relax.Expr:
-    """A value as an expression, known ones as constants."""
+    """Return a value as an expression, known ones as constants."""
     return relax.const(value, str(value.dtype)) if isinstance(value, np.ndarray) else value
 
 

@@ -87,7 +87,7 @@ class MXNetSource(Source):
         )
 
     def _reasons(self, shapes: Shapes | None, values: dict[Entry, Value]) -> dict[int, str]:
-        """Why operators cannot be imported, by number; fills in values, as far as are known."""
+        """List why operators cannot be imported, by number; fill in values, as far as are known."""
         try:
             self.convert(shapes, values)
         except UnsupportedOperatorError as error:
@@ -111,7 +111,7 @@ class MXNetSource(Source):
 
 
 def params_beside(symbol: Path) -> Path:
-    """The newest .params file that MXNet's naming puts beside a symbol's.
+    """Return the newest .params file that MXNet's naming puts beside a symbol's.
 
     Raises:
         QnnError: if there is none.
@@ -162,7 +162,7 @@ def _operator(
 
 
 def _macs(op: str, data: tuple[int, ...], weights: tuple[int, ...], result: tuple[int, ...]) -> int:
-    """Products that an operator adds up, by the shapes of its first inputs and its result."""
+    """Count an operator's products, by the shapes of its first inputs and its result."""
     if op in _PRODUCTS_PER_OUTPUT:
         return prod(result) * prod(weights[1:])
     # Every element of the data meets the weights of its channel.

@@ -21,7 +21,7 @@ def expand(
     values: Array,
     indices: Sequence[Array],
 ) -> Array:
-    """The dense array that a sparse one stands for.
+    """Return the dense array that a sparse one stands for.
 
     Args:
         cursor: the file, which limits how much arrays may grow.
@@ -53,7 +53,7 @@ def expand(
 
 
 def _problem(shape: tuple[int, ...], values: Array, indices: Sequence[Array]) -> str | None:
-    """What is wrong with a sparse array, if anything is."""
+    """Describe the error of a sparse array, if it has one."""
     if any(array.ndim != 1 or array.dtype.kind not in "iu" for array in indices):
         return "its indices are no lists of integers"
     if any(size < 0 for size in shape):

@@ -25,7 +25,7 @@ _ATTRIBUTE_FIELDS = ("param", "attr", "attrs")
 
 
 def read_symbol(symbol: str | os.PathLike[str] | bytes | bytearray | memoryview) -> Graph:
-    """Reads a symbol file.
+    """Read a symbol file.
 
     Args:
         symbol: the file's path; or its content, as bytes or as a text that begins with `{`.
@@ -56,7 +56,7 @@ class _MalformedError(Exception):
 
 
 def _text_of(symbol: Any) -> tuple[str, str]:
-    """What to call the file in messages, and its text."""
+    """Return the file's name in messages, and its text."""
     if isinstance(symbol, str) and symbol.lstrip()[:1] == "{":
         return "symbol", symbol
     if isinstance(symbol, str | os.PathLike):
@@ -176,6 +176,6 @@ def _kind(value: Any) -> str:
 
 
 def _spelled(path: JsonPath) -> str:
-    """A path as one writes it: `nodes[3].inputs[0]`."""
+    """Return a path as one writes it: `nodes[3].inputs[0]`."""
     parts = (f"[{key}]" if isinstance(key, int) else f".{key}" for key in path)
     return "".join(parts).lstrip(".") or "symbol"

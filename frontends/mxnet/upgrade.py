@@ -22,7 +22,7 @@ _HIDDEN = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage")
 
 
 def upgrade(graph: Graph) -> Graph:
-    """The graph as MXNet 1.0 and later would write it.
+    """Return the graph as MXNet 1.0 and later would write it.
 
     Args:
         graph: a symbol of any version.

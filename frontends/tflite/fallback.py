@@ -31,7 +31,7 @@ class _RealContext(Context):
 
 
 def convert_in_float(rule: Rule, ctx: Context) -> relax.Expr | list[relax.Expr]:
-    """Applies a float rule to a quantized operator; the caller tells the user."""
+    """Apply a float rule to a quantized operator; the caller tells the user."""
     results = rule(_RealContext(ctx.model, ctx.operator, ctx.builder, ctx.values))
     if not isinstance(results, list):
         return quantized(results, ctx.output())
@@ -39,7 +39,7 @@ def convert_in_float(rule: Rule, ctx: Context) -> relax.Expr | list[relax.Expr]:
 
 
 def warn_of_fallback(where: str) -> None:
-    """Warns the caller of the importer once about one operator."""
+    """Warn the caller of the importer once about one operator."""
     warnings.warn(
         f"{where}: there is no integer rule for this quantized operator; it is computed in "
         "float32 between dequantize and quantize, and may differ from TFLite by a rounding",

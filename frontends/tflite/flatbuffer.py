@@ -31,7 +31,7 @@ class Budget:
         self.left = _SHARING * file_size
 
     def spend(self, count: int, item_size: int, where: str, field: str) -> None:
-        """Takes a vector's bytes off the budget; an error if it cannot be in the file."""
+        """Take a vector's bytes off the budget; an error if it cannot be in the file."""
         size = count * item_size
         if size > self.file_size:
             raise ModelFormatError(
@@ -59,7 +59,7 @@ class Table:
 
     @classmethod
     def root(cls, accessor_type: Any, data: memoryview, where: str) -> Table:
-        """The root table of a file."""
+        """Return the root table of a file."""
         table = cls(None, where, Budget(len(data)))
         with table._reading("the root table"):
             table._accessor = accessor_type.GetRootAs(data, 0)
@@ -67,7 +67,7 @@ class Table:
 
     @classmethod
     def empty(cls, accessor_type: Any, where: str) -> Table:
-        """A table of which every field has the schema's default value."""
+        """Return a table of which every field has the schema's default value."""
         accessor = accessor_type()
         accessor.Init(_EMPTY_TABLE, 4)
         return cls(accessor, where, Budget(len(_EMPTY_TABLE)))
@@ -84,12 +84,12 @@ class Table:
             ) from error
 
     def scalar(self, field: str) -> Any:
-        """A number or bool."""
+        """Return a number or bool."""
         with self._reading(field):
             return getattr(self._accessor, field)()
 
     def int32_at(self, slot: int, field: str) -> int:
-        """The int32 in a given slot of the table, 0 if absent, past the accessor's own method."""
+        """Read the int32 in a slot of the table, 0 if absent, past the accessor's own method."""
         with self._reading(field):
             offset = self._accessor._tab.Offset(4 + 2 * slot)
             if offset == 0:
@@ -98,14 +98,14 @@ class Table:
             return int(self._accessor._tab.Get(Int32Flags, position))
 
     def finite(self, field: str) -> float:
-        """A float that has to be finite."""
+        """Return a float that has to be finite."""
         value = float(self.scalar(field))
         if not np.isfinite(value):
             raise ModelFormatError(f"{self.where}: {field} is {value}, needs a finite number")
         return value
 
     def positive(self, *fields: str) -> tuple[int, ...]:
-        """Integers that have to be above zero."""
+        """Read integers that have to be above zero."""
         values = tuple(int(self.scalar(field)) for field in fields)
         for field, value in zip(fields, values, strict=True):
             if value <= 0:
@@ -113,7 +113,7 @@ class Table:
         return values
 
     def enum(self, field: str, names: dict[int, str]) -> str:
-        """The name of an enumeration's value."""
+        """Return the name of an enumeration's value."""
         value = int(self.scalar(field))
         if value not in names:
             known = ", ".join(names.values())
@@ -121,21 +121,21 @@ class Table:
         return names[value]
 
     def string(self, field: str) -> str:
-        """A string; empty if absent, bytes that are not UTF-8 written as escapes."""
+        """Return a string; empty if absent, bytes that are not UTF-8 written as escapes."""
         with self._reading(field):
             raw = getattr(self._accessor, field)() or b""
             self._budget.spend(len(raw), 1, self.where, field)
             return bytes(raw).decode("utf-8", errors="backslashreplace")
 
     def length(self, field: str, item_size: int) -> int:
-        """A vector's length, checked against the size of the file."""
+        """Return a vector's length, checked against the size of the file."""
         with self._reading(field):
             count = int(getattr(self._accessor, f"{field}Length")())
             self._budget.spend(count, item_size, self.where, field)
             return count
 
     def vector(self, field: str, dtype: str) -> np.ndarray:
-        """A vector of numbers as a view into the file; empty if absent."""
+        """Return a vector of numbers as a view into the file; empty if absent."""
         if self.length(field, np.dtype(dtype).itemsize) == 0:
             return np.empty(0, dtype)
         with self._reading(field):
@@ -143,22 +143,22 @@ class Table:
             return values
 
     def integers(self, field: str) -> tuple[int, ...]:
-        """A vector of int32 as a tuple; empty if absent."""
+        """Return a vector of int32 as a tuple; empty if absent."""
         return tuple(self.vector(field, "int32").tolist())
 
     def is_absent(self, field: str) -> bool:
-        """Whether the file leaves out this vector."""
+        """Tell whether the file leaves out this vector."""
         with self._reading(field):
             return bool(getattr(self._accessor, f"{field}IsNone")())
 
     def table(self, field: str, where: str) -> Table | None:
-        """A table this one points at; None if absent."""
+        """Return a table this one points at; None if absent."""
         with self._reading(field):
             accessor = getattr(self._accessor, field)()
         return None if accessor is None else Table(accessor, where, self._budget)
 
     def union(self, field: str, accessor_type: Any, where: str) -> Table | None:
-        """A union's table, to be read as `accessor_type`; None if absent."""
+        """Return a union's table, to be read as `accessor_type`; None if absent."""
         with self._reading(field):
             raw = getattr(self._accessor, field)()
             if raw is None:
@@ -168,7 +168,7 @@ class Table:
         return Table(accessor, where, self._budget)
 
     def tables(self, field: str, label: str) -> Sequence[Table]:
-        """A vector of tables; `label` and the number say in messages which one it is."""
+        """Return a vector of tables; `label` and the number say in messages which one it is."""
         tables = []
         for index in range(self.length(field, 4)):
             with self._reading(f"{label} {index}"):

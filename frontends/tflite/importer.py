@@ -107,7 +107,7 @@ Problem = tuple[Operator, Exception, Sequence[str]]
 def _convert_operators(
     model: Model, names: Sequence[str], builder: ModuleBuilder, values: Values
 ) -> list[Operator]:
-    """Converts all operators, or raises what there is to say; returns those that are in float32."""
+    """Convert all operators, or raise what there is to say; return those that are in float32."""
     problems: list[Problem] = []
     fallbacks: list[Operator] = []
     for operator in model.operators:
@@ -124,7 +124,7 @@ def _convert_operators(
 
 
 def _convert(ctx: Context) -> bool:
-    """Emits one operator; tells whether it fell back to float32."""
+    """Emit one operator; tell whether it fell back to float32."""
     outputs = [ctx.output(position) for position in range(len(ctx.operator.outputs))]
     for tensor in outputs:
         if tensor.dtype not in DTYPES:
@@ -149,7 +149,7 @@ def _convert(ctx: Context) -> bool:
 
 
 def _check_elements(ctx: Context) -> None:
-    """Raises if a result that has elements is computed from a tensor that has none."""
+    """Raise if a result that has elements is computed from a tensor that has none."""
     if ctx.operator.code in _TAKE_NOTHING:
         return
     for index in ctx.operator.inputs:
@@ -159,7 +159,7 @@ def _check_elements(ctx: Context) -> None:
 
 
 def _raise_first(problems: Sequence[Problem]) -> None:
-    """Raises what there is to say, if anything: all unsupported operators, or the first error."""
+    """Raise what there is to say, if anything: all unsupported operators, or the first error."""
     unsupported = [
         (operator.index, operator.code, str(error), names)
         for operator, error, names in problems

@@ -20,7 +20,7 @@ def input_shapes(
     shape_dict: Mapping[str, Sequence[int]],
     dtype_dict: Mapping[str, str],
 ) -> dict[int, tuple[int, ...]]:
-    """The shape of every input, by tensor number, in the model's order.
+    """Return the shape of every input, by tensor number, in the model's order.
 
     Raises:
         QnnError: an input is of a type that Relax does not have, a name is no input's, a dtype is
@@ -68,7 +68,7 @@ def _shape(tensor: Tensor, name: str, given: Sequence[int] | None) -> tuple[int,
 def kept_outputs(
     model: Model, names: Sequence[str], outputs: str | Sequence[str | int] | None
 ) -> tuple[int, ...]:
-    """The numbers of the tensors that the function returns.
+    """Return the numbers of the tensors that the function returns.
 
     Raises:
         QnnError: a tensor does not exist, or its name is not unique, or no operator computes it.
@@ -105,7 +105,7 @@ def signature(
     outputs: Sequence[int],
     exprs: Sequence[relax.Expr],
 ) -> Signature:
-    """Names, shapes, dtypes and quantization of inputs and outputs.
+    """Return names, shapes, dtypes and quantization of inputs and outputs.
 
     Args:
         model: the model.

@@ -9,7 +9,7 @@ from frontends.tflite.model import Tensor
 
 
 def tensor_names(tensors: Sequence[Tensor]) -> tuple[str, ...]:
-    """One name per tensor: the file's, with ":index" behind it if it is empty or not unique."""
+    """Name each tensor: the file's name, with ":index" behind it if it is empty or not unique."""
     counts = Counter(tensor.name for tensor in tensors)
     taken = set(counts)
     names = []

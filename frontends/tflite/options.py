@@ -38,7 +38,7 @@ class Options:
 
 
 def read_options(code: str, operator: Table) -> Options | None:
-    """Reads an operator's options.
+    """Read an operator's options.
 
     Args:
         code: the operator's name, for instance "CONV_2D".

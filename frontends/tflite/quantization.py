@@ -15,7 +15,7 @@ class Quantization:
     Attributes:
         scale: float32 of shape [n]; n is 1 (per tensor) or the length of ``axis``.
         zero_point: int64 of shape [n].
-        axis: The tensor's axis that the n values run along; 0 and without meaning
+        axis: the tensor's axis that the n values run along; 0 and without meaning
             when n is 1.
     """
 
@@ -25,7 +25,7 @@ class Quantization:
 
     @classmethod
     def per_tensor(cls, scale: float, zero_point: int) -> Quantization:
-        """One scale and one zero point for the whole tensor."""
+        """Return one scale and one zero point for the whole tensor."""
         return cls(np.array([scale], np.float32), np.array([zero_point], np.int64))
 
     @property

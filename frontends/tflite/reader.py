@@ -42,7 +42,7 @@ _SCALE_MAY_BE_ZERO = ("uint32", "int32", "int64")
 
 
 def read_model(model: bytes | bytearray | memoryview | str | os.PathLike[str] | Any) -> Model:
-    """Reads the main subgraph of a TFLite model.
+    """Read the main subgraph of a TFLite model.
 
     Args:
         model: the file's bytes, its path, or a `tflite.Model`. Constants of the result are
@@ -118,7 +118,7 @@ def _bytes_of(model: Any) -> memoryview:
 
 
 def _buffer(table: Table, data: memoryview) -> np.ndarray | None:
-    """A buffer's bytes; None if it is empty, as those of tensors without data are."""
+    """Return a buffer's bytes; None if it is empty, as those of tensors without data are."""
     if table.length("Data", 1):
         return table.vector("Data", "uint8")
     offset, size = int(table.scalar("Offset")), int(table.scalar("Size"))
@@ -253,7 +253,7 @@ def _operator(
 
 
 def _check_order(model: Model, variables: set[int]) -> None:
-    """Checks that every tensor gets its value once, and before it is read.
+    """Check that every tensor gets its value once, and before it is read.
 
     LiteRT runs operators in the file's order whatever they read: what memory holds in the first
     run, and in later ones the values of the run before.

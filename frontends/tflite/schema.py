@@ -52,10 +52,10 @@ ENUM_FIELDS: dict[str, dict[str, int]] = {
 
 
 def pascal_case(field: str) -> str:
-    """A field as the `tflite` package spells it: stride_h is StrideH."""
+    """Return a field as the `tflite` package spells it: stride_h is StrideH."""
     return "".join(part[:1].upper() + part[1:] for part in field.split("_"))
 
 
 def by_value(enum: dict[str, int]) -> dict[int, str]:
-    """The names of an enumeration by value."""
+    """Return the names of an enumeration by value."""
     return {value: name for name, value in enum.items()}

@@ -64,7 +64,7 @@ class TFLiteSource(Source):
         )
 
     def _reasons(self) -> dict[int, str]:
-        """Why operators cannot be imported, by their numbers."""
+        """List why operators cannot be imported, by their numbers."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what falls back is part of the answer

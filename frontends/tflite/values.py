@@ -21,28 +21,28 @@ class Values:
     """Maps tensors to expressions; constants become parameters when they are first read."""
 
     def __init__(self, builder: ModuleBuilder) -> None:
-        """Starts without values."""
+        """Start without values."""
         self._builder = builder
         self._exprs: dict[int, relax.Expr] = {}
 
     def add_input(self, tensor: Tensor, shape: tuple[int, ...]) -> None:
-        """Makes the tensor a parameter of the given shape."""
+        """Make the tensor a parameter of the given shape."""
         name = self._fresh(tensor)
         self._exprs[tensor.index] = self._builder.add_input(name, shape, tensor.dtype)
 
     def define(self, tensor: Tensor, expr: relax.Expr) -> relax.Var:
-        """Emits what computes the tensor, under the tensor's name."""
+        """Emit the expression that computes the tensor, under the tensor's name."""
         variable = self._builder.emit(expr, self._fresh(tensor))
         self._exprs[tensor.index] = variable
         return variable
 
     def assume(self, tensor: Tensor) -> None:
-        """Lets an unknown value of the tensor's declared type stand for it."""
+        """Let an unknown value of the tensor's declared type stand for it."""
         dtype = tensor.dtype if tensor.dtype in DTYPES else "float32"
         self._exprs[tensor.index] = relax.Var("unknown", relax.TensorType(tensor.shape, dtype))
 
     def of(self, tensor: Tensor) -> relax.Expr:
-        """The tensor's value.
+        """Return the tensor's value.
 
         Raises:
             QnnError: it has none.
@@ -58,7 +58,7 @@ class Values:
         return self._exprs[tensor.index]
 
     def add_constant(self, tensor: Tensor, suffix: str, data: np.ndarray) -> relax.Var:
-        """Makes an array a parameter, named after a tensor."""
+        """Make an array a parameter, named after a tensor."""
         return self._builder.add_constant(self._fresh(tensor, suffix), data)
 
     def _fresh(self, tensor: Tensor, suffix: str = "") -> str:

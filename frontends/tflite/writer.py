@@ -78,7 +78,7 @@ class ModelWriter:
     """
 
     def __init__(self) -> None:
-        """Starts an empty model."""
+        """Start an empty model."""
         self._tensors: list[_Tensor] = []
         self._operators: list[_Operator] = []
         self._codes: list[tuple[int, int]] = []
@@ -92,20 +92,20 @@ class ModelWriter:
         quantization: Quantization | None = None,
         data: npt.NDArray[Any] | None = None,
     ) -> int:
-        """Adds a tensor.
+        """Add a tensor.
 
         Args:
-            name: The tensor's name.
-            shape: The tensor's shape.
-            dtype: The dtype's name, as numpy spells it: "uint8", "float32", ...
-            quantization: The scales and zero points, None for a real-valued tensor.
-            data: The value of a constant, of that shape and dtype; None for an activation.
+            name: the tensor's name.
+            shape: the tensor's shape.
+            dtype: the dtype's name, as numpy spells it: "uint8", "float32", ...
+            quantization: the scales and zero points, None for a real-valued tensor.
+            data: the value of a constant, of that shape and dtype; None for an activation.
 
         Returns:
             The tensor's index.
 
         Raises:
-            QnnError: If TFLite has no such dtype, or the data is of another shape or dtype.
+            QnnError: if TFLite has no such dtype, or the data is of another shape or dtype.
         """
         shape = tuple(int(extent) for extent in shape)
         if dtype not in DTYPES:
@@ -130,21 +130,21 @@ class ModelWriter:
         version: int | None = None,
         **options: Any,
     ) -> None:
-        """Adds a builtin operator.
+        """Add a builtin operator.
 
         Args:
-            code: The operator's name in the TFLite schema, such as "CONV_2D".
-            inputs: Tensor indices; -1 for an optional input that is absent.
-            outputs: Tensor indices.
-            version: The operator's version; by default 1, or the first one that takes int8 if an
+            code: the operator's name in the TFLite schema, such as "CONV_2D".
+            inputs: tensor indices; -1 for an optional input that is absent.
+            outputs: tensor indices.
+            version: the operator's version; by default 1, or the first one that takes int8 if an
                 input is int8.
-            **options: The fields of the operator's options table in snake_case. Enumerations
+            **options: the fields of the operator's options table in snake_case. Enumerations
                 are given by name (`padding="SAME"`, `fused_activation_function="RELU6"`,
                 `output_type="int32"`), vectors as sequences of integers. A field that is not
                 given keeps the schema's default, which for strides is an unusable 0.
 
         Raises:
-            QnnError: If there is no such operator, option, option value or tensor.
+            QnnError: if there is no such operator, option, option value or tensor.
         """
         if code not in OPERATORS or code == "CUSTOM":
             raise QnnError(f"TFLite has no builtin operator {code!r}")
@@ -167,18 +167,18 @@ class ModelWriter:
         )
 
     def finish(self, inputs: Sequence[int], outputs: Sequence[int], description: str = "") -> bytes:
-        """Encodes the model.
+        """Encode the model.
 
         Args:
-            inputs: The indices of the model's inputs.
-            outputs: The indices of the model's outputs.
-            description: Free text that the file keeps.
+            inputs: the indices of the model's inputs.
+            outputs: the indices of the model's outputs.
+            description: free text that the file keeps.
 
         Returns:
             The contents of a .tflite file.
 
         Raises:
-            QnnError: If there is no such tensor.
+            QnnError: if there is no such tensor.
         """
         self._check_indices("model inputs", inputs)
         self._check_indices("model outputs", outputs)
@@ -214,7 +214,7 @@ def _snake_case(field: str) -> str:
 
 
 def _option_value(where: str, options_type: str | None, field: str, value: Any) -> Any:
-    """The value as the schema stores it: a number, or an int32 array for a vector."""
+    """Return the value as the schema stores it: a number, or an int32 array for a vector."""
     if options_type is None:
         raise QnnError(f"{where} has no options, got {field!r}")
     if not hasattr(tflite, f"{options_type}Add{pascal_case(field)}"):
@@ -232,7 +232,7 @@ def _option_value(where: str, options_type: str | None, field: str, value: Any) 
 
 
 def _offsets(builder: Any, offsets: Sequence[int]) -> int:
-    """A vector of tables or strings."""
+    """Return a vector of tables or strings."""
     builder.StartVector(4, len(offsets), 4)
     for offset in reversed(offsets):
         builder.PrependUOffsetTRelative(offset)
@@ -252,7 +252,7 @@ def _buffer(builder: Any, data: bytes) -> int:
 
 
 def _aligned_bytes(builder: Any, data: bytes) -> int:
-    """A byte vector at an aligned address; flatbuffers' own CreateByteVector does not align."""
+    """Add a byte vector at an aligned address; flatbuffers' CreateByteVector does not align."""
     builder.StartVector(1, len(data), _BUFFER_ALIGNMENT)
     builder.head -= len(data)
     builder.Bytes[builder.head : builder.head + len(data)] = data

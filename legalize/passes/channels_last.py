@@ -68,7 +68,7 @@ class _ChannelsLast(CallRewriter):
         return _moved(self.images[variable], TO_FIRST)
 
     def _permuted(self, call: relax.Call, variable: Any) -> relax.Expr:
-        """A transpose, as one of the image with its channels last if that is known."""
+        """Return a transpose, as one of the image with its channels last if that is known."""
         data = call.args[0]
         axes = tuple(map(int, call.attrs.axes or ()))
         if axes == TO_FIRST:
@@ -80,7 +80,7 @@ class _ChannelsLast(CallRewriter):
         return image if axes == tuple(sorted(axes)) else R.permute_dims(image, axes)
 
     def _is_worth_it(self, call: relax.Call) -> bool:
-        """Whether an operand is there with its channels last, or the call is best so anyway."""
+        """Tell whether an operand has its channels last, or the call is best so anyway."""
         operands = list(call.args)
         if operands and isinstance(operands[0], relax.Tuple):
             operands[:1] = operands[0].fields
@@ -91,7 +91,7 @@ class _ChannelsLast(CallRewriter):
         return _is_channels_first(call) or any(tensor in self.images for tensor in tensors)
 
     def _last(self, operand: relax.Expr) -> relax.Expr:
-        """An operand with its channels last; what is no tensor stays as it is."""
+        """Return an operand with its channels last; what is no tensor stays as it is."""
         if isinstance(operand, relax.Tuple):
             return relax.Tuple([self._last(field) for field in operand.fields])
         if not isinstance(operand.ty, relax.TensorType):
@@ -125,14 +125,14 @@ def ChannelsLast() -> tvm.transform.Pass:
 
 
 def _is_channels_first(value: relax.Expr) -> bool:
-    """Whether ``value`` is a call that is worth a transpose, and reads or writes NCHW."""
+    """Tell whether ``value`` is a call that is worth a transpose, and reads or writes NCHW."""
     if not any(attribute(value, name) == "NCHW" for name in layouts_of(value)):
         return False
     return operator_of(value) is not None or constant_of(value.args[1]) is not None
 
 
 def _is_moved(call: relax.Call, variable: relax.Var) -> bool:
-    """Whether what a rule gives for ``call`` has its axes in another order than ``variable``."""
+    """Tell whether a rule's result for ``call`` has another order of axes than ``variable``."""
     is_last = operator_of(call) is quantized_conv2d and attribute(call, "out_layout") == "NHWC"
     return len(static_shape(variable) or ()) == len(TO_LAST) and not is_last
 

@@ -39,18 +39,18 @@ RULES: dict[Channels | str, Rule] = {}
 
 
 def operator_name(value: relax.Expr) -> str:
-    """The name of the operator that ``value`` calls; empty if it calls none."""
+    """Return the name of the operator that ``value`` calls; empty if it calls none."""
     is_call = isinstance(value, relax.Call) and isinstance(value.op, tvm.ir.Op)
     return str(value.op.name) if is_call else ""
 
 
 def rule_of(value: relax.Expr) -> Rule | None:
-    """The rule for what ``value`` calls; None if it stays as it is."""
+    """Return the rule for what ``value`` calls; None if it stays as it is."""
     return RULES.get(_key(value))
 
 
 def layouts_of(value: relax.Expr) -> tuple[str, ...]:
-    """The attributes that are layouts of what ``value`` calls, if that is worth a transpose."""
+    """List the attributes of the call ``value`` that are layouts, if worth a transpose."""
     return _LAYOUTS.get(_key(value), ())
 
 
@@ -60,12 +60,12 @@ def _key(value: relax.Expr) -> Channels | str:
 
 
 def attribute(call: relax.Call, name: str) -> Any:
-    """An attribute of a call of the dialect or of Relax."""
+    """Return an attribute of a call of the dialect or of Relax."""
     return call.attrs[name] if operator_of(call) is not None else getattr(call.attrs, name)
 
 
 def static_shape(expr: relax.Expr) -> tuple[int, ...] | None:
-    """The shape of a tensor, or None if it is no tensor or its shape is not known."""
+    """Return the shape of a tensor, or None if it is no tensor or its shape is not known."""
     shape = getattr(expr.ty, "shape", None)
     if not isinstance(shape, relax.ShapeExpr):
         return None
@@ -91,13 +91,13 @@ def _axis(axis: Any) -> int:
 
 
 def _in_order(axes: Iterable[int]) -> bool:
-    """Whether axes keep their order when the channels become last."""
+    """Tell whether axes keep their order when the channels become last."""
     moved = [_axis(axis) for axis in axes]
     return moved == sorted(moved)
 
 
 def _changed(call: relax.Call, operands: list[relax.Expr], **changes: Any) -> relax.Call:
-    """The call of other operands, with some attributes changed."""
+    """Return the call of other operands, with some attributes changed."""
     if operator_of(call) is not None:
         attrs = with_attrs(call, **changes).attrs
     elif changes:

@@ -67,7 +67,7 @@ class _Folder(PyExprMutator):
 
 
 def _value_of(call: Any) -> Array | None:
-    """The call's result; None where it is left as it is."""
+    """Return the call's result; None where it is left as it is."""
     if not isinstance(call, relax.Call) or not call.args or not _is_tensor(call.args[0]):
         return None
     name = getattr(call.op, "name", "")

@@ -44,7 +44,7 @@ def FoldPads() -> tvm.transform.Pass:
 
 
 def _spatial_padding(conv: Attrs, pad: Attrs) -> tuple[int, int, int, int] | None:
-    """The pad as (top, left, bottom, right), or None where the convolution cannot do it."""
+    """Return the pad as (top, left, bottom, right), or None where the convolution cannot do it."""
     if pad.pad_value != conv.input_zero_point:
         return None
     widths = {

@@ -44,13 +44,13 @@ def _inline(schedule: s_tir.Schedule, block: Any) -> None:
 
 
 def _is_narrowed(step: Any) -> bool:
-    """Whether what the block stores was computed with more bits than it has."""
+    """Tell whether what the block stores was computed with more bits than it has."""
     value = step.body.value
     return isinstance(value, tirx.Cast) and str(value.ty) in ("int8", "uint8")
 
 
 def _reads_once(reader: Any, step: Any) -> bool:
-    """Whether the reader's instances read an element each, as far as its indices tell."""
+    """Tell whether the reader's instances read an element each, as far as its indices tell."""
     axes = {axis.var for axis in reader.iter_vars if not is_one(axis.dom.extent)}
     (written,) = step.writes
     indices = [

@@ -36,8 +36,8 @@ class _Leaf:
     """A tensor that is joined.
 
     Attributes:
-        tensor: Before this pass.
-        table: What becomes of its values; None where they are kept.
+        tensor: before this pass.
+        table: what becomes of its values; None where they are kept.
     """
 
     tensor: relax.Expr
@@ -123,7 +123,7 @@ def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
                     yield _Leaf(field, conversion_table(attrs, index))
 
         def _is_inner(self, join: relax.Call, index: int, field: relax.Expr) -> bool:
-            """Whether a field is a concatenation, too, which only ``join`` reads, as it is."""
+            """Tell whether a field is a concatenation, too, which only ``join`` reads, as it is."""
             return (
                 field in self.values
                 and _joins_channels(self.values[field])
@@ -135,7 +135,7 @@ def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
             return not isinstance(tensor, relax.Var) or tensor in self.constants
 
         def _rules(self, leaf: _Leaf) -> list[Any]:
-            """What could write a leaf to its place."""
+            """List the rules that could write a leaf to its place."""
             if leaf.table is not None or self.uses[leaf.tensor] != 1:
                 return []
             return rules_for(self.values.get(leaf.tensor))
@@ -144,7 +144,7 @@ def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
 
 
 def _joins_channels(value: relax.Expr | None) -> bool:
-    """Whether a value joins non-empty tensors of NHWC data along the channels."""
+    """Tell whether a value joins non-empty tensors of NHWC data along the channels."""
     if value is None or operator_of(value) is not quantized_concat:
         return False
     if not isinstance(value.args[0], relax.Tuple):

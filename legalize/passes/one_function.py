@@ -69,13 +69,13 @@ class _Reader:
     same: dict[Any, Any] = field(default_factory=dict)
 
     def root(self, value: Any) -> Any:
-        """The variable that was allocated, or a parameter, or a constant."""
+        """Return the variable that was allocated, or a parameter, or a constant."""
         while value in self.same:
             value = self.same[value]
         return value
 
     def read(self, main: relax.Function) -> list[_Call] | None:
-        """The calls in order; None if main does anything else, or too much."""
+        """Return the calls in order; None if main does anything else, or too much."""
         calls: list[_Call] = []
         for binding in (each for block in main.body.blocks for each in block.bindings):
             value = binding.value
@@ -101,7 +101,7 @@ class _Reader:
         return calls if has_own_results and is_small else None
 
     def results(self, main: relax.Function) -> list[Any]:
-        """The variables that main returns, one by one."""
+        """Return the variables that main returns, one by one."""
         result = main.body.body
         while isinstance(result, relax.Var) and isinstance(result.ty, relax.TupleType):
             result = self.same[result]
@@ -224,7 +224,7 @@ def _places(arguments: Sequence[tuple[Any, ...]], own: set[Any]) -> tuple[dict[A
 def _constant_block(
     arguments: Sequence[tuple[Any, ...]],
 ) -> tuple[dict[Any, int], np.ndarray[Any, Any]]:
-    """The constants in one array of bytes, and the offset of each tensor."""
+    """Return the constants in one array of bytes, and the offset of each tensor."""
     offsets: dict[Any, int] = {}
     parts: list[bytes] = []
     size = 0
@@ -239,7 +239,7 @@ def _constant_block(
 
 
 def _is_plain(function: tirx.PrimFunc) -> bool:
-    """Whether all that it takes are tensors that begin where their memory does."""
+    """Tell whether all that it takes are tensors that begin where their memory does."""
     types = [parameter.ty for parameter in function.params]
     return all(
         isinstance(ty, tirx.BufferType)

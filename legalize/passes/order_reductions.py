@@ -11,7 +11,7 @@ from legalize.passes.steps import is_one, step_pass
 
 
 def OrderReductions() -> tvm.transform.Pass:
-    """In every TIR function, move the last axis of a reduction's output inside the reduced axes.
+    """Move the last axis of a reduction's output inside the reduced axes, in every TIR function.
 
     TVM writes each element's whole sum before the next element. Where neighbouring elements of
     the output read neighbours (a mean over pixels, a product with a matrix stored [K, N]), every
@@ -38,7 +38,7 @@ def _order(schedule: s_tir.Schedule, block: Any) -> None:
 
 
 def _runs_along_memory(axis: Any, step: Any) -> bool:
-    """Whether neighbours along the axis are neighbours, or the same, in all that the step uses."""
+    """Tell whether neighbours along the axis are neighbours, or one, in all that the step uses."""
     analyzer = sym.Analyzer()
     for other in step.iter_vars:
         if is_one(other.dom.extent):

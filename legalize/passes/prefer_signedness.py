@@ -88,7 +88,7 @@ def PreferSignedness(dtype: str) -> tvm.transform.Pass:
             )
 
         def _inputs(self, attrs: Attrs, operand: relax.Expr) -> relax.Expr:
-            """The moved tensor, or tensors, with the output's quantization."""
+            """Return the moved tensor, or tensors, with the output's quantization."""
             if not isinstance(operand, relax.Tuple):
                 return self.variables[operand]
             fields = []
@@ -104,7 +104,7 @@ def PreferSignedness(dtype: str) -> tvm.transform.Pass:
 
 
 def _multiplies(value: relax.Expr, dtype: str) -> bool:
-    """Whether a call's kernels multiply bytes of ``dtype`` as they are."""
+    """Tell whether a call's kernels multiply bytes of ``dtype`` as they are."""
     operator = operator_of(value)
     if operator is quantized_conv2d:
         # The depthwise ones of x86 rearrange bytes before, of whichever signedness.
@@ -113,7 +113,7 @@ def _multiplies(value: relax.Expr, dtype: str) -> bool:
 
 
 def _keeps_dtype(value: relax.Expr) -> bool:
-    """Whether a call gives its operand's values as they are, or picks among them."""
+    """Tell whether a call gives its operand's values as they are, or picks among them."""
     operator = operator_of(value)
     if operator is not None:
         keeps = operator.traits.keeps
@@ -126,7 +126,7 @@ def _keeps_dtype(value: relax.Expr) -> bool:
 
 
 def _zero_points(operator: Operator[Any] | None) -> list[tuple[int, str | None]]:
-    """The places of operands that may be moved, and the attributes that move along."""
+    """Return the places of operands that may be moved, and the attributes that move along."""
     if operator is None:
         return []
     points = operator.traits.zero_points.items()
@@ -138,7 +138,7 @@ def _tensors(operand: relax.Expr) -> list[relax.Expr]:
 
 
 def _can_move(value: relax.Expr, dtype: str, moved: set[Any]) -> bool:
-    """Whether a call has a result of ``dtype``, and can have one of the other signedness."""
+    """Tell whether a call has a result of ``dtype``, and can have one of the other signedness."""
     if not isinstance(value.ty, relax.TensorType) or str(value.ty.dtype) != dtype:
         return False
     if _keeps_dtype(value):

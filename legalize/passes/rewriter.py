@@ -16,7 +16,7 @@ _Found = TypeVar("_Found")
 
 
 def first_found(results: Iterable[_Found | None]) -> _Found | None:
-    """The first of some results that is one; of a generator, those behind it are not computed."""
+    """Return the first result that is not None; of a generator, later ones are not computed."""
     return next((result for result in results if result is not None), None)
 
 
@@ -38,12 +38,12 @@ class CallRewriter(PyExprMutator):
     def rewrite(
         self, operator: Operator[Any], original: relax.Call, call: relax.Call
     ) -> relax.Expr:
-        """What replaces ``call``; ``original`` has the operands from before this pass."""
+        """Return the replacement of ``call``; ``original`` has the operands from before."""
         del operator, original
         return call
 
     def producer(self, expr: relax.Expr, operator: Operator[Any]) -> relax.Call | None:
-        """The rewritten call of ``operator`` that made ``expr``, or None if it was none."""
+        """Return the rewritten call of ``operator`` that made ``expr``, or None if it was none."""
         value = self.lookup_binding(expr) if isinstance(expr, relax.Var) else expr
         return value if value is not None and operator_of(value) is operator else None
 
@@ -56,11 +56,11 @@ class CallRewriter(PyExprMutator):
         return relax.transform.DeadCodeElimination()(self.builder_.finalize())
 
     def enter(self, function: relax.Function) -> None:
-        """Called before each function; for what a pass wants to know of it as a whole."""
+        """Look at a function as a whole, before its calls are rewritten."""
 
 
 def module_pass(rewriter: Callable[[tvm.IRModule], CallRewriter], name: str) -> tvm.transform.Pass:
-    """A TVM pass that applies a fresh rewriter to a module."""
+    """Return a TVM pass that applies a fresh rewriter to a module."""
 
     def rewrite(mod: tvm.IRModule, _context: tvm.transform.PassContext) -> tvm.IRModule:
         return rewriter(mod).rewrite_module(mod)
@@ -69,14 +69,14 @@ def module_pass(rewriter: Callable[[tvm.IRModule], CallRewriter], name: str) -> 
 
 
 def with_attrs(call: relax.Call, **changes: Any) -> relax.Call:
-    """The call with some attributes changed, and the same operands."""
+    """Return the call with some attributes changed, and the same operands."""
     attrs: Attrs = attrs_of(call)
     fields = {key: _listed(value) for key, value in {**vars(attrs), **changes}.items()}
     return relax.Call(call.op, list(call.args), tvm.ir.make_node("ir.DictAttrs", **fields))
 
 
 def constant_variables(function: relax.Function) -> set[Any]:
-    """The variables whose values follow from constants alone, through any operators."""
+    """Return the variables whose values follow from constants alone, through any operators."""
     constants: set[Any] = set()
     for block in function.body.blocks:
         for binding in block.bindings:
@@ -86,7 +86,7 @@ def constant_variables(function: relax.Function) -> set[Any]:
 
 
 def count_uses(function: relax.Function) -> Counter[Any]:
-    """How many places read each variable, the function's result included."""
+    """Count the readers of each variable, the function's result included."""
     uses: Counter[Any] = Counter()
 
     def count(expr: relax.Expr) -> None:

@@ -12,7 +12,7 @@ from legalize.kernels.table import IS_KERNEL
 
 
 def step_pass(change: Callable[[s_tir.Schedule, Any], None], name: str) -> tvm.transform.Pass:
-    """A pass that calls ``change(schedule, block)`` for each step of each TIR function.
+    """Return a pass that calls ``change(schedule, block)`` for each step of each TIR function.
 
     Kernels are left alone, and so is a step that the schedule refuses to change because it has
     another form (a scan, a call into the runtime).
@@ -35,7 +35,7 @@ def step_pass(change: Callable[[s_tir.Schedule, Any], None], name: str) -> tvm.t
 
 
 def is_elementwise(step: Any) -> bool:
-    """Whether each of the block's instances computes an element by itself."""
+    """Tell whether each of the block's instances computes an element by itself."""
     return (
         step.init is None
         and isinstance(step.body, tirx.BufferStore)
@@ -44,5 +44,5 @@ def is_elementwise(step: Any) -> bool:
 
 
 def is_one(extent: Any) -> bool:
-    """Whether an axis of this extent has one element only."""
+    """Tell whether an axis of this extent has one element only."""
     return isinstance(extent, tirx.IntImm) and extent.value == 1

@@ -76,7 +76,7 @@ class _Chain:
         self.copies: dict[relax.Expr, relax.Expr] = {}
 
     def copied(self, expr: relax.Expr) -> relax.Expr:
-        """What computes ``expr``, of 256 values."""
+        """Return the expression that computes ``expr``, of 256 values."""
         if isinstance(expr, (tvm.tirx.FloatImm, tvm.tirx.IntImm)):
             return expr
         value = self.binding_of(expr) if isinstance(expr, relax.Var) else expr
@@ -107,7 +107,7 @@ class _Chain:
         return self.parameter
 
     def table(self, result: relax.Call) -> Array:
-        """The results of a copied call, the one for the lowest value first."""
+        """Return the results of a copied call, the one for the lowest value first."""
         with self.builder.function("main", [self.parameter]):
             with self.builder.dataflow():
                 output = self.builder.emit_output(self.builder.normalize(result))

@@ -34,7 +34,7 @@ def lower_sum(
 
 
 def centred(data: relax.Expr, zero_point: int) -> relax.Expr:
-    """Data less its zero point, in int32."""
+    """Subtract the data's zero point, in int32."""
     return R.subtract(R.astype(data, "int32"), const(zero_point, "int32"))
 
 

@@ -52,7 +52,7 @@ def saturate(value: relax.Expr, bounds: tuple[int, int], dtype: str) -> relax.Ex
 def multiply_by_quantized_multiplier(
     builder: relax.BlockBuilder, value: relax.Expr, multiplier: Array, shift: Array
 ) -> relax.Expr:
-    """Gemmlowp's two roundings ("double" in the numpy arithmetic): int32 in, int64 out."""
+    """Multiply with gemmlowp's two roundings ("double" in numpy): int32 in, int64 out."""
     shift = np.asarray(shift, np.int64)
     left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
     if left.any():
@@ -74,7 +74,7 @@ def multiply_by_quantized_multiplier(
 def multiply_by_quantized_multiplier_single(
     value: relax.Expr, multiplier: Array, shift: Array
 ) -> relax.Expr:
-    """One 64-bit product, rounded half up once: int32 in, int64 out."""
+    """Multiply in 64 bits and round half up once: int32 in, int64 out."""
     down = 31 - np.asarray(shift, np.int64)
     product = R.multiply(R.astype(value, "int64"), const(multiplier, "int64"))
     half = np.int64(1) << (down - 1)
@@ -95,7 +95,7 @@ def round_half_away(builder: relax.BlockBuilder, value: relax.Expr) -> relax.Exp
 
 
 def const(value: Any, dtype: str) -> relax.Constant:
-    """A constant of ``dtype``; scalars stay 0-dimensional."""
+    """Return a constant of ``dtype``; scalars stay 0-dimensional."""
     return relax.const(np.asarray(value, dtype=dtype), dtype)
 
 

@@ -26,7 +26,7 @@ def _fused_multiply_add(
 def multiply_add(
     builder: relax.BlockBuilder, lhs: relax.Expr, rhs: relax.Expr, addend: relax.Expr
 ) -> relax.Expr:
-    """The sum lhs * rhs + addend of float32 expressions that broadcast, rounded once."""
+    """Return the sum lhs * rhs + addend of float32 expressions that broadcast, rounded once."""
     operands = [builder.normalize(operand) for operand in (lhs, rhs, addend)]
     shapes = [spec_of(operand).shape for operand in operands]
     rank = max(map(len, shapes))

@@ -13,7 +13,7 @@ from qnn_ops.registry import Attrs, spec_of
 
 
 def lookup(data: relax.Expr, table: relax.Expr) -> relax.Expr:
-    """The entries of ``table`` that 8-bit ``data`` names, the lowest value naming the first."""
+    """Look up 8-bit ``data`` in ``table``; the lowest value names the first entry."""
     lowest, _ = dtype_range(spec_of(data).dtype)
     index = R.subtract(R.astype(data, "int32"), const(lowest, "int32"))
     # Every 8-bit value has an entry, so nothing is clipped; "fast" makes TVM print a warning.

@@ -85,7 +85,7 @@ def _average(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> rel
 
 
 def _laid_out(attrs: Attrs, counts: Array) -> Array:
-    """One number for all windows, if they have the same; else one for each, to broadcast."""
+    """Return one number for all windows, if they have the same; else one for each, to broadcast."""
     if (counts == counts[0, 0]).all():
         return np.asarray(counts[0, 0])
     return counts[None, :, :, None].transpose(permutation("NHWC", attrs.layout))

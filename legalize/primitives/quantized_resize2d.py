@@ -86,5 +86,5 @@ def _pick(image: relax.Expr, pixels: Array, axis: int) -> relax.Expr:
 
 
 def _along(axis: int, weight: Array) -> Array:
-    """One weight per pixel, shaped to broadcast along ``axis`` of an image."""
+    """Return one weight per pixel, shaped to broadcast along ``axis`` of an image."""
     return weight.reshape([-1 if index == axis else 1 for index in range(4)])

@@ -43,7 +43,7 @@ def _quantized_softmax(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Ex
 def _reciprocal(
     builder: relax.BlockBuilder, total: relax.Expr, axis: int, rank: int
 ) -> tuple[relax.Expr, relax.Expr]:
-    """The counterpart of qnn_ops.softmax_arithmetic.reciprocal; ``total`` is 1 along ``axis``."""
+    """Compute qnn_ops.softmax_arithmetic.reciprocal; ``total`` is 1 along ``axis``."""
     total = builder.emit(total)
     # How many powers of two from 2 in Q12.19 on the sum reaches.
     powers = 1 << np.arange(20, 31)
@@ -64,6 +64,6 @@ def _reciprocal(
 
 
 def _product(a: relax.Expr, b: relax.Expr) -> relax.Expr:
-    """Gemmlowp's doubling high product of int64 expressions that hold int32 values."""
+    """Compute gemmlowp's doubling high product of int64 expressions that hold int32 values."""
     product = R.add(R.multiply(a, b), const(1 << 30, "int64"))
     return R.right_shift(product, const(31, "int64"))

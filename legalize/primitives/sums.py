@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 
 
 def centred(value: relax.Expr, zero_point: Any) -> relax.Expr:
-    """Data or weights less their zero point, int16."""
+    """Subtract the zero point of data or weights, int16."""
     # 16 bits hold any difference of two 8-bit values, and multiply twice as fast as 32.
     return R.subtract(R.astype(value, "int16"), const(zero_point, "int16"))
 

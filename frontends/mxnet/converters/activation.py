@@ -22,13 +22,13 @@ _SELU_SCALE = 1.0507009873554804934193349852946
 
 @converter("Activation")
 def convert_activation(ctx: Context) -> relax.Expr:
-    """The function that act_type names."""
+    """Return the function that act_type names."""
     return UNARY[ctx.attrs.text("act_type", None, _ACTIVATIONS)](ctx.expr(0))
 
 
 @converter("LeakyReLU")
 def convert_leaky_relu(ctx: Context) -> relax.Expr:
-    """The positive part, and of the negative one what act_type names."""
+    """Return the positive part, and of the negative one what act_type names."""
     return _LEAKY[ctx.attrs.text("act_type", "leaky", tuple(_LEAKY))](ctx)
 
 
@@ -50,7 +50,7 @@ def _exponential(x: relax.Expr, scale: float, alpha: float) -> relax.Expr:
 
 
 def _parametric(ctx: Context) -> relax.Expr:
-    """One slope for all, or one per channel."""
+    """Apply one slope to all, or one per channel."""
     x, slope = ctx.expr(0), ctx.expr(1)
     rank, channels = len(ctx.shape(0)), ctx.shape(0)[1:2]
     if ctx.shape(1) not in ((1,), channels):

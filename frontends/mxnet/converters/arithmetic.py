@@ -118,7 +118,7 @@ _register(_OF_NUMBER, lambda ctx: (_number(ctx), ctx.expr(0)))
 
 @converter("add_n", "ElementWiseSum")
 def convert_add_n(ctx: Context) -> relax.Expr:
-    """The sum of tensors of one shape."""
+    """Return the sum of tensors of one shape."""
     shapes = {ctx.shape(position) for position in range(ctx.arity)}
     if len(shapes) != 1:
         raise QnnError(f"all inputs must have one shape, got {sorted(shapes)}")
@@ -127,7 +127,7 @@ def convert_add_n(ctx: Context) -> relax.Expr:
 
 @converter("where")
 def convert_where(ctx: Context) -> relax.Expr:
-    """The second input where the first is not 0, else the third."""
+    """Return the second input where the first is not 0, else the third."""
     condition: Any = ctx.expr(0)
     shapes: Sequence[tuple[int, ...]] = [ctx.shape(position) for position in range(3)]
     if shapes[1] != shapes[2] or shapes[0] not in (shapes[1], shapes[1][:1]):

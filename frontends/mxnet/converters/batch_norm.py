@@ -19,7 +19,7 @@ _EPSILON = 1e-3
 
 @converter("BatchNorm", "BatchNorm_v1", "CuDNNBatchNorm")
 def convert_batch_norm(ctx: Context) -> relax.Expr:
-    """Less the running mean, times gamma by the running deviation, plus beta."""
+    """Subtract the running mean, multiply by gamma by the running deviation, add beta."""
     if ctx.attrs.flag("output_mean_var", False):
         raise UnsupportedError("the mean and variance as outputs are of use in training only")
     shape = ctx.shape(0)
@@ -43,7 +43,7 @@ def convert_batch_norm(ctx: Context) -> relax.Expr:
 
 
 def _channels(ctx: Context, position: int, count: int) -> Array:
-    """A parameter of one value per channel."""
+    """Return a parameter of one value per channel."""
     values = ctx.constant(position).astype(np.float32)
     if values.shape != (count,):
         raise QnnError(

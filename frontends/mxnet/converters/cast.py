@@ -17,43 +17,43 @@ _DTYPES = ("float32", "float16", "float64", "int32", "int64", "int8", "uint8")
 
 @converter("Cast", "cast", "amp_cast")
 def convert_cast(ctx: Context) -> relax.Expr:
-    """The values in another dtype; floats lose their fraction where it has none."""
+    """Return the values in another dtype; floats lose their fraction where it has none."""
     return R.astype(ctx.expr(0), _dtype(ctx))
 
 
 @converter("zeros_like")
 def convert_zeros_like(ctx: Context) -> Array:
-    """Zeros of the input's shape and dtype."""
+    """Return zeros of the input's shape and dtype."""
     return np.zeros(ctx.shape(0), ctx.dtype(0))
 
 
 @converter("ones_like")
 def convert_ones_like(ctx: Context) -> Array:
-    """Ones of the input's shape and dtype."""
+    """Return ones of the input's shape and dtype."""
     return np.ones(ctx.shape(0), ctx.dtype(0))
 
 
 @converter("_zeros")
 def convert_zeros(ctx: Context) -> Array:
-    """Zeros."""
+    """Return zeros."""
     return np.zeros(_sizes(ctx), _dtype(ctx))
 
 
 @converter("_ones")
 def convert_ones(ctx: Context) -> Array:
-    """Ones."""
+    """Return ones."""
     return np.ones(_sizes(ctx), _dtype(ctx))
 
 
 @converter("_full")
 def convert_full(ctx: Context) -> Array:
-    """One value everywhere."""
+    """Return one value everywhere."""
     return np.full(_sizes(ctx), ctx.attrs.real("value"), _dtype(ctx))
 
 
 @converter("_arange")
 def convert_arange(ctx: Context) -> Array:
-    """From start to stop by step, each value several times."""
+    """Count from start to stop by step, each value several times."""
     start, step = ctx.attrs.real("start", 0), ctx.attrs.real("step", 1)
     if step == 0:
         raise QnnError("attribute step must not be 0")

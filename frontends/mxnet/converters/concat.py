@@ -14,7 +14,7 @@ from qnn_ops.errors import QnnError
 
 @converter("Concat", "concat")
 def convert_concat(ctx: Context) -> relax.Expr:
-    """All inputs, one behind the other along an axis."""
+    """Join all inputs, one behind the other along an axis."""
     shapes = [ctx.shape(position) for position in range(_count(ctx))]
     axis = check_axis(ctx.attrs.integer("dim", 1), len(shapes[0]))
     others = {(*shape[:axis], *shape[axis + 1 :]) for shape in shapes}
@@ -25,7 +25,7 @@ def convert_concat(ctx: Context) -> relax.Expr:
 
 @converter("stack")
 def convert_stack(ctx: Context) -> relax.Expr:
-    """All inputs, along an axis of its own."""
+    """Stack all inputs, along an axis of its own."""
     shapes = [ctx.shape(position) for position in range(_count(ctx))]
     if len(set(shapes)) != 1:
         raise QnnError(f"the inputs must have one shape, got {shapes}")
@@ -42,7 +42,7 @@ def _count(ctx: Context) -> int:
 
 @converter("tile")
 def convert_tile(ctx: Context) -> relax.Expr:
-    """The whole tensor several times along each axis."""
+    """Return the whole tensor several times along each axis."""
     repeats = ctx.attrs.integers("reps")
     if not repeats or min(repeats) < 1:
         raise QnnError(f"attribute reps must be numbers of at least 1, got {list(repeats)}")
@@ -51,7 +51,7 @@ def convert_tile(ctx: Context) -> relax.Expr:
 
 @converter("repeat")
 def convert_repeat(ctx: Context) -> relax.Expr:
-    """Each slice along an axis several times; without an axis, each value."""
+    """Repeat each slice along an axis; without an axis, each value."""
     repeats = ctx.attrs.integer("repeats")
     if repeats < 1:
         raise QnnError(f"attribute repeats must be at least 1, got {repeats}")
@@ -63,7 +63,7 @@ def convert_repeat(ctx: Context) -> relax.Expr:
 
 @converter("UpSampling")
 def convert_up_sampling(ctx: Context) -> relax.Expr:
-    """Each pixel several times, to the right and below."""
+    """Repeat each pixel, to the right and below."""
     if ctx.attrs.text("sample_type") != "nearest" or ctx.arity != 1:
         raise UnsupportedError("only sample_type nearest of a single input is supported")
     scale = ctx.attrs.integer("scale")

@@ -66,36 +66,36 @@ class Context:
         return len(self.operands)
 
     def operand(self, position: int) -> Operand:
-        """An input, known or computed."""
+        """Return an input, known or computed."""
         if not 0 <= position < len(self.operands):
             raise QnnError(f"input {position} is missing")
         return self.operands[position]
 
     def expr(self, position: int) -> relax.Expr:
-        """An input as an expression; an array of the file becomes a parameter."""
+        """Return an input as an expression; an array of the file becomes a parameter."""
         return self.operand(position).to_expr()
 
     def exprs(self) -> list[relax.Expr]:
-        """All inputs as expressions."""
+        """Return all inputs as expressions."""
         return [self.expr(position) for position in range(self.arity)]
 
     def shape(self, position: int) -> tuple[int, ...]:
-        """An input's shape."""
+        """Return an input's shape."""
         value = self.operand(position).read()
         return value.shape if isinstance(value, np.ndarray) else spec_of(value).shape
 
     def dtype(self, position: int) -> str:
-        """An input's dtype."""
+        """Return an input's dtype."""
         value = self.operand(position).read()
         return str(value.dtype) if isinstance(value, np.ndarray) else spec_of(value).dtype
 
     def known(self, position: int) -> Array | None:
-        """An input's value, if it is known when importing."""
+        """Return an input's value, if it is known when importing."""
         value = self.operand(position).read()
         return value if isinstance(value, np.ndarray) else None
 
     def constant(self, position: int) -> Array:
-        """An input's value, which must be known: weights, ranges.
+        """Return an input's value, which must be known: weights, ranges.
 
         Raises:
             QnnError: it is computed at run time.
@@ -106,9 +106,9 @@ class Context:
         return array
 
     def emit(self, expr: relax.Expr) -> relax.Var:
-        """Emits an expression, so that it is computed once and its type is known."""
+        """Emit an expression, so that it is computed once and its type is known."""
         return self.builder.emit(expr)
 
     def parameter(self, array: Array, suffix: str) -> relax.Var:
-        """A computed constant as a parameter, named after the operator."""
+        """Return a computed constant as a parameter, named after the operator."""
         return self.builder.add_constant(self.builder.fresh(f"{self.node.name}{suffix}"), array)

@@ -14,7 +14,7 @@ from qnn_ops.windows import window_count
 
 @converter("Convolution", "Convolution_v1")
 def convert_convolution(ctx: Context) -> relax.Expr:
-    """A two-dimensional convolution, in groups or not; the kernel has the layout of the data."""
+    """Convolve in two dimensions, in groups or not; the kernel has the layout of the data."""
     layout = image_layout(ctx)
     kernel_layout = layout.replace("N", "O").replace("C", "I")
     groups, filters = ctx.attrs.integer("num_group", 1), ctx.attrs.integer("num_filter")

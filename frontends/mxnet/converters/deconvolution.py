@@ -15,7 +15,7 @@ from qnn_ops.errors import QnnError
 
 @converter("Deconvolution")
 def convert_deconvolution(ctx: Context) -> relax.Expr:
-    """A two-dimensional transposed convolution of layout NCHW."""
+    """Return a two-dimensional transposed convolution of layout NCHW."""
     layout = image_layout(ctx)
     if layout != "NCHW" or ctx.attrs.integers("target_shape", ()):
         raise UnsupportedError("only layout NCHW without a target_shape is supported")

@@ -14,7 +14,7 @@ from qnn_ops.checks import check_axis
 
 @converter("Embedding")
 def convert_embedding(ctx: Context) -> relax.Expr:
-    """The row of the weight that each value names; of one outside, the first or the last row."""
+    """Take the row of the weight that each value names; of one outside, the first or last row."""
     rows = ctx.attrs.integer("input_dim")
     check_weight(ctx, (rows, ctx.attrs.integer("output_dim")))
     return R.take(ctx.expr(1), _indices(ctx, 0), 0, "clip")
@@ -22,7 +22,7 @@ def convert_embedding(ctx: Context) -> relax.Expr:
 
 @converter("take")
 def convert_take(ctx: Context) -> relax.Expr:
-    """The slices along an axis that each value names; of one outside, the first or the last."""
+    """Take the slices along an axis that values name; of one outside, the first or the last."""
     if ctx.attrs.text("mode", "clip") != "clip":
         raise UnsupportedError("only mode clip is supported")
     axis = check_axis(ctx.attrs.integer("axis", 0), len(ctx.shape(0)))

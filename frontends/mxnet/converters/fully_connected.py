@@ -17,7 +17,7 @@ from qnn_ops.errors import QnnError
 
 @converter("FullyConnected")
 def convert_fully_connected(ctx: Context) -> relax.Expr:
-    """A product with a matrix stored [outputs, inputs]; of the last axis, or of flattened data."""
+    """Multiply the last axis, or flattened data, by a matrix stored [outputs, inputs]."""
     shape, data = ctx.shape(0), ctx.expr(0)
     if not shape:
         raise QnnError("the data must have at least one dimension")
@@ -37,7 +37,7 @@ def convert_fully_connected(ctx: Context) -> relax.Expr:
 
 @converter("dot")
 def convert_dot(ctx: Context) -> relax.Expr:
-    """The product of two matrices."""
+    """Return the product of two matrices."""
     if len(ctx.shape(0)) != 2 or len(ctx.shape(1)) != 2:
         raise UnsupportedError(
             f"only matrices are supported, got shapes {ctx.shape(0)} and {ctx.shape(1)}"
@@ -47,7 +47,7 @@ def convert_dot(ctx: Context) -> relax.Expr:
 
 @converter("batch_dot")
 def convert_batch_dot(ctx: Context) -> relax.Expr:
-    """Products of as many pairs of matrices."""
+    """Multiply as many pairs of matrices."""
     if len(ctx.shape(0)) != 3 or len(ctx.shape(1)) != 3 or ctx.shape(0)[0] != ctx.shape(1)[0]:
         raise QnnError(
             f"the inputs must be equally many matrices, got {ctx.shape(0)} and {ctx.shape(1)}"
@@ -56,7 +56,7 @@ def convert_batch_dot(ctx: Context) -> relax.Expr:
 
 
 def _product(ctx: Context, axes: list[int]) -> relax.Expr:
-    """The product of both inputs, each with its axes in that order if it is to be transposed."""
+    """Multiply both inputs, each with its axes in that order if it is to be transposed."""
     names = ("transpose_a", "transpose_b")
     flags = [ctx.attrs.flag(name, False) for name in names]
     shapes = [

@@ -53,12 +53,12 @@ class Fused:
     names: tuple[str, ...]
 
     def position(self, name: str) -> int | None:
-        """Where among the inputs something is, None if it is none of them."""
+        """Find the position of something among the inputs; None if it is none of them."""
         return self.names.index(name) if name in self.names else None
 
 
 def read_fused(ctx: Context, main: str) -> Fused:
-    """The parts of a fused node whose first operator is ``main``.
+    """Return the parts of a fused node whose first operator is ``main``.
 
     Raises:
         QnnError: the node has another form than MXNet gives it.
@@ -101,7 +101,7 @@ def _activation(node: Node) -> Activation:
 
 
 def bent(value: relax.Expr, activation: Activation) -> relax.Expr:
-    """What a LeakyReLU makes of float32 numbers.
+    """Apply a LeakyReLU to float32 numbers.
 
     Args:
         value: the numbers, emitted, as they are read several times.
@@ -112,7 +112,7 @@ def bent(value: relax.Expr, activation: Activation) -> relax.Expr:
 
 
 def weight_of(ctx: Context, fused: Fused, name: str) -> Array | None:
-    """A constant input as float32, None if it is left out."""
+    """Return a constant input as float32, None if it is left out."""
     position = fused.position(name)
     if position is None:
         return None
@@ -123,7 +123,7 @@ def weight_of(ctx: Context, fused: Fused, name: str) -> Array | None:
 
 
 def convert_in_float(ctx: Context) -> list[Value]:
-    """A fused node that was left unquantized: its operators one by one."""
+    """Return a fused node that was left unquantized: its operators one by one."""
     if len(ctx.node.subgraphs) != 1:
         raise QnnError(f"needs one subgraph, has {len(ctx.node.subgraphs)}")
     graph = ctx.node.subgraphs[0]

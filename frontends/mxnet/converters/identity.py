@@ -22,13 +22,13 @@ from frontends.mxnet.values import Value
     "stop_gradient",
 )
 def convert_identity(ctx: Context) -> Value:
-    """The first input."""
+    """Return the first input."""
     return ctx.operand(0).read()
 
 
 @converter("Dropout")
 def convert_dropout(ctx: Context) -> Value:
-    """The input: nothing is dropped outside of training."""
+    """Return the input: nothing is dropped outside of training."""
     if ctx.attrs.text("mode", "training", ("always", "training")) == "always":
         raise UnsupportedError("mode always draws random numbers")
     return ctx.operand(0).read()
@@ -36,5 +36,5 @@ def convert_dropout(ctx: Context) -> Value:
 
 @converter("LogisticRegressionOutput")
 def convert_logistic_regression_output(ctx: Context) -> Value:
-    """The sigmoid before a loss."""
+    """Return the sigmoid before a loss."""
     return R.sigmoid(ctx.expr(0))

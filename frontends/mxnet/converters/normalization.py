@@ -21,7 +21,7 @@ def _const(value: float) -> relax.Expr:
 
 @converter("L2Normalization")
 def convert_l2_normalization(ctx: Context) -> relax.Expr:
-    """Divided by the length of what belongs together: an item, a pixel or a channel."""
+    """Divide by the length of what belongs together: an item, a pixel or a channel."""
     rank = len(ctx.shape(0))
     axes = {
         "instance": list(range(1, rank)),
@@ -37,7 +37,7 @@ def convert_l2_normalization(ctx: Context) -> relax.Expr:
 
 @converter("LRN")
 def convert_lrn(ctx: Context) -> relax.Expr:
-    """Divided by a power of the squares in a window of neighbouring channels."""
+    """Divide by a power of the squares in a window of neighbouring channels."""
     shape, size = ctx.shape(0), ctx.attrs.integer("nsize")
     if len(shape) != 4 or size < 1 or size % 2 == 0:
         raise QnnError(
@@ -57,7 +57,7 @@ def convert_lrn(ctx: Context) -> relax.Expr:
 
 @converter("InstanceNorm")
 def convert_instance_norm(ctx: Context) -> relax.Expr:
-    """By each channel's own mean and deviation, times gamma, plus beta."""
+    """Normalize by each channel's own mean and deviation, times gamma, plus beta."""
     rank = len(ctx.shape(0))
     if rank < 3:
         raise QnnError(f"the data must have at least 3 dimensions, got shape {ctx.shape(0)}")
@@ -66,7 +66,7 @@ def convert_instance_norm(ctx: Context) -> relax.Expr:
 
 @converter("LayerNorm")
 def convert_layer_norm(ctx: Context) -> relax.Expr:
-    """By the mean and deviation along an axis, times gamma, plus beta."""
+    """Normalize by the mean and deviation along an axis, times gamma, plus beta."""
     if ctx.attrs.flag("output_mean_var", False):
         raise UnsupportedError("the mean and variance as outputs are of use in training only")
     axis = check_axis(ctx.attrs.integer("axis", -1), len(ctx.shape(0)))

@@ -14,7 +14,7 @@ _MODES = {"constant": "constant", "edge": "replicate", "reflect": "reflect"}
 
 @converter("Pad", "pad")
 def convert_pad(ctx: Context) -> relax.Expr:
-    """Surrounded by a constant, by the values at the edge, or by those that it reflects."""
+    """Surround by a constant, by the values at the edge, or by those that it reflects."""
     shape, widths = ctx.shape(0), ctx.attrs.integers("pad_width")
     mode = ctx.attrs.text("mode", None, tuple(_MODES))
     if len(widths) != 2 * len(shape) or min(widths) < 0:

@@ -16,7 +16,7 @@ _GLOBAL = {"max": R.max, "avg": R.mean, "sum": R.sum}
 
 @converter("Pooling", "Pooling_v1")
 def convert_pooling(ctx: Context) -> relax.Expr:
-    """The maximum, mean or sum of each window of an image, or of the whole image."""
+    """Return the maximum, mean or sum of each window of an image, or of the whole image."""
     kind = ctx.attrs.text("pool_type", "max", tuple(_GLOBAL))
     layout = image_layout(ctx)
     data = ctx.expr(0)

@@ -33,7 +33,7 @@ class Windows:
 
 
 def pooling_windows(ctx: Context, layout: str) -> Windows:
-    """The windows that the operator's attributes say.
+    """Return the windows that the operator's attributes say.
 
     By convention "valid", windows that do not fit are left out; by "full", the last one may reach
     beyond the padding. An average divides by the pixels and padding that it covers, or, by
@@ -61,7 +61,7 @@ def pooling_windows(ctx: Context, layout: str) -> Windows:
 def _along(
     size: int, window: int, stride: int, pad: int, *, is_full: bool, with_padding: bool
 ) -> tuple[int, Array]:
-    """Along an axis: how far windows reach over its end, and how much each covers."""
+    """Compute, along an axis, how far windows reach over its end, and how much each covers."""
     room = size + 2 * pad - window
     if room < 0:
         raise QnnError(f"the window of {window} does not fit {size} pixels, padded by {pad}")

@@ -17,7 +17,7 @@ from qnn_ops.errors import QnnError
 
 
 def product_range(data_dtype: str, first: Range, second: Range) -> Range:
-    """The real values that -2^31 and 2^31 mean in sums of products of int8 and 8-bit data.
+    """Return the real values that -2^31 and 2^31 mean in sums of products of int8 and 8-bit data.
 
     Source: QuantizationRangeForMultiplication of MXNet's quantization_utils.h. It takes the second
     operand for the one that may be uint8, which convolutions give it, and dense layers do not: the
@@ -35,7 +35,7 @@ def product_range(data_dtype: str, first: Range, second: Range) -> Range:
 
 
 def int32_parameter(ctx: Context, bias: Array | None) -> relax.Var | None:
-    """A bias of whole numbers as an int32 parameter; None if there is none."""
+    """Return a bias of whole numbers as an int32 parameter; None if there is none."""
     if bias is None:
         return None
     low, high = dtype_range("int32")
@@ -43,14 +43,14 @@ def int32_parameter(ctx: Context, bias: Array | None) -> relax.Var | None:
 
 
 def saturated_int32(value: relax.Expr) -> relax.Expr:
-    """A float32 expression as int32, rounded half to even."""
+    """Return a float32 expression as int32, rounded half to even."""
     # float32 has no 2^31 - 1, so that end comes after the cast, which must be defined.
     whole = R.astype(R.clip(R.round(value), -(2.0**31), 2.0**31), "int64")
     return R.astype(R.minimum(whole, relax.const(2**31 - 1, "int64")), "int32")
 
 
 def rows_of(ctx: Context, depth: int, *, flatten: bool) -> relax.Expr:
-    """The data of a dense layer as rows of ``depth`` values.
+    """Return the data of a dense layer as rows of ``depth`` values.
 
     Args:
         ctx: the operator, whose first input it is.

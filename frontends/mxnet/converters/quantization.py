@@ -36,12 +36,12 @@ class Range:
         return magnitude(self.low, self.high)
 
     def steps_per_unit(self, dtype: str) -> Value:
-        """How many steps of a tensor of this range a unit is."""
+        """Compute the steps per unit of a tensor of this range."""
         return steps_per_unit(dtype, self.low, self.high)
 
 
 def range_at(ctx: Context, position: int) -> Range:
-    """The range whose ends are the inputs at a position and the next one."""
+    """Return the range whose ends are the inputs at a position and the next one."""
     return Range(_end(ctx, position), _end(ctx, position + 1))
 
 
@@ -56,7 +56,7 @@ def _end(ctx: Context, position: int) -> Value:
 
 
 def calibrated_range(ctx: Context) -> Range | None:
-    """The range that calibration found, if the model was calibrated.
+    """Return the range that calibration found, if the model was calibrated.
 
     Raises:
         QnnError: one end is missing.
@@ -69,7 +69,7 @@ def calibrated_range(ctx: Context) -> Range | None:
 
 
 def check_quantized(ctx: Context, position: int) -> str:
-    """The dtype of an input that must be int8 or uint8."""
+    """Return the dtype of an input that must be int8 or uint8."""
     dtype = ctx.dtype(position)
     if dtype not in QUANTIZED:
         name = ctx.operand(position).name
@@ -78,14 +78,14 @@ def check_quantized(ctx: Context, position: int) -> str:
 
 
 def quantized(data: relax.Expr, steps: Value, dtype: str) -> relax.Expr:
-    """Real numbers times ``steps``, rounded half to even and saturated."""
+    """Multiply real numbers by ``steps``, round half to even and saturate."""
     if isinstance(steps, np.ndarray):
         return quantize(data, _inverse(steps), 0, dtype, multiplier=float(steps))
     return _saturated(R.multiply(data, steps), dtype)
 
 
 def rescaled(data: relax.Expr, factor: Value, dtype: str) -> relax.Expr:
-    """Integers times a float32 factor, rounded half to even and saturated."""
+    """Multiply integers by a float32 factor, round half to even and saturate."""
     if isinstance(factor, np.ndarray):
         # A step of the result is the unit in which both scales are stated.
         return requantize(data, float(factor), 0, 1.0, 0, dtype, rounding="float32")
@@ -93,7 +93,7 @@ def rescaled(data: relax.Expr, factor: Value, dtype: str) -> relax.Expr:
 
 
 def real(data: relax.Expr, step: Value) -> relax.Expr:
-    """Integers times the real value of a step."""
+    """Multiply integers by the real value of a step."""
     if isinstance(step, np.ndarray):
         return dequantize(data, float(step), 0)
     return R.multiply(R.astype(data, "float32"), step)
@@ -105,5 +105,5 @@ def _saturated(value: relax.Expr, dtype: str) -> relax.Expr:
 
 
 def _inverse(steps: Array) -> float:
-    """The real value of a step; for what shows it, as the steps are what is computed with."""
+    """Return the real value of a step, to be shown; the steps are computed with."""
     return float(np.float32(1) / np.float32(steps))

@@ -57,14 +57,14 @@ def convert_quantize(ctx: Context) -> list[Value]:
 
 @converter("_contrib_dequantize")
 def convert_dequantize(ctx: Context) -> relax.Expr:
-    """The real numbers that 8-bit integers stand for."""
+    """Return the real numbers that 8-bit integers stand for."""
     dtype = check_quantized(ctx, 0)
     return real(ctx.expr(0), divide(range_at(ctx, 1).magnitude, levels(dtype)))
 
 
 @converter("_contrib_requantize")
 def convert_requantize(ctx: Context) -> list[Value]:
-    """Sums of 32 bits to 8 bits, by the calibrated range or by the largest sum."""
+    """Bring sums of 32 bits to 8 bits, by the calibrated range or by the largest sum."""
     data, calibrated = ctx.expr(0), calibrated_range(ctx)
     if ctx.dtype(0) != "int32":
         raise QnnError(f"{ctx.operand(0).name!r} must be int32, got {ctx.dtype(0)}")
@@ -82,7 +82,7 @@ def convert_requantize(ctx: Context) -> list[Value]:
 
 
 def _out_type(ctx: Context, calibrated: Range | None) -> str:
-    """The dtype of the result; "auto" is uint8 where calibration saw nothing negative."""
+    """Return the dtype of the result; "auto" is uint8 where calibration saw nothing negative."""
     dtype = ctx.attrs.text("out_type", "int8", _OUT_TYPES)
     if dtype != "auto":
         return dtype
@@ -90,7 +90,7 @@ def _out_type(ctx: Context, calibrated: Range | None) -> str:
 
 
 def _ends(bounds: Range, dtype: str) -> list[Value]:
-    """The range that the result reports: symmetric for int8."""
+    """Return the range that the result reports: symmetric for int8."""
     if dtype == "uint8":
         return [bounds.low, bounds.high]
     return [negative(bounds.magnitude), bounds.magnitude]

@@ -47,7 +47,7 @@ def convert_quantized_elemwise_add(ctx: Context) -> list[Value]:
 
 
 def _int32_factor(dtype: str, bounds: Range, high: Value) -> Value:
-    """Steps of the 32-bit sum that a step of a term is."""
+    """Compute how many steps of the 32-bit sum a step of a term is."""
     return divide(multiply(bounds.magnitude, INT32_LEVELS), multiply(high, levels(dtype)))
 
 

@@ -23,7 +23,7 @@ from qnn_ops.errors import QnnError
 
 @converter("_contrib_quantized_batch_norm")
 def convert_quantized_batch_norm(ctx: Context) -> list[Value]:
-    """A batch normalization of int8 data; uint8 data is rounded to int8 before."""
+    """Return a batch normalization of int8 data; uint8 data is rounded to int8 before."""
     calibrated = calibrated_range(ctx)
     if calibrated is None:
         raise UnsupportedError("without a calibrated range, as MXNet's own")
@@ -49,7 +49,7 @@ def convert_quantized_batch_norm(ctx: Context) -> list[Value]:
 
 
 def _scale_and_shift(ctx: Context, source: Array, target: Value) -> tuple[Array, Array]:
-    """What a step of the data is multiplied by, and what is added, in steps of the result.
+    """Compute the factor of a step of the data, and the addend, in steps of the result.
 
     Source: quantized_batch_norm.cc and mkldnn_quantized_batch_norm.cc of MXNet 1.9.1. They do
     not look at fix_gamma. The scale and shift take a variance of one, to which oneDNN adds eps

@@ -80,7 +80,7 @@ class _Convolution:
         return self.data_range.steps_per_unit(self.ctx.dtype(0))
 
     def sums(self, kernel: Array) -> relax.Expr:
-        """The int32 sums of the convolution alone."""
+        """Return the int32 sums of the convolution alone."""
         weights = self.ctx.parameter(kernel, "_kernel")
         return self._call(weights, 1.0, "int32", rounding="tflite")
 
@@ -97,7 +97,7 @@ class _Convolution:
 
 @converter("_sg_mkldnn_conv", "_sg_onednn_conv")
 def convert_fused_convolution(ctx: Context) -> list[Value]:
-    """The fused convolution, quantized or not; its second and third result are the range."""
+    """Return the fused convolution, quantized or not; its second and third result are the range."""
     if not ctx.attrs.flag("quantized", False):
         return convert_in_float(ctx)
     convolution = _read(ctx)
@@ -155,7 +155,7 @@ def _folded(ctx: Context, fused: Fused) -> tuple[Array, Array | None]:
 
 
 def _window(ctx: Context, weight: Array) -> dict[str, Any]:
-    """The attributes of the convolution itself; ``ctx`` reads those of the subgraph's."""
+    """Return the attributes of the convolution itself; ``ctx`` reads those of the subgraph's."""
     window = pair(ctx, "kernel", None, 1)
     if weight.shape[2:] != window:
         raise QnnError(f"the weight's window is {weight.shape[2:]}, attribute kernel {window}")
@@ -170,7 +170,7 @@ def _window(ctx: Context, weight: Array) -> dict[str, Any]:
 
 
 def _activations(ctx: Context, fused: Fused) -> tuple[Activation | None, Activation | None]:
-    """The activations before and behind the sum."""
+    """Return the activations before and behind the sum."""
     has_first, has_last = (_flag(ctx, name) for name in _FLAGS)
     rest = list(fused.activations)
     if len(rest) != has_first + has_last:
@@ -187,7 +187,7 @@ def _activations(ctx: Context, fused: Fused) -> tuple[Activation | None, Activat
 
 
 def _flag(ctx: Context, name: str) -> bool:
-    """A flag under its name or the one that older files have."""
+    """Return a flag under its name or the one that older files have."""
     return ctx.attrs.flag(name, False) or ctx.attrs.flag(_FLAGS[name], False)
 
 
@@ -209,7 +209,7 @@ def _calibrated(conv: _Convolution, calibrated: Range) -> relax.Expr:
 
 
 def _weight_steps(conv: _Convolution, steps: Array) -> Array:
-    """By which weights are quantized: in groups, MXNet takes those of other channels."""
+    """Return the steps by which weights are quantized: in groups, MXNet takes other channels'."""
     channels, groups = len(steps), conv.attrs["groups"]
     if conv.ctx.is_corrected or not 1 < groups < channels:
         return steps
@@ -242,7 +242,7 @@ def _rounded(
 
 
 def _stored(conv: _Convolution, out_steps: Array) -> tuple[str, dict[str, Any]]:
-    """As what the result is rounded, and the bounds of it.
+    """Return the result's dtype when it is rounded, and its bounds.
 
     With a sum MXNet stores the result where the other term was, in that one's dtype, and then
     takes the bits for the dtype that the result should have. A clip it leaves to saturation, which
@@ -285,7 +285,7 @@ def _leaky(conv: _Convolution, kernel: Array, bias: Array, factors: Array) -> re
 
 
 def _uncalibrated(conv: _Convolution) -> list[Value]:
-    """Sums of 32 bits, whose range follows from those of data and weight."""
+    """Return sums of 32 bits, whose range follows from those of data and weight."""
     ctx = conv.ctx
     weight_range = Range(scalar(conv.weight.min()), scalar(conv.weight.max()))
     weight_steps = folding.tensor_steps(conv.weight)
@@ -306,7 +306,7 @@ def _uncalibrated(conv: _Convolution) -> list[Value]:
 
 
 def _bias(conv: _Convolution, steps: Value) -> relax.Expr:
-    """The bias in steps of the sums, as float32 [O, 1, 1]."""
+    """Return the bias in steps of the sums, as float32 [O, 1, 1]."""
     bias, ctx = conv.bias, conv.ctx
     assert bias is not None
     if isinstance(steps, np.ndarray):

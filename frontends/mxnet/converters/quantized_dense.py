@@ -64,7 +64,7 @@ class _Dense:
     activation: Activation | None
 
     def sums(self) -> relax.Expr:
-        """Data times weight plus bias: float32 whole numbers, or int32 where they are known."""
+        """Multiply data by weight and add the bias: float32 whole numbers, or int32 where known."""
         weight = self.ctx.parameter(self.weight, "_kernel")
         arguments = (self.rows, weight, 1.0, 0, 1.0, 0, 1.0, 0, "int32")
         if self.bias is None or isinstance(self.bias, np.ndarray):
@@ -76,7 +76,7 @@ class _Dense:
 
 @converter("_sg_mkldnn_fully_connected", "_sg_onednn_fully_connected")
 def convert_fused_dense(ctx: Context) -> list[Value]:
-    """The fused dense layer, quantized or not; of results but floats the range follows."""
+    """Return the fused dense layer, quantized or not; of results but floats the range follows."""
     if not ctx.attrs.flag("quantized", False):
         return convert_in_float(ctx)
     fused = read_fused(ctx, "FullyConnected")
@@ -127,7 +127,7 @@ def _activation(fused: Fused) -> Activation | None:
 
 
 def _per_unit(ctx: Context, fused: Fused, data_steps: Value) -> tuple[Array, Array, Value | None]:
-    """Weights as floats, and their steps per unit and bias as convolutions have them."""
+    """Return weights as floats, and their steps per unit and bias as convolutions have them."""
     weight, bias = weight_of(ctx, fused, "weight"), weight_of(ctx, fused, "bias")
     assert weight is not None
     steps = folding.channel_steps(weight)
@@ -148,7 +148,7 @@ def _per_tensor(
     weight_range: Range,
     bias_range: Range | None,
 ) -> tuple[Array, Array, Value | None]:
-    """Weights that were quantized offline, with one range for all of them."""
+    """Return weights that were quantized offline, with one range for all of them."""
     kernel, steps = ctx.constant(1), weight_range.steps_per_unit("int8")
     if kernel.dtype != np.int8 or not isinstance(steps, np.ndarray):
         raise QnnError(f"the weight must be int8 of a known range, got {kernel.dtype}")
@@ -181,12 +181,12 @@ def _half() -> relax.Expr:
 
 
 def _factor(dense: _Dense) -> Value:
-    """The real value of a step of the sums: one, or one per unit."""
+    """Return the real value of a step of the sums: one, or one per unit."""
     return divide(divide(scalar(1), dense.data_steps), dense.steps)
 
 
 def _real(dense: _Dense) -> relax.Expr:
-    """The sums as real numbers, and the activation."""
+    """Return the sums as real numbers, and the activation."""
     factor, sums = _factor(dense), dense.sums()
     if isinstance(factor, np.ndarray):
         scale = factor.tolist()
@@ -197,7 +197,7 @@ def _real(dense: _Dense) -> relax.Expr:
 
 
 def _activated(dense: _Dense, value: relax.Expr, unit: Value) -> relax.Expr:
-    """The activation of float32 numbers, of which ``unit`` are a unit."""
+    """Return the activation of float32 numbers, of which ``unit`` are a unit."""
     if dense.activation is None:
         return value
     return _ACTIVATIONS[dense.activation.kind](dense.ctx.emit(value), dense.activation, unit)
@@ -229,7 +229,7 @@ _ACTIVATIONS: dict[str, Callable[[relax.Expr, Activation, Value], relax.Expr]] =
 
 
 def _unit_of_sums(dense: _Dense) -> Value:
-    """A unit in steps of uncalibrated sums; MXNet takes the end of a clip for one in steps."""
+    """Return a unit in steps of uncalibrated sums; MXNet takes a clip's end for one in steps."""
     if not dense.ctx.is_corrected:
         return scalar(1)
     return multiply(dense.data_steps, dense.steps)
@@ -260,5 +260,5 @@ def _calibrated(dense: _Dense, calibrated: Range) -> relax.Expr:
 
 
 def _activated_dtype(dense: _Dense, activation: Activation) -> str:
-    """MXNet takes a LeakyReLU for a ReLU here, and loses what is negative."""
+    """Return the dtype of the activation: MXNet takes a LeakyReLU for a ReLU here."""
     return "int8" if activation.kind == "leaky" and dense.ctx.is_corrected else "uint8"

@@ -16,7 +16,7 @@ from qnn_ops import quantized_relu
 
 @converter("_contrib_quantized_flatten")
 def convert_quantized_flatten(ctx: Context) -> list[Value]:
-    """All axes but the first become one."""
+    """Make one axis of all but the first."""
     shape, bounds = ctx.shape(0), range_at(ctx, 1)
     flat = R.reshape(ctx.expr(0), (shape[0], prod(shape[1:])))
     return [flat, bounds.low, bounds.high]
@@ -24,7 +24,7 @@ def convert_quantized_flatten(ctx: Context) -> list[Value]:
 
 @converter("_contrib_quantized_act")
 def convert_quantized_act(ctx: Context) -> list[Value]:
-    """A rectifier of int8; the result keeps the dtype, and a lower half that it does not use.
+    """Rectify int8; the result keeps the dtype, and a lower half that it does not use.
 
     MXNet calls the result int8 whatever the data are. What then becomes of uint8 data depends on
     their layout in memory: their bytes are taken for signed, or their values count twice.

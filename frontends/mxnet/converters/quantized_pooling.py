@@ -13,7 +13,7 @@ from qnn_ops import quantized_pool2d
 
 @converter("_contrib_quantized_pooling")
 def convert_quantized_pooling(ctx: Context) -> list[Value]:
-    """The maximum or average of each window; the range stays what it was.
+    """Return the maximum or average of each window; the range stays what it was.
 
     An average divides by the size of its window, padding and what lies beyond it included, unless
     count_include_pad is false.

@@ -28,7 +28,7 @@ from qnn_ops.errors import QnnError
 
 @converter("_contrib_quantized_conv")
 def convert_quantized_conv(ctx: Context) -> list[Value]:
-    """The sums of a convolution.
+    """Return the sums of a convolution.
 
     MXNet reports their range as if the data were int8, and adds the bias as it is, in steps of
     its own; the corrected semantics do neither.
@@ -70,7 +70,7 @@ def convert_quantized_conv(ctx: Context) -> list[Value]:
 
 @converter("_contrib_quantized_fully_connected")
 def convert_quantized_fully_connected(ctx: Context) -> list[Value]:
-    """The sums of a dense layer; the bias is brought to their scale, and cut off to whole steps."""
+    """Sum a dense layer; the bias is brought to the sums' scale, and cut off to whole steps."""
     dtype = check_quantized(ctx, 0)
     weight, bias, ranges = _constants(ctx)
     if weight.ndim != 2:
@@ -89,7 +89,7 @@ def convert_quantized_fully_connected(ctx: Context) -> list[Value]:
 
 
 def _constants(ctx: Context) -> tuple[Array, Array | None, list[Range]]:
-    """Weight, bias and the ranges: of data, weight and, if there is one, bias."""
+    """Return weight, bias and the ranges: of data, weight and, if there is one, bias."""
     has_bias = not ctx.attrs.flag("no_bias", False)
     constants = [ctx.constant(position) for position in range(1, 3 if has_bias else 2)]
     for array in constants:
@@ -105,7 +105,7 @@ def _constants(ctx: Context) -> tuple[Array, Array | None, list[Range]]:
 
 
 def _scaled_bias(ctx: Context, bias: Array, dtype: str, ranges: list[Range]) -> Value:
-    """The bias in steps of the sums, as float32 whole numbers."""
+    """Return the bias in steps of the sums, as float32 whole numbers."""
     data, weight, own = (bounds.magnitude for bounds in ranges)
     steps = multiply(divide(levels(dtype), data), divide(levels("int8"), weight))
     factor = divide(multiply(steps, own), levels("int8"))
@@ -116,7 +116,7 @@ def _scaled_bias(ctx: Context, bias: Array, dtype: str, ranges: list[Range]) -> 
 
 
 def _saturated_sum(sums: relax.Expr, bias: relax.Expr) -> relax.Expr:
-    """int32 sums and a bias of float32 whole numbers, which may be as large as it likes."""
+    """Add int32 sums and a bias of float32 whole numbers, which may be as large as it likes."""
     whole = R.astype(R.clip(bias, -(2.0**40), 2.0**40), "int64")
     low, high = (relax.const(end, "int64") for end in dtype_range("int32"))
     total = R.add(R.astype(sums, "int64"), whole)

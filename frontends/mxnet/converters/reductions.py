@@ -34,7 +34,7 @@ for _function, _names in {
 
 
 def _axes(ctx: Context) -> list[int]:
-    """The axes to reduce: those named or, by exclude, the others; none named: all."""
+    """Return the axes to reduce: those named or, by exclude, the others; none named: all."""
     rank = len(ctx.shape(0))
     named = [check_axis(axis, rank) for axis in ctx.attrs.integers("axis", ())]
     if len(set(named)) != len(named):
@@ -54,19 +54,19 @@ def _of_rank_one(ctx: Context, result: relax.Expr) -> relax.Expr:
 
 @converter("argmax")
 def convert_argmax(ctx: Context) -> relax.Expr:
-    """Where the largest value is, the first of equal ones; as a float."""
+    """Find the place of the largest value, the first of equal ones; as a float."""
     return _place(ctx, R.argmax)
 
 
 @converter("argmin")
 def convert_argmin(ctx: Context) -> relax.Expr:
-    """Where the smallest value is, the first of equal ones; as a float."""
+    """Find the place of the smallest value, the first of equal ones; as a float."""
     return _place(ctx, R.argmin)
 
 
 @converter("argmax_channel")
 def convert_argmax_channel(ctx: Context) -> relax.Expr:
-    """Where the largest value of each row is; as a float."""
+    """Find the place of the largest value of each row; as a float."""
     return R.astype(place_of(R.argmax, ctx.expr(0), check_axis(1, len(ctx.shape(0)))), "float32")
 
 

@@ -16,7 +16,7 @@ CONVERTERS: dict[str, Rule] = {}
 
 
 def converter(*operators: str) -> Callable[[Rule], Rule]:
-    """Registers a rule for the operators of these names."""
+    """Register a rule for the operators of these names."""
 
     def decorate(rule: Rule) -> Rule:
         CONVERTERS.update(dict.fromkeys(operators, rule))

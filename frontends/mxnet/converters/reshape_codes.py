@@ -13,7 +13,7 @@ _COPY, _INFER, _COPY_REST, _MERGE, _SPLIT = 0, -1, -2, -3, -4
 def new_shape(
     shape: Sequence[int], codes: Sequence[int], *, is_reverse: bool = False
 ) -> tuple[int, ...]:
-    """The shape that ``codes`` ask for.
+    """Return the shape that ``codes`` ask for.
 
     A positive code is a size. 0 copies a size of the old shape, -1 is what is left over, -2
     copies all that remain, -3 is the product of the next two, and -4 splits the next one into

@@ -8,7 +8,7 @@ from tvm.relax import op as R
 
 
 def rounded(product: relax.Expr) -> relax.Expr:
-    """A float32 product, rounded before anything is added to it.
+    """Return a float32 product, rounded before anything is added to it.
 
     Compilers make one fused multiply-add, with one rounding, of a product and a sum where the
     processor has it. Between the two stands a maximum here, which changes nothing.

@@ -16,14 +16,14 @@ from qnn_ops.errors import QnnError
 
 @converter("Flatten", "flatten")
 def convert_flatten(ctx: Context) -> relax.Expr:
-    """One row for each item of the batch."""
+    """Make one row of each item of the batch."""
     shape = ctx.shape(0)
     return R.reshape(ctx.expr(0), (*shape[:1], prod(shape[1:])))
 
 
 @converter("Reshape", "reshape")
 def convert_reshape(ctx: Context) -> relax.Expr:
-    """The shape that the attribute's codes say; before 0.9, a target shape."""
+    """Return the shape that the attribute's codes say; before 0.9, a target shape."""
     attrs = ctx.attrs
     codes = attrs.integers("shape", ())
     if codes:
@@ -39,7 +39,7 @@ def convert_reshape(ctx: Context) -> relax.Expr:
 
 @converter("reshape_like")
 def convert_reshape_like(ctx: Context) -> relax.Expr:
-    """The shape of the second input."""
+    """Return the shape of the second input."""
     if any(ctx.attrs.has(name) for name in ("lhs_begin", "lhs_end", "rhs_begin", "rhs_end")):
         raise QnnError("only whole shapes are supported")
     return R.reshape(ctx.expr(0), new_shape(ctx.shape(0), ctx.shape(1)))
@@ -47,7 +47,7 @@ def convert_reshape_like(ctx: Context) -> relax.Expr:
 
 @converter("transpose")
 def convert_transpose(ctx: Context) -> relax.Expr:
-    """The axes in the order given; none given: reversed."""
+    """Return the axes in the order given; none given: reversed."""
     rank = len(ctx.shape(0))
     axes = ctx.attrs.integers("axes", ()) or tuple(reversed(range(rank)))
     axes = tuple(check_axis(axis, rank) for axis in axes)
@@ -58,7 +58,7 @@ def convert_transpose(ctx: Context) -> relax.Expr:
 
 @converter("SwapAxis", "swapaxes")
 def convert_swap_axis(ctx: Context) -> relax.Expr:
-    """Two axes in each other's place."""
+    """Exchange two axes."""
     axes = list(range(len(ctx.shape(0))))
     first, second = (check_axis(ctx.attrs.integer(name, 0), len(axes)) for name in ("dim1", "dim2"))
     axes[first], axes[second] = axes[second], axes[first]
@@ -67,7 +67,7 @@ def convert_swap_axis(ctx: Context) -> relax.Expr:
 
 @converter("expand_dims")
 def convert_expand_dims(ctx: Context) -> relax.Expr:
-    """An axis more, of size 1."""
+    """Return an axis more, of size 1."""
     shape = list(ctx.shape(0))
     shape.insert(check_axis(ctx.attrs.integer("axis"), len(shape) + 1), 1)
     return R.reshape(ctx.expr(0), shape)
@@ -75,7 +75,7 @@ def convert_expand_dims(ctx: Context) -> relax.Expr:
 
 @converter("squeeze")
 def convert_squeeze(ctx: Context) -> relax.Expr:
-    """Without some axes of size 1; none given: all."""
+    """Drop some axes of size 1; none given: all."""
     shape = ctx.shape(0)
     axes = {check_axis(axis, len(shape)) for axis in ctx.attrs.integers("axis", ())}
     if any(shape[axis] != 1 for axis in axes):

@@ -13,7 +13,7 @@ from qnn_ops.errors import QnnError
 
 @converter("slice", "crop")
 def convert_slice(ctx: Context) -> relax.Expr:
-    """From begin to end by step along the first axes; None for where the axis begins and ends."""
+    """Slice from begin to end by step along the first axes; None for the axis's begin or end."""
     begins, ends = (ctx.attrs.optional_integers(name) for name in ("begin", "end"))
     steps = ctx.attrs.optional_integers("step") if ctx.attrs.has("step") else ()
     steps = steps or (None,) * len(begins)
@@ -29,7 +29,7 @@ def convert_slice(ctx: Context) -> relax.Expr:
 
 @converter("slice_axis")
 def convert_slice_axis(ctx: Context) -> relax.Expr:
-    """From begin to end along an axis."""
+    """Slice from begin to end along an axis."""
     axis = check_axis(ctx.attrs.integer("axis"), len(ctx.shape(0)))
     end = ctx.attrs.integer("end") if ctx.attrs.has("end") else None
     return _parts(ctx, {axis: slice(ctx.attrs.integer("begin"), end)})
@@ -37,7 +37,7 @@ def convert_slice_axis(ctx: Context) -> relax.Expr:
 
 @converter("slice_like")
 def convert_slice_like(ctx: Context) -> relax.Expr:
-    """As much as the second input has, along some axes or all."""
+    """Slice as much as the second input has, along some axes or all."""
     shape, like = ctx.shape(0), ctx.shape(1)
     axes = ctx.attrs.integers("axes", ()) or tuple(range(len(shape)))
     axes = tuple(check_axis(axis, len(shape)) for axis in axes)
@@ -64,7 +64,7 @@ def _end(part: range) -> int:
 
 @converter("SliceChannel", "split")
 def convert_split(ctx: Context) -> list[relax.Expr]:
-    """Equal parts along an axis."""
+    """Split into equal parts along an axis."""
     shape = ctx.shape(0)
     axis = check_axis(ctx.attrs.integer("axis", 1), len(shape))
     count = ctx.attrs.integer("num_outputs")

@@ -20,13 +20,13 @@ _Function = Callable[[relax.Expr, int], relax.Expr]
 
 @converter("softmax")
 def convert_softmax(ctx: Context) -> relax.Expr:
-    """Exponentials, divided by their sum along an axis."""
+    """Divide exponentials by their sum along an axis."""
     return _along_axis(ctx, R.nn.softmax)
 
 
 @converter("log_softmax")
 def convert_log_softmax(ctx: Context) -> relax.Expr:
-    """The logarithm of softmax."""
+    """Return the logarithm of softmax."""
     return _along_axis(ctx, R.nn.log_softmax)
 
 
@@ -46,7 +46,7 @@ def _along_axis(ctx: Context, function: _Function) -> relax.Expr:
 
 @converter("SoftmaxOutput", "Softmax")
 def convert_softmax_output(ctx: Context) -> relax.Expr:
-    """The softmax before a loss, which ends a network that was trained; labels are not read."""
+    """Compute the softmax before a loss, which ends a trained network; labels are not read."""
     if ctx.attrs.flag("multi_output", False):
         return R.nn.softmax(ctx.expr(0), check_axis(1, len(ctx.shape(0))))
     if ctx.attrs.flag("preserve_shape", False):
@@ -58,7 +58,7 @@ def convert_softmax_output(ctx: Context) -> relax.Expr:
 
 @converter("SoftmaxActivation")
 def convert_softmax_activation(ctx: Context) -> relax.Expr:
-    """Along the channels or, by mode instance, along the last axis.
+    """Apply softmax along the channels or, by mode instance, along the last axis.
 
     MXNet's documentation says that an instance is all that belongs to an item of the batch. That
     is not what it computes.

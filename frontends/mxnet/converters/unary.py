@@ -51,13 +51,13 @@ for _name, _function in UNARY.items():
 
 @converter("hard_sigmoid")
 def convert_hard_sigmoid(ctx: Context) -> relax.Expr:
-    """A line, between 0 and 1."""
+    """Return a line, between 0 and 1."""
     alpha, beta = ctx.attrs.real("alpha", 0.2), ctx.attrs.real("beta", 0.5)
     return R.clip(R.add(R.multiply(ctx.expr(0), _const(alpha)), _const(beta)), 0, 1)
 
 
 @converter("clip")
 def convert_clip(ctx: Context) -> relax.Expr:
-    """No less than a_min, no more than a_max."""
+    """Clamp to no less than a_min, no more than a_max."""
     low, high = ctx.attrs.real("a_min"), ctx.attrs.real("a_max")
     return R.clip(ctx.expr(0), low, high)

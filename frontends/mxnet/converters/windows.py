@@ -10,7 +10,7 @@ LAYOUTS = ("NCHW", "NHWC")
 
 
 def image_layout(ctx: Context) -> str:
-    """The layout of a two-dimensional image, which is the operator's first input.
+    """Return the layout of a two-dimensional image, which is the operator's first input.
 
     Raises:
         UnsupportedError: it has another number of spatial dimensions.
@@ -26,13 +26,13 @@ def image_layout(ctx: Context) -> str:
 
 
 def image_size(ctx: Context, layout: str) -> tuple[int, int]:
-    """Height and width of the operator's first input."""
+    """Return height and width of the operator's first input."""
     shape = ctx.shape(0)
     return shape[layout.index("H")], shape[layout.index("W")]
 
 
 def pair(ctx: Context, name: str, default: int | None, least: int) -> tuple[int, int]:
-    """An attribute of one value for rows and one for columns; '()' means the default."""
+    """Return an attribute of one value for rows and one for columns; '()' means the default."""
     values = ctx.attrs.integers(name, () if default is not None else None)
     if not values and default is not None:
         values = (default, default)

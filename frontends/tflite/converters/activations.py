@@ -16,14 +16,14 @@ _FLOAT_RANGES = {"relu": (0.0, float("inf")), "relu6": (0.0, 6.0), "relu_n1_to_1
 
 
 def clamp_range(activation: str, output: Tensor) -> tuple[int, int]:
-    """The lowest and highest value that the activation leaves to a quantized output."""
+    """Return the lowest and highest value that the activation leaves to a quantized output."""
     kind, quantization = _kind(activation), per_tensor(output)
     check_activation(kind, *quantization)
     return activation_range(kind, *quantization, output.dtype)
 
 
 def activate(activation: str, expr: relax.Expr) -> relax.Expr:
-    """The activation applied to a float32 expression."""
+    """Return the activation applied to a float32 expression."""
     kind = _kind(activation)
     if kind == "none":
         return expr

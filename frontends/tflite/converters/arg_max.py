@@ -21,7 +21,7 @@ _FUNCTIONS = {"ARG_MAX": R.argmax, "ARG_MIN": R.argmin}
 
 @data_converter(*_FUNCTIONS)
 def convert_arg_max(ctx: Context) -> relax.Expr:
-    """The index of the first of the largest (smallest) elements along an axis."""
+    """Return the index of the first of the largest (smallest) elements along an axis."""
     data = ctx.input(0)
     # Whatever the file says of the tensor.
     dtype = ctx.options(_OPTIONS[ctx.operator.code]).output_type

@@ -39,7 +39,7 @@ def _activation(ctx: Context) -> str:
 
 @converter(*_QUANTIZED)
 def convert_arithmetic(ctx: Context) -> relax.Expr:
-    """Two quantized operands, broadcast as in numpy."""
+    """Combine two quantized operands, broadcast as in numpy."""
     lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
     low, high = clamp_range(_activation(ctx), result)
     return _QUANTIZED[ctx.operator.code](
@@ -56,7 +56,7 @@ def convert_arithmetic(ctx: Context) -> relax.Expr:
 
 @converter("MAXIMUM", "MINIMUM")
 def convert_extremum(ctx: Context) -> relax.Expr:
-    """The larger (smaller) of two integers, which have to mean the same."""
+    """Return the larger (smaller) of two integers, which have to mean the same."""
     for position in (0, 1):
         check_same_quantization(ctx.tensor(position), ctx.output())
     return _FLOAT[ctx.operator.code](ctx.input(0).expr, ctx.input(1).expr)
@@ -64,13 +64,13 @@ def convert_extremum(ctx: Context) -> relax.Expr:
 
 @float_converter(*_FLOAT)
 def convert_float_arithmetic(ctx: Context) -> relax.Expr:
-    """Two float32 operands, broadcast as in numpy."""
+    """Combine two float32 operands, broadcast as in numpy."""
     result = _FLOAT[ctx.operator.code](ctx.input(0).expr, ctx.input(1).expr)
     return activate(_activation(ctx), result)
 
 
 @float_converter("SQUARED_DIFFERENCE")
 def convert_squared_difference(ctx: Context) -> relax.Expr:
-    """(lhs - rhs) squared."""
+    """Square lhs - rhs."""
     difference = ctx.builder.emit(R.subtract(ctx.input(0).expr, ctx.input(1).expr))
     return R.multiply(difference, difference)

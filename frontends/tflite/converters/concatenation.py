@@ -16,7 +16,7 @@ from qnn_ops import quantized_concat
 
 @converter("CONCATENATION")
 def convert_concatenation(ctx: Context) -> relax.Expr:
-    """Inputs of their own scale are rescaled for uint8, and an error for int8, as in LiteRT."""
+    """Rescale inputs of their own scale for uint8; for int8 they are an error, as in LiteRT."""
     options, result = ctx.options(ConcatenationOptions), ctx.output()
     if options.activation != "NONE":
         raise UnsupportedError(f"fused activation {options.activation}")
@@ -36,7 +36,7 @@ def convert_concatenation(ctx: Context) -> relax.Expr:
 
 @float_converter("CONCATENATION")
 def convert_float_concatenation(ctx: Context) -> relax.Expr:
-    """Concatenation of float32 tensors."""
+    """Join float32 tensors."""
     options = ctx.options(ConcatenationOptions)
     joined = R.concat([operand.expr for operand in ctx.inputs()], options.axis)
     return activate(options.activation, joined)

@@ -50,49 +50,49 @@ class Context:
     values: Values
 
     def options(self, kind: type[_O]) -> _O:
-        """The operator's options."""
+        """Return the operator's options."""
         options = self.operator.options
         if not isinstance(options, kind):
             raise QnnError(f"has no {kind.__name__}")
         return options
 
     def has(self, position: int) -> bool:
-        """Whether the operator has that input; optional ones may be left out."""
+        """Tell whether the operator has that input; optional ones may be left out."""
         inputs = self.operator.inputs
         return position < len(inputs) and inputs[position] >= 0
 
     def tensor(self, position: int) -> Tensor:
-        """The file's tensor at an input."""
+        """Return the file's tensor at an input."""
         if not self.has(position):
             raise QnnError(f"input {position} is missing")
         return self.model.tensors[self.operator.inputs[position]]
 
     def input(self, position: int) -> Operand:
-        """An input's value."""
+        """Return an input's value."""
         return self.operand(self.tensor(position))
 
     def operand(self, tensor: Tensor) -> Operand:
-        """A tensor's value; other kinds of context give it another form."""
+        """Return a tensor's value; other kinds of context give it another form."""
         return Operand(tensor, self.values.of(tensor))
 
     def inputs(self) -> list[Operand]:
-        """The values of all inputs."""
+        """Return the values of all inputs."""
         return [self.input(position) for position in range(len(self.operator.inputs))]
 
     def weights(self, position: int) -> Operand:
-        """An input that has to be constant but is large: it becomes a parameter."""
+        """Return an input that has to be constant but is large: it becomes a parameter."""
         self.constant(position)
         return self.input(position)
 
     def constant(self, position: int) -> Array:
-        """The data of an input that acts as an attribute: axes, a shape, paddings, weights."""
+        """Read an input that acts as an attribute: axes, a shape, paddings, weights."""
         tensor = self.tensor(position)
         if not tensor.is_constant:
             raise QnnError(f"input {position}, {tensor.label}, must be constant")
         return np.zeros(tensor.shape, tensor.dtype) if tensor.data is None else tensor.data
 
     def integers(self, position: int, dtypes: Sequence[str] = ("int32",)) -> tuple[int, ...]:
-        """The data of a constant input as plain integers, however it is shaped.
+        """Return the data of a constant input as plain integers, however it is shaped.
 
         Args:
             position: of the input.
@@ -105,21 +105,21 @@ class Context:
         return tuple(int(value) for value in data.ravel())
 
     def integer(self, position: int, dtypes: Sequence[str] = ("int32",)) -> int:
-        """The one integer of a constant input."""
+        """Return the one integer of a constant input."""
         values = self.integers(position, dtypes)
         if len(values) != 1:
             raise QnnError(f"input {position} must be one integer, got {len(values)}")
         return values[0]
 
     def output(self, position: int = 0) -> Tensor:
-        """The file's tensor at an output."""
+        """Return the file's tensor at an output."""
         if position >= len(self.operator.outputs):
             raise QnnError(f"output {position} is missing")
         return self.model.tensors[self.operator.outputs[position]]
 
 
 def reshaped(expr: relax.Expr, shape: Sequence[int]) -> relax.Expr:
-    """A tensor in another shape; to TVM's own reshape a size of 0 is the size that was there."""
+    """Reshape a tensor; to TVM's own reshape a size of 0 is the size that was there."""
     if 0 in shape:
         return R.zeros(shape, spec_of(expr).dtype)
     return R.reshape(expr, shape)
@@ -140,7 +140,7 @@ def per_tensor(tensor: Tensor) -> tuple[float, int]:
 
 
 def per_channel(tensor: Tensor, axis: int) -> tuple[float | list[float], int | list[int]]:
-    """Scales and zero points of a tensor that may have one per channel along ``axis``."""
+    """Return scales and zero points of a tensor that may have one per channel along ``axis``."""
     quantization = tensor.quantization
     if quantization is None or not quantization.is_per_channel:
         return per_tensor(tensor)
@@ -154,7 +154,7 @@ def per_channel(tensor: Tensor, axis: int) -> tuple[float | list[float], int | l
 
 
 def axis_of(axis: int, rank: int) -> int:
-    """The axis counted from the front.
+    """Return the axis counted from the front.
 
     Raises:
         QnnError: there is no such axis.

@@ -15,7 +15,7 @@ from qnn_ops import QnnError, quantized_conv2d
 
 @converter("CONV_2D")
 def convert_conv_2d(ctx: Context) -> relax.Expr:
-    """A convolution, in groups where the kernel has fewer input channels than the data."""
+    """Return a convolution, in groups where the kernel has fewer input channels than the data."""
     data, kernel = ctx.input(0), ctx.weights(1)
     _check_ranks(data, kernel)
     groups = data.shape[3] // max(1, kernel.shape[3])
@@ -24,7 +24,7 @@ def convert_conv_2d(ctx: Context) -> relax.Expr:
 
 @converter("DEPTHWISE_CONV_2D")
 def convert_depthwise_conv_2d(ctx: Context) -> relax.Expr:
-    """A convolution of every channel by itself; the kernel is [1, height, width, C * M]."""
+    """Return a convolution of every channel by itself; the kernel is [1, height, width, C * M]."""
     data, kernel = ctx.input(0), ctx.weights(1)
     _check_ranks(data, kernel)
     # The multiplier M follows from the shapes; old files state a wrong one.

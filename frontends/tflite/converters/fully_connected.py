@@ -17,7 +17,7 @@ from qnn_ops import QnnError, quantized_dense
 
 @converter("FULLY_CONNECTED")
 def convert_fully_connected(ctx: Context) -> relax.Expr:
-    """A dense layer; unless the rank is to be kept, the data is seen as rows of K values."""
+    """Return a dense layer; unless the rank is to be kept, the data is seen as rows of K values."""
     options = ctx.options(FullyConnectedOptions)
     if options.weights_format != "DEFAULT":
         raise UnsupportedError(f"weights in the format {options.weights_format}")

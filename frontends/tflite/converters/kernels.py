@@ -11,7 +11,7 @@ from qnn_ops.errors import QnnError
 
 
 def check_kernel(data: Tensor, kernel: Tensor, result: Tensor) -> None:
-    """Raises unless data, kernel and result are all int8 or all uint8, as TFLite needs them."""
+    """Raise unless data, kernel and result are all int8 or all uint8, as TFLite needs them."""
     dtypes = [tensor.dtype for tensor in (data, kernel, result)]
     if len(set(dtypes)) > 1:
         raise UnsupportedError(f"{dtypes[0]} data, {dtypes[1]} weights and {dtypes[2]} result")
@@ -21,7 +21,7 @@ def check_kernel(data: Tensor, kernel: Tensor, result: Tensor) -> None:
 
 
 def bias_of(ctx: Context, position: int) -> relax.Expr | None:
-    """The bias at an optional input, None if it is left out."""
+    """Return the bias at an optional input, None if it is left out."""
     if not ctx.has(position):
         return None
     bias = ctx.weights(position)

@@ -37,13 +37,13 @@ _TABLES: dict[str, Callable[..., Array]] = {
 
 @converter(*_TABLES)
 def convert_unary_function(ctx: Context) -> relax.Expr:
-    """A function without options."""
+    """Return a function without options."""
     return _look_up(ctx, _TABLES[ctx.operator.code])
 
 
 @converter("LEAKY_RELU")
 def convert_leaky_relu(ctx: Context) -> relax.Expr:
-    """X where it is positive, alpha * x elsewhere."""
+    """Compute x where it is positive, alpha * x elsewhere."""
     return _look_up(ctx, partial(leaky_relu_table, ctx.options(LeakyReluOptions).alpha))
 
 

@@ -12,7 +12,7 @@ from qnn_ops import quantized_mean
 
 @converter("MEAN")
 def convert_mean(ctx: Context) -> relax.Expr:
-    """The mean along constant axes."""
+    """Return the mean along constant axes."""
     data, result = ctx.input(0), ctx.output()
     encodings = (*data.quantization, *per_tensor(result), result.dtype)
     return reduced(ctx, lambda expr, axes, keep: quantized_mean(expr, axes, keep, *encodings))

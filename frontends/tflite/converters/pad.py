@@ -14,7 +14,7 @@ from qnn_ops import QnnError, quantized_pad
 
 @converter("PAD", "PADV2")
 def convert_pad(ctx: Context) -> relax.Expr:
-    """Pads with zeros (the zero point) or with a given constant."""
+    """Pad with zeros (the zero point) or with a given constant."""
     value = per_tensor(ctx.output())[1]
     if ctx.has(2):
         check_same_quantization(ctx.tensor(2), ctx.output())
@@ -25,7 +25,7 @@ def convert_pad(ctx: Context) -> relax.Expr:
 
 @float_converter("PAD", "PADV2")
 def convert_float_pad(ctx: Context) -> relax.Expr:
-    """Pads with zeros or with a given constant."""
+    """Pad with zeros or with a given constant."""
     data, value = ctx.input(0), 0.0
     if ctx.has(2):
         values = ctx.constant(2)

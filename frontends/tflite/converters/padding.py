@@ -12,7 +12,7 @@ def window_padding(
     stride: Sequence[int],
     dilation: Sequence[int] = (1, 1),
 ) -> tuple[int, int, int, int]:
-    """The padding (top, left, bottom, right) of a window that moves over an image.
+    """Return the padding (top, left, bottom, right) of a window that moves over an image.
 
     Source: ComputePaddingHeightWidth of TFLite's kernels/padding.h. SAME gives
     ceil(size / stride) windows; an odd pixel of padding goes below and to the right.

@@ -22,7 +22,7 @@ _UNIT = Quantization.per_tensor(1.0, 0)
 
 
 def are_plain(operator: Operator, tensors: Sequence[Tensor]) -> bool:
-    """Whether an operator needs no scale, and none of its tensors has one."""
+    """Tell whether an operator needs no scale, and none of its tensors has one."""
     return (
         operator.code in _FOR_EVERY_SCALE
         and getattr(operator.options, "activation", "NONE") == "NONE"
@@ -31,7 +31,7 @@ def are_plain(operator: Operator, tensors: Sequence[Tensor]) -> bool:
 
 
 def with_unit_scale(rule: Callable[[Context], Any]) -> Callable[[Context], Any]:
-    """The rule for tensors without a scale; a zero point of 0 is what LiteRT pads them with."""
+    """Return the rule for tensors without a scale; LiteRT pads them with 0."""
     return lambda ctx: rule(_PlainContext(ctx.model, ctx.operator, ctx.builder, ctx.values))
 
 

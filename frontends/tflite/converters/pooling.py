@@ -20,7 +20,7 @@ _POOL_TYPES = {"AVERAGE_POOL_2D": "avg", "MAX_POOL_2D": "max"}
 
 @converter(*_POOL_TYPES)
 def convert_pool_2d(ctx: Context) -> relax.Expr:
-    """Pooling keeps scale and zero point: LiteRT takes the output's for the input's."""
+    """Pool; scale and zero point stay: LiteRT takes the output's for the input's."""
     options, data, result = ctx.options(Pool2DOptions), ctx.input(0), ctx.output()
     if len(data.shape) != 4:
         raise QnnError(f"{data.tensor.label} must have 4 dimensions, got {data.shape}")

@@ -8,7 +8,7 @@ from qnn_ops.errors import QnnError
 
 
 def check_same_quantization(data: Tensor, result: Tensor, tolerance: float = 0.0) -> None:
-    """Raises unless two tensors have the same scale and zero point, as their operator needs."""
+    """Raise unless two tensors have the same scale and zero point, as their operator needs."""
     if data.dtype != result.dtype:
         raise QnnError(f"{data.label} is {data.dtype}, {result.label} is {result.dtype}")
     (scale, zero_point), (other_scale, other_zero_point) = per_tensor(data), per_tensor(result)

@@ -23,7 +23,7 @@ _QUANTIZE = {
 
 @data_converter("QUANTIZE")
 def convert_quantize(ctx: Context) -> relax.Expr:
-    """From float32, or from one quantization to another."""
+    """Quantize from float32, or from one quantization to another."""
     data, result = ctx.input(0), ctx.output()
     if result.dtype not in _QUANTIZE.get(data.tensor.dtype, ()):
         raise UnsupportedError(f"from {data.tensor.dtype} to {result.dtype}")
@@ -34,7 +34,7 @@ def convert_quantize(ctx: Context) -> relax.Expr:
 
 @data_converter("DEQUANTIZE")
 def convert_dequantize(ctx: Context) -> relax.Expr:
-    """To float32."""
+    """Dequantize to float32."""
     data = ctx.input(0)
     if data.tensor.dtype == "float16":
         return R.astype(data.expr, "float32")
@@ -48,13 +48,13 @@ def convert_dequantize(ctx: Context) -> relax.Expr:
 
 
 def quantized(expr: relax.Expr, result: Tensor) -> relax.Expr:
-    """A float32 expression as the integers of a quantized tensor."""
+    """Return a float32 expression as the integers of a quantized tensor."""
     axis = _axis(result)
     return quantize(expr, *per_channel(result, axis), result.dtype, axis=axis)
 
 
 def real(operand: Operand) -> relax.Expr:
-    """The float32 values that a quantized operand stands for."""
+    """Return the float32 values that a quantized operand stands for."""
     axis = _axis(operand.tensor)
     return dequantize(operand.expr, *per_channel(operand.tensor, axis), axis=axis)
 

@@ -25,7 +25,7 @@ _REDUCTIONS: dict[str, Callable[..., relax.Expr]] = {
 
 
 def axes_of(ctx: Context) -> list[int]:
-    """The axes that a reduction's second input names, each once and counted from the front."""
+    """Read the axes of a reduction from its second input, each once, counted from the front."""
     # A scalar has no axes, whatever the operand says.
     rank, axes = len(ctx.input(0).shape), ctx.integers(1)
     return sorted({axis_of(axis, rank) for axis in axes}) if rank else []
@@ -34,7 +34,7 @@ def axes_of(ctx: Context) -> list[int]:
 def reduced(
     ctx: Context, reduce: Callable[[relax.Expr, list[int], bool], relax.Expr]
 ) -> relax.Expr:
-    """A reduction of the first input; one along no axis is along one more, of size 1."""
+    """Return a reduction of the first input; one along no axis is along one more, of size 1."""
     data, axes = ctx.input(0), axes_of(ctx)
     if axes:
         return reduce(data.expr, axes, ctx.options(ReducerOptions).keep_dims)
@@ -56,7 +56,7 @@ def _reduce(ctx: Context) -> relax.Expr:
 
 
 def _of_nothing(code: str, dtype: str) -> float | int:
-    """What a reduction begins with."""
+    """Return the value with which a reduction begins."""
     info = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
     begins = {"REDUCE_MAX": info.min, "REDUCE_MIN": info.max, "REDUCE_PROD": 1, "SUM": 0}
     return float(begins[code]) if dtype == "float32" else int(begins[code])
@@ -64,12 +64,12 @@ def _of_nothing(code: str, dtype: str) -> float | int:
 
 @converter("REDUCE_MAX", "REDUCE_MIN")
 def convert_extremum(ctx: Context) -> relax.Expr:
-    """The largest (smallest) integer along constant axes."""
+    """Return the largest (smallest) integer along constant axes."""
     check_same_quantization(ctx.tensor(0), ctx.output())
     return _reduce(ctx)
 
 
 @float_converter(*_REDUCTIONS)
 def convert_float_reduction(ctx: Context) -> relax.Expr:
-    """A reduction along constant axes."""
+    """Return a reduction along constant axes."""
     return _reduce(ctx)

@@ -36,12 +36,12 @@ def _register(table: dict[str, Rule], codes: Sequence[str]) -> Callable[[Rule], 
 
 
 def converter(*codes: str) -> Callable[[Rule], Rule]:
-    """Registers a rule for operators on quantized tensors."""
+    """Register a rule for operators on quantized tensors."""
     return _register(QUANTIZED, codes)
 
 
 def float_converter(*codes: str) -> Callable[[Rule], Rule]:
-    """Registers a rule for operators on float32 tensors.
+    """Register a rule for operators on float32 tensors.
 
     Quantized operators without a rule of their own use it between dequantize and quantize.
     """
@@ -49,12 +49,12 @@ def float_converter(*codes: str) -> Callable[[Rule], Rule]:
 
 
 def data_converter(*codes: str) -> Callable[[Rule], Rule]:
-    """Registers a rule for operators that take tensors of any type."""
+    """Register a rule for operators that take tensors of any type."""
     return _register(DATA, codes)
 
 
 def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
-    """The rule that converts an operator, and whether it is a float rule for quantized tensors.
+    """Return an operator's rule, and whether it is a float rule for quantized tensors.
 
     Raises:
         UnsupportedError: there is none.

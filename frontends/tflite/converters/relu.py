@@ -14,7 +14,7 @@ _CODES = ("RELU", "RELU6", "RELU_N1_TO_1")
 
 @converter(*_CODES)
 def convert_relu(ctx: Context) -> relax.Expr:
-    """A clamp, and a change of scale where the output has another."""
+    """Return a clamp, and a change of scale where the output has another."""
     data, result = ctx.input(0), ctx.output()
     kind = ctx.operator.code.lower()
     return quantized_relu(
@@ -24,5 +24,5 @@ def convert_relu(ctx: Context) -> relax.Expr:
 
 @float_converter(*_CODES)
 def convert_float_relu(ctx: Context) -> relax.Expr:
-    """A clamp."""
+    """Return a clamp."""
     return activate(ctx.operator.code, ctx.input(0).expr)

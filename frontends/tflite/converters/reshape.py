@@ -17,7 +17,7 @@ from qnn_ops.errors import QnnError
 
 @data_converter("RESHAPE")
 def convert_reshape(ctx: Context) -> relax.Expr:
-    """The shape comes from an input or, in old files, from the options."""
+    """Return the shape comes from an input or, in old files, from the options."""
     data = ctx.input(0)
     shape = list(_new_shape(ctx))
     count = math.prod(data.shape)
@@ -33,14 +33,14 @@ def convert_reshape(ctx: Context) -> relax.Expr:
 
 
 def _rest(shape: Sequence[int], known: Sequence[int]) -> int:
-    """The size that -1 stands for; where both are empty, LiteRT passes over sizes of 0."""
+    """Return the size that -1 stands for; where both are empty, LiteRT passes over sizes of 0."""
     if 0 in shape and 0 not in known:
         return 0
     return math.prod(filter(None, shape)) // math.prod(filter(None, known))
 
 
 def _new_shape(ctx: Context) -> tuple[int, ...]:
-    """An operand counts only if it is a vector of int32; without options the result is a scalar."""
+    """Read the shape: an operand counts only as a vector of int32; without options, a scalar."""
     if ctx.has(1) and len(ctx.tensor(1).shape) == 1 and ctx.tensor(1).dtype == "int32":
         return ctx.integers(1)
     new_shape = ctx.options(ReshapeOptions).new_shape or ()
@@ -50,7 +50,7 @@ def _new_shape(ctx: Context) -> tuple[int, ...]:
 
 @data_converter("SQUEEZE")
 def convert_squeeze(ctx: Context) -> relax.Expr:
-    """Drops the given dimensions of size 1, or all of them."""
+    """Drop the given dimensions of size 1, or all of them."""
     data = ctx.input(0)
     rank = len(data.shape)
     dims = {axis_of(dim, rank) for dim in ctx.options(SqueezeOptions).dims}
@@ -63,7 +63,7 @@ def convert_squeeze(ctx: Context) -> relax.Expr:
 
 @data_converter("EXPAND_DIMS")
 def convert_expand_dims(ctx: Context) -> relax.Expr:
-    """Inserts a dimension of size 1."""
+    """Insert a dimension of size 1."""
     data, result = ctx.input(0), ctx.output()
     if data.tensor.quantization is not None and result.quantization is not None:
         check_same_quantization(data.tensor, result)

@@ -13,13 +13,13 @@ from qnn_ops import QnnError, quantized_resize2d
 
 @converter("RESIZE_BILINEAR")
 def convert_resize_bilinear(ctx: Context) -> relax.Expr:
-    """Interpolates between the four nearest pixels."""
+    """Interpolate between the four nearest pixels."""
     return _resize(ctx, ctx.options(ResizeBilinearOptions), "bilinear")
 
 
 @converter("RESIZE_NEAREST_NEIGHBOR")
 def convert_resize_nearest_neighbor(ctx: Context) -> relax.Expr:
-    """Copies the nearest pixel."""
+    """Copy the nearest pixel."""
     return _resize(ctx, ctx.options(ResizeNearestNeighborOptions), "nearest_neighbor")
 
 

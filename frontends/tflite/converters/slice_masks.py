@@ -36,7 +36,7 @@ def sliced_axes(
     steps: Sequence[int],
     options: StridedSliceOptions,
 ) -> list[SlicedAxis]:
-    """What is taken of each axis, in order.
+    """Return the part that is taken of each axis, in order.
 
     Args:
         shape: of the data.
@@ -72,7 +72,7 @@ def sliced_axes(
 def _kinds(
     rank: int, entries: int, inserted: int, options: StridedSliceOptions
 ) -> Iterator[int | str]:
-    """What each axis is: "new", "whole", or the number of the entry that speaks of it."""
+    """Yield the kind of each axis: "new", "whole", or the number of the entry that speaks of it."""
     count = rank + inserted
     # The axes that ellipses stand for; only the last one moves the entries behind it.
     kinds: list[str] = [""] * count

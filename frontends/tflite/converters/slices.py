@@ -17,7 +17,7 @@ from qnn_ops.errors import QnnError
 
 @data_converter("SLICE")
 def convert_slice(ctx: Context) -> relax.Expr:
-    """From constant begins, as many elements as the sizes say; -1 stands for the rest."""
+    """Slice from constant begins as many elements as the sizes say; -1 stands for the rest."""
     data = ctx.input(0)
     begins, sizes = (ctx.integers(position, ("int32", "int64")) for position in (1, 2))
     if not len(begins) == len(sizes) == len(data.shape):
@@ -33,7 +33,7 @@ def convert_slice(ctx: Context) -> relax.Expr:
 
 @data_converter("STRIDED_SLICE")
 def convert_strided_slice(ctx: Context) -> relax.Expr:
-    """A Python slice with constant bounds; masks may open bounds, drop and insert axes."""
+    """Return a Python slice with constant bounds; masks may open bounds, drop and insert axes."""
     options, data = ctx.options(StridedSliceOptions), ctx.input(0)
     begins, ends, steps = (ctx.integers(position) for position in (1, 2, 3))
     if not len(begins) == len(ends) == len(steps):
@@ -48,7 +48,7 @@ def convert_strided_slice(ctx: Context) -> relax.Expr:
 
 
 def _take(data: Operand, ranges: Sequence[range]) -> relax.Expr:
-    """The elements of the data at the given places of each axis."""
+    """Return the elements of the data at the given places of each axis."""
     if not all(ranges):
         return R.zeros([len(part) for part in ranges], data.tensor.dtype)
     axes = [axis for axis, part in enumerate(ranges) if part != range(data.shape[axis])]

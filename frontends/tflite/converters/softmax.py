@@ -13,7 +13,7 @@ from qnn_ops import quantized_softmax
 
 @converter("SOFTMAX")
 def convert_softmax(ctx: Context) -> relax.Expr:
-    """Softmax along the last axis."""
+    """Apply softmax along the last axis."""
     data, result = ctx.input(0), ctx.output()
     if 0 in data.shape:
         return R.zeros(data.shape, result.dtype)
@@ -28,6 +28,6 @@ def convert_softmax(ctx: Context) -> relax.Expr:
 
 @float_converter("SOFTMAX")
 def convert_float_softmax(ctx: Context) -> relax.Expr:
-    """Softmax along the last axis."""
+    """Apply softmax along the last axis."""
     beta = relax.const(ctx.options(SoftmaxOptions).beta, "float32")
     return R.nn.softmax(R.multiply(ctx.input(0).expr, beta))

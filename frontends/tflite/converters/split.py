@@ -14,7 +14,7 @@ from qnn_ops.errors import QnnError
 
 @data_converter("SPLIT")
 def convert_split(ctx: Context) -> list[relax.Expr]:
-    """Parts of equal size; the axis is the first input."""
+    """Split into parts of equal size; the axis is the first input."""
     count, data = ctx.options(SplitOptions).num_splits, ctx.input(1)
     axis = axis_of(ctx.integer(0), len(data.shape))
     if data.shape[axis] % count:
@@ -24,7 +24,7 @@ def convert_split(ctx: Context) -> list[relax.Expr]:
 
 @data_converter("SPLIT_V")
 def convert_split_v(ctx: Context) -> list[relax.Expr]:
-    """Parts of given sizes, one of which may be -1 for the rest; the axis is the third input."""
+    """Split into given sizes, one of which may be -1 for the rest; the axis is the third input."""
     data, sizes = ctx.input(0), list(ctx.integers(1, ("int32", "int64")))
     axis = axis_of(ctx.integer(2), len(data.shape))
     size = data.shape[axis]

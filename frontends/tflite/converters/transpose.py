@@ -12,7 +12,7 @@ from qnn_ops.errors import QnnError
 
 @data_converter("TRANSPOSE")
 def convert_transpose(ctx: Context) -> relax.Expr:
-    """Permutes the axes."""
+    """Permute the axes."""
     data = ctx.input(0)
     rank = len(data.shape)
     if rank == 0:  # LiteRT copies nothing
