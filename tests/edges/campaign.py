@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import multiprocessing
 import os
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +16,7 @@ from frontends.tflite import from_tflite
 from frontends.tflite.fallback import QuantizedFallbackWarning
 from qnn_ops.errors import QnnError
 from tests.edges.draw import Case, case_of
+from tests.support.children import Death, answers, without_stderr
 from tvm_qnn import build
 from tvm_qnn.oracle import litert_tensors
 
@@ -64,7 +63,7 @@ class Outcome:
 
 
 def _litert(case: Case) -> Answer:
-    with _without_stderr():
+    with without_stderr():
         return Answer("ran", tuple(litert_tensors(case.content, case.arrays).values()))
 
 
@@ -117,54 +116,18 @@ def _are_equal(mine: Array, wanted: Array) -> bool:
 
 
 def _answers(side: Callable[[Case], Answer], seeds: Sequence[int]) -> Iterator[Answer]:
-    """Yield the answers of one side, in order; a process that dies is replaced."""
-    context = multiprocessing.get_context("fork")
-    done = 0
-    while done < len(seeds):
-        receiving, sending = context.Pipe(duplex=False)
-        process = context.Process(target=_work, args=(side, seeds[done:], sending))
-        process.start()
-        sending.close()
-        try:
-            while done < len(seeds):
-                if not receiving.poll(_PATIENCE):
-                    process.kill()
-                    yield Answer("died", reason="it hangs")
-                    done += 1
-                    break
-                yield receiving.recv()
-                done += 1
-        except EOFError:
-            process.join()
-            yield Answer("died", reason=f"the process died with code {process.exitcode}")
-            done += 1
-        finally:
-            process.kill()
-            process.join()
+    """Yield the answers of one side, in order."""
+    for answer in answers(partial(_answer, side), seeds, _PATIENCE):
+        yield Answer("died", reason=answer.reason) if isinstance(answer, Death) else answer
 
 
-def _work(side: Callable[[Case], Answer], seeds: Sequence[int], answers: Connection) -> None:
-    for seed in seeds:
-        try:
-            answer = side(case_of(seed))
-        except QnnError as error:
-            answer = Answer("refused", reason=str(error).splitlines()[-1].strip())
-        except BaseException as error:
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            text = (str(error).strip().splitlines() or [""])[-1]
-            where = f"{os.path.basename(place.filename)}:{place.lineno}"
-            answer = Answer("failed", reason=f"{type(error).__name__}: {text[:150]} ({where})")
-        answers.send(answer)
-
-
-@contextlib.contextmanager
-def _without_stderr() -> Iterator[None]:
-    """LiteRT says there what it refuses, and is heard by its error."""
-    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
+def _answer(side: Callable[[Case], Answer], seed: int) -> Answer:
     try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)
+        return side(case_of(seed))
+    except QnnError as error:
+        return Answer("refused", reason=str(error).splitlines()[-1].strip())
+    except BaseException as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        text = (str(error).strip().splitlines() or [""])[-1]
+        where = f"{os.path.basename(place.filename)}:{place.lineno}"
+        return Answer("failed", reason=f"{type(error).__name__}: {text[:150]} ({where})")

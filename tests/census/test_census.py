@@ -1,0 +1,82 @@
+"""`python -m tests.census`."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+from click.testing import CliRunner
+
+from frontends.tflite.quantization import Quantization
+from frontends.tflite.writer import ModelWriter
+from tests.census import trial
+from tests.census.__main__ import main
+from tests.census.table import tables
+from tests.census.trial import Outcome, try_file
+
+Q = Quantization.per_tensor(0.05, 3)
+
+
+def model(*codes: str, dtype: str = "int8") -> bytes:
+    writer = ModelWriter()
+    encoding = Q if dtype == "int8" else None
+    value = start = writer.tensor("x", (1, 4), dtype, encoding)
+    for number, code in enumerate(codes):
+        result = writer.tensor(f"y{number}", (1, 4), dtype, encoding)
+        writer.operator(code, [value], [result])
+        value = result
+    return writer.finish([start], [value])
+
+
+def test_files_are_sorted_by_what_becomes_of_them(tmp_path: Path) -> None:
+    (tmp_path / "deeper").mkdir()
+    (tmp_path / "a.tflite").write_bytes(model("HARD_SWISH"))
+    (tmp_path / "deeper" / "b.tflite").write_bytes(model("LOG_SOFTMAX", dtype="float32"))
+    (tmp_path / "c.tflite").write_bytes(b"nothing")
+    result = CliRunner().invoke(main, [str(tmp_path), "--json"])
+    assert result.exit_code == 0, result.output
+    found = {each["file"]: each for each in json.loads(result.stdout)}
+    assert found["a.tflite"]["kind"] == "equal"
+    assert found["a.tflite"]["elements"] == 4
+    assert found["deeper/b.tflite"]["kind"] == "refused"
+    assert found["deeper/b.tflite"]["reasons"] == ["LOG_SOFTMAX"]
+    assert found["c.tflite"]["kind"] == "LiteRT refuses"
+    assert [each for each in found if found[each]["imports"]] == ["a.tflite"]
+
+
+def test_what_differs_is_told_with_the_first_operator(tmp_path: Path) -> None:
+    file = tmp_path / "a.tflite"
+    file.write_bytes(model("HARD_SWISH", "RELU"))
+
+    def wrong(*arguments: object) -> dict[int, np.ndarray]:
+        return {1: np.zeros((1, 4), np.int8), 2: np.zeros((1, 4), np.int8)}
+
+    with patch.object(trial, "litert_tensors", wrong):
+        outcome = try_file(tmp_path, file)
+    assert outcome.kind == "differs"
+    assert outcome.reasons == ("first at HARD_SWISH of int8",)
+    assert outcome.differing > 0
+
+
+def test_a_process_that_dies_is_an_outcome(tmp_path: Path) -> None:
+    file = tmp_path / "a.tflite"
+    file.write_bytes(model("RELU"))
+    with patch.object(trial, "compare", lambda *_, **__: os._exit(9)):
+        assert try_file(tmp_path, file).kind == "crashed"
+    with patch.object(trial, "litert_tensors", lambda *_, **__: os._exit(9)):
+        assert try_file(tmp_path, file).kind == "LiteRT refuses"
+
+
+def test_reasons_are_counted_alone_and_with_others() -> None:
+    outcomes = [
+        Outcome("a", "refused", ("SVDF",)),
+        Outcome("b", "refused", ("SVDF", "TILE")),
+        Outcome("c", "equal"),
+    ]
+    text = tables(outcomes)
+    assert "| refused | 2 |" in text
+    assert "| SVDF | 2 | 1 |" in text
+    assert "| TILE | 1 | 0 |" in text

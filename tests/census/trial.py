@@ -1,0 +1,174 @@
+"""One model file, here and on LiteRT's reference kernels, each in a process that may die."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from frontends.errors import UnsupportedOperatorError
+from frontends.tflite import from_tflite
+from frontends.tflite.fallback import QuantizedFallbackWarning
+from frontends.tflite.model import Model, Tensor
+from frontends.tflite.reader import read_model
+from qnn_ops.errors import QnnError
+from tests.support.arrays import full_range
+from tests.support.children import Death, answers, without_stderr
+from tvm_qnn.compare import Comparison, compare
+from tvm_qnn.oracle import litert_tensors
+
+Array = np.ndarray[Any, Any]
+
+CLASSES = ("equal", "differs", "refused", "LiteRT refuses", "crashed")
+"""What may become of a file: "refused" is what LiteRT runs and tvm-qnn does not import."""
+
+_SECONDS = 900.0
+_MEMORY = 12 << 30
+_RANDOM_INDICES = 8  # as good as any: what is below it is an index of most tables
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a file.
+
+    Attributes:
+        file: its path below the folder.
+        kind: one of ``CLASSES``.
+        reasons: why, each once: operators that are missing, what is refused, what differs first.
+        operators: how many it has; 0 if it cannot be read.
+        elements: how many were compared.
+        differing: how many of them differ.
+        in_float: operators that were computed in float32 for want of an integer rule.
+        imports: whether tvm-qnn imports it, whatever LiteRT says.
+    """
+
+    file: str
+    kind: str
+    reasons: tuple[str, ...] = ()
+    operators: int = 0
+    elements: int = 0
+    differing: int = 0
+    in_float: tuple[str, ...] = ()
+    imports: bool = False
+
+
+def try_file(folder: Path, file: Path, seconds: float = _SECONDS) -> Outcome:
+    """Compare one file, of which nothing is believed."""
+    name = str(file.relative_to(folder))
+    with tempfile.TemporaryDirectory() as place:
+        kept = Path(place) / "expected.npz"
+        theirs = _in_child(partial(_ask_litert, kept), file, seconds)
+        ours = _in_child(_imports if theirs else partial(_compare, kept), file, seconds)
+    if isinstance(ours, Death):
+        return Outcome(name, "crashed", (ours.reason,))
+    if theirs is not None:
+        return Outcome(name, "LiteRT refuses", (theirs.reason,), imports=ours)
+    return Outcome(name, **ours, imports=ours["kind"] != "refused")
+
+
+def _in_child(work: Callable[[Path], Any], file: Path, seconds: float) -> Any:
+    (answer,) = answers(work, [file], seconds, _MEMORY)
+    return answer
+
+
+def _ask_litert(kept: Path, file: Path) -> Death | None:
+    """Keep all tensors in a file; tell why there are none."""
+    try:
+        content = file.read_bytes()
+        inputs = _inputs(content)
+        with without_stderr():
+            expected = litert_tensors(content, inputs)
+    except Exception as error:
+        return Death(_reason(error))
+    arrays: dict[str, Any] = {str(index): array for index, array in expected.items()}
+    np.savez(kept, **arrays)
+    return None
+
+
+def _imports(file: Path) -> bool:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from_tflite(str(file))
+    except QnnError:
+        return False
+    return True
+
+
+def _inputs(content: bytes) -> list[Array]:
+    graph = read_model(content)
+    rng = np.random.default_rng(0)
+    return [_data(rng, graph.tensors[index]) for index in graph.inputs]
+
+
+def _data(rng: np.random.Generator, tensor: Tensor) -> Array:
+    if tensor.dtype.startswith("float"):
+        return np.asarray(rng.normal(0, 1, tensor.shape)).astype(tensor.dtype)
+    if tensor.dtype == "bool":
+        return np.asarray(rng.random(tensor.shape) < 0.5)
+    if tensor.quantization is None and tensor.dtype in ("int32", "int64"):
+        return rng.integers(0, _RANDOM_INDICES, tensor.shape).astype(tensor.dtype)
+    return full_range(rng, tensor.dtype, tensor.shape)
+
+
+def _compare(kept: Path, file: Path) -> dict[str, Any]:
+    """Give the fields of an outcome, but for the file's name."""
+    try:
+        content = file.read_bytes()
+        graph = read_model(content)
+        with np.load(kept) as stored:
+            expected = {int(index): stored[index] for index in stored.files}
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            comparison = compare(content, _inputs(content), expected=expected)
+    except UnsupportedOperatorError as error:
+        reasons = {_missing(code, reason) for _, code, reason, _ in error.operators}
+        return {"kind": "refused", "reasons": tuple(sorted(reasons))}
+    except QnnError as error:
+        return {"kind": "refused", "reasons": (_reason(error),)}
+    except Exception as error:
+        return {"kind": "crashed", "reasons": (_reason(error),)}
+    texts = [str(w.message) for w in caught if issubclass(w.category, QuantizedFallbackWarning)]
+    in_float = tuple(sorted({text.split()[2] for text in texts}))
+    return {
+        "kind": "equal" if comparison.is_equal else "differs",
+        "reasons": _first_difference(graph, comparison, in_float),
+        "operators": len(graph.operators),
+        "elements": comparison.elements,
+        "differing": sum(tensor.differing for tensor in comparison.tensors),
+        "in_float": in_float,
+    }
+
+
+def _first_difference(
+    graph: Model, comparison: Comparison, in_float: Sequence[str]
+) -> tuple[str, ...]:
+    if comparison.is_equal:
+        return ()
+    first = comparison.differing[0]
+    dtype = graph.tensors[first.index].dtype
+    how = ", computed in float32" if first.operator in in_float else ""
+    return (f"first at {first.operator} of {dtype}{how}",)
+
+
+def _missing(code: str, reason: str) -> str:
+    return code if reason == "no conversion rule" else f"{code}: {_general(reason)}"
+
+
+def _reason(error: Exception) -> str:
+    text = (str(error).strip().splitlines() or [""])[-1].strip()
+    return _general(text if isinstance(error, QnnError) else f"{type(error).__name__}: {text}")
+
+
+def _general(text: str) -> str:
+    """Drop what is of one file alone, so that alike reasons are counted together."""
+    text = re.sub(r"^operator \d+ (\S+) \(.*?\): ", r"\1: ", text)
+    text = re.sub(r"(tensor) \d+ '[^']*'", r"\1", text)
+    return re.sub(r"[-(\[]?\d[\d.e+, ()\[\]-]*", "# ", text).strip()[:160]

@@ -1,0 +1,92 @@
+"""Work in child processes, which may die, hang or take too much memory."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import resource
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import TypeVar
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+_FORK = multiprocessing.get_context("fork")
+
+
+@dataclass(frozen=True)
+class Death:
+    """The end of a process that gave no answer.
+
+    Attributes:
+        reason: in words.
+    """
+
+    reason: str
+
+
+def answers(
+    work: Callable[[_T], _R], items: Sequence[_T], seconds: float, memory: int | None = None
+) -> Iterator[_R | Death]:
+    """Yield what ``work`` makes of each item, in order, in a process that is replaced if it dies.
+
+    Args:
+        work: raises nothing.
+        items: what to work on.
+        seconds: for one of them, by the clock.
+        memory: bytes of address space that a process may have; None for what this one may.
+    """
+    done = 0
+    while done < len(items):
+        receiving, sending = _FORK.Pipe(duplex=False)
+        process = _FORK.Process(target=_work, args=(work, items[done:], memory, sending))
+        process.start()
+        sending.close()
+        try:
+            while done < len(items):
+                if not receiving.poll(seconds):
+                    process.kill()
+                    yield Death("it hangs")
+                    done += 1
+                    break
+                yield receiving.recv()
+                done += 1
+        except EOFError:
+            process.join()
+            yield Death(f"the process died with code {process.exitcode}")
+            done += 1
+        finally:
+            process.kill()
+            process.join()
+            receiving.close()
+
+
+def _work(
+    work: Callable[[_T], _R], items: Sequence[_T], memory: int | None, sending: Connection
+) -> None:
+    if memory is not None:
+        _limit(resource.RLIMIT_AS, memory)
+        _limit(resource.RLIMIT_CORE, 0)
+    for item in items:
+        sending.send(work(item))
+
+
+def _limit(kind: int, most: int) -> None:
+    known = resource.getrlimit(kind)[1]
+    limit = most if known == resource.RLIM_INFINITY else min(most, known)
+    resource.setrlimit(kind, (limit, known))
+
+
+@contextlib.contextmanager
+def without_stderr() -> Iterator[None]:
+    """Silence what LiteRT says there of what it refuses; its error tells the same."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
