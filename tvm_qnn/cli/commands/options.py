@@ -76,8 +76,8 @@ def model_argument(function: Callable[..., None]) -> Callable[..., None]:
     decorated = click.option(
         "--semantics",
         type=click.Choice([name for one in formats() for name in one.semantics]),
-        help="What an MXNet model means: what MXNet 1.9.1 computes, by default, or what it should "
-        "have computed.",
+        help="Which results an MXNet model gives: those of MXNet 1.9.1, by default, or those that "
+        "MXNet should have given.",
     )(decorated)
     decorated = click.option(
         "--params",
