@@ -10,14 +10,14 @@ from legalize.passes import FuseLookups, InlineElementwise, OneFunction, OrderRe
 
 
 def relax_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:
-    """TVM's pipeline for processors, with more fusion, and loops that become vector code."""
+    """Return TVM's pipeline for processors, with more fusion, and loops that become vector code."""
     return tvm.transform.Sequential(
         [calls_pipeline(target), OneFunction(), *cpu.finalize_passes(target)]
     )
 
 
 def calls_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:
-    """The part of ``relax_pipeline`` that ends where every operator is a call of a TIR function.
+    """Return ``relax_pipeline`` up to where every operator is a call of a TIR function.
 
     The tensors that main allocates have no storage yet, and nothing needs TVM's runtime.
     """

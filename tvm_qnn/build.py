@@ -90,7 +90,7 @@ def build(
 def _from(
     store: BuildCache, key: str, num_threads: int | None, lower_again: Callable[[], tvm.IRModule]
 ) -> Library | None:
-    """A library that is in a cache, and stays usable when its file is removed from there."""
+    """Return a library that is in a cache, and stays usable when its file is removed from there."""
     if not (found := store.find(key)):
         return None
     metadata, origin = found
@@ -138,7 +138,7 @@ def _lower(mod: tvm.IRModule, target: tvm.target.Target, kernels: bool) -> tvm.I
 
 
 def _bind(mod: tvm.IRModule, params: Mapping[str, Any]) -> tvm.IRModule:
-    """The module with constants in place of the parameters that ``params`` names."""
+    """Return the module with constants in place of the parameters that ``params`` names."""
     known = parameter_specs(main_function(mod))
     inputs = len(signature_of(mod).inputs)
     if not isinstance(params, Mapping):

@@ -14,23 +14,23 @@ from qnn_ops.errors import QnnError
 def litert_tensors(
     model: bytes, inputs: Sequence[np.ndarray], num_threads: int = 1
 ) -> dict[int, np.ndarray]:
-    """Runs a TFLite model on LiteRT's reference kernels and returns every tensor it computes.
+    """Run a TFLite model on LiteRT's reference kernels and return every tensor it computes.
 
     The reference kernels (resolver BUILTIN_REF) are the ones whose integer arithmetic this
     project reproduces; the default ones round differently. They are slow, and their SOFTMAX
     aborts the process when 512 or more logits are nearly equal.
 
     Args:
-        model: The contents of a .tflite file.
-        inputs: One array for each input of the model, in the model's order, of exactly its
+        model: the contents of a .tflite file.
+        inputs: one array for each input of the model, in the model's order, of exactly its
             shape and dtype.
-        num_threads: How many threads LiteRT may use.
+        num_threads: how many threads LiteRT may use.
 
     Returns:
         The outputs of all operators of the main subgraph: tensor index to array.
 
     Raises:
-        QnnError: If ai-edge-litert is not installed, LiteRT rejects the model, or an input
+        QnnError: if ai-edge-litert is not installed, LiteRT rejects the model, or an input
             does not fit.
     """
     interpreter = _interpreter(model, num_threads, "BUILTIN_REF")
@@ -46,7 +46,7 @@ def check_litert() -> None:
     """Check that LiteRT is installed.
 
     Raises:
-        QnnError: If it cannot be imported.
+        QnnError: if it cannot be imported.
     """
     _interpreter_module()
 
@@ -58,45 +58,45 @@ class LiteRtSession:
     """
 
     def __init__(self, model: bytes, num_threads: int = 1, xnnpack: bool = True) -> None:
-        """Loads a model.
+        """Load a model.
 
         Args:
-            model: The contents of a .tflite file.
-            num_threads: How many threads LiteRT may use.
-            xnnpack: Whether to use XNNPACK's kernels, as LiteRT does by default, or only the
+            model: the contents of a .tflite file.
+            num_threads: how many threads LiteRT may use.
+            xnnpack: whether to use XNNPACK's kernels, as LiteRT does by default, or only the
                 optimized ones of its own.
 
         Raises:
-            QnnError: If ai-edge-litert is not installed or LiteRT rejects the model.
+            QnnError: if ai-edge-litert is not installed or LiteRT rejects the model.
         """
         resolver = "AUTO" if xnnpack else "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
         self._interpreter = _interpreter(model, num_threads, resolver)
         self._outputs = [detail["index"] for detail in self._interpreter.get_output_details()]
 
     def prepare(self, inputs: Sequence[np.ndarray]) -> Callable[[], None]:
-        """A function that runs the model on these inputs each time it is called, for timing.
+        """Return a function that runs the model on these inputs each time it is called, for timing.
 
         Args:
-            inputs: One array for each input of the model, in the model's order, of exactly its
+            inputs: one array for each input of the model, in the model's order, of exactly its
                 shape and dtype. They are copied once, here.
 
         Raises:
-            QnnError: If an input does not fit.
+            QnnError: if an input does not fit.
         """
         _set_inputs(self._interpreter, inputs)
         return lambda: _invoke(self._interpreter)
 
     def run(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Runs the model once.
+        """Run the model once.
 
         Args:
-            inputs: As for `prepare`.
+            inputs: as for `prepare`.
 
         Returns:
             The model's outputs, in its order.
 
         Raises:
-            QnnError: If an input does not fit.
+            QnnError: if an input does not fit.
         """
         self.prepare(inputs)()
         return [self._interpreter.get_tensor(index) for index in self._outputs]
@@ -114,7 +114,7 @@ def _interpreter_module() -> Any:
 
 
 def _interpreter(model: bytes, num_threads: int, resolver: str) -> Any:
-    """Makes a LiteRT interpreter with its tensors allocated; `resolver` of OpResolverType."""
+    """Make a LiteRT interpreter with its tensors allocated; `resolver` of OpResolverType."""
     litert = _interpreter_module()
     try:
         interpreter = litert.Interpreter(
@@ -130,7 +130,7 @@ def _interpreter(model: bytes, num_threads: int, resolver: str) -> Any:
 
 
 def _set_inputs(interpreter: Any, inputs: Sequence[np.ndarray]) -> None:
-    """Checks the inputs against what the model declares, and hands them over."""
+    """Check the inputs against what the model declares, and hand them over."""
     details = interpreter.get_input_details()
     if len(inputs) != len(details):
         raise QnnError(f"LiteRT: number of inputs: needs {len(details)}, got {len(inputs)}")
@@ -146,7 +146,7 @@ def _set_inputs(interpreter: Any, inputs: Sequence[np.ndarray]) -> None:
 
 
 def _invoke(interpreter: Any) -> None:
-    """Runs the interpreter; what stops it becomes this project's error."""
+    """Run the interpreter; turn its errors into this project's."""
     try:
         interpreter.invoke()
     except (RuntimeError, ValueError) as error:

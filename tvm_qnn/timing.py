@@ -40,7 +40,7 @@ class Timing:
 
 
 def milliseconds(seconds: float, digits: int = 3) -> str:
-    """A time as text in milliseconds, of so many digits, or more where they are before the dot."""
+    """Write a time in milliseconds, with so many digits, or more where they are before the dot."""
     value = 1e3 * seconds
     return f"{value:.0f}" if value >= 10 ** (digits - 1) else f"{value:.{digits}g}"
 

@@ -69,7 +69,7 @@ def _read(path: Path, kind: str) -> Array | dict[str, Array]:
 
 
 def _array(name: str, found: Any) -> Array:
-    """What an archive holds of a name: of files that are not numpy's, numpy gives the bytes."""
+    """Read one name of an archive: of files that are not numpy's, numpy gives the bytes."""
     if not isinstance(found, np.ndarray):
         raise ValueError(f"{name!r} in it is no array")
     return found

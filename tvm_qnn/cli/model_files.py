@@ -11,12 +11,12 @@ LIBRARY = ".so"
 
 
 def ending(path: Path) -> str:
-    """How a file's name ends, in small letters: KWS.TFLITE is a model, too."""
+    """Return the ending of a file's name, in small letters: KWS.TFLITE is a model, too."""
     return path.suffix.lower()
 
 
 def is_tflite(path: Path) -> bool:
-    """Whether a file that is a library or a model is a model that LiteRT reads.
+    """Tell whether a file that is a library or a model is a model that LiteRT reads.
 
     Raises:
         QnnError: if it is neither.

@@ -74,7 +74,7 @@ class _Commands(click.Group):
 
 @contextmanager
 def _short_usage_errors() -> Iterator[None]:
-    """What is wrong with a command's line as one line, without a summary of its usage."""
+    """Shorten errors of a command's line to one line, without a summary of its usage."""
     try:
         yield
     except click.UsageError as error:
@@ -87,12 +87,12 @@ def _short_usage_errors() -> Iterator[None]:
 
 
 def _shown(message: str) -> str:
-    """What is wrong, in which names of a model may stand; some of it takes several lines."""
+    """Show an error, in which names of a model may stand; some take several lines."""
     return visible(message, kept="\n")
 
 
 def _reason(error: OSError) -> str:
-    """Which file, and what is wrong with it."""
+    """Say which file is wrong, and how."""
     if error.strerror is None:
         return str(error)
     if error.filename is None:
@@ -102,7 +102,7 @@ def _reason(error: OSError) -> str:
 
 @contextmanager
 def _short_warnings() -> Iterator[None]:
-    """Warnings as one line of text, without the line of code that gave them."""
+    """Show warnings as one line of text, without the line of code that gave them."""
     before = warnings.formatwarning
     warnings.formatwarning = _one_line
     try:

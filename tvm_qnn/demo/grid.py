@@ -17,7 +17,7 @@ RIGHT, WRONG = "tab:green", "tab:red"
 
 
 def chosen(labels: Array, predictions: Array) -> list[int]:
-    """Which pictures to draw: some that are classified wrongly, if any are, and then others."""
+    """Choose the pictures to draw: some that are classified wrongly, if any are, then others."""
     wrong = np.flatnonzero(predictions != labels)[:MOST_WRONG]
     right = np.flatnonzero(predictions == labels)
     return [int(i) for i in [*wrong, *right][: ROWS * COLUMNS]]

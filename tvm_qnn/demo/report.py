@@ -55,7 +55,7 @@ def _times(timings: dict[str, Timing]) -> Table:
 
 
 def times_table(title: str, timings: Mapping[str, Timing]) -> Table:
-    """Median, fastest and slowest run of each program."""
+    """List the median, fastest and slowest run of each program."""
     table = Table(title=title, title_justify="left")
     table.add_column("milliseconds")
     for column in ("median", "fastest", "slowest"):

@@ -14,7 +14,7 @@ _SWEEPS = 4
 
 
 def layers(edges: Mapping[int, Sequence[int]]) -> list[list[int]]:
-    """The nodes in layers, from the top, and in their order within each.
+    """Return the nodes in layers, from the top, and in their order within each.
 
     Args:
         edges: for each node those that it depends on, all of them keys that come before it.
@@ -36,7 +36,7 @@ def layers(edges: Mapping[int, Sequence[int]]) -> list[list[int]]:
 
 
 def positions(rows: Sequence[Sequence[int]]) -> dict[int, tuple[float, float]]:
-    """Column and row of each node; the middle of a layer is column 0."""
+    """Return column and row of each node; the middle of a layer is column 0."""
     return {
         node: (place - (len(row) - 1) / 2, float(level))
         for level, row in enumerate(rows)

@@ -55,7 +55,7 @@ def html_report(summary: Summary, seconds: Mapping[str, float] | None = None) ->
 
 
 def _edges(summary: Summary) -> dict[int, list[int]]:
-    """For each operator the ones whose results it takes, by their places in the list."""
+    """List for each operator the ones whose results it takes, by their places in the list."""
     makers: dict[int, int] = {}
     edges: dict[int, list[int]] = {}
     for number, operator in enumerate(summary.operators):

@@ -58,14 +58,14 @@ def read_labels(path: str | os.PathLike[str], classes: int) -> tuple[str, ...]:
 
 
 def is_classifier(info: TensorInfo) -> bool:
-    """Whether an output holds one score for each of several classes, and nothing else."""
+    """Tell whether an output holds one score for each of several classes, and nothing else."""
     return math.prod(info.shape) == max(info.shape, default=1) > 1
 
 
 def best_classes(
     scores: np.ndarray[Any, Any], info: TensorInfo, labels: Sequence[str] = (), count: int = 5
 ) -> list[Guess]:
-    """The classes with the highest scores, best first; equals in their order.
+    """Return the classes with the highest scores, best first; equals in their order.
 
     Args:
         scores: a classifier's output.

@@ -52,7 +52,7 @@ def read_picture(path: str | os.PathLike[str], height: int, width: int, channels
 
 
 def picture_shape(info: TensorInfo) -> tuple[int, int, int]:
-    """Height, width and channels of the one picture that an input takes.
+    """Return height, width and channels of the one picture that an input takes.
 
     Raises:
         QnnError: if the input's shape is not [1, height, width, 1 or 3], as TFLite has it, or
@@ -70,7 +70,7 @@ def picture_shape(info: TensorInfo) -> tuple[int, int, int]:
 
 
 def _is_channels_first(info: TensorInfo) -> bool:
-    """Whether the channels of a picture come first; never where they may come last."""
+    """Tell whether the channels of a picture come first; never where they may come last."""
     return (
         len(info.shape) == 4
         and info.shape[0] == 1
@@ -80,7 +80,7 @@ def _is_channels_first(info: TensorInfo) -> bool:
 
 
 def as_input(pixels: Array, info: TensorInfo, quantized_to: Encoding | None = None) -> Array:
-    """A picture in the layout, dtype and encoding of a model's input.
+    """Return a picture in the layout, dtype and encoding of a model's input.
 
     The integers of an 8-bit input cover the range that pictures have in the model's training,
     whatever it was: [0, 1], [-1, 1], [0, 255] or a normalised one. So the lowest of them stands
@@ -118,7 +118,7 @@ def _values(pixels: Array, info: TensorInfo, quantized_to: Encoding | None) -> A
 
 
 def noise(info: TensorInfo, seed: int = 0) -> Array:
-    """Random values for any input: all integers of its dtype, or reals from -1 to 1."""
+    """Draw random values for any input: all integers of its dtype, or reals from -1 to 1."""
     rng = np.random.default_rng(seed)
     if np.issubdtype(np.dtype(info.dtype), np.floating):
         return rng.uniform(-1, 1, info.shape).astype(info.dtype)
@@ -127,7 +127,7 @@ def noise(info: TensorInfo, seed: int = 0) -> Array:
 
 
 def encoding_after(graph: Model, index: int) -> Encoding | None:
-    """The encoding to which a model first quantizes a tensor; None if it does not.
+    """Return the encoding to which a model first quantizes a tensor; None if it does not.
 
     Args:
         graph: the model.

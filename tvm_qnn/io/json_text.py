@@ -9,7 +9,7 @@ from typing import Any
 
 
 def to_json(value: Any, indent: int | None = None) -> str:
-    """Plain Python values as JSON; floats that are no finite numbers as null.
+    """Write plain Python values as JSON; floats that are no finite numbers as null.
 
     JSON has no NaN and no infinity; those that Python would write only Python reads.
     """

@@ -19,7 +19,7 @@ _DEVICES = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A path to write a file to; moved to ``path`` at the end, removed on an error.
+    """Yield a path to write a file to; moved to ``path`` at the end, removed on an error.
 
     It has the same name, in a folder of its own, which may hold what else is needed until then.
     Devices and pipes are not replaced: they get what was written.
@@ -40,7 +40,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def filling(folder: Path) -> Iterator[Path]:
-    """An empty folder, whose files are moved to ``folder`` at the end.
+    """Yield an empty folder, whose files are moved to ``folder`` at the end.
 
     Raises:
         QnnError: as ``replacing``.
@@ -63,7 +63,7 @@ def write_text(path: Path, text: str) -> None:
 
 @contextmanager
 def scratch(folder: Path | None = None) -> Iterator[Path]:
-    """A new folder, removed at the end, as are those that killed processes left.
+    """Yield a new folder, removed at the end, as are those that killed processes left.
 
     Args:
         folder: in which it is made; None: the system's for temporary files.
@@ -79,7 +79,7 @@ def scratch(folder: Path | None = None) -> Iterator[Path]:
 
 
 def _locked(folder: Path) -> tuple[Path, int]:
-    """A new folder and its lock, which the system opens when this process ends."""
+    """Return a new folder and its lock, which the system opens when this process ends."""
     while True:
         inside = Path(tempfile.mkdtemp(_SUFFIX, _PREFIX, folder))
         with suppress(FileNotFoundError):  # swept by another process before it was locked
@@ -105,7 +105,7 @@ def _sweep(folder: Path) -> None:
 
 
 def _move(part: Path, path: Path) -> None:
-    """In one step, also if the power fails: what a link points to is replaced, not the link."""
+    """Move in one step, even if the power fails: what a link points to is replaced."""
     with part.open("rb") as file:
         os.fsync(file.fileno())
     os.replace(part, path.resolve() if path.is_symlink() else path)
@@ -113,7 +113,7 @@ def _move(part: Path, path: Path) -> None:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Errors of the block as one that names the file that was to be written."""
+    """Turn errors of the block into one that names the file that was to be written."""
     try:
         yield
     except OSError as error:

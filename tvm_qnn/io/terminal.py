@@ -21,11 +21,11 @@ class Terminal(Console):
         super().__init__(**options, highlight=False, markup=False, emoji=False)
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Every string that is printed, those in tables as well, as rich takes it."""
+        """Return a printed string, one in a table as well, as rich takes it."""
         plain = {"emoji": False, "markup": False, "highlight": False}
         return super().render_str(visible(text), **{**options, **plain})
 
 
 def styled(text: str, style: str = "bold") -> Text:
-    """Text in a style, to be shown as it is."""
+    """Style a text that is to be shown as it is."""
     return Text(visible(text), style)

@@ -13,7 +13,7 @@ _JOINERS = frozenset("\u200c\u200d")
 
 
 def visible(text: str, kept: str = "") -> str:
-    r"""The text with what cannot be seen, or acts on a terminal, as Python writes it: ``\x1b``.
+    r"""Write what cannot be seen, or acts on a terminal, as Python does: ``\x1b``.
 
     Args:
         text: any.

@@ -81,7 +81,7 @@ def _check(reader: _Reader, constants: int) -> None:
 
 
 def _instructions(offsets: Sequence[int], words: Sequence[int]) -> list[Sequence[int]]:
-    """The words of each instruction."""
+    """Return the words of each instruction."""
     found = []
     place = 0
     for number, offset in enumerate(offsets):
@@ -144,7 +144,7 @@ def _is_argument(word: int, there: Mapping[int, Container[int]]) -> bool:
 
 
 def _signed(word: int) -> int:
-    """The lower 56 bits."""
+    """Return the lower 56 bits."""
     value = word & (1 << 56) - 1
     return value - (1 << 56) if value >> 55 else value
 
@@ -160,7 +160,7 @@ def _function(reader: _Reader) -> _Function:
 
 
 def _constant(reader: _Reader) -> int:
-    """The type of the next constant; the reader is behind it then."""
+    """Return the type of the next constant; the reader is behind it then."""
     (kind,) = reader.take("<i")
     if kind in _FIXED:
         reader.skip(_FIXED[kind])
@@ -202,7 +202,7 @@ class _Reader:
         return self.take("<Q")[0]
 
     def count(self) -> int:
-        """How many things follow, each of a byte or more."""
+        """Read the number of things that follow, each of a byte or more."""
         count = self.number()
         if count > len(self._data) - self._place:
             raise _wrong("it is cut short")

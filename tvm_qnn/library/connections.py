@@ -26,7 +26,7 @@ _TCP = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIME
 def connected(
     host: str, port: int, connect: Callable[[], Any], timeout: float
 ) -> tuple[Any, list[socket.socket]]:
-    """The session that ``connect`` makes, and handles of its connection.
+    """Return the session that ``connect`` makes, and handles of its connection.
 
     Args:
         host: that it connects to.
@@ -75,7 +75,7 @@ def answers(host: str, port: int) -> None:
 
 
 def _sockets() -> dict[int, socket.socket]:
-    """This process's TCP connections, as further handles, by their numbers in the system."""
+    """Return this process's TCP connections, as further handles, by their numbers in the system."""
     found = {}
     for number in map(int, os.listdir("/dev/fd")):
         with suppress(OSError):

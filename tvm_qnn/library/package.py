@@ -152,7 +152,7 @@ def read_package(path: Path, digest: str | None = None) -> Package:
 
 
 def is_still(path: Path, package: Package) -> bool:
-    """Whether a path still names the file that a package was read from."""
+    """Tell whether a path still names the file that a package was read from."""
     with suppress(OSError), path.open("rb") as stream:
         stream.seek(-_END.size, os.SEEK_END)
         return stream.read() == package.end
@@ -169,7 +169,7 @@ def _append(stream: BinaryIO, data: memoryview) -> tuple[int, int]:
 
 
 def _digest(stream: BinaryIO, length: int, digest: Any) -> bytes:
-    """Of the next ``length`` bytes, read piece by piece: mapped, they would all count as memory."""
+    """Hash the next ``length`` bytes, piece by piece: mapped, they would all count as memory."""
     piece = memoryview(bytearray(min(_CHUNK, length)))
     while length and (count := stream.readinto(piece[: min(_CHUNK, length)])):  # type: ignore[attr-defined]
         digest.update(piece[:count])

@@ -123,7 +123,7 @@ class Remote:
             handle.close()
 
     def __enter__(self) -> Remote:
-        """The session itself."""
+        """Return the session itself."""
         return self
 
     def __exit__(
@@ -243,7 +243,7 @@ class RemoteLibrary:
 
 
 def _told(what: str, action: Callable[[], T], connection: Sequence[socket.socket] = ()) -> T:
-    """The action's result; what it raises as one error in one line."""
+    """Return the action's result; what it raises as one error in one line."""
     try:
         return action()
     except (RuntimeError, OSError, ValueError, AttributeError, TypeError) as error:

@@ -62,7 +62,7 @@ def load_runtime() -> None:
 
 
 def function(name: str) -> Callable[..., Any]:
-    """A global function of TVM's runtime.
+    """Return a global function of TVM's runtime.
 
     Raises:
         QnnError: if TVM is not installed.
@@ -73,7 +73,7 @@ def function(name: str) -> Callable[..., Any]:
 
 
 def tensor(array: Array, *, copy: bool = True) -> Any:
-    """An array as a tensor of TVM's, on the processor.
+    """Return an array as a tensor of TVM's, on the processor.
 
     Args:
         array: of any shape and of a dtype that TVM knows.
@@ -91,7 +91,7 @@ def tensor(array: Array, *, copy: bool = True) -> Any:
 
 
 def array_of(value: Any) -> Array:
-    """A tensor of TVM's as an array of its own memory."""
+    """Return a tensor of TVM's as an array of its own memory."""
     return np.array(np.from_dlpack(value))
 
 
@@ -121,7 +121,7 @@ class Program:
         self._idle: list[Callable[..., Any]] = []
 
     def machine(self) -> Any:
-        """A new virtual machine: a module whose function ``run`` takes the inputs only."""
+        """Return a new virtual machine: a module whose function ``run`` takes the inputs only."""
         machine = self._executable["vm_load_executable"]()
         machine["vm_initialization"](_CPU, 0, _POOLED)
         machine["save_function"]("main", "run", True, *self._constants)
@@ -151,7 +151,7 @@ class Program:
 
 
 def _aligned_copy(array: Array) -> Array:
-    """A contiguous copy at an address that is a multiple of ALIGNMENT."""
+    """Return a contiguous copy at an address that is a multiple of ALIGNMENT."""
     memory = np.empty(array.nbytes + ALIGNMENT, np.uint8)
     start = -_address(memory) % ALIGNMENT
     copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)

@@ -44,7 +44,7 @@ def save_chart(path: str | os.PathLike[str], profile: Profile, title: str) -> No
 
 
 def _bars(axes: Any, layers: Sequence[Layer], values: Sequence[float]) -> None:
-    """One bar for each layer, in the colour of its operator."""
+    """Draw a bar for each layer, in the colour of its operator."""
     codes = list(dict.fromkeys(layer.code for layer in layers))
     for number, code in enumerate(codes):
         places = [place for place, layer in enumerate(layers) if layer.code == code]

@@ -83,7 +83,7 @@ class Profile:
 
 
 def share_of_peak(layers: Sequence[Layer], seconds: float | None = None) -> float | None:
-    """The speed of layers in that which they would have at their peaks; None if it is not known.
+    """Divide the speed of layers by that of their peaks; None if it is not known.
 
     Args:
         layers: some of a profile.

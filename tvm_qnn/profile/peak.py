@@ -32,7 +32,7 @@ _OPERATIONS_PER_TILE = 2 * _TILE_LANES * amx.ROW_BYTES
 
 
 def measure_peaks(target: tvm.target.Target) -> dict[str, float]:
-    """Operations per second of each instruction from registers on this core, at its widest.
+    """Measure operations per second of each instruction on this core, at its widest.
 
     Measure them beside what they are compared with: the clock depends on what else runs.
 
@@ -96,14 +96,14 @@ def _on_vectors(lanes: int) -> Any:
 
 
 def _tile_arguments() -> list[np.ndarray[Any, Any]]:
-    """The configuration of eight full tiles, a tile of ones, and the sums."""
+    """Return the configuration of eight full tiles, a tile of ones, and the sums."""
     configuration = amx.configuration([(amx.ROWS, amx.ROW_BYTES)] * 8)
     ones = np.ones(amx.ROWS * amx.ROW_BYTES, np.uint8)
     return [configuration, ones, np.zeros(_TILE_SUMS * _TILE_LANES, np.int32)]
 
 
 def _on_tiles(rounds: int) -> Any:
-    """Two tiles of data times two of weights, as the convolutions' kernels have them."""
+    """Multiply two tiles of data by two of weights, as the convolutions' kernels do."""
     configuration_size, tile_size, sums_size = (array.size for array in _tile_arguments())
     data, weights = (4, 5), (6, 7)
     with IRBuilder() as builder, T.prim_func(s_tir=True):

@@ -27,25 +27,25 @@ class FactoryModule:
         self.library = library
 
     def __getitem__(self, name: str) -> Any:
-        """The constructor of an executor: ``lib["default"]``."""
+        """Return the constructor of an executor: ``lib["default"]``."""
         if name != "default":
             raise QnnError(f"a compiled model has the entry 'default', not {name!r}")
         return self._on_device
 
     def __iter__(self) -> Iterator[Any]:
-        """Graph, library and parameters."""
+        """Return graph, library and parameters."""
         return iter((self.get_graph_json(), self, self.get_params()))
 
     def get_graph_json(self) -> str:
-        """Names, shapes and dtypes of inputs and outputs as JSON: there is no graph any more."""
+        """Write names, shapes and dtypes of inputs and outputs as JSON: there is no graph."""
         return json.dumps(asdict(self.library.signature))
 
     def get_params(self) -> dict[str, Any]:
-        """Empty: the weights are part of the library."""
+        """Return no parameters: the weights are part of the library."""
         return {}
 
     def get_lib(self) -> FactoryModule:
-        """Itself: there is no library apart from the graph any more."""
+        """Return this object: there is no library apart from the graph any more."""
         return self
 
     def export_library(

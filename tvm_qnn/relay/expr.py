@@ -15,7 +15,7 @@ from qnn_ops.registry import TensorSpec, check_expr, spec_of
 
 
 def var(name_hint: str, shape: Sequence[int] = (), dtype: str = "float32") -> relax.Var:
-    """A function's parameter.
+    """Return a function's parameter.
 
     Args:
         name_hint: its name.
@@ -26,7 +26,7 @@ def var(name_hint: str, shape: Sequence[int] = (), dtype: str = "float32") -> re
 
 
 def const(value: Any, dtype: str | None = None) -> relax.Expr:
-    """A constant tensor.
+    """Return a constant tensor.
 
     Args:
         value: a number, a numpy array or a tensor of TVM's.
@@ -43,7 +43,7 @@ def const(value: Any, dtype: str | None = None) -> relax.Expr:
 
 
 def typed(call: relax.Call) -> relax.Call:
-    """The call with its type, so that other calls can be made on it before it is emitted.
+    """Return the call with its type, so that other calls can be made on it before it is emitted.
 
     Raises:
         QnnError: if an operand does not fit.
@@ -59,7 +59,7 @@ def clip(a: relax.Expr, a_min: float, a_max: float) -> relax.Call:
 
 
 def Function(params: Iterable[relax.Var], body: relax.Expr) -> relax.Function:
-    """A function ``main`` for ``tvm.IRModule.from_expr``.
+    """Return a function ``main`` for ``tvm.IRModule.from_expr``.
 
     Args:
         params: its parameters, in order.
@@ -78,13 +78,13 @@ def Function(params: Iterable[relax.Var], body: relax.Expr) -> relax.Function:
 
 
 def spec(name: str, value: Any) -> TensorSpec:
-    """Shape and dtype of an operand that an error calls ``name``."""
+    """Return shape and dtype of an operand that an error calls ``name``."""
     check_expr(name, value)
     return spec_of(value, name)
 
 
 def number(name: str, value: Any) -> Any:
-    """A scale or zero point, as Relay wrote it, as Python numbers: one, or a list of them.
+    """Return a scale or zero point, as Relay wrote it, as Python numbers: one, or a list of them.
 
     Raises:
         QnnError: if it is an expression that is no constant.
@@ -99,7 +99,7 @@ def number(name: str, value: Any) -> Any:
 
 
 def _on_leaves(call: relax.Call) -> relax.Call:
-    """The same call on variables in place of the calls that it stands on."""
+    """Return the same call on variables in place of the calls that it stands on."""
     return relax.Call(call.op, [_leaf(arg) for arg in call.args], call.attrs, call.ty_args)
 
 
@@ -112,7 +112,7 @@ def _leaf(expr: relax.Expr) -> relax.Expr:
 
 
 def _emitted(body: relax.Expr, emit: Callable[[relax.Expr], relax.Var]) -> relax.Expr:
-    """Emits every call once, operands first. A loop: networks are deeper than Python's stack."""
+    """Emit every call once, operands first. A loop: networks are deeper than Python's stack."""
     done: dict[relax.Expr, relax.Expr] = {}
     stack = [body]
     while stack:

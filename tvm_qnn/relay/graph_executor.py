@@ -61,11 +61,11 @@ class GraphModule:
         self._outputs = list(result.values()) if isinstance(result, dict) else [result]
 
     def get_num_inputs(self) -> int:
-        """The number of inputs."""
+        """Return the number of inputs."""
         return len(self._inputs)
 
     def get_num_outputs(self) -> int:
-        """The number of outputs."""
+        """Return the number of outputs."""
         return len(self._library.outputs)
 
     @property
@@ -74,21 +74,21 @@ class GraphModule:
         return self.get_num_outputs()
 
     def get_input(self, index: int | str, out: Any = None) -> Any:
-        """An input as a tensor of TVM's, or in ``out``."""
+        """Return an input as a tensor of TVM's, or in ``out``."""
         return _tensor(self._inputs[self._index(index)], out)
 
     def get_input_index(self, name: str) -> int:
-        """The number of the input of this name, -1 if there is none."""
+        """Return the number of the input of this name, -1 if there is none."""
         names = [info.name for info in self._library.inputs]
         return names.index(name) if name in names else -1
 
     def get_input_info(self) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
-        """Shapes and dtypes of the inputs, each by name."""
+        """Return shapes and dtypes of the inputs, each by name."""
         infos = self._library.inputs
         return {i.name: i.shape for i in infos}, {i.name: i.dtype for i in infos}
 
     def get_output(self, index: int, out: Any = None) -> Any:
-        """An output of the last run as a tensor of TVM's, or in ``out``.
+        """Return an output of the last run as a tensor of TVM's, or in ``out``.
 
         Raises:
             QnnError: if the model has not run or has no such output.
@@ -164,7 +164,7 @@ class _Timed:
         repeat: int = 1,
         **_options: Any,
     ) -> Callable[[], BenchmarkResult]:
-        """A function that times ``repeat`` times the mean of ``number`` runs, in seconds."""
+        """Return a function that times ``repeat`` times the mean of ``number`` runs, in seconds."""
         if func_name != "run":
             raise QnnError(f"time_evaluator times 'run', got {func_name!r}")
         executor = self._executor
@@ -177,7 +177,7 @@ class _Timed:
 
 
 def create(graph_json_str: str, libmod: FactoryModule, device: Any) -> GraphModule:
-    """An executor from the three that ``relay.build`` unpacks to; the graph means nothing."""
+    """Make an executor of the three that ``relay.build`` unpacks to; the graph means nothing."""
     return GraphModule(libmod["default"](device))
 
 

@@ -37,13 +37,13 @@ def bias_add(data: relax.Expr, bias: relax.Expr, axis: int = 1) -> relax.Call:
 
 
 def relu(data: relax.Expr) -> relax.Call:
-    """max(data, 0), any shape and dtype."""
+    """Compute max(data, 0), any shape and dtype."""
     spec("nn.relu: data", data)
     return typed(relax.op.nn.relu(data))
 
 
 def softmax(data: relax.Expr, axis: int = -1) -> relax.Call:
-    """Probabilities of float32 logits along an axis."""
+    """Compute probabilities of float32 logits along an axis."""
     spec("nn.softmax: data", data)
     return typed(relax.op.nn.softmax(data, axis))
 
@@ -58,7 +58,7 @@ def max_pool2d(
     out_layout: str = "",
     ceil_mode: bool = False,
 ) -> relax.Call:
-    """The maximum of each window of an image, any dtype."""
+    """Return the maximum of each window of an image, any dtype."""
     spec("nn.max_pool2d: data", data)
     call = relax.op.nn.max_pool2d(
         data,
@@ -74,13 +74,13 @@ def max_pool2d(
 
 
 def global_avg_pool2d(data: relax.Expr, layout: str = "NCHW") -> relax.Call:
-    """The average of each channel of a float32 image; height and width stay, as 1."""
+    """Return the average of each channel of a float32 image; height and width stay, as 1."""
     spec("nn.global_avg_pool2d: data", data)
     axes = [layout.index(letter) for letter in "HW"]
     return typed(relax.op.mean(data, axes, keepdims=True))
 
 
 def batch_flatten(data: relax.Expr) -> relax.Call:
-    """One row for each item of a batch."""
+    """Make one row of each item of a batch."""
     batch = spec("nn.batch_flatten: data", data).shape[0]
     return typed(relax.op.reshape(data, [batch, -1]))

@@ -50,7 +50,7 @@ min = _reduction("min", relax.op.min)
 
 
 def reshape(data: relax.Expr, newshape: int | Sequence[int]) -> relax.Call:
-    """The same values in another shape; one size may be -1, and 0 keeps the data's size there."""
+    """Reshape: one size may be -1, and 0 keeps the data's size there."""
     shape = spec("reshape: data", data).shape
     sizes = [newshape] if isinstance(newshape, int) else list(newshape)
     if any(size == 0 and place >= len(shape) for place, size in enumerate(sizes)):
@@ -60,25 +60,25 @@ def reshape(data: relax.Expr, newshape: int | Sequence[int]) -> relax.Call:
 
 
 def transpose(data: relax.Expr, axes: Sequence[int] | None = None) -> relax.Call:
-    """The axes in another order; by default, reversed."""
+    """Return the axes in another order; by default, reversed."""
     spec("transpose: data", data)
     return typed(relax.op.permute_dims(data, None if axes is None else list(axes)))
 
 
 def squeeze(data: relax.Expr, axis: int | Sequence[int] | None = None) -> relax.Call:
-    """Without axes of size 1: those given, or all."""
+    """Drop axes of size 1: those given, or all."""
     spec("squeeze: data", data)
     return typed(relax.op.squeeze(data, axis))
 
 
 def expand_dims(data: relax.Expr, axis: int, num_newaxis: int = 1) -> relax.Call:
-    """With axes of size 1 put in before ``axis``."""
+    """Insert axes of size 1 before ``axis``."""
     spec("expand_dims: data", data)
     return typed(relax.op.expand_dims(data, [axis + place for place in range(num_newaxis)]))
 
 
 def concatenate(data: Sequence[relax.Expr] | relax.Tuple, axis: int) -> relax.Call:
-    """Tensors joined along an axis."""
+    """Join tensors along an axis."""
     fields = list(data.fields) if isinstance(data, relax.Tuple) else list(data)
     for field in fields:
         spec("concatenate: data", field)
@@ -86,13 +86,13 @@ def concatenate(data: Sequence[relax.Expr] | relax.Tuple, axis: int) -> relax.Ca
 
 
 def cast(data: relax.Expr, dtype: str) -> relax.Call:
-    """The values in another dtype."""
+    """Return the values in another dtype."""
     spec("cast: data", data)
     return typed(relax.op.astype(data, dtype))
 
 
 def free_vars(expr: relax.Expr) -> list[relax.Var]:
-    """The variables that an expression depends on, in the order in which it meets them."""
+    """Return the variables that an expression depends on, in the order in which it meets them."""
     found: dict[Any, None] = {}
     seen: set[Any] = set()
     stack = [expr]

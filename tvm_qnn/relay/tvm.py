@@ -43,12 +43,12 @@ class _Overlay(SimpleNamespace):
 
 
 def array(value: Any, device: Any = None) -> Any:
-    """A tensor of TVM's from a numpy array or nested lists, in this machine's memory."""
+    """Return a tensor of TVM's from a numpy array or nested lists, in this machine's memory."""
     return tvm.runtime.tensor(np.asarray(value))
 
 
 def context(device_type: str, device_id: int = 0) -> Any:
-    """The device of a name or of a target's text, as ``tvm.device``: "llvm" is the processor."""
+    """Return the device of a name or a target's text, as ``tvm.device``: "llvm" is the CPU."""
     kind = device_type.split(" ")[0]
     if kind.startswith("{"):  # what str(target) gives today
         kind = json.loads(device_type)["kind"]
@@ -59,7 +59,7 @@ device = context
 
 
 def make_target(target: Any, host: Any = None) -> tvm.target.Target:
-    """A target as ``tvm.target.Target`` made it, from what ``tvm_qnn.build`` takes.
+    """Return a target as ``tvm.target.Target`` made it, from what ``tvm_qnn.build`` takes.
 
     Args:
         target: a text, a dict or a target.

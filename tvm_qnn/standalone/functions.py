@@ -69,7 +69,7 @@ def _serial(loop: tirx.For) -> tirx.For:
 
 
 def _with_pointers(function: tirx.PrimFunc) -> tuple[tirx.PrimFunc, tuple[int, ...]]:
-    """The function with pointers for buffers, its own large ones among them; and their sizes."""
+    """Rewrite a function to take pointers for buffers, its own large ones too; and their sizes."""
     parameters = [tirx.Var(f"argument_{i}", "handle") for i in range(len(function.params))]
     buffers = zip(function.params, parameters, strict=True)
     # TVM takes the memory of a buffer that is a parameter itself for nobody else's, also where the

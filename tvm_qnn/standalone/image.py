@@ -19,7 +19,7 @@ _ESCAPED = np.array([list(b"\\%02X" % byte) for byte in range(256)], np.uint8)
 
 
 def pack(constants: Sequence[Array]) -> tuple[bytes, tuple[int, ...]]:
-    """Constants one after the other, each at an aligned offset; and the offsets."""
+    """Lay constants one after the other, each at an aligned offset; return the offsets, too."""
     parts: list[bytes] = []
     offsets = []
     end = 0

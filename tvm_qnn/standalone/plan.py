@@ -105,7 +105,7 @@ def plan_of(mod: tvm.IRModule) -> Plan:
 
 
 def with_scratch(plan: Plan, scratch: Mapping[str, Sequence[int]]) -> Plan:
-    """The plan with the memory that functions need for themselves as their last arguments.
+    """Return the plan with the memory that functions need for themselves as their last arguments.
 
     Args:
         plan: without it.

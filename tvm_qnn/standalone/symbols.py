@@ -26,7 +26,7 @@ _ORDERS = {1: "<", 2: ">"}
 
 
 def undefined_symbols(contents: bytes) -> list[str] | None:
-    """The names of the symbols that an object file takes from elsewhere, in order.
+    """Return the names of the symbols that an object file takes from elsewhere, in order.
 
     Args:
         contents: of the file.

@@ -47,7 +47,7 @@ def lay_out(plan: Plan) -> Layout:
 
 
 def _lives(plan: Plan) -> dict[int, tuple[int, int]]:
-    """The numbers of the first and the last call that use each temporary tensor."""
+    """Return the numbers of the first and the last call that use each temporary tensor."""
     lives: dict[int, tuple[int, int]] = {}
     for step, call in enumerate(plan.calls):
         for place in call.arguments:

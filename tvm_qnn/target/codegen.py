@@ -98,7 +98,7 @@ def _nothing() -> tvm.IRModule:
 
 
 def _reading(main: relax.Function, inputs: Iterable[Any]) -> set[str]:
-    """The functions that main calls with one of its inputs, or with another view of one.
+    """Return the functions that main calls with one of its inputs, or with another view of one.
 
     All that the others get was made here or by the virtual machine: it fits.
     """
@@ -115,7 +115,7 @@ def _reading(main: relax.Function, inputs: Iterable[Any]) -> set[str]:
 
 
 def _parts(mod: tvm.IRModule, outer: set[str]) -> dict[str, tvm.IRModule]:
-    """The functions in modules of about the same size, by the name of a function of each.
+    """Return the functions in modules of about the same size, by the name of a function of each.
 
     No function calls another, only main does. Those of ``outer`` share modules with no others.
     """
@@ -137,7 +137,7 @@ def _serialized(executable: relax.VMExecutable) -> bytes:
 
 
 def _each(function: Callable[[_In], _Out], items: Iterable[_In]) -> list[_Out]:
-    """The function's results, worked out in threads: TVM and LLVM leave Python's lock alone."""
+    """Map in threads, which gains: TVM and LLVM leave Python's lock alone."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     pool = ThreadPoolExecutor(cores or 1)
     try:

@@ -24,7 +24,7 @@ CROSS = {
 
 
 def find_linker(named: str | None = None, platform: str | None = None) -> list[str]:
-    """The command that links shared libraries.
+    """Return the command that links shared libraries.
 
     Args:
         named: a compiler's name or path to use instead of searching. Clang and zig, which compile
@@ -111,7 +111,7 @@ def _zig_options(triple: str) -> list[str]:
 
 
 def shared_library_linker(command: Sequence[str]) -> Callable[..., None]:
-    """A function in the form TVM's export takes: (output, objects, options) -> None."""
+    """Return a function in the form TVM's export takes: (output, objects, options) -> None."""
 
     def link(output: str, objects: Sequence[str], options: Sequence[str] | None = None) -> None:
         line = [*command, "-shared", "-o", str(Path(output)), *objects, *(options or [])]

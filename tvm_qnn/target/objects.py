@@ -39,7 +39,7 @@ def in_memory(paths: Iterable[Path]) -> Iterator[None]:
 
 
 def settling(link: Callable[..., None]) -> Callable[..., None]:
-    """A linker's function, as TVM's export takes it, that brings objects to the disk first."""
+    """Make a linker's function, as TVM's export takes it, that syncs objects to disk first."""
 
     def settle_and_link(output: str, objects: Sequence[str], options: Any = None) -> None:
         for path in objects:

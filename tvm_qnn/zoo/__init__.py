@@ -36,20 +36,20 @@ def build(
     seed: int = 0,
     tiny: bool = False,
 ) -> bytes:
-    """Builds a quantized image classifier.
+    """Build a quantized image classifier.
 
     Args:
         name: "inception_v3", "mobilenet_v1", "mobilenet_v2" or "resnet50".
         style: "uint8": asymmetric weights and activations, and concatenations whose inputs
             keep their own scales. "int8": symmetric weights, one scale for each tensor.
             "int8_per_axis": the same with one scale for each channel of a convolution.
-        size: Height and width of the picture in pixels; by default as published (299 for
+        size: height and width of the picture in pixels; by default as published (299 for
             Inception V3, 224 for the others), or small if `tiny`.
-        width: What the published numbers of channels are multiplied by; by default 1, or 1/8
+        width: what the published numbers of channels are multiplied by; by default 1, or 1/8
             if `tiny`.
-        classes: The number of classes; by default 1001, or 20 if `tiny`.
-        seed: What the weights are drawn from.
-        tiny: Whether the defaults are those of a network for unit tests, which is built in
+        classes: the number of classes; by default 1001, or 20 if `tiny`.
+        seed: what the weights are drawn from.
+        tiny: whether the defaults are those of a network for unit tests, which is built in
             a fraction of a second.
 
     Returns:
@@ -58,7 +58,7 @@ def build(
         pictures of seeds 0 to PICTURES - 1 have different top-1 classes.
 
     Raises:
-        QnnError: If there is no such network or style, or a number does not fit the network.
+        QnnError: if there is no such network or style, or a number does not fit the network.
     """
     if name not in _TOPOLOGIES:
         raise QnnError(f"no network {name!r} in the zoo; it has {', '.join(NAMES)}")

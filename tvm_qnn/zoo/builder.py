@@ -25,30 +25,30 @@ class Builder(Protocol[T]):
         padding: str = "SAME",
         activation: str = "RELU",
     ) -> T:
-        """Convolution with bias; `kernel` is (height, width)."""
+        """Add a convolution with bias; `kernel` is (height, width)."""
 
     def depthwise(
         self, x: T, kernel: tuple[int, int], stride: int = 1, activation: str = "RELU6"
     ) -> T:
-        """Depthwise convolution with bias, one kernel per channel, SAME padding."""
+        """Add a depthwise convolution with bias, one kernel per channel, SAME padding."""
 
     def max_pool(self, x: T, size: int, stride: int, padding: str = "VALID") -> T:
-        """Largest value of each window."""
+        """Take the largest value of each window."""
 
     def avg_pool(self, x: T, size: int, stride: int, padding: str = "VALID") -> T:
-        """Mean of each window; taps outside of the picture do not count."""
+        """Take the mean of each window; taps outside of the picture do not count."""
 
     def concat(self, values: Sequence[T]) -> T:
-        """Concatenation along the channels."""
+        """Join along the channels."""
 
     def add(self, lhs: T, rhs: T, activation: str = "NONE") -> T:
-        """Elementwise sum."""
+        """Add element by element."""
 
     def mean(self, x: T) -> T:
-        """Mean over height and width, which leaves [N, C]."""
+        """Take the mean over height and width, which leaves [N, C]."""
 
     def dense(self, x: T, units: int) -> T:
-        """The classifying layer: fully connected, with bias."""
+        """Return the classifying layer: fully connected, with bias."""
 
     def softmax(self, x: T) -> T:
-        """Probabilities along the last axis."""
+        """Compute probabilities along the last axis."""

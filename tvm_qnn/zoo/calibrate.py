@@ -47,10 +47,10 @@ class Calibration:
     """What one float32 pass found, in the order in which the topology makes its layers.
 
     Attributes:
-        weights: Of every convolution and dense layer.
+        weights: of every convolution and dense layer.
         ranges: (lowest, highest) value of the input and of every layer that makes new values.
-        tied: The same, but all parts of a concatenation have the range of the whole.
-        picture_classes: The class that each of the calibration pictures was given.
+        tied: the same, but all parts of a concatenation have the range of the whole.
+        picture_classes: the class that each of the calibration pictures was given.
     """
 
     weights: tuple[Weights, ...]
@@ -60,25 +60,25 @@ class Calibration:
 
 
 def calibrate(name: str, size: int, width: float, classes: int, seed: int) -> Calibration:
-    """Draws weights for a network and runs it on synthetic pictures.
+    """Draw weights for a network and run it on synthetic pictures.
 
     Every channel of every layer is normalised over the pictures, as batch normalisation
     would, and the dense layer is fitted so that each picture has its own top-1 class. A
     picture of pure noise is among them, so that the ranges cover inputs that are no pictures.
 
     Args:
-        name: A network of the zoo.
-        size: Height and width of the pictures, in pixels.
-        width: What the published numbers of channels are multiplied by.
-        classes: The number of classes.
-        seed: What the weights are drawn from.
+        name: a network of the zoo.
+        size: height and width of the pictures, in pixels.
+        width: what the published numbers of channels are multiplied by.
+        classes: the number of classes.
+        seed: what the weights are drawn from.
 
     Returns:
         Weights and ranges. They are the same for the same arguments on the same machine;
         elsewhere, numpy's matrix product may round differently.
 
     Raises:
-        QnnError: If the network does not fit the size, a number is not positive, or there are
+        QnnError: if the network does not fit the size, a number is not positive, or there are
             fewer classes than pictures.
     """
     if size < 1 or width <= 0:
@@ -96,7 +96,7 @@ def calibrate(name: str, size: int, width: float, classes: int, seed: int) -> Ca
 
 
 def channel_scaler(width: float) -> Callable[[int], int]:
-    """A function that maps published numbers of channels to `width` times as many, at least 4."""
+    """Return a function from published numbers of channels to `width` times as many, at least 4."""
     return lambda channels: max(4, round(channels * width))
 
 
@@ -169,7 +169,7 @@ class _FloatPass:
         return self.recorded(y)
 
     def _normalise(self, y: Real, activation: str) -> tuple[Real, Real]:
-        """Gives y's channels their mean and spread and clamps them, in place.
+        """Give y's channels their mean and spread and clamp them, in place.
 
         Returns:
             What the weights are to be multiplied by, and the bias, to the same effect.
@@ -205,7 +205,7 @@ class _FloatPass:
         return self.recorded(x.data.mean((1, 2)))
 
     def dense(self, x: _Batch, units: int) -> _Batch:
-        """Random weights, corrected as little as possible to give each picture its class."""
+        """Draw random weights, corrected as little as possible to give each picture its class."""
         mean: np.ndarray[Any, Any] = x.data.mean(0)
         # float32, though the stubs of newer numpy take a mean for float64.
         centred: np.ndarray[Any, Any] = x.data - mean

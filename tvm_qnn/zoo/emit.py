@@ -42,15 +42,15 @@ STYLES = {
 def emit(
     name: str, style: Style, calibration: Calibration, size: int, width: float, classes: int
 ) -> bytes:
-    """Quantizes a network and writes it.
+    """Quantize a network and write it.
 
     Args:
-        name: A network of the zoo.
-        style: How to quantize.
-        calibration: What `calibrate` found for the same name, size, width and classes.
-        size: Height and width of the picture, in pixels.
-        width: What the published numbers of channels are multiplied by.
-        classes: The number of classes.
+        name: a network of the zoo.
+        style: how to quantize.
+        calibration: what `calibrate` found for the same name, size, width and classes.
+        size: height and width of the picture, in pixels.
+        width: what the published numbers of channels are multiplied by.
+        classes: the number of classes.
 
     Returns:
         The contents of a .tflite file: one picture [1, size, size, 3] in, the probabilities
@@ -88,7 +88,7 @@ class _QuantizedPass:
     def activation(
         self, name: str, shape: tuple[int, ...], quantization: Quantization | None = None
     ) -> _Activation:
-        """A new tensor, by default with the next of the recorded ranges."""
+        """Return a new tensor, by default with the next of the recorded ranges."""
         if quantization is None:
             low, high = next(self.ranges)
             quantization = _quantization(tflite_asymmetric(low, high, self.style.dtype))
@@ -103,7 +103,7 @@ class _QuantizedPass:
         quantization: Quantization | None = None,
         **options: Any,
     ) -> _Activation:
-        """An operator with one output, named after the operator and its place."""
+        """Return an operator with one output, named after the operator and its place."""
         y = self.activation(f"{code.lower()}_{self.layers}", shape, quantization)
         self.layers += 1
         self.writer.operator(code, inputs, [y.tensor], **options)
@@ -191,7 +191,7 @@ class _QuantizedPass:
         return self.layer("SOFTMAX", [x.tensor], x.shape, output, beta=1.0)
 
     def _constants(self, x: _Activation, axis: int | None) -> tuple[int, int]:
-        """The next weights, quantized: the tensors of the kernel and of the bias."""
+        """Return the next weights, quantized: the tensors of the kernel and of the bias."""
         weights = next(self.weights)
         encoding, quantization = _kernel_encoding(weights.kernel, self.style.dtype, axis)
         kernel = quantize_array(weights.kernel, encoding)
@@ -224,7 +224,7 @@ def _quantization(encoding: Encoding) -> Quantization:
 def _kernel_encoding(
     kernel: Real, dtype: str, axis: int | None
 ) -> tuple[Encoding | PerChannelEncoding, Quantization]:
-    """How a kernel is quantized, for numpy and for the file."""
+    """Return the encoding of a kernel, for numpy and for the file."""
     if axis is not None:
         channels = symmetric_per_channel(kernel, axis, dtype)
         scale = np.array(channels.scale, np.float32)
@@ -243,7 +243,7 @@ def _kernel_encoding(
 def _quantize_bias(
     weights: Weights, x: Quantization, kernel: Quantization
 ) -> tuple[npt.NDArray[np.int32], Quantization]:
-    """int32 biases at the scale of the products, which is where TFLite adds them."""
+    """Quantize biases to int32 at the scale of the products, where TFLite adds them."""
     scale = x.scale * kernel.scale
     steps = np.rint(weights.bias.astype(np.float64) / scale)
     limits = np.iinfo(np.int32)

@@ -15,10 +15,10 @@ _COLUMNS_AT_ONCE = 1 << 23  # elements of the unfolded input that are held at a 
 
 
 def output_extent(extent: int, kernel: int, stride: int, padding: str) -> int:
-    """The height or width that a window layer leaves.
+    """Return the height or width that a window layer leaves.
 
     Raises:
-        QnnError: If the kernel does not fit into the input.
+        QnnError: if the kernel does not fit into the input.
     """
     if padding == "SAME":
         return -(-extent // stride)
@@ -28,7 +28,7 @@ def output_extent(extent: int, kernel: int, stride: int, padding: str) -> int:
 
 
 def conv2d(x: Real, kernel: Real, stride: int, padding: str) -> Real:
-    """Convolution of x [N, H, W, I] with a kernel [KH, KW, I, O], without bias."""
+    """Convolve x [N, H, W, I] with a kernel [KH, KW, I, O], without bias."""
     kernel_height, kernel_width, _, channels = kernel.shape
     height = output_extent(x.shape[1], kernel_height, stride, padding)
     width = output_extent(x.shape[2], kernel_width, stride, padding)
@@ -43,7 +43,7 @@ def conv2d(x: Real, kernel: Real, stride: int, padding: str) -> Real:
 
 
 def depthwise_conv2d(x: Real, kernel: Real, stride: int, padding: str) -> Real:
-    """Depthwise convolution of x [N, H, W, C] with a kernel [KH, KW, C], without bias."""
+    """Convolve x [N, H, W, C] with a kernel [KH, KW, C] for each channel, without bias."""
     kernel_height, kernel_width, channels = kernel.shape
     taps = _taps(x, kernel_height, kernel_width, stride, padding, 0)
     weights = kernel.reshape(-1, channels)
@@ -54,7 +54,7 @@ def depthwise_conv2d(x: Real, kernel: Real, stride: int, padding: str) -> Real:
 
 
 def max_pool2d(x: Real, size: int, stride: int, padding: str) -> Real:
-    """Largest value of each size x size window of x [N, H, W, C]."""
+    """Take the largest value of each size x size window of x [N, H, W, C]."""
     taps = _taps(x, size, size, stride, padding, -np.inf)
     result = next(taps).copy()
     for tap in taps:
@@ -63,7 +63,7 @@ def max_pool2d(x: Real, size: int, stride: int, padding: str) -> Real:
 
 
 def avg_pool2d(x: Real, size: int, stride: int, padding: str) -> Real:
-    """Mean of each size x size window of x [N, H, W, C]; padding does not count."""
+    """Take the mean of each size x size window of x [N, H, W, C]; padding does not count."""
     ones = np.ones((1, *x.shape[1:3], 1), np.float32)
     total, count = (sum(_taps(v, size, size, stride, padding, 0)) for v in (x, ones))
     return np.asarray(total / count, np.float32)
@@ -72,7 +72,7 @@ def avg_pool2d(x: Real, size: int, stride: int, padding: str) -> Real:
 def _taps(
     x: Real, kernel_height: int, kernel_width: int, stride: int, padding: str, fill: float
 ) -> Iterator[Real]:
-    """For each position in the kernel, what all windows see there: views [N, OH, OW, C]."""
+    """Yield for each position in the kernel what all windows see there: views [N, OH, OW, C]."""
     height = output_extent(x.shape[1], kernel_height, stride, padding)
     width = output_extent(x.shape[2], kernel_width, stride, padding)
     rows = max(0, (height - 1) * stride + kernel_height - x.shape[1])

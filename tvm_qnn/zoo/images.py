@@ -14,11 +14,11 @@ _Real = npt.NDArray[np.float32]
 
 
 def picture(seed: int, size: int) -> Pictures:
-    """Draws one picture: a colour gradient, waves, discs and boxes, some noise.
+    """Draw one picture: a colour gradient, waves, discs and boxes, some noise.
 
     Args:
-        seed: Which picture.
-        size: Its height and width in pixels.
+        seed: which picture.
+        size: its height and width in pixels.
 
     Returns:
         uint8 of shape [size, size, 3].
@@ -38,28 +38,28 @@ def picture(seed: int, size: int) -> Pictures:
 
 
 def pictures(seeds: Iterable[int], size: int) -> Pictures:
-    """The pictures of several seeds: uint8 of shape [n, size, size, 3]."""
+    """Return the pictures of several seeds: uint8 of shape [n, size, size, 3]."""
     return np.stack([picture(seed, size) for seed in seeds])
 
 
 def noise(seed: int, size: int) -> Pictures:
-    """A picture of independent uniform pixels: uint8 of shape [size, size, 3]."""
+    """Return a picture of independent uniform pixels: uint8 of shape [size, size, 3]."""
     rng = np.random.default_rng([seed, 3])
     return rng.integers(0, 256, (size, size, 3), np.uint8)
 
 
 def as_input(pixels: Pictures, dtype: str) -> npt.NDArray[np.uint8] | npt.NDArray[np.int8]:
-    """Pixels as the zoo's models take them: real values (pixel - 128) / 128, quantized.
+    """Quantize pixels as the zoo's models take them: real values (pixel - 128) / 128.
 
     Args:
         pixels: uint8 of any shape.
-        dtype: The dtype of the model's input, "uint8" or "int8".
+        dtype: the dtype of the model's input, "uint8" or "int8".
 
     Returns:
         The pixels themselves for uint8, the pixels minus 128 for int8.
 
     Raises:
-        QnnError: If the dtype is another one.
+        QnnError: if the dtype is another one.
     """
     if dtype == "uint8":
         return pixels

@@ -18,10 +18,10 @@ class Section:
     """Neighbouring blocks of output channels that are computed by the same tile.
 
     Attributes:
-        first_group: The first vector of channels.
-        blocks: Number of blocks.
-        groups: Vectors of channels in a block.
-        pixels: Output pixels of a tile.
+        first_group: the first vector of channels.
+        blocks: number of blocks.
+        groups: vectors of channels in a block.
+        pixels: output pixels of a tile.
     """
 
     first_group: int
@@ -37,9 +37,9 @@ def split_groups(vectors: int, width: int, is_ragged: bool) -> list[tuple[int, i
     """Cut vectors of channels into blocks of ``width`` and a rest.
 
     Args:
-        vectors: How many there are.
-        width: Of a block, in vectors.
-        is_ragged: Whether the channels do not fill the last one, whose block stands alone then.
+        vectors: how many there are.
+        width: of a block, in vectors.
+        is_ragged: whether the channels do not fill the last one, whose block stands alone then.
 
     Returns:
         (first vector, blocks, vectors in a block) of each part.
@@ -58,7 +58,7 @@ def split_groups(vectors: int, width: int, is_ragged: bool) -> list[tuple[int, i
 
 
 def tiles_of(spec: ConvSpec, section: Section) -> int:
-    """Tiles that cover the output pixels for one block of channels."""
+    """Count the tiles that cover the output pixels for one block of channels."""
     return -(-spec.out_pixels // section.pixels)
 
 
@@ -68,11 +68,11 @@ def share_tiles(
     """Write one task's loops over a section: neighbouring tiles, block after block.
 
     Args:
-        section: The section.
-        tiles: How many a block has.
-        task: The task's number.
-        tasks: How many share the section.
-        write: Writes the loop over tiles of a block: its number, the first tile, the one after
+        section: the section.
+        tiles: how many a block has.
+        task: the task's number.
+        tasks: how many share the section.
+        write: writes the loop over tiles of a block: its number, the first tile, the one after
             the last.
     """
     start, stop = share(task, tasks, section.blocks * tiles)
@@ -96,7 +96,7 @@ def loop_over_tiles(
 
 
 def first_byte(spec: ConvSpec, pixel: Any) -> Any:
-    """Offset in the staged data of the first byte that an output pixel reads."""
+    """Return offset in the staged data of the first byte that an output pixel reads."""
     if spec.pixel_pitch is not None:
         return pixel * spec.pixel_pitch
     _, height, width, channels = spec.staged_shape

@@ -17,10 +17,10 @@ def window_sums(
     """Write the loops that compute zw·Σx for every output pixel.
 
     Args:
-        spec: The convolution.
-        window_sum: Writes the sum of a window of the staged data, whose first byte it is told.
+        spec: the convolution.
+        window_sum: writes the sum of a window of the staged data, whose first byte it is told.
         zero_point: int32 [1], zw.
-        tasks: How many tasks share the rows.
+        tasks: how many tasks share the rows.
 
     Returns:
         A workspace buffer, int32 [out_pixels].

@@ -95,7 +95,7 @@ def affine_form(
 
 
 def _common(least: Array, most: Array) -> int | None:
-    """A number that no interval excludes."""
+    """Return a number that no interval excludes."""
     low, high = int(least.max(initial=-_UNBOUNDED)), int(most.min(initial=_UNBOUNDED))
     return (low + high) // 2 if low <= high else None
 
@@ -106,7 +106,7 @@ def _half_open(dtype: str) -> tuple[int, int]:
 
 
 def _most_precise(factors: tuple[float, float], constant: float) -> int:
-    """The largest shift at which nothing overflows; -1 if there is none."""
+    """Return the largest shift at which nothing overflows; -1 if there is none."""
     largest = 255 * sum(map(abs, factors)) + abs(constant) + 1
     fits = [
         shift
@@ -117,7 +117,7 @@ def _most_precise(factors: tuple[float, float], constant: float) -> int:
 
 
 def _by_distance() -> Iterator[tuple[int, int]]:
-    """Small pairs of integers, the smallest first."""
+    """Return small pairs of integers, the smallest first."""
     around = range(-_RADIUS, _RADIUS + 1)
     pairs = [(left, right) for left in around for right in around]
     return iter(sorted(pairs, key=lambda pair: (max(map(abs, pair)), pair)))

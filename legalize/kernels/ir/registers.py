@@ -16,7 +16,7 @@ def lanes_in(value: Any) -> int:
 
 
 def unsigned_min(value: Any, limit: int) -> Any:
-    """The smaller of an int32 that is not negative and a constant.
+    """Return the smaller of an int32 that is not negative and a constant.
 
     Unlike a minimum of TVM's it tells LLVM both bounds: that addresses made of it do not
     overflow, and need no widening from 32 to 64 bits each.

@@ -48,15 +48,15 @@ def for_each_piece(length: int, body: Callable[[Any, int], None], size: int = BY
 
 
 def ramp(start: Any, width: int) -> Any:
-    """The index of ``width`` neighbouring bytes."""
+    """Return the index of ``width`` neighbouring bytes."""
     return start if width == 1 else T.ramp(start, 1, width)
 
 
 def splat(value: int, width: int) -> Any:
-    """A byte, ``width`` times."""
+    """Return a byte, ``width`` times."""
     return T.uint8(value) if width == 1 else T.broadcast(T.uint8(value), width)
 
 
 def unsigned(value: Any, width: int) -> Any:
-    """The same bits as uint8."""
+    """Return the same bits as uint8."""
     return T.reinterpret("uint8" if width == 1 else f"uint8x{width}", value)

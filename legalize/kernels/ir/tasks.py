@@ -26,8 +26,8 @@ def task_count(microseconds: float, least: float = LEAST_TASK) -> int:
     """Choose how many tasks a kernel is cut into.
 
     Args:
-        microseconds: What the kernel takes on one thread, roughly.
-        least: What a task must take.
+        microseconds: what the kernel takes on one thread, roughly.
+        least: what a task must take.
 
     Returns:
         1 where the kernel is better not shared.
@@ -39,9 +39,9 @@ def shared_loop(tasks: int, extent: int, body: Callable[[Any], None]) -> None:
     """Write a loop whose steps are shared out to threads.
 
     Args:
-        tasks: From ``task_count``.
-        extent: Number of steps.
-        body: Writes the step of a number.
+        tasks: from ``task_count``.
+        extent: number of steps.
+        body: writes the step of a number.
     """
     if tasks == 1:
         with T.serial(extent) as step:
@@ -52,7 +52,7 @@ def shared_loop(tasks: int, extent: int, body: Callable[[Any], None]) -> None:
 
 
 def share(task: Any, tasks: int, extent: int) -> tuple[Any, Any]:
-    """The first step of a task, and the first one after it."""
+    """Return the first step of a task, and the first one after it."""
     return T.truncdiv(task * extent, tasks), T.truncdiv((task + 1) * extent, tasks)
 
 

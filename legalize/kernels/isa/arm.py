@@ -34,16 +34,16 @@ class Isa(ABC):
     An accumulator holds ``pixels`` × ``channels`` sums.
 
     Attributes:
-        name: Of the instruction set.
-        features: What its targets have: an architecture and LLVM's extensions.
-        registers: Vector registers.
-        depth: Bytes of a pixel in a step.
-        pixels: Pixels of an accumulator.
-        channels: Channels of an accumulator.
-        largest: Bytes of the largest load of a pixel: 16, or 8 where all steps' operands of 16
+        name: of the instruction set.
+        features: what its targets have: an architecture and LLVM's extensions.
+        registers: vector registers.
+        depth: bytes of a pixel in a step.
+        pixels: pixels of an accumulator.
+        channels: channels of an accumulator.
+        largest: bytes of the largest load of a pixel: 16, or 8 where all steps' operands of 16
             would take too many registers.
-        spare: Registers that a step takes beside accumulators, operands and weights.
-        most_groups: Vectors of four channels in a tile, at most.
+        spare: registers that a step takes beside accumulators, operands and weights.
+        most_groups: vectors of four channels in a tile, at most.
     """
 
     name: str
@@ -67,20 +67,20 @@ class Isa(ABC):
         """Instructions that multiply and add a step's bytes to one accumulator."""
 
     def step_registers(self, pixels: int, groups: int) -> int:
-        """Registers that a step takes for a tile."""
+        """Count the registers that a step takes for a tile."""
         sums = pixels * groups * LANES // (self.pixels * self.channels)
         return sums + pixels + self.spare
 
     @abstractmethod
     def prepare(self, size: int) -> float:
-        """Instructions that make the operands of ``size`` loaded bytes of a pixel."""
+        """Return instructions that make the operands of ``size`` loaded bytes of a pixel."""
 
     @abstractmethod
     def operands(self, loaded: list[Any]) -> list[Any]:
         """Make what ``multiply_add`` takes for each step.
 
         Args:
-            loaded: As many bytes, int8x4 to int8x16, of each pixel of an accumulator.
+            loaded: as many bytes, int8x4 to int8x16, of each pixel of an accumulator.
         """
 
     @abstractmethod
@@ -102,16 +102,16 @@ class MatrixProducts(Isa):
         return 1
 
     def prepare(self, size: int) -> float:
-        """Zip1 and zip2 for two pixels."""
+        """Interleave two pixels' bytes by zip1 and zip2."""
         return size / REGISTER_BYTES
 
     def operands(self, loaded: list[Any]) -> list[Any]:
-        """Eight bytes of a pixel, then eight of the other."""
+        """Return eight bytes of a pixel, then eight of the other."""
         steps = lanes_in(loaded[0]) // self.depth
         return [T.reinterpret("int8x16", paired(loaded, step)) for step in range(steps)]
 
     def multiply_add(self, total: Any, data: Any, weights: Any) -> Any:
-        """Smmla."""
+        """Multiply by smmla."""
         name = "llvm.aarch64.neon.smmla.v4i32.v16i8"
         return T.call_llvm_pure_intrin("int32x4", name, total, data, weights)
 
@@ -126,18 +126,18 @@ class DotProducts(Isa):
         return 1
 
     def prepare(self, size: int) -> float:
-        """Nothing: sdot repeats an element by itself."""
+        """Prepare nothing: sdot repeats an element by itself."""
         return 0
 
     def operands(self, loaded: list[Any]) -> list[Any]:
-        """Four bytes, repeated."""
+        """Return four bytes, repeated."""
         (value,) = loaded
         words = lanes_in(value) // self.depth
         elements = T.reinterpret("int32" if words == 1 else f"int32x{words}", value)
         return [T.reinterpret("int8x16", picked(elements, [step] * LANES)) for step in range(words)]
 
     def multiply_add(self, total: Any, data: Any, weights: Any) -> Any:
-        """Sdot."""
+        """Multiply by sdot."""
         name = "llvm.aarch64.neon.sdot.v4i32.v16i8"
         return T.call_llvm_pure_intrin("int32x4", name, total, weights, data)
 
@@ -147,7 +147,7 @@ class LongProducts(Isa):
     """Smull, smlal2 and sadalp.
 
     Attributes:
-        has_sums_of_two: Whether 16 bits hold what the weights make of two products.
+        has_sums_of_two: whether 16 bits hold what the weights make of two products.
     """
 
     has_sums_of_two: bool = True
@@ -158,16 +158,16 @@ class LongProducts(Isa):
         return 3 if self.has_sums_of_two else 4
 
     def step_registers(self, pixels: int, groups: int) -> int:
-        """LLVM makes all operands of a load, and loads most weights, before it needs them."""
+        """Count registers: LLVM makes all operands of a load, and loads most weights, early."""
         operands = self.largest // self.depth * pixels
         return pixels * groups + operands + groups + self.spare
 
     def prepare(self, size: int) -> float:
-        """A tbl a step; two dups on ARMv7."""
+        """Return a tbl a step; two dups on ARMv7."""
         return size / self.depth * (2 if self.neon.is_armv7 else 1)
 
     def operands(self, loaded: list[Any]) -> list[Any]:
-        """Two bytes four times, and the next two four times."""
+        """Return two bytes four times, and the next two four times."""
         (value,) = loaded
         pairs = lanes_in(value) // 2
         elements = T.reinterpret(f"int16x{pairs}", value)
@@ -183,14 +183,14 @@ class LongProducts(Isa):
         return [(half(value, 0), half(value, 1)) for value in both]
 
     def multiply_add(self, total: Any, data: Any, weights: Any) -> Any:
-        """Smull, smlal2 and sadalp."""
+        """Multiply by smull, smlal2 and sadalp."""
         first, second = (multiply_long(data[i], half(weights, i)) for i in range(2))
         if self.has_sums_of_two:
             return self.neon.add_pairs(total, first + second)
         return self.neon.add_pairs(self.neon.add_pairs(total, first), second)
 
     def order(self, weights: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
-        """Two bytes of each channel, then the other two."""
+        """Return two bytes of each channel, then the other two."""
         pairs = weights.reshape(*weights.shape[:-1], 2, 2).swapaxes(-3, -2)
         return pairs.reshape(*weights.shape[:-2], REGISTER_BYTES)
 

@@ -24,15 +24,15 @@ class Neon:
     """NEON's instructions, by their names on AArch64."""
 
     def __init__(self, *, is_armv7: bool) -> None:
-        """For one of the two architectures."""
+        """Choose one of the two architectures."""
         self.is_armv7 = is_armv7
 
     def words(self, name: str, *operands: Any) -> Any:
-        """An instruction whose result is four int32."""
+        """Return an instruction whose result is four int32."""
         return self._call("int32x4", *_INTRINSICS[name], *operands)
 
     def add_pairs(self, total: Any, products: Any) -> Any:
-        """Sadalp: add neighbouring lanes of int16x8 to int32x4."""
+        """Add neighbouring lanes of int16x8 to int32x4 (sadalp)."""
         if self.is_armv7:
             name = "llvm.arm.neon.vpadals.v4i32.v8i16"
             return T.call_llvm_pure_intrin("int32x4", name, total, products)
@@ -40,7 +40,7 @@ class Neon:
         return total + T.call_llvm_pure_intrin("int32x4", name, products)
 
     def narrow_words(self, value: Any, shift: int = 0) -> Any:
-        """Sqxtn, or with a shift sqrshrn: int32x4 to int16x4, saturating.
+        """Narrow int32x4 to int16x4, saturating (sqxtn, or with a shift sqrshrn).
 
         Args:
             value: int32x4.
@@ -52,7 +52,7 @@ class Neon:
         return self._call("int16x4", "sqrshrn.v4i16", "vqrshiftns.v4i16", value, by)
 
     def narrow(self, value: Any, dtype: str) -> Any:
-        """Sqxtn or sqxtun: int16x8 to bytes of ``dtype``, saturating."""
+        """Narrow int16x8 to bytes of ``dtype``, saturating (sqxtn or sqxtun)."""
         if dtype == "uint8":
             return self._call("uint8x8", "sqxtun.v8i8", "vqmovnsu.v8i8", value)
         return self._call("int8x8", "sqxtn.v8i8", "vqmovns.v8i8", value)
@@ -63,30 +63,30 @@ class Neon:
 
 
 def multiply_long(lhs: Any, rhs: Any) -> Any:
-    """Smull: the products of int8x8 in int16x8."""
+    """Multiply int8x8 to int16x8 (smull)."""
     return T.Cast("int16x8", lhs) * T.Cast("int16x8", rhs)
 
 
 def add_saturating(value: Any, addend: int) -> Any:
-    """Sqadd: add a number to int16 lanes."""
+    """Add a number to int16 lanes, saturating (sqadd)."""
     lanes = lanes_in(value)
     number = T.broadcast(T.int16(addend), lanes)
     return T.call_llvm_pure_intrin(f"int16x{lanes}", f"llvm.sadd.sat.v{lanes}i16", value, number)
 
 
 def half(value: Any, number: int) -> Any:
-    """The lower or upper half of a vector."""
+    """Return the lower or upper half of a vector."""
     lanes = lanes_in(value) // 2
     return T.Shuffle([value], list(range(number * lanes, (number + 1) * lanes)))
 
 
 def joined(lower: Any, upper: Any) -> Any:
-    """One vector of two."""
+    """Join two vectors to one."""
     return T.Shuffle([lower, upper], list(range(2 * lanes_in(lower))))
 
 
 def paired(values: list[Any], number: int) -> Any:
-    """Eight bytes of each of two vectors of one dtype: the ``number``-th ones, as int64x2.
+    """Pair the ``number``-th eight bytes of two vectors of one dtype, as int64x2.
 
     Of other dtypes than int64, LLVM makes a move and an insertion of it, not a zip.
     """
@@ -97,7 +97,7 @@ def paired(values: list[Any], number: int) -> Any:
 
 
 def picked(value: Any, lanes: list[int]) -> Any:
-    """A vector of some lanes of another, which may be shorter, or a scalar."""
+    """Return a vector of some lanes of another, which may be shorter, or a scalar."""
     count = lanes_in(value)
     # TVM's shuffle gives no more lanes than it is given.
     return T.Shuffle([value] * -(-len(lanes) // count), lanes)

@@ -19,8 +19,8 @@ def has_feature(target: Target | str | dict[str, Any], feature: str) -> bool:
     neither has the base instruction set only, whatever the machine that compiles can do.
 
     Args:
-        target: A TVM target, or what makes one.
-        feature: The name that LLVM gives the extension, as in ``avx512vnni``; or ``aarch64`` or
+        target: a TVM target, or what makes one.
+        feature: the name that LLVM gives the extension, as in ``avx512vnni``; or ``aarch64`` or
             ``arm``, the 64-bit and the 32-bit ARM architectures, whose extensions have the same
             names.
 

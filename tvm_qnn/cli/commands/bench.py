@@ -68,7 +68,7 @@ def bench(
 def _peers(
     model: Path, inputs: list[Any], threads: int
 ) -> tuple[dict[str, Callable[[], object]], dict[str, str]]:
-    """What else to time; and why what else there is is not, by name."""
+    """Return the other programs to time, and why the rest is not timed, by name."""
     from qnn_ops.errors import QnnError
     from tvm_qnn.cli.model_files import is_tflite
     from tvm_qnn.io.steps import native_code_is_quiet

@@ -110,7 +110,7 @@ def _check(path: Path) -> None:
 
 
 def _write_c(library: Library, model: Path, path: Path) -> list[Path]:
-    """The C files, in a folder or in an archive; named after the model."""
+    """Return the C files, in a folder or in an archive; named after the model."""
     import tarfile
 
     from tvm_qnn.io.outputs import replacing

@@ -57,7 +57,7 @@ class ModelFile:
 
 
 def model_argument(function: Callable[..., None]) -> Callable[..., None]:
-    """MODEL, as a ``ModelFile``: a .tflite file, or the symbol file of an MXNet model."""
+    """Add MODEL, as a ``ModelFile``: a .tflite file, or the symbol file of an MXNet model."""
 
     @wraps(function)
     def command(
@@ -88,7 +88,7 @@ def model_argument(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def target_option(function: F) -> F:
-    """--target, for this machine unless another one is named."""
+    """Add --target, for this machine unless another one is named."""
     return click.option(
         "--target",
         default="host",
@@ -99,14 +99,14 @@ def target_option(function: F) -> F:
 
 
 def _targets(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """The names of targets that begin with what is typed so far."""
+    """Return the names of targets that begin with what is typed so far."""
     from tvm_qnn.target.target import NAMES
 
     return [name for name in ("host", *NAMES) if name.startswith(incomplete)]
 
 
 def json_option(function: F) -> F:
-    """--json, for programs that read the answer."""
+    """Add --json, for programs that read the answer."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
 
 
@@ -116,7 +116,7 @@ def print_json(value: Any) -> None:
 
 
 def progress() -> Terminal:
-    """Where to tell what is under way: the terminal's error stream, or nowhere."""
+    """Return the console for progress: the terminal's error stream, or nowhere."""
     from tvm_qnn.io.terminal import Terminal
 
     console = Terminal(stderr=True)

@@ -86,7 +86,7 @@ def profile(
 
 
 def _picture(folder: Path, model: Path) -> Path | None:
-    """Where to draw the picture; None, with a note, where nothing draws."""
+    """Return the file for the picture; None, with a note, where nothing draws."""
     from qnn_ops.errors import QnnError
     from tvm_qnn.io.figures import new_figure
 

@@ -104,7 +104,7 @@ def library_of(model: ModelFile, threads: int | None) -> Library:
 def signature_of_model(
     model: ModelFile, threads: int | None
 ) -> tuple[Signature, Callable[[], Library]]:
-    """What a library or a model takes and gives, and what loads or compiles it for this machine."""
+    """Return the signature of a library or a model, and its loader or compiler for this machine."""
     from tvm_qnn.cli.model_files import LIBRARY
     from tvm_qnn.library.library import load
 
@@ -132,7 +132,7 @@ def signature_of_model(
 
 
 def _answer(info: Any, array: Any, names: Sequence[str] | None, top: int) -> dict[str, Any]:
-    """What an output says; a classifier's has names, if only an empty list of them."""
+    """Describe an output; a classifier's has names, if only an empty list of them."""
     from tvm_qnn.io.classes import best_classes
 
     answer = {"output": info.name, "shape": list(array.shape), "dtype": str(array.dtype)}

@@ -44,7 +44,7 @@ def dequantize(
     axis: int = -1,
     out_dtype: str = "float32",
 ) -> relax.Call:
-    """The real numbers that quantized data stands for; see ``qnn_ops.dequantize``."""
+    """Return the real numbers that quantized data stands for; see ``qnn_ops.dequantize``."""
     scale, zero_point = number("scale", input_scale), number("zero point", input_zero_point)
     return typed(qnn_ops.dequantize(data, scale, zero_point, out_dtype, axis))
 
@@ -112,7 +112,7 @@ def conv2d(
     out_layout: str = "",
     out_dtype: str = "int32",
 ) -> relax.Call:
-    """The integer sums of a quantized convolution; see ``qnn_ops.quantized_conv2d``."""
+    """Return the integer sums of a quantized convolution; see ``qnn_ops.quantized_conv2d``."""
     if out_dtype != "int32":
         raise QnnError(f"conv2d: out_dtype is int32, got {out_dtype!r}")
     call = qnn_ops.quantized_conv2d(
@@ -148,7 +148,7 @@ def dense(
     units: int | None = None,
     out_dtype: str = "int32",
 ) -> relax.Call:
-    """The integer sums of a quantized dense layer; see ``qnn_ops.quantized_dense``."""
+    """Return the integer sums of a quantized dense layer; see ``qnn_ops.quantized_dense``."""
     if out_dtype != "int32":
         raise QnnError(f"dense: out_dtype is int32, got {out_dtype!r}")
     call = qnn_ops.quantized_dense(
@@ -249,7 +249,7 @@ def leaky_relu(
     output_scale: Any,
     output_zero_point: Any,
 ) -> relax.Call:
-    """X, or alpha · x where x is negative, of quantized values, by a table of TFLite's results."""
+    """Compute x, or alpha · x where x is negative, of quantized values, by TFLite's table."""
 
     def table(*quantization: Any) -> np.ndarray[Any, Any]:
         return tables.leaky_relu_table(alpha, *quantization)
@@ -265,7 +265,7 @@ def softmax(
     output_zero_point: Any,
     axis: int = -1,
 ) -> relax.Call:
-    """Probabilities of quantized logits; see ``qnn_ops.quantized_softmax``."""
+    """Compute probabilities of quantized logits; see ``qnn_ops.quantized_softmax``."""
     call = qnn_ops.quantized_softmax(
         x,
         number("scale", scale),

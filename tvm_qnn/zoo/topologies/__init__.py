@@ -17,9 +17,9 @@ class Topology:
     """A network.
 
     Attributes:
-        describe: Builds it: (builder, pictures, classes, scaled channels) -> probabilities.
-        size: The published height and width of its pictures, in pixels.
-        tiny_size: The same for the tiny variant: small, and odd sizes on the way.
+        describe: builds it: (builder, pictures, classes, scaled channels) -> probabilities.
+        size: the published height and width of its pictures, in pixels.
+        tiny_size: the same for the tiny variant: small, and odd sizes on the way.
     """
 
     describe: Callable[[Any, Any, int, Callable[[int], int]], Any]

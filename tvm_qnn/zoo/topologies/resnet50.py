@@ -12,13 +12,13 @@ _EXPANSION = 4
 
 
 def resnet50(b: Builder[T], x: T, classes: int, scaled: Callable[[int], int]) -> T:
-    """The network on NHWC pictures.
+    """Return the network on NHWC pictures.
 
     Args:
-        b: What the layers are made with.
-        x: The pictures.
-        classes: The number of classes.
-        scaled: Maps a published number of channels to the one that is built.
+        b: what the layers are made with.
+        x: the pictures.
+        classes: the number of classes.
+        scaled: maps a published number of channels to the one that is built.
 
     Returns:
         The probabilities.

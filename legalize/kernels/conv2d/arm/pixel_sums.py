@@ -20,11 +20,11 @@ def pixel_sums(spec: ConvSpec, isa: Isa, source: Any, zero_point: Any, tasks: in
     """Write the loops that compute zw·Σx for every output pixel.
 
     Args:
-        spec: The convolution.
-        isa: The instruction set.
-        source: The staged data as one row of int8.
+        spec: the convolution.
+        isa: the instruction set.
+        source: the staged data as one row of int8.
         zero_point: int32 [1], zw.
-        tasks: How many tasks share the rows.
+        tasks: how many tasks share the rows.
 
     Returns:
         A workspace buffer, int32 [out_pixels].

@@ -17,9 +17,9 @@ class Piece:
     """One load of a run.
 
     Attributes:
-        offset: Of its first byte in the run.
-        size: Bytes: 16, 8 or 4.
-        first: Number of its steps that begin with bytes of earlier pieces, and are left out.
+        offset: of its first byte in the run.
+        size: bytes: 16, 8 or 4.
+        first: number of its steps that begin with bytes of earlier pieces, and are left out.
     """
 
     offset: int
@@ -33,8 +33,8 @@ def pieces(length: int, isa: Isa) -> tuple[Piece, ...]:
     The last one ends where the run ends, so it may begin with bytes of the one before.
 
     Args:
-        length: Bytes of the run, at least ``isa.depth``.
-        isa: The instruction set.
+        length: bytes of the run, at least ``isa.depth``.
+        isa: the instruction set.
     """
     sizes = [size for size in _SIZES if isa.depth <= size <= min(length, isa.largest)]
     whole, rest = divmod(length, sizes[-1])

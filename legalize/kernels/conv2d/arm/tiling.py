@@ -41,7 +41,7 @@ _MICROSECONDS = 0.25e-3
 
 
 def groups_of(spec: ConvSpec) -> int:
-    """Vectors that hold an int32 for each output channel."""
+    """Count the vectors that hold an int32 for each output channel."""
     return -(-spec.out_channels // LANES)
 
 
@@ -77,12 +77,12 @@ def choose_tiling(spec: ConvSpec, isa: Isa) -> Tiling:
 
 
 def accumulators(isa: Isa, groups: int, pixels: int) -> tuple[int, int]:
-    """Rows and columns of a tile's accumulators."""
+    """Return rows and columns of a tile's accumulators."""
     return pixels // isa.pixels, groups * LANES // isa.channels
 
 
 def fits(spec: ConvSpec, isa: Isa, groups: int, pixels: int) -> bool:
-    """Whether a step's values fit the registers."""
+    """Tell whether a step's values fit the registers."""
     taken = isa.step_registers(pixels, groups)
     if spec.run_length // isa.largest == _UNROLLED:
         # LLVM unrolls such a loop, and then loads the data of both steps at once.

@@ -14,8 +14,8 @@ def fill_border(spec: ConvSpec, target: Any) -> None:
     """Write the loops that fill the border of an output, if it has one.
 
     Args:
-        spec: The convolution.
-        target: The tensor of ``spec.target_shape`` as one row.
+        spec: the convolution.
+        target: the tensor of ``spec.target_shape`` as one row.
     """
     if spec.fusion.border is None:
         return
@@ -35,7 +35,7 @@ def fill_border(spec: ConvSpec, target: Any) -> None:
 
 
 def target_pixel(spec: ConvSpec, pixel: Any) -> Any:
-    """The number of an output pixel among those that are written, border included."""
+    """Return the number of an output pixel among those that are written, border included."""
     if spec.fusion.border is None:
         return pixel
     top, left, _, _ = spec.fusion.border.widths

@@ -20,11 +20,11 @@ def pixel_sums(spec: ConvSpec, isa: Isa, source: Any, zero_point: Any, tasks: in
     fit: 1 / out_channels of the convolution's own products.
 
     Args:
-        spec: The convolution.
-        isa: An instruction set that has vpdpbusd.
-        source: The staged data as one row of uint8.
+        spec: the convolution.
+        isa: an instruction set that has vpdpbusd.
+        source: the staged data as one row of uint8.
         zero_point: int32 [1], zw.
-        tasks: How many tasks share the rows.
+        tasks: how many tasks share the rows.
 
     Returns:
         A workspace buffer, int32 [out_pixels].

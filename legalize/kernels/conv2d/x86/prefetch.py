@@ -26,12 +26,12 @@ def fetch_ahead(
     """Tell how each step of a loop over a part of the weights asks for some of the next part.
 
     Args:
-        weights: The buffer.
-        end: Where the part ends and the next one begins.
-        size: Values of the next part.
-        steps: Of the loop.
-        turn: How often the loop has run over this part.
-        turns: How often it does in all.
+        weights: the buffer.
+        end: where the part ends and the next one begins.
+        size: values of the next part.
+        steps: of the loop.
+        turn: how often the loop has run over this part.
+        turns: how often it does in all.
 
     Returns:
         A function that writes the requests of a step, given its number.

@@ -16,8 +16,8 @@ def step_weights(spec: ConvSpec, kernel: Array) -> Array:
     """Cut weights into steps.
 
     Args:
-        spec: The convolution.
-        kernel: Of shape [channels, KH, KW, staged_channels].
+        spec: the convolution.
+        kernel: of shape [channels, KH, KW, staged_channels].
 
     Returns:
         Weights of shape [channels + 1, runs, steps of a run, spec.step]; the last ones are zero.
@@ -32,7 +32,7 @@ def step_weights(spec: ConvSpec, kernel: Array) -> Array:
 
 
 def step_offsets(spec: ConvSpec) -> Array:
-    """Where each step reads, counted from where a pixel does: int64 [runs · steps of a run]."""
+    """Compute each step's offset from a pixel's first byte: int64 [runs · steps of a run]."""
     _, _, width, channels = spec.staged_shape
     taps = spec.kernel_width // spec.taps_per_run
     ky, kx = np.divmod(np.arange(spec.runs), taps)
@@ -42,7 +42,7 @@ def step_offsets(spec: ConvSpec) -> Array:
 
 
 def step_windows(spec: ConvSpec, size: int) -> Array:
-    """Steps, ``size`` at a time, whose values follow one another: int64 [windows, size]."""
+    """Find steps, ``size`` at a time, whose values follow one another: int64 [windows, size]."""
     windows = np.arange(spec.run_length // (spec.step * size)) * size
     first = np.arange(spec.runs)[:, None] * spec.steps_per_run + windows
     return np.asarray(first.reshape(-1, 1) + np.arange(size))

@@ -26,13 +26,13 @@ def store_pixel(
     """Store the neighbouring channels of one pixel that a block computes.
 
     Args:
-        spec: The convolution.
-        target: The output as one row.
-        pixel: Number of the output pixel.
-        first_group: The block's first vector of channels.
+        spec: the convolution.
+        target: the output as one row.
+        pixel: number of the output pixel.
+        first_group: the block's first vector of channels.
         vectors: int32 expressions; their lanes hold channels as ``lane_channels`` deals them.
-        channels: How many channels are real; nothing is written past them.
-        ends: What is stored of each four vectors, the first ones, if it is no longer they.
+        channels: how many channels are real; nothing is written past them.
+        ends: what is stored of each four vectors, the first ones, if it is no longer they.
     """
     width = lanes_in(vectors[0])
     origin = target_pixel(spec, pixel) * spec.target.whole + spec.target.first

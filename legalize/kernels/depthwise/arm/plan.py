@@ -47,9 +47,9 @@ class Section:
     """Neighbouring blocks of channels of one width.
 
     Attributes:
-        first_channel: Of the first block.
-        blocks: Number of blocks.
-        width: Channels of a block.
+        first_channel: of the first block.
+        blocks: number of blocks.
+        width: channels of a block.
     """
 
     first_channel: int
@@ -62,12 +62,12 @@ class Plan:
     """The registers and the order of one depthwise convolution.
 
     Attributes:
-        spec: The convolution; as many output channels as input channels.
-        isa: The instruction set.
-        groups: Terms whose products are added in 16 bits; of the first row of the kernel only
+        spec: the convolution; as many output channels as input channels.
+        isa: the instruction set.
+        groups: terms whose products are added in 16 bits; of the first row of the kernel only
             if the others are looped over.
-        is_looped: Whether they are.
-        pixels: Output pixels of a tile.
+        is_looped: whether they are.
+        pixels: output pixels of a tile.
     """
 
     spec: ConvSpec
@@ -96,7 +96,7 @@ class Plan:
         return tuple(term for group in self.groups for term in group)
 
     def lane_channels(self) -> npt.NDArray[np.int64]:
-        """The channel of each lane: int64 [vectors, 4]."""
+        """Return the channel of each lane: int64 [vectors, 4]."""
         channels = [
             section.first_channel + np.arange(section.blocks * section.width)
             for section in self.sections
@@ -121,7 +121,7 @@ def split_weights(centred: Array) -> list[Array]:
 
 @cache
 def _choose_pixels(spec: ConvSpec, isa: Isa, products: int, sums: int) -> int:
-    """Pixels of the cheapest tile that fits the registers."""
+    """Choose the pixels of the cheapest tile that fits the registers."""
     quads = _widths(isa)[0] // LANES
     most = _MOST_ACCUMULATORS[isa.registers] // quads
     return min(
@@ -142,9 +142,9 @@ def choose_plan(spec: ConvSpec, isa: Isa, parts: list[Array]) -> Plan:
     """Divide the taps into groups and choose the tile.
 
     Args:
-        spec: The convolution.
-        isa: The instruction set.
-        parts: From ``split_weights``.
+        spec: the convolution.
+        isa: the instruction set.
+        parts: from ``split_weights``.
     """
     height, width, _ = parts[0].shape
     terms = [

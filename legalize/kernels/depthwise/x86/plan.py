@@ -44,8 +44,8 @@ class Cells:
     """How values and weights are multiplied.
 
     Attributes:
-        taps: Values in a cell: 4 bytes by int8 weights or 2 of 16 bits by int16 weights.
-        terms: How many weights add up to w − zw: a cell is multiplied by each.
+        taps: values in a cell: 4 bytes by int8 weights or 2 of 16 bits by int16 weights.
+        terms: how many weights add up to w − zw: a cell is multiplied by each.
     """
 
     taps: int
@@ -65,10 +65,10 @@ class Section:
     """Neighbouring blocks of channels of one width.
 
     Attributes:
-        first_channel: Of the first block.
-        blocks: Number of blocks.
-        width: Bytes of a pixel in a block: 64, 32 or 16.
-        channels: How many of them are channels: less than ``width`` only if the whole data has
+        first_channel: of the first block.
+        blocks: number of blocks.
+        width: bytes of a pixel in a block: 64, 32 or 16.
+        channels: how many of them are channels: less than ``width`` only if the whole data has
             fewer than 16.
     """
 
@@ -83,11 +83,11 @@ class Plan:
     """The registers and the order of one depthwise convolution.
 
     Attributes:
-        spec: The convolution; as many output channels as input channels.
-        isa: The instruction set.
-        form: How values and weights are multiplied.
-        rows: Output rows that are computed at a time.
-        tiles: Vectors of neighbouring output pixels that are summed at a time.
+        spec: the convolution; as many output channels as input channels.
+        isa: the instruction set.
+        form: how values and weights are multiplied.
+        rows: output rows that are computed at a time.
+        tiles: vectors of neighbouring output pixels that are summed at a time.
     """
 
     spec: ConvSpec
@@ -102,7 +102,7 @@ class Plan:
         return PLANES * self.isa.lanes
 
     def pixels(self, section: Section) -> int:
-        """Pixels in a vector of a section."""
+        """Count the pixels in a vector of a section."""
         return self.vector_bytes // section.width
 
     @cached_property
@@ -144,7 +144,7 @@ class Plan:
         return tuple(pairs)
 
     def kernel_row(self, row: int, cell: int, slot: int) -> int:
-        """The kernel's row that multiplies a cell's value for an output row; -1 if none does."""
+        """Return the kernel's row that multiplies a cell's value for an output row; -1 for none."""
         number = cell * self.form.taps + slot
         if number >= len(self.row_offsets):
             return -1
@@ -165,13 +165,13 @@ class Plan:
         return (spec.out_width - 1) * spec.strides[1] + reach + 1
 
     def slots(self, section: Section) -> int:
-        """Pixels of every phase (column modulo stride), with those a last vector reads too many."""
+        """Count a phase's pixels (column modulo stride), those a last vector reads past it, too."""
         spec = self.spec
         reach = spec.dilation[1] * (spec.kernel_width - 1) // spec.strides[1]
         return max(spec.out_width, self.tiles * self.pixels(section)) + reach
 
     def vectors(self) -> int:
-        """Vectors of int32 that hold the channels of all blocks."""
+        """Count the vectors of int32 that hold the channels of all blocks."""
         return sum(section.blocks * PLANES for section in self.sections)
 
     def lane_channels(self) -> npt.NDArray[np.int64]:
@@ -220,7 +220,7 @@ def _fits_code(plan: Plan) -> bool:
 
 
 def cycles(plan: Plan) -> float:
-    """What an image takes, roughly."""
+    """Estimate the cycles of an image."""
     spec = plan.spec
     instructions = 1 if plan.isa.has_byte_products else 2
     loads = 1 / plan.tiles + 1 / plan.rows

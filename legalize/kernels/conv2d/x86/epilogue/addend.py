@@ -20,12 +20,12 @@ def load_addend(
     """Load one of the vectors that hold neighbouring channels of a pixel.
 
     Args:
-        buffer: The tensor as one row.
-        start: Offset of the first channel.
+        buffer: the tensor as one row.
+        start: offset of the first channel.
         vectors: 1, 2 or 4, as ``store_pieces`` cuts a block.
-        number: Which of them.
+        number: which of them.
         lanes: int32 values in a vector.
-        channels: How many are real; nothing is read past them.
+        channels: how many are real; nothing is read past them.
 
     Returns:
         int32 vector; its lanes hold channels as ``lane_channels`` deals them.
@@ -55,12 +55,12 @@ def load_addend_words(
     """Load two of the vectors as int16, interleaved as ``narrow_pair`` does.
 
     Args:
-        buffer: As ``load_addend`` takes it.
-        start: Likewise.
+        buffer: as ``load_addend`` takes it.
+        start: likewise.
         vectors: 2 or 4.
-        number: The first one of them: 0 or 2.
+        number: the first one of them: 0 or 2.
         lanes: int32 values in a vector.
-        channels: How many are real, at least one; nothing is read past them.
+        channels: how many are real, at least one; nothing is read past them.
     """
     data = _load(buffer, start, vectors * lanes, channels)
     places = [
@@ -84,7 +84,7 @@ def _load(buffer: Any, start: Any, size: int, channels: int) -> Any:
 
 
 def _dwords(data: Any, number: int, lanes: int, *, is_signed: bool) -> Any:
-    """One of four vectors: within 128 bits a byte shuffle, which fills up with zeros."""
+    """Repeat one of four vectors: within 128 bits a byte shuffle, which fills up with zeros."""
     byte = "int8" if is_signed else "uint8"
     zeros = T.broadcast(getattr(T, byte)(0), 4 * lanes)
     # The byte goes to the upper end of its lane, from where a shift extends its sign.

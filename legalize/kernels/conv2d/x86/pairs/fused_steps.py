@@ -49,7 +49,7 @@ def match_steps(weights: Array, block: Array) -> Array:
 
 
 def _sums(weights: Array) -> Array:
-    """What each int16 of a step may reach upwards and downwards, over 255: [steps, values]."""
+    """Bound each int16 of a step upwards and downwards, over 255: [steps, values]."""
     wide = weights.astype(np.int16)
     pairs = np.concatenate([np.maximum(wide, 0), np.maximum(-wide, 0)], axis=1)
     return (pairs[..., 0::2] + pairs[..., 1::2]).reshape(len(weights), -1).astype(np.uint8)
@@ -75,7 +75,7 @@ def _groups(sums: Array, block: Array) -> Array:
 
 
 def _fits(sums: Array) -> Array:
-    """Which steps of each group fit each other: bool [groups, steps, steps]."""
+    """Find the steps of each group that fit each other: bool [groups, steps, steps]."""
     values = np.ascontiguousarray(sums.transpose(2, 0, 1))
     # One more than what is left, so that nothing is below it where nothing is left.
     above = np.where(values > MOST, 0, MOST + 1 - values).astype(np.uint8)
@@ -92,7 +92,7 @@ def _match(fits: Array) -> list[tuple[tuple[Array, Array], tuple[Array, Array]]]
     """Take the step that fits the fewest others, with the one of these that does, and so on.
 
     Args:
-        fits: From ``_fits``; it is overwritten.
+        fits: from ``_fits``; it is overwritten.
 
     Returns:
         For each round the places of steps and of their partners, as (groups, numbers).

@@ -29,11 +29,11 @@ def list_steps(
     """Lay out weights, and say which bytes they multiply.
 
     Args:
-        spec: The convolution.
-        isa: The instruction set.
+        spec: the convolution.
+        isa: the instruction set.
         kernel: w − zw, integers of shape [out_channels, KH, KW, staged_channels].
-        tiling: The tiles.
-        lanes: From ``lane_channels``.
+        tiling: the tiles.
+        lanes: from ``lane_channels``.
 
     Returns:
         What the kernel must know; and arrays: the weights, int8 in one row, by block, step,

@@ -44,9 +44,9 @@ class StepKind:
     """Steps that one loop goes through.
 
     Attributes:
-        at_once: How many of them are added in 16 bits.
-        is_ordered: Whether they take four of 16 bytes in an order that is listed, too.
-        cost: What one takes, where a single step that takes its bytes as they are takes 1.
+        at_once: how many of them are added in 16 bits.
+        is_ordered: whether they take four of 16 bytes in an order that is listed, too.
+        cost: what one takes, where a single step that takes its bytes as they are takes 1.
     """
 
     at_once: int
@@ -71,8 +71,8 @@ class ListedSteps:
     """What a kernel that reads lists of steps must know about them.
 
     Attributes:
-        count: Steps of the block that has most.
-        kinds: For each of ``STEP_KINDS`` whether a block has such steps.
+        count: steps of the block that has most.
+        kinds: for each of ``STEP_KINDS`` whether a block has such steps.
     """
 
     count: int
@@ -114,8 +114,8 @@ def pair_weights(weights: Array, windows: Array) -> PairedBlocks:
     """Cut the weights of blocks, all of one width, into steps that do not saturate.
 
     Args:
-        weights: Integers of -255 to 255, [blocks, channels, steps, 4].
-        windows: Steps that follow one another in the data, [windows, 4].
+        weights: integers of -255 to 255, [blocks, channels, steps, 4].
+        windows: steps that follow one another in the data, [windows, 4].
     """
     rest = np.ascontiguousarray(weights.transpose(0, 2, 1, 3), np.int16)
     blocks, count, channels, _ = rest.shape
@@ -159,7 +159,7 @@ class _Rows:
 
 
 def _saturates(weights: Array) -> Array:
-    """Whether a step has a pair that is too large, over the last axes of channels and bytes."""
+    """Tell whether steps have too large a pair, over the last axes of channels and bytes."""
     return np.asarray((abs(weights[..., 0::2] + weights[..., 1::2]) > MOST).any(axis=(-2, -1)))
 
 
@@ -190,7 +190,7 @@ def _reorder(weights: Array, step: Array, orders: Array, saturates: Array, windo
 
 
 def _paired(weights: Array, split: int) -> tuple[Array, Array]:
-    """The order of 16 bytes that the best pairs within the halves give, and how many fit."""
+    """Return the order of 16 bytes that the best pairs within the halves give, and how many fit."""
     places = np.arange(2 * _HALF)
     is_second = np.array([(place & split).bit_count() % 2 for place in places], bool)
     halves = [places[~is_second], places[is_second]]
@@ -204,7 +204,7 @@ def _paired(weights: Array, split: int) -> tuple[Array, Array]:
 
 
 def _match(weights: Array) -> tuple[Array, Array]:
-    """The matching of eight bytes of which most pairs do not saturate, and which do not."""
+    """Return the matching of eight bytes of which most pairs do not saturate, and which do not."""
     fits = np.empty((len(weights), _HALF, _HALF), bool)
     for i in range(_HALF):
         sums = abs(weights[..., i : i + 1] + weights[..., i + 1 :])
@@ -217,7 +217,7 @@ def _match(weights: Array) -> tuple[Array, Array]:
 
 @cache
 def _matchings() -> Array:
-    """The 105 ways to pair eight things: [ways, 4, 2]."""
+    """Yield the 105 ways to pair eight things: [ways, 4, 2]."""
 
     def ways(things: list[int]) -> Iterator[list[tuple[int, int]]]:
         if not things:
@@ -232,7 +232,7 @@ def _matchings() -> Array:
 
 
 def _largest(weights: Array) -> Array:
-    """The int8 closest to the weights of which pairs, the last axis two by two, do not saturate."""
+    """Find the closest int8 weights whose pairs, the last axis two by two, do not saturate."""
     first, second = (np.clip(weights[..., i::2], -128, 127) for i in (0, 1))
     second = np.clip(second, -MOST - first, MOST - first)
     return np.stack([first, second], axis=-1).reshape(weights.shape)
@@ -242,10 +242,10 @@ def _choose_kinds(blocks: int, rows: _Rows, base: Array) -> tuple[Array, Array]:
     """Choose each row's kind, and its partner; each row without one is its own.
 
     Args:
-        blocks: Number of blocks.
-        rows: The steps. Those whose order is that of another step become it, and the other way
+        blocks: number of blocks.
+        rows: the steps. Those whose order is that of another step become it, and the other way
             round where a loop over few would cost more than it saves.
-        base: For each step of the data the first one of its window, or -1.
+        base: for each step of the data the first one of its window, or -1.
     """
     first = rows.orders[:, 0].astype(np.int64) // DWORD
     is_plain = (rows.orders == DWORD * first[:, None] + np.arange(DWORD)).all(axis=1)
@@ -281,7 +281,7 @@ def _choose_kinds(blocks: int, rows: _Rows, base: Array) -> tuple[Array, Array]:
 
 
 def _is_worth_a_loop(blocks: int, rows: Array, kind: int, other: int) -> bool:
-    """Whether a loop of its own saves more than it costs, for rows of a kind."""
+    """Tell whether a loop of its own saves more than it costs, for rows of a kind."""
     saved = STEP_KINDS[other].cost - STEP_KINDS[kind].cost
     return bool(saved * np.count_nonzero(rows) >= _LOOP * blocks)
 

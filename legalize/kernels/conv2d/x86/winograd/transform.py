@@ -36,7 +36,7 @@ class Axis:
         data: Bᵀ, of the data.
         weights: G times ``scale``.
         outputs: Aᵀ, of the sums of products.
-        scale: By how much the outputs are too large.
+        scale: by how much the outputs are too large.
     """
 
     data: tuple[tuple[int, ...], ...]
@@ -70,8 +70,8 @@ class Transform:
     """The transforms of both axes.
 
     Attributes:
-        y: Of the rows.
-        x: Of the columns.
+        y: of the rows.
+        x: of the columns.
     """
 
     y: Axis
@@ -96,7 +96,7 @@ class Transform:
 
 
 def transform_of(spec: ConvSpec) -> Transform | None:
-    """The transform of a convolution; None if it has none that saves products."""
+    """Return the transform of a convolution; None if it has none that saves products."""
     taps = spec.kernel_height, spec.kernel_width
     is_dense = spec.strides == (1, 1) and spec.dilation == (1, 1)
     if not is_dense or max(taps) == 1 or not set(taps) <= set(_BY_TAPS):
@@ -110,7 +110,7 @@ def transform_weights(transform: Transform, kernel: Array) -> Array:
     """Transform the weights.
 
     Args:
-        transform: From ``transform_of``.
+        transform: from ``transform_of``.
         kernel: w − zw, integers of -255 to 255, [out_channels, KH, KW, in_channels].
 
     Returns:
@@ -123,11 +123,11 @@ def transform_weights(transform: Transform, kernel: Array) -> Array:
 
 
 def stays_in_range(transform: Transform, weights: Array) -> bool:
-    """Whether no sum leaves int32, whatever the data.
+    """Tell whether no sum leaves int32, whatever the data.
 
     Args:
-        transform: From ``transform_of``.
-        weights: From ``transform_weights``.
+        transform: from ``transform_of``.
+        weights: from ``transform_weights``.
     """
     sums = np.abs(weights.astype(np.int64)).sum(axis=2) * transform.data_bounds
     both = np.kron(np.array(transform.y.outputs), np.array(transform.x.outputs))
