@@ -16,7 +16,7 @@ import numpy as np
 
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import Signature, TensorInfo
-from tvm_qnn.target.processor import Requirements
+from tvm_qnn.target.requirements import Requirements
 
 if TYPE_CHECKING:
     import tvm

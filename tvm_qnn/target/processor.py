@@ -1,4 +1,4 @@
-"""What code needs of a machine, and what this one has; without asking TVM's compiler."""
+"""What this machine and its processor have; where Linux tells, without TVM's compiler."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import platform
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 _CPUINFO = Path("/proc/cpuinfo")
@@ -35,28 +34,6 @@ _ARM_BITS: dict[str, dict[tuple[int, int], str]] = {
 }
 
 
-@dataclass(frozen=True)
-class Requirements:
-    """What code needs to run.
-
-    Attributes:
-        platform: architecture and system, as "x86_64-linux-gnu".
-        extensions: of the instruction set, as LLVM names them.
-    """
-
-    platform: str
-    extensions: tuple[str, ...]
-
-    def why_not_here(self) -> str | None:
-        """What keeps such code from running on this machine; None if nothing does."""
-        if parts(self.platform) != parts(this_platform()):
-            return f"it is for {self.platform}, this machine is {this_platform()}"
-        missing = sorted({*self.extensions} - extensions_here(self.extensions))
-        if missing:
-            return f"it needs a processor with {', '.join(missing)}, which this one lacks"
-        return None
-
-
 def this_platform() -> str:
     """Architecture and system of the program that runs, as "x86_64-linux"."""
     machine = platform.machine().lower()
@@ -77,10 +54,7 @@ def extensions_here(asked: Sequence[str]) -> set[str]:
     if _CPUINFO.is_file():
         here = _x86_extensions()
         return {name for name in asked if _bare(name) in here}
-    # Neither Linux nor quick: LLVM knows.
-    from tvm_qnn.target.target import host_target, requirements
-
-    return {*asked} & {*requirements(host_target()).extensions}
+    return {*asked} & _llvm_extensions()
 
 
 def told_of(asked: Iterable[str]) -> set[str]:
@@ -106,6 +80,14 @@ def _x86_extensions() -> frozenset[str]:
     here = frozenset(_bare(_X86_NAMES.get(name, name)) for name in names)
     tiles = {name for name in here if name.startswith("amx")}
     return here - tiles if tiles and not _may_use_tiles() else here
+
+
+def _llvm_extensions() -> set[str]:
+    """What LLVM says; where the system is not Linux, it alone knows."""
+    from tvm.target import Target, codegen
+
+    target = Target({"kind": "llvm", "mcpu": codegen.llvm_get_system_cpu()})
+    return {str(name) for name in codegen.llvm_get_cpu_features(target)}
 
 
 def _may_use_tiles() -> bool:

@@ -10,7 +10,8 @@ import tvm
 from tvm.target import codegen
 
 from qnn_ops.errors import QnnError
-from tvm_qnn.target.processor import TILES, Requirements, extensions_here, told_of
+from tvm_qnn.target.processor import TILES, extensions_here, told_of
+from tvm_qnn.target.requirements import Requirements
 
 TargetLike: TypeAlias = "str | Mapping[str, Any] | tvm.target.Target"
 

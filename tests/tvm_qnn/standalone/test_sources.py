@@ -10,7 +10,7 @@ from tvm_qnn.library.metadata import Metadata
 from tvm_qnn.standalone.plan import Call, Constant, Input, Output, Plan, Temporary
 from tvm_qnn.standalone.sources import Program, files, size_of
 from tvm_qnn.standalone.workspace import lay_out
-from tvm_qnn.target.processor import Requirements
+from tvm_qnn.target.requirements import Requirements
 from tvm_qnn.target.target import parse_target
 
 

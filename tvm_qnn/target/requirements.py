@@ -1,0 +1,29 @@
+"""What code needs of a machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tvm_qnn.target.processor import extensions_here, parts, this_platform
+
+
+@dataclass(frozen=True)
+class Requirements:
+    """What code needs to run.
+
+    Attributes:
+        platform: architecture and system, as "x86_64-linux-gnu".
+        extensions: of the instruction set, as LLVM names them.
+    """
+
+    platform: str
+    extensions: tuple[str, ...]
+
+    def why_not_here(self) -> str | None:
+        """What keeps such code from running on this machine; None if nothing does."""
+        if parts(self.platform) != parts(this_platform()):
+            return f"it is for {self.platform}, this machine is {this_platform()}"
+        missing = sorted({*self.extensions} - extensions_here(self.extensions))
+        if missing:
+            return f"it needs a processor with {', '.join(missing)}, which this one lacks"
+        return None
