@@ -70,7 +70,7 @@ def run_lowered(
     """Export what ``lowered_module`` gives as C does, and run it once on a core."""
     with TemporaryDirectory(prefix="tvm-qnn-arm-") as name:
         folder = Path(name)
-        export_standalone(mod, metadata, folder / "model")
+        export_standalone(mod, metadata.signature, metadata.target, folder / "model")
         program = compile_example(folder, "model", core.machine.compiler)
         words: list[str | Path] = [core.machine.emulator, "-cpu", core.name, program]
         return run_example(words, metadata.signature, [inputs], folder)[0]

@@ -16,9 +16,7 @@ from qnn_ops.signature import signature_of
 from tests.support import bochs, programs
 from tests.support.bochs import Processor
 from tests.support.programs import Case
-from tvm_qnn.library.metadata import Metadata
 from tvm_qnn.standalone import export_standalone
-from tvm_qnn.target.target import requirements
 
 Array = np.ndarray[Any, Any]
 
@@ -58,11 +56,10 @@ def run_module(processor: Processor, mod: tvm.IRModule, inputs: Sequence[Array])
     signature = signature_of(mod)
     (info,) = signature.outputs
     target = tvm.target.Target(processor.target)
-    about = Metadata(signature, str(target), requirements(target), {}, "")
     with TemporaryDirectory(prefix="tvm-qnn-bochs-") as name:
         folder = Path(name)
         with patch("tvm_qnn.standalone.export.write_object", _write_parts):
-            export_standalone(mod, about, folder / "model")
+            export_standalone(mod, signature, target, folder / "model")
         (folder / "table.c").write_text(_TABLE)
         names = ("table.c", "model.c", "functions.s", "weights.s")
         program = bochs.link([folder / name for name in names], folder)

@@ -17,7 +17,7 @@ from tvm_qnn.target.linker import find_linker, shared_library_linker
 
 
 class BuiltOrigin:
-    """Code that was just compiled; see ``tvm_qnn.library.library.Origin``."""
+    """Code that was just compiled; see ``tvm_qnn.library.origin.Origin``."""
 
     def __init__(self, compiled: Compiled, lowered: tvm.IRModule) -> None:
         """Wrap it.

@@ -26,17 +26,19 @@ import tvm
 
 import legalize
 import qnn_ops
-import tvm_qnn
 from qnn_ops.errors import QnnError
 from tvm_qnn.library import runtime
 from tvm_qnn.library.files import FileOrigin
-from tvm_qnn.library.library import Origin
 from tvm_qnn.library.metadata import Metadata, compiler_versions, runtime_versions
+from tvm_qnn.library.origin import Origin
 
 VARIABLE = "TVM_QNN_CACHE"
 """The environment's variable: "0" for no cache at all, or the folder to use."""
 
-_SOURCES = [Path(package.__path__[0]) for package in (qnn_ops, legalize, tvm_qnn)]
+_SOURCES = [
+    *(Path(package.__path__[0]) for package in (qnn_ops, legalize)),
+    Path(__file__).parents[1],
+]
 """The folders of what turns a module into code."""
 
 LIMIT = 2_000_000_000
@@ -157,7 +159,7 @@ class BuildCache:
 
 
 class CachedOrigin:
-    """Code from a cache that can be exported in all formats; see ``Origin``."""
+    """Code from a cache, for all formats; see ``tvm_qnn.library.origin.Origin``."""
 
     def __init__(self, origin: Origin, lower: Callable[[], tvm.IRModule]) -> None:
         """Wrap it.

@@ -23,7 +23,7 @@ _NEXT = count()
 
 
 class FileOrigin:
-    """The code of a library's file; see ``tvm_qnn.library.library.Origin``."""
+    """The code of a library's file; see ``tvm_qnn.library.origin.Origin``."""
 
     lowered: tvm.IRModule | None = None
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from qnn_ops.errors import QnnError
 from tvm_qnn.library.metadata import Metadata
+from tvm_qnn.library.origin import Origin
 
 if TYPE_CHECKING:
     import tvm
-
-    from tvm_qnn.library.library import Origin
 
 
 def _write_so(origin: Origin, metadata: Metadata, path: Path, cc: str | None) -> None:
@@ -44,7 +43,7 @@ def _write_c(origin: Origin, metadata: Metadata, path: Path, cc: str | None) -> 
     del cc
     from tvm_qnn.standalone import export_standalone
 
-    export_standalone(_lowered(origin, "c"), metadata, path)
+    export_standalone(_lowered(origin, "c"), metadata.signature, metadata.target, path)
 
 
 FORMATS: dict[str, Callable[[Origin, Metadata, Path, str | None], None]] = {

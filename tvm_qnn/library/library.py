@@ -8,15 +8,17 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from qnn_ops.encoding import Encoding, dequantize_array, quantize_array
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import Signature, TensorInfo
-from tvm_qnn.library import runtime
+from tvm_qnn.library import formats, runtime
+from tvm_qnn.library.files import FileOrigin
 from tvm_qnn.library.metadata import Metadata
+from tvm_qnn.library.origin import Origin
 from tvm_qnn.library.threads import call_in_threads, check_num_threads
 from tvm_qnn.timing import Timing
 
@@ -24,24 +26,6 @@ if TYPE_CHECKING:
     import tvm
 
 Array = np.ndarray[Any, Any]
-
-
-class Origin(Protocol):
-    """Where a library's code comes from: compiled in this process, or a file."""
-
-    @property
-    def lowered(self) -> tvm.IRModule | None:
-        """What ``legalize.lower`` made of the model, if that is known."""
-
-    @property
-    def digest(self) -> str | None:
-        """SHA-256 of the library's file, in hexadecimal, if there is one."""
-
-    def program(self) -> runtime.Program:
-        """The code, ready to run on this machine."""
-
-    def write(self, path: Path, metadata: Metadata, cc: str | None) -> None:
-        """Write the file of the library."""
 
 
 class Library:
@@ -194,8 +178,6 @@ class Library:
                 was loaded and the format is another one, there is no such format, the library
                 was closed, or for "c" the model does what takes TVM's runtime.
         """
-        from tvm_qnn.library import formats
-
         if format not in formats.FORMATS:
             known = ", ".join(map(repr, formats.FORMATS))
             raise QnnError(f"a library is exported in format {known}, got {format!r}")
@@ -271,8 +253,6 @@ def load(
         QnnError: if the file is missing, another one than expected, damaged or not such a
             library, or cannot run here.
     """
-    from tvm_qnn.library.files import FileOrigin
-
     check_num_threads(num_threads)
     if digest is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", digest):
         raise QnnError(f"a digest is 64 hexadecimal digits (SHA-256), got {digest!r}")

@@ -9,8 +9,8 @@ import tvm
 
 from legalize import calls_pipeline
 from qnn_ops.errors import QnnError
+from qnn_ops.tensor_info import Signature
 from tvm_qnn.io.outputs import filling
-from tvm_qnn.library.metadata import Metadata
 from tvm_qnn.standalone import sources
 from tvm_qnn.standalone.functions import compile_functions
 from tvm_qnn.standalone.image import pack, write_object
@@ -27,12 +27,15 @@ def file_names(prefix: str) -> list[str]:
     return [f"{prefix}{end}" for end in (".c", ".h", ".o", "_main.c")]
 
 
-def export_standalone(lowered: tvm.IRModule, about: Metadata, path: Path) -> None:
+def export_standalone(
+    lowered: tvm.IRModule, signature: Signature, target: tvm.target.Target, path: Path
+) -> None:
     """Write a model as files that a C compiler makes a program of, without TVM.
 
     Args:
         lowered: what ``legalize.lower`` made of it.
-        about: its signature and target.
+        signature: its inputs and outputs.
+        target: what it was lowered for.
         path: its last part, say ``m``, is what the names of the C functions begin with. The
             files are ``m.o`` (code and constants), ``m.h``, ``m.c`` and ``m_main.c``, a program
             that shows how to call it.
@@ -49,19 +52,21 @@ def export_standalone(lowered: tvm.IRModule, about: Metadata, path: Path) -> Non
         )
     if not path.parent.is_dir():
         raise QnnError(f"cannot write {path}: there is no folder {path.parent}")
-    with about.target:
-        mod = calls_pipeline(about.target)(lowered)
+    with target:
+        mod = calls_pipeline(target)(lowered)
     plan = plan_of(mod)
     functions = {call.function: mod[call.function] for call in plan.calls if call.function}
     # Names of fused functions tell all that was fused.
     symbols = {name: f"{prefix}_{i}_{name[:_LONGEST]}" for i, name in enumerate(functions)}
-    compiled = compile_functions(functions, symbols, about.target)
+    compiled = compile_functions(functions, symbols, target)
     plan = with_scratch(plan, compiled.scratch)
     constants, offsets = pack(plan.constants)
     with filling(path.parent) as folder:
         file = folder / f"{prefix}.o"
         write_object(file, compiled.module, sources.weights(prefix), constants)
         needs = undefined_symbols(file.read_bytes())
-        program = sources.Program(prefix, about, plan, symbols, offsets, lay_out(plan), needs)
+        program = sources.Program(
+            prefix, signature, target, plan, symbols, offsets, lay_out(plan), needs
+        )
         for name, text in sources.files(program).items():
             (folder / name).write_text(text, encoding="utf-8")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
+import tvm
 
-from qnn_ops.signature import TensorInfo
-from tvm_qnn.library.metadata import Metadata
+from qnn_ops.tensor_info import Signature, TensorInfo
 from tvm_qnn.standalone.plan import Call, Constant, Input, Output, Place, Plan
 from tvm_qnn.standalone.workspace import ALIGNMENT, Layout
 
@@ -23,7 +23,8 @@ class Program:
 
     Attributes:
         prefix: what every name in C begins with.
-        about: signature and target.
+        signature: the inputs and outputs.
+        target: what the code is for.
         plan: the calls of a run.
         symbols: the functions' names in C by those in the plan.
         offsets: where each constant begins.
@@ -32,7 +33,8 @@ class Program:
     """
 
     prefix: str
-    about: Metadata
+    signature: Signature
+    target: tvm.target.Target
     plan: Plan
     symbols: Mapping[str, str]
     offsets: tuple[int, ...]
@@ -50,9 +52,9 @@ class Program:
         return weights(self.prefix)
 
     @property
-    def target(self) -> str:
+    def machine(self) -> str:
         """The target in a few words."""
-        attrs = self.about.target.attrs
+        attrs = self.target.attrs
         words = [attrs.get("mtriple"), attrs.get("mcpu"), *attrs.get("mattr", ())]
         return " ".join(str(word) for word in words if word) or "the machine that made it"
 
@@ -78,7 +80,7 @@ def size_of(info: TensorInfo) -> int:
 
 
 def _header(program: Program) -> str:
-    m, prefix, signature = program.macro, program.prefix, program.about.signature
+    m, prefix, signature = program.macro, program.prefix, program.signature
     tensors = [
         line
         for kind, infos in (("INPUT", signature.inputs), ("OUTPUT", signature.outputs))
@@ -86,7 +88,7 @@ def _header(program: Program) -> str:
         for line in _constants_of(f"{m}_{kind}_{number}", f"{kind.lower()} {number}", info)
     ]
     return f"""\
-/* A quantized model, made by tvm-qnn for {program.target}.
+/* A quantized model, made by tvm-qnn for {program.machine}.
  * {prefix}.o has its code and its weights, and calls {_needs(program)}
  */
 #ifndef {m}_H
@@ -150,7 +152,7 @@ def _c_type(dtype: str) -> str:
 
 
 def _support(program: Program) -> str:
-    m, prefix, signature = program.macro, program.prefix, program.about.signature
+    m, prefix, signature = program.macro, program.prefix, program.signature
     functions = {
         program.symbols[call.function]: len(call.arguments)
         for call in program.plan.calls
@@ -197,7 +199,7 @@ def _call(program: Program, call: Call) -> str:
         return f"  {program.symbols[call.function]}({', '.join(arguments)});"
     to = call.arguments[0]
     assert isinstance(to, Output)
-    size = size_of(program.about.signature.outputs[to.number])
+    size = size_of(program.signature.outputs[to.number])
     return f"  memcpy({', '.join(arguments)}, {size});"
 
 
@@ -212,7 +214,7 @@ def _pointer(program: Program, place: Place) -> str:
 
 
 def _example(program: Program) -> str:
-    m, prefix, signature = program.macro, program.prefix, program.about.signature
+    m, prefix, signature = program.macro, program.prefix, program.signature
     memory = "\n".join(
         f"static _Alignas({m}_ALIGNMENT) unsigned char {kind}{i}[{m}_{kind.upper()}_{i}_SIZE];"
         for kind, infos in (("input", signature.inputs), ("output", signature.outputs))
@@ -222,7 +224,7 @@ def _example(program: Program) -> str:
     outputs = ", ".join(f"output{i}" for i in range(len(signature.outputs)))
     input_sizes = ", ".join(f"sizeof input{i}" for i in range(len(signature.inputs)))
     output_sizes = ", ".join(f"sizeof output{i}" for i in range(len(signature.outputs)))
-    triple = str(program.about.target.attrs.get("mtriple", ""))
+    triple = str(program.target.attrs.get("mtriple", ""))
     compiler = {"aarch64": "aarch64-linux-gnu-gcc", "armv7l": "arm-linux-gnueabihf-gcc"}.get(
         triple.split("-")[0], "cc"
     )

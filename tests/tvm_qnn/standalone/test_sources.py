@@ -6,11 +6,9 @@ from pathlib import Path
 import pytest
 
 from qnn_ops.signature import Signature, TensorInfo
-from tvm_qnn.library.metadata import Metadata
 from tvm_qnn.standalone.plan import Call, Constant, Input, Output, Plan, Temporary
 from tvm_qnn.standalone.sources import Program, files, size_of
 from tvm_qnn.standalone.workspace import lay_out
-from tvm_qnn.target.requirements import Requirements
 from tvm_qnn.target.target import parse_target
 
 
@@ -28,9 +26,9 @@ def written(needs: Sequence[str] | None) -> dict[str, str]:
         (),
         (100, 30),
     )
-    metadata = Metadata(signature, str(parse_target("armv7-neon")), Requirements("", ()), {}, "")
+    target = parse_target("armv7-neon")
     symbols = {"first": "net_0_first", "second": "net_1_second"}
-    return files(Program("net", metadata, plan, symbols, (0, 64), lay_out(plan), needs))
+    return files(Program("net", signature, target, plan, symbols, (0, 64), lay_out(plan), needs))
 
 
 @pytest.fixture

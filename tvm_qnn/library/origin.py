@@ -1,0 +1,30 @@
+"""Where a library's code comes from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from tvm_qnn.library import runtime
+from tvm_qnn.library.metadata import Metadata
+
+if TYPE_CHECKING:
+    import tvm
+
+
+class Origin(Protocol):
+    """The code of a library: compiled in this process, or a file."""
+
+    @property
+    def lowered(self) -> tvm.IRModule | None:
+        """What ``legalize.lower`` made of the model, if that is known."""
+
+    @property
+    def digest(self) -> str | None:
+        """SHA-256 of the library's file, in hexadecimal, if there is one."""
+
+    def program(self) -> runtime.Program:
+        """The code, ready to run on this machine."""
+
+    def write(self, path: Path, metadata: Metadata, cc: str | None) -> None:
+        """Write the file of the library."""
