@@ -1,7 +1,7 @@
 """A really trained model: scikit-learn's handwritten digits, classified in 8 bits.
 
 The model files and the held-out pictures lie beside the code, so that using them needs neither
-training nor scikit-learn. `python -m tvm_qnn.digits` makes them anew.
+training nor scikit-learn. `python -m tools.digits` makes them anew, in a checkout.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ STYLES = ("int8", "uint8")
 SIZE = 8
 INK = 16  # the darkest value of a picture
 
-_DATA = Path(__file__).with_name("data")
+DATA = Path(__file__).with_name("data")
 
 
 def _checked(style: str) -> str:
@@ -42,7 +42,7 @@ def model(style: str) -> bytes:
     Raises:
         QnnError: If there is no such style.
     """
-    return (_DATA / f"digits_{_checked(style)}.tflite").read_bytes()
+    return (DATA / f"digits_{_checked(style)}.tflite").read_bytes()
 
 
 def held_out() -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
@@ -51,7 +51,7 @@ def held_out() -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
     Returns:
         Pictures [450, 8, 8], uint8 from 0 (paper) to 16 (ink), and labels [450], int64.
     """
-    with np.load(_DATA / "held_out.npz") as arrays:
+    with np.load(DATA / "held_out.npz") as arrays:
         return arrays["pictures"], arrays["labels"]
 
 

@@ -83,7 +83,7 @@ def _x86_extensions() -> frozenset[str]:
 
 
 def _llvm_extensions() -> set[str]:
-    """What LLVM says; where the system is not Linux, it alone knows."""
+    """Ask LLVM, which alone knows where the system is not Linux."""
     from tvm.target import Target, codegen
 
     target = Target({"kind": "llvm", "mcpu": codegen.llvm_get_system_cpu()})

@@ -2,50 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from frontends.tflite.model import Model, Tensor
 from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
+from tests.support.digits import predictions, probabilities
 from tvm_qnn import digits
-from tvm_qnn.digits import network
-from tvm_qnn.digits.__main__ import write
-from tvm_qnn.digits.quantize import quantize
-from tvm_qnn.digits.train import Digits, load_split, train
 
 styles = pytest.mark.parametrize("style", digits.STYLES)
 
 
-def probabilities(model: bytes, inputs: np.ndarray) -> np.ndarray:
-    """Return the model's output on LiteRT's reference kernels, resized to the batch."""
-    interpreter = Interpreter(
-        model_content=model, experimental_op_resolver_type=OpResolverType.BUILTIN_REF
-    )
-    (source,), (target,) = interpreter.get_input_details(), interpreter.get_output_details()
-    interpreter.resize_tensor_input(source["index"], inputs.shape)
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(source["index"], inputs)
-    interpreter.invoke()
-    output: np.ndarray = interpreter.get_tensor(target["index"])
-    return output
-
-
-def predictions(model: bytes, pictures: np.ndarray, style: str) -> np.ndarray:
-    return probabilities(model, digits.to_input(pictures, style)).argmax(1)
-
-
 def tensors(model: Model) -> dict[str, Tensor]:
     return {tensor.name: tensor for tensor in model.tensors}
-
-
-@pytest.fixture(scope="module")
-def retrained() -> network.Parameters:
-    """Return the float network, trained as the committed models were; takes seconds."""
-    return train(load_split()[0])
 
 
 @styles
@@ -56,33 +26,6 @@ def test_held_out_digits_are_recognised(style: str) -> None:
     # Cross-validation in the training set promised 98.8 %, give or take 0.5 (three folds of
     # 449); the floor is what quantization may cost on top of an unlucky split.
     assert accuracy >= 0.975
-
-
-@styles
-def test_the_committed_model_predicts_what_the_float_network_does(
-    style: str, retrained: network.Parameters
-) -> None:
-    pictures, labels = digits.held_out()
-    data = Digits(pictures, labels)
-    float_logits = network.run(retrained, data.real())["logits"]
-    agree = predictions(digits.model(style), pictures, style) == float_logits.argmax(1)
-
-    assert network.accuracy(retrained, data.real(), labels) >= 0.98
-    # 8 bits tip a decision only where two digits are nearly tied, a few pictures in 450. Not
-    # the bytes of a fresh model are compared: those may differ where a BLAS sums in another
-    # order or numpy draws other random numbers.
-    assert np.mean(agree) >= 0.985
-
-
-def test_writing_again_gives_the_same_bytes(tmp_path: Path, retrained: network.Parameters) -> None:
-    training, held_out = load_split()
-    for folder in (tmp_path / "a", tmp_path / "b"):
-        write(folder, retrained, training, held_out)
-
-    names = sorted(path.name for path in (tmp_path / "a").iterdir())
-    assert names == ["digits_int8.tflite", "digits_uint8.tflite", "held_out.npz"]
-    for name in names:
-        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
 @styles
@@ -208,7 +151,3 @@ def test_an_unknown_style_is_an_error() -> None:
         digits.model("int4")
     with pytest.raises(QnnError, match=needs):
         digits.to_input(digits.held_out()[0], "int4")
-    with pytest.raises(QnnError, match=needs):
-        quantize(
-            network.initial_parameters(np.random.default_rng(0)), np.zeros((1, 8, 8, 1)), "int4"
-        )

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tvm_qnn.digits import layers
-from tvm_qnn.digits.layers import Array, Backward
+from tools.digits import layers
+from tools.digits.layers import Array, Backward
 
 Layer = Callable[..., tuple[Array, Backward]]
 

@@ -1,4 +1,4 @@
-"""`python -m tvm_qnn.digits`: trains and quantizes the classifier and rewrites its data files."""
+"""`python -m tools.digits`: trains and quantizes the classifier and rewrites its data files."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tvm_qnn.digits import STYLES, model, network, to_input
-from tvm_qnn.digits.quantize import quantize
-from tvm_qnn.digits.train import Digits, load_split, train
+from tools.digits import network
+from tools.digits.quantize import quantize
+from tools.digits.train import Digits, load_split, train
+from tvm_qnn.digits import DATA, STYLES, model, to_input
 from tvm_qnn.io.outputs import filling
 from tvm_qnn.oracle import litert_tensors
 
@@ -39,7 +40,7 @@ def main() -> None:
     """Makes the data files and prints how often the float and the quantized models are right."""
     digits, held_out = load_split()
     parameters = train(digits)
-    write(Path(__file__).with_name("data"), parameters, digits, held_out)
+    write(DATA, parameters, digits, held_out)
     print(f"Trained on {len(digits)} digits. Right on {len(held_out)} held-out ones:")
     print(f"  float  {network.accuracy(parameters, held_out.real(), held_out.labels):.2%}")
     for style in STYLES:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tvm_qnn.digits import network
+from tools.digits import network
 
 
 def test_the_gradient_of_every_parameter_is_that_of_finite_differences() -> None:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tvm_qnn.digits import layers
-from tvm_qnn.digits.layers import Array, Labels
+from tools.digits import layers
+from tools.digits.layers import Array, Labels
 
 Parameters = dict[str, Array]
 Activations = dict[str, Array]

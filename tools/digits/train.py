@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qnn_ops.errors import QnnError
-from tvm_qnn.digits import network
-from tvm_qnn.digits.layers import Array, Labels
+from tools.digits import network
+from tools.digits.layers import Array, Labels
 
 SEED = 1797
 HELD_OUT = 450

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from qnn_ops.errors import QnnError
+from tools.digits import network
+from tools.digits.train import Digits, load_split, train
 from tvm_qnn import digits
-from tvm_qnn.digits import network
-from tvm_qnn.digits.train import Digits, load_split, train
 
 
 def test_the_split_shares_out_every_digit_once() -> None:

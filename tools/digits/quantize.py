@@ -22,8 +22,9 @@ from qnn_ops.encoding import (
     symmetric_per_channel,
     tflite_asymmetric,
 )
-from tvm_qnn.digits import input_encoding, network
-from tvm_qnn.digits.layers import Array
+from tools.digits import network
+from tools.digits.layers import Array
+from tvm_qnn.digits import input_encoding
 
 
 def quantize(parameters: network.Parameters, calibration: Array, style: str) -> bytes:

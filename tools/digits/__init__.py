@@ -1,0 +1,1 @@
+"""Training of the digit classifier whose models `tvm_qnn.digits` has."""
