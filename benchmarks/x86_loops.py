@@ -19,11 +19,11 @@ import numpy.typing as npt
 from benchmarks.loops.assembly import Dialect, Loop, name_of
 from benchmarks.loops.layer import LAYER, LAYER_3X3
 from benchmarks.loops.table import Kernel, Processor, Suite, command
-from legalize.kernels.conv2d.rules import fixed_point
+from legalize.kernels.conv2d.calls import fixed_point
+from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.x86.choice import choose_kernel
-from legalize.kernels.conv2d.x86.pack import PackedConv, pack_conv2d
-from legalize.kernels.conv2d.x86.packed_conv2d import conv2d_of
+from legalize.kernels.conv2d.x86.plan import Packed, Plan
+from legalize.kernels.conv2d.x86.ways import cheapest_plan
 from legalize.kernels.depthwise.x86.kernel import depthwise_conv2d
 from legalize.kernels.depthwise.x86.pack import pack_depthwise
 from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, AVX_VNNI, SSE41, Isa
@@ -64,13 +64,13 @@ def _stem(line: str) -> str:
 
 
 def _multiplies(loop: Loop) -> dict[str, int]:
-    """Name the instructions that multiply, and what: behind pmaddubsw, pmaddwd only adds."""
+    """Which instructions multiply, and what: behind pmaddubsw, pmaddwd only adds."""
     is_paired = any(_stem(line) == "pmaddubsw" for line in loop.own)
     return _BYTES if is_paired else _BYTES | _WORDS
 
 
 def products(loop: Loop) -> int:
-    """Count the products, of bytes or of words, in a round of a loop."""
+    """How many products, of bytes or of words, a round of a loop computes."""
     sizes = _multiplies(loop)
     return sum(
         sizes[_stem(line)] * _WIDTHS[match[1]]
@@ -80,7 +80,7 @@ def products(loop: Loop) -> int:
 
 
 def sums(loop: Loop) -> list[str]:
-    """Return the instructions of a loop that multiply, and add up products."""
+    """The instructions of a loop that multiply, and add up products."""
     stems = [_stem(line) for line in loop.own]
     # Each pmaddwd has one paddd; what there is beside belongs to the rescaling.
     adds = [i for i, stem in enumerate(stems) if stem == "paddd"][: stems.count("pmaddwd")]
@@ -89,46 +89,49 @@ def sums(loop: Loop) -> list[str]:
 
 
 def rescaling(loop: Loop) -> int:
-    """Count the instructions of a loop that rescale sums, as integers or floats."""
+    """How many instructions of a loop rescale sums, as integers or floats."""
     return sum(_stem(line) in ("pmuldq", "cvtdq2ps") for line in loop.own)
 
 
 def _weights(*shape: int) -> Array:
-    """Draw weights as networks have them: normal, with ±127 the largest of each output channel."""
+    """Weights as networks have them: normal, with ±127 the largest of each output channel."""
     values = np.random.default_rng(0).standard_normal((LAYER.out_channels, *shape))
     largest = np.abs(values).max(axis=tuple(range(1, values.ndim)), keepdims=True)
     return np.rint(127 * values / largest).astype(np.int8)
 
 
 def _scales(spec: ConvSpec) -> tuple[Any, Any]:
-    """Return multipliers and shifts of the output channels."""
+    """Multipliers and shifts of the output channels."""
     return fixed_point(spec, np.random.default_rng(0).uniform(0.001, 0.01, spec.out_channels))
 
 
-def pack(spec: ConvSpec, isa: Isa) -> tuple[PackedConv, ConvSpec, Isa]:
-    """Return a convolution's constants, and how it is computed."""
+def planned(spec: ConvSpec, isa: Isa) -> tuple[Plan, Packed]:
+    """Return how a convolution is computed, and its constants."""
     spec = replace(spec, staged_dtype="uint8")
     kernel = _weights(spec.kernel_height, spec.kernel_width, spec.in_channels)
-    spec, isa, plan = choose_kernel(spec, isa, kernel, np.zeros(1, np.int8))
-    return pack_conv2d(spec, kernel, 0, None, *_scales(spec), isa, plan), spec, isa
+    weights = Weights(kernel, 0, None, *_scales(spec))
+    plan = cheapest_plan(spec, isa, weights)
+    return plan, plan.pack(weights)
 
 
 def convolution(isa: Isa) -> Any:
     """Return the function of a 1 × 1 convolution."""
-    return conv2d_of(*pack(LAYER, isa))
+    plan, packed = planned(LAYER, isa)
+    return plan.function(packed)
 
 
 def convolution_3x3(isa: Isa) -> Any:
     """Return the function of a 3 × 3 convolution."""
-    return conv2d_of(*pack(LAYER_3X3, isa))
+    plan, packed = planned(LAYER_3X3, isa)
+    return plan.function(packed)
 
 
 def depthwise(isa: Isa) -> Any:
     """Return the function of a 3 × 3 depthwise convolution."""
     spec = replace(LAYER_3X3, staged_dtype="uint8")
     kernel = _weights(3, 3).transpose(1, 2, 0)
-    packed = pack_depthwise(spec, kernel, 0, None, *_scales(spec), isa)
-    return depthwise_conv2d(packed.plan, packed.requantization)
+    packed = pack_depthwise(spec, Weights(kernel, 0, None, *_scales(spec)), isa)
+    return depthwise_conv2d(packed.plan, packed.epilogue)
 
 
 SUITE = Suite(

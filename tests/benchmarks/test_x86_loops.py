@@ -8,7 +8,7 @@ import pytest
 from benchmarks.loops.assembly import Loop
 from benchmarks.loops.layer import LAYER_3X3
 from benchmarks.loops.table import rows
-from benchmarks.x86_loops import PROCESSORS, SUITE, WITH_VNNI, pack, products, sums
+from benchmarks.x86_loops import PROCESSORS, SUITE, WITH_VNNI, planned, products, sums
 from legalize.kernels.conv2d.x86.winograd.plan import WinogradPlan
 from tests.support.mca import mca
 
@@ -49,7 +49,7 @@ def test_sums_are_products_and_as_many_additions() -> None:
 
 
 def test_what_is_called_winograd_is_it() -> None:
-    plans = {processor: pack(LAYER_3X3, processor.isa)[0].plan for processor in PROCESSORS}
+    plans = {processor: planned(LAYER_3X3, processor.isa)[0] for processor in PROCESSORS}
     transformed = {processor for processor in plans if isinstance(plans[processor], WinogradPlan)}
     assert transformed == {*PROCESSORS} - {*WITH_VNNI}
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from legalize.kernels.conv2d.calls import fixed_point
+from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
 from qnn_ops.rounding import scale_down
 from tests.support.definition import accumulators
@@ -63,6 +65,12 @@ class Problem:
     kernel: Array
     bias: Array
     real_multiplier: Array
+
+    @property
+    def weights(self) -> Weights:
+        """What kernels are made of."""
+        scales = fixed_point(self.spec, self.real_multiplier)
+        return Weights(self.kernel, self.kernel_zero_point, self.bias, *scales)
 
     @property
     def result(self) -> Array:

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 import tvm
 
+from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.stage import stage
-from legalize.kernels.conv2d.x86.pack import pack_conv2d
-from legalize.kernels.conv2d.x86.packed_conv2d import conv2d_of
+from legalize.kernels.conv2d.x86.dot.plan import dot_plan
+from legalize.kernels.conv2d.x86.plan import Plan
 from legalize.kernels.isa.x86 import (
     AVX2,
     AVX512_VNNI,
@@ -128,11 +129,13 @@ def run_conv(
     multiplier: Array,
     shift: Array,
     isa: Isa = AVX512_VNNI,
+    planned: Callable[[ConvSpec, Isa], Plan] = dot_plan,
 ) -> Array:
-    """Stage the data if need be and convolve it."""
-    packed = pack_conv2d(spec, kernel, kernel_zero_point, bias, multiplier, shift, isa)
-    mcpu = next(mcpu for known, (mcpu, _) in PROCESSORS.items() if known.name == isa.name)
+    """Stage the data if need be and convolve it in some way."""
+    plan = planned(spec, isa)
+    packed = plan.pack(Weights(kernel, kernel_zero_point, bias, multiplier, shift))
+    mcpu, _ = PROCESSORS[isa]
     if spec.needs_staging:
         data = run_on(mcpu, stage(spec), [data], spec.staged_shape, spec.staged_dtype)
-    function = conv2d_of(packed, spec, isa)
+    function = plan.function(packed)
     return run_on(mcpu, function, [data, *packed.constants], spec.out_shape, spec.output.dtype)

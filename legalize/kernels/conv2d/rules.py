@@ -1,197 +1,181 @@
-"""How calls of convolutions and dense layers become the spec that kernels take."""
+"""How calls of convolutions and dense layers become calls of kernels, on any processor."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
-from legalize.kernels.conv2d.spec import Addend, ConvSpec, OutputStage
-from legalize.kernels.table import Rule
-from legalize.primitives.fixed_point import saturate, scale_down
-from legalize.primitives.float_stage import float_stage
-from qnn_ops.arithmetic import conv_multiplier, dense_multiplier, quantize_multiplier
-from qnn_ops.attributes import dtype_range
-from qnn_ops.float_stage import ROUNDING, addend_multiplier
-from qnn_ops.registry import Attrs, constant_of, spec_of
+from legalize.kernels.call import SORTED_LAST, call_tir
+from legalize.kernels.conv2d.calls import (
+    addend_of,
+    conv_factor,
+    dense_factor,
+    finish,
+    fixed_point,
+    operands_of,
+    spec_of_call,
+)
+from legalize.kernels.conv2d.plan import Plan, Planner, Weights
+from legalize.kernels.conv2d.spec import UNFUSED, ConvSpec, Fusion
+from legalize.kernels.conv2d.stage import stage
+from qnn_ops.layouts import permutation
+from qnn_ops.registry import Attrs, spec_of
 
 Array = np.ndarray[Any, Any]
-Multiplier = Callable[[Attrs, str], Array]
-"""How many steps of a call's result a step of its sums is, given the dtype of the weights."""
-
-_MIDDLE = {"uint8": 128, "int8": 0}
-
-# TVM lets LLVM assume that int32 never overflows, not even on the way to a sum that fits. So a
-# kernel, which folds zero points into the bias and sums raw bytes, may use half of int32 for its
-# products and half for the bias, or a little more: converters give channels without weights biases
-# of ±(2^30 + 128). Primitives, which sum centred values and add the bias last, serve what needs
-# more.
-_MOST_BIAS = 2**30 + 2**20
-_MOST_PRODUCTS = 2**31 - _MOST_BIAS
 
 
-def conv_factor(attrs: Attrs, kernel_dtype: str) -> Array:
-    """The multiplier of a convolution."""
-    return conv_multiplier(attrs.input_scale, attrs.kernel_scale, attrs.output_scale, kernel_dtype)
+@dataclass(frozen=True)
+class ConvRules:
+    """The rules of kernels for one instruction set.
 
+    Each gives None where the kernel does not do what the call asks.
 
-def dense_factor(attrs: Attrs, _kernel_dtype: str) -> Array:
-    """The multiplier of a dense layer."""
-    return dense_multiplier(attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
-
-
-def ends_in_floats(attrs: Attrs, operands: Sequence[relax.Expr]) -> bool:
-    """Whether a kernel that has rounding "onednn", but adds no tensor, computes a call of it."""
-    return attrs.out_dtype != "int32" and len(operands) < 4
-
-
-def sums_first(
-    rule: Rule,
-    multiplier: Multiplier,
-    is_whole: Callable[[Attrs, Sequence[relax.Expr]], bool] = lambda *_: False,
-) -> Rule:
-    """A rule for calls of rounding "onednn" too, in two parts where its kernel does not do both.
-
-    Args:
-        rule: which gives the sums; what is left comes after them.
-        multiplier: of the operator.
-        is_whole: whether ``rule`` takes a call as it is.
+    Attributes:
+        plan: Plans a convolution.
+        ends_in: Whether a kernel ends in the rounding of a call with these multipliers; else it
+            gives the sums.
+        staged_dtype: What kernels multiply.
+        stages: Whether they read a copy of data of another dtype, or that is padded.
     """
 
-    def served(
-        builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr]
+    plan: Planner
+    ends_in: Callable[[Attrs, Array], bool]
+    staged_dtype: str = "uint8"
+    stages: bool = True
+
+    def conv2d(
+        self,
+        builder: relax.BlockBuilder,
+        attrs: Attrs,
+        operands: Sequence[relax.Expr],
+        *,
+        fusion: Fusion = UNFUSED,
+        into: relax.Expr | None = None,
     ) -> relax.Expr | None:
-        if attrs.rounding != ROUNDING or is_whole(attrs, operands):
-            return rule(builder, attrs, operands)
-        low, high = dtype_range("int32")
-        sums_attrs = {**vars(attrs), "out_dtype": "int32", "out_min": low, "out_max": high}
-        sums_attrs["rounding"] = "tflite"
-        data, weights, bias, addend = (*operands, None, None)[:4]
-        sums = rule(builder, Attrs(**sums_attrs), [data, weights])
-        if sums is None:
+        """A convolution of one group.
+
+        Args:
+            builder: Of the module.
+            attrs: Of the call.
+            operands: Of the call; after them the residual, if there is one.
+            fusion: What the kernel does beside the convolution.
+            into: The tensor of which the output is a part, if others have written to it.
+
+        Returns:
+            The output, with its border, or the larger tensor.
+        """
+        data, weights, bias = operands_of(operands)
+        if weights is None or attrs.groups != 1 or not _is_nhwc(attrs):
             return None
-        is_sum = attrs.out_dtype == "int32"
-        factor = 1.0 if is_sum else multiplier(attrs, spec_of(weights).dtype)
-        return float_stage(builder, attrs, builder.emit(sums), bias, factor, addend)
+        kernel = weights.transpose(permutation(attrs.kernel_layout, "OHWI"))
+        multiplier = conv_factor(attrs, str(weights.dtype))
+        spec = self._spec(attrs, data, kernel, multiplier, spec_of(data).shape, **_window(attrs))
+        if spec is None or (fusion != UNFUSED and spec.output.dtype == "int32"):
+            return None
+        if fusion == UNFUSED:
+            fusion = Fusion(addend=addend_of(attrs, operands))
+        found = self._planned(replace(spec, fusion=fusion), attrs, kernel, bias, multiplier)
+        if found is None:
+            return None
+        return self._call(builder, attrs, *found, data, multiplier, operands[3:], into)
 
-    return served
+    def dense(
+        self, builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr]
+    ) -> relax.Expr | None:
+        """A dense layer."""
+        data, weights, bias = operands_of(operands)
+        if weights is None:
+            return None
+        *outer, depth = spec_of(data).shape
+        kernel = weights.reshape(-1, 1, 1, depth)
+        multiplier = dense_factor(attrs, str(weights.dtype))
+        spec = self._spec(attrs, data, kernel, multiplier, (prod(outer), 1, 1, depth))
+        found = None if spec is None else self._planned(spec, attrs, kernel, bias, multiplier)
+        if spec is None or found is None:
+            return None
+        pixels = builder.emit(R.reshape(data, spec.in_shape))
+        result = self._call(builder, attrs, *found, pixels, multiplier)
+        return R.reshape(builder.emit(result), (*outer, spec.out_channels))
+
+    def depthwise(
+        self, builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr]
+    ) -> relax.Expr | None:
+        """A convolution of each channel by itself."""
+        data, weights, bias = operands_of(operands)
+        *outer, channels = spec_of(data).shape
+        if weights is None or not _is_nhwc(attrs) or attrs.groups != channels:
+            return None
+        kernel = weights.transpose(permutation(attrs.kernel_layout, "OHWI"))
+        multiplier = conv_factor(attrs, str(weights.dtype))
+        in_shape = (*outer, len(kernel))
+        spec = self._spec(attrs, data, kernel, multiplier, in_shape, **_window(attrs))
+        if spec is None:
+            return None
+        kernel_hwc = kernel[..., 0].transpose(1, 2, 0)
+        found = self._planned(spec, attrs, kernel_hwc, bias, multiplier)
+        if found is None:
+            return None
+        if len(kernel) != channels:
+            # Each channel once for every output that it gives.
+            data = builder.emit(R.repeat(data, len(kernel) // channels, axis=3))
+        return self._call(builder, attrs, *found, data, multiplier)
+
+    def _spec(
+        self,
+        attrs: Attrs,
+        data: relax.Expr,
+        kernel: Array,
+        multiplier: Array,
+        in_shape: tuple[int, ...],
+        **window: Any,
+    ) -> ConvSpec | None:
+        is_whole = attrs.out_dtype != "int32" and self.ends_in(attrs, multiplier)
+        spec = spec_of_call(attrs, data, kernel, in_shape, is_whole=is_whole, **window)
+        return None if spec is None else replace(spec, staged_dtype=self.staged_dtype)
+
+    def _planned(
+        self, spec: ConvSpec, attrs: Attrs, kernel: Array, bias: Array | None, multiplier: Array
+    ) -> tuple[Plan, Weights] | None:
+        zero_point = np.asarray(attrs.kernel_zero_point)
+        weights = Weights(kernel, zero_point, bias, *fixed_point(spec, multiplier))
+        plan = self.plan(spec, weights)
+        return None if plan is None else (plan, weights)
+
+    def _call(
+        self,
+        builder: relax.BlockBuilder,
+        attrs: Attrs,
+        plan: Plan,
+        weights: Weights,
+        data: relax.Expr,
+        multiplier: Array,
+        addends: Sequence[relax.Expr] = (),
+        into: relax.Expr | None = None,
+    ) -> relax.Expr:
+        """The calls of what stages the data, and of the kernel."""
+        spec, packed = plan.spec, plan.pack(weights)
+        if self.stages and spec.needs_staging:
+            copy = stage(spec)
+            data = call_tir(builder, "stage", copy, [data], spec.staged_shape, spec.staged_dtype)
+        function = plan.function(packed)
+        name = SORTED_LAST + function.attrs["global_symbol"]
+        constants = [relax.const(array, str(array.dtype)) for array in packed.constants]
+        operands = [data, *constants, *addends]
+        shape, dtype = spec.target_shape, spec.stored.dtype
+        result = call_tir(builder, name, function, operands, shape, dtype, into)
+        return finish(builder, attrs, spec, result, multiplier)
 
 
-def fixed_point(spec: ConvSpec, real_multiplier: Array) -> tuple[Any, Any]:
-    """The multiplier that a kernel's constants are made of, and its shift."""
-    if spec.output.rounding in ("float64", "onednn"):
-        return real_multiplier, 0
-    return (0, 0) if spec.output.dtype == "int32" else quantize_multiplier(real_multiplier)
+def _is_nhwc(attrs: Attrs) -> bool:
+    return (attrs.data_layout, attrs.out_layout) == ("NHWC", "NHWC")
 
 
-def addend_of(attrs: Attrs, operands: Sequence[relax.Expr]) -> Addend | None:
-    """What a call says of the tensor that it adds, if it adds one."""
-    if len(operands) < 4:
-        return None
-    return Addend(
-        spec_of(operands[3]).dtype,
-        attrs.addend_zero_point,
-        float(np.float32(addend_multiplier(attrs))),
-        attrs.relu_before_addend,
-    )
-
-
-def operands_of(operands: Sequence[relax.Expr]) -> tuple[relax.Expr, Array | None, Array | None]:
-    """Data, weights and bias; no weights where they, or a bias, are not constant, or it is huge."""
-    data, weights, *rest = operands
-    bias = constant_of(rest[0]) if rest else None
-    is_huge = bias is not None and bool((np.abs(bias.astype(np.int64)) >= _MOST_BIAS).any())
-    return data, None if is_huge or (rest and bias is None) else constant_of(weights), bias
-
-
-def _keeps_int32(kernel_ohwi: Array, zero_point: int) -> bool:
-    """Whether all that a kernel sums, corrections for zero points included, takes half of int32."""
-    channels, depth = len(kernel_ohwi), int(np.prod(kernel_ohwi.shape[1:]))
-    largest = 255  # of the data, however it is staged
-    # |weight| as a signed byte, |zero point| of it, and |weight less zero point|.
-    if largest * depth * (128 + 129 + 255) < _MOST_PRODUCTS:
-        return True
-    middle = _MIDDLE[str(kernel_ohwi.dtype)]
-    rows = kernel_ohwi.reshape(channels, depth).astype(np.int64) - middle
-    shifted = zero_point - middle
-    folded = np.abs((rows - shifted).sum(axis=1))
-    # One more each: ARM's kernels avoid -128 by adding 1.
-    raw = (np.abs(rows) + 1).sum(axis=1) + depth * (abs(shifted) + 1)
-    return int((largest * (raw + folded)).max()) < _MOST_PRODUCTS
-
-
-def spec_of_call(
-    attrs: Attrs,
-    data: relax.Expr,
-    kernel_ohwi: Array,
-    *,
-    in_shape: tuple[int, int, int, int],
-    strides: tuple[int, int] = (1, 1),
-    padding: tuple[int, int, int, int] = (0, 0, 0, 0),
-    dilation: tuple[int, int] = (1, 1),
-    roundings: tuple[str, ...] = ("tflite", "upward"),
-) -> ConvSpec | None:
-    """Describe the call as a spec, or None where the kernel has no such arithmetic.
-
-    A kernel that does not end in the call's rounding, one of ``roundings``, gives the sums.
-    """
-    kernel_dtype = str(kernel_ohwi.dtype)
-    zero_points = np.unique(attrs.kernel_zero_point)
-    if zero_points.size > 1 or not _keeps_int32(kernel_ohwi, int(zero_points[0])):
-        return None
-    # What the kernel does not end in comes after it; then the kernel's output is the sum.
-    is_whole = attrs.rounding in roundings and attrs.out_dtype != "int32"
-    batch, height, width, channels = in_shape
-    output = OutputStage(
-        attrs.out_dtype,
-        attrs.output_zero_point,
-        attrs.out_min,
-        attrs.out_max,
-        attrs.rounding,
-    )
-    return ConvSpec(
-        batch,
-        height,
-        width,
-        channels,
-        kernel_ohwi.shape[1],
-        kernel_ohwi.shape[2],
-        kernel_ohwi.shape[0],
-        strides,
-        padding,
-        dilation,
-        in_dtype=spec_of(data).dtype,
-        input_zero_point=attrs.input_zero_point,
-        kernel_dtype=kernel_dtype,
-        has_asymmetric_kernel=int(zero_points[0]) != _MIDDLE[kernel_dtype],
-        output=output if is_whole else OutputStage(),
-    )
-
-
-def finish(
-    builder: relax.BlockBuilder,
-    attrs: Attrs,
-    spec: ConvSpec,
-    result: relax.Expr,
-    real_multiplier: Array,
-) -> relax.Expr:
-    """Apply to the kernel's sums what the kernel does not end in."""
-    bounds = (attrs.out_min, attrs.out_max)
-    if attrs.out_dtype == "int32":
-        if bounds == dtype_range("int32"):
-            return result
-        return saturate(R.astype(result, "int64"), bounds, "int32")
-    if spec.output.dtype == attrs.out_dtype:
-        return result
-    return scale_down(
-        builder,
-        result,
-        real_multiplier,
-        attrs.rounding,
-        attrs.output_zero_point,
-        bounds,
-        attrs.out_dtype,
-    )
+def _window(attrs: Attrs) -> dict[str, Any]:
+    """What a convolution has that a dense layer has not."""
+    return {name: getattr(attrs, name) for name in ("strides", "padding", "dilation")}

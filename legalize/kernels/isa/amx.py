@@ -20,14 +20,14 @@ _ARCH_PRCTL = 158
 _REQUEST_PERMISSION = 0x1023
 _TILE_DATA = 18
 # Of the configuration: where the numbers of bytes and of rows are.
-_CONFIGURATION_BYTES = 64
+CONFIGURATION_BYTES = 64
 _PALETTE = 1
 _BYTES_AT, _ROWS_AT = 16, 48
 
 
 def configuration(tiles: list[tuple[int, int]]) -> npt.NDArray[np.uint8]:
     """The configuration for tiles of these (rows, bytes of a row), in order of their numbers."""
-    memory = np.zeros(_CONFIGURATION_BYTES, np.uint8)
+    memory = np.zeros(CONFIGURATION_BYTES, np.uint8)
     memory[0] = _PALETTE
     widths = memory[_BYTES_AT:_ROWS_AT].view(np.uint16)
     for number, (rows, width) in enumerate(tiles):

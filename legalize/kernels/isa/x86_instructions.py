@@ -20,6 +20,13 @@ def dot_bytes(accumulator: Any, unsigned: Any, signed: Any, lanes: int = 16) -> 
     )
 
 
+def add_pairs(first: Any, second: Any) -> Any:
+    """Vpmaddwd: multiply two vectors of int16, and add neighbouring products: int32."""
+    lanes = lanes_in(first) // 2
+    name = {4: "sse2.pmadd.wd", 8: "avx2.pmadd.wd", 16: "avx512.pmaddw.d.512"}[lanes]
+    return T.call_llvm_pure_intrin(f"int32x{lanes}", f"llvm.x86.{name}", first, second)
+
+
 def broadcast_bytes(buffer: Any, offset: Any, lanes: int = 16) -> Any:
     """Load four bytes and repeat them in each int32 lane: uint8x(4·lanes)."""
     dword = T.reinterpret("int32", buffer[T.ramp(offset, 1, 4)])

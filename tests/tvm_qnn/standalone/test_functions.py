@@ -10,6 +10,8 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.arm.kernel import conv2d
 from legalize.kernels.conv2d.arm.pack import pack_conv2d
+from legalize.kernels.conv2d.calls import fixed_point
+from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.isa.arm import DOTPROD
 from tests.support.convolutions import SPEC
 from tvm_qnn.standalone.functions import compile_functions
@@ -58,10 +60,9 @@ def test_kernels_without_noalias_are_compiled_as_they_say() -> None:
         out_channels=96,
     )
     weights = np.ones((96, 1, 1, 16), np.int8)
-    packed = pack_conv2d(spec, DOTPROD, weights, 0, None, np.linspace(0.001, 0.01, 96))
-    function = conv2d(
-        spec, packed.isa, packed.requantization, packed.tiling, packed.row_dtypes, has_sums=False
-    )
+    scales = fixed_point(spec, np.linspace(0.001, 0.01, 96))
+    packed = pack_conv2d(spec, Weights(weights, 0, None, *scales), DOTPROD)
+    function = conv2d(spec, packed.isa, packed.epilogue, packed.tiling, has_sums=False)
     compiled = compile_functions(
         {"conv": function}, {"conv": "m_conv"}, parse_target("aarch64-dotprod")
     )

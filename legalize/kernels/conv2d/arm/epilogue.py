@@ -20,14 +20,15 @@ half away from zero, saturating.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.spec import OutputStage
 from legalize.kernels.ir.registers import kept
 from legalize.kernels.isa.arm import Isa
 from legalize.kernels.isa.neon import LANES, Neon, half, joined
@@ -37,25 +38,6 @@ Array = npt.NDArray[Any]
 
 # What sqrshrn shifts by.
 _NARROWING_SHIFTS = range(1, 17)
-
-
-@dataclass(frozen=True)
-class Requantization:
-    """How accumulators become outputs.
-
-    Attributes:
-        kind: "none", "fixed", "float32" or "float64".
-        is_rounded_twice: Of "fixed": whether the product is rounded before the shift.
-        has_left_shifts: Of "fixed": whether a channel is shifted to the left first.
-        away: Of "fixed": for which channels the sign is added: "none", "some" or "all".
-        shift: Of "fixed": the right shift, if narrowing can do it for all channels.
-    """
-
-    kind: str
-    is_rounded_twice: bool = True
-    has_left_shifts: bool = False
-    away: str = "none"
-    shift: int = 0
 
 
 def can_requantize(isa: Isa, rounding: str, real_multiplier: Array) -> bool:
@@ -69,85 +51,159 @@ def can_requantize(isa: Isa, rounding: str, real_multiplier: Array) -> bool:
     return not isa.neon.is_armv7
 
 
-def choose_requantization(
-    spec: ConvSpec, real_multiplier: Array
-) -> tuple[Requantization, tuple[tuple[str, Array], ...]]:
-    """Choose the cheapest exact sequence.
+class Chosen(NamedTuple):
+    """An epilogue that is exact for a convolution.
 
-    Args:
-        spec: The convolution. Its ``rounding`` is one that ``can_requantize``.
-        real_multiplier: float64 [out_channels], as ``qnn_ops.rounding.scale_down`` takes it.
-
-    Returns:
-        The sequence; and the rows of constants it reads: (dtype, [out_channels]) each.
+    Attributes:
+        epilogue: The sequence.
+        rows: Its constants, [out_channels] each.
     """
-    if spec.output.dtype == "int32":
-        return Requantization("none"), ()
-    if spec.output.rounding in ("float32", "float64"):
-        return Requantization(spec.output.rounding), ((spec.output.rounding, real_multiplier),)
-    multiplier, shift = quantize_multiplier(real_multiplier)
-    # The results of a multiplier of zero are zero, however they are shifted.
-    shift = np.where(multiplier == 0, shift.min(), shift)
-    left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
-    is_twice = spec.output.rounding == "tflite"
-    needs_sign = is_twice and spec.output.low < spec.output.zero_point and right.any()
-    away = ("all" if right.all() else "some") if needs_sign else "none"
-    narrowing = int(right[0]) if np.ptp(right) == 0 and right[0] in _NARROWING_SHIFTS else 0
-    requantization = Requantization("fixed", is_twice, bool(left.any()), away, narrowing)
-    rows = [("int32", multiplier)]
-    if not narrowing and right.any():
-        rows.append(("int32", -right))
-    if left.any():
-        rows.append(("int32", left))
-    return requantization, tuple(rows)
+
+    epilogue: Epilogue
+    rows: tuple[Array, ...] = ()
 
 
-def requantize(neon: Neon, requantization: Requantization, x: Any, rows: list[Any]) -> Any:
-    """Build the expression that rescales one vector.
+class Epilogue(ABC):
+    """A sequence of instructions from accumulators to outputs."""
 
-    Args:
-        neon: The instructions.
-        requantization: The sequence.
-        x: int32x4, the accumulators.
-        rows: The vectors of the constants' rows.
+    @classmethod
+    @abstractmethod
+    def choose(cls, output: OutputStage, multiplier: Array, shift: Array) -> Chosen | None:
+        """Make the constants of this sequence, [out_channels]; None where it is not exact."""
 
-    Returns:
-        int32x4, before the zero point is added, and before the shift that narrowing does.
+    @property
+    def constants(self) -> tuple[str, ...]:
+        """The dtype of each row."""
+        return ()
+
+    @property
+    def narrowing_shift(self) -> int:
+        """The right shift that narrowing does."""
+        return 0
+
+    @abstractmethod
+    def emit(self, neon: Neon, x: Any, rows: list[Any]) -> Any:
+        """Build the expression that rescales one vector.
+
+        Args:
+            neon: The instructions.
+            x: int32x4, the accumulators.
+            rows: The vectors of the constants' rows.
+
+        Returns:
+            int32x4, before the zero point is added, and before the shift that narrowing does.
+        """
+
+
+@dataclass(frozen=True)
+class Sums(Epilogue):
+    """The accumulators themselves."""
+
+    @classmethod
+    def choose(cls, output: OutputStage, multiplier: Array, shift: Array) -> Chosen | None:
+        """For int32."""
+        return Chosen(cls()) if output.dtype == "int32" else None
+
+    def emit(self, neon: Neon, x: Any, rows: list[Any]) -> Any:
+        """Nothing."""
+        return x
+
+
+@dataclass(frozen=True)
+class Float(Epilogue):
+    """A product of floats, rounded.
+
+    Attributes:
+        dtype: ``float32`` or ``float64``.
     """
-    return _SEQUENCES[requantization.kind](neon, requantization, x, rows)
+
+    dtype: str
+
+    @classmethod
+    def choose(cls, output: OutputStage, multiplier: Array, shift: Array) -> Chosen | None:
+        """For roundings of floats."""
+        if output.rounding not in ("float32", "float64"):
+            return None
+        return Chosen(cls(output.rounding), (multiplier.astype(output.rounding),))
+
+    @property
+    def constants(self) -> tuple[str, ...]:
+        """Multipliers."""
+        return (self.dtype,)
+
+    def emit(self, neon: Neon, x: Any, rows: list[Any]) -> Any:
+        """Fcvtns or fcvtas, of products."""
+        if self.dtype == "float32":
+            product = T.Cast("float32x4", x) * rows[0]
+            name = "llvm.aarch64.neon.fcvtns.v4i32.v4f32"
+            return T.call_llvm_pure_intrin("int32x4", name, product)
+        halves = []
+        for number in range(2):
+            product = T.Cast("float64x2", half(x, number)) * half(rows[0], number)
+            name = "llvm.aarch64.neon.fcvtas.v2i64.v2f64"
+            rounded = T.call_llvm_pure_intrin("int64x2", name, product)
+            name = "llvm.aarch64.neon.sqxtn.v2i32"
+            halves.append(T.call_llvm_pure_intrin("int32x2", name, rounded))
+        return joined(*halves)
 
 
-def _none(neon: Neon, requantization: Requantization, x: Any, rows: list[Any]) -> Any:
-    return x
+@dataclass(frozen=True)
+class FixedPoint(Epilogue):
+    """Sqrdmulh or sqdmulh, and shifts.
+
+    Attributes:
+        is_rounded_twice: Whether the product is rounded before the shift.
+        has_right_shifts: Whether a channel is shifted to the right by a constant of its own.
+        has_left_shifts: Whether a channel is shifted to the left first.
+        away: For which channels the sign is added: "none", "some" or "all".
+        narrowing_shift: The right shift, if narrowing can do it for all channels.
+    """
+
+    is_rounded_twice: bool
+    has_right_shifts: bool
+    has_left_shifts: bool
+    away: str
+    narrowing_shift: int = 0
+
+    @classmethod
+    def choose(cls, output: OutputStage, multiplier: Array, shift: Array) -> Chosen:
+        """For all that ``can_requantize``."""
+        # The results of a multiplier of zero are zero, however they are shifted.
+        shift = np.where(multiplier == 0, shift.min(), shift)
+        left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
+        is_twice = output.rounding == "tflite"
+        needs_sign = is_twice and output.low < output.zero_point and right.any()
+        away = ("all" if right.all() else "some") if needs_sign else "none"
+        narrowing = int(right[0]) if np.ptp(right) == 0 and right[0] in _NARROWING_SHIFTS else 0
+        has_right = not narrowing and bool(right.any())
+        epilogue = cls(is_twice, has_right, bool(left.any()), away, narrowing)
+        rows = [multiplier, *([-right] if has_right else []), *([left] if left.any() else [])]
+        return Chosen(epilogue, tuple(row.astype("int32") for row in rows))
+
+    @property
+    def constants(self) -> tuple[str, ...]:
+        """Multipliers; shifts to the right, as negative numbers; shifts to the left."""
+        return ("int32",) * (1 + self.has_right_shifts + self.has_left_shifts)
+
+    def emit(self, neon: Neon, x: Any, rows: list[Any]) -> Any:
+        """Shift, multiply, add the sign, shift."""
+        multiplier, *shifts = rows
+        if self.has_left_shifts:
+            x = neon.words("sshl", x, shifts.pop())
+        h = neon.words("sqrdmulh" if self.is_rounded_twice else "sqdmulh", x, multiplier)
+        if self.away != "none":
+            h = kept(h)
+            # Shifts to the right are negative: so is the sign of what has one.
+            signs = T.bitwise_and(h, shifts[0]) if self.away == "some" else h
+            h = h + T.shift_right(signs, T.broadcast(T.int32(31), LANES))
+        return neon.words("srshl", h, shifts[0]) if shifts else h
 
 
-def _fixed(neon: Neon, requantization: Requantization, x: Any, rows: list[Any]) -> Any:
-    multiplier, *shifts = rows
-    if requantization.has_left_shifts:
-        x = neon.words("sshl", x, shifts.pop())
-    h = neon.words("sqrdmulh" if requantization.is_rounded_twice else "sqdmulh", x, multiplier)
-    if requantization.away != "none":
-        h = kept(h)
-        # Shifts to the right are negative: so is the sign of what has one.
-        signs = T.bitwise_and(h, shifts[0]) if requantization.away == "some" else h
-        h = h + T.shift_right(signs, T.broadcast(T.int32(31), LANES))
-    return neon.words("srshl", h, shifts[0]) if shifts else h
+EPILOGUES: tuple[type[Epilogue], ...] = (Sums, Float, FixedPoint)
+"""The cheapest first."""
 
 
-def _float32(neon: Neon, requantization: Requantization, x: Any, rows: list[Any]) -> Any:
-    product = T.Cast("float32x4", x) * rows[0]
-    return T.call_llvm_pure_intrin("int32x4", "llvm.aarch64.neon.fcvtns.v4i32.v4f32", product)
-
-
-def _float64(neon: Neon, requantization: Requantization, x: Any, rows: list[Any]) -> Any:
-    halves = []
-    for number in range(2):
-        product = T.Cast("float64x2", half(x, number)) * half(rows[0], number)
-        name = "llvm.aarch64.neon.fcvtas.v2i64.v2f64"
-        rounded = T.call_llvm_pure_intrin("int64x2", name, product)
-        name = "llvm.aarch64.neon.sqxtn.v2i32"
-        halves.append(T.call_llvm_pure_intrin("int32x2", name, rounded))
-    return joined(*halves)
-
-
-_SEQUENCES = {"none": _none, "fixed": _fixed, "float32": _float32, "float64": _float64}
+def choose_epilogue(output: OutputStage, multiplier: Array, shift: Array) -> Chosen:
+    """Choose the cheapest sequence that is exact; arguments as ``Epilogue.choose`` takes them."""
+    every = (each.choose(output, multiplier, shift) for each in EPILOGUES)
+    return next(chosen for chosen in every if chosen is not None)

@@ -21,7 +21,7 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.conv2d.arm.epilogue import Requantization, requantize
+from legalize.kernels.conv2d.arm.epilogue import Epilogue
 from legalize.kernels.conv2d.arm.pixel_sums import pixel_sums
 from legalize.kernels.conv2d.arm.runs import Piece, pieces, step_bytes
 from legalize.kernels.conv2d.arm.store import store_channels
@@ -45,9 +45,8 @@ from legalize.kernels.isa.neon import LANES, paired
 def conv2d(
     spec: ConvSpec,
     isa: Isa,
-    requantization: Requantization,
+    epilogue: Epilogue,
     tiling: Tiling,
-    row_dtypes: tuple[str, ...],
     *,
     has_sums: bool,
 ) -> tirx.PrimFunc:
@@ -58,28 +57,25 @@ def conv2d(
     Args:
         spec: The convolution.
         isa: From ``pack_conv2d``, as what follows.
-        requantization: How accumulators become outputs.
+        epilogue: How accumulators become outputs.
         tiling: The tiles.
-        row_dtypes: Of the requantization's rows of constants.
         has_sums: Whether the kernel's zero point takes the sums of the data.
 
     Returns:
         A function of the data, int8 of ``spec.staged_shape``; the ``constants`` of
         ``pack_conv2d`` in order; and the output, ``spec.output.dtype`` of ``spec.out_shape``.
     """
-    kernel = _Kernel(spec, isa, requantization, tiling)
-    return kernel.build(row_dtypes, has_sums=has_sums)
+    kernel = _Kernel(spec, isa, epilogue, tiling)
+    return kernel.build(has_sums=has_sums)
 
 
 class _Kernel:
     """The buffers of one function, and what writes its loops."""
 
-    def __init__(
-        self, spec: ConvSpec, isa: Isa, requantization: Requantization, tiling: Tiling
-    ) -> None:
+    def __init__(self, spec: ConvSpec, isa: Isa, epilogue: Epilogue, tiling: Tiling) -> None:
         self.spec = spec
         self.isa = isa
-        self.requantization = requantization
+        self.epilogue = epilogue
         self.tiling = tiling
         self.tasks = task_count(microseconds(spec, isa, tiling))
         self.pieces = pieces(spec.run_length, isa)
@@ -88,13 +84,13 @@ class _Kernel:
         self.block_step = spec.runs * steps * self.group_bytes
         self.steps = steps
 
-    def build(self, row_dtypes: tuple[str, ...], *, has_sums: bool) -> tirx.PrimFunc:
+    def build(self, *, has_sums: bool) -> tirx.PrimFunc:
         with IRBuilder() as builder, T.prim_func(s_tir=True):
             T.func_name("conv2d")
             # Without "noalias" the loads of the rescaling stay where they are used; with it LLVM
             # lifts them out of the loop of tiles, and spills them.
             T.func_attr({"global_symbol": "conv2d", "tirx.noalias": False})
-            self._declare(row_dtypes, has_sums=has_sums)
+            self._declare(has_sums=has_sums)
             if self.tasks == 1:
                 for section in self.tiling:
                     with T.serial(section.blocks) as block:
@@ -105,7 +101,7 @@ class _Kernel:
                         self._share(section, task)
         return builder.get()
 
-    def _declare(self, row_dtypes: tuple[str, ...], *, has_sums: bool) -> None:
+    def _declare(self, *, has_sums: bool) -> None:
         spec = self.spec
         groups = groups_of(spec)
         data = T.arg("data", T.buffer(spec.staged_shape, "int8"))
@@ -114,7 +110,7 @@ class _Kernel:
         zero_point = T.arg("kernel_zero_point", T.buffer((1,), "int32")) if has_sums else None
         self.rows = [
             T.arg(f"rescale_{number}", T.buffer((groups, LANES), dtype))
-            for number, dtype in enumerate(row_dtypes)
+            for number, dtype in enumerate(self.epilogue.constants)
         ]
         output = T.arg("output", T.buffer(spec.out_shape, spec.output.dtype))
         batch, height, width, channels = spec.staged_shape
@@ -153,9 +149,7 @@ class _Kernel:
         for j in range(section.groups):
             constants = [kept(row[group + j, T.ramp(0, 1, LANES)]) for row in self.rows]
             for pixel in outputs:
-                value = requantize(
-                    isa.neon, self.requantization, lanes_of(pixel[j], LANES), constants
-                )
+                value = self.epilogue.emit(isa.neon, lanes_of(pixel[j], LANES), constants)
                 set_lanes(pixel[j], value, LANES)
         channels = section.groups * LANES
         if section.blocks == 1:
@@ -163,7 +157,7 @@ class _Kernel:
         for i, pixel in enumerate(outputs):
             vectors = [lanes_of(vector, LANES) for vector in pixel]
             start = (first + i) * spec.out_channels + group * LANES
-            shift = self.requantization.shift
+            shift = self.epilogue.narrowing_shift
             store_channels(spec, isa.neon, self.target, start, vectors, channels, shift)
 
     def _begin(self, section: Section, group: Any, first: Any, acc: Any) -> None:

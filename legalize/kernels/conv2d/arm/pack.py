@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from legalize.kernels.conv2d.arm.epilogue import Requantization, choose_requantization
+from legalize.kernels.conv2d.arm.epilogue import Chosen, Epilogue, choose_epilogue
 from legalize.kernels.conv2d.arm.runs import step_bytes
 from legalize.kernels.conv2d.arm.tiling import choose_tiling, groups_of
 from legalize.kernels.conv2d.constants import fold_zero_points, per_channel, signed_kernel
+from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.tiling import Tiling
 from legalize.kernels.isa.arm import Isa, LongProducts
@@ -29,35 +30,23 @@ class PackedConv:
 
     Attributes:
         isa: The instruction set, with what the weights allow.
-        requantization: How accumulators become outputs.
+        epilogue: How accumulators become outputs.
         tiling: The tiles for which the constants are laid out.
         has_sums: Whether the kernel's zero point takes the sums of the data.
         constants: The arrays that the function of ``conv2d`` takes between data and output:
             weights int8 in one row; bias int32 [groups, 4]; the kernel's zero point int32 [1], if
-            ``has_sums``; each row of the requantization [groups, 4].
+            ``has_sums``; each row of the epilogue [groups, 4].
     """
 
     isa: Isa
-    requantization: Requantization
+    epilogue: Epilogue
     tiling: Tiling
     has_sums: bool
     constants: tuple[Array, ...]
 
-    @property
-    def row_dtypes(self) -> tuple[str, ...]:
-        """The dtypes of the requantization's rows."""
-        return tuple(str(row.dtype) for row in self.constants[3 if self.has_sums else 2 :])
-
 
 def pack_conv2d(
-    spec: ConvSpec,
-    isa: Isa,
-    kernel_ohwi: Array,
-    kernel_zero_point: int | Array = 0,
-    bias: Array | None = None,
-    real_multiplier: Array | float = 0.0,
-    *,
-    tiling: Tiling | None = None,
+    spec: ConvSpec, weights: Weights, isa: Isa, tiling: Tiling | None = None
 ) -> PackedConv:
     """Fold zero points into the bias and lay out weights, bias and scales.
 
@@ -70,22 +59,15 @@ def pack_conv2d(
 
     Args:
         spec: The convolution.
+        weights: Its constants.
         isa: The instruction set of the kernel.
-        kernel_ohwi: ``spec.kernel_dtype`` of shape [out_channels, KH, KW, in_channels].
-        kernel_zero_point: One for the whole kernel.
-        bias: int32 [out_channels]; absent means zeros.
-        real_multiplier: Output steps of an accumulator step, [out_channels] or one for all. Not
-            used for an ``int32`` output.
         tiling: To measure others than the chosen one.
 
     Raises:
         QnnError: if an array does not fit the spec.
     """
-    kernel, zero_point = _fitted(*signed_kernel(spec, kernel_ohwi, kernel_zero_point))
-    real_multiplier = per_channel(spec, "real_multiplier", real_multiplier, "float64")
-    bias = per_channel(spec, "bias", 0 if bias is None else bias)
-    folded_bias, _ = fold_zero_points(spec, kernel, zero_point, bias)
-    requantization, rows = choose_requantization(spec, real_multiplier)
+    kernel, zero_point = _fitted(*signed_kernel(spec, weights.kernel, weights.zero_point))
+    folded_bias, chosen = fold(spec, weights, kernel, zero_point)
 
     # Data and weights of channels that staging adds are their zero points: the product is zero.
     missing = spec.staged_channels - spec.in_channels
@@ -97,8 +79,29 @@ def pack_conv2d(
     constants = [_lay_out(isa, tiling, steps), in_groups(spec, folded_bias)]
     if zero_point:
         constants.append(np.array([zero_point], np.int32))
-    constants += [in_groups(spec, values.astype(dtype)) for dtype, values in rows]
-    return PackedConv(isa, requantization, tiling, zero_point != 0, tuple(constants))
+    constants += [in_groups(spec, row) for row in chosen.rows]
+    return PackedConv(isa, chosen.epilogue, tiling, zero_point != 0, tuple(constants))
+
+
+def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tuple[Array, Chosen]:
+    """Check what is given for each channel, and fold zero points into the bias.
+
+    Args:
+        spec: The convolution.
+        weights: Its constants.
+        kernel: Of them, OHWI: what is multiplied.
+        zero_point: What is left of the kernel's.
+
+    Returns:
+        The bias that raw products need, and the epilogue.
+    """
+    rounding = spec.output.rounding
+    dtype = rounding if rounding in ("float32", "float64") else "int32"
+    multiplier = per_channel(spec, "multiplier", weights.multiplier, dtype)
+    shift = per_channel(spec, "shift", weights.shift)
+    bias = per_channel(spec, "bias", 0 if weights.bias is None else weights.bias)
+    folded_bias, _ = fold_zero_points(spec, kernel, zero_point, bias)
+    return folded_bias, choose_epilogue(spec.output, multiplier, shift)
 
 
 def in_groups(spec: ConvSpec, values: Array) -> Array:

@@ -6,7 +6,7 @@ from typing import Any
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
 from legalize.kernels.ir.registers import lanes_in, store_pieces
 from legalize.kernels.isa.neon import LANES, Neon, add_saturating, joined
 from qnn_ops.attributes import dtype_range
@@ -30,33 +30,35 @@ def store_channels(
         start: Where in it the first channel is.
         vectors: int32x4 expressions.
         channels: How many channels are real; nothing is written past them.
-        shift: Of ``Requantization``.
+        shift: That narrowing does.
     """
     for first, size in store_pieces(len(vectors)):
         offset = first * LANES
         if channels <= offset:
             return
         pieces = vectors[first : first + size]
-        values = pieces if spec.output.dtype == "int32" else [narrow(spec, neon, pieces, shift)]
+        values = (
+            pieces if spec.output.dtype == "int32" else [narrow(spec.output, neon, pieces, shift)]
+        )
         for value in values:
             store_first(target, value, start + offset, min(channels - offset, lanes_in(value)))
             offset += lanes_in(value)
 
 
-def narrow(spec: ConvSpec, neon: Neon, vectors: list[Any], shift: int) -> Any:
+def narrow(output: OutputStage, neon: Neon, vectors: list[Any], shift: int) -> Any:
     """One, two or four vectors as clamped outputs; one is repeated to eight lanes."""
     words = [neon.narrow_words(vector, shift) for vector in vectors]
     words = [joined(*(words[i : i + 2] * 2)[:2]) for i in range(0, len(words), 2)]
-    if spec.output.zero_point:
-        words = [add_saturating(word, spec.output.zero_point) for word in words]
-    parts = [neon.narrow(word, spec.output.dtype) for word in words]
+    if output.zero_point:
+        words = [add_saturating(word, output.zero_point) for word in words]
+    parts = [neon.narrow(word, output.dtype) for word in words]
     value = parts[0] if len(parts) == 1 else joined(*parts)
-    lowest, highest = dtype_range(spec.output.dtype)
-    literal = getattr(T, spec.output.dtype)
-    if spec.output.low > lowest:
-        value = T.max(value, T.broadcast(literal(spec.output.low), lanes_in(value)))
-    if spec.output.high < highest:
-        value = T.min(value, T.broadcast(literal(spec.output.high), lanes_in(value)))
+    lowest, highest = dtype_range(output.dtype)
+    literal = getattr(T, output.dtype)
+    if output.low > lowest:
+        value = T.max(value, T.broadcast(literal(output.low), lanes_in(value)))
+    if output.high < highest:
+        value = T.min(value, T.broadcast(literal(output.high), lanes_in(value)))
     return value if len(vectors) > 1 else T.Shuffle([value], list(range(LANES)))
 
 

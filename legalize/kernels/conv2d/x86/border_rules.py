@@ -7,7 +7,7 @@ from functools import partial
 from tvm import relax
 
 from legalize.kernels.conv2d.spec import Border, Fusion
-from legalize.kernels.conv2d.x86.rules import CONV_ISAS, conv2d_rule
+from legalize.kernels.conv2d.x86.rules import CONV_ISAS, rules_of
 from legalize.kernels.fusions import BORDERS
 from legalize.kernels.ir.registers import DWORD
 from legalize.kernels.isa.x86 import Isa
@@ -36,7 +36,7 @@ def with_border(
     if not is_read_as_it_is or attrs.rounding == ROUNDING:
         return None
     fusion = Fusion(border=Border(reads.padding, reads.input_zero_point))
-    return conv2d_rule(builder, attrs, list(call.args), isa=isa, fusion=fusion)
+    return rules_of(isa).conv2d(builder, attrs, list(call.args), fusion=fusion)
 
 
 for _isa in CONV_ISAS:

@@ -1,4 +1,4 @@
-"""Convolution of uint8 data with int8 or int16 weights.
+"""What writes the function of a convolution of uint8 data with int8 or int16 weights.
 
 A tile of output pixels × channels is summed in registers, then rescaled, narrowed and stored:
 
@@ -6,27 +6,23 @@ A tile of output pixels × channels is summed in registers, then rescaled, narro
       for each block of output channels         its weights stay in the cache
         for each tile of output pixels          numbered through rows and images
           accumulators = bias
-          for each run of bytes, each four bytes of it
+          for each run of bytes, each K-step of it
             accumulators += broadcast(data) · weights
-          store(narrow(requantize(accumulators)))
+          store(narrow(epilogue(accumulators)))
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from functools import cache
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.tiling import (
     Section,
-    Tiling,
     first_byte,
     loop_over_tiles,
     share_tiles,
@@ -34,71 +30,34 @@ from legalize.kernels.conv2d.tiling import (
 )
 from legalize.kernels.conv2d.x86.border import fill_border
 from legalize.kernels.conv2d.x86.epilogue.addend import load_addend, load_addend_words
-from legalize.kernels.conv2d.x86.epilogue.fixed_point import (
-    Requantization,
-    constant_rows,
-    requantize,
-    row_lanes,
-)
-from legalize.kernels.conv2d.x86.epilogue.residual import (
-    add_residual_to_bytes,
-    add_residual_to_words,
-    vectors_as_bytes,
-    vectors_as_words,
-)
+from legalize.kernels.conv2d.x86.epilogue.base import Epilogue, row_lanes
+from legalize.kernels.conv2d.x86.epilogue.residual import ResidualSum
 from legalize.kernels.conv2d.x86.pixel_sums import pixel_sums
 from legalize.kernels.conv2d.x86.prefetch import fetch_ahead
 from legalize.kernels.conv2d.x86.store import narrow, store_pixel
-from legalize.kernels.conv2d.x86.tiling import choose_tiling, microseconds, registers_of
+from legalize.kernels.conv2d.x86.tiling import microseconds
 from legalize.kernels.ir.registers import lanes_of, local_vector, set_lanes, store_pieces
 from legalize.kernels.ir.tasks import task_count
-from legalize.kernels.isa.x86 import AVX512_VNNI, Isa
 
-
-@cache
-def conv2d(
-    spec: ConvSpec,
-    requantization: Requantization,
-    tiling: Tiling | None = None,
-    isa: Isa = AVX512_VNNI,
-    weight_dtype: str | None = None,
-) -> tirx.PrimFunc:
-    """Build the function that computes a convolution.
-
-    Args:
-        spec: The convolution.
-        requantization: From ``pack_conv2d``.
-        tiling: The tiling for which ``pack_conv2d`` laid out the constants.
-        isa: The instruction set, likewise. The target must have its features.
-        weight_dtype: From ``pack_conv2d``; by default what ``isa`` multiplies.
-
-    Returns:
-        A function of the data, uint8 of ``spec.staged_shape``; the ``constants`` of
-        ``pack_conv2d`` in order; the tensor that is added, if there is one;
-        and the output, ``spec.stored.dtype`` of ``spec.target_shape``.
-    """
-    tiling = tiling or choose_tiling(spec, isa)
-    return ConvKernel(spec, isa, requantization, tiling, weight_dtype or isa.weight_dtype).build()
+if TYPE_CHECKING:
+    from legalize.kernels.conv2d.x86.plan import Plan
 
 
 class ConvKernel:
     """The buffers of one function, and what writes its loops."""
 
-    def __init__(
-        self,
-        spec: ConvSpec,
-        isa: Isa,
-        requantization: Requantization,
-        tiling: Tiling,
-        weight_dtype: str,
-    ) -> None:
-        """Take what ``conv2d`` takes."""
-        self.spec = spec
-        self.plain = replace(spec, fusion=replace(spec.fusion, residual=None))
-        self.isa = isa
-        self.requantization = requantization
-        self.tiling = tiling
-        self.weight_dtype = weight_dtype
+    def __init__(self, plan: Plan, epilogue: Epilogue, weight_dtype: str | None = None) -> None:
+        """Write a plan's function, with weights of what is multiplied, unless said otherwise."""
+        self.spec = plan.spec
+        self.products = plan.products
+        self.isa = plan.products.isa
+        self.tiling = plan.tiling
+        self.epilogue = epilogue
+        residual = plan.spec.fusion.residual
+        self.residual = None
+        if residual is not None:
+            self.residual = ResidualSum(plan.spec.output, residual, self.isa)
+        self.weight_dtype = weight_dtype or plan.products.weight_dtype
         self.tasks = self._task_count()
 
     def build(self) -> tirx.PrimFunc:
@@ -132,7 +91,7 @@ class ConvKernel:
         return task_count(self._microseconds())
 
     def _microseconds(self) -> float:
-        return microseconds(self.spec, self.isa, self.tiling)
+        return microseconds(self.spec, self.products, self.tiling)
 
     def _begin_task(self) -> None:
         """Write what a thread does before its share."""
@@ -171,7 +130,7 @@ class ConvKernel:
         if spec.has_asymmetric_kernel and self.isa.has_byte_products:
             zero_point = T.arg("kernel_zero_point", T.buffer((1,), "int32"))
         self.constants = []
-        for number, (dtype, rows) in enumerate(constant_rows(self.requantization)):
+        for number, (dtype, rows) in enumerate(self.epilogue.constants):
             width = row_lanes(dtype, lanes)
             buffer = T.buffer((groups, rows, width), dtype)
             self.constants.append((T.arg(f"rescale_{number}", buffer), width))
@@ -224,15 +183,17 @@ class ConvKernel:
         channels = section.groups * lanes
         if section.blocks == 1:
             channels = min(channels, self.spec.out_channels - section.first_group * lanes)
-        as_bytes = vectors_as_bytes(self.spec, self.isa, section.groups, channels)
-        as_words = vectors_as_words(self.spec, self.isa, section.groups)
+        as_bytes = as_words = 0
+        if self.residual is not None:
+            as_bytes = self.residual.vectors_as_bytes(section.groups, channels)
+            as_words = self.residual.vectors_as_words(section.groups)
         # Group by group, so that its constants stay in registers.
         for j in range(section.groups):
             for pixel, row in zip(pixels, acc, strict=True):
                 addend = None
                 if j >= max(as_bytes, as_words):
                     addend = self._addend(section, group, pixel, j, channels)
-                self._requantize(group + j, row[j], addend)
+                self._emit(group + j, row[j], addend)
         for pixel, row in zip(pixels, acc, strict=True):
             for j in range(as_bytes, as_words, 2):
                 self._add_to_words(section, group, pixel, row, j, channels)
@@ -243,30 +204,32 @@ class ConvKernel:
     def _sums(self, group: Any, pixel: Any, vectors: list[Any], number: int) -> Any:
         """Outputs of four vectors as bytes, with the residual's tensor added."""
         assert self.addend is not None
+        assert self.residual is not None
         ((outputs, _, size),) = narrow(self.spec.output, vectors[number : number + 4])
         start = pixel * self.spec.out_channels + (group + number) * self.isa.lanes
         tensor = self.addend[T.ramp(start, 1, size)]
-        return add_residual_to_bytes(self.spec, self.isa, outputs, tensor)
+        return self.residual.add_to_bytes(outputs, tensor)
 
     def _add_to_words(
         self, section: Section, group: Any, pixel: Any, row: list[Any], number: int, channels: int
     ) -> None:
         """Add the residual's tensor to two vectors."""
+        assert self.residual is not None
         lanes = self.isa.lanes
         place = self._place_of_addend(section, group, pixel, number, channels)
         tensor = load_addend_words(self.addend, *place)
         pair = row[number : number + 2]
         outputs = [lanes_of(vector, lanes) for vector in pair]
-        sums = add_residual_to_words(self.spec, self.isa, outputs, tensor)
+        sums = self.residual.add_to_words(outputs, tensor)
         for vector, value in zip(pair, sums, strict=True):
             set_lanes(vector, value, lanes)
 
-    def _requantize(self, group: Any, vector: Any, addend: Any = None) -> None:
+    def _emit(self, group: Any, vector: Any, addend: Any = None) -> None:
         lanes = self.isa.lanes
         rows = [self._rows(buffer, group, width) for buffer, width in self.constants]
-        value = lanes_of(vector, lanes)
-        spec = self.plain if addend is None else self.spec
-        value = requantize(spec, self.requantization, value, rows, addend)
+        value = self.epilogue.emit(lanes_of(vector, lanes), rows, addend)
+        if self.residual is not None and addend is not None:
+            value = self.residual.add(value, addend)
         set_lanes(vector, value, lanes)
 
     def _addend(self, section: Section, group: Any, pixel: Any, number: int, channels: int) -> Any:
@@ -290,38 +253,7 @@ class ConvKernel:
         return lambda row: buffer[group, row, T.ramp(0, 1, lanes)]
 
     def _accumulate(self, section: Section, group: Any, first: Any, acc: Any) -> None:
-        spec, isa = self.spec, self.isa
-        _, _, width, channels = spec.staged_shape
-        origins = [self._origin(first + i) for i in range(section.pixels)]
-        taps = spec.kernel_width // spec.taps_per_run
-        step_size = section.groups * isa.lanes * spec.step
-        steps = spec.run_length // spec.step
-
-        def step(offset: Any, weights: Any) -> None:
-            for origin, row in zip(origins, acc, strict=True):
-                data = isa.load_data(self.source, origin + offset)
-                for j, vector in enumerate(row):
-                    total = lanes_of(vector, isa.lanes)
-                    for part, values in enumerate(data, isa.parts * j):
-                        factors = isa.load_weights(self.weights, weights + part * isa.part_size)
-                        total = isa.multiply_add(total, values, factors)
-                    set_lanes(vector, total, isa.lanes)
-
-        at_once = self._steps_at_once(section)
-        tile = T.truncdiv(first + section.pixels - 1, section.pixels)
-        loops = spec.runs * (steps // at_once)
-        fetch = self._fetch_next(section, group, tile, self._tiles_in(section), loops)
-        with T.serial(spec.kernel_height) as ky, T.serial(taps) as kx:
-            run = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
-            weights = group * self.block_step + (ky * taps + kx) * spec.steps_per_run * step_size
-            with T.serial(steps // at_once) as number:
-                fetch((ky * taps + kx) * (steps // at_once) + number)
-                for k in (number * at_once + i for i in range(at_once)):
-                    step(run + k * spec.step, weights + k * step_size)
-            if steps % at_once:
-                step(run + (steps - 1) * spec.step, weights + (steps - 1) * step_size)
-            if steps < spec.steps_per_run:
-                step(run + spec.run_length - spec.step, weights + steps * step_size)
+        """Write the sums of products of a tile, where tiles are summed by themselves."""
 
     def _fetch_next(
         self, section: Section, group: Any, turn: Any, turns: int, steps: int
@@ -334,16 +266,6 @@ class ConvKernel:
             return lambda step: None
         size = section.groups * self.block_step
         return fetch_ahead(self.weights, group * self.block_step + size, size, steps, turn, turns)
-
-    def _steps_at_once(self, section: Section) -> int:
-        """How many steps the loop over a run takes at a time.
-
-        Two halve the loop's own cost, where a step is one product. But LLVM loads weights of the
-        second one early: with no register left for them it keeps all accumulators in memory.
-        """
-        isa = self.isa
-        free = isa.registers - registers_of(isa, section.groups, section.pixels)
-        return 2 if isa.has_byte_products and free >= 2 else 1
 
     def _origin(self, pixel: Any) -> Any:
         """Offset of the first byte that an output pixel reads."""

@@ -7,7 +7,7 @@ from functools import partial
 from tvm import relax
 
 from legalize.kernels.conv2d.spec import Fusion, Slice
-from legalize.kernels.conv2d.x86.rules import CONV_ISAS, conv2d_rule
+from legalize.kernels.conv2d.x86.rules import CONV_ISAS, rules_of
 from legalize.kernels.fusions import PARTS
 from legalize.kernels.isa.x86 import Isa
 from qnn_ops import quantized_conv2d
@@ -26,9 +26,8 @@ def _part(
     attrs = attrs_of(call)
     if attrs.rounding == ROUNDING:
         return None
-    return conv2d_rule(
-        builder, attrs, list(call.args), isa=isa, fusion=Fusion(part=part), into=into
-    )
+    fusion = Fusion(part=part)
+    return rules_of(isa).conv2d(builder, attrs, list(call.args), fusion=fusion, into=into)
 
 
 for _isa in CONV_ISAS:

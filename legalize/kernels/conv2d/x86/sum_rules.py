@@ -9,7 +9,7 @@ import numpy as np
 from tvm import relax
 
 from legalize.kernels.conv2d.spec import Fusion, OutputStage, Residual
-from legalize.kernels.conv2d.x86.rules import conv2d_rule
+from legalize.kernels.conv2d.x86.rules import rules_of
 from legalize.kernels.elementwise.affine import affine_form
 from legalize.kernels.fusions import SUMS
 from legalize.kernels.isa.x86 import AMX, ISAS, Isa
@@ -37,7 +37,7 @@ def _sum(
         return None
     no_bias = relax.const(np.zeros(spec_of(producer).shape[-1], np.int32))
     operands = [data, weights, *(rest or [no_bias]), other]
-    return conv2d_rule(builder, attrs, operands, isa=isa, fusion=Fusion(residual=residual))
+    return rules_of(isa).conv2d(builder, attrs, operands, fusion=Fusion(residual=residual))
 
 
 def _residual(call: relax.Call, producer: relax.Call, other: relax.Expr) -> Residual | None:

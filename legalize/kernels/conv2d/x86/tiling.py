@@ -23,7 +23,6 @@ The choice is the cheapest tile; of equally cheap ones the first, so it is the s
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -32,7 +31,7 @@ import numpy.typing as npt
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.tiling import Section, Tiling, split_groups
 from legalize.kernels.ir.registers import DWORD, store_pieces
-from legalize.kernels.isa.x86 import Isa
+from legalize.kernels.isa.x86 import Isa, Products
 
 _MAX_PIXELS = 12
 _MAX_GROUPS = 12
@@ -47,33 +46,29 @@ _STORE = {4: 4, 2: 5, 1: 4}
 _TILE = 16
 _NEXT_PIXEL = 1
 _ANY_PIXEL = 8
-# For each value, of which a word is written instead of a byte, or instead of nothing.
-_WIDEN = 0.2
-_COPY = 0.5
-_WORTH_IT = 0.89
 # Of one unit, on processors of about 3 GHz; good enough to tell large layers from small ones.
 MICROSECONDS = 0.2e-3
 
 
 @cache
-def choose_tiling(spec: ConvSpec, isa: Isa) -> Tiling:
+def choose_tiling(spec: ConvSpec, products: Products) -> Tiling:
     """Choose the tiles of a convolution.
 
     Returns:
         Sections that cover the vectors of output channels in order. Channels that do not fill
         a vector are in a section of one block.
     """
-    has_ragged_vector = spec.out_channels % isa.lanes != 0
-    vectors = isa.vectors(spec.out_channels)
+    has_ragged_vector = spec.out_channels % products.lanes != 0
+    vectors = products.isa.vectors(spec.out_channels)
     best: tuple[float, Tiling] | None = None
     for width in range(1, min(vectors, _MAX_GROUPS) + 1):
         sections: list[Section] = []
         cost = 0.0
         for first, blocks, groups in split_groups(vectors, width, has_ragged_vector):
             tile_cost, pixels = min(
-                (_cost(spec, isa, groups, pixels), pixels)
+                (_cost(spec, products, groups, pixels), pixels)
                 for pixels in range(1, min(spec.out_pixels, _MAX_PIXELS) + 1)
-                if pixels == 1 or registers_of(isa, groups, pixels) <= isa.registers
+                if pixels == 1 or registers_of(products, groups, pixels) <= products.isa.registers
             )
             cost += blocks * tile_cost
             sections.append(Section(first, blocks, groups, pixels))
@@ -83,19 +78,19 @@ def choose_tiling(spec: ConvSpec, isa: Isa) -> Tiling:
     return best[1]
 
 
-def registers_of(isa: Isa, groups: int, pixels: int) -> int:
+def registers_of(products: Products, groups: int, pixels: int) -> int:
     """Registers that a step takes: accumulators, weights and data."""
-    return pixels * groups + isa.parts * groups + isa.spare
+    return pixels * groups + products.parts * groups + products.spare
 
 
-def _cost(spec: ConvSpec, isa: Isa, groups: int, pixels: int) -> float:
+def _cost(spec: ConvSpec, products: Products, groups: int, pixels: int) -> float:
     tiles = -(-spec.out_pixels // pixels)
     steps = spec.runs * spec.steps_per_run
-    weights = isa.parts * groups
-    is_near = steps * weights * isa.lanes * DWORD <= _NEAR_BYTES
+    weights = products.parts * groups
+    is_near = steps * weights * products.lanes * DWORD <= _NEAR_BYTES
     loads = _BROADCAST * pixels + (_NEAR_WEIGHTS if is_near else _FAR_WEIGHTS) * weights
-    widening = isa.parts * pixels if isa.widens_data else 0
-    step = max(isa.product * pixels * groups + widening, _LATENCY) + loads + _STEP
+    widening = products.parts * pixels if products.parts > 1 else 0
+    step = max(products.instructions * pixels * groups + widening, _LATENCY) + loads + _STEP
     address = _ANY_PIXEL if spec.pixel_pitch is None else _NEXT_PIXEL
     return tiles * (steps * step + pixels * (address + rescaling_units(groups)) + _TILE)
 
@@ -105,29 +100,15 @@ def rescaling_units(groups: int) -> float:
     return _RESCALE * groups + sum(_STORE[size] for _, size in store_pieces(groups))
 
 
-def prefers_words(spec: ConvSpec, isa: Isa) -> bool:
-    """Whether data had better be widened to int16 once, when it is staged, than by each tile.
-
-    Every block of channels and every row of the kernel reads the data again.
-    """
-    if not isa.widens_data:
-        return False
-    wide = replace(spec, staged_dtype="int16")
-    batch, height, width, channels = wide.staged_shape
-    staging = _WIDEN if spec.needs_staging else _COPY
-    words = units(wide, isa.of_words()) + staging * batch * height * width * channels
-    return words < _WORTH_IT * units(spec, isa)
-
-
-def units(spec: ConvSpec, isa: Isa) -> float:
+def units(spec: ConvSpec, products: Products) -> float:
     """Estimate what a convolution takes, in the model's instructions."""
-    tiling = choose_tiling(spec, isa)
-    return sum(part.blocks * _cost(spec, isa, part.groups, part.pixels) for part in tiling)
+    tiling = choose_tiling(spec, products)
+    return sum(part.blocks * _cost(spec, products, part.groups, part.pixels) for part in tiling)
 
 
-def microseconds(spec: ConvSpec, isa: Isa, tiling: Tiling) -> float:
+def microseconds(spec: ConvSpec, products: Products, tiling: Tiling) -> float:
     """Estimate what a convolution takes on one thread, from the model's costs."""
-    costs = (part.blocks * _cost(spec, isa, part.groups, part.pixels) for part in tiling)
+    costs = (part.blocks * _cost(spec, products, part.groups, part.pixels) for part in tiling)
     return sum(costs) * MICROSECONDS
 
 

@@ -19,7 +19,7 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.conv2d.arm.epilogue import Requantization, requantize
+from legalize.kernels.conv2d.arm.epilogue import Epilogue
 from legalize.kernels.conv2d.arm.store import store_channels
 from legalize.kernels.depthwise.arm.plan import Plan, Section, microseconds
 from legalize.kernels.ir.registers import (
@@ -35,40 +35,37 @@ from legalize.kernels.isa.neon import LANES, half, multiply_long
 
 
 @cache
-def depthwise_conv2d(
-    plan: Plan, requantization: Requantization, row_dtypes: tuple[str, ...]
-) -> tirx.PrimFunc:
+def depthwise_conv2d(plan: Plan, epilogue: Epilogue) -> tirx.PrimFunc:
     """Build the function that computes a depthwise convolution.
 
     Args:
         plan: From ``pack_depthwise``, as what follows.
-        requantization: How accumulators become outputs.
-        row_dtypes: Of the requantization's rows of constants.
+        epilogue: How accumulators become outputs.
 
     Returns:
         A function of the data, int8 of ``spec.staged_shape``; the ``constants`` of
         ``pack_depthwise`` in order; and the output, ``spec.output.dtype`` of ``spec.out_shape``.
     """
-    return _Kernel(plan, requantization).build(row_dtypes)
+    return _Kernel(plan, epilogue).build()
 
 
 class _Kernel:
     """The buffers of one function, and what writes its loops."""
 
-    def __init__(self, plan: Plan, requantization: Requantization) -> None:
+    def __init__(self, plan: Plan, epilogue: Epilogue) -> None:
         self.plan = plan
         self.spec = plan.spec
-        self.requantization = requantization
+        self.epilogue = epilogue
         self.steps = plan.spec.batch * plan.spec.out_height
         self.tasks = task_count(microseconds(plan))
         self.kernel_rows = plan.spec.kernel_height if plan.is_looped else 1
 
-    def build(self, row_dtypes: tuple[str, ...]) -> tirx.PrimFunc:
+    def build(self) -> tirx.PrimFunc:
         with IRBuilder() as builder, T.prim_func(s_tir=True):
             T.func_name("depthwise_conv2d")
             # As for conv2d: with "noalias" LLVM would lift loads of constants, and spill them.
             T.func_attr({"global_symbol": "depthwise_conv2d", "tirx.noalias": False})
-            self._declare(row_dtypes)
+            self._declare()
             if self.tasks == 1:
                 self._rows(0, self.steps)
             else:
@@ -76,7 +73,7 @@ class _Kernel:
                     self._rows(*share(task, self.tasks, self.steps))
         return builder.get()
 
-    def _declare(self, row_dtypes: tuple[str, ...]) -> None:
+    def _declare(self) -> None:
         spec, plan = self.spec, self.plan
         vectors = len(plan.lane_channels())
         size = vectors * LANES * self.kernel_rows * len(plan.terms)
@@ -85,7 +82,7 @@ class _Kernel:
         self.bias = T.arg("bias", T.buffer((vectors, LANES), "int32"))
         self.rows = [
             T.arg(f"rescale_{number}", T.buffer((vectors, LANES), dtype))
-            for number, dtype in enumerate(row_dtypes)
+            for number, dtype in enumerate(self.epilogue.constants)
         ]
         output = T.arg("output", T.buffer(spec.out_shape, spec.output.dtype))
         batch, height, width, channels = spec.staged_shape
@@ -140,12 +137,12 @@ class _Kernel:
             constants = [kept(rows[vector + j, T.ramp(0, 1, LANES)]) for rows in self.rows]
             for pixel in acc:
                 value = lanes_of(pixel[j], LANES)
-                value = requantize(neon, self.requantization, value, constants)
+                value = self.epilogue.emit(neon, value, constants)
                 set_lanes(pixel[j], value, LANES)
         for i, pixel in enumerate(acc):
             start = (row * spec.out_width + column + i) * spec.out_channels + channel
             values = [lanes_of(each, LANES) for each in pixel]
-            shift = self.requantization.shift
+            shift = self.epilogue.narrowing_shift
             store_channels(spec, neon, self.target, start, values, section.width, shift)
 
     def _accumulate(self, section: Section, origin: Any, weights: Any, acc: Any) -> None:

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from legalize.kernels.conv2d.arm.epilogue import Requantization, choose_requantization
-from legalize.kernels.conv2d.constants import centred_kernel, fold_zero_points, per_channel
+from legalize.kernels.conv2d.arm.epilogue import Epilogue
+from legalize.kernels.conv2d.arm.pack import fold
+from legalize.kernels.conv2d.constants import centred_kernel
+from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.depthwise.arm.plan import Plan, choose_plan, split_weights
 from legalize.kernels.isa.arm import Isa
@@ -22,31 +24,19 @@ class PackedDepthwise:
     """A depthwise convolution's constants, and what its function must know about them.
 
     Attributes:
+        epilogue: How accumulators become outputs.
         plan: The order for which the constants are laid out.
-        requantization: How accumulators become outputs.
         constants: The arrays that the function of ``depthwise_conv2d`` takes between data and
-            output: weights int8 in one row; bias int32 [vectors, 4]; each row of the
-            requantization [vectors, 4].
+            output: weights int8 in one row; bias int32 [vectors, 4]; each row of the epilogue
+            [vectors, 4].
     """
 
+    epilogue: Epilogue
     plan: Plan
-    requantization: Requantization
     constants: tuple[Array, ...]
 
-    @property
-    def row_dtypes(self) -> tuple[str, ...]:
-        """The dtypes of the requantization's rows."""
-        return tuple(str(row.dtype) for row in self.constants[2:])
 
-
-def pack_depthwise(
-    spec: ConvSpec,
-    isa: Isa,
-    kernel_hwc: Array,
-    kernel_zero_point: Array | int = 0,
-    bias: Array | None = None,
-    real_multiplier: Array | float = 0.0,
-) -> PackedDepthwise:
+def pack_depthwise(spec: ConvSpec, weights: Weights, isa: Isa) -> PackedDepthwise:
     """Fold zero points into weights and bias, and lay them out.
 
     The kernel multiplies raw int8 data x by w − zw, which is a sum of int8. What is
@@ -57,26 +47,20 @@ def pack_depthwise(
 
     Args:
         spec: The convolution.
+        weights: Its constants.
         isa: The instruction set of the kernel.
-        kernel_hwc: ``spec.kernel_dtype`` of shape [KH, KW, channels].
-        kernel_zero_point: One for all channels or one for each.
-        bias: As for ``pack_conv2d``.
-        real_multiplier: As for ``pack_conv2d``.
 
     Raises:
         QnnError: if an array does not fit the spec.
     """
-    centred = centred_kernel(spec, kernel_hwc, kernel_zero_point)
-    real_multiplier = per_channel(spec, "real_multiplier", real_multiplier, "float64")
-    bias = per_channel(spec, "bias", 0 if bias is None else bias)
-    folded_bias, _ = fold_zero_points(spec, centred.transpose(2, 0, 1), 0, bias)
-    requantization, rows = choose_requantization(spec, real_multiplier)
+    centred = centred_kernel(spec, weights.kernel, weights.zero_point)
+    folded_bias, chosen = fold(spec, weights, centred.transpose(2, 0, 1), 0)
     parts = split_weights(centred)
     plan = choose_plan(spec, isa, parts)
     lanes = plan.lane_channels()
-    weights = _lay_out_weights(plan, parts)
-    scales = (values.astype(dtype)[lanes] for dtype, values in rows)
-    return PackedDepthwise(plan, requantization, (weights, folded_bias[lanes], *scales))
+    rows = (row[lanes] for row in chosen.rows)
+    constants = (_lay_out_weights(plan, parts), folded_bias[lanes], *rows)
+    return PackedDepthwise(chosen.epilogue, plan, constants)
 
 
 def _lay_out_weights(plan: Plan, parts: list[Array]) -> Array:

@@ -11,6 +11,7 @@ from typing import Any
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.isa.x86 import Isa
+from legalize.kernels.isa.x86_instructions import add_pairs, dot_bytes
 
 _QUARTER = 16
 
@@ -70,10 +71,10 @@ def add_products(isa: Isa, accumulator: Any, cells: Any, weights: Any) -> Any:
         weights: int8 vector, if it has byte products and cells hold bytes; or int16 vector.
     """
     if weights.ty.dtype.bits == 8:
-        return isa.multiply_add(accumulator, cells, weights)
+        return dot_bytes(accumulator, cells, weights, isa.lanes)
     words = T.reinterpret(f"int16x{2 * isa.lanes}", cells)
     if not isa.has_byte_products:
-        return isa.multiply_add(accumulator, words, weights)
+        return accumulator + add_pairs(words, weights)
     name = f"llvm.x86.avx512.vpdpwssd.{32 * isa.lanes}"
     return T.call_llvm_pure_intrin(f"int32x{isa.lanes}", name, accumulator, words, weights)
 

@@ -24,12 +24,7 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.conv2d.x86.epilogue.fixed_point import (
-    Requantization,
-    constant_rows,
-    requantize,
-    row_lanes,
-)
+from legalize.kernels.conv2d.x86.epilogue.base import Epilogue, row_lanes
 from legalize.kernels.conv2d.x86.store import narrow
 from legalize.kernels.depthwise.x86.interleave import (
     add_products,
@@ -47,29 +42,29 @@ _OFF_STACK = 1024
 
 
 @cache
-def depthwise_conv2d(plan: Plan, requantization: Requantization) -> tirx.PrimFunc:
+def depthwise_conv2d(plan: Plan, epilogue: Epilogue) -> tirx.PrimFunc:
     """Build the function that computes a depthwise convolution.
 
     Needs a target with the features of the plan's instruction set.
 
     Args:
         plan: From ``pack_depthwise``.
-        requantization: Likewise.
+        epilogue: Likewise.
 
     Returns:
         A function of the data, ``spec.in_dtype`` of ``spec.in_shape``; the ``constants`` of
         ``pack_depthwise`` in order; and the output, ``spec.output.dtype`` of ``spec.out_shape``.
     """
-    return _Kernel(plan, requantization).build()
+    return _Kernel(plan, epilogue).build()
 
 
 class _Kernel:
     """The buffers of one function, and what writes its loops."""
 
-    def __init__(self, plan: Plan, requantization: Requantization) -> None:
+    def __init__(self, plan: Plan, epilogue: Epilogue) -> None:
         self.plan = plan
         self.spec = plan.spec
-        self.requantization = requantization
+        self.epilogue = epilogue
         self.groups = -(-plan.spec.out_height // plan.rows)
         self.steps = plan.spec.batch * self.groups
         self.tasks = task_count(plan.spec.batch * cycles(plan) / _CYCLES_PER_MICROSECOND)
@@ -118,7 +113,7 @@ class _Kernel:
         self.weights = T.arg("weights", T.buffer((size,), "int8" if taps == 4 else "int16"))
         self.bias = T.arg("bias", T.buffer((vectors, plan.isa.lanes), "int32"))
         self.constants = []
-        for number, (dtype, rows) in enumerate(constant_rows(self.requantization)):
+        for number, (dtype, rows) in enumerate(self.epilogue.constants):
             lanes = row_lanes(dtype, plan.isa.lanes)
             buffer = T.buffer((vectors, rows, lanes), dtype)
             self.constants.append((T.arg(f"rescale_{number}", buffer), lanes))
@@ -305,7 +300,7 @@ class _Part:
             constants = self._constants(vector + plane)
             for sums in chain(*own):
                 value = lanes_of(sums, lanes)
-                value = requantize(spec, kernel.requantization, value, constants)
+                value = kernel.epilogue.emit(value, constants)
                 set_lanes(sums, value, lanes)
         for r, row in enumerate(acc):
             start = (image * spec.out_height + out_row + r) * spec.out_width + column

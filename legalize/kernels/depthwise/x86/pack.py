@@ -8,18 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from legalize.kernels.conv2d.constants import (
-    centred_kernel,
-    check_scales,
-    deal,
-    fold_zero_points,
-    per_channel,
-)
+from legalize.kernels.conv2d.constants import centred_kernel, deal
+from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.x86.epilogue.fixed_point import Requantization
-from legalize.kernels.conv2d.x86.pack import multiplier_dtype, pack_requantization
+from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
+from legalize.kernels.conv2d.x86.epilogue.choose import choose_epilogue, fold
 from legalize.kernels.depthwise.x86.plan import PLANES, Plan, choose_cells, choose_plan
-from legalize.kernels.isa.x86 import AVX512_VNNI, Isa
+from legalize.kernels.isa.x86 import Isa
 
 Array = npt.NDArray[Any]
 
@@ -29,28 +24,20 @@ class PackedDepthwise:
     """A depthwise convolution's constants, and what its function must know about them.
 
     Attributes:
-        requantization: How accumulators become outputs.
+        epilogue: How accumulators become outputs.
         plan: The order for which the constants are laid out.
         constants: The arrays that the function of ``depthwise_conv2d`` takes between data and
             output: weights int8 or int16 [values]; bias int32 [vectors, lanes]; the arrays of the
-            requantization.
+            epilogue.
     """
 
-    requantization: Requantization
+    epilogue: Epilogue
     plan: Plan
     constants: tuple[Array, ...]
 
 
 def pack_depthwise(
-    spec: ConvSpec,
-    kernel_hwc: Array,
-    kernel_zero_point: Array | int = 0,
-    bias: Array | None = None,
-    multiplier: Array | int = 0,
-    shift: Array | int = 0,
-    isa: Isa = AVX512_VNNI,
-    *,
-    plan: Plan | None = None,
+    spec: ConvSpec, weights: Weights, isa: Isa, plan: Plan | None = None
 ) -> PackedDepthwise:
     """Fold zero points into weights and bias, and lay them out.
 
@@ -63,33 +50,21 @@ def pack_depthwise(
 
     Args:
         spec: The convolution.
-        kernel_hwc: ``spec.kernel_dtype`` of shape [KH, KW, channels].
-        kernel_zero_point: One for all channels or one for each.
-        bias: int32 [channels]; absent means zeros.
-        multiplier: As for ``pack_conv2d``.
-        shift: As for ``pack_conv2d``.
+        weights: Its constants.
         isa: The instruction set of the kernel.
         plan: To measure others than the chosen one.
 
     Raises:
         QnnError: if an array does not fit the spec.
     """
-    centred = centred_kernel(spec, kernel_hwc, kernel_zero_point)
-    dtype = multiplier_dtype(spec)
-    multiplier = per_channel(spec, "multiplier", multiplier, dtype)
-    shift = per_channel(spec, "shift", shift)
-    bias = per_channel(spec, "bias", 0 if bias is None else bias)
-    if dtype == "int32":
-        check_scales(spec, multiplier, shift)
-    folded_bias, bound = fold_zero_points(spec, centred.transpose(2, 0, 1), 0, bias)
+    centred = centred_kernel(spec, weights.kernel, weights.zero_point)
+    folded_bias, scales = fold(spec, weights, centred.transpose(2, 0, 1), 0)
     plan = plan or choose_plan(spec, isa, choose_cells(centred, isa))
     lanes = plan.lane_channels()
-    requantization, offset, rescaling = pack_requantization(
-        spec, isa, multiplier, shift, bound, lanes, bias
-    )
-    weights = _lay_out_weights(plan, centred, lanes)
-    constants = (weights, deal(folded_bias + offset, lanes), *rescaling)
-    return PackedDepthwise(requantization, plan, constants)
+    chosen = choose_epilogue(spec.output, None, scales, lanes)
+    bias = deal(folded_bias + chosen.offset, lanes)
+    constants = (_lay_out_weights(plan, centred, lanes), bias, *chosen.arrays)
+    return PackedDepthwise(chosen.epilogue, plan, constants)
 
 
 def _lay_out_weights(plan: Plan, centred: Array, lanes: Array) -> Array:

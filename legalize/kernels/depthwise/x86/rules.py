@@ -1,91 +1,46 @@
-"""Which calls of the dialect the depthwise convolution serves, and how they become its spec."""
+"""Which calls of depthwise convolutions x86 kernels serve."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
-from typing import Any
+from dataclasses import dataclass
 
-import numpy as np
-from tvm import relax
-from tvm.relax import op as R
+from tvm import tirx
 
-from legalize.kernels.call import SORTED_LAST, call_tir
-from legalize.kernels.conv2d.rules import (
-    conv_factor,
-    ends_in_floats,
-    finish,
-    fixed_point,
-    operands_of,
-    spec_of_call,
-    sums_first,
-)
+from legalize.kernels.conv2d.calls import conv_factor, ends_in_floats, sums_first
+from legalize.kernels.conv2d.plan import Weights
+from legalize.kernels.conv2d.rules import ConvRules
+from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.depthwise.x86.kernel import depthwise_conv2d
-from legalize.kernels.depthwise.x86.pack import pack_depthwise
+from legalize.kernels.depthwise.x86.pack import PackedDepthwise, pack_depthwise
 from legalize.kernels.isa.x86 import ISAS, Isa
 from legalize.kernels.table import kernel
 from qnn_ops import quantized_conv2d
-from qnn_ops.arithmetic import conv_multiplier
-from qnn_ops.layouts import permutation
-from qnn_ops.registry import Attrs, spec_of
+
+_ROUNDINGS = ("tflite", "upward", "onednn")
 
 
-def _depthwise(
-    builder: relax.BlockBuilder,
-    attrs: Attrs,
-    operands: Sequence[relax.Expr],
-    *,
-    isa: Isa,
-) -> relax.Expr | None:
-    data, weights, bias = operands_of(operands)
-    batch, height, width, channels = spec_of(data).shape
-    layouts = (attrs.data_layout, attrs.out_layout)
-    if weights is None or layouts != ("NHWC", "NHWC") or attrs.groups != channels:
-        return None
-    kernel_ohwi = weights.transpose(permutation(attrs.kernel_layout, "OHWI"))
-    out_channels = kernel_ohwi.shape[0]
-    spec = spec_of_call(
-        attrs,
-        data,
-        kernel_ohwi,
-        in_shape=(batch, height, width, out_channels),
-        strides=attrs.strides,
-        padding=attrs.padding,
-        dilation=attrs.dilation,
-        roundings=("tflite", "upward", "onednn"),
-    )
-    if spec is None:
-        return None
-    if out_channels != channels:
-        # Each channel once for every output that it gives.
-        data = builder.emit(R.repeat(data, out_channels // channels, axis=3))
-    real_multiplier = conv_multiplier(
-        attrs.input_scale, attrs.kernel_scale, attrs.output_scale, str(weights.dtype)
-    )
-    multiplier, shift = fixed_point(spec, real_multiplier)
-    packed = pack_depthwise(
-        spec,
-        kernel_ohwi[..., 0].transpose(1, 2, 0),
-        np.asarray(attrs.kernel_zero_point),
-        bias,
-        multiplier,
-        shift,
-        isa,
-    )
-    function = depthwise_conv2d(packed.plan, packed.requantization)
-    constants: list[Any] = [relax.const(array, str(array.dtype)) for array in packed.constants]
-    result = call_tir(
-        builder,
-        SORTED_LAST + "depthwise_conv2d",
-        function,
-        [data, *constants],
-        spec.out_shape,
-        spec.output.dtype,
-    )
-    return finish(builder, attrs, spec, result, real_multiplier)
+@dataclass(frozen=True)
+class _Plan:
+    """See ``conv2d.plan.Plan``; the weights tell how the rest is planned."""
+
+    spec: ConvSpec
+    isa: Isa
+
+    def pack(self, weights: Weights) -> PackedDepthwise:
+        return pack_depthwise(self.spec, weights, self.isa)
+
+    def function(self, packed: PackedDepthwise) -> tirx.PrimFunc:
+        return depthwise_conv2d(packed.plan, packed.epilogue)
+
+
+def _rules_of(isa: Isa) -> ConvRules:
+    def plan(spec: ConvSpec, _weights: Weights) -> _Plan:
+        return _Plan(spec, isa)
+
+    return ConvRules(plan, lambda attrs, _: attrs.rounding in _ROUNDINGS, stages=False)
 
 
 for _isa in ISAS:
     kernel(quantized_conv2d, *_isa.features)(
-        sums_first(partial(_depthwise, isa=_isa), conv_factor, ends_in_floats)
+        sums_first(_rules_of(_isa).depthwise, conv_factor, ends_in_floats)
     )

@@ -12,11 +12,11 @@ import tvm
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.stage import stage
-from legalize.kernels.conv2d.x86.kernel import conv2d
-from legalize.kernels.conv2d.x86.pack import pack_conv2d
-from legalize.kernels.conv2d.x86.tiling import choose_tiling, microseconds
+from legalize.kernels.conv2d.x86.dot.plan import dot_plan
+from legalize.kernels.conv2d.x86.tiling import microseconds
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.isa.x86 import AVX512_VNNI
 from qnn_ops.windows import sliding_windows
@@ -78,15 +78,16 @@ def test_results_do_not_depend_on_threads(
 ) -> None:
     """The sums of zero points, the staging and the convolution are shared out here."""
     spec = replace(SPEC, out_channels=out_channels)
-    assert task_count(microseconds(spec, AVX512_VNNI, choose_tiling(spec, AVX512_VNNI))) > 3
+    plan = dot_plan(spec, AVX512_VNNI)
+    assert task_count(microseconds(spec, plan.products, plan.tiling)) > 3
     rng = np.random.default_rng(0)
     kernel = full_range(rng, "int8", (out_channels, 3, 3, 64))
-    packed = pack_conv2d(spec, kernel, -9)
+    packed = plan.pack(Weights(kernel, -9))
     data = full_range(rng, "uint8", spec.in_shape)
     staged = in_threads(run, stage(spec), [data], spec.staged_shape, "uint8")
     padded = np.pad(data, ((0, 0), (1, 1), (1, 1), (0, 0)), constant_values=3)
     np.testing.assert_array_equal(staged, padded)
-    function = conv2d(spec, packed.requantization, packed.tiling)
+    function = plan.function(packed)
     inputs = [staged, *packed.constants]
     got = in_threads(run, function, inputs, spec.out_shape, "int32")
     x = padded.astype(np.int32) - 3

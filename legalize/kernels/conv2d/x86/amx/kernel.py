@@ -12,17 +12,12 @@ and go through memory to be rescaled:
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.tiling import Section
-from legalize.kernels.conv2d.x86.amx.pack import tile_configuration
-from legalize.kernels.conv2d.x86.amx.plan import TilePlan, tile_units
-from legalize.kernels.conv2d.x86.epilogue.fixed_point import Requantization
+from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.tiling import MICROSECONDS
 from legalize.kernels.ir.registers import DWORD, local_vector, set_lanes, unsigned_min
@@ -30,39 +25,30 @@ from legalize.kernels.ir.tasks import loop_between
 from legalize.kernels.isa import amx
 from legalize.kernels.isa.x86 import AVX512_VNNI
 
+if TYPE_CHECKING:
+    from legalize.kernels.conv2d.x86.amx.plan import TilePlan
+
 # Of the eight tiles: sums of pixels × channels, data, weights.
 _SUMS, _DATA, _WEIGHTS = ((0, 1), (2, 3)), (4, 5), (6, 7)
 _LANES = AVX512_VNNI.lanes
 
 
-@cache
-def conv2d_tiles(spec: ConvSpec, requantization: Requantization, plan: TilePlan) -> tirx.PrimFunc:
-    """Build the function that computes a convolution, as ``conv2d`` does.
-
-    Args:
-        spec: The convolution.
-        requantization: From ``pack_conv2d``.
-        plan: The plan for which the constants are laid out. ``tile_configuration`` is the last
-            one of them.
-    """
-    return _TileKernel(spec, requantization, plan).build()
-
-
-class _TileKernel(ConvKernel):
+class TileKernel(ConvKernel):
     """The buffers of one function, and what writes its loops."""
 
-    def __init__(self, spec: ConvSpec, requantization: Requantization, plan: TilePlan) -> None:
+    def __init__(self, plan: TilePlan, epilogue: Epilogue) -> None:
+        """Write a plan's function."""
         self.plan = plan
-        super().__init__(spec, AVX512_VNNI, requantization, plan.tiling, "int8")
+        super().__init__(plan, epilogue)
 
     def _microseconds(self) -> float:
-        return MICROSECONDS * tile_units(self.spec, self.plan)
+        return MICROSECONDS * self.plan.units
 
     def _steps_of_block(self) -> int:
         return self.spec.runs * self.plan.chunks * self.plan.chunk // DWORD
 
     def _declare_last(self) -> None:
-        size = tile_configuration(self.plan).size
+        size = amx.CONFIGURATION_BYTES
         self.configuration = T.arg("tile_configuration", T.buffer((size,), "uint8"))
 
     def _begin_task(self) -> None:

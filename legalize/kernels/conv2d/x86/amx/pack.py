@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from legalize.kernels.conv2d.x86.amx.plan import TilePlan
 from legalize.kernels.ir.registers import DWORD
 from legalize.kernels.isa import amx
 from legalize.kernels.isa.x86 import AVX512_VNNI
+
+if TYPE_CHECKING:
+    from legalize.kernels.conv2d.x86.amx.plan import TilePlan
 
 _LANES = AVX512_VNNI.lanes
 

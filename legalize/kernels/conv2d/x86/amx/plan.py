@@ -16,15 +16,25 @@ throughput, not yet fitted to measurements; so the plan wants a clear gain.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
+import numpy.typing as npt
+
+from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.tiling import Section, Tiling, split_groups
-from legalize.kernels.conv2d.x86.tiling import rescaling_units, units
+from legalize.kernels.conv2d.x86.amx.kernel import TileKernel
+from legalize.kernels.conv2d.x86.amx.pack import lay_out_chunks, tile_configuration
+from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
+from legalize.kernels.conv2d.x86.plan import Layout, Plan
+from legalize.kernels.conv2d.x86.tiling import rescaling_units
 from legalize.kernels.ir.registers import DWORD
 from legalize.kernels.isa.amx import ROW_BYTES, ROWS
-from legalize.kernels.isa.x86 import AVX512_VNNI
+from legalize.kernels.isa.x86 import AVX512_VNNI, ByteProducts, Isa
+
+Array = npt.NDArray[Any]
 
 _GROUPS = 2
 _TILES = 2
@@ -39,8 +49,8 @@ _WORTH_IT = 0.8
 
 
 @dataclass(frozen=True)
-class TilePlan:
-    """How a convolution is cut.
+class TilePlan(Plan):
+    """A convolution cut into tiles; of its tiling, ``pixels`` is how many a step has.
 
     Attributes:
         lines: Stretches of pixels at one pitch: one for all, one an image or one a row.
@@ -50,7 +60,6 @@ class TilePlan:
         pitch: Bytes from a pixel to the next one.
         chunk: Bytes of the sum in a tile.
         chunks: Tiles for a run.
-        tiling: Blocks of channels; ``pixels`` is how many a step has.
     """
 
     lines: int
@@ -60,7 +69,6 @@ class TilePlan:
     pitch: int
     chunk: int
     chunks: int
-    tiling: Tiling
 
     @property
     def rows(self) -> int:
@@ -87,20 +95,42 @@ class TilePlan:
         """Steps that cover the tiles; the last one repeats a tile if their number is odd."""
         return -(-self.tiles // self.tiles_at_once)
 
+    @property
+    def units(self) -> float:
+        """Estimate what the convolution takes, in the units of tiling.py."""
+        at_once = self.tiles_at_once
+        total = 0.0
+        for section in self.tiling:
+            groups = section.groups
+            chunk = max(at_once * groups * _PRODUCT, (at_once + groups) * _LOAD)
+            rescaling = rescaling_units(groups) + _SUMS * groups
+            pixels = at_once * self.rows * (_PIXEL + rescaling)
+            total += (
+                section.blocks
+                * self.steps
+                * (self.spec.runs * self.chunks * chunk + pixels + _STEP)
+            )
+        return total
+
+    def lay_out(self, kernel: Array, lanes: Array) -> Layout:
+        """Cut the weights into chunks."""
+        weights = lay_out_chunks(self, kernel.reshape(len(kernel), self.spec.runs, -1), lanes)
+        return Layout(weights, settings=(tile_configuration(self),))
+
+    def kernel(self, epilogue: Epilogue, known: None) -> TileKernel:
+        """For chunks."""
+        return TileKernel(self, epilogue)
+
+
+def plan(spec: ConvSpec, isa: Isa, _weights: Weights, most: float) -> TilePlan | None:
+    """Plan a convolution of staged uint8."""
+    if "amx-int8" not in isa.features or spec.staged_dtype != "uint8" or spec.run_length < DWORD:
+        return None
+    planned = cut(spec)
+    return planned if planned.cost < most else None
+
 
 @cache
-def choose_plan(spec: ConvSpec) -> TilePlan | None:
-    """Cut a convolution into tiles.
-
-    Returns:
-        None where vectors do better.
-    """
-    if spec.staged_dtype != "uint8" or spec.run_length < DWORD:
-        return None
-    plan = cut(spec)
-    return plan if tile_units(spec, plan) < _WORTH_IT * units(spec, AVX512_VNNI) else None
-
-
 def cut(spec: ConvSpec) -> TilePlan:
     """Cut a convolution into tiles, worth it or not."""
     _, _, width, channels = spec.staged_shape
@@ -115,8 +145,13 @@ def cut(spec: ConvSpec) -> TilePlan:
     if spec.pixel_pitch is not None:
         ways.insert(0, (1, spec.out_pixels, spec.out_pixels, spec.out_pixels))
     chunk, chunks = _chunks(spec.run_length)
-    plans = [TilePlan(*way, pitch, chunk, chunks, _tiling(spec, way[1])) for way in ways]
-    return min(plans, key=lambda plan: plan.tiles)
+    products = ByteProducts(AVX512_VNNI)
+    plans = [
+        TilePlan(spec, products, _tiling(spec, way[1]), 0.0, *way, pitch, chunk, chunks)
+        for way in ways
+    ]
+    fewest = min(plans, key=lambda plan: plan.tiles)
+    return replace(fewest, cost=fewest.units / _WORTH_IT)
 
 
 def _chunks(run_length: int) -> tuple[int, int]:
@@ -134,16 +169,3 @@ def _tiling(spec: ConvSpec, line_pixels: int) -> Tiling:
     cuts = split_groups(groups, min(groups, _GROUPS), is_ragged)
     rows = min(ROWS, line_pixels)
     return tuple(Section(first, blocks, width, rows) for first, blocks, width in cuts)
-
-
-def tile_units(spec: ConvSpec, plan: TilePlan) -> float:
-    """Estimate what a convolution takes, in the units of tiling.py."""
-    at_once = plan.tiles_at_once
-    total = 0.0
-    for section in plan.tiling:
-        groups = section.groups
-        chunk = max(at_once * groups * _PRODUCT, (at_once + groups) * _LOAD)
-        rescaling = rescaling_units(groups) + _SUMS * groups
-        pixels = at_once * plan.rows * (_PIXEL + rescaling)
-        total += section.blocks * plan.steps * (spec.runs * plan.chunks * chunk + pixels + _STEP)
-    return total

@@ -24,7 +24,9 @@ import numpy as np
 import numpy.typing as npt
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.constants import deal
+from legalize.kernels.conv2d.spec import Addend, OutputStage
+from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
 
 Array = npt.NDArray[Any]
 
@@ -33,8 +35,66 @@ _MAX_OFFSET = 1 << 24
 _MAX_ACCUMULATOR = 1 << 30
 # With shifts up to this, all that finds the steps fits in 64 bits; offsets allow no larger ones.
 _MAX_SHIFT = 20
+_LANES = 16
 # Round down, and raise no exception.
 _DOWN = 9
+
+
+@dataclass(frozen=True)
+class Float32(Epilogue):
+    """The sequence.
+
+    Attributes:
+        has_two_addends: Whether c is another one below zero.
+    """
+
+    has_two_addends: bool
+
+    @classmethod
+    def choose(
+        cls, output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
+    ) -> Chosen | None:
+        """For vectors of AVX512, where there is a proof."""
+        # Only AVX512 rounds down where it is told to, not by the processor's state.
+        if lanes.shape[1] != _LANES:
+            return None
+        found = float_scales(output, scales.multiplier, scales.shift, scales.bound)
+        if found is None:
+            return None
+        rows = [found.high, found.low, found.addend]
+        offsets: tuple[Array, ...] = ()
+        if found.addend_below is not None:
+            rows.append(found.addend_below)
+            offsets = (deal(found.offset, lanes)[:, None],)
+        table = np.stack([deal(row, lanes) for row in rows], axis=1)
+        return Chosen(cls(bool(offsets)), (table, *offsets), found.offset)
+
+    @property
+    def constants(self) -> tuple[tuple[str, int], ...]:
+        """s, l, c; and c below zero, and where zero is."""
+        return (("float32", 4), ("int32", 1)) if self.has_two_addends else (("float32", 3),)
+
+    def emit(self, x: Any, rows: list[Any], addend: Any = None) -> Any:
+        """Two fused products and sums."""
+        table = rows[0]
+        addend = table(2)
+        if self.has_two_addends:
+            addend = T.Select(x < rows[1](0), table(3), addend)
+        value = T.Cast("float32x16", x)
+        inner = T.call_llvm_pure_intrin("float32x16", "llvm.fma.v16f32", value, table(1), addend)
+        down = T.int32(_DOWN)
+        outer = T.call_llvm_pure_intrin(
+            "float32x16", "llvm.x86.avx512.vfmadd.ps.512", value, table(0), inner, down
+        )
+        zeros = T.broadcast(T.int32(0), 16)
+        return T.call_llvm_pure_intrin(
+            "int32x16",
+            "llvm.x86.avx512.mask.cvtps2dq.512",
+            outer,
+            zeros,
+            T.int16(-1),
+            down,
+        )
 
 
 @dataclass(frozen=True)
@@ -57,12 +117,12 @@ class FloatScales:
 
 
 def float_scales(
-    spec: ConvSpec, multiplier: Array, shift: Array, accumulator_bound: int
+    output: OutputStage, multiplier: Array, shift: Array, accumulator_bound: int
 ) -> FloatScales | None:
     """Find scales for which the sequence is exact.
 
     Args:
-        spec: The convolution: its rounding, clamp and zero point.
+        output: The rounding, clamp and zero point.
         multiplier: int32 [channels], not negative.
         shift: int32 [channels]; positive to the left.
         accumulator_bound: No accumulator is further from zero.
@@ -70,28 +130,28 @@ def float_scales(
     Returns:
         None if there is no proof for every channel.
     """
-    if spec.output.dtype == "int32" or accumulator_bound >= _MAX_ACCUMULATOR:
+    if output.dtype == "int32" or accumulator_bound >= _MAX_ACCUMULATOR:
         return None
     if shift.max() > 0 or shift.min() < -_MAX_SHIFT:
         return None
-    outputs = np.arange(spec.output.low + 1, spec.output.high + 1)
+    outputs = np.arange(output.low + 1, output.high + 1)
     # A channel whose multiplier is 0 is as good as one whose steps are out of reach.
     q, e = multiplier.astype(np.int64), -shift.astype(np.int64)
     is_dead = q == 0
-    steps = _steps(spec, np.where(is_dead, 1 << 30, q)[:, None], e[:, None], outputs)
+    steps = _steps(output, np.where(is_dead, 1 << 30, q)[:, None], e[:, None], outputs)
     scale = q * 2.0 ** (-31.0 - e)
     high = scale.astype(np.float32)
     high = np.where(high > scale, np.nextafter(high, np.float32(0)), high)
     low = (scale - high).astype(np.float32)
-    target = spec.output.zero_point + 0.5
+    target = output.zero_point + 0.5
     with np.errstate(divide="ignore"):
         offset = np.where(is_dead, 0.0, np.rint(target / scale))
     if np.abs(offset).max() >= _MAX_OFFSET:
         return None
     offset = offset.astype(np.int64)
 
-    is_below = np.broadcast_to(outputs <= spec.output.zero_point, steps.shape)
-    has_two = spec.output.rounding == "tflite" and spec.output.low < spec.output.zero_point
+    is_below = np.broadcast_to(outputs <= output.zero_point, steps.shape)
+    has_two = output.rounding == "tflite" and output.low < output.zero_point
     # What c must not be less than, and must be less than, if the scale were s + l.
     least = outputs - (steps + offset[:, None]) * scale[:, None]
     limit = least + scale[:, None]
@@ -108,14 +168,14 @@ def float_scales(
     addend = addend_for(~is_below if has_two else everywhere)
     below = addend_for(is_below) if has_two else None
     scales = FloatScales(offset.astype(np.int32), high, low, addend, below)
-    return scales if _is_exact(spec, scales, steps, outputs, is_dead) else None
+    return scales if _is_exact(output, scales, steps, outputs, is_dead) else None
 
 
-def _steps(spec: ConvSpec, q: Array, e: Array, outputs: Array) -> Array:
+def _steps(output: OutputStage, q: Array, e: Array, outputs: Array) -> Array:
     """The smallest accumulator for which the fixed-point arithmetic gives each output."""
-    k = outputs - spec.output.zero_point
+    k = outputs - output.zero_point
     half = np.where(e > 0, np.int64(1) << np.maximum(e - 1, 0), 0)
-    if spec.output.rounding == "upward":
+    if output.rounding == "upward":
         # (x·q + 2^(30+e)) >> (31+e) >= k
         return -(-((2 * k - 1) << (30 + e)) // q)
     # (h + half - [h < 0]) >> e >= k, with h = (x·q + 2^30) >> 31; nothing is taken off for e = 0.
@@ -124,7 +184,7 @@ def _steps(spec: ConvSpec, q: Array, e: Array, outputs: Array) -> Array:
 
 
 def _is_exact(
-    spec: ConvSpec, scales: FloatScales, steps: Array, outputs: Array, is_dead: Array
+    output: OutputStage, scales: FloatScales, steps: Array, outputs: Array, is_dead: Array
 ) -> bool:
     """Whether the sequence rises where the fixed-point arithmetic does, for every channel."""
 
@@ -148,47 +208,7 @@ def _is_exact(
     good &= ~reaches(steps - 1, outputs, at_least=False) | ~is_left
     if scales.addend_below is not None:
         # Each addend rises at its own steps; it must not have those of the other.
-        zero = np.full((len(scales.offset), 1), spec.output.zero_point)
+        zero = np.full((len(scales.offset), 1), output.zero_point)
         good &= reaches(zero * 0, zero, at_least=True)
         good &= ~reaches(zero * 0 - 1, zero + 1, at_least=False)
     return bool((good.all(axis=1) | is_dead).all())
-
-
-def float_constants(scales: FloatScales, deal: Any) -> tuple[Array, ...]:
-    """Lay out what the sequence reads, by a function that deals channels to lanes."""
-    rows = [scales.high, scales.low, scales.addend]
-    if scales.addend_below is None:
-        return (np.stack([deal(row) for row in rows], axis=1),)
-    rows.append(scales.addend_below)
-    return np.stack([deal(row) for row in rows], axis=1), deal(scales.offset)[:, None]
-
-
-def requantize_float(x: Any, constants: list[Any]) -> Any:
-    """Build the expression that rescales one vector.
-
-    Args:
-        x: int32x16, the accumulators with their offset.
-        constants: A function from row to vector for each array of ``float_constants``.
-
-    Returns:
-        int32x16, the outputs before the clamp.
-    """
-    table = constants[0]
-    addend = table(2)
-    if len(constants) > 1:
-        addend = T.Select(x < constants[1](0), table(3), addend)
-    value = T.Cast("float32x16", x)
-    inner = T.call_llvm_pure_intrin("float32x16", "llvm.fma.v16f32", value, table(1), addend)
-    down = T.int32(_DOWN)
-    outer = T.call_llvm_pure_intrin(
-        "float32x16", "llvm.x86.avx512.vfmadd.ps.512", value, table(0), inner, down
-    )
-    zeros = T.broadcast(T.int32(0), 16)
-    return T.call_llvm_pure_intrin(
-        "int32x16",
-        "llvm.x86.avx512.mask.cvtps2dq.512",
-        outer,
-        zeros,
-        T.int16(-1),
-        down,
-    )

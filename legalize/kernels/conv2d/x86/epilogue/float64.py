@@ -17,13 +17,16 @@ multiplication and addition; it is tried both ways.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.constants import deal
+from legalize.kernels.conv2d.spec import Addend, OutputStage
+from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
 from legalize.kernels.ir.registers import lanes_in
 from qnn_ops.arithmetic import requantize_float64
 
@@ -38,11 +41,92 @@ _STEPS_TRIED = 4
 _LOW_BITS = 27
 
 
-def magic_multiplier(spec: ConvSpec, multiplier: Array, accumulator_bound: int) -> Array | None:
+@dataclass(frozen=True)
+class Magic(Epilogue):
+    """The sequence ``magic``.
+
+    Attributes:
+        zero_point: Of the outputs.
+    """
+
+    zero_point: int
+
+    @classmethod
+    def choose(
+        cls, output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
+    ) -> Chosen | None:
+        """For rounding "float64", where there is a proof."""
+        if output.rounding != "float64":
+            return None
+        exact = magic_multiplier(output, scales.multiplier, scales.bound)
+        return None if exact is None else Chosen(cls(output.zero_point), _rows(exact, lanes))
+
+    @property
+    def constants(self) -> tuple[tuple[str, int], ...]:
+        """Multipliers of the lower and the upper lanes."""
+        return (("float64", 2),)
+
+    def emit(self, x: Any, rows: list[Any], addend: Any = None) -> Any:
+        """The lower words of the sums."""
+        addend = _MAGIC + self.zero_point
+        words = [
+            T.reinterpret(f"int32x{lanes_in(x)}", half * m + _splat(addend, lanes_in(half)))
+            for half, m in zip(_halves(x), (rows[0](0), rows[0](1)), strict=True)
+        ]
+        return T.Shuffle(words, list(range(0, 2 * lanes_in(x), 2)))
+
+
+@dataclass(frozen=True)
+class Double(Magic):
+    """The sequence ``double``.
+
+    Attributes:
+        low: Lower bound of the outputs.
+        high: Upper bound of the outputs.
+    """
+
+    low: int
+    high: int
+
+    @classmethod
+    def choose(
+        cls, output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
+    ) -> Chosen | None:
+        """For rounding "float64"."""
+        if output.rounding != "float64":
+            return None
+        epilogue = cls(output.zero_point, output.low, output.high)
+        return Chosen(epilogue, _rows(scales.multiplier, lanes))
+
+    def emit(self, x: Any, rows: list[Any], addend: Any = None) -> Any:
+        """The outputs, after the clamp."""
+        low, high = (end - self.zero_point for end in (self.low, self.high))
+        rounded = []
+        for half, m in zip(_halves(x), (rows[0](0), rows[0](1)), strict=True):
+            lanes = lanes_in(half)
+            # No compiler fuses this product with a sum: the clamp is between them.
+            scaled = T.max(T.min(half * m, _splat(high, lanes)), _splat(low, lanes))
+            away = T.call_llvm_pure_intrin(
+                f"float64x{lanes}", f"llvm.copysign.v{lanes}f64", _splat(_BELOW_HALF, lanes), scaled
+            )
+            rounded.append(T.Cast(f"int32x{lanes}", scaled + away))
+        lanes = lanes_in(x)
+        whole = T.Shuffle(rounded, list(range(lanes)))
+        return whole + T.broadcast(T.int32(self.zero_point), lanes)
+
+
+def _rows(multiplier: Array, lanes: Array) -> tuple[Array, ...]:
+    """Lay multipliers out in rows: [vectors, 2, lanes / 2]."""
+    return (deal(multiplier, lanes).reshape(len(lanes), 2, -1),)
+
+
+def magic_multiplier(
+    output: OutputStage, multiplier: Array, accumulator_bound: int
+) -> Array | None:
     """Find multipliers for which the sequence ``magic`` is exact.
 
     Args:
-        spec: The convolution: its clamp and zero point.
+        output: The clamp and the zero point.
         multiplier: float64 [channels], positive.
         accumulator_bound: No accumulator is further from zero.
 
@@ -57,7 +141,7 @@ def magic_multiplier(spec: ConvSpec, multiplier: Array, accumulator_bound: int) 
     if multiplier.max() >= _MOST:
         return None
     # What a channel's product must be rounded to, at least, for each output but the lowest.
-    rounded = np.arange(spec.output.low + 1, spec.output.high + 1) - spec.output.zero_point
+    rounded = np.arange(output.low + 1, output.high + 1) - output.zero_point
     steps, is_reached = _steps(multiplier, rounded, bound)
     is_left = steps > -bound
     found = np.zeros_like(multiplier)
@@ -66,7 +150,7 @@ def magic_multiplier(spec: ConvSpec, multiplier: Array, accumulator_bound: int) 
         good = np.ones(multiplier.shape, bool)
         for reaches in (_reaches_unfused, _reaches_fused):
             # At a tie the sum becomes even.
-            ties_up = (rounded + spec.output.zero_point) % 2 == 0
+            ties_up = (rounded + output.zero_point) % 2 == 0
             at_step = reaches(steps, tried[:, None], rounded, ties_up)
             before = reaches(steps - 1, tried[:, None], rounded, ties_up)
             good &= ((at_step | ~is_reached) & ~(before & is_left)).all(axis=1)
@@ -106,38 +190,6 @@ def _reaches_fused(x: Array, m: Array, rounded: Array, ties_up: Array) -> Array:
     low &= (1 << _LOW_BITS) - 1
     tie = (2 * rounded - 1) << (shift - 1 - _LOW_BITS)
     return np.asarray((high > tie) | ((high == tie) & ((low > 0) | ties_up)))
-
-
-def double_constants(multiplier: Array) -> tuple[Array, ...]:
-    """Lay multipliers, float64 [vectors, lanes], out in rows: [vectors, 2, lanes / 2]."""
-    return (multiplier.reshape(len(multiplier), 2, -1),)
-
-
-def requantize_magic(spec: ConvSpec, x: Any, multipliers: tuple[Any, Any]) -> Any:
-    """Build the expression of ``magic``: int32, before the clamp."""
-    addend = _MAGIC + spec.output.zero_point
-    words = [
-        T.reinterpret(f"int32x{lanes_in(x)}", half * m + _splat(addend, lanes_in(half)))
-        for half, m in zip(_halves(x), multipliers, strict=True)
-    ]
-    return T.Shuffle(words, list(range(0, 2 * lanes_in(x), 2)))
-
-
-def requantize_double(spec: ConvSpec, x: Any, multipliers: tuple[Any, Any]) -> Any:
-    """Build the expression of ``double``: int32, after the clamp."""
-    low, high = (end - spec.output.zero_point for end in (spec.output.low, spec.output.high))
-    rounded = []
-    for half, m in zip(_halves(x), multipliers, strict=True):
-        lanes = lanes_in(half)
-        # No compiler fuses this product with a sum: the clamp is between them.
-        scaled = T.max(T.min(half * m, _splat(high, lanes)), _splat(low, lanes))
-        away = T.call_llvm_pure_intrin(
-            f"float64x{lanes}", f"llvm.copysign.v{lanes}f64", _splat(_BELOW_HALF, lanes), scaled
-        )
-        rounded.append(T.Cast(f"int32x{lanes}", scaled + away))
-    lanes = lanes_in(x)
-    whole = T.Shuffle(rounded, list(range(lanes)))
-    return whole + T.broadcast(T.int32(spec.output.zero_point), lanes)
 
 
 def _halves(x: Any) -> list[Any]:

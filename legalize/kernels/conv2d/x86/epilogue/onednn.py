@@ -17,7 +17,9 @@ import numpy as np
 import numpy.typing as npt
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.constants import deal
+from legalize.kernels.conv2d.spec import Addend, OutputStage
+from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
 from legalize.kernels.ir.registers import lanes_in
 
 Array = npt.NDArray[Any]
@@ -31,80 +33,66 @@ _CURRENT = 4
 
 
 @dataclass(frozen=True)
-class FloatStage:
-    """What the sequence has to do beyond the product.
+class OneDnn(Epilogue):
+    """The sequence.
 
     Attributes:
+        zero_point: Of the outputs.
+        addend: What is added before rounding.
         adds_bias: Whether the bias is added in float32.
         saturates: Whether products may leave 32 bits.
     """
 
+    zero_point: int
+    addend: Addend | None
     adds_bias: bool
     saturates: bool
 
+    @classmethod
+    def choose(
+        cls, output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
+    ) -> Chosen | None:
+        """For rounding "onednn"."""
+        if output.rounding != "onednn":
+            return None
+        highest = int(np.abs(scales.bias.astype(np.int64)).max(initial=0))
+        product = scales.bound * float(scales.multiplier.max(initial=0))
+        if addend is not None:
+            product += _MAX_ADDEND * addend.multiplier
+        adds_bias = scales.bound + highest >= _EXACT
+        rows = [deal(scales.multiplier, lanes).astype(np.float32)]
+        if adds_bias:
+            rows.append(deal(scales.bias, lanes).astype(np.float32))
+        epilogue = cls(output.zero_point, addend, adds_bias, product >= _MOST)
+        return Chosen(epilogue, (np.stack(rows, axis=1),), -scales.bias if adds_bias else 0)
 
-def float_stage_of(
-    spec: ConvSpec, multiplier: Array, bias: Array, accumulator_bound: int
-) -> FloatStage:
-    """Tell what is needed for exact results.
+    @property
+    def constants(self) -> tuple[tuple[str, int], ...]:
+        """Multipliers, and biases."""
+        return (("float32", 2 if self.adds_bias else 1),)
 
-    Args:
-        spec: The convolution.
-        multiplier: float32 [channels].
-        bias: int32 [channels].
-        accumulator_bound: No sum with its bias is further from zero.
-    """
-    highest = int(np.abs(bias.astype(np.int64)).max(initial=0))
-    product = accumulator_bound * float(multiplier.max(initial=0))
-    if spec.fusion.addend is not None:
-        product += _MAX_ADDEND * spec.fusion.addend.multiplier
-    return FloatStage(accumulator_bound + highest >= _EXACT, product >= _MOST)
-
-
-def float_stage_constants(stage: FloatStage, multiplier: Array, bias: Array) -> tuple[Array, ...]:
-    """Lay out what the sequence reads: multipliers and biases, float32 [vectors, rows, lanes].
-
-    Args:
-        stage: From ``float_stage_of``.
-        multiplier: float32 [vectors, lanes], in the order of the lanes.
-        bias: int32 [vectors, lanes].
-    """
-    rows = [multiplier.astype(np.float32)]
-    if stage.adds_bias:
-        rows.append(bias.astype(np.float32))
-    return (np.stack(rows, axis=1),)
-
-
-def requantize_onednn(spec: ConvSpec, stage: FloatStage, x: Any, rows: Any, addend: Any) -> Any:
-    """Build the expression of the sequence: int32, before the clamp.
-
-    Args:
-        spec: The convolution.
-        stage: From ``float_stage_of``.
-        x: int32 vector, the sums; with their bias unless the stage adds it.
-        rows: A function from row to vector of ``float_stage_constants``.
-        addend: int32 vector of the other tensor's values, or None.
-    """
-    lanes = lanes_in(x)
-    real = f"float32x{lanes}"
-    value = T.Cast(real, x)
-    if stage.adds_bias:
-        value = value + rows(1)
-    value = value * rows(0)
-    if spec.fusion.addend is not None:
-        if spec.fusion.addend.relu_before:
-            value = T.max(value, _splat(0.0, lanes))
-        centred = addend - T.broadcast(T.int32(spec.fusion.addend.zero_point), lanes)
-        factor = _splat(spec.fusion.addend.multiplier, lanes)
-        value = T.call_llvm_pure_intrin(
-            real, f"llvm.fma.v{lanes}f32", T.Cast(real, centred), factor, value
-        )
-    if stage.saturates:
-        value = T.max(T.min(value, _splat(_MOST, lanes)), _splat(-_MOST, lanes))
-    whole = _to_int32(value, lanes)
-    if spec.output.zero_point == 0:
-        return whole
-    return whole + T.broadcast(T.int32(spec.output.zero_point), lanes)
+    def emit(self, x: Any, rows: list[Any], addend: Any = None) -> Any:
+        """Scale, add and round."""
+        lanes = lanes_in(x)
+        real = f"float32x{lanes}"
+        value = T.Cast(real, x)
+        if self.adds_bias:
+            value = value + rows[0](1)
+        value = value * rows[0](0)
+        if self.addend is not None:
+            if self.addend.relu_before:
+                value = T.max(value, _splat(0.0, lanes))
+            centred = addend - T.broadcast(T.int32(self.addend.zero_point), lanes)
+            factor = _splat(self.addend.multiplier, lanes)
+            value = T.call_llvm_pure_intrin(
+                real, f"llvm.fma.v{lanes}f32", T.Cast(real, centred), factor, value
+            )
+        if self.saturates:
+            value = T.max(T.min(value, _splat(_MOST, lanes)), _splat(-_MOST, lanes))
+        whole = _to_int32(value, lanes)
+        if self.zero_point == 0:
+            return whole
+        return whole + T.broadcast(T.int32(self.zero_point), lanes)
 
 
 def _to_int32(value: Any, lanes: int) -> Any:

@@ -6,19 +6,19 @@ the order in which they take their four bytes, and which of them are added in 16
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.tiling import Section, Tiling
-from legalize.kernels.conv2d.x86.epilogue.fixed_point import Requantization
+from legalize.kernels.conv2d.tiling import Section
+from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.pairs.weights import STEP_KINDS, ListedSteps, StepKind
 from legalize.kernels.ir.registers import DWORD, kept, lanes_of, set_lanes
-from legalize.kernels.isa.x86 import Isa
+from legalize.kernels.isa.x86 import Isa, PairProducts
+
+if TYPE_CHECKING:
+    from legalize.kernels.conv2d.x86.plan import Plan
 
 # TVM's annotation of a buffer that is read anew each time.
 _VOLATILE = "tirx.volatile"
@@ -26,39 +26,14 @@ _VOLATILE = "tirx.volatile"
 _REGISTERS = 5
 
 
-@cache
-def conv2d_pairs(
-    spec: ConvSpec,
-    requantization: Requantization,
-    tiling: Tiling,
-    isa: Isa,
-    steps: ListedSteps,
-) -> tirx.PrimFunc:
-    """Build the function that computes a convolution, as ``conv2d`` does.
-
-    Args:
-        spec: The convolution.
-        requantization: From ``pack_conv2d``.
-        tiling: Likewise.
-        isa: The instruction set, ``of_pairs``. The target must have its features.
-        steps: From ``pack_conv2d``.
-    """
-    return _PairsKernel(spec, isa, requantization, tiling, steps).build()
-
-
-class _PairsKernel(ConvKernel):
+class PairsKernel(ConvKernel):
     """The buffers of one function, and what writes its loops."""
 
-    def __init__(
-        self,
-        spec: ConvSpec,
-        isa: Isa,
-        requantization: Requantization,
-        tiling: Tiling,
-        steps: ListedSteps,
-    ) -> None:
-        super().__init__(spec, isa, requantization, tiling, isa.weight_dtype)
+    def __init__(self, plan: Plan, epilogue: Epilogue, steps: ListedSteps) -> None:
+        """Write a plan's function, of listed steps."""
         self.steps = steps
+        self.pairs = PairProducts(plan.products.isa)
+        super().__init__(plan, epilogue)
 
     def _steps_of_block(self) -> int:
         return self.steps.count
@@ -96,11 +71,11 @@ class _PairsKernel(ConvKernel):
         slot: Any,
     ) -> None:
         """Write the products of the steps that are added in 16 bits, from ``step`` on."""
-        isa, groups, at_once = self.isa, section.groups, kind.at_once
+        pairs, groups, at_once = self.pairs, section.groups, kind.at_once
         steps = [step + i for i in range(at_once)]
         places = [kept(T.Cast("int64", self.places[block, k])) for k in steps]
-        weights = kept(T.Cast("int64", start + step * (groups * isa.part_size)))
-        near = _weights_in_registers(isa, section, kind)
+        weights = kept(T.Cast("int64", start + step * (groups * pairs.part_size)))
+        near = _weights_in_registers(self.isa, section, kind)
         if near < at_once * groups:
             T.buffer_store(slot, weights, [0])
         for origin, row in zip(origins, acc, strict=True):
@@ -108,18 +83,18 @@ class _PairsKernel(ConvKernel):
             if kind.is_ordered:
                 orders = [self.orders[block, k, T.ramp(0, 1, DWORD)] for k in steps]
                 listed = zip(offsets, orders, strict=True)
-                data = [isa.load_ordered(self.source, *place) for place in listed]
+                data = [pairs.load_ordered(self.source, *place) for place in listed]
             else:
-                data = [isa.load_data(self.source, offset)[0] for offset in offsets]
+                data = [pairs.load_data(self.source, offset)[0] for offset in offsets]
             again = kept(slot[0]) if near < at_once * groups else weights
             for j, vector in enumerate(row):
                 factors = []
                 for i in range(at_once):
                     place = weights if j * at_once + i < near else again
-                    place = place + (i * groups + j) * isa.part_size
-                    factors.append(isa.load_weights(self.weights, place))
-                total = lanes_of(vector, isa.lanes)
-                set_lanes(vector, isa.multiply_add_bytes(total, data, factors), isa.lanes)
+                    place = place + (i * groups + j) * pairs.part_size
+                    factors.append(pairs.load_weights(self.weights, place))
+                total = lanes_of(vector, pairs.lanes)
+                set_lanes(vector, pairs.multiply_add_bytes(total, data, factors), pairs.lanes)
 
 
 def _weights_in_registers(isa: Isa, section: Section, kind: StepKind) -> int:

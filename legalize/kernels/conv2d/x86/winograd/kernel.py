@@ -16,18 +16,14 @@ As ../kernel.py, but the sums are products of transformed data and weights:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.tiling import Section
-from legalize.kernels.conv2d.x86.epilogue.fixed_point import Requantization
+from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.prefetch import fetch_ahead
-from legalize.kernels.conv2d.x86.winograd.plan import WinogradPlan, tasks_of
 from legalize.kernels.ir.registers import (
     DWORD,
     kept,
@@ -37,38 +33,24 @@ from legalize.kernels.ir.registers import (
     unsigned_min,
 )
 from legalize.kernels.ir.tasks import loop_between, share
-from legalize.kernels.isa.x86 import Isa
+
+if TYPE_CHECKING:
+    from legalize.kernels.conv2d.x86.winograd.plan import WinogradPlan
 
 
-@cache
-def conv2d_winograd(
-    spec: ConvSpec, requantization: Requantization, plan: WinogradPlan, isa: Isa
-) -> tirx.PrimFunc:
-    """Build the function that computes a convolution, as ``conv2d`` does.
-
-    Args:
-        spec: The convolution.
-        requantization: From ``pack_conv2d``.
-        plan: The plan for which the constants are laid out.
-        isa: The instruction set, ``of_words``. The target must have its features.
-    """
-    return _WinogradKernel(spec, requantization, plan, isa).build()
-
-
-class _WinogradKernel(ConvKernel):
+class WinogradKernel(ConvKernel):
     """The buffers of one function, and what writes its loops."""
 
-    def __init__(
-        self, spec: ConvSpec, requantization: Requantization, plan: WinogradPlan, isa: Isa
-    ) -> None:
+    def __init__(self, plan: WinogradPlan, epilogue: Epilogue) -> None:
+        """Write a plan's function."""
         self.plan = plan
-        super().__init__(spec, isa, requantization, plan.tiling, isa.weight_dtype)
+        super().__init__(plan, epilogue)
         groups = max(section.groups for section in plan.tiling)
-        self.data_stride = plan.stride(2 * spec.in_channels) // 2
-        self.sums_stride = plan.stride(4 * groups * isa.lanes) // 4
+        self.data_stride = plan.stride(2 * plan.spec.in_channels) // 2
+        self.sums_stride = plan.stride(4 * groups * self.isa.lanes) // 4
 
     def _task_count(self) -> int:
-        return tasks_of(self.spec, self.isa, self.plan)
+        return self.plan.tasks
 
     def _steps_of_block(self) -> int:
         return self.plan.transform.positions * self.spec.in_channels // DWORD
@@ -88,7 +70,7 @@ class _WinogradKernel(ConvKernel):
         size = positions * self.data_stride
         self.transformed = T.alloc_buffer((size,), "int16", scope="global")
         size = positions * self.sums_stride
-        self.products = T.alloc_buffer((size,), "int32", scope="global")
+        self.multiplied = T.alloc_buffer((size,), "int32", scope="global")
 
         def panel(number: Any) -> None:
             first = unsigned_min(number * plan.panel, plan.tiles - plan.panel)
@@ -153,35 +135,37 @@ class _WinogradKernel(ConvKernel):
 
     def _multiply(self, section: Section, group: Any, position: Any) -> None:
         """Write the sums of products of a position of the transform."""
-        plan, isa, channels = self.plan, self.isa, self.spec.in_channels
+        plan, products, channels = self.plan, self.products, self.spec.in_channels
         groups, at_once = section.groups, section.pixels
-        step_size = groups * isa.part_size
+        step_size = groups * products.part_size
         weights = group * self.block_step + position * (channels // 2 * step_size)
         turns = -(-plan.panel // at_once)
 
         with T.serial(turns) as step:
             tile = unsigned_min(step * at_once, plan.panel - at_once)
             tiles = [tile + i for i in range(at_once)]
-            sums = [[local_vector(isa.lanes) for _ in range(groups)] for _ in tiles]
+            sums = [[local_vector(products.lanes) for _ in range(groups)] for _ in tiles]
             for row in sums:
                 for vector in row:
-                    set_lanes(vector, T.broadcast(T.int32(0), isa.lanes), isa.lanes)
+                    set_lanes(vector, T.broadcast(T.int32(0), products.lanes), products.lanes)
             size = channels // 2 * step_size
             fetch = fetch_ahead(self.weights, weights + size, size, channels // 2, step, turns)
             with T.serial(channels // 2) as k:
                 fetch(k)
                 for number, row in zip(tiles, sums, strict=True):
                     place = position * self.data_stride + number * channels + 2 * k
-                    (data,) = isa.load_data(self.transformed, place)
+                    (data,) = products.load_data(self.transformed, place)
                     for j, vector in enumerate(row):
-                        place = weights + k * step_size + j * isa.part_size
-                        factors = isa.load_weights(self.weights, place)
-                        total = isa.multiply_add(lanes_of(vector, isa.lanes), data, factors)
-                        set_lanes(vector, total, isa.lanes)
+                        place = weights + k * step_size + j * products.part_size
+                        factors = products.load_weights(self.weights, place)
+                        total = products.multiply_add(
+                            lanes_of(vector, products.lanes), data, factors
+                        )
+                        set_lanes(vector, total, products.lanes)
             for number, row in zip(tiles, sums, strict=True):
                 for j, vector in enumerate(row):
                     place = self._sums_place(groups, position, number, j)
-                    T.buffer_store(self.products, lanes_of(vector, isa.lanes), [place])
+                    T.buffer_store(self.multiplied, lanes_of(vector, products.lanes), [place])
 
     def _end(self, section: Section, group: Any, first: Any, tile: Any) -> None:
         """Write how the sums of a tile become outputs."""
@@ -196,7 +180,7 @@ class _WinogradKernel(ConvKernel):
             bias = self.bias[group + j, T.ramp(0, 1, lanes)]
             sums = [
                 [
-                    self.products[self._sums_place(groups, i * x.extent + k, tile, j)]
+                    self.multiplied[self._sums_place(groups, i * x.extent + k, tile, j)]
                     for k in range(x.extent)
                 ]
                 for i in range(y.extent)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from legalize.kernels.conv2d.x86.winograd.plan import WinogradPlan
 from legalize.kernels.conv2d.x86.winograd.transform import transform_weights
+
+if TYPE_CHECKING:
+    from legalize.kernels.conv2d.x86.winograd.plan import WinogradPlan
 
 Array = npt.NDArray[Any]
 

@@ -7,16 +7,21 @@ block's weights, some tiles at a time, by the same loop as in tiling.py.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
+from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.tiling import Section, Tiling, split_groups
-from legalize.kernels.conv2d.x86.tiling import MICROSECONDS, registers_of, rescaling_units
+from legalize.kernels.conv2d.tiling import Section, split_groups
+from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
+from legalize.kernels.conv2d.x86.pairs.plan import LEAST_STEP
+from legalize.kernels.conv2d.x86.plan import Layout, Plan
+from legalize.kernels.conv2d.x86.tiling import MICROSECONDS, registers_of, rescaling_units, units
+from legalize.kernels.conv2d.x86.winograd.kernel import WinogradKernel
+from legalize.kernels.conv2d.x86.winograd.pack import lay_out_transformed
 from legalize.kernels.conv2d.x86.winograd.transform import (
     Transform,
     stays_in_range,
@@ -24,7 +29,7 @@ from legalize.kernels.conv2d.x86.winograd.transform import (
     transform_weights,
 )
 from legalize.kernels.ir.tasks import LEAST_TASK, task_count
-from legalize.kernels.isa.x86 import Isa
+from legalize.kernels.isa.x86 import Isa, PairProducts, WordProducts
 
 Array = npt.NDArray[Any]
 
@@ -52,8 +57,8 @@ _WORTH_IT = 0.85
 
 
 @dataclass(frozen=True)
-class WinogradPlan:
-    """How a convolution is cut.
+class WinogradPlan(Plan):
+    """A convolution cut into panels; of its tiling, ``pixels`` is how many tiles go at a time.
 
     Attributes:
         transform: Of data, weights and outputs.
@@ -61,7 +66,6 @@ class WinogradPlan:
         columns: Likewise of the columns.
         tiles: Of all images.
         panel: Tiles of a panel.
-        tiling: Blocks of channels; ``pixels`` is how many tiles are multiplied at a time.
     """
 
     transform: Transform
@@ -69,7 +73,6 @@ class WinogradPlan:
     columns: int
     tiles: int
     panel: int
-    tiling: Tiling
 
     @property
     def panels(self) -> int:
@@ -89,28 +92,67 @@ class WinogradPlan:
         """Blocks of channels."""
         return sum(section.blocks for section in self.tiling)
 
+    @property
+    def units(self) -> float:
+        """Estimate what the convolution takes, in the units of tiling.py."""
+        spec, isa, transform = self.spec, self.products.isa, self.transform
+        steps = spec.in_channels // 2
+        total = self.panels * self._panel_units
+        out_channels = isa.vectors(spec.out_channels) * isa.lanes
+        weights = 2 * transform.positions * spec.in_channels * out_channels
+        each = _NEAR_BYTE if weights <= _NEAR_BYTES else _FAR_BYTE
+        total += (self.panels * each + _FIRST_BYTE) * weights
+        for section in self.tiling:
+            groups, at_once = section.groups, section.pixels
+            loads = _BROADCAST * at_once + _WEIGHTS * groups
+            step = max(self.products.instructions * at_once * groups, _LATENCY) + loads + _STEP
+            products = -(-self.panel // at_once) * (steps * step + _SUMS * at_once * groups + _LOOP)
+            pixels = transform.y.step * transform.x.step
+            sums = groups * transform.positions * 2.5
+            ends = self.panel * (sums + pixels * (rescaling_units(groups) + groups) + _LOOP)
+            total += section.blocks * self.panels * (transform.positions * products + ends)
+        return total
 
-def choose_winograd(
-    spec: ConvSpec, isa: Isa, kernel_ohwi: Array, kernel_zero_point: Array, most: float
-) -> WinogradPlan | None:
-    """Cut a convolution into tiles of Winograd's transform.
+    @property
+    def _panel_units(self) -> float:
+        """What the transform of a panel's data takes: values loaded, added to twice, stored."""
+        values = self.transform.positions * self.spec.in_channels / (2 * self.products.lanes)
+        return 4.0 * self.panel * values
 
-    Args:
-        spec: The convolution, of staged uint8.
-        isa: The instruction set, ``of_words``.
-        kernel_ohwi: As ``pack_conv2d`` takes it.
-        kernel_zero_point: Likewise.
-        most: What it takes otherwise, in the units of tiling.py.
+    @property
+    def tasks(self) -> int:
+        """How many tasks the convolution is cut into.
 
-    Returns:
-        None where it does better otherwise, or a sum of products could leave int32.
+        Each transforms the data of every panel of which it has a block; more tasks than panels do
+        some of this again, so there are few more.
+        """
+        total = self.units
+        again = int(_AGAIN * total / self._panel_units)
+        microseconds = total * MICROSECONDS
+        return task_count(microseconds, max(LEAST_TASK, microseconds / (self.panels + again)))
+
+    def lay_out(self, kernel: Array, lanes: Array) -> Layout:
+        """Transform the weights."""
+        return Layout(lay_out_transformed(self, kernel, lanes))
+
+    def kernel(self, epilogue: Epilogue, known: None) -> WinogradKernel:
+        """For transformed weights."""
+        return WinogradKernel(self, epilogue)
+
+
+def plan(spec: ConvSpec, isa: Isa, weights: Weights, most: float) -> WinogradPlan | None:
+    """Plan a convolution, where bytes are not multiplied and added by one instruction.
+
+    It must take less than pairs may take at best, than which nothing else has fewer units. No sum
+    of products may leave int32.
     """
-    plan = cut(spec, isa)
-    if plan is None or winograd_units(spec, isa, plan) > _WORTH_IT * most:
+    planned = None if isa.has_byte_products else cut(spec, isa)
+    if planned is None or planned.cost > most:
         return None
-    kernel = kernel_ohwi.astype(np.int16) - kernel_zero_point.astype(np.int16).reshape(-1)[0]
-    weights = transform_weights(plan.transform, kernel)
-    return plan if stays_in_range(plan.transform, weights) else None
+    if planned.units > _WORTH_IT * units(spec, PairProducts(isa)):
+        return None
+    transformed = transform_weights(planned.transform, weights.centred)
+    return planned if stays_in_range(planned.transform, transformed) else None
 
 
 @cache
@@ -119,12 +161,12 @@ def cut(spec: ConvSpec, isa: Isa) -> WinogradPlan | None:
 
     Args:
         spec: The convolution.
-        isa: The instruction set, ``of_words``.
+        isa: The instruction set.
 
     Returns:
         None where there is no transform, or channels do not fill vectors of words.
     """
-    transform = transform_of(spec)
+    products, transform = WordProducts(isa), transform_of(spec)
     if transform is None or spec.in_channels % (2 * isa.lanes) or spec.staged_dtype != "uint8":
         return None
     rows = -(-spec.out_height // transform.y.step)
@@ -137,57 +179,22 @@ def cut(spec: ConvSpec, isa: Isa) -> WinogradPlan | None:
     ways = (
         (panel, at_once)
         for at_once in range(1, min(tiles, _MAX_TILES) + 1)
-        if registers_of(isa, width, at_once) <= isa.registers
+        if registers_of(products, width, at_once) <= isa.registers
         for panel in range(at_once, max(at_once, min(tiles, most)) + 1)
     )
     plans = (
         WinogradPlan(
+            spec,
+            products,
+            tuple(Section(first, blocks, groups, at_once) for first, blocks, groups in cuts),
+            0.0,
             transform,
             rows,
             columns,
             tiles,
             panel,
-            tuple(Section(first, blocks, groups, at_once) for first, blocks, groups in cuts),
         )
         for panel, at_once in ways
     )
-    return min(plans, key=lambda plan: winograd_units(spec, isa, plan))
-
-
-def winograd_units(spec: ConvSpec, isa: Isa, plan: WinogradPlan) -> float:
-    """Estimate what a convolution takes, in the units of tiling.py."""
-    transform = plan.transform
-    steps = spec.in_channels // 2
-    total = plan.panels * _panel_units(spec, isa, plan)
-    out_channels = isa.vectors(spec.out_channels) * isa.lanes
-    weights = 2 * transform.positions * spec.in_channels * out_channels
-    each = _NEAR_BYTE if weights <= _NEAR_BYTES else _FAR_BYTE
-    total += (plan.panels * each + _FIRST_BYTE) * weights
-    for section in plan.tiling:
-        groups, at_once = section.groups, section.pixels
-        loads = _BROADCAST * at_once + _WEIGHTS * groups
-        step = max(isa.product * at_once * groups, _LATENCY) + loads + _STEP
-        products = -(-plan.panel // at_once) * (steps * step + _SUMS * at_once * groups + _LOOP)
-        pixels = transform.y.step * transform.x.step
-        sums = groups * transform.positions * 2.5
-        ends = plan.panel * (sums + pixels * (rescaling_units(groups) + groups) + _LOOP)
-        total += section.blocks * plan.panels * (transform.positions * products + ends)
-    return total
-
-
-def _panel_units(spec: ConvSpec, isa: Isa, plan: WinogradPlan) -> float:
-    """What the transform of a panel's data takes: values loaded, added to twice, stored."""
-    values = plan.transform.positions * spec.in_channels / (2 * isa.lanes)
-    return 4.0 * plan.panel * values
-
-
-def tasks_of(spec: ConvSpec, isa: Isa, plan: WinogradPlan) -> int:
-    """How many tasks a convolution is cut into.
-
-    Each transforms the data of every panel of which it has a block; more tasks than panels do some
-    of this again, so there are few more.
-    """
-    total = winograd_units(spec, isa, plan)
-    again = int(_AGAIN * total / _panel_units(spec, isa, plan))
-    microseconds = total * MICROSECONDS
-    return task_count(microseconds, max(LEAST_TASK, microseconds / (plan.panels + again)))
+    cheapest = min(plans, key=lambda plan: plan.units)
+    return replace(cheapest, cost=cheapest.units * LEAST_STEP / _WORTH_IT)

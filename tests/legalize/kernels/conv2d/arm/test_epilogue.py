@@ -10,12 +10,13 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.arm.epilogue import (
-    Requantization,
+    Epilogue,
+    FixedPoint,
     can_requantize,
-    choose_requantization,
-    requantize,
+    choose_epilogue,
 )
 from legalize.kernels.conv2d.arm.store import store_channels
+from legalize.kernels.conv2d.calls import fixed_point
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.isa.arm import ARMV7, NEON
 from legalize.kernels.isa.neon import LANES
@@ -67,22 +68,25 @@ def accumulators(multipliers: list[float]) -> Array:
 
 def case_of(core: Core, spec: ConvSpec, multipliers: list[float]) -> Case:
     isa = ARMV7 if core is CORTEX_A15 else NEON
-    requantization, rows = choose_requantization(spec, np.array(multipliers))
+    epilogue, rows = choose_epilogue(spec.output, *fixed_point(spec, np.array(multipliers)))
     sums = accumulators(multipliers)
     count = len(sums)
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("rescale")
         T.func_attr({"global_symbol": "rescale"})
         data = T.arg("data", T.buffer((count, LANES), "int32"))
-        own = [T.arg(f"row_{i}", T.buffer((LANES,), dtype)) for i, (dtype, _) in enumerate(rows)]
+        own = [
+            T.arg(f"row_{i}", T.buffer((LANES,), dtype))
+            for i, dtype in enumerate(epilogue.constants)
+        ]
         output = T.arg("output", T.buffer((count * LANES,), spec.output.dtype))
         with T.serial(count) as i:
             constants = [row[T.ramp(0, 1, LANES)] for row in own]
             value = data[i, T.ramp(0, 1, LANES)]
-            value = requantize(isa.neon, requantization, value, constants)
-            shift = requantization.shift
+            value = epilogue.emit(isa.neon, value, constants)
+            shift = epilogue.narrowing_shift
             store_channels(spec, isa.neon, output, i * LANES, [value], LANES, shift)
-    inputs = [sums, *(values.astype(dtype) for dtype, values in rows)]
+    inputs = [sums, *rows]
     return Case(builder.get(), inputs, (count * LANES,), spec.output.dtype)
 
 
@@ -111,19 +115,20 @@ def test_floats_equal_the_reference(core: Core) -> None:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("one_shift", Requantization("fixed", away="all", shift=8)),
-        ("one_shift_and_relu", Requantization("fixed", shift=8)),
-        ("shifts", Requantization("fixed", away="all")),
-        ("some_shifts", Requantization("fixed", away="some")),
-        ("to_the_left", Requantization("fixed", has_left_shifts=True, away="some")),
-        ("no_shift", Requantization("fixed")),
-        ("upward_one_shift", Requantization("fixed", is_rounded_twice=False, shift=8)),
+        ("one_shift", FixedPoint(True, False, False, "all", 8)),
+        ("one_shift_and_relu", FixedPoint(True, False, False, "none", 8)),
+        ("shifts", FixedPoint(True, True, False, "all")),
+        ("some_shifts", FixedPoint(True, True, False, "some")),
+        ("to_the_left", FixedPoint(True, True, True, "some")),
+        ("no_shift", FixedPoint(True, False, False, "none")),
+        ("upward_one_shift", FixedPoint(False, False, False, "none", 8)),
     ],
 )
-def test_the_cheapest_sequence_is_chosen(name: str, expected: Requantization) -> None:
+def test_the_cheapest_sequence_is_chosen(name: str, expected: Epilogue) -> None:
     changes, multipliers = FIXED[name]
     spec = changed(SPEC, out_channels=4, **changes)
-    assert choose_requantization(spec, np.array(multipliers))[0] == expected
+    scales = fixed_point(spec, np.array(multipliers))
+    assert choose_epilogue(spec.output, *scales).epilogue == expected
 
 
 def test_what_has_no_sequence_is_left_to_the_primitives() -> None:

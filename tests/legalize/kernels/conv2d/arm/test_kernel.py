@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from legalize.kernels.conv2d.arm.kernel import conv2d
-from legalize.kernels.conv2d.arm.pack import pack_conv2d
+from legalize.kernels.conv2d.arm.rules import ArmPlan
+from legalize.kernels.conv2d.calls import fixed_point
+from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.isa.arm import ARMV7, DOTPROD, I8MM, NEON, Isa
 from tests.support.arm import (
     CORTEX_A15,
@@ -30,24 +31,10 @@ ROUNDINGS = {
 
 
 def case_of(isa: Isa, problem: Problem) -> Case:
-    """Return the call that solves a problem."""
-    spec = problem.spec
-    packed = pack_conv2d(
-        spec,
-        isa,
-        problem.kernel,
-        problem.kernel_zero_point,
-        problem.bias,
-        problem.real_multiplier,
-    )
-    function = conv2d(
-        spec,
-        packed.isa,
-        packed.requantization,
-        packed.tiling,
-        packed.row_dtypes,
-        has_sums=packed.has_sums,
-    )
+    """The call that solves a problem."""
+    spec, plan = problem.spec, ArmPlan(problem.spec, isa)
+    packed = plan.pack(problem.weights)
+    function = plan.function(packed)
     return Case(function, [problem.staged, *packed.constants], spec.out_shape, spec.output.dtype)
 
 
@@ -144,10 +131,10 @@ def test_accumulators_stay_in_registers(
         out_channels=channels,
     )
     weights: Any = np.ones((channels, height, width, channels), np.int8)
-    packed = pack_conv2d(spec, isa, weights, 0, None, 0.01)
-    function = conv2d(
-        spec, packed.isa, packed.requantization, packed.tiling, packed.row_dtypes, has_sums=False
-    )
+    plan = ArmPlan(spec, isa)
+    packed = plan.pack(Weights(weights, 0, None, *fixed_point(spec, np.array(0.01))))
+    assert not packed.has_sums
+    function = plan.function(packed)
     loops = inner_loops(assembly_of(core, function), product)
     assert loops
     for loop in loops:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from legalize.kernels.conv2d.arm.pack import PackedConv, pack_conv2d
+from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.isa.arm import DOTPROD, I8MM, NEON, LongProducts
 from qnn_ops.errors import QnnError
 from tests.support.convolutions import SPEC
@@ -20,7 +21,7 @@ KERNEL = np.arange(32, dtype=np.int8).reshape(4, 1, 1, 8)
 
 
 def test_weights_are_ordered_as_the_products_read_them() -> None:
-    dot, matrix, long = (pack_conv2d(DENSE, isa, KERNEL) for isa in (DOTPROD, I8MM, NEON))
+    dot, matrix, long = (pack_conv2d(DENSE, Weights(KERNEL), isa) for isa in (DOTPROD, I8MM, NEON))
     rows = KERNEL.reshape(4, 8)
     np.testing.assert_array_equal(dot.constants[0][:16], rows[:, :4].ravel())
     np.testing.assert_array_equal(matrix.constants[0][:16], rows[:2].ravel())
@@ -30,7 +31,7 @@ def test_weights_are_ordered_as_the_products_read_them() -> None:
 
 def asymmetric(kernel: Array, zero_point: int) -> PackedConv:
     spec = replace(DENSE, kernel_dtype="uint8", has_asymmetric_kernel=zero_point != 128)
-    return pack_conv2d(spec, DOTPROD, kernel.astype(np.uint8), zero_point)
+    return pack_conv2d(spec, Weights(kernel.astype(np.uint8), zero_point), DOTPROD)
 
 
 def test_weights_that_fit_without_their_zero_point_need_no_sums() -> None:
@@ -55,7 +56,7 @@ def test_weights_do_without_the_lowest_value_where_they_can() -> None:
 
 def test_two_products_are_added_in_16_bits_unless_both_can_be_the_largest() -> None:
     def has_sums_of_two(kernel: Array) -> bool:
-        isa = pack_conv2d(DENSE, NEON, kernel).isa
+        isa = pack_conv2d(DENSE, Weights(kernel), NEON).isa
         assert isinstance(isa, LongProducts)
         return isa.has_sums_of_two
 
@@ -68,6 +69,6 @@ def test_two_products_are_added_in_16_bits_unless_both_can_be_the_largest() -> N
 
 def test_arrays_that_do_not_fit_are_refused() -> None:
     with pytest.raises(QnnError, match="the kernel must be int8 of shape"):
-        pack_conv2d(DENSE, DOTPROD, KERNEL[:3])
+        pack_conv2d(DENSE, Weights(KERNEL[:3]), DOTPROD)
     with pytest.raises(QnnError, match="bias must have one value or 4"):
-        pack_conv2d(DENSE, DOTPROD, KERNEL, 0, np.zeros(3, np.int32))
+        pack_conv2d(DENSE, Weights(KERNEL, 0, np.zeros(3, np.int32)), DOTPROD)

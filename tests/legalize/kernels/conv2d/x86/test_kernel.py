@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -9,9 +10,10 @@ import tvm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
-from legalize.kernels.conv2d.x86.kernel import conv2d
-from legalize.kernels.conv2d.x86.pack import pack_conv2d
+from legalize.kernels.conv2d.x86.dot.plan import dot_plan
+from legalize.kernels.conv2d.x86.plan import Plan
 from legalize.kernels.isa.x86 import AVX512_VNNI, AVX512BW, AVX_VNNI, Isa
 from tests.support.arrays import full_range
 from tests.support.convolutions import changed
@@ -95,6 +97,7 @@ def check(
     shift: int = -9,
     seed: int = 0,
     isa: Isa = AVX512_VNNI,
+    planned: Callable[[ConvSpec, Isa], Plan] = dot_plan,
 ) -> None:
     rng = np.random.default_rng(seed)
     data = fill(rng, how, spec.in_dtype, spec.in_shape)
@@ -103,7 +106,7 @@ def check(
     bias = rng.integers(-(1 << 14), 1 << 14, spec.out_channels, dtype=np.int32)
     multiplier = rng.integers(1 << 30, (1 << 31) - 1, spec.out_channels, dtype=np.int32)
     shifts = np.clip(shift + rng.integers(-2, 3, spec.out_channels), -31, 3).astype(np.int32)
-    got = run_conv(spec, data, kernel, zero_point, bias, multiplier, shifts, isa)
+    got = run_conv(spec, data, kernel, zero_point, bias, multiplier, shifts, isa, planned)
     sums = accumulators(spec, data, kernel, zero_point, bias)
     np.testing.assert_array_equal(got, rescaled(spec, sums, multiplier, shifts))
 
@@ -152,7 +155,7 @@ def test_data_of_words_gives_the_same(isa: Isa) -> None:
     def run(spec_and_zero_point: tuple[ConvSpec, int], how: str, shift: int, seed: int) -> None:
         spec, zero_point = spec_and_zero_point
         wide = replace(spec, staged_dtype="int16")
-        check(wide, zero_point, how, shift, seed, isa.of_words())
+        check(wide, zero_point, how, shift, seed, isa)
 
     run()
 
@@ -261,9 +264,10 @@ def test_accumulators_stay_in_registers(
         out_channels=channels,
     )
     weights = np.ones((channels, height, width, channels), np.int8)
-    packed = pack_conv2d(spec, weights, 0, None, 1 << 30, -8, isa)
+    plan = dot_plan(spec, isa)
+    packed = plan.pack(Weights(weights, 0, None, 1 << 30, -8))
     target = tvm.target.Target({"kind": "llvm", "mcpu": mcpu})
-    function = conv2d(spec, packed.requantization, isa=isa)
+    function = plan.function(packed)
     assembly = tvm.compile(function, target=target).mod.inspect_source("asm")
     loops = inner_loops(assembly)
     assert loops
@@ -280,8 +284,9 @@ def test_nothing_is_fetched_without_need(isa: Isa, rows: int) -> None:
     """Not where weights are read once, nor where a product takes several instructions."""
     spec = replace(SPEC, in_height=rows, in_width=1, kernel_height=1, kernel_width=1)
     weights = np.ones((32, 1, 1, 16), np.int8)
-    packed = pack_conv2d(spec, weights, 0, None, 1 << 30, -8, isa)
-    function = conv2d(spec, packed.requantization, packed.tiling, isa, packed.weight_dtype)
+    plan = dot_plan(spec, isa)
+    packed = plan.pack(Weights(weights, 0, None, 1 << 30, -8))
+    function = plan.function(packed)
     assert "prefetch" not in function.script()
 
 

@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 
 from legalize.kernels.conv2d.spec import Slice
-from legalize.kernels.conv2d.x86.kernel import conv2d
-from legalize.kernels.conv2d.x86.pack import pack_conv2d
+from legalize.kernels.conv2d.x86.dot.plan import dot_plan
 from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, SSE41
-from qnn_ops.arithmetic import quantize_multiplier
 from tests.support.convolutions import SPEC, changed, problem_of
 from tests.support.kernels import X86_PLACES, Place
 from tests.support.programs import Case
@@ -43,10 +41,9 @@ def test_only_the_channels_of_the_part_are_written(place: Place) -> None:
         spec = replace(SPEC, in_dtype="uint8", staged_dtype="uint8", out_channels=channels)
         problem = problem_of(spec, np.random.default_rng(channels))
         spec = changed(problem.spec, part=part)
-        multiplier, shift = quantize_multiplier(problem.real_multiplier)
-        zero_point = problem.kernel_zero_point
-        packed = pack_conv2d(spec, problem.kernel, zero_point, problem.bias, multiplier, shift, isa)
-        function = conv2d(spec, packed.requantization, packed.tiling, isa, packed.weight_dtype)
+        plan = dot_plan(spec, isa)
+        packed = plan.pack(problem.weights)
+        function = plan.function(packed)
         inputs = [problem.data, *packed.constants]
         problems.append(problem)
         cases.append(Case(function, inputs, spec.target_shape, spec.output.dtype))

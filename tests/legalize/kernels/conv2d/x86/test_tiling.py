@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
+from legalize.kernels.conv2d.x86.dot.plan import products_of
 from legalize.kernels.conv2d.x86.tiling import (
     choose_tiling,
     lane_channels,
-    prefers_words,
     registers_of,
 )
 from legalize.kernels.ir.registers import store_pieces
-from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, ISAS, Isa
+from legalize.kernels.isa.x86 import AVX2, ISAS, Isa, WidenedProducts, WordProducts
 
 
 def make_spec(pixels: int, in_channels: int, out_channels: int, out_dtype: str) -> ConvSpec:
@@ -32,7 +32,7 @@ def test_sections_cover_all_channels_within_the_registers(
 ) -> None:
     spec = make_spec(pixels, in_channels, out_channels, "uint8")
     next_group = 0
-    for section in choose_tiling(spec, isa):
+    for section in choose_tiling(spec, products_of(spec, isa)):
         assert section.first_group == next_group
         next_group += section.blocks * section.groups
         assert section.pixels <= pixels
@@ -47,7 +47,7 @@ def test_sections_cover_all_channels_within_the_registers(
 @pytest.mark.parametrize("out_channels", [1, 16, 40, 100, 256])
 def test_every_channel_has_one_lane(isa: Isa, out_channels: int, out_dtype: str) -> None:
     spec = make_spec(9, 8, out_channels, out_dtype)
-    channels = lane_channels(spec, isa, choose_tiling(spec, isa))
+    channels = lane_channels(spec, isa, choose_tiling(spec, products_of(spec, isa)))
     assert channels.shape == (isa.vectors(out_channels), isa.lanes)
     real = channels[channels >= 0]
     np.testing.assert_array_equal(np.sort(real), np.arange(out_channels))
@@ -62,25 +62,7 @@ def test_store_pieces_follow_one_another(groups: int) -> None:
     assert {size for _, size in pieces} <= {1, 2, 4}
 
 
-@pytest.mark.parametrize(
-    ("isa", "pixels", "in_channels", "out_channels", "expected"),
-    [
-        (AVX2, 196, 1024, 256, True),
-        # Too few channels read what would be widened.
-        (AVX2, 196, 1024, 16, False),
-        # Each weight is used once: the products are not what takes the time.
-        (AVX2, 1, 1024, 256, False),
-        (AVX512_VNNI, 196, 1024, 256, False),
-    ],
-)
-def test_words_where_many_channels_read_the_data(
-    isa: Isa, pixels: int, in_channels: int, out_channels: int, expected: bool
-) -> None:
-    spec = make_spec(pixels, in_channels, out_channels, "uint8")
-    assert prefers_words(spec, isa) == expected
-
-
 def test_words_leave_room_for_larger_tiles() -> None:
     groups, pixels = 2, 6
-    assert registers_of(AVX2, groups, pixels) > AVX2.registers
-    assert registers_of(AVX2.of_words(), groups, pixels) == AVX2.registers
+    assert registers_of(WidenedProducts(AVX2), groups, pixels) > AVX2.registers
+    assert registers_of(WordProducts(AVX2), groups, pixels) == AVX2.registers

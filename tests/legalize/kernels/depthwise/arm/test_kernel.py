@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.depthwise.arm.kernel import depthwise_conv2d
 from legalize.kernels.depthwise.arm.pack import pack_depthwise
 from legalize.kernels.depthwise.arm.plan import LEAST_CHANNELS
@@ -21,9 +22,8 @@ each_kind = on_cores(*ISAS)
 
 def case_of(isa: Isa, problem: Problem) -> Case:
     spec = problem.spec
-    arguments = problem.kernel, problem.kernel_zero_point, problem.bias, problem.real_multiplier
-    packed = pack_depthwise(spec, isa, *arguments)
-    function = depthwise_conv2d(packed.plan, packed.requantization, packed.row_dtypes)
+    packed = pack_depthwise(spec, problem.weights, isa)
+    function = depthwise_conv2d(packed.plan, packed.epilogue)
     return Case(function, [problem.staged, *packed.constants], spec.out_shape, spec.output.dtype)
 
 
@@ -83,11 +83,13 @@ def test_large_kernels_are_looped_over(core: Core) -> None:
 def test_small_weights_share_sums_of_16_bits() -> None:
     kernel = np.full((3, 3, 16), 20, np.int8)
     spec = replace(SPEC, out_channels=16)
-    assert len(pack_depthwise(spec, NEON, kernel).plan.groups) == 1
+    assert len(pack_depthwise(spec, Weights(kernel), NEON).plan.groups) == 1
     kernel[:] = -127
-    assert [len(group) for group in pack_depthwise(spec, NEON, kernel).plan.groups] == [2] * 4 + [1]
+    assert [len(group) for group in pack_depthwise(spec, Weights(kernel), NEON).plan.groups] == [
+        2
+    ] * 4 + [1]
     kernel[:] = -128
-    assert len(pack_depthwise(spec, NEON, kernel).plan.groups) == 9
+    assert len(pack_depthwise(spec, Weights(kernel), NEON).plan.groups) == 9
 
 
 @pytest.mark.parametrize("core", ISAS, ids=lambda core: core.name)

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 import tvm
 
+from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
-from legalize.kernels.conv2d.x86.epilogue.fixed_point import Requantization
+from legalize.kernels.conv2d.x86.epilogue.fixed_point import Sums
 from legalize.kernels.depthwise.x86.kernel import depthwise_conv2d
-from legalize.kernels.depthwise.x86.pack import PackedDepthwise, pack_depthwise
+from legalize.kernels.depthwise.x86.pack import pack_depthwise
 from legalize.kernels.depthwise.x86.plan import Cells, Plan
 from legalize.kernels.isa.x86 import AVX512_VNNI, Isa
 from qnn_ops.errors import QnnError
@@ -72,8 +73,8 @@ def check(
 ) -> None:
     data = full_range(np.random.default_rng(1), spec.in_dtype, spec.in_shape)
     kernel, bias, multiplier, shift = constants_of(spec)
-    packed = pack_depthwise(spec, kernel, zero_point, bias, multiplier, shift, isa, plan=plan)
-    function = depthwise_conv2d(packed.plan, packed.requantization)
+    packed = pack_depthwise(spec, Weights(kernel, zero_point, bias, multiplier, shift), isa, plan)
+    function = depthwise_conv2d(packed.plan, packed.epilogue)
     mcpu, _ = PROCESSORS[isa]
     got = run_on(mcpu, function, [data, *packed.constants], spec.out_shape, spec.output.dtype)
     centred = kernel.astype(np.int64) - zero_point
@@ -106,7 +107,7 @@ def test_an_image_of_three_pixels(isa: Isa) -> None:
 def test_shared_out_to_threads(batch: int) -> None:
     spec = with_channels(64, batch=batch, in_height=61, in_width=60)
     kernel, *_ = constants_of(spec)
-    function = depthwise_conv2d(pack_depthwise(spec, kernel).plan, Requantization("none"))
+    function = depthwise_conv2d(pack_depthwise(spec, Weights(kernel), AVX512_VNNI).plan, Sums())
     assert "T.parallel" in function.script()
     check(spec)
 
@@ -195,8 +196,8 @@ def test_the_largest_sums_are_exact(isa: Isa, end: int, weight: int) -> None:
     )
     data = np.full(spec.in_shape, ends[end], in_dtype)
     kernel = np.full((3, 3, 64), weight, np.uint8)
-    packed = pack_depthwise(spec, kernel, 255 - weight, isa=isa)
-    function = depthwise_conv2d(packed.plan, packed.requantization)
+    packed = pack_depthwise(spec, Weights(kernel, 255 - weight), isa)
+    function = depthwise_conv2d(packed.plan, packed.epilogue)
     mcpu, _ = PROCESSORS[isa]
     got = run_on(mcpu, function, [data, *packed.constants], spec.out_shape, "int32")
     assert abs(got).max() == 9 * 255 * 255
@@ -215,7 +216,7 @@ def test_reads_nothing_past_the_data(channels: int, stride: int) -> None:
         check(spec)  # in the emulator every array lies so
         return
     kernel, bias, multiplier, shift = constants_of(spec)
-    packed: PackedDepthwise = pack_depthwise(spec, kernel, 0, bias, multiplier, shift)
+    packed = pack_depthwise(spec, Weights(kernel, 0, bias, multiplier, shift), AVX512_VNNI)
     size = int(np.prod(spec.in_shape))
     pages = -(-size // mmap.PAGESIZE)
     memory = mmap.mmap(-1, (pages + 1) * mmap.PAGESIZE)
@@ -227,7 +228,7 @@ def test_reads_nothing_past_the_data(channels: int, stride: int) -> None:
     assert start % 64 == 0
     data = bytes_of[start : start + size].view(np.int8).reshape(spec.in_shape)
     data[:] = full_range(np.random.default_rng(1), "int8", spec.in_shape)
-    function = depthwise_conv2d(packed.plan, packed.requantization)
+    function = depthwise_conv2d(packed.plan, packed.epilogue)
     library = tvm.compile(function, target=tvm.target.Target(TARGET))
     output = tvm.runtime.tensor(np.zeros(spec.out_shape, np.int8))
     constants = [tvm.runtime.tensor(array) for array in packed.constants]
@@ -246,4 +247,4 @@ def test_reads_nothing_past_the_data(channels: int, stride: int) -> None:
 )
 def test_what_does_not_fit_is_refused(spec: ConvSpec, kernel: Array) -> None:
     with pytest.raises(QnnError):
-        pack_depthwise(spec, kernel)
+        pack_depthwise(spec, Weights(kernel), AVX512_VNNI)

@@ -5,8 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.x86.amx.plan import choose_plan, cut
+from legalize.kernels.conv2d.x86.amx.plan import TilePlan, cut, plan
+from legalize.kernels.conv2d.x86.dot.plan import dot_plan
+from legalize.kernels.isa.x86 import AMX, AVX512_VNNI, Isa
 from tests.support.convolutions import SPEC as SMALL
 from tests.support.convolutions import random_problem
 
@@ -28,24 +31,24 @@ def sized(height: int, width: int, channels: int, out_channels: int, kernel: int
 
 
 def test_pixels_at_one_distance_are_one_stretch() -> None:
-    plan = cut(sized(35, 35, 192, 64, 1))
-    assert (plan.lines, plan.line_pixels, plan.real_pixels) == (1, 35 * 35, 35 * 35)
-    assert (plan.pitch, plan.chunk, plan.chunks) == (192, 64, 3)
-    assert (plan.tiles, plan.steps) == (77, 39)
+    tiles = cut(sized(35, 35, 192, 64, 1))
+    assert (tiles.lines, tiles.line_pixels, tiles.real_pixels) == (1, 35 * 35, 35 * 35)
+    assert (tiles.pitch, tiles.chunk, tiles.chunks) == (192, 64, 3)
+    assert (tiles.tiles, tiles.steps) == (77, 39)
 
 
 def test_pixels_are_numbered_through_the_padding() -> None:
-    plan = cut(sized(17, 17, 64, 64, 3))
-    assert (plan.lines, plan.row_pixels, plan.real_pixels) == (1, 19, 17)
-    assert plan.line_pixels == 16 * 19 + 17
+    tiles = cut(sized(17, 17, 64, 64, 3))
+    assert (tiles.lines, tiles.row_pixels, tiles.real_pixels) == (1, 19, 17)
+    assert tiles.line_pixels == 16 * 19 + 17
     batch = cut(replace(sized(17, 17, 64, 64, 3), batch=3))
-    assert (batch.lines, batch.line_pixels) == (3, plan.line_pixels)
+    assert (batch.lines, batch.line_pixels) == (3, tiles.line_pixels)
 
 
 def test_rows_are_stretches_of_their_own_where_strides_skip_some() -> None:
-    plan = cut(replace(sized(35, 35, 288, 384, 3), strides=(2, 2), padding=(0, 0, 0, 0)))
-    assert (plan.lines, plan.line_pixels, plan.pitch) == (17, 17, 2 * 288)
-    assert plan.tiles == 17 * 2
+    tiles = cut(replace(sized(35, 35, 288, 384, 3), strides=(2, 2), padding=(0, 0, 0, 0)))
+    assert (tiles.lines, tiles.line_pixels, tiles.pitch) == (17, 17, 2 * 288)
+    assert tiles.tiles == 17 * 2
 
 
 @pytest.mark.parametrize(
@@ -55,35 +58,42 @@ def test_rows_are_stretches_of_their_own_where_strides_skip_some() -> None:
 def test_chunks_are_of_one_size_and_no_longer_than_a_run(
     channels: int, kernel: int, chunk: int, chunks: int
 ) -> None:
-    plan = cut(sized(9, 9, channels, 16, kernel))
-    assert (plan.chunk, plan.chunks) == (chunk, chunks)
+    tiles = cut(sized(9, 9, channels, 16, kernel))
+    assert (tiles.chunk, tiles.chunks) == (chunk, chunks)
 
 
 def test_every_pixel_is_in_a_tile_and_no_tile_reads_past_the_data() -> None:
     rng = np.random.default_rng(0)
     for _ in range(200):
         spec = replace(random_problem(rng, ("tflite",)).spec, staged_dtype="uint8")
-        plan = cut(spec)
+        tiles = cut(spec)
         _, height, width, channels = spec.staged_shape
-        assert plan.rows <= plan.line_pixels
-        covered = plan.tiles_per_line * plan.rows
-        assert plan.line_pixels <= covered < plan.line_pixels + plan.rows
-        rows, rest = divmod(plan.line_pixels - 1, plan.row_pixels)
-        real = plan.lines * (rows * plan.real_pixels + min(rest + 1, plan.real_pixels))
+        assert tiles.rows <= tiles.line_pixels
+        covered = tiles.tiles_per_line * tiles.rows
+        assert tiles.line_pixels <= covered < tiles.line_pixels + tiles.rows
+        rows, rest = divmod(tiles.line_pixels - 1, tiles.row_pixels)
+        real = tiles.lines * (rows * tiles.real_pixels + min(rest + 1, tiles.real_pixels))
         assert real == spec.out_pixels
-        assert plan.chunk <= min(spec.run_length, 64)
-        assert plan.chunk * plan.chunks >= spec.run_length
+        assert tiles.chunk <= min(spec.run_length, 64)
+        assert tiles.chunk * tiles.chunks >= spec.run_length
         # The last byte of a stretch that begins at 0.
         reach = spec.dilation[0] * (spec.kernel_height - 1) * width * channels
         reach += spec.dilation[1] * (spec.kernel_width // spec.taps_per_run - 1) * channels
-        last = (plan.line_pixels - 1) * plan.pitch + reach + spec.run_length
+        last = (tiles.line_pixels - 1) * tiles.pitch + reach + spec.run_length
         assert last <= spec.batch * height * width * channels
 
 
+def planned(spec: ConvSpec, isa: Isa = AMX) -> TilePlan | None:
+    """The plan, if it takes less than vectors."""
+    weights = Weights(np.zeros(0, np.int8))
+    return plan(spec, isa, weights, dot_plan(spec, AVX512_VNNI).cost)
+
+
 def test_large_sums_go_to_tiles_and_small_ones_do_not() -> None:
-    assert choose_plan(sized(17, 17, 768, 192, 1)) is not None
-    assert choose_plan(sized(56, 56, 64, 64, 3)) is not None
+    assert planned(sized(17, 17, 768, 192, 1)) is not None
+    assert planned(sized(56, 56, 64, 64, 3)) is not None
     # A row of one pixel, and a first layer, whose sums are short.
-    assert choose_plan(sized(1, 1, 2048, 1000, 1)) is None
-    assert choose_plan(replace(sized(299, 299, 3, 32, 3), strides=(2, 2))) is None
-    assert choose_plan(replace(sized(17, 17, 768, 192, 1), staged_dtype="int16")) is None
+    assert planned(sized(1, 1, 2048, 1000, 1)) is None
+    assert planned(replace(sized(299, 299, 3, 32, 3), strides=(2, 2))) is None
+    assert planned(replace(sized(17, 17, 768, 192, 1), staged_dtype="int16")) is None
+    assert planned(sized(17, 17, 768, 192, 1), AVX512_VNNI) is None

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
-from legalize.kernels.conv2d.x86.epilogue.fixed_point import choose_requantization
-from legalize.kernels.conv2d.x86.kernel import conv2d
-from legalize.kernels.conv2d.x86.pack import pack_conv2d
+from legalize.kernels.conv2d.x86.dot.plan import dot_plan
+from legalize.kernels.conv2d.x86.epilogue.base import Epilogue, Scales
+from legalize.kernels.conv2d.x86.epilogue.choose import choose_epilogue
+from legalize.kernels.conv2d.x86.epilogue.fixed_point import FixedPoint
 from legalize.kernels.isa.x86 import AVX512_VNNI, Isa
 from tests.support.convolutions import changed
 from tests.support.definition import rescaled
@@ -22,7 +24,16 @@ from tests.support.x86 import PROCESSORS, each_isa, needs_vnni, run_on
 Array = np.ndarray[Any, Any]
 
 SPEC = ConvSpec(1, 1, 1, 4, 1, 1, 8192, output=OutputStage("int8", -3, -128, 127))
-ENDS = {"one_floor": 1 << 30, "two_floors": 1 << 30, "general": 1 << 31}
+
+
+def kind_of(epilogue: Epilogue) -> str:
+    """ "one_floor", "two_floors", or the name of another sequence."""
+    if isinstance(epilogue, FixedPoint):
+        return "two_floors" if epilogue.has_two_floors else "one_floor"
+    return type(epilogue).__name__
+
+
+ENDS = {"one_floor": 1 << 30, "two_floors": 1 << 30, "General": 1 << 31}
 
 
 def around_steps(
@@ -48,7 +59,7 @@ def around_steps(
         ("fast", (-21, 0)),
         ("fast", (-31, -1)),
         ("fast", (-31, 0)),
-        ("general", (-31, 12)),
+        ("General", (-31, 12)),
     ],
 )
 @pytest.mark.parametrize("relu", [False, True])
@@ -67,7 +78,7 @@ def test_every_sequence_is_exact(
         ("fast", (-21, 0), True),
         ("fast", (-31, -1), True),
         ("fast", (-21, -1), True),
-        ("general", (-31, 12), False),
+        ("General", (-31, 12), False),
     ],
 )
 def test_every_instruction_set_rescales_exactly(
@@ -97,13 +108,22 @@ def check(
     shift[:2] = shifts
     bias = around_steps(rng, multiplier, shift, ENDS[kind], spec.output.zero_point)
     kernel = np.zeros((size, 1, 1, 4), np.int8)
-    packed = pack_conv2d(spec, kernel, 0, bias.astype(np.int32), multiplier, shift, isa)
-    assert packed.requantization.kind == kind
+    plan = dot_plan(spec, isa)
+    packed = plan.pack(Weights(kernel, 0, bias.astype(np.int32), multiplier, shift))
+    assert kind_of(packed.epilogue) == kind
     data = np.zeros(spec.in_shape, np.uint8)
-    function = conv2d(spec, packed.requantization, packed.tiling, isa, packed.weight_dtype)
+    function = plan.function(packed)
     inputs = [data, *packed.constants]
     got = run_on(PROCESSORS[isa][0], function, inputs, spec.out_shape, spec.output.dtype)
     np.testing.assert_array_equal(got.reshape(-1), rescaled(spec, bias, multiplier, shift))
+
+
+def chosen(spec: ConvSpec, shift: list[int], bound: int) -> Epilogue:
+    """Of two channels in vectors of AVX2."""
+    multiplier = np.full(2, 1 << 30, np.int32)
+    scales = Scales(multiplier, np.array(shift, np.int32), 0 * multiplier, bound)
+    lanes = np.array([[0, 1, -1, -1, -1, -1, -1, -1]])
+    return choose_epilogue(spec.output, None, scales, lanes).epilogue
 
 
 @pytest.mark.parametrize(
@@ -113,19 +133,21 @@ def check(
         ({"low": -3}, -8, 1000, "one_floor"),
         ({"low": -4}, -8, 1000, "two_floors"),
         ({"rounding": "upward"}, -8, 1000, "one_floor"),
-        ({}, 1, 1000, "general"),
-        ({}, -8, 1 << 30, "general"),
-        ({"dtype": "int32"}, 1, 1 << 30, "none"),
+        ({}, 1, 1000, "General"),
+        ({}, -8, 1 << 30, "General"),
+        ({"dtype": "int32"}, 1, 1 << 30, "Sums"),
     ],
 )
 def test_choice_of_the_sequence(
     change: dict[str, object], shift: int, bound: int, kind: str
 ) -> None:
     spec = changed(SPEC, **change)
-    assert choose_requantization(spec, np.array([shift, shift]), bound).kind == kind
+    assert kind_of(chosen(spec, [shift, shift], bound)) == kind
 
 
 @pytest.mark.parametrize(("low", "is_doubled"), [(-1, False), (0, True)])
 def test_one_shift_where_there_is_no_shift_of_zero(low: int, is_doubled: bool) -> None:
     spec = changed(SPEC, rounding="upward")
-    assert choose_requantization(spec, np.array([-8, low]), 1000).is_doubled == is_doubled
+    epilogue = chosen(spec, [-8, low], 1000)
+    assert isinstance(epilogue, FixedPoint)
+    assert epilogue.is_doubled == is_doubled

@@ -11,13 +11,8 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.x86.epilogue.fixed_point import constant_rows, float_requantization
-from legalize.kernels.conv2d.x86.epilogue.float32 import (
-    FloatScales,
-    float_constants,
-    float_scales,
-    requantize_float,
-)
+from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Scales
+from legalize.kernels.conv2d.x86.epilogue.float32 import Float32, float_scales
 from tests.legalize.kernels.conv2d.x86.epilogue.test_fixed_point import SPEC
 from tests.support.convolutions import changed
 from tests.support.definition import rescaled
@@ -29,12 +24,11 @@ CHANNELS = 64
 BOUND = (1 << 30) - 1
 
 
-def rescale(scales: FloatScales, x: Array) -> Array:
+def rescale(chosen: Chosen, x: Array) -> Array:
     """Run the sequence on x, int32 [CHANNELS, n]."""
     vectors, count = CHANNELS // 16, x.shape[1]
     shape = (vectors, count, 16)
-    constants = float_constants(scales, lambda values: values.reshape(vectors, 16))
-    rows = constant_rows(float_requantization(scales))
+    rows = chosen.epilogue.constants
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("rescale")
         T.func_attr({"global_symbol": "rescale"})
@@ -46,17 +40,21 @@ def rescale(scales: FloatScales, x: Array) -> Array:
         output = T.arg("output", T.buffer(shape, "int32"))
         with T.serial(vectors) as v, T.serial(count) as i:
             readers = [lambda row, t=table: t[v, row, T.ramp(0, 1, 16)] for table in tables]
-            value = requantize_float(data[v, i, T.ramp(0, 1, 16)], readers)
+            value = chosen.epilogue.emit(data[v, i, T.ramp(0, 1, 16)], readers)
             T.buffer_store(output, value, [v, i, T.ramp(0, 1, 16)])
-    moved = (x + scales.offset[:, None]).astype(np.int32)
+    moved = (x + chosen.offset[:, None]).astype(np.int32)
     dealt = moved.reshape(vectors, 16, count).transpose(0, 2, 1)
-    result = run(builder.get(), [dealt, *constants], shape, "int32")
+    result = run(builder.get(), [dealt, *chosen.arrays], shape, "int32")
     return result.transpose(0, 2, 1).reshape(CHANNELS, count)
 
 
-def check(spec: ConvSpec, scales: FloatScales, x: Array, multiplier: Array, shift: Array) -> None:
+def check(spec: ConvSpec, x: Array, multiplier: Array, shift: Array) -> None:
+    lanes = np.arange(CHANNELS).reshape(-1, 16)
+    scales = Scales(multiplier, shift, 0 * shift, BOUND)
+    chosen = Float32.choose(spec.output, None, scales, lanes)
+    assert chosen is not None
     expected = rescaled(spec, x.T, multiplier, shift)
-    got = np.clip(rescale(scales, x), spec.output.low, spec.output.high).T
+    got = np.clip(rescale(chosen, x), spec.output.low, spec.output.high).T
     np.testing.assert_array_equal(got, expected)
 
 
@@ -80,15 +78,13 @@ def test_equals_fixed_point_around_every_step(
     spec = changed(SPEC, rounding=rounding, low=bounds[0], high=bounds[1])
     rng = np.random.default_rng(0)
     multiplier, shift = scales_of(rng, how, shifts)
-    scales = float_scales(spec, multiplier, shift, BOUND)
-    assert scales is not None
     outputs = np.arange(-131, 132) - spec.output.zero_point + 0.5
     scale = np.maximum(multiplier, 1) * 2.0 ** (shift - 31.0)
     steps = np.rint(outputs / scale[:, None]).clip(-BOUND + 2, BOUND - 2).astype(np.int64)
     near = [steps + i for i in range(-2, 3)]
     far = rng.integers(-BOUND, BOUND, (CHANNELS, 100))
     ends = np.broadcast_to(np.array([-BOUND, -1, 0, 1, BOUND]), (CHANNELS, 5))
-    check(spec, scales, np.concatenate([*near, far, ends], axis=1), multiplier, shift)
+    check(spec, np.concatenate([*near, far, ends], axis=1), multiplier, shift)
 
 
 @needs_vnni
@@ -97,11 +93,9 @@ def test_equals_fixed_point_everywhere(rounding: str) -> None:
     """All accumulators that a 3 by 3 window can give, and more."""
     spec = changed(SPEC, rounding=rounding)
     multiplier, shift = scales_of(np.random.default_rng(1), "any", (-11, -8))
-    scales = float_scales(spec, multiplier, shift, BOUND)
-    assert scales is not None
     for start in range(-(1 << 20), 1 << 20, 1 << 17):
         x = np.arange(start, start + (1 << 17), 16)
-        check(spec, scales, x + np.arange(CHANNELS)[:, None] % 16, multiplier, shift)
+        check(spec, x + np.arange(CHANNELS)[:, None] % 16, multiplier, shift)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +112,7 @@ def test_equals_fixed_point_everywhere(rounding: str) -> None:
 def test_offers_nothing_without_a_proof(change: dict[str, object], shift: int, bound: int) -> None:
     spec = changed(SPEC, zero_point=-128, **change)
     multiplier = np.array([(1 << 30) + 12345], np.int32)
-    assert float_scales(spec, multiplier, np.array([shift], np.int32), bound) is None
+    assert float_scales(spec.output, multiplier, np.array([shift], np.int32), bound) is None
 
 
 @pytest.mark.parametrize("name", ["high", "low", "addend", "addend_below", "offset"])
@@ -127,17 +121,17 @@ def test_the_proof_fails_for_other_scales(name: str) -> None:
     from legalize.kernels.conv2d.x86.epilogue import float32 as module
 
     multiplier, shift = np.array([1518500250], np.int32), np.array([-9], np.int32)
-    scales = float_scales(SPEC, multiplier, shift, BOUND)
+    scales = float_scales(SPEC.output, multiplier, shift, BOUND)
     assert scales is not None
     outputs = np.arange(SPEC.output.low + 1, SPEC.output.high + 1)
     q, e = multiplier.astype(np.int64)[:, None], -shift.astype(np.int64)[:, None]
-    steps = module._steps(SPEC, q, e, outputs)
+    steps = module._steps(SPEC.output, q, e, outputs)
     dead = np.array([False])
-    assert module._is_exact(SPEC, scales, steps, outputs, dead)
+    assert module._is_exact(SPEC.output, scales, steps, outputs, dead)
     value = getattr(scales, name)
     moved = {
         "offset": value + 1,
         "high": value * np.float32(1 + 2**-16),
         "low": value + np.float32(1e-9),
     }.get(name, value + scales.high)
-    assert not module._is_exact(SPEC, replace(scales, **{name: moved}), steps, outputs, dead)
+    assert not module._is_exact(SPEC.output, replace(scales, **{name: moved}), steps, outputs, dead)

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.x86.dot.plan import dot_plan
 from legalize.kernels.conv2d.x86.epilogue import float64 as module
 from legalize.kernels.conv2d.x86.epilogue.float64 import magic_multiplier
-from legalize.kernels.conv2d.x86.kernel import conv2d
-from legalize.kernels.conv2d.x86.pack import pack_conv2d
 from legalize.kernels.isa.x86 import Isa
 from qnn_ops.arithmetic import requantize_float64
 from tests.legalize.kernels.conv2d.x86.epilogue.test_fixed_point import SPEC
@@ -36,12 +36,13 @@ def rescale(spec: ConvSpec, x: Array, multiplier: Array, isa: Isa) -> tuple[str,
     """Return the kind of the sequence, and what it gives."""
     spec = replace(spec, out_channels=x.size)
     kernel = np.zeros((x.size, 1, 1, 4), np.int8)
-    packed = pack_conv2d(spec, kernel, 0, x.astype(np.int32), multiplier, 0, isa)
+    plan = dot_plan(spec, isa)
+    packed = plan.pack(Weights(kernel, 0, x.astype(np.int32), multiplier))
     data = np.zeros(spec.in_shape, np.uint8)
-    function = conv2d(spec, packed.requantization, packed.tiling, isa, packed.weight_dtype)
+    function = plan.function(packed)
     inputs = [data, *packed.constants]
     got = run_on(PROCESSORS[isa][0], function, inputs, spec.out_shape, spec.output.dtype)
-    return packed.requantization.kind, got.reshape(-1)
+    return type(packed.epilogue).__name__, got.reshape(-1)
 
 
 def around_ties(rng: np.random.Generator, spec: ConvSpec, m: Array, bound: int) -> Array:
@@ -73,9 +74,9 @@ def multipliers(rng: np.random.Generator, how: str, size: int, low: int, high: i
 @pytest.mark.parametrize(
     ("exponents", "bound", "kind", "bounds"),
     [
-        ((-14, 1), 1 << 24, "magic", (-128, 127)),
-        ((-26, -10), 1 << 30, "magic", (-3, 100)),
-        ((-60, 40), (1 << 31) - 1, "double", (-128, 127)),
+        ((-14, 1), 1 << 24, "Magic", (-128, 127)),
+        ((-26, -10), 1 << 30, "Magic", (-3, 100)),
+        ((-60, 40), (1 << 31) - 1, "Double", (-128, 127)),
     ],
 )
 def test_equals_the_arithmetic_next_to_every_tie(
@@ -96,22 +97,22 @@ def test_equals_the_arithmetic_next_to_every_tie(
 def test_equals_the_arithmetic_for_every_accumulator(isa: Isa, m: float) -> None:
     x = np.arange(-(1 << 15), 1 << 15)
     kind, got = rescale(DOUBLE, x, np.array(m), isa)
-    assert kind == "magic"
+    assert kind == "Magic"
     np.testing.assert_array_equal(got, expected(DOUBLE, x, np.array(m)))
 
 
 def test_ties_take_a_larger_multiplier() -> None:
     """Powers of two make ties, which the sequence would round to even."""
     m = np.array([2.0**-4, 0.1234567])
-    found = magic_multiplier(DOUBLE, m, 1 << 20)
+    found = magic_multiplier(DOUBLE.output, m, 1 << 20)
     assert found is not None
     np.testing.assert_array_equal(found > m, [True, False])
 
 
 @pytest.mark.parametrize("m", [2.0**-29, 2.0**21, 3000.0])
 def test_offers_nothing_without_a_proof(m: float) -> None:
-    assert magic_multiplier(DOUBLE, np.array([0.1]), 1 << 20) is not None
-    assert magic_multiplier(DOUBLE, np.array([0.1, m]), 1 << 20) is None
+    assert magic_multiplier(DOUBLE.output, np.array([0.1]), 1 << 20) is not None
+    assert magic_multiplier(DOUBLE.output, np.array([0.1, m]), 1 << 20) is None
 
 
 def test_steps_are_where_the_arithmetic_rises() -> None:

@@ -11,9 +11,10 @@ import tvm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.x86.pack import pack_conv2d
-from legalize.kernels.conv2d.x86.packed_conv2d import conv2d_of
+from legalize.kernels.conv2d.x86.pairs.plan import pairs_plan
+from legalize.kernels.conv2d.x86.pairs.weights import ListedSteps
 from legalize.kernels.isa.x86 import AVX2, AVX512BW, SSE41, Isa
 from tests.legalize.kernels.conv2d.x86.test_kernel import SPEC, check, specs
 from tests.support.convolutions import changed
@@ -36,7 +37,7 @@ def test_equals_the_definition(isa: Isa) -> None:
         st.integers(0, 2**32 - 1),
     )
     def run(spec_and_zero_point: tuple[ConvSpec, int], how: str, shift: int, seed: int) -> None:
-        check(*spec_and_zero_point, how, shift, seed, isa.of_pairs())
+        check(*spec_and_zero_point, how, shift, seed, isa, pairs_plan)
 
     run()
 
@@ -55,7 +56,7 @@ def test_the_largest_sums_are_exact(zero_point: int, isa: Isa) -> None:
         has_asymmetric_kernel=True,
     )
     for how in ("min", "max"):
-        check(spec, zero_point, how, isa=isa.of_pairs())
+        check(spec, zero_point, how, isa=isa, planned=pairs_plan)
 
 
 def worst_data(kernel: Array) -> Array:
@@ -91,7 +92,7 @@ def test_sums_of_two_steps_are_exact(weights: str, isa: Isa) -> None:
         dtype="int32",
     )
     bias, multiplier = np.arange(33, dtype=np.int32), np.full(33, 1 << 30, np.int32)
-    got = run_conv(spec, data, kernel, 0, bias, multiplier, multiplier * 0, isa.of_pairs())
+    got = run_conv(spec, data, kernel, 0, bias, multiplier, multiplier * 0, isa, pairs_plan)
     np.testing.assert_array_equal(got, accumulators(spec, data, kernel, 0, bias))
 
 
@@ -113,12 +114,13 @@ def test_sums_stay_in_registers(isa: Isa, mcpu: str, registers: str, sigma: floa
     values = np.random.default_rng(0).normal(0, sigma, (32, 1, 1, 256))
     kernel = np.clip(np.rint(values), -127, 127).astype(np.int8)
     shift = np.full(32, -9, np.int32)
-    packed = pack_conv2d(spec, kernel, 0, None, shift * 0 + (1 << 30), shift, isa.of_pairs())
-    assert packed.steps is not None
-    assert packed.steps.has_orders == (sigma == 40)
-    assert packed.steps.kinds[0] or sigma == 40
+    plan = pairs_plan(spec, isa)
+    packed = plan.pack(Weights(kernel, 0, None, shift * 0 + (1 << 30), shift))
+    assert isinstance(packed.known, ListedSteps)
+    assert packed.known.has_orders == (sigma == 40)
+    assert packed.known.kinds[0] or sigma == 40
     target = tvm.target.Target({"kind": "llvm", "mcpu": mcpu})
-    lines = tvm.compile(conv2d_of(packed, spec, isa.of_pairs()), target=target)
+    lines = tvm.compile(plan.function(packed), target=target)
     text = lines.mod.inspect_source("asm").splitlines()
     products = [number for number, line in enumerate(text) if "pmaddubsw" in line]
     assert products

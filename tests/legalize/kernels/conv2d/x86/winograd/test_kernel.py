@@ -9,12 +9,9 @@ import pytest
 import tvm
 
 from legalize.kernels.conv2d.spec import Border, Slice
-from legalize.kernels.conv2d.x86.pack import pack_conv2d
-from legalize.kernels.conv2d.x86.winograd.kernel import conv2d_winograd
 from legalize.kernels.conv2d.x86.winograd.plan import WinogradPlan, cut
 from legalize.kernels.isa.x86 import AVX2, AVX512BW, SSE41, Isa
 from qnn_ops import quantized_add
-from qnn_ops.arithmetic import quantize_multiplier
 from tests.legalize.kernels.conv2d.x86.test_sum_rules import DTYPES
 from tests.legalize.kernels.conv2d.x86.test_sum_rules import Problem as Sum
 from tests.legalize.kernels.conv2d.x86.test_sum_rules import check as check_sums
@@ -53,7 +50,7 @@ def problems(seed: int, count: int, isa: Isa) -> list[Problem]:
             dilation=(1, 1),
             staged_dtype="uint8",
         )
-        if cut(spec, isa.of_words()) is None:  # a small image
+        if cut(spec, isa) is None:  # a small image
             continue
         how = ["random", "ends", "min", "max"][len(drawn) % 4]
         drawn.append(problem_of(spec, rng, how=how))
@@ -61,16 +58,11 @@ def problems(seed: int, count: int, isa: Isa) -> list[Problem]:
 
 
 def case_of(problem: Problem, isa: Isa, plan: WinogradPlan | None = None) -> Case:
-    spec, words = problem.spec, isa.of_words()
-    plan = plan or cut(spec, words)
+    spec = problem.spec
+    plan = plan or cut(spec, isa)
     assert plan is not None
-    multiplier, shift = quantize_multiplier(problem.real_multiplier)
-    packed = pack_conv2d(
-        *(spec, problem.kernel, problem.kernel_zero_point, problem.bias, multiplier, shift),
-        isa=words,
-        plan=plan,
-    )
-    function = conv2d_winograd.__wrapped__(spec, packed.requantization, plan, words)
+    packed = plan.pack(problem.weights)
+    function = plan.function(packed)
     inputs = [problem.staged, *packed.constants]
     return Case(function, inputs, spec.target_shape, spec.output.dtype)
 
@@ -89,7 +81,7 @@ def test_panels_and_tasks_share_an_image(place: Place) -> None:
     (problem,) = problems(2, 1, isa)
     spec = replace(problem.spec, batch=2, in_height=30, in_width=31, out_channels=5 * isa.lanes)
     problem = problem_of(changed(spec, border=None, residual=None), np.random.default_rng(0))
-    plan = cut(problem.spec, isa.of_words())
+    plan = cut(problem.spec, isa)
     assert plan is not None
     cases = []
     for panel, at_once in ((7, 2), (plan.tiles, 3), (1, 1), (50, 6)):
@@ -137,7 +129,7 @@ def test_the_sums_stay_in_registers(isa: Isa, mcpu: str, register: str) -> None:
     spec = replace(problems(4, 1, isa)[0].spec, kernel_height=3, kernel_width=3, in_height=30)
     spec = replace(spec, in_width=30, in_channels=64, out_channels=64, padding=(0, 0, 0, 0))
     problem = problem_of(spec, np.random.default_rng(0))
-    plan = cut(spec, isa.of_words())
+    plan = cut(spec, isa)
     assert plan is not None
     function = case_of(problem, isa).function
     target = tvm.target.Target({"kind": "llvm", "mcpu": mcpu})

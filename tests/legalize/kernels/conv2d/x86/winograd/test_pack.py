@@ -14,7 +14,7 @@ from tests.support.convolutions import changed
 def test_each_weight_is_where_the_kernel_reads_it() -> None:
     # A ragged vector, and a block of one vector.
     spec = changed(sized(6, 6, 16, 36, 3), dtype="uint8")
-    isa = AVX2.of_words()
+    isa = AVX2
     plan = cut(spec, isa)
     assert plan is not None
     lanes = lane_channels(spec, isa, plan.tiling)

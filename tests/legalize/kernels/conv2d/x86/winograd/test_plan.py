@@ -1,21 +1,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import numpy as np
 import pytest
 
+from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.x86.tiling import registers_of, units
+from legalize.kernels.conv2d.x86.tiling import registers_of
 from legalize.kernels.conv2d.x86.winograd.plan import (
     WinogradPlan,
-    choose_winograd,
     cut,
-    tasks_of,
-    winograd_units,
+    plan,
 )
-from legalize.kernels.isa.x86 import AVX2, AVX512BW, SSE41, Isa
+from legalize.kernels.isa.x86 import AVX2, AVX512BW, SSE41, Isa, WordProducts
 from tests.legalize.kernels.conv2d.x86.amx.test_plan import sized
 
 Array = np.ndarray[Any, Any]
@@ -24,16 +24,15 @@ SHAPES = [(56, 56, 64, 64), (35, 35, 96, 96), (7, 9, 32, 40), (2, 2, 64, 16), (5
 
 
 def plan_of(spec: ConvSpec, isa: Isa = AVX2) -> WinogradPlan:
-    plan = cut(spec, isa.of_words())
-    assert plan is not None
-    return plan
+    found = cut(spec, isa)
+    assert found is not None
+    return found
 
 
 def choice(spec: ConvSpec, kernel: Array | None = None, isa: Isa = AVX2) -> WinogradPlan | None:
     shape = spec.out_channels, spec.kernel_height, spec.kernel_width, spec.in_channels
     kernel = np.ones(shape, np.int8) if kernel is None else kernel
-    most = units(spec, isa.of_pairs())
-    return choose_winograd(spec, isa.of_words(), kernel, np.array(0), most)
+    return plan(spec, isa, Weights(kernel), inf)
 
 
 @pytest.mark.parametrize("isa", [AVX512BW, AVX2, SSE41], ids=lambda isa: isa.name)
@@ -43,33 +42,33 @@ def test_tiles_cover_the_output_and_fit_the_registers(
 ) -> None:
     spec = replace(sized(*shape, 3), batch=2)
     spec = replace(spec, in_channels=max(spec.in_channels, 2 * isa.lanes))
-    plan = plan_of(spec, isa)
-    assert 0 <= 2 * plan.rows - spec.out_height < 2
-    assert 0 <= 2 * plan.columns - spec.out_width < 2
-    assert plan.tiles == 2 * plan.rows * plan.columns
-    assert 0 <= plan.panels * plan.panel - plan.tiles < plan.panel
-    covered = [section.first_group for section in plan.tiling]
+    found = plan_of(spec, isa)
+    assert 0 <= 2 * found.rows - spec.out_height < 2
+    assert 0 <= 2 * found.columns - spec.out_width < 2
+    assert found.tiles == 2 * found.rows * found.columns
+    assert 0 <= found.panels * found.panel - found.tiles < found.panel
+    covered = [section.first_group for section in found.tiling]
     covered.append(isa.vectors(spec.out_channels))
     assert covered[0] == 0
-    for section, after in zip(plan.tiling, covered[1:], strict=True):
+    for section, after in zip(found.tiling, covered[1:], strict=True):
         assert section.first_group + section.blocks * section.groups == after
-        assert 1 <= section.pixels <= plan.panel
-        assert registers_of(isa.of_words(), section.groups, section.pixels) <= isa.registers
+        assert 1 <= section.pixels <= found.panel
+        assert registers_of(WordProducts(isa), section.groups, section.pixels) <= isa.registers
 
 
 def test_the_same_plan_every_time() -> None:
     spec = sized(35, 35, 96, 96, 3)
-    plan = plan_of(spec)
+    found = plan_of(spec)
     cut.cache_clear()
-    assert plan_of(spec) == plan
+    assert plan_of(spec) == found
 
 
 def test_positions_are_an_odd_number_of_cache_lines_apart() -> None:
     """Powers of two would put a tile's values of all positions in the same places of a cache."""
-    plan = plan_of(sized(56, 56, 64, 64, 3))
+    found = plan_of(sized(56, 56, 64, 64, 3))
     for tile_bytes in (64, 128, 96, 1024):
-        stride = plan.stride(tile_bytes)
-        assert stride >= plan.panel * tile_bytes
+        stride = found.stride(tile_bytes)
+        assert stride >= found.panel * tile_bytes
         assert stride % 128 == 64
 
 
@@ -77,13 +76,13 @@ def test_positions_are_an_odd_number_of_cache_lines_apart() -> None:
 def test_there_are_tasks_for_threads_and_little_is_done_twice(
     shape: tuple[int, int, int, int],
 ) -> None:
-    spec, isa = sized(*shape, 3), AVX2.of_words()
-    plan = plan_of(spec)
-    tasks = tasks_of(spec, isa, plan)
-    assert 4 <= tasks <= plan.panels * plan.blocks
-    once = winograd_units(spec, isa, plan)
-    data = plan.tiles * 16 * spec.in_channels / 16 * 4
-    again = max(0, tasks - plan.panels) * data / plan.panels
+    spec = sized(*shape, 3)
+    found = plan_of(spec)
+    tasks = found.tasks
+    assert 4 <= tasks <= found.panels * found.blocks
+    once = found.units
+    data = found.tiles * 16 * spec.in_channels / 16 * 4
+    again = max(0, tasks - found.panels) * data / found.panels
     assert again < 0.06 * once
 
 

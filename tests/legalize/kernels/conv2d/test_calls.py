@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tvm import relax
 
-from legalize.kernels.conv2d.rules import operands_of, spec_of_call
+from legalize.kernels.conv2d.calls import operands_of, spec_of_call
 from qnn_ops import quantized_dense
 from qnn_ops.registry import attrs_of
 
@@ -20,7 +20,7 @@ def takes(weights: Array, zero_point: int) -> bool:
     data = relax.Var("x", relax.TensorType((1, depth), dtype))
     call = quantized_dense(data, relax.const(weights), *(1.0, 0, 1.0, zero_point, 1.0, 0, "int32"))
     spec = spec_of_call(
-        attrs_of(call), data, weights.reshape(-1, 1, 1, depth), in_shape=(1, 1, 1, depth)
+        attrs_of(call), data, weights.reshape(-1, 1, 1, depth), (1, 1, 1, depth), is_whole=False
     )
     return spec is not None
 

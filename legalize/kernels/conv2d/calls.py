@@ -1,0 +1,195 @@
+"""How calls of convolutions and dense layers become the spec that kernels take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from legalize.kernels.conv2d.spec import Addend, ConvSpec, OutputStage
+from legalize.kernels.table import Rule
+from legalize.primitives.fixed_point import saturate, scale_down
+from legalize.primitives.float_stage import float_stage
+from qnn_ops.arithmetic import conv_multiplier, dense_multiplier, quantize_multiplier
+from qnn_ops.attributes import dtype_range
+from qnn_ops.float_stage import ROUNDING, addend_multiplier
+from qnn_ops.registry import Attrs, constant_of, spec_of
+
+Array = np.ndarray[Any, Any]
+Multiplier = Callable[[Attrs, str], Array]
+"""How many steps of a call's result a step of its sums is, given the dtype of the weights."""
+
+_MIDDLE = {"uint8": 128, "int8": 0}
+
+# TVM lets LLVM assume that int32 never overflows, not even on the way to a sum that fits. So a
+# kernel, which folds zero points into the bias and sums raw bytes, may use half of int32 for its
+# products and half for the bias, or a little more: converters give channels without weights biases
+# of ±(2^30 + 128). Primitives, which sum centred values and add the bias last, serve what needs
+# more.
+_MOST_BIAS = 2**30 + 2**20
+_MOST_PRODUCTS = 2**31 - _MOST_BIAS
+
+
+def conv_factor(attrs: Attrs, kernel_dtype: str) -> Array:
+    """The multiplier of a convolution."""
+    return conv_multiplier(attrs.input_scale, attrs.kernel_scale, attrs.output_scale, kernel_dtype)
+
+
+def dense_factor(attrs: Attrs, _kernel_dtype: str) -> Array:
+    """The multiplier of a dense layer."""
+    return dense_multiplier(attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
+
+
+def ends_in_floats(attrs: Attrs, operands: Sequence[relax.Expr]) -> bool:
+    """Whether a kernel that has rounding "onednn", but adds no tensor, computes a call of it."""
+    return attrs.out_dtype != "int32" and len(operands) < 4
+
+
+def sums_first(
+    rule: Rule,
+    multiplier: Multiplier,
+    is_whole: Callable[[Attrs, Sequence[relax.Expr]], bool] = lambda *_: False,
+) -> Rule:
+    """A rule for calls of rounding "onednn" too, in two parts where its kernel does not do both.
+
+    Args:
+        rule: which gives the sums; what is left comes after them.
+        multiplier: of the operator.
+        is_whole: whether ``rule`` takes a call as it is.
+    """
+
+    def served(
+        builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr]
+    ) -> relax.Expr | None:
+        if attrs.rounding != ROUNDING or is_whole(attrs, operands):
+            return rule(builder, attrs, operands)
+        low, high = dtype_range("int32")
+        sums_attrs = {**vars(attrs), "out_dtype": "int32", "out_min": low, "out_max": high}
+        sums_attrs["rounding"] = "tflite"
+        data, weights, bias, addend = (*operands, None, None)[:4]
+        sums = rule(builder, Attrs(**sums_attrs), [data, weights])
+        if sums is None:
+            return None
+        is_sum = attrs.out_dtype == "int32"
+        factor = 1.0 if is_sum else multiplier(attrs, spec_of(weights).dtype)
+        return float_stage(builder, attrs, builder.emit(sums), bias, factor, addend)
+
+    return served
+
+
+def fixed_point(spec: ConvSpec, real_multiplier: Array) -> tuple[Any, Any]:
+    """The multiplier that a kernel's constants are made of, and its shift."""
+    if spec.output.rounding in ("float32", "float64", "onednn"):
+        return real_multiplier, 0
+    return (0, 0) if spec.output.dtype == "int32" else quantize_multiplier(real_multiplier)
+
+
+def addend_of(attrs: Attrs, operands: Sequence[relax.Expr]) -> Addend | None:
+    """What a call says of the tensor that it adds, if it adds one."""
+    if len(operands) < 4:
+        return None
+    return Addend(
+        spec_of(operands[3]).dtype,
+        attrs.addend_zero_point,
+        float(np.float32(addend_multiplier(attrs))),
+        attrs.relu_before_addend,
+    )
+
+
+def operands_of(operands: Sequence[relax.Expr]) -> tuple[relax.Expr, Array | None, Array | None]:
+    """Data, weights and bias; no weights where they, or a bias, are not constant, or it is huge."""
+    data, weights, *rest = operands
+    bias = constant_of(rest[0]) if rest else None
+    is_huge = bias is not None and bool((np.abs(bias.astype(np.int64)) >= _MOST_BIAS).any())
+    return data, None if is_huge or (rest and bias is None) else constant_of(weights), bias
+
+
+def _keeps_int32(kernel_ohwi: Array, zero_point: int) -> bool:
+    """Whether all that a kernel sums, corrections for zero points included, takes half of int32."""
+    channels, depth = len(kernel_ohwi), int(np.prod(kernel_ohwi.shape[1:]))
+    largest = 255  # of the data, however it is staged
+    # |weight| as a signed byte, |zero point| of it, and |weight less zero point|.
+    if largest * depth * (128 + 129 + 255) < _MOST_PRODUCTS:
+        return True
+    middle = _MIDDLE[str(kernel_ohwi.dtype)]
+    rows = kernel_ohwi.reshape(channels, depth).astype(np.int64) - middle
+    shifted = zero_point - middle
+    folded = np.abs((rows - shifted).sum(axis=1))
+    # One more each: ARM's kernels avoid -128 by adding 1.
+    raw = (np.abs(rows) + 1).sum(axis=1) + depth * (abs(shifted) + 1)
+    return int((largest * (raw + folded)).max()) < _MOST_PRODUCTS
+
+
+def spec_of_call(
+    attrs: Attrs,
+    data: relax.Expr,
+    kernel_ohwi: Array,
+    in_shape: tuple[int, ...],
+    *,
+    is_whole: bool,
+    strides: tuple[int, int] = (1, 1),
+    padding: tuple[int, int, int, int] = (0, 0, 0, 0),
+    dilation: tuple[int, int] = (1, 1),
+) -> ConvSpec | None:
+    """Describe the call as a spec, or None where the kernel has no such arithmetic.
+
+    A kernel that does not do the whole call gives the sums; what is left comes after it.
+    """
+    kernel_dtype = str(kernel_ohwi.dtype)
+    zero_points = np.unique(attrs.kernel_zero_point)
+    if zero_points.size > 1 or not _keeps_int32(kernel_ohwi, int(zero_points[0])):
+        return None
+    batch, height, width, channels = in_shape
+    output = OutputStage(
+        attrs.out_dtype,
+        attrs.output_zero_point,
+        attrs.out_min,
+        attrs.out_max,
+        attrs.rounding,
+    )
+    return ConvSpec(
+        batch,
+        height,
+        width,
+        channels,
+        kernel_ohwi.shape[1],
+        kernel_ohwi.shape[2],
+        kernel_ohwi.shape[0],
+        strides,
+        padding,
+        dilation,
+        in_dtype=spec_of(data).dtype,
+        input_zero_point=attrs.input_zero_point,
+        kernel_dtype=kernel_dtype,
+        has_asymmetric_kernel=int(zero_points[0]) != _MIDDLE[kernel_dtype],
+        output=output if is_whole else OutputStage(),
+    )
+
+
+def finish(
+    builder: relax.BlockBuilder,
+    attrs: Attrs,
+    spec: ConvSpec,
+    result: relax.Expr,
+    real_multiplier: Array,
+) -> relax.Expr:
+    """Apply to the kernel's sums what the kernel does not end in."""
+    bounds = (attrs.out_min, attrs.out_max)
+    if attrs.out_dtype == "int32":
+        if bounds == dtype_range("int32"):
+            return result
+        return saturate(R.astype(result, "int64"), bounds, "int32")
+    if spec.output.dtype == attrs.out_dtype:
+        return result
+    return scale_down(
+        builder,
+        result,
+        real_multiplier,
+        attrs.rounding,
+        attrs.output_zero_point,
+        bounds,
+        attrs.out_dtype,
+    )

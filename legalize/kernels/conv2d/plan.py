@@ -1,0 +1,77 @@
+"""What a way to compute a convolution is, on any processor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from tvm import tirx
+
+from legalize.kernels.conv2d.spec import ConvSpec
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """The constants of a convolution.
+
+    Attributes:
+        kernel: ``spec.kernel_dtype``, OHWI; of a depthwise convolution HWC.
+        zero_point: Of the kernel: one, or for a depthwise convolution one for each channel.
+        bias: int32 [out_channels]; absent means zeros.
+        multiplier: [out_channels] or one for all, not negative: int32, as ``quantize_multiplier``
+            gives it; for a rounding of floats the real multiplier. Not used for ``int32`` outputs.
+        shift: int32 [out_channels] or one for all, -31 to 31 (30 for ``upward`` rounding),
+            positive to the left. Not used where the multiplier is real.
+    """
+
+    kernel: Array
+    zero_point: int | Array = 0
+    bias: Array | None = None
+    multiplier: Array | float = 0
+    shift: Array | int = 0
+
+    @property
+    def centred(self) -> Array:
+        """W − zw of a kernel with one zero point, int16."""
+        return self.kernel.astype(np.int16) - np.asarray(self.zero_point, np.int16).reshape(-1)[0]
+
+
+class Packed(Protocol):
+    """Constants as a function takes them."""
+
+    @property
+    def constants(self) -> tuple[Array, ...]:
+        """The arrays, in the order of the function's arguments."""
+
+
+class Plan(Protocol):
+    """A convolution as one way computes it."""
+
+    @property
+    def spec(self) -> ConvSpec:
+        """The convolution, with the dtype of its staged data."""
+
+    def pack(self, weights: Weights) -> Any:
+        """Fold zero points into the bias and lay out all constants.
+
+        Raises:
+            QnnError: if an array does not fit the spec.
+        """
+
+    def function(self, packed: Any) -> tirx.PrimFunc:
+        """Build the function that computes the convolution.
+
+        Returns:
+            A function of the data, ``spec.staged_dtype`` of ``spec.staged_shape``; the constants
+            of ``packed``; the tensor that is added, if there is one; and the output,
+            ``spec.stored.dtype`` of ``spec.target_shape``.
+        """
+
+
+Planner = Callable[[ConvSpec, Weights], "Plan | None"]
+"""The plan of a convolution, if there is one."""

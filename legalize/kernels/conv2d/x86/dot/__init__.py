@@ -1,0 +1,1 @@
+"""Sums of products, four bytes or two words of a pixel at a time."""

@@ -1,0 +1,61 @@
+"""Sums of products of a tile, K-step by K-step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.conv2d.tiling import Section
+from legalize.kernels.conv2d.x86.kernel import ConvKernel
+from legalize.kernels.conv2d.x86.tiling import registers_of
+from legalize.kernels.ir.registers import lanes_of, set_lanes
+
+
+class DotKernel(ConvKernel):
+    """What writes the loops over runs and their steps."""
+
+    def _accumulate(self, section: Section, group: Any, first: Any, acc: Any) -> None:
+        spec, products = self.spec, self.products
+        _, _, width, channels = spec.staged_shape
+        origins = [self._origin(first + i) for i in range(section.pixels)]
+        taps = spec.kernel_width // spec.taps_per_run
+        step_size = section.groups * products.lanes * spec.step
+        steps = spec.run_length // spec.step
+
+        def step(offset: Any, weights: Any) -> None:
+            for origin, row in zip(origins, acc, strict=True):
+                data = products.load_data(self.source, origin + offset)
+                for j, vector in enumerate(row):
+                    total = lanes_of(vector, products.lanes)
+                    for part, values in enumerate(data, products.parts * j):
+                        factors = products.load_weights(
+                            self.weights, weights + part * products.part_size
+                        )
+                        total = products.multiply_add(total, values, factors)
+                    set_lanes(vector, total, products.lanes)
+
+        at_once = self._steps_at_once(section)
+        tile = T.truncdiv(first + section.pixels - 1, section.pixels)
+        loops = spec.runs * (steps // at_once)
+        fetch = self._fetch_next(section, group, tile, self._tiles_in(section), loops)
+        with T.serial(spec.kernel_height) as ky, T.serial(taps) as kx:
+            run = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
+            weights = group * self.block_step + (ky * taps + kx) * spec.steps_per_run * step_size
+            with T.serial(steps // at_once) as number:
+                fetch((ky * taps + kx) * (steps // at_once) + number)
+                for k in (number * at_once + i for i in range(at_once)):
+                    step(run + k * spec.step, weights + k * step_size)
+            if steps % at_once:
+                step(run + (steps - 1) * spec.step, weights + (steps - 1) * step_size)
+            if steps < spec.steps_per_run:
+                step(run + spec.run_length - spec.step, weights + steps * step_size)
+
+    def _steps_at_once(self, section: Section) -> int:
+        """How many steps the loop over a run takes at a time.
+
+        Two halve the loop's own cost, where a step is one product. But LLVM loads weights of the
+        second one early: with no register left for them it keeps all accumulators in memory.
+        """
+        taken = registers_of(self.products, section.groups, section.pixels)
+        return 2 if self.isa.has_byte_products and self.isa.registers - taken >= 2 else 1

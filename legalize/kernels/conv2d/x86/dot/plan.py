@@ -1,0 +1,96 @@
+"""Sums of products of data and weights as an instruction set multiplies them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from legalize.kernels.conv2d.plan import Weights
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.tiling import tiles_of
+from legalize.kernels.conv2d.x86.dot.kernel import DotKernel
+from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
+from legalize.kernels.conv2d.x86.plan import Layout, Plan
+from legalize.kernels.conv2d.x86.steps import step_weights
+from legalize.kernels.conv2d.x86.tiling import choose_tiling, units
+from legalize.kernels.isa.x86 import ByteProducts, Isa, Products, WidenedProducts, WordProducts
+
+Array = npt.NDArray[Any]
+
+# What a unit counts beside one of pairs, whose loads are hidden behind fewer products; and the
+# units of bytes that each tile widens count more than these take.
+_UNIT: dict[type[Products], float] = {
+    ByteProducts: 1.0,
+    WordProducts: 0.92,
+    WidenedProducts: 0.79,
+}
+# For each value that staging writes: a word in place of a byte, or of nothing.
+_WIDEN = 0.2
+_COPY = 0.5
+_WORTH_IT = 0.89
+
+
+@dataclass(frozen=True)
+class DotPlan(Plan):
+    """A convolution by the products of its instruction set."""
+
+    def lay_out(self, kernel: Array, lanes: Array) -> Layout:
+        """Order weights by block of channels, run, step, vector, part, lane, value.
+
+        The parts are even and odd bytes; for bytes and words there is one.
+        """
+        spec, products = self.spec, self.products
+        # Bytes where each is read once: loading them takes longer than widening.
+        is_read_once = all(tiles_of(spec, section) == 1 for section in self.tiling)
+        fits = kernel.min() >= -128 and kernel.max() <= 127
+        dtype = "int8" if is_read_once and fits else products.weight_dtype
+        steps = step_weights(spec, kernel.astype(dtype))
+        steps = steps.reshape(*steps.shape[:-1], spec.step // products.parts, products.parts)
+        packed = []
+        for section in self.tiling:
+            stop = section.first_group + section.blocks * section.groups
+            # [blocks, groups, lanes, runs, steps, bytes, parts]; -1 takes the row of zeros.
+            block = steps[lanes[section.first_group : stop]]
+            block = block.reshape(section.blocks, section.groups, products.lanes, *steps.shape[1:])
+            packed.append(block.transpose(0, 3, 4, 1, 6, 2, 5).reshape(-1))
+        return Layout(np.concatenate(packed), known=dtype)
+
+    def kernel(self, epilogue: Epilogue, known: str) -> DotKernel:
+        """For weights of a dtype."""
+        return DotKernel(self, epilogue, known)
+
+
+def plan(spec: ConvSpec, isa: Isa, _weights: Weights, _most: float) -> DotPlan:
+    """Plan a convolution; data of bytes becomes words when it is staged, where that pays."""
+    return dot_plan(replace(spec, staged_dtype="int16") if prefers_words(spec, isa) else spec, isa)
+
+
+def dot_plan(spec: ConvSpec, isa: Isa) -> DotPlan:
+    """Plan a convolution of data that is staged as the spec says."""
+    products = products_of(spec, isa)
+    cost = _UNIT[type(products)] * units(spec, products)
+    return DotPlan(spec, products, choose_tiling(spec, products), cost)
+
+
+def products_of(spec: ConvSpec, isa: Isa) -> Products:
+    """What multiplies data that is staged as the spec says."""
+    if isa.has_byte_products:
+        return ByteProducts(isa)
+    return WordProducts(isa) if spec.staged_dtype == "int16" else WidenedProducts(isa)
+
+
+def prefers_words(spec: ConvSpec, isa: Isa) -> bool:
+    """Whether data had better be widened to int16 once, when it is staged, than by each tile.
+
+    Every block of channels and every row of the kernel reads the data again.
+    """
+    if isa.has_byte_products:
+        return False
+    wide = replace(spec, staged_dtype="int16")
+    batch, height, width, channels = wide.staged_shape
+    staging = _WIDEN if spec.needs_staging else _COPY
+    words = units(wide, WordProducts(isa)) + staging * batch * height * width * channels
+    return words < _WORTH_IT * units(spec, WidenedProducts(isa))

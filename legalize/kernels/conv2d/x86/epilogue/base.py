@@ -1,0 +1,86 @@
+"""What an epilogue is: the end of every x86 kernel, from int32 accumulators to outputs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from legalize.kernels.conv2d.spec import Addend, OutputStage
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Scales:
+    """What accumulators are multiplied by, and how far they reach.
+
+    Attributes:
+        multiplier: [out_channels] of ``multiplier_dtype``.
+        shift: int32 [out_channels], positive to the left.
+        bias: int32 [out_channels], part of the accumulators.
+        bound: No accumulator is further from zero.
+    """
+
+    multiplier: Array
+    shift: Array
+    bias: Array
+    bound: int
+
+
+class Chosen(NamedTuple):
+    """An epilogue that is exact for a convolution.
+
+    Attributes:
+        epilogue: The sequence.
+        arrays: Its constants, of the dtypes and shapes that it tells: [vectors, rows, lanes].
+        offset: What it wants added to the accumulators, [out_channels] or 0.
+    """
+
+    epilogue: Epilogue
+    arrays: tuple[Array, ...] = ()
+    offset: Any = 0
+
+
+class Epilogue(ABC):
+    """A sequence of instructions from accumulators to outputs."""
+
+    @classmethod
+    @abstractmethod
+    def choose(
+        cls, output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
+    ) -> Chosen | None:
+        """Lay out the constants of this sequence; None where it is not exact.
+
+        Args:
+            output: What accumulators become.
+            addend: A tensor that is added before rounding.
+            scales: Of the accumulators.
+            lanes: The channel of each lane, [vectors, lanes].
+        """
+
+    @property
+    def constants(self) -> tuple[tuple[str, int], ...]:
+        """Dtype and number of rows of each array; a row is one register, of ``row_lanes``."""
+        return ()
+
+    @abstractmethod
+    def emit(self, x: Any, rows: list[Any], addend: Any = None) -> Any:
+        """Build the expression that rescales one vector.
+
+        Args:
+            x: int32 vector, the accumulators.
+            rows: A function from row to vector for each array.
+            addend: int32 vector of the tensor that is added before rounding, if there is one.
+
+        Returns:
+            The outputs, int32, before the clamp, if it does not say otherwise.
+        """
+
+
+def row_lanes(dtype: str, lanes: int) -> int:
+    """Values of a dtype in a register that holds ``lanes`` int32."""
+    return 4 * lanes // np.dtype(dtype).itemsize

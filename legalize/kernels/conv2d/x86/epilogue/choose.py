@@ -1,0 +1,53 @@
+"""Which epilogue a convolution ends in. A new one is a file, and a line here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy.typing as npt
+
+from legalize.kernels.conv2d.constants import check_scales, fold_zero_points, per_channel
+from legalize.kernels.conv2d.plan import Weights
+from legalize.kernels.conv2d.spec import Addend, ConvSpec, OutputStage
+from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
+from legalize.kernels.conv2d.x86.epilogue.fixed_point import FixedPoint, General, Sums
+from legalize.kernels.conv2d.x86.epilogue.float32 import Float32
+from legalize.kernels.conv2d.x86.epilogue.float64 import Double, Magic
+from legalize.kernels.conv2d.x86.epilogue.onednn import OneDnn
+
+Array = npt.NDArray[Any]
+
+EPILOGUES: tuple[type[Epilogue], ...] = (Sums, Magic, Double, OneDnn, Float32, FixedPoint, General)
+"""The cheapest first."""
+
+_MULTIPLIERS = {"float64": "float64", "onednn": "float32"}
+
+
+def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tuple[Array, Scales]:
+    """Check what is given for each channel, and fold zero points into the bias.
+
+    Args:
+        spec: The convolution.
+        weights: Its constants.
+        kernel: Of them, OHWI: what is multiplied.
+        zero_point: What is left of the kernel's.
+
+    Returns:
+        The bias that raw products need, and the scales of accumulators.
+    """
+    dtype = _MULTIPLIERS.get(spec.output.rounding, "int32")
+    multiplier = per_channel(spec, "multiplier", weights.multiplier, dtype)
+    shift = per_channel(spec, "shift", weights.shift)
+    bias = per_channel(spec, "bias", 0 if weights.bias is None else weights.bias)
+    if dtype == "int32":
+        check_scales(spec, multiplier, shift)
+    folded, bound = fold_zero_points(spec, kernel, zero_point, bias)
+    return folded, Scales(multiplier, shift, bias, bound)
+
+
+def choose_epilogue(
+    output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
+) -> Chosen:
+    """Choose the cheapest sequence that is exact; arguments as ``Epilogue.choose`` takes them."""
+    every = (each.choose(output, addend, scales, lanes) for each in EPILOGUES)
+    return next(chosen for chosen in every if chosen is not None)

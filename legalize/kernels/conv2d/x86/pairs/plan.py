@@ -1,0 +1,74 @@
+"""Sums of products of bytes by vpmaddubsw, with weights that are cut for it.
+
+How many more steps these take is a matter of the weights, of which some blocks are looked at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from legalize.kernels.conv2d.plan import Weights
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
+from legalize.kernels.conv2d.x86.pairs.kernel import PairsKernel
+from legalize.kernels.conv2d.x86.pairs.pack import list_steps, paired_blocks
+from legalize.kernels.conv2d.x86.pairs.weights import STEP_KINDS, ListedSteps
+from legalize.kernels.conv2d.x86.plan import Layout, Plan
+from legalize.kernels.conv2d.x86.tiling import choose_tiling, lane_channels, units
+from legalize.kernels.isa.x86 import Isa, PairProducts
+
+Array = npt.NDArray[Any]
+
+LEAST_STEP = min(kind.cost for kind in STEP_KINDS)
+"""What a step takes at least, in the units of tiling.py's steps."""
+
+_BLOCKS = 4
+
+
+@dataclass(frozen=True)
+class PairsPlan(Plan):
+    """A convolution by listed steps."""
+
+    def lay_out(self, kernel: Array, lanes: Array) -> Layout:
+        """Cut the weights into steps."""
+        known, (weights, *lists) = list_steps(
+            self.spec, self.products.isa, kernel, self.tiling, lanes
+        )
+        return Layout(weights, tuple(lists), known=known)
+
+    def kernel(self, epilogue: Epilogue, known: ListedSteps) -> PairsKernel:
+        """For listed steps."""
+        return PairsKernel(self, epilogue, known)
+
+
+def plan(spec: ConvSpec, isa: Isa, weights: Weights, most: float) -> PairsPlan | None:
+    """Plan a convolution, where there is no instruction that multiplies and adds bytes."""
+    if isa.has_byte_products:
+        return None
+    least = units(spec, PairProducts(isa))
+    if least * LEAST_STEP > most:
+        return None
+    planned = pairs_plan(spec, isa)
+    cost = least * _step_cost(planned, weights.centred)
+    return None if cost > most else PairsPlan(spec, planned.products, planned.tiling, cost)
+
+
+def pairs_plan(spec: ConvSpec, isa: Isa) -> PairsPlan:
+    """Plan a convolution, worth it or not, as if it took one step for each of the sum's."""
+    products = PairProducts(isa)
+    return PairsPlan(spec, products, choose_tiling(spec, products), units(spec, products))
+
+
+def _step_cost(planned: PairsPlan, kernel: Array) -> float:
+    """What the listed steps of some blocks take, beside those of the sum one by one."""
+    spec, isa, tiling = planned.spec, planned.products.isa, planned.tiling
+    section = max(tiling, key=lambda section: section.blocks * section.groups)
+    missing = spec.staged_channels - spec.in_channels
+    padded = np.pad(kernel, ((0, 0),) * 3 + ((0, missing),))
+    lanes = lane_channels(spec, isa, tiling)
+    blocks = paired_blocks(spec, isa, padded, section, lanes, _BLOCKS)
+    return blocks.cost / (spec.runs * spec.steps_per_run)

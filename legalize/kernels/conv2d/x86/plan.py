@@ -1,0 +1,128 @@
+"""What the ways to compute a convolution on x86 have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from tvm import tirx
+
+from legalize.kernels.conv2d.constants import deal, signed_kernel
+from legalize.kernels.conv2d.plan import Weights
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.tiling import Tiling
+from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
+from legalize.kernels.conv2d.x86.epilogue.choose import choose_epilogue, fold
+from legalize.kernels.conv2d.x86.kernel import ConvKernel
+from legalize.kernels.conv2d.x86.tiling import lane_channels
+from legalize.kernels.isa.x86 import Isa, Products
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Weights as a kernel reads them.
+
+    Attributes:
+        weights: In one row.
+        lists: Arrays that say where they belong.
+        settings: Arrays that come last.
+        known: What the function must know of them.
+    """
+
+    weights: Array
+    lists: tuple[Array, ...] = ()
+    settings: tuple[Array, ...] = ()
+    known: Hashable = None
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A convolution's constants, and what its function must know about them.
+
+    Attributes:
+        epilogue: How accumulators become outputs.
+        constants: Weights in one row; bias int32 [vectors, lanes]; the lists of the layout; the
+            kernel's zero point int32 [1], only if it is asymmetric and the weights are int8;
+            the arrays of the epilogue; the settings of the layout.
+        known: What there is to know of the layout.
+    """
+
+    epilogue: Epilogue
+    constants: tuple[Array, ...]
+    known: Hashable
+
+
+@dataclass(frozen=True)
+class Plan(ABC):
+    """A convolution as one way computes it: see ``conv2d.plan.Plan``.
+
+    Attributes:
+        spec: The convolution, with the dtype of its staged data.
+        products: What its kernel multiplies with.
+        tiling: The tiles of output pixels and channels.
+        cost: What it takes, in the units of tiling.py; it is comparable with other ways' on the
+            same instruction set.
+    """
+
+    spec: ConvSpec
+    products: Products
+    tiling: Tiling
+    cost: float
+
+    @abstractmethod
+    def lay_out(self, kernel: Array, lanes: Array) -> Layout:
+        """Lay out the weights.
+
+        Args:
+            kernel: Integers of shape [out_channels, KH, KW, staged_channels]: int8, or w − zw.
+            lanes: From ``lane_channels``.
+        """
+
+    @abstractmethod
+    def kernel(self, epilogue: Epilogue, known: Any) -> ConvKernel:
+        """What writes the function."""
+
+    def pack(self, weights: Weights) -> Packed:
+        """Fold zero points into the bias and lay out weights, bias and multipliers.
+
+        The kernel multiplies raw uint8 data x with int8 weights w. What is left of
+        Σ(x − zx)(w − zw) = Σxw − zx·Σw − zw·Σx + K·zx·zw is constant but for zw·Σx, which is
+        computed only for an asymmetric kernel. Weights of int16 hold w − zw, which leaves
+        constants.
+        """
+        spec = self.spec
+        kernel, zero_point = signed_kernel(spec, weights.kernel, weights.zero_point)
+        if not self.products.isa.has_byte_products:
+            kernel, zero_point = kernel - zero_point, 0
+        folded_bias, scales = fold(spec, weights, kernel, zero_point)
+        lanes = lane_channels(spec, self.products.isa, self.tiling)
+        chosen = choose_epilogue(spec.output, spec.fusion.addend, scales, lanes)
+        # Data and weights of channels that staging adds are their zero points: the product is zero.
+        missing = spec.staged_channels - spec.in_channels
+        kernel = np.pad(kernel, ((0, 0),) * 3 + ((0, missing),), constant_values=zero_point)
+        layout = self.lay_out(kernel, lanes)
+        constants = [layout.weights, deal(folded_bias + chosen.offset, lanes), *layout.lists]
+        if zero_point:
+            constants.append(np.array([zero_point], np.int32))
+        constants += [*chosen.arrays, *layout.settings]
+        return Packed(chosen.epilogue, tuple(constants), layout.known)
+
+    def function(self, packed: Packed) -> tirx.PrimFunc:
+        """Build the function that computes the convolution with the constants."""
+        return _built(self, packed.epilogue, packed.known)
+
+
+@cache
+def _built(plan: Plan, epilogue: Epilogue, known: Any) -> tirx.PrimFunc:
+    return plan.kernel(epilogue, known).build()
+
+
+Way = Callable[[ConvSpec, Isa, Weights, float], "Plan | None"]
+"""``plan(spec, isa, weights, most)``: None where the way does not do it, or costs more."""

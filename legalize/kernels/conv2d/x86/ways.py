@@ -1,0 +1,27 @@
+"""The ways to compute a convolution on x86. A new one is a folder, and a line here."""
+
+from __future__ import annotations
+
+from math import inf
+
+from legalize.kernels.conv2d.plan import Weights
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.x86.amx import plan as amx
+from legalize.kernels.conv2d.x86.dot import plan as dot
+from legalize.kernels.conv2d.x86.pairs import plan as pairs
+from legalize.kernels.conv2d.x86.plan import Plan, Way
+from legalize.kernels.conv2d.x86.winograd import plan as winograd
+from legalize.kernels.isa.x86 import Isa
+
+WAYS: tuple[Way, ...] = (dot.plan, amx.plan, winograd.plan, pairs.plan)
+"""The first one does everything. What is costly to plan comes last."""
+
+
+def cheapest_plan(spec: ConvSpec, isa: Isa, weights: Weights) -> Plan:
+    """Choose how a convolution is computed, by the instruction set, its shape and its weights."""
+    cheapest: Plan | None = None
+    for way in WAYS:
+        most = inf if cheapest is None else cheapest.cost
+        cheapest = way(spec, isa, weights, most) or cheapest
+    assert cheapest is not None
+    return cheapest
