@@ -8,7 +8,7 @@ from pathlib import Path
 import frontends.mxnet.converters  # noqa: F401 (registers the rules)
 from frontends.mxnet.converters.registry import CONVERTERS
 from frontends.tflite.converters.registry import DATA, QUANTIZED
-from legalize.kernels import KERNELS
+from legalize.kernels.table import KERNELS
 from qnn_ops.registry import OPERATORS, PREFIX
 
 README = Path(__file__).parent.parent.joinpath("README.md").read_text()

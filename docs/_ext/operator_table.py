@@ -93,7 +93,7 @@ def page() -> str:
     import legalize  # noqa: F401 (fills the tables of kernels)
     from frontends.mxnet.converters.registry import CONVERTERS
     from frontends.tflite.converters.registry import DATA, FLOAT, QUANTIZED
-    from legalize.kernels import KERNELS
+    from legalize.kernels.table import KERNELS
     from qnn_ops.registry import OPERATORS, PREFIX
 
     text = HEAD + "\n" + _row("operator", "primitives", "x86 kernels", "ARM kernels")

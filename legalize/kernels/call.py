@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm import relax, s_tir, tirx
 
-from legalize.kernels.table import IS_KERNEL
+from legalize.kernels.kernel import IS_KERNEL
 
 # Relax's pattern kind of a function that is not to be fused with others.
 _OPAQUE = 8

@@ -1,48 +1,106 @@
-"""The table from a dialect operator to the kernels that can serve it."""
+"""The table of all kernels: operator by features, in the order in which they are asked.
+
+An operator's kernels stand in its folder: a new one is a row there, a new operator a line here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import tvm
 from tvm import relax
 
-from legalize.kernels.isa.targets import has_feature
-from qnn_ops.registry import Attrs, Operator, attrs_of
+from legalize.kernels.conv2d.arm import rules as conv2d_arm
+from legalize.kernels.conv2d.x86 import fusions as conv2d_fusions
+from legalize.kernels.conv2d.x86 import rules as conv2d_x86
+from legalize.kernels.convert import rules as convert
+from legalize.kernels.depthwise.arm import rules as depthwise_arm
+from legalize.kernels.depthwise.x86 import rules as depthwise_x86
+from legalize.kernels.elementwise import rules as elementwise
+from legalize.kernels.isa import neon_vectors, x86_vectors
+from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.join import rules as join
+from legalize.kernels.kernel import Fusions, Kernel, Row, Rule, Slice, VectorRule, has_features
+from legalize.kernels.mean import rules as mean
+from legalize.kernels.pad import rules as pad
+from legalize.kernels.pool import rules as pool
+from legalize.kernels.resize import rules as resize
+from legalize.kernels.softmax import rules as softmax
+from qnn_ops.registry import Operator
 
-Rule = Callable[[relax.BlockBuilder, Attrs, Sequence[relax.Expr]], "relax.Expr | None"]
+_VECTORS: tuple[VectorIsa, ...] = (*x86_vectors.VECTORS, *neon_vectors.VECTORS)
+"""Of one architecture the fastest first."""
 
-IS_KERNEL = "qnn.is_kernel"
-"""The attribute of functions that are written to the last loop: no pass is to improve them."""
+# For the vectors of every instruction set.
+_VECTOR_ROWS: tuple[tuple[Operator[Any], VectorRule], ...] = (
+    *convert.RULES,
+    *elementwise.RULES,
+    *join.RULES,
+    *mean.RULES,
+    *pad.RULES,
+    *pool.RULES,
+    *resize.RULES,
+    *softmax.RULES,
+)
 
-
-@dataclass(frozen=True)
-class Kernel:
-    """One way to compute an operator on one instruction set."""
-
-    features: tuple[str, ...]
-    rule: Rule
-
-    def serves(self, target: tvm.target.Target) -> bool:
-        """Whether the target has every feature that the kernel uses."""
-        return all(has_feature(target, feature) for feature in self.features)
-
-    def lower(self, builder: relax.BlockBuilder, call: relax.Call) -> relax.Expr | None:
-        """The call as kernels, or None where this one cannot take its shape or attributes."""
-        return self.rule(builder, attrs_of(call), list(call.args))
-
+_ROWS: tuple[Row, ...] = (
+    *conv2d_arm.ROWS,
+    *depthwise_arm.ROWS,
+    *conv2d_x86.ROWS,
+    *depthwise_x86.ROWS,
+    *((op, isa.features, partial(rule, isa=isa)) for isa in _VECTORS for op, rule in _VECTOR_ROWS),
+)
 
 KERNELS: dict[str, list[Kernel]] = {}
-"""By the operator's name in TVM, in the order of registration: the first that serves is used."""
+"""By the operator's name in TVM: the first that serves is used."""
 
 
 def kernel(operator: Operator[Any], *features: str) -> Callable[[Rule], Rule]:
-    """Register ``rule(builder, attrs, operands)`` for targets that have all ``features``."""
+    """Add ``rule(builder, attrs, operands)`` for targets that have all ``features``, as the last.
+
+    For operators that stand elsewhere; those of this project have their rows above.
+    """
 
     def decorate(rule: Rule) -> Rule:
         KERNELS.setdefault(operator.op.name, []).append(Kernel(features, rule))
         return rule
 
     return decorate
+
+
+for _operator, _features, _rule in _ROWS:
+    kernel(_operator, *_features)(_rule)
+
+_Result = relax.Expr | None
+
+SUMS: Fusions[Callable[[relax.BlockBuilder, relax.Call, relax.Call, relax.Expr], _Result]] = (
+    Fusions(conv2d_fusions.SUMS)
+)
+"""``rule(builder, sum, producer, other)``: a sum, and what makes one of its operands.
+
+``sum`` is a call of ``quantized_add`` or ``quantized_subtract``, ``producer`` the call of the
+registered operator that makes one of its operands, and ``other`` the other operand.
+"""
+
+PARTS: Fusions[Callable[[relax.BlockBuilder, relax.Call, Slice, _Result], _Result]] = Fusions(
+    conv2d_fusions.PARTS
+)
+"""``rule(builder, call, part, into)``: a result that is the channels ``part`` of a larger tensor.
+
+The rule returns the larger tensor: ``into``, or a new one where that is None.
+"""
+
+BORDERS: Fusions[Callable[[relax.BlockBuilder, relax.Call, relax.Call], _Result]] = Fusions(
+    conv2d_fusions.BORDERS
+)
+"""``rule(builder, call, reader)``: a result with the padding of the convolution that reads it.
+
+None, too, where that does not spare the reader a copy.
+"""
+
+
+def vectors_for(target: tvm.target.Target) -> list[VectorIsa]:
+    """The vectors that a target has, the fastest first."""
+    return [isa for isa in _VECTORS if has_features(target, isa.features)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tvm
 from tvm import s_tir, tirx
 
-from legalize.kernels.table import IS_KERNEL
+from legalize.kernels.kernel import IS_KERNEL
 from legalize.passes.steps import is_elementwise
 
 # Relax's pattern kinds: an element of the output is one of the inputs'; nothing is known.

@@ -9,7 +9,7 @@ import tvm
 from tvm import relax
 from tvm.relax.expr_functor import mutator
 
-from legalize.kernels.fusions import SUMS
+from legalize.kernels.table import SUMS
 from legalize.passes.rewriter import (
     CallRewriter,
     constant_variables,

@@ -11,11 +11,10 @@ import tvm
 from tvm import relax
 from tvm.relax.expr_functor import mutator
 
-from legalize.kernels.conv2d.spec import Slice
-from legalize.kernels.fusions import PARTS
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.join.rules import copy_part
-from legalize.kernels.vector_table import vectors_for
+from legalize.kernels.kernel import Slice
+from legalize.kernels.table import PARTS, vectors_for
 from legalize.passes.rewriter import (
     CallRewriter,
     constant_variables,

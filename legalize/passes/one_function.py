@@ -13,7 +13,7 @@ from tvm import relax, s_tir, tirx
 from tvm.relax.analysis import has_reshape_pattern
 from tvm.tirx.buffer import decl_buffer
 
-from legalize.kernels.table import IS_KERNEL
+from legalize.kernels.kernel import IS_KERNEL
 
 # Beyond these, calls cost little beside what they do, and one function takes long to compile.
 _MOST_CALLS = 24

@@ -8,7 +8,7 @@ from typing import Any
 import tvm
 from tvm import s_tir, tirx
 
-from legalize.kernels.table import IS_KERNEL
+from legalize.kernels.kernel import IS_KERNEL
 
 
 def step_pass(change: Callable[[s_tir.Schedule, Any], None], name: str) -> tvm.transform.Pass:

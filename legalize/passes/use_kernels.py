@@ -8,8 +8,8 @@ import tvm
 from tvm import relax
 from tvm.relax.expr_functor import mutator
 
-from legalize.kernels import KERNELS
-from legalize.kernels.table import Kernel
+from legalize.kernels.kernel import Kernel
+from legalize.kernels.table import KERNELS
 from legalize.passes.rewriter import CallRewriter, constant_variables, first_found, module_pass
 from qnn_ops.registry import Operator
 

@@ -12,7 +12,7 @@ import tvm
 from tvm import relax
 
 from legalize.kernels.isa.x86 import AVX_VNNI
-from legalize.kernels.table import IS_KERNEL
+from legalize.kernels.kernel import IS_KERNEL
 from legalize.lower import lower
 from qnn_ops.registry import Operator, constant_of
 from tests.support import arm, bochs, x86

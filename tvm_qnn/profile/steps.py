@@ -14,7 +14,7 @@ from typing import Any
 import tvm
 from tvm import relax, tirx
 
-from legalize.kernels.table import IS_KERNEL
+from legalize.kernels.kernel import IS_KERNEL
 from tvm_qnn.profile.peak import TILES
 
 LAST_PASS = "LegalizeQnn"

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
-from legalize.kernels.conv2d.spec import Addend, ConvSpec, OutputStage
-from legalize.kernels.table import Rule
+from legalize.kernels.conv2d.plan import Weights
+from legalize.kernels.conv2d.spec import UNFUSED, Addend, ConvSpec, Fusion, OutputStage
+from legalize.kernels.kernel import Rule
 from legalize.primitives.fixed_point import saturate, scale_down
 from legalize.primitives.float_stage import float_stage
 from qnn_ops.arithmetic import conv_multiplier, dense_multiplier, quantize_multiplier
 from qnn_ops.attributes import dtype_range
 from qnn_ops.float_stage import ROUNDING, addend_multiplier
+from qnn_ops.layouts import permutation
 from qnn_ops.registry import Attrs, constant_of, spec_of
 
 Array = np.ndarray[Any, Any]
@@ -169,27 +173,111 @@ def spec_of_call(
     )
 
 
-def finish(
-    builder: relax.BlockBuilder,
+@dataclass(frozen=True, eq=False)
+class ConvCall:
+    """A call as kernels take it.
+
+    Attributes:
+        attrs: Of the call.
+        data: Its data.
+        spec: What is convolved.
+        weights: The constants.
+        multiplier: How many steps of the result a step of the sums is.
+    """
+
+    attrs: Attrs
+    data: relax.Expr
+    spec: ConvSpec
+    weights: Weights
+    multiplier: Array
+
+
+EndsIn = Callable[[Attrs, Array], bool]
+"""Whether a kernel ends in the rounding of a call with these multipliers; or else in the sums."""
+
+
+def conv_call(
+    attrs: Attrs, operands: Sequence[relax.Expr], ends_in: EndsIn, fusion: Fusion = UNFUSED
+) -> ConvCall | None:
+    """Describe a convolution of one group; None where no kernel has its layouts or arithmetic."""
+    weights = _weights_ohwi(attrs, operands)
+    if weights is None or attrs.groups != 1:
+        return None
+    factor, shape = conv_factor(attrs, str(weights.dtype)), spec_of(operands[0]).shape
+    call = _described(attrs, operands, weights, factor, shape, ends_in, **_window(attrs))
+    if call is None or (fusion != UNFUSED and call.spec.output.dtype == "int32"):
+        return None
+    if fusion == UNFUSED:
+        fusion = Fusion(addend=addend_of(attrs, operands))
+    return replace(call, spec=replace(call.spec, fusion=fusion))
+
+
+def dense_call(attrs: Attrs, operands: Sequence[relax.Expr], ends_in: EndsIn) -> ConvCall | None:
+    """Describe a dense layer likewise, as a convolution of as many images as it has rows."""
+    _, weights, _ = operands_of(operands)
+    if weights is None:
+        return None
+    *outer, depth = spec_of(operands[0]).shape
+    weights = weights.reshape(-1, 1, 1, depth)
+    factor, shape = dense_factor(attrs, str(weights.dtype)), (prod(outer), 1, 1, depth)
+    return _described(attrs, operands, weights, factor, shape, ends_in)
+
+
+def depthwise_call(
+    attrs: Attrs, operands: Sequence[relax.Expr], ends_in: EndsIn
+) -> ConvCall | None:
+    """Describe a convolution of each channel by itself, whose data has each output's channel."""
+    *outer, channels = spec_of(operands[0]).shape
+    weights = _weights_ohwi(attrs, operands)
+    if weights is None or attrs.groups != channels:
+        return None
+    factor, shape = conv_factor(attrs, str(weights.dtype)), (*outer, len(weights))
+    call = _described(attrs, operands, weights, factor, shape, ends_in, **_window(attrs))
+    if call is None:
+        return None
+    return replace(call, weights=replace(call.weights, kernel=weights[..., 0].transpose(1, 2, 0)))
+
+
+def _weights_ohwi(attrs: Attrs, operands: Sequence[relax.Expr]) -> Array | None:
+    _, weights, _ = operands_of(operands)
+    if weights is None or (attrs.data_layout, attrs.out_layout) != ("NHWC", "NHWC"):
+        return None
+    return weights.transpose(permutation(attrs.kernel_layout, "OHWI"))
+
+
+def _window(attrs: Attrs) -> dict[str, Any]:
+    """What a convolution has that a dense layer has not."""
+    return {name: getattr(attrs, name) for name in ("strides", "padding", "dilation")}
+
+
+def _described(
     attrs: Attrs,
-    spec: ConvSpec,
-    result: relax.Expr,
-    real_multiplier: Array,
-) -> relax.Expr:
+    operands: Sequence[relax.Expr],
+    kernel_ohwi: Array,
+    factor: Array,
+    in_shape: tuple[int, ...],
+    ends_in: EndsIn,
+    **window: Any,
+) -> ConvCall | None:
+    data, _, bias = operands_of(operands)
+    is_whole = attrs.out_dtype != "int32" and ends_in(attrs, factor)
+    spec = spec_of_call(attrs, data, kernel_ohwi, in_shape, is_whole=is_whole, **window)
+    if spec is None:
+        return None
+    zero_point = np.asarray(attrs.kernel_zero_point)
+    weights = Weights(kernel_ohwi, zero_point, bias, *fixed_point(spec, factor))
+    return ConvCall(attrs, data, spec, weights, factor)
+
+
+def finish(builder: relax.BlockBuilder, call: ConvCall, result: relax.Expr) -> relax.Expr:
     """Apply to the kernel's sums what the kernel does not end in."""
+    attrs = call.attrs
     bounds = (attrs.out_min, attrs.out_max)
     if attrs.out_dtype == "int32":
         if bounds == dtype_range("int32"):
             return result
         return saturate(R.astype(result, "int64"), bounds, "int32")
-    if spec.output.dtype == attrs.out_dtype:
+    if call.spec.output.dtype == attrs.out_dtype:
         return result
-    return scale_down(
-        builder,
-        result,
-        real_multiplier,
-        attrs.rounding,
-        attrs.output_zero_point,
-        bounds,
-        attrs.out_dtype,
-    )
+    scale = call.multiplier, attrs.rounding, attrs.output_zero_point
+    return scale_down(builder, result, *scale, bounds, attrs.out_dtype)

@@ -8,7 +8,7 @@ from typing import Any
 from tvm import relax
 from tvm.relax import op as R
 
-from legalize.kernels.table import Rule
+from legalize.kernels.kernel import Rule
 from qnn_ops.registry import Attrs, constant_of, spec_of
 
 

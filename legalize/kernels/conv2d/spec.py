@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from legalize.kernels.ir.registers import DWORD
 from legalize.kernels.isa.base import AffineForm
+from legalize.kernels.kernel import Slice
 
 
 @dataclass(frozen=True)
@@ -61,19 +62,6 @@ class Residual:
     dtype: str
     form: AffineForm
     output: OutputStage
-
-
-@dataclass(frozen=True)
-class Slice:
-    """Some channels of a larger tensor, which an output is written to.
-
-    Attributes:
-        whole: Channels of a pixel of the larger tensor.
-        first: The first one that is written.
-    """
-
-    whole: int
-    first: int
 
 
 @dataclass(frozen=True)

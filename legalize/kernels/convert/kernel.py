@@ -14,7 +14,8 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.rows import pieces, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
-from legalize.kernels.isa.base import VectorIsa, splat
+from legalize.kernels.ir.vectors import splat
+from legalize.kernels.isa.base import VectorIsa
 
 # Roughly what one thread converts.
 _VALUES_PER_MICROSECOND = 4_000

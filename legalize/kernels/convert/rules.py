@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tvm import relax
 
 from legalize.kernels.call import call_tir
 from legalize.kernels.convert import kernel as real
 from legalize.kernels.isa.base import VectorIsa
-from legalize.kernels.vector_table import vector_kernel
+from legalize.kernels.kernel import VectorRule
 from qnn_ops import dequantize, quantize
 from qnn_ops.checks import QUANTIZED
-from qnn_ops.registry import Attrs, spec_of
+from qnn_ops.registry import Attrs, Operator, spec_of
 
 
-@vector_kernel(quantize)
 def _quantize(
     builder: relax.BlockBuilder,
     attrs: Attrs,
@@ -32,7 +32,6 @@ def _quantize(
     return call_tir(builder, "quantize", function, list(operands), shape, dtype)
 
 
-@vector_kernel(dequantize)
 def _dequantize(
     builder: relax.BlockBuilder,
     attrs: Attrs,
@@ -50,3 +49,9 @@ def _dequantize(
 def _is_served(attrs: Attrs, shape: tuple[int, ...], dtype: str) -> bool:
     is_per_tensor = not isinstance(attrs.scale, tuple) and not isinstance(attrs.zero_point, tuple)
     return is_per_tensor and dtype in QUANTIZED and bool(shape) and 0 not in shape
+
+
+RULES: tuple[tuple[Operator[Any], VectorRule], ...] = (
+    (quantize, _quantize),
+    (dequantize, _dequantize),
+)

@@ -11,7 +11,9 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.elementwise.pairs import Shape, pairwise
 from legalize.kernels.ir.fixed_point import divided_by_power, rescaled
-from legalize.kernels.isa.base import AffineForm, VectorIsa, clamped, lanes_of, splat
+from legalize.kernels.ir.registers import lanes_in
+from legalize.kernels.ir.vectors import clamped, splat
+from legalize.kernels.isa.base import AffineForm, VectorIsa
 from qnn_ops.elementwise import LARGEST_TERM, LEFT_SHIFT
 
 # Roughly what one thread adds.
@@ -74,7 +76,7 @@ def affine_sums(isa: VectorIsa, form: AffineForm, lhs: Any, rhs: Any) -> list[An
 
 def rounded(form: AffineForm, total: Any) -> Any:
     """What an affine form is shifted to, int32."""
-    lanes = lanes_of(total)
+    lanes = lanes_in(total)
     if form.below:
         none, below = splat("int32", 0, lanes), splat("int32", form.below, lanes)
         total = total + T.Select(total < splat("int32", form.zero, lanes), below, none)
@@ -82,7 +84,7 @@ def rounded(form: AffineForm, total: Any) -> Any:
 
 
 def _sum(terms: Terms, lhs: Any, rhs: Any) -> Any:
-    lanes = lanes_of(lhs)
+    lanes = lanes_in(lhs)
     left, right = (
         _term(value - splat("int32", zero_point, lanes), *multiplier)
         for value, zero_point, multiplier in zip(
@@ -98,7 +100,7 @@ def _sum(terms: Terms, lhs: Any, rhs: Any) -> Any:
 
 def _term(x: Any, multiplier: int, shift: int) -> Any:
     """A number of 9 bits, shifted to the left and rescaled, in 32 bits."""
-    lanes = lanes_of(x)
+    lanes = lanes_in(x)
     left_over = 31 - LEFT_SHIFT
     upper, lower = divmod(multiplier, 1 << left_over)
     half = splat("int32", 1 << (left_over - 1), lanes)

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.isa.base import lanes_of, splat
+from legalize.kernels.ir.registers import lanes_in
+from legalize.kernels.ir.vectors import splat
 
 Array = npt.NDArray[Any]
 
@@ -93,7 +94,7 @@ def _addend(x: Array, outputs: Array, scale: float, bounds: tuple[int, int]) -> 
 
 def stepped(steps: FloatSteps, x: Any) -> Any:
     """The result for a vector of int32, before it saturates."""
-    lanes = lanes_of(x)
+    lanes = lanes_in(x)
     addend = splat("float32", steps.addend, lanes)
     if steps.addend_below is not None:
         below = splat("float32", steps.addend_below, lanes)

@@ -11,7 +11,9 @@ from tvm import tirx
 from legalize.kernels.elementwise.float_steps import FloatSteps, stepped
 from legalize.kernels.elementwise.pairs import Shape, pairwise
 from legalize.kernels.ir.fixed_point import rescaled
-from legalize.kernels.isa.base import VectorIsa, clamped, lanes_of, splat
+from legalize.kernels.ir.registers import lanes_in
+from legalize.kernels.ir.vectors import clamped, splat
+from legalize.kernels.isa.base import VectorIsa
 
 # Roughly what one thread multiplies.
 _BYTES_PER_MICROSECOND = 8_000
@@ -58,13 +60,13 @@ def multiply(
     """
 
     def centred(value: Any, zero_point: int) -> list[Any]:
-        return [half - splat("int16", zero_point, lanes_of(half)) for half in isa.widen(value)]
+        return [half - splat("int16", zero_point, lanes_in(half)) for half in isa.widen(value)]
 
     def rescale(product: Any) -> Any:
         if rescaling.steps is not None:
             return stepped(rescaling.steps, product)
         value = rescaled(product, rescaling.multiplier, rescaling.shift)
-        return value + splat("int32", rescaling.zero_point, lanes_of(product))
+        return value + splat("int32", rescaling.zero_point, lanes_in(product))
 
     def combine(lhs: Any, rhs: Any) -> Any:
         halves = zip(centred(lhs, zero_points[0]), centred(rhs, zero_points[1]), strict=True)

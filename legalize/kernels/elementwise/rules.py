@@ -14,7 +14,7 @@ from legalize.kernels.elementwise.affine import affine_form
 from legalize.kernels.elementwise.float_steps import float_steps
 from legalize.kernels.elementwise.multiply import Rescaling, multiply
 from legalize.kernels.isa.base import VectorIsa
-from legalize.kernels.vector_table import vector_kernel
+from legalize.kernels.kernel import VectorRule
 from qnn_ops import quantized_add, quantized_multiply, quantized_subtract
 from qnn_ops.arithmetic import multiply_by_quantized_multiplier, quantize_multiplier
 from qnn_ops.attributes import dtype_range
@@ -22,7 +22,6 @@ from qnn_ops.elementwise import product_multiplier, sum_multipliers
 from qnn_ops.registry import Attrs, Operator, TensorSpec, spec_of
 
 
-@vector_kernel(quantized_add)
 def _add(
     builder: relax.BlockBuilder,
     attrs: Attrs,
@@ -33,7 +32,6 @@ def _add(
     return _sum(builder, quantized_add, attrs, operands, 1, isa)
 
 
-@vector_kernel(quantized_subtract)
 def _subtract(
     builder: relax.BlockBuilder,
     attrs: Attrs,
@@ -75,7 +73,6 @@ def _terms(attrs: Attrs, dtypes: tuple[str, str], sign: int) -> Terms:
     return Terms(sign, zero_points, (left, right, whole), result >= 1)
 
 
-@vector_kernel(quantized_multiply)
 def _multiply(
     builder: relax.BlockBuilder,
     attrs: Attrs,
@@ -119,3 +116,10 @@ def _shape(lhs: TensorSpec, rhs: TensorSpec) -> tuple[int, ...] | None:
 def _bounds(attrs: Attrs) -> tuple[int, int]:
     lowest = dtype_range(attrs.out_dtype)[0]
     return attrs.out_min - lowest, attrs.out_max - lowest
+
+
+RULES: tuple[tuple[Operator[Any], VectorRule], ...] = (
+    (quantized_add, _add),
+    (quantized_subtract, _subtract),
+    (quantized_multiply, _multiply),
+)

@@ -6,7 +6,8 @@ from typing import Any
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.isa.base import lanes_of, splat
+from legalize.kernels.ir.registers import lanes_in
+from legalize.kernels.ir.vectors import splat
 
 LARGEST = (1 << 30) - 1
 """What ``rescaled`` takes."""
@@ -33,7 +34,7 @@ def divided_by_power(x: Any, exponent: int) -> Any:
     """What qnn_ops.arithmetic.rounding_divide_by_pot computes, likewise."""
     if not exponent:
         return x
-    lanes = lanes_of(x)
+    lanes = lanes_in(x)
 
     def narrow(value: int) -> Any:
         return splat("int32", value, lanes)
@@ -47,15 +48,15 @@ def _rescaled_left(x: Any, multiplier: int, shift: int) -> Any:
     suffix = _suffix(x)
     # In unsigned lanes, where an overflow is defined.
     unsigned = T.reinterpret(f"uint32{suffix}", x)
-    lifted = T.shift_left(unsigned, splat("uint32", shift, lanes_of(x)))
+    lifted = T.shift_left(unsigned, splat("uint32", shift, lanes_in(x)))
     product = T.Cast(f"int64{suffix}", T.reinterpret(f"int32{suffix}", lifted))
     high = T.shift_right(product * _wide(x, multiplier) + _wide(x, 1 << 30), _wide(x, 31))
     return T.Cast(f"int32{suffix}", high)
 
 
 def _suffix(x: Any) -> str:
-    return "" if lanes_of(x) == 1 else f"x{lanes_of(x)}"
+    return "" if lanes_in(x) == 1 else f"x{lanes_in(x)}"
 
 
 def _wide(x: Any, value: int) -> Any:
-    return splat("int64", value, lanes_of(x))
+    return splat("int64", value, lanes_in(x))

@@ -14,6 +14,9 @@ import numpy as np
 import numpy.typing as npt
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.ir.registers import lanes_in
+from legalize.kernels.ir.vectors import splat
+
 Array = npt.NDArray[Any]
 
 
@@ -81,7 +84,7 @@ class VectorIsa(ABC):
 
     def scaled(self, words: Any, multiplier: int) -> Any:
         """x·multiplier >> 8 for int16 from 0 to 255 and a product below 2^23."""
-        lanes = lanes_of(words)
+        lanes = lanes_in(words)
         product = T.Cast(f"uint32x{lanes}", words) * splat("uint32", multiplier, lanes)
         return T.Cast(f"int16x{lanes}", T.shift_right(product, splat("uint32", 8, lanes)))
 
@@ -114,54 +117,3 @@ class VectorIsa(ABC):
     def narrow_all(self, quarters: list[Any]) -> Any:
         """Undo ``widen_all``: to uint8, saturating."""
         return self.narrow(self.narrow_words(*quarters[:2]), self.narrow_words(*quarters[2:]))
-
-
-def splat(dtype: str, value: float, lanes: int) -> Any:
-    """A constant, ``lanes`` times; a scalar for one."""
-    scalar = getattr(T, dtype)(value)
-    return scalar if lanes == 1 else T.broadcast(scalar, lanes)
-
-
-def lanes_of(value: Any) -> int:
-    """How many lanes an expression has."""
-    return int(value.ty.dtype.lanes)
-
-
-def flipped(value: Any) -> Any:
-    """Add 128 to bytes, modulo 256: what turns int8 into uint8 of the same order, and back."""
-    return T.bitwise_xor(value, splat("uint8", 128, lanes_of(value)))
-
-
-def as_unsigned(value: Any, dtype: str) -> Any:
-    """Bytes of ``dtype`` less its lowest value: uint8."""
-    if dtype == "uint8":
-        return value
-    lanes = lanes_of(value)
-    return flipped(T.reinterpret("uint8" if lanes == 1 else f"uint8x{lanes}", value))
-
-
-def clamped(value: Any, low: int, high: int) -> Any:
-    """Clamp uint8, where that does anything."""
-    lanes = lanes_of(value)
-    if low > 0:
-        value = T.max(value, splat("uint8", low, lanes))
-    if high < np.iinfo(np.uint8).max:
-        value = T.min(value, splat("uint8", high, lanes))
-    return value
-
-
-def filled(value: Any, size: int) -> Any:
-    """A vector of bytes repeated to ``size``."""
-    lanes = lanes_of(value)
-    if lanes == 1:
-        return T.broadcast(value, size)
-    if lanes == size:
-        return value
-    return T.Shuffle([value] * (size // lanes), list(range(size)))
-
-
-def first_lanes(value: Any, lanes: int) -> Any:
-    """The first lanes of a vector."""
-    if lanes == lanes_of(value):
-        return value
-    return T.Shuffle([value], [0] if lanes == 1 else list(range(lanes)))

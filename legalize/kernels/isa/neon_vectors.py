@@ -8,7 +8,9 @@ from typing import Any
 import numpy.typing as npt
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.isa.base import AffineForm, VectorIsa, lanes_of, splat
+from legalize.kernels.ir.registers import lanes_in
+from legalize.kernels.ir.vectors import splat
+from legalize.kernels.isa.base import AffineForm, VectorIsa
 from legalize.kernels.isa.neon import Neon, half, joined
 
 Array = npt.NDArray[Any]
@@ -68,7 +70,7 @@ class NeonVectors(VectorIsa):
         return joined(*(self._found(table, part, "llvm.arm.neon.v", "") for part in halves))
 
     def _found(self, table: Any, index: Any, prefix: str, suffix: str) -> Any:
-        lanes = lanes_of(index)
+        lanes = lanes_in(index)
         vector, dot = f"uint8x{lanes}", "" if self.is_armv7 else "."
         reach = 4 * lanes
         found: Any = None

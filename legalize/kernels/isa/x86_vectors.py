@@ -13,7 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.isa.base import AffineForm, VectorIsa, filled, flipped, lanes_of, splat
+from legalize.kernels.ir.registers import lanes_in
+from legalize.kernels.ir.vectors import filled, flipped, splat
+from legalize.kernels.isa.base import AffineForm, VectorIsa
 from legalize.kernels.isa.x86_instructions import narrow_pair, narrow_to_bytes, shuffle_bytes
 
 Array = npt.NDArray[Any]
@@ -42,7 +44,7 @@ class X86Vectors(VectorIsa):
 
     def widen_words(self, value: Any) -> list[Any]:
         """Vpunpcklwd and vpunpckhwd with the sign."""
-        sign = T.shift_right(value, splat("int16", 15, lanes_of(value)))
+        sign = T.shift_right(value, splat("int16", 15, lanes_in(value)))
         return [self._unpacked_words(value, sign, half) for half in (0, 1)]
 
     def narrow_words(self, first: Any, second: Any) -> Any:
@@ -60,7 +62,7 @@ class X86Vectors(VectorIsa):
 
     def scaled(self, words: Any, multiplier: int) -> Any:
         """Vpmulhuw."""
-        lanes = lanes_of(words)
+        lanes = lanes_in(words)
         # As int16, of which vpmulhuw takes the bits.
         factor = T.reinterpret(f"int16x{lanes}", splat("uint16", multiplier, lanes))
         shifted = T.shift_left(words, splat("int16", 8, lanes))
@@ -187,7 +189,7 @@ class X86Vectors(VectorIsa):
 
 def _unpack(first: Any, second: Any, element: int, half: int) -> Any:
     """Vpunpckl or vpunpckh: elements of ``element`` bytes of one half of each quarter in turn."""
-    lanes = lanes_of(first)
+    lanes = lanes_in(first)
     quarter = _QUARTER // element
     places = [
         start + half * quarter // 2 + place + which * lanes

@@ -13,7 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.isa.base import VectorIsa, clamped, lanes_of, splat
+from legalize.kernels.ir.registers import lanes_in
+from legalize.kernels.ir.vectors import clamped, splat
+from legalize.kernels.isa.base import VectorIsa
 
 Array = npt.NDArray[Any]
 
@@ -76,7 +78,7 @@ def changed(isa: VectorIsa, change: Clamp | Scaling, value: Any) -> Any:
         return clamped(value, change.low, change.high)
 
     def scaled(half: Any) -> Any:
-        lanes = lanes_of(half)
+        lanes = lanes_in(half)
         total = isa.scaled(half, change.multiplier) + splat("int16", change.addend, lanes)
         return T.shift_right(total, splat("int16", change.shift, lanes))
 

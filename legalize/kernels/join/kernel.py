@@ -14,11 +14,12 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.conv2d.spec import Slice
 from legalize.kernels.ir.rows import BYTES, for_each_piece, ramp, unsigned
 from legalize.kernels.ir.tasks import shared_loop, task_count
-from legalize.kernels.isa.base import VectorIsa, as_unsigned, filled, first_lanes, flipped
+from legalize.kernels.ir.vectors import as_unsigned, filled, first_lanes, flipped
+from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.join.byte_changes import Change, Clamp, Table, changed
+from legalize.kernels.kernel import Slice
 
 # Roughly what one thread copies from and to the second-level cache.
 _BYTES_PER_MICROSECOND = 20_000

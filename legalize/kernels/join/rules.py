@@ -10,11 +10,10 @@ import numpy as np
 from tvm import relax
 
 from legalize.kernels.call import call_tir
-from legalize.kernels.conv2d.spec import Slice
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.join.byte_changes import Change, Clamp, cheapest_change
 from legalize.kernels.join.kernel import Part, join
-from legalize.kernels.vector_table import vector_kernel
+from legalize.kernels.kernel import Slice, VectorRule
 from qnn_ops import quantized_concat, quantized_lookup, quantized_relu, requantize
 from qnn_ops.attributes import dtype_range
 from qnn_ops.quantized_concat import conversion_table
@@ -27,7 +26,6 @@ Array = np.ndarray[Any, Any]
 _MOST = 64
 
 
-@vector_kernel(quantized_concat)
 def _concat(
     builder: relax.BlockBuilder,
     attrs: Attrs,
@@ -44,7 +42,6 @@ def _concat(
     return _join(builder, isa, fields, tables, attrs.axis, attrs.out_dtype)
 
 
-@vector_kernel(quantized_lookup)
 def _lookup(
     builder: relax.BlockBuilder,
     attrs: Attrs,
@@ -56,7 +53,6 @@ def _lookup(
     return None if table is None else _join(builder, isa, [data], [table], 0, str(table.dtype))
 
 
-@vector_kernel(quantized_relu)
 def _relu(
     builder: relax.BlockBuilder,
     attrs: Attrs,
@@ -70,7 +66,6 @@ def _relu(
     return _tabulate(builder, isa, quantized_relu, attrs, operands[0])
 
 
-@vector_kernel(requantize)
 def _requantize(
     builder: relax.BlockBuilder,
     attrs: Attrs,
@@ -184,3 +179,11 @@ def _change(table: Array | None) -> Change:
     if table is None:
         return Clamp(0, 255)
     return cheapest_change(table.astype(np.int64) - dtype_range(str(table.dtype))[0])
+
+
+RULES: tuple[tuple[Operator[Any], VectorRule], ...] = (
+    (quantized_concat, _concat),
+    (quantized_lookup, _lookup),
+    (quantized_relu, _relu),
+    (requantize, _requantize),
+)

@@ -16,9 +16,11 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.fixed_point import rescaled
+from legalize.kernels.ir.registers import lanes_in
 from legalize.kernels.ir.rows import pieces, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
-from legalize.kernels.isa.base import VectorIsa, lanes_of, splat
+from legalize.kernels.ir.vectors import splat
+from legalize.kernels.isa.base import VectorIsa
 from qnn_ops.quantized_mean import LARGEST_SUM
 
 # Bytes that a sum of 16 bits holds.
@@ -167,12 +169,12 @@ def _averaged(spec: MeanSpec, total: Any) -> Any:
         result = _rescaled(spec.finish, total, spec.axes[1])
         limits = np.iinfo(spec.out_dtype)
         ends = int(limits.min), int(limits.max)
-    low, high = (splat("int32", end, lanes_of(total)) for end in ends)
+    low, high = (splat("int32", end, lanes_in(total)) for end in ends)
     return _cast(spec.out_dtype, T.max(T.min(result, high), low))
 
 
 def _rescaled(finish: Rescaling, total: Any, count: int) -> Any:
-    lanes = lanes_of(total)
+    lanes = lanes_in(total)
     total = total - splat("int32", count * finish.input_zero_point, lanes)
     if finish.shift > 0:
         limit = splat("int32", LARGEST_SUM, lanes)
@@ -183,7 +185,7 @@ def _rescaled(finish: Rescaling, total: Any, count: int) -> Any:
 
 def _divided(finish: Division, total: Any, count: int) -> Any:
     """Half away from the origin is symmetric: magnitudes are divided."""
-    lanes = lanes_of(total)
+    lanes = lanes_in(total)
     centred = total - splat("int32", count * finish.origin, lanes)
     size = T.max(centred, -centred) + splat("int32", count // 2, lanes)
     magnitude = T.truncdiv(size, splat("int32", count, lanes))
@@ -192,7 +194,7 @@ def _divided(finish: Division, total: Any, count: int) -> Any:
 
 
 def _lanes_added(value: Any) -> Any:
-    lanes = lanes_of(value)
+    lanes = lanes_in(value)
     if lanes == 1:
         return value
     return T.call_llvm_pure_intrin("int32", f"llvm.vector.reduce.add.v{lanes}i32", value)
@@ -203,5 +205,5 @@ def _word(dtype: str) -> str:
 
 
 def _cast(dtype: str, value: Any) -> Any:
-    lanes = lanes_of(value)
+    lanes = lanes_in(value)
     return T.Cast(dtype if lanes == 1 else f"{dtype}x{lanes}", value)

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 from math import prod
+from typing import Any
 
 from tvm import relax
 
 from legalize.kernels.call import call_tir
 from legalize.kernels.ir.fixed_point import LARGEST
 from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.kernel import VectorRule
 from legalize.kernels.mean.kernel import MeanSpec, Rescaling, mean
-from legalize.kernels.vector_table import vector_kernel
 from qnn_ops import quantized_mean
 from qnn_ops.quantized_mean import averaged, multiplier_of
-from qnn_ops.registry import Attrs, spec_of
+from qnn_ops.registry import Attrs, Operator, spec_of
 
 
-@vector_kernel(quantized_mean)
 def _mean(
     builder: relax.BlockBuilder,
     attrs: Attrs,
@@ -68,3 +68,6 @@ def _merged(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, int, in
         return prod(sizes), 1, 1
     before = 1 if runs[0][0] else sizes.pop(0)
     return before, sizes[0], sizes[1] if len(sizes) > 1 else 1
+
+
+RULES: tuple[tuple[Operator[Any], VectorRule], ...] = ((quantized_mean, _mean),)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tvm import relax
 
 from legalize.kernels.call import call_tir
 from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.kernel import VectorRule
 from legalize.kernels.pad.kernel import pad
-from legalize.kernels.vector_table import vector_kernel
 from qnn_ops import quantized_pad
-from qnn_ops.registry import Attrs, spec_of
+from qnn_ops.registry import Attrs, Operator, spec_of
 
 
-@vector_kernel(quantized_pad)
 def _pad(
     builder: relax.BlockBuilder,
     attrs: Attrs,
@@ -29,3 +29,6 @@ def _pad(
     shape = tuple(size + sum(width) for size, width in zip(data.shape, widths, strict=True))
     function = pad(data.shape, data.dtype, widths, attrs.pad_value)
     return call_tir(builder, "pad", function, list(operands), shape, data.dtype)
+
+
+RULES: tuple[tuple[Operator[Any], VectorRule], ...] = ((quantized_pad, _pad),)

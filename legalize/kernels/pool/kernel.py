@@ -25,7 +25,8 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.rows import pieces
 from legalize.kernels.ir.tasks import shared_loop, task_count
-from legalize.kernels.isa.base import VectorIsa, as_unsigned, clamped, flipped, splat
+from legalize.kernels.ir.vectors import as_unsigned, clamped, flipped, splat
+from legalize.kernels.isa.base import VectorIsa
 
 MAX_TAPS = 127
 LEAST_CHANNELS = 4

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 from tvm import relax, tirx
 
 from legalize.kernels.call import call_tir
 from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.kernel import VectorRule
 from legalize.kernels.mean.kernel import Division, MeanSpec, mean
 from legalize.kernels.pool.kernel import LEAST_CHANNELS, MAX_TAPS, PoolSpec, divisors, pool
-from legalize.kernels.vector_table import vector_kernel
 from qnn_ops import quantized_pool2d
 from qnn_ops.quantized_pool2d import bounds, origin_of, rounding_of, window_counts
-from qnn_ops.registry import Attrs, TensorSpec, spec_of
+from qnn_ops.registry import Attrs, Operator, TensorSpec, spec_of
 
 
-@vector_kernel(quantized_pool2d)
 def _pool(
     builder: relax.BlockBuilder,
     attrs: Attrs,
@@ -73,3 +73,6 @@ def _mean_of_images(
         finish=Division(origin_of(attrs), bounds(attrs, data.dtype)),
     )
     return mean(isa, spec)
+
+
+RULES: tuple[tuple[Operator[Any], VectorRule], ...] = ((quantized_pool2d, _pool),)

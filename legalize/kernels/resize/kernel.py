@@ -12,9 +12,11 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.ir.registers import lanes_in
 from legalize.kernels.ir.rows import for_each_piece, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
-from legalize.kernels.isa.base import VectorIsa, lanes_of, splat
+from legalize.kernels.ir.vectors import splat
+from legalize.kernels.isa.base import VectorIsa
 from qnn_ops.resize_taps import FRACTION_BITS
 
 # Roughly what one thread makes.
@@ -153,7 +155,7 @@ def _each_row(
 
 def _in_float32(corners: list[list[Any]], down: list[Any], right: list[Any]) -> Any:
     """In the order of the reference: upper left, lower left, upper right, lower right."""
-    lanes = lanes_of(corners[0][0])
+    lanes = lanes_in(corners[0][0])
     total = None
     for column, across in zip(corners, right, strict=True):
         for value, along in zip(column, down, strict=True):
@@ -166,7 +168,7 @@ def _in_float32(corners: list[list[Any]], down: list[Any], right: list[Any]) -> 
 
 
 def _in_integers(corners: list[list[Any]], down: list[Any], right: list[Any]) -> Any:
-    lanes = lanes_of(corners[0][0])
+    lanes = lanes_in(corners[0][0])
     wide = _vector("int32", lanes)
     one = splat("int32", FRACTION_BITS, lanes)
 
@@ -183,7 +185,7 @@ def _in_integers(corners: list[list[Any]], down: list[Any], right: list[Any]) ->
 
 
 def _fenced(value: Any) -> Any:
-    lanes = lanes_of(value)
+    lanes = lanes_in(value)
     suffix = "f32" if lanes == 1 else f"v{lanes}f32"
     name = f"llvm.arithmetic.fence.{suffix}"
     return T.call_llvm_pure_intrin(_vector("float32", lanes), name, value)

@@ -10,17 +10,16 @@ from tvm import relax
 
 from legalize.kernels.call import call_tir
 from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.kernel import VectorRule
 from legalize.kernels.resize.kernel import ResizeSpec, bilinear, nearest
-from legalize.kernels.vector_table import vector_kernel
 from qnn_ops import quantized_resize2d
 from qnn_ops.quantized_resize2d import pixels_of, taps_of
-from qnn_ops.registry import Attrs, spec_of
+from qnn_ops.registry import Attrs, Operator, spec_of
 from qnn_ops.resize_taps import FRACTION_BITS, Taps
 
 Array = np.ndarray[Any, Any]
 
 
-@vector_kernel(quantized_resize2d)
 def _resize(
     builder: relax.BlockBuilder,
     attrs: Attrs,
@@ -56,3 +55,6 @@ def _tables(taps: Taps, dtype: str) -> list[Array]:
         return [pixels, np.stack([np.float32(1) - taps.distance, taps.distance])]
     one = 1 << FRACTION_BITS
     return [pixels, np.stack([one - taps.distance, taps.distance]).astype(np.int32)]
+
+
+RULES: tuple[tuple[Operator[Any], VectorRule], ...] = ((quantized_resize2d, _resize),)

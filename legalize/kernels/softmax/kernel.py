@@ -23,8 +23,10 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.ir.registers import lanes_in
 from legalize.kernels.ir.rows import for_each_piece, ramp
-from legalize.kernels.isa.base import VectorIsa, lanes_of, splat
+from legalize.kernels.ir.vectors import splat
+from legalize.kernels.isa.base import VectorIsa
 from qnn_ops.softmax_arithmetic import (
     ACCUMULATOR_BITS,
     FORTY_EIGHT_OVER_17,
@@ -161,13 +163,13 @@ class _Kernel:
         return T.Cast("int32", self.largest[0]) - T.Cast("int32", self.source[place])
 
     def _store(self, place: Any, value: Any) -> None:
-        lanes = lanes_of(value)
+        lanes = lanes_in(value)
         value = T.reinterpret(_vector(self.out_dtype, lanes), value)
         T.buffer_store(self.target, value, [ramp(place, lanes)])
 
     def _result(self, exponential: Any) -> Any:
         """An exponential, or a vector of them, times the fraction: uint8 with the zero point."""
-        lanes = lanes_of(exponential)
+        lanes = lanes_in(exponential)
         wide, unsigned = _vector("int64", lanes), _vector("uint32", lanes)
         # Extended after it is repeated, so that it is multiplied as 32 bits.
         factor = T.Cast(wide, _repeated(T.Cast("int32", self.fraction[0]), lanes))

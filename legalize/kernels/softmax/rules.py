@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tvm import relax
 
 from legalize.kernels.call import call_tir
 from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.kernel import VectorRule
 from legalize.kernels.softmax.kernel import softmax
-from legalize.kernels.vector_table import vector_kernel
 from qnn_ops import quantized_softmax
-from qnn_ops.registry import Attrs, spec_of
+from qnn_ops.registry import Attrs, Operator, spec_of
 from qnn_ops.softmax_arithmetic import exp_table, sum_term
 
 
-@vector_kernel(quantized_softmax)
 def _softmax(
     builder: relax.BlockBuilder,
     attrs: Attrs,
@@ -31,3 +31,6 @@ def _softmax(
     function = softmax(isa, spec.shape, spec.dtype, attrs.out_dtype, attrs.output_zero_point)
     operands = [operands[0], *constants]
     return call_tir(builder, "softmax", function, operands, spec.shape, attrs.out_dtype)
+
+
+RULES: tuple[tuple[Operator[Any], VectorRule], ...] = ((quantized_softmax, _softmax),)

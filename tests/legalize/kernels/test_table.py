@@ -7,8 +7,8 @@ import pytest
 import tvm
 from tvm import relax
 
-from legalize.kernels import KERNELS
-from legalize.kernels.table import Kernel, kernel
+from legalize.kernels.kernel import Kernel
+from legalize.kernels.table import KERNELS, kernel
 from qnn_ops import quantized_pad
 from qnn_ops.registry import OPERATORS, Attrs, attrs_of
 from tvm_qnn.target.target import parse_target

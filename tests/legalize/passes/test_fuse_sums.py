@@ -8,7 +8,7 @@ import pytest
 import tvm
 from tvm import relax
 
-from legalize.kernels.fusions import Fusions
+from legalize.kernels.kernel import Fusions
 from legalize.passes import FuseSums, fuse_sums
 from qnn_ops import quantized_add, quantized_conv2d, quantized_lookup, quantized_subtract
 from qnn_ops.registry import operator_of
@@ -51,9 +51,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
         found.append((operator.name, producer.args[0].name))
         return relax.op.add(producer.args[0], other)
 
-    table: Fusions[Any] = Fusions()
-    table.register(quantized_conv2d, "avx512fp16")(fail)
-    table.register(quantized_conv2d)(rule)
+    rows = [(quantized_conv2d, ("avx512fp16",), fail), (quantized_conv2d, (), rule)]
+    table: Fusions[Any] = Fusions(rows)
     monkeypatch.setattr(fuse_sums, "SUMS", table)
     return found
 

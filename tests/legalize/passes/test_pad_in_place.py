@@ -9,9 +9,9 @@ import pytest
 import tvm
 from tvm import relax
 
-from legalize.kernels.conv2d.x86.border_rules import with_border
-from legalize.kernels.fusions import Fusions
+from legalize.kernels.conv2d.x86.fusions import with_border
 from legalize.kernels.isa.x86 import AVX2
+from legalize.kernels.kernel import Fusions
 from legalize.passes import PadInPlace, pad_in_place
 from qnn_ops import quantized_conv2d, quantized_lookup
 from qnn_ops.registry import attrs_of, operator_of
@@ -138,8 +138,8 @@ def test_results_stay(monkeypatch: pytest.MonkeyPatch, disabled: list[str]) -> N
         y = conv(conv(x, 16, 1), 16, 3, padding=(1, 0, 2, 3), out_min=90)
         return conv(y, 40, 3, padding=1)
 
-    table: Fusions[Any] = Fusions()
-    table.register(quantized_conv2d, "avx2")(partial(with_border, isa=AVX2))
+    rows = [(quantized_conv2d, ("avx2",), partial(with_border, isa=AVX2))]
+    table: Fusions[Any] = Fusions(rows)
     monkeypatch.setattr(pad_in_place, "BORDERS", table)
     target = {"kind": "llvm", "mcpu": PROCESSORS[AVX2][0]}
     with tvm.transform.PassContext(opt_level=2, disabled_pass=disabled):

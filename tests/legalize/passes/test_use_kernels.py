@@ -7,7 +7,7 @@ import pytest
 import tvm
 from tvm import relax
 
-from legalize.kernels.table import IS_KERNEL, Kernel
+from legalize.kernels.kernel import IS_KERNEL, Kernel
 from legalize.passes import UseKernels, use_kernels
 from qnn_ops import (
     fused_multiply_add,

@@ -19,7 +19,7 @@ from legalize.kernels.conv2d.rules import ConvRules
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.depthwise.arm.plan import LEAST_CHANNELS
 from legalize.kernels.isa.arm import DOTPROD, I8MM, ISAS, Isa
-from legalize.kernels.table import kernel
+from legalize.kernels.kernel import Row
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.registry import Attrs, spec_of
 
@@ -83,6 +83,13 @@ def _conv2d(
     return None if is_depthwise else each_group(rule)(builder, attrs, operands)
 
 
-for _isa in ISAS:
-    kernel(quantized_conv2d, *_isa.features)(sums_first(partial(_conv2d, isa=_isa), conv_factor))
-    kernel(quantized_dense, *_isa.features)(sums_first(rules_of(_isa).dense, dense_factor))
+def _rows(isa: Isa) -> list[Row]:
+    conv2d = sums_first(partial(_conv2d, isa=isa), conv_factor)
+    dense = sums_first(rules_of(isa).dense, dense_factor)
+    return [
+        (quantized_conv2d, isa.features, conv2d),
+        (quantized_dense, isa.features, dense),
+    ]
+
+
+ROWS = [row for isa in ISAS for row in _rows(isa)]

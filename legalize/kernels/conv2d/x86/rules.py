@@ -18,7 +18,7 @@ from legalize.kernels.conv2d.rules import ConvRules
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.x86.ways import cheapest_plan
 from legalize.kernels.isa.x86 import AMX, ISAS, Isa
-from legalize.kernels.table import kernel
+from legalize.kernels.kernel import Row
 from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.registry import Attrs
 
@@ -46,8 +46,15 @@ def _sum(
     return rules_of(isa).conv2d(builder, attrs, operands)
 
 
-for _isa in CONV_ISAS:
-    _rules = rules_of(_isa)
-    kernel(quantized_conv2d, *_isa.features, "fma")(partial(_sum, isa=_isa))
-    kernel(quantized_conv2d, *_isa.features)(sums_first(_rules.conv2d, conv_factor, ends_in_floats))
-    kernel(quantized_dense, *_isa.features)(sums_first(_rules.dense, dense_factor, ends_in_floats))
+def _rows(isa: Isa) -> list[Row]:
+    rules = rules_of(isa)
+    conv2d = sums_first(rules.conv2d, conv_factor, ends_in_floats)
+    dense = sums_first(rules.dense, dense_factor, ends_in_floats)
+    return [
+        (quantized_conv2d, (*isa.features, "fma"), partial(_sum, isa=isa)),
+        (quantized_conv2d, isa.features, conv2d),
+        (quantized_dense, isa.features, dense),
+    ]
+
+
+ROWS = [row for isa in CONV_ISAS for row in _rows(isa)]

@@ -15,7 +15,7 @@ from legalize.kernels.depthwise.arm.kernel import depthwise_conv2d
 from legalize.kernels.depthwise.arm.pack import PackedDepthwise, pack_depthwise
 from legalize.kernels.depthwise.arm.plan import LEAST_CHANNELS
 from legalize.kernels.isa.arm import ARMV7, NEON, Isa
-from legalize.kernels.table import kernel
+from legalize.kernels.kernel import Row
 from qnn_ops import quantized_conv2d
 
 
@@ -37,6 +37,9 @@ def _plan(spec: ConvSpec, _weights: Weights, *, isa: Isa) -> _Plan | None:
     return None if spec.out_channels < LEAST_CHANNELS else _Plan(spec, isa)
 
 
-for _isa in (NEON, ARMV7):
-    _rules = replace(rules_of(_isa), plan=partial(_plan, isa=_isa))
-    kernel(quantized_conv2d, *_isa.features)(sums_first(_rules.depthwise, conv_factor))
+def _row(isa: Isa) -> Row:
+    rules = replace(rules_of(isa), plan=partial(_plan, isa=isa))
+    return quantized_conv2d, isa.features, sums_first(rules.depthwise, conv_factor)
+
+
+ROWS = [_row(isa) for isa in (NEON, ARMV7)]

@@ -13,7 +13,7 @@ from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.depthwise.x86.kernel import depthwise_conv2d
 from legalize.kernels.depthwise.x86.pack import PackedDepthwise, pack_depthwise
 from legalize.kernels.isa.x86 import ISAS, Isa
-from legalize.kernels.table import kernel
+from legalize.kernels.kernel import Row
 from qnn_ops import quantized_conv2d
 
 _ROUNDINGS = ("tflite", "upward", "onednn")
@@ -40,7 +40,11 @@ def _rules_of(isa: Isa) -> ConvRules:
     return ConvRules(plan, lambda attrs, _: attrs.rounding in _ROUNDINGS, stages=False)
 
 
-for _isa in ISAS:
-    kernel(quantized_conv2d, *_isa.features)(
-        sums_first(_rules_of(_isa).depthwise, conv_factor, ends_in_floats)
+ROWS: list[Row] = [
+    (
+        quantized_conv2d,
+        isa.features,
+        sums_first(_rules_of(isa).depthwise, conv_factor, ends_in_floats),
     )
+    for isa in ISAS
+]

@@ -9,7 +9,7 @@ import tvm
 from legalize.kernels.isa.x86_vectors import AVX2, SSE41
 from legalize.kernels.join.byte_changes import Table
 from legalize.kernels.join.kernel import Part, join
-from legalize.kernels.vector_table import vectors_for
+from legalize.kernels.table import vectors_for
 from qnn_ops import quantized_concat, quantized_lookup, quantized_relu, requantize
 from tests.support.arrays import full_range
 from tests.support.kernels import Call, Place, check_calls, each_place, kernels_of, lowered

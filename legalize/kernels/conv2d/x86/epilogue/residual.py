@@ -16,7 +16,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.spec import OutputStage, Residual
 from legalize.kernels.elementwise.add import affine_sums, rounded
 from legalize.kernels.ir.registers import kept, lanes_in
-from legalize.kernels.isa.base import as_unsigned, clamped, flipped, lanes_of, splat
+from legalize.kernels.ir.vectors import as_unsigned, clamped, flipped, splat
 from legalize.kernels.isa.x86 import Isa
 from legalize.kernels.isa.x86_instructions import narrow_pair
 from legalize.kernels.isa.x86_vectors import AVX2, AVX512_VNNI, AVX512BW, SSE41, X86Vectors
@@ -74,7 +74,7 @@ class ResidualSum:
         sums = clamped(sums, stored.low - first, stored.high - first)
         if stored.dtype == "uint8":
             return sums
-        return T.reinterpret(f"int8x{lanes_of(sums)}", flipped(sums))
+        return T.reinterpret(f"int8x{lanes_in(sums)}", flipped(sums))
 
     def vectors_as_words(self, groups: int) -> int:
         """How many of the first vectors of a block are for ``add_to_words``, if not as bytes."""

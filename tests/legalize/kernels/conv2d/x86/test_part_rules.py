@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from legalize.kernels.conv2d.spec import Slice
 from legalize.kernels.conv2d.x86.dot.plan import dot_plan
 from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, SSE41
+from legalize.kernels.kernel import Slice
 from tests.support.convolutions import SPEC, changed, problem_of
 from tests.support.kernels import X86_PLACES, Place
 from tests.support.programs import Case

@@ -4,7 +4,7 @@ import pytest
 import tvm
 
 from qnn_ops import quantized_add, quantized_subtract
-from tests.legalize.kernels.conv2d.x86.test_sum_rules import DTYPES, Problem, check, each_x86_place
+from tests.legalize.kernels.conv2d.x86.test_fusions import DTYPES, Problem, check, each_x86_place
 from tests.support.kernels import Place
 
 

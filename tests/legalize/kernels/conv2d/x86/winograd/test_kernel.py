@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 import tvm
 
-from legalize.kernels.conv2d.spec import Border, Slice
+from legalize.kernels.conv2d.spec import Border
 from legalize.kernels.conv2d.x86.winograd.plan import WinogradPlan, cut
 from legalize.kernels.isa.x86 import AVX2, AVX512BW, SSE41, Isa
+from legalize.kernels.kernel import Slice
 from qnn_ops import quantized_add
-from tests.legalize.kernels.conv2d.x86.test_sum_rules import DTYPES
-from tests.legalize.kernels.conv2d.x86.test_sum_rules import Problem as Sum
-from tests.legalize.kernels.conv2d.x86.test_sum_rules import check as check_sums
+from tests.legalize.kernels.conv2d.x86.test_fusions import DTYPES
+from tests.legalize.kernels.conv2d.x86.test_fusions import Problem as Sum
+from tests.legalize.kernels.conv2d.x86.test_fusions import check as check_sums
 from tests.support.convolutions import Problem, changed, problem_of, random_problem
 from tests.support.kernels import X86_PLACES, Place
 from tests.support.programs import Case

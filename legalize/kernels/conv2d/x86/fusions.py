@@ -1,4 +1,4 @@
-"""Which sums of a convolution's output and another tensor its kernel computes."""
+"""Convolutions that do more: add another tensor, write to a part of one, or a border around it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from functools import partial
 import numpy as np
 from tvm import relax
 
-from legalize.kernels.conv2d.spec import Fusion, OutputStage, Residual
-from legalize.kernels.conv2d.x86.rules import rules_of
+from legalize.kernels.conv2d.spec import Border, Fusion, OutputStage, Residual
+from legalize.kernels.conv2d.x86.rules import CONV_ISAS, rules_of
 from legalize.kernels.elementwise.affine import affine_form
-from legalize.kernels.fusions import SUMS
-from legalize.kernels.isa.x86 import AMX, ISAS, Isa
+from legalize.kernels.ir.registers import DWORD
+from legalize.kernels.isa.x86 import Isa
+from legalize.kernels.kernel import Slice
 from qnn_ops import quantized_add, quantized_conv2d, quantized_subtract
 from qnn_ops.attributes import dtype_range
 from qnn_ops.float_stage import ROUNDING
-from qnn_ops.registry import attrs_of, operator_of, spec_of
+from qnn_ops.registry import attrs_of, constant_of, operator_of, spec_of
 
 
 def _sum(
@@ -61,5 +62,49 @@ def _residual(call: relax.Call, producer: relax.Call, other: relax.Expr) -> Resi
     )
 
 
-for _isa in (AMX, *ISAS):
-    SUMS.register(quantized_conv2d, *_isa.features)(partial(_sum, isa=_isa))
+def _part(
+    builder: relax.BlockBuilder,
+    call: relax.Call,
+    part: Slice,
+    into: relax.Expr | None,
+    *,
+    isa: Isa,
+) -> relax.Expr | None:
+    attrs = attrs_of(call)
+    if attrs.rounding == ROUNDING:
+        return None
+    fusion = Fusion(part=part)
+    return rules_of(isa).conv2d(builder, attrs, list(call.args), fusion=fusion, into=into)
+
+
+def with_border(
+    builder: relax.BlockBuilder, call: relax.Call, reader: relax.Call, *, isa: Isa
+) -> relax.Expr | None:
+    """A convolution whose output has a border; arguments as ``table.BORDERS`` says.
+
+    Only where the reader's kernel takes the bytes as they are: other ones have channels of their
+    own (depthwise), less than fill a step, or another signedness.
+    """
+    attrs, reads = attrs_of(call), attrs_of(reader)
+    layouts = reads.data_layout, reads.out_layout
+    is_read_as_it_is = (
+        reads.groups == 1
+        and layouts == ("NHWC", "NHWC")
+        and constant_of(reader.args[1]) is not None
+        and attrs.out_dtype == "uint8"
+        and spec_of(call).shape[-1] >= DWORD
+    )
+    if not is_read_as_it_is or attrs.rounding == ROUNDING:
+        return None
+    fusion = Fusion(border=Border(reads.padding, reads.input_zero_point))
+    return rules_of(isa).conv2d(builder, attrs, list(call.args), fusion=fusion)
+
+
+SUMS = [(quantized_conv2d, isa.features, partial(_sum, isa=isa)) for isa in CONV_ISAS]
+PARTS = [(quantized_conv2d, isa.features, partial(_part, isa=isa)) for isa in CONV_ISAS]
+BORDERS = [
+    (quantized_conv2d, isa.features, partial(with_border, isa=isa))
+    for isa in CONV_ISAS
+    # Without products of bytes data is mostly widened when it is padded.
+    if isa.has_byte_products
+]

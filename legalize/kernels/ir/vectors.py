@@ -1,0 +1,56 @@
+"""Expressions of vectors of bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.ir.registers import lanes_in
+
+
+def splat(dtype: str, value: float, lanes: int) -> Any:
+    """A constant, ``lanes`` times; a scalar for one."""
+    scalar = getattr(T, dtype)(value)
+    return scalar if lanes == 1 else T.broadcast(scalar, lanes)
+
+
+def flipped(value: Any) -> Any:
+    """Add 128 to bytes, modulo 256: what turns int8 into uint8 of the same order, and back."""
+    return T.bitwise_xor(value, splat("uint8", 128, lanes_in(value)))
+
+
+def as_unsigned(value: Any, dtype: str) -> Any:
+    """Bytes of ``dtype`` less its lowest value: uint8."""
+    if dtype == "uint8":
+        return value
+    lanes = lanes_in(value)
+    return flipped(T.reinterpret("uint8" if lanes == 1 else f"uint8x{lanes}", value))
+
+
+def clamped(value: Any, low: int, high: int) -> Any:
+    """Clamp uint8, where that does anything."""
+    lanes = lanes_in(value)
+    if low > 0:
+        value = T.max(value, splat("uint8", low, lanes))
+    if high < np.iinfo(np.uint8).max:
+        value = T.min(value, splat("uint8", high, lanes))
+    return value
+
+
+def filled(value: Any, size: int) -> Any:
+    """A vector of bytes repeated to ``size``."""
+    lanes = lanes_in(value)
+    if lanes == 1:
+        return T.broadcast(value, size)
+    if lanes == size:
+        return value
+    return T.Shuffle([value] * (size // lanes), list(range(size)))
+
+
+def first_lanes(value: Any, lanes: int) -> Any:
+    """The first lanes of a vector."""
+    if lanes == lanes_in(value):
+        return value
+    return T.Shuffle([value], [0] if lanes == 1 else list(range(lanes)))

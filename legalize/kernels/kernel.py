@@ -1,0 +1,100 @@
+"""What a kernel is: a rule, and what a target must have for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+import tvm
+from tvm import relax
+
+from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.isa.targets import has_feature
+from qnn_ops.registry import Attrs, Operator, attrs_of, operator_of
+
+Rule = Callable[[relax.BlockBuilder, Attrs, Sequence[relax.Expr]], "relax.Expr | None"]
+Row = tuple[Operator[Any], tuple[str, ...], Rule]
+"""An operator, features, and the rule for targets that have all of them."""
+
+IS_KERNEL = "qnn.is_kernel"
+"""The attribute of functions that are written to the last loop: no pass is to improve them."""
+
+_Rule = TypeVar("_Rule")
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One way to compute an operator on one instruction set."""
+
+    features: tuple[str, ...]
+    rule: Rule
+
+    def serves(self, target: tvm.target.Target) -> bool:
+        """Whether the target has every feature that the kernel uses."""
+        return has_features(target, self.features)
+
+    def lower(self, builder: relax.BlockBuilder, call: relax.Call) -> relax.Expr | None:
+        """The call as kernels, or None where this one cannot take its shape or attributes."""
+        return self.rule(builder, attrs_of(call), list(call.args))
+
+
+class VectorRule(Protocol):
+    """A rule for the vectors of any instruction set."""
+
+    def __call__(
+        self,
+        builder: relax.BlockBuilder,
+        attrs: Attrs,
+        operands: Sequence[relax.Expr],
+        *,
+        isa: VectorIsa,
+    ) -> relax.Expr | None:
+        """The call as kernels, or None where they do not take its shape or attributes."""
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Some channels of a larger tensor, which an output is written to.
+
+    Attributes:
+        whole: Channels of a pixel of the larger tensor.
+        first: The first one that is written.
+    """
+
+    whole: int
+    first: int
+
+
+@dataclass(frozen=True)
+class Fusions(Generic[_Rule]):
+    """Rules of kernels that compute more than one operator: what passes ask before the others.
+
+    A rule returns None, with nothing emitted, where its kernel does not do what it is asked.
+
+    Attributes:
+        rows: Rules by operator and features, the best first.
+    """
+
+    rows: Sequence[tuple[Operator[Any], tuple[str, ...], _Rule]]
+
+    def serving(self, target: tvm.target.Target) -> Callable[[Any], list[_Rule]]:
+        """A function that gives the rules for an expression on ``target``, the best first.
+
+        There are none for None, and for what is no call of a registered operator.
+        """
+        found: dict[str, list[_Rule]] = {}
+        for operator, features, rule in self.rows:
+            if has_features(target, features):
+                found.setdefault(operator.op.name, []).append(rule)
+
+        def rules_for(value: Any) -> list[_Rule]:
+            operator = operator_of(value)
+            return [] if operator is None else found.get(operator.op.name, [])
+
+        return rules_for
+
+
+def has_features(target: tvm.target.Target, features: Sequence[str]) -> bool:
+    """Whether a target has all of some features."""
+    return all(has_feature(target, feature) for feature in features)
