@@ -185,11 +185,7 @@ def requantize_float32(x: npt.ArrayLike, scale: npt.ArrayLike) -> Int32Array:
     Raises:
         QnnError: if a value is not an integer within int32, or a scale is infinite or NaN.
     """
-    scales = np.asarray(scale, dtype=np.float32)
-    if not np.isfinite(scales).all():
-        raise QnnError(f"scale must be finite, got {scales[~np.isfinite(scales)][0]}")
-    with np.errstate(over="ignore"):  # an infinite product saturates like any large one
-        product = int32_values("x", x).astype(np.float32) * scales
+    product = _product(x, scale, np.float32)
     # Clip as float64: float32 has no 2^31 - 1, and a cast of a value beyond int32 is undefined.
     rounded = np.rint(product).astype(np.float64)
     return np.asarray(np.clip(rounded, _INT32.min, _INT32.max), dtype=np.int32)
@@ -211,11 +207,7 @@ def requantize_float64(x: npt.ArrayLike, scale: npt.ArrayLike) -> Int32Array:
     Raises:
         QnnError: if a value is not an integer within int32, or a scale is infinite or NaN.
     """
-    scales = np.asarray(scale, dtype=np.float64)
-    if not np.isfinite(scales).all():
-        raise QnnError(f"scale must be finite, got {scales[~np.isfinite(scales)][0]}")
-    with np.errstate(over="ignore"):
-        product = int32_values("x", x).astype(np.float64) * scales
+    product = _product(x, scale, np.float64)
     return round_half_away(np.clip(product, _INT32.min, _INT32.max)).astype(np.int32)
 
 
@@ -359,3 +351,11 @@ def positive_float32(name: str, x: npt.ArrayLike) -> npt.NDArray[np.float32]:
     if is_bad.any():
         raise QnnError(f"{name} must be positive and finite, got {values[is_bad][0]}")
     return values
+
+
+def _product(x: npt.ArrayLike, scale: npt.ArrayLike, dtype: type[np.floating[Any]]) -> Any:
+    scales = np.asarray(scale, dtype)
+    if not np.isfinite(scales).all():
+        raise QnnError(f"scale must be finite, got {scales[~np.isfinite(scales)][0]}")
+    with np.errstate(over="ignore"):  # an infinite product saturates like any large one
+        return int32_values("x", x).astype(dtype) * scales

@@ -7,19 +7,19 @@ from typing import Any
 from tvm.script.ir_builder import tirx as T
 
 DWORD = 4
-"""Bytes in an int32 lane: so many activations one lane of a dot product holds."""
+"""Bytes in an int32 lane, which is also how many activations a dot product multiplies in a lane."""
 
 
 def lanes_in(value: Any) -> int:
-    """Tell how many lanes an expression has."""
+    """Count the lanes of an expression."""
     return int(value.ty.dtype.lanes)
 
 
 def unsigned_min(value: Any, limit: int) -> Any:
     """Return the smaller of an int32 that is not negative and a constant.
 
-    Unlike a minimum of TVM's it tells LLVM both bounds: that addresses made of it do not
-    overflow, and need no widening from 32 to 64 bits each.
+    TVM's own minimum tells LLVM one bound only. With both, LLVM knows that addresses made of it do
+    not overflow, and does not widen each from 32 to 64 bits.
     """
     return T.call_llvm_pure_intrin("int32", "llvm.umin.i32", value, T.int32(limit))
 
@@ -27,7 +27,7 @@ def unsigned_min(value: Any, limit: int) -> Any:
 def local_vector(lanes: int = 16, dtype: str = "int32") -> Any:
     """Allocate a vector that LLVM keeps in a register.
 
-    It does so only for a buffer below 1 KiB of scope "global", which TVM leaves on the stack.
+    LLVM does so only for a buffer below 1 KiB of scope "global", which TVM leaves on the stack.
     """
     return T.alloc_buffer((lanes,), dtype, scope="global")
 
@@ -45,8 +45,8 @@ def set_lanes(buffer: Any, value: Any, lanes: int = 16) -> None:
 def kept(value: Any) -> Any:
     """Keep a vector, or a number, in a register of its own.
 
-    An expression that is used often is otherwise written, and looked through by each of TVM's
-    passes, as often.
+    Otherwise TVM writes the expression wherever it is used, and each of its passes visits every
+    copy.
     """
     dtype = value.ty.dtype
     lanes = int(dtype.lanes)

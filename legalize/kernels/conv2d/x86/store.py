@@ -32,7 +32,8 @@ def store_pixel(
         first_group: the block's first vector of channels.
         vectors: int32 expressions; their lanes hold channels as ``lane_channels`` deals them.
         channels: how many channels are real; nothing is written past them.
-        ends: what is stored of each four vectors, the first ones, if it is no longer they.
+        ends: finished outputs of four vectors each, as bytes: they are stored in place of the
+            first ``4 · len(ends)`` vectors.
     """
     width = lanes_in(vectors[0])
     origin = target_pixel(spec, pixel) * spec.target.whole + spec.target.first
@@ -70,7 +71,7 @@ def _store_first(target: Any, value: Any, start: Any, count: int, width: int) ->
 
 
 def narrow(output: OutputStage, vectors: list[Any]) -> list[tuple[Any, int, int]]:
-    """Return the vectors as outputs in order of channels: (value, first channel, channels)."""
+    """Turn accumulators into outputs in order of channels: (value, first channel, channels)."""
     width = lanes_in(vectors[0])
     lanes = width * len(vectors)
     if output.dtype == "int32":
