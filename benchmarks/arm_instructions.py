@@ -61,7 +61,7 @@ CORES = {
 """The targets for the processors as QEMU names them."""
 
 INSTALLED = Path(sys.prefix, "arm")
-"""Where .ci/install-arm-python is to put Python for aarch64."""
+"""The folder in which .ci/install-arm-python is to put Python for aarch64."""
 
 RUNS = 2  # the second is counted: the first one maps memory
 

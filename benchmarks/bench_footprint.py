@@ -53,7 +53,7 @@ HEAD = [
 
 @dataclass(frozen=True)
 class Footprint:
-    """What one program needs for one model.
+    """The needs of one program for one model.
 
     Attributes:
         model: its name.

@@ -55,7 +55,7 @@ HEADER = (
 
 @dataclass(frozen=True)
 class Result:
-    """What came out for one network.
+    """The result for one network.
 
     Attributes:
         network: its name.

@@ -144,7 +144,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class Row:
-    """What was measured of one case: seconds with kernels and without, and the bytes touched."""
+    """The figures of one case: seconds with kernels and without, and the bytes touched."""
 
     case: Case
     kernel: float

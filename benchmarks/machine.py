@@ -23,7 +23,7 @@ FEATURES = (
 
 @dataclass(frozen=True)
 class Setting:
-    """What stands above a table of figures."""
+    """The machine, versions and date that stand above a table of figures."""
 
     processor: str
     target: str

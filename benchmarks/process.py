@@ -26,7 +26,7 @@ class PeerError(Exception):
 
 @dataclass(frozen=True)
 class Conditions:
-    """What holds for every peer alike.
+    """The conditions that hold for every peer alike.
 
     Attributes:
         threads: how many each may use.
@@ -58,7 +58,7 @@ class Conditions:
 
 @dataclass(frozen=True)
 class Compiled:
-    """What a peer made of a model before it runs, and how long that took.
+    """The file that a peer made of a model before it runs, and how long that took.
 
     Attributes:
         file: what it loads; the .tflite file itself, if it makes nothing.
@@ -75,7 +75,7 @@ class Compiled:
 
 @dataclass(frozen=True)
 class Loaded:
-    """What a peer told when it had loaded a model and run it.
+    """The figures of a peer that has loaded a model and run it.
 
     Attributes:
         import_seconds: importing the packages that run it.

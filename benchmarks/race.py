@@ -33,7 +33,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Lane:
-    """What one program did with one model.
+    """The times and results of one program with one model.
 
     Attributes:
         name: of the program.
@@ -68,7 +68,7 @@ class Lane:
 
 @dataclass(frozen=True)
 class Race:
-    """What came out for one model.
+    """The result for one model.
 
     Attributes:
         model: its name.

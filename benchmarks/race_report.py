@@ -1,4 +1,4 @@
-"""What races found: as tables on the terminal, as Markdown, as JSON."""
+"""The results of races: as tables on the terminal, as Markdown, as JSON."""
 
 from __future__ import annotations
 

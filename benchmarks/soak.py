@@ -38,7 +38,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Soaked:
-    """What a long run showed.
+    """The results of a long run.
 
     Attributes:
         runs: that were made.

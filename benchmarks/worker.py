@@ -24,7 +24,7 @@ from benchmarks.peers.base import Peer, import_all
 Fields = dict[str, Any]
 
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
-"""What goes by while a program runs: time, or the processor's time that it gets."""
+"""The clocks: time itself, or the processor's time that a program gets."""
 
 
 def compile_model(peer: Peer, order: Fields) -> Fields:

@@ -1,4 +1,4 @@
-"""Where the largest or the smallest element is."""
+"""The place of the largest or the smallest element."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the dialect's operators become integer code: passes, primitives and kernels."""
+"""Lowering of the dialect's operators to integer code: passes, primitives and kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens between lowered operators and machine code."""
+"""The pipeline from lowered operators to machine code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the int32 sums of quantized operators can reach, worst case over all data.
+"""The bounds of quantized operators' int32 sums, over all data.
 
 The frameworks sum in int32 without looking: C++ that overflows is undefined, and what a processor
 then gives is no answer that a model was made for. So importers ask here, with the model's own

@@ -1,4 +1,4 @@
-"""What type rules check, with errors that say what, got and needed."""
+"""Checks of type rules, whose errors say what is wrong, what came and what is needed."""
 
 from __future__ import annotations
 

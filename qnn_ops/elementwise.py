@@ -19,7 +19,7 @@ from qnn_ops.traits import MOVED_RESULT, Channels, Traits
 Array = np.ndarray[Any, Any]
 
 LEFT_SHIFT = 20
-"""How many bits both operands of a sum gain before they are scaled; 8 bits and a sign fit."""
+"""The bits that both operands of a sum gain before they are scaled; 8 bits and a sign fit."""
 
 LARGEST_TERM = 2**16 - 1
 """Terms beyond it saturate any 8-bit result whose multiplier is at least 1."""

@@ -23,7 +23,7 @@ _SNPE_NARROWEST = 0.01
 
 
 class Encoding(NamedTuple):
-    """What the integers of a tensor mean: scale · (q - zero_point).
+    """The meaning of a tensor's integers: scale · (q - zero_point).
 
     Attributes:
         scale: real value of one step; a float that holds a float32 value exactly.

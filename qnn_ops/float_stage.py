@@ -1,4 +1,4 @@
-"""What oneDNN does with the int32 sums of a convolution or dense layer: scaling in float32.
+"""oneDNN's scaling, in float32, of the int32 sums of a convolution or dense layer.
 
 It is the "onednn" rounding of these operators; MXNet's quantized networks are computed so.
 """

@@ -1,4 +1,4 @@
-"""What gemmlowp does with the int32 sums of a matrix product: its two output stages.
+"""gemmlowp's two output stages, which scale the int32 sums of a matrix product.
 
 Both give int32 values in the scale of the result; ``clamp_to`` then makes them int8 or uint8.
 """

@@ -43,7 +43,7 @@ PREFIX = "relax.qnn."
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """What a type rule sees of a tensor: its static shape and its dtype."""
+    """The facts of a tensor that a type rule sees: its static shape and its dtype."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -113,7 +113,7 @@ class Operator(Generic[P]):
 
     @property
     def traits(self) -> Traits:
-        """What passes need to know of the operator."""
+        """The facts about the operator that passes need."""
         if self._traits is None:
             raise QnnError(f"{self.name}: the operator states no traits")
         return self._traits
@@ -192,7 +192,7 @@ OPERATORS: dict[str, Operator[Any]] = {}
 """Every operator of the dialect, by its name in TVM."""
 
 R_QNN = SimpleNamespace()
-"""What ``R.qnn`` is in TVMScript."""
+"""The namespace ``R.qnn`` of TVMScript."""
 
 # The first is the R of a function in a Python file, the second that of text.
 relax_script.qnn = R_QNN

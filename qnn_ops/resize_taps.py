@@ -1,4 +1,4 @@
-"""Which pixels of an image a resized one is made of, along one axis, and with what weights.
+"""The pixels and weights that make a pixel of a resized image, along one axis.
 
 Source: the reference RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR of TFLite, whose positions are
 float32 or, for bilinear int8, fixed point with 10 fraction bits. Positions are exact copies of that

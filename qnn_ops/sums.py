@@ -1,4 +1,4 @@
-"""What becomes of the sums of a convolution or a dense layer."""
+"""The result of the sums of a convolution or a dense layer."""
 
 from __future__ import annotations
 

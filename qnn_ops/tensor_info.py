@@ -1,4 +1,4 @@
-"""What is known of a model's inputs and outputs, without TVM."""
+"""The description of a model's inputs and outputs, without TVM."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What passes need to know of an operator, stated beside it and nowhere else."""
+"""The facts about an operator that passes need, stated beside it and nowhere else."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from qnn_ops.registry import Attrs
 
 OFFSETS = {"uint8": 128, "int8": -128}
-"""What is added to 8-bit values that become this dtype and mean the same."""
+"""The number to add to 8-bit values that become this dtype and mean the same."""
 
 Moved: TypeAlias = "Callable[[Attrs, str], dict[str, Any]]"
 """The attributes that change where values become a dtype: (attributes, dtype) -> their values."""
 
 
 class Channels(Enum):
-    """How a call says where the channels of its image are."""
+    """The attributes by which a call says where the channels of its image are."""
 
     ANYWHERE = auto()
     """It does not: the axes of all operands, which broadcast, may change places."""
@@ -40,7 +40,7 @@ class Channels(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Traits:
-    """What passes need to know of an operator. Nothing has a default: what is missing is an error.
+    """The facts about an operator that passes need. None has a default: a missing one is an error.
 
     Attributes:
         zero_points: for each 8-bit operand whose values may be moved to the other signedness, by
@@ -85,7 +85,7 @@ def always(_attrs: Attrs) -> bool:
 
 
 MOVED_RESULT = moving("output_zero_point", "out_min", "out_max")
-"""What moves along with a result that has these attributes."""
+"""The attributes that move along with a result."""
 
 
 def _added(value: int | tuple[int, ...], offset: int) -> int | list[int]:

@@ -1,4 +1,4 @@
-"""Where a sliding window lies: shared by operators that move one over an image."""
+"""The places of a sliding window: shared by operators that move one over an image."""
 
 from __future__ import annotations
 

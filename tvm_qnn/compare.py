@@ -63,7 +63,7 @@ class Comparison:
 
     @property
     def elements(self) -> int:
-        """How many elements were compared."""
+        """The number of elements that were compared."""
         return sum(tensor.elements for tensor in self.tensors)
 
 

@@ -1,4 +1,4 @@
-"""What programs executed: as tables on the terminal, as Markdown, as JSON."""
+"""The instructions that programs executed: as tables on the terminal, as Markdown, as JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OURS = "tvm-qnn"
 PRODUCTS_OF_DOT = 16  # of bytes, in one sdot
 
 ROWS = ["all, millions", "ratio", "outputs differ by", "dot products, %", "× least", *CLASSES]
-"""What a table tells of each program; the classes in millions."""
+"""The rows of a table for each program; the classes in millions."""
 
 EXPLANATION = (
     "Millions of instructions of one inference, one thread, after a first one; in brackets "
@@ -43,13 +43,13 @@ class Measured:
 
     @property
     def least(self) -> float:
-        """How often the least number of dot product instructions would fit."""
+        """The instructions in terms of the least number of dot products."""
         return self.counts.total / max(self.products / PRODUCTS_OF_DOT, 1)
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What the programs did with one model on one processor.
+    """The programs' instructions for one model on one processor.
 
     Attributes:
         model: its name.

@@ -1,1 +1,1 @@
-"""What llvm-mca expects of the loops of compiled kernels, for any instruction set."""
+"""The loops of compiled kernels, as llvm-mca expects them to run, for any instruction set."""

@@ -12,7 +12,7 @@ _INSTRUCTION = re.compile(r"\s+(?:\{\w+\}\s+)?([a-z]\S*)")
 
 @dataclass(frozen=True)
 class Dialect:
-    """How the assembly of an instruction set is written.
+    """The syntax of an instruction set's assembly.
 
     Attributes:
         triple: what LLVM calls it.

@@ -1,4 +1,4 @@
-"""What llvm-mca says a processor takes for a block of instructions."""
+"""llvm-mca's estimate of the time of a block of instructions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ITERATIONS = 100
 
 @dataclass(frozen=True)
 class Analysis:
-    """What llvm-mca expects of a block of instructions that is executed again and again.
+    """llvm-mca's estimate of a block of instructions that is executed again and again.
 
     Attributes:
         instructions: in the block.

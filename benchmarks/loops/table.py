@@ -93,7 +93,7 @@ class Suite(Generic[Isa]):
 
     @property
     def explanation(self) -> str:
-        """What the columns are."""
+        """The meaning of the columns."""
         return f"{EXPLANATION} {self.note}".rstrip()
 
 

@@ -1,4 +1,4 @@
-"""What MXNet computes, on this processor or on one with other instructions.
+"""MXNet's answers, on this processor or on one with other instructions.
 
 python -m benchmarks.mxnet_zoo.answers [--plain] prefix input.npy outputs.npz …
 """

@@ -1,4 +1,4 @@
-"""What every program that is compared can do."""
+"""The interface of every program that is compared."""
 
 from __future__ import annotations
 

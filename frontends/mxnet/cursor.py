@@ -43,7 +43,7 @@ class Cursor:
 
     @property
     def left(self) -> int:
-        """How many bytes are not read yet."""
+        """The number of bytes that are not read yet."""
         return len(self.data) - self.position
 
     def error(self, offset: int, problem: str) -> MXNetFormatError:

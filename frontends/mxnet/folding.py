@@ -1,4 +1,4 @@
-"""What MXNet computes of weights when a quantized network first runs, in numpy float32.
+"""The weights as MXNet changes them when a quantized network first runs, in numpy float32.
 
 Source: sg_mkldnn_conv.cc and mkldnn_conv.cc of MXNet 1.9.1: UpdateConvWeightBias,
 QuantizeConvWeightBias and GetWeightScales. Every operation rounds to float32 as it does there, but

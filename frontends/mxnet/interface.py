@@ -1,4 +1,4 @@
-"""What a model's function takes and returns: inputs with their shapes, names of outputs."""
+"""The arguments and results of a model's function: inputs with shapes, names of outputs."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def read_symbol(symbol: str | os.PathLike[str] | bytes | bytearray | memoryview)
 
 
 class _MalformedError(Exception):
-    """What is wrong with the value at a path."""
+    """An error of the value at a path."""
 
     def __init__(self, path: JsonPath, problem: str) -> None:
         super().__init__(problem)

@@ -1,4 +1,4 @@
-"""What stands for a graph's entries while its function is built: expressions and known arrays."""
+"""The values of a graph's entries while its function is built: expressions and known arrays."""
 
 from __future__ import annotations
 

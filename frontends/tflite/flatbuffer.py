@@ -24,7 +24,7 @@ _EMPTY_TABLE = struct.pack("<HHi", 4, 4, 4)
 
 
 class Budget:
-    """How many bytes of vectors and strings may still be read from one file."""
+    """The number of bytes of vectors and strings that may still be read from one file."""
 
     def __init__(self, file_size: int) -> None:
         self.file_size = file_size

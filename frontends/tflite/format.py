@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from frontends.tflite.source import TFLiteSource
 
 IDENTIFIER = b"TFL3"
-"""What every file has at byte 4."""
+"""The identifier that every file has at byte 4."""
 
 
 class TFLite(Format):

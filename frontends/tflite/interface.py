@@ -1,4 +1,4 @@
-"""What a model's function takes and returns: shapes of inputs, chosen outputs, the signature."""
+"""The arguments and results of a model's function: shapes, chosen outputs, the signature."""
 
 from __future__ import annotations
 

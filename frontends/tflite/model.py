@@ -44,7 +44,7 @@ class Tensor:
 
     @property
     def label(self) -> str:
-        """How errors name the tensor."""
+        """The tensor's name in errors."""
         return f"tensor {self.index} {self.name!r}"
 
 

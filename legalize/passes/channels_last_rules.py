@@ -1,4 +1,4 @@
-"""How each operator is made channels last: a table from its name to a rule."""
+"""Rules that make operators channels last: a table by the operator's name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the passes share: visit the calls of our operators, rebuild what changes."""
+"""The common part of passes: visit the calls of our operators, rebuild what changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the passes over TIR functions share: a fused function is a list of steps (blocks)."""
+"""The common part of passes over TIR functions, where a fused one is a list of steps (blocks)."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _ELEMENTWISE = {f"relax.{name}" for name in _FUNCTIONS}
 
 
 class _OtherError(Exception):
-    """What is computed depends on more than one tensor of bytes, or not element by element."""
+    """A result depends on more than one tensor of bytes, or not element by element."""
 
 
 @mutator

@@ -1,4 +1,4 @@
-"""What the rules of the quantized operators on two tensors share."""
+"""The common part of rules of quantized operators on two tensors."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _Result = TypeVar("_Result")
 
 
 class OutputError(Exception):
-    """What is printed cannot be written, as where a disk is full."""
+    """An output cannot be written, as where a disk is full."""
 
 
 class _Stream(io.TextIOWrapper):

@@ -25,7 +25,7 @@ OURS, THEIRS = "tvm-qnn", "LiteRT (XNNPACK)"
 
 @dataclass(frozen=True)
 class Checked:
-    """What came out.
+    """The result of the check.
 
     Attributes:
         outputs: the model's outputs, in order, from the library that was timed.

@@ -23,7 +23,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class DigitsResult:
-    """What a model says about the held-out digits, here and on LiteRT's reference kernels.
+    """A model's answers to the held-out digits, here and on LiteRT's reference kernels.
 
     Attributes:
         labels: the true digits [N].
@@ -42,17 +42,17 @@ class DigitsResult:
 
     @property
     def right(self) -> int:
-        """How many pictures are classified as what they are."""
+        """The number of pictures that are classified right."""
         return int(np.count_nonzero(self.predictions == self.labels))
 
     @property
     def equal_predictions(self) -> int:
-        """How many predictions are those of LiteRT."""
+        """The number of predictions that are LiteRT's."""
         return int(np.count_nonzero(self.predictions == self.expected.argmax(1)))
 
     @property
     def equal_scores(self) -> int:
-        """How many of all scores are those of LiteRT."""
+        """The number of scores that are LiteRT's."""
         return int(np.count_nonzero(self.scores == self.expected))
 
 

@@ -1,4 +1,4 @@
-"""What the demonstration found, as text and tables."""
+"""The results of the demonstration, as text and tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model holds, drawn."""
+"""A model's graph, drawn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the operators of a graph stand in its drawing.
+"""The places of a graph's operators in its drawing.
 
 The usual steps for drawing a directed graph in layers: each node one layer below the lowest of
 those that it depends on; within a layer, in the order of the middle of its neighbours, so that

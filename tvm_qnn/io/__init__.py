@@ -1,1 +1,1 @@
-"""What goes in and comes out: pictures, text on a terminal, files that are written whole."""
+"""Input and output: pictures, text on a terminal, files that are written whole."""

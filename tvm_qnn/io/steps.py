@@ -1,4 +1,4 @@
-"""What the program is doing, on the terminal."""
+"""The progress of the program, on the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be checked of the bytecode of TVM's virtual machine before it runs.
+"""Checks of the bytecode of TVM's virtual machine before it runs.
 
 TVM's machine trusts its bytecode: it takes registers, constants, functions and instructions by
 numbers that it does not check, and kernels take what they get for tensors. The format is that of
@@ -25,7 +25,7 @@ _VOID, _MACHINE = 1 << 54, (1 << 54) + 1  # in place of a register
 _BYTECODE = 1  # a kind of functions; the others are kernels, or of the runtime
 _BUILTIN = "vm.builtin."
 _NO_TENSOR = {_BUILTIN + "null_value", _BUILTIN + "alloc_storage"}
-"""What kernels cannot take the results of."""
+"""Functions whose results kernels cannot take."""
 
 # TVM FFI's numbers for types, and the bytes that follow them.
 _FIXED = {0: 0, 1: 8, 2: 8, 3: 8, 5: 4}

@@ -173,7 +173,7 @@ class CachedOrigin:
 
     @property
     def lowered(self) -> tvm.IRModule | None:
-        """What it was compiled from, lowered anew: the cache holds code only."""
+        """The lowered module, made anew: the cache holds code only."""
         return self._lower()
 
     @property

@@ -43,7 +43,7 @@ class FileOrigin:
 
     @property
     def metadata(self) -> Metadata:
-        """What the library tells of itself."""
+        """The library's description of itself."""
         return self._package.metadata
 
     @property

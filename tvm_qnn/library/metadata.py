@@ -1,4 +1,4 @@
-"""What a compiled library knows of itself: signature, target, what it needs and what made it."""
+"""A compiled library's description: signature, target, requirements and versions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _RUNTIME = {"tvm": "apache-tvm", "tvm-ffi": "apache-tvm-ffi"}
 
 @dataclass(frozen=True)
 class Metadata:
-    """What stands in a library beside its code.
+    """The description that stands in a library beside its code.
 
     Attributes:
         signature: its inputs and outputs.
@@ -49,7 +49,7 @@ class Metadata:
 
     @functools.cached_property
     def target(self) -> tvm.target.Target:
-        """What it was compiled for; this imports TVM."""
+        """The target that it was compiled for; this imports TVM."""
         import tvm
 
         return tvm.target.Target(json.loads(self.target_text))

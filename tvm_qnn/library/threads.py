@@ -1,4 +1,4 @@
-"""How many threads TVM's parallel loops use.
+"""The number of threads of TVM's parallel loops.
 
 TVM keeps a pool of threads for each Python thread that starts parallel loops. It makes the pool
 when it is first needed, and its size stays; how many of its threads are used can be changed.
@@ -27,7 +27,7 @@ _environment = threading.Lock()
 
 
 class _Forked:
-    """What a process that was forked knows: the pool of the thread that forked is not with it.
+    """The state of a forked process, which lacks the pool of the thread that forked.
 
     That pool's workers are gone, and whoever waits for them waits forever. So what this thread
     runs, another one runs for it, with a pool of its own.

@@ -1,4 +1,4 @@
-"""Where the time of a run goes: each operator's, beside what the processor could do."""
+"""The time of a run, operator by operator, beside the processor's peak."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _WARMUP = 3
 
 @dataclass(frozen=True)
 class Layer:
-    """What took time, in a run.
+    """A part of a run that took time.
 
     Attributes:
         name: of the operator's first output in the file; of the function that ran, where it
@@ -61,7 +61,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Profile:
-    """Where the time goes on one thread of this machine.
+    """The time of a run's layers on one thread of this machine.
 
     Attributes:
         layers: in the order of a run.

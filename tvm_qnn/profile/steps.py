@@ -1,4 +1,4 @@
-"""Which function of a compiled model computes which operator of the file.
+"""The functions of a compiled model, and the operators of the file that they compute.
 
 Names of tensors last until the operators are lowered; TVM's own passes then fuse and rename. But
 these leave the hand-written kernels as they are, and in order. So the kernels that run tell where
@@ -47,7 +47,7 @@ class LoweredModule:
         self.mod: tvm.IRModule | None = None
 
     def run_after_pass(self, mod: tvm.IRModule, info: Any) -> None:
-        """Called by TVM."""
+        """Keep the module that the last pass leaves; TVM calls this."""
         if info.name == LAST_PASS:
             self.mod = mod
 

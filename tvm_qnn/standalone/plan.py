@@ -63,7 +63,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run of a model does.
+    """The calls of a run of a model.
 
     Attributes:
         calls: in their order.

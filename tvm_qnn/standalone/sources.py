@@ -19,7 +19,7 @@ _C_TYPES = {"float16": "uint16_t", "float32": "float", "float64": "double", "boo
 
 @dataclass(frozen=True)
 class Program:
-    """What the files tell.
+    """The contents of the files.
 
     Attributes:
         prefix: what every name in C begins with.
@@ -43,7 +43,7 @@ class Program:
 
     @property
     def macro(self) -> str:
-        """What every macro begins with."""
+        """The beginning of every macro."""
         return self.prefix.upper()
 
     @property

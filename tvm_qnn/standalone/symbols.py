@@ -1,4 +1,4 @@
-"""What an object file needs of other libraries."""
+"""The symbols that an object file needs of other libraries."""
 
 from __future__ import annotations
 

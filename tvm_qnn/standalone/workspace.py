@@ -1,4 +1,4 @@
-"""Where temporary tensors lie in one block of memory."""
+"""The places of temporary tensors in one block of memory."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What code is compiled for and what it needs; machine code, object files and linkers."""
+"""Targets and what their code needs; machine code, object files and linkers."""

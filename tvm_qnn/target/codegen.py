@@ -33,7 +33,7 @@ _Out = TypeVar("_Out")
 
 @dataclass(frozen=True)
 class Compiled:
-    """What a module became.
+    """The machine code of a module.
 
     Attributes:
         bytecode: of TVM's virtual machine; ``main`` takes the constants after its inputs.

@@ -20,7 +20,7 @@ CROSS = {
     ("arm", "linux"): "arm-linux-gnueabihf",
     ("x86_64", "linux"): "x86_64-linux-gnu",
 }
-"""What the names of the tools for another platform begin with, and clang and zig call it."""
+"""The prefix of another platform's tools, and its name for clang and zig."""
 
 
 def find_linker(named: str | None = None, platform: str | None = None) -> list[str]:

@@ -1,4 +1,4 @@
-"""What to compile for: targets from text, and whether this machine can run their code."""
+"""Targets from text, and whether this machine can run their code."""
 
 from __future__ import annotations
 

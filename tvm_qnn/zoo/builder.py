@@ -1,4 +1,4 @@
-"""What a topology is written in: the few layers that image classifiers are made of."""
+"""The language of topologies: the few layers that image classifiers are made of."""
 
 from __future__ import annotations
 

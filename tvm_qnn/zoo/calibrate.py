@@ -44,7 +44,7 @@ class Weights:
 
 @dataclass(frozen=True)
 class Calibration:
-    """What one float32 pass found, in the order in which the topology makes its layers.
+    """The results of one float32 pass, in the order in which the topology makes its layers.
 
     Attributes:
         weights: of every convolution and dense layer.

@@ -26,7 +26,7 @@ from tvm_qnn.zoo.topologies import TOPOLOGIES
 
 @dataclass(frozen=True)
 class Style:
-    """How a model is quantized: the dtype, and whether convolutions have a scale per channel."""
+    """The quantization of a model: the dtype, and whether convolutions have a scale per channel."""
 
     dtype: str
     per_axis: bool = False

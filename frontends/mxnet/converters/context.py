@@ -1,4 +1,4 @@
-"""What a conversion rule gets to see of the model: one operator and its operands."""
+"""The part of a model that a conversion rule sees: one operator and its operands."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Context:
 
     @property
     def arity(self) -> int:
-        """How many inputs the operator has."""
+        """The number of the operator's inputs."""
         return len(self.operands)
 
     def operand(self, position: int) -> Operand:

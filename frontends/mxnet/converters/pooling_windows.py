@@ -1,4 +1,4 @@
-"""Where the windows of MXNet's Pooling lie, quantized or not, and what an average divides by."""
+"""The windows of MXNet's Pooling, quantized or not, and the divisors of its averages."""
 
 from __future__ import annotations
 

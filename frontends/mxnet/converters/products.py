@@ -1,4 +1,4 @@
-"""What convolutions and dense layers share that give sums of 32 bits."""
+"""The common part of convolutions and dense layers that give sums of 32 bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rules of quantized operators share: ranges of operands, and changes of scale."""
+"""The common part of quantized operators' rules: ranges of operands, and changes of scale."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class _Convolution:
 
     @property
     def out_dtype(self) -> str:
-        """What the result is said to be: it follows the activation, not the sign of the range."""
+        """The stated dtype of the result: it follows the activation, not the sign of the range."""
         is_rectified = self.first is not None and self.first.kind in _RECTIFIERS
         is_unsigned = (is_rectified and self.addend is None) or self.last is not None
         return "uint8" if is_unsigned else "int8"

@@ -1,4 +1,4 @@
-"""What the bounds and masks of a STRIDED_SLICE say of each axis.
+"""The bounds and masks of a STRIDED_SLICE, axis by axis.
 
 Source: BuildStridedSliceParams of TFLite's kernels/strided_slice.cc, StartForAxis and EndForAxis of
 kernels/internal/reference/strided_slice.h. Entries are those of begin, end and strides, which the

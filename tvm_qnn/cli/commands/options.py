@@ -1,4 +1,4 @@
-"""What several commands have in common."""
+"""The arguments and options that several commands have in common."""
 
 from __future__ import annotations
 
