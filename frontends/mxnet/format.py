@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     from frontends.mxnet.source import MXNetSource
 
 SEMANTICS = ("mxnet", "corrected")
-"""What is computed where MXNet deviates from its own intent: what it computes, or what it should
-have computed."""
+"""The results where MXNet deviates from its own intent: those it gives, or those it should give."""
 
 
 class MXNet(Format):

@@ -15,7 +15,7 @@ from tvm_qnn.oracle import litert_tensors
 
 
 def write(folder: Path, parameters: network.Parameters, digits: Digits, held_out: Digits) -> None:
-    """Writes the models, calibrated on `digits`, and the held-out pictures into a folder."""
+    """Write the models, calibrated on `digits`, and the held-out pictures into a folder."""
     folder.mkdir(exist_ok=True)
     with filling(folder) as inside:
         for style in STYLES:
@@ -26,7 +26,7 @@ def write(folder: Path, parameters: network.Parameters, digits: Digits, held_out
 
 
 def _litert_accuracy(style: str, digits: Digits) -> float:
-    """The fraction of digits that LiteRT's reference kernels classify rightly."""
+    """Return the fraction of digits that LiteRT's reference kernels classify rightly."""
     content = model(style)
     right = 0
     for picture, label in zip(to_input(digits.pictures, style), digits.labels, strict=True):
@@ -37,7 +37,7 @@ def _litert_accuracy(style: str, digits: Digits) -> float:
 
 
 def main() -> None:
-    """Makes the data files and prints how often the float and the quantized models are right."""
+    """Make the data files and print how often the float and the quantized models are right."""
     digits, held_out = load_split()
     parameters = train(digits)
     write(DATA, parameters, digits, held_out)

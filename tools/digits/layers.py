@@ -21,7 +21,7 @@ Backward = Callable[[Array], tuple[Array, ...]]
 
 
 def _patches(data: Array, height: int, width: int) -> Array:
-    """Neighbourhoods [N, H, W, height, width, C] of every pixel, zeros outside (SAME, odd)."""
+    """View every pixel's neighbourhood [N, H, W, height, width, C], zeros outside (SAME, odd)."""
     top, left = height // 2, width // 2
     padded = np.pad(data, ((0, 0), (top, top), (left, left), (0, 0)))
     windows = sliding_windows(padded, (height, width))
@@ -29,7 +29,7 @@ def _patches(data: Array, height: int, width: int) -> Array:
 
 
 def _add_patches(patches: Array) -> Array:
-    """The transpose of `_patches`: adds each neighbourhood to the pixels it was taken from."""
+    """Transpose `_patches`: add each neighbourhood to the pixels it was taken from."""
     batch, rows, columns, height, width, channels = patches.shape
     top, left = height // 2, width // 2
     padded = np.zeros((batch, rows + 2 * top, columns + 2 * left, channels))
@@ -40,7 +40,7 @@ def _add_patches(patches: Array) -> Array:
 
 
 def conv2d(data: Array, kernel: Array, bias: Array) -> tuple[Array, Backward]:
-    """Convolution, stride 1, SAME padding: [N, H, W, I] by [O, KH, KW, I] to [N, H, W, O]."""
+    """Convolve, stride 1, SAME padding: [N, H, W, I] by [O, KH, KW, I] to [N, H, W, O]."""
     batch, rows, columns, inputs = data.shape
     outputs, height, width, _ = kernel.shape
     # One matrix product a picture: so small that BLAS keeps it on one thread, which is faster
@@ -59,7 +59,7 @@ def conv2d(data: Array, kernel: Array, bias: Array) -> tuple[Array, Backward]:
 
 
 def depthwise_conv2d(data: Array, kernel: Array, bias: Array) -> tuple[Array, Backward]:
-    """One [KH, KW] filter per channel, stride 1, SAME: kernel [1, KH, KW, C], shape is kept."""
+    """Convolve one [KH, KW] filter per channel, stride 1, SAME: kernel [1, KH, KW, C]."""
     _, height, width, _ = kernel.shape
     patches = _patches(data, height, width)
     result = np.einsum("nhwijc,ijc->nhwc", patches, kernel[0]) + bias
@@ -73,7 +73,7 @@ def depthwise_conv2d(data: Array, kernel: Array, bias: Array) -> tuple[Array, Ba
 
 
 def dense(data: Array, weight: Array, bias: Array) -> tuple[Array, Backward]:
-    """Dense layer: [N, K] by [units, K] to [N, units]."""
+    """Compute a dense layer: [N, K] by [units, K] to [N, units]."""
 
     def backward(gradient: Array) -> tuple[Array, ...]:
         return gradient @ weight, gradient.T @ data, gradient.sum(0)
@@ -82,26 +82,26 @@ def dense(data: Array, weight: Array, bias: Array) -> tuple[Array, Backward]:
 
 
 def relu(data: Array) -> tuple[Array, Backward]:
-    """max(x, 0) of every element."""
+    """Compute max(x, 0) of every element."""
     return np.maximum(data, 0.0), lambda gradient: (gradient * (data > 0),)
 
 
 def _blocks(data: Array) -> Array:
-    """[N, H, W, C] as [N, H/2, W/2, 4, C]."""
+    """Reshape [N, H, W, C] to [N, H/2, W/2, 4, C]."""
     batch, height, width, channels = data.shape
     split = data.reshape(batch, height // 2, 2, width // 2, 2, channels)
     return split.transpose(0, 1, 3, 2, 4, 5).reshape(batch, height // 2, width // 2, 4, channels)
 
 
 def _unblock(blocks: Array) -> Array:
-    """The inverse of `_blocks`."""
+    """Return the inverse of `_blocks`."""
     batch, height, width, _, channels = blocks.shape
     split = blocks.reshape(batch, height, width, 2, 2, channels).transpose(0, 1, 3, 2, 4, 5)
     return split.reshape(batch, 2 * height, 2 * width, channels)
 
 
 def max_pool2d(data: Array) -> tuple[Array, Backward]:
-    """The largest of each 2×2 block: [N, H, W, C] to [N, H/2, W/2, C], H and W even."""
+    """Return the largest of each 2×2 block: [N, H, W, C] to [N, H/2, W/2, C], H and W even."""
     blocks = _blocks(data)
     winner = blocks.argmax(3)[:, :, :, None, :]  # the first of equals gets the gradient
 
@@ -114,7 +114,7 @@ def max_pool2d(data: Array) -> tuple[Array, Backward]:
 
 
 def average_pool2d(data: Array) -> tuple[Array, Backward]:
-    """The mean of each 2×2 block: [N, H, W, C] to [N, H/2, W/2, C], H and W even."""
+    """Return the mean of each 2×2 block: [N, H, W, C] to [N, H/2, W/2, C], H and W even."""
 
     def backward(gradient: Array) -> tuple[Array, ...]:
         return (_unblock(np.repeat(gradient[:, :, :, None, :] / 4, 4, axis=3)),)
@@ -123,14 +123,14 @@ def average_pool2d(data: Array) -> tuple[Array, Backward]:
 
 
 def softmax(logits: Array) -> Array:
-    """Probabilities [N, K] of logits [N, K]."""
+    """Compute probabilities [N, K] of logits [N, K]."""
     powers = np.exp(logits - logits.max(1, keepdims=True))
     probabilities: Array = powers / powers.sum(1, keepdims=True)
     return probabilities
 
 
 def cross_entropy(logits: Array, labels: Labels) -> tuple[float, Array]:
-    """The mean cross entropy of softmax(logits), and its gradient with respect to logits."""
+    """Return the mean cross entropy of softmax(logits), and its gradient with respect to logits."""
     rows = np.arange(len(labels))
     probabilities = softmax(logits)
     loss = -float(np.log(probabilities[rows, labels]).mean())

@@ -28,7 +28,7 @@ SHAPES: dict[str, tuple[int, ...]] = {
 
 
 def initial_parameters(generator: np.random.Generator) -> Parameters:
-    """Kernels "<layer>/kernel" with He's normal initialisation, biases "<layer>/bias" of zero."""
+    """Draw kernels "<layer>/kernel" by He's initialisation; biases "<layer>/bias" are zero."""
     parameters = {}
     for name, shape in SHAPES.items():
         depthwise = shape[0] == 1
@@ -39,7 +39,7 @@ def initial_parameters(generator: np.random.Generator) -> Parameters:
 
 
 def _run(parameters: Parameters, data: Array) -> tuple[Activations, Callable[[Array], Parameters]]:
-    """Every activation, and the function from the gradient of the logits to all gradients."""
+    """Return every activation, and the function from the logits' gradient to all gradients."""
 
     def weights(name: str) -> tuple[Array, Array]:
         return parameters[f"{name}/kernel"], parameters[f"{name}/bias"]
@@ -87,7 +87,7 @@ def _run(parameters: Parameters, data: Array) -> tuple[Activations, Callable[[Ar
 
 
 def run(parameters: Parameters, data: Array) -> Activations:
-    """Every activation of the network.
+    """Return every activation of the network.
 
     Args:
         parameters: as `initial_parameters` gives them.
@@ -102,12 +102,12 @@ def run(parameters: Parameters, data: Array) -> Activations:
 def loss_and_gradients(
     parameters: Parameters, data: Array, labels: Labels
 ) -> tuple[float, Parameters]:
-    """The mean cross entropy over a batch, and its gradient for every parameter."""
+    """Return the mean cross entropy over a batch, and its gradient for every parameter."""
     activations, backward = _run(parameters, data)
     loss, gradient = layers.cross_entropy(activations["logits"], labels)
     return loss, backward(gradient)
 
 
 def accuracy(parameters: Parameters, data: Array, labels: Labels) -> float:
-    """The fraction of pictures whose largest logit is the label's."""
+    """Return the fraction of pictures whose largest logit is the label's."""
     return float(np.mean(run(parameters, data)["logits"].argmax(1) == labels))

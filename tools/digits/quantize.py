@@ -28,11 +28,11 @@ from tvm_qnn.digits import input_encoding
 
 
 def quantize(parameters: network.Parameters, calibration: Array, style: str) -> bytes:
-    """Writes the network as a quantized TFLite model.
+    """Write the network as a quantized TFLite model.
 
     Args:
-        parameters: The trained parameters.
-        calibration: Pictures [N, 8, 8, 1], values from 0 to 1, that give the activation ranges.
+        parameters: the trained parameters.
+        calibration: pictures [N, 8, 8, 1], values from 0 to 1, that give the activation ranges.
         style: "int8" or "uint8"; see `tvm_qnn.digits.model`.
 
     Returns:
@@ -40,7 +40,7 @@ def quantize(parameters: network.Parameters, calibration: Array, style: str) -> 
         take more.
 
     Raises:
-        QnnError: If there is no such style, or a parameter is not finite.
+        QnnError: if there is no such style, or a parameter is not finite.
     """
     graph = _Graph(parameters, network.run(parameters, calibration), style)
     unit: dict[str, Any] = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
@@ -78,7 +78,7 @@ class _Graph:
         self._encodings: dict[int, Encoding] = {}
 
     def activation(self, name: str, encoding: Encoding | None = None) -> int:
-        """Adds an activation; its encoding is by default that of its calibrated range."""
+        """Add an activation; its encoding is by default that of its calibrated range."""
         values = self._activations[name]
         encoding = encoding or tflite_asymmetric(values.min(), values.max(), self._style)
         return self._tensor(name, values.shape[1:], encoding)
@@ -86,13 +86,13 @@ class _Graph:
     def operator(
         self, code: str, name: str, inputs: list[int], like: int | None = None, **options: Any
     ) -> int:
-        """Adds an operator, whose output has the encoding of the tensor `like` if given."""
+        """Add an operator, whose output has the encoding of the tensor `like` if given."""
         output = self.activation(name, None if like is None else self._encodings[like])
         self.writer.operator(code, inputs, [output], **options)
         return output
 
     def weighted(self, code: str, name: str, data: int, **options: Any) -> int:
-        """Adds a layer with a kernel and a bias."""
+        """Add a layer with a kernel and a bias."""
         kernel = self._parameters[f"{name}/kernel"]
         encoding = self._kernel_encoding(code, kernel)
         stored = quantize_array(kernel, encoding)
@@ -103,7 +103,7 @@ class _Graph:
         return self.operator(code, name, [data, kernel_index, bias_index], **options)
 
     def flatten(self, data: int) -> int:
-        """Adds a RESHAPE to [batch, values], whatever the batch."""
+        """Add a RESHAPE to [batch, values], whatever the batch."""
         target = np.array([-1, network.SHAPES["logits"][1]], np.int32)
         target_index = self.writer.tensor("flat/shape", target.shape, "int32", data=target)
         flat = self._tensor("flat", target[1:], self._encodings[data])
@@ -111,7 +111,7 @@ class _Graph:
         return flat
 
     def softmax(self, logits: int) -> int:
-        """Adds the SOFTMAX, whose output encoding TFLite prescribes."""
+        """Add the SOFTMAX, whose output encoding TFLite prescribes."""
         lowest = int(np.iinfo(self._style).min)
         encoding = Encoding(1 / 256, lowest, self._style)
         probabilities = self._tensor("probabilities", [network.CLASSES], encoding)
@@ -131,7 +131,7 @@ class _Graph:
         return symmetric_per_channel(kernel, axis=3 if code == "DEPTHWISE_CONV_2D" else 0)
 
     def _bias(self, name: str, input_scale: float, kernel: Encoding | PerChannelEncoding) -> int:
-        """Adds the bias in int32, in steps of the products that it is added to."""
+        """Add the bias in int32, in steps of the products that it is added to."""
         bias = self._parameters[f"{name}/bias"]
         scale = np.float32(input_scale) * np.atleast_1d(np.asarray(kernel.scale, np.float32))
         stored = round_half_away(bias / scale.astype(np.float64)).astype(np.int32)

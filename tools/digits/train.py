@@ -38,12 +38,12 @@ class Digits:
         return len(self.labels)
 
     def real(self) -> Array:
-        """The pictures as the network takes them: [N, 8, 8, 1], from 0 to 1."""
+        """Return the pictures as the network takes them: [N, 8, 8, 1], from 0 to 1."""
         return self.pictures[..., None] / 16.0
 
 
 def load_split() -> tuple[Digits, Digits]:
-    """The 1,797 digits bundled with scikit-learn, as (training set, held-out set).
+    """Return the 1,797 digits bundled with scikit-learn, as (training set, held-out set).
 
     The split is drawn at random from a fixed seed. The held-out set takes no part in training
     or calibration, nor was any setting chosen by it. It is not a set of other writers: the
@@ -69,7 +69,7 @@ def load_split() -> tuple[Digits, Digits]:
 
 
 def train(digits: Digits, epochs: int = EPOCHS) -> network.Parameters:
-    """Trains the network with AdamW and a learning rate that falls to zero along a cosine.
+    """Train the network with AdamW and a learning rate that falls to zero along a cosine.
 
     Source: Loshchilov and Hutter, Decoupled Weight Decay Regularization, with the usual averages
     of 0.9 and 0.999; biases do not decay.

@@ -29,7 +29,7 @@ def _checked(style: str) -> str:
 
 
 def model(style: str) -> bytes:
-    """The trained and quantized model.
+    """Return the trained and quantized model.
 
     Args:
         style: "int8" has symmetric weights, per axis in its convolutions, and asymmetric
@@ -40,13 +40,13 @@ def model(style: str) -> bytes:
         says; its output, [1, 10], has the probabilities of the digits 0 to 9 in steps of 1/256.
 
     Raises:
-        QnnError: If there is no such style.
+        QnnError: if there is no such style.
     """
     return (DATA / f"digits_{_checked(style)}.tflite").read_bytes()
 
 
 def held_out() -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """The digits that took no part in training.
+    """Return the digits that took no part in training.
 
     Returns:
         Pictures [450, 8, 8], uint8 from 0 (paper) to 16 (ink), and labels [450], int64.
@@ -56,28 +56,28 @@ def held_out() -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
 
 
 def input_encoding(style: str) -> Encoding:
-    """What the integers of a model's input mean: a picture's value divided by 16.
+    """Return the encoding of a model's input: a picture's value divided by 16.
 
     One step is 1/16, so that every picture is represented exactly.
 
     Raises:
-        QnnError: If there is no such style.
+        QnnError: if there is no such style.
     """
     return Encoding(1 / INK, int(np.iinfo(_checked(style)).min), style)
 
 
 def to_input(pictures: npt.ArrayLike, style: str) -> npt.NDArray[Any]:
-    """Pictures as a model's quantized input.
+    """Return pictures as a model's quantized input.
 
     Args:
-        pictures: Integers [N, 8, 8] from 0 (paper) to 16 (ink).
-        style: The model's style, "int8" or "uint8".
+        pictures: integers [N, 8, 8] from 0 (paper) to 16 (ink).
+        style: the model's style, "int8" or "uint8".
 
     Returns:
         [N, 8, 8, 1] of the dtype that the style is named after.
 
     Raises:
-        QnnError: If the pictures have another shape, dtype or range, or there is no such style.
+        QnnError: if the pictures have another shape, dtype or range, or there is no such style.
     """
     encoding = input_encoding(style)
     values = np.asarray(pictures)

@@ -53,7 +53,7 @@ class BuiltOrigin:
         )
 
     def constants(self) -> list[np.ndarray[Any, Any]]:
-        """The constants as arrays of the same memory."""
+        """Return the constants as arrays of the same memory."""
         return [np.from_dlpack(tensor) for tensor in self._compiled.constants]
 
     def _link(self, command: list[str]) -> Callable[[Path], None]:

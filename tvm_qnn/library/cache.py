@@ -48,7 +48,7 @@ _SUFFIX = ".so"
 
 
 def cache_folder() -> Path | None:
-    """The user's folder for entries; None if the environment wants no cache."""
+    """Return the user's folder for entries; None if the environment wants no cache."""
     chosen = os.environ.get(VARIABLE, "")
     if chosen == "0":
         return None
@@ -66,7 +66,7 @@ def build_key(
     target: tvm.target.Target,
     options: Mapping[str, Any],
 ) -> str:
-    """A digest of everything that decides what a build gives.
+    """Return a digest of everything that decides what a build gives.
 
     Args:
         mod: the module to build.
@@ -103,7 +103,7 @@ class BuildCache:
         self._limit = limit
 
     def find(self, key: str) -> tuple[Metadata, Origin] | None:
-        """The library of a build, or None if it must be built."""
+        """Return the library of a build, or None if it must be built."""
         path = self._path(key)
         try:
             origin = FileOrigin(path)
@@ -198,7 +198,7 @@ def _add(digest: Any, data: Any) -> None:
 
 @functools.cache
 def _sources() -> str:
-    """A digest of the sources that turn a module into code, and of TVM's compiler."""
+    """Return a digest of the sources that turn a module into code, and of TVM's compiler."""
     digest = hashlib.blake2b(digest_size=24)
     for folder in _SOURCES:
         for path in sorted(folder.rglob("*.py")):

@@ -81,7 +81,7 @@ class FileOrigin:
 
 
 def _own_name(path: Path, package: Package) -> str:
-    """A spelling of a file's path by which no other contents were loaded.
+    """Return a spelling of a file's path by which no other contents were loaded.
 
     The system's loader takes a library for the one that it has loaded by the same name, whatever
     file bears the name now: kernels of the old file would meet the constants of the new one.

@@ -85,7 +85,7 @@ class Library:
 
     @property
     def target(self) -> tvm.target.Target:
-        """What the library was compiled for. Asking for it imports TVM."""
+        """The target that the library was compiled for. Asking for it imports TVM."""
         return self.metadata.target
 
     def run(
@@ -124,7 +124,7 @@ class Library:
         return {info.name: array for info, array in zip(infos, found, strict=True)}
 
     def prepare(self, /, *arrays: Array, **named: Array) -> Callable[[], None]:
-        """A function that runs the model on these inputs each time it is called, for timing.
+        """Return a function that runs the model on these inputs each time it is called, for timing.
 
         The inputs, as ``run`` takes them, are copied once, here; outputs are dropped.
         """
@@ -192,7 +192,7 @@ class Library:
             self._origin = self._program = None
 
     def __enter__(self) -> Library:
-        """The library itself."""
+        """Return the library itself."""
         return self
 
     def __exit__(
@@ -210,7 +210,7 @@ class Library:
         return self._origin
 
     def _ready(self) -> runtime.Program:
-        """The program. It is made at first use: code for another machine can be exported, too."""
+        """Return the program. It is made at first use: code for another machine can be exported."""
         if (program := self._program) is not None:
             return program
         with self._lock:
@@ -280,7 +280,7 @@ def input_arrays(
     *,
     quantize: bool = False,
 ) -> list[Array]:
-    """The inputs of a run, in order, from those given by position and by name.
+    """Return the inputs of a run, in order, from those given by position and by name.
 
     Args:
         infos: of the inputs.
@@ -310,7 +310,7 @@ def input_arrays(
 def benchmark_arrays(
     infos: Sequence[TensorInfo], arrays: Sequence[Array], named: Mapping[str, Array], repeat: int
 ) -> list[Array]:
-    """The inputs of runs to time, in order: those given, or zeros if none are given at all.
+    """Return the inputs of runs to time, in order: those given, or zeros if none are given at all.
 
     Raises:
         QnnError: as ``input_arrays``, or if there is no run to time.
@@ -323,7 +323,7 @@ def benchmark_arrays(
 
 
 def _fitting(info: TensorInfo, value: Array, quantize: bool) -> Array:
-    """An array for an input.
+    """Return an array for an input.
 
     Raises:
         QnnError: if it does not fit.
@@ -343,7 +343,7 @@ def _fitting(info: TensorInfo, value: Array, quantize: bool) -> Array:
 
 
 def _checked(infos: Sequence[TensorInfo], result: Any) -> list[Array]:
-    """The arrays that a run gave.
+    """Return the arrays that a run gave.
 
     Raises:
         QnnError: if they are not what the library's description says.

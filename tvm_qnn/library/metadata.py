@@ -55,7 +55,7 @@ class Metadata:
         return tvm.target.Target(json.loads(self.target_text))
 
     def why_not_here(self) -> str | None:
-        """What keeps the library from running in this process; None if nothing does."""
+        """Say why the library cannot run in this process; None if it can."""
         here = runtime_versions()
         for name, made in self.versions.items():
             if name in here and here[name] != made:
@@ -63,7 +63,7 @@ class Metadata:
         return self.requirements.why_not_here()
 
     def to_fields(self) -> dict[str, Any]:
-        """As what JSON can hold."""
+        """Return the fields, as JSON can hold them."""
         return {**asdict(self), "signature": self.signature.to_json()}
 
     @staticmethod
@@ -107,7 +107,7 @@ def _check(info: TensorInfo) -> None:
 
 @functools.cache
 def runtime_versions() -> dict[str, str]:
-    """Versions of the packages that run libraries, by name.
+    """Return versions of the packages that run libraries, by name.
 
     Raises:
         QnnError: if one is not installed.
@@ -120,7 +120,7 @@ def runtime_versions() -> dict[str, str]:
 
 @functools.cache
 def compiler_versions() -> dict[str, str]:
-    """Versions of what makes libraries, by name; this imports TVM."""
+    """Return versions of what makes libraries, by name; this imports TVM."""
     from tvm.target import codegen
 
     return {
@@ -132,7 +132,7 @@ def compiler_versions() -> dict[str, str]:
 
 
 def contents_digest(bytecode: bytes, constants: Iterable[Array]) -> str:
-    """A digest of bytecode and constants, their dtypes and shapes."""
+    """Return a digest of bytecode and constants, their dtypes and shapes."""
     digest = hashlib.blake2b(bytecode, digest_size=32)
     for array in constants:
         digest.update(f"{array.dtype}{array.shape}".encode())

@@ -1,4 +1,4 @@
-"""Where a library's code comes from."""
+"""The origin of a library's code."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class Origin(Protocol):
 
     @property
     def lowered(self) -> tvm.IRModule | None:
-        """What ``legalize.lower`` made of the model, if that is known."""
+        """The module that ``legalize.lower`` made of the model, if it is known."""
 
     @property
     def digest(self) -> str | None:
         """SHA-256 of the library's file, in hexadecimal, if there is one."""
 
     def program(self) -> runtime.Program:
-        """The code, ready to run on this machine."""
+        """Return the code, ready to run on this machine."""
 
     def write(self, path: Path, metadata: Metadata, cc: str | None) -> None:
         """Write the file of the library."""

@@ -53,7 +53,7 @@ class LoweredModule:
 
 
 def lowered_steps(mod: tvm.IRModule, operators: Mapping[str, int]) -> list[Step]:
-    """The calls in ``main``, in order, each with the operator whose result it leads to.
+    """Return the calls in ``main``, in order, each with the operator whose result it leads to.
 
     Args:
         mod: the lowered module.
@@ -78,7 +78,7 @@ def lowered_steps(mod: tvm.IRModule, operators: Mapping[str, int]) -> list[Step]
 
 
 def functions_on_tiles(mod: tvm.IRModule) -> set[str]:
-    """The names of the kernels that multiply on AMX's tiles."""
+    """Return the names of the kernels that multiply on AMX's tiles."""
     return {
         variable.name_hint
         for variable, function in mod.functions_items()
@@ -89,7 +89,7 @@ def functions_on_tiles(mod: tvm.IRModule) -> set[str]:
 
 
 def assign(calls: Sequence[str], steps: Sequence[Step]) -> list[int | None]:
-    """The operator of each function that ran, None where it cannot be told.
+    """Return the operator of each function that ran, None where it cannot be told.
 
     Args:
         calls: names of the functions, in the order in which they ran.

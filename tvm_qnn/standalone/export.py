@@ -23,7 +23,7 @@ _C_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
 def file_names(prefix: str) -> list[str]:
-    """The names of the files of an export."""
+    """Return the names of the files of an export."""
     return [f"{prefix}{end}" for end in (".c", ".h", ".o", "_main.c")]
 
 

@@ -60,12 +60,12 @@ class Program:
 
 
 def weights(prefix: str) -> str:
-    """The name of the constants in C."""
+    """Return the name of the constants in C."""
     return f"{prefix}_weights"
 
 
 def files(program: Program) -> dict[str, str]:
-    """The files' contents by name: header, support code and an example."""
+    """Return the files' contents by name: header, support code and an example."""
     prefix = program.prefix
     return {
         f"{prefix}.h": _header(program),
@@ -75,7 +75,7 @@ def files(program: Program) -> dict[str, str]:
 
 
 def size_of(info: TensorInfo) -> int:
-    """Bytes of a tensor."""
+    """Count the bytes of a tensor."""
     return prod(info.shape) * np.dtype(info.dtype).itemsize
 
 
@@ -121,7 +121,7 @@ int {prefix}_run(const void *inputs[], void *outputs[], void *workspace);
 
 
 def _needs(program: Program) -> str:
-    """What the object calls of other libraries, in lines of the header's comment."""
+    """List the functions that the object calls, in lines of the header's comment."""
     names = program.needs
     if names is None:
         text = f"what `nm -u {program.prefix}.o` lists."

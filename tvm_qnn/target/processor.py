@@ -1,4 +1,4 @@
-"""What this machine and its processor have; where Linux tells, without TVM's compiler."""
+"""The features of this machine and its processor; where Linux tells, without TVM's compiler."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _X86_NAMES = {"pni": "sse3", "abm": "lzcnt", "bmi1": "bmi"}
 _ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA = 158, 0x1023, 18
 
 TILES = ("amx-int8", "amx-tile")
-"""What LLVM calls the extensions of AMX for bytes."""
+"""LLVM's names of the extensions of AMX for bytes."""
 
 _ARM_BITS: dict[str, dict[tuple[int, int], str]] = {
     "aarch64": {
@@ -35,7 +35,7 @@ _ARM_BITS: dict[str, dict[tuple[int, int], str]] = {
 
 
 def this_platform() -> str:
-    """Architecture and system of the program that runs, as "x86_64-linux"."""
+    """Return architecture and system of the program that runs, as "x86_64-linux"."""
     machine = platform.machine().lower()
     if sys.maxsize < 2**32:  # a 32-bit program on a 64-bit processor
         machine = {"x86_64": "i686", "amd64": "i686", "aarch64": "armv7l"}.get(machine, machine)
@@ -43,7 +43,7 @@ def this_platform() -> str:
 
 
 def extensions_here(asked: Sequence[str]) -> set[str]:
-    """Which of some instruction set extensions this machine's processor has.
+    """Choose those of some extensions of the instruction set that this machine's processor has.
 
     Args:
         asked: names as LLVM has them.
@@ -58,7 +58,7 @@ def extensions_here(asked: Sequence[str]) -> set[str]:
 
 
 def told_of(asked: Iterable[str]) -> set[str]:
-    """Of which instruction set extensions Linux tells whether this processor has them.
+    """List the instruction set extensions of which Linux tells whether this processor has them.
 
     Args:
         asked: names as LLVM has them.
@@ -96,7 +96,7 @@ def _may_use_tiles() -> bool:
 
 
 def _bare(name: str) -> str:
-    """LLVM's sse4.1 and avx512vnni are sse4_1 and avx512_vnni in /proc/cpuinfo."""
+    """Strip a name's marks: LLVM's sse4.1 and avx512vnni are sse4_1 and avx512_vnni in Linux."""
     return re.sub(r"[._-]", "", name)
 
 
@@ -110,7 +110,7 @@ def _arm_extensions(architecture: str) -> frozenset[str]:
 
 
 def parts(triple: str) -> tuple[str, str]:
-    """Architecture and system of "x86_64-pc-linux-gnu"; the vendor does not matter."""
+    """Return architecture and system of "x86_64-pc-linux-gnu"; the vendor does not matter."""
     architecture, *rest = triple.lower().split("-")
     if architecture in ("amd64", "x64"):
         architecture = "x86_64"

@@ -1,4 +1,4 @@
-"""What code needs of a machine."""
+"""The needs of code on the machine that runs it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tvm_qnn.target.processor import extensions_here, parts, this_platform
 
 @dataclass(frozen=True)
 class Requirements:
-    """What code needs to run.
+    """The needs of code on the machine that runs it.
 
     Attributes:
         platform: architecture and system, as "x86_64-linux-gnu".
@@ -20,7 +20,7 @@ class Requirements:
     extensions: tuple[str, ...]
 
     def why_not_here(self) -> str | None:
-        """What keeps such code from running on this machine; None if nothing does."""
+        """Say why such code cannot run on this machine; None if it can."""
         if parts(self.platform) != parts(this_platform()):
             return f"it is for {self.platform}, this machine is {this_platform()}"
         missing = sorted({*self.extensions} - extensions_here(self.extensions))

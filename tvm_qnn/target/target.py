@@ -59,7 +59,7 @@ _ALIASES = re.compile(r"amd64|i[3-9]86|arm64(e|ec)?|(arm|thumb)(eb)?v[4-9][a-z0-
 
 
 def host_target() -> tvm.target.Target:
-    """The target that describes this machine's processor."""
+    """Return the target that describes this machine's processor."""
     fields: dict[str, Any] = {"kind": "llvm", "mcpu": codegen.llvm_get_system_cpu()}
     # LLVM goes by the processor's name. What there is may be more, or less where the system or a
     # virtual machine keeps something back.
@@ -74,7 +74,7 @@ def host_target() -> tvm.target.Target:
 
 
 def parse_target(target: TargetLike) -> tvm.target.Target:
-    """A TVM target from its text, its dict or itself.
+    """Return a TVM target from its text, its dict or itself.
 
     Args:
         target: "host" for this machine; or one of ``NAMES``, alone or with options, as in
@@ -104,18 +104,18 @@ def parse_target(target: TargetLike) -> tvm.target.Target:
 
 
 def requirements(target: tvm.target.Target) -> Requirements:
-    """What code for ``target`` needs of the machine that runs it."""
+    """Compute the requirements of code for ``target`` on the machine that runs it."""
     triple = str(target.attrs.get("mtriple") or codegen.llvm_get_system_triple())
     return Requirements(triple, tuple(sorted(EXTENSIONS & _features(target))))
 
 
 def why_not_here(target: tvm.target.Target) -> str | None:
-    """What keeps code for ``target`` from running on this machine; None if nothing does."""
+    """Say why code for ``target`` cannot run on this machine; None if it can."""
     return requirements(target).why_not_here()
 
 
 def runnable_target(target: TargetLike) -> tvm.target.Target:
-    """A TVM target, as ``parse_target`` makes it, whose code this machine can run.
+    """Return a TVM target, as ``parse_target`` makes it, whose code this machine can run.
 
     Raises:
         QnnError: as ``parse_target``; or if this machine cannot.
@@ -187,7 +187,7 @@ def _knows(platform: Mapping[str, Any], cpu: str, target: TargetLike) -> bool:
 
 
 def _for_hard_floats(fields: dict[str, Any]) -> dict[str, Any]:
-    """What a platform needs whose name ends in hf: all else does not link with its libraries.
+    """Return the options of a platform that ends in hf: nothing else links with its libraries.
 
     LLVM does not find "gnueabihf" in a name without a vendor, and then passes arguments to the
     compiler's own functions in the wrong registers: conversions of floats gave wrong integers.
