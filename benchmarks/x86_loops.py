@@ -64,13 +64,13 @@ def _stem(line: str) -> str:
 
 
 def _multiplies(loop: Loop) -> dict[str, int]:
-    """Which instructions multiply, and what: behind pmaddubsw, pmaddwd only adds."""
+    """Name the instructions that multiply, and what: behind pmaddubsw, pmaddwd only adds."""
     is_paired = any(_stem(line) == "pmaddubsw" for line in loop.own)
     return _BYTES if is_paired else _BYTES | _WORDS
 
 
 def products(loop: Loop) -> int:
-    """How many products, of bytes or of words, a round of a loop computes."""
+    """Count the products, of bytes or of words, in a round of a loop."""
     sizes = _multiplies(loop)
     return sum(
         sizes[_stem(line)] * _WIDTHS[match[1]]
@@ -80,7 +80,7 @@ def products(loop: Loop) -> int:
 
 
 def sums(loop: Loop) -> list[str]:
-    """The instructions of a loop that multiply, and add up products."""
+    """Return the instructions of a loop that multiply, and add up products."""
     stems = [_stem(line) for line in loop.own]
     # Each pmaddwd has one paddd; what there is beside belongs to the rescaling.
     adds = [i for i, stem in enumerate(stems) if stem == "paddd"][: stems.count("pmaddwd")]
@@ -89,19 +89,19 @@ def sums(loop: Loop) -> list[str]:
 
 
 def rescaling(loop: Loop) -> int:
-    """How many instructions of a loop rescale sums, as integers or floats."""
+    """Count the instructions of a loop that rescale sums, as integers or floats."""
     return sum(_stem(line) in ("pmuldq", "cvtdq2ps") for line in loop.own)
 
 
 def _weights(*shape: int) -> Array:
-    """Weights as networks have them: normal, with ±127 the largest of each output channel."""
+    """Draw weights as networks have them: normal, with ±127 the largest of each output channel."""
     values = np.random.default_rng(0).standard_normal((LAYER.out_channels, *shape))
     largest = np.abs(values).max(axis=tuple(range(1, values.ndim)), keepdims=True)
     return np.rint(127 * values / largest).astype(np.int8)
 
 
 def _scales(spec: ConvSpec) -> tuple[Any, Any]:
-    """Multipliers and shifts of the output channels."""
+    """Return multipliers and shifts of the output channels."""
     return fixed_point(spec, np.random.default_rng(0).uniform(0.001, 0.01, spec.out_channels))
 
 

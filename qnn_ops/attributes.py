@@ -46,7 +46,7 @@ def zero_point_attr(zero_point: Any) -> int | list[int]:
 
 
 def float_attr(name: str, value: Any) -> float:
-    """``value`` as the nearest float32."""
+    """Return ``value`` as the nearest float32."""
     try:
         with np.errstate(over="ignore"):  # an infinite value is for the type rule to name
             return float(np.float32(value))
@@ -55,7 +55,7 @@ def float_attr(name: str, value: Any) -> float:
 
 
 def int_attr(name: str, value: Any) -> int:
-    """``value`` as an int."""
+    """Return ``value`` as an int."""
     try:
         return index(value)
     except TypeError:
@@ -63,7 +63,7 @@ def int_attr(name: str, value: Any) -> int:
 
 
 def int_list_attr(name: str, values: Any) -> list[int]:
-    """``values`` as a list of ints, of whatever length."""
+    """Return ``values`` as a list of ints, of whatever length."""
     try:
         return [index(value) for value in values]
     except TypeError:
@@ -71,7 +71,7 @@ def int_list_attr(name: str, values: Any) -> list[int]:
 
 
 def list_attr(name: str, values: Any) -> list[Any]:
-    """``values`` as a list, of whatever length and content."""
+    """Return ``values`` as a list, of whatever length and content."""
     try:
         return list(values)
     except TypeError:
@@ -79,7 +79,7 @@ def list_attr(name: str, values: Any) -> list[Any]:
 
 
 def ints_attr(name: str, value: int | Sequence[int], length: int) -> list[int]:
-    """``value`` as a list of ``length`` ints; a single int is repeated."""
+    """Return ``value`` as a list of ``length`` ints; a single int is repeated."""
     values = _int_or_ints(value, length)
     if len(values) != length:
         raise QnnError(f"{name} must be an int or {length} ints, got {value!r}")

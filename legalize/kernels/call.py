@@ -1,4 +1,4 @@
-"""How a kernel is put into a module and called."""
+"""Calls of kernels, and their place in a module."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from legalize.kernels.kernel import IS_KERNEL
 _OPAQUE = 8
 
 SORTED_LAST = "z_"
-"""How the names of functions without "noalias" begin.
+"""The beginning of the names of functions without "noalias".
 
 TVM 0.27 compiles one as if it had the attribute where a function that has it comes behind it in
 the order of names; LLVM then lifts loads of constants out of loops, and spills them.

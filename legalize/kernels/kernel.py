@@ -1,4 +1,4 @@
-"""What a kernel is: a rule, and what a target must have for it."""
+"""A kernel: a rule, and the features that a target must have for it."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Kernel:
     rule: Rule
 
     def serves(self, target: tvm.target.Target) -> bool:
-        """Whether the target has every feature that the kernel uses."""
+        """Tell whether the target has every feature that the kernel uses."""
         return has_features(target, self.features)
 
     def lower(self, builder: relax.BlockBuilder, call: relax.Call) -> relax.Expr | None:
-        """The call as kernels, or None where this one cannot take its shape or attributes."""
+        """Return the call as kernels; None where they cannot take its shape or attributes."""
         return self.rule(builder, attrs_of(call), list(call.args))
 
 
@@ -50,7 +50,7 @@ class VectorRule(Protocol):
         *,
         isa: VectorIsa,
     ) -> relax.Expr | None:
-        """The call as kernels, or None where they do not take its shape or attributes."""
+        """Return the call as kernels, or None where they do not take its shape or attributes."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,8 @@ class Slice:
     """Some channels of a larger tensor, which an output is written to.
 
     Attributes:
-        whole: Channels of a pixel of the larger tensor.
-        first: The first one that is written.
+        whole: channels of a pixel of the larger tensor.
+        first: the first one that is written.
     """
 
     whole: int
@@ -73,13 +73,13 @@ class Fusions(Generic[_Rule]):
     A rule returns None, with nothing emitted, where its kernel does not do what it is asked.
 
     Attributes:
-        rows: Rules by operator and features, the best first.
+        rows: rules by operator and features, the best first.
     """
 
     rows: Sequence[tuple[Operator[Any], tuple[str, ...], _Rule]]
 
     def serving(self, target: tvm.target.Target) -> Callable[[Any], list[_Rule]]:
-        """A function that gives the rules for an expression on ``target``, the best first.
+        """Return a function that gives the rules for an expression on ``target``, the best first.
 
         There are none for None, and for what is no call of a registered operator.
         """
@@ -96,5 +96,5 @@ class Fusions(Generic[_Rule]):
 
 
 def has_features(target: tvm.target.Target, features: Sequence[str]) -> bool:
-    """Whether a target has all of some features."""
+    """Tell whether a target has all of some features."""
     return all(has_feature(target, feature) for feature in features)

@@ -102,5 +102,5 @@ None, too, where that does not spare the reader a copy.
 
 
 def vectors_for(target: tvm.target.Target) -> list[VectorIsa]:
-    """The vectors that a target has, the fastest first."""
+    """Return the vectors that a target has, the fastest first."""
     return [isa for isa in _VECTORS if has_features(target, isa.features)]

@@ -1,4 +1,4 @@
-"""How calls of convolutions and dense layers become the spec that kernels take."""
+"""Specs of convolutions and dense layers, made of their calls."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from qnn_ops.registry import Attrs, constant_of, spec_of
 
 Array = np.ndarray[Any, Any]
 Multiplier = Callable[[Attrs, str], Array]
-"""How many steps of a call's result a step of its sums is, given the dtype of the weights."""
+"""Functions of a call and its weights' dtype: the result's steps of one step of its sums."""
 
 _MIDDLE = {"uint8": 128, "int8": 0}
 
@@ -38,17 +38,17 @@ _MOST_PRODUCTS = 2**31 - _MOST_BIAS
 
 
 def conv_factor(attrs: Attrs, kernel_dtype: str) -> Array:
-    """The multiplier of a convolution."""
+    """Return the multiplier of a convolution."""
     return conv_multiplier(attrs.input_scale, attrs.kernel_scale, attrs.output_scale, kernel_dtype)
 
 
 def dense_factor(attrs: Attrs, _kernel_dtype: str) -> Array:
-    """The multiplier of a dense layer."""
+    """Return the multiplier of a dense layer."""
     return dense_multiplier(attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
 
 
 def ends_in_floats(attrs: Attrs, operands: Sequence[relax.Expr]) -> bool:
-    """Whether a kernel that has rounding "onednn", but adds no tensor, computes a call of it."""
+    """Tell whether a kernel of rounding "onednn" that adds no tensor computes a call."""
     return attrs.out_dtype != "int32" and len(operands) < 4
 
 
@@ -57,7 +57,7 @@ def sums_first(
     multiplier: Multiplier,
     is_whole: Callable[[Attrs, Sequence[relax.Expr]], bool] = lambda *_: False,
 ) -> Rule:
-    """A rule for calls of rounding "onednn" too, in two parts where its kernel does not do both.
+    """Return a rule for rounding "onednn", too, in two parts where its kernel does not do both.
 
     Args:
         rule: which gives the sums; what is left comes after them.
@@ -85,14 +85,14 @@ def sums_first(
 
 
 def fixed_point(spec: ConvSpec, real_multiplier: Array) -> tuple[Any, Any]:
-    """The multiplier that a kernel's constants are made of, and its shift."""
+    """Return the multiplier that a kernel's constants are made of, and its shift."""
     if spec.output.rounding in ("float32", "float64", "onednn"):
         return real_multiplier, 0
     return (0, 0) if spec.output.dtype == "int32" else quantize_multiplier(real_multiplier)
 
 
 def addend_of(attrs: Attrs, operands: Sequence[relax.Expr]) -> Addend | None:
-    """What a call says of the tensor that it adds, if it adds one."""
+    """Describe the tensor that a call adds, if it adds one."""
     if len(operands) < 4:
         return None
     return Addend(
@@ -104,7 +104,7 @@ def addend_of(attrs: Attrs, operands: Sequence[relax.Expr]) -> Addend | None:
 
 
 def operands_of(operands: Sequence[relax.Expr]) -> tuple[relax.Expr, Array | None, Array | None]:
-    """Data, weights and bias; no weights where they, or a bias, are not constant, or it is huge."""
+    """Return data, weights and bias; no weights where they or the bias vary, or it is huge."""
     data, weights, *rest = operands
     bias = constant_of(rest[0]) if rest else None
     is_huge = bias is not None and bool((np.abs(bias.astype(np.int64)) >= _MOST_BIAS).any())
@@ -112,7 +112,7 @@ def operands_of(operands: Sequence[relax.Expr]) -> tuple[relax.Expr, Array | Non
 
 
 def _keeps_int32(kernel_ohwi: Array, zero_point: int) -> bool:
-    """Whether all that a kernel sums, corrections for zero points included, takes half of int32."""
+    """Tell whether a kernel's sums, corrections for zero points included, fit half of int32."""
     channels, depth = len(kernel_ohwi), int(np.prod(kernel_ohwi.shape[1:]))
     largest = 255  # of the data, however it is staged
     # |weight| as a signed byte, |zero point| of it, and |weight less zero point|.
@@ -178,11 +178,11 @@ class ConvCall:
     """A call as kernels take it.
 
     Attributes:
-        attrs: Of the call.
-        data: Its data.
-        spec: What is convolved.
-        weights: The constants.
-        multiplier: How many steps of the result a step of the sums is.
+        attrs: of the call.
+        data: its data.
+        spec: what is convolved.
+        weights: the constants.
+        multiplier: how many steps of the result a step of the sums is.
     """
 
     attrs: Attrs
@@ -246,7 +246,7 @@ def _weights_ohwi(attrs: Attrs, operands: Sequence[relax.Expr]) -> Array | None:
 
 
 def _window(attrs: Attrs) -> dict[str, Any]:
-    """What a convolution has that a dense layer has not."""
+    """Return the attributes that a convolution has and a dense layer has not."""
     return {name: getattr(attrs, name) for name in ("strides", "padding", "dilation")}
 
 

@@ -1,4 +1,4 @@
-"""What the kernels of a convolution compute of its constants before they lay them out."""
+"""The constants of a convolution, as its kernels compute them before they lay them out."""
 
 from __future__ import annotations
 

@@ -13,10 +13,10 @@ from qnn_ops.registry import Attrs, constant_of, spec_of
 
 
 def each_group(rule: Rule) -> Rule:
-    """A rule that splits the channels of grouped convolutions of NHWC data, and joins the results.
+    """Return a rule that splits the channels of grouped convolutions of NHWC data.
 
     Args:
-        rule: Serves convolutions of one group.
+        rule: serves convolutions of one group.
     """
 
     def served(
@@ -51,7 +51,7 @@ def each_group(rule: Rule) -> Rule:
 
 
 def _attrs_of(attrs: Attrs, group: int) -> Attrs:
-    """The attributes of the convolution of one group."""
+    """Return the attributes of the convolution of one group."""
     own: dict[str, Any] = {"groups": 1}
     for name in ("kernel_scale", "kernel_zero_point"):
         values = getattr(attrs, name)

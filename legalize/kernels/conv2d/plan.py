@@ -1,4 +1,4 @@
-"""What a way to compute a convolution is, on any processor."""
+"""The interface of a way to compute a convolution, on any processor."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Weights:
 
     Attributes:
         kernel: ``spec.kernel_dtype``, OHWI; of a depthwise convolution HWC.
-        zero_point: Of the kernel: one, or for a depthwise convolution one for each channel.
+        zero_point: of the kernel: one, or for a depthwise convolution one for each channel.
         bias: int32 [out_channels]; absent means zeros.
         multiplier: [out_channels] or one for all, not negative: int32, as ``quantize_multiplier``
             gives it; for a rounding of floats the real multiplier. Not used for ``int32`` outputs.

@@ -30,10 +30,10 @@ class ConvRules:
     Each gives None where the kernel does not do what the call asks.
 
     Attributes:
-        plan: Plans a convolution.
-        ends_in: Whether a kernel ends in the rounding of a call.
-        staged_dtype: What kernels multiply.
-        stages: Whether they read a copy of data of another dtype, or that is padded.
+        plan: plans a convolution.
+        ends_in: whether a kernel ends in the rounding of a call.
+        staged_dtype: what kernels multiply.
+        stages: whether they read a copy of data of another dtype, or that is padded.
     """
 
     plan: Planner
@@ -50,14 +50,14 @@ class ConvRules:
         fusion: Fusion = UNFUSED,
         into: relax.Expr | None = None,
     ) -> relax.Expr | None:
-        """A convolution of one group.
+        """Return a convolution of one group.
 
         Args:
-            builder: Of the module.
-            attrs: Of the call.
-            operands: Of the call; after them the residual, if there is one.
-            fusion: What the kernel does beside the convolution.
-            into: The tensor of which the output is a part, if others have written to it.
+            builder: of the module.
+            attrs: of the call.
+            operands: of the call; after them the residual, if there is one.
+            fusion: what the kernel does beside the convolution.
+            into: the tensor of which the output is a part, if others have written to it.
 
         Returns:
             The output, with its border, or the larger tensor.
@@ -71,7 +71,7 @@ class ConvRules:
     def dense(
         self, builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr]
     ) -> relax.Expr | None:
-        """A dense layer."""
+        """Return a dense layer."""
         call = dense_call(attrs, operands, self.ends_in)
         plan = self._planned(call)
         if call is None or plan is None:
@@ -84,7 +84,7 @@ class ConvRules:
     def depthwise(
         self, builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr]
     ) -> relax.Expr | None:
-        """A convolution of each channel by itself."""
+        """Return a convolution of each channel by itself."""
         call = depthwise_call(attrs, operands, self.ends_in)
         plan = self._planned(call)
         if call is None or plan is None:
@@ -109,7 +109,7 @@ class ConvRules:
         addends: Sequence[relax.Expr] = (),
         into: relax.Expr | None = None,
     ) -> relax.Expr:
-        """The calls of what stages the data, and of the kernel."""
+        """Return the calls of what stages the data, and of the kernel."""
         spec, packed = plan.spec, plan.pack(call.weights)
         if self.stages and spec.needs_staging:
             copy = stage(spec)

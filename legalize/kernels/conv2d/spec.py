@@ -11,14 +11,14 @@ from legalize.kernels.kernel import Slice
 
 @dataclass(frozen=True)
 class OutputStage:
-    """What accumulators become.
+    """The outputs that accumulators become.
 
     Attributes:
         dtype: ``uint8``, ``int8`` or, for the accumulator itself, ``int32``: then nothing else of
             it counts.
-        zero_point: Added after rescaling.
-        low: Lower bound of the output.
-        high: Upper bound of the output.
+        zero_point: added after rescaling.
+        low: lower bound of the output.
+        high: upper bound of the output.
         rounding: ``tflite`` (gemmlowp's two roundings), ``upward`` (one rounding) or, in kernels
             that take it, ``float64`` (a float64 product, half away from zero) or ``onednn``
             (float32, half to even).
@@ -37,9 +37,9 @@ class Addend:
 
     Attributes:
         dtype: ``uint8`` or ``int8``.
-        zero_point: Its value that means 0.
-        multiplier: How many steps of the output a step of it is; a float32.
-        relu_before: Whether negative outputs become zero before it is added.
+        zero_point: its value that means 0.
+        multiplier: how many steps of the output a step of it is; a float32.
+        relu_before: whether negative outputs become zero before it is added.
     """
 
     dtype: str
@@ -53,10 +53,10 @@ class Residual:
     """A tensor of the output's shape, added to the output once that is rounded and clamped.
 
     Attributes:
-        dtype: Of the tensor: ``uint8`` or ``int8``.
-        form: Of the output's values, its ``lhs``, and the tensor's: the sum or difference, less
+        dtype: of the tensor: ``uint8`` or ``int8``.
+        form: of the output's values, its ``lhs``, and the tensor's: the sum or difference, less
             the lowest value of its dtype.
-        output: Dtype and bounds of the sum.
+        output: dtype and bounds of the sum.
     """
 
     dtype: str
@@ -69,8 +69,8 @@ class Border:
     """Pixels around an output, written with it: the padding of whoever reads it.
 
     Attributes:
-        widths: Pixels at the top, left, bottom and right.
-        value: What they hold.
+        widths: pixels at the top, left, bottom and right.
+        value: what they hold.
     """
 
     widths: tuple[int, int, int, int]
@@ -79,14 +79,14 @@ class Border:
 
 @dataclass(frozen=True)
 class Fusion:
-    """What a kernel does beside its convolution.
+    """The other operators that a kernel computes beside its convolution.
 
     Attributes:
-        addend: A tensor that is added before rounding, for ``onednn`` rounding only.
-        residual: A tensor that is added afterwards; there is no ``addend`` then, and the output
+        addend: a tensor that is added before rounding, for ``onednn`` rounding only.
+        residual: a tensor that is added afterwards; there is no ``addend`` then, and the output
             is not ``int32``.
-        part: The channels of a larger tensor that the output is, if it is not a tensor of its own.
-        border: What is written around the output, which is no ``part`` then.
+        part: the channels of a larger tensor that the output is, if it is not a tensor of its own.
+        border: what is written around the output, which is no ``part`` then.
     """
 
     addend: Addend | None = None
@@ -113,16 +113,16 @@ class Geometry:
     are 1 by 1 pixels and whose kernel is 1 by 1.
 
     Attributes:
-        batch: Number of images.
-        in_height: Rows of an image.
-        in_width: Columns of an image.
-        in_channels: Channels of a pixel.
-        kernel_height: Rows of the kernel.
-        kernel_width: Columns of the kernel.
-        out_channels: Channels of an output pixel.
-        strides: Down and across.
-        padding: Pixels added at the top, left, bottom and right.
-        dilation: Down and across.
+        batch: number of images.
+        in_height: rows of an image.
+        in_width: columns of an image.
+        in_channels: channels of a pixel.
+        kernel_height: rows of the kernel.
+        kernel_width: columns of the kernel.
+        out_channels: channels of an output pixel.
+        strides: down and across.
+        padding: pixels added at the top, left, bottom and right.
+        dilation: down and across.
     """
 
     batch: int
@@ -182,14 +182,14 @@ class ConvSpec(Geometry):
 
     Attributes:
         in_dtype: ``uint8`` or ``int8``.
-        input_zero_point: Zero point of the data, which the padding holds too.
+        input_zero_point: zero point of the data, which the padding holds too.
         kernel_dtype: ``uint8`` or ``int8``.
-        has_asymmetric_kernel: Whether the kernel's zero point is something else than the
+        has_asymmetric_kernel: whether the kernel's zero point is something else than the
             middle of its range (128 for ``uint8``, 0 for ``int8``).
-        staged_dtype: What the kernel multiplies: ``uint8`` on x86, ``int8`` on ARM, or ``int16``,
+        staged_dtype: what the kernel multiplies: ``uint8`` on x86, ``int8`` on ARM, or ``int16``,
             which holds either.
-        output: What its accumulators become.
-        fusion: What its kernel does beside it.
+        output: what its accumulators become.
+        fusion: what its kernel does beside it.
     """
 
     in_dtype: str = "uint8"
@@ -202,7 +202,7 @@ class ConvSpec(Geometry):
 
     @property
     def target(self) -> Slice:
-        """Where in the pixels of what is written the output's channels are."""
+        """The place of the output's channels in the pixels that are written."""
         return self.fusion.part or Slice(self.out_channels, 0)
 
     @property

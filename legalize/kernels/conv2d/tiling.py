@@ -1,4 +1,4 @@
-"""How the outputs of a convolution are cut into tiles, and tiles are shared out to threads."""
+"""Tiles of a convolution's outputs, and their division among threads."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def loop_over_tiles(
 
 
 def first_byte(spec: ConvSpec, pixel: Any) -> Any:
-    """Return offset in the staged data of the first byte that an output pixel reads."""
+    """Return the offset in the staged data of the first byte that an output pixel reads."""
     if spec.pixel_pitch is not None:
         return pixel * spec.pixel_pitch
     _, height, width, channels = spec.staged_shape

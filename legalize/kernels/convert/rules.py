@@ -1,4 +1,4 @@
-"""Which conversions from and to float32 the kernels serve."""
+"""The conversions from and to float32 that the kernels serve."""
 
 from __future__ import annotations
 

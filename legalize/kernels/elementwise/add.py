@@ -25,10 +25,10 @@ class Terms:
     """A sum as the reference computes it, for scales that have no affine form.
 
     Attributes:
-        sign: Of rhs: 1 or -1.
-        zero_points: Of lhs, rhs and the output, as steps from their lowest values.
-        multipliers: Of lhs, rhs and the sum, each with its shift.
-        is_bounded: Whether the sum is kept to ``LARGEST_TERM``.
+        sign: of rhs: 1 or -1.
+        zero_points: of lhs, rhs and the output, as steps from their lowest values.
+        multipliers: of lhs, rhs and the sum, each with its shift.
+        is_bounded: whether the sum is kept to ``LARGEST_TERM``.
     """
 
     sign: int
@@ -48,11 +48,11 @@ def add(
     """Build the function that adds two tensors.
 
     Args:
-        isa: The instruction set.
-        shapes: Of the tensors; they broadcast, and nothing is empty.
-        form: The sum.
+        isa: the instruction set.
+        shapes: of the tensors; they broadcast, and nothing is empty.
+        form: the sum.
         dtypes: int8 or uint8 each: of lhs, of rhs and of the output.
-        bounds: The lowest and highest output, as steps from the dtype's lowest value.
+        bounds: the lowest and highest output, as steps from the dtype's lowest value.
 
     Returns:
         A function of lhs, rhs and the output.
@@ -70,12 +70,12 @@ def add(
 
 
 def affine_sums(isa: VectorIsa, form: AffineForm, lhs: Any, rhs: Any) -> list[Any]:
-    """The sums of two vectors of bytes, int32, as ``isa.narrow_all`` takes them."""
+    """Return the sums of two vectors of bytes, int32, as ``isa.narrow_all`` takes them."""
     return [rounded(form, total) for total in isa.affine(form, lhs, rhs)]
 
 
 def rounded(form: AffineForm, total: Any) -> Any:
-    """What an affine form is shifted to, int32."""
+    """Shift an affine form, rounding, int32."""
     lanes = lanes_in(total)
     if form.below:
         none, below = splat("int32", 0, lanes), splat("int32", form.below, lanes)
@@ -99,7 +99,7 @@ def _sum(terms: Terms, lhs: Any, rhs: Any) -> Any:
 
 
 def _term(x: Any, multiplier: int, shift: int) -> Any:
-    """A number of 9 bits, shifted to the left and rescaled, in 32 bits."""
+    """Return a number of 9 bits, shifted to the left and rescaled, in 32 bits."""
     lanes = lanes_in(x)
     left_over = 31 - LEFT_SHIFT
     upper, lower = divmod(multiplier, 1 << left_over)

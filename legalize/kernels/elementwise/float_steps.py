@@ -31,9 +31,9 @@ class FloatSteps:
     """trunc(x·scale + addend), saturated to 0..255.
 
     Attributes:
-        scale: A float32.
-        addend: A float32.
-        addend_below: For x < 0; None where it is the same.
+        scale: a float32.
+        addend: a float32.
+        addend_below: for x < 0; None where it is the same.
     """
 
     scale: float
@@ -47,10 +47,10 @@ def float_steps(
     """Find addends for which the sum, clamped to bounds, is exact.
 
     Args:
-        x: All integers that can occur, in int64.
-        outputs: The results, within the bounds.
-        scale: How much a step of x is, about.
-        bounds: Within 0 to 255.
+        x: all integers that can occur, in int64.
+        outputs: the results, within the bounds.
+        scale: how much a step of x is, about.
+        bounds: within 0 to 255.
 
     Returns:
         None if there are none.
@@ -93,7 +93,7 @@ def _addend(x: Array, outputs: Array, scale: float, bounds: tuple[int, int]) -> 
 
 
 def stepped(steps: FloatSteps, x: Any) -> Any:
-    """The result for a vector of int32, before it saturates."""
+    """Return the result for a vector of int32, before it saturates."""
     lanes = lanes_in(x)
     addend = splat("float32", steps.addend, lanes)
     if steps.addend_below is not None:

@@ -21,13 +21,13 @@ _BYTES_PER_MICROSECOND = 8_000
 
 @dataclass(frozen=True)
 class Rescaling:
-    """How products become outputs.
+    """The rescaling of products to outputs.
 
     Attributes:
-        steps: In float32, where it is exact.
-        multiplier: Else in fixed point.
-        shift: Likewise.
-        zero_point: The output's, as steps from its lowest value.
+        steps: in float32, where it is exact.
+        multiplier: else in fixed point.
+        shift: likewise.
+        zero_point: the output's, as steps from its lowest value.
     """
 
     steps: FloatSteps | None
@@ -48,12 +48,12 @@ def multiply(
     """Build the function that multiplies two tensors.
 
     Args:
-        isa: The instruction set.
-        shapes: Of the tensors; they broadcast, and nothing is empty.
-        zero_points: Of lhs and rhs, as steps from their lowest values.
-        rescaling: Of the products.
+        isa: the instruction set.
+        shapes: of the tensors; they broadcast, and nothing is empty.
+        zero_points: of lhs and rhs, as steps from their lowest values.
+        rescaling: of the products.
         dtypes: int8 or uint8 each: of lhs, of rhs and of the output.
-        bounds: The lowest and highest output, as steps from the dtype's lowest value.
+        bounds: the lowest and highest output, as steps from the dtype's lowest value.
 
     Returns:
         A function of lhs, rhs and the output.

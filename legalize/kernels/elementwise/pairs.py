@@ -25,8 +25,8 @@ class Loops:
     """The axes of a result, neighbours merged where both operands run on through them.
 
     Attributes:
-        extents: Of the merged axes; at least one.
-        steps: For each operand, how far its values lie apart along each of them: 0 where it
+        extents: of the merged axes; at least one.
+        steps: for each operand, how far its values lie apart along each of them: 0 where it
             broadcasts.
     """
 
@@ -35,7 +35,7 @@ class Loops:
 
 
 def merged_loops(lhs: Shape, rhs: Shape) -> Loops:
-    """The fewest loops over the result of two shapes that broadcast."""
+    """Return the fewest loops over the result of two shapes that broadcast."""
     shape = np.broadcast_shapes(lhs, rhs)
     rows: list[Shape] = [(1, 0, 0)]
     for extent, *steps in zip(shape, _steps(lhs, shape), _steps(rhs, shape), strict=True):
@@ -68,12 +68,12 @@ def pairwise(
     """Build the function that combines two tensors.
 
     Args:
-        isa: The instruction set.
-        name: Of the function.
-        shapes: Of lhs and rhs; they broadcast, and nothing is empty.
+        isa: the instruction set.
+        name: of the function.
+        shapes: of lhs and rhs; they broadcast, and nothing is empty.
         dtypes: int8 or uint8 each: of lhs, of rhs and of the output.
-        bytes_per_microsecond: Roughly what one thread makes.
-        combine: Tells the result of two vectors; all are uint8x(isa.size), and numbers of steps
+        bytes_per_microsecond: roughly what one thread makes.
+        combine: tells the result of two vectors; all are uint8x(isa.size), and numbers of steps
             from the lowest values of their dtypes.
 
     Returns:
@@ -129,7 +129,7 @@ def pairwise(
 
 
 def _start(number: Any, extents: list[int], steps: Shape) -> Any:
-    """Where an operand's values for a row of the result begin."""
+    """Find where an operand's values for a row of the result begin."""
     place: Any = T.int32(0)
     inner = 1
     for extent, step in reversed(list(zip(extents, steps, strict=True))):

@@ -1,4 +1,4 @@
-"""Which sums, differences and products of the dialect the kernels serve."""
+"""The sums, differences and products of the dialect that the kernels serve."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _rescaling(attrs: Attrs, zero_points: tuple[int, int]) -> Rescaling:
 
 
 def _shape(lhs: TensorSpec, rhs: TensorSpec) -> tuple[int, ...] | None:
-    """The result's shape; None for a scalar, and where nothing is to be computed."""
+    """Return the result's shape; None for a scalar, and where nothing is to be computed."""
     shape = np.broadcast_shapes(lhs.shape, rhs.shape)
     return None if 0 in shape or not shape else shape
 

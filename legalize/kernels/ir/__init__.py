@@ -1,1 +1,1 @@
-"""What writes loops and vectors in TVM's TIR, for any processor."""
+"""Writers of loops and vectors in TVM's TIR, for any processor."""

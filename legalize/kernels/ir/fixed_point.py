@@ -10,11 +10,11 @@ from legalize.kernels.ir.registers import lanes_in
 from legalize.kernels.ir.vectors import splat
 
 LARGEST = (1 << 30) - 1
-"""What ``rescaled`` takes."""
+"""The arguments of ``rescaled``."""
 
 
 def rescaled(x: Any, multiplier: int, shift: int) -> Any:
-    """What qnn_ops.arithmetic.multiply_by_quantized_multiplier computes.
+    """Rescale as qnn_ops.arithmetic.multiply_by_quantized_multiplier does.
 
     Args:
         x: int32, one or a vector; at most ``LARGEST`` from zero.
@@ -31,7 +31,7 @@ def rescaled(x: Any, multiplier: int, shift: int) -> Any:
 
 
 def divided_by_power(x: Any, exponent: int) -> Any:
-    """What qnn_ops.arithmetic.rounding_divide_by_pot computes, likewise."""
+    """Divide as qnn_ops.arithmetic.rounding_divide_by_pot does."""
     if not exponent:
         return x
     lanes = lanes_in(x)

@@ -1,4 +1,4 @@
-"""How the loops of a kernel are shared out to threads.
+"""The division of a kernel's loops among threads.
 
 A parallel loop runs over a fixed number of tasks, each the same fraction of the work, and TVM
 gives every thread neighbouring tasks. The number is one that the usual numbers of threads divide;

@@ -11,7 +11,7 @@ from legalize.kernels.ir.registers import lanes_in
 
 
 def splat(dtype: str, value: float, lanes: int) -> Any:
-    """A constant, ``lanes`` times; a scalar for one."""
+    """Return a constant, ``lanes`` times; a scalar for one."""
     scalar = getattr(T, dtype)(value)
     return scalar if lanes == 1 else T.broadcast(scalar, lanes)
 
@@ -22,7 +22,7 @@ def flipped(value: Any) -> Any:
 
 
 def as_unsigned(value: Any, dtype: str) -> Any:
-    """Bytes of ``dtype`` less its lowest value: uint8."""
+    """Subtract the lowest value of ``dtype`` from bytes: uint8."""
     if dtype == "uint8":
         return value
     lanes = lanes_in(value)
@@ -40,7 +40,7 @@ def clamped(value: Any, low: int, high: int) -> Any:
 
 
 def filled(value: Any, size: int) -> Any:
-    """A vector of bytes repeated to ``size``."""
+    """Return a vector of bytes repeated to ``size``."""
     lanes = lanes_in(value)
     if lanes == 1:
         return T.broadcast(value, size)
@@ -50,7 +50,7 @@ def filled(value: Any, size: int) -> Any:
 
 
 def first_lanes(value: Any, lanes: int) -> Any:
-    """The first lanes of a vector."""
+    """Return the first lanes of a vector."""
     if lanes == lanes_in(value):
         return value
     return T.Shuffle([value], [0] if lanes == 1 else list(range(lanes)))

@@ -1,1 +1,1 @@
-"""What instruction sets offer; no operator is known here."""
+"""Instruction sets and their instructions; no operator is known here."""

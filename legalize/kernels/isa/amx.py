@@ -26,7 +26,7 @@ _BYTES_AT, _ROWS_AT = 16, 48
 
 
 def configuration(tiles: list[tuple[int, int]]) -> npt.NDArray[np.uint8]:
-    """The configuration for tiles of these (rows, bytes of a row), in order of their numbers."""
+    """Return the configuration for tiles of these (rows, bytes of a row), by their numbers."""
     memory = np.zeros(CONFIGURATION_BYTES, np.uint8)
     memory[0] = _PALETTE
     widths = memory[_BYTES_AT:_ROWS_AT].view(np.uint16)
@@ -70,9 +70,9 @@ def multiply_add(total: int, data: int, weights: int) -> None:
     """Write tdpbusd: add to each int32 of a tile Σ data[row] · weights[column].
 
     Args:
-        total: The tile of sums: a row for each row of data, 16 columns.
-        data: A tile of uint8.
-        weights: A tile of int8: four bytes of the sum in a row, for each of 16 columns.
+        total: the tile of sums: a row for each row of data, 16 columns.
+        data: a tile of uint8.
+        weights: a tile of int8: four bytes of the sum in a row, for each of 16 columns.
     """
     _instruction("tdpbusd", T.int8(total), T.int8(data), T.int8(weights))
 

@@ -1,4 +1,4 @@
-"""What a kernel of vectors asks of an architecture: how bytes become wider numbers, and back.
+"""The interface of an architecture to kernels of vectors: widening of bytes, and narrowing.
 
 Widening deals the lanes of a vector to several in any order, as long as narrowing undoes it: x86
 interleaves quarters of a register more cheaply than it crosses them.
@@ -27,11 +27,11 @@ class AffineForm:
     Operands and result are numbers of steps from the lowest value of their dtypes: 0 to 255.
 
     Attributes:
-        lhs: Factor of lhs.
-        rhs: Factor of rhs.
-        addend: What takes up zero points and rounding.
-        shift: To the right.
-        zero: Where what is shifted is below this, ``below`` is added first.
+        lhs: factor of lhs.
+        rhs: factor of rhs.
+        addend: what takes up zero points and rounding.
+        shift: to the right.
+        zero: where what is shifted is below this, ``below`` is added first.
         below: 0 where it does nothing.
     """
 
@@ -48,9 +48,9 @@ class VectorIsa(ABC):
     """The vectors of an instruction set.
 
     Attributes:
-        name: Of the instruction set.
-        features: What LLVM calls the extensions that it takes.
-        size: Bytes in a register.
+        name: of the instruction set.
+        features: what LLVM calls the extensions that it takes.
+        size: bytes in a register.
     """
 
     name: str
@@ -80,17 +80,17 @@ class VectorIsa(ABC):
 
     @abstractmethod
     def products(self, lhs: Any, rhs: Any) -> list[Any]:
-        """The products of two vectors of int16, dealt as ``widen_words`` does."""
+        """Return the products of two vectors of int16, dealt as ``widen_words`` does."""
 
     def scaled(self, words: Any, multiplier: int) -> Any:
-        """x·multiplier >> 8 for int16 from 0 to 255 and a product below 2^23."""
+        """Compute x·multiplier >> 8 for int16 from 0 to 255 and a product below 2^23."""
         lanes = lanes_in(words)
         product = T.Cast(f"uint32x{lanes}", words) * splat("uint32", multiplier, lanes)
         return T.Cast(f"int16x{lanes}", T.shift_right(product, splat("uint32", 8, lanes)))
 
     @abstractmethod
     def affine(self, form: AffineForm, lhs: Any, rhs: Any) -> list[Any]:
-        """An affine form of two vectors of uint8, before its shift.
+        """Return an affine form of two vectors of uint8, before its shift.
 
         Returns:
             Four vectors of int32, dealt as ``widen`` and ``widen_words`` do.

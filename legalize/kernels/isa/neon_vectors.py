@@ -1,4 +1,4 @@
-"""How NEON widens, narrows, multiplies and looks up vectors of bytes."""
+"""NEON's instructions that widen, narrow, multiply and look up vectors of bytes."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ class NeonVectors(VectorIsa):
     """Vectors of NEON.
 
     Attributes:
-        is_armv7: Whether it is ARMv7's, not AArch64's.
+        is_armv7: whether it is ARMv7's, not AArch64's.
     """
 
     is_armv7: bool = False
 
     def widen(self, value: Any) -> list[Any]:
-        """Uxtl and uxtl2."""
+        """Widen by uxtl and uxtl2."""
         return [T.Cast("int16x8", half(value, number)) for number in (0, 1)]
 
     def widen_words(self, value: Any) -> list[Any]:
-        """Sxtl and sxtl2."""
+        """Widen by sxtl and sxtl2."""
         return [T.Cast("int32x4", half(value, number)) for number in (0, 1)]
 
     def narrow_words(self, first: Any, second: Any) -> Any:
-        """Sqxtn and sqxtn2."""
+        """Narrow by sqxtn and sqxtn2."""
         return joined(self._neon.narrow_words(first), self._neon.narrow_words(second))
 
     def narrow(self, first: Any, second: Any) -> Any:
-        """Sqxtun and sqxtun2."""
+        """Narrow by sqxtun and sqxtun2."""
         return joined(self._neon.narrow(first, "uint8"), self._neon.narrow(second, "uint8"))
 
     def products(self, lhs: Any, rhs: Any) -> list[Any]:
-        """Smull and smull2."""
+        """Multiply by smull and smull2."""
         pairs = zip(self.widen_words(lhs), self.widen_words(rhs), strict=True)
         return [left * right for left, right in pairs]
 
     def affine(self, form: AffineForm, lhs: Any, rhs: Any) -> list[Any]:
-        """Two mla by element."""
+        """Multiply and add by two mla by element."""
         addend = splat("int32", form.addend, self.lanes)
         pairs = zip(self.widen_all(lhs), self.widen_all(rhs), strict=True)
         return [
@@ -59,11 +59,11 @@ class NeonVectors(VectorIsa):
         ]
 
     def packed_table(self, table: Array) -> Array:
-        """As it is."""
+        """Return the table as it is."""
         return table
 
     def look_up(self, table: Any, index: Any) -> Any:
-        """Tbl and tbx: an index past the registers of one leaves what the one before found."""
+        """Look up by tbl and tbx: an index past a tbl's registers keeps the earlier result."""
         if not self.is_armv7:
             return self._found(table, index, "llvm.aarch64.neon", ".v16i8")
         halves = [half(index, number) for number in (0, 1)]

@@ -1,4 +1,4 @@
-"""What the target's processor can do."""
+"""The features of the target's processor."""
 
 from __future__ import annotations
 

@@ -30,12 +30,12 @@ class Isa:
     """Registers of an instruction set.
 
     Attributes:
-        name: Of the instruction set.
-        features: What LLVM calls the extensions that it takes.
+        name: of the instruction set.
+        features: what LLVM calls the extensions that it takes.
         lanes: int32 values in a vector register.
-        registers: Number of vector registers.
-        has_byte_products: Whether there is vpdpbusd.
-        overwrites: Whether a product overwrites one of its operands, which costs a move.
+        registers: number of vector registers.
+        has_byte_products: whether there is vpdpbusd.
+        overwrites: whether a product overwrites one of its operands, which costs a move.
     """
 
     name: str
@@ -46,22 +46,22 @@ class Isa:
     overwrites: bool = False
 
     def vectors(self, channels: int) -> int:
-        """Vectors that hold an int32 for each channel."""
+        """Count the vectors that hold an int32 for each channel."""
         return -(-channels // self.lanes)
 
 
 @dataclass(frozen=True)
 class Products(ABC):
-    """How an instruction set multiplies a K-step's data with weights.
+    """The instructions that multiply a K-step's data by weights.
 
     Attributes:
-        isa: The instruction set.
+        isa: the instruction set.
     """
 
     isa: Isa
 
     weight_dtype: ClassVar[str]
-    """What weights are multiplied as."""
+    """The dtype as which weights are multiplied."""
     step: ClassVar[int] = DWORD
     """Values of a K-step."""
     parts: ClassVar[int] = 1
@@ -116,7 +116,7 @@ class ByteProducts(Products):
         return 1
 
     def multiply_add(self, accumulator: Any, data: Any, weights: Any) -> Any:
-        """Vpdpbusd."""
+        """Add products by vpdpbusd."""
         return dot_bytes(accumulator, data, weights, self.lanes)
 
 
@@ -133,11 +133,11 @@ class WordProducts(Products):
         return 3 if self.isa.overwrites else 2
 
     def load_data(self, buffer: Any, offset: Any) -> list[Any]:
-        """Two values."""
+        """Load two values, widened already."""
         return [T.reinterpret(f"int16x{2 * self.lanes}", self._dword(buffer, offset))]
 
     def multiply_add(self, accumulator: Any, data: Any, weights: Any) -> Any:
-        """Vpmaddwd."""
+        """Add products by vpmaddwd."""
         return accumulator + add_pairs(data, weights)
 
 
@@ -154,7 +154,7 @@ class WidenedProducts(WordProducts):
         return 2 * super().instructions
 
     def load_data(self, buffer: Any, offset: Any) -> list[Any]:
-        """Even bytes, and odd ones."""
+        """Load four bytes: the even ones, and the odd ones."""
         dword, words = self._dword(buffer, offset), 2 * self.lanes
         even = T.bitwise_and(dword, T.broadcast(T.int32(0x00FF00FF), self.lanes))
         odd = T.shift_right(
@@ -175,14 +175,14 @@ class PairProducts(Products):
         return 5 if self.isa.overwrites else 3
 
     def load_ordered(self, buffer: Any, offset: Any, order: Any) -> Any:
-        """Vpshufb: load four of 16 bytes for all lanes, in an order, uint8x4."""
+        """Load four of 16 bytes for all lanes, in an order, uint8x4 (vpshufb)."""
         size = DWORD * self.lanes
         data = T.Shuffle([buffer[T.ramp(offset, 1, 16)]] * (size // 16), list(range(size)))
         places = T.broadcast(T.reinterpret("int32", order), self.lanes)
         return shuffle_bytes(data, T.reinterpret(f"uint8x{size}", places))
 
     def multiply_add(self, accumulator: Any, data: Any, weights: Any) -> Any:
-        """The products of one step."""
+        """Return the products of one step."""
         return self.multiply_add_bytes(accumulator, [data], [weights])
 
     def multiply_add_bytes(self, accumulator: Any, data: list[Any], weights: list[Any]) -> Any:
@@ -202,7 +202,7 @@ _BYTE_PAIRS = {
 
 AVX512_VNNI = Isa("avx512-vnni", ("avx512vnni", "avx512bw"), 16, 32, has_byte_products=True)
 AMX = replace(AVX512_VNNI, name="amx", features=("amx-int8", *AVX512_VNNI.features))
-"""What multiplies convolutions in tiles where that pays, and all else as AVX512-VNNI does."""
+"""The instruction set with AMX: convolutions in tiles where that pays, else as AVX512-VNNI."""
 AVX_VNNI = Isa("avx-vnni", ("avxvnni", "avx2"), 8, 16, has_byte_products=True)
 AVX512BW = Isa("avx512bw", ("avx512bw",), 16, 32)
 AVX2 = Isa("avx2", ("avx2",), 8, 16)

@@ -10,7 +10,7 @@ from legalize.kernels.ir.registers import lanes_in
 
 
 def dot_bytes(accumulator: Any, unsigned: Any, signed: Any, lanes: int = 16) -> Any:
-    """Vpdpbusd: add to each int32 lane four products of unsigned and signed bytes."""
+    """Add to each int32 lane four products of unsigned and signed bytes (vpdpbusd)."""
     return T.call_llvm_pure_intrin(
         f"int32x{lanes}",
         f"llvm.x86.avx512.vpdpbusd.{32 * lanes}",
@@ -21,7 +21,7 @@ def dot_bytes(accumulator: Any, unsigned: Any, signed: Any, lanes: int = 16) -> 
 
 
 def add_pairs(first: Any, second: Any) -> Any:
-    """Vpmaddwd: multiply two vectors of int16, and add neighbouring products: int32."""
+    """Multiply two vectors of int16, and add neighbouring products: int32 (vpmaddwd)."""
     lanes = lanes_in(first) // 2
     name = {4: "sse2.pmadd.wd", 8: "avx2.pmadd.wd", 16: "avx512.pmaddw.d.512"}[lanes]
     return T.call_llvm_pure_intrin(f"int32x{lanes}", f"llvm.x86.{name}", first, second)
@@ -34,12 +34,12 @@ def broadcast_bytes(buffer: Any, offset: Any, lanes: int = 16) -> Any:
 
 
 def narrow_pair(a: Any, b: Any) -> Any:
-    """Vpackssdw: two int32 vectors to one of int16, saturating, interleaved by 128 bits."""
+    """Narrow two int32 vectors to one of int16, saturating, interleaved by 128 bits (vpackssdw)."""
     return _packed("packssdw", "int16", a, b)
 
 
 def narrow_to_bytes(a: Any, b: Any, dtype: str) -> Any:
-    """Vpackuswb or vpacksswb: two int16 vectors to bytes, saturating, interleaved by 128 bits."""
+    """Narrow two int16 vectors to bytes, saturating, by 128 bits (vpacksswb, vpackuswb)."""
     return _packed("packuswb" if dtype == "uint8" else "packsswb", dtype, a, b)
 
 
@@ -51,7 +51,7 @@ def _packed(name: str, dtype: str, a: Any, b: Any) -> Any:
 
 
 def shuffle_bytes(value: Any, places: Any) -> Any:
-    """Vpshufb: take the bytes at some places of each 16; zero where bit 7 of a place is set."""
+    """Take the bytes at some places of each 16; zero where bit 7 of a place is set (vpshufb)."""
     size = lanes_in(value)
     return T.call_llvm_pure_intrin(f"uint8x{size}", _SHUFFLES[size], value, places)
 

@@ -1,4 +1,4 @@
-"""How x86 widens, narrows, multiplies and looks up vectors of bytes.
+"""Instructions of x86 that widen, narrow, multiply and look up vectors of bytes.
 
 Interleaving and packing work on quarters of a register of 64 bytes alike (or on halves, or on the
 whole of a smaller one), so packing undoes what interleaving does.
@@ -30,38 +30,38 @@ class X86Vectors(VectorIsa):
     """Vectors of SSE4.1, AVX2 or AVX512BW.
 
     Attributes:
-        has_word_sums: Whether there is vpdpwssd.
-        has_byte_permutation: Whether there is vpermb.
+        has_word_sums: whether there is vpdpwssd.
+        has_byte_permutation: whether there is vpermb.
     """
 
     has_word_sums: bool = False
     has_byte_permutation: bool = False
 
     def widen(self, value: Any) -> list[Any]:
-        """Vpunpcklbw and vpunpckhbw with zero."""
+        """Widen by vpunpcklbw and vpunpckhbw with zero."""
         zero = splat("uint8", 0, self.size)
         return [self._words(_unpack(value, zero, 1, half)) for half in (0, 1)]
 
     def widen_words(self, value: Any) -> list[Any]:
-        """Vpunpcklwd and vpunpckhwd with the sign."""
+        """Widen by vpunpcklwd and vpunpckhwd with the sign."""
         sign = T.shift_right(value, splat("int16", 15, lanes_in(value)))
         return [self._unpacked_words(value, sign, half) for half in (0, 1)]
 
     def narrow_words(self, first: Any, second: Any) -> Any:
-        """Vpackssdw."""
+        """Narrow by vpackssdw."""
         return narrow_pair(first, second)
 
     def narrow(self, first: Any, second: Any) -> Any:
-        """Vpackuswb."""
+        """Narrow by vpackuswb."""
         return narrow_to_bytes(first, second, "uint8")
 
     def products(self, lhs: Any, rhs: Any) -> list[Any]:
-        """Vpmullw and vpmulhw, interleaved."""
+        """Multiply by vpmullw and vpmulhw, interleaved."""
         upper = self._high_product("pmulh.w", lhs, rhs)
         return [self._unpacked_words(lhs * rhs, upper, half) for half in (0, 1)]
 
     def scaled(self, words: Any, multiplier: int) -> Any:
-        """Vpmulhuw."""
+        """Scale by vpmulhuw."""
         lanes = lanes_in(words)
         # As int16, of which vpmulhuw takes the bits.
         factor = T.reinterpret(f"int16x{lanes}", splat("uint16", multiplier, lanes))
@@ -69,15 +69,15 @@ class X86Vectors(VectorIsa):
         return self._high_product("pmulhu.w", shifted, factor)
 
     def affine(self, form: AffineForm, lhs: Any, rhs: Any) -> list[Any]:
-        """Of pairs of int16."""
+        """Compute an affine form of pairs of int16."""
         return [self.affine_of_pairs(form, pairs) for pairs in self._pairs(lhs, rhs)]
 
     def pairs_of_words(self, lhs: Any, rhs: Any) -> list[Any]:
-        """Vpunpcklwd and vpunpckhwd: two vectors of int16 side by side, as packing has them."""
+        """Pair two vectors of int16, as packing has them (vpunpcklwd and vpunpckhwd)."""
         return [self._words(_unpack(lhs, rhs, 2, half)) for half in (0, 1)]
 
     def affine_of_pairs(self, form: AffineForm, pairs: Any) -> Any:
-        """Vpmaddwd or vpdpwssd: an affine form of int16 values side by side, before its shift.
+        """Compute an affine form of int16 values before its shift (vpmaddwd or vpdpwssd).
 
         The factors have more than 16 bits, so the products of their upper and lower parts are
         taken apart.
@@ -92,7 +92,7 @@ class X86Vectors(VectorIsa):
         return high + low
 
     def packed_table(self, table: Array) -> Array:
-        """Rows of 16 entries such that xor takes the place of choosing; as it is for vpermb."""
+        """Pack rows of 16 entries such that xor replaces choosing; for vpermb, the table itself."""
         if self.has_byte_permutation:
             return table
         rows = table.reshape(-1, _QUARTER).copy()
@@ -104,7 +104,7 @@ class X86Vectors(VectorIsa):
         return rows.reshape(-1)
 
     def look_up(self, table: Any, index: Any) -> Any:
-        """Vpermb, or vpshufb."""
+        """Look up by vpermb, or by vpshufb."""
         if self.has_byte_permutation:
             return self._permuted(table, index)
         found = [self._row(table, row, index) for row in range(256 // _QUARTER)]
@@ -126,7 +126,7 @@ class X86Vectors(VectorIsa):
         return shuffle_bytes(entries, place)
 
     def _permuted(self, table: Any, index: Any) -> Any:
-        """Vpermb takes the lower six bits of an index; the upper two choose among four results."""
+        """Look up by vpermb, which takes an index's lower six bits; the upper two choose a row."""
         found = [
             T.call_llvm_pure_intrin(
                 f"uint8x{self.size}",
@@ -157,7 +157,7 @@ class X86Vectors(VectorIsa):
         return T.call_llvm_pure_intrin(f"int16x{self.size // 2}", name, lhs, rhs)
 
     def _pairs(self, lhs: Any, rhs: Any) -> list[Any]:
-        """Two vectors of uint8 side by side as int16, in the order that narrowing undoes."""
+        """Return two vectors of uint8 side by side as int16, in the order that narrowing undoes."""
         zero = splat("uint8", 0, self.size)
         halves = [_unpack(lhs, rhs, 1, half) for half in (0, 1)]
         return [self._words(_unpack(value, zero, 1, half)) for value in halves for half in (0, 1)]
@@ -188,7 +188,7 @@ class X86Vectors(VectorIsa):
 
 
 def _unpack(first: Any, second: Any, element: int, half: int) -> Any:
-    """Vpunpckl or vpunpckh: elements of ``element`` bytes of one half of each quarter in turn."""
+    """Interleave elements of ``element`` bytes of half of each quarter (vpunpckl or vpunpckh)."""
     lanes = lanes_in(first)
     quarter = _QUARTER // element
     places = [

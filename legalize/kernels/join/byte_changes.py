@@ -37,11 +37,11 @@ class Scaling:
     """((x·multiplier >> 8) + addend) >> shift in 16 bits, clamped.
 
     Attributes:
-        multiplier: Of 16 bits.
-        addend: Of 16 bits and a sign.
-        shift: To the right.
-        low: The lowest result.
-        high: The highest result.
+        multiplier: of 16 bits.
+        addend: of 16 bits and a sign.
+        shift: to the right.
+        low: the lowest result.
+        high: the highest result.
     """
 
     multiplier: int
@@ -60,7 +60,7 @@ Change: TypeAlias = "Clamp | Scaling | Table"
 
 
 def cheapest_change(outputs: Array) -> Change:
-    """The cheapest form of a function.
+    """Return the cheapest form of a function.
 
     Args:
         outputs: [256], the results of 0 to 255, within 0 to 255.
@@ -101,7 +101,7 @@ def _scaling(outputs: Array, low: int, high: int) -> Scaling | None:
 
 
 def _slope(outputs: Array, low: int, high: int) -> float | None:
-    """The middle of the slopes of the lines whose floors are the outputs, clamped."""
+    """Find the middle slope of the lines whose floors are the outputs, clamped."""
     # The line is not below an output that is above the low end, and so on.
     is_reached, is_kept = outputs > low, outputs < high
     right = _STEPS[:, None] < _STEPS[None, :]

@@ -30,9 +30,9 @@ class Part:
     """One of the tensors that are joined.
 
     Attributes:
-        shape: Of the tensor.
+        shape: of the tensor.
         dtype: int8 or uint8.
-        change: What becomes of its values.
+        change: what becomes of its values.
     """
 
     shape: tuple[int, ...]
@@ -56,11 +56,11 @@ def join(
     """Build the function that joins tensors.
 
     Args:
-        isa: The instruction set.
-        parts: The tensors; their shapes differ along the axis only, and nothing is empty.
-        axis: Not negative.
+        isa: the instruction set.
+        parts: the tensors; their shapes differ along the axis only, and nothing is empty.
+        axis: not negative.
         out_dtype: int8 or uint8.
-        part_of: Where along the axis of a larger tensor they are written, if they are not all.
+        part_of: where along the axis of a larger tensor they are written, if they are not all.
 
     Returns:
         A function of the tensors; the tables of those that have one, uint8 [256], by the bits

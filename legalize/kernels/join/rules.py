@@ -1,4 +1,4 @@
-"""Which concatenations and functions of a byte the kernels serve."""
+"""The concatenations and functions of a byte that the kernels serve."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _tabulate(
     attrs: Attrs,
     data: relax.Expr,
 ) -> relax.Expr | None:
-    """A function of one byte by its results."""
+    """Return a function of one byte by its results."""
     low, high = dtype_range(spec_of(data).dtype)
     values = np.arange(low, high + 1).astype(spec_of(data).dtype)
     of_a_row = Attrs(**{**vars(attrs), "axis": -1})
@@ -109,13 +109,13 @@ def copy_part(
     """Write a tensor of channels last to some channels of a larger one.
 
     Args:
-        builder: Of the module.
-        isa: The instruction set.
-        data: The tensor.
-        table: What becomes of its values, as ``conversion_table`` says it.
-        part_of: Which channels.
-        dtype: Of the larger tensor.
-        into: The larger tensor, if others have written to it.
+        builder: of the module.
+        isa: the instruction set.
+        data: the tensor.
+        table: what becomes of its values, as ``conversion_table`` says it.
+        part_of: which channels.
+        dtype: of the larger tensor.
+        into: the larger tensor, if others have written to it.
 
     Returns:
         The larger tensor; None where there is nothing to write.

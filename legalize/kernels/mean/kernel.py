@@ -31,13 +31,13 @@ _BYTES_PER_MICROSECOND = 20_000
 
 @dataclass(frozen=True)
 class Rescaling:
-    """How MEAN turns a sum into a result.
+    """The rescaling by which MEAN turns a sum into a result.
 
     Attributes:
-        input_zero_point: The data's.
-        output_zero_point: The result's.
-        multiplier: Of the sums, in fixed point.
-        shift: Likewise.
+        input_zero_point: the data's.
+        output_zero_point: the result's.
+        multiplier: of the sums, in fixed point.
+        shift: likewise.
     """
 
     input_zero_point: int
@@ -48,11 +48,11 @@ class Rescaling:
 
 @dataclass(frozen=True)
 class Division:
-    """How AVERAGE_POOL_2D does.
+    """The division by which AVERAGE_POOL_2D does.
 
     Attributes:
-        origin: The value from which ties round away.
-        bounds: The lowest and highest result.
+        origin: the value from which ties round away.
+        bounds: the lowest and highest result.
     """
 
     origin: int
@@ -64,12 +64,12 @@ class MeanSpec:
     """One mean.
 
     Attributes:
-        in_shape: Of the data.
-        out_shape: Of the result.
-        axes: Values before the averaged axes, along them, and after them.
+        in_shape: of the data.
+        out_shape: of the result.
+        axes: values before the averaged axes, along them, and after them.
         in_dtype: int8 or uint8.
         out_dtype: int8 or uint8.
-        finish: What becomes of the sums.
+        finish: what becomes of the sums.
     """
 
     in_shape: tuple[int, ...]
@@ -184,7 +184,7 @@ def _rescaled(finish: Rescaling, total: Any, count: int) -> Any:
 
 
 def _divided(finish: Division, total: Any, count: int) -> Any:
-    """Half away from the origin is symmetric: magnitudes are divided."""
+    """Divide magnitudes: half away from the origin is symmetric."""
     lanes = lanes_in(total)
     centred = total - splat("int32", count * finish.origin, lanes)
     size = T.max(centred, -centred) + splat("int32", count // 2, lanes)

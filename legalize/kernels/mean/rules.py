@@ -1,4 +1,4 @@
-"""Which means the kernel serves."""
+"""The means that the kernel serves."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _mean(
 
 
 def _merged(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, int, int] | None:
-    """Values before, along and after the axes; None unless these are neighbours."""
+    """Count the values before, along and after the axes; None unless these are neighbours."""
     # An axis of one value is on either side.
     kinds = [(axis in axes, size) for axis, size in enumerate(shape) if size != 1]
     runs = [

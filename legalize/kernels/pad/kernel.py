@@ -28,10 +28,10 @@ def pad(
     """Build the function that pads.
 
     Args:
-        shape: Of the data, not empty.
+        shape: of the data, not empty.
         dtype: int8 or uint8.
-        widths: Before and after each axis.
-        value: That is added.
+        widths: before and after each axis.
+        value: that is added.
 
     Returns:
         A function of the data and the output.
@@ -82,7 +82,7 @@ def pad(
 
 
 def merged_axes(shape: tuple[int, ...], widths: tuple[tuple[int, int], ...]) -> list[Axis]:
-    """The fewest axes that say the same: only the first of them may have no padding."""
+    """Return the fewest axes that say the same: only the first of them may have no padding."""
     axes: list[Axis] = []
     for size, (before, after) in reversed(list(zip(shape, widths, strict=True))):
         if axes and axes[0][1:] == (0, 0):

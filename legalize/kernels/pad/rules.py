@@ -1,4 +1,4 @@
-"""Which paddings the kernel serves."""
+"""The paddings that the kernel serves."""
 
 from __future__ import annotations
 

@@ -53,14 +53,14 @@ class PoolSpec:
         out_shape: [N, H, W, C].
         dtype: int8 or uint8.
         pool_type: ``max`` or ``avg``.
-        window: Height and width in pixels.
-        strides: Down and across.
-        padding: At the top and at the left, in pixels.
-        bounds: The lowest and highest output.
-        origin: The value from which an average's ties round away, or beside which they round to
+        window: height and width in pixels.
+        strides: down and across.
+        padding: at the top and at the left, in pixels.
+        bounds: the lowest and highest output.
+        origin: the value from which an average's ties round away, or beside which they round to
             even.
         rounding: ``half_away`` or ``half_even``.
-        count_include_pad: Whether padding counts as pixels that hold the origin.
+        count_include_pad: whether padding counts as pixels that hold the origin.
     """
 
     in_shape: tuple[int, int, int, int]
@@ -77,7 +77,7 @@ class PoolSpec:
 
 
 def divisors(most_taps: int) -> npt.NDArray[np.uint16]:
-    """What averages of n values need.
+    """Return the factors and shifts that averages of n values need.
 
     Returns:
         uint16 [most_taps + 1, 5]: for each n from 2 on m, s, n // 2, whether n is even; and for
@@ -249,7 +249,7 @@ class _Kernel:
                 self._take(results, first + ky * pitch, chunks, 1, 0)
 
     def _along(self, position: Any, axis: int, size: int) -> tuple[Any, Any]:
-        """First pixel of a window along an axis, and how many pixels it covers."""
+        """Return the first pixel of a window along an axis, and the number that it covers."""
         spec = self.spec
         window, padding = spec.window[axis], spec.padding[axis]
         start = position * spec.strides[axis] - padding
@@ -325,11 +325,11 @@ class _Kernel:
         return self._bits(clamped(average, self.low, self.high))
 
     def _bits(self, value: Any) -> Any:
-        """Bytes of the output's dtype from ones that are moved to uint8."""
+        """Make bytes of the output's dtype from ones that are moved to uint8."""
         return flipped(value) if self.offset else value
 
     def _padded(self, total: Any, taps: Any, size: int) -> tuple[Any, Any]:
-        """The sum and number of pixels with what padding counts for."""
+        """Return the sum and number of pixels with what padding counts for."""
         if not self.spec.count_include_pad:
             return total, taps
         window = prod(self.spec.window)
@@ -339,7 +339,7 @@ class _Kernel:
         return total, T.int32(window)
 
     def _pixels(self, taps: Any, size: int) -> Any:
-        """A number of pixels in each lane."""
+        """Return a number of pixels in each lane."""
         return T.broadcast(self.divisors[taps, _COLUMNS - 1], size)
 
     def _average(self, total: Any, taps: Any, size: int) -> Any:

@@ -1,4 +1,4 @@
-"""Which poolings of the dialect the kernel serves."""
+"""The poolings of the dialect that the kernel serves."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class ResizeSpec:
         in_shape: [N, H, W, C].
         out_shape: [N, H, W, C].
         dtype: int8 or uint8.
-        keeps_rows: Whether columns stay what they are.
+        keeps_rows: whether columns stay what they are.
     """
 
     in_shape: tuple[int, int, int, int]
@@ -154,7 +154,7 @@ def _each_row(
 
 
 def _in_float32(corners: list[list[Any]], down: list[Any], right: list[Any]) -> Any:
-    """In the order of the reference: upper left, lower left, upper right, lower right."""
+    """Add in the order of the reference: upper left, lower left, upper right, lower right."""
     lanes = lanes_in(corners[0][0])
     total = None
     for column, across in zip(corners, right, strict=True):

@@ -1,4 +1,4 @@
-"""Which resizes the kernels serve."""
+"""The resizes that the kernels serve."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _resize(
 
 
 def _tables(taps: Taps, dtype: str) -> list[Array]:
-    """Both pixels of each output pixel, and their weights."""
+    """Return both pixels of each output pixel, and their weights."""
     pixels = np.stack([taps.lower, taps.upper]).astype(np.int32)
     if dtype == "uint8":
         return [pixels, np.stack([np.float32(1) - taps.distance, taps.distance])]

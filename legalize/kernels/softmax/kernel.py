@@ -159,7 +159,7 @@ class _Kernel:
         return T.call_llvm_pure_intrin(self.dtype, name, largest[everything])
 
     def _distance(self, place: Any) -> Any:
-        """Of a value from the largest."""
+        """Compute the distance of a value from the largest."""
         return T.Cast("int32", self.largest[0]) - T.Cast("int32", self.source[place])
 
     def _store(self, place: Any, value: Any) -> None:
@@ -168,7 +168,7 @@ class _Kernel:
         T.buffer_store(self.target, value, [ramp(place, lanes)])
 
     def _result(self, exponential: Any) -> Any:
-        """An exponential, or a vector of them, times the fraction: uint8 with the zero point."""
+        """Multiply exponentials by the fraction: uint8 with the zero point."""
         lanes = lanes_in(exponential)
         wide, unsigned = _vector("int64", lanes), _vector("uint32", lanes)
         # Extended after it is repeated, so that it is multiplied as 32 bits.
@@ -202,7 +202,7 @@ def _reciprocal(total: Any, fraction: Any, down: Any) -> None:
 
 
 def _product(a: Any, b: Any) -> Any:
-    """Gemmlowp's doubling high product of int64 expressions that hold int32 values."""
+    """Compute gemmlowp's doubling high product of int64 expressions that hold int32 values."""
     return T.shift_right(a * b + T.int64(1 << 30), T.int64(31))
 
 

@@ -1,4 +1,4 @@
-"""Which softmaxes the kernel serves."""
+"""The softmaxes that the kernel serves."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ _NARROWING_SHIFTS = range(1, 17)
 
 
 def can_requantize(isa: Isa, rounding: str, real_multiplier: Array) -> bool:
-    """Whether there is a sequence for a rounding and these multipliers."""
+    """Tell whether there is a sequence for a rounding and these multipliers."""
     if rounding == "tflite":
         return True
     if rounding == "upward":
@@ -55,8 +55,8 @@ class Chosen(NamedTuple):
     """An epilogue that is exact for a convolution.
 
     Attributes:
-        epilogue: The sequence.
-        rows: Its constants, [out_channels] each.
+        epilogue: the sequence.
+        rows: its constants, [out_channels] each.
     """
 
     epilogue: Epilogue
@@ -86,9 +86,9 @@ class Epilogue(ABC):
         """Build the expression that rescales one vector.
 
         Args:
-            neon: The instructions.
+            neon: the instructions.
             x: int32x4, the accumulators.
-            rows: The vectors of the constants' rows.
+            rows: the vectors of the constants' rows.
 
         Returns:
             int32x4, before the zero point is added, and before the shift that narrowing does.
@@ -101,11 +101,11 @@ class Sums(Epilogue):
 
     @classmethod
     def choose(cls, output: OutputStage, multiplier: Array, shift: Array) -> Chosen | None:
-        """For int32."""
+        """Serve results of int32."""
         return Chosen(cls()) if output.dtype == "int32" else None
 
     def emit(self, neon: Neon, x: Any, rows: list[Any]) -> Any:
-        """Nothing."""
+        """Leave the accumulators as they are."""
         return x
 
 
@@ -121,7 +121,7 @@ class Float(Epilogue):
 
     @classmethod
     def choose(cls, output: OutputStage, multiplier: Array, shift: Array) -> Chosen | None:
-        """For roundings of floats."""
+        """Serve roundings of floats."""
         if output.rounding not in ("float32", "float64"):
             return None
         return Chosen(cls(output.rounding), (multiplier.astype(output.rounding),))
@@ -132,7 +132,7 @@ class Float(Epilogue):
         return (self.dtype,)
 
     def emit(self, neon: Neon, x: Any, rows: list[Any]) -> Any:
-        """Fcvtns or fcvtas, of products."""
+        """Round products by fcvtns or fcvtas."""
         if self.dtype == "float32":
             product = T.Cast("float32x4", x) * rows[0]
             name = "llvm.aarch64.neon.fcvtns.v4i32.v4f32"
@@ -152,11 +152,11 @@ class FixedPoint(Epilogue):
     """Sqrdmulh or sqdmulh, and shifts.
 
     Attributes:
-        is_rounded_twice: Whether the product is rounded before the shift.
-        has_right_shifts: Whether a channel is shifted to the right by a constant of its own.
-        has_left_shifts: Whether a channel is shifted to the left first.
-        away: For which channels the sign is added: "none", "some" or "all".
-        narrowing_shift: The right shift, if narrowing can do it for all channels.
+        is_rounded_twice: whether the product is rounded before the shift.
+        has_right_shifts: whether a channel is shifted to the right by a constant of its own.
+        has_left_shifts: whether a channel is shifted to the left first.
+        away: for which channels the sign is added: "none", "some" or "all".
+        narrowing_shift: the right shift, if narrowing can do it for all channels.
     """
 
     is_rounded_twice: bool
@@ -167,7 +167,7 @@ class FixedPoint(Epilogue):
 
     @classmethod
     def choose(cls, output: OutputStage, multiplier: Array, shift: Array) -> Chosen:
-        """For all that ``can_requantize``."""
+        """Serve all that ``can_requantize``."""
         # The results of a multiplier of zero are zero, however they are shifted.
         shift = np.where(multiplier == 0, shift.min(), shift)
         left, right = np.maximum(shift, 0), np.maximum(-shift, 0)

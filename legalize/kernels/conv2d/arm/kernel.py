@@ -55,11 +55,11 @@ def conv2d(
     The target must have the features of the instruction set.
 
     Args:
-        spec: The convolution.
-        isa: From ``pack_conv2d``, as what follows.
-        epilogue: How accumulators become outputs.
-        tiling: The tiles.
-        has_sums: Whether the kernel's zero point takes the sums of the data.
+        spec: the convolution.
+        isa: from ``pack_conv2d``, as what follows.
+        epilogue: how accumulators become outputs.
+        tiling: the tiles.
+        has_sums: whether the kernel's zero point takes the sums of the data.
 
     Returns:
         A function of the data, int8 of ``spec.staged_shape``; the ``constants`` of
@@ -177,7 +177,7 @@ class _Kernel:
                     set_lanes(row[per_group * j + part], T.Shuffle([bias], pair), LANES)
 
     def _outputs(self, section: Section, first: Any, acc: Any) -> Any:
-        """The accumulators as vectors of four channels, by pixel."""
+        """Return the accumulators as vectors of four channels, by pixel."""
         if self.isa.pixels == 1:
             return acc
         outputs = []

@@ -29,11 +29,11 @@ class PackedConv:
     """A convolution's constants, and what its function must know about them.
 
     Attributes:
-        isa: The instruction set, with what the weights allow.
-        epilogue: How accumulators become outputs.
-        tiling: The tiles for which the constants are laid out.
-        has_sums: Whether the kernel's zero point takes the sums of the data.
-        constants: The arrays that the function of ``conv2d`` takes between data and output:
+        isa: the instruction set, with what the weights allow.
+        epilogue: how accumulators become outputs.
+        tiling: the tiles for which the constants are laid out.
+        has_sums: whether the kernel's zero point takes the sums of the data.
+        constants: the arrays that the function of ``conv2d`` takes between data and output:
             weights int8 in one row; bias int32 [groups, 4]; the kernel's zero point int32 [1], if
             ``has_sums``; each row of the epilogue [groups, 4].
     """
@@ -58,10 +58,10 @@ def pack_conv2d(
     ``Isa.order`` says.
 
     Args:
-        spec: The convolution.
-        weights: Its constants.
-        isa: The instruction set of the kernel.
-        tiling: To measure others than the chosen one.
+        spec: the convolution.
+        weights: its constants.
+        isa: the instruction set of the kernel.
+        tiling: to measure others than the chosen one.
 
     Raises:
         QnnError: if an array does not fit the spec.
@@ -87,10 +87,10 @@ def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tu
     """Check what is given for each channel, and fold zero points into the bias.
 
     Args:
-        spec: The convolution.
-        weights: Its constants.
-        kernel: Of them, OHWI: what is multiplied.
-        zero_point: What is left of the kernel's.
+        spec: the convolution.
+        weights: its constants.
+        kernel: of them, OHWI: what is multiplied.
+        zero_point: what is left of the kernel's.
 
     Returns:
         The bias that raw products need, and the epilogue.
@@ -105,7 +105,7 @@ def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tu
 
 
 def in_groups(spec: ConvSpec, values: Array) -> Array:
-    """Values per channel as [groups, 4], with zeros behind the last channel."""
+    """Lay out values per channel as [groups, 4], with zeros behind the last channel."""
     rest = groups_of(spec) * LANES - len(values)
     return np.pad(values, (0, rest)).reshape(-1, LANES)
 
@@ -121,7 +121,7 @@ def _fitted(kernel: Array, zero_point: int) -> tuple[Array, int]:
 
 
 def _steps(spec: ConvSpec, isa: Isa, kernel: Array) -> npt.NDArray[np.int8]:
-    """The weights of each step: [accumulators' channels, runs, steps, channels, depth]."""
+    """Return the weights of each step: [accumulators' channels, runs, steps, channels, depth]."""
     runs: Array = kernel.reshape(spec.out_channels, spec.runs, spec.run_length)
     channels = groups_of(spec) * LANES
     # A channel, and a byte of a run, of zeros; -1 takes the byte.
@@ -131,7 +131,7 @@ def _steps(spec: ConvSpec, isa: Isa, kernel: Array) -> npt.NDArray[np.int8]:
 
 
 def _fits_sums_of_two(steps: npt.NDArray[np.int8]) -> bool:
-    """Whether no two products that are added in 16 bits can both be (−128)·(−128)."""
+    """Tell whether no two products that are added in 16 bits can both be (−128)·(−128)."""
     is_lowest = steps == _LOWEST
     return not (is_lowest[..., :2] & is_lowest[..., 2:]).any()
 

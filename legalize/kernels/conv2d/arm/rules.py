@@ -1,4 +1,4 @@
-"""Which calls of convolutions and dense layers ARM kernels serve."""
+"""Calls of convolutions and dense layers that ARM kernels serve."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class ArmPlan:
     """See ``conv2d.plan.Plan``.
 
     Attributes:
-        spec: The convolution.
-        isa: The instruction set; what it can do without, the weights tell.
+        spec: the convolution.
+        isa: the instruction set; what it can do without, the weights tell.
     """
 
     spec: ConvSpec
@@ -42,17 +42,17 @@ class ArmPlan:
         return microseconds(self.spec, self.isa, choose_tiling(self.spec, self.isa))
 
     def pack(self, weights: Weights) -> PackedConv:
-        """See ``pack_conv2d``."""
+        """Pack the constants: see ``pack_conv2d``."""
         return pack_conv2d(self.spec, weights, self.isa)
 
     def function(self, packed: PackedConv) -> tirx.PrimFunc:
-        """See ``conv2d``."""
+        """Build the function: see ``conv2d``."""
         how = packed.isa, packed.epilogue, packed.tiling
         return conv2d(self.spec, *how, has_sums=packed.has_sums)
 
 
 def _plan(spec: ConvSpec, _weights: Weights, *, isa: Isa) -> ArmPlan | None:
-    """The plan, where no other instruction set of the same processors does better."""
+    """Return the plan, where no other instruction set of the same processors does better."""
     plan = ArmPlan(spec, isa)
     if isa is not I8MM:
         return plan
@@ -62,7 +62,7 @@ def _plan(spec: ConvSpec, _weights: Weights, *, isa: Isa) -> ArmPlan | None:
 
 
 def rules_of(isa: Isa) -> ConvRules:
-    """The rules of an instruction set."""
+    """Return the rules of an instruction set."""
     return ConvRules(
         partial(_plan, isa=isa),
         lambda attrs, multiplier: can_requantize(isa, attrs.rounding, multiplier),
@@ -73,7 +73,7 @@ def rules_of(isa: Isa) -> ConvRules:
 def _conv2d(
     builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr], *, isa: Isa
 ) -> relax.Expr | None:
-    """A convolution, or one for each group of it."""
+    """Return a convolution, or one for each group of it."""
     rule = rules_of(isa).conv2d
     if attrs.groups == 1:
         return rule(builder, attrs, operands)

@@ -1,4 +1,4 @@
-"""How a run of bytes is loaded: pieces of a register or less, and none past its end."""
+"""The loads of a run of bytes: pieces of a register or less, and none past its end."""
 
 from __future__ import annotations
 

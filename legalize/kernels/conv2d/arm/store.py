@@ -24,13 +24,13 @@ def store_channels(
     """Store neighbouring channels of one pixel.
 
     Args:
-        spec: The convolution.
-        neon: The instructions.
-        target: The output as one row.
-        start: Where in it the first channel is.
+        spec: the convolution.
+        neon: the instructions.
+        target: the output as one row.
+        start: where in it the first channel is.
         vectors: int32x4 expressions.
-        channels: How many channels are real; nothing is written past them.
-        shift: That narrowing does.
+        channels: how many channels are real; nothing is written past them.
+        shift: that narrowing does.
     """
     for first, size in store_pieces(len(vectors)):
         offset = first * LANES
@@ -46,7 +46,7 @@ def store_channels(
 
 
 def narrow(output: OutputStage, neon: Neon, vectors: list[Any], shift: int) -> Any:
-    """One, two or four vectors as clamped outputs; one is repeated to eight lanes."""
+    """Narrow one, two or four vectors to clamped outputs; one is repeated to eight lanes."""
     words = [neon.narrow_words(vector, shift) for vector in vectors]
     words = [joined(*(words[i : i + 2] * 2)[:2]) for i in range(0, len(words), 2)]
     if output.zero_point:

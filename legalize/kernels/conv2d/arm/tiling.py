@@ -1,4 +1,4 @@
-"""Which tile of output pixels and channels a kernel computes at a time.
+"""The choice of the tile of output pixels and channels that a kernel computes at a time.
 
 The accumulators of a tile stay in registers for the whole sum, and the model counts the tile's
 instructions:

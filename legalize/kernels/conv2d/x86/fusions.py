@@ -42,7 +42,7 @@ def _sum(
 
 
 def _residual(call: relax.Call, producer: relax.Call, other: relax.Expr) -> Residual | None:
-    """The sum in terms of the producer's output; None where it has no exact affine form."""
+    """Return the sum in terms of the producer's output; None where it has no exact affine form."""
     operator, attrs = operator_of(call), attrs_of(call)
     assert operator in (quantized_add, quantized_subtract)
     dtypes = spec_of(call.args[0]).dtype, spec_of(call.args[1]).dtype
@@ -80,7 +80,7 @@ def _part(
 def with_border(
     builder: relax.BlockBuilder, call: relax.Call, reader: relax.Call, *, isa: Isa
 ) -> relax.Expr | None:
-    """A convolution whose output has a border; arguments as ``table.BORDERS`` says.
+    """Return a convolution whose output has a border; arguments as ``table.BORDERS`` says.
 
     Only where the reader's kernel takes the bytes as they are: other ones have channels of their
     own (depthwise), less than fill a step, or another signedness.

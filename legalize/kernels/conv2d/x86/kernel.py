@@ -1,4 +1,4 @@
-"""What writes the function of a convolution of uint8 data with int8 or int16 weights.
+"""The writer of the function of a convolution of uint8 data with int8 or int16 weights.
 
 A tile of output pixels × channels is summed in registers, then rescaled, narrowed and stored:
 
@@ -202,7 +202,7 @@ class ConvKernel:
             store_pixel(self.spec, self.target, pixel, group, vectors, channels, ends)
 
     def _sums(self, group: Any, pixel: Any, vectors: list[Any], number: int) -> Any:
-        """Outputs of four vectors as bytes, with the residual's tensor added."""
+        """Return outputs of four vectors as bytes, with the residual's tensor added."""
         assert self.addend is not None
         assert self.residual is not None
         ((outputs, _, size),) = narrow(self.spec.output, vectors[number : number + 4])
@@ -233,7 +233,7 @@ class ConvKernel:
         set_lanes(vector, value, lanes)
 
     def _addend(self, section: Section, group: Any, pixel: Any, number: int, channels: int) -> Any:
-        """A vector of the tensor that is added to a block of ``channels``, if there is one."""
+        """Load a vector of the tensor that is added to a block of ``channels``, if there is one."""
         if self.addend is None:
             return None
         place = self._place_of_addend(section, group, pixel, number, channels)
@@ -242,7 +242,7 @@ class ConvKernel:
     def _place_of_addend(
         self, section: Section, group: Any, pixel: Any, number: int, channels: int
     ) -> tuple[Any, int, int, int, int]:
-        """What ``load_addend`` takes beside the tensor."""
+        """Return the arguments of ``load_addend`` beside the tensor."""
         lanes = self.isa.lanes
         pieces = store_pieces(section.groups)
         first, size = next(piece for piece in pieces if number < sum(piece))
@@ -268,5 +268,5 @@ class ConvKernel:
         return fetch_ahead(self.weights, group * self.block_step + size, size, steps, turn, turns)
 
     def _origin(self, pixel: Any) -> Any:
-        """Offset of the first byte that an output pixel reads."""
+        """Return the offset of the first byte that an output pixel reads."""
         return first_byte(self.spec, pixel)

@@ -1,4 +1,4 @@
-"""What the ways to compute a convolution on x86 have in common."""
+"""The common part of the ways to compute a convolution on x86."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Layout:
     """Weights as a kernel reads them.
 
     Attributes:
-        weights: In one row.
-        lists: Arrays that say where they belong.
-        settings: Arrays that come last.
-        known: What the function must know of them.
+        weights: in one row.
+        lists: arrays that say where they belong.
+        settings: arrays that come last.
+        known: what the function must know of them.
     """
 
     weights: Array
@@ -47,11 +47,11 @@ class Packed:
     """A convolution's constants, and what its function must know about them.
 
     Attributes:
-        epilogue: How accumulators become outputs.
-        constants: Weights in one row; bias int32 [vectors, lanes]; the lists of the layout; the
+        epilogue: how accumulators become outputs.
+        constants: weights in one row; bias int32 [vectors, lanes]; the lists of the layout; the
             kernel's zero point int32 [1], only if it is asymmetric and the weights are int8;
             the arrays of the epilogue; the settings of the layout.
-        known: What there is to know of the layout.
+        known: what there is to know of the layout.
     """
 
     epilogue: Epilogue
@@ -64,10 +64,10 @@ class Plan(ABC):
     """A convolution as one way computes it: see ``conv2d.plan.Plan``.
 
     Attributes:
-        spec: The convolution, with the dtype of its staged data.
-        products: What its kernel multiplies with.
-        tiling: The tiles of output pixels and channels.
-        cost: What it takes, in the units of tiling.py; it is comparable with other ways' on the
+        spec: the convolution, with the dtype of its staged data.
+        products: what its kernel multiplies with.
+        tiling: the tiles of output pixels and channels.
+        cost: what it takes, in the units of tiling.py; it is comparable with other ways' on the
             same instruction set.
     """
 
@@ -81,13 +81,13 @@ class Plan(ABC):
         """Lay out the weights.
 
         Args:
-            kernel: Integers of shape [out_channels, KH, KW, staged_channels]: int8, or w − zw.
-            lanes: From ``lane_channels``.
+            kernel: integers of shape [out_channels, KH, KW, staged_channels]: int8, or w − zw.
+            lanes: from ``lane_channels``.
         """
 
     @abstractmethod
     def kernel(self, epilogue: Epilogue, known: Any) -> ConvKernel:
-        """What writes the function."""
+        """Make the writer of the function."""
 
     def pack(self, weights: Weights) -> Packed:
         """Fold zero points into the bias and lay out weights, bias and multipliers.

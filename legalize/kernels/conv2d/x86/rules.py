@@ -1,4 +1,4 @@
-"""Which calls of convolutions and dense layers x86 kernels serve."""
+"""Calls of convolutions and dense layers that x86 kernels serve."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from qnn_ops import quantized_conv2d, quantized_dense
 from qnn_ops.registry import Attrs
 
 CONV_ISAS = (AMX, *ISAS)
-"""What convolutions are computed with, the fastest first."""
+"""The instruction sets of convolutions, the fastest first."""
 
 _ROUNDINGS = ("tflite", "upward", "float64", "onednn")
 
 
 def rules_of(isa: Isa) -> ConvRules:
-    """The rules of an instruction set."""
+    """Return the rules of an instruction set."""
 
     def plan(spec: ConvSpec, weights: Weights) -> Plan:
         return cheapest_plan(spec, isa, weights)
@@ -40,7 +40,7 @@ def rules_of(isa: Isa) -> ConvRules:
 def _sum(
     builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr], *, isa: Isa
 ) -> relax.Expr | None:
-    """A convolution that adds a tensor, on processors that do it with one rounding."""
+    """Return a convolution that adds a tensor, on processors that do it with one rounding."""
     if len(operands) < 4 or isa.lanes < 8:
         return None
     return rules_of(isa).conv2d(builder, attrs, operands)

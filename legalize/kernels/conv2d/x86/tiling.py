@@ -1,4 +1,4 @@
-"""Which tile of output pixels and channels a kernel computes at a time.
+"""The choice of the tile of output pixels and channels that a kernel computes at a time.
 
 The accumulators of a tile of ``pixels`` × lanes·``groups`` outputs stay in registers for the
 whole sum. A step of the sum broadcasts four bytes of each pixel, loads one vector of weights
@@ -79,7 +79,7 @@ def choose_tiling(spec: ConvSpec, products: Products) -> Tiling:
 
 
 def registers_of(products: Products, groups: int, pixels: int) -> int:
-    """Registers that a step takes: accumulators, weights and data."""
+    """Count the registers that a step takes: accumulators, weights and data."""
     return pixels * groups + products.parts * groups + products.spare
 
 
@@ -96,7 +96,7 @@ def _cost(spec: ConvSpec, products: Products, groups: int, pixels: int) -> float
 
 
 def rescaling_units(groups: int) -> float:
-    """What rescaling and storing a pixel's vectors takes."""
+    """Estimate the cost of rescaling and storing a pixel's vectors."""
     return _RESCALE * groups + sum(_STORE[size] for _, size in store_pieces(groups))
 
 

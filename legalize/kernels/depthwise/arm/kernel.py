@@ -39,8 +39,8 @@ def depthwise_conv2d(plan: Plan, epilogue: Epilogue) -> tirx.PrimFunc:
     """Build the function that computes a depthwise convolution.
 
     Args:
-        plan: From ``pack_depthwise``, as what follows.
-        epilogue: How accumulators become outputs.
+        plan: from ``pack_depthwise``, as what follows.
+        epilogue: how accumulators become outputs.
 
     Returns:
         A function of the data, int8 of ``spec.staged_shape``; the ``constants`` of
@@ -179,5 +179,5 @@ class _Kernel:
 
 
 def _eight(value: Any, number: int) -> Any:
-    """Eight lanes of a vector of eight or sixteen."""
+    """Return eight lanes of a vector of eight or sixteen."""
     return value if lanes_in(value) == 8 else half(value, number)

@@ -24,9 +24,9 @@ class PackedDepthwise:
     """A depthwise convolution's constants, and what its function must know about them.
 
     Attributes:
-        epilogue: How accumulators become outputs.
-        plan: The order for which the constants are laid out.
-        constants: The arrays that the function of ``depthwise_conv2d`` takes between data and
+        epilogue: how accumulators become outputs.
+        plan: the order for which the constants are laid out.
+        constants: the arrays that the function of ``depthwise_conv2d`` takes between data and
             output: weights int8 in one row; bias int32 [vectors, 4]; each row of the epilogue
             [vectors, 4].
     """
@@ -46,9 +46,9 @@ def pack_depthwise(spec: ConvSpec, weights: Weights, isa: Isa) -> PackedDepthwis
     channel.
 
     Args:
-        spec: The convolution.
-        weights: Its constants.
-        isa: The instruction set of the kernel.
+        spec: the convolution.
+        weights: its constants.
+        isa: the instruction set of the kernel.
 
     Raises:
         QnnError: if an array does not fit the spec.

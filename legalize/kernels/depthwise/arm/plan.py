@@ -1,4 +1,4 @@
-"""How a depthwise convolution is cut into registers.
+"""The registers of a depthwise convolution.
 
 Vectors run along the channels: a tile is some neighbouring pixels of an output row by 16 or 8
 channels. smull and smlal multiply bytes and add the products in 16 bits, for as many taps of the

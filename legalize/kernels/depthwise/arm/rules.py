@@ -1,4 +1,4 @@
-"""Which calls of depthwise convolutions ARM kernels serve."""
+"""Calls of depthwise convolutions that ARM kernels serve."""
 
 from __future__ import annotations
 

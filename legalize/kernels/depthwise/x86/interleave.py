@@ -20,7 +20,7 @@ def interleave_bytes(rows: list[Any], size: int) -> list[Any]:
     """Interleave four vectors of bytes.
 
     Args:
-        rows: Four vectors a, b, c, d, uint8x(size).
+        rows: four vectors a, b, c, d, uint8x(size).
         size: 16, 32 or 64.
 
     Returns:
@@ -36,7 +36,7 @@ def interleave_words(rows: list[Any], size: int) -> list[Any]:
     """Interleave two vectors of bytes, each byte extended by a byte of zero.
 
     Args:
-        rows: Two vectors a, b, uint8x(size).
+        rows: two vectors a, b, uint8x(size).
         size: 16, 32 or 64.
 
     Returns:
@@ -50,7 +50,7 @@ def interleave_words(rows: list[Any], size: int) -> list[Any]:
 
 
 def _unpack(a: Any, b: Any, size: int, half: int, element: int) -> Any:
-    """Vpunpckl or vpunpckh: elements of ``element`` bytes of a and b in turn."""
+    """Interleave elements of ``element`` bytes of a and b (vpunpckl or vpunpckh)."""
     order = [
         source * size + quarter * _QUARTER + half * _QUARTER // 2 + position * element + byte
         for quarter in range(size // _QUARTER)
@@ -65,7 +65,7 @@ def add_products(isa: Isa, accumulator: Any, cells: Any, weights: Any) -> Any:
     """Add to each int32 lane the products of its cell's values and weights.
 
     Args:
-        isa: The instruction set.
+        isa: the instruction set.
         accumulator: int32 vector.
         cells: uint8 vector, four bytes in each lane.
         weights: int8 vector, if it has byte products and cells hold bytes; or int16 vector.

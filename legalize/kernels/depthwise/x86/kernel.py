@@ -48,8 +48,8 @@ def depthwise_conv2d(plan: Plan, epilogue: Epilogue) -> tirx.PrimFunc:
     Needs a target with the features of the plan's instruction set.
 
     Args:
-        plan: From ``pack_depthwise``.
-        epilogue: Likewise.
+        plan: from ``pack_depthwise``.
+        epilogue: likewise.
 
     Returns:
         A function of the data, ``spec.in_dtype`` of ``spec.in_shape``; the ``constants`` of
@@ -125,7 +125,7 @@ class _Kernel:
 
 
 class _Part:
-    """What writes the loops of one section."""
+    """The writer of one section's loops."""
 
     def __init__(self, kernel: _Kernel, section: Section, first_vector: int) -> None:
         self.kernel = kernel
@@ -158,7 +158,7 @@ class _Part:
                                 T.buffer_store(self.cells, value, [index])
 
     def _cell(self, value: int, lanes: int) -> Any:
-        """A vector of bytes whose cells hold a value only."""
+        """Return a vector of bytes whose cells hold a value only."""
         bits = value * (0x01010101 if self.plan.form.taps == 4 else 0x00010001)
         signed = bits - (1 << 32) if bits >= 1 << 31 else bits
         return T.reinterpret(f"uint8x{lanes}", T.broadcast(T.int32(signed), lanes // 4))
@@ -187,7 +187,7 @@ class _Part:
                     pieces(slot, size, where)
 
     def _phases(self) -> list[tuple[int, int, int, int]]:
-        """Columns by their remainder to the stride, as tiles read them.
+        """Sort columns by their remainder to the stride, as tiles read them.
 
         Returns:
             For each remainder that a column of the kernel has: it; the slot of the first column
@@ -205,7 +205,7 @@ class _Part:
         return described
 
     def _plane(self, cell: Any, phase: Any, plane: int) -> Any:
-        """Offset of a plane in the buffer of cells."""
+        """Return the offset of a plane in the buffer of cells."""
         return ((cell * self.spec.strides[1] + phase) * PLANES + plane) * self.plane_size
 
     def _rows(self, image: Any, out_row: Any, block: Any, column: Any, size: int) -> list[Any]:

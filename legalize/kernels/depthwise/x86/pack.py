@@ -24,9 +24,9 @@ class PackedDepthwise:
     """A depthwise convolution's constants, and what its function must know about them.
 
     Attributes:
-        epilogue: How accumulators become outputs.
-        plan: The order for which the constants are laid out.
-        constants: The arrays that the function of ``depthwise_conv2d`` takes between data and
+        epilogue: how accumulators become outputs.
+        plan: the order for which the constants are laid out.
+        constants: the arrays that the function of ``depthwise_conv2d`` takes between data and
             output: weights int8 or int16 [values]; bias int32 [vectors, lanes]; the arrays of the
             epilogue.
     """
@@ -49,10 +49,10 @@ def pack_depthwise(
     plane, lane, slot of the cell.
 
     Args:
-        spec: The convolution.
-        weights: Its constants.
-        isa: The instruction set of the kernel.
-        plan: To measure others than the chosen one.
+        spec: the convolution.
+        weights: its constants.
+        isa: the instruction set of the kernel.
+        plan: to measure others than the chosen one.
 
     Raises:
         QnnError: if an array does not fit the spec.

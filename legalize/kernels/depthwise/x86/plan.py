@@ -1,4 +1,4 @@
-"""How a depthwise convolution is cut into registers.
+"""The registers of a depthwise convolution.
 
 Rows are interleaved before they are multiplied: the values that lie one above the other in
 neighbouring rows become the bytes of a cell of 32 bits, one cell per pixel and channel, so that
@@ -41,7 +41,7 @@ _ROW = 10.0
 
 @dataclass(frozen=True)
 class Cells:
-    """How values and weights are multiplied.
+    """The form in which values and weights are multiplied.
 
     Attributes:
         taps: values in a cell: 4 bytes by int8 weights or 2 of 16 bits by int16 weights.

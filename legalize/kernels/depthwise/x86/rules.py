@@ -1,4 +1,4 @@
-"""Which calls of depthwise convolutions x86 kernels serve."""
+"""Calls of depthwise convolutions that x86 kernels serve."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class TileKernel(ConvKernel):
         loop_between(start, stop, step)
 
     def _place(self, tile: Any) -> tuple[Any, Any, Any]:
-        """Stretch, first pixel in it and first byte of a tile of pixels."""
+        """Return the stretch, the first pixel in it and the first byte of a tile of pixels."""
         spec, plan = self.spec, self.plan
         _, height, width, channels = spec.staged_shape
         line = T.truncdiv(tile, plan.tiles_per_line)
@@ -146,5 +146,5 @@ class TileKernel(ConvKernel):
 
 
 def _sums_of(pixels: int, channels: int) -> int:
-    """Where the sums of a tile of pixels and a vector of channels are in the memory."""
+    """Return the place in memory of the sums of a tile of pixels and a vector of channels."""
     return _SUMS[pixels][channels] * amx.ROWS * _LANES

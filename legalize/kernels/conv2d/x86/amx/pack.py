@@ -18,7 +18,7 @@ _LANES = AVX512_VNNI.lanes
 
 
 def tile_configuration(plan: TilePlan) -> npt.NDArray[np.uint8]:
-    """What the thread's tiles are."""
+    """Return the shapes of the thread's tiles, as ldtilecfg loads them."""
     steps = plan.chunk // DWORD
     sums, data, weights = (plan.rows, 4 * _LANES), (plan.rows, plan.chunk), (steps, 4 * _LANES)
     return amx.configuration([sums] * 4 + [data] * 2 + [weights] * 2)
@@ -30,9 +30,9 @@ def lay_out_chunks(
     """Order weights by block of channels, run, chunk, vector, step, lane, byte.
 
     Args:
-        plan: How the convolution is cut.
+        plan: how the convolution is cut.
         kernel: int8 [channels, runs, run_length].
-        lanes: The channel of each lane, [vectors, lanes]; -1 takes zeros.
+        lanes: the channel of each lane, [vectors, lanes]; -1 takes zeros.
     """
     channels, runs, length = kernel.shape
     chunks = np.zeros((channels + 1, runs, plan.chunks, plan.chunk), np.int8)

@@ -1,4 +1,4 @@
-"""How a convolution is cut into AMX's tiles, and whether that is worth while.
+"""The plan of a convolution in AMX's tiles, if that is worth while.
 
 A tile of data has a row for each of up to 16 output pixels, whose bytes lie at one distance, the
 pitch. Pixels of a row of the output do. Those of neighbouring rows, too, if the pixels are
@@ -53,13 +53,13 @@ class TilePlan(Plan):
     """A convolution cut into tiles; of its tiling, ``pixels`` is how many a step has.
 
     Attributes:
-        lines: Stretches of pixels at one pitch: one for all, one an image or one a row.
-        line_pixels: Pixels of such a stretch, with those that are computed for nothing.
-        row_pixels: Pixels from a row to the next one within a stretch.
-        real_pixels: How many of these are pixels of the output.
-        pitch: Bytes from a pixel to the next one.
-        chunk: Bytes of the sum in a tile.
-        chunks: Tiles for a run.
+        lines: stretches of pixels at one pitch: one for all, one an image or one a row.
+        line_pixels: pixels of such a stretch, with those that are computed for nothing.
+        row_pixels: pixels from a row to the next one within a stretch.
+        real_pixels: how many of these are pixels of the output.
+        pitch: bytes from a pixel to the next one.
+        chunk: bytes of the sum in a tile.
+        chunks: tiles for a run.
     """
 
     lines: int
@@ -118,7 +118,7 @@ class TilePlan(Plan):
         return Layout(weights, settings=(tile_configuration(self),))
 
     def kernel(self, epilogue: Epilogue, known: None) -> TileKernel:
-        """For chunks."""
+        """Make the writer of a function of chunks."""
         return TileKernel(self, epilogue)
 
 
@@ -155,7 +155,7 @@ def cut(spec: ConvSpec) -> TilePlan:
 
 
 def _chunks(run_length: int) -> tuple[int, int]:
-    """Size and number of the chunks of a run: whole steps, none longer than the run."""
+    """Return the size and number of the chunks of a run: whole steps, none longer than the run."""
     count = -(-run_length // ROW_BYTES)
     chunk = -(-run_length // (count * DWORD)) * DWORD
     if chunk > run_length:

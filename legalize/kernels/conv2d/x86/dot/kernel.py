@@ -13,7 +13,7 @@ from legalize.kernels.ir.registers import lanes_of, set_lanes
 
 
 class DotKernel(ConvKernel):
-    """What writes the loops over runs and their steps."""
+    """The writer of loops over runs and their steps."""
 
     def _accumulate(self, section: Section, group: Any, first: Any, acc: Any) -> None:
         spec, products = self.spec, self.products
@@ -52,7 +52,7 @@ class DotKernel(ConvKernel):
                 step(run + spec.run_length - spec.step, weights + steps * step_size)
 
     def _steps_at_once(self, section: Section) -> int:
-        """How many steps the loop over a run takes at a time.
+        """Count the steps that the loop over a run takes at a time.
 
         Two halve the loop's own cost, where a step is one product. But LLVM loads weights of the
         second one early: with no register left for them it keeps all accumulators in memory.

@@ -59,7 +59,7 @@ class DotPlan(Plan):
         return Layout(np.concatenate(packed), known=dtype)
 
     def kernel(self, epilogue: Epilogue, known: str) -> DotKernel:
-        """For weights of a dtype."""
+        """Make the writer of a function of weights of a dtype."""
         return DotKernel(self, epilogue, known)
 
 
@@ -76,14 +76,14 @@ def dot_plan(spec: ConvSpec, isa: Isa) -> DotPlan:
 
 
 def products_of(spec: ConvSpec, isa: Isa) -> Products:
-    """What multiplies data that is staged as the spec says."""
+    """Choose the products of data that is staged as the spec says."""
     if isa.has_byte_products:
         return ByteProducts(isa)
     return WordProducts(isa) if spec.staged_dtype == "int16" else WidenedProducts(isa)
 
 
 def prefers_words(spec: ConvSpec, isa: Isa) -> bool:
-    """Whether data had better be widened to int16 once, when it is staged, than by each tile.
+    """Tell whether data had better be widened to int16 once, when it is staged, than by each tile.
 
     Every block of channels and every row of the kernel reads the data again.
     """

@@ -1,4 +1,4 @@
-"""What an epilogue is: the end of every x86 kernel, from int32 accumulators to outputs."""
+"""The interface of an epilogue: the end of every x86 kernel, from accumulators to outputs."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Scales:
-    """What accumulators are multiplied by, and how far they reach.
+    """The multipliers of accumulators, and the accumulators' bound.
 
     Attributes:
         multiplier: [out_channels] of ``multiplier_dtype``.
         shift: int32 [out_channels], positive to the left.
         bias: int32 [out_channels], part of the accumulators.
-        bound: No accumulator is further from zero.
+        bound: no accumulator is further from zero.
     """
 
     multiplier: Array
@@ -35,9 +35,9 @@ class Chosen(NamedTuple):
     """An epilogue that is exact for a convolution.
 
     Attributes:
-        epilogue: The sequence.
-        arrays: Its constants, of the dtypes and shapes that it tells: [vectors, rows, lanes].
-        offset: What it wants added to the accumulators, [out_channels] or 0.
+        epilogue: the sequence.
+        arrays: its constants, of the dtypes and shapes that it tells: [vectors, rows, lanes].
+        offset: what it wants added to the accumulators, [out_channels] or 0.
     """
 
     epilogue: Epilogue
@@ -56,10 +56,10 @@ class Epilogue(ABC):
         """Lay out the constants of this sequence; None where it is not exact.
 
         Args:
-            output: What accumulators become.
-            addend: A tensor that is added before rounding.
-            scales: Of the accumulators.
-            lanes: The channel of each lane, [vectors, lanes].
+            output: what accumulators become.
+            addend: a tensor that is added before rounding.
+            scales: of the accumulators.
+            lanes: the channel of each lane, [vectors, lanes].
         """
 
     @property
@@ -73,7 +73,7 @@ class Epilogue(ABC):
 
         Args:
             x: int32 vector, the accumulators.
-            rows: A function from row to vector for each array.
+            rows: a function from row to vector for each array.
             addend: int32 vector of the tensor that is added before rounding, if there is one.
 
         Returns:
@@ -82,5 +82,5 @@ class Epilogue(ABC):
 
 
 def row_lanes(dtype: str, lanes: int) -> int:
-    """Values of a dtype in a register that holds ``lanes`` int32."""
+    """Count the values of a dtype in a register that holds ``lanes`` int32."""
     return 4 * lanes // np.dtype(dtype).itemsize

@@ -1,4 +1,4 @@
-"""Which epilogue a convolution ends in. A new one is a file, and a line here."""
+"""The choice of a convolution's epilogue. A new one is a file, and a line here."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tu
     """Check what is given for each channel, and fold zero points into the bias.
 
     Args:
-        spec: The convolution.
-        weights: Its constants.
-        kernel: Of them, OHWI: what is multiplied.
-        zero_point: What is left of the kernel's.
+        spec: the convolution.
+        weights: its constants.
+        kernel: of them, OHWI: what is multiplied.
+        zero_point: what is left of the kernel's.
 
     Returns:
         The bias that raw products need, and the scales of accumulators.

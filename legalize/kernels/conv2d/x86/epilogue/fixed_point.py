@@ -48,11 +48,11 @@ class Sums(Epilogue):
     def choose(
         cls, output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
     ) -> Chosen | None:
-        """For int32."""
+        """Serve results of int32."""
         return Chosen(cls()) if output.dtype == "int32" else None
 
     def emit(self, x: Any, rows: list[Any], addend: Any = None) -> Any:
-        """Nothing."""
+        """Leave the accumulators as they are."""
         return x
 
 
@@ -61,10 +61,10 @@ class FixedPoint(Epilogue):
     """One shift of a 64-bit product, or two.
 
     Attributes:
-        zero_point: What is added at the end; None where it is part of the 64-bit addend.
-        has_two_floors: Whether the last term is there.
-        has_zero_shift: Whether a channel of those with the last term has e = 0.
-        is_doubled: Whether it takes the upper half of 2p, or else of p.
+        zero_point: what is added at the end; None where it is part of the 64-bit addend.
+        has_two_floors: whether the last term is there.
+        has_zero_shift: whether a channel of those with the last term has e = 0.
+        is_doubled: whether it takes the upper half of 2p, or else of p.
     """
 
     zero_point: int | None
@@ -76,7 +76,7 @@ class FixedPoint(Epilogue):
     def choose(
         cls, output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
     ) -> Chosen | None:
-        """For accumulators that leave some bits, and shifts to the right."""
+        """Serve accumulators that leave some bits free, and shifts to the right."""
         low, high = int((-scales.shift).min()), int((-scales.shift).max())
         if low < 0 or scales.bound >= _MAX_FAST_ACCUMULATOR:
             return None
@@ -87,7 +87,7 @@ class FixedPoint(Epilogue):
         return Chosen(epilogue, epilogue._arrays(output, multiplier, deal(shift, lanes, shift[0])))
 
     def _arrays(self, output: OutputStage, multiplier: Array, shift: Array) -> tuple[Array, ...]:
-        """The constants of multipliers and shifts, [vectors, lanes]."""
+        """Return the constants of multipliers and shifts, [vectors, lanes]."""
         q, e = multiplier.astype(np.int64), -shift.astype(np.int64)
         half = np.int64(1) << (30 + e)
         if output.rounding == "tflite":
@@ -132,7 +132,7 @@ class FixedPoint(Epilogue):
 
 
 def _product(x: Any, multiplier: Any) -> Any:
-    """Vpmuldq: multiply the even lanes of an int32 vector and an int64 vector."""
+    """Multiply the even lanes of an int32 vector and an int64 vector (vpmuldq)."""
     pairs = T.reinterpret(f"int64x{lanes_in(multiplier)}", x)
     return _sign_extended(pairs) * _sign_extended(multiplier)
 
@@ -148,7 +148,7 @@ class General(Epilogue):
     """Any shift, step by step in 64-bit lanes; what leaves 32 bits wraps, as in the reference.
 
     Attributes:
-        output: What accumulators become.
+        output: what accumulators become.
     """
 
     output: OutputStage
@@ -157,7 +157,7 @@ class General(Epilogue):
     def choose(
         cls, output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
     ) -> Chosen:
-        """For all."""
+        """Serve any multipliers and shifts."""
         multiplier, shift = deal(scales.multiplier, lanes), scales.shift
         arrays = multiplier[:, None], deal(shift, lanes, shift[0])[:, None]
         return Chosen(cls(output), arrays)
@@ -168,7 +168,7 @@ class General(Epilogue):
         return ("int32", 1), ("int32", 1)
 
     def emit(self, x: Any, rows: list[Any], addend: Any = None) -> Any:
-        """The outputs, after the clamp."""
+        """Return the outputs, after the clamp."""
         lanes = lanes_in(x)
         narrow = f"int32x{lanes}"
 

@@ -45,7 +45,7 @@ class Float32(Epilogue):
     """The sequence.
 
     Attributes:
-        has_two_addends: Whether c is another one below zero.
+        has_two_addends: whether c is another one below zero.
     """
 
     has_two_addends: bool
@@ -54,7 +54,7 @@ class Float32(Epilogue):
     def choose(
         cls, output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
     ) -> Chosen | None:
-        """For vectors of AVX512, where there is a proof."""
+        """Serve vectors of AVX512, where there is a proof."""
         # Only AVX512 rounds down where it is told to, not by the processor's state.
         if lanes.shape[1] != _LANES:
             return None
@@ -75,7 +75,7 @@ class Float32(Epilogue):
         return (("float32", 4), ("int32", 1)) if self.has_two_addends else (("float32", 3),)
 
     def emit(self, x: Any, rows: list[Any], addend: Any = None) -> Any:
-        """Two fused products and sums."""
+        """Return two fused products and sums."""
         table = rows[0]
         addend = table(2)
         if self.has_two_addends:
@@ -99,7 +99,7 @@ class Float32(Epilogue):
 
 @dataclass(frozen=True)
 class FloatScales:
-    """What the sequence needs for each channel.
+    """The constants of each channel that the sequence needs.
 
     Attributes:
         offset: int32 [channels], added to the accumulators.
@@ -122,10 +122,10 @@ def float_scales(
     """Find scales for which the sequence is exact.
 
     Args:
-        output: The rounding, clamp and zero point.
+        output: the rounding, clamp and zero point.
         multiplier: int32 [channels], not negative.
         shift: int32 [channels]; positive to the left.
-        accumulator_bound: No accumulator is further from zero.
+        accumulator_bound: no accumulator is further from zero.
 
     Returns:
         None if there is no proof for every channel.
@@ -172,7 +172,7 @@ def float_scales(
 
 
 def _steps(output: OutputStage, q: Array, e: Array, outputs: Array) -> Array:
-    """The smallest accumulator for which the fixed-point arithmetic gives each output."""
+    """Return the smallest accumulator for which the fixed-point arithmetic gives each output."""
     k = outputs - output.zero_point
     half = np.where(e > 0, np.int64(1) << np.maximum(e - 1, 0), 0)
     if output.rounding == "upward":
@@ -186,10 +186,10 @@ def _steps(output: OutputStage, q: Array, e: Array, outputs: Array) -> Array:
 def _is_exact(
     output: OutputStage, scales: FloatScales, steps: Array, outputs: Array, is_dead: Array
 ) -> bool:
-    """Whether the sequence rises where the fixed-point arithmetic does, for every channel."""
+    """Tell whether the sequence rises where the fixed-point arithmetic does, for every channel."""
 
     def reaches(x: Array, k: Array, *, at_least: bool) -> Array:
-        """Whether the result is k or more: surely so, or else possibly so."""
+        """Tell whether the result is k or more: surely so, or else possibly so."""
         addend = scales.addend[:, None].astype(np.float64)
         if scales.addend_below is not None:
             addend = np.where(x < 0, scales.addend_below[:, None], addend)

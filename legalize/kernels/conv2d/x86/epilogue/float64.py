@@ -46,7 +46,7 @@ class Magic(Epilogue):
     """The sequence ``magic``.
 
     Attributes:
-        zero_point: Of the outputs.
+        zero_point: of the outputs.
     """
 
     zero_point: int
@@ -55,7 +55,7 @@ class Magic(Epilogue):
     def choose(
         cls, output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
     ) -> Chosen | None:
-        """For rounding "float64", where there is a proof."""
+        """Serve rounding "float64", where there is a proof."""
         if output.rounding != "float64":
             return None
         exact = magic_multiplier(output, scales.multiplier, scales.bound)
@@ -67,7 +67,7 @@ class Magic(Epilogue):
         return (("float64", 2),)
 
     def emit(self, x: Any, rows: list[Any], addend: Any = None) -> Any:
-        """The lower words of the sums."""
+        """Return the lower words of the sums."""
         addend = _MAGIC + self.zero_point
         words = [
             T.reinterpret(f"int32x{lanes_in(x)}", half * m + _splat(addend, lanes_in(half)))
@@ -81,8 +81,8 @@ class Double(Magic):
     """The sequence ``double``.
 
     Attributes:
-        low: Lower bound of the outputs.
-        high: Upper bound of the outputs.
+        low: lower bound of the outputs.
+        high: upper bound of the outputs.
     """
 
     low: int
@@ -92,14 +92,14 @@ class Double(Magic):
     def choose(
         cls, output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
     ) -> Chosen | None:
-        """For rounding "float64"."""
+        """Serve rounding "float64"."""
         if output.rounding != "float64":
             return None
         epilogue = cls(output.zero_point, output.low, output.high)
         return Chosen(epilogue, _rows(scales.multiplier, lanes))
 
     def emit(self, x: Any, rows: list[Any], addend: Any = None) -> Any:
-        """The outputs, after the clamp."""
+        """Return the outputs, after the clamp."""
         low, high = (end - self.zero_point for end in (self.low, self.high))
         rounded = []
         for half, m in zip(_halves(x), (rows[0](0), rows[0](1)), strict=True):
@@ -126,9 +126,9 @@ def magic_multiplier(
     """Find multipliers for which the sequence ``magic`` is exact.
 
     Args:
-        output: The clamp and the zero point.
+        output: the clamp and the zero point.
         multiplier: float64 [channels], positive.
-        accumulator_bound: No accumulator is further from zero.
+        accumulator_bound: no accumulator is further from zero.
 
     Returns:
         float64 [channels]; None if there is no proof for every channel.
@@ -160,7 +160,7 @@ def magic_multiplier(
 
 
 def _steps(multiplier: Array, rounded: Array, bound: int) -> tuple[Array, Array]:
-    """The smallest accumulators from -bound on that give each value or more.
+    """Return the smallest accumulators from -bound on that give each value or more.
 
     Returns:
         int64 [channels, outputs], ``bound`` + 1 where none does; and where one does.
@@ -181,7 +181,7 @@ def _reaches_unfused(x: Array, m: Array, rounded: Array, ties_up: Array) -> Arra
 
 
 def _reaches_fused(x: Array, m: Array, rounded: Array, ties_up: Array) -> Array:
-    """The same of the exact product: x·m = (high·2^27 + low)·2^-shift."""
+    """Return the same of the exact product: x·m = (high·2^27 + low)·2^-shift."""
     fraction, exponent = np.frexp(m)
     mantissa = (fraction * 2.0**53).astype(np.int64)
     shift = 53 - exponent.astype(np.int64)
@@ -193,7 +193,7 @@ def _reaches_fused(x: Array, m: Array, rounded: Array, ties_up: Array) -> Array:
 
 
 def _halves(x: Any) -> list[Any]:
-    """The lower and the upper lanes as float64."""
+    """Return the lower and the upper lanes as float64."""
     lanes = lanes_in(x)
     half = lanes // 2
     ranges = (range(half), range(half, lanes))

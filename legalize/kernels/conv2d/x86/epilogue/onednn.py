@@ -37,10 +37,10 @@ class OneDnn(Epilogue):
     """The sequence.
 
     Attributes:
-        zero_point: Of the outputs.
-        addend: What is added before rounding.
-        adds_bias: Whether the bias is added in float32.
-        saturates: Whether products may leave 32 bits.
+        zero_point: of the outputs.
+        addend: what is added before rounding.
+        adds_bias: whether the bias is added in float32.
+        saturates: whether products may leave 32 bits.
     """
 
     zero_point: int
@@ -52,7 +52,7 @@ class OneDnn(Epilogue):
     def choose(
         cls, output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
     ) -> Chosen | None:
-        """For rounding "onednn"."""
+        """Serve rounding "onednn"."""
         if output.rounding != "onednn":
             return None
         highest = int(np.abs(scales.bias.astype(np.int64)).max(initial=0))
@@ -96,7 +96,7 @@ class OneDnn(Epilogue):
 
 
 def _to_int32(value: Any, lanes: int) -> Any:
-    """Cvtps2dq: round half to even."""
+    """Round half to even (cvtps2dq)."""
     result = f"int32x{lanes}"
     if lanes == 16:
         zeros = T.broadcast(T.int32(0), lanes)

@@ -30,9 +30,9 @@ class ResidualSum:
     """The sums of a convolution's outputs and a tensor.
 
     Attributes:
-        output: The convolution's own.
-        residual: The tensor, and the sums.
-        isa: The instruction set.
+        output: the convolution's own.
+        residual: the tensor, and the sums.
+        isa: the instruction set.
     """
 
     output: OutputStage
@@ -46,11 +46,11 @@ class ResidualSum:
         return AVX512_VNNI if self.isa.has_byte_products else AVX512BW
 
     def vectors_as_bytes(self, groups: int, channels: int) -> int:
-        """How many of the first vectors of a block end in ``add_to_bytes``.
+        """Count the first vectors of a block that end in ``add_to_bytes``.
 
         Args:
-            groups: Vectors of channels in the block.
-            channels: How many channels are real.
+            groups: vectors of channels in the block.
+            channels: how many channels are real.
         """
         return min(groups, channels // self.isa.lanes) // _VECTORS * _VECTORS
 
@@ -58,8 +58,8 @@ class ResidualSum:
         """Build the expression of the sums of four vectors.
 
         Args:
-            outputs: The convolution's outputs, bytes.
-            tensor: The tensor's values, bytes.
+            outputs: the convolution's outputs, bytes.
+            tensor: the tensor's values, bytes.
 
         Returns:
             The sums after their clamp, bytes.
@@ -77,7 +77,7 @@ class ResidualSum:
         return T.reinterpret(f"int8x{lanes_in(sums)}", flipped(sums))
 
     def vectors_as_words(self, groups: int) -> int:
-        """How many of the first vectors of a block are for ``add_to_words``, if not as bytes."""
+        """Count the first vectors of a block that end in ``add_to_words``, not in bytes."""
         return 0 if self.isa.lanes == 16 else groups // 2 * 2
 
     def add_to_words(self, pair: Sequence[Any], tensor: Any) -> list[Any]:
@@ -85,7 +85,7 @@ class ResidualSum:
 
         Args:
             pair: int32 vectors, the convolution's outputs before their clamp.
-            tensor: The tensor's values, from ``load_addend_words``.
+            tensor: the tensor's values, from ``load_addend_words``.
 
         Returns:
             For each vector the sums before their clamp, int32.

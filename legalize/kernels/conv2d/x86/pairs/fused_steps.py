@@ -1,4 +1,4 @@
-"""Which steps' sums of two products may be added in 16 bits before they are widened.
+"""The steps whose sums of two products may be added in 16 bits before they are widened.
 
 vpmaddubsw leaves a sum of two products with uint8 data in each int16. Two steps' sums add up
 exactly in 16 bits for all data where, of the four weights, neither the positive ones nor the
@@ -16,7 +16,7 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 MOST = 128
-"""What weights that are added in 16 bits may add up to: 255·128 = 32640 fits, 255·129 does not."""
+"""The limit of weights that are added in 16 bits: 255·128 = 32640 fits, 255·129 does not."""
 
 # Steps among which partners are looked for: more find hardly more of them.
 _AMONG = 64

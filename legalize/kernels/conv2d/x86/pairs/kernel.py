@@ -98,7 +98,7 @@ class PairsKernel(ConvKernel):
 
 
 def _weights_in_registers(isa: Isa, section: Section, kind: StepKind) -> int:
-    """How many vectors of weights all pixels of a tile take from registers.
+    """Count the vectors of weights that all pixels of a tile take from registers.
 
     One step's always fit. Of two steps LLVM would keep all of them, and accumulators in memory.
     So the others are read at a place that it cannot know to be the same for every pixel: then

@@ -24,7 +24,7 @@ from legalize.kernels.isa.x86 import Isa, PairProducts
 Array = npt.NDArray[Any]
 
 LEAST_STEP = min(kind.cost for kind in STEP_KINDS)
-"""What a step takes at least, in the units of tiling.py's steps."""
+"""The least cost of a step, in the units of tiling.py's steps."""
 
 _BLOCKS = 4
 
@@ -41,7 +41,7 @@ class PairsPlan(Plan):
         return Layout(weights, tuple(lists), known=known)
 
     def kernel(self, epilogue: Epilogue, known: ListedSteps) -> PairsKernel:
-        """For listed steps."""
+        """Make the writer of a function of listed steps."""
         return PairsKernel(self, epilogue, known)
 
 
@@ -64,7 +64,7 @@ def pairs_plan(spec: ConvSpec, isa: Isa) -> PairsPlan:
 
 
 def _step_cost(planned: PairsPlan, kernel: Array) -> float:
-    """What the listed steps of some blocks take, beside those of the sum one by one."""
+    """Estimate the cost of the listed steps of some blocks, beside the sum's steps one by one."""
     spec, isa, tiling = planned.spec, planned.products.isa, planned.tiling
     section = max(tiling, key=lambda section: section.blocks * section.groups)
     missing = spec.staged_channels - spec.in_channels

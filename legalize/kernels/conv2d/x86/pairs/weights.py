@@ -68,7 +68,7 @@ _TRIED = 4
 
 @dataclass(frozen=True)
 class ListedSteps:
-    """What a kernel that reads lists of steps must know about them.
+    """The facts that a kernel must know about the lists of steps that it reads.
 
     Attributes:
         count: steps of the block that has most.
@@ -105,7 +105,7 @@ class PairedBlocks:
 
     @property
     def cost(self) -> float:
-        """What a block takes, in single steps that take their bytes as they are."""
+        """The cost of a block, in single steps that take their bytes as they are."""
         costs = np.array([kind.cost for kind in STEP_KINDS])
         return float((self.counts @ costs).mean())
 

@@ -99,7 +99,7 @@ class WinogradKernel(ConvKernel):
         loop_between(T.max(start, 0), T.min(stop, section.blocks), block)
 
     def _place(self, tile: Any) -> tuple[Any, Any, Any]:
-        """Image, row and column of the first output of a tile."""
+        """Return the image, row and column of the first output of a tile."""
         spec, plan = self.spec, self.plan
         row, column = T.truncdiv(tile, plan.columns), T.truncmod(tile, plan.columns)
         image: Any = 0
@@ -190,7 +190,7 @@ class WinogradKernel(ConvKernel):
         self._finish(section, group, pixels, acc)
 
     def _sums_place(self, groups: int, position: Any, tile: Any, number: int) -> Any:
-        """Where a vector of sums of a tile is."""
+        """Return the place of a vector of sums of a tile."""
         lanes = self.isa.lanes
         return T.ramp(position * self.sums_stride + (tile * groups + number) * lanes, 1, lanes)
 
@@ -210,7 +210,7 @@ def _both_ways(y: _Matrix, x: _Matrix, values: list[list[Any]]) -> list[Any]:
 
 
 def _combined(factors: Sequence[int], values: Sequence[Any]) -> Any:
-    """Sum of vectors with factors of 1, 0 and -1, the first of which that is not 0 is 1."""
+    """Add vectors with factors of 1, 0 and -1, the first of which that is not 0 is 1."""
     total = None
     for factor, value in sorted(zip(factors, values, strict=True), key=lambda pair: -pair[0]):
         if factor:

@@ -19,9 +19,9 @@ def lay_out_transformed(plan: WinogradPlan, kernel: Array, lanes: Array) -> Arra
     """Transform weights and lay them out.
 
     Args:
-        plan: How the convolution is cut.
+        plan: how the convolution is cut.
         kernel: w − zw, integers of -255 to 255, [out_channels, KH, KW, in_channels].
-        lanes: From ``lane_channels``.
+        lanes: from ``lane_channels``.
 
     Returns:
         int16 in one row, by block of output channels, position, two input channels, vector, lane,

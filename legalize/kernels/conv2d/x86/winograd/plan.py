@@ -1,4 +1,4 @@
-"""How a convolution by Winograd's transform is cut, and whether that is worth while.
+"""The plan of a convolution by Winograd's transform, if that is worth while.
 
 The data of a panel of tiles is transformed at once, and stays in the second-level cache for all
 blocks of output channels. For each position of the transform the panel is multiplied with a
@@ -61,11 +61,11 @@ class WinogradPlan(Plan):
     """A convolution cut into panels; of its tiling, ``pixels`` is how many tiles go at a time.
 
     Attributes:
-        transform: Of data, weights and outputs.
-        rows: Tiles that cover the rows of an image's output; the last one overlaps.
-        columns: Likewise of the columns.
-        tiles: Of all images.
-        panel: Tiles of a panel.
+        transform: of data, weights and outputs.
+        rows: tiles that cover the rows of an image's output; the last one overlaps.
+        columns: likewise of the columns.
+        tiles: of all images.
+        panel: tiles of a panel.
     """
 
     transform: Transform
@@ -80,7 +80,7 @@ class WinogradPlan(Plan):
         return -(-self.tiles // self.panel)
 
     def stride(self, tile_bytes: int) -> int:
-        """Bytes from one position's values of a panel to the next one's.
+        """Return the bytes from one position's values of a panel to the next one's.
 
         An odd number of cache lines, so that the same tile's values of all positions are not
         in the same few places of a cache.
@@ -115,13 +115,13 @@ class WinogradPlan(Plan):
 
     @property
     def _panel_units(self) -> float:
-        """What the transform of a panel's data takes: values loaded, added to twice, stored."""
+        """The cost of a panel's transform: values loaded, added to twice, stored."""
         values = self.transform.positions * self.spec.in_channels / (2 * self.products.lanes)
         return 4.0 * self.panel * values
 
     @property
     def tasks(self) -> int:
-        """How many tasks the convolution is cut into.
+        """The number of tasks that the convolution is cut into.
 
         Each transforms the data of every panel of which it has a block; more tasks than panels do
         some of this again, so there are few more.
@@ -136,7 +136,7 @@ class WinogradPlan(Plan):
         return Layout(lay_out_transformed(self, kernel, lanes))
 
     def kernel(self, epilogue: Epilogue, known: None) -> WinogradKernel:
-        """For transformed weights."""
+        """Make the writer of a function of transformed weights."""
         return WinogradKernel(self, epilogue)
 
 
@@ -160,8 +160,8 @@ def cut(spec: ConvSpec, isa: Isa) -> WinogradPlan | None:
     """Cut a convolution, worth it or not.
 
     Args:
-        spec: The convolution.
-        isa: The instruction set.
+        spec: the convolution.
+        isa: the instruction set.
 
     Returns:
         None where there is no transform, or channels do not fill vectors of words.

@@ -41,7 +41,7 @@ def test_four_vectors_and_those_that_are_left(place: Place) -> None:
     ],
 )
 def test_vectors_are_added_to_as_bytes_or_words(cpu: str, channels: int, by_pairs: bool) -> None:
-    """Which takes no products of 32 bits; one vector that is left over does."""
+    """This takes no products of 32 bits; one vector that is left over does."""
     target = tvm.target.Target({"kind": "llvm", "mcpu": cpu})
     function = Problem(quantized_add, channels, DTYPES[0], is_rhs=False).case(target).function
     assembly = tvm.compile(function, target=target).mod.inspect_source("asm")
