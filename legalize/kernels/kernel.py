@@ -9,6 +9,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import tvm
 from tvm import relax
 
+from legalize.kernels.ir.types import Index, Vector
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.isa.targets import has_feature
 from qnn_ops.registry import Attrs, Operator, attrs_of, operator_of
@@ -78,7 +79,7 @@ class Fusions(Generic[_Rule]):
 
     rows: Sequence[tuple[Operator[Any], tuple[str, ...], _Rule]]
 
-    def serving(self, target: tvm.target.Target) -> Callable[[Any], list[_Rule]]:
+    def serving(self, target: tvm.target.Target) -> Callable[[Index], list[_Rule]]:
         """Return a function that gives the rules for an expression on ``target``, the best first.
 
         There are none for None, and for what is no call of a registered operator.
@@ -88,7 +89,7 @@ class Fusions(Generic[_Rule]):
             if has_features(target, features):
                 found.setdefault(operator.op.name, []).append(rule)
 
-        def rules_for(value: Any) -> list[_Rule]:
+        def rules_for(value: Vector) -> list[_Rule]:
             operator = operator_of(value)
             return [] if operator is None else found.get(operator.op.name, [])
 

@@ -13,6 +13,7 @@ from tvm.relax import op as R
 
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import UNFUSED, Addend, ConvSpec, Fusion, OutputStage
+from legalize.kernels.ir.types import Array
 from legalize.kernels.kernel import Rule
 from legalize.primitives.fixed_point import saturate, scale_down
 from legalize.primitives.float_stage import float_stage
@@ -22,7 +23,6 @@ from qnn_ops.float_stage import ROUNDING, addend_multiplier
 from qnn_ops.layouts import permutation
 from qnn_ops.registry import Attrs, constant_of, spec_of
 
-Array = np.ndarray[Any, Any]
 Multiplier = Callable[[Attrs, str], Array]
 """Functions of a call and its weights' dtype: the result's steps of one step of its sums."""
 

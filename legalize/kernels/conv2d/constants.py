@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.ir.types import Array
 from qnn_ops.accumulator_bounds import centred_bounds, product_sums
 from qnn_ops.errors import QnnError
-
-Array = npt.NDArray[Any]
 
 
 def signed_kernel(spec: ConvSpec, kernel: Array, zero_point: int | Array) -> tuple[Array, int]:

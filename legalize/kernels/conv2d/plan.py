@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 from tvm import tirx
 
 from legalize.kernels.conv2d.spec import ConvSpec
-
-Array = npt.NDArray[Any]
+from legalize.kernels.ir.types import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
@@ -11,6 +9,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.ir.rows import for_each_piece, ramp, splat, unsigned
 from legalize.kernels.ir.tasks import shared_loop, task_count
+from legalize.kernels.ir.types import Buffer, Index
 
 # Roughly what one thread copies from and to the second-level cache.
 _BYTES_PER_MICROSECOND = 20_000
@@ -43,7 +42,7 @@ def stage(spec: ConvSpec) -> tirx.PrimFunc:
             below = image + (top + spec.in_height) * row
             fill(target, below, bottom * row, spec.staged_zero_point)
 
-        def copy_row(number: Any) -> None:
+        def copy_row(number: Index) -> None:
             n, y = T.truncdiv(number, spec.in_height), T.truncmod(number, spec.in_height)
             start = (n * height + y + top) * row
             fill(target, start, left * channels, spec.staged_zero_point)
@@ -72,19 +71,19 @@ def _size(shape: tuple[int, ...]) -> int:
     return size
 
 
-def fill(target: Any, start: Any, length: int, zero_point: int) -> None:
+def fill(target: Buffer, start: Index, length: int, zero_point: int) -> None:
     """Write the loop that fills a part of a row."""
     value = getattr(T, target.dtype)(zero_point)
 
-    def body(offset: Any, width: int) -> None:
+    def body(offset: Index, width: int) -> None:
         piece = T.broadcast(value, width) if width > 1 else value
         T.buffer_store(target, piece, [ramp(start + offset, width)])
 
     for_each_piece(length, body)
 
 
-def _copy(target: Any, start: Any, source: Any, origin: Any, length: int) -> None:
-    def body(offset: Any, width: int) -> None:
+def _copy(target: Buffer, start: Index, source: Buffer, origin: Index, length: int) -> None:
+    def body(offset: Index, width: int) -> None:
         value = source[ramp(origin + offset, width)]
         if target.dtype == "int16":
             value = T.Cast("int16" if width == 1 else f"int16x{width}", value)

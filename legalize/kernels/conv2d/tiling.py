@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.ir.registers import unsigned_min
 from legalize.kernels.ir.tasks import loop_between, share
+from legalize.kernels.ir.types import Index
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,11 @@ def tiles_of(spec: ConvSpec, section: Section) -> int:
 
 
 def share_tiles(
-    section: Section, tiles: int, task: Any, tasks: int, write: Callable[[Any, Any, Any], None]
+    section: Section,
+    tiles: int,
+    task: Index,
+    tasks: int,
+    write: Callable[[Index, Index, Index], None],
 ) -> None:
     """Write one task's loops over a section: neighbouring tiles, block after block.
 
@@ -80,7 +84,7 @@ def share_tiles(
         write(0, start, stop)
         return
 
-    def block_share(block: Any) -> None:
+    def block_share(block: Index) -> None:
         first = block * tiles
         write(block, T.max(start - first, 0), T.min(stop - first, tiles))
 
@@ -88,14 +92,14 @@ def share_tiles(
 
 
 def loop_over_tiles(
-    spec: ConvSpec, section: Section, start: Any, stop: Any, write: Callable[[Any], None]
+    spec: ConvSpec, section: Section, start: Index, stop: Index, write: Callable[[Index], None]
 ) -> None:
     """Write a loop over tiles by their first pixels; the last tile overlaps the one before."""
     last = spec.out_pixels - section.pixels
     loop_between(start, stop, lambda tile: write(unsigned_min(tile * section.pixels, last)))
 
 
-def first_byte(spec: ConvSpec, pixel: Any) -> Any:
+def first_byte(spec: ConvSpec, pixel: Index) -> Index:
     """Return the offset in the staged data of the first byte that an output pixel reads."""
     if spec.pixel_pitch is not None:
         return pixel * spec.pixel_pitch

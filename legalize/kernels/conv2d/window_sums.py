@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.ir.tasks import shared_loop
+from legalize.kernels.ir.types import Buffer, Index
 
 
 def window_sums(
-    spec: ConvSpec, window_sum: Callable[[Any], Any], zero_point: Any, tasks: int
-) -> Any:
+    spec: ConvSpec, window_sum: Callable[[Index], Index], zero_point: Buffer, tasks: int
+) -> Buffer:
     """Write the loops that compute zw·Σx for every output pixel.
 
     Args:
@@ -29,7 +29,7 @@ def window_sums(
     _, height, width, channels = spec.staged_shape
     stride_y, stride_x = spec.strides
 
-    def row(number: Any) -> None:
+    def row(number: Index) -> None:
         n, y = T.truncdiv(number, spec.out_height), T.truncmod(number, spec.out_height)
         with T.serial(spec.out_width) as x:
             origin = ((n * height + y * stride_y) * width + x * stride_x) * channels

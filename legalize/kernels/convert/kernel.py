@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from math import prod
-from typing import Any
 
 import numpy as np
 from tvm import tirx
@@ -14,6 +13,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.rows import pieces, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
+from legalize.kernels.ir.types import Index, Vector
 from legalize.kernels.ir.vectors import splat
 from legalize.kernels.isa.base import VectorIsa
 
@@ -36,7 +36,7 @@ def quantize(
     """
     ends = np.iinfo(dtype)
 
-    def convert(value: Any, lanes: int) -> Any:
+    def convert(value: Vector, lanes: int) -> Vector:
         steps = value / splat("float32", scale, lanes)
         # NaN gives the zero point; TVM takes every number for equal to itself.
         bits = T.reinterpret(_vector("int32", lanes), steps)
@@ -68,7 +68,7 @@ def dequantize(
         A function of the data and the output.
     """
 
-    def convert(value: Any, lanes: int) -> Any:
+    def convert(value: Vector, lanes: int) -> Vector:
         steps = T.Cast(_vector("int32", lanes), value) - splat("int32", zero_point, lanes)
         return T.Cast(_vector("float32", lanes), steps) * splat("float32", scale, lanes)
 
@@ -81,7 +81,7 @@ def _elementwise(
     shape: tuple[int, ...],
     in_dtype: str,
     out_dtype: str,
-    convert: Callable[[Any, int], Any],
+    convert: Callable[[Vector, int], Vector],
 ) -> tirx.PrimFunc:
     size = prod(shape)
     with IRBuilder() as builder, T.prim_func(s_tir=True):
@@ -92,7 +92,7 @@ def _elementwise(
         source = T.decl_buffer((size,), in_dtype, data=data.data)
         target = T.decl_buffer((size,), out_dtype, data=output.data)
 
-        def piece(offset: Any, lanes: int) -> None:
+        def piece(offset: Index, lanes: int) -> None:
             index = ramp(offset, lanes)
             T.buffer_store(target, convert(source[index], lanes), [index])
 

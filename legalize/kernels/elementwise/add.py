@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
@@ -12,6 +11,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.elementwise.pairs import Shape, pairwise
 from legalize.kernels.ir.fixed_point import divided_by_power, rescaled
 from legalize.kernels.ir.registers import lanes_in
+from legalize.kernels.ir.types import Vector
 from legalize.kernels.ir.vectors import clamped, splat
 from legalize.kernels.isa.base import AffineForm, VectorIsa
 from qnn_ops.elementwise import LARGEST_TERM, LEFT_SHIFT
@@ -58,7 +58,7 @@ def add(
         A function of lhs, rhs and the output.
     """
 
-    def combine(lhs: Any, rhs: Any) -> Any:
+    def combine(lhs: Vector, rhs: Vector) -> Vector:
         if isinstance(form, AffineForm):
             sums = affine_sums(isa, form, lhs, rhs)
         else:
@@ -69,12 +69,12 @@ def add(
     return pairwise(isa, "add", shapes, dtypes, _BYTES_PER_MICROSECOND, combine)
 
 
-def affine_sums(isa: VectorIsa, form: AffineForm, lhs: Any, rhs: Any) -> list[Any]:
+def affine_sums(isa: VectorIsa, form: AffineForm, lhs: Vector, rhs: Vector) -> list[Vector]:
     """Return the sums of two vectors of bytes, int32, as ``isa.narrow_all`` takes them."""
     return [rounded(form, total) for total in isa.affine(form, lhs, rhs)]
 
 
-def rounded(form: AffineForm, total: Any) -> Any:
+def rounded(form: AffineForm, total: Vector) -> Vector:
     """Shift an affine form, rounding, int32."""
     lanes = lanes_in(total)
     if form.below:
@@ -83,7 +83,7 @@ def rounded(form: AffineForm, total: Any) -> Any:
     return T.shift_right(total, splat("int32", form.shift, lanes))
 
 
-def _sum(terms: Terms, lhs: Any, rhs: Any) -> Any:
+def _sum(terms: Terms, lhs: Vector, rhs: Vector) -> Vector:
     lanes = lanes_in(lhs)
     left, right = (
         _term(value - splat("int32", zero_point, lanes), *multiplier)
@@ -98,7 +98,7 @@ def _sum(terms: Terms, lhs: Any, rhs: Any) -> Any:
     return rescaled(total, *terms.multipliers[2]) + splat("int32", terms.zero_points[2], lanes)
 
 
-def _term(x: Any, multiplier: int, shift: int) -> Any:
+def _term(x: Vector, multiplier: int, shift: int) -> Vector:
     """Return a number of 9 bits, shifted to the left and rescaled, in 32 bits."""
     lanes = lanes_in(x)
     left_over = 31 - LEFT_SHIFT

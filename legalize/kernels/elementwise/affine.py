@@ -15,11 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from legalize.kernels.ir.types import Array
 from legalize.kernels.isa.base import AffineForm
 from qnn_ops.attributes import dtype_range
 from qnn_ops.registry import Attrs, Operator
-
-Array = np.ndarray[Any, Any]
 
 # The form is computed in int32; some room for the search beside the rounded factors.
 _LIMIT = 2**31 - 2**12

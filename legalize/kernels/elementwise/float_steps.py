@@ -9,16 +9,13 @@ does: a compiler may choose either.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.registers import lanes_in
+from legalize.kernels.ir.types import Array, Vector
 from legalize.kernels.ir.vectors import splat
-
-Array = npt.NDArray[Any]
 
 _LARGEST_PRODUCT = 2.0**30
 # Products of 17 bits by float32 scales from here on, and their sums, are exact in float64.
@@ -92,7 +89,7 @@ def _addend(x: Array, outputs: Array, scale: float, bounds: tuple[int, int]) -> 
     return float(addend)
 
 
-def stepped(steps: FloatSteps, x: Any) -> Any:
+def stepped(steps: FloatSteps, x: Vector) -> Vector:
     """Return the result for a vector of int32, before it saturates."""
     lanes = lanes_in(x)
     addend = splat("float32", steps.addend, lanes)

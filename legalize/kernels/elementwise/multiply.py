@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 from tvm import tirx
 
@@ -12,6 +11,7 @@ from legalize.kernels.elementwise.float_steps import FloatSteps, stepped
 from legalize.kernels.elementwise.pairs import Shape, pairwise
 from legalize.kernels.ir.fixed_point import rescaled
 from legalize.kernels.ir.registers import lanes_in
+from legalize.kernels.ir.types import Vector
 from legalize.kernels.ir.vectors import clamped, splat
 from legalize.kernels.isa.base import VectorIsa
 
@@ -59,16 +59,16 @@ def multiply(
         A function of lhs, rhs and the output.
     """
 
-    def centred(value: Any, zero_point: int) -> list[Any]:
+    def centred(value: Vector, zero_point: int) -> list[Vector]:
         return [half - splat("int16", zero_point, lanes_in(half)) for half in isa.widen(value)]
 
-    def rescale(product: Any) -> Any:
+    def rescale(product: Vector) -> Vector:
         if rescaling.steps is not None:
             return stepped(rescaling.steps, product)
         value = rescaled(product, rescaling.multiplier, rescaling.shift)
         return value + splat("int32", rescaling.zero_point, lanes_in(product))
 
-    def combine(lhs: Any, rhs: Any) -> Any:
+    def combine(lhs: Vector, rhs: Vector) -> Vector:
         halves = zip(centred(lhs, zero_points[0]), centred(rhs, zero_points[1]), strict=True)
         products = [product for half in halves for product in isa.products(*half)]
         return clamped(isa.narrow_all([rescale(product) for product in products]), *bounds)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 from tvm import tirx
@@ -14,6 +13,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.rows import for_each_piece, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
+from legalize.kernels.ir.types import Index, Vector
 from legalize.kernels.ir.vectors import as_unsigned, filled, first_lanes, flipped
 from legalize.kernels.isa.base import VectorIsa
 
@@ -63,7 +63,7 @@ def pairwise(
     shapes: tuple[Shape, Shape],
     dtypes: tuple[str, str, str],
     bytes_per_microsecond: int,
-    combine: Callable[[Any, Any], Any],
+    combine: Callable[[Vector, Vector], Vector],
 ) -> tirx.PrimFunc:
     """Build the function that combines two tensors.
 
@@ -98,17 +98,17 @@ def pairwise(
         )
         target = T.decl_buffer((size,), "uint8", data=tensors[2].data)
 
-        def operand(which: int, start: Any, offset: Any, width: int) -> Any:
+        def operand(which: int, start: Index, offset: Index, width: int) -> Vector:
             step = loops.steps[which][-1]
             index = ramp(start + offset, width) if step else start
             return filled(as_unsigned(sources[which][index], dtypes[which]), isa.size)
 
-        def piece(starts: list[Any], start: Any, offset: Any, width: int) -> None:
+        def piece(starts: list[Index], start: Index, offset: Index, width: int) -> None:
             value = combine(*(operand(which, starts[which], offset, width) for which in (0, 1)))
             value = value if dtypes[2] == "uint8" else flipped(value)
             T.buffer_store(target, first_lanes(value, width), [ramp(start + offset, width)])
 
-        def row(number: Any) -> None:
+        def row(number: Index) -> None:
             starts = [_start(number, outer, steps[:-1]) for steps in loops.steps]
             for_each_piece(
                 inner,
@@ -120,7 +120,7 @@ def pairwise(
         if rows > 1 or inner < isa.size:
             shared_loop(tasks, rows, row)
         else:
-            zeros: list[Any] = [0, 0]
+            zeros: list[Index] = [0, 0]
             whole, rest = divmod(inner, isa.size)
             shared_loop(tasks, whole, lambda i: piece(zeros, 0, i * isa.size, isa.size))
             if rest:
@@ -128,9 +128,9 @@ def pairwise(
     return builder.get()
 
 
-def _start(number: Any, extents: list[int], steps: Shape) -> Any:
+def _start(number: Index, extents: list[int], steps: Shape) -> Index:
     """Find where an operand's values for a row of the result begin."""
-    place: Any = T.int32(0)
+    place: Index = T.int32(0)
     inner = 1
     for extent, step in reversed(list(zip(extents, steps, strict=True))):
         if step:

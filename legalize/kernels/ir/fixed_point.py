@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.registers import lanes_in
+from legalize.kernels.ir.types import Vector
 from legalize.kernels.ir.vectors import splat
 
 LARGEST = (1 << 30) - 1
 """The arguments of ``rescaled``."""
 
 
-def rescaled(x: Any, multiplier: int, shift: int) -> Any:
+def rescaled(x: Vector, multiplier: int, shift: int) -> Vector:
     """Rescale as qnn_ops.arithmetic.multiply_by_quantized_multiplier does.
 
     Args:
@@ -30,13 +29,13 @@ def rescaled(x: Any, multiplier: int, shift: int) -> Any:
     return divided_by_power(high, -shift)
 
 
-def divided_by_power(x: Any, exponent: int) -> Any:
+def divided_by_power(x: Vector, exponent: int) -> Vector:
     """Divide as qnn_ops.arithmetic.rounding_divide_by_pot does."""
     if not exponent:
         return x
     lanes = lanes_in(x)
 
-    def narrow(value: int) -> Any:
+    def narrow(value: int) -> Vector:
         return splat("int32", value, lanes)
 
     # Half away from zero: a negative number rounds down at a tie.
@@ -44,7 +43,7 @@ def divided_by_power(x: Any, exponent: int) -> Any:
     return T.shift_right(x + half, narrow(exponent))
 
 
-def _rescaled_left(x: Any, multiplier: int, shift: int) -> Any:
+def _rescaled_left(x: Vector, multiplier: int, shift: int) -> Vector:
     suffix = _suffix(x)
     # In unsigned lanes, where an overflow is defined.
     unsigned = T.reinterpret(f"uint32{suffix}", x)
@@ -54,9 +53,9 @@ def _rescaled_left(x: Any, multiplier: int, shift: int) -> Any:
     return T.Cast(f"int32{suffix}", high)
 
 
-def _suffix(x: Any) -> str:
+def _suffix(x: Vector) -> str:
     return "" if lanes_in(x) == 1 else f"x{lanes_in(x)}"
 
 
-def _wide(x: Any, value: int) -> Any:
+def _wide(x: Vector, value: int) -> Vector:
     return splat("int64", value, lanes_in(x))

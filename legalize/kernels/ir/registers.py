@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.ir.types import Buffer, Index, Vector
 
 DWORD = 4
 """Bytes in an int32 lane, which is also how many activations a dot product multiplies in a lane."""
 
 
-def lanes_in(value: Any) -> int:
+def lanes_in(value: Vector) -> int:
     """Count the lanes of an expression."""
     return int(value.ty.dtype.lanes)
 
 
-def unsigned_min(value: Any, limit: int) -> Any:
+def unsigned_min(value: Vector, limit: int) -> Index:
     """Return the smaller of an int32 that is not negative and a constant.
 
     TVM's own minimum tells LLVM one bound only. With both, LLVM knows that addresses made of it do
@@ -24,7 +24,7 @@ def unsigned_min(value: Any, limit: int) -> Any:
     return T.call_llvm_pure_intrin("int32", "llvm.umin.i32", value, T.int32(limit))
 
 
-def local_vector(lanes: int = 16, dtype: str = "int32") -> Any:
+def local_vector(lanes: int = 16, dtype: str = "int32") -> Buffer:
     """Allocate a vector that LLVM keeps in a register.
 
     LLVM does so only for a buffer below 1 KiB of scope "global", which TVM leaves on the stack.
@@ -32,17 +32,17 @@ def local_vector(lanes: int = 16, dtype: str = "int32") -> Any:
     return T.alloc_buffer((lanes,), dtype, scope="global")
 
 
-def lanes_of(buffer: Any, lanes: int = 16) -> Any:
+def lanes_of(buffer: Buffer, lanes: int = 16) -> Vector:
     """Read all lanes of a local vector."""
     return buffer[T.ramp(0, 1, lanes)]
 
 
-def set_lanes(buffer: Any, value: Any, lanes: int = 16) -> None:
+def set_lanes(buffer: Buffer, value: Vector, lanes: int = 16) -> None:
     """Write all lanes of a local vector."""
     T.buffer_store(buffer, value, [T.ramp(0, 1, lanes)])
 
 
-def kept(value: Any) -> Any:
+def kept(value: Vector) -> Vector:
     """Keep a vector, or a number, in a register of its own.
 
     Otherwise TVM writes the expression wherever it is used, and each of its passes visits every

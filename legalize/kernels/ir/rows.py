@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.ir.types import Index, Vector
 
 BYTES = 64
 """In one AVX512 register."""
@@ -30,7 +31,7 @@ def pieces(length: int, size: int = BYTES) -> tuple[int, list[tuple[int, int]]]:
     return whole, parts
 
 
-def for_each_piece(length: int, body: Callable[[Any, int], None], size: int = BYTES) -> None:
+def for_each_piece(length: int, body: Callable[[Index, int], None], size: int = BYTES) -> None:
     """Write the loop over a row of ``length`` bytes.
 
     Args:
@@ -47,16 +48,16 @@ def for_each_piece(length: int, body: Callable[[Any, int], None], size: int = BY
         body(offset, width)
 
 
-def ramp(start: Any, width: int) -> Any:
+def ramp(start: Index, width: int) -> Index:
     """Return the index of ``width`` neighbouring bytes."""
     return start if width == 1 else T.ramp(start, 1, width)
 
 
-def splat(value: int, width: int) -> Any:
+def splat(value: int, width: int) -> Vector:
     """Return a byte, ``width`` times."""
     return T.uint8(value) if width == 1 else T.broadcast(T.uint8(value), width)
 
 
-def unsigned(value: Any, width: int) -> Any:
+def unsigned(value: Vector, width: int) -> Vector:
     """Return the same bits as uint8."""
     return T.reinterpret("uint8" if width == 1 else f"uint8x{width}", value)

@@ -10,9 +10,10 @@ depend on the threads.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.ir.types import Index
 
 # Each divides the next but one, so that two, three or four threads mostly get equal shares.
 _COUNTS = (120, 60, 24, 12, 6, 4, 2)
@@ -35,7 +36,7 @@ def task_count(microseconds: float, least: float = LEAST_TASK) -> int:
     return next((count for count in _COUNTS if microseconds >= count * least), 1)
 
 
-def shared_loop(tasks: int, extent: int, body: Callable[[Any], None]) -> None:
+def shared_loop(tasks: int, extent: int, body: Callable[[Index], None]) -> None:
     """Write a loop whose steps are shared out to threads.
 
     Args:
@@ -51,12 +52,12 @@ def shared_loop(tasks: int, extent: int, body: Callable[[Any], None]) -> None:
         loop_between(*share(task, tasks, extent), body)
 
 
-def share(task: Any, tasks: int, extent: int) -> tuple[Any, Any]:
+def share(task: Index, tasks: int, extent: int) -> tuple[Index, Index]:
     """Return the first step of a task, and the first one after it."""
     return T.truncdiv(task * extent, tasks), T.truncdiv((task + 1) * extent, tasks)
 
 
-def loop_between(start: Any, stop: Any, body: Callable[[Any], None]) -> None:
+def loop_between(start: Index, stop: Index, body: Callable[[Index], None]) -> None:
     """Write a loop from ``start`` to before ``stop``.
 
     TVM 0.27 miscompiles nested loops that begin with an expression, so this one counts from 0.

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.registers import lanes_in
+from legalize.kernels.ir.types import Vector
 
 
-def splat(dtype: str, value: float, lanes: int) -> Any:
+def splat(dtype: str, value: float, lanes: int) -> Vector:
     """Return a constant, ``lanes`` times; a scalar for one."""
     scalar = getattr(T, dtype)(value)
     return scalar if lanes == 1 else T.broadcast(scalar, lanes)
 
 
-def flipped(value: Any) -> Any:
+def flipped(value: Vector) -> Vector:
     """Add 128 to bytes, modulo 256: what turns int8 into uint8 of the same order, and back."""
     return T.bitwise_xor(value, splat("uint8", 128, lanes_in(value)))
 
 
-def as_unsigned(value: Any, dtype: str) -> Any:
+def as_unsigned(value: Vector, dtype: str) -> Vector:
     """Subtract the lowest value of ``dtype`` from bytes: uint8."""
     if dtype == "uint8":
         return value
@@ -29,7 +28,7 @@ def as_unsigned(value: Any, dtype: str) -> Any:
     return flipped(T.reinterpret("uint8" if lanes == 1 else f"uint8x{lanes}", value))
 
 
-def clamped(value: Any, low: int, high: int) -> Any:
+def clamped(value: Vector, low: int, high: int) -> Vector:
     """Clamp uint8, where that does anything."""
     lanes = lanes_in(value)
     if low > 0:
@@ -39,7 +38,7 @@ def clamped(value: Any, low: int, high: int) -> Any:
     return value
 
 
-def filled(value: Any, size: int) -> Any:
+def filled(value: Vector, size: int) -> Vector:
     """Return a vector of bytes repeated to ``size``."""
     lanes = lanes_in(value)
     if lanes == 1:
@@ -49,7 +48,7 @@ def filled(value: Any, size: int) -> Any:
     return T.Shuffle([value] * (size // lanes), list(range(size)))
 
 
-def first_lanes(value: Any, lanes: int) -> Any:
+def first_lanes(value: Vector, lanes: int) -> Vector:
     """Return the first lanes of a vector."""
     if lanes == lanes_in(value):
         return value

@@ -6,11 +6,11 @@ of a row, each has. Linux allows them to a process that has asked.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.ir.types import Buffer, Expr, Index
 
 ROWS = 16
 ROW_BYTES = 64
@@ -41,7 +41,7 @@ def request_permission() -> None:
     T.evaluate(T.call_extern("int64", "syscall", *numbers))
 
 
-def configure(memory: Any) -> None:
+def configure(memory: Buffer) -> None:
     """Write what loads a configuration; the tiles become zero."""
     _instruction("ldtilecfg", T.address_of(memory[0]))
 
@@ -56,12 +56,12 @@ def clear(tile: int) -> None:
     _instruction("tilezero", T.int8(tile))
 
 
-def load(tile: int, buffer: Any, offset: Any, pitch: Any) -> None:
+def load(tile: int, buffer: Buffer, offset: Index, pitch: Index) -> None:
     """Write what loads a tile: rows ``pitch`` bytes apart, the first one at an offset."""
     _instruction("tileloadd64", T.int8(tile), T.address_of(buffer[offset]), T.int64(pitch))
 
 
-def store(tile: int, buffer: Any, offset: Any, pitch: int) -> None:
+def store(tile: int, buffer: Buffer, offset: Index, pitch: int) -> None:
     """Write what stores a tile likewise."""
     _instruction("tilestored64", T.int8(tile), T.address_of(buffer[offset]), T.int64(pitch))
 
@@ -77,5 +77,5 @@ def multiply_add(total: int, data: int, weights: int) -> None:
     _instruction("tdpbusd", T.int8(total), T.int8(data), T.int8(weights))
 
 
-def _instruction(name: str, *operands: Any) -> None:
+def _instruction(name: str, *operands: Expr) -> None:
     T.evaluate(T.call_llvm_intrin("void", f"llvm.x86.{name}", *operands))

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.registers import kept, lanes_in
+from legalize.kernels.ir.types import Vector
 from legalize.kernels.isa.neon import LANES, Neon, half, multiply_long, paired, picked
 
 REGISTER_BYTES = 16
@@ -76,7 +76,7 @@ class Isa(ABC):
         """Return instructions that make the operands of ``size`` loaded bytes of a pixel."""
 
     @abstractmethod
-    def operands(self, loaded: list[Any]) -> list[Any]:
+    def operands(self, loaded: list[Vector]) -> list[Vector]:
         """Make what ``multiply_add`` takes for each step.
 
         Args:
@@ -84,7 +84,7 @@ class Isa(ABC):
         """
 
     @abstractmethod
-    def multiply_add(self, total: Any, data: Any, weights: Any) -> Any:
+    def multiply_add(self, total: Vector, data: Vector, weights: Vector) -> Vector:
         """Add the products of one step to an accumulator."""
 
     def order(self, weights: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
@@ -105,12 +105,12 @@ class MatrixProducts(Isa):
         """Interleave two pixels' bytes by zip1 and zip2."""
         return size / REGISTER_BYTES
 
-    def operands(self, loaded: list[Any]) -> list[Any]:
+    def operands(self, loaded: list[Vector]) -> list[Vector]:
         """Return eight bytes of a pixel, then eight of the other."""
         steps = lanes_in(loaded[0]) // self.depth
         return [T.reinterpret("int8x16", paired(loaded, step)) for step in range(steps)]
 
-    def multiply_add(self, total: Any, data: Any, weights: Any) -> Any:
+    def multiply_add(self, total: Vector, data: Vector, weights: Vector) -> Vector:
         """Multiply by smmla."""
         name = "llvm.aarch64.neon.smmla.v4i32.v16i8"
         return T.call_llvm_pure_intrin("int32x4", name, total, data, weights)
@@ -129,14 +129,14 @@ class DotProducts(Isa):
         """Prepare nothing: sdot repeats an element by itself."""
         return 0
 
-    def operands(self, loaded: list[Any]) -> list[Any]:
+    def operands(self, loaded: list[Vector]) -> list[Vector]:
         """Return four bytes, repeated."""
         (value,) = loaded
         words = lanes_in(value) // self.depth
         elements = T.reinterpret("int32" if words == 1 else f"int32x{words}", value)
         return [T.reinterpret("int8x16", picked(elements, [step] * LANES)) for step in range(words)]
 
-    def multiply_add(self, total: Any, data: Any, weights: Any) -> Any:
+    def multiply_add(self, total: Vector, data: Vector, weights: Vector) -> Vector:
         """Multiply by sdot."""
         name = "llvm.aarch64.neon.sdot.v4i32.v16i8"
         return T.call_llvm_pure_intrin("int32x4", name, total, weights, data)
@@ -166,13 +166,13 @@ class LongProducts(Isa):
         """Return a tbl a step; two dups on ARMv7."""
         return size / self.depth * (2 if self.neon.is_armv7 else 1)
 
-    def operands(self, loaded: list[Any]) -> list[Any]:
+    def operands(self, loaded: list[Vector]) -> list[Vector]:
         """Return two bytes four times, and the next two four times."""
         (value,) = loaded
         pairs = lanes_in(value) // 2
         elements = T.reinterpret(f"int16x{pairs}", value)
 
-        def repeated(*places: int) -> Any:
+        def repeated(*places: int) -> Vector:
             lanes = [place for place in places for _ in range(LANES)]
             return T.reinterpret(f"int8x{2 * len(lanes)}", picked(elements, lanes))
 
@@ -182,7 +182,7 @@ class LongProducts(Isa):
         both = [kept(repeated(step, step + 1)) for step in steps]
         return [(half(value, 0), half(value, 1)) for value in both]
 
-    def multiply_add(self, total: Any, data: Any, weights: Any) -> Any:
+    def multiply_add(self, total: Vector, data: Vector, weights: Vector) -> Vector:
         """Multiply by smull, smlal2 and sadalp."""
         first, second = (multiply_long(data[i], half(weights, i)) for i in range(2))
         if self.has_sums_of_two:

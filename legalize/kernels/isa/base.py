@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.registers import lanes_in
+from legalize.kernels.ir.types import Array, Buffer, Vector
 from legalize.kernels.ir.vectors import splat
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -63,33 +60,33 @@ class VectorIsa(ABC):
         return self.size // 4
 
     @abstractmethod
-    def widen(self, value: Any) -> list[Any]:
+    def widen(self, value: Vector) -> list[Vector]:
         """Deal uint8x(size) to two vectors of int16."""
 
     @abstractmethod
-    def widen_words(self, value: Any) -> list[Any]:
+    def widen_words(self, value: Vector) -> list[Vector]:
         """Deal a vector of int16 to two of int32."""
 
     @abstractmethod
-    def narrow_words(self, first: Any, second: Any) -> Any:
+    def narrow_words(self, first: Vector, second: Vector) -> Vector:
         """Undo ``widen_words``; what int16 does not hold saturates."""
 
     @abstractmethod
-    def narrow(self, first: Any, second: Any) -> Any:
+    def narrow(self, first: Vector, second: Vector) -> Vector:
         """Undo ``widen``: to uint8; what it does not hold saturates."""
 
     @abstractmethod
-    def products(self, lhs: Any, rhs: Any) -> list[Any]:
+    def products(self, lhs: Vector, rhs: Vector) -> list[Vector]:
         """Return the products of two vectors of int16, dealt as ``widen_words`` does."""
 
-    def scaled(self, words: Any, multiplier: int) -> Any:
+    def scaled(self, words: Vector, multiplier: int) -> Vector:
         """Compute x·multiplier >> 8 for int16 from 0 to 255 and a product below 2^23."""
         lanes = lanes_in(words)
         product = T.Cast(f"uint32x{lanes}", words) * splat("uint32", multiplier, lanes)
         return T.Cast(f"int16x{lanes}", T.shift_right(product, splat("uint32", 8, lanes)))
 
     @abstractmethod
-    def affine(self, form: AffineForm, lhs: Any, rhs: Any) -> list[Any]:
+    def affine(self, form: AffineForm, lhs: Vector, rhs: Vector) -> list[Vector]:
         """Return an affine form of two vectors of uint8, before its shift.
 
         Returns:
@@ -107,13 +104,13 @@ class VectorIsa(ABC):
         return np.array_equal(self.packed_table(table), table)
 
     @abstractmethod
-    def look_up(self, table: Any, index: Any) -> Any:
+    def look_up(self, table: Buffer, index: Vector) -> Vector:
         """Look up uint8x(size) in a buffer that holds a packed table."""
 
-    def widen_all(self, value: Any) -> list[Any]:
+    def widen_all(self, value: Vector) -> list[Vector]:
         """Deal uint8x(size) to four vectors of int32."""
         return [quarter for half in self.widen(value) for quarter in self.widen_words(half)]
 
-    def narrow_all(self, quarters: list[Any]) -> Any:
+    def narrow_all(self, quarters: list[Vector]) -> Vector:
         """Undo ``widen_all``: to uint8, saturating."""
         return self.narrow(self.narrow_words(*quarters[:2]), self.narrow_words(*quarters[2:]))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.registers import lanes_in
+from legalize.kernels.ir.types import Vector
 
 LANES = 4
 """int32 values in a register."""
@@ -27,11 +26,11 @@ class Neon:
         """Choose one of the two architectures."""
         self.is_armv7 = is_armv7
 
-    def words(self, name: str, *operands: Any) -> Any:
+    def words(self, name: str, *operands: Vector) -> Vector:
         """Return an instruction whose result is four int32."""
         return self._call("int32x4", *_INTRINSICS[name], *operands)
 
-    def add_pairs(self, total: Any, products: Any) -> Any:
+    def add_pairs(self, total: Vector, products: Vector) -> Vector:
         """Add neighbouring lanes of int16x8 to int32x4 (sadalp)."""
         if self.is_armv7:
             name = "llvm.arm.neon.vpadals.v4i32.v8i16"
@@ -39,7 +38,7 @@ class Neon:
         name = "llvm.aarch64.neon.saddlp.v4i32.v8i16"
         return total + T.call_llvm_pure_intrin("int32x4", name, products)
 
-    def narrow_words(self, value: Any, shift: int = 0) -> Any:
+    def narrow_words(self, value: Vector, shift: int = 0) -> Vector:
         """Narrow int32x4 to int16x4, saturating (sqxtn, or with a shift sqrshrn).
 
         Args:
@@ -51,41 +50,41 @@ class Neon:
         by = T.broadcast(T.int32(-shift), LANES) if self.is_armv7 else T.int32(shift)
         return self._call("int16x4", "sqrshrn.v4i16", "vqrshiftns.v4i16", value, by)
 
-    def narrow(self, value: Any, dtype: str) -> Any:
+    def narrow(self, value: Vector, dtype: str) -> Vector:
         """Narrow int16x8 to bytes of ``dtype``, saturating (sqxtn or sqxtun)."""
         if dtype == "uint8":
             return self._call("uint8x8", "sqxtun.v8i8", "vqmovnsu.v8i8", value)
         return self._call("int8x8", "sqxtn.v8i8", "vqmovns.v8i8", value)
 
-    def _call(self, dtype: str, aarch64: str, armv7: str, *operands: Any) -> Any:
+    def _call(self, dtype: str, aarch64: str, armv7: str, *operands: Vector) -> Vector:
         name = f"llvm.arm.neon.{armv7}" if self.is_armv7 else f"llvm.aarch64.neon.{aarch64}"
         return T.call_llvm_pure_intrin(dtype, name, *operands)
 
 
-def multiply_long(lhs: Any, rhs: Any) -> Any:
+def multiply_long(lhs: Vector, rhs: Vector) -> Vector:
     """Multiply int8x8 to int16x8 (smull)."""
     return T.Cast("int16x8", lhs) * T.Cast("int16x8", rhs)
 
 
-def add_saturating(value: Any, addend: int) -> Any:
+def add_saturating(value: Vector, addend: int) -> Vector:
     """Add a number to int16 lanes, saturating (sqadd)."""
     lanes = lanes_in(value)
     number = T.broadcast(T.int16(addend), lanes)
     return T.call_llvm_pure_intrin(f"int16x{lanes}", f"llvm.sadd.sat.v{lanes}i16", value, number)
 
 
-def half(value: Any, number: int) -> Any:
+def half(value: Vector, number: int) -> Vector:
     """Return the lower or upper half of a vector."""
     lanes = lanes_in(value) // 2
     return T.Shuffle([value], list(range(number * lanes, (number + 1) * lanes)))
 
 
-def joined(lower: Any, upper: Any) -> Any:
+def joined(lower: Vector, upper: Vector) -> Vector:
     """Join two vectors to one."""
     return T.Shuffle([lower, upper], list(range(2 * lanes_in(lower))))
 
 
-def paired(values: list[Any], number: int) -> Any:
+def paired(values: list[Vector], number: int) -> Vector:
     """Pair the ``number``-th eight bytes of two vectors of one dtype, as int64x2.
 
     Of other dtypes than int64, LLVM makes a move and an insertion of it, not a zip.
@@ -96,7 +95,7 @@ def paired(values: list[Any], number: int) -> Any:
     return T.Shuffle(views, [number, words + number])
 
 
-def picked(value: Any, lanes: list[int]) -> Any:
+def picked(value: Vector, lanes: list[int]) -> Vector:
     """Return a vector of some lanes of another, which may be shorter, or a scalar."""
     count = lanes_in(value)
     # TVM's shuffle gives no more lanes than it is given.

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-import numpy.typing as npt
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.registers import lanes_in
+from legalize.kernels.ir.types import Array, Buffer, Vector
 from legalize.kernels.ir.vectors import splat
 from legalize.kernels.isa.base import AffineForm, VectorIsa
 from legalize.kernels.isa.neon import Neon, half, joined
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -26,28 +23,28 @@ class NeonVectors(VectorIsa):
 
     is_armv7: bool = False
 
-    def widen(self, value: Any) -> list[Any]:
+    def widen(self, value: Vector) -> list[Vector]:
         """Widen by uxtl and uxtl2."""
         return [T.Cast("int16x8", half(value, number)) for number in (0, 1)]
 
-    def widen_words(self, value: Any) -> list[Any]:
+    def widen_words(self, value: Vector) -> list[Vector]:
         """Widen by sxtl and sxtl2."""
         return [T.Cast("int32x4", half(value, number)) for number in (0, 1)]
 
-    def narrow_words(self, first: Any, second: Any) -> Any:
+    def narrow_words(self, first: Vector, second: Vector) -> Vector:
         """Narrow by sqxtn and sqxtn2."""
         return joined(self._neon.narrow_words(first), self._neon.narrow_words(second))
 
-    def narrow(self, first: Any, second: Any) -> Any:
+    def narrow(self, first: Vector, second: Vector) -> Vector:
         """Narrow by sqxtun and sqxtun2."""
         return joined(self._neon.narrow(first, "uint8"), self._neon.narrow(second, "uint8"))
 
-    def products(self, lhs: Any, rhs: Any) -> list[Any]:
+    def products(self, lhs: Vector, rhs: Vector) -> list[Vector]:
         """Multiply by smull and smull2."""
         pairs = zip(self.widen_words(lhs), self.widen_words(rhs), strict=True)
         return [left * right for left, right in pairs]
 
-    def affine(self, form: AffineForm, lhs: Any, rhs: Any) -> list[Any]:
+    def affine(self, form: AffineForm, lhs: Vector, rhs: Vector) -> list[Vector]:
         """Multiply and add by two mla by element."""
         addend = splat("int32", form.addend, self.lanes)
         pairs = zip(self.widen_all(lhs), self.widen_all(rhs), strict=True)
@@ -62,18 +59,18 @@ class NeonVectors(VectorIsa):
         """Return the table as it is."""
         return table
 
-    def look_up(self, table: Any, index: Any) -> Any:
+    def look_up(self, table: Buffer, index: Vector) -> Vector:
         """Look up by tbl and tbx: an index past a tbl's registers keeps the earlier result."""
         if not self.is_armv7:
             return self._found(table, index, "llvm.aarch64.neon", ".v16i8")
         halves = [half(index, number) for number in (0, 1)]
         return joined(*(self._found(table, part, "llvm.arm.neon.v", "") for part in halves))
 
-    def _found(self, table: Any, index: Any, prefix: str, suffix: str) -> Any:
+    def _found(self, table: Buffer, index: Vector, prefix: str, suffix: str) -> Vector:
         lanes = lanes_in(index)
         vector, dot = f"uint8x{lanes}", "" if self.is_armv7 else "."
         reach = 4 * lanes
-        found: Any = None
+        found: Vector = None
         for start in range(0, 256, reach):
             entries = [table[T.ramp(start + lanes * part, 1, lanes)] for part in range(4)]
             place = index - splat("uint8", start, lanes)

@@ -17,11 +17,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.registers import DWORD
+from legalize.kernels.ir.types import Buffer, Index, Vector
 from legalize.kernels.isa.x86_instructions import add_pairs, dot_bytes, shuffle_bytes
 
 
@@ -84,11 +85,11 @@ class Products(ABC):
         """Weights in one of the vectors of a step."""
         return self.lanes * self.step // self.parts
 
-    def load_data(self, buffer: Any, offset: Any) -> list[Any]:
+    def load_data(self, buffer: Buffer, offset: Index) -> list[Vector]:
         """Load a step's data for all lanes, as each part takes it."""
         return [T.reinterpret(f"uint8x{DWORD * self.lanes}", self._dword(buffer, offset))]
 
-    def load_weights(self, buffer: Any, offset: Any) -> Any:
+    def load_weights(self, buffer: Buffer, offset: Index) -> Vector:
         """Load the weights of one part; int8 that is multiplied as int16 is widened."""
         weights = buffer[T.ramp(offset, 1, self.part_size)]
         if buffer.dtype == self.weight_dtype:
@@ -96,10 +97,10 @@ class Products(ABC):
         return T.Cast(f"{self.weight_dtype}x{self.part_size}", weights)
 
     @abstractmethod
-    def multiply_add(self, accumulator: Any, data: Any, weights: Any) -> Any:
+    def multiply_add(self, accumulator: Vector, data: Vector, weights: Vector) -> Vector:
         """Add the products of one part."""
 
-    def _dword(self, buffer: Any, offset: Any) -> Any:
+    def _dword(self, buffer: Buffer, offset: Index) -> Vector:
         dword = T.reinterpret("int32", buffer[T.ramp(offset, 1, self.step)])
         return T.broadcast(dword, self.lanes)
 
@@ -115,7 +116,7 @@ class ByteProducts(Products):
         """Vpdpbusd."""
         return 1
 
-    def multiply_add(self, accumulator: Any, data: Any, weights: Any) -> Any:
+    def multiply_add(self, accumulator: Vector, data: Vector, weights: Vector) -> Vector:
         """Add products by vpdpbusd."""
         return dot_bytes(accumulator, data, weights, self.lanes)
 
@@ -132,11 +133,11 @@ class WordProducts(Products):
         """Vpmaddwd and a sum."""
         return 3 if self.isa.overwrites else 2
 
-    def load_data(self, buffer: Any, offset: Any) -> list[Any]:
+    def load_data(self, buffer: Buffer, offset: Index) -> list[Vector]:
         """Load two values, widened already."""
         return [T.reinterpret(f"int16x{2 * self.lanes}", self._dword(buffer, offset))]
 
-    def multiply_add(self, accumulator: Any, data: Any, weights: Any) -> Any:
+    def multiply_add(self, accumulator: Vector, data: Vector, weights: Vector) -> Vector:
         """Add products by vpmaddwd."""
         return accumulator + add_pairs(data, weights)
 
@@ -153,7 +154,7 @@ class WidenedProducts(WordProducts):
         """Twice vpmaddwd and a sum."""
         return 2 * super().instructions
 
-    def load_data(self, buffer: Any, offset: Any) -> list[Any]:
+    def load_data(self, buffer: Buffer, offset: Index) -> list[Vector]:
         """Load four bytes: the even ones, and the odd ones."""
         dword, words = self._dword(buffer, offset), 2 * self.lanes
         even = T.bitwise_and(dword, T.broadcast(T.int32(0x00FF00FF), self.lanes))
@@ -174,18 +175,20 @@ class PairProducts(Products):
         """Vpmaddubsw, vpmaddwd and a sum."""
         return 5 if self.isa.overwrites else 3
 
-    def load_ordered(self, buffer: Any, offset: Any, order: Any) -> Any:
+    def load_ordered(self, buffer: Buffer, offset: Index, order: Vector) -> Vector:
         """Load four of 16 bytes for all lanes, in an order, uint8x4 (vpshufb)."""
         size = DWORD * self.lanes
         data = T.Shuffle([buffer[T.ramp(offset, 1, 16)]] * (size // 16), list(range(size)))
         places = T.broadcast(T.reinterpret("int32", order), self.lanes)
         return shuffle_bytes(data, T.reinterpret(f"uint8x{size}", places))
 
-    def multiply_add(self, accumulator: Any, data: Any, weights: Any) -> Any:
+    def multiply_add(self, accumulator: Vector, data: Vector, weights: Vector) -> Vector:
         """Return the products of one step."""
         return self.multiply_add_bytes(accumulator, [data], [weights])
 
-    def multiply_add_bytes(self, accumulator: Any, data: list[Any], weights: list[Any]) -> Any:
+    def multiply_add_bytes(
+        self, accumulator: Vector, data: list[Vector], weights: list[Vector]
+    ) -> Vector:
         """Add the products of steps whose sums of two products are first added in 16 bits."""
         words, sums = f"int16x{2 * self.lanes}", None
         for values, factors in zip(data, weights, strict=True):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.registers import lanes_in
+from legalize.kernels.ir.types import Buffer, Index, Vector
 
 
-def dot_bytes(accumulator: Any, unsigned: Any, signed: Any, lanes: int = 16) -> Any:
+def dot_bytes(accumulator: Vector, unsigned: Vector, signed: Vector, lanes: int = 16) -> Vector:
     """Add to each int32 lane four products of unsigned and signed bytes (vpdpbusd)."""
     return T.call_llvm_pure_intrin(
         f"int32x{lanes}",
@@ -20,37 +19,37 @@ def dot_bytes(accumulator: Any, unsigned: Any, signed: Any, lanes: int = 16) -> 
     )
 
 
-def add_pairs(first: Any, second: Any) -> Any:
+def add_pairs(first: Vector, second: Vector) -> Vector:
     """Multiply two vectors of int16, and add neighbouring products: int32 (vpmaddwd)."""
     lanes = lanes_in(first) // 2
     name = {4: "sse2.pmadd.wd", 8: "avx2.pmadd.wd", 16: "avx512.pmaddw.d.512"}[lanes]
     return T.call_llvm_pure_intrin(f"int32x{lanes}", f"llvm.x86.{name}", first, second)
 
 
-def broadcast_bytes(buffer: Any, offset: Any, lanes: int = 16) -> Any:
+def broadcast_bytes(buffer: Buffer, offset: Index, lanes: int = 16) -> Vector:
     """Load four bytes and repeat them in each int32 lane: uint8x(4·lanes)."""
     dword = T.reinterpret("int32", buffer[T.ramp(offset, 1, 4)])
     return T.reinterpret(f"uint8x{4 * lanes}", T.broadcast(dword, lanes))
 
 
-def narrow_pair(a: Any, b: Any) -> Any:
+def narrow_pair(a: Vector, b: Vector) -> Vector:
     """Narrow two int32 vectors to one of int16, saturating, interleaved by 128 bits (vpackssdw)."""
     return _packed("packssdw", "int16", a, b)
 
 
-def narrow_to_bytes(a: Any, b: Any, dtype: str) -> Any:
+def narrow_to_bytes(a: Vector, b: Vector, dtype: str) -> Vector:
     """Narrow two int16 vectors to bytes, saturating, by 128 bits (vpacksswb, vpackuswb)."""
     return _packed("packuswb" if dtype == "uint8" else "packsswb", dtype, a, b)
 
 
-def _packed(name: str, dtype: str, a: Any, b: Any) -> Any:
+def _packed(name: str, dtype: str, a: Vector, b: Vector) -> Vector:
     lanes = 2 * lanes_in(a)
     bits = {"int16": 16}.get(dtype, 8) * lanes
     intrinsic = {128: f"sse2.{name}.128", 256: f"avx2.{name}", 512: f"avx512.{name}.512"}[bits]
     return T.call_llvm_pure_intrin(f"{dtype}x{lanes}", f"llvm.x86.{intrinsic}", a, b)
 
 
-def shuffle_bytes(value: Any, places: Any) -> Any:
+def shuffle_bytes(value: Vector, places: Vector) -> Vector:
     """Take the bytes at some places of each 16; zero where bit 7 of a place is set (vpshufb)."""
     size = lanes_in(value)
     return T.call_llvm_pure_intrin(f"uint8x{size}", _SHUFFLES[size], value, places)
@@ -63,6 +62,6 @@ _SHUFFLES = {
 }
 
 
-def sum_lanes(value: Any, lanes: int) -> Any:
+def sum_lanes(value: Vector, lanes: int) -> Vector:
     """Add the int32 lanes of a vector."""
     return T.call_llvm_pure_intrin("int32", f"llvm.vector.reduce.add.v{lanes}i32", value)

@@ -7,18 +7,15 @@ whole of a smaller one), so packing undoes what interleaving does.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.registers import lanes_in
+from legalize.kernels.ir.types import Array, Buffer, Vector
 from legalize.kernels.ir.vectors import filled, flipped, splat
 from legalize.kernels.isa.base import AffineForm, VectorIsa
 from legalize.kernels.isa.x86_instructions import narrow_pair, narrow_to_bytes, shuffle_bytes
-
-Array = npt.NDArray[Any]
 
 _QUARTER = 16
 _LOWER_BITS = 15
@@ -37,30 +34,30 @@ class X86Vectors(VectorIsa):
     has_word_sums: bool = False
     has_byte_permutation: bool = False
 
-    def widen(self, value: Any) -> list[Any]:
+    def widen(self, value: Vector) -> list[Vector]:
         """Widen by vpunpcklbw and vpunpckhbw with zero."""
         zero = splat("uint8", 0, self.size)
         return [self._words(_unpack(value, zero, 1, half)) for half in (0, 1)]
 
-    def widen_words(self, value: Any) -> list[Any]:
+    def widen_words(self, value: Vector) -> list[Vector]:
         """Widen by vpunpcklwd and vpunpckhwd with the sign."""
         sign = T.shift_right(value, splat("int16", 15, lanes_in(value)))
         return [self._unpacked_words(value, sign, half) for half in (0, 1)]
 
-    def narrow_words(self, first: Any, second: Any) -> Any:
+    def narrow_words(self, first: Vector, second: Vector) -> Vector:
         """Narrow by vpackssdw."""
         return narrow_pair(first, second)
 
-    def narrow(self, first: Any, second: Any) -> Any:
+    def narrow(self, first: Vector, second: Vector) -> Vector:
         """Narrow by vpackuswb."""
         return narrow_to_bytes(first, second, "uint8")
 
-    def products(self, lhs: Any, rhs: Any) -> list[Any]:
+    def products(self, lhs: Vector, rhs: Vector) -> list[Vector]:
         """Multiply by vpmullw and vpmulhw, interleaved."""
         upper = self._high_product("pmulh.w", lhs, rhs)
         return [self._unpacked_words(lhs * rhs, upper, half) for half in (0, 1)]
 
-    def scaled(self, words: Any, multiplier: int) -> Any:
+    def scaled(self, words: Vector, multiplier: int) -> Vector:
         """Scale by vpmulhuw."""
         lanes = lanes_in(words)
         # As int16, of which vpmulhuw takes the bits.
@@ -68,15 +65,15 @@ class X86Vectors(VectorIsa):
         shifted = T.shift_left(words, splat("int16", 8, lanes))
         return self._high_product("pmulhu.w", shifted, factor)
 
-    def affine(self, form: AffineForm, lhs: Any, rhs: Any) -> list[Any]:
+    def affine(self, form: AffineForm, lhs: Vector, rhs: Vector) -> list[Vector]:
         """Compute an affine form of pairs of int16."""
         return [self.affine_of_pairs(form, pairs) for pairs in self._pairs(lhs, rhs)]
 
-    def pairs_of_words(self, lhs: Any, rhs: Any) -> list[Any]:
+    def pairs_of_words(self, lhs: Vector, rhs: Vector) -> list[Vector]:
         """Pair two vectors of int16, as packing has them (vpunpcklwd and vpunpckhwd)."""
         return [self._words(_unpack(lhs, rhs, 2, half)) for half in (0, 1)]
 
-    def affine_of_pairs(self, form: AffineForm, pairs: Any) -> Any:
+    def affine_of_pairs(self, form: AffineForm, pairs: Vector) -> Vector:
         """Compute an affine form of int16 values before its shift (vpmaddwd or vpdpwssd).
 
         The factors have more than 16 bits, so the products of their upper and lower parts are
@@ -103,7 +100,7 @@ class X86Vectors(VectorIsa):
         rows[8:] ^= rows[:8]
         return rows.reshape(-1)
 
-    def look_up(self, table: Any, index: Any) -> Any:
+    def look_up(self, table: Buffer, index: Vector) -> Vector:
         """Look up by vpermb, or by vpshufb."""
         if self.has_byte_permutation:
             return self._permuted(table, index)
@@ -112,7 +109,7 @@ class X86Vectors(VectorIsa):
             found = [T.bitwise_xor(*found[i : i + 2]) for i in range(0, len(found), 2)]
         return found[0]
 
-    def _row(self, table: Any, row: int, index: Any) -> Any:
+    def _row(self, table: Buffer, row: int, index: Vector) -> Vector:
         """Look up in a row by vpshufb: zero where bit 7 of the index less 16·row is set."""
         entries = filled(table[T.ramp(_QUARTER * row, 1, _QUARTER)], self.size)
         first = splat("uint8", _QUARTER * (row % 8), self.size)
@@ -125,7 +122,7 @@ class X86Vectors(VectorIsa):
             place = index - first
         return shuffle_bytes(entries, place)
 
-    def _permuted(self, table: Any, index: Any) -> Any:
+    def _permuted(self, table: Buffer, index: Vector) -> Vector:
         """Look up by vpermb, which takes an index's lower six bits; the upper two choose a row."""
         found = [
             T.call_llvm_pure_intrin(
@@ -139,30 +136,30 @@ class X86Vectors(VectorIsa):
         halves = [self._choose(index, 64, *found[:2]), self._choose(index, 64, *found[2:])]
         return self._choose(index, 128, *halves)
 
-    def _choose(self, index: Any, bit: int, if_clear: Any, if_set: Any) -> Any:
+    def _choose(self, index: Vector, bit: int, if_clear: Vector, if_set: Vector) -> Vector:
         is_set = T.bitwise_and(index, splat("uint8", bit, self.size)) != splat(
             "uint8", 0, self.size
         )
         return T.Select(is_set, if_set, if_clear)
 
-    def _words(self, value: Any) -> Any:
+    def _words(self, value: Vector) -> Vector:
         return T.reinterpret(f"int16x{self.size // 2}", value)
 
-    def _unpacked_words(self, first: Any, second: Any, half: int) -> Any:
+    def _unpacked_words(self, first: Vector, second: Vector, half: int) -> Vector:
         return T.reinterpret(f"int32x{self.lanes}", _unpack(first, second, 2, half))
 
-    def _high_product(self, name: str, lhs: Any, rhs: Any) -> Any:
+    def _high_product(self, name: str, lhs: Vector, rhs: Vector) -> Vector:
         suffix = ".512" if self.size == 64 else ""
         name = f"{_PREFIX[self.size]}.{name}{suffix}"
         return T.call_llvm_pure_intrin(f"int16x{self.size // 2}", name, lhs, rhs)
 
-    def _pairs(self, lhs: Any, rhs: Any) -> list[Any]:
+    def _pairs(self, lhs: Vector, rhs: Vector) -> list[Vector]:
         """Return two vectors of uint8 side by side as int16, in the order that narrowing undoes."""
         zero = splat("uint8", 0, self.size)
         halves = [_unpack(lhs, rhs, 1, half) for half in (0, 1)]
         return [self._words(_unpack(value, zero, 1, half)) for value in halves for half in (0, 1)]
 
-    def _pair_products(self, pairs: Any, factors: Array) -> Any:
+    def _pair_products(self, pairs: Vector, factors: Array) -> Vector:
         name = "pmaddw.d.512" if self.size == 64 else "pmadd.wd"
         return T.call_llvm_pure_intrin(
             f"int32x{self.lanes}",
@@ -171,7 +168,7 @@ class X86Vectors(VectorIsa):
             self._splat_pair(factors),
         )
 
-    def _add_pair_products(self, total: Any, pairs: Any, factors: Array) -> Any:
+    def _add_pair_products(self, total: Vector, pairs: Vector, factors: Array) -> Vector:
         if not self.has_word_sums:
             return total + self._pair_products(pairs, factors)
         return T.call_llvm_pure_intrin(
@@ -182,12 +179,12 @@ class X86Vectors(VectorIsa):
             self._splat_pair(factors),
         )
 
-    def _splat_pair(self, pair: Array) -> Any:
+    def _splat_pair(self, pair: Array) -> Vector:
         both = np.array(pair, np.int16).view(np.int32)
         return self._words(splat("int32", int(both[0]), self.lanes))
 
 
-def _unpack(first: Any, second: Any, element: int, half: int) -> Any:
+def _unpack(first: Vector, second: Vector, element: int, half: int) -> Vector:
     """Interleave elements of ``element`` bytes of half of each quarter (vpunpckl or vpunpckh)."""
     lanes = lanes_in(first)
     quarter = _QUARTER // element

@@ -7,17 +7,15 @@ does nothing, and so is a move from int8 to uint8 by 128.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.registers import lanes_in
+from legalize.kernels.ir.types import Array, Vector
 from legalize.kernels.ir.vectors import clamped, splat
 from legalize.kernels.isa.base import VectorIsa
-
-Array = npt.NDArray[Any]
 
 _STEPS = np.arange(256)
 _LARGEST_WORD = (1 << 15) - 1
@@ -72,12 +70,12 @@ def cheapest_change(outputs: Array) -> Change:
     return _scaling(outputs, low, high) or Table()
 
 
-def changed(isa: VectorIsa, change: Clamp | Scaling, value: Any) -> Any:
+def changed(isa: VectorIsa, change: Clamp | Scaling, value: Vector) -> Vector:
     """Change uint8x(isa.size)."""
     if isinstance(change, Clamp):
         return clamped(value, change.low, change.high)
 
-    def scaled(half: Any) -> Any:
+    def scaled(half: Vector) -> Vector:
         lanes = lanes_in(half)
         total = isa.scaled(half, change.multiplier) + splat("int16", change.addend, lanes)
         return T.shift_right(total, splat("int16", change.shift, lanes))

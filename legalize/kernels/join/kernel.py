@@ -5,10 +5,10 @@ With one tensor it is any function of a byte.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 from math import prod
-from typing import Any
 
 from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
@@ -16,6 +16,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.rows import BYTES, for_each_piece, ramp, unsigned
 from legalize.kernels.ir.tasks import shared_loop, task_count
+from legalize.kernels.ir.types import Buffer, Index, Vector
 from legalize.kernels.ir.vectors import as_unsigned, filled, first_lanes, flipped
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.join.byte_changes import Change, Clamp, Table, changed
@@ -102,7 +103,9 @@ def join(
     return builder.get()
 
 
-def _changed(isa: VectorIsa, part: Part, out_dtype: str, table: Any, value: Any, lanes: int) -> Any:
+def _changed(
+    isa: VectorIsa, part: Part, out_dtype: str, table: Buffer, value: Vector, lanes: int
+) -> Vector:
     if part.change == Clamp(0, 255):
         value = unsigned(value, lanes)
         return value if part.dtype == out_dtype else flipped(value)
@@ -114,16 +117,16 @@ def _changed(isa: VectorIsa, part: Part, out_dtype: str, table: Any, value: Any,
 
 
 def _copy_row(
-    target: Any,
+    target: Buffer,
     out_width: int,
     start: int,
-    source: Any,
+    source: Buffer,
     width: int,
-    change: Any,
+    change: Callable[[Vector, int], Vector],
     size: int,
-    row: Any,
+    row: Index,
 ) -> None:
-    def body(offset: Any, count: int) -> None:
+    def body(offset: Index, count: int) -> None:
         value = change(source[ramp(row * width + offset, count)], count)
         T.buffer_store(target, value, [ramp(row * out_width + start + offset, count)])
 
@@ -131,11 +134,17 @@ def _copy_row(
 
 
 def _copy_in_tasks(
-    tasks: int, target: Any, start: int, source: Any, width: int, change: Any, size: int
+    tasks: int,
+    target: Buffer,
+    start: int,
+    source: Buffer,
+    width: int,
+    change: Callable[[Vector, int], Vector],
+    size: int,
 ) -> None:
     """Write the copy of a single row, shared out."""
 
-    def body(offset: Any) -> None:
+    def body(offset: Index) -> None:
         value = change(source[ramp(offset, size)], size)
         T.buffer_store(target, value, [ramp(start + offset, size)])
 

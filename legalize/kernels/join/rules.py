@@ -10,6 +10,7 @@ import numpy as np
 from tvm import relax
 
 from legalize.kernels.call import call_tir
+from legalize.kernels.ir.types import Array
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.join.byte_changes import Change, Clamp, cheapest_change
 from legalize.kernels.join.kernel import Part, join
@@ -19,8 +20,6 @@ from qnn_ops.attributes import dtype_range
 from qnn_ops.quantized_concat import conversion_table
 from qnn_ops.quantized_relu import relu_multiplier
 from qnn_ops.registry import Attrs, Operator, constant_of, spec_of
-
-Array = np.ndarray[Any, Any]
 
 # Tensors that one function joins: TVM writes its body with some stack for each.
 _MOST = 64

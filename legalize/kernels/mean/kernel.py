@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from math import prod
-from typing import Any
 
 import numpy as np
 from tvm import tirx
@@ -19,6 +18,7 @@ from legalize.kernels.ir.fixed_point import rescaled
 from legalize.kernels.ir.registers import lanes_in
 from legalize.kernels.ir.rows import pieces, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
+from legalize.kernels.ir.types import Buffer, Index, Vector
 from legalize.kernels.ir.vectors import splat
 from legalize.kernels.isa.base import VectorIsa
 from qnn_ops.quantized_mean import LARGEST_SUM
@@ -97,11 +97,11 @@ def mean(isa: VectorIsa, spec: MeanSpec) -> tirx.PrimFunc:
         target = T.decl_buffer((outer * inner,), spec.out_dtype, data=output.data)
         tasks = task_count(prod(spec.axes) / _BYTES_PER_MICROSECOND)
 
-        def columns(start: Any, place: Any, lanes: int) -> None:
+        def columns(start: Index, place: Index, lanes: int) -> None:
             total = _sum_of_rows(source, spec.in_dtype, start, count, inner, lanes)
             T.buffer_store(target, _averaged(spec, total), [ramp(place, lanes)])
 
-        def row(number: Any) -> None:
+        def row(number: Index) -> None:
             if inner == 1:
                 total = _sum_of_row(isa, source, spec.in_dtype, number * count, count)
                 T.buffer_store(target, _averaged(spec, total), [number])
@@ -118,11 +118,13 @@ def mean(isa: VectorIsa, spec: MeanSpec) -> tirx.PrimFunc:
     return builder.get()
 
 
-def _sum_of_rows(source: Any, dtype: str, start: Any, count: int, pitch: int, lanes: int) -> Any:
+def _sum_of_rows(
+    source: Buffer, dtype: str, start: Index, count: int, pitch: int, lanes: int
+) -> Vector:
     """Write the sum of bytes that lie ``pitch`` apart, for neighbouring ones."""
     index = ramp(0, lanes)
 
-    def block(first: Any, rows: int) -> Any:
+    def block(first: Index, rows: int) -> Vector:
         words = T.alloc_buffer((lanes,), _word(dtype), scope="global")
         T.buffer_store(words, splat(_word(dtype), 0, lanes), [index])
         with T.serial(rows) as i:
@@ -144,7 +146,7 @@ def _sum_of_rows(source: Any, dtype: str, start: Any, count: int, pitch: int, la
     return total[index]
 
 
-def _sum_of_row(isa: VectorIsa, source: Any, dtype: str, start: Any, count: int) -> Any:
+def _sum_of_row(isa: VectorIsa, source: Buffer, dtype: str, start: Index, count: int) -> Vector:
     """Write the sum of neighbouring bytes."""
     total = T.alloc_buffer((1,), "int32", scope="global")
     T.buffer_store(total, T.int32(0), [0])
@@ -161,7 +163,7 @@ def _sum_of_row(isa: VectorIsa, source: Any, dtype: str, start: Any, count: int)
     return total[0]
 
 
-def _averaged(spec: MeanSpec, total: Any) -> Any:
+def _averaged(spec: MeanSpec, total: Vector) -> Vector:
     if isinstance(spec.finish, Division):
         result = _divided(spec.finish, total, spec.axes[1])
         ends = spec.finish.bounds
@@ -173,7 +175,7 @@ def _averaged(spec: MeanSpec, total: Any) -> Any:
     return _cast(spec.out_dtype, T.max(T.min(result, high), low))
 
 
-def _rescaled(finish: Rescaling, total: Any, count: int) -> Any:
+def _rescaled(finish: Rescaling, total: Vector, count: int) -> Vector:
     lanes = lanes_in(total)
     total = total - splat("int32", count * finish.input_zero_point, lanes)
     if finish.shift > 0:
@@ -183,7 +185,7 @@ def _rescaled(finish: Rescaling, total: Any, count: int) -> Any:
     return result + splat("int32", finish.output_zero_point, lanes)
 
 
-def _divided(finish: Division, total: Any, count: int) -> Any:
+def _divided(finish: Division, total: Vector, count: int) -> Vector:
     """Divide magnitudes: half away from the origin is symmetric."""
     lanes = lanes_in(total)
     centred = total - splat("int32", count * finish.origin, lanes)
@@ -193,7 +195,7 @@ def _divided(finish: Division, total: Any, count: int) -> Any:
     return signed + splat("int32", finish.origin, lanes)
 
 
-def _lanes_added(value: Any) -> Any:
+def _lanes_added(value: Vector) -> Vector:
     lanes = lanes_in(value)
     if lanes == 1:
         return value
@@ -204,6 +206,6 @@ def _word(dtype: str) -> str:
     return "int16" if dtype == "int8" else "uint16"
 
 
-def _cast(dtype: str, value: Any) -> Any:
+def _cast(dtype: str, value: Vector) -> Vector:
     lanes = lanes_in(value)
     return T.Cast(dtype if lanes == 1 else f"{dtype}x{lanes}", value)

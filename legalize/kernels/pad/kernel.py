@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 from math import prod
-from typing import Any
 
 from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
@@ -12,6 +11,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.rows import for_each_piece, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
+from legalize.kernels.ir.types import Index
 from legalize.kernels.ir.vectors import splat
 
 Axis = tuple[int, int, int]
@@ -47,20 +47,20 @@ def pad(
         target = T.decl_buffer((prod(out_shape),), dtype, data=output.data)
         tasks = task_count(prod(out_shape) / _BYTES_PER_MICROSECOND)
 
-        def fill(start: Any, length: int) -> None:
-            def piece(offset: Any, lanes: int) -> None:
+        def fill(start: Index, length: int) -> None:
+            def piece(offset: Index, lanes: int) -> None:
                 T.buffer_store(target, splat(dtype, value, lanes), [ramp(start + offset, lanes)])
 
             for_each_piece(length, piece)
 
-        def copy(start: Any, first: Any, length: int) -> None:
-            def piece(offset: Any, lanes: int) -> None:
+        def copy(start: Index, first: Index, length: int) -> None:
+            def piece(offset: Index, lanes: int) -> None:
                 part = source[ramp(first + offset, lanes)]
                 T.buffer_store(target, part, [ramp(start + offset, lanes)])
 
             for_each_piece(length, piece)
 
-        def level(depth: int, first: Any, start: Any) -> None:
+        def level(depth: int, first: Index, start: Index) -> None:
             (extent, before, after), *inner = axes[depth:]
             from_size = prod(size for size, _, _ in inner)
             to_size = prod(sum(axis) for axis in inner)

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from functools import cache, reduce
 from itertools import pairwise
 from math import prod
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +24,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.rows import pieces
 from legalize.kernels.ir.tasks import shared_loop, task_count
+from legalize.kernels.ir.types import Buffer, Index, Vector
 from legalize.kernels.ir.vectors import as_unsigned, clamped, flipped, splat
 from legalize.kernels.isa.base import VectorIsa
 
@@ -133,7 +133,7 @@ class _Kernel:
             shared_loop(task_count(work / _TAPS_PER_MICROSECOND), rows, self._row)
         return builder.get()
 
-    def _row(self, row: Any) -> None:
+    def _row(self, row: Index) -> None:
         """Write the computation of one row of output pixels."""
         spec = self.spec
         _, height, width, channels = spec.in_shape
@@ -165,15 +165,17 @@ class _Kernel:
         pixels(first, last, is_inside=True)
         pixels(last, out_width, is_inside=False)
 
-    def _pixel(self, first: Any, place: Any, down: Any, across: Any) -> None:
+    def _pixel(self, first: Index, place: Index, down: Index, across: Index) -> None:
         """Write the pooling of one window."""
 
-        def write(offset: Any, chunks: list[tuple[int, int]]) -> None:
+        def write(offset: Index, chunks: list[tuple[int, int]]) -> None:
             self._chunks(first + offset, place + offset, chunks, down, across)
 
         self._each_group(_CHUNKS, write)
 
-    def _each_group(self, count: int, write: Callable[[Any, list[tuple[int, int]]], None]) -> None:
+    def _each_group(
+        self, count: int, write: Callable[[Index, list[tuple[int, int]]], None]
+    ) -> None:
         """Write something for each ``count`` vectors of a pixel's channels."""
         whole, parts = pieces(self.spec.in_shape[3], self.size)
         groups, rest = divmod(whole, count)
@@ -186,7 +188,7 @@ class _Kernel:
         if chunks:
             write(0, chunks)
 
-    def _slide(self, line: Any, place: Any, down: Any) -> None:
+    def _slide(self, line: Index, place: Index, down: Index) -> None:
         """Write one row of outputs, where each window is one column further than the last.
 
         So each column is pooled once, and stays in registers for the windows that share it.
@@ -197,7 +199,7 @@ class _Kernel:
         )
 
     def _slide_chunks(
-        self, line: Any, place: Any, chunks: list[tuple[int, int]], down: Any
+        self, line: Index, place: Index, chunks: list[tuple[int, int]], down: Index
     ) -> None:
         _, _, width, channels = self.spec.in_shape
         out_width, padding = self.spec.out_shape[2], self.spec.padding[1]
@@ -233,7 +235,7 @@ class _Kernel:
         outputs(last, out_width, has_column=False, is_inside=False)
 
     def _pool_column(
-        self, results: list[Any], first: Any, chunks: list[tuple[int, int]], down: Any
+        self, results: list[Buffer], first: Index, chunks: list[tuple[int, int]], down: Index
     ) -> None:
         """Write the pooling of a column of a window, into accumulators that are clear."""
         height = self.spec.window[0]
@@ -248,7 +250,7 @@ class _Kernel:
             with T.Else(), T.serial(down) as ky:
                 self._take(results, first + ky * pitch, chunks, 1, 0)
 
-    def _along(self, position: Any, axis: int, size: int) -> tuple[Any, Any]:
+    def _along(self, position: Index, axis: int, size: int) -> tuple[Index, Index]:
         """Return the first pixel of a window along an axis, and the number that it covers."""
         spec = self.spec
         window, padding = spec.window[axis], spec.padding[axis]
@@ -260,7 +262,7 @@ class _Kernel:
         return first, T.min(start + window, T.int32(size)) - first
 
     def _chunks(
-        self, first: Any, place: Any, chunks: list[tuple[int, int]], down: Any, across: Any
+        self, first: Index, place: Index, chunks: list[tuple[int, int]], down: Index, across: Index
     ) -> None:
         """Write the pooling of some channels of one window."""
         _, _, width, channels = self.spec.in_shape
@@ -276,20 +278,25 @@ class _Kernel:
             total = buffer[T.ramp(0, 1, chunk[1])]
             self._finish(total, place, chunk, down * across)
 
-    def _accumulators(self, chunks: list[tuple[int, int]]) -> list[Any]:
+    def _accumulators(self, chunks: list[tuple[int, int]]) -> list[Buffer]:
         """Clear vectors for sums or maxima."""
         dtype = "uint16" if self.is_average else self.spec.dtype
         buffers = [T.alloc_buffer((size,), dtype, scope="global") for _, size in chunks]
         self._clear(buffers, chunks)
         return buffers
 
-    def _clear(self, buffers: list[Any], chunks: list[tuple[int, int]]) -> None:
+    def _clear(self, buffers: list[Buffer], chunks: list[tuple[int, int]]) -> None:
         for (_, size), buffer in zip(chunks, buffers, strict=True):
             least = 0 if self.is_average else int(np.iinfo(buffer.dtype).min)
             T.buffer_store(buffer, splat(str(buffer.dtype), least, size), [T.ramp(0, 1, size)])
 
     def _take(
-        self, results: list[Any], first: Any, chunks: list[tuple[int, int]], taps: int, pitch: int
+        self,
+        results: list[Buffer],
+        first: Index,
+        chunks: list[tuple[int, int]],
+        taps: int,
+        pitch: int,
     ) -> None:
         """Write what adds pixels that lie ``pitch`` apart to accumulators."""
         for (offset, size), buffer in zip(chunks, results, strict=True):
@@ -301,10 +308,10 @@ class _Kernel:
                 total = self._combine(total, value)
             T.buffer_store(buffer, total, [lanes])
 
-    def _combine(self, total: Any, value: Any) -> Any:
+    def _combine(self, total: Vector, value: Vector) -> Vector:
         return total + value if self.is_average else T.max(total, value)
 
-    def _finish(self, total: Any, place: Any, chunk: tuple[int, int], taps: Any) -> None:
+    def _finish(self, total: Vector, place: Index, chunk: tuple[int, int], taps: Index) -> None:
         """Write the output that sums or maxima make."""
         offset, size = chunk
         if self.is_average:
@@ -313,22 +320,22 @@ class _Kernel:
             value = self._clamped_largest(total, size)
         T.buffer_store(self.target, value, [T.ramp(place + offset, 1, size)])
 
-    def _clamped_largest(self, value: Any, size: int) -> Any:
+    def _clamped_largest(self, value: Vector, size: int) -> Vector:
         if (self.low, self.high) == (0, 255):
             return T.reinterpret(f"uint8x{size}", value)
         return self._bits(clamped(as_unsigned(value, self.spec.dtype), self.low, self.high))
 
-    def _average_of(self, total: Any, taps: Any, size: int) -> Any:
+    def _average_of(self, total: Vector, taps: Index, size: int) -> Vector:
         if self.offset:
             total = total + self._pixels(taps, size) * splat("uint16", self.offset, size)
         average = self._average(*self._padded(total, taps, size), size)
         return self._bits(clamped(average, self.low, self.high))
 
-    def _bits(self, value: Any) -> Any:
+    def _bits(self, value: Vector) -> Vector:
         """Make bytes of the output's dtype from ones that are moved to uint8."""
         return flipped(value) if self.offset else value
 
-    def _padded(self, total: Any, taps: Any, size: int) -> tuple[Any, Any]:
+    def _padded(self, total: Vector, taps: Index, size: int) -> tuple[Vector, Vector]:
         """Return the sum and number of pixels with what padding counts for."""
         if not self.spec.count_include_pad:
             return total, taps
@@ -338,11 +345,11 @@ class _Kernel:
             total = total + missing * splat("uint16", self.origin, size)
         return total, T.int32(window)
 
-    def _pixels(self, taps: Any, size: int) -> Any:
+    def _pixels(self, taps: Index, size: int) -> Vector:
         """Return a number of pixels in each lane."""
         return T.broadcast(self.divisors[taps, _COLUMNS - 1], size)
 
-    def _average(self, total: Any, taps: Any, size: int) -> Any:
+    def _average(self, total: Vector, taps: Index, size: int) -> Vector:
         multiplier, shift, half, is_even, pixels = (
             T.broadcast(self.divisors[taps, column], size) for column in range(_COLUMNS)
         )
@@ -359,7 +366,7 @@ class _Kernel:
             rounded = rounded - T.bitwise_and(is_below, is_even)
         return T.Cast(f"uint8x{size}", self._divide(rounded, multiplier, shift, size))
 
-    def _divide(self, dividend: Any, multiplier: Any, shift: Any, size: int) -> Any:
+    def _divide(self, dividend: Vector, multiplier: Vector, shift: Vector, size: int) -> Vector:
         wide = f"uint32x{size}"
         product = T.Cast(wide, dividend) * T.Cast(wide, multiplier)
         upper = T.Cast(f"uint16x{size}", T.shift_right(product, splat("uint32", 16, size)))

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from math import prod
-from typing import Any
 
 from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
@@ -15,6 +14,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.ir.registers import lanes_in
 from legalize.kernels.ir.rows import for_each_piece, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
+from legalize.kernels.ir.types import Index, Vector
 from legalize.kernels.ir.vectors import splat
 from legalize.kernels.isa.base import VectorIsa
 from qnn_ops.resize_taps import FRACTION_BITS
@@ -57,14 +57,14 @@ def nearest(spec: ResizeSpec) -> tirx.PrimFunc:
             spec, "nearest", [("rows", (out_height,), "int32"), ("columns", (out_width,), "int32")]
         )
 
-        def copy(first: Any, start: Any, length: int) -> None:
-            def piece(offset: Any, lanes: int) -> None:
+        def copy(first: Index, start: Index, length: int) -> None:
+            def piece(offset: Index, lanes: int) -> None:
                 value = source[ramp(first + offset, lanes)]
                 T.buffer_store(target, value, [ramp(start + offset, lanes)])
 
             for_each_piece(length, piece)
 
-        def row(image: Any, y: Any, number: Any) -> None:
+        def row(image: Index, y: Index, number: Index) -> None:
             line = (image * height + rows[y]) * (width * channels)
             place = number * (out_width * channels)
             if spec.keeps_rows:
@@ -102,13 +102,13 @@ def bilinear(isa: VectorIsa, spec: ResizeSpec) -> tirx.PrimFunc:
             ],
         )
 
-        def row(image: Any, y: Any, number: Any) -> None:
+        def row(image: Index, y: Index, number: Index) -> None:
             lines = [(image * height + rows[tap, y]) * (width * channels) for tap in (0, 1)]
             with T.serial(out_width) as x:
                 places = [columns[tap, x] * channels for tap in (0, 1)]
                 start = (number * out_width + x) * channels
 
-                def piece(offset: Any, lanes: int) -> None:
+                def piece(offset: Index, lanes: int) -> None:
                     corners = [
                         [source[ramp(line + place + offset, lanes)] for line in lines]
                         for place in places
@@ -128,7 +128,7 @@ def bilinear(isa: VectorIsa, spec: ResizeSpec) -> tirx.PrimFunc:
 
 def _arguments(
     spec: ResizeSpec, name: str, tables: list[tuple[str, tuple[int, ...], str]]
-) -> tuple[Any, Any, list[Any]]:
+) -> tuple[Index, Index, list[Vector]]:
     T.func_name(name)
     T.func_attr({"global_symbol": name, "tirx.noalias": True})
     data = T.arg("data", T.buffer(spec.in_shape, spec.dtype))
@@ -140,12 +140,12 @@ def _arguments(
 
 
 def _each_row(
-    spec: ResizeSpec, values_per_microsecond: int, row: Callable[[Any, Any, Any], None]
+    spec: ResizeSpec, values_per_microsecond: int, row: Callable[[Index, Index, Index], None]
 ) -> None:
     batch, out_height = spec.out_shape[:2]
     tasks = task_count(prod(spec.out_shape) / values_per_microsecond)
 
-    def numbered(number: Any) -> None:
+    def numbered(number: Index) -> None:
         row(
             T.truncdiv(number, T.int32(out_height)), T.truncmod(number, T.int32(out_height)), number
         )
@@ -153,7 +153,7 @@ def _each_row(
     shared_loop(tasks, batch * out_height, numbered)
 
 
-def _in_float32(corners: list[list[Any]], down: list[Any], right: list[Any]) -> Any:
+def _in_float32(corners: list[list[Vector]], down: list[Vector], right: list[Vector]) -> Vector:
     """Add in the order of the reference: upper left, lower left, upper right, lower right."""
     lanes = lanes_in(corners[0][0])
     total = None
@@ -167,12 +167,12 @@ def _in_float32(corners: list[list[Any]], down: list[Any], right: list[Any]) -> 
     return T.Cast(_vector("int32", lanes), total + half)
 
 
-def _in_integers(corners: list[list[Any]], down: list[Any], right: list[Any]) -> Any:
+def _in_integers(corners: list[list[Vector]], down: list[Vector], right: list[Vector]) -> Vector:
     lanes = lanes_in(corners[0][0])
     wide = _vector("int32", lanes)
     one = splat("int32", FRACTION_BITS, lanes)
 
-    def between(first: Any, second: Any, distance: Any) -> Any:
+    def between(first: Index, second: Index, distance: Vector) -> Vector:
         return T.shift_left(first, one) + (second - first) * distance
 
     left, across = (
@@ -184,14 +184,14 @@ def _in_integers(corners: list[list[Any]], down: list[Any], right: list[Any]) ->
     return T.shift_right(total + half, splat("int32", 2 * FRACTION_BITS, lanes))
 
 
-def _fenced(value: Any) -> Any:
+def _fenced(value: Vector) -> Vector:
     lanes = lanes_in(value)
     suffix = "f32" if lanes == 1 else f"v{lanes}f32"
     name = f"llvm.arithmetic.fence.{suffix}"
     return T.call_llvm_pure_intrin(_vector("float32", lanes), name, value)
 
 
-def _spread(value: Any, lanes: int) -> Any:
+def _spread(value: Vector, lanes: int) -> Vector:
     return value if lanes == 1 else T.broadcast(value, lanes)
 
 

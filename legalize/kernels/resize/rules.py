@@ -9,6 +9,7 @@ import numpy as np
 from tvm import relax
 
 from legalize.kernels.call import call_tir
+from legalize.kernels.ir.types import Array
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import VectorRule
 from legalize.kernels.resize.kernel import ResizeSpec, bilinear, nearest
@@ -16,8 +17,6 @@ from qnn_ops import quantized_resize2d
 from qnn_ops.quantized_resize2d import pixels_of, taps_of
 from qnn_ops.registry import Attrs, Operator, spec_of
 from qnn_ops.resize_taps import FRACTION_BITS, Taps
-
-Array = np.ndarray[Any, Any]
 
 
 def _resize(

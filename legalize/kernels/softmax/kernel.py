@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from functools import cache
 from math import prod
-from typing import Any
 
 from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
@@ -25,6 +24,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.registers import lanes_in
 from legalize.kernels.ir.rows import for_each_piece, ramp
+from legalize.kernels.ir.types import Index, Vector
 from legalize.kernels.ir.vectors import splat
 from legalize.kernels.isa.base import VectorIsa
 from qnn_ops.softmax_arithmetic import (
@@ -104,7 +104,7 @@ class _Kernel:
                 write(start)
         return builder.get()
 
-    def _sum(self, start: Any) -> None:
+    def _sum(self, start: Index) -> None:
         # Few terms leave room in 32 bits, of which ARMv7 needs one addition each.
         dtype = "int32" if self.columns <= LARGEST_SUM // _LARGEST_TERM else "int64"
         total = T.alloc_buffer((1,), dtype, scope="global")
@@ -115,11 +115,11 @@ class _Kernel:
         whole = T.min(T.Cast("int64", total[0]), T.int64(LARGEST_SUM))
         T.buffer_store(self.total, whole, [0])
 
-    def _short_row(self, start: Any) -> None:
+    def _short_row(self, start: Index) -> None:
         with T.serial(self.columns) as i:
             self._store(start + i, self._result(self.exponentials[self._distance(start + i)]))
 
-    def _long_row(self, start: Any) -> None:
+    def _long_row(self, start: Index) -> None:
         isa, table = self.isa, self.table
         with T.serial(_DISTANCES // isa.size) as part:
             index = ramp(part * isa.size, isa.size)
@@ -129,7 +129,7 @@ class _Kernel:
                 self._store(start + i, table[self._distance(start + i)])
             return
 
-        def look_up(i: Any, width: int) -> None:
+        def look_up(i: Index, width: int) -> None:
             # Modulo 256, as distances are without a sign.
             place = _repeated(self.largest[0], width) - self.source[ramp(start + i, width)]
             place = T.reinterpret(_vector("uint8", width), place)
@@ -138,14 +138,14 @@ class _Kernel:
         # All pieces are whole vectors: the row is longer than one.
         for_each_piece(self.columns, look_up, isa.size)
 
-    def _largest(self, start: Any) -> Any:
+    def _largest(self, start: Index) -> Vector:
         """Write the loop over a row that finds its largest value."""
         lanes = self.isa.size if self.columns >= self.isa.size else 1
         largest = T.alloc_buffer((lanes,), self.dtype, scope="global")
         everything = ramp(0, lanes)
         T.buffer_store(largest, self.source[ramp(start, lanes)], [everything])
 
-        def compare(i: Any, width: int) -> None:
+        def compare(i: Index, width: int) -> None:
             value = T.max(largest[everything], self.source[ramp(start + i, width)])
             T.buffer_store(largest, value, [everything])
 
@@ -158,16 +158,16 @@ class _Kernel:
         name = f"llvm.vector.reduce.{name}.v{lanes}i8"
         return T.call_llvm_pure_intrin(self.dtype, name, largest[everything])
 
-    def _distance(self, place: Any) -> Any:
+    def _distance(self, place: Index) -> Vector:
         """Compute the distance of a value from the largest."""
         return T.Cast("int32", self.largest[0]) - T.Cast("int32", self.source[place])
 
-    def _store(self, place: Any, value: Any) -> None:
+    def _store(self, place: Index, value: Vector) -> None:
         lanes = lanes_in(value)
         value = T.reinterpret(_vector(self.out_dtype, lanes), value)
         T.buffer_store(self.target, value, [ramp(place, lanes)])
 
-    def _result(self, exponential: Any) -> Any:
+    def _result(self, exponential: Vector) -> Vector:
         """Multiply exponentials by the fraction: uint8 with the zero point."""
         lanes = lanes_in(exponential)
         wide, unsigned = _vector("int64", lanes), _vector("uint32", lanes)
@@ -184,7 +184,7 @@ class _Kernel:
         return value + splat("uint8", self.output_zero_point % 256, lanes)
 
 
-def _reciprocal(total: Any, fraction: Any, down: Any) -> None:
+def _reciprocal(total: Vector, fraction: Vector, down: Vector) -> None:
     """Write qnn_ops.softmax_arithmetic.reciprocal; ``down`` is what brings products to 8 bits."""
     bits = T.int64(0)
     for power in range(_LEAST_BITS, 31):
@@ -201,7 +201,7 @@ def _reciprocal(total: Any, fraction: Any, down: Any) -> None:
     T.buffer_store(fraction, T.min(fraction[0] * T.int64(2), T.int64(2**31 - 1)), [0])
 
 
-def _product(a: Any, b: Any) -> Any:
+def _product(a: Vector, b: Vector) -> Vector:
     """Compute gemmlowp's doubling high product of int64 expressions that hold int32 values."""
     return T.shift_right(a * b + T.int64(1 << 30), T.int64(31))
 
@@ -210,5 +210,5 @@ def _vector(dtype: str, lanes: int) -> str:
     return dtype if lanes == 1 else f"{dtype}x{lanes}"
 
 
-def _repeated(value: Any, lanes: int) -> Any:
+def _repeated(value: Vector, lanes: int) -> Vector:
     return value if lanes == 1 else T.broadcast(value, lanes)

@@ -22,19 +22,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import OutputStage
 from legalize.kernels.ir.registers import kept
+from legalize.kernels.ir.types import Array, Vector
 from legalize.kernels.isa.arm import Isa
 from legalize.kernels.isa.neon import LANES, Neon, half, joined
 from qnn_ops.arithmetic import quantize_multiplier
-
-Array = npt.NDArray[Any]
 
 # What sqrshrn shifts by.
 _NARROWING_SHIFTS = range(1, 17)
@@ -82,7 +80,7 @@ class Epilogue(ABC):
         return 0
 
     @abstractmethod
-    def emit(self, neon: Neon, x: Any, rows: list[Any]) -> Any:
+    def emit(self, neon: Neon, x: Vector, rows: list[Vector]) -> Vector:
         """Build the expression that rescales one vector.
 
         Args:
@@ -104,7 +102,7 @@ class Sums(Epilogue):
         """Serve results of int32."""
         return Chosen(cls()) if output.dtype == "int32" else None
 
-    def emit(self, neon: Neon, x: Any, rows: list[Any]) -> Any:
+    def emit(self, neon: Neon, x: Vector, rows: list[Vector]) -> Vector:
         """Leave the accumulators as they are."""
         return x
 
@@ -131,7 +129,7 @@ class Float(Epilogue):
         """Multipliers."""
         return (self.dtype,)
 
-    def emit(self, neon: Neon, x: Any, rows: list[Any]) -> Any:
+    def emit(self, neon: Neon, x: Vector, rows: list[Vector]) -> Vector:
         """Round products by fcvtns or fcvtas."""
         if self.dtype == "float32":
             product = T.Cast("float32x4", x) * rows[0]
@@ -185,7 +183,7 @@ class FixedPoint(Epilogue):
         """Multipliers; shifts to the right, as negative numbers; shifts to the left."""
         return ("int32",) * (1 + self.has_right_shifts + self.has_left_shifts)
 
-    def emit(self, neon: Neon, x: Any, rows: list[Any]) -> Any:
+    def emit(self, neon: Neon, x: Vector, rows: list[Vector]) -> Vector:
         """Shift, multiply, add the sign, shift."""
         multiplier, *shifts = rows
         if self.has_left_shifts:

@@ -15,7 +15,6 @@ A tile of output pixels × channels is summed in registers, then rescaled, narro
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
@@ -37,6 +36,7 @@ from legalize.kernels.conv2d.tiling import (
 )
 from legalize.kernels.ir.registers import kept, lanes_of, local_vector, set_lanes
 from legalize.kernels.ir.tasks import task_count
+from legalize.kernels.ir.types import Buffer, Index
 from legalize.kernels.isa.arm import REGISTER_BYTES, Isa
 from legalize.kernels.isa.neon import LANES, paired
 
@@ -122,7 +122,7 @@ class _Kernel:
         if zero_point is not None:
             self.sums = pixel_sums(spec, self.isa, self.source, zero_point, self.tasks)
 
-    def _share(self, section: Section, task: Any) -> None:
+    def _share(self, section: Section, task: Index) -> None:
         """Write one task's loops over a section."""
         share_tiles(
             section,
@@ -132,12 +132,12 @@ class _Kernel:
             lambda block, start, stop: self._tiles(section, block, start, stop),
         )
 
-    def _tiles(self, section: Section, block: Any, start: Any, stop: Any) -> None:
+    def _tiles(self, section: Section, block: Index, start: Index, stop: Index) -> None:
         loop_over_tiles(
             self.spec, section, start, stop, lambda first: self._tile(section, block, first)
         )
 
-    def _tile(self, section: Section, block: Any, first: Any) -> None:
+    def _tile(self, section: Section, block: Index, first: Index) -> None:
         """Write the computation of one tile, whose first pixel is ``first``."""
         spec, isa = self.spec, self.isa
         group = section.first_group + block * section.groups
@@ -160,7 +160,7 @@ class _Kernel:
             shift = self.epilogue.narrowing_shift
             store_channels(spec, isa.neon, self.target, start, vectors, channels, shift)
 
-    def _begin(self, section: Section, group: Any, first: Any, acc: Any) -> None:
+    def _begin(self, section: Section, group: Index, first: Index, acc: list[list[Buffer]]) -> None:
         """Set the accumulators to what is added to the products."""
         per_group = LANES // self.isa.channels
         for j in range(section.groups):
@@ -176,7 +176,9 @@ class _Kernel:
                     pair = [2 * part, 2 * part + 1] * 2
                     set_lanes(row[per_group * j + part], T.Shuffle([bias], pair), LANES)
 
-    def _outputs(self, section: Section, first: Any, acc: Any) -> Any:
+    def _outputs(
+        self, section: Section, first: Index, acc: list[list[Buffer]]
+    ) -> list[list[Buffer]]:
         """Return the accumulators as vectors of four channels, by pixel."""
         if self.isa.pixels == 1:
             return acc
@@ -194,7 +196,9 @@ class _Kernel:
                 outputs.append(vectors)
         return outputs
 
-    def _accumulate(self, section: Section, group: Any, first: Any, acc: Any) -> None:
+    def _accumulate(
+        self, section: Section, group: Index, first: Index, acc: list[list[Buffer]]
+    ) -> None:
         spec = self.spec
         _, _, width, channels = spec.staged_shape
         origins = [kept(first_byte(spec, first + i)) for i in range(section.pixels)]
@@ -213,7 +217,9 @@ class _Kernel:
                 places = [origin + run + piece.offset for origin in origins]
                 self._piece(piece, places, start + whole * steps * per_step, acc)
 
-    def _piece(self, piece: Piece, places: list[Any], start: Any, acc: Any) -> None:
+    def _piece(
+        self, piece: Piece, places: list[Index], start: Index, acc: list[list[Buffer]]
+    ) -> None:
         """Multiply one loaded piece of each pixel."""
         isa = self.isa
         loaded = [kept(self.source[T.ramp(place, 1, piece.size)]) for place in places]

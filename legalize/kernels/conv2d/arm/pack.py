@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +14,10 @@ from legalize.kernels.conv2d.constants import fold_zero_points, per_channel, sig
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.tiling import Tiling
+from legalize.kernels.ir.types import Array
 from legalize.kernels.isa.arm import Isa, LongProducts
 from legalize.kernels.isa.neon import LANES
 from qnn_ops.attributes import dtype_range
-
-Array = npt.NDArray[Any]
 
 _LOWEST, _HIGHEST = dtype_range("int8")
 

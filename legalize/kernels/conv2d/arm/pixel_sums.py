@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from tvm.script.ir_builder import tirx as T
@@ -12,11 +11,12 @@ from legalize.kernels.conv2d.arm.runs import Piece, pieces
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.window_sums import window_sums
 from legalize.kernels.ir.registers import DWORD, lanes_of, local_vector, set_lanes
+from legalize.kernels.ir.types import Buffer, Index, Vector
 from legalize.kernels.isa.arm import REGISTER_BYTES, DotProducts, Isa, MatrixProducts
 from legalize.kernels.isa.neon import LANES
 
 
-def pixel_sums(spec: ConvSpec, isa: Isa, source: Any, zero_point: Any, tasks: int) -> Any:
+def pixel_sums(spec: ConvSpec, isa: Isa, source: Buffer, zero_point: Buffer, tasks: int) -> Buffer:
     """Write the loops that compute zw·Σx for every output pixel.
 
     Args:
@@ -34,7 +34,7 @@ def pixel_sums(spec: ConvSpec, isa: Isa, source: Any, zero_point: Any, tasks: in
     )
 
 
-def _window_sum(spec: ConvSpec, isa: Isa, source: Any, origin: Any) -> Any:
+def _window_sum(spec: ConvSpec, isa: Isa, source: Buffer, origin: Index) -> Vector:
     acc = local_vector(LANES)
     set_lanes(acc, T.broadcast(T.int32(0), LANES), LANES)
     _, _, width, channels = spec.staged_shape
@@ -42,7 +42,7 @@ def _window_sum(spec: ConvSpec, isa: Isa, source: Any, origin: Any) -> Any:
     cut = pieces(spec.run_length, replace(isa, depth=DWORD, largest=REGISTER_BYTES))
     whole = spec.run_length // REGISTER_BYTES
 
-    def add(place: Any, piece: Piece, covered: int) -> None:
+    def add(place: Index, piece: Piece, covered: int) -> None:
         value = _add(isa, lanes_of(acc, LANES), source, place, piece, covered)
         set_lanes(acc, value, LANES)
 
@@ -58,7 +58,9 @@ def _window_sum(spec: ConvSpec, isa: Isa, source: Any, origin: Any) -> Any:
     return T.call_llvm_pure_intrin("int32", "llvm.vector.reduce.add.v4i32", lanes_of(acc, LANES))
 
 
-def _add(isa: Isa, total: Any, source: Any, place: Any, piece: Piece, covered: int) -> Any:
+def _add(
+    isa: Isa, total: Vector, source: Buffer, place: Index, piece: Piece, covered: int
+) -> Vector:
     """Add the bytes of a piece, but for the first ones, which were added before."""
     value = source[T.ramp(place, 1, piece.size)]
     if covered:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
 from legalize.kernels.ir.registers import lanes_in, store_pieces
+from legalize.kernels.ir.types import Buffer, Index, Vector
 from legalize.kernels.isa.neon import LANES, Neon, add_saturating, joined
 from qnn_ops.attributes import dtype_range
 
@@ -15,9 +14,9 @@ from qnn_ops.attributes import dtype_range
 def store_channels(
     spec: ConvSpec,
     neon: Neon,
-    target: Any,
-    start: Any,
-    vectors: list[Any],
+    target: Buffer,
+    start: Index,
+    vectors: list[Vector],
     channels: int,
     shift: int,
 ) -> None:
@@ -45,7 +44,7 @@ def store_channels(
             offset += lanes_in(value)
 
 
-def narrow(output: OutputStage, neon: Neon, vectors: list[Any], shift: int) -> Any:
+def narrow(output: OutputStage, neon: Neon, vectors: list[Vector], shift: int) -> Vector:
     """Narrow one, two or four vectors to clamped outputs; one is repeated to eight lanes."""
     words = [neon.narrow_words(vector, shift) for vector in vectors]
     words = [joined(*(words[i : i + 2] * 2)[:2]) for i in range(0, len(words), 2)]
@@ -62,7 +61,7 @@ def narrow(output: OutputStage, neon: Neon, vectors: list[Any], shift: int) -> A
     return value if len(vectors) > 1 else T.Shuffle([value], list(range(LANES)))
 
 
-def store_first(target: Any, value: Any, start: Any, count: int) -> None:
+def store_first(target: Buffer, value: Vector, start: Index, count: int) -> None:
     """Store the first lanes of a vector, in powers of two."""
     first = 0
     while first < count:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.stage import fill
+from legalize.kernels.ir.types import Buffer, Index
 
 
-def fill_border(spec: ConvSpec, target: Any) -> None:
+def fill_border(spec: ConvSpec, target: Buffer) -> None:
     """Write the loops that fill the border of an output, if it has one.
 
     Args:
@@ -34,7 +33,7 @@ def fill_border(spec: ConvSpec, target: Any) -> None:
         fill(target, last, right * channels + bottom * row, value)
 
 
-def target_pixel(spec: ConvSpec, pixel: Any) -> Any:
+def target_pixel(spec: ConvSpec, pixel: Index) -> Index:
     """Return the number of an output pixel among those that are written, border included."""
     if spec.fusion.border is None:
         return pixel

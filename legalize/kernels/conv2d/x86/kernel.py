@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
@@ -38,6 +38,7 @@ from legalize.kernels.conv2d.x86.store import narrow, store_pixel
 from legalize.kernels.conv2d.x86.tiling import microseconds
 from legalize.kernels.ir.registers import lanes_of, local_vector, set_lanes, store_pieces
 from legalize.kernels.ir.tasks import task_count
+from legalize.kernels.ir.types import Buffer, Index, Vector
 
 if TYPE_CHECKING:
     from legalize.kernels.conv2d.x86.plan import Plan
@@ -102,7 +103,7 @@ class ConvKernel:
     def _tiles_in(self, section: Section) -> int:
         return tiles_of(self.spec, section)
 
-    def _share(self, section: Section, task: Any) -> None:
+    def _share(self, section: Section, task: Index) -> None:
         """Write one task's loops over a section."""
         share_tiles(
             section,
@@ -112,7 +113,7 @@ class ConvKernel:
             lambda block, start, stop: self._tiles(section, block, start, stop),
         )
 
-    def _tiles(self, section: Section, block: Any, start: Any, stop: Any) -> None:
+    def _tiles(self, section: Section, block: Index, start: Index, stop: Index) -> None:
         loop_over_tiles(
             self.spec, section, start, stop, lambda first: self._tile(section, block, first)
         )
@@ -162,7 +163,7 @@ class ConvKernel:
     def _declare_last(self) -> None:
         """Declare the constants that come last."""
 
-    def _tile(self, section: Section, block: Any, first: Any) -> None:
+    def _tile(self, section: Section, block: Index, first: Index) -> None:
         """Write the computation of one tile, whose first pixel is ``first``."""
         lanes = self.isa.lanes
         group = section.first_group + block * section.groups
@@ -177,7 +178,9 @@ class ConvKernel:
         self._accumulate(section, group, first, acc)
         self._finish(section, group, [first + i for i in range(section.pixels)], acc)
 
-    def _finish(self, section: Section, group: Any, pixels: list[Any], acc: Any) -> None:
+    def _finish(
+        self, section: Section, group: Index, pixels: list[Index], acc: list[list[Buffer]]
+    ) -> None:
         """Write how the sums of some pixels become outputs."""
         lanes = self.isa.lanes
         channels = section.groups * lanes
@@ -201,7 +204,7 @@ class ConvKernel:
             ends = [self._sums(group, pixel, vectors, j) for j in range(0, as_bytes, 4)]
             store_pixel(self.spec, self.target, pixel, group, vectors, channels, ends)
 
-    def _sums(self, group: Any, pixel: Any, vectors: list[Any], number: int) -> Any:
+    def _sums(self, group: Index, pixel: Index, vectors: list[Vector], number: int) -> Vector:
         """Return outputs of four vectors as bytes, with the residual's tensor added."""
         assert self.addend is not None
         assert self.residual is not None
@@ -211,7 +214,13 @@ class ConvKernel:
         return self.residual.add_to_bytes(outputs, tensor)
 
     def _add_to_words(
-        self, section: Section, group: Any, pixel: Any, row: list[Any], number: int, channels: int
+        self,
+        section: Section,
+        group: Index,
+        pixel: Index,
+        row: list[Buffer],
+        number: int,
+        channels: int,
     ) -> None:
         """Add the residual's tensor to two vectors."""
         assert self.residual is not None
@@ -224,7 +233,7 @@ class ConvKernel:
         for vector, value in zip(pair, sums, strict=True):
             set_lanes(vector, value, lanes)
 
-    def _emit(self, group: Any, vector: Any, addend: Any = None) -> None:
+    def _emit(self, group: Index, vector: Buffer, addend: Vector | None = None) -> None:
         lanes = self.isa.lanes
         rows = [self._rows(buffer, group, width) for buffer, width in self.constants]
         value = self.epilogue.emit(lanes_of(vector, lanes), rows, addend)
@@ -232,7 +241,9 @@ class ConvKernel:
             value = self.residual.add(value, addend)
         set_lanes(vector, value, lanes)
 
-    def _addend(self, section: Section, group: Any, pixel: Any, number: int, channels: int) -> Any:
+    def _addend(
+        self, section: Section, group: Index, pixel: Index, number: int, channels: int
+    ) -> Vector:
         """Load a vector of the tensor that is added to a block of ``channels``, if there is one."""
         if self.addend is None:
             return None
@@ -240,8 +251,8 @@ class ConvKernel:
         return load_addend(self.addend, *place)
 
     def _place_of_addend(
-        self, section: Section, group: Any, pixel: Any, number: int, channels: int
-    ) -> tuple[Any, int, int, int, int]:
+        self, section: Section, group: Index, pixel: Index, number: int, channels: int
+    ) -> tuple[Index, int, int, int, int]:
         """Return the arguments of ``load_addend`` beside the tensor."""
         lanes = self.isa.lanes
         pieces = store_pieces(section.groups)
@@ -249,15 +260,17 @@ class ConvKernel:
         start = pixel * self.spec.out_channels + (group + first) * lanes
         return start, size, number - first, lanes, channels - first * lanes
 
-    def _rows(self, buffer: Any, group: Any, lanes: int) -> Any:
+    def _rows(self, buffer: Buffer, group: Index, lanes: int) -> Vector:
         return lambda row: buffer[group, row, T.ramp(0, 1, lanes)]
 
-    def _accumulate(self, section: Section, group: Any, first: Any, acc: Any) -> None:
+    def _accumulate(
+        self, section: Section, group: Index, first: Index, acc: list[list[Buffer]]
+    ) -> None:
         """Write the sums of products of a tile, where tiles are summed by themselves."""
 
     def _fetch_next(
-        self, section: Section, group: Any, turn: Any, turns: int, steps: int
-    ) -> Callable[[Any], None]:
+        self, section: Section, group: Index, turn: Index, turns: int, steps: int
+    ) -> Callable[[Index], None]:
         """Tell how each step of a tile asks for weights of the next block, as ``fetch_ahead`` does.
 
         One instruction a product can take weights faster than the outer caches give them.
@@ -267,6 +280,6 @@ class ConvKernel:
         size = section.groups * self.block_step
         return fetch_ahead(self.weights, group * self.block_step + size, size, steps, turn, turns)
 
-    def _origin(self, pixel: Any) -> Any:
+    def _origin(self, pixel: Index) -> Index:
         """Return the offset of the first byte that an output pixel reads."""
         return first_byte(self.spec, pixel)

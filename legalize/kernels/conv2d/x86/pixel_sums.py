@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.window_sums import window_sums
 from legalize.kernels.ir.registers import DWORD, lanes_of, local_vector, set_lanes
+from legalize.kernels.ir.types import Buffer, Index, Vector
 from legalize.kernels.isa.x86 import Isa
 from legalize.kernels.isa.x86_instructions import broadcast_bytes, dot_bytes, sum_lanes
 
 
-def pixel_sums(spec: ConvSpec, isa: Isa, source: Any, zero_point: Any, tasks: int) -> Any:
+def pixel_sums(spec: ConvSpec, isa: Isa, source: Buffer, zero_point: Buffer, tasks: int) -> Buffer:
     """Write the loops that compute zw·Σx for every output pixel.
 
     The sums are taken by vpdpbusd with weights of one, over as many bytes of a run at a time as
@@ -34,21 +33,21 @@ def pixel_sums(spec: ConvSpec, isa: Isa, source: Any, zero_point: Any, tasks: in
     )
 
 
-def _window_sum(spec: ConvSpec, isa: Isa, source: Any, origin: Any) -> Any:
+def _window_sum(spec: ConvSpec, isa: Isa, source: Buffer, origin: Index) -> Vector:
     widths = (s for s in (64, 32, 16) if s <= min(spec.run_length, isa.lanes * DWORD))
     size = next(widths, DWORD)
     lanes = max(size // 4, 4)
     whole, rest = divmod(spec.run_length, size)
 
-    def load(offset: Any) -> Any:
+    def load(offset: Index) -> Vector:
         if size == 4:
             return broadcast_bytes(source, offset, lanes)
         return source[T.ramp(offset, 1, size)]
 
-    def add(offset: Any, first: int) -> None:
+    def add(offset: Index, first: int) -> None:
         """Add the bytes of a vector, but for the first ones, which were added before."""
 
-        def constant(number: int) -> Any:
+        def constant(number: int) -> Vector:
             return T.broadcast(T.int8(number), 4 * lanes)
 
         position = T.ramp(T.int8(0), T.int8(1), 4 * lanes)

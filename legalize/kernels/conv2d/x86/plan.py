@@ -9,7 +9,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from tvm import tirx
 
 from legalize.kernels.conv2d.constants import deal, signed_kernel
@@ -20,9 +19,8 @@ from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.epilogue.choose import choose_epilogue, fold
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.tiling import lane_channels
+from legalize.kernels.ir.types import Array
 from legalize.kernels.isa.x86 import Isa, Products
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

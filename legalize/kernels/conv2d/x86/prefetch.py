@@ -9,10 +9,11 @@ step.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from tvm import DataType
 from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.ir.types import Buffer, Index
 
 _READ = 0
 _TO_SECOND_LEVEL = 2
@@ -21,8 +22,8 @@ _LINE_BYTES = 64
 
 
 def fetch_ahead(
-    weights: Any, end: Any, size: int, steps: int, turn: Any, turns: int
-) -> Callable[[Any], None]:
+    weights: Buffer, end: Index, size: int, steps: int, turn: Index, turns: int
+) -> Callable[[Index], None]:
     """Tell how each step of a loop over a part of the weights asks for some of the next part.
 
     Args:
@@ -40,7 +41,7 @@ def fetch_ahead(
     first = end + turn * (steps * share)
     line = _LINE_BYTES // (DataType(weights.dtype).bits // 8)
 
-    def fetch(step: Any) -> None:
+    def fetch(step: Index) -> None:
         for value in range(0, share, line):
             # Past the end of the weights it does nothing: a request is no access.
             place = T.address_of(weights[first + step * share + value])

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from legalize.kernels.conv2d.spec import ConvSpec
-
-Array = npt.NDArray[Any]
+from legalize.kernels.ir.types import Array
 
 
 def step_weights(spec: ConvSpec, kernel: Array) -> Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from tvm.script.ir_builder import tirx as T
@@ -11,17 +10,18 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
 from legalize.kernels.conv2d.x86.border import target_pixel
 from legalize.kernels.ir.registers import lanes_in, store_pieces
+from legalize.kernels.ir.types import Buffer, Index, Vector
 from legalize.kernels.isa.x86_instructions import narrow_pair, narrow_to_bytes
 
 
 def store_pixel(
     spec: ConvSpec,
-    target: Any,
-    pixel: Any,
-    first_group: Any,
-    vectors: list[Any],
+    target: Buffer,
+    pixel: Index,
+    first_group: Index,
+    vectors: list[Vector],
     channels: int,
-    ends: Sequence[Any] = (),
+    ends: Sequence[Vector] = (),
 ) -> None:
     """Store the neighbouring channels of one pixel that a block computes.
 
@@ -55,7 +55,7 @@ def store_pixel(
                 _store_first(target, part, start + offset, real - offset, width)
 
 
-def _store_first(target: Any, value: Any, start: Any, count: int, width: int) -> None:
+def _store_first(target: Buffer, value: Vector, start: Index, count: int, width: int) -> None:
     lanes = lanes_in(value)
     if width == 16:  # AVX512 has masks
         is_real = T.ramp(0, 1, lanes) < T.broadcast(T.int32(count), lanes)
@@ -70,7 +70,7 @@ def _store_first(target: Any, value: Any, start: Any, count: int, width: int) ->
         first += size
 
 
-def narrow(output: OutputStage, vectors: list[Any]) -> list[tuple[Any, int, int]]:
+def narrow(output: OutputStage, vectors: list[Vector]) -> list[tuple[Vector, int, int]]:
     """Turn accumulators into outputs in order of channels: (value, first channel, channels)."""
     width = lanes_in(vectors[0])
     lanes = width * len(vectors)
@@ -86,7 +86,7 @@ def narrow(output: OutputStage, vectors: list[Any]) -> list[tuple[Any, int, int]
     return [(T.Cast(f"{output.dtype}x{lanes}", T.max(T.min(value, high), low)), 0, lanes)]
 
 
-def _clamp(output: OutputStage, value: Any, lanes: int) -> Any:
+def _clamp(output: OutputStage, value: Vector, lanes: int) -> Vector:
     """Clamp bytes that are saturated already."""
     limits = np.iinfo(output.dtype)
     literal = getattr(T, output.dtype)

@@ -31,6 +31,7 @@ from legalize.kernels.ir.registers import (
     unsigned_min,
 )
 from legalize.kernels.ir.tasks import loop_between, share, task_count
+from legalize.kernels.ir.types import Buffer, Index, Vector
 from legalize.kernels.isa.neon import LANES, half, multiply_long
 
 
@@ -91,12 +92,12 @@ class _Kernel:
         size = spec.out_pixels * spec.out_channels
         self.target = T.decl_buffer((size,), spec.output.dtype, data=output.data)
 
-    def _rows(self, start: Any, stop: Any) -> None:
+    def _rows(self, start: Index, stop: Index) -> None:
         """Write the loop over the output rows of one task."""
         spec, pixels = self.spec, self.plan.pixels
         last = spec.out_width - pixels
 
-        def row(number: Any) -> None:
+        def row(number: Index) -> None:
             first_vector = 0
             for section in self.plan.sections:
                 vectors = section.width // LANES
@@ -110,7 +111,9 @@ class _Kernel:
 
         loop_between(start, stop, row)
 
-    def _tile(self, section: Section, block: Any, vector: Any, row: Any, column: Any) -> None:
+    def _tile(
+        self, section: Section, block: Index, vector: Index, row: Index, column: Index
+    ) -> None:
         """Write the computation of some neighbouring outputs of a row."""
         spec, plan = self.spec, self.plan
         vectors = section.width // LANES
@@ -145,7 +148,9 @@ class _Kernel:
             shift = self.epilogue.narrowing_shift
             store_channels(spec, neon, self.target, start, values, section.width, shift)
 
-    def _accumulate(self, section: Section, origin: Any, weights: Any, acc: Any) -> None:
+    def _accumulate(
+        self, section: Section, origin: Index, weights: Index, acc: list[list[Buffer]]
+    ) -> None:
         """Write the sums of all groups of taps."""
         spec, plan, size = self.spec, self.plan, section.width
         _, _, width, channels = spec.staged_shape
@@ -178,6 +183,6 @@ class _Kernel:
                         set_lanes(sums, lanes_of(sums, LANES) + wide, LANES)
 
 
-def _eight(value: Any, number: int) -> Any:
+def _eight(value: Vector, number: int) -> Vector:
     """Return eight lanes of a vector of eight or sixteen."""
     return value if lanes_in(value) == 8 else half(value, number)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from legalize.kernels.conv2d.arm.epilogue import Epilogue
 from legalize.kernels.conv2d.arm.pack import fold
@@ -14,9 +12,8 @@ from legalize.kernels.conv2d.constants import centred_kernel
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.depthwise.arm.plan import Plan, choose_plan, split_weights
+from legalize.kernels.ir.types import Array
 from legalize.kernels.isa.arm import Isa
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

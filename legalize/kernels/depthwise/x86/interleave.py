@@ -6,17 +6,16 @@ vectors of 32 and 16 bytes.
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.ir.types import Vector
 from legalize.kernels.isa.x86 import Isa
 from legalize.kernels.isa.x86_instructions import add_pairs, dot_bytes
 
 _QUARTER = 16
 
 
-def interleave_bytes(rows: list[Any], size: int) -> list[Any]:
+def interleave_bytes(rows: list[Vector], size: int) -> list[Vector]:
     """Interleave four vectors of bytes.
 
     Args:
@@ -32,7 +31,7 @@ def interleave_bytes(rows: list[Any], size: int) -> list[Any]:
     return [_unpack(*pair, size, half, 2) for pair in halves for half in (0, 1)]
 
 
-def interleave_words(rows: list[Any], size: int) -> list[Any]:
+def interleave_words(rows: list[Vector], size: int) -> list[Vector]:
     """Interleave two vectors of bytes, each byte extended by a byte of zero.
 
     Args:
@@ -49,7 +48,7 @@ def interleave_words(rows: list[Any], size: int) -> list[Any]:
     return [_unpack(pair, zeros, size, half, 1) for pair in pairs for half in (0, 1)]
 
 
-def _unpack(a: Any, b: Any, size: int, half: int, element: int) -> Any:
+def _unpack(a: Vector, b: Vector, size: int, half: int, element: int) -> Vector:
     """Interleave elements of ``element`` bytes of a and b (vpunpckl or vpunpckh)."""
     order = [
         source * size + quarter * _QUARTER + half * _QUARTER // 2 + position * element + byte
@@ -61,7 +60,7 @@ def _unpack(a: Any, b: Any, size: int, half: int, element: int) -> Any:
     return T.Shuffle([a, b], order)
 
 
-def add_products(isa: Isa, accumulator: Any, cells: Any, weights: Any) -> Any:
+def add_products(isa: Isa, accumulator: Vector, cells: Vector, weights: Vector) -> Vector:
     """Add to each int32 lane the products of its cell's values and weights.
 
     Args:

@@ -35,6 +35,7 @@ from legalize.kernels.depthwise.x86.interleave import (
 from legalize.kernels.depthwise.x86.plan import PLANES, Plan, Section, cycles
 from legalize.kernels.ir.registers import lanes_of, local_vector, set_lanes, unsigned_min
 from legalize.kernels.ir.tasks import loop_between, share, task_count
+from legalize.kernels.ir.types import Buffer, Index, Vector
 
 _CYCLES_PER_MICROSECOND = 3000
 # Bytes from which on TVM takes a buffer of scope "global" from its workspace.
@@ -82,7 +83,7 @@ class _Kernel:
                     self._rows(*share(task, self.tasks, self.steps))
         return builder.get()
 
-    def _rows(self, start: Any, stop: Any) -> None:
+    def _rows(self, start: Index, stop: Index) -> None:
         """Write the loop over the steps of one task, with buffers of its own."""
         spec, plan = self.spec, self.plan
         parts = []
@@ -93,7 +94,7 @@ class _Kernel:
             parts.append(part)
             first_vector += section.blocks * PLANES
 
-        def step(number: Any) -> None:
+        def step(number: Index) -> None:
             image, group = T.truncdiv(number, self.groups), T.truncmod(number, self.groups)
             # The last rows overlap the ones before.
             row = unsigned_min(group * plan.rows, spec.out_height - plan.rows)
@@ -157,20 +158,20 @@ class _Part:
                                 index = T.ramp(start + (first + slot) * width, 1, width)
                                 T.buffer_store(self.cells, value, [index])
 
-    def _cell(self, value: int, lanes: int) -> Any:
+    def _cell(self, value: int, lanes: int) -> Vector:
         """Return a vector of bytes whose cells hold a value only."""
         bits = value * (0x01010101 if self.plan.form.taps == 4 else 0x00010001)
         signed = bits - (1 << 32) if bits >= 1 << 31 else bits
         return T.reinterpret(f"uint8x{lanes}", T.broadcast(T.int32(signed), lanes // 4))
 
-    def interleave(self, image: Any, out_row: Any, block: Any) -> None:
+    def interleave(self, image: Index, out_row: Index, block: Index) -> None:
         """Write the loops that interleave the input rows of some output rows."""
         stride = self.spec.strides[1]
         pixels = self.pixels
         for phase, first_slot, first_column, count in self._phases():
             whole, rest = divmod(count, pixels)
 
-            def pieces(slot: Any, size: int, where: tuple[int, int, int] = (0, 0, 0)) -> None:
+            def pieces(slot: Index, size: int, where: tuple[int, int, int] = (0, 0, 0)) -> None:
                 phase, first_slot, first_column = where
                 column = first_column + slot * stride
                 rows = self._rows(image, out_row, block, column, size)
@@ -204,11 +205,13 @@ class _Part:
             described.append((phase, (first + left) // stride, first, count))
         return described
 
-    def _plane(self, cell: Any, phase: Any, plane: int) -> Any:
+    def _plane(self, cell: Index, phase: Index, plane: int) -> Index:
         """Return the offset of a plane in the buffer of cells."""
         return ((cell * self.spec.strides[1] + phase) * PLANES + plane) * self.plane_size
 
-    def _rows(self, image: Any, out_row: Any, block: Any, column: Any, size: int) -> list[Any]:
+    def _rows(
+        self, image: Index, out_row: Index, block: Index, column: Index, size: int
+    ) -> list[Vector]:
         """Load the bytes of the same ``size`` columns of every row."""
         spec = self.spec
         top, _, bottom, _ = spec.padding
@@ -228,7 +231,7 @@ class _Part:
             rows.append(T.Select(inside, value, zero) if top or bottom else value)
         return rows
 
-    def _load(self, start: Any, size: int) -> Any:
+    def _load(self, start: Index, size: int) -> Vector:
         """Load the block's channels of ``size`` columns that are a stride apart."""
         spec, width = self.spec, self.section.width
         source = self.kernel.source
@@ -238,7 +241,7 @@ class _Part:
         pixels = [self._load_pixel(start + i * pitch) for i in range(size)]
         return pixels[0] if size == 1 else T.Shuffle(pixels, list(range(size * width)))
 
-    def _load_pixel(self, start: Any) -> Any:
+    def _load_pixel(self, start: Index) -> Vector:
         """Load the block's channels of one pixel, not a byte more: it may be the data's last."""
         source, width, channels = self.kernel.source, self.section.width, self.section.channels
         if channels == width:
@@ -250,7 +253,7 @@ class _Part:
         # As often as fills the block; the weights of what is too much are zero.
         return T.Shuffle(pieces * -(-width // channels), list(range(width)))
 
-    def _interleave(self, rows: list[Any], phase: int, slot: Any, lanes: int) -> None:
+    def _interleave(self, rows: list[Vector], phase: int, slot: Index, lanes: int) -> None:
         taps = self.plan.form.taps
         for cell in range(self.plan.cells):
             own = rows[cell * taps : (cell + 1) * taps]
@@ -267,7 +270,7 @@ class _Part:
                 start = self._plane(cell, phase, number) + slot * self.section.width
                 T.buffer_store(self.cells, lanes_of(value, lanes), [T.ramp(start, 1, lanes)])
 
-    def convolve(self, image: Any, out_row: Any, block: Any) -> None:
+    def convolve(self, image: Index, out_row: Index, block: Index) -> None:
         """Write the loop over the tiles of some output rows."""
         spec, pixels = self.spec, self.pixels
         step = self.plan.tiles * pixels
@@ -279,7 +282,9 @@ class _Part:
                 first = unsigned_min(tile * step, spec.out_width - step)
                 self._tile(image, out_row, block, first, step)
 
-    def _tile(self, image: Any, out_row: Any, block: Any, column: Any, columns: int) -> None:
+    def _tile(
+        self, image: Index, out_row: Index, block: Index, column: Index, columns: int
+    ) -> None:
         """Write the computation of ``columns`` neighbouring outputs in each row."""
         spec, plan, kernel = self.spec, self.plan, self.kernel
         pixels, lanes = self.pixels, self.lanes
@@ -308,13 +313,15 @@ class _Part:
                 vectors = [lanes_of(sums, lanes) for sums in tile]
                 self._store(start + t * pixels, block, vectors, min(pixels, columns - t * pixels))
 
-    def _constants(self, vector: Any) -> list[Any]:
-        def rows_of(buffer: Any, lanes: int) -> Any:
+    def _constants(self, vector: Index) -> list[Any]:
+        def rows_of(buffer: Buffer, lanes: int) -> Any:
             return lambda row: buffer[vector, row, T.ramp(0, 1, lanes)]
 
         return [rows_of(*constant) for constant in self.kernel.constants]
 
-    def _accumulate(self, vector: Any, plane: int, column: Any, acc: Any) -> None:
+    def _accumulate(
+        self, vector: Index, plane: int, column: Index, acc: list[list[Buffer]]
+    ) -> None:
         """Write the sums of one plane."""
         plan, kernel, spec = self.plan, self.kernel, self.spec
         weights_size = self.lanes * plan.form.taps
@@ -322,7 +329,7 @@ class _Part:
 
         size = plan.vector_bytes
 
-        def step(kx: Any, number: Any, row: int, cell: Any) -> None:
+        def step(kx: Index, number: Index, row: int, cell: Index) -> None:
             shift, phase = kx * dilation // stride, kx * dilation % stride
             place = (kx * len(plan.products) + number) * PLANES + plane
             start = vector * kernel.weights_step + place * weights_size
@@ -343,7 +350,7 @@ class _Part:
                 for term in range(terms):
                     step(kx, cell * terms + term, 0, cell)
 
-    def _store(self, pixel: Any, block: Any, vectors: list[Any], pixels: int) -> None:
+    def _store(self, pixel: Index, block: Index, vectors: list[Vector], pixels: int) -> None:
         """Store the first ``pixels`` pixels of a vector."""
         spec, width = self.spec, self.section.width
         channel = self.section.first_channel + block * width
@@ -365,7 +372,7 @@ class _Part:
                 at = start + place * spec.out_channels
                 self._store_lanes(value, place * width, at, self.section.channels)
 
-    def _store_lanes(self, value: Any, first: int, start: Any, count: int) -> None:
+    def _store_lanes(self, value: Vector, first: int, start: Index, count: int) -> None:
         """Store some neighbouring lanes of a vector, in powers of two."""
         for offset, size in powers_of_two(count):
             part = T.Shuffle([value], list(range(first + offset, first + offset + size)))

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from legalize.kernels.conv2d.constants import centred_kernel, deal
 from legalize.kernels.conv2d.plan import Weights
@@ -14,9 +12,8 @@ from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.epilogue.choose import choose_epilogue, fold
 from legalize.kernels.depthwise.x86.plan import PLANES, Plan, choose_cells, choose_plan
+from legalize.kernels.ir.types import Array
 from legalize.kernels.isa.x86 import Isa
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ and go through memory to be rescaled:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tvm.script.ir_builder import tirx as T
 
@@ -22,6 +22,7 @@ from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.tiling import MICROSECONDS
 from legalize.kernels.ir.registers import DWORD, local_vector, set_lanes, unsigned_min
 from legalize.kernels.ir.tasks import loop_between
+from legalize.kernels.ir.types import Index
 from legalize.kernels.isa import amx
 from legalize.kernels.isa.x86 import AVX512_VNNI
 
@@ -63,10 +64,10 @@ class TileKernel(ConvKernel):
     def _tiles_in(self, section: Section) -> int:
         return self.plan.steps
 
-    def _tiles(self, section: Section, block: Any, start: Any, stop: Any) -> None:
+    def _tiles(self, section: Section, block: Index, start: Index, stop: Index) -> None:
         plan = self.plan
 
-        def step(number: Any) -> None:
+        def step(number: Index) -> None:
             at_once = plan.tiles_at_once
             first = unsigned_min(number * at_once, plan.tiles - at_once)
             places = [self._place(first + i) for i in range(at_once)]
@@ -77,7 +78,7 @@ class TileKernel(ConvKernel):
 
         loop_between(start, stop, step)
 
-    def _place(self, tile: Any) -> tuple[Any, Any, Any]:
+    def _place(self, tile: Index) -> tuple[Index, Index, Index]:
         """Return the stretch, the first pixel in it and the first byte of a tile of pixels."""
         spec, plan = self.spec, self.plan
         _, height, width, channels = spec.staged_shape
@@ -92,7 +93,7 @@ class TileKernel(ConvKernel):
             origin += line * (height * width * channels)
         return line, pixel, origin
 
-    def _multiply(self, section: Section, group: Any, origins: list[Any], turn: Any) -> None:
+    def _multiply(self, section: Section, group: Index, origins: list[Index], turn: Index) -> None:
         """Write the sums of a step, and store them."""
         spec, plan = self.spec, self.plan
         _, _, width, channels = spec.staged_shape
@@ -118,7 +119,9 @@ class TileKernel(ConvKernel):
         for i, j, tile in tiles:
             amx.store(tile, self.memory, _sums_of(i, j), 4 * _LANES)
 
-    def _rescale(self, section: Section, group: Any, tile: int, line: Any, first: Any) -> None:
+    def _rescale(
+        self, section: Section, group: Index, tile: int, line: Index, first: Index
+    ) -> None:
         """Write how the sums of a tile of pixels become outputs."""
         spec, plan = self.spec, self.plan
         with T.serial(plan.rows) as i:
@@ -132,7 +135,7 @@ class TileKernel(ConvKernel):
                     self._rescale_pixel(section, group, tile, i, output)
 
     def _rescale_pixel(
-        self, section: Section, group: Any, tile: int, row: Any, output: Any
+        self, section: Section, group: Index, tile: int, row: Index, output: Index
     ) -> None:
         vectors = []
         for j in range(section.groups):

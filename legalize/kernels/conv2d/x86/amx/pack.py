@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from legalize.kernels.ir.registers import DWORD
+from legalize.kernels.ir.types import Array
 from legalize.kernels.isa import amx
 from legalize.kernels.isa.x86 import AVX512_VNNI
 
@@ -24,9 +25,7 @@ def tile_configuration(plan: TilePlan) -> npt.NDArray[np.uint8]:
     return amx.configuration([sums] * 4 + [data] * 2 + [weights] * 2)
 
 
-def lay_out_chunks(
-    plan: TilePlan, kernel: npt.NDArray[Any], lanes: npt.NDArray[Any]
-) -> npt.NDArray[np.int8]:
+def lay_out_chunks(plan: TilePlan, kernel: Array, lanes: Array) -> npt.NDArray[np.int8]:
     """Order weights by block of channels, run, chunk, vector, step, lane, byte.
 
     Args:

@@ -18,9 +18,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
-
-import numpy.typing as npt
 
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
@@ -31,10 +28,9 @@ from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.plan import Layout, Plan
 from legalize.kernels.conv2d.x86.tiling import rescaling_units
 from legalize.kernels.ir.registers import DWORD
+from legalize.kernels.ir.types import Array
 from legalize.kernels.isa.amx import ROW_BYTES, ROWS
 from legalize.kernels.isa.x86 import AVX512_VNNI, ByteProducts, Isa
-
-Array = npt.NDArray[Any]
 
 _GROUPS = 2
 _TILES = 2

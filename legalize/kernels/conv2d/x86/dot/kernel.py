@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.tiling import Section
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.tiling import registers_of
 from legalize.kernels.ir.registers import lanes_of, set_lanes
+from legalize.kernels.ir.types import Buffer, Index
 
 
 class DotKernel(ConvKernel):
     """The writer of loops over runs and their steps."""
 
-    def _accumulate(self, section: Section, group: Any, first: Any, acc: Any) -> None:
+    def _accumulate(
+        self, section: Section, group: Index, first: Index, acc: list[list[Buffer]]
+    ) -> None:
         spec, products = self.spec, self.products
         _, _, width, channels = spec.staged_shape
         origins = [self._origin(first + i) for i in range(section.pixels)]
@@ -23,7 +24,7 @@ class DotKernel(ConvKernel):
         step_size = section.groups * products.lanes * spec.step
         steps = spec.run_length // spec.step
 
-        def step(offset: Any, weights: Any) -> None:
+        def step(offset: Index, weights: Index) -> None:
             for origin, row in zip(origins, acc, strict=True):
                 data = products.load_data(self.source, origin + offset)
                 for j, vector in enumerate(row):

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
@@ -16,9 +14,8 @@ from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.plan import Layout, Plan
 from legalize.kernels.conv2d.x86.steps import step_weights
 from legalize.kernels.conv2d.x86.tiling import choose_tiling, units
+from legalize.kernels.ir.types import Array
 from legalize.kernels.isa.x86 import ByteProducts, Isa, Products, WidenedProducts, WordProducts
-
-Array = npt.NDArray[Any]
 
 # What a unit counts beside one of pairs, whose loads are hidden behind fewer products; and the
 # units of bytes that each tile widens count more than these take.

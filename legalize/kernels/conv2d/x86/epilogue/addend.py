@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.depthwise.x86.interleave import powers_of_two
+from legalize.kernels.ir.types import Buffer, Index, Vector
 
 
 def load_addend(
-    buffer: Any,
-    start: Any,
+    buffer: Buffer,
+    start: Index,
     vectors: int,
     number: int,
     lanes: int,
     channels: int,
-) -> Any:
+) -> Vector:
     """Load one of the vectors that hold neighbouring channels of a pixel.
 
     Args:
@@ -45,13 +44,13 @@ def load_addend(
 
 
 def load_addend_words(
-    buffer: Any,
-    start: Any,
+    buffer: Buffer,
+    start: Index,
     vectors: int,
     number: int,
     lanes: int,
     channels: int,
-) -> Any:
+) -> Vector:
     """Load two of the vectors as int16, interleaved as ``narrow_pair`` does.
 
     Args:
@@ -72,7 +71,7 @@ def load_addend_words(
     return T.Cast(f"int16x{2 * lanes}", T.Shuffle([data], places))
 
 
-def _load(buffer: Any, start: Any, size: int, channels: int) -> Any:
+def _load(buffer: Buffer, start: Index, size: int, channels: int) -> Vector:
     if channels >= size:
         return buffer[T.ramp(start, 1, size)]
     pieces = [
@@ -83,7 +82,7 @@ def _load(buffer: Any, start: Any, size: int, channels: int) -> Any:
     return T.Shuffle(pieces * -(-size // channels), list(range(size)))
 
 
-def _dwords(data: Any, number: int, lanes: int, *, is_signed: bool) -> Any:
+def _dwords(data: Vector, number: int, lanes: int, *, is_signed: bool) -> Vector:
     """Repeat one of four vectors: within 128 bits a byte shuffle, which fills up with zeros."""
     byte = "int8" if is_signed else "uint8"
     zeros = T.broadcast(getattr(T, byte)(0), 4 * lanes)

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from legalize.kernels.conv2d.spec import Addend, OutputStage
-
-Array = npt.NDArray[Any]
+from legalize.kernels.ir.types import Array, Vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +66,7 @@ class Epilogue(ABC):
         return ()
 
     @abstractmethod
-    def emit(self, x: Any, rows: list[Any], addend: Any = None) -> Any:
+    def emit(self, x: Vector, rows: list[Vector], addend: Vector = None) -> Vector:
         """Build the expression that rescales one vector.
 
         Args:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy.typing as npt
-
 from legalize.kernels.conv2d.constants import check_scales, fold_zero_points, per_channel
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import Addend, ConvSpec, OutputStage
@@ -14,8 +10,7 @@ from legalize.kernels.conv2d.x86.epilogue.fixed_point import FixedPoint, General
 from legalize.kernels.conv2d.x86.epilogue.float32 import Float32
 from legalize.kernels.conv2d.x86.epilogue.float64 import Double, Magic
 from legalize.kernels.conv2d.x86.epilogue.onednn import OneDnn
-
-Array = npt.NDArray[Any]
+from legalize.kernels.ir.types import Array
 
 EPILOGUES: tuple[type[Epilogue], ...] = (Sums, Magic, Double, OneDnn, Float32, FixedPoint, General)
 """The cheapest first."""

@@ -21,18 +21,15 @@ Lanes are multiplied as vpmuldq does, even and odd ones apart.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.constants import deal
 from legalize.kernels.conv2d.spec import Addend, OutputStage
 from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
 from legalize.kernels.ir.registers import lanes_in
-
-Array = npt.NDArray[Any]
+from legalize.kernels.ir.types import Array, Vector
 
 # With accumulators below this, 2x fits its lane, |2p| < 2^62 and |h| < 2^30.
 _MAX_FAST_ACCUMULATOR = 1 << 30
@@ -51,7 +48,7 @@ class Sums(Epilogue):
         """Serve results of int32."""
         return Chosen(cls()) if output.dtype == "int32" else None
 
-    def emit(self, x: Any, rows: list[Any], addend: Any = None) -> Any:
+    def emit(self, x: Vector, rows: list[Vector], addend: Vector = None) -> Vector:
         """Leave the accumulators as they are."""
         return x
 
@@ -109,7 +106,7 @@ class FixedPoint(Epilogue):
         """Multipliers and addends of even and odd lanes; shifts."""
         return ("int64", 4), ("int32", 2 if self.has_zero_shift else 1)
 
-    def emit(self, x: Any, rows: list[Any], addend: Any = None) -> Any:
+    def emit(self, x: Vector, rows: list[Vector], addend: Vector = None) -> Vector:
         """Multiply as vpmuldq does, and shift."""
         products, shifts = rows
         lanes = range(lanes_in(x))
@@ -131,13 +128,13 @@ class FixedPoint(Epilogue):
         return scaled + T.broadcast(T.int32(self.zero_point), len(lanes))
 
 
-def _product(x: Any, multiplier: Any) -> Any:
+def _product(x: Vector, multiplier: Vector) -> Vector:
     """Multiply the even lanes of an int32 vector and an int64 vector (vpmuldq)."""
     pairs = T.reinterpret(f"int64x{lanes_in(multiplier)}", x)
     return _sign_extended(pairs) * _sign_extended(multiplier)
 
 
-def _sign_extended(pairs: Any) -> Any:
+def _sign_extended(pairs: Vector) -> Vector:
     """Say that only the lower halves count."""
     shift = T.broadcast(T.int64(32), lanes_in(pairs))
     return T.shift_right(T.shift_left(pairs, shift), shift)
@@ -167,15 +164,15 @@ class General(Epilogue):
         """Multipliers and shifts."""
         return ("int32", 1), ("int32", 1)
 
-    def emit(self, x: Any, rows: list[Any], addend: Any = None) -> Any:
+    def emit(self, x: Vector, rows: list[Vector], addend: Vector = None) -> Vector:
         """Return the outputs, after the clamp."""
         lanes = lanes_in(x)
         narrow = f"int32x{lanes}"
 
-        def splat(value: int) -> Any:
+        def splat(value: int) -> Vector:
             return T.broadcast(T.int64(value), lanes)
 
-        def wide(value: Any) -> Any:
+        def wide(value: Vector) -> Vector:
             return T.Cast(f"int64x{lanes}", value)
 
         multiplier, shift = (array(0) for array in rows)

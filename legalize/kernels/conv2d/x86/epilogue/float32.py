@@ -18,17 +18,14 @@ TFLite's double rounding lowers the steps below zero by a bit, which takes anoth
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.constants import deal
 from legalize.kernels.conv2d.spec import Addend, OutputStage
 from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
-
-Array = npt.NDArray[Any]
+from legalize.kernels.ir.types import Array, Vector
 
 # Offsets stay below this, and so do their sums with the accumulators below 2^31.
 _MAX_OFFSET = 1 << 24
@@ -74,7 +71,7 @@ class Float32(Epilogue):
         """s, l, c; and c below zero, and where zero is."""
         return (("float32", 4), ("int32", 1)) if self.has_two_addends else (("float32", 3),)
 
-    def emit(self, x: Any, rows: list[Any], addend: Any = None) -> Any:
+    def emit(self, x: Vector, rows: list[Vector], addend: Vector = None) -> Vector:
         """Return two fused products and sums."""
         table = rows[0]
         addend = table(2)

@@ -18,19 +18,16 @@ multiplication and addition; it is tried both ways.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.constants import deal
 from legalize.kernels.conv2d.spec import Addend, OutputStage
 from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
 from legalize.kernels.ir.registers import lanes_in
+from legalize.kernels.ir.types import Array, Vector
 from qnn_ops.arithmetic import requantize_float64
-
-Array = npt.NDArray[Any]
 
 _MAGIC = 1.5 * 2.0**52
 _BELOW_HALF = 0.49999999999999994
@@ -66,7 +63,7 @@ class Magic(Epilogue):
         """Multipliers of the lower and the upper lanes."""
         return (("float64", 2),)
 
-    def emit(self, x: Any, rows: list[Any], addend: Any = None) -> Any:
+    def emit(self, x: Vector, rows: list[Vector], addend: Vector = None) -> Vector:
         """Return the lower words of the sums."""
         addend = _MAGIC + self.zero_point
         words = [
@@ -98,7 +95,7 @@ class Double(Magic):
         epilogue = cls(output.zero_point, output.low, output.high)
         return Chosen(epilogue, _rows(scales.multiplier, lanes))
 
-    def emit(self, x: Any, rows: list[Any], addend: Any = None) -> Any:
+    def emit(self, x: Vector, rows: list[Vector], addend: Vector = None) -> Vector:
         """Return the outputs, after the clamp."""
         low, high = (end - self.zero_point for end in (self.low, self.high))
         rounded = []
@@ -192,7 +189,7 @@ def _reaches_fused(x: Array, m: Array, rounded: Array, ties_up: Array) -> Array:
     return np.asarray((high > tie) | ((high == tie) & ((low > 0) | ties_up)))
 
 
-def _halves(x: Any) -> list[Any]:
+def _halves(x: Vector) -> list[Vector]:
     """Return the lower and the upper lanes as float64."""
     lanes = lanes_in(x)
     half = lanes // 2
@@ -200,5 +197,5 @@ def _halves(x: Any) -> list[Any]:
     return [T.Cast(f"float64x{half}", T.Shuffle([x], list(lanes))) for lanes in ranges]
 
 
-def _splat(value: float, lanes: int) -> Any:
+def _splat(value: float, lanes: int) -> Vector:
     return T.broadcast(T.float64(value), lanes)

@@ -11,18 +11,15 @@ bounded before the conversion, which gives the lowest integer for whatever is to
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.constants import deal
 from legalize.kernels.conv2d.spec import Addend, OutputStage
 from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
 from legalize.kernels.ir.registers import lanes_in
-
-Array = npt.NDArray[Any]
+from legalize.kernels.ir.types import Array, Vector
 
 _EXACT = 1 << 24
 _MOST = float((1 << 31) - 256)
@@ -71,7 +68,7 @@ class OneDnn(Epilogue):
         """Multipliers, and biases."""
         return (("float32", 2 if self.adds_bias else 1),)
 
-    def emit(self, x: Any, rows: list[Any], addend: Any = None) -> Any:
+    def emit(self, x: Vector, rows: list[Vector], addend: Vector = None) -> Vector:
         """Scale, add and round."""
         lanes = lanes_in(x)
         real = f"float32x{lanes}"
@@ -95,7 +92,7 @@ class OneDnn(Epilogue):
         return whole + T.broadcast(T.int32(self.zero_point), lanes)
 
 
-def _to_int32(value: Any, lanes: int) -> Any:
+def _to_int32(value: Vector, lanes: int) -> Vector:
     """Round half to even (cvtps2dq)."""
     result = f"int32x{lanes}"
     if lanes == 16:
@@ -107,5 +104,5 @@ def _to_int32(value: Any, lanes: int) -> Any:
     return T.call_llvm_pure_intrin(result, name, value)
 
 
-def _splat(value: float, lanes: int) -> Any:
+def _splat(value: float, lanes: int) -> Vector:
     return T.broadcast(T.float32(value), lanes)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import OutputStage, Residual
 from legalize.kernels.elementwise.add import affine_sums, rounded
 from legalize.kernels.ir.registers import kept, lanes_in
+from legalize.kernels.ir.types import Vector
 from legalize.kernels.ir.vectors import as_unsigned, clamped, flipped, splat
 from legalize.kernels.isa.x86 import Isa
 from legalize.kernels.isa.x86_instructions import narrow_pair
@@ -54,7 +54,7 @@ class ResidualSum:
         """
         return min(groups, channels // self.isa.lanes) // _VECTORS * _VECTORS
 
-    def add_to_bytes(self, outputs: Any, tensor: Any) -> Any:
+    def add_to_bytes(self, outputs: Vector, tensor: Vector) -> Vector:
         """Build the expression of the sums of four vectors.
 
         Args:
@@ -80,7 +80,7 @@ class ResidualSum:
         """Count the first vectors of a block that end in ``add_to_words``, not in bytes."""
         return 0 if self.isa.lanes == 16 else groups // 2 * 2
 
-    def add_to_words(self, pair: Sequence[Any], tensor: Any) -> list[Any]:
+    def add_to_words(self, pair: Sequence[Vector], tensor: Vector) -> list[Vector]:
         """Build the expressions of the sums of two vectors of 4 or 8 lanes.
 
         Args:
@@ -102,7 +102,7 @@ class ResidualSum:
             sums.append(rounded(form, total) + offset)
         return sums
 
-    def add(self, output: Any, tensor: Any) -> Any:
+    def add(self, output: Vector, tensor: Vector) -> Vector:
         """Build the expression of the sums of one vector.
 
         Args:
@@ -114,7 +114,7 @@ class ResidualSum:
         """
         lanes, form = lanes_in(output), self.residual.form
 
-        def splat(value: int) -> Any:
+        def splat(value: int) -> Vector:
             return T.broadcast(T.int32(value), lanes)
 
         clamped = T.max(T.min(output, splat(self.output.high)), splat(self.output.low))

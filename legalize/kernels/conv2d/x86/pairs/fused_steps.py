@@ -8,12 +8,9 @@ steps, three of them multiplications, in place of six and four.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+from legalize.kernels.ir.types import Array
 
 MOST = 128
 """The limit of weights that are added in 16 bits: 255·128 = 32640 fits, 255·129 does not."""

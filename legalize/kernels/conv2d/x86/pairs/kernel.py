@@ -6,7 +6,7 @@ the order in which they take their four bytes, and which of them are added in 16
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tvm.script.ir_builder import tirx as T
 
@@ -15,6 +15,7 @@ from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.pairs.weights import STEP_KINDS, ListedSteps, StepKind
 from legalize.kernels.ir.registers import DWORD, kept, lanes_of, set_lanes
+from legalize.kernels.ir.types import Buffer, Index
 from legalize.kernels.isa.x86 import Isa, PairProducts
 
 if TYPE_CHECKING:
@@ -45,7 +46,9 @@ class PairsKernel(ConvKernel):
         if self.steps.has_orders:
             self.orders = T.arg("orders", T.buffer((blocks, self.steps.count, DWORD), "uint8"))
 
-    def _accumulate(self, section: Section, group: Any, first: Any, acc: Any) -> None:
+    def _accumulate(
+        self, section: Section, group: Index, first: Index, acc: list[list[Buffer]]
+    ) -> None:
         # As int64, in which LLVM adds an offset to all of them where it loads the data.
         origins = [T.Cast("int64", self._origin(first + i)) for i in range(section.pixels)]
         earlier = self.tiling[: self.tiling.index(section)]
@@ -63,12 +66,12 @@ class PairsKernel(ConvKernel):
         self,
         section: Section,
         kind: StepKind,
-        block: Any,
-        step: Any,
-        start: Any,
-        origins: list[Any],
-        acc: Any,
-        slot: Any,
+        block: Index,
+        step: Index,
+        start: Index,
+        origins: list[Index],
+        acc: list[list[Buffer]],
+        slot: Index,
     ) -> None:
         """Write the products of the steps that are added in 16 bits, from ``step`` on."""
         pairs, groups, at_once = self.pairs, section.groups, kind.at_once

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.tiling import Section, Tiling
@@ -18,9 +15,8 @@ from legalize.kernels.conv2d.x86.pairs.weights import (
 )
 from legalize.kernels.conv2d.x86.steps import step_offsets, step_weights, step_windows
 from legalize.kernels.ir.registers import DWORD
+from legalize.kernels.ir.types import Array
 from legalize.kernels.isa.x86 import Isa
-
-Array = npt.NDArray[Any]
 
 
 def list_steps(

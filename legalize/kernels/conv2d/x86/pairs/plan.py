@@ -6,10 +6,8 @@ How many more steps these take is a matter of the weights, of which some blocks 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
@@ -19,9 +17,8 @@ from legalize.kernels.conv2d.x86.pairs.pack import list_steps, paired_blocks
 from legalize.kernels.conv2d.x86.pairs.weights import STEP_KINDS, ListedSteps
 from legalize.kernels.conv2d.x86.plan import Layout, Plan
 from legalize.kernels.conv2d.x86.tiling import choose_tiling, lane_channels, units
+from legalize.kernels.ir.types import Array
 from legalize.kernels.isa.x86 import Isa, PairProducts
-
-Array = npt.NDArray[Any]
 
 LEAST_STEP = min(kind.cost for kind in STEP_KINDS)
 """The least cost of a step, in the units of tiling.py's steps."""

@@ -18,15 +18,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from legalize.kernels.conv2d.x86.pairs.fused_steps import MOST, match_steps
 from legalize.kernels.ir.registers import DWORD
-
-Array = npt.NDArray[Any]
+from legalize.kernels.ir.types import Array
 
 WINDOW = 4
 """Steps, one after the other, whose bytes may change places."""

@@ -16,7 +16,7 @@ As ../kernel.py, but the sums are products of transformed data and weights:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tvm.script.ir_builder import tirx as T
 
@@ -33,6 +33,7 @@ from legalize.kernels.ir.registers import (
     unsigned_min,
 )
 from legalize.kernels.ir.tasks import loop_between, share
+from legalize.kernels.ir.types import Index, Vector
 
 if TYPE_CHECKING:
     from legalize.kernels.conv2d.x86.winograd.plan import WinogradPlan
@@ -63,7 +64,7 @@ class WinogradKernel(ConvKernel):
         with T.parallel(self.tasks) as task:
             self._units(*share(task, self.tasks, units))
 
-    def _units(self, start: Any, stop: Any) -> None:
+    def _units(self, start: Index, stop: Index) -> None:
         """Write the loops over neighbouring blocks of neighbouring panels."""
         plan, blocks = self.plan, self.plan.blocks
         positions = plan.transform.positions
@@ -72,7 +73,7 @@ class WinogradKernel(ConvKernel):
         size = positions * self.sums_stride
         self.multiplied = T.alloc_buffer((size,), "int32", scope="global")
 
-        def panel(number: Any) -> None:
+        def panel(number: Index) -> None:
             first = unsigned_min(number * plan.panel, plan.tiles - plan.panel)
             with T.serial(plan.panel) as tile:
                 self._transform(first, tile)
@@ -86,10 +87,10 @@ class WinogradKernel(ConvKernel):
 
         loop_between(T.truncdiv(start, blocks), T.truncdiv(stop + blocks - 1, blocks), panel)
 
-    def _blocks(self, section: Section, first: Any, start: Any, stop: Any) -> None:
+    def _blocks(self, section: Section, first: Index, start: Index, stop: Index) -> None:
         """Write the loop over the blocks of a section that are between two numbers."""
 
-        def block(number: Any) -> None:
+        def block(number: Index) -> None:
             group = section.first_group + number * section.groups
             with T.serial(self.plan.transform.positions) as position:
                 self._multiply(section, group, position)
@@ -98,18 +99,18 @@ class WinogradKernel(ConvKernel):
 
         loop_between(T.max(start, 0), T.min(stop, section.blocks), block)
 
-    def _place(self, tile: Any) -> tuple[Any, Any, Any]:
+    def _place(self, tile: Index) -> tuple[Index, Index, Index]:
         """Return the image, row and column of the first output of a tile."""
         spec, plan = self.spec, self.plan
         row, column = T.truncdiv(tile, plan.columns), T.truncmod(tile, plan.columns)
-        image: Any = 0
+        image: Index = 0
         if spec.batch > 1:
             image, row = T.truncdiv(row, plan.rows), T.truncmod(row, plan.rows)
         y, x = plan.transform.y.step, plan.transform.x.step
         row = unsigned_min(row * y, spec.out_height - y)
         return image, row, unsigned_min(column * x, spec.out_width - x)
 
-    def _transform(self, first: Any, tile: Any) -> None:
+    def _transform(self, first: Index, tile: Index) -> None:
         """Write the transform of a tile's data."""
         plan, channels = self.plan, self.spec.in_channels
         y, x = plan.transform.y, plan.transform.x
@@ -129,11 +130,11 @@ class WinogradKernel(ConvKernel):
                 place = position * self.data_stride + tile * channels + piece * words
                 T.buffer_store(self.transformed, value, [T.ramp(place, 1, words)])
 
-    def _words(self, offset: Any) -> Any:
+    def _words(self, offset: Index) -> Vector:
         words = 2 * self.isa.lanes
         return kept(T.Cast(f"int16x{words}", self.source[T.ramp(offset, 1, words)]))
 
-    def _multiply(self, section: Section, group: Any, position: Any) -> None:
+    def _multiply(self, section: Section, group: Index, position: Index) -> None:
         """Write the sums of products of a position of the transform."""
         plan, products, channels = self.plan, self.products, self.spec.in_channels
         groups, at_once = section.groups, section.pixels
@@ -167,7 +168,7 @@ class WinogradKernel(ConvKernel):
                     place = self._sums_place(groups, position, number, j)
                     T.buffer_store(self.multiplied, lanes_of(vector, products.lanes), [place])
 
-    def _end(self, section: Section, group: Any, first: Any, tile: Any) -> None:
+    def _end(self, section: Section, group: Index, first: Index, tile: Index) -> None:
         """Write how the sums of a tile become outputs."""
         spec, plan, lanes, groups = self.spec, self.plan, self.isa.lanes, section.groups
         y, x = plan.transform.y, plan.transform.x
@@ -189,7 +190,7 @@ class WinogradKernel(ConvKernel):
                 set_lanes(outputs[j], T.shift_right(value, shift) + bias, lanes)
         self._finish(section, group, pixels, acc)
 
-    def _sums_place(self, groups: int, position: Any, tile: Any, number: int) -> Any:
+    def _sums_place(self, groups: int, position: Index, tile: Index, number: int) -> Index:
         """Return the place of a vector of sums of a tile."""
         lanes = self.isa.lanes
         return T.ramp(position * self.sums_stride + (tile * groups + number) * lanes, 1, lanes)
@@ -198,7 +199,7 @@ class WinogradKernel(ConvKernel):
 _Matrix = tuple[tuple[int, ...], ...]
 
 
-def _both_ways(y: _Matrix, x: _Matrix, values: list[list[Any]]) -> list[Any]:
+def _both_ways(y: _Matrix, x: _Matrix, values: list[list[Vector]]) -> list[Vector]:
     """Multiply a matrix of vectors with one matrix from the left and one, turned, from the right.
 
     Returns:
@@ -209,7 +210,7 @@ def _both_ways(y: _Matrix, x: _Matrix, values: list[list[Any]]) -> list[Any]:
     return [_combined(row, line) for line in lines for row in x]
 
 
-def _combined(factors: Sequence[int], values: Sequence[Any]) -> Any:
+def _combined(factors: Sequence[int], values: Sequence[Vector]) -> Vector:
     """Add vectors with factors of 1, 0 and -1, the first of which that is not 0 is 1."""
     total = None
     for factor, value in sorted(zip(factors, values, strict=True), key=lambda pair: -pair[0]):

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from legalize.kernels.conv2d.x86.winograd.transform import transform_weights
+from legalize.kernels.ir.types import Array
 
 if TYPE_CHECKING:
     from legalize.kernels.conv2d.x86.winograd.plan import WinogradPlan
-
-Array = npt.NDArray[Any]
 
 
 def lay_out_transformed(plan: WinogradPlan, kernel: Array, lanes: Array) -> Array:

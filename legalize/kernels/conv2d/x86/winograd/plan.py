@@ -9,9 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any
-
-import numpy.typing as npt
 
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
@@ -29,9 +26,8 @@ from legalize.kernels.conv2d.x86.winograd.transform import (
     transform_weights,
 )
 from legalize.kernels.ir.tasks import LEAST_TASK, task_count
+from legalize.kernels.ir.types import Array
 from legalize.kernels.isa.x86 import Isa, PairProducts, WordProducts
-
-Array = npt.NDArray[Any]
 
 _GROUPS = 2
 _LINE = 64

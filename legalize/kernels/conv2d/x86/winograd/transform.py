@@ -15,14 +15,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from legalize.kernels.conv2d.spec import ConvSpec
-
-Array = npt.NDArray[Any]
+from legalize.kernels.ir.types import Array
 
 _MAX_SUM = 2**31 - 1
 _MAX_DATA = 255
