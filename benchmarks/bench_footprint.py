@@ -89,7 +89,7 @@ def measure(
         model: its .tflite file.
         peer: the program's key in ``PEERS``.
         folder: for files in between.
-        conditions: under which it runs; building may take all cores.
+        conditions: those of its runs; building may take all cores.
         repeat: how many processes load the model and run it.
     """
     if missing := PEERS[peer].missing():

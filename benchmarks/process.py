@@ -132,7 +132,7 @@ class Running:
             file: what ``compile_model`` made.
             inputs: an .npz file of the inputs, in order.
             folder: where to put files.
-            conditions: under which it runs.
+            conditions: those of its runs.
 
         Raises:
             PeerError: it cannot.

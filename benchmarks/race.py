@@ -119,7 +119,7 @@ def race(
         inputs: one array for each of its inputs.
         peers: their keys in ``PEERS``.
         folder: for files in between.
-        conditions: under which all of them run.
+        conditions: those of all programs.
         rounds: how many turns each takes.
         seconds: no new round begins after this time, though never fewer than LEAST_ROUNDS run.
         also_without_amx: whether to time those that use AMX a second time, without.

@@ -41,10 +41,10 @@ class Soaked:
     """The results of a long run.
 
     Attributes:
-        runs: that were made.
-        threads: that made them.
+        runs: the number of runs.
+        threads: the number of threads that made them.
         loads: how many times the library was loaded.
-        seconds: that all runs took.
+        seconds: the time of all runs.
         resident: bytes of memory that the process held, at equal distances; empty where the
             system does not tell.
         differing: runs whose results were not those of the first run on the same input.
@@ -74,7 +74,7 @@ def soak(file: Path, runs: int = 100_000, threads: int = 4, loads: int = 10) -> 
     Args:
         file: the library.
         runs: at least so many; each thread makes as many, on each input as often.
-        threads: that run it at the same time.
+        threads: the number of threads that run it at the same time.
         loads: into how many parts the runs are divided; each loads the library anew.
     """
     rounds = math.ceil(runs / (loads * threads * _INPUTS))

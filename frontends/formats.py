@@ -99,7 +99,7 @@ def format_of(model: Any, params: Any = None, semantics: str | None = None) -> F
     Args:
         model: a path, a file's contents, or an object in memory.
         params: what is given for ``Format.read``.
-        semantics: likewise.
+        semantics: the name that is given for it.
 
     Raises:
         QnnError: it is none that is known, or what is given is not for it.

@@ -65,8 +65,8 @@ def check_sums(
 
     Args:
         attrs: of the call.
-        data: that is multiplied.
-        weights: that it is multiplied with.
+        data: the first factor of the products.
+        weights: the second factor.
         bias: gives int32, one per channel; None where there is none.
         multiplier: gives how many steps of the result a step of the sum is, or one per channel.
 

@@ -22,8 +22,8 @@ class Analysis:
 
     Attributes:
         instructions: in the block.
-        cycles: that one round takes, with many rounds under way.
-        busiest: for which its busiest unit, or dispatch, is busy with it.
+        cycles: of one round, with many rounds under way.
+        busiest: cycles in which its busiest unit, or dispatch, is busy with it.
     """
 
     instructions: int

@@ -63,8 +63,8 @@ class Kernel(Generic[Isa]):
     Attributes:
         name: for the table.
         function: builds it, for an instruction set.
-        measure: of which the loop that is meant has most.
-        processors: on which.
+        measure: a figure; the loop that is meant has the largest.
+        processors: those that run it.
     """
 
     name: str

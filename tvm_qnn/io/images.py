@@ -24,8 +24,8 @@ def read_picture(path: str | os.PathLike[str], height: int, width: int, channels
 
     Args:
         path: of a file in any format that Pillow reads.
-        height: to which the whole picture is scaled (bilinear), whatever its own proportions.
-        width: likewise.
+        height: the height to which the whole picture is scaled (bilinear), whatever its shape.
+        width: the width to which it is scaled.
         channels: 1 for grey, 3 for red, green and blue.
 
     Returns:

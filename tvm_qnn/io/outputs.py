@@ -66,7 +66,7 @@ def scratch(folder: Path | None = None) -> Iterator[Path]:
     """Yield a new folder, removed at the end, as are those that killed processes left.
 
     Args:
-        folder: in which it is made; None: the system's for temporary files.
+        folder: the place where it is made; None: the system's for temporary files.
     """
     folder = folder or Path(tempfile.gettempdir())
     _sweep(folder)

@@ -29,8 +29,8 @@ def connected(
     """Return the session that ``connect`` makes, and handles of its connection.
 
     Args:
-        host: that it connects to.
-        port: likewise.
+        host: the name or address of the server.
+        port: of the server.
         connect: makes a session of TVM's.
         timeout: seconds to wait for it, where the host is there and busy; and seconds that it may
             be silent afterwards.

@@ -32,7 +32,7 @@ class FileOrigin:
 
         Args:
             path: of the file.
-            digest: that it must have; see ``tvm_qnn.load``.
+            digest: the one that it must have; see ``tvm_qnn.load``.
 
         Raises:
             QnnError: if it is damaged or no library.

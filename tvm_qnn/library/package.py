@@ -78,8 +78,8 @@ def write_package(
     Args:
         path: of the file.
         link: writes the shared library of its kernels to a path; the folder may be used.
-        bytecode: that uses the kernels.
-        constants: that it takes; contiguous.
+        bytecode: the code that uses the kernels.
+        constants: the arrays that it takes; contiguous.
         metadata: what the library tells of itself.
 
     Raises:

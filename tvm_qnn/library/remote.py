@@ -44,7 +44,7 @@ def remote(host: str, port: int, *, key: str | None = None, timeout: float = 600
     Args:
         host: where the RPC server runs; or with ``key`` the tracker.
         port: its port: 9090 (server) and 9190 (tracker) if nothing else was said there.
-        key: under which devices are registered with the tracker; it gives a free one.
+        key: the devices' name with the tracker, which gives a free one of them.
         timeout: in seconds, for waiting, and for the whole session; the server ends it then.
 
     Raises:
@@ -89,7 +89,7 @@ class Remote:
         """Upload a library and make it ready to run.
 
         Args:
-            library: that ``tvm_qnn.build`` compiled for the device.
+            library: what ``tvm_qnn.build`` compiled for the device.
 
         Raises:
             QnnError: if it cannot be exported, the device cannot load it, or the session was

@@ -53,7 +53,7 @@ def call_in_threads(count: int | None, function: Callable[..., Any], *arguments:
 
     Args:
         count: as for ``use_threads``.
-        function: that starts parallel loops.
+        function: one that starts parallel loops.
         *arguments: of the function.
 
     Raises:

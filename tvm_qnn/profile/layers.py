@@ -38,7 +38,7 @@ class Layer:
             does not belong to a single operator.
         code: of the operator, as "CONV_2D"; empty if there is none.
         shape: of the operator's first output.
-        functions: that ran for it, in order.
+        functions: the ones that ran for it, in order.
         seconds: of these together.
         operations: the operator's products and additions.
         peak: operations per second that the processor can do with the instruction that these

@@ -23,7 +23,7 @@ class Windows:
         size: height and width in pixels.
         strides: vertical and horizontal, in pixels.
         padding: top, left, bottom, right; as much as the windows reach over the image.
-        counts: by which an average divides each window's sum, int64 [rows, columns].
+        counts: the divisors of each window's sum in an average, int64 [rows, columns].
     """
 
     size: tuple[int, int]

@@ -65,7 +65,7 @@ def requantize(
     Args:
         data: int8, uint8 or int32.
         input_scale: of the data, one or one per channel along ``axis``.
-        input_zero_point: likewise.
+        input_zero_point: the data's.
         output_scale: of the result.
         output_zero_point: of the result.
         axis: of the channels.
@@ -171,7 +171,7 @@ def add(lhs: relax.Expr, rhs: relax.Expr, *quantization: Any, **named: Any) -> r
 
     Args:
         lhs: int8 or uint8.
-        rhs: likewise; shapes broadcast.
+        rhs: of the same dtype; shapes broadcast.
         *quantization: scale and zero point of ``lhs``, of ``rhs`` and of the result, in turn.
         **named: or by name: lhs_scale, lhs_zero_point, rhs_scale, rhs_zero_point, output_scale,
             output_zero_point.
