@@ -10,10 +10,11 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
+
+from tvm_qnn.io.closing import Closing
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -119,7 +120,7 @@ def compile_model(
     return Compiled(**answer)
 
 
-class Running:
+class Running(Closing):
     """A peer with a model loaded, in a process of its own; use it as a context."""
 
     def __init__(
@@ -165,17 +166,6 @@ class Running:
         """End the process."""
         self._process.close()
 
-    def __enter__(self) -> Running:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
 
 def save_inputs(folder: Path, inputs: Sequence[Array]) -> Path:
     """Write the arrays for the processes to read."""
@@ -184,7 +174,7 @@ def save_inputs(folder: Path, inputs: Sequence[Array]) -> Path:
     return path
 
 
-class _Process:
+class _Process(Closing):
     def __init__(self, threads: int) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (closed in `close`)
         self._popen = subprocess.Popen(
@@ -229,14 +219,3 @@ class _Process:
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
         reason = lines[-1].strip() if lines else "it said nothing"
         return f"killed by signal {-code}: {reason}" if code < 0 else reason
-
-    def __enter__(self) -> _Process:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

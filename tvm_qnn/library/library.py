@@ -7,7 +7,6 @@ import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from qnn_ops.encoding import Encoding, dequantize_array, quantize_array
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import Signature, TensorInfo
+from tvm_qnn.io.closing import Closing
 from tvm_qnn.library import formats, runtime
 from tvm_qnn.library.files import FileOrigin
 from tvm_qnn.library.metadata import Metadata
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 
-class Library:
+class Library(Closing):
     """A model compiled for one target. Made by ``tvm_qnn.build`` or ``tvm_qnn.load``.
 
     Threads may run one library at the same time. A process that was forked from one that ran
@@ -190,19 +190,6 @@ class Library:
         """
         with self._lock:
             self._origin = self._program = None
-
-    def __enter__(self) -> Library:
-        """Return the library itself."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close it."""
-        self.close()
 
     def _open(self) -> Origin:
         if self._origin is None:

@@ -13,13 +13,13 @@ import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from types import TracebackType
 from typing import Any, TypeVar
 
 import numpy as np
 
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import TensorInfo
+from tvm_qnn.io.closing import Closing
 from tvm_qnn.io.outputs import scratch
 from tvm_qnn.library.connections import answers, connected, limit
 from tvm_qnn.library.library import Library, benchmark_arrays, input_arrays
@@ -71,7 +71,7 @@ def remote(host: str, port: int, *, key: str | None = None, timeout: float = 600
     return Remote(*_told(f"cannot reach {what} at {host}:{port}", made))
 
 
-class Remote:
+class Remote(Closing):
     """A session on a device. Made by ``remote``; as a context it is closed at the end."""
 
     def __init__(self, session: Any, connection: Sequence[socket.socket] = ()) -> None:
@@ -121,19 +121,6 @@ class Remote:
         gc.collect()
         for handle in self._connection:
             handle.close()
-
-    def __enter__(self) -> Remote:
-        """Return the session itself."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close it."""
-        self.close()
 
     def _open(self) -> Any:
         if self._session is None:
