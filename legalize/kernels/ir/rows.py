@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.types import Index, Vector
+from legalize.kernels.ir.types import Buffer, Index, Vector
 
 BYTES = 64
 """In one AVX512 register."""
@@ -22,13 +22,33 @@ def pieces(length: int, size: int = BYTES) -> tuple[int, list[tuple[int, int]]]:
         return whole, []
     if whole:
         return whole, [(length - size, size)]
+    return whole, powers_of_two(length)
+
+
+def powers_of_two(length: int) -> list[tuple[int, int]]:
+    """Cut a length into powers of two, the largest first: (offset, width)."""
     parts = []
     offset = 0
     while offset < length:
         width = 1 << ((length - offset).bit_length() - 1)
         parts.append((offset, width))
         offset += width
-    return whole, parts
+    return parts
+
+
+def load_filled(buffer: Buffer, start: Index, count: int, size: int) -> Vector:
+    """Load ``count`` neighbours, not one more, repeated to a vector of ``size``; or all of it."""
+    if count >= size:
+        return buffer[T.ramp(start, 1, size)]
+    parts = [buffer[ramp(start + offset, width)] for offset, width in powers_of_two(count)]
+    return T.Shuffle(parts * -(-size // count), list(range(size)))
+
+
+def store_lanes(target: Buffer, value: Vector, first: int, start: Index, count: int) -> None:
+    """Store some lanes of a vector, from the ``first`` one on, in powers of two."""
+    for offset, width in powers_of_two(count):
+        part = T.Shuffle([value], list(range(first + offset, first + offset + width)))
+        T.buffer_store(target, part, [ramp(start + offset, width)])
 
 
 def for_each_piece(length: int, body: Callable[[Index, int], None], size: int = BYTES) -> None:

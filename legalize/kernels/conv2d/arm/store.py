@@ -6,6 +6,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
 from legalize.kernels.ir.registers import lanes_in, store_pieces
+from legalize.kernels.ir.rows import ramp, store_lanes
 from legalize.kernels.ir.types import Buffer, Index, Vector
 from legalize.kernels.isa.neon import LANES, Neon, add_saturating, joined
 from qnn_ops.attributes import dtype_range
@@ -40,8 +41,12 @@ def store_channels(
             pieces if spec.output.dtype == "int32" else [narrow(spec.output, neon, pieces, shift)]
         )
         for value in values:
-            store_first(target, value, start + offset, min(channels - offset, lanes_in(value)))
-            offset += lanes_in(value)
+            lanes = lanes_in(value)
+            if channels - offset < lanes:
+                store_lanes(target, value, 0, start + offset, channels - offset)
+            else:
+                T.buffer_store(target, value, [ramp(start + offset, lanes)])
+            offset += lanes
 
 
 def narrow(output: OutputStage, neon: Neon, vectors: list[Vector], shift: int) -> Vector:
@@ -59,16 +64,3 @@ def narrow(output: OutputStage, neon: Neon, vectors: list[Vector], shift: int) -
     if output.high < highest:
         value = T.min(value, T.broadcast(literal(output.high), lanes_in(value)))
     return value if len(vectors) > 1 else T.Shuffle([value], list(range(LANES)))
-
-
-def store_first(target: Buffer, value: Vector, start: Index, count: int) -> None:
-    """Store the first lanes of a vector, in powers of two."""
-    first = 0
-    while first < count:
-        size = 1 << ((count - first).bit_length() - 1)
-        piece = value
-        if size < lanes_in(value):
-            piece = T.Shuffle([value], list(range(first, first + size)))
-        index = start + first if size == 1 else T.ramp(start + first, 1, size)
-        T.buffer_store(target, piece, [index])
-        first += size

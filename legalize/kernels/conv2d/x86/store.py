@@ -10,6 +10,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
 from legalize.kernels.conv2d.x86.border import target_pixel
 from legalize.kernels.ir.registers import lanes_in, store_pieces
+from legalize.kernels.ir.rows import store_lanes
 from legalize.kernels.ir.types import Buffer, Index, Vector
 from legalize.kernels.isa.x86_instructions import narrow_pair, narrow_to_bytes
 
@@ -61,13 +62,7 @@ def _store_first(target: Buffer, value: Vector, start: Index, count: int, width:
         is_real = T.ramp(0, 1, lanes) < T.broadcast(T.int32(count), lanes)
         T.evaluate(T.masked_store(target, value, T.ramp(start, 1, lanes), is_real))
         return
-    first = 0
-    while first < count:
-        size = 1 << ((count - first).bit_length() - 1)
-        piece = T.Shuffle([value], list(range(first, first + size)))
-        index = start + first if size == 1 else T.ramp(start + first, 1, size)
-        T.buffer_store(target, piece, [index])
-        first += size
+    store_lanes(target, value, 0, start, count)
 
 
 def narrow(output: OutputStage, vectors: list[Vector]) -> list[tuple[Vector, int, int]]:

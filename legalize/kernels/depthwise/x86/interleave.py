@@ -76,14 +76,3 @@ def add_products(isa: Isa, accumulator: Vector, cells: Vector, weights: Vector) 
         return accumulator + add_pairs(words, weights)
     name = f"llvm.x86.avx512.vpdpwssd.{32 * isa.lanes}"
     return T.call_llvm_pure_intrin(f"int32x{isa.lanes}", name, accumulator, words, weights)
-
-
-def powers_of_two(count: int) -> list[tuple[int, int]]:
-    """Cut a length into powers of two, the largest first: (offset, size)."""
-    pieces = []
-    offset = 0
-    while offset < count:
-        size = 1 << ((count - offset).bit_length() - 1)
-        pieces.append((offset, size))
-        offset += size
-    return pieces

@@ -30,10 +30,10 @@ from legalize.kernels.depthwise.x86.interleave import (
     add_products,
     interleave_bytes,
     interleave_words,
-    powers_of_two,
 )
 from legalize.kernels.depthwise.x86.plan import PLANES, Plan, Section, cycles
 from legalize.kernels.ir.registers import lanes_of, local_vector, set_lanes, unsigned_min
+from legalize.kernels.ir.rows import load_filled, powers_of_two, store_lanes
 from legalize.kernels.ir.tasks import loop_between, share, task_count
 from legalize.kernels.ir.types import Buffer, Index, Vector
 
@@ -244,14 +244,8 @@ class _Part:
     def _load_pixel(self, start: Index) -> Vector:
         """Load the block's channels of one pixel, not a byte more: it may be the data's last."""
         source, width, channels = self.kernel.source, self.section.width, self.section.channels
-        if channels == width:
-            return source[T.ramp(start, 1, width)]
-        pieces = [
-            source[start + first if size == 1 else T.ramp(start + first, 1, size)]
-            for first, size in powers_of_two(channels)
-        ]
-        # As often as fills the block; the weights of what is too much are zero.
-        return T.Shuffle(pieces * -(-width // channels), list(range(width)))
+        # The weights of what is too much are zero.
+        return load_filled(source, start, channels, width)
 
     def _interleave(self, rows: list[Vector], phase: int, slot: Index, lanes: int) -> None:
         taps = self.plan.form.taps
@@ -361,20 +355,13 @@ class _Part:
                     if place < pixels:
                         start = (pixel + place) * spec.out_channels + channel + first
                         count = min(4, self.section.channels - first)
-                        self._store_lanes(value, quarter * 4, start, count)
+                        store_lanes(self.kernel.target, value, quarter * 4, start, count)
             return
         ((value, _, _),) = narrow(spec.output, vectors)
         start = pixel * spec.out_channels + channel
         if width == spec.out_channels and pixels == self.pixels:
-            self._store_lanes(value, 0, start, self.plan.vector_bytes)
+            store_lanes(self.kernel.target, value, 0, start, self.plan.vector_bytes)
         else:
             for place in range(pixels):
                 at = start + place * spec.out_channels
-                self._store_lanes(value, place * width, at, self.section.channels)
-
-    def _store_lanes(self, value: Vector, first: int, start: Index, count: int) -> None:
-        """Store some neighbouring lanes of a vector, in powers of two."""
-        for offset, size in powers_of_two(count):
-            part = T.Shuffle([value], list(range(first + offset, first + offset + size)))
-            index = start + offset if size == 1 else T.ramp(start + offset, 1, size)
-            T.buffer_store(self.kernel.target, part, [index])
+                store_lanes(self.kernel.target, value, place * width, at, self.section.channels)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.depthwise.x86.interleave import powers_of_two
+from legalize.kernels.ir.rows import load_filled
 from legalize.kernels.ir.types import Buffer, Index, Vector
 
 
@@ -32,7 +32,7 @@ def load_addend(
     size = vectors * lanes
     if channels <= 0:
         return T.broadcast(T.int32(0), lanes)
-    data = _load(buffer, start, size, channels)
+    data = load_filled(buffer, start, channels, size)
     is_signed = buffer.dtype == "int8"
     if vectors == 4:
         return _dwords(data, number, lanes, is_signed=is_signed)
@@ -61,7 +61,7 @@ def load_addend_words(
         lanes: int32 values in a vector.
         channels: how many are real, at least one; nothing is read past them.
     """
-    data = _load(buffer, start, vectors * lanes, channels)
+    data = load_filled(buffer, start, channels, vectors * lanes)
     places = [
         4 * (vectors * quarter + vector) + lane
         for quarter in range(lanes // 4)
@@ -69,17 +69,6 @@ def load_addend_words(
         for lane in range(4)
     ]
     return T.Cast(f"int16x{2 * lanes}", T.Shuffle([data], places))
-
-
-def _load(buffer: Buffer, start: Index, size: int, channels: int) -> Vector:
-    if channels >= size:
-        return buffer[T.ramp(start, 1, size)]
-    pieces = [
-        buffer[start + first if width == 1 else T.ramp(start + first, 1, width)]
-        for first, width in powers_of_two(channels)
-    ]
-    # As often as fills the vector; what is too much is not stored.
-    return T.Shuffle(pieces * -(-size // channels), list(range(size)))
 
 
 def _dwords(data: Vector, number: int, lanes: int, *, is_signed: bool) -> Vector:

@@ -8,7 +8,6 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.depthwise.x86.interleave import (
     interleave_bytes,
     interleave_words,
-    powers_of_two,
 )
 from tests.support.arrays import full_range
 from tests.support.x86 import needs_vnni, run
@@ -35,11 +34,3 @@ def test_planes_hold_the_rows_of_every_position(size: int, taps: int) -> None:
         quarter, rest = divmod(position, 16)
         plane, place = divmod(rest, 4)
         np.testing.assert_array_equal(cells[plane, quarter, place], rows[:, position])
-
-
-@pytest.mark.parametrize(
-    ("count", "pieces"),
-    [(0, []), (1, [(0, 1)]), (8, [(0, 8)]), (13, [(0, 8), (8, 4), (12, 1)])],
-)
-def test_powers_of_two(count: int, pieces: list[tuple[int, int]]) -> None:
-    assert powers_of_two(count) == pieces
