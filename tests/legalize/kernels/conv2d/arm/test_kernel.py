@@ -31,7 +31,7 @@ ROUNDINGS = {
 
 
 def case_of(isa: Isa, problem: Problem) -> Case:
-    """The call that solves a problem."""
+    """Return the call that solves a problem."""
     spec, plan = problem.spec, ArmPlan(problem.spec, isa)
     packed = plan.pack(problem.weights)
     function = plan.function(packed)

@@ -17,7 +17,7 @@ SAPPHIRE_RAPIDS = "sapphirerapids"
 
 
 def larger(problem: Problem, rng: np.random.Generator) -> Problem:
-    """A convolution with more pixels and channels: several tiles."""
+    """Return a convolution with more pixels and channels: several tiles."""
     spec = problem.spec
     spec = replace(
         spec,
@@ -41,7 +41,7 @@ def problems(seed: int, count: int) -> list[Problem]:
 
 
 def arguments(problem: Problem, plan: TilePlan) -> tuple[Any, list[Any]]:
-    """The function and its inputs."""
+    """Return the function and its inputs."""
     packed = plan.pack(problem.weights)
     function = plan.kernel(packed.epilogue, None).build()
     return function, [problem.staged, *packed.constants]

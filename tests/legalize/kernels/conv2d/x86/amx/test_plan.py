@@ -84,7 +84,7 @@ def test_every_pixel_is_in_a_tile_and_no_tile_reads_past_the_data() -> None:
 
 
 def planned(spec: ConvSpec, isa: Isa = AMX) -> TilePlan | None:
-    """The plan, if it takes less than vectors."""
+    """Return the plan, if it takes less than vectors."""
     weights = Weights(np.zeros(0, np.int8))
     return plan(spec, isa, weights, dot_plan(spec, AVX512_VNNI).cost)
 
