@@ -1,4 +1,4 @@
-"""What the arguments of functions that write code are. TVM has no type stubs: all are Any."""
+"""Types of arguments of functions that write code. TVM has no type stubs: all are Any."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy.typing as npt
 Array: TypeAlias = npt.NDArray[Any]
 """Constants, at compile time."""
 Buffer: TypeAlias = Any
-"""What is loaded from and stored to: an argument of the function, or what it allocates."""
+"""Memory to load from and store to: an argument of the function, or what it allocates."""
 Index: TypeAlias = Any
 """An int32 or int64 expression: a place in a buffer, a number of a loop's turns; or an int."""
 Vector: TypeAlias = Any
