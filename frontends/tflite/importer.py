@@ -32,7 +32,7 @@ _COMPUTED = ("float32", "int8", "uint8")
 # Their result may have elements where an operand has none.
 _TAKE_NOTHING = (
     *("CONCATENATION", "PAD", "PADV2"),
-    *("REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "SUM"),
+    *("REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "SUM", "SPACE_TO_BATCH_ND"),
 )
 
 

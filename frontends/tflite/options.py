@@ -278,3 +278,61 @@ class MirrorPadOptions(Options):
     """Mirror padding; `mode` is "REFLECT" or "SYMMETRIC"."""
 
     mode: str
+
+
+@dataclass(frozen=True)
+class PackOptions(Options):
+    """Stack; `axis` is the new one, a negative one counts from the end of the result's."""
+
+    axis: int
+
+
+@dataclass(frozen=True)
+class UnpackOptions(Options):
+    """Parts of size 1 along an axis, which they lack."""
+
+    num: int
+    axis: int
+
+
+@dataclass(frozen=True)
+class GatherOptions(Options):
+    """Elements by their places along an axis; the first `batch_dims` axes are gone through."""
+
+    axis: int
+    batch_dims: int
+
+
+@dataclass(frozen=True)
+class OneHotOptions(Options):
+    """One-hot; `axis` is the new one, -1 is the last."""
+
+    axis: int
+
+
+@dataclass(frozen=True)
+class _BlockSizeOptions(Options):
+    block_size: int
+
+
+class DepthToSpaceOptions(_BlockSizeOptions):
+    """Blocks from channels."""
+
+
+class SpaceToDepthOptions(_BlockSizeOptions):
+    """Channels from blocks."""
+
+
+@dataclass(frozen=True)
+class CumsumOptions(Options):
+    """Running sums; without the element itself, or from the end."""
+
+    exclusive: bool
+    reverse: bool
+
+
+@dataclass(frozen=True)
+class ShapeOptions(Options):
+    """Shape of a tensor; `out_type` is "int32" or "int64"."""
+
+    out_type: str

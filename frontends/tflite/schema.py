@@ -43,6 +43,7 @@ ENUM_FIELDS: dict[str, dict[str, int]] = {
     "in_data_type": DTYPES,
     "mode": _members(tflite.MirrorPadMode),
     "out_data_type": DTYPES,
+    "out_type": DTYPES,
     "output_type": DTYPES,
     "padding": _members(tflite.Padding),
     "quantized_bias_type": DTYPES,

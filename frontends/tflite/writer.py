@@ -31,6 +31,8 @@ _BUFFER_ALIGNMENT = 16  # what the runtime expects of constants; the schema says
 _INT8_VERSIONS = {
     "CAST": 1,
     "CONV_2D": 3,
+    "CUMSUM": 1,
+    "DEPTH_TO_SPACE": 1,
     "DEPTHWISE_CONV_2D": 3,
     "EXPAND_DIMS": 1,
     "FULLY_CONNECTED": 4,
@@ -41,6 +43,8 @@ _INT8_VERSIONS = {
     "RESHAPE": 1,
     "SQUEEZE": 1,
 }
+# Their first version is in no runtime.
+_FIRST_VERSIONS = {"BROADCAST_TO": 2}
 
 
 @dataclass(frozen=True)
@@ -158,7 +162,7 @@ class ModelWriter:
         }
         if version is None:
             takes_int8 = any(i >= 0 and self._tensors[i].dtype == "int8" for i in inputs)
-            version = _INT8_VERSIONS.get(code, 2) if takes_int8 else 1
+            version = _INT8_VERSIONS.get(code, 2) if takes_int8 else _FIRST_VERSIONS.get(code, 1)
         key = (OPERATORS[code], version)
         if key not in self._codes:
             self._codes.append(key)

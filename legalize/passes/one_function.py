@@ -109,7 +109,10 @@ class _Reader:
 
     def _is_view(self, call: _Call, main: relax.Function) -> bool:
         """Take a call that only copies as another name of what it copies."""
-        if IS_KERNEL in call.function.attrs or not has_reshape_pattern(call.function):
+        # The place of a lookup along an axis of size 1 is an argument, too, that nothing reads.
+        if len(call.arguments) != 2 or IS_KERNEL in call.function.attrs:
+            return False
+        if not has_reshape_pattern(call.function):
             return False
         source, copy = map(self.root, call.arguments)
         if not _is_variable(source) or source in main.params:

@@ -83,6 +83,13 @@ class Graph:
         self.arrays.append(self.rng.normal(0, 60 * scale, value.shape).astype(np.float32))
         return value
 
+    def aside(self, array: Array, encoding: Quantization | None = None) -> int:
+        """Add an input from which nothing grows."""
+        value = self.tensor(array.shape, array.dtype.name, encoding)
+        self.inputs.append(value.index)
+        self.arrays.append(array)
+        return value.index
+
     def constant(self, data: Any, quantization: Quantization | None = None) -> int:
         array = np.asarray(data)
         array = array.astype(np.int32) if array.dtype == np.int64 else array

@@ -98,9 +98,12 @@ class Draw:
     def input(self, shape: Sequence[int], dtype: str, encoding: Quantization | None = None) -> int:
         """Return the value of a run, or now and then a constant of the file."""
         array = self.data(dtype, shape)
-        if self.chance(0.08):
-            return self.constant(array, encoding)
-        index = self._writer.tensor(self._name("x"), shape, dtype, encoding)
+        return self.constant(array, encoding) if self.chance(0.08) else self.given(array, encoding)
+
+    def given(self, array: Array, encoding: Quantization | None = None) -> int:
+        """Make an array the value of a run."""
+        name, dtype = self._name("x"), array.dtype.name
+        index = self._writer.tensor(name, array.shape, dtype, encoding)
         self.arrays.append(array)
         self._inputs.append(index)
         return index

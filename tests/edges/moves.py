@@ -12,7 +12,7 @@ from tests.edges.draw import Draw, drawn
 Moved = tuple[int, tuple[int, ...], tuple[str, Quantization | None]]
 
 
-def _moved(draw: Draw, shape: tuple[int, ...] | None = None) -> Moved:
+def moved(draw: Draw, shape: tuple[int, ...] | None = None) -> Moved:
     """Return the data, its shape, and what the result is: mostly of the same type and encoding."""
     shape = draw.shape() if shape is None else shape
     dtype = draw.dtype()
@@ -27,7 +27,7 @@ def _moved(draw: Draw, shape: tuple[int, ...] | None = None) -> Moved:
 
 @drawn("RESHAPE")
 def reshape(draw: Draw) -> None:
-    data, shape, result = _moved(draw)
+    data, shape, result = moved(draw)
     count = int(np.prod(shape))
     factors = [size for size in (2, 3, 4) if count and count % size == 0]
     new = [*map(int, draw.rng.permutation(shape))]
@@ -54,7 +54,7 @@ def reshape(draw: Draw) -> None:
 
 @drawn("SQUEEZE")
 def squeeze(draw: Draw) -> None:
-    data, shape, result = _moved(draw)
+    data, shape, result = moved(draw)
     ones = [axis for axis, size in enumerate(shape) if size == 1]
     dims = [axis - draw.choice(0, len(shape)) for axis in ones if draw.chance(0.5)]
     if draw.chance(0.1):
@@ -64,14 +64,14 @@ def squeeze(draw: Draw) -> None:
 
 @drawn("EXPAND_DIMS")
 def expand_dims(draw: Draw) -> None:
-    data, shape, result = _moved(draw)
+    data, shape, result = moved(draw)
     axis = draw.axis(len(shape) + 1)
     draw.operator([data, draw.numbers(np.array([axis]) if draw.chance(0.5) else axis)], result)
 
 
 @drawn("TRANSPOSE")
 def transpose(draw: Draw) -> None:
-    data, shape, result = _moved(draw)
+    data, shape, result = moved(draw)
     rank = len(shape)
     axes = [int(axis) - draw.choice(0, 0, rank) for axis in draw.rng.permutation(rank)]
     if axes and draw.chance(0.05):
@@ -81,7 +81,7 @@ def transpose(draw: Draw) -> None:
 
 @drawn("SPLIT")
 def split(draw: Draw) -> None:
-    data, shape, result = _moved(draw)
+    data, shape, result = moved(draw)
     axis = draw.axis(len(shape))
     size = shape[axis] if -len(shape) <= axis < len(shape) else 1
     fits = [count for count in (1, 2, 3, 4) if size % count == 0 or draw.chance(0.05)]
@@ -92,7 +92,7 @@ def split(draw: Draw) -> None:
 
 @drawn("SPLIT_V")
 def split_v(draw: Draw) -> None:
-    data, shape, result = _moved(draw)
+    data, shape, result = moved(draw)
     axis = draw.axis(len(shape))
     left = shape[axis] if -len(shape) <= axis < len(shape) else 1
     sizes = []
@@ -110,7 +110,7 @@ def split_v(draw: Draw) -> None:
 
 @drawn("SLICE")
 def cut(draw: Draw) -> None:
-    data, shape, result = _moved(draw)
+    data, shape, result = moved(draw)
     begins = [int(draw.rng.integers(size + 1)) for size in shape]
     sizes = [
         -1 if draw.chance(0.2) else int(draw.rng.integers(size - begin + 1))
@@ -128,7 +128,7 @@ def cut(draw: Draw) -> None:
 
 @drawn("STRIDED_SLICE")
 def strided_slice(draw: Draw) -> None:
-    data, shape, result = _moved(draw)
+    data, shape, result = moved(draw)
     rank = len(shape)
     count = max(0, rank + draw.choice(0, 0, 0, -1, -2, 1, 2))
     # Bounds of the axis of the same number, or near it.

@@ -106,6 +106,14 @@ def test_views_are_no_copies() -> None:
     check(body)
 
 
+def test_lookups_in_one_row_are_no_views() -> None:
+    def body(x: relax.Expr) -> relax.Expr:
+        rows = R.reshape(step(x), (1, *SHAPE))
+        return R.take(rows, R.sum(x), axis=0, mode="clip")
+
+    check(body)
+
+
 def test_tensors_share_memory() -> None:
     """However long a chain is, two tensors are alive at a time."""
     sizes = []

@@ -1,0 +1,90 @@
+"""GATHER, GATHER_ND and EMBEDDING_LOOKUP."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.tflite.converters.context import Array, Context, Operand, axis_of, reshaped
+from frontends.tflite.converters.registry import data_converter
+from frontends.tflite.options import GatherOptions
+from qnn_ops.errors import QnnError
+
+_INDICES = ("int16", "int32", "int64")
+
+
+@data_converter("GATHER")
+def convert_gather(ctx: Context) -> relax.Expr:
+    """Take the elements at places along an axis, for each batch at places of its own."""
+    options, data, places = ctx.options(GatherOptions), ctx.input(0), ctx.input(1)
+    rank, shape, wanted = len(data.shape), data.shape, places.shape
+    axis, batches = axis_of(options.axis, rank), options.batch_dims
+    batches += len(wanted) if batches < 0 else 0
+    if not 0 <= batches <= min(axis, len(wanted)) or shape[:batches] != wanted[:batches]:
+        raise QnnError(f"{options.batch_dims} axes of {shape} and {wanted} are no common batches")
+    _check_places(ctx, 1, shape[axis : axis + 1])
+    if not batches:
+        return _take(data.expr, places, axis)
+    # The batches and the axis become one, along which each batch's places are further on.
+    count, size = prod(shape[:batches]), shape[axis]
+    outer, inner = prod(shape[batches:axis]), prod(shape[axis + 1 :])
+    parts = ctx.builder.emit(reshaped(data.expr, (count, outer, size, inner)))
+    folded = ctx.builder.emit(R.permute_dims(parts, [0, 2, 1, 3]))
+    rows = ctx.builder.emit(reshaped(folded, (count * size, outer, inner)))
+    starts = np.arange(count, dtype=np.int32)[:, np.newaxis] * size
+    each = reshaped(places.expr, (count, prod(wanted[batches:])))
+    inside = R.clip(R.astype(each, "int32"), 0, max(size - 1, 0))
+    taken = R.take(rows, R.add(inside, relax.const(starts)), 0, "clip")
+    ordered = ctx.builder.emit(R.permute_dims(ctx.builder.emit(taken), [0, 2, 1, 3]))
+    return reshaped(ordered, (*shape[:axis], *wanted[batches:], *shape[axis + 1 :]))
+
+
+@data_converter("GATHER_ND")
+def convert_gather_nd(ctx: Context) -> relax.Expr:
+    """Take the parts at places along several axes; the last axis of the places tells one."""
+    data, places = ctx.input(0), ctx.input(1)
+    depth = places.shape[-1] if places.shape else 0
+    if not 0 < depth <= len(data.shape):
+        raise QnnError(f"places of shape {places.shape} are none in a tensor of {data.shape}")
+    sizes, rest = data.shape[:depth], data.shape[depth:]
+    _check_places(ctx, 1, sizes)
+    # One axis instead of several: the place in memory, each clipped to what there is.
+    strides = np.array([prod(sizes[axis + 1 :]) for axis in range(depth)], np.int32)
+    last = np.array([max(size - 1, 0) for size in sizes], np.int32)
+    inside = R.minimum(R.astype(places.expr, "int32"), relax.const(last))
+    inside = R.multiply(R.maximum(inside, relax.const(np.int32(0))), relax.const(strides))
+    flat = ctx.builder.emit(R.sum(inside, [-1]))
+    rows = reshaped(data.expr, (prod(sizes), *rest))
+    return R.take(rows, flat, 0, "clip")
+
+
+@data_converter("EMBEDDING_LOOKUP")
+def convert_embedding_lookup(ctx: Context) -> relax.Expr:
+    """Take rows of a table, whose numbers are the first operand."""
+    places, table = ctx.input(0), ctx.input(1)
+    if table.tensor.dtype != ctx.output().dtype:
+        raise UnsupportedError(f"{ctx.output().dtype} from a table of {table.tensor.dtype}")
+    if len(places.shape) != 1 or len(table.shape) < 2:
+        raise QnnError(f"rows {places.shape} of a table of shape {table.shape}")
+    _check_places(ctx, 0, table.shape[:1])
+    return _take(table.expr, places, 0)
+
+
+def _take(data: relax.Expr, places: Operand, axis: int) -> relax.Expr:
+    # A place that there is not ends a run of LiteRT; the nearest one at least is in memory.
+    return R.take(data, places.expr, axis, "clip")
+
+
+def _check_places(ctx: Context, position: int, sizes: tuple[int, ...]) -> None:
+    """Raise if places are of a wrong type, or constant and outside of these sizes."""
+    tensor = ctx.tensor(position)
+    if tensor.dtype not in _INDICES:
+        raise QnnError(f"input {position}, {tensor.label}, must be integers, is {tensor.dtype}")
+    if tensor.is_constant:
+        places: Array = ctx.constant(position)
+        if np.any(places < 0) or np.any(places >= np.array(sizes)):
+            raise QnnError(f"{tensor.label} has places outside of {sizes}")

@@ -1,0 +1,87 @@
+"""Operators that compare, choose, sort, count and convert."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tests.edges.draw import Draw, drawn
+from tests.edges.moves import moved
+
+
+@drawn("SELECT", "SELECT_V2")
+def select(draw: Draw) -> None:
+    shape, dtype = draw.shape(0, 4), draw.dtype()
+    encoding = draw.encoding(dtype)
+    shapes = [shape] * 3
+    if draw.code == "SELECT_V2" and draw.chance(0.5):
+        shapes = [draw.like(shape) for _ in range(3)]
+    elif draw.code == "SELECT" and draw.chance(0.3):
+        shapes[0] = shape[:1]
+    operands = [draw.input(shapes[0], "bool")]
+    operands += [draw.input(each, dtype, encoding) for each in shapes[1:]]
+    draw.operator(operands, (dtype, encoding))
+
+
+@drawn("EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL")
+def compare(draw: Draw) -> None:
+    dtype, shape = draw.dtype(), draw.shape(0, 4)
+    scale = draw.choice(0.05, 0.001, 0.4)
+    encodings = [draw.encoding(dtype, scale) for _ in range(2)]
+    if draw.chance(0.5):
+        encodings[1] = encodings[0]
+    shapes = [shape, draw.like(shape) if draw.chance(0.5) else shape]
+    operands = [
+        draw.input(each, dtype, encoding) for each, encoding in zip(shapes, encodings, strict=True)
+    ]
+    draw.operator(operands, ("bool", None))
+
+
+@drawn("LOGICAL_AND", "LOGICAL_OR", "LOGICAL_NOT")
+def combine(draw: Draw) -> None:
+    shape = draw.shape(0, 4)
+    operands = [draw.input(shape, "bool")]
+    if draw.code != "LOGICAL_NOT":
+        operands.append(draw.input(draw.like(shape), "bool"))
+    draw.operator(operands, ("bool", None))
+
+
+@drawn("CAST")
+def cast(draw: Draw) -> None:
+    source, result = draw.dtype(), draw.dtype()
+    shape = draw.shape()
+    if source != "float32":
+        draw.operator([draw.input(shape, source)], (result, None))
+        return
+    odd = np.array([np.inf, -np.inf, np.nan, 3e9, -3e9, 1e19, 127.5, -0.9, 2147483520, 300])
+    numbers = draw.rng.choice(odd, shape).astype(np.float32)
+    draw.operator([draw.given(np.asarray(numbers))], (result, None))
+
+
+@drawn("ONE_HOT")
+def one_hot(draw: Draw) -> None:
+    shape, dtype = draw.shape(0, 3), draw.dtype()
+    size = draw.size()
+    kind = str(draw.choice("int32", "int64"))
+    places = draw.given(np.asarray(draw.rng.integers(-1, size + 1, shape)).astype(kind))
+    encoding = draw.encoding(dtype)
+    values = [draw.input((), dtype, encoding) for _ in range(2)]
+    axis = draw.choice(-1, -1, 0, draw.axis(len(shape) + 1))
+    draw.operator([places, draw.numbers(size), *values], (dtype, encoding), axis=axis)
+
+
+@drawn("CUMSUM")
+def cumsum(draw: Draw) -> None:
+    dtype, shape = str(draw.choice("int32", "int64", "float32")), draw.shape()
+    data = draw.input(shape, dtype)
+    options: dict[str, Any] = {name: draw.chance(0.5) for name in ("exclusive", "reverse")}
+    draw.operator([data, draw.numbers(draw.axis(len(shape)))], (dtype, None), **options)
+
+
+@drawn("TOPK_V2")
+def top(draw: Draw) -> None:
+    data, shape, result = moved(draw)
+    most = shape[-1] if shape else 1
+    count = int(draw.rng.integers(0, most + 1)) + (1 if draw.chance(0.03) else 0)
+    draw.operator([data, draw.numbers(count)], result, ("int32", None))
