@@ -12,7 +12,7 @@ import tvm
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.registers import lanes_of, local_vector, set_lanes
+from legalize.kernels.ir.registers import get_lanes, local_vector, set_lanes
 from legalize.kernels.isa import amx
 from legalize.kernels.isa.targets import has_feature
 from legalize.kernels.isa.x86_instructions import dot_bytes
@@ -87,11 +87,11 @@ def _on_vectors(lanes: int) -> Any:
         with T.serial(_ROUNDS):
             for vector in sums:
                 value = dot_bytes(
-                    lanes_of(vector, lanes), unsigned[factors], signed[factors], lanes
+                    get_lanes(vector, lanes), unsigned[factors], signed[factors], lanes
                 )
                 set_lanes(vector, value, lanes)
         for index, vector in enumerate(sums):
-            T.buffer_store(output, lanes_of(vector, lanes), [index, T.ramp(0, 1, lanes)])
+            T.buffer_store(output, get_lanes(vector, lanes), [index, T.ramp(0, 1, lanes)])
     return builder.get()
 
 

@@ -32,7 +32,7 @@ def local_vector(lanes: int = 16, dtype: str = "int32") -> Buffer:
     return T.alloc_buffer((lanes,), dtype, scope="global")
 
 
-def lanes_of(buffer: Buffer, lanes: int = 16) -> Vector:
+def get_lanes(buffer: Buffer, lanes: int = 16) -> Vector:
     """Read all lanes of a local vector."""
     return buffer[T.ramp(0, 1, lanes)]
 
@@ -55,7 +55,7 @@ def kept(value: Vector) -> Vector:
         T.buffer_store(buffer, value, [0])
         return buffer[0]
     set_lanes(buffer, value, lanes)
-    return lanes_of(buffer, lanes)
+    return get_lanes(buffer, lanes)
 
 
 def store_pieces(groups: int) -> list[tuple[int, int]]:

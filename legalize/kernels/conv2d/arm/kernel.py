@@ -34,7 +34,7 @@ from legalize.kernels.conv2d.tiling import (
     share_tiles,
     tiles_of,
 )
-from legalize.kernels.ir.registers import kept, lanes_of, local_vector, set_lanes
+from legalize.kernels.ir.registers import get_lanes, kept, local_vector, set_lanes
 from legalize.kernels.ir.tasks import task_count
 from legalize.kernels.ir.types import Buffer, Index
 from legalize.kernels.isa.arm import REGISTER_BYTES, Isa
@@ -149,13 +149,13 @@ class _Kernel:
         for j in range(section.groups):
             constants = [kept(row[group + j, T.ramp(0, 1, LANES)]) for row in self.rows]
             for pixel in outputs:
-                value = self.epilogue.emit(isa.neon, lanes_of(pixel[j], LANES), constants)
+                value = self.epilogue.emit(isa.neon, get_lanes(pixel[j], LANES), constants)
                 set_lanes(pixel[j], value, LANES)
         channels = section.groups * LANES
         if section.blocks == 1:
             channels = min(channels, spec.out_channels - section.first_group * LANES)
         for i, pixel in enumerate(outputs):
-            vectors = [lanes_of(vector, LANES) for vector in pixel]
+            vectors = [get_lanes(vector, LANES) for vector in pixel]
             start = (first + i) * spec.out_channels + group * LANES
             shift = self.epilogue.narrowing_shift
             store_channels(spec, isa.neon, self.target, start, vectors, channels, shift)
@@ -187,7 +187,7 @@ class _Kernel:
             for p in range(2):
                 vectors = []
                 for j in range(section.groups):
-                    pair = [lanes_of(row[2 * j + part], LANES) for part in range(2)]
+                    pair = [get_lanes(row[2 * j + part], LANES) for part in range(2)]
                     value = T.reinterpret("int32x4", paired(pair, p))
                     if self.sums is not None:
                         value = value - T.broadcast(self.sums[first + 2 * i + p], LANES)
@@ -232,5 +232,5 @@ class _Kernel:
                 place = start + ((step - piece.first) * columns + j) * REGISTER_BYTES
                 weights = kept(self.weights[T.ramp(place, 1, REGISTER_BYTES)])
                 for row, values in zip(acc, operands, strict=True):
-                    total = isa.multiply_add(lanes_of(row[j], LANES), values[step], weights)
+                    total = isa.multiply_add(get_lanes(row[j], LANES), values[step], weights)
                     set_lanes(row[j], total, LANES)

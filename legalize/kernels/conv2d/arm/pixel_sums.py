@@ -10,7 +10,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.arm.runs import Piece, pieces
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.window_sums import window_sums
-from legalize.kernels.ir.registers import DWORD, lanes_of, local_vector, set_lanes
+from legalize.kernels.ir.registers import DWORD, get_lanes, local_vector, set_lanes
 from legalize.kernels.ir.types import Buffer, Index, Vector
 from legalize.kernels.isa.arm import REGISTER_BYTES, DotProducts, Isa, MatrixProducts
 from legalize.kernels.isa.neon import LANES
@@ -43,7 +43,7 @@ def _window_sum(spec: ConvSpec, isa: Isa, source: Buffer, origin: Index) -> Vect
     whole = spec.run_length // REGISTER_BYTES
 
     def add(place: Index, piece: Piece, covered: int) -> None:
-        value = _add(isa, lanes_of(acc, LANES), source, place, piece, covered)
+        value = _add(isa, get_lanes(acc, LANES), source, place, piece, covered)
         set_lanes(acc, value, LANES)
 
     with T.serial(spec.kernel_height) as ky, T.serial(taps) as kx:
@@ -55,7 +55,7 @@ def _window_sum(spec: ConvSpec, isa: Isa, source: Buffer, origin: Index) -> Vect
         for piece in cut[whole:]:
             add(run + piece.offset, piece, covered - piece.offset)
             covered = piece.offset + piece.size
-    return T.call_llvm_pure_intrin("int32", "llvm.vector.reduce.add.v4i32", lanes_of(acc, LANES))
+    return T.call_llvm_pure_intrin("int32", "llvm.vector.reduce.add.v4i32", get_lanes(acc, LANES))
 
 
 def _add(

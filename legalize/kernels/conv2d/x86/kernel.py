@@ -36,7 +36,7 @@ from legalize.kernels.conv2d.x86.pixel_sums import pixel_sums
 from legalize.kernels.conv2d.x86.prefetch import fetch_ahead
 from legalize.kernels.conv2d.x86.store import narrow, store_pixel
 from legalize.kernels.conv2d.x86.tiling import microseconds
-from legalize.kernels.ir.registers import lanes_of, local_vector, set_lanes, store_pieces
+from legalize.kernels.ir.registers import get_lanes, local_vector, set_lanes, store_pieces
 from legalize.kernels.ir.tasks import task_count
 from legalize.kernels.ir.types import Buffer, Index, Vector
 
@@ -200,7 +200,7 @@ class ConvKernel:
         for pixel, row in zip(pixels, acc, strict=True):
             for j in range(as_bytes, as_words, 2):
                 self._add_to_words(section, group, pixel, row, j, channels)
-            vectors = [lanes_of(vector, lanes) for vector in row]
+            vectors = [get_lanes(vector, lanes) for vector in row]
             ends = [self._sums(group, pixel, vectors, j) for j in range(0, as_bytes, 4)]
             store_pixel(self.spec, self.target, pixel, group, vectors, channels, ends)
 
@@ -228,7 +228,7 @@ class ConvKernel:
         place = self._place_of_addend(section, group, pixel, number, channels)
         tensor = load_addend_words(self.addend, *place)
         pair = row[number : number + 2]
-        outputs = [lanes_of(vector, lanes) for vector in pair]
+        outputs = [get_lanes(vector, lanes) for vector in pair]
         sums = self.residual.add_to_words(outputs, tensor)
         for vector, value in zip(pair, sums, strict=True):
             set_lanes(vector, value, lanes)
@@ -236,7 +236,7 @@ class ConvKernel:
     def _emit(self, group: Index, vector: Buffer, addend: Vector | None = None) -> None:
         lanes = self.isa.lanes
         rows = [self._rows(buffer, group, width) for buffer, width in self.constants]
-        value = self.epilogue.emit(lanes_of(vector, lanes), rows, addend)
+        value = self.epilogue.emit(get_lanes(vector, lanes), rows, addend)
         if self.residual is not None and addend is not None:
             value = self.residual.add(value, addend)
         set_lanes(vector, value, lanes)

@@ -6,7 +6,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.window_sums import window_sums
-from legalize.kernels.ir.registers import DWORD, lanes_of, local_vector, set_lanes
+from legalize.kernels.ir.registers import DWORD, get_lanes, local_vector, set_lanes
 from legalize.kernels.ir.types import Buffer, Index, Vector
 from legalize.kernels.isa.x86 import Isa
 from legalize.kernels.isa.x86_instructions import broadcast_bytes, dot_bytes, sum_lanes
@@ -56,7 +56,7 @@ def _window_sum(spec: ConvSpec, isa: Isa, source: Buffer, origin: Index) -> Vect
         # One where position >= first. A comparison would say so, but TVM's analyser takes no
         # constant vector of booleans, and meets it where kernels of one function share it.
         is_new = T.max(T.min(position - constant(first - 1), constant(1)), constant(0))
-        value = dot_bytes(lanes_of(acc, lanes), load(offset), is_new, lanes)
+        value = dot_bytes(get_lanes(acc, lanes), load(offset), is_new, lanes)
         set_lanes(acc, value, lanes)
 
     acc = local_vector(lanes)
@@ -70,4 +70,4 @@ def _window_sum(spec: ConvSpec, isa: Isa, source: Buffer, origin: Index) -> Vect
         if rest:
             add(origin + run + spec.run_length - size, size - rest)
     # Of four broadcast bytes, every lane has the whole sum.
-    return acc[0] if size == 4 else sum_lanes(lanes_of(acc, lanes), lanes)
+    return acc[0] if size == 4 else sum_lanes(get_lanes(acc, lanes), lanes)

@@ -23,9 +23,9 @@ from legalize.kernels.conv2d.arm.epilogue import Epilogue
 from legalize.kernels.conv2d.arm.store import store_channels
 from legalize.kernels.depthwise.arm.plan import Plan, Section, microseconds
 from legalize.kernels.ir.registers import (
+    get_lanes,
     kept,
     lanes_in,
-    lanes_of,
     local_vector,
     set_lanes,
     unsigned_min,
@@ -139,12 +139,12 @@ class _Kernel:
         for j in range(vectors):
             constants = [kept(rows[vector + j, T.ramp(0, 1, LANES)]) for rows in self.rows]
             for pixel in acc:
-                value = lanes_of(pixel[j], LANES)
+                value = get_lanes(pixel[j], LANES)
                 value = self.epilogue.emit(neon, value, constants)
                 set_lanes(pixel[j], value, LANES)
         for i, pixel in enumerate(acc):
             start = (row * spec.out_width + column + i) * spec.out_channels + channel
-            values = [lanes_of(each, LANES) for each in pixel]
+            values = [get_lanes(each, LANES) for each in pixel]
             shift = self.epilogue.narrowing_shift
             store_channels(spec, neon, self.target, start, values, section.width, shift)
 
@@ -180,7 +180,7 @@ class _Kernel:
                     for part in range(2):
                         sums = pixel[2 * eighth + part]
                         wide = T.Cast("int32x4", half(total, part))
-                        set_lanes(sums, lanes_of(sums, LANES) + wide, LANES)
+                        set_lanes(sums, get_lanes(sums, LANES) + wide, LANES)
 
 
 def _eight(value: Vector, number: int) -> Vector:

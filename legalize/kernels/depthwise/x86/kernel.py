@@ -32,7 +32,7 @@ from legalize.kernels.depthwise.x86.interleave import (
     interleave_words,
 )
 from legalize.kernels.depthwise.x86.plan import PLANES, Plan, Section, cycles
-from legalize.kernels.ir.registers import lanes_of, local_vector, set_lanes, unsigned_min
+from legalize.kernels.ir.registers import get_lanes, local_vector, set_lanes, unsigned_min
 from legalize.kernels.ir.rows import load_filled, powers_of_two, store_lanes
 from legalize.kernels.ir.tasks import loop_between, share, task_count
 from legalize.kernels.ir.types import Buffer, Index, Vector
@@ -262,7 +262,7 @@ class _Part:
                 set_lanes(value, plane, lanes)
             for number, value in enumerate(values):
                 start = self._plane(cell, phase, number) + slot * self.section.width
-                T.buffer_store(self.cells, lanes_of(value, lanes), [T.ramp(start, 1, lanes)])
+                T.buffer_store(self.cells, get_lanes(value, lanes), [T.ramp(start, 1, lanes)])
 
     def convolve(self, image: Index, out_row: Index, block: Index) -> None:
         """Write the loop over the tiles of some output rows."""
@@ -298,13 +298,13 @@ class _Part:
             self._accumulate(vector, plane, column, own)
             constants = self._constants(vector + plane)
             for sums in chain(*own):
-                value = lanes_of(sums, lanes)
+                value = get_lanes(sums, lanes)
                 value = kernel.epilogue.emit(value, constants)
                 set_lanes(sums, value, lanes)
         for r, row in enumerate(acc):
             start = (image * spec.out_height + out_row + r) * spec.out_width + column
             for t, tile in enumerate(row):
-                vectors = [lanes_of(sums, lanes) for sums in tile]
+                vectors = [get_lanes(sums, lanes) for sums in tile]
                 self._store(start + t * pixels, block, vectors, min(pixels, columns - t * pixels))
 
     def _constants(self, vector: Index) -> list[Any]:
@@ -331,7 +331,7 @@ class _Part:
             first = self._plane(cell, phase, plane) + (column + shift) * self.section.width
             for t, sums in enumerate(acc[row]):
                 cells = self.cells[T.ramp(first + t * size, 1, size)]
-                total = add_products(plan.isa, lanes_of(sums, self.lanes), cells, weights)
+                total = add_products(plan.isa, get_lanes(sums, self.lanes), cells, weights)
                 set_lanes(sums, total, self.lanes)
 
         if plan.is_unrolled:

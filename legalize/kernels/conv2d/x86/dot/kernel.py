@@ -7,7 +7,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.tiling import Section
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.tiling import registers_of
-from legalize.kernels.ir.registers import lanes_of, set_lanes
+from legalize.kernels.ir.registers import get_lanes, set_lanes
 from legalize.kernels.ir.types import Buffer, Index
 
 
@@ -28,7 +28,7 @@ class DotKernel(ConvKernel):
             for origin, row in zip(origins, acc, strict=True):
                 data = products.load_data(self.source, origin + offset)
                 for j, vector in enumerate(row):
-                    total = lanes_of(vector, products.lanes)
+                    total = get_lanes(vector, products.lanes)
                     for part, values in enumerate(data, products.parts * j):
                         factors = products.load_weights(
                             self.weights, weights + part * products.part_size

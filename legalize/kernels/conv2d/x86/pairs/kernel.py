@@ -14,7 +14,7 @@ from legalize.kernels.conv2d.tiling import Section
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.pairs.weights import STEP_KINDS, ListedSteps, StepKind
-from legalize.kernels.ir.registers import DWORD, kept, lanes_of, set_lanes
+from legalize.kernels.ir.registers import DWORD, get_lanes, kept, set_lanes
 from legalize.kernels.ir.types import Buffer, Index
 from legalize.kernels.isa.x86 import Isa, PairProducts
 
@@ -96,7 +96,7 @@ class PairsKernel(ConvKernel):
                     place = weights if j * at_once + i < near else again
                     place = place + (i * groups + j) * pairs.part_size
                     factors.append(pairs.load_weights(self.weights, place))
-                total = lanes_of(vector, pairs.lanes)
+                total = get_lanes(vector, pairs.lanes)
                 set_lanes(vector, pairs.multiply_add_bytes(total, data, factors), pairs.lanes)
 
 

@@ -26,8 +26,8 @@ from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.prefetch import fetch_ahead
 from legalize.kernels.ir.registers import (
     DWORD,
+    get_lanes,
     kept,
-    lanes_of,
     local_vector,
     set_lanes,
     unsigned_min,
@@ -160,13 +160,13 @@ class WinogradKernel(ConvKernel):
                         place = weights + k * step_size + j * products.part_size
                         factors = products.load_weights(self.weights, place)
                         total = products.multiply_add(
-                            lanes_of(vector, products.lanes), data, factors
+                            get_lanes(vector, products.lanes), data, factors
                         )
                         set_lanes(vector, total, products.lanes)
             for number, row in zip(tiles, sums, strict=True):
                 for j, vector in enumerate(row):
                     place = self._sums_place(groups, position, number, j)
-                    T.buffer_store(self.multiplied, lanes_of(vector, products.lanes), [place])
+                    T.buffer_store(self.multiplied, get_lanes(vector, products.lanes), [place])
 
     def _end(self, section: Section, group: Index, first: Index, tile: Index) -> None:
         """Write how the sums of a tile become outputs."""
