@@ -18,22 +18,22 @@ class Section:
     """Neighbouring blocks of output channels that are computed by the same tile.
 
     Attributes:
-        first_group: the first vector of channels.
+        first_vector: the first vector of channels.
         blocks: number of blocks.
-        groups: vectors of channels in a block.
-        pixels: output pixels of a tile.
+        nr: vectors of channels in a block, and of a tile.
+        mr: output pixels of a tile.
     """
 
-    first_group: int
+    first_vector: int
     blocks: int
-    groups: int
-    pixels: int
+    nr: int
+    mr: int
 
 
 Tiling = tuple[Section, ...]
 
 
-def split_groups(vectors: int, width: int, is_ragged: bool) -> list[tuple[int, int, int]]:
+def split_vectors(vectors: int, width: int, is_ragged: bool) -> list[tuple[int, int, int]]:
     """Cut vectors of channels into blocks of ``width`` and a rest.
 
     Args:
@@ -50,16 +50,16 @@ def split_groups(vectors: int, width: int, is_ragged: bool) -> list[tuple[int, i
         pieces = [(blocks - 1, width), (1, width)]
     first = 0
     cut = []
-    for count, groups in pieces:
-        if count and groups:
-            cut.append((first, count, groups))
-            first += count * groups
+    for count, nr in pieces:
+        if count and nr:
+            cut.append((first, count, nr))
+            first += count * nr
     return cut
 
 
 def tiles_of(spec: ConvSpec, section: Section) -> int:
     """Count the tiles that cover the output pixels for one block of channels."""
-    return -(-spec.out_pixels // section.pixels)
+    return -(-spec.out_pixels // section.mr)
 
 
 def share_tiles(
@@ -95,8 +95,8 @@ def loop_over_tiles(
     spec: ConvSpec, section: Section, start: Index, stop: Index, write: Callable[[Index], None]
 ) -> None:
     """Write a loop over tiles by their first pixels; the last tile overlaps the one before."""
-    last = spec.out_pixels - section.pixels
-    loop_between(start, stop, lambda tile: write(unsigned_min(tile * section.pixels, last)))
+    last = spec.out_pixels - section.mr
+    loop_between(start, stop, lambda tile: write(unsigned_min(tile * section.mr, last)))
 
 
 def first_byte(spec: ConvSpec, pixel: Index) -> Index:

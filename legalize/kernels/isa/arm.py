@@ -43,7 +43,7 @@ class Isa(ABC):
         largest: bytes of the largest load of a pixel: 16, or 8 where all steps' operands of 16
             would take too many registers.
         spare: registers that a step takes beside accumulators, operands and weights.
-        most_groups: vectors of four channels in a tile, at most.
+        most_nr: vectors of four channels in a tile, at most.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Isa(ABC):
     channels: int
     largest: int
     spare: int
-    most_groups: int
+    most_nr: int
 
     @property
     def neon(self) -> Neon:
@@ -66,9 +66,9 @@ class Isa(ABC):
     def product(self) -> int:
         """Instructions that multiply and add a step's bytes to one accumulator."""
 
-    def step_registers(self, pixels: int, groups: int) -> int:
+    def step_registers(self, pixels: int, nr: int) -> int:
         """Count the registers that a step takes for a tile."""
-        sums = pixels * groups * LANES // (self.pixels * self.channels)
+        sums = pixels * nr * LANES // (self.pixels * self.channels)
         return sums + pixels + self.spare
 
     @abstractmethod
@@ -157,10 +157,10 @@ class LongProducts(Isa):
         """Smull, smlal2 and sadalp; or smull, sadalp, smull2 and sadalp."""
         return 3 if self.has_sums_of_two else 4
 
-    def step_registers(self, pixels: int, groups: int) -> int:
+    def step_registers(self, pixels: int, nr: int) -> int:
         """Count registers: LLVM makes all operands of a load, and loads most weights, early."""
         operands = self.largest // self.depth * pixels
-        return pixels * groups + operands + groups + self.spare
+        return pixels * nr + operands + nr + self.spare
 
     def prepare(self, size: int) -> float:
         """Return a tbl a step; two dups on ARMv7."""
@@ -204,7 +204,7 @@ I8MM = MatrixProducts(
     channels=2,
     largest=16,
     spare=4,
-    most_groups=8,
+    most_nr=8,
 )
 DOTPROD = DotProducts(
     name="dotprod",
@@ -215,7 +215,7 @@ DOTPROD = DotProducts(
     channels=LANES,
     largest=16,
     spare=2,
-    most_groups=8,
+    most_nr=8,
 )
 NEON = LongProducts(
     name="neon",
@@ -226,7 +226,7 @@ NEON = LongProducts(
     channels=LANES,
     largest=16,
     spare=6,
-    most_groups=6,
+    most_nr=6,
 )
 ARMV7 = LongProducts(
     name="armv7",
@@ -237,7 +237,7 @@ ARMV7 = LongProducts(
     channels=LANES,
     largest=8,
     spare=6,
-    most_groups=4,
+    most_nr=4,
 )
 
 ISAS = (I8MM, DOTPROD, NEON, ARMV7)

@@ -24,7 +24,7 @@ from legalize.kernels.conv2d.arm.epilogue import Epilogue
 from legalize.kernels.conv2d.arm.pixel_sums import pixel_sums
 from legalize.kernels.conv2d.arm.runs import Piece, pieces, step_bytes
 from legalize.kernels.conv2d.arm.store import store_channels
-from legalize.kernels.conv2d.arm.tiling import accumulators, groups_of, microseconds
+from legalize.kernels.conv2d.arm.tiling import accumulators, microseconds, vectors_of
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.tiling import (
     Section,
@@ -80,8 +80,8 @@ class _Kernel:
         self.tasks = task_count(microseconds(spec, isa, tiling))
         self.pieces = pieces(spec.run_length, isa)
         steps = len(step_bytes(spec.run_length, isa))
-        self.group_bytes = LANES // isa.channels * REGISTER_BYTES
-        self.block_step = spec.runs * steps * self.group_bytes
+        self.vector_bytes = LANES // isa.channels * REGISTER_BYTES
+        self.block_step = spec.runs * steps * self.vector_bytes
         self.steps = steps
 
     def build(self, *, has_sums: bool) -> tirx.PrimFunc:
@@ -103,13 +103,13 @@ class _Kernel:
 
     def _declare(self, *, has_sums: bool) -> None:
         spec = self.spec
-        groups = groups_of(spec)
+        vectors = vectors_of(spec)
         data = T.arg("data", T.buffer(spec.staged_shape, "int8"))
-        self.weights = T.arg("weights", T.buffer((groups * self.block_step,), "int8"))
-        self.bias = T.arg("bias", T.buffer((groups, LANES), "int32"))
+        self.weights = T.arg("weights", T.buffer((vectors * self.block_step,), "int8"))
+        self.bias = T.arg("bias", T.buffer((vectors, LANES), "int32"))
         zero_point = T.arg("kernel_zero_point", T.buffer((1,), "int32")) if has_sums else None
         self.rows = [
-            T.arg(f"rescale_{number}", T.buffer((groups, LANES), dtype))
+            T.arg(f"rescale_{number}", T.buffer((vectors, LANES), dtype))
             for number, dtype in enumerate(self.epilogue.constants)
         ]
         output = T.arg("output", T.buffer(spec.out_shape, spec.output.dtype))
@@ -140,20 +140,20 @@ class _Kernel:
     def _tile(self, section: Section, block: Index, first: Index) -> None:
         """Write the computation of one tile, whose first pixel is ``first``."""
         spec, isa = self.spec, self.isa
-        group = section.first_group + block * section.groups
-        rows, columns = accumulators(isa, section.groups, section.pixels)
+        group = section.first_vector + block * section.nr
+        rows, columns = accumulators(isa, section.nr, section.mr)
         acc = [[local_vector(LANES) for _ in range(columns)] for _ in range(rows)]
         self._begin(section, group, first, acc)
         self._accumulate(section, group, first, acc)
         outputs = self._outputs(section, first, acc)
-        for j in range(section.groups):
+        for j in range(section.nr):
             constants = [kept(row[group + j, T.ramp(0, 1, LANES)]) for row in self.rows]
             for pixel in outputs:
                 value = self.epilogue.emit(isa.neon, get_lanes(pixel[j], LANES), constants)
                 set_lanes(pixel[j], value, LANES)
-        channels = section.groups * LANES
+        channels = section.nr * LANES
         if section.blocks == 1:
-            channels = min(channels, spec.out_channels - section.first_group * LANES)
+            channels = min(channels, spec.out_channels - section.first_vector * LANES)
         for i, pixel in enumerate(outputs):
             vectors = [get_lanes(vector, LANES) for vector in pixel]
             start = (first + i) * spec.out_channels + group * LANES
@@ -163,7 +163,7 @@ class _Kernel:
     def _begin(self, section: Section, group: Index, first: Index, acc: list[list[Buffer]]) -> None:
         """Set the accumulators to what is added to the products."""
         per_group = LANES // self.isa.channels
-        for j in range(section.groups):
+        for j in range(section.nr):
             bias = kept(self.bias[group + j, T.ramp(0, 1, LANES)])
             for i, row in enumerate(acc):
                 if per_group == 1:
@@ -186,7 +186,7 @@ class _Kernel:
         for i, row in enumerate(acc):
             for p in range(2):
                 vectors = []
-                for j in range(section.groups):
+                for j in range(section.nr):
                     pair = [get_lanes(row[2 * j + part], LANES) for part in range(2)]
                     value = T.reinterpret("int32x4", paired(pair, p))
                     if self.sums is not None:
@@ -201,9 +201,9 @@ class _Kernel:
     ) -> None:
         spec = self.spec
         _, _, width, channels = spec.staged_shape
-        origins = [kept(first_byte(spec, first + i)) for i in range(section.pixels)]
+        origins = [kept(first_byte(spec, first + i)) for i in range(section.mr)]
         taps = spec.kernel_width // spec.taps_per_run
-        per_step = section.groups * self.group_bytes
+        per_step = section.nr * self.vector_bytes
         size = self.pieces[0].size
         whole = spec.run_length // size
         steps = size // self.isa.depth

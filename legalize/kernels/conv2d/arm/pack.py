@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from legalize.kernels.conv2d.arm.epilogue import Chosen, Epilogue, choose_epilogue
 from legalize.kernels.conv2d.arm.runs import step_bytes
-from legalize.kernels.conv2d.arm.tiling import choose_tiling, groups_of
+from legalize.kernels.conv2d.arm.tiling import choose_tiling, vectors_of
 from legalize.kernels.conv2d.constants import fold_zero_points, per_channel, signed_kernel
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
@@ -32,8 +32,8 @@ class PackedConv:
         tiling: the tiles for which the constants are laid out.
         has_sums: whether the kernel's zero point takes the sums of the data.
         constants: the arrays that the function of ``conv2d`` takes between data and output:
-            weights int8 in one row; bias int32 [groups, 4]; the kernel's zero point int32 [1], if
-            ``has_sums``; each row of the epilogue [groups, 4].
+            weights int8 in one row; bias int32 [vectors, 4]; the kernel's zero point int32 [1], if
+            ``has_sums``; each row of the epilogue [vectors, 4].
     """
 
     isa: Isa
@@ -74,10 +74,10 @@ def pack_conv2d(
     if isinstance(isa, LongProducts):
         isa = replace(isa, has_sums_of_two=_fits_sums_of_two(steps))
     tiling = tiling or choose_tiling(spec, isa)
-    constants = [_lay_out(isa, tiling, steps), in_groups(spec, folded_bias)]
+    constants = [_lay_out(isa, tiling, steps), in_vectors(spec, folded_bias)]
     if zero_point:
         constants.append(np.array([zero_point], np.int32))
-    constants += [in_groups(spec, row) for row in chosen.rows]
+    constants += [in_vectors(spec, row) for row in chosen.rows]
     return PackedConv(isa, chosen.epilogue, tiling, zero_point != 0, tuple(constants))
 
 
@@ -102,9 +102,9 @@ def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tu
     return folded_bias, choose_epilogue(spec.output, multiplier, shift)
 
 
-def in_groups(spec: ConvSpec, values: Array) -> Array:
-    """Lay out values per channel as [groups, 4], with zeros behind the last channel."""
-    rest = groups_of(spec) * LANES - len(values)
+def in_vectors(spec: ConvSpec, values: Array) -> Array:
+    """Lay out values per channel as [vectors, 4], with zeros behind the last channel."""
+    rest = vectors_of(spec) * LANES - len(values)
     return np.pad(values, (0, rest)).reshape(-1, LANES)
 
 
@@ -121,7 +121,7 @@ def _fitted(kernel: Array, zero_point: int) -> tuple[Array, int]:
 def _steps(spec: ConvSpec, isa: Isa, kernel: Array) -> npt.NDArray[np.int8]:
     """Return the weights of each step: [accumulators' channels, runs, steps, channels, depth]."""
     runs: Array = kernel.reshape(spec.out_channels, spec.runs, spec.run_length)
-    channels = groups_of(spec) * LANES
+    channels = vectors_of(spec) * LANES
     # A channel, and a byte of a run, of zeros; -1 takes the byte.
     runs = np.pad(runs, ((0, channels - spec.out_channels), (0, 0), (0, 1))).astype(np.int8)
     steps = runs[:, :, step_bytes(spec.run_length, isa)]
@@ -139,8 +139,8 @@ def _lay_out(isa: Isa, tiling: Tiling, steps: npt.NDArray[np.int8]) -> Array:
     per_group = LANES // isa.channels
     packed = []
     for section in tiling:
-        first = section.first_group * per_group
-        columns = section.groups * per_group
+        first = section.first_vector * per_group
+        columns = section.nr * per_group
         block = ordered[first : first + section.blocks * columns]
         block = block.reshape(section.blocks, columns, *ordered.shape[1:])
         packed.append(block.transpose(0, 2, 3, 1, 4).reshape(-1))

@@ -7,7 +7,7 @@ instructions:
   vectors of weights (ldp).
 * ``Isa.product`` for every accumulator and step; ``_LOOP`` for a step of a loop.
 * ``_CONSTANTS`` for every vector of channels, ``_RESCALE`` for every output vector, ``_STORE``
-  for every narrowed one, and for the address of every pixel ``_NEXT_PIXEL`` where pixels follow
+  for every narrowed one, and for the address of every pixel ``_NEXT_PIXEL`` where mr follow
   one another, ``_ANY_PIXEL`` where the address takes a division.
 * The last pixels are computed by a full tile, which overlaps the one before.
 
@@ -21,7 +21,7 @@ from functools import cache
 
 from legalize.kernels.conv2d.arm.runs import pieces
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.tiling import Section, Tiling, split_groups
+from legalize.kernels.conv2d.tiling import Section, Tiling, split_vectors
 from legalize.kernels.ir.registers import store_pieces
 from legalize.kernels.isa.arm import Isa
 from legalize.kernels.isa.neon import LANES
@@ -40,7 +40,7 @@ _ANY_PIXEL = 9
 _MICROSECONDS = 0.25e-3
 
 
-def groups_of(spec: ConvSpec) -> int:
+def vectors_of(spec: ConvSpec) -> int:
     """Count the vectors that hold an int32 for each output channel."""
     return -(-spec.out_channels // LANES)
 
@@ -53,22 +53,22 @@ def choose_tiling(spec: ConvSpec, isa: Isa) -> Tiling:
         Sections that cover the vectors of output channels in order. Channels that do not fill
         a vector are in a section of one block.
     """
-    vectors, is_ragged = groups_of(spec), spec.out_channels % LANES != 0
+    vectors, is_ragged = vectors_of(spec), spec.out_channels % LANES != 0
     best: tuple[float, Tiling] | None = None
-    for width in range(1, min(vectors, isa.most_groups) + 1):
+    for width in range(1, min(vectors, isa.most_nr) + 1):
         sections: list[Section] = []
         total = 0.0
-        for first, blocks, groups in split_groups(vectors, width, is_ragged):
+        for first, blocks, nr in split_vectors(vectors, width, is_ragged):
             tiles = [
-                (instructions(spec, isa, groups, pixels), pixels)
-                for pixels in range(isa.pixels, min(spec.out_pixels, _MAX_PIXELS) + 1, isa.pixels)
-                if fits(spec, isa, groups, pixels)
+                (instructions(spec, isa, nr, mr), mr)
+                for mr in range(isa.pixels, min(spec.out_pixels, _MAX_PIXELS) + 1, isa.pixels)
+                if fits(spec, isa, nr, mr)
             ]
             if not tiles:
                 break
-            cost, pixels = min(tiles)
+            cost, mr = min(tiles)
             total += blocks * cost
-            sections.append(Section(first, blocks, groups, pixels))
+            sections.append(Section(first, blocks, nr, mr))
         else:
             if best is None or total < best[0]:
                 best = total, tuple(sections)
@@ -76,41 +76,41 @@ def choose_tiling(spec: ConvSpec, isa: Isa) -> Tiling:
     return best[1]
 
 
-def accumulators(isa: Isa, groups: int, pixels: int) -> tuple[int, int]:
+def accumulators(isa: Isa, nr: int, mr: int) -> tuple[int, int]:
     """Return rows and columns of a tile's accumulators."""
-    return pixels // isa.pixels, groups * LANES // isa.channels
+    return mr // isa.pixels, nr * LANES // isa.channels
 
 
-def fits(spec: ConvSpec, isa: Isa, groups: int, pixels: int) -> bool:
+def fits(spec: ConvSpec, isa: Isa, nr: int, mr: int) -> bool:
     """Tell whether a step's values fit the registers."""
-    taken = isa.step_registers(pixels, groups)
+    taken = isa.step_registers(mr, nr)
     if spec.run_length // isa.largest == _UNROLLED:
         # LLVM unrolls such a loop, and then loads the data of both steps at once.
-        taken += pixels
-        rows, columns = accumulators(isa, groups, pixels)
+        taken += mr
+        rows, columns = accumulators(isa, nr, mr)
         if rows * columns > _MOST_UNROLLED:
             return False
     return taken <= isa.registers
 
 
-def instructions(spec: ConvSpec, isa: Isa, groups: int, pixels: int) -> float:
+def instructions(spec: ConvSpec, isa: Isa, nr: int, mr: int) -> float:
     """Estimate the instructions of one block of channels."""
-    rows, columns = accumulators(isa, groups, pixels)
+    rows, columns = accumulators(isa, nr, mr)
     run = 0.0
     for piece in pieces(spec.run_length, isa):
         steps = piece.size // isa.depth - piece.first
-        run += pixels * (1 + isa.prepare(piece.size))
+        run += mr * (1 + isa.prepare(piece.size))
         run += steps * columns * (rows * isa.product + 0.5)
         run += _LOOP if piece.size == isa.largest else 0
     address = _ANY_PIXEL if spec.pixel_pitch is None else _NEXT_PIXEL
     rescale = _RESCALE + (0 if isa.pixels == 1 else 1)
-    end = rescale * groups + _STORE * len(store_pieces(groups))
-    tile = spec.runs * (run + _LOOP) + pixels * (address + end)
-    tile += _CONSTANTS * groups + _TILE
-    return -(-spec.out_pixels // pixels) * tile
+    end = rescale * nr + _STORE * len(store_pieces(nr))
+    tile = spec.runs * (run + _LOOP) + mr * (address + end)
+    tile += _CONSTANTS * nr + _TILE
+    return -(-spec.out_pixels // mr) * tile
 
 
 def microseconds(spec: ConvSpec, isa: Isa, tiling: Tiling) -> float:
     """Estimate what a convolution takes on one thread."""
-    costs = (part.blocks * instructions(spec, isa, part.groups, part.pixels) for part in tiling)
+    costs = (part.blocks * instructions(spec, isa, part.nr, part.mr) for part in tiling)
     return sum(costs) * _MICROSECONDS

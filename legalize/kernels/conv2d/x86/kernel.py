@@ -120,12 +120,12 @@ class ConvKernel:
 
     def _declare(self) -> None:
         spec, lanes = self.spec, self.isa.lanes
-        groups = self.isa.vectors(spec.out_channels)
+        vectors = self.isa.vectors(spec.out_channels)
         data = T.arg("data", T.buffer(spec.staged_shape, spec.staged_dtype))
         self.block_step = self._steps_of_block() * lanes * spec.step
-        size = groups * self.block_step
+        size = vectors * self.block_step
         self.weights = T.arg("weights", T.buffer((size,), self.weight_dtype))
-        self.bias = T.arg("bias", T.buffer((groups, lanes), "int32"))
+        self.bias = T.arg("bias", T.buffer((vectors, lanes), "int32"))
         self._declare_steps()
         zero_point = None
         if spec.has_asymmetric_kernel and self.isa.has_byte_products:
@@ -133,7 +133,7 @@ class ConvKernel:
         self.constants = []
         for number, (dtype, rows) in enumerate(self.epilogue.constants):
             width = row_lanes(dtype, lanes)
-            buffer = T.buffer((groups, rows, width), dtype)
+            buffer = T.buffer((vectors, rows, width), dtype)
             self.constants.append((T.arg(f"rescale_{number}", buffer), width))
         self._declare_last()
         addend = None
@@ -166,9 +166,9 @@ class ConvKernel:
     def _tile(self, section: Section, block: Index, first: Index) -> None:
         """Write the computation of one tile, whose first pixel is ``first``."""
         lanes = self.isa.lanes
-        group = section.first_group + block * section.groups
-        acc = [[local_vector(lanes) for _ in range(section.groups)] for _ in range(section.pixels)]
-        for j in range(section.groups):
+        group = section.first_vector + block * section.nr
+        acc = [[local_vector(lanes) for _ in range(section.nr)] for _ in range(section.mr)]
+        for j in range(section.nr):
             bias = self.bias[group + j, T.ramp(0, 1, lanes)]
             for i, row in enumerate(acc):
                 start = bias
@@ -176,22 +176,22 @@ class ConvKernel:
                     start = bias - T.broadcast(self.sums[first + i], lanes)
                 set_lanes(row[j], start, lanes)
         self._accumulate(section, group, first, acc)
-        self._finish(section, group, [first + i for i in range(section.pixels)], acc)
+        self._finish(section, group, [first + i for i in range(section.mr)], acc)
 
     def _finish(
         self, section: Section, group: Index, pixels: list[Index], acc: list[list[Buffer]]
     ) -> None:
         """Write how the sums of some pixels become outputs."""
         lanes = self.isa.lanes
-        channels = section.groups * lanes
+        channels = section.nr * lanes
         if section.blocks == 1:
-            channels = min(channels, self.spec.out_channels - section.first_group * lanes)
+            channels = min(channels, self.spec.out_channels - section.first_vector * lanes)
         as_bytes = as_words = 0
         if self.residual is not None:
-            as_bytes = self.residual.vectors_as_bytes(section.groups, channels)
-            as_words = self.residual.vectors_as_words(section.groups)
+            as_bytes = self.residual.vectors_as_bytes(section.nr, channels)
+            as_words = self.residual.vectors_as_words(section.nr)
         # Group by group, so that its constants stay in registers.
-        for j in range(section.groups):
+        for j in range(section.nr):
             for pixel, row in zip(pixels, acc, strict=True):
                 addend = None
                 if j >= max(as_bytes, as_words):
@@ -255,7 +255,7 @@ class ConvKernel:
     ) -> tuple[Index, int, int, int, int]:
         """Return the arguments of ``load_addend`` beside the tensor."""
         lanes = self.isa.lanes
-        pieces = store_pieces(section.groups)
+        pieces = store_pieces(section.nr)
         first, size = next(piece for piece in pieces if number < sum(piece))
         start = pixel * self.spec.out_channels + (group + first) * lanes
         return start, size, number - first, lanes, channels - first * lanes
@@ -277,7 +277,7 @@ class ConvKernel:
         """
         if not self.isa.has_byte_products or turns == 1 or steps == 0:
             return lambda step: None
-        size = section.groups * self.block_step
+        size = section.nr * self.block_step
         return fetch_ahead(self.weights, group * self.block_step + size, size, steps, turn, turns)
 
     def _origin(self, pixel: Index) -> Index:

@@ -19,7 +19,7 @@ def store_pixel(
     spec: ConvSpec,
     target: Buffer,
     pixel: Index,
-    first_group: Index,
+    first_vector: Index,
     vectors: list[Vector],
     channels: int,
     ends: Sequence[Vector] = (),
@@ -30,7 +30,7 @@ def store_pixel(
         spec: the convolution.
         target: the output as one row.
         pixel: number of the output pixel.
-        first_group: the block's first vector of channels.
+        first_vector: the block's first vector of channels.
         vectors: int32 expressions; their lanes hold channels as ``lane_channels`` deals them.
         channels: how many channels are real; nothing is written past them.
         ends: finished outputs of four vectors each, as bytes: they are stored in place of the
@@ -43,7 +43,7 @@ def store_pixel(
             value = [(ends[first // size], 0, size * width)]
         else:
             value = narrow(spec.stored, vectors[first : first + size])
-        start = origin + (first_group + first) * width
+        start = origin + (first_vector + first) * width
         real = channels - first * width
         for part, offset, lanes in value:
             index = T.ramp(start + offset, 1, lanes)

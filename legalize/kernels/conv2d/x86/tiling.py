@@ -1,13 +1,13 @@
 """The choice of the tile of output pixels and channels that a kernel computes at a time.
 
-The accumulators of a tile of ``pixels`` × lanes·``groups`` outputs stay in registers for the
-whole sum. A step of the sum broadcasts four bytes of each pixel, loads one vector of weights
-for each group and multiplies every pair.
+The accumulators of a tile of MR pixels × NR vectors of channels stay in registers for the whole
+sum. A K-step of the sum broadcasts four bytes of each pixel, loads NR vectors of weights and
+multiplies every pair.
 
 The model counts vector instructions:
 
 * The registers hold the accumulators, the weights of a step and its data.
-* A step takes ``pixels · groups`` products, but no less than ``_LATENCY``: an accumulator
+* A step takes MR · NR products, but no less than ``_LATENCY``: an accumulator
   waits that long for its previous product. The loads are hidden behind the products only in
   part, least of all those of weights that a block has too many of for the first-level cache.
 * An output vector takes ``_RESCALE``; a store, with its narrowing, ``_STORE`` by its width.
@@ -29,12 +29,12 @@ import numpy as np
 import numpy.typing as npt
 
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.tiling import Section, Tiling, split_groups
+from legalize.kernels.conv2d.tiling import Section, Tiling, split_vectors
 from legalize.kernels.ir.registers import DWORD, store_pieces
 from legalize.kernels.isa.x86 import Isa, Products
 
 _MAX_PIXELS = 12
-_MAX_GROUPS = 12
+_MAX_NR = 12
 _LATENCY = 10
 _STEP = 1.0
 _BROADCAST = 0.25
@@ -61,54 +61,54 @@ def choose_tiling(spec: ConvSpec, products: Products) -> Tiling:
     has_ragged_vector = spec.out_channels % products.lanes != 0
     vectors = products.isa.vectors(spec.out_channels)
     best: tuple[float, Tiling] | None = None
-    for width in range(1, min(vectors, _MAX_GROUPS) + 1):
+    for width in range(1, min(vectors, _MAX_NR) + 1):
         sections: list[Section] = []
         cost = 0.0
-        for first, blocks, groups in split_groups(vectors, width, has_ragged_vector):
-            tile_cost, pixels = min(
-                (_cost(spec, products, groups, pixels), pixels)
-                for pixels in range(1, min(spec.out_pixels, _MAX_PIXELS) + 1)
-                if pixels == 1 or registers_of(products, groups, pixels) <= products.isa.registers
+        for first, blocks, nr in split_vectors(vectors, width, has_ragged_vector):
+            tile_cost, mr = min(
+                (_cost(spec, products, nr, mr), mr)
+                for mr in range(1, min(spec.out_pixels, _MAX_PIXELS) + 1)
+                if mr == 1 or registers_of(products, nr, mr) <= products.isa.registers
             )
             cost += blocks * tile_cost
-            sections.append(Section(first, blocks, groups, pixels))
+            sections.append(Section(first, blocks, nr, mr))
         if best is None or cost < best[0]:
             best = cost, tuple(sections)
     assert best is not None
     return best[1]
 
 
-def registers_of(products: Products, groups: int, pixels: int) -> int:
+def registers_of(products: Products, nr: int, mr: int) -> int:
     """Count the registers that a step takes: accumulators, weights and data."""
-    return pixels * groups + products.parts * groups + products.spare
+    return mr * nr + products.parts * nr + products.spare
 
 
-def _cost(spec: ConvSpec, products: Products, groups: int, pixels: int) -> float:
-    tiles = -(-spec.out_pixels // pixels)
+def _cost(spec: ConvSpec, products: Products, nr: int, mr: int) -> float:
+    tiles = -(-spec.out_pixels // mr)
     steps = spec.runs * spec.steps_per_run
-    weights = products.parts * groups
+    weights = products.parts * nr
     is_near = steps * weights * products.lanes * DWORD <= _NEAR_BYTES
-    loads = _BROADCAST * pixels + (_NEAR_WEIGHTS if is_near else _FAR_WEIGHTS) * weights
-    widening = products.parts * pixels if products.parts > 1 else 0
-    step = max(products.instructions * pixels * groups + widening, _LATENCY) + loads + _STEP
+    loads = _BROADCAST * mr + (_NEAR_WEIGHTS if is_near else _FAR_WEIGHTS) * weights
+    widening = products.parts * mr if products.parts > 1 else 0
+    step = max(products.instructions * mr * nr + widening, _LATENCY) + loads + _STEP
     address = _ANY_PIXEL if spec.pixel_pitch is None else _NEXT_PIXEL
-    return tiles * (steps * step + pixels * (address + rescaling_units(groups)) + _TILE)
+    return tiles * (steps * step + mr * (address + rescaling_units(nr)) + _TILE)
 
 
-def rescaling_units(groups: int) -> float:
+def rescaling_units(nr: int) -> float:
     """Estimate the cost of rescaling and storing a pixel's vectors."""
-    return _RESCALE * groups + sum(_STORE[size] for _, size in store_pieces(groups))
+    return _RESCALE * nr + sum(_STORE[size] for _, size in store_pieces(nr))
 
 
 def units(spec: ConvSpec, products: Products) -> float:
     """Estimate what a convolution takes, in the model's instructions."""
     tiling = choose_tiling(spec, products)
-    return sum(part.blocks * _cost(spec, products, part.groups, part.pixels) for part in tiling)
+    return sum(part.blocks * _cost(spec, products, part.nr, part.mr) for part in tiling)
 
 
 def microseconds(spec: ConvSpec, products: Products, tiling: Tiling) -> float:
     """Estimate what a convolution takes on one thread, from the model's costs."""
-    costs = (part.blocks * _cost(spec, products, part.groups, part.pixels) for part in tiling)
+    costs = (part.blocks * _cost(spec, products, part.nr, part.mr) for part in tiling)
     return sum(costs) * MICROSECONDS
 
 
@@ -126,8 +126,8 @@ def lane_channels(spec: ConvSpec, isa: Isa, tiling: Tiling) -> npt.NDArray[np.in
     channels = np.empty((isa.vectors(spec.out_channels), lanes), np.int64)
     for section in tiling:
         for block in range(section.blocks):
-            start = section.first_group + block * section.groups
-            for first, size in store_pieces(section.groups):
+            start = section.first_vector + block * section.nr
+            for first, size in store_pieces(section.nr):
                 order = np.arange(size * lanes).reshape(size, lanes)
                 if spec.output.dtype != "int32":
                     order = order.reshape(-1, size, 4).transpose(1, 0, 2).reshape(size, lanes)

@@ -8,7 +8,7 @@ import tvm
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.conv2d.tiling import Section, share_tiles, split_groups
+from legalize.kernels.conv2d.tiling import Section, share_tiles, split_vectors
 
 
 @pytest.mark.parametrize(
@@ -25,12 +25,12 @@ from legalize.kernels.conv2d.tiling import Section, share_tiles, split_groups
 def test_vectors_are_cut_into_blocks(
     cut: tuple[int, int, bool], parts: list[tuple[int, int, int]]
 ) -> None:
-    assert split_groups(*cut) == parts
+    assert split_vectors(*cut) == parts
 
 
 @pytest.mark.parametrize(("blocks", "tiles", "tasks"), [(1, 7, 3), (5, 3, 4), (3, 4, 2), (2, 1, 4)])
 def test_tasks_share_every_tile_once(blocks: int, tiles: int, tasks: int) -> None:
-    section = Section(first_group=0, blocks=blocks, groups=1, pixels=1)
+    section = Section(first_vector=0, blocks=blocks, nr=1, mr=1)
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_attr({"global_symbol": "count", "tirx.noalias": True})
         counts = T.arg("counts", T.buffer((blocks, tiles), "int32"))

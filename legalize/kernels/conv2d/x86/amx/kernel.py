@@ -71,7 +71,7 @@ class TileKernel(ConvKernel):
             at_once = plan.tiles_at_once
             first = unsigned_min(number * at_once, plan.tiles - at_once)
             places = [self._place(first + i) for i in range(at_once)]
-            group = section.first_group + block * section.groups
+            group = section.first_vector + block * section.nr
             self._multiply(section, group, [origin for _, _, origin in places], number)
             for tile, (line, pixel, _) in enumerate(places):
                 self._rescale(section, group, tile, line, pixel)
@@ -97,7 +97,7 @@ class TileKernel(ConvKernel):
         """Write the sums of a step, and store them."""
         spec, plan = self.spec, self.plan
         _, _, width, channels = spec.staged_shape
-        tiles = [(i, j, _SUMS[i][j]) for i in range(len(origins)) for j in range(section.groups)]
+        tiles = [(i, j, _SUMS[i][j]) for i in range(len(origins)) for j in range(section.nr)]
         for _, _, tile in tiles:
             amx.clear(tile)
         taps = spec.kernel_width // spec.taps_per_run
@@ -109,8 +109,8 @@ class TileKernel(ConvKernel):
                 offset = run + unsigned_min(k * plan.chunk, spec.run_length - plan.chunk)
                 number = (ky * taps + kx) * plan.chunks + k
                 fetch(number)
-                weights = group * self.block_step + number * (section.groups * piece)
-                for j in range(section.groups):
+                weights = group * self.block_step + number * (section.nr * piece)
+                for j in range(section.nr):
                     amx.load(_WEIGHTS[j], self.weights, weights + j * piece, 4 * _LANES)
                 for i, origin in enumerate(origins):
                     amx.load(_DATA[i], self.source, origin + offset, plan.pitch)
@@ -138,7 +138,7 @@ class TileKernel(ConvKernel):
         self, section: Section, group: Index, tile: int, row: Index, output: Index
     ) -> None:
         vectors = []
-        for j in range(section.groups):
+        for j in range(section.nr):
             sums = self.memory[T.ramp(_sums_of(tile, j) + row * _LANES, 1, _LANES)]
             sums = sums + self.bias[group + j, T.ramp(0, 1, _LANES)]
             if self.sums is not None:

@@ -42,8 +42,8 @@ def lay_out_chunks(plan: TilePlan, kernel: Array, lanes: Array) -> npt.NDArray[n
     chunks = chunks.reshape(channels + 1, runs * plan.chunks, plan.chunk // DWORD, DWORD)
     blocks = []
     for section in plan.tiling:
-        stop = section.first_group + section.blocks * section.groups
-        block = chunks[lanes[section.first_group : stop]]
-        block = block.reshape(section.blocks, section.groups, _LANES, *chunks.shape[1:])
+        stop = section.first_vector + section.blocks * section.nr
+        block = chunks[lanes[section.first_vector : stop]]
+        block = block.reshape(section.blocks, section.nr, _LANES, *chunks.shape[1:])
         blocks.append(block.transpose(0, 3, 1, 4, 2, 5).reshape(-1))
     return np.concatenate(blocks)

@@ -21,7 +21,7 @@ from functools import cache
 
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.tiling import Section, Tiling, split_groups
+from legalize.kernels.conv2d.tiling import Section, Tiling, split_vectors
 from legalize.kernels.conv2d.x86.amx.kernel import TileKernel
 from legalize.kernels.conv2d.x86.amx.pack import lay_out_chunks, tile_configuration
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
@@ -32,7 +32,7 @@ from legalize.kernels.ir.types import Array
 from legalize.kernels.isa.amx import ROW_BYTES, ROWS
 from legalize.kernels.isa.x86 import AVX512_VNNI, ByteProducts, Isa
 
-_GROUPS = 2
+_NR = 2
 _TILES = 2
 
 # In vector instructions, two of which a processor with AMX does in a cycle.
@@ -46,7 +46,7 @@ _WORTH_IT = 0.8
 
 @dataclass(frozen=True)
 class TilePlan(Plan):
-    """A convolution cut into tiles; of its tiling, ``pixels`` is how many a step has.
+    """A convolution cut into tiles; of its tiling, ``mr`` is how many a step has.
 
     Attributes:
         lines: stretches of pixels at one pitch: one for all, one an image or one a row.
@@ -97,9 +97,9 @@ class TilePlan(Plan):
         at_once = self.tiles_at_once
         total = 0.0
         for section in self.tiling:
-            groups = section.groups
-            chunk = max(at_once * groups * _PRODUCT, (at_once + groups) * _LOAD)
-            rescaling = rescaling_units(groups) + _SUMS * groups
+            nr = section.nr
+            chunk = max(at_once * nr * _PRODUCT, (at_once + nr) * _LOAD)
+            rescaling = rescaling_units(nr) + _SUMS * nr
             pixels = at_once * self.rows * (_PIXEL + rescaling)
             total += (
                 section.blocks
@@ -160,8 +160,8 @@ def _chunks(run_length: int) -> tuple[int, int]:
 
 
 def _tiling(spec: ConvSpec, line_pixels: int) -> Tiling:
-    groups = AVX512_VNNI.vectors(spec.out_channels)
+    vectors = AVX512_VNNI.vectors(spec.out_channels)
     is_ragged = spec.out_channels % AVX512_VNNI.lanes != 0
-    cuts = split_groups(groups, min(groups, _GROUPS), is_ragged)
+    cuts = split_vectors(vectors, min(vectors, _NR), is_ragged)
     rows = min(ROWS, line_pixels)
     return tuple(Section(first, blocks, width, rows) for first, blocks, width in cuts)

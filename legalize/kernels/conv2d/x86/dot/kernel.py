@@ -19,9 +19,9 @@ class DotKernel(ConvKernel):
     ) -> None:
         spec, products = self.spec, self.products
         _, _, width, channels = spec.staged_shape
-        origins = [self._origin(first + i) for i in range(section.pixels)]
+        origins = [self._origin(first + i) for i in range(section.mr)]
         taps = spec.kernel_width // spec.taps_per_run
-        step_size = section.groups * products.lanes * spec.step
+        step_size = section.nr * products.lanes * spec.step
         steps = spec.run_length // spec.step
 
         def step(offset: Index, weights: Index) -> None:
@@ -37,7 +37,7 @@ class DotKernel(ConvKernel):
                     set_lanes(vector, total, products.lanes)
 
         at_once = self._steps_at_once(section)
-        tile = T.truncdiv(first + section.pixels - 1, section.pixels)
+        tile = T.truncdiv(first + section.mr - 1, section.mr)
         loops = spec.runs * (steps // at_once)
         fetch = self._fetch_next(section, group, tile, self._tiles_in(section), loops)
         with T.serial(spec.kernel_height) as ky, T.serial(taps) as kx:
@@ -58,5 +58,5 @@ class DotKernel(ConvKernel):
         Two halve the loop's own cost, where a step is one product. But LLVM loads weights of the
         second one early: with no register left for them it keeps all accumulators in memory.
         """
-        taken = registers_of(self.products, section.groups, section.pixels)
+        taken = registers_of(self.products, section.nr, section.mr)
         return 2 if self.isa.has_byte_products and self.isa.registers - taken >= 2 else 1

@@ -48,10 +48,10 @@ class DotPlan(Plan):
         steps = steps.reshape(*steps.shape[:-1], spec.step // products.parts, products.parts)
         packed = []
         for section in self.tiling:
-            stop = section.first_group + section.blocks * section.groups
-            # [blocks, groups, lanes, runs, steps, bytes, parts]; -1 takes the row of zeros.
-            block = steps[lanes[section.first_group : stop]]
-            block = block.reshape(section.blocks, section.groups, products.lanes, *steps.shape[1:])
+            stop = section.first_vector + section.blocks * section.nr
+            # [blocks, nr, lanes, runs, steps, bytes, parts]; -1 takes the row of zeros.
+            block = steps[lanes[section.first_vector : stop]]
+            block = block.reshape(section.blocks, section.nr, products.lanes, *steps.shape[1:])
             packed.append(block.transpose(0, 3, 4, 1, 6, 2, 5).reshape(-1))
         return Layout(np.concatenate(packed), known=dtype)
 

@@ -45,14 +45,14 @@ class ResidualSum:
             return AVX2 if self.isa.lanes == 8 else SSE41
         return AVX512_VNNI if self.isa.has_byte_products else AVX512BW
 
-    def vectors_as_bytes(self, groups: int, channels: int) -> int:
+    def vectors_as_bytes(self, nr: int, channels: int) -> int:
         """Count the first vectors of a block that end in ``add_to_bytes``.
 
         Args:
-            groups: vectors of channels in the block.
+            nr: vectors of channels in the block.
             channels: how many channels are real.
         """
-        return min(groups, channels // self.isa.lanes) // _VECTORS * _VECTORS
+        return min(nr, channels // self.isa.lanes) // _VECTORS * _VECTORS
 
     def add_to_bytes(self, outputs: Vector, tensor: Vector) -> Vector:
         """Build the expression of the sums of four vectors.
@@ -76,9 +76,9 @@ class ResidualSum:
             return sums
         return T.reinterpret(f"int8x{lanes_in(sums)}", flipped(sums))
 
-    def vectors_as_words(self, groups: int) -> int:
+    def vectors_as_words(self, nr: int) -> int:
         """Count the first vectors of a block that end in ``add_to_words``, not in bytes."""
-        return 0 if self.isa.lanes == 16 else groups // 2 * 2
+        return 0 if self.isa.lanes == 16 else nr // 2 * 2
 
     def add_to_words(self, pair: Sequence[Vector], tensor: Vector) -> list[Vector]:
         """Build the expressions of the sums of two vectors of 4 or 8 lanes.

@@ -50,9 +50,9 @@ class PairsKernel(ConvKernel):
         self, section: Section, group: Index, first: Index, acc: list[list[Buffer]]
     ) -> None:
         # As int64, in which LLVM adds an offset to all of them where it loads the data.
-        origins = [T.Cast("int64", self._origin(first + i)) for i in range(section.pixels)]
+        origins = [T.Cast("int64", self._origin(first + i)) for i in range(section.mr)]
         earlier = self.tiling[: self.tiling.index(section)]
-        number = T.truncdiv(group - section.first_group, section.groups)
+        number = T.truncdiv(group - section.first_vector, section.nr)
         block = number + sum(part.blocks for part in earlier)
         start = group * self.block_step
         slot = T.alloc_buffer((1,), "int64", scope="global", annotations={_VOLATILE: True})
@@ -74,12 +74,12 @@ class PairsKernel(ConvKernel):
         slot: Index,
     ) -> None:
         """Write the products of the steps that are added in 16 bits, from ``step`` on."""
-        pairs, groups, at_once = self.pairs, section.groups, kind.at_once
+        pairs, nr, at_once = self.pairs, section.nr, kind.at_once
         steps = [step + i for i in range(at_once)]
         places = [kept(T.Cast("int64", self.places[block, k])) for k in steps]
-        weights = kept(T.Cast("int64", start + step * (groups * pairs.part_size)))
+        weights = kept(T.Cast("int64", start + step * (nr * pairs.part_size)))
         near = _weights_in_registers(self.isa, section, kind)
-        if near < at_once * groups:
+        if near < at_once * nr:
             T.buffer_store(slot, weights, [0])
         for origin, row in zip(origins, acc, strict=True):
             offsets = [origin + place for place in places]
@@ -89,12 +89,12 @@ class PairsKernel(ConvKernel):
                 data = [pairs.load_ordered(self.source, *place) for place in listed]
             else:
                 data = [pairs.load_data(self.source, offset)[0] for offset in offsets]
-            again = kept(slot[0]) if near < at_once * groups else weights
+            again = kept(slot[0]) if near < at_once * nr else weights
             for j, vector in enumerate(row):
                 factors = []
                 for i in range(at_once):
                     place = weights if j * at_once + i < near else again
-                    place = place + (i * groups + j) * pairs.part_size
+                    place = place + (i * nr + j) * pairs.part_size
                     factors.append(pairs.load_weights(self.weights, place))
                 total = get_lanes(vector, pairs.lanes)
                 set_lanes(vector, pairs.multiply_add_bytes(total, data, factors), pairs.lanes)
@@ -108,9 +108,9 @@ def _weights_in_registers(isa: Isa, section: Section, kind: StepKind) -> int:
     the product itself reads them from memory, as it does by itself where there is one pixel. With
     SSE4.1, whose products overwrite an operand, that takes longer than accumulators in memory.
     """
-    vectors = kind.at_once * section.groups
-    if kind.at_once == 1 or isa.lanes == 4 or section.pixels == 1:
+    vectors = kind.at_once * section.nr
+    if kind.at_once == 1 or isa.lanes == 4 or section.mr == 1:
         return vectors
-    left = max(isa.registers - section.pixels * section.groups - _REGISTERS, 0)
+    left = max(isa.registers - section.mr * section.nr - _REGISTERS, 0)
     # Those of both steps for a vector of channels, if there is room for two.
     return min(left if left < 2 else left - left % 2, vectors)

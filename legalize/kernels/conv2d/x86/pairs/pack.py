@@ -44,7 +44,7 @@ def list_steps(
     for section, part in zip(tiling, blocks, strict=True):
         rest = ((0, 0), (0, count - part.steps.shape[1]))
         weights = np.pad(part.weights, ((0, 0), *rest, (0, 0)))
-        weights = weights.reshape(section.blocks, section.groups, isa.lanes, count, DWORD)
+        weights = weights.reshape(section.blocks, section.nr, isa.lanes, count, DWORD)
         packed.append(weights.transpose(0, 3, 1, 2, 4).reshape(-1))
         numbers.append(np.pad(part.steps, rest))
         orders.append(np.pad(part.orders, (*rest, (0, 0))))
@@ -64,12 +64,12 @@ def paired_blocks(
 ) -> PairedBlocks:
     """Cut the weights of a section's blocks; of no more than ``most``, chosen evenly, if given."""
     count = section.blocks if most is None else min(section.blocks, most)
-    chosen = np.linspace(0, section.blocks - 1, count).astype(int) * section.groups
-    groups = section.first_group + chosen[:, None] + np.arange(section.groups)
-    channels = lanes[groups].reshape(-1)
+    chosen = np.linspace(0, section.blocks - 1, count).astype(int) * section.nr
+    vectors = section.first_vector + chosen[:, None] + np.arange(section.nr)
+    channels = lanes[vectors].reshape(-1)
     # -1, an empty lane, takes the zeros.
     used, place = np.unique(channels, return_inverse=True)
     steps = step_weights(spec, kernel[used[used >= 0]])
     place = place - int(used[0] < 0)
-    steps = steps[place].reshape(count, section.groups * isa.lanes, -1, DWORD)
+    steps = steps[place].reshape(count, section.nr * isa.lanes, -1, DWORD)
     return pair_weights(steps, step_windows(spec, WINDOW))

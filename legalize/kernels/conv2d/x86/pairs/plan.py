@@ -63,7 +63,7 @@ def pairs_plan(spec: ConvSpec, isa: Isa) -> PairsPlan:
 def _step_cost(planned: PairsPlan, kernel: Array) -> float:
     """Estimate the cost of the listed steps of some blocks, beside the sum's steps one by one."""
     spec, isa, tiling = planned.spec, planned.products.isa, planned.tiling
-    section = max(tiling, key=lambda section: section.blocks * section.groups)
+    section = max(tiling, key=lambda section: section.blocks * section.nr)
     missing = spec.staged_channels - spec.in_channels
     padded = np.pad(kernel, ((0, 0),) * 3 + ((0, missing),))
     lanes = lane_channels(spec, isa, tiling)

@@ -46,9 +46,9 @@ class WinogradKernel(ConvKernel):
         """Write a plan's function."""
         self.plan = plan
         super().__init__(plan, epilogue)
-        groups = max(section.groups for section in plan.tiling)
+        nr = max(section.nr for section in plan.tiling)
         self.data_stride = plan.stride(2 * plan.spec.in_channels) // 2
-        self.sums_stride = plan.stride(4 * groups * self.isa.lanes) // 4
+        self.sums_stride = plan.stride(4 * nr * self.isa.lanes) // 4
 
     def _task_count(self) -> int:
         return self.plan.tasks
@@ -91,7 +91,7 @@ class WinogradKernel(ConvKernel):
         """Write the loop over the blocks of a section that are between two numbers."""
 
         def block(number: Index) -> None:
-            group = section.first_group + number * section.groups
+            group = section.first_vector + number * section.nr
             with T.serial(self.plan.transform.positions) as position:
                 self._multiply(section, group, position)
             with T.serial(self.plan.panel) as tile:
@@ -137,15 +137,15 @@ class WinogradKernel(ConvKernel):
     def _multiply(self, section: Section, group: Index, position: Index) -> None:
         """Write the sums of products of a position of the transform."""
         plan, products, channels = self.plan, self.products, self.spec.in_channels
-        groups, at_once = section.groups, section.pixels
-        step_size = groups * products.part_size
+        nr, at_once = section.nr, section.mr
+        step_size = nr * products.part_size
         weights = group * self.block_step + position * (channels // 2 * step_size)
         turns = -(-plan.panel // at_once)
 
         with T.serial(turns) as step:
             tile = unsigned_min(step * at_once, plan.panel - at_once)
             tiles = [tile + i for i in range(at_once)]
-            sums = [[local_vector(products.lanes) for _ in range(groups)] for _ in tiles]
+            sums = [[local_vector(products.lanes) for _ in range(nr)] for _ in tiles]
             for row in sums:
                 for vector in row:
                     set_lanes(vector, T.broadcast(T.int32(0), products.lanes), products.lanes)
@@ -165,23 +165,23 @@ class WinogradKernel(ConvKernel):
                         set_lanes(vector, total, products.lanes)
             for number, row in zip(tiles, sums, strict=True):
                 for j, vector in enumerate(row):
-                    place = self._sums_place(groups, position, number, j)
+                    place = self._sums_place(nr, position, number, j)
                     T.buffer_store(self.multiplied, get_lanes(vector, products.lanes), [place])
 
     def _end(self, section: Section, group: Index, first: Index, tile: Index) -> None:
         """Write how the sums of a tile become outputs."""
-        spec, plan, lanes, groups = self.spec, self.plan, self.isa.lanes, section.groups
+        spec, plan, lanes, nr = self.spec, self.plan, self.isa.lanes, section.nr
         y, x = plan.transform.y, plan.transform.x
         image, row, column = self._place(first + tile)
         pixel = (image * spec.out_height + row) * spec.out_width + column
         pixels = [pixel + i * spec.out_width + j for i in range(y.step) for j in range(x.step)]
-        acc = [[local_vector(lanes) for _ in range(groups)] for _ in pixels]
+        acc = [[local_vector(lanes) for _ in range(nr)] for _ in pixels]
         shift = T.broadcast(T.int32(plan.transform.scale_bits), lanes)
-        for j in range(groups):
+        for j in range(nr):
             bias = self.bias[group + j, T.ramp(0, 1, lanes)]
             sums = [
                 [
-                    self.multiplied[self._sums_place(groups, i * x.extent + k, tile, j)]
+                    self.multiplied[self._sums_place(nr, i * x.extent + k, tile, j)]
                     for k in range(x.extent)
                 ]
                 for i in range(y.extent)
@@ -190,10 +190,10 @@ class WinogradKernel(ConvKernel):
                 set_lanes(outputs[j], T.shift_right(value, shift) + bias, lanes)
         self._finish(section, group, pixels, acc)
 
-    def _sums_place(self, groups: int, position: Index, tile: Index, number: int) -> Index:
+    def _sums_place(self, nr: int, position: Index, tile: Index, number: int) -> Index:
         """Return the place of a vector of sums of a tile."""
         lanes = self.isa.lanes
-        return T.ramp(position * self.sums_stride + (tile * groups + number) * lanes, 1, lanes)
+        return T.ramp(position * self.sums_stride + (tile * nr + number) * lanes, 1, lanes)
 
 
 _Matrix = tuple[tuple[int, ...], ...]

@@ -31,8 +31,8 @@ def lay_out_transformed(plan: WinogradPlan, kernel: Array, lanes: Array) -> Arra
     pairs = padded.reshape(*padded.shape[:2], -1, 2)
     packed = []
     for section in plan.tiling:
-        stop = section.first_group + section.blocks * section.groups
-        block = pairs[lanes[section.first_group : stop]]
-        block = block.reshape(section.blocks, section.groups, *block.shape[1:])
+        stop = section.first_vector + section.blocks * section.nr
+        block = pairs[lanes[section.first_vector : stop]]
+        block = block.reshape(section.blocks, section.nr, *block.shape[1:])
         packed.append(block.transpose(0, 3, 4, 1, 2, 5).reshape(-1))
     return np.concatenate(packed)

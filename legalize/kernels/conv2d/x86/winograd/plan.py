@@ -12,7 +12,7 @@ from functools import cache
 
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.tiling import Section, split_groups
+from legalize.kernels.conv2d.tiling import Section, split_vectors
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.pairs.plan import LEAST_STEP
 from legalize.kernels.conv2d.x86.plan import Layout, Plan
@@ -29,7 +29,7 @@ from legalize.kernels.ir.tasks import LEAST_TASK, task_count
 from legalize.kernels.ir.types import Array
 from legalize.kernels.isa.x86 import Isa, PairProducts, WordProducts
 
-_GROUPS = 2
+_NR = 2
 _LINE = 64
 _MAX_TILES = 8
 # Of transformed data.
@@ -54,7 +54,7 @@ _WORTH_IT = 0.85
 
 @dataclass(frozen=True)
 class WinogradPlan(Plan):
-    """A convolution cut into panels; of its tiling, ``pixels`` is how many tiles go at a time.
+    """A convolution cut into panels; of its tiling, ``mr`` is how many tiles go at a time.
 
     Attributes:
         transform: of data, weights and outputs.
@@ -99,13 +99,13 @@ class WinogradPlan(Plan):
         each = _NEAR_BYTE if weights <= _NEAR_BYTES else _FAR_BYTE
         total += (self.panels * each + _FIRST_BYTE) * weights
         for section in self.tiling:
-            groups, at_once = section.groups, section.pixels
-            loads = _BROADCAST * at_once + _WEIGHTS * groups
-            step = max(self.products.instructions * at_once * groups, _LATENCY) + loads + _STEP
-            products = -(-self.panel // at_once) * (steps * step + _SUMS * at_once * groups + _LOOP)
+            nr, at_once = section.nr, section.mr
+            loads = _BROADCAST * at_once + _WEIGHTS * nr
+            step = max(self.products.instructions * at_once * nr, _LATENCY) + loads + _STEP
+            products = -(-self.panel // at_once) * (steps * step + _SUMS * at_once * nr + _LOOP)
             pixels = transform.y.step * transform.x.step
-            sums = groups * transform.positions * 2.5
-            ends = self.panel * (sums + pixels * (rescaling_units(groups) + groups) + _LOOP)
+            sums = nr * transform.positions * 2.5
+            ends = self.panel * (sums + pixels * (rescaling_units(nr) + nr) + _LOOP)
             total += section.blocks * self.panels * (transform.positions * products + ends)
         return total
 
@@ -168,10 +168,10 @@ def cut(spec: ConvSpec, isa: Isa) -> WinogradPlan | None:
     rows = -(-spec.out_height // transform.y.step)
     columns = -(-spec.out_width // transform.x.step)
     tiles = spec.batch * rows * columns
-    groups = isa.vectors(spec.out_channels)
-    cuts = split_groups(groups, min(groups, _GROUPS), spec.out_channels % isa.lanes != 0)
+    vectors = isa.vectors(spec.out_channels)
+    cuts = split_vectors(vectors, min(vectors, _NR), spec.out_channels % isa.lanes != 0)
     most = _PANEL_BYTES // (2 * transform.positions * spec.in_channels)
-    width = max(groups for _, _, groups in cuts)
+    width = max(nr for _, _, nr in cuts)
     ways = (
         (panel, at_once)
         for at_once in range(1, min(tiles, _MAX_TILES) + 1)
@@ -182,7 +182,7 @@ def cut(spec: ConvSpec, isa: Isa) -> WinogradPlan | None:
         WinogradPlan(
             spec,
             products,
-            tuple(Section(first, blocks, groups, at_once) for first, blocks, groups in cuts),
+            tuple(Section(first, blocks, nr, at_once) for first, blocks, nr in cuts),
             0.0,
             transform,
             rows,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from legalize.kernels.conv2d.arm.tiling import choose_tiling, fits, groups_of
+from legalize.kernels.conv2d.arm.tiling import choose_tiling, fits, vectors_of
 from legalize.kernels.ir.registers import store_pieces
 from legalize.kernels.isa.arm import DOTPROD, ISAS, Isa
 from legalize.kernels.isa.neon import LANES
@@ -21,12 +21,12 @@ def test_sections_cover_the_channels_and_tiles_fit(isa: Isa, out_channels: int, 
     tiling = choose_tiling(spec, isa)
     first = 0
     for section in tiling:
-        assert section.first_group == first
-        first += section.blocks * section.groups
-        assert section.pixels % isa.pixels == 0
-        assert section.pixels <= spec.out_pixels
-        assert fits(spec, isa, section.groups, section.pixels)
-    assert first == groups_of(spec)
+        assert section.first_vector == first
+        first += section.blocks * section.nr
+        assert section.mr % isa.pixels == 0
+        assert section.mr <= spec.out_pixels
+        assert fits(spec, isa, section.nr, section.mr)
+    assert first == vectors_of(spec)
     # Only a single block may have fewer channels than lanes.
     assert tiling[-1].blocks == 1 or out_channels % LANES == 0
 
@@ -35,7 +35,7 @@ def test_sections_cover_the_channels_and_tiles_fit(isa: Isa, out_channels: int, 
 def test_large_layers_reuse_what_they_load(isa: Isa) -> None:
     spec = replace(SPEC, in_height=30, in_width=30, in_channels=64, out_channels=96)
     for section in choose_tiling(spec, isa):
-        assert section.pixels * section.groups >= (4 if isa.registers == 16 else 9)
+        assert section.mr * section.nr >= (4 if isa.registers == 16 else 9)
 
 
 def test_short_loops_have_smaller_tiles() -> None:
@@ -43,8 +43,8 @@ def test_short_loops_have_smaller_tiles() -> None:
     wide = replace(SPEC, in_height=28, in_width=28, kernel_height=1, kernel_width=1)
     (long,) = choose_tiling(replace(wide, in_channels=64, out_channels=192), DOTPROD)
     (short,) = choose_tiling(replace(wide, in_channels=32, out_channels=192), DOTPROD)
-    assert (long.pixels, long.groups) == (6, 4)
-    assert (short.pixels, short.groups) == (5, 4)
+    assert (long.mr, long.nr) == (6, 4)
+    assert (short.mr, short.nr) == (5, 4)
 
 
 def test_stores_are_as_wide_as_they_can_be() -> None:

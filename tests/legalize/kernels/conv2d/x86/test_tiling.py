@@ -33,10 +33,10 @@ def test_sections_cover_all_channels_within_the_registers(
     spec = make_spec(pixels, in_channels, out_channels, "uint8")
     next_group = 0
     for section in choose_tiling(spec, products_of(spec, isa)):
-        assert section.first_group == next_group
-        next_group += section.blocks * section.groups
-        assert section.pixels <= pixels
-        assert section.pixels == 1 or section.pixels * section.groups < isa.registers
+        assert section.first_vector == next_group
+        next_group += section.blocks * section.nr
+        assert section.mr <= pixels
+        assert section.mr == 1 or section.mr * section.nr < isa.registers
         # Only a section of one block can end in the middle of a vector.
         assert section.blocks == 1 or next_group * isa.lanes <= out_channels
     assert next_group == isa.vectors(out_channels)

@@ -24,7 +24,7 @@ def test_chunks_hold_each_weight_once() -> None:
     kernel = rng.integers(-128, 128, (40, 3, 70), dtype=np.int8)
     weights = lay_out_chunks(plan, kernel, lanes)
     first, last = plan.tiling
-    assert (first.blocks, first.groups, last.blocks, last.groups) == (1, 2, 1, 1)
+    assert (first.blocks, first.nr, last.blocks, last.nr) == (1, 2, 1, 1)
     # [run, chunk, vector, step, lane, byte] of each block
     size = 3 * 2 * 36 * 16
     blocks = [weights[: 2 * size].reshape(3, 2, 2, 9, 16, 4)]

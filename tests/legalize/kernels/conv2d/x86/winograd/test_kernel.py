@@ -86,7 +86,7 @@ def test_panels_and_tasks_share_an_image(place: Place) -> None:
     assert plan is not None
     cases = []
     for panel, at_once in ((7, 2), (plan.tiles, 3), (1, 1), (50, 6)):
-        sections = tuple(replace(section, pixels=at_once) for section in plan.tiling)
+        sections = tuple(replace(section, mr=at_once) for section in plan.tiling)
         cases.append(case_of(problem, isa, replace(plan, panel=panel, tiling=sections)))
     assert any("T.parallel" in case.function.script() for case in cases)
     for result in place.run(cases):
@@ -136,7 +136,7 @@ def test_the_sums_stay_in_registers(isa: Isa, mcpu: str, register: str) -> None:
     target = tvm.target.Target({"kind": "llvm", "mcpu": mcpu})
     assembly = tvm.compile(function, target=target).mod.inspect_source("asm")
     loops = re.split(r"\n\.LBB\w+:", assembly)
-    products = plan.tiling[0].pixels * plan.tiling[0].groups
+    products = plan.tiling[0].mr * plan.tiling[0].nr
     inner = [loop for loop in loops if len(re.findall(r"pmaddwd\s", loop)) == products]
     assert inner, "no loop has as many products as the plan says"
     for loop in inner:

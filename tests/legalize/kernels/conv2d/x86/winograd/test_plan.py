@@ -47,13 +47,13 @@ def test_tiles_cover_the_output_and_fit_the_registers(
     assert 0 <= 2 * found.columns - spec.out_width < 2
     assert found.tiles == 2 * found.rows * found.columns
     assert 0 <= found.panels * found.panel - found.tiles < found.panel
-    covered = [section.first_group for section in found.tiling]
+    covered = [section.first_vector for section in found.tiling]
     covered.append(isa.vectors(spec.out_channels))
     assert covered[0] == 0
     for section, after in zip(found.tiling, covered[1:], strict=True):
-        assert section.first_group + section.blocks * section.groups == after
-        assert 1 <= section.pixels <= found.panel
-        assert registers_of(WordProducts(isa), section.groups, section.pixels) <= isa.registers
+        assert section.first_vector + section.blocks * section.nr == after
+        assert 1 <= section.mr <= found.panel
+        assert registers_of(WordProducts(isa), section.nr, section.mr) <= isa.registers
 
 
 def test_the_same_plan_every_time() -> None:
