@@ -1,4 +1,4 @@
-"""What quantized values are compared by."""
+"""The integers by which quantized values are compared."""
 
 from __future__ import annotations
 
