@@ -15,7 +15,7 @@ from qnn_ops.checks import QUANTIZED, check_dtype, check_quantization
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import Attrs, TensorSpec
 
-ROUNDING = "onednn"
+ONEDNN = "onednn"
 
 Array = np.ndarray[Any, Any]
 Float32Array = npt.NDArray[np.float32]
@@ -115,9 +115,9 @@ def check_addend(attrs: Attrs, addend: TensorSpec | None, result: TensorSpec) ->
     """
     if addend is None:
         return
-    if attrs.rounding != ROUNDING or attrs.out_dtype == "int32":
+    if attrs.rounding != ONEDNN or attrs.out_dtype == "int32":
         raise QnnError(
-            f"addend needs rounding {ROUNDING!r} and a result of 8 bits, got {attrs.rounding!r} "
+            f"addend needs rounding {ONEDNN!r} and a result of 8 bits, got {attrs.rounding!r} "
             f"and {attrs.out_dtype}"
         )
     check_dtype("addend", addend.dtype, QUANTIZED)

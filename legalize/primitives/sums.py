@@ -10,7 +10,7 @@ from tvm.relax import op as R
 
 from legalize.primitives.fixed_point import const, saturate, scale_down
 from legalize.primitives.float_stage import float_stage
-from qnn_ops.float_stage import ROUNDING
+from qnn_ops.float_stage import ONEDNN
 from qnn_ops.registry import Attrs
 
 Array = np.ndarray[Any, Any]
@@ -41,7 +41,7 @@ def result_of_sums(
             used for int32 results, which are the sums.
         addend: for rounding "onednn", shaped as the sums.
     """
-    if attrs.rounding == ROUNDING:
+    if attrs.rounding == ONEDNN:
         return float_stage(builder, attrs, accumulator, bias, multiplier, addend)
     if bias is not None:
         accumulator = R.add(accumulator, bias)

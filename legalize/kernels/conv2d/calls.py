@@ -19,7 +19,7 @@ from legalize.primitives.fixed_point import saturate, scale_down
 from legalize.primitives.float_stage import float_stage
 from qnn_ops.arithmetic import conv_multiplier, dense_multiplier, quantize_multiplier
 from qnn_ops.attributes import dtype_range
-from qnn_ops.float_stage import ROUNDING, addend_multiplier
+from qnn_ops.float_stage import ONEDNN, addend_multiplier
 from qnn_ops.layouts import permutation
 from qnn_ops.registry import Attrs, constant_of, spec_of
 
@@ -68,7 +68,7 @@ def sums_first(
     def served(
         builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr]
     ) -> relax.Expr | None:
-        if attrs.rounding != ROUNDING or is_whole(attrs, operands):
+        if attrs.rounding != ONEDNN or is_whole(attrs, operands):
             return rule(builder, attrs, operands)
         low, high = dtype_range("int32")
         sums_attrs = {**vars(attrs), "out_dtype": "int32", "out_min": low, "out_max": high}

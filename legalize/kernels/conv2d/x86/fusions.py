@@ -16,7 +16,7 @@ from legalize.kernels.isa.x86 import Isa
 from legalize.kernels.kernel import Slice
 from qnn_ops import quantized_add, quantized_conv2d, quantized_subtract
 from qnn_ops.attributes import dtype_range
-from qnn_ops.float_stage import ROUNDING
+from qnn_ops.float_stage import ONEDNN
 from qnn_ops.registry import attrs_of, constant_of, operator_of, spec_of
 
 
@@ -31,7 +31,7 @@ def _sum(
     attrs = attrs_of(producer)
     data, weights, *rest = producer.args
     # What "onednn" adds comes before its rounding; such a kernel adds nothing afterwards.
-    if attrs.rounding == ROUNDING or spec_of(other).shape != spec_of(producer).shape:
+    if attrs.rounding == ONEDNN or spec_of(other).shape != spec_of(producer).shape:
         return None
     residual = _residual(call, producer, other)
     if residual is None:
@@ -71,7 +71,7 @@ def _part(
     isa: Isa,
 ) -> relax.Expr | None:
     attrs = attrs_of(call)
-    if attrs.rounding == ROUNDING:
+    if attrs.rounding == ONEDNN:
         return None
     fusion = Fusion(part=part)
     return rules_of(isa).conv2d(builder, attrs, list(call.args), fusion=fusion, into=into)
@@ -94,7 +94,7 @@ def with_border(
         and attrs.out_dtype == "uint8"
         and spec_of(call).shape[-1] >= DWORD
     )
-    if not is_read_as_it_is or attrs.rounding == ROUNDING:
+    if not is_read_as_it_is or attrs.rounding == ONEDNN:
         return None
     fusion = Fusion(border=Border(reads.padding, reads.input_zero_point))
     return rules_of(isa).conv2d(builder, attrs, list(call.args), fusion=fusion)
