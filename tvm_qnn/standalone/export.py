@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import tvm
 
 from legalize import calls_pipeline
+from legalize.call_plan import Call, NotCallsError, Plan, Temporary, plan_of
+from legalize.memory_plan import lay_out, pack
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import Signature
 from tvm_qnn.io.outputs import filling
 from tvm_qnn.standalone import sources
 from tvm_qnn.standalone.functions import compile_functions
-from tvm_qnn.standalone.image import pack, write_object
-from tvm_qnn.standalone.plan import plan_of, with_scratch
+from tvm_qnn.standalone.image import write_object
 from tvm_qnn.standalone.symbols import undefined_symbols
-from tvm_qnn.standalone.workspace import lay_out
 
 _LONGEST = 40
 _C_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -54,13 +55,19 @@ def export_standalone(
         raise QnnError(f"cannot write {path}: there is no folder {path.parent}")
     with target:
         mod = calls_pipeline(target)(lowered)
-    plan = plan_of(mod)
+    try:
+        plan = plan_of(mod)
+    except NotCallsError as error:
+        raise QnnError(
+            f"the model cannot be exported without TVM's runtime: it needs {error.what}; "
+            "export it as .so instead"
+        ) from error
     functions = {call.function: mod[call.function] for call in plan.calls if call.function}
     # Names of fused functions tell all that was fused.
     symbols = {name: f"{prefix}_{i}_{name[:_LONGEST]}" for i, name in enumerate(functions)}
     compiled = compile_functions(functions, symbols, target)
-    plan = with_scratch(plan, compiled.scratch)
-    constants, offsets = pack(plan.constants)
+    plan = _with_scratch(plan, compiled.scratch)
+    constants, offsets = pack([constant.numpy() for constant in plan.constants])
     with filling(path.parent) as folder:
         file = folder / f"{prefix}.o"
         write_object(file, compiled.module, sources.weights(prefix), constants)
@@ -70,3 +77,20 @@ def export_standalone(
         )
         for name, text in sources.files(program).items():
             (folder / name).write_text(text, encoding="utf-8")
+
+
+def _with_scratch(plan: Plan, scratch: Mapping[str, Sequence[int]]) -> Plan:
+    """Return the plan with the memory that functions need for themselves as their last arguments.
+
+    Args:
+        plan: without it.
+        scratch: the sizes in bytes of each block that a function takes.
+    """
+    temporaries = list(plan.temporaries)
+    calls = []
+    for call in plan.calls:
+        sizes = scratch.get(call.function, ()) if call.function else ()
+        blocks = range(len(temporaries), len(temporaries) + len(sizes))
+        temporaries += sizes
+        calls.append(Call(call.function, (*call.arguments, *map(Temporary, blocks))))
+    return Plan(tuple(calls), plan.constants, tuple(temporaries))

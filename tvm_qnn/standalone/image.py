@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tvm
 
-from tvm_qnn.standalone.workspace import ALIGNMENT
+from legalize.memory_plan import ALIGNMENT
 from tvm_qnn.target import objects
-
-Array = np.ndarray[Any, Any]
 
 # Each byte as LLVM's assembly writes it in a string.
 _ESCAPED = np.array([list(b"\\%02X" % byte) for byte in range(256)], np.uint8)
-
-
-def pack(constants: Sequence[Array]) -> tuple[bytes, tuple[int, ...]]:
-    """Lay constants one after the other, each at an aligned offset; return the offsets, too."""
-    parts: list[bytes] = []
-    offsets = []
-    end = 0
-    for array in constants:
-        data = np.asarray(array, order="C").tobytes()
-        offsets.append(end)
-        parts += [data, b"\0" * (-len(data) % ALIGNMENT)]
-        end += len(parts[-2]) + len(parts[-1])
-    return b"".join(parts), tuple(offsets)
 
 
 def write_object(path: Path, code: Any, symbol: str, constants: bytes) -> None:

@@ -10,9 +10,9 @@ from math import prod
 import numpy as np
 import tvm
 
+from legalize.call_plan import Call, Constant, Input, Output, Place, Plan
+from legalize.memory_plan import ALIGNMENT, Layout
 from qnn_ops.tensor_info import Signature, TensorInfo
-from tvm_qnn.standalone.plan import Call, Constant, Input, Output, Place, Plan
-from tvm_qnn.standalone.workspace import ALIGNMENT, Layout
 
 _C_TYPES = {"float16": "uint16_t", "float32": "float", "float64": "double", "bool": "uint8_t"}
 

@@ -9,11 +9,15 @@ from tvm import relax
 from tvm.relax import op as R
 
 import tvm_qnn
+from legalize.call_plan import Call, Input, Output, Plan, Temporary
 from qnn_ops.errors import QnnError
+from qnn_ops.tensor_info import Signature
 from tests.support.arrays import full_range
 from tests.support.modules import adder, module
 from tests.support.standalone import check_call, compile_example, run_standalone
 from tvm_qnn import Library, digits
+from tvm_qnn.standalone.export import _with_scratch, export_standalone
+from tvm_qnn.target.target import parse_target
 
 needs_cc = pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler cc on the path")
 
@@ -127,3 +131,30 @@ def test_a_name_that_does_not_fit_is_an_error(tmp_path: Path, name: str, message
     with pytest.raises(QnnError, match=message):
         tvm_qnn.build(adder(), "llvm").export(tmp_path / name, format="c")
     assert not list(tmp_path.iterdir())
+
+
+def test_what_takes_the_runtime_is_refused_by_name(tmp_path: Path) -> None:
+    ty = relax.TensorType((2, 3), "int8")
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", ty)
+    with builder.function("main", [x]):
+        builder.emit_func_output(
+            builder.emit(relax.call_pure_packed("vm.builtin.sort", x, ty_args=[ty]))
+        )
+    with pytest.raises(QnnError, match=r"it needs vm\.builtin\.sort; export it as \.so instead"):
+        export_standalone(
+            builder.get(), Signature((), ()), parse_target("llvm"), tmp_path / "model"
+        )
+    assert not list(tmp_path.iterdir())
+
+
+def test_scratch_is_memory_of_one_call() -> None:
+    plan = Plan(
+        (Call("f", (Input(0), Temporary(0))), Call("f", (Temporary(0), Output(0)))), (), (8,)
+    )
+    plan = _with_scratch(plan, {"f": (100, 200)})
+    assert [call.arguments for call in plan.calls] == [
+        (Input(0), Temporary(0), Temporary(1), Temporary(2)),
+        (Temporary(0), Output(0), Temporary(3), Temporary(4)),
+    ]
+    assert plan.temporaries == (8, 100, 200, 100, 200)

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from legalize.call_plan import Call, Constant, Input, Output, Plan, Temporary
+from legalize.memory_plan import lay_out
 from qnn_ops.signature import Signature, TensorInfo
-from tvm_qnn.standalone.plan import Call, Constant, Input, Output, Plan, Temporary
 from tvm_qnn.standalone.sources import Program, files, size_of
-from tvm_qnn.standalone.workspace import lay_out
 from tvm_qnn.target.target import parse_target
 
 

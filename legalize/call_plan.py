@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
@@ -14,7 +14,18 @@ from tvm import relax
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import type_spec
 
-Array = np.ndarray[Any, Any]
+
+class NotCallsError(QnnError):
+    """A function does something else than to call TIR functions.
+
+    Attributes:
+        what: names it.
+    """
+
+    def __init__(self, what: str) -> None:
+        """Say what a function does."""
+        super().__init__(f"the model is no plain list of calls: it needs {what}")
+        self.what = what
 
 
 @dataclass(frozen=True)
@@ -72,21 +83,24 @@ class Plan:
     """
 
     calls: tuple[Call, ...]
-    constants: tuple[Array, ...]
+    constants: tuple[tvm.runtime.Tensor, ...]
     temporaries: tuple[int, ...]
 
 
-def plan_of(mod: tvm.IRModule) -> Plan:
+def plan_of(mod: tvm.IRModule, is_view: Callable[[Any], bool] = lambda function: False) -> Plan:
     """Read the calls of a module's function ``main``.
 
     Args:
         mod: as ``legalize.calls_pipeline`` leaves it: main calls TIR functions on tensors that
             it allocates.
+        is_view: whether a function of the module only copies its argument to its result. A copy
+            of a temporary tensor is then no call, but another name of that tensor.
 
     Raises:
-        QnnError: if main does anything that takes TVM's runtime; names it.
+        NotCallsError: if main does anything else; names it.
+        QnnError: if a shape is not known.
     """
-    reader = _Reader(mod["main"])
+    reader = _Reader(mod, is_view)
     results = reader.read()
     places: dict[Place, Place] = {}
     copies = []
@@ -104,90 +118,86 @@ def plan_of(mod: tvm.IRModule) -> Plan:
     return Plan(tuple(calls), tuple(reader.constants), tuple(reader.temporaries))
 
 
-def with_scratch(plan: Plan, scratch: Mapping[str, Sequence[int]]) -> Plan:
-    """Return the plan with the memory that functions need for themselves as their last arguments.
-
-    Args:
-        plan: without it.
-        scratch: the sizes in bytes of each block that a function takes.
-    """
-    temporaries = list(plan.temporaries)
-    calls = []
-    for call in plan.calls:
-        sizes = scratch.get(call.function, ()) if call.function else ()
-        blocks = range(len(temporaries), len(temporaries) + len(sizes))
-        temporaries += sizes
-        calls.append(Call(call.function, (*call.arguments, *map(Temporary, blocks))))
-    return Plan(tuple(calls), plan.constants, tuple(temporaries))
-
-
 _Value: TypeAlias = "Place | tuple[_Value, ...]"
 
 
 class _Reader:
     """Follows the variables of a function to the memory that they stand for."""
 
-    def __init__(self, main: relax.Function) -> None:
+    def __init__(self, mod: tvm.IRModule, is_view: Callable[[Any], bool]) -> None:
         self.calls: list[Call] = []
-        self.constants: list[Array] = []
+        self.constants: list[tvm.runtime.Tensor] = []
         self.temporaries: list[int] = []
-        self._main = main
+        self._mod = mod
+        self._main = main = mod["main"]
+        self._is_view = is_view
+        self._viewed: dict[Place, Place] = {}
         self._values: dict[relax.Var, _Value] = {
             parameter: Input(number) for number, parameter in enumerate(main.params)
         }
-        self._known_constants: dict[tvm.ir.GenericConst, Constant] = {}
+        self._known_constants: dict[tvm.runtime.Tensor, Constant] = {}
 
     def read(self) -> list[Place]:
-        """Read the calls; gives the places of the results."""
+        """Read the calls; return the places of the results."""
         body = self._main.body
         for block in body.blocks if isinstance(body, relax.SeqExpr) else ():
             for binding in block.bindings:
                 if not isinstance(binding, relax.VarBinding):
-                    raise _refusal(type(binding).__name__)
+                    raise NotCallsError(type(binding).__name__)
                 self._values[binding.var] = self._value(binding.value)
         result = self._value(body.body if isinstance(body, relax.SeqExpr) else body)
-        return _leaves(result)
+        return self._places(result)
 
     def _value(self, expr: relax.Expr) -> _Value:
         for kind, rule in _RULES.items():
             if isinstance(expr, kind):
                 return rule(self, expr)
-        raise _refusal(type(expr).__name__)
+        raise NotCallsError(type(expr).__name__)
 
     def _variable(self, expr: relax.Var) -> _Value:
         return self._values[expr]
 
     def _constant(self, expr: tvm.ir.GenericConst) -> _Value:
-        if expr not in self._known_constants:
-            self._known_constants[expr] = Constant(len(self.constants))
-            self.constants.append(expr.value.numpy())
-        return self._known_constants[expr]
+        if expr.value not in self._known_constants:
+            self._known_constants[expr.value] = Constant(len(self.constants))
+            self.constants.append(expr.value)
+        return self._known_constants[expr.value]
 
     def _tuple(self, expr: relax.Tuple) -> _Value:
         return tuple(self._value(field) for field in expr.fields)
 
     def _item(self, expr: relax.TupleGetItem) -> _Value:
         fields = self._value(expr.tuple_value)
-        assert isinstance(fields, tuple)
+        if not isinstance(fields, tuple):
+            raise NotCallsError("tensors of a tuple that is given")
         return fields[expr.index]
 
     def _call(self, expr: relax.Call) -> _Value:
         if isinstance(expr.op, tvm.ir.GlobalVar):
-            places = [place for arg in expr.args for place in _leaves(self._value(arg))]
-            self.calls.append(Call(expr.op.name_hint, tuple(places)))
+            places = [place for arg in expr.args for place in self._places(self._value(arg))]
+            if self._is_view(self._mod[expr.op]) and isinstance(places[0], Temporary):
+                source, copy = places
+                self._viewed[copy] = source
+            else:
+                self.calls.append(Call(expr.op.name_hint, tuple(places)))
             return ()
         if isinstance(expr.op, tvm.ir.Op) and expr.op.name in _OPERATORS:
             return _OPERATORS[expr.op.name](self, expr)
         name = expr.op.global_symbol if isinstance(expr.op, relax.ExternFunc) else expr.op
-        raise _refusal(str(getattr(name, "name", name)))
+        raise NotCallsError(str(getattr(name, "name", name)))
 
     def _allocate(self, expr: relax.Call) -> _Value:
-        spec = type_spec(expr.ty, "a tensor of a standalone export")
+        spec = type_spec(expr.ty, "a tensor between two calls")
         self.temporaries.append(prod(spec.shape) * np.dtype(spec.dtype).itemsize)
         return Temporary(len(self.temporaries) - 1)
 
     def _same_memory(self, expr: relax.Call) -> _Value:
         return self._value(expr.args[0])
+
+    def _places(self, value: _Value) -> list[Place]:
+        if isinstance(value, tuple):
+            return [place for field in value for place in self._places(field)]
+        return [self._viewed.get(value, value)]
 
 
 _RULES: dict[type, Callable[[_Reader, Any], _Value]] = {
@@ -201,16 +211,3 @@ _OPERATORS: dict[str, Callable[[_Reader, relax.Call], _Value]] = {
     "relax.builtin.alloc_tensor": _Reader._allocate,
     "relax.reshape": _Reader._same_memory,
 }
-
-
-def _leaves(value: _Value) -> list[Place]:
-    if isinstance(value, tuple):
-        return [leaf for field in value for leaf in _leaves(field)]
-    return [value]
-
-
-def _refusal(what: str) -> QnnError:
-    return QnnError(
-        f"the model cannot be exported without TVM's runtime: it needs {what}; "
-        "export it as .so instead"
-    )

@@ -1,11 +1,14 @@
-"""The places of temporary tensors in one block of memory."""
+"""The places of temporary tensors, and of constants, in one block of memory."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from tvm_qnn.standalone.plan import Plan, Temporary
+import numpy as np
+
+from legalize.call_plan import Plan, Temporary
 
 ALIGNMENT = 64
 """Bytes; what compiled functions may assume of every pointer that they get."""
@@ -44,6 +47,19 @@ def lay_out(plan: Plan) -> Layout:
         size = max(size, offsets[number] + plan.temporaries[number])
         placed.append(number)
     return Layout(tuple(offsets), _aligned(size))
+
+
+def pack(constants: Sequence[np.ndarray[Any, Any]]) -> tuple[bytes, tuple[int, ...]]:
+    """Lay constants one after the other, each at an aligned offset; return the offsets, too."""
+    parts: list[bytes] = []
+    offsets = []
+    end = 0
+    for array in constants:
+        data = np.asarray(array, order="C").tobytes()
+        offsets.append(end)
+        parts.append(data.ljust(_aligned(len(data)), b"\0"))
+        end += len(parts[-1])
+    return b"".join(parts), tuple(offsets)
 
 
 def _lives(plan: Plan) -> dict[int, tuple[int, int]]:
