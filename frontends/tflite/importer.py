@@ -17,8 +17,9 @@ from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_
 from frontends.tflite.converters.context import Context
 from frontends.tflite.converters.registry import rule_for
 from frontends.tflite.fallback import convert_in_float, warn_of_fallback
+from frontends.tflite.folding import fold
 from frontends.tflite.interface import input_shapes, kept_outputs, signature
-from frontends.tflite.model import Model, Operator
+from frontends.tflite.model import Model, Operator, Tensor
 from frontends.tflite.names import tensor_names
 from frontends.tflite.reader import read_model
 from frontends.tflite.values import DTYPES, Values
@@ -92,8 +93,9 @@ def import_graph(
     fallbacks: list[Operator] = []
 
     def convert() -> list[relax.Expr]:
-        fallbacks.extend(_convert_operators(graph, names, builder, values))
-        return [values.of(graph.tensors[index]) for index in kept]
+        known, in_float = _convert_operators(graph, names, builder, values)
+        fallbacks.extend(in_float)
+        return [values.of(known.tensors[index]) for index in kept]
 
     imported = builder.module(convert, partial(signature, graph, names, shapes, kept))
     for operator in fallbacks:
@@ -106,13 +108,24 @@ Problem = tuple[Operator, Exception, Sequence[str]]
 
 def _convert_operators(
     model: Model, names: Sequence[str], builder: ModuleBuilder, values: Values
-) -> list[Operator]:
-    """Convert all operators, or raise what there is to say; return those that are in float32."""
+) -> tuple[Model, list[Operator]]:
+    """Convert all operators, or raise what there is to say.
+
+    Returns:
+        The model with what follows from constants as constants, and operators in float32.
+    """
+
+    def shape_of(tensor: Tensor) -> tuple[int, ...]:
+        return spec_of(values.of(tensor)).shape
+
     problems: list[Problem] = []
     fallbacks: list[Operator] = []
     for operator in model.operators:
         try:
-            if _convert(Context(model, operator, builder, values)):
+            folded = fold(model, operator, shape_of)
+            if folded is not None:
+                model = folded
+            elif _convert(Context(model, operator, builder, values)):
                 fallbacks.append(operator)
         except (ValueError, TypeError, RuntimeError, tvm.error.InternalError) as error:
             problems.append((operator, error, _used(operator, names)))
@@ -120,7 +133,7 @@ def _convert_operators(
             for index in operator.outputs:
                 values.assume(model.tensors[index])
     _raise_first(problems)
-    return fallbacks
+    return model, fallbacks
 
 
 def _convert(ctx: Context) -> bool:

@@ -101,7 +101,9 @@ def _macs(graph: Model, operator: Operator) -> int:
 def _lowering(graph: Model, operator: Operator) -> str:
     try:
         _, is_fallback = rule_for(graph, operator)
-    except (UnsupportedError, QnnError):
+    except UnsupportedError:
+        return INTEGER  # it was imported: what it reads, or all of it, followed from constants
+    except QnnError:
         return UNSUPPORTED
     if is_fallback:
         return FALLBACK

@@ -41,6 +41,7 @@ _INT8_VERSIONS = {
     "QUANTIZE": 1,
     "RELU_N1_TO_1": 1,
     "RESHAPE": 1,
+    "SHAPE": 1,
     "SQUEEZE": 1,
 }
 # Their first version is in no runtime.
