@@ -6,7 +6,13 @@ import tvm
 from tvm import relax
 from tvm.relax.backend.cpu_generic import pipeline as cpu
 
-from legalize.passes import FuseLookups, InlineElementwise, OneFunction, OrderReductions
+from legalize.passes import (
+    FuseLookups,
+    InlineElementwise,
+    JoinInSteps,
+    OneFunction,
+    OrderReductions,
+)
 
 
 def relax_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:
@@ -24,6 +30,7 @@ def calls_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:
     legalize, annotate, *fuse = cpu.legalize_passes(target)
     return tvm.transform.Sequential(
         [
+            JoinInSteps(),
             *cpu.library_dispatch_passes(target),
             # Fusion does not see through a variable that is another one.
             relax.transform.CanonicalizeBindings(),

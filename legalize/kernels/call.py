@@ -9,6 +9,9 @@ from legalize.kernels.kernel import IS_KERNEL
 # Relax's pattern kind of a function that is not to be fused with others.
 _OPAQUE = 8
 
+KEPT_APART = {IS_KERNEL: True, "op_pattern": _OPAQUE}
+"""Attributes of a function that passes fuse with no other, and leave as it is."""
+
 SORTED_LAST = "z_"
 """The beginning of the names of functions without "noalias".
 
@@ -41,8 +44,7 @@ def call_tir(
     # The module gives the function a symbol of its own; equal functions share one. Relax's
     # passes look into the root block of the functions that take a single tensor.
     root = s_tir.SBlockRealize([], True, s_tir.SBlock([], [], [], "root", function.body))
-    attrs = {IS_KERNEL: True, "op_pattern": _OPAQUE}
-    function = function.without_attr("global_symbol").with_body(root).with_attrs(attrs)
+    function = function.without_attr("global_symbol").with_body(root).with_attrs(KEPT_APART)
     variable = builder.add_func(function, name)
     ty = relax.TensorType(shape, dtype)
     if into is None:

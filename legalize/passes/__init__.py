@@ -10,6 +10,7 @@ from legalize.passes.fuse_lookups import FuseLookups
 from legalize.passes.fuse_sums import FuseSums
 from legalize.passes.inline_elementwise import InlineElementwise
 from legalize.passes.join_in_place import JoinInPlace
+from legalize.passes.join_in_steps import JoinInSteps
 from legalize.passes.legalize_qnn import LegalizeQnn
 from legalize.passes.one_function import OneFunction
 from legalize.passes.order_reductions import OrderReductions
@@ -27,6 +28,7 @@ __all__ = [
     "FuseSums",
     "InlineElementwise",
     "JoinInPlace",
+    "JoinInSteps",
     "LegalizeQnn",
     "OneFunction",
     "OrderReductions",

@@ -21,6 +21,7 @@ from qnn_ops.registry import type_spec
 # Beyond these, calls cost little beside what they do, and one function takes long to compile.
 _MOST_CALLS = 24
 _MOST_WEIGHTS = 1 << 20
+_MOST_TENSORS = 64  # of main: a function takes them all, and checks each
 
 # Makes no instruction; LLVM keeps nothing that it knows of memory in registers across it.
 _BARRIER = "qnn_barrier"
@@ -80,6 +81,8 @@ def _results(main: relax.Function) -> list[relax.TensorType]:
 def _is_worth_it(mod: tvm.IRModule, plan: Plan, results: int) -> bool:
     """Tell whether there are several calls with little work, which write all the results."""
     if not 2 <= len(plan.calls) <= _MOST_CALLS or not all(call.function for call in plan.calls):
+        return False
+    if len(mod["main"].params) + results > _MOST_TENSORS:
         return False
     if not all(_is_plain(mod[call.function]) for call in plan.calls):
         return False

@@ -11,9 +11,6 @@ from legalize.primitives.registry import primitive
 from qnn_ops.quantized_concat import conversion_table, quantized_concat
 from qnn_ops.registry import Attrs
 
-# Tensors that one call joins: TVM's loops ask for each element which of them it is in.
-_MOST = 64
-
 
 @primitive(quantized_concat)
 def _quantized_concat(builder: relax.BlockBuilder, attrs: Attrs, inputs: relax.Expr) -> relax.Expr:
@@ -27,7 +24,4 @@ def _quantized_concat(builder: relax.BlockBuilder, attrs: Attrs, inputs: relax.E
         return lookup(builder.emit(data), const(table, attrs.out_dtype))
 
     parts = [converted(index) for index in range(len(attrs.input_scales))]
-    while len(parts) > _MOST:
-        groups = [parts[first : first + _MOST] for first in range(0, len(parts), _MOST)]
-        parts = [builder.emit(R.concat(group, axis=attrs.axis)) for group in groups]
     return R.concat(parts, axis=attrs.axis)

@@ -164,6 +164,14 @@ def test_large_weights_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     tvm.ir.assert_structural_equal(OneFunction()(before), before)
 
 
+@pytest.mark.parametrize(("inputs", "is_one"), [(63, True), (64, False)])
+def test_a_main_of_many_tensors_stays(inputs: int, is_one: bool) -> None:
+    """One function of all takes LLVM a minute for some 300: it checks each."""
+    names = {f"x{number}": TY for number in range(inputs)}
+    mod = called(module(names, lambda x, *_others: chain(x, 2)))
+    assert (len(calls(OneFunction()(mod))) == 1) is is_one
+
+
 def test_the_function_takes_nothing_for_distinct() -> None:
     """Places are used for one tensor after the other."""
     after = OneFunction()(called(module({"x": TY}, lambda x: chain(x, 3))))

@@ -43,13 +43,3 @@ def test_the_lowered_code_has_no_float_arithmetic() -> None:
     lowered = legalize.LegalizeQnn()(module_of(quantized_concat, [inputs], **attrs))
     assert "R.take" in lowered.script()
     assert "float" not in lowered.script()
-
-
-def test_many_inputs_are_joined_in_steps() -> None:
-    """One call of 500 ends the process: TVM nests a choice for each."""
-    inputs = [np.full((1, 2), number % 100, np.int8) for number in range(150)]
-    attrs = {"input_scales": [0.5] * 150, "input_zero_points": [3] * 150, "axis": 0}
-    attrs |= {"output_scale": 0.5, "output_zero_point": 3, "out_dtype": "int8"}
-    lowered = legalize.LegalizeQnn()(module_of(quantized_concat, [inputs], **attrs))
-    assert lowered.script().count("R.concat") == 4
-    check_operator(quantized_concat, [inputs], **attrs)
