@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 
 from tvm import relax
 
@@ -131,4 +132,6 @@ def _info(tensor: Tensor, name: str, spec: TensorSpec) -> TensorInfo:
     if quantization is None or quantization.is_per_channel or spec.dtype != tensor.dtype:
         return TensorInfo(name, spec.shape, spec.dtype)
     scale, zero_point = float(quantization.scale[0]), int(quantization.zero_point[0])
+    if not 0 < scale < inf:  # of an int32 or int64 tensor, which nothing reads
+        return TensorInfo(name, spec.shape, spec.dtype)
     return TensorInfo(name, spec.shape, spec.dtype, scale, zero_point)

@@ -36,9 +36,9 @@ _INTEGER_RANGES = {
     name: (int(np.iinfo(name).min), int(np.iinfo(name).max))
     for name in ("uint8", "int8", "uint16", "int16", "uint32", "int32", "int64")
 } | {"int4": (-8, 7)}
-# int32 and int64 tensors are mostly biases, where kernels do not read the scale: a pruned
-# channel may well have scale 0 there.
-_SCALE_MAY_BE_ZERO = ("uint32", "int32", "int64")
+# int32 and int64 tensors are mostly biases, whose scale no kernel reads: a pruned channel may well
+# have scale 0 there, or one that is no number. What reads it checks it.
+_SCALE_MAY_BE_ANY = ("uint32", "int32", "int64")
 
 
 def read_model(model: bytes | bytearray | memoryview | str | os.PathLike[str] | Any) -> Model:
@@ -211,12 +211,11 @@ def _quantization(table: Table, shape: tuple[int, ...], dtype: str) -> Quantizat
                 table,
                 f"{scale.size} scales, axis {axis} of shape {_brief(shape)} needs {shape[axis]}",
             )
-    may_be_zero = dtype in _SCALE_MAY_BE_ZERO
-    usable = np.isfinite(scale) & ((scale >= 0) if may_be_zero else (scale > 0))
-    if not usable.all():
+    usable = np.isfinite(scale) & (scale > 0)
+    if dtype not in _SCALE_MAY_BE_ANY and not usable.all():
         channel = int(np.argmin(usable))
-        needed = "a positive number or 0" if may_be_zero else "a positive number"
-        raise _malformed(table, f"scale {channel} is {scale[channel]}, needs {needed}")
+        reason = f"scale {channel} is {scale[channel]}, needs a positive number"
+        raise _malformed(table, reason)
     low, high = _INTEGER_RANGES[dtype]
     outside = (zero_point < low) | (zero_point > high)
     if outside.any():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any, TypeVar
 
 import numpy as np
@@ -136,7 +137,10 @@ def per_tensor(tensor: Tensor) -> tuple[float, int]:
         raise QnnError(f"{tensor.label} is {tensor.dtype} without a scale and zero point")
     if quantization.is_per_channel:
         raise QnnError(f"{tensor.label} must have one scale, got {quantization.scale.size} of them")
-    return float(quantization.scale[0]), int(quantization.zero_point[0])
+    scale = float(quantization.scale[0])
+    if not 0 < scale < inf:
+        raise QnnError(f"{tensor.label} has the scale {scale}, needs a positive number")
+    return scale, int(quantization.zero_point[0])
 
 
 def per_channel(tensor: Tensor, axis: int) -> tuple[float | list[float], int | list[int]]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from tvm import relax
+from tvm.relax import op as R
 
 from frontends.tflite.converters.context import Context, per_tensor
 from frontends.tflite.converters.reductions import reduced
-from frontends.tflite.converters.registry import converter
+from frontends.tflite.converters.registry import converter, unscaled_converter
 from qnn_ops import quantized_mean
+from qnn_ops.registry import spec_of
 
 
 @converter("MEAN")
@@ -16,3 +18,16 @@ def convert_mean(ctx: Context) -> relax.Expr:
     data, result = ctx.input(0), ctx.output()
     encodings = (*data.quantization, *per_tensor(result), result.dtype)
     return reduced(ctx, lambda expr, axes, keep: quantized_mean(expr, axes, keep, *encodings))
+
+
+@unscaled_converter("MEAN")
+def convert_unscaled_mean(ctx: Context) -> relax.Expr:
+    """Return the result's zero point: of scales that are 0, LiteRT makes a multiplier of 0."""
+    result = ctx.output()
+    point = 0 if result.quantization is None else int(result.quantization.zero_point[0])
+
+    def fill(expr: relax.Expr, axes: list[int], keep: bool) -> relax.Expr:
+        shape = spec_of(ctx.builder.typed(R.max(expr, axes, keep))).shape
+        return R.full(shape, relax.const(point, result.dtype), result.dtype)
+
+    return reduced(ctx, fill)

@@ -21,6 +21,9 @@ QUANTIZED: dict[str, Rule] = {}
 FLOAT: dict[str, Rule] = {}
 """Rules for operators on float32 tensors."""
 
+UNSCALED: dict[str, Rule] = {}
+"""Rules for operators on int8 and uint8 tensors, one of which at least has no scale."""
+
 DATA: dict[str, Rule] = {}
 """Rules for operators that move or convert data of any type."""
 
@@ -48,6 +51,11 @@ def float_converter(*codes: str) -> Callable[[Rule], Rule]:
     return _register(FLOAT, codes)
 
 
+def unscaled_converter(*codes: str) -> Callable[[Rule], Rule]:
+    """Register a rule for operators on 8-bit tensors, one of which at least has no scale."""
+    return _register(UNSCALED, codes)
+
+
 def data_converter(*codes: str) -> Callable[[Rule], Rule]:
     """Register a rule for operators that take tensors of any type."""
     return _register(DATA, codes)
@@ -72,6 +80,9 @@ def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
     if dtypes <= _EIGHT_BITS:
         if are_plain(operator, [*inputs, *outputs]):
             return with_unit_scale(QUANTIZED[code]), False
+        tensors = [tensor for tensor in (*inputs, *outputs) if tensor.dtype in _EIGHT_BITS]
+        if code in UNSCALED and any(tensor.quantization is None for tensor in tensors):
+            return UNSCALED[code], False
         _check_quantized([*inputs, *outputs])
         return (QUANTIZED[code], False) if code in QUANTIZED else (FLOAT[code], True)
     _check_not_hybrid(activations, inputs)

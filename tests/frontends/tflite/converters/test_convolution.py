@@ -160,3 +160,21 @@ def test_a_fused_activation_that_is_not_known() -> None:
     )
     with pytest.raises(QnnError, match="operator 0 CONV_2D: fused activation TANH"):
         from_tflite(sheet.model())
+
+
+@pytest.mark.parametrize("scale", [-0.01, np.inf, np.nan])
+def test_the_scale_of_a_bias_is_not_read(scale: float) -> None:
+    sheet = Sheet(seed=8)
+    data = sheet.random_input((1, 3, 4, 2), "int8", Quantization.per_tensor(0.1, 3))
+    weights = full_range(sheet.rng, "int8", (3, 1, 1, 2))
+    odd = Quantization(np.array([scale], np.float32), np.zeros(1, np.int64))
+    operands = [
+        data,
+        sheet.constant(weights, Quantization.per_tensor(0.1, 0)),
+        sheet.constant(np.array([5, -700, 100], np.int32), odd),
+    ]
+    options = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
+    dilations = {"dilation_h_factor": 1, "dilation_w_factor": 1}
+    result = ((1, 3, 4, 3), "int8", Quantization.per_tensor(2.0, 0))
+    sheet.operator("CONV_2D", operands, result, **options, **dilations)
+    sheet.check()

@@ -44,3 +44,16 @@ def test_an_axis_that_does_not_fit() -> None:
     sheet.operator("MEAN", [data, sheet.constant([4])], ((2,), "int8", quantization))
     with pytest.raises(QnnError, match="axis 4 is outside a tensor of 2 dimensions"):
         from_tflite(sheet.model())
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_means_without_a_scale_equal_litert(dtype: str) -> None:
+    sheet = Sheet(seed=7)
+    known = Quantization.per_tensor(0.5, 3)
+    for source, result in ((None, None), (None, known), (known, None)):
+        numbers = sheet.rng.integers(20, 100, (2, 4, 3, 5)).astype(dtype)
+        data = sheet.input(numbers, source)
+        for axes, keep in (([1, 2], True), ([1, 2], False), ([0, 3], False)):
+            operands = [data, sheet.constant(axes)]
+            sheet.operator("MEAN", operands, ((1,), dtype, result), keep_dims=keep)
+    sheet.check()

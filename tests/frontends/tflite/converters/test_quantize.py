@@ -77,3 +77,13 @@ def test_activations_without_quantization() -> None:
     sheet.operator("QUANTIZE", [data], ((2,), "int8", Quantization.per_tensor(0.5, 0)))
     with pytest.raises(QnnError, match="tensor 0 'x1' is int8 without a scale and zero point"):
         from_tflite(sheet.model())
+
+
+@pytest.mark.parametrize("scale", [0.0, -0.5, np.inf])
+def test_a_scale_that_is_read_must_be_positive(scale: float) -> None:
+    sheet = Sheet()
+    odd = Quantization(np.array([scale], np.float32), np.zeros(1, np.int64))
+    data = sheet.input(np.zeros(3, np.int32), odd)
+    sheet.operator("QUANTIZE", [data], ((3,), "int8", Quantization.per_tensor(0.5, 0)))
+    with pytest.raises(QnnError, match="needs a positive number"):
+        from_tflite(sheet.model())
