@@ -24,6 +24,8 @@ _VOID, _MACHINE = 1 << 54, (1 << 54) + 1  # in place of a register
 
 _BYTECODE = 1  # a kind of functions; the others are kernels, or of the runtime
 _BUILTIN = "vm.builtin."
+_OF_MACHINE = {_BUILTIN + "alloc_storage", _BUILTIN + "invoke_closure"}
+"""What takes its first argument for the machine, whatever it is."""
 _NO_TENSOR = {_BUILTIN + "null_value", _BUILTIN + "alloc_storage"}
 """Functions whose results kernels cannot take."""
 
@@ -125,6 +127,7 @@ def _check_function(
             sizes |= {_FUNCTION: range(len(functions))} if is_builtin else {}
             fits = all(_is_argument(word, sizes) for word in arguments)
             fits = fits and (target == _VOID or 0 <= target < function.registers)
+            fits = fits and (name not in _OF_MACHINE or arguments[:1] == [_MACHINE])
             if target != _VOID:
                 held.add(target)
                 (tensors.discard if name in _NO_TENSOR else tensors.add)(target)

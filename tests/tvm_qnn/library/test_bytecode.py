@@ -90,6 +90,15 @@ def test_kernels_get_no_registers_that_hold_nothing(network: tuple[bytes, int]) 
         assert "uses what there is not" in message
 
 
+def test_memory_is_asked_of_the_machine_only(network: tuple[bytes, int]) -> None:
+    """TVM takes nothing, in place of the machine, for one, and ends the process."""
+    numbers = words(network[0])[1]
+    places = [place for place in calls(numbers) if VOID + 1 in numbers[place + 4 : place + 5]]
+    assert places
+    for place in places:
+        assert "uses what there is not" in refused(network, place + 4, VOID)
+
+
 def test_cut_and_lengthened_bytecode_is_refused(network: tuple[bytes, int]) -> None:
     code, constants = network
     cut = [code[:length] for length in (0, 7, *range(8, len(code), 11))]
