@@ -129,10 +129,18 @@ def product_multiplier(attrs: Attrs) -> float:
 
 
 def stated_product_multiplier(attrs: Attrs) -> float:
-    """Compute a product's multiplier, rounded to float32 after each of two steps as TFLite's."""
+    """Compute a product's multiplier, rounded to float32 after each of two steps as TFLite's.
+
+    x86 processors shift 32 bits by the last five bits of a count, and TFLite's code does not look
+    whether it is larger: a multiplier of 2^40 is one of 2^8 there.
+    """
     with np.errstate(over="ignore", under="ignore"):
         product = np.float32(attrs.lhs_scale) * np.float32(attrs.rhs_scale)
-        return float(product / np.float32(attrs.output_scale))
+        multiplier = float(product / np.float32(attrs.output_scale))
+    if not np.isfinite(multiplier):
+        return multiplier
+    shift = int(quantize_multiplier(multiplier)[1])
+    return float(np.ldexp(multiplier, shift % 32 - shift)) if shift > 31 else multiplier
 
 
 def sum_reference(attrs: Attrs, lhs: Array, rhs: Array, sign: int) -> Array:

@@ -25,8 +25,9 @@ def quantized_multiply(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     Source of the arithmetic: TFLite's reference MUL. The product of the operands, less their zero
     points, is multiplied by lhs_scale * rhs_scale / output_scale, computed and rounded in float32
     step by step; the scaling rounds as gemmlowp does (qnn_ops.rounding, "tflite"); the zero point
-    is added and the result clamped. Where that multiplier exceeds 2^14, of which TFLite's own
-    code makes an int32 overflow, the result saturates.
+    is added and the result clamped. A left shift by 32 bits or more counts modulo 32, as in TFLite
+    on x86; where the multiplier that is left exceeds 2^14, of which TFLite's own code makes an
+    int32 overflow, the result saturates.
     """
     lhs_values = lhs.astype(np.int32) - attrs.lhs_zero_point
     rhs_values = rhs.astype(np.int32) - attrs.rhs_zero_point

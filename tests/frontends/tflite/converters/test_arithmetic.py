@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from frontends.tflite.quantization import Quantization
 from tests.support.arrays import full_range
 from tests.support.tflite import Sheet, random_quantization
 
@@ -50,4 +51,19 @@ def test_operands_may_be_scalars() -> None:
     constant = sheet.constant(np.array(-7, np.int8), quantization)
     for shape, lhs, rhs in (((5,), row, constant), ((5,), scalar, row), ((), scalar, constant)):
         sheet.operator("ADD", [lhs, rhs], (shape, "int8", quantization))
+    sheet.check()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_products_with_multipliers_beyond_all_shifts_equal_litert(dtype: str) -> None:
+    sheet = Sheet(seed=9)
+    for lhs, rhs, result in ((0.5, 0.5, 1e-30), (1e15, 1e15, 0.25), (65536.0, 65536.0, 1.0)):
+        low = -6 if dtype == "int8" else 0
+        operands = [
+            sheet.input(
+                sheet.rng.integers(low, 9, (4, 50)).astype(dtype), Quantization.per_tensor(scale, 1)
+            )
+            for scale in (lhs, rhs)
+        ]
+        sheet.operator("MUL", operands, ((4, 50), dtype, Quantization.per_tensor(result, 0)))
     sheet.check()
