@@ -21,8 +21,9 @@ from qnn_ops.quantized_concat import conversion_table
 from qnn_ops.quantized_relu import relu_multiplier
 from qnn_ops.registry import Attrs, Operator, constant_of, spec_of
 
-# Tensors that one function joins: TVM writes its body with some stack for each.
-_MOST = 64
+# Tensors that one function joins: TVM writes its body with some stack for each, and LLVM takes a
+# time that grows with their square.
+_MOST = 16
 
 
 def _concat(

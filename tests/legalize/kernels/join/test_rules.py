@@ -59,8 +59,8 @@ def test_concatenation(place: Place) -> None:
 def test_many_tensors_are_joined_in_steps() -> None:
     """One function of 500 tensors ends the process: TVM writes it with stack for each."""
     rng = np.random.default_rng(7)
-    call = random_concat(rng, "int8", 1, [int(width) for width in rng.integers(1, 4, 70)])
-    assert len(kernels_of(lowered(call, AVX2_TARGET))) == 2
+    call = random_concat(rng, "int8", 1, [int(width) for width in rng.integers(1, 4, 40)])
+    assert len(kernels_of(lowered(call, AVX2_TARGET))) == 3
     library = build(module_of(call.operator, call.operands, **call.attrs), "host")
     expected = quantized_concat.evaluate(call.operands[0], **call.attrs)
     np.testing.assert_array_equal(library.run(*call.operands[0]), expected)
