@@ -27,10 +27,10 @@ class _JoinInSteps(CallRewriter):
         axis = int(rebuilt.attrs.axis or 0)
         parts = list(inputs.fields)
         while len(parts) > 1:
-            groups = [parts[first : first + _MOST] for first in range(0, len(parts), _MOST)]
+            shares = [parts[first : first + _MOST] for first in range(0, len(parts), _MOST)]
             parts = [
-                self.builder_.emit_te(join, group, axis, primfunc_attrs=KEPT_APART)
-                for group in groups
+                self.builder_.emit_te(join, share, axis, primfunc_attrs=KEPT_APART)
+                for share in shares
             ]
             join = topi.concatenate
         return parts[0]

@@ -58,12 +58,12 @@ def kept(value: Vector) -> Vector:
     return get_lanes(buffer, lanes)
 
 
-def store_pieces(groups: int) -> list[tuple[int, int]]:
+def store_pieces(vectors: int) -> list[tuple[int, int]]:
     """Cut a block of vectors into stores of 4, 2 and 1 vectors: (first vector, vectors)."""
     pieces = []
     first = 0
     for size in (4, 2, 1):
-        while groups - first >= size:
+        while vectors - first >= size:
             pieces.append((first, size))
             first += size
     return pieces

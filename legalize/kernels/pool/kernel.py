@@ -171,19 +171,19 @@ class _Kernel:
         def write(offset: Index, chunks: list[tuple[int, int]]) -> None:
             self._chunks(first + offset, place + offset, chunks, down, across)
 
-        self._each_group(_CHUNKS, write)
+        self._each_stretch(_CHUNKS, write)
 
-    def _each_group(
+    def _each_stretch(
         self, count: int, write: Callable[[Index, list[tuple[int, int]]], None]
     ) -> None:
         """Write something for each ``count`` vectors of a pixel's channels."""
         whole, parts = pieces(self.spec.in_shape[3], self.size)
-        groups, rest = divmod(whole, count)
+        turns, rest = divmod(whole, count)
         chunks = [(i * self.size, self.size) for i in range(count)]
-        if groups:
-            with T.serial(groups) as group:
-                write(group * (count * self.size), chunks)
-        start = groups * count * self.size
+        if turns:
+            with T.serial(turns) as turn:
+                write(turn * (count * self.size), chunks)
+        start = turns * count * self.size
         chunks = [(start + i * self.size, self.size) for i in range(rest)] + parts
         if chunks:
             write(0, chunks)
@@ -193,7 +193,7 @@ class _Kernel:
 
         So each column is pooled once, and stays in registers for the windows that share it.
         """
-        self._each_group(
+        self._each_stretch(
             _SLIDING_CHUNKS,
             lambda offset, chunks: self._slide_chunks(line + offset, place + offset, chunks, down),
         )

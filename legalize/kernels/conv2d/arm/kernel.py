@@ -140,14 +140,14 @@ class _Kernel:
     def _tile(self, section: Section, block: Index, first: Index) -> None:
         """Write the computation of one tile, whose first pixel is ``first``."""
         spec, isa = self.spec, self.isa
-        group = section.first_vector + block * section.nr
+        first_vector = section.first_vector + block * section.nr
         rows, columns = accumulators(isa, section.nr, section.mr)
         acc = [[local_vector(LANES) for _ in range(columns)] for _ in range(rows)]
-        self._begin(section, group, first, acc)
-        self._accumulate(section, group, first, acc)
+        self._begin(section, first_vector, first, acc)
+        self._accumulate(section, first_vector, first, acc)
         outputs = self._outputs(section, first, acc)
         for j in range(section.nr):
-            constants = [kept(row[group + j, T.ramp(0, 1, LANES)]) for row in self.rows]
+            constants = [kept(row[first_vector + j, T.ramp(0, 1, LANES)]) for row in self.rows]
             for pixel in outputs:
                 value = self.epilogue.emit(isa.neon, get_lanes(pixel[j], LANES), constants)
                 set_lanes(pixel[j], value, LANES)
@@ -156,25 +156,27 @@ class _Kernel:
             channels = min(channels, spec.out_channels - section.first_vector * LANES)
         for i, pixel in enumerate(outputs):
             vectors = [get_lanes(vector, LANES) for vector in pixel]
-            start = (first + i) * spec.out_channels + group * LANES
+            start = (first + i) * spec.out_channels + first_vector * LANES
             shift = self.epilogue.narrowing_shift
             store_channels(spec, isa.neon, self.target, start, vectors, channels, shift)
 
-    def _begin(self, section: Section, group: Index, first: Index, acc: list[list[Buffer]]) -> None:
+    def _begin(
+        self, section: Section, first_vector: Index, first: Index, acc: list[list[Buffer]]
+    ) -> None:
         """Set the accumulators to what is added to the products."""
-        per_group = LANES // self.isa.channels
+        per_vector = LANES // self.isa.channels
         for j in range(section.nr):
-            bias = kept(self.bias[group + j, T.ramp(0, 1, LANES)])
+            bias = kept(self.bias[first_vector + j, T.ramp(0, 1, LANES)])
             for i, row in enumerate(acc):
-                if per_group == 1:
+                if per_vector == 1:
                     start = bias
                     if self.sums is not None:
                         start = bias - T.broadcast(self.sums[first + i], LANES)
                     set_lanes(row[j], start, LANES)
                     continue
-                for part in range(per_group):
+                for part in range(per_vector):
                     pair = [2 * part, 2 * part + 1] * 2
-                    set_lanes(row[per_group * j + part], T.Shuffle([bias], pair), LANES)
+                    set_lanes(row[per_vector * j + part], T.Shuffle([bias], pair), LANES)
 
     def _outputs(
         self, section: Section, first: Index, acc: list[list[Buffer]]
@@ -197,7 +199,7 @@ class _Kernel:
         return outputs
 
     def _accumulate(
-        self, section: Section, group: Index, first: Index, acc: list[list[Buffer]]
+        self, section: Section, first_vector: Index, first: Index, acc: list[list[Buffer]]
     ) -> None:
         spec = self.spec
         _, _, width, channels = spec.staged_shape
@@ -209,7 +211,7 @@ class _Kernel:
         steps = size // self.isa.depth
         with T.serial(spec.kernel_height) as ky, T.serial(taps) as kx:
             run = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
-            start = group * self.block_step + (ky * taps + kx) * self.steps * per_step
+            start = first_vector * self.block_step + (ky * taps + kx) * self.steps * per_step
             with T.serial(whole) as number:
                 places = [origin + run + number * size for origin in origins]
                 self._piece(self.pieces[0], places, start + number * steps * per_step, acc)

@@ -136,11 +136,11 @@ def _fits_sums_of_two(steps: npt.NDArray[np.int8]) -> bool:
 
 def _lay_out(isa: Isa, tiling: Tiling, steps: npt.NDArray[np.int8]) -> Array:
     ordered = isa.order(steps)
-    per_group = LANES // isa.channels
+    per_vector = LANES // isa.channels
     packed = []
     for section in tiling:
-        first = section.first_vector * per_group
-        columns = section.nr * per_group
+        first = section.first_vector * per_vector
+        columns = section.nr * per_vector
         block = ordered[first : first + section.blocks * columns]
         block = block.reshape(section.blocks, columns, *ordered.shape[1:])
         packed.append(block.transpose(0, 2, 3, 1, 4).reshape(-1))

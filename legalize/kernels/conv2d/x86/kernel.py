@@ -166,20 +166,20 @@ class ConvKernel:
     def _tile(self, section: Section, block: Index, first: Index) -> None:
         """Write the computation of one tile, whose first pixel is ``first``."""
         lanes = self.isa.lanes
-        group = section.first_vector + block * section.nr
+        first_vector = section.first_vector + block * section.nr
         acc = [[local_vector(lanes) for _ in range(section.nr)] for _ in range(section.mr)]
         for j in range(section.nr):
-            bias = self.bias[group + j, T.ramp(0, 1, lanes)]
+            bias = self.bias[first_vector + j, T.ramp(0, 1, lanes)]
             for i, row in enumerate(acc):
                 start = bias
                 if self.sums is not None:
                     start = bias - T.broadcast(self.sums[first + i], lanes)
                 set_lanes(row[j], start, lanes)
-        self._accumulate(section, group, first, acc)
-        self._finish(section, group, [first + i for i in range(section.mr)], acc)
+        self._accumulate(section, first_vector, first, acc)
+        self._finish(section, first_vector, [first + i for i in range(section.mr)], acc)
 
     def _finish(
-        self, section: Section, group: Index, pixels: list[Index], acc: list[list[Buffer]]
+        self, section: Section, first_vector: Index, pixels: list[Index], acc: list[list[Buffer]]
     ) -> None:
         """Write how the sums of some pixels become outputs."""
         lanes = self.isa.lanes
@@ -190,33 +190,35 @@ class ConvKernel:
         if self.residual is not None:
             as_bytes = self.residual.vectors_as_bytes(section.nr, channels)
             as_words = self.residual.vectors_as_words(section.nr)
-        # Group by group, so that its constants stay in registers.
+        # Vector by vector, so that its constants stay in registers.
         for j in range(section.nr):
             for pixel, row in zip(pixels, acc, strict=True):
                 addend = None
                 if j >= max(as_bytes, as_words):
-                    addend = self._addend(section, group, pixel, j, channels)
-                self._emit(group + j, row[j], addend)
+                    addend = self._addend(section, first_vector, pixel, j, channels)
+                self._emit(first_vector + j, row[j], addend)
         for pixel, row in zip(pixels, acc, strict=True):
             for j in range(as_bytes, as_words, 2):
-                self._add_to_words(section, group, pixel, row, j, channels)
+                self._add_to_words(section, first_vector, pixel, row, j, channels)
             vectors = [get_lanes(vector, lanes) for vector in row]
-            ends = [self._sums(group, pixel, vectors, j) for j in range(0, as_bytes, 4)]
-            store_pixel(self.spec, self.target, pixel, group, vectors, channels, ends)
+            ends = [self._sums(first_vector, pixel, vectors, j) for j in range(0, as_bytes, 4)]
+            store_pixel(self.spec, self.target, pixel, first_vector, vectors, channels, ends)
 
-    def _sums(self, group: Index, pixel: Index, vectors: list[Vector], number: int) -> Vector:
+    def _sums(
+        self, first_vector: Index, pixel: Index, vectors: list[Vector], number: int
+    ) -> Vector:
         """Return outputs of four vectors as bytes, with the residual's tensor added."""
         assert self.addend is not None
         assert self.residual is not None
         ((outputs, _, size),) = narrow(self.spec.output, vectors[number : number + 4])
-        start = pixel * self.spec.out_channels + (group + number) * self.isa.lanes
+        start = pixel * self.spec.out_channels + (first_vector + number) * self.isa.lanes
         tensor = self.addend[T.ramp(start, 1, size)]
         return self.residual.add_to_bytes(outputs, tensor)
 
     def _add_to_words(
         self,
         section: Section,
-        group: Index,
+        first_vector: Index,
         pixel: Index,
         row: list[Buffer],
         number: int,
@@ -225,7 +227,7 @@ class ConvKernel:
         """Add the residual's tensor to two vectors."""
         assert self.residual is not None
         lanes = self.isa.lanes
-        place = self._place_of_addend(section, group, pixel, number, channels)
+        place = self._place_of_addend(section, first_vector, pixel, number, channels)
         tensor = load_addend_words(self.addend, *place)
         pair = row[number : number + 2]
         outputs = [get_lanes(vector, lanes) for vector in pair]
@@ -233,43 +235,43 @@ class ConvKernel:
         for vector, value in zip(pair, sums, strict=True):
             set_lanes(vector, value, lanes)
 
-    def _emit(self, group: Index, vector: Buffer, addend: Vector | None = None) -> None:
+    def _emit(self, index: Index, vector: Buffer, addend: Vector | None = None) -> None:
         lanes = self.isa.lanes
-        rows = [self._rows(buffer, group, width) for buffer, width in self.constants]
+        rows = [self._rows(buffer, index, width) for buffer, width in self.constants]
         value = self.epilogue.emit(get_lanes(vector, lanes), rows, addend)
         if self.residual is not None and addend is not None:
             value = self.residual.add(value, addend)
         set_lanes(vector, value, lanes)
 
     def _addend(
-        self, section: Section, group: Index, pixel: Index, number: int, channels: int
+        self, section: Section, first_vector: Index, pixel: Index, number: int, channels: int
     ) -> Vector:
         """Load a vector of the tensor that is added to a block of ``channels``, if there is one."""
         if self.addend is None:
             return None
-        place = self._place_of_addend(section, group, pixel, number, channels)
+        place = self._place_of_addend(section, first_vector, pixel, number, channels)
         return load_addend(self.addend, *place)
 
     def _place_of_addend(
-        self, section: Section, group: Index, pixel: Index, number: int, channels: int
+        self, section: Section, first_vector: Index, pixel: Index, number: int, channels: int
     ) -> tuple[Index, int, int, int, int]:
         """Return the arguments of ``load_addend`` beside the tensor."""
         lanes = self.isa.lanes
         pieces = store_pieces(section.nr)
         first, size = next(piece for piece in pieces if number < sum(piece))
-        start = pixel * self.spec.out_channels + (group + first) * lanes
+        start = pixel * self.spec.out_channels + (first_vector + first) * lanes
         return start, size, number - first, lanes, channels - first * lanes
 
-    def _rows(self, buffer: Buffer, group: Index, lanes: int) -> Vector:
-        return lambda row: buffer[group, row, T.ramp(0, 1, lanes)]
+    def _rows(self, buffer: Buffer, index: Index, lanes: int) -> Vector:
+        return lambda row: buffer[index, row, T.ramp(0, 1, lanes)]
 
     def _accumulate(
-        self, section: Section, group: Index, first: Index, acc: list[list[Buffer]]
+        self, section: Section, first_vector: Index, first: Index, acc: list[list[Buffer]]
     ) -> None:
         """Write the sums of products of a tile, where tiles are summed by themselves."""
 
     def _fetch_next(
-        self, section: Section, group: Index, turn: Index, turns: int, steps: int
+        self, section: Section, first_vector: Index, turn: Index, turns: int, steps: int
     ) -> Callable[[Index], None]:
         """Tell how each step of a tile asks for weights of the next block, as ``fetch_ahead`` does.
 
@@ -278,7 +280,9 @@ class ConvKernel:
         if not self.isa.has_byte_products or turns == 1 or steps == 0:
             return lambda step: None
         size = section.nr * self.block_step
-        return fetch_ahead(self.weights, group * self.block_step + size, size, steps, turn, turns)
+        return fetch_ahead(
+            self.weights, first_vector * self.block_step + size, size, steps, turn, turns
+        )
 
     def _origin(self, pixel: Index) -> Index:
         """Return the offset of the first byte that an output pixel reads."""

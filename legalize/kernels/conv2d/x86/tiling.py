@@ -131,7 +131,7 @@ def lane_channels(spec: ConvSpec, isa: Isa, tiling: Tiling) -> npt.NDArray[np.in
                 order = np.arange(size * lanes).reshape(size, lanes)
                 if spec.output.dtype != "int32":
                     order = order.reshape(-1, size, 4).transpose(1, 0, 2).reshape(size, lanes)
-                group = start + first
-                channels[group : group + size] = group * lanes + order
+                vector = start + first
+                channels[vector : vector + size] = vector * lanes + order
     channels[channels >= spec.out_channels] = -1
     return channels

@@ -5,7 +5,7 @@ for each task                             in parallel, if there is work for seve
     for each block of channels
       for each tile of output columns
         accumulators = bias
-        for each group of taps
+        for each short sum of taps
           accumulators += sum in 16 bits of data · weights
         store(narrow(requantize(accumulators)))
 """
@@ -151,20 +151,20 @@ class _Kernel:
     def _accumulate(
         self, section: Section, origin: Index, weights: Index, acc: list[list[Buffer]]
     ) -> None:
-        """Write the sums of all groups of taps."""
+        """Write all short sums of products."""
         spec, plan, size = self.spec, self.plan, section.width
         _, _, width, channels = spec.staged_shape
         loaded: dict[int, Any] = {}
         number = 0
-        for group in plan.groups:
+        for terms in plan.short_sums:
             factors = [
                 kept(self.weights[T.ramp(weights + (number + i) * size, 1, size)])
-                for i in range(len(group))
+                for i in range(len(terms))
             ]
-            number += len(group)
+            number += len(terms)
             for i, pixel in enumerate(acc):
                 values = []
-                for ky, kx, _ in group:
+                for ky, kx, _ in terms:
                     column = kx * spec.dilation[1] + i * spec.strides[1]
                     place = ky * spec.dilation[0] * width + column
                     if place not in loaded:

@@ -3,7 +3,7 @@
 Vectors run along the channels: a tile is some neighbouring pixels of an output row by 16 or 8
 channels. smull and smlal multiply bytes and add the products in 16 bits, for as many taps of the
 kernel as 16 bits hold whatever the data; saddw adds that to accumulators of 32 bits. So the taps
-are divided into groups by their weights: two taps a group unless both are −128, more where weights
+fall into short sums by their weights: two taps a sum unless both are −128, more where weights
 are small.
 
 Weights w − zw that take more than 8 bits are sums of int8: such a tap has two terms. Channels
@@ -64,7 +64,7 @@ class Plan:
     Attributes:
         spec: the convolution; as many output channels as input channels.
         isa: the instruction set.
-        groups: terms whose products are added in 16 bits; of the first row of the kernel only
+        short_sums: terms whose products are added in 16 bits; of the first row of the kernel only
             if the others are looped over.
         is_looped: whether they are.
         pixels: output pixels of a tile.
@@ -72,7 +72,7 @@ class Plan:
 
     spec: ConvSpec
     isa: Isa
-    groups: tuple[tuple[Term, ...], ...]
+    short_sums: tuple[tuple[Term, ...], ...]
     is_looped: bool
     pixels: int
 
@@ -92,8 +92,8 @@ class Plan:
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """All that ``groups`` holds, in order."""
-        return tuple(term for group in self.groups for term in group)
+        """All that ``short_sums`` hold, in order."""
+        return tuple(term for terms in self.short_sums for term in terms)
 
     def lane_channels(self) -> npt.NDArray[np.int64]:
         """Return the channel of each lane: int64 [vectors, 4]."""
@@ -139,7 +139,7 @@ def _cost(spec: ConvSpec, pixels: int, quads: int, products: int, sums: int) -> 
 
 
 def choose_plan(spec: ConvSpec, isa: Isa, parts: list[Array]) -> Plan:
-    """Divide the taps into groups and choose the tile.
+    """Divide the taps into short sums and choose the tile.
 
     Args:
         spec: the convolution.
@@ -156,41 +156,41 @@ def choose_plan(spec: ConvSpec, isa: Isa, parts: list[Array]) -> Plan:
     ]
     if len(terms) <= _MAX_UNROLLED:
         weights = {term: parts[term[2]][term[0], term[1]] for term in terms}
-        groups = _grouped(terms, weights)
-        sums = len(groups)
-        return Plan(spec, isa, groups, False, _choose_pixels(spec, isa, len(terms), sums))
+        short_sums = _short_sums(terms, weights)
+        sums = len(short_sums)
+        return Plan(spec, isa, short_sums, False, _choose_pixels(spec, isa, len(terms), sums))
     row = [(0, kx, part) for kx in range(width) for part in range(len(parts))]
     # What holds for every row of the kernel.
     weights = {term: parts[term[2]][:, term[1]].reshape(height, -1).ravel() for term in row}
-    groups = _grouped(row, weights)
-    sums = height * len(groups)
-    return Plan(spec, isa, groups, True, _choose_pixels(spec, isa, height * len(row), sums))
+    short_sums = _short_sums(row, weights)
+    sums = height * len(short_sums)
+    return Plan(spec, isa, short_sums, True, _choose_pixels(spec, isa, height * len(row), sums))
 
 
-def _grouped(terms: list[Term], weights: dict[Term, Array]) -> tuple[tuple[Term, ...], ...]:
-    """Put each term into the first group that stays within 16 bits."""
-    groups: list[list[Term]] = []
+def _short_sums(terms: list[Term], weights: dict[Term, Array]) -> tuple[tuple[Term, ...], ...]:
+    """Put each term into the first short sum that stays within 16 bits."""
+    short_sums: list[list[Term]] = []
     ends: list[tuple[Array, Array]] = []
     for term in terms:
         products = weights[term] * _LOWEST, weights[term] * _HIGHEST
         low, high = np.minimum(*products), np.maximum(*products)
-        for group, (lowest, highest) in zip(groups, ends, strict=True):
+        for short_sum, (lowest, highest) in zip(short_sums, ends, strict=True):
             if (lowest + low >= _SUMS[0]).all() and (highest + high <= _SUMS[1]).all():
-                group.append(term)
+                short_sum.append(term)
                 lowest += low
                 highest += high
                 break
         else:
-            groups.append([term])
+            short_sums.append([term])
             ends.append((low, high))
-    return tuple(map(tuple, groups))
+    return tuple(map(tuple, short_sums))
 
 
 def microseconds(plan: Plan) -> float:
     """Estimate what the convolution takes on one thread."""
     spec = plan.spec
     rows = spec.kernel_height if plan.is_looped else 1
-    products, sums = rows * len(plan.terms), rows * len(plan.groups)
+    products, sums = rows * len(plan.terms), rows * len(plan.short_sums)
     cost = sum(
         section.blocks * _cost(spec, plan.pixels, section.width // LANES, products, sums)
         for section in plan.sections

@@ -66,8 +66,8 @@ class _Kernel:
         self.plan = plan
         self.spec = plan.spec
         self.epilogue = epilogue
-        self.groups = -(-plan.spec.out_height // plan.rows)
-        self.steps = plan.spec.batch * self.groups
+        self.bands = -(-plan.spec.out_height // plan.rows)
+        self.steps = plan.spec.batch * self.bands
         self.tasks = task_count(plan.spec.batch * cycles(plan) / _CYCLES_PER_MICROSECOND)
 
     def build(self) -> tirx.PrimFunc:
@@ -95,9 +95,9 @@ class _Kernel:
             first_vector += section.blocks * PLANES
 
         def step(number: Index) -> None:
-            image, group = T.truncdiv(number, self.groups), T.truncmod(number, self.groups)
+            image, band = T.truncdiv(number, self.bands), T.truncmod(number, self.bands)
             # The last rows overlap the ones before.
-            row = unsigned_min(group * plan.rows, spec.out_height - plan.rows)
+            row = unsigned_min(band * plan.rows, spec.out_height - plan.rows)
             for part in parts:
                 with T.serial(part.section.blocks) as block:
                     part.interleave(image, row, block)

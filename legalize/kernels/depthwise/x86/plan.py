@@ -226,11 +226,11 @@ def cycles(plan: Plan) -> float:
     loads = 1 / plan.tiles + 1 / plan.rows
     product = instructions / 2 + _LOAD * loads
     products = spec.kernel_width * len(plan.products) * PLANES * product
-    groups = -(-spec.out_height // plan.rows)
+    bands = -(-spec.out_height // plan.rows)
     total = 0.0
     for section in plan.sections:
         interleaved = plan.columns * plan.cells * _INTERLEAVE / plan.pixels(section)
         tiles = -(-spec.out_width // (plan.tiles * plan.pixels(section)))
         tile = plan.tiles * (products + plan.rows * _RESCALE) + _TILE
-        total += section.blocks * groups * (interleaved + tiles * tile + _ROW)
+        total += section.blocks * bands * (interleaved + tiles * tile + _ROW)
     return total

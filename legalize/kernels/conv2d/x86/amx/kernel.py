@@ -71,10 +71,10 @@ class TileKernel(ConvKernel):
             at_once = plan.tiles_at_once
             first = unsigned_min(number * at_once, plan.tiles - at_once)
             places = [self._place(first + i) for i in range(at_once)]
-            group = section.first_vector + block * section.nr
-            self._multiply(section, group, [origin for _, _, origin in places], number)
+            first_vector = section.first_vector + block * section.nr
+            self._multiply(section, first_vector, [origin for _, _, origin in places], number)
             for tile, (line, pixel, _) in enumerate(places):
-                self._rescale(section, group, tile, line, pixel)
+                self._rescale(section, first_vector, tile, line, pixel)
 
         loop_between(start, stop, step)
 
@@ -93,7 +93,9 @@ class TileKernel(ConvKernel):
             origin += line * (height * width * channels)
         return line, pixel, origin
 
-    def _multiply(self, section: Section, group: Index, origins: list[Index], turn: Index) -> None:
+    def _multiply(
+        self, section: Section, first_vector: Index, origins: list[Index], turn: Index
+    ) -> None:
         """Write the sums of a step, and store them."""
         spec, plan = self.spec, self.plan
         _, _, width, channels = spec.staged_shape
@@ -102,14 +104,14 @@ class TileKernel(ConvKernel):
             amx.clear(tile)
         taps = spec.kernel_width // spec.taps_per_run
         piece = plan.chunk * _LANES
-        fetch = self._fetch_next(section, group, turn, plan.steps, spec.runs * plan.chunks)
+        fetch = self._fetch_next(section, first_vector, turn, plan.steps, spec.runs * plan.chunks)
         with T.serial(spec.kernel_height) as ky, T.serial(taps) as kx:
             run = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
             with T.serial(plan.chunks) as k:
                 offset = run + unsigned_min(k * plan.chunk, spec.run_length - plan.chunk)
                 number = (ky * taps + kx) * plan.chunks + k
                 fetch(number)
-                weights = group * self.block_step + number * (section.nr * piece)
+                weights = first_vector * self.block_step + number * (section.nr * piece)
                 for j in range(section.nr):
                     amx.load(_WEIGHTS[j], self.weights, weights + j * piece, 4 * _LANES)
                 for i, origin in enumerate(origins):
@@ -120,7 +122,7 @@ class TileKernel(ConvKernel):
             amx.store(tile, self.memory, _sums_of(i, j), 4 * _LANES)
 
     def _rescale(
-        self, section: Section, group: Index, tile: int, line: Index, first: Index
+        self, section: Section, first_vector: Index, tile: int, line: Index, first: Index
     ) -> None:
         """Write how the sums of a tile of pixels become outputs."""
         spec, plan = self.spec, self.plan
@@ -129,23 +131,23 @@ class TileKernel(ConvKernel):
             row, x = T.truncdiv(pixel, plan.row_pixels), T.truncmod(pixel, plan.row_pixels)
             output = line * (spec.out_pixels // plan.lines) + row * plan.real_pixels + x
             if plan.real_pixels == plan.row_pixels:
-                self._rescale_pixel(section, group, tile, i, output)
+                self._rescale_pixel(section, first_vector, tile, i, output)
             else:
                 with T.If(x < plan.real_pixels), T.Then():
-                    self._rescale_pixel(section, group, tile, i, output)
+                    self._rescale_pixel(section, first_vector, tile, i, output)
 
     def _rescale_pixel(
-        self, section: Section, group: Index, tile: int, row: Index, output: Index
+        self, section: Section, first_vector: Index, tile: int, row: Index, output: Index
     ) -> None:
         vectors = []
         for j in range(section.nr):
             sums = self.memory[T.ramp(_sums_of(tile, j) + row * _LANES, 1, _LANES)]
-            sums = sums + self.bias[group + j, T.ramp(0, 1, _LANES)]
+            sums = sums + self.bias[first_vector + j, T.ramp(0, 1, _LANES)]
             if self.sums is not None:
                 sums = sums - T.broadcast(self.sums[output], _LANES)
             vectors.append(local_vector(_LANES))
             set_lanes(vectors[-1], sums, _LANES)
-        self._finish(section, group, [output], [vectors])
+        self._finish(section, first_vector, [output], [vectors])
 
 
 def _sums_of(pixels: int, channels: int) -> int:

@@ -15,7 +15,7 @@ class DotKernel(ConvKernel):
     """The writer of loops over runs and their steps."""
 
     def _accumulate(
-        self, section: Section, group: Index, first: Index, acc: list[list[Buffer]]
+        self, section: Section, first_vector: Index, first: Index, acc: list[list[Buffer]]
     ) -> None:
         spec, products = self.spec, self.products
         _, _, width, channels = spec.staged_shape
@@ -39,10 +39,12 @@ class DotKernel(ConvKernel):
         at_once = self._steps_at_once(section)
         tile = T.truncdiv(first + section.mr - 1, section.mr)
         loops = spec.runs * (steps // at_once)
-        fetch = self._fetch_next(section, group, tile, self._tiles_in(section), loops)
+        fetch = self._fetch_next(section, first_vector, tile, self._tiles_in(section), loops)
         with T.serial(spec.kernel_height) as ky, T.serial(taps) as kx:
             run = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
-            weights = group * self.block_step + (ky * taps + kx) * spec.steps_per_run * step_size
+            weights = (
+                first_vector * self.block_step + (ky * taps + kx) * spec.steps_per_run * step_size
+            )
             with T.serial(steps // at_once) as number:
                 fetch((ky * taps + kx) * (steps // at_once) + number)
                 for k in (number * at_once + i for i in range(at_once)):

@@ -17,7 +17,7 @@ MOST = 128
 
 # Steps among which partners are looked for: more find hardly more of them.
 _AMONG = 64
-# Groups of them compared at a time, whose table of pairs stays in the cache.
+# Shards of them compared at a time, whose table of pairs stays in the cache.
 _AT_ONCE = 32
 
 
@@ -35,11 +35,11 @@ def match_steps(weights: Array, block: Array) -> Array:
     if not len(weights):
         return partner
     sums = _sums(weights)
-    groups = _groups(sums, block)
+    shards = _shards(sums, block)
     # A place that no step has fits nothing.
     sums = np.concatenate([sums, np.full((1, sums.shape[1]), 255, np.uint8)])
-    for first in range(0, len(groups), _AT_ONCE):
-        rows = groups[first : first + _AT_ONCE]
+    for first in range(0, len(shards), _AT_ONCE):
+        rows = shards[first : first + _AT_ONCE]
         for one, other in _match(_fits(sums[rows])):
             partner[rows[one]], partner[rows[other]] = rows[other], rows[one]
     return partner
@@ -52,8 +52,8 @@ def _sums(weights: Array) -> Array:
     return (pairs[..., 0::2] + pairs[..., 1::2]).reshape(len(weights), -1).astype(np.uint8)
 
 
-def _groups(sums: Array, block: Array) -> Array:
-    """Deal the steps of each block to groups, large and small ones evenly: [groups, steps].
+def _shards(sums: Array, block: Array) -> Array:
+    """Deal the steps of each block to shards, large and small ones evenly: [shards, steps].
 
     The number after the last stands for no step.
     """
@@ -62,17 +62,17 @@ def _groups(sums: Array, block: Array) -> Array:
     counts = np.bincount(block)
     start = np.cumsum(counts) - counts
     rank = np.arange(len(block)) - start[block[order]]
-    groups = -(-counts // _AMONG)
-    of_block = groups[block[order]]
-    group = (np.cumsum(groups) - groups)[block[order]] + rank % of_block
+    shards = -(-counts // _AMONG)
+    of_block = shards[block[order]]
+    shard = (np.cumsum(shards) - shards)[block[order]] + rank % of_block
     place = rank // of_block
-    table = np.full((int(groups.sum()), int(place.max()) + 1), len(block))
-    table[group, place] = order
+    table = np.full((int(shards.sum()), int(place.max()) + 1), len(block))
+    table[shard, place] = order
     return table
 
 
 def _fits(sums: Array) -> Array:
-    """Find the steps of each group that fit each other: bool [groups, steps, steps]."""
+    """Find the steps of each shard that fit each other: bool [shards, steps, steps]."""
     values = np.ascontiguousarray(sums.transpose(2, 0, 1))
     # One more than what is left, so that nothing is below it where nothing is left.
     above = np.where(values > MOST, 0, MOST + 1 - values).astype(np.uint8)
@@ -92,20 +92,20 @@ def _match(fits: Array) -> list[tuple[tuple[Array, Array], tuple[Array, Array]]]
         fits: from ``_fits``; it is overwritten.
 
     Returns:
-        For each round the places of steps and of their partners, as (groups, numbers).
+        For each round the places of steps and of their partners, as (shards, numbers).
     """
     degree = fits.sum(axis=2, dtype=np.int16)
     none = fits.shape[1] + 1
     found = []
-    group = np.flatnonzero(degree.any(axis=1))
-    while len(group):
-        one = np.where(degree[group] > 0, degree[group], none).argmin(axis=1)
-        other = np.where(fits[group, one], degree[group], none).argmin(axis=1)
-        found.append(((group, one), (group, other)))
-        degree[group] -= fits[group, one].astype(np.int16) + fits[group, other]
+    shard = np.flatnonzero(degree.any(axis=1))
+    while len(shard):
+        one = np.where(degree[shard] > 0, degree[shard], none).argmin(axis=1)
+        other = np.where(fits[shard, one], degree[shard], none).argmin(axis=1)
+        found.append(((shard, one), (shard, other)))
+        degree[shard] -= fits[shard, one].astype(np.int16) + fits[shard, other]
         for taken in (one, other):
-            fits[group, taken] = False
-            fits[group, :, taken] = False
-            degree[group, taken] = 0
-        group = group[degree[group].any(axis=1)]
+            fits[shard, taken] = False
+            fits[shard, :, taken] = False
+            degree[shard, taken] = 0
+        shard = shard[degree[shard].any(axis=1)]
     return found

@@ -47,14 +47,14 @@ class PairsKernel(ConvKernel):
             self.orders = T.arg("orders", T.buffer((blocks, self.steps.count, DWORD), "uint8"))
 
     def _accumulate(
-        self, section: Section, group: Index, first: Index, acc: list[list[Buffer]]
+        self, section: Section, first_vector: Index, first: Index, acc: list[list[Buffer]]
     ) -> None:
         # As int64, in which LLVM adds an offset to all of them where it loads the data.
         origins = [T.Cast("int64", self._origin(first + i)) for i in range(section.mr)]
         earlier = self.tiling[: self.tiling.index(section)]
-        number = T.truncdiv(group - section.first_vector, section.nr)
+        number = T.truncdiv(first_vector - section.first_vector, section.nr)
         block = number + sum(part.blocks for part in earlier)
-        start = group * self.block_step
+        start = first_vector * self.block_step
         slot = T.alloc_buffer((1,), "int64", scope="global", annotations={_VOLATILE: True})
         for number, kind in enumerate(STEP_KINDS):
             if self.steps.kinds[number]:

@@ -91,11 +91,11 @@ class WinogradKernel(ConvKernel):
         """Write the loop over the blocks of a section that are between two numbers."""
 
         def block(number: Index) -> None:
-            group = section.first_vector + number * section.nr
+            first_vector = section.first_vector + number * section.nr
             with T.serial(self.plan.transform.positions) as position:
-                self._multiply(section, group, position)
+                self._multiply(section, first_vector, position)
             with T.serial(self.plan.panel) as tile:
-                self._end(section, group, first, tile)
+                self._end(section, first_vector, first, tile)
 
         loop_between(T.max(start, 0), T.min(stop, section.blocks), block)
 
@@ -134,12 +134,12 @@ class WinogradKernel(ConvKernel):
         words = 2 * self.isa.lanes
         return kept(T.Cast(f"int16x{words}", self.source[T.ramp(offset, 1, words)]))
 
-    def _multiply(self, section: Section, group: Index, position: Index) -> None:
+    def _multiply(self, section: Section, first_vector: Index, position: Index) -> None:
         """Write the sums of products of a position of the transform."""
         plan, products, channels = self.plan, self.products, self.spec.in_channels
         nr, at_once = section.nr, section.mr
         step_size = nr * products.part_size
-        weights = group * self.block_step + position * (channels // 2 * step_size)
+        weights = first_vector * self.block_step + position * (channels // 2 * step_size)
         turns = -(-plan.panel // at_once)
 
         with T.serial(turns) as step:
@@ -168,7 +168,7 @@ class WinogradKernel(ConvKernel):
                     place = self._sums_place(nr, position, number, j)
                     T.buffer_store(self.multiplied, get_lanes(vector, products.lanes), [place])
 
-    def _end(self, section: Section, group: Index, first: Index, tile: Index) -> None:
+    def _end(self, section: Section, first_vector: Index, first: Index, tile: Index) -> None:
         """Write how the sums of a tile become outputs."""
         spec, plan, lanes, nr = self.spec, self.plan, self.isa.lanes, section.nr
         y, x = plan.transform.y, plan.transform.x
@@ -178,7 +178,7 @@ class WinogradKernel(ConvKernel):
         acc = [[local_vector(lanes) for _ in range(nr)] for _ in pixels]
         shift = T.broadcast(T.int32(plan.transform.scale_bits), lanes)
         for j in range(nr):
-            bias = self.bias[group + j, T.ramp(0, 1, lanes)]
+            bias = self.bias[first_vector + j, T.ramp(0, 1, lanes)]
             sums = [
                 [
                     self.multiplied[self._sums_place(nr, i * x.extent + k, tile, j)]
@@ -188,7 +188,7 @@ class WinogradKernel(ConvKernel):
             ]
             for outputs, value in zip(acc, _both_ways(y.outputs, x.outputs, sums), strict=True):
                 set_lanes(outputs[j], T.shift_right(value, shift) + bias, lanes)
-        self._finish(section, group, pixels, acc)
+        self._finish(section, first_vector, pixels, acc)
 
     def _sums_place(self, nr: int, position: Index, tile: Index, number: int) -> Index:
         """Return the place of a vector of sums of a tile."""

@@ -31,15 +31,15 @@ def test_sections_cover_all_channels_within_the_registers(
     isa: Isa, pixels: int, in_channels: int, out_channels: int
 ) -> None:
     spec = make_spec(pixels, in_channels, out_channels, "uint8")
-    next_group = 0
+    next_vector = 0
     for section in choose_tiling(spec, products_of(spec, isa)):
-        assert section.first_vector == next_group
-        next_group += section.blocks * section.nr
+        assert section.first_vector == next_vector
+        next_vector += section.blocks * section.nr
         assert section.mr <= pixels
         assert section.mr == 1 or section.mr * section.nr < isa.registers
         # Only a section of one block can end in the middle of a vector.
-        assert section.blocks == 1 or next_group * isa.lanes <= out_channels
-    assert next_group == isa.vectors(out_channels)
+        assert section.blocks == 1 or next_vector * isa.lanes <= out_channels
+    assert next_vector == isa.vectors(out_channels)
 
 
 @each_isa
@@ -53,16 +53,16 @@ def test_every_channel_has_one_lane(isa: Isa, out_channels: int, out_dtype: str)
     np.testing.assert_array_equal(np.sort(real), np.arange(out_channels))
 
 
-@pytest.mark.parametrize("groups", range(1, 13))
-def test_store_pieces_follow_one_another(groups: int) -> None:
-    pieces = store_pieces(groups)
+@pytest.mark.parametrize("vectors", range(1, 13))
+def test_store_pieces_follow_one_another(vectors: int) -> None:
+    pieces = store_pieces(vectors)
     ends = [first + size for first, size in pieces]
     assert [first for first, _ in pieces] == [0, *ends[:-1]]
-    assert ends[-1] == groups
+    assert ends[-1] == vectors
     assert {size for _, size in pieces} <= {1, 2, 4}
 
 
 def test_words_leave_room_for_larger_tiles() -> None:
-    groups, pixels = 2, 6
-    assert registers_of(WidenedProducts(AVX2), groups, pixels) > AVX2.registers
-    assert registers_of(WordProducts(AVX2), groups, pixels) == AVX2.registers
+    nr, mr = 2, 6
+    assert registers_of(WidenedProducts(AVX2), nr, mr) > AVX2.registers
+    assert registers_of(WordProducts(AVX2), nr, mr) == AVX2.registers

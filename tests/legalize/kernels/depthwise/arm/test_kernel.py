@@ -83,13 +83,13 @@ def test_large_kernels_are_looped_over(core: Core) -> None:
 def test_small_weights_share_sums_of_16_bits() -> None:
     kernel = np.full((3, 3, 16), 20, np.int8)
     spec = replace(SPEC, out_channels=16)
-    assert len(pack_depthwise(spec, Weights(kernel), NEON).plan.groups) == 1
+    assert len(pack_depthwise(spec, Weights(kernel), NEON).plan.short_sums) == 1
     kernel[:] = -127
-    assert [len(group) for group in pack_depthwise(spec, Weights(kernel), NEON).plan.groups] == [
-        2
-    ] * 4 + [1]
+    assert [
+        len(terms) for terms in pack_depthwise(spec, Weights(kernel), NEON).plan.short_sums
+    ] == [2] * 4 + [1]
     kernel[:] = -128
-    assert len(pack_depthwise(spec, Weights(kernel), NEON).plan.groups) == 9
+    assert len(pack_depthwise(spec, Weights(kernel), NEON).plan.short_sums) == 9
 
 
 @pytest.mark.parametrize("core", ISAS, ids=lambda core: core.name)

@@ -43,8 +43,8 @@ def test_sums_of_16_bits_hold_every_group() -> None:
         for part in range(len(parts))
         if part == 0 or parts[part][ky, kx].any()
     )
-    for group in plan.groups:
-        weights = np.stack([parts[part][ky, kx] for ky, kx, part in group])
+    for terms in plan.short_sums:
+        weights = np.stack([parts[part][ky, kx] for ky, kx, part in terms])
         ends = weights * -128, weights * 127
         assert np.minimum(*ends).sum(axis=0).min() >= -(2**15)
         assert np.maximum(*ends).sum(axis=0).max() < 2**15

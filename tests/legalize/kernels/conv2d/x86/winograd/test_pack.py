@@ -26,12 +26,12 @@ def test_each_weight_is_where_the_kernel_reads_it() -> None:
     assert packed.size == lanes.size * 16 * 16
     for section in plan.tiling:
         for block in range(section.blocks):
-            group = section.first_vector + block * section.nr
+            first_vector = section.first_vector + block * section.nr
             size = section.nr * 8 * 16 * 16
-            start = group * 8 * 16 * 16
+            start = first_vector * 8 * 16 * 16
             read = packed[start : start + size].reshape(16, 8, section.nr, 8, 2)
             for vector in range(section.nr):
-                for lane, channel in enumerate(lanes[group + vector]):
+                for lane, channel in enumerate(lanes[first_vector + vector]):
                     own = read[:, :, vector, lane].reshape(16, 16)
                     wanted = weights[channel] if channel >= 0 else np.zeros((16, 16))
                     np.testing.assert_array_equal(own, wanted)
