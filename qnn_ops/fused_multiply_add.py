@@ -9,7 +9,7 @@ from tvm import relax
 
 from qnn_ops.checks import check_dtype
 from qnn_ops.errors import QnnError
-from qnn_ops.float_stage import fused_multiply_add_float32
+from qnn_ops.float_epilogue import fused_multiply_add_float32
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.traits import Channels, Traits
 

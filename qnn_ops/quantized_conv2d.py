@@ -32,7 +32,7 @@ from qnn_ops.checks import (
     check_rank,
 )
 from qnn_ops.errors import QnnError
-from qnn_ops.float_stage import check_addend
+from qnn_ops.float_epilogue import check_addend
 from qnn_ops.layouts import DATA_LAYOUTS, KERNEL_LAYOUTS, check_layout, permutation, reorder
 from qnn_ops.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.rounding import check_multiplier
@@ -100,7 +100,7 @@ def quantized_conv2d(
     With rounding "onednn" sum and bias are converted to float32 apart and added there; the
     product with the multiplier is a float32, to which another tensor may be added in a fused
     multiply-add; the result of that is rounded, once, half to even. Source: oneDNN's int8
-    convolutions as MXNet uses them; see qnn_ops.float_stage.
+    convolutions as MXNet uses them; see qnn_ops.float_epilogue.
 
     Args:
         quantized_data: int8 or uint8, [N, H, W, C] or [N, C, H, W].

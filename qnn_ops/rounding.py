@@ -43,7 +43,7 @@ _BY_NAME: dict[str, Callable[[Array, Array], Array]] = {
     "upward": _upward,
     "float32": _float32,
     "float64": _float64,
-    # Only the bias is added another way; see qnn_ops.float_stage.
+    # Only the bias is added another way; see qnn_ops.float_epilogue.
     "onednn": _float32,
 }
 

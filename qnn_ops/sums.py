@@ -14,7 +14,7 @@ from qnn_ops.accumulator_bounds import (
     check_product_sums,
     check_scaled,
 )
-from qnn_ops.float_stage import ONEDNN, stage_reference
+from qnn_ops.float_epilogue import ONEDNN, float_epilogue_reference
 from qnn_ops.registry import Attrs, TensorSpec
 from qnn_ops.rounding import scale_down
 
@@ -39,7 +39,7 @@ def result_of_sums(
         addend: for rounding "onednn", shaped as the sums.
     """
     if attrs.rounding == ONEDNN:
-        return stage_reference(attrs, sums.astype(np.int32), bias, multiplier, addend)
+        return float_epilogue_reference(attrs, sums.astype(np.int32), bias, multiplier, addend)
     accumulator = (sums if bias is None else sums + bias).astype(np.int32)
     bounds = (attrs.out_min, attrs.out_max)
     if attrs.out_dtype == "int32":
@@ -81,6 +81,6 @@ def check_sums(
             rounding=attrs.rounding,
             zero_point=attrs.output_zero_point,
         )
-    # oneDNN's stage takes sums without the bias, and saturates in float32.
+    # oneDNN's epilogue takes sums without the bias, and saturates in float32.
     added = None if bias is None or attrs.rounding == ONEDNN else bias()
     check_product_sums(weights, centred_bounds(data.dtype, attrs.input_zero_point), added, scaling)

@@ -9,8 +9,8 @@ from tvm import relax
 from tvm.relax import op as R
 
 from legalize.primitives.fixed_point import const, saturate, scale_down
-from legalize.primitives.float_stage import float_stage
-from qnn_ops.float_stage import ONEDNN
+from legalize.primitives.float_epilogue import float_epilogue
+from qnn_ops.float_epilogue import ONEDNN
 from qnn_ops.registry import Attrs
 
 Array = np.ndarray[Any, Any]
@@ -42,7 +42,7 @@ def result_of_sums(
         addend: for rounding "onednn", shaped as the sums.
     """
     if attrs.rounding == ONEDNN:
-        return float_stage(builder, attrs, accumulator, bias, multiplier, addend)
+        return float_epilogue(builder, attrs, accumulator, bias, multiplier, addend)
     if bias is not None:
         accumulator = R.add(accumulator, bias)
     bounds = (attrs.out_min, attrs.out_max)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from qnn_ops import QnnError, fused_multiply_add
-from qnn_ops.float_stage import fused_multiply_add_float32
+from qnn_ops.float_epilogue import fused_multiply_add_float32
 from tests.support.operators import check_round_trips
 
 

@@ -16,10 +16,10 @@ from legalize.kernels.conv2d.spec import UNFUSED, Addend, ConvSpec, Fusion, Outp
 from legalize.kernels.ir.types import Array
 from legalize.kernels.kernel import Rule
 from legalize.primitives.fixed_point import saturate, scale_down
-from legalize.primitives.float_stage import float_stage
+from legalize.primitives.float_epilogue import float_epilogue
 from qnn_ops.arithmetic import conv_multiplier, dense_multiplier, quantize_multiplier
 from qnn_ops.attributes import dtype_range
-from qnn_ops.float_stage import ONEDNN, addend_multiplier
+from qnn_ops.float_epilogue import ONEDNN, addend_multiplier
 from qnn_ops.layouts import permutation
 from qnn_ops.registry import Attrs, constant_of, spec_of
 
@@ -79,7 +79,7 @@ def sums_first(
             return None
         is_sum = attrs.out_dtype == "int32"
         factor = 1.0 if is_sum else multiplier(attrs, spec_of(weights).dtype)
-        return float_stage(builder, attrs, builder.emit(sums), bias, factor, addend)
+        return float_epilogue(builder, attrs, builder.emit(sums), bias, factor, addend)
 
     return served
 

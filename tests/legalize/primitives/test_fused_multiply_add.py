@@ -5,7 +5,7 @@ import pytest
 
 import legalize
 from qnn_ops import fused_multiply_add
-from qnn_ops.float_stage import fused_multiply_add_float32
+from qnn_ops.float_epilogue import fused_multiply_add_float32
 from tests.support.operators import check_operator, module_of, run
 from tvm_qnn import host_target
 

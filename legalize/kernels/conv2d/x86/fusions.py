@@ -16,7 +16,7 @@ from legalize.kernels.isa.x86 import Isa
 from legalize.kernels.kernel import Slice
 from qnn_ops import quantized_add, quantized_conv2d, quantized_subtract
 from qnn_ops.attributes import dtype_range
-from qnn_ops.float_stage import ONEDNN
+from qnn_ops.float_epilogue import ONEDNN
 from qnn_ops.registry import attrs_of, constant_of, operator_of, spec_of
 
 

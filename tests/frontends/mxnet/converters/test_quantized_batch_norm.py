@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from frontends.errors import UnsupportedOperatorError
-from qnn_ops.float_stage import fused_multiply_add_float32
+from qnn_ops.float_epilogue import fused_multiply_add_float32
 from tests.support.mxnet_graphs import computed, graph_of, imported
 
 NAMES = ["data", "gamma", "beta", "mean", "variance", "low", "high"]

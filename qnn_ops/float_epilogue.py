@@ -131,7 +131,7 @@ def addend_multiplier(attrs: Attrs) -> float:
     return float(attrs.addend_scale / attrs.output_scale)
 
 
-def stage_reference(
+def float_epilogue_reference(
     attrs: Attrs,
     accumulator: Array,
     bias: Array | None,

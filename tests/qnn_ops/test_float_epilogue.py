@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from qnn_ops.float_stage import (
+from qnn_ops.float_epilogue import (
     float_sums,
     fused_multiply_add_float32,
     round_to,

@@ -1,4 +1,4 @@
-"""The "onednn" rounding of sums as Relax operators; the counterpart of qnn_ops.float_stage."""
+"""The "onednn" rounding of sums as Relax operators; the counterpart of qnn_ops.float_epilogue."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from tvm.relax import op as R
 
 from legalize.primitives.fixed_point import const, saturate
 from legalize.primitives.fused_multiply_add import multiply_add
-from qnn_ops.float_stage import addend_multiplier
+from qnn_ops.float_epilogue import addend_multiplier
 from qnn_ops.registry import Attrs
 
 Array = np.ndarray[Any, Any]
 
 
-def float_stage(
+def float_epilogue(
     builder: relax.BlockBuilder,
     attrs: Attrs,
     accumulator: relax.Expr,
