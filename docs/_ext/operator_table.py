@@ -125,9 +125,11 @@ def page() -> str:
 def with_operators(text: str) -> str:
     """Make a page in which Sphinx documents each operator where ``MARK`` stands."""
     import legalize  # noqa: F401 (imports all operators)
+    import qnn_ops
     from qnn_ops.registry import OPERATORS, PREFIX
 
-    names = sorted(name.removeprefix(PREFIX) for name in OPERATORS)
+    # Tutorials, which run in this process, register operators of their own.
+    names = sorted({name.removeprefix(PREFIX) for name in OPERATORS} & {*qnn_ops.__all__})
     lines = (f".. autofunction:: qnn_ops.{name}.{name}" for name in names)
     return text.replace(MARK, "\n".join(lines))
 
