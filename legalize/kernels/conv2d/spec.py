@@ -228,8 +228,10 @@ class ConvSpec(Geometry):
 
     @property
     def staged_channels(self) -> int:
-        """Channels of a staged pixel: more than real ones only if a run would be below a step."""
-        return self.in_channels if self.taps_per_run * self.in_channels >= self.step else self.step
+        """Channels of a staged pixel: more than real ones only if a run is below a K-step."""
+        return (
+            self.in_channels if self.taps_per_run * self.in_channels >= self.k_step else self.k_step
+        )
 
     @property
     def staged_shape(self) -> tuple[int, int, int, int]:
@@ -260,15 +262,15 @@ class ConvSpec(Geometry):
         return self.taps_per_run * self.staged_channels
 
     @property
-    def steps_per_run(self) -> int:
-        """Steps, of four bytes or two words each, that cover a stretch.
+    def k_steps_per_run(self) -> int:
+        """K-steps, of four bytes or two words each, that cover a stretch.
 
-        Where a step does not divide the length, the last one ends where the stretch ends;
-        its first values were read by the step before and meet weights of zero.
+        Where a K-step does not divide the length, the last one ends where the stretch ends;
+        its first values were read by the one before and meet weights of zero.
         """
-        return -(-self.run_length // self.step)
+        return -(-self.run_length // self.k_step)
 
     @property
-    def step(self) -> int:
-        """Staged values that one int32 lane holds."""
+    def k_step(self) -> int:
+        """Staged values of a K-step, as many as an int32 lane holds."""
         return 2 if self.staged_dtype == "int16" else DWORD

@@ -19,7 +19,7 @@ def stage(spec: ConvSpec) -> tirx.PrimFunc:
     """Build the function that stages the data of a convolution.
 
     It adds the padding, filled with the zero point; makes int8 uint8 by adding 128, or the
-    reverse, or widens either to int16; and where a pixel has too few channels for a step, adds
+    reverse, or widens either to int16; and where a pixel has too few channels for a K-step, adds
     channels that hold the zero point.
 
     Returns:

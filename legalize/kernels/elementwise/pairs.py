@@ -26,32 +26,32 @@ class Loops:
 
     Attributes:
         extents: of the merged axes; at least one.
-        steps: for each operand, how far its values lie apart along each of them: 0 where it
+        strides: for each operand, how far its values lie apart along each of them: 0 where it
             broadcasts.
     """
 
     extents: Shape
-    steps: tuple[Shape, Shape]
+    strides: tuple[Shape, Shape]
 
 
 def merged_loops(lhs: Shape, rhs: Shape) -> Loops:
     """Return the fewest loops over the result of two shapes that broadcast."""
     shape = np.broadcast_shapes(lhs, rhs)
     rows: list[Shape] = [(1, 0, 0)]
-    for extent, *steps in zip(shape, _steps(lhs, shape), _steps(rhs, shape), strict=True):
+    for extent, *strides in zip(shape, _strides(lhs, shape), _strides(rhs, shape), strict=True):
         if extent == 1:
             continue
         outer, *before = rows[-1]
-        if all(step == own * extent for step, own in zip(before, steps, strict=True)):
-            rows[-1] = (outer * extent, *steps)
+        if all(stride == own * extent for stride, own in zip(before, strides, strict=True)):
+            rows[-1] = (outer * extent, *strides)
         else:
-            rows.append((extent, *steps))
+            rows.append((extent, *strides))
     kept = [row for row in rows if row[0] > 1] or rows
     extents, left, right = zip(*kept, strict=True)
     return Loops(extents, (left, right))
 
 
-def _steps(own: Shape, shape: Shape) -> list[int]:
+def _strides(own: Shape, shape: Shape) -> list[int]:
     own = (1,) * (len(shape) - len(own)) + own
     strides = [prod(own[axis + 1 :]) for axis in range(len(own))]
     return [0 if size == 1 else stride for size, stride in zip(own, strides, strict=True)]
@@ -99,8 +99,8 @@ def pairwise(
         target = T.decl_buffer((size,), "uint8", data=tensors[2].data)
 
         def operand(which: int, start: Index, offset: Index, width: int) -> Vector:
-            step = loops.steps[which][-1]
-            index = ramp(start + offset, width) if step else start
+            stride = loops.strides[which][-1]
+            index = ramp(start + offset, width) if stride else start
             return filled(as_unsigned(sources[which][index], dtypes[which]), isa.size)
 
         def piece(starts: list[Index], start: Index, offset: Index, width: int) -> None:
@@ -109,7 +109,7 @@ def pairwise(
             T.buffer_store(target, first_lanes(value, width), [ramp(start + offset, width)])
 
         def row(number: Index) -> None:
-            starts = [_start(number, outer, steps[:-1]) for steps in loops.steps]
+            starts = [_start(number, outer, strides[:-1]) for strides in loops.strides]
             for_each_piece(
                 inner,
                 lambda offset, width: piece(starts, number * inner, offset, width),
@@ -128,15 +128,15 @@ def pairwise(
     return builder.get()
 
 
-def _start(number: Index, extents: list[int], steps: Shape) -> Index:
+def _start(number: Index, extents: list[int], strides: Shape) -> Index:
     """Find where an operand's values for a row of the result begin."""
     place: Index = T.int32(0)
     inner = 1
-    for extent, step in reversed(list(zip(extents, steps, strict=True))):
-        if step:
+    for extent, stride in reversed(list(zip(extents, strides, strict=True))):
+        if stride:
             along = number if inner == 1 else T.truncdiv(number, T.int32(inner))
             if inner * extent != prod(extents):
                 along = T.truncmod(along, T.int32(extent))
-            place = place + along * T.int32(step)
+            place = place + along * T.int32(stride)
         inner *= extent
     return place

@@ -1,6 +1,6 @@
 """The instruction sets whose products the kernels are built from.
 
-All add products of int8 data and int8 weights, exactly, to accumulators of four int32. One step
+All add products of int8 data and int8 weights, exactly, to accumulators of four int32. One K-step
 multiplies a few neighbouring bytes of a pixel, and there are three ways to take it:
 
 * smmla multiplies 8 bytes of two pixels with 8 weights of two channels each.
@@ -37,12 +37,12 @@ class Isa(ABC):
         name: of the instruction set.
         features: what its targets have: an architecture and LLVM's extensions.
         registers: vector registers.
-        depth: bytes of a pixel in a step.
+        depth: bytes of a pixel in a K-step.
         pixels: pixels of an accumulator.
         channels: channels of an accumulator.
-        largest: bytes of the largest load of a pixel: 16, or 8 where all steps' operands of 16
+        largest: bytes of the largest load of a pixel: 16, or 8 where all K-steps' operands of 16
             would take too many registers.
-        spare: registers that a step takes beside accumulators, operands and weights.
+        spare: registers that a K-step takes beside accumulators, operands and weights.
         most_nr: vectors of four channels in a tile, at most.
     """
 
@@ -64,10 +64,10 @@ class Isa(ABC):
     @property
     @abstractmethod
     def product(self) -> int:
-        """Instructions that multiply and add a step's bytes to one accumulator."""
+        """Instructions that multiply and add a K-step's bytes to one accumulator."""
 
-    def step_registers(self, pixels: int, nr: int) -> int:
-        """Count the registers that a step takes for a tile."""
+    def k_step_registers(self, pixels: int, nr: int) -> int:
+        """Count the registers that a K-step takes for a tile."""
         sums = pixels * nr * LANES // (self.pixels * self.channels)
         return sums + pixels + self.spare
 
@@ -77,7 +77,7 @@ class Isa(ABC):
 
     @abstractmethod
     def operands(self, loaded: list[Vector]) -> list[Vector]:
-        """Make what ``multiply_add`` takes for each step.
+        """Make what ``multiply_add`` takes for each K-step.
 
         Args:
             loaded: as many bytes, int8x4 to int8x16, of each pixel of an accumulator.
@@ -85,10 +85,10 @@ class Isa(ABC):
 
     @abstractmethod
     def multiply_add(self, total: Vector, data: Vector, weights: Vector) -> Vector:
-        """Add the products of one step to an accumulator."""
+        """Add the products of one K-step to an accumulator."""
 
     def order(self, weights: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
-        """Lay out the last two axes, channels of an accumulator and bytes of a step."""
+        """Lay out the last two axes, channels of an accumulator and bytes of a K-step."""
         return weights.reshape(*weights.shape[:-2], REGISTER_BYTES)
 
 
@@ -107,8 +107,8 @@ class MatrixProducts(Isa):
 
     def operands(self, loaded: list[Vector]) -> list[Vector]:
         """Return eight bytes of a pixel, then eight of the other."""
-        steps = lanes_in(loaded[0]) // self.depth
-        return [T.reinterpret("int8x16", paired(loaded, step)) for step in range(steps)]
+        k_steps = lanes_in(loaded[0]) // self.depth
+        return [T.reinterpret("int8x16", paired(loaded, k_step)) for k_step in range(k_steps)]
 
     def multiply_add(self, total: Vector, data: Vector, weights: Vector) -> Vector:
         """Multiply by smmla."""
@@ -134,7 +134,9 @@ class DotProducts(Isa):
         (value,) = loaded
         words = lanes_in(value) // self.depth
         elements = T.reinterpret("int32" if words == 1 else f"int32x{words}", value)
-        return [T.reinterpret("int8x16", picked(elements, [step] * LANES)) for step in range(words)]
+        return [
+            T.reinterpret("int8x16", picked(elements, [k_step] * LANES)) for k_step in range(words)
+        ]
 
     def multiply_add(self, total: Vector, data: Vector, weights: Vector) -> Vector:
         """Multiply by sdot."""
@@ -157,13 +159,13 @@ class LongProducts(Isa):
         """Smull, smlal2 and sadalp; or smull, sadalp, smull2 and sadalp."""
         return 3 if self.has_sums_of_two else 4
 
-    def step_registers(self, pixels: int, nr: int) -> int:
+    def k_step_registers(self, pixels: int, nr: int) -> int:
         """Count registers: LLVM makes all operands of a load, and loads most weights, early."""
         operands = self.largest // self.depth * pixels
         return pixels * nr + operands + nr + self.spare
 
     def prepare(self, size: int) -> float:
-        """Return a tbl a step; two dups on ARMv7."""
+        """Return a tbl a K-step; two dups on ARMv7."""
         return size / self.depth * (2 if self.neon.is_armv7 else 1)
 
     def operands(self, loaded: list[Vector]) -> list[Vector]:
@@ -176,10 +178,10 @@ class LongProducts(Isa):
             lanes = [place for place in places for _ in range(LANES)]
             return T.reinterpret(f"int8x{2 * len(lanes)}", picked(elements, lanes))
 
-        steps = range(0, pairs, 2)
+        k_steps = range(0, pairs, 2)
         if self.neon.is_armv7:
-            return [(repeated(step), repeated(step + 1)) for step in steps]
-        both = [kept(repeated(step, step + 1)) for step in steps]
+            return [(repeated(k_step), repeated(k_step + 1)) for k_step in k_steps]
+        both = [kept(repeated(k_step, k_step + 1)) for k_step in k_steps]
         return [(half(value, 0), half(value, 1)) for value in both]
 
     def multiply_add(self, total: Vector, data: Vector, weights: Vector) -> Vector:

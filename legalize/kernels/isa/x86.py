@@ -9,7 +9,7 @@ and add the products:
   sums to 16 bits.) Weights of 16 bits hold w − zw for any zero point.
 * Or the data is int16 already, two values a K-step.
 * Or vpmaddubsw multiplies bytes all the same, with weights cut so that nothing saturates (see
-  conv2d/x86/pairs), and vpmaddwd adds its sums two by two; those of two steps at once, where they
+  conv2d/x86/pairs), and vpmaddwd adds its sums two by two; those of two K-steps at once, where they
   add up exactly in 16 bits.
 """
 
@@ -63,17 +63,17 @@ class Products(ABC):
 
     weight_dtype: ClassVar[str]
     """The dtype as which weights are multiplied."""
-    step: ClassVar[int] = DWORD
+    k_step: ClassVar[int] = DWORD
     """Values of a K-step."""
     parts: ClassVar[int] = 1
-    """Vectors that hold the weights of a step; data that is widened takes as many."""
+    """Vectors that hold the weights of a K-step; data that is widened takes as many."""
     spare: ClassVar[int]
-    """Registers beside accumulators and weights that a step needs."""
+    """Registers beside accumulators and weights that a K-step needs."""
 
     @property
     @abstractmethod
     def instructions(self) -> int:
-        """Instructions that multiply and add a step in one vector."""
+        """Instructions that multiply and add a K-step in one vector."""
 
     @property
     def lanes(self) -> int:
@@ -82,11 +82,11 @@ class Products(ABC):
 
     @property
     def part_size(self) -> int:
-        """Weights in one of the vectors of a step."""
-        return self.lanes * self.step // self.parts
+        """Weights in one of the vectors of a K-step."""
+        return self.lanes * self.k_step // self.parts
 
     def load_data(self, buffer: Buffer, offset: Index) -> list[Vector]:
-        """Load a step's data for all lanes, as each part takes it."""
+        """Load a K-step's data for all lanes, as each part takes it."""
         return [T.reinterpret(f"uint8x{DWORD * self.lanes}", self._dword(buffer, offset))]
 
     def load_weights(self, buffer: Buffer, offset: Index) -> Vector:
@@ -101,7 +101,7 @@ class Products(ABC):
         """Add the products of one part."""
 
     def _dword(self, buffer: Buffer, offset: Index) -> Vector:
-        dword = T.reinterpret("int32", buffer[T.ramp(offset, 1, self.step)])
+        dword = T.reinterpret("int32", buffer[T.ramp(offset, 1, self.k_step)])
         return T.broadcast(dword, self.lanes)
 
 
@@ -125,7 +125,7 @@ class WordProducts(Products):
     """Vpmaddwd, of data that is int16 already."""
 
     weight_dtype = "int16"
-    step = 2
+    k_step = 2
     spare = 2
 
     @property
@@ -145,7 +145,7 @@ class WordProducts(Products):
 class WidenedProducts(WordProducts):
     """Vpmaddwd, of bytes that become words in registers: even and odd ones apart."""
 
-    step = DWORD
+    k_step = DWORD
     parts = 2
     spare = 3
 
@@ -183,13 +183,13 @@ class PairProducts(Products):
         return shuffle_bytes(data, T.reinterpret(f"uint8x{size}", places))
 
     def multiply_add(self, accumulator: Vector, data: Vector, weights: Vector) -> Vector:
-        """Return the products of one step."""
+        """Return the products of one K-step."""
         return self.multiply_add_bytes(accumulator, [data], [weights])
 
     def multiply_add_bytes(
         self, accumulator: Vector, data: list[Vector], weights: list[Vector]
     ) -> Vector:
-        """Add the products of steps whose sums of two products are first added in 16 bits."""
+        """Add the products of K-steps whose sums of two products are first added in 16 bits."""
         words, sums = f"int16x{2 * self.lanes}", None
         for values, factors in zip(data, weights, strict=True):
             part = T.call_llvm_pure_intrin(words, _BYTE_PAIRS[self.lanes], values, factors)

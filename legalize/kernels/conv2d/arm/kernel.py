@@ -7,7 +7,7 @@ A tile of output pixels × channels is summed in registers, then rescaled, narro
         for each tile of output pixels          numbered through rows and images
           accumulators = bias
           for each run of bytes, each piece of it
-            for each step of a few bytes
+            for each K-step of a few bytes
               accumulators += data · weights
           store(narrow(requantize(accumulators)))
 """
@@ -22,7 +22,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.arm.epilogue import Epilogue
 from legalize.kernels.conv2d.arm.pixel_sums import pixel_sums
-from legalize.kernels.conv2d.arm.runs import Piece, pieces, step_bytes
+from legalize.kernels.conv2d.arm.runs import Piece, k_step_bytes, pieces
 from legalize.kernels.conv2d.arm.store import store_channels
 from legalize.kernels.conv2d.arm.tiling import accumulators, microseconds, vectors_of
 from legalize.kernels.conv2d.spec import ConvSpec
@@ -79,10 +79,10 @@ class _Kernel:
         self.tiling = tiling
         self.tasks = task_count(microseconds(spec, isa, tiling))
         self.pieces = pieces(spec.run_length, isa)
-        steps = len(step_bytes(spec.run_length, isa))
+        k_steps = len(k_step_bytes(spec.run_length, isa))
         self.vector_bytes = LANES // isa.channels * REGISTER_BYTES
-        self.block_step = spec.runs * steps * self.vector_bytes
-        self.steps = steps
+        self.vector_stride = spec.runs * k_steps * self.vector_bytes
+        self.k_steps = k_steps
 
     def build(self, *, has_sums: bool) -> tirx.PrimFunc:
         with IRBuilder() as builder, T.prim_func(s_tir=True):
@@ -105,7 +105,7 @@ class _Kernel:
         spec = self.spec
         vectors = vectors_of(spec)
         data = T.arg("data", T.buffer(spec.staged_shape, "int8"))
-        self.weights = T.arg("weights", T.buffer((vectors * self.block_step,), "int8"))
+        self.weights = T.arg("weights", T.buffer((vectors * self.vector_stride,), "int8"))
         self.bias = T.arg("bias", T.buffer((vectors, LANES), "int32"))
         zero_point = T.arg("kernel_zero_point", T.buffer((1,), "int32")) if has_sums else None
         self.rows = [
@@ -205,19 +205,19 @@ class _Kernel:
         _, _, width, channels = spec.staged_shape
         origins = [kept(first_byte(spec, first + i)) for i in range(section.mr)]
         taps = spec.kernel_width // spec.taps_per_run
-        per_step = section.nr * self.vector_bytes
+        per_k_step = section.nr * self.vector_bytes
         size = self.pieces[0].size
         whole = spec.run_length // size
-        steps = size // self.isa.depth
+        k_steps = size // self.isa.depth
         with T.serial(spec.kernel_height) as ky, T.serial(taps) as kx:
             run = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
-            start = first_vector * self.block_step + (ky * taps + kx) * self.steps * per_step
+            start = first_vector * self.vector_stride + (ky * taps + kx) * self.k_steps * per_k_step
             with T.serial(whole) as number:
                 places = [origin + run + number * size for origin in origins]
-                self._piece(self.pieces[0], places, start + number * steps * per_step, acc)
+                self._piece(self.pieces[0], places, start + number * k_steps * per_k_step, acc)
             for piece in self.pieces[whole:]:
                 places = [origin + run + piece.offset for origin in origins]
-                self._piece(piece, places, start + whole * steps * per_step, acc)
+                self._piece(piece, places, start + whole * k_steps * per_k_step, acc)
 
     def _piece(
         self, piece: Piece, places: list[Index], start: Index, acc: list[list[Buffer]]
@@ -229,10 +229,10 @@ class _Kernel:
             isa.operands(loaded[i : i + isa.pixels]) for i in range(0, len(loaded), isa.pixels)
         ]
         columns = len(acc[0])
-        for step in range(piece.first, piece.size // isa.depth):
+        for k_step in range(piece.first, piece.size // isa.depth):
             for j in range(columns):
-                place = start + ((step - piece.first) * columns + j) * REGISTER_BYTES
+                place = start + ((k_step - piece.first) * columns + j) * REGISTER_BYTES
                 weights = kept(self.weights[T.ramp(place, 1, REGISTER_BYTES)])
                 for row, values in zip(acc, operands, strict=True):
-                    total = isa.multiply_add(get_lanes(row[j], LANES), values[step], weights)
+                    total = isa.multiply_add(get_lanes(row[j], LANES), values[k_step], weights)
                     set_lanes(row[j], total, LANES)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from legalize.kernels.conv2d.arm.epilogue import Chosen, Epilogue, choose_epilogue
-from legalize.kernels.conv2d.arm.runs import step_bytes
+from legalize.kernels.conv2d.arm.runs import k_step_bytes
 from legalize.kernels.conv2d.arm.tiling import choose_tiling, vectors_of
 from legalize.kernels.conv2d.constants import fold_zero_points, per_channel, signed_kernel
 from legalize.kernels.conv2d.plan import Weights
@@ -52,7 +52,7 @@ def pack_conv2d(
     Σ(x − zx)(w − zw) = Σxw − zx·Σw − zw·Σx + K·zx·zw is constant but for zw·Σx, which is
     computed only where w − zw takes more than 8 bits.
 
-    Weights are ordered by block of output channels, run, step, accumulator, and as
+    Weights are ordered by block of output channels, run, K-step, accumulator, and as
     ``Isa.order`` says.
 
     Args:
@@ -70,11 +70,11 @@ def pack_conv2d(
     # Data and weights of channels that staging adds are their zero points: the product is zero.
     missing = spec.staged_channels - spec.in_channels
     kernel = np.pad(kernel, ((0, 0),) * 3 + ((0, missing),), constant_values=zero_point)
-    steps = _steps(spec, isa, kernel)
+    k_steps = _k_steps(spec, isa, kernel)
     if isinstance(isa, LongProducts):
-        isa = replace(isa, has_sums_of_two=_fits_sums_of_two(steps))
+        isa = replace(isa, has_sums_of_two=_fits_sums_of_two(k_steps))
     tiling = tiling or choose_tiling(spec, isa)
-    constants = [_lay_out(isa, tiling, steps), in_vectors(spec, folded_bias)]
+    constants = [_lay_out(isa, tiling, k_steps), in_vectors(spec, folded_bias)]
     if zero_point:
         constants.append(np.array([zero_point], np.int32))
     constants += [in_vectors(spec, row) for row in chosen.rows]
@@ -118,24 +118,24 @@ def _fitted(kernel: Array, zero_point: int) -> tuple[Array, int]:
     return kernel, zero_point
 
 
-def _steps(spec: ConvSpec, isa: Isa, kernel: Array) -> npt.NDArray[np.int8]:
-    """Return the weights of each step: [accumulators' channels, runs, steps, channels, depth]."""
+def _k_steps(spec: ConvSpec, isa: Isa, kernel: Array) -> npt.NDArray[np.int8]:
+    """Return the weights of each K-step: [accumulators, runs, K-steps, channels, depth]."""
     runs: Array = kernel.reshape(spec.out_channels, spec.runs, spec.run_length)
     channels = vectors_of(spec) * LANES
     # A channel, and a byte of a run, of zeros; -1 takes the byte.
     runs = np.pad(runs, ((0, channels - spec.out_channels), (0, 0), (0, 1))).astype(np.int8)
-    steps = runs[:, :, step_bytes(spec.run_length, isa)]
-    return steps.reshape(-1, isa.channels, *steps.shape[1:]).transpose(0, 2, 3, 1, 4)
+    k_steps = runs[:, :, k_step_bytes(spec.run_length, isa)]
+    return k_steps.reshape(-1, isa.channels, *k_steps.shape[1:]).transpose(0, 2, 3, 1, 4)
 
 
-def _fits_sums_of_two(steps: npt.NDArray[np.int8]) -> bool:
+def _fits_sums_of_two(k_steps: npt.NDArray[np.int8]) -> bool:
     """Tell whether no two products that are added in 16 bits can both be (−128)·(−128)."""
-    is_lowest = steps == _LOWEST
+    is_lowest = k_steps == _LOWEST
     return not (is_lowest[..., :2] & is_lowest[..., 2:]).any()
 
 
-def _lay_out(isa: Isa, tiling: Tiling, steps: npt.NDArray[np.int8]) -> Array:
-    ordered = isa.order(steps)
+def _lay_out(isa: Isa, tiling: Tiling, k_steps: npt.NDArray[np.int8]) -> Array:
+    ordered = isa.order(k_steps)
     per_vector = LANES // isa.channels
     packed = []
     for section in tiling:

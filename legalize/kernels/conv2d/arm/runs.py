@@ -19,7 +19,7 @@ class Piece:
     Attributes:
         offset: of its first byte in the run.
         size: bytes: 16, 8 or 4.
-        first: number of its steps that begin with bytes of earlier pieces, and are left out.
+        first: number of its K-steps that begin with bytes of earlier pieces, and are left out.
     """
 
     offset: int
@@ -45,11 +45,11 @@ def pieces(length: int, isa: Isa) -> tuple[Piece, ...]:
     return tuple(cut)
 
 
-def step_bytes(length: int, isa: Isa) -> npt.NDArray[np.int64]:
-    """Tell which byte of a run each byte of a step multiplies.
+def k_step_bytes(length: int, isa: Isa) -> npt.NDArray[np.int64]:
+    """Tell which byte of a run each byte of a K-step multiplies.
 
     Returns:
-        int64 of shape [steps, depth]; -1 where the byte was multiplied before.
+        int64 of shape [K-steps, depth]; -1 where the byte was multiplied before.
     """
     rows = []
     covered = 0

@@ -5,13 +5,13 @@ instructions:
 
 * Of each piece of a run, a load for each pixel, what its operands take, and a load for every two
   vectors of weights (ldp).
-* ``Isa.product`` for every accumulator and step; ``_LOOP`` for a step of a loop.
+* ``Isa.product`` for every accumulator and K-step; ``_LOOP`` for a K-step of a loop.
 * ``_CONSTANTS`` for every vector of channels, ``_RESCALE`` for every output vector, ``_STORE``
   for every narrowed one, and for the address of every pixel ``_NEXT_PIXEL`` where mr follow
   one another, ``_ANY_PIXEL`` where the address takes a division.
 * The last pixels are computed by a full tile, which overlaps the one before.
 
-The choice is the cheapest tile whose step fits the registers; of equally cheap ones the first, so
+The choice is the cheapest tile whose K-step fits the registers; of equally cheap ones the first, so
 it is the same every time.
 """
 
@@ -82,10 +82,10 @@ def accumulators(isa: Isa, nr: int, mr: int) -> tuple[int, int]:
 
 
 def fits(spec: ConvSpec, isa: Isa, nr: int, mr: int) -> bool:
-    """Tell whether a step's values fit the registers."""
-    taken = isa.step_registers(mr, nr)
+    """Tell whether a K-step's values fit the registers."""
+    taken = isa.k_step_registers(mr, nr)
     if spec.run_length // isa.largest == _UNROLLED:
-        # LLVM unrolls such a loop, and then loads the data of both steps at once.
+        # LLVM unrolls such a loop, and then loads the data of both K-steps at once.
         taken += mr
         rows, columns = accumulators(isa, nr, mr)
         if rows * columns > _MOST_UNROLLED:
@@ -98,9 +98,9 @@ def instructions(spec: ConvSpec, isa: Isa, nr: int, mr: int) -> float:
     rows, columns = accumulators(isa, nr, mr)
     run = 0.0
     for piece in pieces(spec.run_length, isa):
-        steps = piece.size // isa.depth - piece.first
+        k_steps = piece.size // isa.depth - piece.first
         run += mr * (1 + isa.prepare(piece.size))
-        run += steps * columns * (rows * isa.product + 0.5)
+        run += k_steps * columns * (rows * isa.product + 0.5)
         run += _LOOP if piece.size == isa.largest else 0
     address = _ANY_PIXEL if spec.pixel_pitch is None else _NEXT_PIXEL
     rescale = _RESCALE + (0 if isa.pixels == 1 else 1)

@@ -83,7 +83,7 @@ def with_border(
     """Return a convolution whose output has a border; arguments as ``table.BORDERS`` says.
 
     Only where the reader's kernel takes the bytes as they are: other ones have channels of their
-    own (depthwise), less than fill a step, or another signedness.
+    own (depthwise), less than fill a K-step, or another signedness.
     """
     attrs, reads = attrs_of(call), attrs_of(reader)
     layouts = reads.data_layout, reads.out_layout

@@ -122,11 +122,11 @@ class ConvKernel:
         spec, lanes = self.spec, self.isa.lanes
         vectors = self.isa.vectors(spec.out_channels)
         data = T.arg("data", T.buffer(spec.staged_shape, spec.staged_dtype))
-        self.block_step = self._steps_of_block() * lanes * spec.step
-        size = vectors * self.block_step
+        self.vector_stride = self._k_steps_of_block() * lanes * spec.k_step
+        size = vectors * self.vector_stride
         self.weights = T.arg("weights", T.buffer((size,), self.weight_dtype))
         self.bias = T.arg("bias", T.buffer((vectors, lanes), "int32"))
-        self._declare_steps()
+        self._declare_k_steps()
         zero_point = None
         if spec.has_asymmetric_kernel and self.isa.has_byte_products:
             zero_point = T.arg("kernel_zero_point", T.buffer((1,), "int32"))
@@ -154,11 +154,11 @@ class ConvKernel:
         if zero_point is not None:
             self.sums = pixel_sums(spec, self.isa, self.source, zero_point, self.tasks)
 
-    def _steps_of_block(self) -> int:
-        return self.spec.runs * self.spec.steps_per_run
+    def _k_steps_of_block(self) -> int:
+        return self.spec.runs * self.spec.k_steps_per_run
 
-    def _declare_steps(self) -> None:
-        """Declare what says where the steps of a block are, if its constants do."""
+    def _declare_k_steps(self) -> None:
+        """Declare what says where the K-steps of a block are, if its constants do."""
 
     def _declare_last(self) -> None:
         """Declare the constants that come last."""
@@ -271,17 +271,17 @@ class ConvKernel:
         """Write the sums of products of a tile, where tiles are summed by themselves."""
 
     def _fetch_next(
-        self, section: Section, first_vector: Index, turn: Index, turns: int, steps: int
+        self, section: Section, first_vector: Index, turn: Index, turns: int, k_steps: int
     ) -> Callable[[Index], None]:
-        """Tell how each step of a tile asks for weights of the next block, as ``fetch_ahead`` does.
+        """Tell how each K-step of a tile asks for weights of the next block; see ``fetch_ahead``.
 
         One instruction a product can take weights faster than the outer caches give them.
         """
-        if not self.isa.has_byte_products or turns == 1 or steps == 0:
-            return lambda step: None
-        size = section.nr * self.block_step
+        if not self.isa.has_byte_products or turns == 1 or k_steps == 0:
+            return lambda k_step: None
+        size = section.nr * self.vector_stride
         return fetch_ahead(
-            self.weights, first_vector * self.block_step + size, size, steps, turn, turns
+            self.weights, first_vector * self.vector_stride + size, size, k_steps, turn, turns
         )
 
     def _origin(self, pixel: Index) -> Index:

@@ -6,8 +6,8 @@ multiplies every pair.
 
 The model counts vector instructions:
 
-* The registers hold the accumulators, the weights of a step and its data.
-* A step takes MR · NR products, but no less than ``_LATENCY``: an accumulator
+* The registers hold the accumulators, the weights of a K-step and its data.
+* A K-step takes MR · NR products, but no less than ``_LATENCY``: an accumulator
   waits that long for its previous product. The loads are hidden behind the products only in
   part, least of all those of weights that a block has too many of for the first-level cache.
 * An output vector takes ``_RESCALE``; a store, with its narrowing, ``_STORE`` by its width.
@@ -36,7 +36,7 @@ from legalize.kernels.isa.x86 import Isa, Products
 _MAX_PIXELS = 12
 _MAX_NR = 12
 _LATENCY = 10
-_STEP = 1.0
+_K_STEP = 1.0
 _BROADCAST = 0.25
 _NEAR_WEIGHTS = 0.5
 _FAR_WEIGHTS = 0.75
@@ -79,20 +79,20 @@ def choose_tiling(spec: ConvSpec, products: Products) -> Tiling:
 
 
 def registers_of(products: Products, nr: int, mr: int) -> int:
-    """Count the registers that a step takes: accumulators, weights and data."""
+    """Count the registers that a K-step takes: accumulators, weights and data."""
     return mr * nr + products.parts * nr + products.spare
 
 
 def _cost(spec: ConvSpec, products: Products, nr: int, mr: int) -> float:
     tiles = -(-spec.out_pixels // mr)
-    steps = spec.runs * spec.steps_per_run
+    k_steps = spec.runs * spec.k_steps_per_run
     weights = products.parts * nr
-    is_near = steps * weights * products.lanes * DWORD <= _NEAR_BYTES
+    is_near = k_steps * weights * products.lanes * DWORD <= _NEAR_BYTES
     loads = _BROADCAST * mr + (_NEAR_WEIGHTS if is_near else _FAR_WEIGHTS) * weights
     widening = products.parts * mr if products.parts > 1 else 0
-    step = max(products.instructions * mr * nr + widening, _LATENCY) + loads + _STEP
+    k_step = max(products.instructions * mr * nr + widening, _LATENCY) + loads + _K_STEP
     address = _ANY_PIXEL if spec.pixel_pitch is None else _NEXT_PIXEL
-    return tiles * (steps * step + mr * (address + rescaling_units(nr)) + _TILE)
+    return tiles * (k_steps * k_step + mr * (address + rescaling_units(nr)) + _TILE)
 
 
 def rescaling_units(nr: int) -> float:

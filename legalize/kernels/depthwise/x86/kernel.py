@@ -109,8 +109,8 @@ class _Kernel:
         spec, plan = self.spec, self.plan
         data = T.arg("data", T.buffer(spec.in_shape, spec.in_dtype))
         vectors, taps = plan.vectors(), plan.form.taps
-        self.weights_step = spec.kernel_width * len(plan.products) * plan.isa.lanes * taps
-        size = vectors * self.weights_step
+        self.weights_stride = spec.kernel_width * len(plan.products) * plan.isa.lanes * taps
+        size = vectors * self.weights_stride
         self.weights = T.arg("weights", T.buffer((size,), "int8" if taps == 4 else "int16"))
         self.bias = T.arg("bias", T.buffer((vectors, plan.isa.lanes), "int32"))
         self.constants = []
@@ -326,7 +326,7 @@ class _Part:
         def step(kx: Index, number: Index, row: int, cell: Index) -> None:
             shift, phase = kx * dilation // stride, kx * dilation % stride
             place = (kx * len(plan.products) + number) * PLANES + plane
-            start = vector * kernel.weights_step + place * weights_size
+            start = vector * kernel.weights_stride + place * weights_size
             weights = kernel.weights[T.ramp(start, 1, weights_size)]
             first = self._plane(cell, phase, plane) + (column + shift) * self.section.width
             for t, sums in enumerate(acc[row]):

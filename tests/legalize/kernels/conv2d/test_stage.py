@@ -51,7 +51,7 @@ def test_pads_and_changes_signedness(
     top, left, bottom, right = padding
     expected = np.pad(
         (data.astype(np.int64) + offset).astype(staged_dtype),
-        ((0, 0), (top, bottom), (left, right), (0, max(0, spec.step - channels))),
+        ((0, 0), (top, bottom), (left, right), (0, max(0, spec.k_step - channels))),
         constant_values=zero_point + middle[dtype] + offset,
     )
     assert spec.staged_shape == expected.shape

@@ -45,7 +45,7 @@ class TileKernel(ConvKernel):
     def _microseconds(self) -> float:
         return MICROSECONDS * self.plan.units
 
-    def _steps_of_block(self) -> int:
+    def _k_steps_of_block(self) -> int:
         return self.spec.runs * self.plan.chunks * self.plan.chunk // DWORD
 
     def _declare_last(self) -> None:
@@ -62,12 +62,12 @@ class TileKernel(ConvKernel):
         amx.release()
 
     def _tiles_in(self, section: Section) -> int:
-        return self.plan.steps
+        return self.plan.turns
 
     def _tiles(self, section: Section, block: Index, start: Index, stop: Index) -> None:
         plan = self.plan
 
-        def step(number: Index) -> None:
+        def turn(number: Index) -> None:
             at_once = plan.tiles_at_once
             first = unsigned_min(number * at_once, plan.tiles - at_once)
             places = [self._place(first + i) for i in range(at_once)]
@@ -76,7 +76,7 @@ class TileKernel(ConvKernel):
             for tile, (line, pixel, _) in enumerate(places):
                 self._rescale(section, first_vector, tile, line, pixel)
 
-        loop_between(start, stop, step)
+        loop_between(start, stop, turn)
 
     def _place(self, tile: Index) -> tuple[Index, Index, Index]:
         """Return the stretch, the first pixel in it and the first byte of a tile of pixels."""
@@ -96,7 +96,7 @@ class TileKernel(ConvKernel):
     def _multiply(
         self, section: Section, first_vector: Index, origins: list[Index], turn: Index
     ) -> None:
-        """Write the sums of a step, and store them."""
+        """Write the sums of a turn, and store them."""
         spec, plan = self.spec, self.plan
         _, _, width, channels = spec.staged_shape
         tiles = [(i, j, _SUMS[i][j]) for i in range(len(origins)) for j in range(section.nr)]
@@ -104,14 +104,14 @@ class TileKernel(ConvKernel):
             amx.clear(tile)
         taps = spec.kernel_width // spec.taps_per_run
         piece = plan.chunk * _LANES
-        fetch = self._fetch_next(section, first_vector, turn, plan.steps, spec.runs * plan.chunks)
+        fetch = self._fetch_next(section, first_vector, turn, plan.turns, spec.runs * plan.chunks)
         with T.serial(spec.kernel_height) as ky, T.serial(taps) as kx:
             run = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
             with T.serial(plan.chunks) as k:
                 offset = run + unsigned_min(k * plan.chunk, spec.run_length - plan.chunk)
                 number = (ky * taps + kx) * plan.chunks + k
                 fetch(number)
-                weights = first_vector * self.block_step + number * (section.nr * piece)
+                weights = first_vector * self.vector_stride + number * (section.nr * piece)
                 for j in range(section.nr):
                     amx.load(_WEIGHTS[j], self.weights, weights + j * piece, 4 * _LANES)
                 for i, origin in enumerate(origins):

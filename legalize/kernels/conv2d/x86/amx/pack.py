@@ -20,13 +20,13 @@ _LANES = AVX512_VNNI.lanes
 
 def tile_configuration(plan: TilePlan) -> npt.NDArray[np.uint8]:
     """Return the shapes of the thread's tiles, as ldtilecfg loads them."""
-    steps = plan.chunk // DWORD
-    sums, data, weights = (plan.rows, 4 * _LANES), (plan.rows, plan.chunk), (steps, 4 * _LANES)
+    k_steps = plan.chunk // DWORD
+    sums, data, weights = (plan.rows, 4 * _LANES), (plan.rows, plan.chunk), (k_steps, 4 * _LANES)
     return amx.configuration([sums] * 4 + [data] * 2 + [weights] * 2)
 
 
 def lay_out_chunks(plan: TilePlan, kernel: Array, lanes: Array) -> npt.NDArray[np.int8]:
-    """Order weights by block of channels, run, chunk, vector, step, lane, byte.
+    """Order weights by block of channels, run, chunk, vector, K-step, lane, byte.
 
     Args:
         plan: how the convolution is cut.

@@ -9,7 +9,7 @@ A run of bytes is multiplied in chunks of up to 64. They are of one size, as a t
 configuration is; the last one ends where the run ends, and meets weights of zero for the bytes
 that the chunk before had.
 
-A step of the loop multiplies two tiles of pixels with two of channels. The model counts what
+A turn of the loop multiplies two tiles of pixels with two of channels. The model counts what
 the one of tiling.py counts, to be compared with it. It was made from the instructions' published
 throughput, not yet fitted to measurements; so the plan wants a clear gain.
 """
@@ -40,13 +40,13 @@ _PRODUCT = 32
 _LOAD = 16
 _PIXEL = 8
 _SUMS = 1
-_STEP = 80
+_TURN = 80
 _WORTH_IT = 0.8
 
 
 @dataclass(frozen=True)
 class TilePlan(Plan):
-    """A convolution cut into tiles; of its tiling, ``mr`` is how many a step has.
+    """A convolution cut into tiles; of its tiling, ``mr`` is how many a turn has.
 
     Attributes:
         lines: stretches of pixels at one pitch: one for all, one an image or one a row.
@@ -83,12 +83,12 @@ class TilePlan(Plan):
 
     @property
     def tiles_at_once(self) -> int:
-        """Tiles of pixels in a step."""
+        """Tiles of pixels in a turn."""
         return min(_TILES, self.tiles)
 
     @property
-    def steps(self) -> int:
-        """Steps that cover the tiles; the last one repeats a tile if their number is odd."""
+    def turns(self) -> int:
+        """Turns that cover the tiles; the last one repeats a tile if their number is odd."""
         return -(-self.tiles // self.tiles_at_once)
 
     @property
@@ -103,8 +103,8 @@ class TilePlan(Plan):
             pixels = at_once * self.rows * (_PIXEL + rescaling)
             total += (
                 section.blocks
-                * self.steps
-                * (self.spec.runs * self.chunks * chunk + pixels + _STEP)
+                * self.turns
+                * (self.spec.runs * self.chunks * chunk + pixels + _TURN)
             )
         return total
 
@@ -151,7 +151,7 @@ def cut(spec: ConvSpec) -> TilePlan:
 
 
 def _chunks(run_length: int) -> tuple[int, int]:
-    """Return the size and number of the chunks of a run: whole steps, none longer than the run."""
+    """Return the size and number of a run's chunks: whole K-steps, none longer than the run."""
     count = -(-run_length // ROW_BYTES)
     chunk = -(-run_length // (count * DWORD)) * DWORD
     if chunk > run_length:

@@ -12,7 +12,7 @@ from legalize.kernels.ir.types import Buffer, Index
 
 
 class DotKernel(ConvKernel):
-    """The writer of loops over runs and their steps."""
+    """The writer of loops over runs and their K-steps."""
 
     def _accumulate(
         self, section: Section, first_vector: Index, first: Index, acc: list[list[Buffer]]
@@ -21,10 +21,10 @@ class DotKernel(ConvKernel):
         _, _, width, channels = spec.staged_shape
         origins = [self._origin(first + i) for i in range(section.mr)]
         taps = spec.kernel_width // spec.taps_per_run
-        step_size = section.nr * products.lanes * spec.step
-        steps = spec.run_length // spec.step
+        k_step_size = section.nr * products.lanes * spec.k_step
+        k_steps = spec.run_length // spec.k_step
 
-        def step(offset: Index, weights: Index) -> None:
+        def add_k_step(offset: Index, weights: Index) -> None:
             for origin, row in zip(origins, acc, strict=True):
                 data = products.load_data(self.source, origin + offset)
                 for j, vector in enumerate(row):
@@ -36,28 +36,29 @@ class DotKernel(ConvKernel):
                         total = products.multiply_add(total, values, factors)
                     set_lanes(vector, total, products.lanes)
 
-        at_once = self._steps_at_once(section)
+        at_once = self._k_steps_at_once(section)
         tile = T.truncdiv(first + section.mr - 1, section.mr)
-        loops = spec.runs * (steps // at_once)
+        loops = spec.runs * (k_steps // at_once)
         fetch = self._fetch_next(section, first_vector, tile, self._tiles_in(section), loops)
         with T.serial(spec.kernel_height) as ky, T.serial(taps) as kx:
             run = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
             weights = (
-                first_vector * self.block_step + (ky * taps + kx) * spec.steps_per_run * step_size
+                first_vector * self.vector_stride
+                + (ky * taps + kx) * spec.k_steps_per_run * k_step_size
             )
-            with T.serial(steps // at_once) as number:
-                fetch((ky * taps + kx) * (steps // at_once) + number)
+            with T.serial(k_steps // at_once) as number:
+                fetch((ky * taps + kx) * (k_steps // at_once) + number)
                 for k in (number * at_once + i for i in range(at_once)):
-                    step(run + k * spec.step, weights + k * step_size)
-            if steps % at_once:
-                step(run + (steps - 1) * spec.step, weights + (steps - 1) * step_size)
-            if steps < spec.steps_per_run:
-                step(run + spec.run_length - spec.step, weights + steps * step_size)
+                    add_k_step(run + k * spec.k_step, weights + k * k_step_size)
+            if k_steps % at_once:
+                add_k_step(run + (k_steps - 1) * spec.k_step, weights + (k_steps - 1) * k_step_size)
+            if k_steps < spec.k_steps_per_run:
+                add_k_step(run + spec.run_length - spec.k_step, weights + k_steps * k_step_size)
 
-    def _steps_at_once(self, section: Section) -> int:
-        """Count the steps that the loop over a run takes at a time.
+    def _k_steps_at_once(self, section: Section) -> int:
+        """Count the K-steps that the loop over a run takes at a time.
 
-        Two halve the loop's own cost, where a step is one product. But LLVM loads weights of the
+        Two halve the loop's own cost, where a K-step is one product. But LLVM loads weights of the
         second one early: with no register left for them it keeps all accumulators in memory.
         """
         taken = registers_of(self.products, section.nr, section.mr)

@@ -11,8 +11,8 @@ from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.tiling import tiles_of
 from legalize.kernels.conv2d.x86.dot.kernel import DotKernel
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
+from legalize.kernels.conv2d.x86.k_steps import k_step_weights
 from legalize.kernels.conv2d.x86.plan import Layout, Plan
-from legalize.kernels.conv2d.x86.steps import step_weights
 from legalize.kernels.conv2d.x86.tiling import choose_tiling, units
 from legalize.kernels.ir.types import Array
 from legalize.kernels.isa.x86 import ByteProducts, Isa, Products, WidenedProducts, WordProducts
@@ -35,7 +35,7 @@ class DotPlan(Plan):
     """A convolution by the products of its instruction set."""
 
     def lay_out(self, kernel: Array, lanes: Array) -> Layout:
-        """Order weights by block of channels, run, step, vector, part, lane, value.
+        """Order weights by block of channels, run, K-step, vector, part, lane, value.
 
         The parts are even and odd bytes; for bytes and words there is one.
         """
@@ -44,14 +44,16 @@ class DotPlan(Plan):
         is_read_once = all(tiles_of(spec, section) == 1 for section in self.tiling)
         fits = kernel.min() >= -128 and kernel.max() <= 127
         dtype = "int8" if is_read_once and fits else products.weight_dtype
-        steps = step_weights(spec, kernel.astype(dtype))
-        steps = steps.reshape(*steps.shape[:-1], spec.step // products.parts, products.parts)
+        k_steps = k_step_weights(spec, kernel.astype(dtype))
+        k_steps = k_steps.reshape(
+            *k_steps.shape[:-1], spec.k_step // products.parts, products.parts
+        )
         packed = []
         for section in self.tiling:
             stop = section.first_vector + section.blocks * section.nr
-            # [blocks, nr, lanes, runs, steps, bytes, parts]; -1 takes the row of zeros.
-            block = steps[lanes[section.first_vector : stop]]
-            block = block.reshape(section.blocks, section.nr, products.lanes, *steps.shape[1:])
+            # [blocks, nr, lanes, runs, K-steps, bytes, parts]; -1 takes the row of zeros.
+            block = k_steps[lanes[section.first_vector : stop]]
+            block = block.reshape(section.blocks, section.nr, products.lanes, *k_steps.shape[1:])
             packed.append(block.transpose(0, 3, 4, 1, 6, 2, 5).reshape(-1))
         return Layout(np.concatenate(packed), known=dtype)
 

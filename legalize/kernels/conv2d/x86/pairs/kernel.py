@@ -1,6 +1,6 @@
 """Convolution of uint8 data with weights that are cut for vpmaddubsw.
 
-As in ../kernel.py, but the steps of a block of channels are listed by its constants: their places,
+As in ../kernel.py, but the K-steps of a block of channels are listed by its constants: places,
 the order in which they take their four bytes, and which of them are added in 16 bits.
 """
 
@@ -13,7 +13,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.tiling import Section
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
-from legalize.kernels.conv2d.x86.pairs.weights import STEP_KINDS, ListedSteps, StepKind
+from legalize.kernels.conv2d.x86.pairs.weights import K_STEP_KINDS, KStepKind, ListedKSteps
 from legalize.kernels.ir.registers import DWORD, get_lanes, kept, set_lanes
 from legalize.kernels.ir.types import Buffer, Index
 from legalize.kernels.isa.x86 import Isa, PairProducts
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
 
 # TVM's annotation of a buffer that is read anew each time.
 _VOLATILE = "tirx.volatile"
-# Beside accumulators and weights: data of two steps, a sum and two of what LLVM has there, too.
+# Beside accumulators and weights: data of two K-steps, a sum and two of what LLVM has there, too.
 _REGISTERS = 5
 
 
 class PairsKernel(ConvKernel):
     """The buffers of one function, and what writes its loops."""
 
-    def __init__(self, plan: Plan, epilogue: Epilogue, steps: ListedSteps) -> None:
-        """Write a plan's function, of listed steps."""
-        self.steps = steps
+    def __init__(self, plan: Plan, epilogue: Epilogue, k_steps: ListedKSteps) -> None:
+        """Write a plan's function, of listed K-steps."""
+        self.k_steps = k_steps
         self.pairs = PairProducts(plan.products.isa)
         super().__init__(plan, epilogue)
 
-    def _steps_of_block(self) -> int:
-        return self.steps.count
+    def _k_steps_of_block(self) -> int:
+        return self.k_steps.count
 
-    def _declare_steps(self) -> None:
+    def _declare_k_steps(self) -> None:
         blocks = sum(section.blocks for section in self.tiling)
-        self.places = T.arg("places", T.buffer((blocks, self.steps.count), "int32"))
-        self.loops = T.arg("loops", T.buffer((blocks, len(STEP_KINDS), 2), "int32"))
-        if self.steps.has_orders:
-            self.orders = T.arg("orders", T.buffer((blocks, self.steps.count, DWORD), "uint8"))
+        self.places = T.arg("places", T.buffer((blocks, self.k_steps.count), "int32"))
+        self.loops = T.arg("loops", T.buffer((blocks, len(K_STEP_KINDS), 2), "int32"))
+        if self.k_steps.has_orders:
+            self.orders = T.arg("orders", T.buffer((blocks, self.k_steps.count, DWORD), "uint8"))
 
     def _accumulate(
         self, section: Section, first_vector: Index, first: Index, acc: list[list[Buffer]]
@@ -54,37 +54,37 @@ class PairsKernel(ConvKernel):
         earlier = self.tiling[: self.tiling.index(section)]
         number = T.truncdiv(first_vector - section.first_vector, section.nr)
         block = number + sum(part.blocks for part in earlier)
-        start = first_vector * self.block_step
+        start = first_vector * self.vector_stride
         slot = T.alloc_buffer((1,), "int64", scope="global", annotations={_VOLATILE: True})
-        for number, kind in enumerate(STEP_KINDS):
-            if self.steps.kinds[number]:
+        for number, kind in enumerate(K_STEP_KINDS):
+            if self.k_steps.kinds[number]:
                 with T.serial(self.loops[block, number, 1]) as turn:
-                    step = self.loops[block, number, 0] + turn * kind.at_once
-                    self._turn(section, kind, block, step, start, origins, acc, slot)
+                    k_step = self.loops[block, number, 0] + turn * kind.at_once
+                    self._turn(section, kind, block, k_step, start, origins, acc, slot)
 
     def _turn(
         self,
         section: Section,
-        kind: StepKind,
+        kind: KStepKind,
         block: Index,
-        step: Index,
+        k_step: Index,
         start: Index,
         origins: list[Index],
         acc: list[list[Buffer]],
         slot: Index,
     ) -> None:
-        """Write the products of the steps that are added in 16 bits, from ``step`` on."""
+        """Write the products of the K-steps that are added in 16 bits, from ``k_step`` on."""
         pairs, nr, at_once = self.pairs, section.nr, kind.at_once
-        steps = [step + i for i in range(at_once)]
-        places = [kept(T.Cast("int64", self.places[block, k])) for k in steps]
-        weights = kept(T.Cast("int64", start + step * (nr * pairs.part_size)))
+        k_steps = [k_step + i for i in range(at_once)]
+        places = [kept(T.Cast("int64", self.places[block, k])) for k in k_steps]
+        weights = kept(T.Cast("int64", start + k_step * (nr * pairs.part_size)))
         near = _weights_in_registers(self.isa, section, kind)
         if near < at_once * nr:
             T.buffer_store(slot, weights, [0])
         for origin, row in zip(origins, acc, strict=True):
             offsets = [origin + place for place in places]
             if kind.is_ordered:
-                orders = [self.orders[block, k, T.ramp(0, 1, DWORD)] for k in steps]
+                orders = [self.orders[block, k, T.ramp(0, 1, DWORD)] for k in k_steps]
                 listed = zip(offsets, orders, strict=True)
                 data = [pairs.load_ordered(self.source, *place) for place in listed]
             else:
@@ -100,10 +100,10 @@ class PairsKernel(ConvKernel):
                 set_lanes(vector, pairs.multiply_add_bytes(total, data, factors), pairs.lanes)
 
 
-def _weights_in_registers(isa: Isa, section: Section, kind: StepKind) -> int:
+def _weights_in_registers(isa: Isa, section: Section, kind: KStepKind) -> int:
     """Count the vectors of weights that all pixels of a tile take from registers.
 
-    One step's always fit. Of two steps LLVM would keep all of them, and accumulators in memory.
+    One K-step's always fit. Of two K-steps LLVM would keep all of them, and accumulators in memory.
     So the others are read at a place that it cannot know to be the same for every pixel: then
     the product itself reads them from memory, as it does by itself where there is one pixel. With
     SSE4.1, whose products overwrite an operand, that takes longer than accumulators in memory.
@@ -112,5 +112,5 @@ def _weights_in_registers(isa: Isa, section: Section, kind: StepKind) -> int:
     if kind.at_once == 1 or isa.lanes == 4 or section.mr == 1:
         return vectors
     left = max(isa.registers - section.mr * section.nr - _REGISTERS, 0)
-    # Those of both steps for a vector of channels, if there is room for two.
+    # Those of both K-steps for a vector of channels, if there is room for two.
     return min(left if left < 2 else left - left % 2, vectors)

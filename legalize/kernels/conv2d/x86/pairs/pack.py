@@ -6,22 +6,22 @@ import numpy as np
 
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.tiling import Section, Tiling
+from legalize.kernels.conv2d.x86.k_steps import k_step_offsets, k_step_weights, k_step_windows
 from legalize.kernels.conv2d.x86.pairs.weights import (
-    STEP_KINDS,
+    K_STEP_KINDS,
     WINDOW,
-    ListedSteps,
+    ListedKSteps,
     PairedBlocks,
     pair_weights,
 )
-from legalize.kernels.conv2d.x86.steps import step_offsets, step_weights, step_windows
 from legalize.kernels.ir.registers import DWORD
 from legalize.kernels.ir.types import Array
 from legalize.kernels.isa.x86 import Isa
 
 
-def list_steps(
+def list_k_steps(
     spec: ConvSpec, isa: Isa, kernel: Array, tiling: Tiling, lanes: Array
-) -> tuple[ListedSteps, list[Array]]:
+) -> tuple[ListedKSteps, list[Array]]:
     """Lay out weights, and say which bytes they multiply.
 
     Args:
@@ -32,27 +32,27 @@ def list_steps(
         lanes: from ``lane_channels``.
 
     Returns:
-        What the kernel must know; and arrays: the weights, int8 in one row, by block, step,
-        vector, lane and byte; the places of steps, int32 [blocks, steps], counted from where a
-        pixel's first step reads; for every kind the first step and how often its loop runs, int32
-        [blocks, kinds, 2]; and, if some steps are ordered, the orders of all steps' bytes, uint8
-        [blocks, steps, 4].
+        What the kernel must know; and arrays: the weights, int8 in one row, by block, K-step,
+        vector, lane and byte; the places of K-steps, int32 [blocks, K-steps], counted from where a
+        pixel's first K-step reads; for every kind the first K-step and how often its loop runs,
+        int32 [blocks, kinds, 2]; and, if some K-steps are ordered, the orders of all K-steps'
+        bytes, uint8 [blocks, K-steps, 4].
     """
     blocks = [paired_blocks(spec, isa, kernel, section, lanes) for section in tiling]
-    count = max(part.steps.shape[1] for part in blocks)
+    count = max(part.k_steps.shape[1] for part in blocks)
     packed, numbers, orders = [], [], []
     for section, part in zip(tiling, blocks, strict=True):
-        rest = ((0, 0), (0, count - part.steps.shape[1]))
+        rest = ((0, 0), (0, count - part.k_steps.shape[1]))
         weights = np.pad(part.weights, ((0, 0), *rest, (0, 0)))
         weights = weights.reshape(section.blocks, section.nr, isa.lanes, count, DWORD)
         packed.append(weights.transpose(0, 3, 1, 2, 4).reshape(-1))
-        numbers.append(np.pad(part.steps, rest))
+        numbers.append(np.pad(part.k_steps, rest))
         orders.append(np.pad(part.orders, (*rest, (0, 0))))
-    places = step_offsets(spec)[np.concatenate(numbers)].astype(np.int32)
+    places = k_step_offsets(spec)[np.concatenate(numbers)].astype(np.int32)
     counts = np.concatenate([part.counts for part in blocks])
-    runs = counts // np.array([kind.at_once for kind in STEP_KINDS])
+    runs = counts // np.array([kind.at_once for kind in K_STEP_KINDS])
     loops = np.stack([np.cumsum(counts, axis=1) - counts, runs], axis=2).astype(np.int32)
-    listed = ListedSteps(count, tuple(bool(part.any()) for part in counts.T))
+    listed = ListedKSteps(count, tuple(bool(part.any()) for part in counts.T))
     arrays = [np.concatenate(packed), places, loops]
     if listed.has_orders:
         arrays.append(np.concatenate(orders))
@@ -69,7 +69,7 @@ def paired_blocks(
     channels = lanes[vectors].reshape(-1)
     # -1, an empty lane, takes the zeros.
     used, place = np.unique(channels, return_inverse=True)
-    steps = step_weights(spec, kernel[used[used >= 0]])
+    k_steps = k_step_weights(spec, kernel[used[used >= 0]])
     place = place - int(used[0] < 0)
-    steps = steps[place].reshape(count, section.nr * isa.lanes, -1, DWORD)
-    return pair_weights(steps, step_windows(spec, WINDOW))
+    k_steps = k_steps[place].reshape(count, section.nr * isa.lanes, -1, DWORD)
+    return pair_weights(k_steps, k_step_windows(spec, WINDOW))

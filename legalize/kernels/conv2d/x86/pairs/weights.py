@@ -2,15 +2,15 @@
 
 It multiplies unsigned data x with signed weights w, and x·w + x'·w' fits 16 bits for all data
 where |w + w'| ≤ 128. Trained weights mostly have it, as large ones are rare: of weights with one
-scale for a tensor a step of four bytes and 16 channels has it in 99 of 100 cases, with one for a
+scale for a tensor a K-step of four bytes and 16 channels has it in 99 of 100 cases, with one for a
 channel in half of them. For the others there are two means:
 
-* Which bytes are paired is free within a window of 16, from which vpshufb takes the four of a step.
-* What is too much for 16 bits becomes weights of another step, which reads the same bytes.
+* Which bytes are paired is free within a window of 16, from which vpshufb takes a K-step's four.
+* What is too much for 16 bits becomes weights of another K-step, which reads the same bytes.
 
-So every block of channels has a list of steps: the place of the bytes, their order, weights. A
+So every block of channels has a list of K-steps: the place of the bytes, their order, weights. A
 product takes 3/4 of the instructions that it takes with data of 16 bits, of which no copy is made,
-and half as many bytes of weights; and less where two steps are added first (see fused_steps.py).
+and half as many bytes of weights; and less where two are added first (see fused_k_steps.py).
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from functools import cache
 
 import numpy as np
 
-from legalize.kernels.conv2d.x86.pairs.fused_steps import MOST, match_steps
+from legalize.kernels.conv2d.x86.pairs.fused_k_steps import MOST, match_k_steps
 from legalize.kernels.ir.registers import DWORD
 from legalize.kernels.ir.types import Array
 
 WINDOW = 4
-"""Steps, one after the other, whose bytes may change places."""
+"""K-steps, one after the other, whose bytes may change places."""
 
 _HALF = WINDOW * DWORD // 2
-# Below this share of steps, steps that follow are cheaper than shuffles.
+# Below this share of K-steps, K-steps that follow are cheaper than shuffles.
 _WORTH_ORDERS = 0.08
 # By which bit, or bits, of a place in its window the bytes are parted before they are paired. The
-# first three part steps: a half whose bytes fit already keeps them, and its steps stay plain.
+# first three part K-steps: a half whose bytes fit already keeps them, and its K-steps stay plain.
 _SPLITS = (8, 4, 12, 1, 2, 9, 5, 3)
 
 
 @dataclass(frozen=True)
-class StepKind:
-    """Steps that one loop goes through.
+class KStepKind:
+    """K-steps that one loop goes through.
 
     Attributes:
         at_once: how many of them are added in 16 bits.
         is_ordered: whether they take four of 16 bytes in an order that is listed, too.
-        cost: what one takes, where a single step that takes its bytes as they are takes 1.
+        cost: what one takes, where a single K-step that takes its bytes as they are takes 1.
     """
 
     at_once: int
@@ -52,24 +52,24 @@ class StepKind:
 
 
 # The costs are measured on Zen 3, with tiles of five pixels and two vectors.
-STEP_KINDS = (
-    StepKind(2, False, 0.84),
-    StepKind(1, False, 1.0),
-    StepKind(1, True, 1.06),
+K_STEP_KINDS = (
+    KStepKind(2, False, 0.84),
+    KStepKind(1, False, 1.0),
+    KStepKind(1, True, 1.06),
 )
-_FUSED, _PLAIN, _ORDERED = range(len(STEP_KINDS))
-# What a loop takes beside its steps.
+_FUSED, _PLAIN, _ORDERED = range(len(K_STEP_KINDS))
+# What a loop takes beside its K-steps.
 _LOOP = 2.5
 _TRIED = 4
 
 
 @dataclass(frozen=True)
-class ListedSteps:
-    """The facts that a kernel must know about the lists of steps that it reads.
+class ListedKSteps:
+    """The facts that a kernel must know about the lists of K-steps that it reads.
 
     Attributes:
-        count: steps of the block that has most.
-        kinds: for each of ``STEP_KINDS`` whether a block has such steps.
+        count: K-steps of the block that has most.
+        kinds: for each of ``K_STEP_KINDS`` whether a block has such K-steps.
     """
 
     count: int
@@ -77,61 +77,61 @@ class ListedSteps:
 
     @property
     def has_orders(self) -> bool:
-        """Whether there are steps that take their bytes in an order."""
-        listed = zip(STEP_KINDS, self.kinds, strict=True)
+        """Whether there are K-steps that take their bytes in an order."""
+        listed = zip(K_STEP_KINDS, self.kinds, strict=True)
         return any(kind.is_ordered and is_listed for kind, is_listed in listed)
 
 
 @dataclass(frozen=True)
 class PairedBlocks:
-    """The steps of neighbouring blocks, those of the first kind first.
+    """The K-steps of neighbouring blocks, those of the first kind first.
 
     Attributes:
-        steps: int64 [blocks, steps], which four bytes of the sum, or the first four of a window; 0
+        k_steps: int64 [blocks, K-steps], which four bytes of the sum, or the first of a window; 0
             where a block has none left.
-        orders: uint8 [blocks, steps, 4], which bytes from there on.
-        weights: int8 [blocks, channels, steps, 4], in this order; what belongs to the same bytes
+        orders: uint8 [blocks, K-steps, 4], which bytes from there on.
+        weights: int8 [blocks, channels, K-steps, 4], in this order; what belongs to the same bytes
             adds up to the weights.
-        counts: int64 [blocks, kinds], how many of a block's steps are of each of ``STEP_KINDS``.
+        counts: int64 [blocks, kinds], how many K-steps of a block are of each of ``K_STEP_KINDS``.
     """
 
-    steps: Array
+    k_steps: Array
     orders: Array
     weights: Array
     counts: Array
 
     @property
     def cost(self) -> float:
-        """The cost of a block, in single steps that take their bytes as they are."""
-        costs = np.array([kind.cost for kind in STEP_KINDS])
+        """The cost of a block, in single K-steps that take their bytes as they are."""
+        costs = np.array([kind.cost for kind in K_STEP_KINDS])
         return float((self.counts @ costs).mean())
 
 
 def pair_weights(weights: Array, windows: Array) -> PairedBlocks:
-    """Cut the weights of blocks, all of one width, into steps that do not saturate.
+    """Cut the weights of blocks, all of one width, into K-steps that do not saturate.
 
     Args:
-        weights: integers of -255 to 255, [blocks, channels, steps, 4].
-        windows: steps that follow one another in the data, [windows, 4].
+        weights: integers of -255 to 255, [blocks, channels, K-steps, 4].
+        windows: K-steps that follow one another in the data, [windows, 4].
     """
     rest = np.ascontiguousarray(weights.transpose(0, 2, 1, 3), np.int16)
     blocks, count, channels, _ = rest.shape
-    step = np.tile(np.arange(count), (blocks, 1))
+    k_step = np.tile(np.arange(count), (blocks, 1))
     orders = np.tile(np.arange(DWORD), (blocks, count, 1))
     saturates = _saturates(rest)
     if saturates.mean() >= _WORTH_ORDERS:
-        _reorder(rest, step, orders, saturates, windows)
-    # As one row of the steps of all blocks.
+        _reorder(rest, k_step, orders, saturates, windows)
+    # As one row of the K-steps of all blocks.
     rest = rest.reshape(-1, channels, DWORD)
     block = np.repeat(np.arange(blocks), count)
-    step, orders = step.reshape(-1), orders.reshape(-1, DWORD)
+    k_step, orders = k_step.reshape(-1), orders.reshape(-1, DWORD)
     found: list[tuple[Array, Array, Array, Array]] = []
     while len(rest):
         part = _largest(rest)
-        found.append((block, step, orders, part))
+        found.append((block, k_step, orders, part))
         rest = rest - part
         left = rest.any(axis=(1, 2))
-        rest, block, step, orders = rest[left], block[left], step[left], orders[left]
+        rest, block, k_step, orders = rest[left], block[left], k_step[left], orders[left]
     rows = _Rows(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
     base = np.full(count, -1)
     base[windows] = windows[:, :1]
@@ -140,28 +140,30 @@ def pair_weights(weights: Array, windows: Array) -> PairedBlocks:
 
 @dataclass
 class _Rows:
-    """Steps of all blocks, in any order: the block of each, and what ``PairedBlocks`` says."""
+    """K-steps of all blocks, in any order: the block of each, and what ``PairedBlocks`` says."""
 
     block: Array
-    step: Array
+    k_step: Array
     orders: Array
     weights: Array
 
     def append_empty(self, like: Array) -> None:
-        """Append steps of the places that rows have, without weights."""
+        """Append K-steps of the places that rows have, without weights."""
         self.block = np.concatenate([self.block, self.block[like]])
-        self.step = np.concatenate([self.step, self.step[like]])
+        self.k_step = np.concatenate([self.k_step, self.k_step[like]])
         self.orders = np.concatenate([self.orders, self.orders[like]])
         self.weights = np.concatenate([self.weights, np.zeros_like(self.weights[like])])
 
 
 def _saturates(weights: Array) -> Array:
-    """Tell whether steps have too large a pair, over the last axes of channels and bytes."""
+    """Tell whether K-steps have too large a pair, over the last axes of channels and bytes."""
     return np.asarray((abs(weights[..., 0::2] + weights[..., 1::2]) > MOST).any(axis=(-2, -1)))
 
 
-def _reorder(weights: Array, step: Array, orders: Array, saturates: Array, windows: Array) -> None:
-    """Pair bytes of the windows in which a step saturates, as well as may be, in place."""
+def _reorder(
+    weights: Array, k_step: Array, orders: Array, saturates: Array, windows: Array
+) -> None:
+    """Pair bytes of the windows in which a K-step saturates, as well as may be, in place."""
     block, window = np.nonzero(saturates[:, windows].any(axis=2))
     rows = windows[window]
     # [windows, channels, 16]
@@ -182,7 +184,7 @@ def _reorder(weights: Array, step: Array, orders: Array, saturates: Array, windo
     taken = taken.reshape(*taken.shape[:2], WINDOW, DWORD).transpose(0, 2, 1, 3)
     index = block[changed, None], rows[changed]
     weights[index] = taken
-    step[index] = rows[changed, :1]
+    k_step[index] = rows[changed, :1]
     orders[index] = order.reshape(-1, WINDOW, DWORD)
 
 
@@ -194,7 +196,7 @@ def _paired(weights: Array, split: int) -> tuple[Array, Array]:
     found = [_match(weights[..., half]) for half in halves]
     fits = np.concatenate([good for _, good in found], axis=1)
     pairs = [half[_matchings()[number]] for half, (number, _) in zip(halves, found, strict=True)]
-    # Those that saturate last, so that they are in few steps.
+    # Those that saturate last, so that they are in few K-steps.
     last = np.argsort(~fits, axis=1, kind="stable")
     order = np.take_along_axis(np.concatenate(pairs, axis=1), last[..., None], axis=1)
     return order.reshape(-1, 2 * _HALF), fits.sum(axis=1)
@@ -240,34 +242,34 @@ def _choose_kinds(blocks: int, rows: _Rows, base: Array) -> tuple[Array, Array]:
 
     Args:
         blocks: number of blocks.
-        rows: the steps. Those whose order is that of another step become it, and the other way
+        rows: the K-steps. Those whose order is that of another K-step become it, and the other way
             round where a loop over few would cost more than it saves.
-        base: for each step of the data the first one of its window, or -1.
+        base: for each K-step of the data the first one of its window, or -1.
     """
     first = rows.orders[:, 0].astype(np.int64) // DWORD
     is_plain = (rows.orders == DWORD * first[:, None] + np.arange(DWORD)).all(axis=1)
-    rows.step[is_plain] += first[is_plain]
+    rows.k_step[is_plain] += first[is_plain]
     rows.orders[is_plain] = np.arange(DWORD)
     kind = np.where(is_plain, _PLAIN, _ORDERED)
     partner = np.arange(len(kind))
-    # Where few of the first blocks' steps have partners, none are looked for in the others.
+    # Where few of the first blocks' K-steps have partners, none are looked for in the others.
     for last in sorted({min(_TRIED, blocks), blocks}):
         chosen = np.flatnonzero(is_plain & (rows.block < last))
-        found = chosen[match_steps(rows.weights[chosen], rows.block[chosen])]
+        found = chosen[match_k_steps(rows.weights[chosen], rows.block[chosen])]
         is_fused = found != chosen
         if not _is_worth_a_loop(last, is_fused, _FUSED, _PLAIN):
             break
     else:
         partner[chosen] = found
         kind[chosen[is_fused]] = _FUSED
-    may_turn = (kind == _PLAIN) & (base[rows.step] >= 0)
+    may_turn = (kind == _PLAIN) & (base[rows.k_step] >= 0)
     if (kind == _ORDERED).any() and not _is_worth_a_loop(blocks, may_turn, _PLAIN, _ORDERED):
-        start = base[rows.step[may_turn]]
-        rows.orders[may_turn] += DWORD * (rows.step[may_turn] - start)[:, None]
-        rows.step[may_turn] = start
+        start = base[rows.k_step[may_turn]]
+        rows.orders[may_turn] += DWORD * (rows.k_step[may_turn] - start)[:, None]
+        rows.k_step[may_turn] = start
         kind[may_turn] = _ORDERED
     alone = np.flatnonzero(kind == _PLAIN)
-    more = 2 * STEP_KINDS[_FUSED].cost - STEP_KINDS[_PLAIN].cost
+    more = 2 * K_STEP_KINDS[_FUSED].cost - K_STEP_KINDS[_PLAIN].cost
     if (kind == _FUSED).any() and more * len(alone) < _LOOP * blocks:
         partner[alone] = len(kind) + np.arange(len(alone))
         partner = np.concatenate([partner, alone])
@@ -279,14 +281,14 @@ def _choose_kinds(blocks: int, rows: _Rows, base: Array) -> tuple[Array, Array]:
 
 def _is_worth_a_loop(blocks: int, rows: Array, kind: int, other: int) -> bool:
     """Tell whether a loop of its own saves more than it costs, for rows of a kind."""
-    saved = STEP_KINDS[other].cost - STEP_KINDS[kind].cost
+    saved = K_STEP_KINDS[other].cost - K_STEP_KINDS[kind].cost
     return bool(saved * np.count_nonzero(rows) >= _LOOP * blocks)
 
 
 def _listed(blocks: int, rows: _Rows, kind: Array, partner: Array) -> PairedBlocks:
-    """Order the steps of each block by kind; give every block as many as the longest one has."""
+    """Order the K-steps of each block by kind; give every block as many as the longest one has."""
     block, number = rows.block, np.arange(len(kind))
-    counts = np.zeros((blocks, len(STEP_KINDS)), np.int64)
+    counts = np.zeros((blocks, len(K_STEP_KINDS)), np.int64)
     np.add.at(counts, (block, kind), 1)
     # Partners one after the other.
     by_block = np.lexsort((np.minimum(number, partner), kind, block))
@@ -294,10 +296,10 @@ def _listed(blocks: int, rows: _Rows, kind: Array, partner: Array) -> PairedBloc
     place = np.empty_like(block)
     place[by_block] = number - np.repeat(np.cumsum(of_block) - of_block, of_block)
     most, channels = int(of_block.max()), rows.weights.shape[1]
-    steps = np.zeros((blocks, most), np.int64)
+    k_steps = np.zeros((blocks, most), np.int64)
     orders = np.zeros((blocks, most, DWORD), np.uint8)
     weights = np.zeros((blocks, most, channels, DWORD), np.int8)
-    steps[block, place] = rows.step
+    k_steps[block, place] = rows.k_step
     orders[block, place] = rows.orders
     weights[block, place] = rows.weights
-    return PairedBlocks(steps, orders, weights.transpose(0, 2, 1, 3), counts)
+    return PairedBlocks(k_steps, orders, weights.transpose(0, 2, 1, 3), counts)

@@ -53,7 +53,7 @@ class WinogradKernel(ConvKernel):
     def _task_count(self) -> int:
         return self.plan.tasks
 
-    def _steps_of_block(self) -> int:
+    def _k_steps_of_block(self) -> int:
         return self.plan.transform.positions * self.spec.in_channels // DWORD
 
     def _loops(self) -> None:
@@ -106,7 +106,7 @@ class WinogradKernel(ConvKernel):
         image: Index = 0
         if spec.batch > 1:
             image, row = T.truncdiv(row, plan.rows), T.truncmod(row, plan.rows)
-        y, x = plan.transform.y.step, plan.transform.x.step
+        y, x = plan.transform.y.tile_outputs, plan.transform.x.tile_outputs
         row = unsigned_min(row * y, spec.out_height - y)
         return image, row, unsigned_min(column * x, spec.out_width - x)
 
@@ -138,26 +138,26 @@ class WinogradKernel(ConvKernel):
         """Write the sums of products of a position of the transform."""
         plan, products, channels = self.plan, self.products, self.spec.in_channels
         nr, at_once = section.nr, section.mr
-        step_size = nr * products.part_size
-        weights = first_vector * self.block_step + position * (channels // 2 * step_size)
+        k_step_size = nr * products.part_size
+        weights = first_vector * self.vector_stride + position * (channels // 2 * k_step_size)
         turns = -(-plan.panel // at_once)
 
-        with T.serial(turns) as step:
-            tile = unsigned_min(step * at_once, plan.panel - at_once)
+        with T.serial(turns) as turn:
+            tile = unsigned_min(turn * at_once, plan.panel - at_once)
             tiles = [tile + i for i in range(at_once)]
             sums = [[local_vector(products.lanes) for _ in range(nr)] for _ in tiles]
             for row in sums:
                 for vector in row:
                     set_lanes(vector, T.broadcast(T.int32(0), products.lanes), products.lanes)
-            size = channels // 2 * step_size
-            fetch = fetch_ahead(self.weights, weights + size, size, channels // 2, step, turns)
+            size = channels // 2 * k_step_size
+            fetch = fetch_ahead(self.weights, weights + size, size, channels // 2, turn, turns)
             with T.serial(channels // 2) as k:
                 fetch(k)
                 for number, row in zip(tiles, sums, strict=True):
                     place = position * self.data_stride + number * channels + 2 * k
                     (data,) = products.load_data(self.transformed, place)
                     for j, vector in enumerate(row):
-                        place = weights + k * step_size + j * products.part_size
+                        place = weights + k * k_step_size + j * products.part_size
                         factors = products.load_weights(self.weights, place)
                         total = products.multiply_add(
                             get_lanes(vector, products.lanes), data, factors
@@ -174,7 +174,11 @@ class WinogradKernel(ConvKernel):
         y, x = plan.transform.y, plan.transform.x
         image, row, column = self._place(first + tile)
         pixel = (image * spec.out_height + row) * spec.out_width + column
-        pixels = [pixel + i * spec.out_width + j for i in range(y.step) for j in range(x.step)]
+        pixels = [
+            pixel + i * spec.out_width + j
+            for i in range(y.tile_outputs)
+            for j in range(x.tile_outputs)
+        ]
         acc = [[local_vector(lanes) for _ in range(nr)] for _ in pixels]
         shift = T.broadcast(T.int32(plan.transform.scale_bits), lanes)
         for j in range(nr):

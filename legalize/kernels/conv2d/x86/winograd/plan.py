@@ -14,7 +14,7 @@ from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.tiling import Section, split_vectors
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
-from legalize.kernels.conv2d.x86.pairs.plan import LEAST_STEP
+from legalize.kernels.conv2d.x86.pairs.plan import LEAST_K_STEP
 from legalize.kernels.conv2d.x86.plan import Layout, Plan
 from legalize.kernels.conv2d.x86.tiling import MICROSECONDS, registers_of, rescaling_units, units
 from legalize.kernels.conv2d.x86.winograd.kernel import WinogradKernel
@@ -35,7 +35,7 @@ _MAX_TILES = 8
 # Of transformed data.
 _PANEL_BYTES = 256 << 10
 # In the units of tiling.py.
-_STEP = 1.0
+_K_STEP = 1.0
 _BROADCAST = 0.25
 _WEIGHTS = 0.5
 _LATENCY = 10
@@ -92,7 +92,7 @@ class WinogradPlan(Plan):
     def units(self) -> float:
         """Estimate what the convolution takes, in the units of tiling.py."""
         spec, isa, transform = self.spec, self.products.isa, self.transform
-        steps = spec.in_channels // 2
+        k_steps = spec.in_channels // 2
         total = self.panels * self._panel_units
         out_channels = isa.vectors(spec.out_channels) * isa.lanes
         weights = 2 * transform.positions * spec.in_channels * out_channels
@@ -101,9 +101,9 @@ class WinogradPlan(Plan):
         for section in self.tiling:
             nr, at_once = section.nr, section.mr
             loads = _BROADCAST * at_once + _WEIGHTS * nr
-            step = max(self.products.instructions * at_once * nr, _LATENCY) + loads + _STEP
-            products = -(-self.panel // at_once) * (steps * step + _SUMS * at_once * nr + _LOOP)
-            pixels = transform.y.step * transform.x.step
+            k_step = max(self.products.instructions * at_once * nr, _LATENCY) + loads + _K_STEP
+            products = -(-self.panel // at_once) * (k_steps * k_step + _SUMS * at_once * nr + _LOOP)
+            pixels = transform.y.tile_outputs * transform.x.tile_outputs
             sums = nr * transform.positions * 2.5
             ends = self.panel * (sums + pixels * (rescaling_units(nr) + nr) + _LOOP)
             total += section.blocks * self.panels * (transform.positions * products + ends)
@@ -165,8 +165,8 @@ def cut(spec: ConvSpec, isa: Isa) -> WinogradPlan | None:
     products, transform = WordProducts(isa), transform_of(spec)
     if transform is None or spec.in_channels % (2 * isa.lanes) or spec.staged_dtype != "uint8":
         return None
-    rows = -(-spec.out_height // transform.y.step)
-    columns = -(-spec.out_width // transform.x.step)
+    rows = -(-spec.out_height // transform.y.tile_outputs)
+    columns = -(-spec.out_width // transform.x.tile_outputs)
     tiles = spec.batch * rows * columns
     vectors = isa.vectors(spec.out_channels)
     cuts = split_vectors(vectors, min(vectors, _NR), spec.out_channels % isa.lanes != 0)
@@ -193,4 +193,4 @@ def cut(spec: ConvSpec, isa: Isa) -> WinogradPlan | None:
         for panel, at_once in ways
     )
     cheapest = min(plans, key=lambda plan: plan.units)
-    return replace(cheapest, cost=cheapest.units * LEAST_STEP / _WORTH_IT)
+    return replace(cheapest, cost=cheapest.units * LEAST_K_STEP / _WORTH_IT)

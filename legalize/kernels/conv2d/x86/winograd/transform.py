@@ -42,7 +42,7 @@ class Axis:
     scale: int
 
     @property
-    def step(self) -> int:
+    def tile_outputs(self) -> int:
         """Outputs of a tile."""
         return len(self.outputs)
 
@@ -99,7 +99,9 @@ def transform_of(spec: ConvSpec) -> Transform | None:
     if not is_dense or max(taps) == 1 or not set(taps) <= set(_BY_TAPS):
         return None
     transform = Transform(*(_BY_TAPS[count] for count in taps))
-    fits = spec.out_height >= transform.y.step and spec.out_width >= transform.x.step
+    fits = (
+        spec.out_height >= transform.y.tile_outputs and spec.out_width >= transform.x.tile_outputs
+    )
     return transform if fits else None
 
 

@@ -39,7 +39,7 @@ def test_large_layers_reuse_what_they_load(isa: Isa) -> None:
 
 
 def test_short_loops_have_smaller_tiles() -> None:
-    """LLVM unrolls two steps, and loads the data of both before it multiplies any."""
+    """LLVM unrolls two K-steps, and loads the data of both before it multiplies any."""
     wide = replace(SPEC, in_height=28, in_width=28, kernel_height=1, kernel_width=1)
     (long,) = choose_tiling(replace(wide, in_channels=64, out_channels=192), DOTPROD)
     (short,) = choose_tiling(replace(wide, in_channels=32, out_channels=192), DOTPROD)

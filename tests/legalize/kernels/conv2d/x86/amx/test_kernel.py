@@ -75,7 +75,7 @@ def test_outputs_equal_the_definition() -> None:
         check(problem, SAPPHIRE_RAPIDS)
 
 
-def test_a_step_multiplies_two_tiles_with_two() -> None:
+def test_a_turn_multiplies_two_tiles_with_two() -> None:
     (problem,) = problems(seed=3, count=1)
     spec = replace(problem.spec, batch=1, in_height=9, in_width=9, in_channels=128)
     spec = replace(spec, kernel_height=1, kernel_width=1, strides=(1, 1), padding=(0, 0, 0, 0))

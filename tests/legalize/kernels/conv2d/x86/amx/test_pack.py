@@ -25,7 +25,7 @@ def test_chunks_hold_each_weight_once() -> None:
     weights = lay_out_chunks(plan, kernel, lanes)
     first, last = plan.tiling
     assert (first.blocks, first.nr, last.blocks, last.nr) == (1, 2, 1, 1)
-    # [run, chunk, vector, step, lane, byte] of each block
+    # [run, chunk, vector, K-step, lane, byte] of each block
     size = 3 * 2 * 36 * 16
     blocks = [weights[: 2 * size].reshape(3, 2, 2, 9, 16, 4)]
     blocks.append(weights[2 * size :].reshape(3, 2, 1, 9, 16, 4))
@@ -45,7 +45,7 @@ def test_configuration_tells_rows_and_bytes() -> None:
     memory = tile_configuration(plan)
     assert memory.size == 64
     assert memory[0] == 1
-    rows, steps = plan.rows, plan.chunk // 4
-    assert memory[48:].tolist() == [rows] * 6 + [steps] * 2 + [0] * 8
+    rows, k_steps = plan.rows, plan.chunk // 4
+    assert memory[48:].tolist() == [rows] * 6 + [k_steps] * 2 + [0] * 8
     widths = memory[16:48].view(np.uint16).tolist()
     assert widths == [64] * 4 + [plan.chunk] * 2 + [64] * 2 + [0] * 8

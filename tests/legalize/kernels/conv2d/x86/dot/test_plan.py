@@ -51,7 +51,7 @@ def test_bias_takes_up_the_zero_points() -> None:
     assert kernel_zero_point.tolist() == [2]
 
 
-def test_weights_are_packed_by_step_and_lane() -> None:
+def test_weights_are_packed_by_k_step_and_lane() -> None:
     packed = packed_of(SPEC, KERNEL, 130)
     weights = packed.constants[0].reshape(3, 16, 4)
     signed = (KERNEL.reshape(16, 12).astype(int) - 128).astype(np.int8)
@@ -62,14 +62,14 @@ def test_words_are_packed_by_even_and_odd_bytes_without_zero_point() -> None:
     packed = packed_of(SPEC, KERNEL, 130, isa=AVX2)
     weights, bias, *rest = packed.constants
     assert not rest
-    # [step, vector, part, lane, byte of the part]
+    # [K-step, vector, part, lane, byte of the part]
     weights = weights.reshape(3, 2, 2, 8, 2).transpose(1, 3, 0, 4, 2)
     centred = KERNEL.reshape(16, 12).astype(np.int16) - 130
     np.testing.assert_array_equal(bias.reshape(-1), -10 * centred.sum(axis=1))
     np.testing.assert_array_equal(weights.reshape(16, 12), centred)
 
 
-def test_a_last_step_does_not_count_bytes_twice() -> None:
+def test_a_last_k_step_does_not_count_bytes_twice() -> None:
     spec = replace(SPEC, in_channels=3)
     kernel = KERNEL.reshape(-1)[: 16 * 6].reshape(16, 1, 2, 3)
     weights = packed_of(spec, kernel, 130).constants[0].reshape(2, 16, 4)

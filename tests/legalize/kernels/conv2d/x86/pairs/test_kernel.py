@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.x86.pairs.plan import pairs_plan
-from legalize.kernels.conv2d.x86.pairs.weights import ListedSteps
+from legalize.kernels.conv2d.x86.pairs.weights import ListedKSteps
 from legalize.kernels.isa.x86 import AVX2, AVX512BW, SSE41, Isa
 from tests.legalize.kernels.conv2d.x86.test_kernel import SPEC, check, specs
 from tests.support.convolutions import changed
@@ -67,7 +67,7 @@ def worst_data(kernel: Array) -> Array:
 
 @each_isa
 @pytest.mark.parametrize("weights", ["limit", "above", "random", "mixed"])
-def test_sums_of_two_steps_are_exact(weights: str, isa: Isa) -> None:
+def test_sums_of_two_k_steps_are_exact(weights: str, isa: Isa) -> None:
     if isa.has_byte_products:
         pytest.skip("it needs no pairs")
     rng = np.random.default_rng(0)
@@ -116,7 +116,7 @@ def test_sums_stay_in_registers(isa: Isa, mcpu: str, registers: str, sigma: floa
     shift = np.full(32, -9, np.int32)
     plan = pairs_plan(spec, isa)
     packed = plan.pack(Weights(kernel, 0, None, shift * 0 + (1 << 30), shift))
-    assert isinstance(packed.known, ListedSteps)
+    assert isinstance(packed.known, ListedKSteps)
     assert packed.known.has_orders == (sigma == 40)
     assert packed.known.kinds[0] or sigma == 40
     target = tvm.target.Target({"kind": "llvm", "mcpu": mcpu})

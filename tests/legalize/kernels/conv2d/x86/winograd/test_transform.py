@@ -47,7 +47,9 @@ def test_sums_are_the_convolution_times_a_power_of_two(window: tuple[int, int]) 
         kernel = rng.integers(-255, 256, (1, *window, 5))
         weights = transform_weights(transform, kernel)[0].astype(np.int64)
         found = outputs(transform, (transformed(transform, tile) * weights).sum(axis=1))
-        for number, (i, j) in enumerate(np.ndindex(transform.y.step, transform.x.step)):
+        for number, (i, j) in enumerate(
+            np.ndindex(transform.y.tile_outputs, transform.x.tile_outputs)
+        ):
             patch = tile[i : i + window[0], j : j + window[1]]
             assert found[number] == (patch * kernel[0]).sum() << transform.scale_bits
 
@@ -56,7 +58,7 @@ def test_sums_are_the_convolution_times_a_power_of_two(window: tuple[int, int]) 
 def test_products_are_saved(window: tuple[int, int], products: int, of: int) -> None:
     transform = transform_for(window)
     assert transform.positions == products
-    assert transform.y.step * transform.x.step * window[0] * window[1] == of
+    assert transform.y.tile_outputs * transform.x.tile_outputs * window[0] * window[1] == of
 
 
 @pytest.mark.parametrize("window", WINDOWS)

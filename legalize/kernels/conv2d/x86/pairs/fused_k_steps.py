@@ -1,9 +1,9 @@
-"""The steps whose sums of two products may be added in 16 bits before they are widened.
+"""The K-steps whose sums of two products may be added in 16 bits before they are widened.
 
-vpmaddubsw leaves a sum of two products with uint8 data in each int16. Two steps' sums add up
+vpmaddubsw leaves a sum of two products with uint8 data in each int16. Two K-steps' sums add up
 exactly in 16 bits for all data where, of the four weights, neither the positive ones nor the
 negative ones add up to more than 128. One vpmaddwd then widens both: five instructions for two
-steps, three of them multiplications, in place of six and four.
+K-steps, three of them multiplications, in place of six and four.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from legalize.kernels.ir.types import Array
 MOST = 128
 """The limit of weights that are added in 16 bits: 255·128 = 32640 fits, 255·129 does not."""
 
-# Steps among which partners are looked for: more find hardly more of them.
+# K-steps among which partners are looked for: more find hardly more of them.
 _AMONG = 64
 # Shards of them compared at a time, whose table of pairs stays in the cache.
 _AT_ONCE = 32
 
 
-def match_steps(weights: Array, block: Array) -> Array:
-    """Find steps to add in 16 bits, two by two.
+def match_k_steps(weights: Array, block: Array) -> Array:
+    """Find K-steps to add in 16 bits, two by two.
 
     Args:
-        weights: int8 [steps, channels, 4] of which no step alone leaves 16 bits.
-        block: int64 [steps]; partners are of one block.
+        weights: int8 [K-steps, channels, 4] of which no K-step alone leaves 16 bits.
+        block: int64 [K-steps]; partners are of one block.
 
     Returns:
-        int64 [steps]: the number of a step's partner; its own number where it has none.
+        int64 [K-steps]: the number of a K-step's partner; its own number where it has none.
     """
     partner = np.arange(len(weights))
     if not len(weights):
         return partner
     sums = _sums(weights)
     shards = _shards(sums, block)
-    # A place that no step has fits nothing.
+    # A place that no K-step has fits nothing.
     sums = np.concatenate([sums, np.full((1, sums.shape[1]), 255, np.uint8)])
     for first in range(0, len(shards), _AT_ONCE):
         rows = shards[first : first + _AT_ONCE]
@@ -46,16 +46,16 @@ def match_steps(weights: Array, block: Array) -> Array:
 
 
 def _sums(weights: Array) -> Array:
-    """Bound each int16 of a step upwards and downwards, over 255: [steps, values]."""
+    """Bound each int16 of a K-step upwards and downwards, over 255: [K-steps, values]."""
     wide = weights.astype(np.int16)
     pairs = np.concatenate([np.maximum(wide, 0), np.maximum(-wide, 0)], axis=1)
     return (pairs[..., 0::2] + pairs[..., 1::2]).reshape(len(weights), -1).astype(np.uint8)
 
 
 def _shards(sums: Array, block: Array) -> Array:
-    """Deal the steps of each block to shards, large and small ones evenly: [shards, steps].
+    """Deal the K-steps of each block to shards, large and small ones evenly: [shards, K-steps].
 
-    The number after the last stands for no step.
+    The number after the last stands for no K-step.
     """
     size = np.square(sums, dtype=np.int64).sum(axis=1)
     order = np.lexsort((size, block))
@@ -72,7 +72,7 @@ def _shards(sums: Array, block: Array) -> Array:
 
 
 def _fits(sums: Array) -> Array:
-    """Find the steps of each shard that fit each other: bool [shards, steps, steps]."""
+    """Find the K-steps of each shard that fit each other: bool [shards, K-steps, K-steps]."""
     values = np.ascontiguousarray(sums.transpose(2, 0, 1))
     # One more than what is left, so that nothing is below it where nothing is left.
     above = np.where(values > MOST, 0, MOST + 1 - values).astype(np.uint8)
@@ -86,13 +86,13 @@ def _fits(sums: Array) -> Array:
 
 
 def _match(fits: Array) -> list[tuple[tuple[Array, Array], tuple[Array, Array]]]:
-    """Take the step that fits the fewest others, with the one of these that does, and so on.
+    """Take the K-step that fits the fewest others, with the one of these that does, and so on.
 
     Args:
         fits: from ``_fits``; it is overwritten.
 
     Returns:
-        For each round the places of steps and of their partners, as (shards, numbers).
+        For each round the places of K-steps and of their partners, as (shards, numbers).
     """
     degree = fits.sum(axis=2, dtype=np.int16)
     none = fits.shape[1] + 1
