@@ -19,8 +19,8 @@ from tvm_qnn.build import build
 from tvm_qnn.io.images import noise
 from tvm_qnn.library import runtime
 from tvm_qnn.library.library import Library
+from tvm_qnn.profile.lowered import LoweredModule, assign, functions_on_tiles, lowered_calls
 from tvm_qnn.profile.peak import TILES, VECTORS, measure_peaks
-from tvm_qnn.profile.steps import LoweredModule, assign, functions_on_tiles, lowered_steps
 from tvm_qnn.target.target import TargetLike, runnable_target
 from tvm_qnn.timing import one_core
 
@@ -143,7 +143,7 @@ def profile(
         runs = _watch(library, inputs, repeat)
         measured.append(measure_peaks(library.target))
     peaks = {name: max(each[name] for each in measured) for name in measured[0]}
-    owners = assign([name for name, _ in runs[0]], lowered_steps(lowered.mod, imported.results))
+    owners = assign([name for name, _ in runs[0]], lowered_calls(lowered.mod, imported.results))
     on_tiles = functions_on_tiles(lowered.mod)
     layers, used = [], set()
     for layer in _layers(operators, runs, owners):

@@ -5,39 +5,39 @@ from tvm import relax
 from frontends.tflite import from_tflite
 from legalize import lower
 from tvm_qnn import digits
-from tvm_qnn.profile.steps import Step, assign, functions_on_tiles
+from tvm_qnn.profile.lowered import LoweredCall, assign, functions_on_tiles
 from tvm_qnn.target.target import parse_target
 
-STEPS = [
-    Step("stage", 0),
-    Step("conv2d", 0),
-    Step(None, 1),
-    Step(None, 1),
-    Step("conv2d", 2),
-    Step(None, 2),
-    Step(None, 3),
-    Step(None, None),
+LOWERED = [
+    LoweredCall("stage", 0),
+    LoweredCall("conv2d", 0),
+    LoweredCall(None, 1),
+    LoweredCall(None, 1),
+    LoweredCall("conv2d", 2),
+    LoweredCall(None, 2),
+    LoweredCall(None, 3),
+    LoweredCall(None, None),
 ]
 
 
 def test_kernels_belong_to_their_operators_and_others_to_the_one_between() -> None:
     calls = ["stage", "conv2d", "fused_add", "max", "conv2d"]
-    assert assign(calls, STEPS) == [0, 0, 1, 1, 2]
+    assert assign(calls, LOWERED) == [0, 0, 1, 1, 2]
 
 
 def test_what_may_belong_to_several_operators_belongs_to_none() -> None:
     calls = ["stage", "conv2d", "conv2d", "fused_cast_add"]
-    assert assign(calls, STEPS) == [0, 0, 2, None]
+    assert assign(calls, LOWERED) == [0, 0, 2, None]
 
 
 def test_nothing_is_assigned_if_other_kernels_ran_than_were_lowered() -> None:
-    assert assign(["conv2d", "stage", "fused_add", "conv2d"], STEPS) == [None] * 4
-    assert assign(["stage", "conv2d"], STEPS) == [None] * 2
+    assert assign(["conv2d", "stage", "fused_add", "conv2d"], LOWERED) == [None] * 4
+    assert assign(["stage", "conv2d"], LOWERED) == [None] * 2
 
 
 def test_without_kernels_everything_is_of_the_only_operator_or_unknown() -> None:
-    assert assign(["f", "g"], [Step(None, 4)]) == [4, 4]
-    assert assign(["f", "g"], [Step(None, 4), Step(None, 5)]) == [None, None]
+    assert assign(["f", "g"], [LoweredCall(None, 4)]) == [4, 4]
+    assert assign(["f", "g"], [LoweredCall(None, 4), LoweredCall(None, 5)]) == [None, None]
     assert assign(["f"], []) == [None]
 
 

@@ -26,7 +26,7 @@ _RESHAPE = tvm.ir.Op.get("relax.reshape")
 
 
 @dataclass(frozen=True)
-class Step:
+class LoweredCall:
     """One call of the lowered function.
 
     Attributes:
@@ -52,7 +52,7 @@ class LoweredModule:
             self.mod = mod
 
 
-def lowered_steps(mod: tvm.IRModule, operators: Mapping[str, int]) -> list[Step]:
+def lowered_calls(mod: tvm.IRModule, operators: Mapping[str, int]) -> list[LoweredCall]:
     """Return the calls in ``main``, in order, each with the operator whose result it leads to.
 
     Args:
@@ -64,7 +64,7 @@ def lowered_steps(mod: tvm.IRModule, operators: Mapping[str, int]) -> list[Step]
         for variable, function in mod.functions_items()
         if isinstance(function, tirx.PrimFunc) and IS_KERNEL in function.attrs
     }
-    steps: list[Step] = []
+    lowered: list[LoweredCall] = []
     pending: list[str | None] = []
     bindings = [binding for block in mod["main"].body.blocks for binding in block.bindings]
     for binding in bindings:
@@ -72,9 +72,9 @@ def lowered_steps(mod: tvm.IRModule, operators: Mapping[str, int]) -> list[Step]
             pending.append(_kernel(binding.value, kernels))
         operator = operators.get(binding.var.name)
         if operator is not None:
-            steps += [Step(kernel, operator) for kernel in pending]
+            lowered += [LoweredCall(kernel, operator) for kernel in pending]
             pending = []
-    return steps + [Step(kernel, None) for kernel in pending]
+    return lowered + [LoweredCall(kernel, None) for kernel in pending]
 
 
 def functions_on_tiles(mod: tvm.IRModule) -> set[str]:
@@ -88,27 +88,27 @@ def functions_on_tiles(mod: tvm.IRModule) -> set[str]:
     }
 
 
-def assign(calls: Sequence[str], steps: Sequence[Step]) -> list[int | None]:
+def assign(calls: Sequence[str], lowered: Sequence[LoweredCall]) -> list[int | None]:
     """Return the operator of each function that ran, None where it cannot be told.
 
     Args:
         calls: names of the functions, in the order in which they ran.
-        steps: of the lowered function.
+        lowered: the calls of the lowered function.
     """
-    anchors = [index for index, step in enumerate(steps) if step.kernel is not None]
-    kernels = {steps[index].kernel for index in anchors}
-    if [name for name in calls if name in kernels] != [steps[index].kernel for index in anchors]:
+    anchors = [index for index, call in enumerate(lowered) if call.kernel is not None]
+    kernels = {lowered[index].kernel for index in anchors}
+    if [name for name in calls if name in kernels] != [lowered[index].kernel for index in anchors]:
         return [None] * len(calls)
     owners: list[int | None] = []
     done = 0
     for name in calls:
         if name in kernels:
-            owners.append(steps[anchors[done]].operator)
+            owners.append(lowered[anchors[done]].operator)
             done += 1
         else:
             before = anchors[done - 1] + 1 if done else 0
-            after = anchors[done] if done < len(anchors) else len(steps)
-            between = {step.operator for step in steps[before:after]}
+            after = anchors[done] if done < len(anchors) else len(lowered)
+            between = {call.operator for call in lowered[before:after]}
             owners.append(between.pop() if len(between) == 1 else None)
     return owners
 
