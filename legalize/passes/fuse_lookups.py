@@ -1,4 +1,4 @@
-"""Let TVM fuse lookups with the steps around them."""
+"""Let TVM fuse lookups with the blocks around them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import tvm
 from tvm import s_tir, tirx
 
 from legalize.kernels.kernel import IS_KERNEL
-from legalize.passes.steps import is_elementwise
+from legalize.passes.tir_blocks import is_elementwise
 
 # Relax's pattern kinds: an element of the output is one of the inputs'; nothing is known.
 _INJECTIVE = 2
@@ -37,5 +37,5 @@ def _is_one_elementwise_step(function: tirx.PrimFunc) -> bool:
     if not isinstance(function.body, s_tir.SBlockRealize):
         return False
     schedule = s_tir.Schedule(function, debug_mask=0)
-    steps = [schedule.get(b) for b in schedule.get_child_blocks(schedule.get_sblock("root"))]
-    return len(steps) == 1 and is_elementwise(steps[0])
+    blocks = [schedule.get(b) for b in schedule.get_child_blocks(schedule.get_sblock("root"))]
+    return len(blocks) == 1 and is_elementwise(blocks[0])

@@ -1,4 +1,4 @@
-"""Turn each fused chain of elementwise steps into one loop."""
+"""Turn each fused chain of elementwise blocks into one loop."""
 
 from __future__ import annotations
 
@@ -8,51 +8,51 @@ from typing import Any
 import tvm
 from tvm import s_tir, tirx
 
-from legalize.passes.steps import is_elementwise, is_one, step_pass
+from legalize.passes.tir_blocks import is_elementwise, is_one, tir_block_pass
 
 # TVM's simplifier takes minutes for expressions of ten times this size.
 _LARGEST_TEXT = 4000
 
 
 def InlineElementwise() -> tvm.transform.Pass:
-    """Inline, in every TIR function, the elementwise steps whose elements are read once.
+    """Inline, in every TIR function, the elementwise blocks whose elements are read once.
 
-    TVM's fusion puts the steps of a chain into one function but leaves each its own loop over a
-    buffer of its own: the many steps of a requantization then run at the speed of memory.
+    TVM's fusion puts the blocks of a chain into one function but leaves each its own loop over a
+    buffer of its own: the many blocks of a requantization then run at the speed of memory.
 
-    Some steps keep their buffer:
+    Some blocks keep their buffer:
 
     * what is read more often: broadcast, or read by a convolution or pooling;
-    * what was narrowed to 8 bits: it is the end of an operator's arithmetic, and as a step that
+    * what was narrowed to 8 bits: it is the end of an operator's arithmetic, and as a block that
       is read twice is inlined twice, a chain of operators would grow without bound;
     * what has become so large that compiling it would take long.
     """
-    return step_pass(_inline, "InlineElementwise")
+    return tir_block_pass(_inline, "InlineElementwise")
 
 
 def _inline(schedule: s_tir.Schedule, block: Any) -> None:
-    step = schedule.get(block)
+    tir_block = schedule.get(block)
     readers = [schedule.get(reader) for reader in schedule.get_consumers(block)]
     if (
         readers
-        and is_elementwise(step)
-        and not _is_narrowed(step)
-        and all(_reads_once(reader, step) for reader in readers)
-        and len(str(step.body)) <= _LARGEST_TEXT
+        and is_elementwise(tir_block)
+        and not _is_narrowed(tir_block)
+        and all(_reads_once(reader, tir_block) for reader in readers)
+        and len(str(tir_block.body)) <= _LARGEST_TEXT
     ):
         schedule.compute_inline(block)
 
 
-def _is_narrowed(step: Any) -> bool:
+def _is_narrowed(tir_block: Any) -> bool:
     """Tell whether what the block stores was computed with more bits than it has."""
-    value = step.body.value
+    value = tir_block.body.value
     return isinstance(value, tirx.Cast) and str(value.ty) in ("int8", "uint8")
 
 
-def _reads_once(reader: Any, step: Any) -> bool:
+def _reads_once(reader: Any, tir_block: Any) -> bool:
     """Tell whether the reader's instances read an element each, as far as its indices tell."""
     axes = {axis.var for axis in reader.iter_vars if not is_one(axis.dom.extent)}
-    (written,) = step.writes
+    (written,) = tir_block.writes
     indices = [
         [part.min for part in access.region]
         for access in reader.reads

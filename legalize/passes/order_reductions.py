@@ -7,7 +7,7 @@ from typing import Any
 import tvm
 from tvm import s_tir, sym, tirx
 
-from legalize.passes.steps import is_one, step_pass
+from legalize.passes.tir_blocks import is_one, tir_block_pass
 
 
 def OrderReductions() -> tvm.transform.Pass:
@@ -18,29 +18,29 @@ def OrderReductions() -> tvm.transform.Pass:
     step of such a sum is a jump in memory, and none of it becomes vector code. Each element is
     still summed in the same order, so floats do not change either.
     """
-    return step_pass(_order, "OrderReductions")
+    return tir_block_pass(_order, "OrderReductions")
 
 
 def _order(schedule: s_tir.Schedule, block: Any) -> None:
-    step, loops = schedule.get(block), schedule.get_loops(block)
-    if step.init is None or len(loops) != len(step.iter_vars):
+    tir_block, loops = schedule.get(block), schedule.get_loops(block)
+    if tir_block.init is None or len(loops) != len(tir_block.iter_vars):
         return
-    axes = list(zip(step.iter_vars, loops, strict=True))
+    axes = list(zip(tir_block.iter_vars, loops, strict=True))
     reduced = [loop for axis, loop in axes if axis.iter_type == tirx.IterVar.CommReduce]
     kept = [(axis, loop) for axis, loop in axes if axis.iter_type == tirx.IterVar.DataPar]
     long = [(axis, loop) for axis, loop in kept if not is_one(axis.dom.extent)]
     if not reduced or not long:
         return
     last, loop = long[-1]
-    if _runs_along_memory(last, step):
+    if _runs_along_memory(last, tir_block):
         schedule.reorder(*reduced, loop)
         schedule.decompose_reduction(block, reduced[0])
 
 
-def _runs_along_memory(axis: Any, step: Any) -> bool:
-    """Tell whether neighbours along the axis are neighbours, or one, in all that the step uses."""
+def _runs_along_memory(axis: Any, tir_block: Any) -> bool:
+    """Tell whether neighbours along the axis are neighbours, or one, in all that the block uses."""
     analyzer = sym.Analyzer()
-    for other in step.iter_vars:
+    for other in tir_block.iter_vars:
         if is_one(other.dom.extent):
             analyzer.bind(other.var, other.dom)
 
@@ -51,4 +51,4 @@ def _runs_along_memory(axis: Any, step: Any) -> bool:
         uses = [axis.var in tirx.analysis.undefined_vars(part) for part in index]
         return not any(uses) or (sum(uses) == 1 and index[-1].same_as(axis.var))
 
-    return all(is_last(access.region) for access in [*step.reads, *step.writes])
+    return all(is_last(access.region) for access in [*tir_block.reads, *tir_block.writes])

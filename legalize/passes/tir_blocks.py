@@ -1,4 +1,4 @@
-"""The common part of passes over TIR functions, where a fused one is a list of steps (blocks)."""
+"""The common part of passes over TIR functions, where a fused one is a list of TIR blocks."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tvm import s_tir, tirx
 from legalize.kernels.kernel import IS_KERNEL
 
 
-def step_pass(change: Callable[[s_tir.Schedule, Any], None], name: str) -> tvm.transform.Pass:
-    """Return a pass that calls ``change(schedule, block)`` for each step of each TIR function.
+def tir_block_pass(change: Callable[[s_tir.Schedule, Any], None], name: str) -> tvm.transform.Pass:
+    """Return a pass that calls ``change(schedule, block)`` for each block of each TIR function.
 
-    Kernels are left alone, and so is a step that the schedule refuses to change because it has
+    Kernels are left alone, and so is a block that the schedule refuses to change because it has
     another form (a scan, a call into the runtime).
     """
 
@@ -34,12 +34,12 @@ def step_pass(change: Callable[[s_tir.Schedule, Any], None], name: str) -> tvm.t
     return tirx.transform.prim_func_pass(rewrite, opt_level=0, name=name)
 
 
-def is_elementwise(step: Any) -> bool:
+def is_elementwise(tir_block: Any) -> bool:
     """Tell whether each of the block's instances computes an element by itself."""
     return (
-        step.init is None
-        and isinstance(step.body, tirx.BufferStore)
-        and all(axis.iter_type == tirx.IterVar.DataPar for axis in step.iter_vars)
+        tir_block.init is None
+        and isinstance(tir_block.body, tirx.BufferStore)
+        and all(axis.iter_type == tirx.IterVar.DataPar for axis in tir_block.iter_vars)
     )
 
 
