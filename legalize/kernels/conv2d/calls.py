@@ -130,8 +130,8 @@ def _keeps_int32(kernel_ohwi: Array, zero_point: int) -> bool:
 def spec_of_call(
     attrs: Attrs,
     data: relax.Expr,
-    kernel_ohwi: Array,
-    in_shape: tuple[int, ...],
+    kernel_ohwi: Array,  # [O, KH, KW, I]
+    in_shape: tuple[int, ...],  # (N, H, W, C)
     *,
     is_whole: bool,
     strides: tuple[int, int] = (1, 1),
@@ -253,9 +253,9 @@ def _window(attrs: Attrs) -> dict[str, Any]:
 def _described(
     attrs: Attrs,
     operands: Sequence[relax.Expr],
-    kernel_ohwi: Array,
-    factor: Array,
-    in_shape: tuple[int, ...],
+    kernel_ohwi: Array,  # [O, KH, KW, I]
+    factor: Array,  # [out_channels] or one
+    in_shape: tuple[int, ...],  # (N, H, W, C)
     ends_in: EndsIn,
     **window: Any,
 ) -> ConvCall | None:

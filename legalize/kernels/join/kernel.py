@@ -117,10 +117,10 @@ def _changed(
 
 
 def _copy_row(
-    target: Buffer,
+    target: Buffer,  # [rows · out_width]
     out_width: int,
     start: int,
-    source: Buffer,
+    source: Buffer,  # [rows · width]
     width: int,
     change: Callable[[Vector, int], Vector],
     size: int,
@@ -135,9 +135,9 @@ def _copy_row(
 
 def _copy_in_tasks(
     tasks: int,
-    target: Buffer,
+    target: Buffer,  # [out_width]
     start: int,
-    source: Buffer,
+    source: Buffer,  # [width]
     width: int,
     change: Callable[[Vector, int], Vector],
     size: int,

@@ -15,7 +15,7 @@ from qnn_ops.attributes import dtype_range
 def store_channels(
     spec: ConvSpec,
     neon: Neon,
-    target: Buffer,
+    target: Buffer,  # [pixels · channels]
     start: Index,
     vectors: list[Vector],
     channels: int,

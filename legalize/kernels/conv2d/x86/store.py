@@ -17,7 +17,7 @@ from legalize.kernels.isa.x86_instructions import narrow_pair, narrow_to_bytes
 
 def store_pixel(
     spec: ConvSpec,
-    target: Buffer,
+    target: Buffer,  # [prod(spec.target_shape)]
     pixel: Index,
     first_vector: Index,
     vectors: list[Vector],

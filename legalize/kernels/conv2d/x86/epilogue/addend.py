@@ -9,7 +9,7 @@ from legalize.kernels.ir.types import Buffer, Index, Vector
 
 
 def load_addend(
-    buffer: Buffer,
+    buffer: Buffer,  # [pixels · channels]
     start: Index,
     vectors: int,
     number: int,
@@ -44,7 +44,7 @@ def load_addend(
 
 
 def load_addend_words(
-    buffer: Buffer,
+    buffer: Buffer,  # [pixels · channels]
     start: Index,
     vectors: int,
     number: int,
