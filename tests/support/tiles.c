@@ -38,8 +38,8 @@ void soft_tilestored64(int8_t tile, uint8_t *memory, int64_t pitch) {
 }
 
 void soft_tdpbusd(int8_t total, int8_t data, int8_t weights) {
-  int steps = tiles.widths[data] / 4, columns = tiles.widths[weights] / 4;
-  if (tiles.rows[total] != tiles.rows[data] || tiles.rows[weights] != steps ||
+  int k_steps = tiles.widths[data] / 4, columns = tiles.widths[weights] / 4;
+  if (tiles.rows[total] != tiles.rows[data] || tiles.rows[weights] != k_steps ||
       tiles.widths[total] != tiles.widths[weights])
     abort();
   for (int row = 0; row < tiles.rows[total]; row++)

@@ -37,23 +37,23 @@ def task_count(microseconds: float, least: float = LEAST_TASK) -> int:
 
 
 def shared_loop(tasks: int, extent: int, body: Callable[[Index], None]) -> None:
-    """Write a loop whose steps are shared out to threads.
+    """Write a loop whose turns are shared out to threads.
 
     Args:
         tasks: from ``task_count``.
-        extent: number of steps.
-        body: writes the step of a number.
+        extent: number of turns.
+        body: writes the turn of a number.
     """
     if tasks == 1:
-        with T.serial(extent) as step:
-            body(step)
+        with T.serial(extent) as turn:
+            body(turn)
         return
     with T.parallel(tasks) as task:
         loop_between(*share(task, tasks, extent), body)
 
 
 def share(task: Index, tasks: int, extent: int) -> tuple[Index, Index]:
-    """Return the first step of a task, and the first one after it."""
+    """Return the first turn of a task, and the first one after it."""
     return T.truncdiv(task * extent, tasks), T.truncdiv((task + 1) * extent, tasks)
 
 
@@ -62,5 +62,5 @@ def loop_between(start: Index, stop: Index, body: Callable[[Index], None]) -> No
 
     TVM 0.27 miscompiles nested loops that begin with an expression, so this one counts from 0.
     """
-    with T.serial(stop - start) as step:
-        body(start + step)
+    with T.serial(stop - start) as turn:
+        body(start + turn)

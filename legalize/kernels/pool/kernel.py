@@ -148,8 +148,8 @@ class _Kernel:
         def pixels(start: int, stop: int, *, is_inside: bool) -> None:
             if stop <= start:
                 return
-            with T.serial(stop - start) as step:
-                x = start + step
+            with T.serial(stop - start) as turn:
+                x = start + turn
                 left, across = self._along(x, 1, width)
                 if is_inside:
                     left, across = x * spec.strides[1] - spec.padding[1], spec.window[1]
@@ -212,8 +212,8 @@ class _Kernel:
         def outputs(start: int, stop: int, *, has_column: bool, is_inside: bool) -> None:
             if stop <= start:
                 return
-            with T.serial(stop - start) as step:
-                x = start + step
+            with T.serial(stop - start) as turn:
+                x = start + turn
                 self._clear(columns[-1], chunks)
                 if has_column:
                     latest = line + (x + (_SLIDING - 1 - padding)) * channels

@@ -57,7 +57,7 @@ class _Kernel:
         self.plan = plan
         self.spec = plan.spec
         self.epilogue = epilogue
-        self.steps = plan.spec.batch * plan.spec.out_height
+        self.turns = plan.spec.batch * plan.spec.out_height
         self.tasks = task_count(microseconds(plan))
         self.kernel_rows = plan.spec.kernel_height if plan.is_looped else 1
 
@@ -68,10 +68,10 @@ class _Kernel:
             T.func_attr({"global_symbol": "depthwise_conv2d", "tirx.noalias": False})
             self._declare()
             if self.tasks == 1:
-                self._rows(0, self.steps)
+                self._rows(0, self.turns)
             else:
                 with T.parallel(self.tasks) as task:
-                    self._rows(*share(task, self.tasks, self.steps))
+                    self._rows(*share(task, self.tasks, self.turns))
         return builder.get()
 
     def _declare(self) -> None:

@@ -67,7 +67,7 @@ class _Kernel:
         self.spec = plan.spec
         self.epilogue = epilogue
         self.bands = -(-plan.spec.out_height // plan.rows)
-        self.steps = plan.spec.batch * self.bands
+        self.turns = plan.spec.batch * self.bands
         self.tasks = task_count(plan.spec.batch * cycles(plan) / _CYCLES_PER_MICROSECOND)
 
     def build(self) -> tirx.PrimFunc:
@@ -77,14 +77,14 @@ class _Kernel:
             T.func_attr({"global_symbol": "depthwise_conv2d", "tirx.noalias": False})
             self._declare()
             if self.tasks == 1:
-                self._rows(0, self.steps)
+                self._rows(0, self.turns)
             else:
                 with T.parallel(self.tasks) as task:
-                    self._rows(*share(task, self.tasks, self.steps))
+                    self._rows(*share(task, self.tasks, self.turns))
         return builder.get()
 
     def _rows(self, start: Index, stop: Index) -> None:
-        """Write the loop over the steps of one task, with buffers of its own."""
+        """Write the loop over the turns of one task, with buffers of its own."""
         spec, plan = self.spec, self.plan
         parts = []
         first_vector = 0
@@ -94,7 +94,7 @@ class _Kernel:
             parts.append(part)
             first_vector += section.blocks * PLANES
 
-        def step(number: Index) -> None:
+        def turn(number: Index) -> None:
             image, band = T.truncdiv(number, self.bands), T.truncmod(number, self.bands)
             # The last rows overlap the ones before.
             row = unsigned_min(band * plan.rows, spec.out_height - plan.rows)
@@ -103,7 +103,7 @@ class _Kernel:
                     part.interleave(image, row, block)
                     part.convolve(image, row, block)
 
-        loop_between(start, stop, step)
+        loop_between(start, stop, turn)
 
     def _declare(self) -> None:
         spec, plan = self.spec, self.plan
@@ -267,14 +267,14 @@ class _Part:
     def convolve(self, image: Index, out_row: Index, block: Index) -> None:
         """Write the loop over the tiles of some output rows."""
         spec, pixels = self.spec, self.pixels
-        step = self.plan.tiles * pixels
-        if spec.out_width < step:
+        columns = self.plan.tiles * pixels
+        if spec.out_width < columns:
             self._tile(image, out_row, block, T.int32(0), spec.out_width)
         else:
-            with T.serial(-(-spec.out_width // step)) as tile:
+            with T.serial(-(-spec.out_width // columns)) as tile:
                 # The last tile overlaps the one before.
-                first = unsigned_min(tile * step, spec.out_width - step)
-                self._tile(image, out_row, block, first, step)
+                first = unsigned_min(tile * columns, spec.out_width - columns)
+                self._tile(image, out_row, block, first, columns)
 
     def _tile(
         self, image: Index, out_row: Index, block: Index, column: Index, columns: int
@@ -323,7 +323,7 @@ class _Part:
 
         size = plan.vector_bytes
 
-        def step(kx: Index, number: Index, row: int, cell: Index) -> None:
+        def add_tap(kx: Index, number: Index, row: int, cell: Index) -> None:
             shift, phase = kx * dilation // stride, kx * dilation % stride
             place = (kx * len(plan.products) + number) * PLANES + plane
             start = vector * kernel.weights_stride + place * weights_size
@@ -337,12 +337,12 @@ class _Part:
         if plan.is_unrolled:
             for kx in range(spec.kernel_width):
                 for number, (row, cell) in enumerate(plan.products):
-                    step(kx, number, row, cell)
+                    add_tap(kx, number, row, cell)
         else:
             terms = plan.form.terms
             with T.serial(spec.kernel_width) as kx, T.serial(plan.cells) as cell:
                 for term in range(terms):
-                    step(kx, cell * terms + term, 0, cell)
+                    add_tap(kx, cell * terms + term, 0, cell)
 
     def _store(self, pixel: Index, block: Index, vectors: list[Vector], pixels: int) -> None:
         """Store the first ``pixels`` pixels of a vector."""

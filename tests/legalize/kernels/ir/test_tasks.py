@@ -57,7 +57,7 @@ def count_steps(tasks: int, extent: int) -> Any:
 
 
 @pytest.mark.parametrize(("tasks", "extent"), [(1, 7), (2, 7), (24, 274), (12, 5), (120, 1000)])
-def test_every_step_is_done_once(in_threads: Callable[..., Any], tasks: int, extent: int) -> None:
+def test_every_turn_is_done_once(in_threads: Callable[..., Any], tasks: int, extent: int) -> None:
     library = tvm.compile(count_steps(tasks, extent), target="llvm")
     counts = tvm.runtime.tensor(np.zeros(extent, np.int32))
     in_threads(library["count"], counts)
