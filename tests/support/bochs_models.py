@@ -41,12 +41,13 @@ int (*const functions[])(void *, const TVMFFIAny *, int32_t, TVMFFIAny *) = {run
 """
 
 
-def _write_parts(path: Path, code: Any, symbol: str, constants: bytes) -> None:
+def _write_parts(folder: Path, path: Path, code: Any, symbol: str, constants: bytes) -> None:
     """Write code and constants of an export in files that the emulator's compiler takes."""
-    bochs.write_assembly(code, path.parent)
-    weights = path.with_name("weights.bin")
+    path.write_bytes(b"")  # the object, which is read, but not used
+    bochs.write_assembly(code, folder)
+    weights = folder / "weights.bin"
     weights.write_bytes(constants)
-    path.with_name("weights.s").write_text(
+    (folder / "weights.s").write_text(
         f'.section .rodata\n.globl {symbol}\n.balign 64\n{symbol}: .incbin "{weights}"\n'
     )
 
@@ -58,7 +59,7 @@ def run_module(processor: Processor, mod: tvm.IRModule, inputs: Sequence[Array])
     target = tvm.target.Target(processor.target)
     with TemporaryDirectory(prefix="tvm-qnn-bochs-") as name:
         folder = Path(name)
-        with patch("tvm_qnn.standalone.export.write_object", _write_parts):
+        with patch("tvm_qnn.standalone.export.write_object", partial(_write_parts, folder)):
             export_standalone(mod, signature, target, folder / "model")
         (folder / "table.c").write_text(_TABLE)
         names = ("table.c", "model.c", "functions.s", "weights.s")

@@ -93,6 +93,6 @@ def test_what_is_not_a_model_is_an_error(contents: bytes) -> None:
 
 
 def test_without_litert_the_error_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "ai_edge_litert.interpreter", None)
+    monkeypatch.setitem(sys.modules, "ai_edge_litert", None)
     with pytest.raises(QnnError, match=r"needs the package ai-edge-litert.*pip install"):
         LiteRtSession(b"")

@@ -13,6 +13,7 @@ from legalize import lower
 from legalize.passes import JoinInPlace
 from qnn_ops import quantized_concat, quantized_conv2d, quantized_lookup
 from tests.support.arrays import full_range
+from tests.support.linking import needs_linker
 from tests.support.modules import module
 from tests.support.standalone import run_standalone
 from tvm_qnn import build
@@ -154,6 +155,7 @@ def test_results_stay(disabled: list[str]) -> None:
         np.testing.assert_array_equal(library.run(data), evaluated(data))
 
 
+@needs_linker
 def test_results_without_tvms_runtime(tmp_path: Any) -> None:
     ((result,),) = run_standalone(build(before(nested), "host"), [[X]], tmp_path)
     np.testing.assert_array_equal(result, evaluated(X))

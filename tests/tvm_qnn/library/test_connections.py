@@ -13,6 +13,7 @@ import pytest
 
 import tvm_qnn
 from qnn_ops.errors import QnnError
+from tests.support.linking import needs_linker
 from tests.support.modules import adder
 from tests.support.rpc import rpc_group, rpc_process
 
@@ -41,6 +42,7 @@ def test_a_port_where_nobody_listens_is_an_error_at_once(key: str | None) -> Non
         tvm_qnn.remote(HOST, 9, key=key)
 
 
+@needs_linker
 def test_a_device_that_stops_is_an_error_in_time(tmp_path: Path) -> None:
     library = tvm_qnn.build(adder(), "host")
     before = len(os.listdir("/dev/fd"))
@@ -59,13 +61,14 @@ def test_a_device_that_stops_is_an_error_in_time(tmp_path: Path) -> None:
     assert len(os.listdir("/dev/fd")) <= before + 2
 
 
+@needs_linker
 def test_a_server_that_ends_is_an_error_at_once(tmp_path: Path) -> None:
     library = tvm_qnn.build(adder(), "host")
     with rpc_process("tvm.exec.rpc_server", tmp_path / "server.txt") as port:
         device = tvm_qnn.remote(HOST, port)
         there = device.load(library)
     for use in (lambda: there.run(X, X), lambda: device.load(library)):
-        with within(8), pytest.raises(QnnError, match=r"the device .*SockChannel"):
+        with within(8), pytest.raises(QnnError, match=r"the device (failed|.*SockChannel)"):
             use()
     with within(5):
         device.close()

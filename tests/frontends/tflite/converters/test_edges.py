@@ -10,6 +10,7 @@ import pytest
 from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from qnn_ops import QnnError
+from tests.support.linking import needs_linker
 from tests.support.tflite import Sheet
 from tvm_qnn import build, load
 from tvm_qnn.oracle import litert_tensors
@@ -148,6 +149,7 @@ def test_tensors_without_elements_equal_litert() -> None:
     _empty_sheet().check()
 
 
+@needs_linker
 def test_tensors_without_elements_are_kept_in_files(tmp_path: Any) -> None:
     sheet = _empty_sheet()
     mod, params = from_tflite(sheet.model())
