@@ -78,7 +78,7 @@ def test_tvm_may_be_imported_before_or_afterwards(file: Path) -> None:
 
 
 def test_a_build_in_the_same_process_goes_on_in_the_same_runtime(file: Path) -> None:
-    code = RUN + "run(); import tvm; from tvm_qnn import runtime\n"
+    code = RUN + "run(); import tvm; from tvm_qnn.library import runtime\n"
     code += "print(tvm.runtime.num_threads() == runtime.function('runtime.NumThreads')())"
     assert output(code, str(file)) == ["True"]
 
