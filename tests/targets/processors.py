@@ -98,7 +98,7 @@ _ROWS = (
     Row("znver4", f"{_X86} -mcpu=znver4", (_BYTES + ".*%zmm", _BYTE_TABLES), (_TILES,)),
     _aarch64("aarch64", "cortex-a72", *_NEON_ROW),
     _aarch64("aarch64-dotprod", "cortex-a76", *_DOT_ROW),
-    _aarch64("aarch64-i8mm", "max,sme=off", (r"\tsmmla\t",), (_SCALABLE,)),
+    _aarch64("aarch64-i8mm", "max,sme=off", (r"\tsmmla\t", r"\tsdot\t"), (_SCALABLE,)),
     _aarch64("cortex-a53", "cortex-a53", *_NEON_ROW),
     _aarch64("cortex-a72", "cortex-a72", *_NEON_ROW),
     _aarch64("cortex-a76", "cortex-a76", *_DOT_ROW),
