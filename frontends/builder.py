@@ -43,6 +43,7 @@ class ModuleBuilder:
         parameters: of the function: the model's inputs, then its constants.
         params: the constants' values by parameter name.
         results: as in ``Imported``; whoever converts operators fills it in.
+        wraps: how far sums of emitted calls go that are known to wrap; whoever tells it clears it.
     """
 
     def __init__(self) -> None:
@@ -50,6 +51,7 @@ class ModuleBuilder:
         self.parameters: list[relax.Var] = []
         self.params: dict[str, tvm.runtime.Tensor] = {}
         self.results: dict[str, int] = {}
+        self.wraps: list[str] = []
         self._block = relax.BlockBuilder()
         self._taken = set(_RESERVED)
 
@@ -98,7 +100,9 @@ class ModuleBuilder:
             QnnError: it does not fit its operands, or its sums could leave int32.
         """
         call = self._block.normalize(expr)
-        check_overflow(call, self.params)
+        wraps = check_overflow(call, self.params)
+        if wraps:
+            self.wraps.append(wraps)
         return self._block.emit(call, name)
 
     def module(

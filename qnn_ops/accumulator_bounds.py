@@ -2,7 +2,8 @@
 
 The frameworks sum in int32 without looking: C++ that overflows is undefined, and what a processor
 then gives is no answer that a model was made for. So importers ask here, with the model's own
-weights (each operator has a rule that says what). Bounds are computed in int64.
+weights (each operator has a rule that says what). Bounds are computed in int64. The sums of
+LiteRT's convolutions and dense layers are known to wrap, so that they are only reported.
 
 They hold for every partial sum, too, in whatever order a framework adds: the data's range holds its
 zero point, so a term that is left out, or lies on padding, is a term that may be 0.
@@ -28,6 +29,7 @@ from qnn_ops.attributes import dtype_range
 from qnn_ops.errors import QnnError
 
 _LOWEST, _HIGHEST = dtype_range("int32")
+_UNDEFINED = ": what the model's framework computes then is undefined"
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +119,9 @@ def check_product_sums(
     data: Bounds,
     bias: npt.NDArray[Any] | None = None,
     scaling: Callable[[Bounds], None] | None = None,
-) -> None:
+    *,
+    wraps: bool = False,
+) -> str:
     """Raise if a convolution's or dense layer's sums can leave int32, with or without the bias.
 
     Sizes alone decide for nearly every layer: weights are looked at only where a sum of the largest
@@ -128,6 +132,10 @@ def check_product_sums(
         data: of the data less its zero point.
         bias: int32 [channels], or None.
         scaling: raises where values within bounds cannot be scaled, as ``check_scaled`` does.
+        wraps: whether sums that leave int32 are known to wrap, and no error.
+
+    Returns:
+        The channel whose sum wraps first and how far it goes; empty where none does.
 
     Raises:
         QnnError: they can; it names the channel and how far its sum goes.
@@ -136,20 +144,31 @@ def check_product_sums(
     if bias is not None and bias.size:
         most += int(np.abs(bias.astype(np.int64)).max())
     try:
-        _check_sums(Bounds.of(-most, most), None, scaling)
+        _check_sums(Bounds.of(-most, most), None, scaling, wraps=False)
     except QnnError:
-        _check_sums(product_sums(weights.centred, data), bias, scaling)
+        return _check_sums(product_sums(weights.centred, data), bias, scaling, wraps=wraps)
+    return ""
 
 
 def _check_sums(
-    sums: Bounds, bias: npt.NDArray[Any] | None, scaling: Callable[[Bounds], None] | None
-) -> None:
-    check_int32(sums)
+    sums: Bounds,
+    bias: npt.NDArray[Any] | None,
+    scaling: Callable[[Bounds], None] | None,
+    *,
+    wraps: bool,
+) -> str:
+    leaves = _leaves_int32(sums, "")
     if bias is not None:
         sums = sums + bias
-        check_int32(sums, ", bias included,")
+        leaves = leaves or _leaves_int32(sums, ", bias included,")
+    if leaves and not wraps:
+        raise QnnError(leaves + _UNDEFINED)
     if scaling is not None:
-        scaling(sums)
+        # Where a sum wraps, it may be anything.
+        outside = _is_outside(sums) if leaves else np.zeros(sums.low.shape, bool)
+        low, high = np.where(outside, _LOWEST, sums.low), np.where(outside, _HIGHEST, sums.high)
+        scaling(Bounds(low, high))
+    return leaves
 
 
 def check_int32(bounds: Bounds, how: str = "") -> None:
@@ -162,17 +181,25 @@ def check_int32(bounds: Bounds, how: str = "") -> None:
     Raises:
         QnnError: it does not; the error names the first such channel and its bound.
     """
-    is_outside = (bounds.low < _LOWEST) | (bounds.high > _HIGHEST)
+    leaves = _leaves_int32(bounds, how)
+    if leaves:
+        raise QnnError(leaves + _UNDEFINED)
+
+
+def _leaves_int32(bounds: Bounds, how: str) -> str:
+    """Say which channel's bounds int32 does not hold; nothing if it holds all."""
+    is_outside = _is_outside(bounds)
     if not is_outside.any():
-        return
+        return ""
     channel = int(np.argmax(is_outside))
     high = int(bounds.high[channel])
     reached = high if high > _HIGHEST else int(bounds.low[channel])
     where = f" of output channel {channel}" if len(is_outside) > 1 else ""
-    raise QnnError(
-        f"the accumulator{where}{how} can reach {reached}, which int32 does not hold: "
-        "what the model's framework computes then is undefined"
-    )
+    return f"the accumulator{where}{how} can reach {reached}, which int32 does not hold"
+
+
+def _is_outside(bounds: Bounds) -> npt.NDArray[np.bool_]:
+    return np.asarray((bounds.low < _LOWEST) | (bounds.high > _HIGHEST))
 
 
 def check_scaled(

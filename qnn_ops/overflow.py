@@ -21,19 +21,22 @@ from qnn_ops.registry import attrs_of, constant_of, operator_of
 Params = Mapping[str, tvm.runtime.Tensor]
 
 
-def check_overflow(expr: relax.Expr, params: Params) -> None:
+def check_overflow(expr: relax.Expr, params: Params) -> str:
     """Raise if the framework's integers could overflow, for some data, where ``expr`` is computed.
 
     Args:
         expr: normalised; what is no call of the dialect passes.
         params: values of the variables that are constants of the model, by name.
 
+    Returns:
+        What can wrap, where the framework is known to compute modulo 2^32; else empty.
+
     Raises:
         QnnError: names the operator, the channel and how far its integers go.
     """
     operator = operator_of(expr)
     if operator is None:
-        return
+        return ""
 
     def known(place: int) -> npt.NDArray[Any]:
         operand = expr.args[place]
@@ -44,4 +47,4 @@ def check_overflow(expr: relax.Expr, params: Params) -> None:
             raise QnnError("weights and bias must be constant")
         return np.asarray(params[operand.name].numpy())
 
-    operator.check_overflow(attrs_of(expr), known, *operator.operands(expr))
+    return operator.check_overflow(attrs_of(expr), known, *operator.operands(expr))

@@ -318,14 +318,14 @@ def _convolve(attrs: Attrs, data: Array, kernel: Array) -> Array:
 @quantized_conv2d.overflow_rule
 def _overflow(
     attrs: Attrs, known: Known, data: TensorSpec, kernel: TensorSpec, *others: TensorSpec
-) -> None:
+) -> str:
     channels, *sizes = reorder(kernel.shape, attrs.kernel_layout, "OHWI")
     scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
 
     def read() -> Array:
         return known(1).transpose(permutation(attrs.kernel_layout, "OHWI"))
 
-    check_sums(
+    return check_sums(
         attrs,
         data,
         Weights(channels, math.prod(sizes), kernel.dtype, attrs.kernel_zero_point, read),

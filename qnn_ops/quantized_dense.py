@@ -164,10 +164,10 @@ def _reference(attrs: Attrs, data: Array, weight: Array, bias: Array | None = No
 @quantized_dense.overflow_rule
 def _overflow(
     attrs: Attrs, known: Known, data: TensorSpec, weight: TensorSpec, *bias: TensorSpec
-) -> None:
+) -> str:
     units, depth = weight.shape
     scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
-    check_sums(
+    return check_sums(
         attrs,
         data,
         Weights(units, depth, weight.dtype, attrs.kernel_zero_point, partial(known, 1)),

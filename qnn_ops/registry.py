@@ -60,8 +60,11 @@ Reference = Callable[..., "np.ndarray[Any, Any]"]
 Known = Callable[[int], "np.ndarray[Any, Any]"]
 """Gives the value of the operand at a place, which has to be constant."""
 
-OverflowRule = Callable[..., None]
-"""``rule(attrs, known, *specs)`` raises where a framework's integers could overflow."""
+OverflowRule = Callable[..., "str | None"]
+"""``rule(attrs, known, *specs)`` raises where a framework's integers could overflow.
+
+Where they are known to wrap, it says so instead.
+"""
 
 
 class Operator(Generic[P]):
@@ -155,14 +158,19 @@ class Operator(Generic[P]):
             )
         return result
 
-    def check_overflow(self, attrs: Attrs, known: Known, *operands: Operand) -> None:
-        """Raise where the framework's integers could overflow; the error names the operator."""
+    def check_overflow(self, attrs: Attrs, known: Known, *operands: Operand) -> str:
+        """Raise where the framework's integers could overflow; the error names the operator.
+
+        Returns:
+            What wraps, if anything can.
+        """
         if self._overflow_rule is None:
             raise QnnError(f"{self.name}: the operator does not say when it overflows")
         try:
-            self._overflow_rule(attrs, known, *operands)
+            wraps = self._overflow_rule(attrs, known, *operands)
         except QnnError as error:
             raise QnnError(f"{self.name}: {error}") from None
+        return f"{self.name}: {wraps}" if wraps else ""
 
     def evaluate(self, *args: P.args, **kwargs: P.kwargs) -> np.ndarray[Any, Any]:
         """Compute the operator in numpy: the same arguments, with arrays for the tensors."""

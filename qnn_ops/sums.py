@@ -60,8 +60,10 @@ def check_sums(
     weights: Weights,
     bias: Callable[[], Array] | None,
     multiplier: Callable[[], Array],
-) -> None:
+) -> str:
     """Raise if the sums, or what is made of them, can leave the int32 of the model's framework.
+
+    LiteRT's, which its roundings tell, wrap: it calls a function with each of them, as an int32.
 
     Args:
         attrs: of the call.
@@ -70,11 +72,15 @@ def check_sums(
         bias: gives int32, one per channel; None where there is none.
         multiplier: gives how many steps of the result a step of the sum is, or one per channel.
 
+    Returns:
+        Which sum wraps and how far it goes; empty where none does.
+
     Raises:
         QnnError: they can; it names the channel and how far its sum goes.
     """
     scaling = None
-    if attrs.rounding in ("tflite", "float64") and attrs.out_dtype != "int32":
+    is_litert = attrs.rounding in ("tflite", "float64") and attrs.out_dtype != "int32"
+    if is_litert:
         scaling = partial(
             check_scaled,
             real_multiplier=multiplier(),
@@ -83,4 +89,5 @@ def check_sums(
         )
     # oneDNN's epilogue takes sums without the bias, and saturates in float32.
     added = None if bias is None or attrs.rounding == ONEDNN else bias()
-    check_product_sums(weights, centred_bounds(data.dtype, attrs.input_zero_point), added, scaling)
+    centred = centred_bounds(data.dtype, attrs.input_zero_point)
+    return check_product_sums(weights, centred, added, scaling, wraps=is_litert)

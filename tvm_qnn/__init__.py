@@ -15,7 +15,7 @@ from qnn_ops.lazy import make_lazy
 
 if TYPE_CHECKING:
     from frontends.mxnet import from_mxnet
-    from frontends.tflite import QuantizedFallbackWarning, from_tflite
+    from frontends.tflite import QuantizedFallbackWarning, WrappingSumsWarning, from_tflite
     from qnn_ops import *  # noqa: F403
     from tvm_qnn.build import build
     from tvm_qnn.compare import Comparison, compare
@@ -29,6 +29,7 @@ __all__ = [
     "Library",
     "QuantizedFallbackWarning",
     "Timing",
+    "WrappingSumsWarning",
     "build",
     "compare",
     "from_mxnet",
@@ -50,6 +51,7 @@ make_lazy(
         "QnnError": ("qnn_ops.errors",),
         "QuantizedFallbackWarning": ("frontends.tflite",),
         "Timing": ("tvm_qnn.timing",),
+        "WrappingSumsWarning": ("frontends.tflite",),
         "build": ("tvm_qnn.build",),
         "compare": ("tvm_qnn.compare",),
         # Whatever is done with an imported model, TVM's own passes then know how to lower it.

@@ -23,6 +23,7 @@ from frontends.tflite.model import Model, Operator, Tensor
 from frontends.tflite.names import tensor_names
 from frontends.tflite.reader import read_model
 from frontends.tflite.values import DTYPES, Values
+from frontends.tflite.wrapping import warn_of_wrapping
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
 
@@ -70,6 +71,7 @@ def from_tflite(
     Warns:
         QuantizedFallbackWarning: once for each quantized operator that has no integer rule and
             is computed in float32.
+        WrappingSumsWarning: once, where sums of products can leave int32, and wrap as LiteRT's do.
     """
     graph = model if isinstance(model, Model) else read_model(model)
     imported = import_graph(graph, shape_dict, dtype_dict, outputs)
@@ -91,15 +93,19 @@ def import_graph(
     for index, shape in shapes.items():
         values.add_input(graph.tensors[index], shape)
     fallbacks: list[Operator] = []
+    wraps: list[tuple[str, str]] = []
 
     def convert() -> list[relax.Expr]:
-        known, in_float = _convert_operators(graph, names, builder, values)
+        known, in_float, wrapping = _convert_operators(graph, names, builder, values)
         fallbacks.extend(in_float)
+        wraps.extend(wrapping)
         return [values.of(known.tensors[index]) for index in kept]
 
     imported = builder.module(convert, partial(signature, graph, names, shapes, kept))
     for operator in fallbacks:
         warn_of_fallback(_where(operator, _used(operator, names)))
+    if wraps:
+        warn_of_wrapping(wraps)
     return imported
 
 
@@ -108,11 +114,12 @@ Problem = tuple[Operator, Exception, Sequence[str]]
 
 def _convert_operators(
     model: Model, names: Sequence[str], builder: ModuleBuilder, values: Values
-) -> tuple[Model, list[Operator]]:
+) -> tuple[Model, list[Operator], list[tuple[str, str]]]:
     """Convert all operators, or raise what there is to say.
 
     Returns:
-        The model with what follows from constants as constants, and operators in float32.
+        The model with what follows from constants as constants, operators in float32, and those
+        whose sums can wrap, with how far these go.
     """
 
     def shape_of(tensor: Tensor) -> tuple[int, ...]:
@@ -120,6 +127,7 @@ def _convert_operators(
 
     problems: list[Problem] = []
     fallbacks: list[Operator] = []
+    wraps: list[tuple[str, str]] = []
     for operator in model.operators:
         try:
             folded = fold(model, operator, shape_of)
@@ -127,13 +135,16 @@ def _convert_operators(
                 model = folded
             elif _convert(Context(model, operator, builder, values)):
                 fallbacks.append(operator)
+            if builder.wraps:
+                wraps.append((_where(operator, _used(operator, names)), builder.wraps[0]))
+                builder.wraps.clear()
         except (ValueError, TypeError, RuntimeError, tvm.error.InternalError) as error:
             problems.append((operator, error, _used(operator, names)))
             # So that what depends on it is looked at as well.
             for index in operator.outputs:
                 values.assume(model.tensors[index])
     _raise_first(problems)
-    return model, fallbacks
+    return model, fallbacks, wraps
 
 
 def _convert(ctx: Context) -> bool:

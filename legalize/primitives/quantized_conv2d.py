@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from tvm import relax
 from tvm.relax import op as R
 
 from legalize.primitives.registry import primitive
-from legalize.primitives.sums import centred, result_of_sums
+from legalize.primitives.sums import centred, result_of_sums, sum_dtype, wrapped
 from qnn_ops.arithmetic import conv_multiplier
 from qnn_ops.attributes import per_axis
-from qnn_ops.layouts import permutation
+from qnn_ops.layouts import permutation, reorder
 from qnn_ops.quantized_conv2d import quantized_conv2d
 from qnn_ops.registry import Attrs, spec_of
 
@@ -32,6 +33,8 @@ def _quantized_conv2d(
             return value
         return R.permute_dims(value, permutation(attrs.data_layout, attrs.out_layout))
 
+    *sizes, _ = reorder(spec_of(kernel).shape, attrs.kernel_layout, "HWIO")
+    dtype = sum_dtype(prod(sizes))
     # Zero padding of centred data is padding with the input zero point.
     accumulator = R.nn.conv2d(
         centred(data, attrs.input_zero_point),
@@ -42,8 +45,9 @@ def _quantized_conv2d(
         groups=attrs.groups,
         data_layout=attrs.data_layout,
         kernel_layout=attrs.kernel_layout,
-        out_dtype="int32",
+        out_dtype=dtype,
     )
+    accumulator = wrapped(accumulator, dtype)
     if bias is not None:
         shape = [1, 1, 1, 1]
         shape[channel_axis] = spec_of(bias).shape[0]

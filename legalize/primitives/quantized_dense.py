@@ -7,10 +7,10 @@ from tvm import relax
 from tvm.relax import op as R
 
 from legalize.primitives.registry import primitive
-from legalize.primitives.sums import centred, result_of_sums
+from legalize.primitives.sums import centred, result_of_sums, sum_dtype, wrapped
 from qnn_ops.arithmetic import dense_multiplier
 from qnn_ops.quantized_dense import quantized_dense
-from qnn_ops.registry import Attrs
+from qnn_ops.registry import Attrs, spec_of
 
 
 @primitive(quantized_dense)
@@ -24,11 +24,13 @@ def _quantized_dense(
     kernel_zero_point = np.asarray(attrs.kernel_zero_point)
     if kernel_zero_point.ndim:
         kernel_zero_point = kernel_zero_point.reshape(-1, 1)
+    dtype = sum_dtype(spec_of(weight).shape[1])
     accumulator = R.matmul(
         centred(data, attrs.input_zero_point),
         R.permute_dims(centred(weight, kernel_zero_point)),
-        out_dtype="int32",
+        out_dtype=dtype,
     )
+    accumulator = wrapped(accumulator, dtype)
     is_sum = attrs.out_dtype == "int32"
     scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
     multiplier = 1.0 if is_sum else dense_multiplier(*scales)

@@ -10,16 +10,39 @@ from tvm.relax import op as R
 
 from legalize.primitives.fixed_point import const, saturate, scale_down
 from legalize.primitives.float_epilogue import float_epilogue
+from qnn_ops.attributes import dtype_range
 from qnn_ops.float_epilogue import ONEDNN
 from qnn_ops.registry import Attrs
 
 Array = np.ndarray[Any, Any]
+
+_LARGEST_PRODUCT = 255 * 255
 
 
 def centred(value: relax.Expr, zero_point: Any) -> relax.Expr:
     """Subtract the zero point of data or weights, int16."""
     # 16 bits hold any difference of two 8-bit values, and multiply twice as fast as 32.
     return R.subtract(R.astype(value, "int16"), const(zero_point, "int16"))
+
+
+def sum_dtype(depth: int) -> str:
+    """Return the dtype in which so many products of centred values are summed, to wrap as int32.
+
+    TVM lets LLVM assume that signed integers never overflow.
+    """
+    return "int32" if depth * _LARGEST_PRODUCT <= dtype_range("int32")[1] else "int64"
+
+
+def wrapped(sums: relax.Expr, dtype: str) -> relax.Expr:
+    """Return sums of a dtype as the int32 that they are modulo 2^32."""
+    return sums if dtype == "int32" else R.astype(sums, "int32")
+
+
+def with_bias(accumulator: relax.Expr, bias: relax.Expr) -> relax.Expr:
+    """Add the bias modulo 2^32."""
+    # Not in uint32: TVM takes the int32 that is made of one for a number that is not negative.
+    total = R.add(R.astype(accumulator, "int64"), R.astype(bias, "int64"))
+    return R.astype(total, "int32")
 
 
 def result_of_sums(
@@ -44,7 +67,7 @@ def result_of_sums(
     if attrs.rounding == ONEDNN:
         return float_epilogue(builder, attrs, accumulator, bias, multiplier, addend)
     if bias is not None:
-        accumulator = R.add(accumulator, bias)
+        accumulator = with_bias(accumulator, bias)
     bounds = (attrs.out_min, attrs.out_max)
     if attrs.out_dtype == "int32":
         return saturate(R.astype(accumulator, "int64"), bounds, "int32")

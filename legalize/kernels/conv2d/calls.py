@@ -17,6 +17,7 @@ from legalize.kernels.ir.types import Array
 from legalize.kernels.kernel import Rule
 from legalize.primitives.fixed_point import saturate, scale_down
 from legalize.primitives.float_epilogue import float_epilogue
+from legalize.primitives.sums import with_bias
 from qnn_ops.arithmetic import conv_multiplier, dense_multiplier, quantize_multiplier
 from qnn_ops.attributes import dtype_range
 from qnn_ops.float_epilogue import ONEDNN, addend_multiplier
@@ -31,8 +32,7 @@ _MIDDLE = {"uint8": 128, "int8": 0}
 # TVM lets LLVM assume that int32 never overflows, not even on the way to a sum that fits. So a
 # kernel, which folds zero points into the bias and sums raw bytes, may use half of int32 for its
 # products and half for the bias, or a little more: converters give channels without weights biases
-# of ±(2^30 + 128). Primitives, which sum centred values and add the bias last, serve what needs
-# more.
+# of ±(2^30 + 128). A larger bias is added to the kernel's sums, modulo 2^32.
 _MOST_BIAS = 2**30 + 2**20
 _MOST_PRODUCTS = 2**31 - _MOST_BIAS
 
@@ -104,11 +104,14 @@ def addend_of(attrs: Attrs, operands: Sequence[relax.Expr]) -> Addend | None:
 
 
 def operands_of(operands: Sequence[relax.Expr]) -> tuple[relax.Expr, Array | None, Array | None]:
-    """Return data, weights and bias; no weights where they or the bias vary, or it is huge."""
+    """Return data, weights and bias; no weights where they or the bias vary."""
     data, weights, *rest = operands
     bias = constant_of(rest[0]) if rest else None
-    is_huge = bias is not None and bool((np.abs(bias.astype(np.int64)) >= _MOST_BIAS).any())
-    return data, None if is_huge or (rest and bias is None) else constant_of(weights), bias
+    return data, None if rest and bias is None else constant_of(weights), bias
+
+
+def _is_huge(bias: Array | None) -> bool:
+    return bias is not None and bool((np.abs(bias.astype(np.int64)) >= _MOST_BIAS).any())
 
 
 def _keeps_int32(kernel_ohwi: Array, zero_point: int) -> bool:
@@ -183,6 +186,7 @@ class ConvCall:
         spec: what is convolved.
         weights: the constants.
         multiplier: how many steps of the result a step of the sums is.
+        bias: what is added to the kernel's sums, where that is too large for it.
     """
 
     attrs: Attrs
@@ -190,6 +194,7 @@ class ConvCall:
     spec: ConvSpec
     weights: Weights
     multiplier: Array
+    bias: Array | None = None
 
 
 EndsIn = Callable[[Attrs, Array], bool]
@@ -260,19 +265,25 @@ def _described(
     **window: Any,
 ) -> ConvCall | None:
     data, _, bias = operands_of(operands)
-    is_whole = attrs.out_dtype != "int32" and ends_in(attrs, factor)
+    late = bias if _is_huge(bias) else None
+    if late is not None and attrs.rounding == ONEDNN:
+        return None
+    is_whole = attrs.out_dtype != "int32" and late is None and ends_in(attrs, factor)
     spec = spec_of_call(attrs, data, kernel_ohwi, in_shape, is_whole=is_whole, **window)
     if spec is None:
         return None
     zero_point = np.asarray(attrs.kernel_zero_point)
-    weights = Weights(kernel_ohwi, zero_point, bias, *fixed_point(spec, factor))
-    return ConvCall(attrs, data, spec, weights, factor)
+    folded = bias if late is None else None
+    weights = Weights(kernel_ohwi, zero_point, folded, *fixed_point(spec, factor))
+    return ConvCall(attrs, data, spec, weights, factor, late)
 
 
 def finish(builder: relax.BlockBuilder, call: ConvCall, result: relax.Expr) -> relax.Expr:
     """Apply to the kernel's sums what the kernel does not end in."""
     attrs = call.attrs
     bounds = (attrs.out_min, attrs.out_max)
+    if call.bias is not None:
+        result = with_bias(result, relax.const(call.bias, "int32"))
     if attrs.out_dtype == "int32":
         if bounds == dtype_range("int32"):
             return result

@@ -9,7 +9,9 @@ import pytest
 
 from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
+from frontends.tflite.wrapping import WrappingSumsWarning
 from qnn_ops import QnnError
+from tests.support.arrays import full_range
 from tests.support.models import differing_tensors
 from tests.support.tflite import Sheet
 
@@ -77,17 +79,52 @@ def test_sums_up_to_the_ends_of_int32_equal_litert(code: str, dtype: str) -> Non
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @pytest.mark.parametrize("code", CODES)
-def test_sums_beyond_int32_are_refused(code: str, dtype: str) -> None:
+def test_sums_beyond_int32_wrap_as_litert(code: str, dtype: str) -> None:
     operator = "dense" if code == "FULLY_CONNECTED" else "conv2d"
-    with pytest.raises(QnnError) as caught:
-        from_tflite(sheet_of(code, dtype, -1).model())
-    assert str(caught.value) == (
-        f"operator 0 {code} ('x1', 'c2', 'c3', 'y4'): quantized_{operator}: the accumulator of "
-        "output channel 0, bias included, can reach 2147483648, which int32 does not hold: what "
-        "the model's framework computes then is undefined"
-    )
+    for room in (-1, -1000):
+        sheet = sheet_of(code, dtype, room)
+        with pytest.warns(WrappingSumsWarning) as caught:
+            sheet.check_reference()
+        assert str(caught[0].message) == (
+            f"operator 0 {code} ('x1', 'c2', 'c3', 'y4'): quantized_{operator}: the accumulator of "
+            f"output channel 0, bias included, can reach {HIGHEST - room}, which int32 does not "
+            "hold: it wraps, as in LiteRT's builds, where data is that extreme"
+        )
+        assert len(caught) == 1
+        if room == -1:
+            continue
+        for kernels in (True, False):
+            model, runs = sheet.model(), [sheet.arrays]
+            with pytest.warns(WrappingSumsWarning):
+                differing = differing_tensors(model, runs, "host", kernels=kernels)
+            assert differing == []
 
 
+def test_one_warning_tells_of_every_operator_that_wraps() -> None:
+    sheet = Sheet(seed=76)
+    data = sheet.random_input((2, 3), "int8", unit())
+    for _ in range(3):
+        bias = sheet.constant(np.array([LOWEST, HIGHEST], np.int32), unit())
+        weights = sheet.constant(np.array([[1, 2, 3], [-9, 9, 0]], np.int8), unit())
+        sheet.operator("FULLY_CONNECTED", [data, weights, bias], ((2, 2), "int8", RESULT))
+    with pytest.warns(WrappingSumsWarning, match="; 2 more operators have such sums$") as caught:
+        from_tflite(sheet.model())
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+
+
+def test_a_wrapped_sum_is_not_scaled_beyond_int32() -> None:
+    sheet = Sheet(seed=77)
+    data = sheet.random_input((2, 1), "int8", unit())
+    bias = sheet.constant(np.array([LOWEST], np.int32), unit())
+    operands = [data, sheet.constant(np.array([[1]], np.int8), unit()), bias]
+    result = Quantization.per_tensor(0.9, 0)
+    sheet.operator("FULLY_CONNECTED", operands, ((2, 1), "int8", result))
+    with pytest.raises(QnnError, match=r"scaled, can reach 2386093004"):
+        from_tflite(sheet.model())
+
+
+@pytest.mark.filterwarnings("ignore::frontends.tflite.wrapping.WrappingSumsWarning")
 @pytest.mark.parametrize(("depth", "fits"), [(65_536, True), (67_000, False)])
 def test_sums_of_many_products(depth: int, fits: bool) -> None:
     sheet = Sheet(seed=71)
@@ -96,11 +133,10 @@ def test_sums_of_many_products(depth: int, fits: bool) -> None:
     weights = np.full((1, depth), 127, np.int8)
     operands = [sheet.input(data, unit(-128)), sheet.constant(weights, unit())]
     sheet.operator("FULLY_CONNECTED", operands, ((1, 1), "int8", RESULT))
-    if fits:
-        sheet.check_reference()
-        assert differing_tensors(sheet.model(), [sheet.arrays], "host", kernels=True) == []
-    else:
-        with pytest.raises(QnnError, match=f"the accumulator can reach {depth * 255 * 127},"):
+    sheet.check_reference()
+    assert differing_tensors(sheet.model(), [sheet.arrays], "host", kernels=True) == []
+    if not fits:
+        with pytest.warns(match=f"the accumulator can reach {depth * 255 * 127},"):
             from_tflite(sheet.model())
 
 
@@ -163,3 +199,26 @@ def test_a_fused_clamp_beyond_int32() -> None:
     sheet.operator("ADD", [data, data], result, fused_activation_function="RELU6")
     with pytest.raises(QnnError, match=r"scale 2\.7e-09 is too small for relu6"):
         from_tflite(sheet.model())
+
+
+@pytest.mark.filterwarnings("ignore::frontends.tflite.wrapping.WrappingSumsWarning")
+def test_wrapping_sums_before_operators_that_kernels_join_to_convolutions() -> None:
+    sheet = Sheet(seed=78)
+    data = sheet.random_input((1, 5, 6, 16), "int8", unit(3))
+    options = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
+    dilations = {"dilation_h_factor": 1, "dilation_w_factor": 1}
+    shape = (1, 5, 6, 16)
+
+    def convolution(source: int, size: int, scale: float = 1.0) -> int:
+        numbers = full_range(sheet.rng, "int8", (16, size, size, 16))
+        weights = sheet.constant(numbers, Quantization.per_tensor(scale, 0))
+        bias = sheet.rng.choice(np.array([LOWEST, HIGHEST, 7], np.int32), 16)
+        operands = [source, weights, sheet.constant(bias, unit())]
+        return sheet.operator("CONV_2D", operands, (shape, "int8", RESULT), **options, **dilations)
+
+    first, second = convolution(data, 1), convolution(data, 3)
+    total = sheet.operator("ADD", [first, second], (shape, "int8", RESULT))
+    again = convolution(total, 3, 2.0**-26)
+    joined = ((1, 5, 6, 32), "int8", RESULT)
+    sheet.operator("CONCATENATION", [first, again], joined, axis=3)
+    assert differing_tensors(sheet.model(), [sheet.arrays], "host", kernels=True) == []

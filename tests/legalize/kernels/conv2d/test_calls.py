@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tvm import relax
 
-from legalize.kernels.conv2d.calls import operands_of, spec_of_call
+from legalize.kernels.conv2d.calls import dense_call, spec_of_call
 from qnn_ops import quantized_dense
 from qnn_ops.registry import attrs_of
 
@@ -46,8 +46,15 @@ def test_kernels_take_what_stays_within_int32_on_the_way(
 
 
 @pytest.mark.parametrize(("bias", "taken"), [(-(2**30) - 128, True), (2**30 + 2**20, False)])
-def test_kernels_take_no_huge_bias(bias: int, taken: bool) -> None:
+def test_kernels_leave_a_huge_bias_for_later(bias: int, taken: bool) -> None:
     data = relax.Var("x", relax.TensorType((1, 1), "int8"))
     weights = relax.const(np.zeros((2, 1), np.int8))
-    operands = [data, weights, relax.const(np.array([0, bias], np.int32))]
-    assert (operands_of(operands)[1] is not None) == taken
+    biases = np.array([0, bias], np.int32)
+    call = quantized_dense(
+        data, weights, 1.0, 0, 1.0, 0, 1.0, 0, "int8", bias=relax.const(biases), rounding="float64"
+    )
+    described = dense_call(attrs_of(call), list(call.args), lambda *_: True)
+    assert described is not None
+    assert (described.bias is None) == taken
+    assert (described.weights.bias is not None) == taken
+    assert described.spec.output.dtype == ("int8" if taken else "int32")
