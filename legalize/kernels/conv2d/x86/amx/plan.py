@@ -69,7 +69,7 @@ class TilePlan(Plan):
     @property
     def rows(self) -> int:
         """Pixels of a tile."""
-        return min(ROWS, self.line_pixels)
+        return _rows(self.line_pixels)
 
     @property
     def tiles_per_line(self) -> int:
@@ -159,9 +159,17 @@ def _chunks(run_length: int) -> tuple[int, int]:
     return chunk, -(-run_length // chunk)
 
 
+def _rows(line_pixels: int) -> int:
+    """Return the pixels of a tile of a stretch: the fewest that make no more tiles.
+
+    So as few as may be are computed twice.
+    """
+    return -(-line_pixels // -(-line_pixels // ROWS))
+
+
 def _tiling(spec: ConvSpec, line_pixels: int) -> Tiling:
     vectors = AVX512_VNNI.vectors(spec.out_channels)
     is_ragged = spec.out_channels % AVX512_VNNI.lanes != 0
     cuts = split_vectors(vectors, min(vectors, _NR), is_ragged)
-    rows = min(ROWS, line_pixels)
+    rows = _rows(line_pixels)
     return tuple(Section(first, blocks, width, rows) for first, blocks, width in cuts)

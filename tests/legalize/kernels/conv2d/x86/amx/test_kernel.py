@@ -82,7 +82,7 @@ def test_a_turn_multiplies_two_tiles_with_two() -> None:
     spec = changed(spec, out_channels=32, dtype="uint8", in_dtype="uint8")
     problem = problem_of(spec, np.random.default_rng(0), exponent=-9)
     plan = cut(problem.spec)
-    assert (plan.rows, plan.chunk, plan.chunks, plan.tiles_at_once) == (16, 64, 2, 2)
+    assert (plan.rows, plan.chunk, plan.chunks, plan.tiles_at_once) == (14, 64, 2, 2)
     function, _ = arguments(problem, plan)
     target = tvm.target.Target({"kind": "llvm", "mcpu": SAPPHIRE_RAPIDS})
     lines = tvm.compile(function, target=target).mod.inspect_source("asm").splitlines()

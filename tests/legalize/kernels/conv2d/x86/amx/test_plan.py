@@ -37,6 +37,16 @@ def test_pixels_at_one_distance_are_one_stretch() -> None:
     assert (tiles.tiles, tiles.turns) == (77, 39)
 
 
+@pytest.mark.parametrize(
+    ("height", "width", "rows", "count"), [(7, 7, 13, 4), (14, 14, 16, 13), (3, 3, 9, 1)]
+)
+def test_tiles_have_the_fewest_rows_that_make_no_more_of_them(
+    height: int, width: int, rows: int, count: int
+) -> None:
+    tiles = cut(sized(height, width, 64, 64, 1))
+    assert (tiles.rows, tiles.tiles) == (rows, count)
+
+
 def test_pixels_are_numbered_through_the_padding() -> None:
     tiles = cut(sized(17, 17, 64, 64, 3))
     assert (tiles.lines, tiles.row_pixels, tiles.real_pixels) == (1, 19, 17)
