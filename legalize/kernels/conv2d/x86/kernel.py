@@ -13,7 +13,8 @@ A tile of output pixels × channels is summed in registers, then rescaled, narro
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -38,7 +39,7 @@ from legalize.kernels.conv2d.x86.store import narrow, store_pixel
 from legalize.kernels.conv2d.x86.tiling import microseconds
 from legalize.kernels.ir.registers import get_lanes, local_vector, set_lanes, store_pieces
 from legalize.kernels.ir.tasks import task_count
-from legalize.kernels.ir.types import Buffer, Index, Vector
+from legalize.kernels.ir.types import Buffer, Expr, Index, Vector
 
 if TYPE_CHECKING:
     from legalize.kernels.conv2d.x86.plan import Plan
@@ -78,8 +79,7 @@ class ConvKernel:
         if self.tasks == 1:
             self._begin_task()
             for section in self.tiling:
-                with T.serial(section.blocks) as block:
-                    self._tiles(section, block, 0, self._tiles_in(section))
+                self._whole(section)
             self._end_task()
             return
         with T.parallel(self.tasks) as task:
@@ -102,6 +102,11 @@ class ConvKernel:
 
     def _tiles_in(self, section: Section) -> int:
         return tiles_of(self.spec, section)
+
+    def _whole(self, section: Section) -> None:
+        """Write the loops over a section."""
+        with T.serial(section.blocks) as block:
+            self._tiles(section, block, 0, self._tiles_in(section))
 
     def _share(self, section: Section, task: Index) -> None:
         """Write one task's loops over a section."""
@@ -179,9 +184,14 @@ class ConvKernel:
         self._finish(section, first_vector, [first + i for i in range(section.mr)], acc)
 
     def _finish(
-        self, section: Section, first_vector: Index, pixels: list[Index], acc: list[list[Buffer]]
+        self,
+        section: Section,
+        first_vector: Index,
+        pixels: list[Index],
+        acc: list[list[Buffer]],
+        conditions: Sequence[Expr] = (),
     ) -> None:
-        """Write how the sums of some pixels become outputs."""
+        """Write how the sums of some pixels become outputs: all, or those whose condition holds."""
         lanes = self.isa.lanes
         channels = section.nr * lanes
         if section.blocks == 1:
@@ -197,12 +207,16 @@ class ConvKernel:
                 if j >= max(as_bytes, as_words):
                     addend = self._addend(section, first_vector, pixel, j, channels)
                 self._emit(first_vector + j, row[j], addend)
-        for pixel, row in zip(pixels, acc, strict=True):
+        for i, (pixel, row) in enumerate(zip(pixels, acc, strict=True)):
             for j in range(as_bytes, as_words, 2):
                 self._add_to_words(section, first_vector, pixel, row, j, channels)
             vectors = [get_lanes(vector, lanes) for vector in row]
             ends = [self._sums(first_vector, pixel, vectors, j) for j in range(0, as_bytes, 4)]
-            store_pixel(self.spec, self.target, pixel, first_vector, vectors, channels, ends)
+            with ExitStack() as branch:
+                if conditions:
+                    branch.enter_context(T.If(conditions[i]))
+                    branch.enter_context(T.Then())
+                store_pixel(self.spec, self.target, pixel, first_vector, vectors, channels, ends)
 
     def _sums(
         self, first_vector: Index, pixel: Index, vectors: list[Vector], number: int

@@ -1,37 +1,43 @@
 """Convolution of uint8 data with int8 weights in AMX's tiles.
 
-As ../kernel.py, but the sums of two tiles of pixels × two vectors of channels are taken at once,
-and go through memory to be rescaled:
+As ../kernel.py, but the sums of a turn, four tiles of pixels × vectors of channels, are taken at
+once, and go through memory to be rescaled. That is done between the products of the next turn, as
+slots.py says:
 
-    for each chunk of bytes of each run
-      load two tiles of data, two of weights; four products
-    store four tiles
-    for each pixel                              that is one of the output's
-      store(narrow(requantize(sums + bias)))
+    for each turn                               of all blocks of channels
+      for each chunk of bytes of each run
+        load tiles of data and of weights; four products
+        for some pixels of the turn before      that are the output's
+          store(narrow(requantize(sums + bias)))
+      store four tiles
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.tiling import Section
+from legalize.kernels.conv2d.x86.amx.slots import slots_of
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.tiling import MICROSECONDS
 from legalize.kernels.ir.registers import DWORD, local_vector, set_lanes, unsigned_min
-from legalize.kernels.ir.tasks import loop_between
-from legalize.kernels.ir.types import Index
+from legalize.kernels.ir.tasks import loop_between, share
+from legalize.kernels.ir.types import Expr, Index
 from legalize.kernels.isa import amx
 from legalize.kernels.isa.x86 import AVX512_VNNI
 
 if TYPE_CHECKING:
     from legalize.kernels.conv2d.x86.amx.plan import TilePlan
 
-# Of the eight tiles: sums of pixels × channels, data, weights.
-_SUMS, _DATA, _WEIGHTS = ((0, 1), (2, 3)), (4, 5), (6, 7)
+# Of the eight tiles: sums, data, weights.
+_SUMS, _DATA, _WEIGHTS = range(4), (4, 5), (6, 7)
 _LANES = AVX512_VNNI.lanes
+# Values in the tiles of sums; those of two turns are in memory at a time.
+_TURN_SUMS = len(_SUMS) * amx.ROWS * _LANES
 
 
 class TileKernel(ConvKernel):
@@ -40,13 +46,14 @@ class TileKernel(ConvKernel):
     def __init__(self, plan: TilePlan, epilogue: Epilogue) -> None:
         """Write a plan's function."""
         self.plan = plan
+        self.chunks = plan.spec.runs * plan.chunks
         super().__init__(plan, epilogue)
 
     def _microseconds(self) -> float:
         return MICROSECONDS * self.plan.units
 
     def _k_steps_of_block(self) -> int:
-        return self.spec.runs * self.plan.chunks * self.plan.chunk // DWORD
+        return self.chunks * self.plan.chunk // DWORD
 
     def _declare_last(self) -> None:
         size = amx.CONFIGURATION_BYTES
@@ -55,101 +62,164 @@ class TileKernel(ConvKernel):
     def _begin_task(self) -> None:
         amx.request_permission()
         amx.configure(self.configuration)
-        sums = sum(map(len, _SUMS)) * amx.ROWS * _LANES
-        self.memory = T.alloc_buffer((sums,), "int32", scope="global")
+        self.memory = T.alloc_buffer((2 * _TURN_SUMS,), "int32", scope="global")
 
     def _end_task(self) -> None:
         amx.release()
 
-    def _tiles_in(self, section: Section) -> int:
-        return self.plan.turns
+    def _whole(self, section: Section) -> None:
+        self._turns(section, 0, self.plan.turns(section))
 
-    def _tiles(self, section: Section, block: Index, start: Index, stop: Index) -> None:
+    def _share(self, section: Section, task: Index) -> None:
+        start, stop = share(task, self.tasks, self.plan.turns(section))
+        with T.If(start < stop), T.Then():
+            self._turns(section, start, stop)
+
+    def _turns(self, section: Section, start: Index, stop: Index) -> None:
+        """Write the loop over turns, of which there is one at least."""
+        self._multiply(section, start, lambda chunk, product: None)
+        loop_between(
+            start + 1,
+            stop,
+            lambda turn: self._multiply(section, turn, self._rescaling(section, turn - 1)),
+        )
+        with T.serial(self.plan.rows) as row:
+            self._rescale(section, stop - 1, row, 1)
+
+    def _rescaling(self, section: Section, turn: Index) -> Callable[[Index, int], None]:
+        """Tell how a turn is rescaled: what is written after each chunk's products."""
+        at_once = self.plan.tiles_at_once(section)
+        slots = slots_of(self.plan.rows, at_once, self.chunks, at_once * section.nr)
+
+        def write(chunk: Index, product: int) -> None:
+            if product not in slots.after:
+                return
+            first = slots.first_row(chunk, product)
+            if slots.chunks == self.chunks:
+                self._rescale(section, turn, first, slots.rows)
+            else:
+                with T.If(chunk < slots.chunks), T.Then():
+                    self._rescale(section, turn, first, slots.rows)
+
+        return write
+
+    def _multiply(self, section: Section, turn: Index, write: Callable[[Index, int], None]) -> None:
+        """Write the sums of a turn, and store them.
+
+        Args:
+            section: the section.
+            turn: of all blocks.
+            write: writes what follows a chunk's products, by their numbers.
+        """
+        spec, plan, nr = self.spec, self.plan, section.nr
+        _, _, width, channels = spec.staged_shape
+        at_once, turns = plan.tiles_at_once(section), plan.turns_of_block(section)
+        first_vector = self._first_vector(section, turn)
+        first = self._first_tile(section, turn)
+        origins = [self._origin_of_tile(first + i) for i in range(at_once)]
+        products = [(i, j) for i in range(at_once) for j in range(nr)]
+        for total in range(len(products)):
+            amx.clear(_SUMS[total])
+        taps = spec.kernel_width // spec.taps_per_run
+        piece = plan.chunk * _LANES
+        own_turn = T.truncmod(turn, turns)
+        fetch = self._fetch_next(section, first_vector, own_turn, turns, self.chunks)
+        with T.serial(spec.kernel_height) as ky, T.serial(taps) as kx:
+            run = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
+            with T.serial(plan.chunks) as k:
+                offset = run + unsigned_min(k * plan.chunk, spec.run_length - plan.chunk)
+                chunk = (ky * taps + kx) * plan.chunks + k
+                fetch(chunk)
+                weights = first_vector * self.vector_stride + chunk * (nr * piece)
+                for total, (i, j) in enumerate(products):
+                    data, vector = _DATA[i], _WEIGHTS[j % len(_WEIGHTS)]
+                    if i == 0:
+                        amx.load(vector, self.weights, weights + j * piece, 4 * _LANES)
+                    if j == 0:
+                        amx.load(data, self.source, origins[i] + offset, plan.pitch)
+                    amx.multiply_add(_SUMS[total], data, vector)
+                    write(chunk, total)
+        for total, (i, j) in enumerate(products):
+            start = self._sums_of(section, turn, i, 0) + j * _LANES
+            amx.store(_SUMS[total], self.memory, start, 4 * _LANES * nr)
+
+    def _rescale(self, section: Section, turn: Index, first: Index, count: int) -> None:
+        """Write how the sums of some rows of each tile of a turn become outputs.
+
+        Args:
+            section: the section.
+            turn: of all blocks.
+            first: row; near the last one, it is taken as the last possible one.
+            count: how many follow one another.
+        """
+        first = unsigned_min(first, self.plan.rows - count)
+        first_vector = self._first_vector(section, turn)
+        outputs, conditions, acc = [], [], []
+        for tile in range(self.plan.tiles_at_once(section)):
+            place = self._place(self._first_tile(section, turn) + tile)
+            for row in (first + i for i in range(count)):
+                output, condition = self._output_of(place, row)
+                outputs.append(output)
+                if condition is not None:
+                    conditions.append(condition)
+                acc.append([local_vector(_LANES) for _ in range(section.nr)])
+                for j, vector in enumerate(acc[-1]):
+                    start = self._sums_of(section, turn, tile, row) + j * _LANES
+                    sums = self.memory[T.ramp(start, 1, _LANES)]
+                    sums = sums + self.bias[first_vector + j, T.ramp(0, 1, _LANES)]
+                    if self.sums is not None:
+                        sums = sums - T.broadcast(self.sums[output], _LANES)
+                    set_lanes(vector, sums, _LANES)
+        self._finish(section, first_vector, outputs, acc, conditions)
+
+    def _first_vector(self, section: Section, turn: Index) -> Index:
+        """Return the first vector of channels of a turn."""
+        block = T.truncdiv(turn, self.plan.turns_of_block(section))
+        return section.first_vector + block * section.nr
+
+    def _first_tile(self, section: Section, turn: Index) -> Index:
+        """Return the first tile of pixels of a turn."""
+        plan, at_once = self.plan, self.plan.tiles_at_once(section)
+        number = T.truncmod(turn, plan.turns_of_block(section))
+        return unsigned_min(number * at_once, plan.tiles - at_once)
+
+    def _place(self, tile: Index) -> tuple[Index, Index]:
+        """Return the stretch of a tile of pixels, and its first pixel there."""
         plan = self.plan
+        number = T.truncmod(tile, plan.tiles_per_line)
+        first = unsigned_min(number * plan.rows, plan.line_pixels - plan.rows)
+        return T.truncdiv(tile, plan.tiles_per_line), first
 
-        def turn(number: Index) -> None:
-            at_once = plan.tiles_at_once
-            first = unsigned_min(number * at_once, plan.tiles - at_once)
-            places = [self._place(first + i) for i in range(at_once)]
-            first_vector = section.first_vector + block * section.nr
-            self._multiply(section, first_vector, [origin for _, _, origin in places], number)
-            for tile, (line, pixel, _) in enumerate(places):
-                self._rescale(section, first_vector, tile, line, pixel)
-
-        loop_between(start, stop, turn)
-
-    def _place(self, tile: Index) -> tuple[Index, Index, Index]:
-        """Return the stretch, the first pixel in it and the first byte of a tile of pixels."""
+    def _origin_of_tile(self, tile: Index) -> Index:
+        """Return the first byte that a tile of pixels reads."""
         spec, plan = self.spec, self.plan
         _, height, width, channels = spec.staged_shape
-        line = T.truncdiv(tile, plan.tiles_per_line)
-        number = T.truncmod(tile, plan.tiles_per_line)
-        pixel = unsigned_min(number * plan.rows, plan.line_pixels - plan.rows)
+        line, pixel = self._place(tile)
         origin = pixel * plan.pitch
         if plan.lines == spec.batch * spec.out_height:
             image, y = T.truncdiv(line, spec.out_height), T.truncmod(line, spec.out_height)
             origin += (image * height + y * spec.strides[0]) * width * channels
         elif plan.lines > 1:
             origin += line * (height * width * channels)
-        return line, pixel, origin
+        return origin
 
-    def _multiply(
-        self, section: Section, first_vector: Index, origins: list[Index], turn: Index
-    ) -> None:
-        """Write the sums of a turn, and store them."""
+    def _output_of(self, place: tuple[Index, Index], row: Index) -> tuple[Index, Expr | None]:
+        """Return the output's pixel that is a row of a tile at a place.
+
+        Returns:
+            Its number, and whether it is one; 0 if it is not. None where all are.
+        """
         spec, plan = self.spec, self.plan
-        _, _, width, channels = spec.staged_shape
-        tiles = [(i, j, _SUMS[i][j]) for i in range(len(origins)) for j in range(section.nr)]
-        for _, _, tile in tiles:
-            amx.clear(tile)
-        taps = spec.kernel_width // spec.taps_per_run
-        piece = plan.chunk * _LANES
-        fetch = self._fetch_next(section, first_vector, turn, plan.turns, spec.runs * plan.chunks)
-        with T.serial(spec.kernel_height) as ky, T.serial(taps) as kx:
-            run = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
-            with T.serial(plan.chunks) as k:
-                offset = run + unsigned_min(k * plan.chunk, spec.run_length - plan.chunk)
-                number = (ky * taps + kx) * plan.chunks + k
-                fetch(number)
-                weights = first_vector * self.vector_stride + number * (section.nr * piece)
-                for j in range(section.nr):
-                    amx.load(_WEIGHTS[j], self.weights, weights + j * piece, 4 * _LANES)
-                for i, origin in enumerate(origins):
-                    amx.load(_DATA[i], self.source, origin + offset, plan.pitch)
-                for i, j, tile in tiles:
-                    amx.multiply_add(tile, _DATA[i], _WEIGHTS[j])
-        for i, j, tile in tiles:
-            amx.store(tile, self.memory, _sums_of(i, j), 4 * _LANES)
+        line, first = place
+        pixel = first + row
+        start = line * (spec.out_pixels // plan.lines)
+        if plan.real_pixels == plan.row_pixels:
+            return start + pixel, None
+        y, x = T.truncdiv(pixel, plan.row_pixels), T.truncmod(pixel, plan.row_pixels)
+        is_real = x < plan.real_pixels
+        return T.Select(is_real, start + y * plan.real_pixels + x, 0), is_real
 
-    def _rescale(
-        self, section: Section, first_vector: Index, tile: int, line: Index, first: Index
-    ) -> None:
-        """Write how the sums of a tile of pixels become outputs."""
-        spec, plan = self.spec, self.plan
-        with T.serial(plan.rows) as i:
-            pixel = first + i
-            row, x = T.truncdiv(pixel, plan.row_pixels), T.truncmod(pixel, plan.row_pixels)
-            output = line * (spec.out_pixels // plan.lines) + row * plan.real_pixels + x
-            if plan.real_pixels == plan.row_pixels:
-                self._rescale_pixel(section, first_vector, tile, i, output)
-            else:
-                with T.If(x < plan.real_pixels), T.Then():
-                    self._rescale_pixel(section, first_vector, tile, i, output)
-
-    def _rescale_pixel(
-        self, section: Section, first_vector: Index, tile: int, row: Index, output: Index
-    ) -> None:
-        vectors = []
-        for j in range(section.nr):
-            sums = self.memory[T.ramp(_sums_of(tile, j) + row * _LANES, 1, _LANES)]
-            sums = sums + self.bias[first_vector + j, T.ramp(0, 1, _LANES)]
-            if self.sums is not None:
-                sums = sums - T.broadcast(self.sums[output], _LANES)
-            vectors.append(local_vector(_LANES))
-            set_lanes(vectors[-1], sums, _LANES)
-        self._finish(section, first_vector, [output], [vectors])
-
-
-def _sums_of(pixels: int, channels: int) -> int:
-    """Return the place in memory of the sums of a tile of pixels and a vector of channels."""
-    return _SUMS[pixels][channels] * amx.ROWS * _LANES
+    def _sums_of(self, section: Section, turn: Index, tile: int, row: Index) -> Index:
+        """Return where in the memory the sums of a row of a turn's tile of pixels begin."""
+        half = T.bitwise_and(turn, 1) * _TURN_SUMS
+        return half + (tile * self.plan.rows + row) * (section.nr * _LANES)

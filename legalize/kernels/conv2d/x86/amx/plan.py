@@ -46,7 +46,7 @@ _WORTH_IT = 0.8
 
 @dataclass(frozen=True)
 class TilePlan(Plan):
-    """A convolution cut into tiles; of its tiling, ``mr`` is how many a turn has.
+    """A convolution cut into tiles; of its tiling, ``mr`` is how many pixels a turn has.
 
     Attributes:
         lines: stretches of pixels at one pitch: one for all, one an image or one a row.
@@ -81,31 +81,28 @@ class TilePlan(Plan):
         """Tiles of pixels."""
         return self.lines * self.tiles_per_line
 
-    @property
-    def tiles_at_once(self) -> int:
-        """Tiles of pixels in a turn."""
-        return min(_TILES, self.tiles)
+    def tiles_at_once(self, section: Section) -> int:
+        """Count the tiles of pixels in a turn."""
+        return section.mr // self.rows
 
-    @property
-    def turns(self) -> int:
-        """Turns that cover the tiles; the last one repeats a tile if their number is odd."""
-        return -(-self.tiles // self.tiles_at_once)
+    def turns_of_block(self, section: Section) -> int:
+        """Count the turns of a block of channels; the last one repeats tiles if some are left."""
+        return -(-self.tiles // self.tiles_at_once(section))
+
+    def turns(self, section: Section) -> int:
+        """Count the turns of all blocks."""
+        return section.blocks * self.turns_of_block(section)
 
     @property
     def units(self) -> float:
         """Estimate what the convolution takes, in the units of tiling.py."""
-        at_once = self.tiles_at_once
         total = 0.0
         for section in self.tiling:
-            nr = section.nr
+            nr, at_once = section.nr, self.tiles_at_once(section)
             chunk = max(at_once * nr * _PRODUCT, (at_once + nr) * _LOAD)
             rescaling = rescaling_units(nr) + _SUMS * nr
-            pixels = at_once * self.rows * (_PIXEL + rescaling)
-            total += (
-                section.blocks
-                * self.turns
-                * (self.spec.runs * self.chunks * chunk + pixels + _TURN)
-            )
+            pixels = section.mr * (_PIXEL + rescaling)
+            total += self.turns(section) * (self.spec.runs * self.chunks * chunk + pixels + _TURN)
         return total
 
     def lay_out(self, kernel: Array, lanes: Array) -> Layout:
@@ -143,7 +140,7 @@ def cut(spec: ConvSpec) -> TilePlan:
     chunk, chunks = _chunks(spec.run_length)
     products = ByteProducts(AVX512_VNNI)
     plans = [
-        TilePlan(spec, products, _tiling(spec, way[1]), 0.0, *way, pitch, chunk, chunks)
+        TilePlan(spec, products, _tiling(spec, way[0], way[1]), 0.0, *way, pitch, chunk, chunks)
         for way in ways
     ]
     fewest = min(plans, key=lambda plan: plan.tiles)
@@ -167,9 +164,10 @@ def _rows(line_pixels: int) -> int:
     return -(-line_pixels // -(-line_pixels // ROWS))
 
 
-def _tiling(spec: ConvSpec, line_pixels: int) -> Tiling:
+def _tiling(spec: ConvSpec, lines: int, line_pixels: int) -> Tiling:
     vectors = AVX512_VNNI.vectors(spec.out_channels)
     is_ragged = spec.out_channels % AVX512_VNNI.lanes != 0
     cuts = split_vectors(vectors, min(vectors, _NR), is_ragged)
     rows = _rows(line_pixels)
-    return tuple(Section(first, blocks, width, rows) for first, blocks, width in cuts)
+    pixels = rows * min(_TILES, lines * -(-line_pixels // rows))
+    return tuple(Section(first, blocks, nr, pixels) for first, blocks, nr in cuts)

@@ -34,7 +34,8 @@ def test_pixels_at_one_distance_are_one_stretch() -> None:
     tiles = cut(sized(35, 35, 192, 64, 1))
     assert (tiles.lines, tiles.line_pixels, tiles.real_pixels) == (1, 35 * 35, 35 * 35)
     assert (tiles.pitch, tiles.chunk, tiles.chunks) == (192, 64, 3)
-    assert (tiles.tiles, tiles.turns) == (77, 39)
+    (section,) = tiles.tiling
+    assert (tiles.tiles, tiles.turns_of_block(section), tiles.turns(section)) == (77, 39, 78)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import pytest
+
+from legalize.kernels.conv2d.x86.amx.slots import Slots, slots_of
+
+
+@pytest.mark.parametrize(
+    ("rows", "tiles", "chunks", "products", "expected"),
+    [
+        # Many chunks: two pixels after the last product of the first ones.
+        (16, 2, 36, 4, Slots(1, (3,), 16)),
+        (16, 1, 36, 4, Slots(2, (3,), 8)),
+        (16, 2, 9, 4, Slots(1, (1, 3), 8)),
+        (16, 2, 4, 4, Slots(1, (0, 1, 2, 3), 4)),
+        # Few: more pixels a slot.
+        (16, 2, 3, 4, Slots(2, (0, 1, 2, 3), 2)),
+        (16, 2, 1, 4, Slots(4, (0, 1, 2, 3), 1)),
+        (16, 1, 1, 4, Slots(4, (0, 1, 2, 3), 1)),
+        # Narrow blocks have fewer products.
+        (13, 1, 2, 1, Slots(7, (0,), 2)),
+        (1, 1, 5, 3, Slots(1, (2,), 1)),
+    ],
+)
+def test_two_pixels_follow_a_product_where_that_is_enough(
+    rows: int, tiles: int, chunks: int, products: int, expected: Slots
+) -> None:
+    assert slots_of(rows, tiles, chunks, products) == expected
+
+
+@pytest.mark.parametrize("tiles", [1, 2])
+def test_every_row_is_in_a_slot(tiles: int) -> None:
+    for rows in range(1, 17):
+        for chunks in range(1, 40):
+            for products in range(1, 5):
+                slots = slots_of(rows, tiles, chunks, products)
+                assert slots.chunks <= chunks
+                assert set(slots.after) <= set(range(products))
+                firsts = [
+                    min(slots.first_row(chunk, product), rows - slots.rows)
+                    for chunk in range(slots.chunks)
+                    for product in slots.after
+                ]
+                seen = {first + i for first in firsts for i in range(slots.rows)}
+                assert seen == set(range(rows))
