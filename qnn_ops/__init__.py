@@ -13,6 +13,8 @@ from qnn_ops.lazy import make_lazy
 
 if TYPE_CHECKING:
     from qnn_ops.dequantize import dequantize
+    from qnn_ops.dynamic_encoding import dynamic_encoding
+    from qnn_ops.dynamic_quantize import dynamic_quantize
     from qnn_ops.errors import QnnError
     from qnn_ops.fused_multiply_add import fused_multiply_add
     from qnn_ops.quantize import quantize
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 __all__ = [
     "QnnError",
     "dequantize",
+    "dynamic_encoding",
+    "dynamic_quantize",
     "fused_multiply_add",
     "quantize",
     "quantized_add",

@@ -1,0 +1,50 @@
+"""dynamic_encoding in Relax primitives."""
+
+from __future__ import annotations
+
+from tvm import relax
+from tvm.relax import op as R
+
+from legalize.primitives.fixed_point import const, round_half_away
+from legalize.primitives.registry import primitive
+from qnn_ops.dynamic_encoding import dynamic_encoding
+from qnn_ops.registry import Attrs
+
+
+@primitive(dynamic_encoding)
+def _dynamic_encoding(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
+    fields = (_asymmetric if attrs.asymmetric else _symmetric)(builder, data)
+    return R.concat([builder.emit(field) for field in fields], -1)
+
+
+def _symmetric(builder: relax.BlockBuilder, data: relax.Expr) -> list[relax.Expr]:
+    size = builder.emit(R.max(R.abs(data), -1, keepdims=True))
+    is_zero = builder.emit(R.equal(size, const(0, "float32")))
+    one, most = const(1, "float32"), const(127, "float32")
+    scale = R.where(is_zero, one, R.divide(size, most))
+    steps = R.where(is_zero, one, R.divide(most, R.where(is_zero, one, size)))
+    return [scale, steps, R.zeros_like(size)]
+
+
+def _asymmetric(builder: relax.BlockBuilder, data: relax.Expr) -> list[relax.Expr]:
+    zero = const(0, "float32")
+    low = builder.emit(R.minimum(R.min(data, -1, keepdims=True), zero))
+    high = builder.emit(R.maximum(R.max(data, -1, keepdims=True), zero))
+    length = builder.emit(R.subtract(high, low))
+    is_zero = builder.emit(R.equal(length, zero))
+
+    def number(value: float) -> relax.Expr:
+        return const(value, "float64")
+
+    part = R.divide(R.astype(length, "float64"), number(255.0))
+    exact = builder.emit(R.where(is_zero, number(1.0), part))
+    below = builder.emit(R.divide(R.astype(low, "float64"), exact))
+    above = builder.emit(R.divide(R.astype(high, "float64"), exact))
+    # Neither is positive here, or negative there.
+    takes_low = R.less(R.subtract(number(128.0), below), R.add(number(127.0), above))
+    from_low, from_high = R.subtract(number(-128.0), below), R.subtract(number(127.0), above)
+    point = builder.emit(R.clip(R.where(takes_low, from_low, from_high), -128.0, 127.0))
+    whole = R.astype(round_half_away(builder, point), "float32")
+    scale = builder.emit(R.astype(exact, "float32"))
+    steps = R.divide(const(1, "float32"), scale)
+    return [scale, steps, R.where(is_zero, zero, whole)]

@@ -1,0 +1,94 @@
+"""Scales and zero points that follow from the data of a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from qnn_ops.arithmetic import round_half_away
+from qnn_ops.checks import check_dtype
+from qnn_ops.errors import QnnError
+from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.traits import Channels, Traits
+
+Array = np.ndarray[Any, Any]
+
+FIELDS = 3
+"""The numbers that encode a row: its scale, how many steps a unit is, its zero point."""
+
+
+@operator(
+    "data",
+    traits=Traits(
+        zero_points={},
+        moved=None,
+        keeps=None,
+        clamps=False,
+        channels=Channels.LAST,
+    ),
+)
+def dynamic_encoding(data: relax.Expr, asymmetric: bool) -> relax.Call:
+    """Choose how each row of real numbers becomes int8.
+
+    Source of the arithmetic: LiteRT's SymmetricQuantizeFloats and AsymmetricQuantizeFloats, which
+    its hybrid operators call. Symmetric: the scale is max|x| / 127, a unit is 127 / max|x| steps,
+    both in float32. Asymmetric, with the range from min(x, 0) to max(x, 0): its length is a
+    float32, a 255th of it, in float64, gives the zero point by the end of the range at which the
+    error is less, rounded half away from zero; as float32 it is the scale, whose reciprocal tells
+    the steps of a unit. A row of zeros has the scale 1 and the zero point 0.
+
+    Args:
+        data: float32, [..., K]: at least one axis, of at least one element.
+        asymmetric: whether zero points may differ from 0.
+
+    Returns:
+        A call whose result is float32 [..., 3]: for each row its scale, how many steps a unit is,
+        and its zero point, a whole number.
+
+    Raises:
+        QnnError: if a dtype or shape does not fit.
+    """
+    return dynamic_encoding.call([data], asymmetric=bool(asymmetric))
+
+
+@dynamic_encoding.type_rule
+def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
+    check_dtype("data", data.dtype, ("float32",))
+    if not data.shape or data.shape[-1] == 0:
+        raise QnnError(f"data must have rows of at least 1 element, got shape {data.shape}")
+    bool(attrs.asymmetric)
+    return TensorSpec((*data.shape[:-1], FIELDS), "float32")
+
+
+dynamic_encoding.overflow_rule(cannot_overflow)
+
+
+@dynamic_encoding.reference
+def _reference(attrs: Attrs, data: Array) -> Array:
+    low, high = data.min(-1), data.max(-1)
+    with np.errstate(all="ignore"):
+        fields = _asymmetric(low, high) if attrs.asymmetric else _symmetric(low, high)
+    return np.stack([np.asarray(field, np.float32) for field in fields], -1)
+
+
+def _symmetric(low: Array, high: Array) -> tuple[Array, Array, Array]:
+    size = np.maximum(np.abs(low), np.abs(high))
+    is_zero = size == 0
+    scale = np.where(is_zero, np.float32(1), size / np.float32(127))
+    steps = np.where(is_zero, np.float32(1), np.float32(127) / size)
+    return scale, steps, np.zeros_like(size)
+
+
+def _asymmetric(low: Array, high: Array) -> tuple[Array, Array, Array]:
+    low, high = np.minimum(low, np.float32(0)), np.maximum(high, np.float32(0))
+    length = high - low
+    is_zero = length == 0
+    exact = np.where(is_zero, 1.0, length.astype(np.float64) / 255.0)
+    below, above = low / exact, high / exact
+    takes_low = 128.0 + np.abs(below) < 127.0 + np.abs(above)
+    point = np.clip(np.where(takes_low, -128.0 - below, 127.0 - above), -128.0, 127.0)
+    scale = exact.astype(np.float32)
+    zero_point = np.where(is_zero, 0.0, round_half_away(point))
+    return scale, np.float32(1) / scale, zero_point

@@ -1,0 +1,74 @@
+"""From real numbers to int8 by encodings of the run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from qnn_ops.arithmetic import round_half_away
+from qnn_ops.checks import QUANTIZED, check_dtype
+from qnn_ops.dynamic_encoding import FIELDS
+from qnn_ops.errors import QnnError
+from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.traits import Channels, Traits, moving
+
+Array = np.ndarray[Any, Any]
+
+OFFSETS = {"int8": 0, "uint8": 128}
+"""What each dtype adds to the values."""
+
+
+@operator(
+    "data",
+    "encoding",
+    traits=Traits(
+        zero_points={},
+        moved=moving(),
+        keeps=None,
+        clamps=False,
+        channels=Channels.LAST,
+    ),
+)
+def dynamic_quantize(data: relax.Expr, encoding: relax.Expr, out_dtype: str = "int8") -> relax.Call:
+    """Quantize rows of real numbers, each by an encoding of its own.
+
+    Source of the arithmetic: LiteRT's SymmetricQuantizeFloats and AsymmetricQuantizeFloats: a
+    float32 product with the steps of a unit, rounded half away from zero, plus the zero point,
+    clamped.
+
+    Args:
+        data: float32, [..., K]. NaN has no integer and gives the zero point.
+        encoding: float32 [..., 3], of ``dynamic_encoding``.
+        out_dtype: int8; or uint8, whose values are larger by 128.
+
+    Returns:
+        A call whose result has the data's shape and ``out_dtype``.
+
+    Raises:
+        QnnError: if a dtype or shape does not fit.
+    """
+    return dynamic_quantize.call([data, encoding], out_dtype=out_dtype)
+
+
+@dynamic_quantize.type_rule
+def _type(attrs: Attrs, data: TensorSpec, encoding: TensorSpec) -> TensorSpec:
+    for name, spec in (("data", data), ("encoding", encoding)):
+        check_dtype(name, spec.dtype, ("float32",))
+    check_dtype("out_dtype", attrs.out_dtype, QUANTIZED)
+    if not data.shape or encoding.shape != (*data.shape[:-1], FIELDS):
+        raise QnnError(f"an encoding of shape {encoding.shape} for data of shape {data.shape}")
+    return TensorSpec(data.shape, attrs.out_dtype)
+
+
+dynamic_quantize.overflow_rule(cannot_overflow)
+
+
+@dynamic_quantize.reference
+def _reference(attrs: Attrs, data: Array, encoding: Array) -> Array:
+    with np.errstate(all="ignore"):
+        steps = np.nan_to_num(round_half_away(data * encoding[..., 1:2]))
+    steps = np.clip(steps, np.float32(-512), np.float32(512))
+    values = np.clip(steps + encoding[..., 2:3], -128, 127)
+    return (values + OFFSETS[attrs.out_dtype]).astype(attrs.out_dtype)
