@@ -6,6 +6,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -126,12 +127,13 @@ class Library(Closing):
     def prepare(self, /, *arrays: Array, **named: Array) -> Callable[[], None]:
         """Return a function that runs the model on these inputs each time it is called, for timing.
 
-        The inputs, as ``run`` takes them, are copied once, here; outputs are dropped.
+        The inputs, as ``run`` takes them, are copied once, here; outputs are dropped. One thread at
+        a time may call it.
         """
-        program, tensors = self._ready(), self._tensors(arrays, named)
+        run_once = self._ready().prepare(*self._tensors(arrays, named))
 
         def run() -> None:
-            call_in_threads(self.num_threads, program, *tensors)
+            call_in_threads(self.num_threads, run_once)
 
         return run
 
@@ -321,7 +323,7 @@ def _fitting(info: TensorInfo, value: Array, quantize: bool) -> Array:
             array = quantize_array(array, encoding)
         except QnnError as error:
             raise QnnError(f"input {info.name!r}: {error}") from error
-    if array.shape != info.shape or array.dtype != info.dtype:
+    if not _fits(info, array):
         raise QnnError(
             f"input {info.name!r} takes {info.dtype} of shape {info.shape}, "
             f"got {array.dtype} of shape {array.shape}"
@@ -329,21 +331,26 @@ def _fitting(info: TensorInfo, value: Array, quantize: bool) -> Array:
     return array
 
 
-def _checked(infos: Sequence[TensorInfo], result: Any) -> list[Array]:
+def _checked(infos: Sequence[TensorInfo], found: list[Array]) -> list[Array]:
     """Return the arrays that a run gave.
 
     Raises:
         QnnError: if they are not what the library's description says.
     """
-    values = [result] if hasattr(result, "__dlpack__") else result
-    try:
-        found = [runtime.array_of(value) for value in values]
-    except (TypeError, ValueError, AttributeError, BufferError) as error:
-        raise QnnError(f"the library's code gives no tensors: {error}") from error
-    given = [(array.shape, str(array.dtype)) for array in found]
-    if given != [(info.shape, info.dtype) for info in infos]:
+    if len(found) != len(infos) or not all(map(_fits, infos, found)):
+        given = [(array.shape, str(array.dtype)) for array in found]
         raise QnnError(f"the library's code gives {given}, which its description does not say")
     return found
+
+
+def _fits(info: TensorInfo, array: Array) -> bool:
+    return array.shape == info.shape and array.dtype == _dtype(info.dtype)
+
+
+@cache
+def _dtype(name: str) -> np.dtype[Any]:
+    # To compare an array's dtype with a name takes numpy longer than a small network's layer.
+    return np.dtype(name)
 
 
 def _reals(info: TensorInfo, array: Array) -> Array:

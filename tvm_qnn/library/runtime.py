@@ -21,6 +21,7 @@ import numpy as np
 import tvm_ffi
 
 from qnn_ops.errors import QnnError
+from tvm_qnn.library.runner import Runner
 
 Array = np.ndarray[Any, Any]
 
@@ -118,7 +119,7 @@ class Program:
         self._executable = function("ffi.Module.load_from_bytes.relax.VMExecutable")(bytecode)
         for kernel in kernels:
             self._executable.import_module(kernel)
-        self._idle: list[Callable[..., Any]] = []
+        self._idle: list[Runner] = []
 
     def machine(self) -> Any:
         """Return a new virtual machine: a module whose function ``run`` takes the inputs only."""
@@ -127,27 +128,73 @@ class Program:
         machine["save_function"]("main", "run", True, *self._constants)
         return machine
 
-    def __call__(self, *tensors: Any) -> Any:
+    def __call__(self, *tensors: Any) -> list[Array]:
         """Run on a machine that no other thread uses.
 
+        Returns:
+            The results, in memory of their own.
+
         Raises:
-            QnnError: for what TVM raises.
+            QnnError: for what TVM raises, or if the code gives no tensors.
         """
         try:
             run = self._idle.pop()
         except IndexError:
             run = None
         try:
-            run = run or self.machine()["run"]
-            return run(*tensors)
-        except MemoryError:
+            run = run or Runner(self.machine())
+            result = run(*tensors)
+            # Before another thread takes the machine, whose next run may write there.
+            return _arrays_of(result)
+        except (MemoryError, QnnError):
             raise
         except Exception as error:
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[-1]
-            raise QnnError(f"the library's code failed: {reason}") from error
+            raise _failure(error) from error
         finally:
             if run:
                 self._idle.append(run)
+
+    def prepare(self, *tensors: Any) -> Callable[[], None]:
+        """Return a function that runs on these inputs, and drops results; one thread may call it.
+
+        It raises what ``__call__`` does.
+        """
+        call: Callable[[], object] | None = None
+
+        def run() -> None:
+            nonlocal call
+            try:
+                if call is not None:
+                    call()
+                    return
+                runner = Runner(self.machine())
+                runner(*tensors)
+                call = runner.bound(*tensors)
+            except MemoryError:
+                raise
+            except Exception as error:
+                raise _failure(error) from error
+
+        return run
+
+
+def _arrays_of(result: Any) -> list[Array]:
+    """Return what a run gave as arrays.
+
+    Raises:
+        QnnError: if it gave something else than tensors.
+    """
+    try:
+        return [
+            array_of(value) for value in ([result] if hasattr(result, "__dlpack__") else result)
+        ]
+    except (TypeError, ValueError, AttributeError, BufferError) as error:
+        raise QnnError(f"the library's code gives no tensors: {error}") from error
+
+
+def _failure(error: Exception) -> QnnError:
+    reason = (str(error).strip().splitlines() or [type(error).__name__])[-1]
+    return QnnError(f"the library's code failed: {reason}")
 
 
 def _aligned_copy(array: Array) -> Array:

@@ -22,6 +22,9 @@ MOST_THREADS = 1024
 # TVM's names for these: workers may run on any of the processors given, or on the fast ones.
 _SHARE_ALL, _BIG = -3, 1
 
+_NEVER = -1
+"""In place of a count that calls were made ready for."""
+
 _local = threading.local()
 _environment = threading.Lock()
 
@@ -59,6 +62,8 @@ def call_in_threads(count: int | None, function: Callable[..., Any], *arguments:
     Raises:
         QnnError: as ``use_threads``.
     """
+    if _Forked.thread is None and getattr(_local, "ready", _NEVER) == count:
+        return function(*arguments)  # as most calls, for which all this takes long
     if _Forked.thread == threading.get_ident():
         if _Forked.helper is None:
             _Forked.helper = ThreadPoolExecutor(1, "tvm-qnn")
@@ -69,6 +74,7 @@ def call_in_threads(count: int | None, function: Callable[..., Any], *arguments:
 def _call(count: int | None, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     _local.has_run = True
     use_threads(count)
+    _local.ready = count
     return function(*arguments)
 
 
@@ -102,6 +108,7 @@ def use_threads(count: int | None) -> None:
     """
     if getattr(_local, "count", None) == count:
         return
+    _local.ready = _NEVER
     configure = runtime.function("runtime.config_threadpool")
     with _unbound():
         if count is None:
