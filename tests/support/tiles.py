@@ -9,10 +9,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import tvm
+from tvm import relax
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.isa import amx
+from qnn_ops import quantized_conv2d
+from tests.support.modules import module
 from tests.support.programs import call_tool
 from tests.support.x86 import runs_here
 
@@ -24,6 +29,28 @@ def use_soft_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     _load()
     monkeypatch.setattr(amx, "request_permission", lambda: None)
     monkeypatch.setattr(amx, "_instruction", _call)
+
+
+def network() -> tvm.IRModule:
+    """Return a module of one convolution that takes tiles where they are: 28 · 28 · 128, 3 × 3."""
+    weights = relax.const(np.ones((128, 3, 3, 128), np.int8))
+
+    def body(x: relax.Expr) -> relax.Expr:
+        return quantized_conv2d(
+            x,
+            weights,
+            input_scale=1.0,
+            input_zero_point=0,
+            kernel_scale=1.0,
+            kernel_zero_point=0,
+            output_scale=2000.0,
+            output_zero_point=0,
+            out_dtype="uint8",
+            data_layout="NHWC",
+            kernel_layout="OHWI",
+        )
+
+    return module({"x": relax.TensorType((1, 28, 28, 128), "uint8")}, body)
 
 
 def _call(name: str, *operands: Any) -> None:

@@ -1,10 +1,7 @@
 from __future__ import annotations
 
-from tvm import relax
-
-from frontends.tflite import from_tflite
 from legalize import lower
-from tvm_qnn import digits
+from tests.support.tiles import network
 from tvm_qnn.profile.lowered import LoweredCall, assign, functions_on_tiles
 from tvm_qnn.target.target import parse_target
 
@@ -42,9 +39,6 @@ def test_without_kernels_everything_is_of_the_only_operator_or_unknown() -> None
 
 
 def test_kernels_on_tiles_are_told_from_others() -> None:
-    mod, params = from_tflite(digits.model("int8"))
-    mod = relax.transform.BindParams("main", params)(mod)
-    found = functions_on_tiles(lower(mod, parse_target("x86-amx")))
-    assert found
-    assert all("conv2d" in name for name in found)
+    mod = network()
+    assert functions_on_tiles(lower(mod, parse_target("x86-amx"))) == {"z_conv2d"}
     assert functions_on_tiles(lower(mod, parse_target("x86-avx512-vnni"))) == set()

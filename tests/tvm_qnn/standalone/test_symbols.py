@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 
 import tvm_qnn
-from tvm_qnn import digits
+from tests.support.tiles import network
 from tvm_qnn.standalone.symbols import undefined_symbols
 
 
 def header(target: str, folder: Path) -> tuple[list[str] | None, str]:
-    """Return the needs of a small network's object, and what its header says."""
-    mod, params = tvm_qnn.from_tflite(digits.model("int8"))
-    tvm_qnn.build(mod, target, params).export(folder / "m", format="c")
+    """Return the needs of a network's object, and what its header says."""
+    tvm_qnn.build(network(), target).export(folder / "m", format="c")
     return undefined_symbols((folder / "m.o").read_bytes()), (folder / "m.h").read_text()
 
 

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.tiling import Section
+from legalize.kernels.conv2d.x86.amx.cost import TILES_OF_SUMS, nanoseconds
 from legalize.kernels.conv2d.x86.amx.slots import slots_of
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
-from legalize.kernels.conv2d.x86.tiling import MICROSECONDS
 from legalize.kernels.ir.registers import DWORD, local_vector, set_lanes, unsigned_min
 from legalize.kernels.ir.tasks import loop_between, share
 from legalize.kernels.ir.types import Expr, Index
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from legalize.kernels.conv2d.x86.amx.plan import TilePlan
 
 # Of the eight tiles: sums, data, weights.
-_SUMS, _DATA, _WEIGHTS = range(4), (4, 5), (6, 7)
+_SUMS, _DATA, _WEIGHTS = range(TILES_OF_SUMS), (4, 5), (6, 7)
 _LANES = AVX512_VNNI.lanes
 # Values in the tiles of sums; those of two turns are in memory at a time.
 _TURN_SUMS = len(_SUMS) * amx.ROWS * _LANES
@@ -50,7 +50,7 @@ class TileKernel(ConvKernel):
         super().__init__(plan, epilogue)
 
     def _microseconds(self) -> float:
-        return MICROSECONDS * self.plan.units
+        return nanoseconds(self.plan) / 1000
 
     def _k_steps_of_block(self) -> int:
         return self.chunks * self.plan.chunk // DWORD

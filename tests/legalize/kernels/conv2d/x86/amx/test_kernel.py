@@ -9,7 +9,7 @@ import pytest
 import tvm
 
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.x86.amx.plan import TilePlan, cut
+from legalize.kernels.conv2d.x86.amx.plan import TilePlan, cut, cut_to_width
 from tests.support.convolutions import SPEC, Problem, changed, problem_of, random_problem
 from tests.support.tiles import use_soft_tiles
 from tests.support.x86 import host_has, needs_native_vnni, run_on
@@ -59,9 +59,9 @@ def arguments(problem: Problem, plan: TilePlan) -> tuple[Any, list[Any]]:
     return function, [problem.staged, *packed.constants]
 
 
-def check(problem: Problem, mcpu: str) -> TilePlan:
+def check(problem: Problem, mcpu: str, nr: int) -> TilePlan:
     spec: ConvSpec = problem.spec
-    plan = cut(spec)
+    plan = cut_to_width(spec, nr)
     function, inputs = arguments(problem, plan)
     got = run_on(mcpu, function, inputs, spec.out_shape, spec.output.dtype)
     np.testing.assert_array_equal(got, problem.result, err_msg=f"{spec}\n{plan}")
@@ -71,38 +71,39 @@ def check(problem: Problem, mcpu: str) -> TilePlan:
 def test_sums_equal_the_definition(monkeypatch: pytest.MonkeyPatch) -> None:
     use_soft_tiles(monkeypatch)
     kinds = set()
-    for problem in problems(seed=3, count=16):
+    for number, problem in enumerate(problems(seed=3, count=16)):
         spec = changed(problem.spec, dtype="int32", low=-(2**31), high=2**31 - 1)
         spec = changed(spec, zero_point=0, has_asymmetric_kernel=False)
         plain = replace(problem, spec=spec, kernel_zero_point=128 * (spec.kernel_dtype == "uint8"))
-        plan = check(plain, "haswell")
-        at_once = max(plan.tiles_at_once(section) for section in plan.tiling)
-        kinds.add((plan.lines > 1, plan.real_pixels < plan.row_pixels, at_once))
-    # Of one stretch and of several, with and without pixels for nothing, of one tile and of two.
+        plan = check(plain, "haswell", nr=4 if number % 3 else 2)
+        shape = max((plan.tiles_at_once(part), part.nr) for part in plan.tiling)
+        kinds.add((plan.lines > 1, plan.real_pixels < plan.row_pixels, shape))
+    # Of one stretch and of several, with and without pixels for nothing, in turns of other shapes.
     assert len(kinds) >= 6
 
 
 @needs_native_vnni
 def test_outputs_of_emulated_tiles_equal_the_definition(monkeypatch: pytest.MonkeyPatch) -> None:
     use_soft_tiles(monkeypatch)
-    for problem in problems(seed=2, count=12):
-        check(problem, "cascadelake")
+    for number, problem in enumerate(problems(seed=2, count=12)):
+        check(problem, "cascadelake", nr=4 if number % 3 else 2)
 
 
 @pytest.mark.skipif(not host_has("amx_int8", "amx_tile"), reason="the processor has no AMX")
 def test_outputs_equal_the_definition() -> None:
-    for problem in problems(seed=2, count=40):
-        check(problem, SAPPHIRE_RAPIDS)
+    for number, problem in enumerate(problems(seed=2, count=60)):
+        check(problem, SAPPHIRE_RAPIDS, nr=4 if number % 3 else 2)
 
 
-def test_a_turn_multiplies_two_tiles_with_two() -> None:
-    problem = pointwise(in_channels=128, out_channels=32)
-    plan = cut(problem.spec)
+@pytest.mark.parametrize(("nr", "loads"), [(2, 4), (4, 5)])
+def test_a_turn_has_four_products_a_chunk(nr: int, loads: int) -> None:
+    problem = pointwise(in_channels=128, out_channels=64)
+    plan = cut_to_width(problem.spec, nr)
     (section,) = plan.tiling
     assert (plan.tiles, plan.rows, plan.chunk, plan.chunks) == (6, 14, 64, 2)
-    assert (plan.tiles_at_once(section), section.nr) == (2, 2)
+    assert (plan.tiles_at_once(section), section.nr) == (4 // nr, nr)
     names = instructions(arguments(problem, plan)[0])
-    assert names.count("tdpbusd") == names.count("tileloadd") > 0
+    assert names.count("tdpbusd") * loads == 4 * names.count("tileloadd") > 0
     assert names.count("ldtilecfg") == names.count("tilerelease") == 1
     assert names.count("tilestored") >= 4
     assert names.count("tilezero") >= 4
@@ -110,7 +111,7 @@ def test_a_turn_multiplies_two_tiles_with_two() -> None:
 
 def test_outputs_are_stored_between_products() -> None:
     problem = pointwise(in_channels=512, out_channels=64)
-    names = instructions(arguments(problem, cut(problem.spec))[0])
+    names = instructions(arguments(problem, cut_to_width(problem.spec, 2))[0])
     order = [name for name, _ in groupby(names) if name in ("tdpbusd", NARROWING)]
     # Two slots a chunk; LLVM may let the second one run into the end of the function.
     assert [name for name, _ in groupby(order)].count(NARROWING) >= 2
@@ -118,7 +119,7 @@ def test_outputs_are_stored_between_products() -> None:
 
 def test_turns_are_numbered_through_blocks() -> None:
     problem = pointwise(in_channels=64, out_channels=128)
-    plan = cut(problem.spec)
+    plan = cut_to_width(problem.spec, 2)
     (section,) = plan.tiling
     assert (section.blocks, plan.turns_of_block(section), plan.turns(section)) == (4, 3, 12)
     function, _ = arguments(problem, plan)

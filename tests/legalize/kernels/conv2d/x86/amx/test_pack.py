@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from legalize.kernels.conv2d.x86.amx.pack import lay_out_chunks, tile_configuration
-from legalize.kernels.conv2d.x86.amx.plan import cut
+from legalize.kernels.conv2d.x86.amx.plan import cut, cut_to_width
 from legalize.kernels.conv2d.x86.tiling import lane_channels
 from legalize.kernels.isa.x86 import AVX512_VNNI
 from tests.support.convolutions import SPEC as SMALL
@@ -18,7 +18,7 @@ SPEC = replace(
 
 def test_chunks_hold_each_weight_once() -> None:
     rng = np.random.default_rng(0)
-    plan = cut(SPEC)
+    plan = cut_to_width(SPEC, 2)
     assert (plan.chunk, plan.chunks) == (36, 2)
     lanes = lane_channels(SPEC, AVX512_VNNI, plan.tiling)
     kernel = rng.integers(-128, 128, (40, 3, 70), dtype=np.int8)

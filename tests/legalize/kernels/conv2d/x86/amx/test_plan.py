@@ -7,7 +7,7 @@ import pytest
 
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.x86.amx.plan import TilePlan, cut, plan
+from legalize.kernels.conv2d.x86.amx.plan import TilePlan, cut, cut_to_width, plan
 from legalize.kernels.conv2d.x86.dot.plan import dot_plan
 from legalize.kernels.isa.x86 import AMX, AVX512_VNNI, Isa
 from tests.support.convolutions import SPEC as SMALL
@@ -35,7 +35,31 @@ def test_pixels_at_one_distance_are_one_stretch() -> None:
     assert (tiles.lines, tiles.line_pixels, tiles.real_pixels) == (1, 35 * 35, 35 * 35)
     assert (tiles.pitch, tiles.chunk, tiles.chunks) == (192, 64, 3)
     (section,) = tiles.tiling
-    assert (tiles.tiles, tiles.turns_of_block(section), tiles.turns(section)) == (77, 39, 78)
+    assert (tiles.tiles, tiles.turns_of_block(section), tiles.turns(section)) == (77, 77, 77)
+
+
+@pytest.mark.parametrize(
+    ("nr", "out_channels", "shapes"),
+    [
+        (4, 128, [(2, 4, 1)]),
+        (2, 128, [(4, 2, 2)]),
+        # What is left of the channels has fewer vectors, and two tiles of pixels if it is narrow.
+        (4, 112, [(1, 4, 1), (1, 3, 1)]),
+        (4, 72, [(1, 4, 1), (1, 1, 2)]),
+        (2, 72, [(2, 2, 2), (1, 1, 2)]),
+    ],
+)
+def test_a_turn_has_at_most_four_tiles_of_sums(
+    nr: int, out_channels: int, shapes: list[tuple[int, int, int]]
+) -> None:
+    plan = cut_to_width(sized(14, 14, 64, out_channels, 1), nr)
+    found = [(part.blocks, part.nr, plan.tiles_at_once(part)) for part in plan.tiling]
+    assert found == shapes
+
+
+def test_short_sums_take_four_vectors_of_a_pixel_and_long_ones_two() -> None:
+    assert {part.nr for part in cut(sized(28, 28, 128, 512, 1)).tiling} == {4}
+    assert {part.nr for part in cut(sized(14, 14, 1024, 256, 1)).tiling} == {2}
 
 
 @pytest.mark.parametrize(
