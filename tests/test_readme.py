@@ -7,7 +7,7 @@ from pathlib import Path
 
 import frontends.mxnet.converters  # noqa: F401 (registers the rules)
 from frontends.mxnet.converters.registry import CONVERTERS
-from frontends.tflite.converters.registry import DATA, QUANTIZED
+from frontends.tflite.converters.registry import DATA, HYBRID, QUANTIZED
 from legalize.kernels.table import KERNELS
 from qnn_ops.registry import OPERATORS, PREFIX
 
@@ -33,6 +33,11 @@ def test_the_table_names_each_converted_operator_and_no_other() -> None:
         code for row in rows("TFLite") for code in re.findall(r"\b[A-Z][A-Z0-9_]{2,}\b", row[0])
     }
     assert codes == set(QUANTIZED) | set(DATA)
+
+
+def test_the_table_names_each_hybrid_operator_and_no_other() -> None:
+    codes = {code for row in rows("hybrid") for code in re.findall(r"\b[A-Z]\w{2,}\b", row[0])}
+    assert codes == set(HYBRID)
 
 
 def test_the_table_names_a_name_of_each_operator_of_mxnet_and_no_other() -> None:

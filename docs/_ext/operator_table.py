@@ -92,7 +92,7 @@ def page() -> str:
     """Return the page, in Markdown."""
     import legalize  # noqa: F401 (fills the tables of kernels)
     from frontends.mxnet.converters.registry import CONVERTERS
-    from frontends.tflite.converters.registry import DATA, FLOAT, QUANTIZED
+    from frontends.tflite.converters.registry import DATA, FLOAT, HYBRID, QUANTIZED
     from legalize.kernels.table import KERNELS
     from qnn_ops.registry import OPERATORS, PREFIX
 
@@ -109,6 +109,10 @@ def page() -> str:
     for code in sorted({**QUANTIZED, **DATA}):
         names = operators_of(code, {**QUANTIZED, **DATA}[code])
         text += _row(code, _code(names) if names else "Relax's own, on the integers")
+    text += "\nOn float32 data and int8 or uint8 weights (hybrid):\n\n"
+    text += _row("operator", "becomes") + _row("---", "---")
+    for code in sorted(HYBRID):
+        text += _row(code, _code(operators_of(code, HYBRID[code])))
     floats = sorted(set(FLOAT) - set(QUANTIZED) - set(DATA))
     text += "\nIn float32, between a dequantize and a quantize where the tensors are quantized: "
     text += ", ".join(floats) + ".\n\n## MXNet\n\n"

@@ -152,6 +152,16 @@ class FullyConnectedOptions(Options):
     activation: _Activation
     keep_num_dims: bool
     weights_format: str
+    asymmetric_quantize_inputs: bool
+
+
+@dataclass(frozen=True)
+class BatchMatMulOptions(Options):
+    """Products of matrices, of which one or both may be transposed before."""
+
+    adj_x: bool
+    adj_y: bool
+    asymmetric_quantize_inputs: bool
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.mxnet.converters.context import Context
 from frontends.mxnet.converters.registry import converter
-from frontends.mxnet.converters.rounding import rounded
 from frontends.mxnet.values import Array
+from frontends.rounding import rounded
 from qnn_ops.checks import check_axis
 from qnn_ops.errors import QnnError
 

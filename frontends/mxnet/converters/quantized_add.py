@@ -17,9 +17,9 @@ from frontends.mxnet.converters.quantization import (
     rescaled,
 )
 from frontends.mxnet.converters.registry import converter
-from frontends.mxnet.converters.rounding import rounded
 from frontends.mxnet.scalars import INT32_LEVELS, add, divide, levels, multiply, negative, scalar
 from frontends.mxnet.values import Value
+from frontends.rounding import rounded
 
 
 @converter("_contrib_quantized_elemwise_add")

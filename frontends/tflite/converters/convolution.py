@@ -17,7 +17,7 @@ from qnn_ops import QnnError, quantized_conv2d
 def convert_conv_2d(ctx: Context) -> relax.Expr:
     """Return a convolution, in groups where the kernel has fewer input channels than the data."""
     data, kernel = ctx.input(0), ctx.weights(1)
-    _check_ranks(data, kernel)
+    check_ranks(data, kernel)
     groups = data.shape[3] // max(1, kernel.shape[3])
     return _convolve(ctx, ctx.options(Conv2DOptions), data, kernel, "OHWI", groups)
 
@@ -26,7 +26,7 @@ def convert_conv_2d(ctx: Context) -> relax.Expr:
 def convert_depthwise_conv_2d(ctx: Context) -> relax.Expr:
     """Return a convolution of every channel by itself; the kernel is [1, height, width, C * M]."""
     data, kernel = ctx.input(0), ctx.weights(1)
-    _check_ranks(data, kernel)
+    check_ranks(data, kernel)
     # The multiplier M follows from the shapes; old files state a wrong one.
     return _convolve(ctx, ctx.options(DepthwiseConv2DOptions), data, kernel, "IHWO", data.shape[3])
 
@@ -68,7 +68,8 @@ def _convolve(
     )
 
 
-def _check_ranks(*operands: Operand) -> None:
+def check_ranks(*operands: Operand) -> None:
+    """Raise unless all have 4 dimensions."""
     for operand in operands:
         if len(operand.shape) != 4:
             raise QnnError(f"{operand.tensor.label} must have 4 dimensions, got {operand.shape}")

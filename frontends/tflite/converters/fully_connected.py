@@ -27,17 +27,10 @@ def convert_fully_connected(ctx: Context) -> relax.Expr:
     # LiteRT reads the zero point of weights with one scale, and takes it for 0 otherwise.
     if isinstance(scale, list) and zero_point != 0:
         raise QnnError(f"{weight.tensor.label} has a scale per row and a zero point that is not 0")
-    if len(weight.shape) != 2:
-        raise QnnError(f"{weight.tensor.label} must have 2 dimensions, got {weight.shape}")
-    expr, depth = data.expr, weight.shape[1]
-    if not options.keep_num_dims and (len(data.shape) != 2 or data.shape[1] != depth):
-        count = math.prod(data.shape)
-        if depth == 0 or count % depth:
-            raise QnnError(
-                f"{count} values of {data.tensor.label} are no whole rows of {depth}, "
-                f"which {weight.tensor.label} takes"
-            )
-        expr = ctx.builder.emit(reshaped(expr, (count // depth, depth)))
+    outer, depth, _ = rows_of(ctx, options.keep_num_dims)
+    expr = data.expr
+    if data.shape != (*outer, depth):
+        expr = ctx.builder.emit(reshaped(expr, (*outer, depth)))
     low, high = clamp_range(options.activation, result)
     return quantized_dense(
         expr,
@@ -51,3 +44,32 @@ def convert_fully_connected(ctx: Context) -> relax.Expr:
         out_min=low,
         out_max=high,
     )
+
+
+def rows_of(ctx: Context, keep_num_dims: bool) -> tuple[tuple[int, ...], int, int]:
+    """Tell how a layer sees its data: as rows, in an order of one or more dimensions.
+
+    Returns:
+        The dimensions of the rows, the values in each, and the units of the result.
+
+    Raises:
+        QnnError: the data are no whole rows.
+    """
+    data, weight = ctx.input(0), ctx.tensor(1)
+    if len(weight.shape) != 2:
+        raise QnnError(f"{weight.label} must have 2 dimensions, got {weight.shape}")
+    units, depth = weight.shape
+    if keep_num_dims:
+        if data.shape[-1:] != (depth,):
+            raise QnnError(
+                f"{data.tensor.label} of shape {data.shape} has no rows of {depth}, "
+                f"which {weight.label} takes"
+            )
+        return data.shape[:-1], depth, units
+    count = math.prod(data.shape)
+    if depth == 0 or count % depth:
+        raise QnnError(
+            f"{count} values of {data.tensor.label} are no whole rows of {depth}, "
+            f"which {weight.label} takes"
+        )
+    return (count // depth,), depth, units

@@ -10,6 +10,8 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Array, Context, Operand, axis_of, reshaped
+from frontends.tflite.converters.hybrid import scales_of, weights_of
+from frontends.tflite.converters.plain import EIGHT_BITS
 from frontends.tflite.converters.registry import data_converter
 from frontends.tflite.options import GatherOptions
 from qnn_ops.errors import QnnError
@@ -64,14 +66,33 @@ def convert_gather_nd(ctx: Context) -> relax.Expr:
 
 @data_converter("EMBEDDING_LOOKUP")
 def convert_embedding_lookup(ctx: Context) -> relax.Expr:
-    """Take rows of a table, whose numbers are the first operand."""
+    """Take rows of a table, whose numbers are the first operand; real ones of int8 or uint8."""
     places, table = ctx.input(0), ctx.input(1)
-    if table.tensor.dtype != ctx.output().dtype:
-        raise UnsupportedError(f"{ctx.output().dtype} from a table of {table.tensor.dtype}")
+    dtype, is_hybrid = ctx.output().dtype, _is_hybrid(ctx)
+    if table.tensor.dtype != dtype and not is_hybrid:
+        raise UnsupportedError(f"{dtype} from a table of {table.tensor.dtype}")
     if len(places.shape) != 1 or len(table.shape) < 2:
         raise QnnError(f"rows {places.shape} of a table of shape {table.shape}")
     _check_places(ctx, 0, table.shape[:1])
-    return _take(table.expr, places, 0)
+    if not is_hybrid:
+        return _take(table.expr, places, 0)
+    rows, _ = weights_of(ctx, 1)
+    scales = scales_of(ctx, 1, table.shape[0])
+    shape = (*places.shape, *[1] * (len(table.shape) - 1))
+    scale: relax.Expr = relax.const(scales[0])
+    if scales.size > 1:
+        scale = reshaped(ctx.builder.emit(_take(relax.const(scales), places, 0)), shape)
+    return R.multiply(R.astype(_take(rows, places, 0), "float32"), scale)
+
+
+def _is_hybrid(ctx: Context) -> bool:
+    """Tell whether an operator's table of bytes stands for real numbers, and they are wanted."""
+    table = ctx.tensor(1)
+    if ctx.output().dtype != "float32" or table.dtype not in EIGHT_BITS:
+        return False
+    if table.quantization is not None and table.quantization.zero_point[0] != 0:
+        raise QnnError(f"{table.label} has the zero point {table.quantization.zero_point[0]}")
+    return True
 
 
 def _take(data: relax.Expr, places: Operand, axis: int) -> relax.Expr:

@@ -24,6 +24,9 @@ FLOAT: dict[str, Rule] = {}
 UNSCALED: dict[str, Rule] = {}
 """Rules for operators on int8 and uint8 tensors, one of which at least has no scale."""
 
+HYBRID: dict[str, Rule] = {}
+"""Rules for operators on float32 tensors with 8-bit weights, which are the second operand."""
+
 DATA: dict[str, Rule] = {}
 """Rules for operators that move or convert data of any type."""
 
@@ -56,6 +59,11 @@ def unscaled_converter(*codes: str) -> Callable[[Rule], Rule]:
     return _register(UNSCALED, codes)
 
 
+def hybrid_converter(*codes: str) -> Callable[[Rule], Rule]:
+    """Register a rule for operators on float32 tensors with 8-bit weights."""
+    return _register(HYBRID, codes)
+
+
 def data_converter(*codes: str) -> Callable[[Rule], Rule]:
     """Register a rule for operators that take tensors of any type."""
     return _register(DATA, codes)
@@ -71,10 +79,13 @@ def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
     code = operator.code
     if code in DATA:
         return DATA[code], False
-    if code not in QUANTIZED and code not in FLOAT:
+    if not any(code in table for table in (QUANTIZED, FLOAT, HYBRID)):
         raise UnsupportedError("no conversion rule")
     inputs = [model.tensors[index] for index in operator.inputs if index >= 0]
     outputs = [model.tensors[index] for index in operator.outputs]
+    if code in HYBRID and [tensor.dtype in _EIGHT_BITS for tensor in inputs[:2]] == [False, True]:
+        _check_quantized(inputs)
+        return HYBRID[code], False
     activations = {tensor.dtype for tensor in inputs if not tensor.is_constant}
     dtypes = activations | {tensor.dtype for tensor in outputs}
     if dtypes <= _EIGHT_BITS:
@@ -105,6 +116,5 @@ def _check_not_hybrid(activations: set[str], inputs: Sequence[Tensor]) -> None:
     weights = {tensor.dtype for tensor in inputs if tensor.is_constant} & _EIGHT_BITS
     if "float32" in activations and weights:
         raise UnsupportedError(
-            f"float32 activations with {weights.pop()} weights: this is a dynamic-range (hybrid) "
-            "model, its activations are not quantized; convert it with full integer quantization"
+            f"float32 activations with {weights.pop()} weights, for which there is no hybrid rule"
         )

@@ -300,12 +300,12 @@ class TestUnsupported:
         )
 
     @pytest.mark.parametrize("dtype", ["int8", "uint8"])
-    def test_a_hybrid_model(self, dtype: str) -> None:
+    def test_bytes_beside_float32_where_they_are_no_weights(self, dtype: str) -> None:
         sheet = Sheet()
         data = sheet.input(np.zeros((1, 4), np.float32))
-        weights = sheet.constant(np.ones((2, 4), dtype), Q)
-        sheet.operator("FULLY_CONNECTED", [data, weights], ((1, 2), "float32", None))
-        message = f"float32 activations with {dtype} weights: this is a dynamic-range \\(hybrid\\)"
+        other = sheet.constant(np.ones((1, 4), dtype), Q)
+        sheet.operator("ADD", [data, other], ((1, 4), "float32", None))
+        message = f"float32 activations with {dtype} weights"
         with pytest.raises(UnsupportedOperatorError, match=message):
             from_tflite(sheet.model())
 

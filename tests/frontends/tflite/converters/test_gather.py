@@ -8,6 +8,7 @@ import pytest
 from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from qnn_ops import QnnError
+from tests.support.hybrid import scales
 from tests.support.tflite import Sheet
 
 Q = Quantization.per_tensor(0.5, 3)
@@ -45,3 +46,16 @@ def test_batches_must_be_common() -> None:
     sheet.operator("GATHER", [data, places], (ANY, "int8", Q), axis=1, batch_dims=1)
     with pytest.raises(QnnError, match="no common batches"):
         from_tflite(sheet.model())
+
+
+def test_tables_of_bytes_are_looked_up_as_real_numbers() -> None:
+    sheet = Sheet(seed=71)
+    rng = sheet.rng
+    for dtype in ("int8", "uint8"):
+        for count in (1, 5):
+            table = rng.integers(-127, 128, (5, 2, 3)).astype(np.int8).view(dtype)
+            places = sheet.input(rng.integers(0, 5, 7).astype(np.int32))
+            operands = [places, sheet.constant(table, scales(rng, count))]
+            result = ((7, 2, 3), "float32", None)
+            sheet.operator("EMBEDDING_LOOKUP", operands, result, version=3)
+    sheet.check()

@@ -1,0 +1,119 @@
+"""What hybrid operators share: float32 data, made int8 at run time, and 8-bit weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.rounding import rounded
+from frontends.tflite.converters.context import Array, Context, reshaped
+from qnn_ops import QnnError, dynamic_encoding, dynamic_quantize
+from qnn_ops.registry import spec_of
+
+SUMS = (1.0, 0, 1.0, 0, 1.0, 0, "int32")
+"""Encodings of a product of integers that mean themselves, and the type of its sums."""
+
+
+@dataclass(frozen=True)
+class QuantizedRows:
+    """Rows of real numbers as int8.
+
+    Attributes:
+        values: int8, shaped as the data.
+        scale: float32, one for each row.
+        zero_point: int32, one for each row; None if all are 0.
+    """
+
+    values: relax.Expr
+    scale: relax.Expr
+    zero_point: relax.Expr | None
+
+
+def quantized_rows(
+    ctx: Context, data: relax.Expr, count: int, each: Sequence[int], *, asymmetric: bool
+) -> QuantizedRows:
+    """Quantize data that consists of so many rows, each by itself, as LiteRT does.
+
+    Args:
+        ctx: the operator.
+        data: float32.
+        count: of the rows.
+        each: shape of what there is one of for each row: its product is ``count``.
+        asymmetric: whether rows have zero points.
+    """
+    emit, shape = ctx.builder.emit, spec_of(data).shape
+    size = int(np.prod(shape)) // max(count, 1)
+    rows = emit(reshaped(data, (count, size)))
+    encoding = emit(dynamic_encoding(rows, asymmetric))
+    values = emit(reshaped(emit(dynamic_quantize(rows, encoding)), shape))
+
+    def field(number: int) -> relax.Expr:
+        column = emit(R.strided_slice(encoding, [1], [number], [number + 1]))
+        return emit(reshaped(column, each))
+
+    point = emit(R.astype(field(2), "int32")) if asymmetric else None
+    return QuantizedRows(values, field(0), point)
+
+
+def weights_of(ctx: Context, position: int) -> tuple[relax.Expr, Array]:
+    """Return constant weights as LiteRT's hybrid operators read them: as int8, whatever they are.
+
+    Returns:
+        The parameter, and its value.
+    """
+    tensor, array = ctx.tensor(position), ctx.constant(position)
+    if tensor.dtype == "int8":
+        return ctx.weights(position).expr, array
+    array = array.view(np.int8)
+    return ctx.values.add_constant(tensor, "_int8", array), array
+
+
+def scales_of(ctx: Context, position: int, channels: int) -> Array:
+    """Return the scale of weights, or that of each channel; their zero points are not read.
+
+    Raises:
+        QnnError: there is none, or another number of them.
+    """
+    tensor = ctx.tensor(position)
+    quantization = tensor.quantization
+    if quantization is None:
+        raise QnnError(f"{tensor.label} is {tensor.dtype} without a scale")
+    if quantization.scale.size not in (1, channels):
+        raise QnnError(f"{tensor.label} has {quantization.scale.size} scales for {channels}")
+    return quantization.scale
+
+
+def centred(ctx: Context, sums: relax.Expr, rows: QuantizedRows, weight_sums: Array) -> relax.Expr:
+    """Return int32 sums of products as float32, without what the zero points added.
+
+    Args:
+        ctx: the operator.
+        sums: of quantized data and weights, int32.
+        rows: whose zero points broadcast with the sums.
+        weight_sums: of the weights of each output channel, the sums' last axis.
+    """
+    if rows.zero_point is not None:
+        constant = relax.const(weight_sums.astype(np.int32))
+        sums = ctx.builder.emit(R.subtract(sums, R.multiply(rows.zero_point, constant)))
+    return R.astype(sums, "float32")
+
+
+def with_bias(ctx: Context, product: relax.Expr, position: int) -> relax.Expr:
+    """Add the bias, if the operator has one, to a product that is rounded before."""
+    if not ctx.has(position):
+        return product
+    bias = ctx.input(position)
+    if bias.tensor.dtype != "float32":
+        raise QnnError(f"the bias {bias.tensor.label} must be float32, got {bias.tensor.dtype}")
+    return R.add(rounded(product), bias.expr)
+
+
+def check_result(ctx: Context) -> None:
+    """Raise unless the operator gives float32."""
+    if ctx.output().dtype != "float32":
+        raise UnsupportedError(f"{ctx.output().dtype} of float32 data and quantized weights")

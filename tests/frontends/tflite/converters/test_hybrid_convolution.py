@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from frontends.tflite import from_tflite
+from frontends.tflite.quantization import Quantization
+from qnn_ops import QnnError
+from tests.support.hybrid import float_rows, weights
+from tests.support.tflite import Sheet
+from tvm_qnn.compare import compare
+
+STEP: dict[str, Any] = {
+    "stride_h": 1,
+    "stride_w": 1,
+    "dilation_h_factor": 1,
+    "dilation_w_factor": 1,
+}
+
+
+def bias(sheet: Sheet, channels: int) -> int:
+    return sheet.constant(sheet.rng.normal(0, 3, channels).astype(np.float32))
+
+
+def convolutions(seed: int, kinds: Sequence[int]) -> Sheet:
+    """A sheet of convolutions; bits of a kind say what it has."""
+    sheet = Sheet(seed)
+    rng = sheet.rng
+    for number in kinds:
+        is_same, per_channel, is_pointwise = (bool(number >> bit & 1) for bit in range(3))
+        inputs, outputs = int(rng.integers(1, 12)), int(rng.integers(1, 20))
+        window = 1 if is_pointwise else 3
+        options = {**STEP, "stride_h": 1 + number % 2, "padding": "SAME" if is_same else "VALID"}
+        if number == 2:
+            options.update(dilation_h_factor=2, stride_h=1)
+        data = sheet.input(float_rows(rng, (2, 7, 8, inputs)))
+        kernel = weights(sheet, (outputs, window, window, inputs), outputs if per_channel else 1)
+        extent = (window - 1) * options["dilation_h_factor"] + 1
+        height = 7 if is_same else 7 - extent + 1
+        width = 8 if is_same else 8 - window + 1
+        shape = (2, -(-height // options["stride_h"]), width, outputs)
+        kind = ("NONE", "RELU", "RELU6")[number % 3]
+        operands = [data, kernel, bias(sheet, outputs)]
+        result = (shape, "float32", None)
+        sheet.operator("CONV_2D", operands, result, fused_activation_function=kind, **options)
+    for each, is_same in ((1, True), (2, False), (1, False)):
+        data = sheet.input(float_rows(rng, (2, 6, 7, 5)))
+        kernel = weights(sheet, (1, 3, 3, 5 * each), 5 * each, axis=3)
+        shape = (2, 6, 7, 5 * each) if is_same else (2, 4, 5, 5 * each)
+        sheet.operator(
+            "DEPTHWISE_CONV_2D",
+            [data, kernel, bias(sheet, 5 * each)],
+            (shape, "float32", None),
+            version=6,
+            depth_multiplier=each,
+            padding="SAME" if is_same else "VALID",
+            **STEP,
+        )
+    return sheet
+
+
+def test_every_element_is_litert_s() -> None:
+    convolutions(1, range(8)).check()
+
+
+def test_so_it_is_with_kernels() -> None:
+    sheet = convolutions(2, (1, 3, 6))
+    assert compare(sheet.model(), sheet.arrays).differing == ()
+
+
+def test_groups_and_equal_scales() -> None:
+    sheet = Sheet(3)
+    data = sheet.input(float_rows(sheet.rng, (1, 4, 4, 6)))
+    grouped = weights(sheet, (4, 3, 3, 3), 4)
+    result = ((1, 4, 4, 4), "float32", None)
+    sheet.operator("CONV_2D", [data, grouped, bias(sheet, 4)], result, padding="SAME", **STEP)
+    equal = Quantization(np.full(4, 0.03, np.float32), np.zeros(4, np.int64), 0)
+    array = sheet.rng.integers(-127, 128, (4, 3, 3, 6)).astype(np.int8)
+    whole = sheet.constant(array, equal)
+    sheet.operator("CONV_2D", [data, whole, bias(sheet, 4)], result, padding="SAME", **STEP)
+    sheet.check()
+
+
+@pytest.mark.parametrize(
+    ("code", "shape", "count"),
+    [("CONV_2D", (4, 3, 3, 3), 1), ("DEPTHWISE_CONV_2D", (1, 3, 3, 6), 1)],
+)
+def test_a_scale_for_each_channel_where_litert_reads_one(
+    code: str, shape: tuple[int, ...], count: int
+) -> None:
+    sheet = Sheet(4)
+    data = sheet.input(float_rows(sheet.rng, (1, 4, 4, 6)))
+    kernel = weights(sheet, shape, count)
+    channels = shape[0] if code == "CONV_2D" else shape[3]
+    result = ((1, 4, 4, channels), "float32", None)
+    sheet.operator(code, [data, kernel, bias(sheet, channels)], result, padding="SAME", **STEP)
+    with pytest.raises(QnnError, match=f"has one scale for {channels} channels"):
+        from_tflite(sheet.model())

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from frontends.tflite import from_tflite
+from frontends.tflite.quantization import Quantization
+from qnn_ops import QnnError
+from tests.support.hybrid import float_rows, scales, weights
+from tests.support.tflite import Sheet
+from tvm_qnn.compare import compare
+
+
+def layers(seed: int, kinds: Sequence[int]) -> Sheet:
+    """A sheet of dense layers; bits of a kind say what it has."""
+    sheet = Sheet(seed)
+    rng = sheet.rng
+    for number in kinds:
+        asymmetric, per_channel, has_bias = (bool(number >> bit & 1) for bit in range(3))
+        rows, depth, units = (int(rng.integers(1, high)) for high in (6, 200, 30))
+        data = sheet.input(float_rows(rng, (rows, depth)))
+        operands = [data, weights(sheet, (units, depth), units if per_channel else 1)]
+        if has_bias:
+            operands.append(sheet.constant(rng.normal(0, 5, units).astype(np.float32)))
+        sheet.operator(
+            "FULLY_CONNECTED",
+            operands,
+            ((rows, units), "float32", None),
+            version=9,
+            asymmetric_quantize_inputs=asymmetric,
+            fused_activation_function=("NONE", "RELU6", "RELU_N1_TO_1")[number % 3],
+        )
+    return sheet
+
+
+def test_every_element_is_litert_s() -> None:
+    layers(1, range(8)).check()
+
+
+def test_so_it_is_with_kernels() -> None:
+    sheet = layers(2, (2, 3, 4, 5))
+    assert compare(sheet.model(), sheet.arrays).differing == ()
+
+
+def test_rows_of_any_rank_and_shared_weights() -> None:
+    sheet = Sheet(3)
+    kernel = weights(sheet, (5, 8), 5)
+    for asymmetric in (False, True):
+        data = sheet.input(float_rows(sheet.rng, (2, 3, 8)))
+        for keep, shape in ((True, (2, 3, 5)), (False, (6, 5))):
+            sheet.operator(
+                "FULLY_CONNECTED",
+                [data, kernel],
+                (shape, "float32", None),
+                version=9,
+                keep_num_dims=keep,
+                asymmetric_quantize_inputs=asymmetric,
+            )
+    sheet.check()
+
+
+def test_uint8_weights_are_read_as_int8() -> None:
+    sheet = Sheet(4)
+    data = sheet.input(float_rows(sheet.rng, (3, 40)))
+    array = sheet.rng.integers(-127, 128, (7, 40)).astype(np.int8).view(np.uint8)
+    kernel = sheet.constant(array, Quantization.per_tensor(0.02, 0))
+    sheet.operator("FULLY_CONNECTED", [data, kernel], ((3, 7), "float32", None), version=3)
+    sheet.check()
+
+
+def test_zeros_give_the_bias() -> None:
+    sheet = Sheet(5)
+    array = np.zeros((3, 4), np.float32)
+    array[1] = [1, -2, 3, 0.5]
+    bias = sheet.constant(np.array([1, -2], np.float32))
+    for values in (array, array * 0):
+        for asymmetric in (False, True):
+            operands = [sheet.input(values), weights(sheet, (2, 4), 1), bias]
+            result = ((3, 2), "float32", None)
+            options = {"version": 9, "asymmetric_quantize_inputs": asymmetric}
+            sheet.operator("FULLY_CONNECTED", operands, result, **options)
+    sheet.check()
+
+
+@pytest.mark.parametrize(
+    ("count", "bias", "message"),
+    [
+        (3, np.zeros(2, np.float32), r"has 3 scales|3 scales, axis 0 of shape"),
+        (1, np.zeros(2, np.int32), "the bias .* must be float32, got int32"),
+    ],
+)
+def test_what_does_not_fit(count: int, bias: np.ndarray, message: str) -> None:
+    sheet = Sheet(6)
+    data = sheet.input(float_rows(sheet.rng, (3, 4)))
+    kernel = sheet.constant(np.ones((2, 4), np.int8), scales(sheet.rng, count))
+    operands = [data, kernel, sheet.constant(bias)]
+    sheet.operator("FULLY_CONNECTED", operands, ((3, 2), "float32", None))
+    with pytest.raises(QnnError, match=message):
+        from_tflite(sheet.model())
