@@ -5,6 +5,7 @@ import pytest
 from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from qnn_ops import QnnError
+from tests.support.arrays import full_range
 from tests.support.tflite import Sheet, random_quantization
 
 
@@ -56,4 +57,25 @@ def test_a_fused_activation() -> None:
     result = ((4, 3), "uint8", quantization)
     sheet.operator("CONCATENATION", [data, data], result, fused_activation_function="RELU")
     with pytest.raises(QnnError, match="CONCATENATION: fused activation RELU"):
+        from_tflite(sheet.model())
+
+
+@pytest.mark.parametrize("stated", [True, False])
+def test_uint8_tensors_of_which_some_state_no_scale_equal_litert(stated: bool) -> None:
+    sheet = Sheet(seed=15)
+    result = Quantization.per_tensor(0.4, 7) if stated else None
+    scaled = sheet.random_input((2, 3), "uint8", Quantization.per_tensor(0.5, 3))
+    alike = sheet.random_input((2, 3), "uint8", Quantization.per_tensor(0.4, 7))
+    plain = sheet.input(full_range(sheet.rng, "uint8", (2, 2)))
+    operands = [scaled, plain, alike]
+    sheet.operator("CONCATENATION", operands, ((2, 8), "uint8", result), axis=1)
+    sheet.check()
+
+
+def test_int8_tensors_of_which_some_state_no_scale() -> None:
+    sheet = Sheet()
+    data = sheet.random_input((2, 3), "int8", Quantization.per_tensor(0.5, 0))
+    plain = sheet.input(full_range(sheet.rng, "int8", (2, 3)))
+    sheet.operator("CONCATENATION", [data, plain], ((2, 6), "int8", None), axis=1)
+    with pytest.raises(QnnError, match="some tensors state a scale and zero point"):
         from_tflite(sheet.model())
