@@ -178,7 +178,11 @@ def _check_elements(ctx: Context) -> None:
         return
     for index in ctx.operator.inputs:
         tensor = ctx.model.tensors[index]
-        if index >= 0 and tensor.dtype in _COMPUTED and 0 in ctx.operand(tensor).shape:
+        if index < 0 or tensor.dtype not in _COMPUTED:
+            continue
+        # A constant may have become others, and none of the module.
+        shape = tensor.shape if tensor.is_constant else ctx.operand(tensor).shape
+        if 0 in shape:
             raise UnsupportedError(f"{tensor.label} has no elements")
 
 

@@ -28,11 +28,14 @@ from frontends.tflite.model import Model, Operator, Tensor
 from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
 
-_PRODUCTS_PER_OUTPUT: dict[str, Callable[[tuple[int, ...]], int]] = {
-    # By the shape of the weights: [O, KH, KW, I], [1, KH, KW, O], [O, I].
-    "CONV_2D": lambda weights: prod(weights[1:]),
-    "DEPTHWISE_CONV_2D": lambda weights: prod(weights[1:3]),
-    "FULLY_CONNECTED": lambda weights: weights[-1],
+_Shape = tuple[int, ...]
+
+_PRODUCTS: dict[str, Callable[[list[_Shape], _Shape], int]] = {
+    # By the shapes of operands and output. Weights are [O, KH, KW, I], [1, KH, KW, O] or [O, I].
+    "CONV_2D": lambda operands, output: prod(output) * prod(operands[1][1:]),
+    "DEPTHWISE_CONV_2D": lambda operands, output: prod(output) * prod(operands[1][1:3]),
+    "FULLY_CONNECTED": lambda operands, output: prod(output) * operands[1][-1],
+    "TRANSPOSE_CONV": lambda operands, _: prod(operands[2]) * prod(operands[1][:3]),
 }
 
 
@@ -91,11 +94,11 @@ def _operator(graph: Model, operator: Operator, reasons: dict[int, str]) -> Oper
 
 
 def _macs(graph: Model, operator: Operator) -> int:
-    per_output = _PRODUCTS_PER_OUTPUT.get(operator.code)
-    if per_output is None:
+    products = _PRODUCTS.get(operator.code)
+    if products is None:
         return 0
-    weights = graph.tensors[operator.inputs[1]].shape
-    return prod(graph.tensors[operator.outputs[0]].shape) * per_output(weights)
+    operands = [graph.tensors[index].shape for index in operator.inputs]
+    return products(operands, graph.tensors[operator.outputs[0]].shape)
 
 
 def _lowering(graph: Model, operator: Operator) -> str:

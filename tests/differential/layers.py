@@ -87,6 +87,34 @@ def depthwise(graph: Graph, value: Value) -> Value | None:
     return result
 
 
+@step(weight=2)
+def transposed(graph: Graph, value: Value) -> Value | None:
+    if len(value.shape) != 4 or max(value.shape[1:3]) > 10 or value.shape[3] > 40:
+        return None
+    rng = graph.rng
+    taps, strides = ([int(size) for size in rng.integers(1, most, 2)] for most in (5, 4))
+    padding = str(graph.choice("SAME", "VALID"))
+    more = int(rng.integers(3))  # sizes of the output that make the same size of the data
+    spans = [
+        (size - 1) * stride + (1 if padding == "SAME" else tap) + min(more, stride - 1)
+        for size, stride, tap in zip(value.shape[1:3], strides, taps, strict=True)
+    ]
+    channels, depth = int(graph.choice(1, 3, 8, 16, 17, 24)), value.shape[3]
+    data, quantization = _weights(graph, (channels, *taps, depth), value.dtype, 0)
+    spread = 70 * 70 * value.scale * float(np.mean(quantization.scale))
+    count = max(1.0, prod(taps) * depth / prod(strides))
+    shape = (value.shape[0], *spans, channels)
+    result = graph.result(value, shape, spread * float(np.sqrt(count)) / 40)
+    operands = [graph.constant(list(shape)), graph.constant(data, quantization), value.index]
+    if graph.chance(0.7):
+        operands.append(_bias(graph, value, quantization, channels))
+    options = {"padding": padding, "stride_h": strides[0], "stride_w": strides[1]}
+    activation = str(graph.choice(*ACTIVATIONS))
+    options["fused_activation_function"] = activation
+    graph.operator("TRANSPOSE_CONV", operands, result, version=4, **options)
+    return result
+
+
 def _convolved(graph: Graph, window: dict[str, Any]) -> dict[str, Any]:
     return {
         "padding": window["padding"],

@@ -13,10 +13,22 @@ from qnn_ops.registry import attrs_of, operator_of
 
 Array = np.ndarray[Any, Any]
 
+
+def _strided_slice(call: relax.Call, data: Array) -> Array:
+    axes, begins, ends = (
+        [int(each.value) for each in operand.fields] for operand in call.args[1:4]
+    )
+    places = [slice(None)] * data.ndim
+    for axis, begin, end in zip(axes, begins, ends, strict=True):
+        places[axis] = slice(begin, end)
+    return data[tuple(places)]
+
+
 # Of Relax's own operators, those that only move data.
 _MOVEMENTS: dict[str, Callable[[relax.Call, Array], Array]] = {
     "relax.permute_dims": lambda call, data: data.transpose(call.attrs.axes),
     "relax.reshape": lambda call, data: data.reshape([int(size) for size in call.ty.shape]),
+    "relax.strided_slice": _strided_slice,
     "relax.max": lambda call, data: data.max(tuple(call.attrs.axis), keepdims=call.attrs.keepdims),
 }
 

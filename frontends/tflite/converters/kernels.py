@@ -25,6 +25,11 @@ def bias_of(ctx: Context, position: int) -> relax.Expr | None:
     if not ctx.has(position):
         return None
     bias = ctx.weights(position)
-    if bias.tensor.dtype != "int32":
-        raise QnnError(f"the bias {bias.tensor.label} must be int32, got {bias.tensor.dtype}")
+    check_bias(bias.tensor)
     return bias.expr
+
+
+def check_bias(bias: Tensor) -> None:
+    """Raise unless a bias has the type of the sums to which it is added."""
+    if bias.dtype != "int32":
+        raise QnnError(f"the bias {bias.label} must be int32, got {bias.dtype}")

@@ -12,6 +12,7 @@ from frontends.tflite.source import TFLiteSource
 from frontends.tflite.writer import ModelWriter
 from qnn_ops.errors import QnnError
 from qnn_ops.signature import signature_of
+from tests.support.tflite import Sheet
 from tvm_qnn.zoo import build as zoo
 
 Q = Quantization.per_tensor(0.5, 3)
@@ -45,6 +46,18 @@ def test_a_whole_network(path: Path) -> None:
     assert convolution.options["stride"] in [(2, 2), [2, 2]]
     assert summary.parameters > weights.shape[0]
     assert summary.inputs[0].quantization.startswith("scale ")
+
+
+def test_the_products_of_a_transposed_convolution(path: Path) -> None:
+    sheet, encoding = Sheet(), Quantization.per_tensor(0.1, 0)
+    data = sheet.random_input((1, 4, 5, 3), "int8", encoding)
+    weights = sheet.constant(np.ones((2, 3, 3, 3), np.int8), encoding)
+    shape = (1, 8, 10, 2)
+    operands, result = [sheet.constant(shape), weights, data], (shape, "int8", encoding)
+    options = {"padding": "SAME", "stride_h": 2, "stride_w": 2}
+    sheet.operator("TRANSPOSE_CONV", operands, result, **options)
+    path.write_bytes(sheet.model())
+    assert summary_of(path).operators[0].macs == 4 * 5 * 3 * 2 * 3 * 3
 
 
 def test_how_each_operator_is_computed(path: Path) -> None:

@@ -1,0 +1,214 @@
+"""TRANSPOSE_CONV, as ordinary convolutions of the data, one for each phase of the strides.
+
+An output pixel y, with the padding p and the stride s, lies at phase r = (y + p) mod s of step
+q = (y + p) div s. It is reached by the taps r, r + s, r + 2s, … from the pixels q, q - 1, q - 2, …
+of the data: a convolution by every s-th tap, backwards. The phases become channels, which are then
+dealt to their pixels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.tflite.converters.activations import clamp_range
+from frontends.tflite.converters.context import Array, Context, Operand, per_channel, per_tensor
+from frontends.tflite.converters.kernels import check_bias, check_kernel
+from frontends.tflite.converters.padding import window_padding
+from frontends.tflite.converters.registry import converter
+from frontends.tflite.options import TransposeConvOptions
+from qnn_ops import QnnError, quantized_concat, quantized_conv2d
+
+# Of phases that differ in their taps. More make one convolution, with taps that are 0.
+_MOST_CONVOLUTIONS = 16
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """One axis of the image.
+
+    Attributes:
+        size: pixels of the data.
+        count: pixels of the output.
+        window: taps.
+        stride: pixels of the output for one of the data.
+        padding: pixels of the output before the first.
+    """
+
+    size: int
+    count: int
+    window: int
+    stride: int
+    padding: int
+
+    @property
+    def first(self) -> int:
+        """The step of the first output pixel."""
+        return self.padding // self.stride
+
+    @property
+    def steps(self) -> int:
+        """Steps that have output pixels."""
+        return (self.padding + self.count - 1) // self.stride - self.first + 1
+
+    @property
+    def crop(self) -> int:
+        """Pixels of the first step that lie before the output."""
+        return self.padding % self.stride
+
+    @property
+    def taps(self) -> list[int]:
+        """How many taps each phase has; one that has none gets one that is 0."""
+        return [max(1, -(-(self.window - r) // self.stride)) for r in range(self.stride)]
+
+    def places(self, phase: int, count: int) -> list[int]:
+        """Return the last ``count`` taps of a phase, backwards; some may lie beyond the window."""
+        return [phase + self.stride * (count - 1 - tap) for tap in range(count)]
+
+    def span(self, taps: int) -> tuple[int, int]:
+        """Return the pixels around the data that a phase of so many taps reads; none is missing."""
+        return taps - 1 - self.first, self.first + self.steps - self.size
+
+
+@converter("TRANSPOSE_CONV")
+def convert_transpose_conv(ctx: Context) -> relax.Expr:
+    """Return a convolution that spreads pixels; the first operand is the output's shape."""
+    options = ctx.options(TransposeConvOptions)
+    kernel, data = ctx.constant(1), ctx.input(2)
+    shape = _output_shape(ctx, kernel.shape, data)
+    check_kernel(data.tensor, ctx.tensor(1), ctx.output())
+    window = kernel.shape[1:3]
+    _check_size(options, shape[1:3], window, data.shape[1:3])
+    padding = window_padding(options.padding, shape[1:3], window, options.stride)
+    axes = [
+        _Axis(*sizes)
+        for sizes in zip(
+            data.shape[1:3], shape[1:3], window, options.stride, padding[:2], strict=True
+        )
+    ]
+    phases = list(product(range(axes[0].stride), range(axes[1].stride)))
+    most = (max(axes[0].taps), max(axes[1].taps))
+    taps = [(axes[0].taps[y], axes[1].taps[x]) for y, x in phases]
+    if len(set(taps)) == 1 or len(phases) > _MOST_CONVOLUTIONS:
+        joined = _convolve(ctx, axes, phases, most)
+    else:
+        parts = [_convolve(ctx, axes, [phase], t) for phase, t in zip(phases, taps, strict=True)]
+        scale, point = per_tensor(ctx.output())
+        scales, points = [scale] * len(parts), [point] * len(parts)
+        dtype = ctx.output().dtype
+        joined = quantized_concat(parts, scales, points, scale, point, dtype, axis=3)
+        joined = ctx.builder.emit(joined)
+    return _dealt(ctx, axes, joined, shape)
+
+
+def _output_shape(ctx: Context, kernel: tuple[int, ...], data: Operand) -> tuple[int, ...]:
+    shape = ctx.integers(0)
+    if len(kernel) != 4 or len(data.shape) != 4 or len(shape) != 4:
+        raise QnnError(
+            f"data, weights and the output's shape must have 4 dimensions, got {data.shape}, "
+            f"{kernel} and {shape}"
+        )
+    batch, depth = shape[0], shape[3]
+    if batch == ctx.tensor(2).shape[0]:
+        batch = data.shape[0]
+    if batch != data.shape[0] or depth != kernel[0] or data.shape[3] != kernel[3]:
+        raise QnnError(
+            f"from data of shape {data.shape} weights of shape {kernel} do not make an output of "
+            f"shape {shape}"
+        )
+    if min(shape[1:3]) < 1 or min(kernel) < 1 or min(data.shape) < 1:
+        raise QnnError(f"data, weights and output must have elements, got the shape {shape}")
+    return (batch, *shape[1:])
+
+
+def _check_size(
+    options: TransposeConvOptions, size: Sequence[int], window: Sequence[int], data: Sequence[int]
+) -> None:
+    """Raise unless a convolution would make such data of such an output, as LiteRT demands."""
+    counts = tuple(
+        -(-n // s) if options.padding == "SAME" else (n - k) // s + 1
+        for n, k, s in zip(size, window, options.stride, strict=True)
+    )
+    if counts != tuple(data):
+        raise QnnError(
+            f"a convolution of the output's {size[0]} x {size[1]} pixels gives {counts[0]} x "
+            f"{counts[1]}, the data has {data[0]} x {data[1]}"
+        )
+
+
+def _convolve(
+    ctx: Context, axes: list[_Axis], phases: list[tuple[int, int]], taps: tuple[int, int]
+) -> relax.Var:
+    """Return the steps' pixels of some phases, which are its channels, phase by phase."""
+    kernel, data, result = ctx.tensor(1), ctx.input(2), ctx.output()
+    scale, zero_point = per_channel(kernel, 0)
+    if kernel.dtype == "int8" and zero_point != 0:
+        raise QnnError(f"{kernel.label} is an int8 kernel whose zero point is not 0")
+    scale = scale * len(phases) if isinstance(scale, list) else scale
+    # A zero point is one number here, which is a weight of 0.
+    weights = _phase_weights(ctx.constant(1), axes, phases, taps, np.max(zero_point))
+    bias = None
+    if ctx.has(3):
+        check_bias(ctx.tensor(3))
+        biases = np.tile(ctx.constant(3).reshape(-1), len(phases))
+        bias = ctx.values.add_constant(result, "_bias", biases)
+    low, high = clamp_range(ctx.options(TransposeConvOptions).activation, result)
+    spans = [axis.span(count) for axis, count in zip(axes, taps, strict=True)]
+    call = quantized_conv2d(
+        data.expr,
+        ctx.values.add_constant(result, "_weights", weights),
+        *data.quantization,
+        scale,
+        zero_point,
+        *per_tensor(result),
+        result.dtype,
+        padding=tuple(span[end] for end in (0, 1) for span in spans),
+        data_layout="NHWC",
+        kernel_layout="OHWI",
+        bias=bias,
+        out_min=low,
+        out_max=high,
+    )
+    return ctx.builder.emit(call)
+
+
+def _phase_weights(
+    kernel: Array,
+    axes: list[_Axis],
+    phases: list[tuple[int, int]],
+    taps: tuple[int, int],
+    zero: Any,
+) -> Array:
+    """Return every s-th tap of the kernel, OHWI, backwards, for each phase."""
+    rest = [(0, count * axis.stride) for axis, count in zip(axes, taps, strict=True)]
+    filled = np.pad(kernel, ((0, 0), *rest, (0, 0)), constant_values=zero)
+    parts = []
+    for phase in phases:
+        rows, columns = (
+            axis.places(r, count) for axis, r, count in zip(axes, phase, taps, strict=True)
+        )
+        parts.append(filled[:, rows][:, :, columns])
+    return np.concatenate(parts)
+
+
+def _dealt(
+    ctx: Context, axes: list[_Axis], joined: relax.Expr, shape: tuple[int, ...]
+) -> relax.Expr:
+    """Deal the phases to the pixels of their steps, and take what the output has of them."""
+    rows, columns = axes
+    if rows.stride * columns.stride > 1:
+        split = (shape[0], rows.steps, columns.steps, rows.stride, columns.stride, shape[3])
+        dealt = R.permute_dims(ctx.builder.emit(R.reshape(joined, split)), [0, 1, 3, 2, 4, 5])
+        sizes = (shape[0], rows.steps * rows.stride, columns.steps * columns.stride, shape[3])
+        joined = ctx.builder.emit(R.reshape(ctx.builder.emit(dealt), sizes))
+    begins = [axis.crop for axis in axes]
+    ends = [axis.crop + axis.count for axis in axes]
+    if begins == [0, 0] and ends == [axis.steps * axis.stride for axis in axes]:
+        return joined
+    return R.strided_slice(joined, [1, 2], begins, ends)
