@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tvm
 
+from legalize.kernels.conv2d.x86.amx.network import target_of_kernels
 from legalize.kernels.isa.targets import has_feature
 from legalize.passes import (
     ChannelsLast,
@@ -41,5 +42,10 @@ def lower(mod: tvm.IRModule, target: tvm.target.Target, *, kernels: bool = True)
             for feature, dtype in _SIGNEDNESS.items()
             if has_feature(target, feature)
         ]
-        passes += [PadInPlace(target), FuseSums(target), JoinInPlace(target), UseKernels(target)]
-    return tvm.transform.Sequential([*passes, LegalizeQnn(), FoldConstants()])(mod)
+    mod = tvm.transform.Sequential(passes)(mod)
+    passes = [LegalizeQnn(), FoldConstants()]
+    if kernels:
+        target = target_of_kernels(mod, target)
+        rules = (PadInPlace, FuseSums, JoinInPlace, UseKernels)
+        passes = [*(each(target) for each in rules), *passes]
+    return tvm.transform.Sequential(passes)(mod)

@@ -31,26 +31,26 @@ def use_soft_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(amx, "_instruction", _call)
 
 
+def convolution(x: relax.Expr) -> relax.Call:
+    """Call a convolution that takes tiles where they are, of [1, 28, 28, 128] uint8, 3 × 3."""
+    return quantized_conv2d(
+        x,
+        relax.const(np.ones((128, 3, 3, 128), np.int8)),
+        input_scale=1.0,
+        input_zero_point=0,
+        kernel_scale=1.0,
+        kernel_zero_point=0,
+        output_scale=2000.0,
+        output_zero_point=0,
+        out_dtype="uint8",
+        data_layout="NHWC",
+        kernel_layout="OHWI",
+    )
+
+
 def network() -> tvm.IRModule:
-    """Return a module of one convolution that takes tiles where they are: 28 · 28 · 128, 3 × 3."""
-    weights = relax.const(np.ones((128, 3, 3, 128), np.int8))
-
-    def body(x: relax.Expr) -> relax.Expr:
-        return quantized_conv2d(
-            x,
-            weights,
-            input_scale=1.0,
-            input_zero_point=0,
-            kernel_scale=1.0,
-            kernel_zero_point=0,
-            output_scale=2000.0,
-            output_zero_point=0,
-            out_dtype="uint8",
-            data_layout="NHWC",
-            kernel_layout="OHWI",
-        )
-
-    return module({"x": relax.TensorType((1, 28, 28, 128), "uint8")}, body)
+    """Return a module of this convolution alone."""
+    return module({"x": relax.TensorType((1, 28, 28, 128), "uint8")}, convolution)
 
 
 def _call(name: str, *operands: Any) -> None:

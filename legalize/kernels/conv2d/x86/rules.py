@@ -17,6 +17,7 @@ from legalize.kernels.conv2d.plan import Plan, Weights
 from legalize.kernels.conv2d.rules import ConvRules
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.x86.ways import cheapest_plan
+from legalize.kernels.ir.types import Array
 from legalize.kernels.isa.x86 import AMX, ISAS, Isa
 from legalize.kernels.kernel import Row
 from qnn_ops import quantized_conv2d, quantized_dense
@@ -28,13 +29,18 @@ CONV_ISAS = (AMX, *ISAS)
 _ROUNDINGS = ("tflite", "upward", "float64", "onednn")
 
 
+def ends_in(attrs: Attrs, _multiplier: Array) -> bool:
+    """Tell whether kernels end in the rounding of a call."""
+    return attrs.rounding in _ROUNDINGS
+
+
 def rules_of(isa: Isa) -> ConvRules:
     """Return the rules of an instruction set."""
 
     def plan(spec: ConvSpec, weights: Weights) -> Plan:
         return cheapest_plan(spec, isa, weights)
 
-    return ConvRules(plan, lambda attrs, _: attrs.rounding in _ROUNDINGS)
+    return ConvRules(plan, ends_in)
 
 
 def _sum(

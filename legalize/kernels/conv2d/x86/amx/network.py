@@ -1,0 +1,84 @@
+"""The choice whether a network uses AMX's tiles at all.
+
+A processor that multiplies tiles lowers its clock, for everything else that it does, too. So a few
+layers that tiles make a little faster do not pay in a network that takes most of its time
+elsewhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+import tvm
+from tvm import relax
+from tvm.target import Target
+
+from legalize.kernels.conv2d.calls import conv_call, dense_call
+from legalize.kernels.conv2d.x86.amx.cost import nanoseconds_among_others, vector_nanoseconds
+from legalize.kernels.conv2d.x86.amx.plan import TilePlan
+from legalize.kernels.conv2d.x86.plan import Plan
+from legalize.kernels.conv2d.x86.rules import ends_in
+from legalize.kernels.conv2d.x86.ways import cheapest_plan
+from legalize.kernels.isa.x86 import AMX
+from legalize.kernels.kernel import has_features
+from qnn_ops import quantized_conv2d, quantized_dense
+from qnn_ops.registry import attrs_of, operator_of, type_spec
+
+# The share of its time that everything else loses; what a call of tiles counts bears the rest.
+_CLOCK = 0.05
+# Nanoseconds for each element that an operator gives which is not multiplied as convolutions are.
+_ELEMENT = 0.25
+
+_CALLS = {quantized_conv2d: conv_call, quantized_dense: dense_call}
+
+
+def target_of_kernels(mod: tvm.IRModule, target: Target) -> Target:
+    """Return the target whose kernels a network takes: the same, or the same without tiles.
+
+    Args:
+        mod: with calls of the dialect, as ``UseKernels`` takes them.
+        target: the processor.
+    """
+    if not has_features(target, AMX.features) or prefers_tiles(mod):
+        return target
+    fields = dict(target.export())
+    kept = [each for each in fields.get("mattr", ()) if not each.startswith("+amx")]
+    return Target({**fields, "mattr": [*kept, "-amx-int8"]})
+
+
+def prefers_tiles(mod: tvm.IRModule) -> bool:
+    """Tell whether a network takes less time with tiles than without, by estimates."""
+    saved = others = 0.0
+    for call in _calls(mod):
+        plan = _plan_of(call)
+        if plan is None:
+            others += _ELEMENT * prod(type_spec(call.ty, "a result").shape)
+        elif isinstance(plan, TilePlan):
+            saved += vector_nanoseconds(plan.spec) - nanoseconds_among_others(plan)
+        else:
+            others += vector_nanoseconds(plan.spec)
+    return saved > _CLOCK * others
+
+
+def _calls(mod: tvm.IRModule) -> list[relax.Call]:
+    """Return the calls of the dialect."""
+    found: list[relax.Call] = []
+
+    def collect(expr: relax.Expr) -> None:
+        if operator_of(expr) is not None:
+            found.append(expr)
+
+    for function in mod.functions.values():
+        if isinstance(function, relax.Function):
+            relax.analysis.post_order_visit(function, collect)
+    return found
+
+
+def _plan_of(call: relax.Call) -> Plan | None:
+    """Plan a convolution or dense layer; None for what is neither."""
+    described = _CALLS.get(operator_of(call))
+    found = described and described(attrs_of(call), list(call.args), ends_in)
+    if not found:
+        return None
+    return cheapest_plan(replace(found.spec, staged_dtype="uint8"), AMX, found.weights)
