@@ -32,8 +32,8 @@ from legalize.kernels.ir.types import Array
 from legalize.kernels.isa.amx import ROW_BYTES, ROWS
 from legalize.kernels.isa.x86 import AVX512_VNNI, ByteProducts, Isa
 
-# Vectors of channels in a turn.
-_WIDTHS = (4, 2)
+WIDTHS = (4, 2)
+"""The most vectors of channels in a turn, of which there is a choice."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def plan(spec: ConvSpec, isa: Isa, _weights: Weights, most: float) -> TilePlan |
 @cache
 def cut(spec: ConvSpec) -> TilePlan:
     """Cut a convolution into tiles, worth it or not."""
-    return min((cut_to_width(spec, nr) for nr in _WIDTHS), key=nanoseconds)
+    return min((cut_to_width(spec, nr) for nr in WIDTHS), key=nanoseconds)
 
 
 def cut_to_width(spec: ConvSpec, nr: int) -> TilePlan:

@@ -1,0 +1,134 @@
+"""Fits the model of what convolutions take in AMX's tiles to times of this machine.
+
+python -m benchmarks.fit_tiles
+
+It times layers of published networks in vectors and in tiles of every shape, each by itself on one
+core, and prints the model's constants, how far its estimates are from the times, and what its
+choices cost beside the best ones: with the constants that kernels are chosen by
+(legalize/kernels/conv2d/x86/amx/cost.py), and with those that fit best here. It takes some
+minutes, and a processor with AMX.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+import numpy as np
+import tvm
+from rich.console import Console
+from rich.progress import track
+
+from benchmarks.machine import setting
+from benchmarks.race_report import setting_lines
+from benchmarks.report import as_table
+from benchmarks.tiles.fit import VECTORS, Layer, Model, errors, fit, regret
+from benchmarks.tiles.layers import layers, name_of
+from legalize.kernels.conv2d.plan import Weights
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.x86.amx.cost import NANOSECONDS, VECTOR_UNIT, Terms, terms
+from legalize.kernels.conv2d.x86.amx.plan import WIDTHS, cut_to_width
+from legalize.kernels.conv2d.x86.dot.plan import dot_plan
+from legalize.kernels.conv2d.x86.plan import Plan
+from legalize.kernels.conv2d.x86.tiling import units
+from legalize.kernels.isa.targets import has_feature
+from legalize.kernels.isa.x86 import AVX512_VNNI
+from qnn_ops.arithmetic import quantize_multiplier
+from tvm_qnn.target.target import host_target
+from tvm_qnn.timing import one_core
+
+_REPEATS = 15
+_LEAST_MILLISECONDS = 2
+
+
+def measure(spec: ConvSpec, target: tvm.target.Target, repeats: int = _REPEATS) -> Layer:
+    """Time a layer in vectors and in tiles."""
+    in_vectors = dot_plan(spec, AVX512_VNNI)
+    in_tiles = {f"{nr} vectors a turn": cut_to_width(spec, nr) for nr in WIDTHS}
+    plans: dict[str, Plan] = {VECTORS: in_vectors, **in_tiles}
+    evaluators = {way: _evaluator(plan, target, repeats) for way, plan in plans.items()}
+    return Layer(
+        name_of(spec),
+        units(spec, in_vectors.products),
+        {way: terms(plan) for way, plan in in_tiles.items()},
+        {way: 1e9 * float(np.median(evaluator().results)) for way, evaluator in evaluators.items()},
+    )
+
+
+def _evaluator(plan: Plan, target: tvm.target.Target, repeats: int) -> Any:
+    """Compile a plan with weights at random; give what times its function."""
+    spec = plan.spec
+    rng = np.random.default_rng(0)
+    shape = (spec.out_channels, spec.kernel_height, spec.kernel_width, spec.in_channels)
+    info = np.iinfo(spec.kernel_dtype)
+    kernel = rng.integers(info.min, info.max, shape, spec.kernel_dtype, endpoint=True)
+    zero_point = 117 if spec.has_asymmetric_kernel else 0
+    depth = np.prod(shape[1:])
+    scales = quantize_multiplier(rng.uniform(0.5, 1, spec.out_channels) / (100 * np.sqrt(depth)))
+    packed = plan.pack(Weights(kernel, zero_point, None, *scales))
+    function = plan.function(packed)
+    arrays = [_bytes(rng, spec.staged_shape), *packed.constants]
+    if spec.fusion.residual is not None:
+        arrays.append(_bytes(rng, spec.out_shape))
+    arrays.append(np.zeros(spec.target_shape, spec.stored.dtype))
+    library = tvm.compile(function, target=target)
+    tensors = [tvm.runtime.tensor(array) for array in arrays]
+    time = library.mod.time_evaluator(
+        function.attrs["global_symbol"],
+        tvm.cpu(),
+        number=1,
+        repeat=repeats,
+        min_repeat_ms=_LEAST_MILLISECONDS,
+    )
+    return lambda: time(*tensors)
+
+
+def _bytes(rng: np.random.Generator, shape: Sequence[int]) -> np.ndarray[Any, Any]:
+    return rng.integers(0, 256, shape, np.uint8)
+
+
+def report(measured: Sequence[Layer], console: Console) -> None:
+    """Print constants, errors and regrets of the model as it is, and as it fits best."""
+    models = {"as it is": Model(NANOSECONDS, VECTOR_UNIT), "fitted": fit(measured)}
+    rows = [
+        [name, *(f"{getattr(model.terms, name):.3g}" for model in models.values())]
+        for name in Terms._fields
+    ]
+    rows.append(["unit in vectors", *(f"{model.unit:.3g}" for model in models.values())])
+    console.print(as_table(["nanoseconds for each", *models], rows, "Constants"))
+    rows = []
+    for name, model in models.items():
+        for of_tiles in (True, False):
+            found = errors(model, measured, of_tiles=of_tiles)
+            what = "tiles" if of_tiles else "vectors"
+            shares = [f"{found.rms:.2f}", f"{found.median:.0%}", f"{found.nine_tenths:.0%}"]
+            rows.append([f"{what}, {name}", *shares])
+    head = ["estimates", "rms of log", "median", "nine tenths"]
+    console.print(as_table(head, rows, "Errors"))
+    rows = []
+    for name, model in models.items():
+        cost = regret(model, measured)
+        rows.append([name, str(cost.off), f"{cost.lost:.1%}", str(cost.slower)])
+    head = [f"choices of {len(measured)}", "10 % off the best", "time lost", "5 % behind vectors"]
+    console.print(as_table(head, rows, "Regret"))
+
+
+@click.command(help=__doc__)
+def main() -> None:
+    """Measure, fit and print."""
+    target = host_target()
+    if not has_feature(target, "amx-int8"):
+        raise click.ClickException(
+            f"the model is of AMX's tiles, which this processor has not: {target.attrs['mcpu']}"
+        )
+    console = Console()
+    for line in setting_lines(setting(("tvm-qnn", "apache-tvm")), 1):
+        console.print(line)
+    with one_core():
+        measured = [measure(spec, target) for spec in track([*layers()], console=console)]
+    report(measured, console)
+
+
+if __name__ == "__main__":
+    main()
