@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from qnn_ops.lazy import make_lazy
 
 if TYPE_CHECKING:
+    from qnn_ops.decode_boxes import decode_boxes
     from qnn_ops.dequantize import dequantize
     from qnn_ops.dynamic_encoding import dynamic_encoding
     from qnn_ops.dynamic_quantize import dynamic_quantize
@@ -32,9 +33,12 @@ if TYPE_CHECKING:
     from qnn_ops.quantized_softmax import quantized_softmax
     from qnn_ops.quantized_subtract import quantized_subtract
     from qnn_ops.requantize import requantize
+    from qnn_ops.select_boxes import select_boxes
+    from qnn_ops.suppress_boxes import suppress_boxes
 
 __all__ = [
     "QnnError",
+    "decode_boxes",
     "dequantize",
     "dynamic_encoding",
     "dynamic_quantize",
@@ -54,6 +58,8 @@ __all__ = [
     "quantized_softmax",
     "quantized_subtract",
     "requantize",
+    "select_boxes",
+    "suppress_boxes",
 ]
 
 _OPERATORS = tuple(name for name in __all__ if name != "QnnError")

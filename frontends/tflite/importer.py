@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,7 +19,12 @@ from frontends.tflite.converters.context import Context
 from frontends.tflite.converters.registry import rule_for
 from frontends.tflite.fallback import convert_in_float, warn_of_fallback
 from frontends.tflite.folding import fold
-from frontends.tflite.interface import input_shapes, kept_outputs, signature
+from frontends.tflite.interface import (
+    input_shapes,
+    kept_outputs,
+    needed_operators,
+    signature,
+)
 from frontends.tflite.model import Model, Operator, Tensor
 from frontends.tflite.names import tensor_names
 from frontends.tflite.reader import read_model
@@ -53,7 +59,7 @@ def from_tflite(
         dtype_dict: dtypes of inputs by name; only a check, each must be the file's.
         outputs: what the module returns. None: the model's outputs. "all": every tensor that an
             operator computes, in the order of the operators. A list of names or numbers of
-            tensors: those, after the model's outputs.
+            tensors: those alone; operators that none of them depends on are left out.
 
     Returns:
         The module and its parameters. Its ``main`` takes the model's inputs, then the constants
@@ -88,6 +94,8 @@ def import_graph(
     names = tensor_names(graph.tensors)
     shapes = input_shapes(graph, names, shape_dict or {}, dtype_dict or {})
     kept = kept_outputs(graph, names, outputs)
+    if outputs is not None and outputs != "all":
+        graph = replace(graph, operators=needed_operators(graph, kept))
     builder = ModuleBuilder()
     values = Values(builder)
     for index, shape in shapes.items():

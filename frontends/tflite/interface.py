@@ -7,7 +7,7 @@ from math import inf
 
 from tvm import relax
 
-from frontends.tflite.model import Model, Tensor
+from frontends.tflite.model import Model, Operator, Tensor
 from frontends.tflite.values import INPUT_DTYPES
 from qnn_ops.attributes import int_list_attr
 from qnn_ops.errors import QnnError
@@ -81,7 +81,17 @@ def kept_outputs(
     if isinstance(outputs, str) or not isinstance(outputs, Sequence):
         raise QnnError(f'outputs must be None, "all" or a list, got {outputs!r}')
     extra = [_tensor_number(model, names, item) for item in outputs]
-    return (*model.outputs, *(i for i in dict.fromkeys(extra) if i not in model.outputs))
+    return tuple(dict.fromkeys(extra))
+
+
+def needed_operators(model: Model, outputs: Sequence[int]) -> tuple[Operator, ...]:
+    """Return the operators that tensors depend on, in order."""
+    wanted, needed = set(outputs), []
+    for operator in reversed(model.operators):
+        if not wanted.isdisjoint(operator.outputs):
+            wanted.update(operator.inputs)
+            needed.append(operator)
+    return tuple(reversed(needed))
 
 
 def _tensor_number(model: Model, names: Sequence[str], item: str | int) -> int:

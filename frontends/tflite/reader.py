@@ -15,6 +15,7 @@ import numpy as np
 import tflite
 
 from frontends.errors import ModelFormatError
+from frontends.tflite.custom_options import read_custom_options
 from frontends.tflite.flatbuffer import Table
 from frontends.tflite.format import IDENTIFIER
 from frontends.tflite.model import Model, Operator, Tensor
@@ -241,13 +242,14 @@ def _operator(
         )
     code, version = codes[number]
     table.where = f"operator {index} {code}"
+    read = read_custom_options if code.startswith("CUSTOM:") else read_options
     return Operator(
         index=index,
         code=code,
         version=version,
         inputs=_tensor_indices(table, "Inputs", tensor_count, optional=True),
         outputs=_tensor_indices(table, "Outputs", tensor_count),
-        options=read_options(code, table),
+        options=read(code, table),
     )
 
 

@@ -11,6 +11,7 @@ import flatbuffers
 import numpy as np
 import numpy.typing as npt
 import tflite
+from flatbuffers import flexbuffers
 
 from frontends.tflite.format import IDENTIFIER
 from frontends.tflite.quantization import Quantization
@@ -25,6 +26,7 @@ from frontends.tflite.schema import (
 from qnn_ops.errors import QnnError
 
 _SCHEMA_VERSION = 3
+_CUSTOM = "CUSTOM:"
 _BUFFER_ALIGNMENT = 16  # what the runtime expects of constants; the schema says so too
 
 # The first version of an operator that takes int8 is 2, but for these.
@@ -59,7 +61,7 @@ class _Tensor:
 
 @dataclass(frozen=True)
 class _Operator:
-    code: int  # position in the model's list of (operator, version)
+    code: int  # position in the model's list of (operator, version, custom name)
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     options_type: str | None
@@ -86,7 +88,7 @@ class ModelWriter:
         """Start an empty model."""
         self._tensors: list[_Tensor] = []
         self._operators: list[_Operator] = []
-        self._codes: list[tuple[int, int]] = []
+        self._codes: list[tuple[int, int, str]] = []
         self._buffers: list[bytes] = [b""]  # by convention buffer 0 is empty: "no data"
 
     def tensor(
@@ -135,10 +137,11 @@ class ModelWriter:
         version: int | None = None,
         **options: Any,
     ) -> None:
-        """Add a builtin operator.
+        """Add an operator.
 
         Args:
-            code: the operator's name in the TFLite schema, such as "CONV_2D".
+            code: the operator's name in the TFLite schema, such as "CONV_2D", or "CUSTOM:" and the
+                name of a custom one, whose options are written as a flexbuffers map.
             inputs: tensor indices; -1 for an optional input that is absent.
             outputs: tensor indices.
             version: the operator's version; by default 1, or the first one that takes int8 if an
@@ -151,20 +154,21 @@ class ModelWriter:
         Raises:
             QnnError: if there is no such operator, option, option value or tensor.
         """
-        if code not in OPERATORS or code == "CUSTOM":
+        name = code.removeprefix(_CUSTOM) if code.startswith(_CUSTOM) else ""
+        if not name and (code not in OPERATORS or code == "CUSTOM"):
             raise QnnError(f"TFLite has no builtin operator {code!r}")
         where = f"{code} (operator {len(self._operators)})"
         self._check_indices(where, inputs, lowest=-1)
         self._check_indices(where, outputs)
         options_type = OPTIONS_BY_OPERATOR.get(code)
         checked = {
-            field: _option_value(where, options_type, field, value)
+            field: value if name else _option_value(where, options_type, field, value)
             for field, value in options.items()
         }
         if version is None:
             takes_int8 = any(i >= 0 and self._tensors[i].dtype == "int8" for i in inputs)
             version = _INT8_VERSIONS.get(code, 2) if takes_int8 else _FIRST_VERSIONS.get(code, 1)
-        key = (OPERATORS[code], version)
+        key = (OPERATORS["CUSTOM" if name else code], version, name)
         if key not in self._codes:
             self._codes.append(key)
         self._operators.append(
@@ -304,6 +308,10 @@ def _operator(builder: Any, operator: _Operator) -> int:
     outputs = _integers(builder, operator.outputs)
     options_type = operator.options_type
     options = None if options_type is None else _options(builder, options_type, operator.options)
+    has_map = options_type is None and operator.options
+    custom = (
+        _aligned_bytes(builder, bytes(flexbuffers.Dumps(operator.options))) if has_map else None
+    )
     tflite.OperatorStart(builder)
     tflite.OperatorAddOpcodeIndex(builder, operator.code)
     tflite.OperatorAddInputs(builder, inputs)
@@ -311,16 +319,21 @@ def _operator(builder: Any, operator: _Operator) -> int:
     if options is not None:
         tflite.OperatorAddBuiltinOptionsType(builder, OPTIONS_TABLES[str(options_type)])
         tflite.OperatorAddBuiltinOptions(builder, options)
+    if custom is not None:
+        tflite.OperatorAddCustomOptions(builder, custom)
     return int(tflite.OperatorEnd(builder))
 
 
-def _operator_code(builder: Any, code: int, version: int) -> int:
+def _operator_code(builder: Any, code: int, version: int, name: str) -> int:
     # Old readers know one byte only; larger codes put 127 there and the code in the newer field.
     deprecated = min(code, tflite.BuiltinOperator.PLACEHOLDER_FOR_GREATER_OP_CODES)
+    text = builder.CreateString(name) if name else None
     tflite.OperatorCodeStart(builder)
     tflite.OperatorCodeAddDeprecatedBuiltinCode(builder, deprecated)
     tflite.OperatorCodeAddBuiltinCode(builder, code)
     tflite.OperatorCodeAddVersion(builder, version)
+    if text is not None:
+        tflite.OperatorCodeAddCustomCode(builder, text)
     return int(tflite.OperatorCodeEnd(builder))
 
 

@@ -85,3 +85,19 @@ def top(draw: Draw) -> None:
     most = shape[-1] if shape else 1
     count = int(draw.rng.integers(0, most + 1)) + (1 if draw.chance(0.03) else 0)
     draw.operator([data, draw.numbers(count)], result, ("int32", None))
+
+
+@drawn("NON_MAX_SUPPRESSION_V4", "NON_MAX_SUPPRESSION_V5")
+def suppress(draw: Draw) -> None:
+    count = int(draw.rng.integers(1, 40))
+    corners = draw.rng.integers(-4, 9, (count, 4)).astype(np.float32)
+    scores = draw.rng.integers(0, 9, count).astype(np.float32)
+    thresholds = [draw.choice(0.0, 0.3, 0.5, 1.0, 2.0), draw.choice(0.0, 3.0, -1.0)]
+    thresholds += [0.0] if draw.code == "NON_MAX_SUPPRESSION_V5" else []
+    operands = [draw.given(corners), draw.given(scores)]
+    operands.append(draw.numbers(int(draw.rng.integers(0, count + 5))))
+    operands += [draw.constant(np.array(value, np.float32)) for value in thresholds]
+    results: list[tuple[str, Any]] = [("int32", None)] * 2
+    if draw.code == "NON_MAX_SUPPRESSION_V5":
+        results.insert(1, ("float32", None))
+    draw.operator(operands, *results)

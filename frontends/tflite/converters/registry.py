@@ -79,6 +79,11 @@ def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
     code = operator.code
     if code in DATA:
         return DATA[code], False
+    if code.startswith("CUSTOM:"):
+        raise UnsupportedError(
+            "is no operator of LiteRT's own; what comes before it can be imported by itself: name "
+            f"tensors of the model in outputs, such as {_read(model, operator)}"
+        )
     if not any(code in table for table in (QUANTIZED, FLOAT, HYBRID)):
         raise UnsupportedError("no conversion rule")
     inputs = [model.tensors[index] for index in operator.inputs if index >= 0]
@@ -102,6 +107,12 @@ def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
     if dtypes == {"float32"} and code in FLOAT:
         return FLOAT[code], False
     raise UnsupportedError(f"no conversion rule for tensors of type {', '.join(sorted(dtypes))}")
+
+
+def _read(model: Model, operator: Operator) -> list[str]:
+    """List what an operator reads of what others compute."""
+    computed = set(model.computed)
+    return [model.tensors[index].name for index in operator.inputs if index in computed]
 
 
 def _check_quantized(tensors: Sequence[Tensor]) -> None:

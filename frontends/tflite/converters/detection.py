@@ -1,0 +1,167 @@
+"""TFLite_Detection_PostProcess, NON_MAX_SUPPRESSION_V4 and NON_MAX_SUPPRESSION_V5."""
+
+from __future__ import annotations
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.tflite.converters.context import Context, Operand, reshaped
+from frontends.tflite.converters.quantize import real
+from frontends.tflite.converters.registry import data_converter
+from frontends.tflite.custom_options import DetectionPostProcessOptions
+from qnn_ops import decode_boxes, select_boxes, suppress_boxes
+from qnn_ops.errors import QnnError
+from qnn_ops.registry import spec_of
+
+_CORNERS = 4
+
+
+@data_converter("CUSTOM:TFLite_Detection_PostProcess")
+def convert_detection(ctx: Context) -> list[relax.Expr]:
+    """Decode boxes, and choose the best.
+
+    Where there are fewer than asked for, LiteRT leaves what memory holds; here it is zeros.
+    """
+    options = ctx.options(DetectionPostProcessOptions)
+    encodings, predictions, anchors = (ctx.input(position) for position in range(3))
+    _check_shapes(encodings, predictions, anchors, options.num_classes)
+    if anchors.tensor.dtype != encodings.tensor.dtype:
+        raise UnsupportedError(f"{encodings.tensor.dtype} boxes, {anchors.tensor.dtype} anchors")
+    _check_anchors(ctx)
+    count, size = encodings.shape[1:]
+    boxes = ctx.builder.emit(
+        decode_boxes(
+            ctx.builder.emit(reshaped(_real(ctx, encodings), (count, size))),
+            _real(ctx, anchors),
+            options.y_scale,
+            options.x_scale,
+            options.h_scale,
+            options.w_scale,
+        )
+    )
+    total = predictions.shape[2]
+    scores = ctx.builder.emit(reshaped(_real(ctx, predictions), (count, total)))
+    if total > options.num_classes:  # the first class is the background
+        scores = ctx.builder.emit(R.strided_slice(scores, [1], [1], [total]))
+    most, per_box = options.max_detections, options.max_classes_per_detection
+    found = ctx.builder.emit(
+        select_boxes(
+            boxes,
+            scores,
+            by_class=options.use_regular_nms,
+            most=most,
+            most_of_class=min(options.detections_per_class, most),
+            classes_per_box=per_box,
+            score_threshold=options.nms_score_threshold,
+            iou_threshold=options.nms_iou_threshold,
+        )
+    )
+    return _results(ctx, boxes, scores, found, most * per_box)
+
+
+def _results(
+    ctx: Context, boxes: relax.Expr, scores: relax.Expr, found: relax.Expr, slots: int
+) -> list[relax.Expr]:
+    (size,), (count, classes) = spec_of(found).shape, spec_of(scores).shape
+    number = ctx.builder.emit(R.strided_slice(found, [0], [0], [1]))
+    places = ctx.builder.emit(R.strided_slice(found, [0], [1], [size]))
+    if size - 1 < slots:
+        unused = relax.const(np.full(slots - size + 1, -1, np.int32))
+        places = ctx.builder.emit(R.concat([places, unused], 0))
+    is_used = ctx.builder.emit(R.greater_equal(places, relax.const(0, "int32")))
+    rows = ctx.builder.emit(R.floor_divide(places, relax.const(classes, "int32")))
+    columns = R.subtract(places, R.multiply(rows, relax.const(classes, "int32")))
+    chosen = R.take(boxes, rows, axis=0, mode="clip")
+    flat = ctx.builder.emit(reshaped(scores, (count * classes,)))
+    zero = relax.const(0.0, "float32")
+    results = [
+        R.where(ctx.builder.emit(reshaped(is_used, (slots, 1))), chosen, zero),
+        R.where(is_used, R.astype(columns, "float32"), zero),
+        R.where(is_used, R.take(flat, places, axis=0, mode="clip"), zero),
+    ]
+    shapes = [(1, slots, _CORNERS), (1, slots), (1, slots)]
+    shaped = [
+        reshaped(ctx.builder.emit(each), shape) for each, shape in zip(results, shapes, strict=True)
+    ]
+    return [*shaped, R.astype(number, "float32")]
+
+
+def _check_shapes(encodings: Operand, predictions: Operand, anchors: Operand, classes: int) -> None:
+    shapes = encodings.shape, predictions.shape, anchors.shape
+    fits = [len(shape) for shape in shapes] == [3, 3, 2] and encodings.shape[2] >= _CORNERS
+    if fits:
+        count, total = predictions.shape[1:]
+        heads = [encodings.shape[:2], predictions.shape[:2], (1, anchors.shape[0])]
+        fits = heads == [(1, count)] * 3 and anchors.shape[1] == _CORNERS
+        fits = fits and count > 0 and 0 < classes <= total <= classes + 1
+    if not fits:
+        raise QnnError(
+            "takes boxes [1, count, 4], scores [1, count, classes or one more] and anchors "
+            f"[count, 4], got {shapes[0]}, {shapes[1]} and {shapes[2]} for {classes} classes"
+        )
+
+
+def _check_anchors(ctx: Context) -> None:
+    """Raise if an anchor has a negative size: LiteRT ends the run where a box has one."""
+    tensor = ctx.tensor(2)
+    if not tensor.is_constant:
+        return
+    data = ctx.constant(2).astype(np.float64)
+    if tensor.quantization is not None:
+        data = data - tensor.quantization.zero_point[0]
+    if (data[:, 2:] < 0).any():
+        raise UnsupportedError(f"{tensor.label} has anchors of negative size")
+
+
+def _real(ctx: Context, operand: Operand) -> relax.Expr:
+    if operand.tensor.dtype == "float32":
+        return operand.expr
+    if operand.tensor.dtype != "uint8":
+        raise UnsupportedError(f"{operand.tensor.dtype} {operand.tensor.label}")
+    return ctx.builder.emit(real(operand))
+
+
+@data_converter("NON_MAX_SUPPRESSION_V4")
+def convert_suppression(ctx: Context) -> list[relax.Expr]:
+    """Choose boxes that overlap no better one."""
+    return list(_suppressed(ctx))
+
+
+@data_converter("NON_MAX_SUPPRESSION_V5")
+def convert_suppression_with_scores(ctx: Context) -> list[relax.Expr]:
+    """Choose boxes that overlap no better one, and give their scores."""
+    if _number(ctx, 5) != 0:
+        raise UnsupportedError("soft suppression, by a sigma other than 0")
+    places, number = _suppressed(ctx)
+    places = ctx.builder.emit(places)
+    (most,) = spec_of(places).shape
+    is_used = R.less(relax.const(np.arange(most, dtype=np.int32)), number)
+    scores = R.take(ctx.input(1).expr, places, axis=0, mode="clip")
+    return [places, R.where(is_used, scores, relax.const(0.0, "float32")), number]
+
+
+def _suppressed(ctx: Context) -> tuple[relax.Expr, relax.Expr]:
+    """Return the numbers of boxes, and how many there are."""
+    boxes, scores, most = ctx.input(0), ctx.input(1), ctx.integer(2)
+    if (boxes.tensor.dtype, scores.tensor.dtype) != ("float32", "float32"):
+        raise UnsupportedError(f"{boxes.tensor.dtype} boxes, {scores.tensor.dtype} scores")
+    found = ctx.builder.emit(
+        suppress_boxes(
+            boxes.expr,
+            scores.expr,
+            most=most,
+            iou_threshold=_number(ctx, 3),
+            score_threshold=_number(ctx, 4),
+        )
+    )
+    number = ctx.builder.emit(reshaped(ctx.builder.emit(R.strided_slice(found, [0], [0], [1])), ()))
+    return R.strided_slice(found, [0], [1], [most + 1]), number
+
+
+def _number(ctx: Context, position: int) -> float:
+    tensor, data = ctx.tensor(position), ctx.constant(position)
+    if tensor.dtype != "float32" or data.size != 1:
+        raise QnnError(f"input {position}, {tensor.label}, must be one float32")
+    return float(data.ravel()[0])
