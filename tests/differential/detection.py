@@ -18,7 +18,7 @@ def _reals(graph: Graph, value: Value) -> Value:
 
 
 def _reshaped(graph: Graph, value: Value, shape: tuple[int, ...]) -> Value:
-    result = graph.tensor(shape, value.dtype, value.quantization)
+    result = graph.tensor(shape, value.dtype, value.encoding)
     graph.operator("RESHAPE", [value.index, graph.constant(np.array(shape))], result)
     return result
 

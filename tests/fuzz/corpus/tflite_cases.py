@@ -9,6 +9,7 @@ from typing import Any
 import flatbuffers
 import numpy as np
 import tflite
+from flatbuffers import flexbuffers
 
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
@@ -39,6 +40,8 @@ ENCODING = Quantization.per_tensor(0.5, 0)
 def cases() -> Iterator[Case]:
     for name, content, message in [*_bytes(), *_fields(), *_models()]:
         yield Case(f"tflite_{name}", {"tflite": bytes(content)}, "ModelFormatError", message)
+    for name, content, message in _detectors():
+        yield Case(f"tflite_{name}", {"tflite": content}, "ModelFormatError", message)
     for name, content, error, message in _operators():
         yield Case(f"tflite_{name}", {"tflite": content}, error, message)
 
@@ -146,6 +149,29 @@ def _operators() -> Iterator[tuple[str, bytes, str, str]]:
     yield "name_is_no_text", _unary("RELU").replace(b"\1\0\0\0x", b"\1\0\0\0\xff"), "", ""
     yield "shared_buffer", _shared(), "", ""
     yield "custom_operator", _custom(), "UnsupportedOperatorError", "CUSTOM"
+
+
+def _detectors() -> Iterator[tuple[str, bytes, str]]:
+    """Yield detectors whose options, a flexbuffers map, are damaged."""
+    options = {"max_detections": 3, "max_classes_per_detection": 1, "num_classes": 2, "y_scale": 5}
+    writer = ModelWriter()
+    operands = [
+        writer.tensor(name, shape, "float32")
+        for name, shape in (("b", (1, 3, 4)), ("s", (1, 3, 2)), ("a", (3, 4)))
+    ]
+    results = [writer.tensor(name, (1,), "float32") for name in "wxyz"]
+    writer.operator("CUSTOM:TFLite_Detection_PostProcess", operands, results, **options)
+    content = writer.finish(operands, results)
+    good = bytes(flexbuffers.Dumps(options))
+    assert good in content
+    for name, bad in (
+        ("all_ones", b"\xff" * len(good)),
+        ("zeros", bytes(len(good))),
+        ("no_map", good[:-2] + b"\x04\x01"),
+        ("wide", good[:-1] + b"\x08"),
+        ("wild_offset", good[:-3] + b"\xff" + good[-2:]),
+    ):
+        yield f"options_{name}", content.replace(good, bad), "options: cannot read max_detections"
 
 
 def _unary(
