@@ -9,6 +9,7 @@ import numpy as np
 import tflite
 
 from qnn_ops.errors import QnnError
+from qnn_ops.tensor_info import TensorInfo
 
 
 def litert_tensors(
@@ -57,7 +58,9 @@ class LiteRtSession:
     Made once and run many times, which is what a comparison of speed needs.
     """
 
-    def __init__(self, model: bytes, num_threads: int = 1, xnnpack: bool = True) -> None:
+    def __init__(
+        self, model: bytes, num_threads: int = 1, xnnpack: bool = True, *, batch: int = 1
+    ) -> None:
         """Load a model.
 
         Args:
@@ -65,13 +68,22 @@ class LiteRtSession:
             num_threads: how many threads LiteRT may use.
             xnnpack: whether to use XNNPACK's kernels, as LiteRT does by default, or only the
                 optimized ones of its own.
+            batch: images of a run of a model that takes single ones.
 
         Raises:
-            QnnError: if ai-edge-litert is not installed or LiteRT rejects the model.
+            QnnError: if ai-edge-litert is not installed, or LiteRT rejects the model or the batch.
         """
         resolver = "AUTO" if xnnpack else "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
-        self._interpreter = _interpreter(model, num_threads, resolver)
+        self._interpreter = _interpreter(model, num_threads, resolver, batch)
         self._outputs = [detail["index"] for detail in self._interpreter.get_output_details()]
+
+    @property
+    def inputs(self) -> list[TensorInfo]:
+        """Name, shape and dtype of each input, in the model's order."""
+        return [
+            TensorInfo(each["name"], tuple(each["shape"].tolist()), np.dtype(each["dtype"]).name)
+            for each in self._interpreter.get_input_details()
+        ]
 
     def prepare(self, inputs: Sequence[np.ndarray]) -> Callable[[], None]:
         """Return a function that runs the model on these inputs each time it is called, for timing.
@@ -113,7 +125,7 @@ def _interpreter_module() -> Any:
     return interpreter
 
 
-def _interpreter(model: bytes, num_threads: int, resolver: str) -> Any:
+def _interpreter(model: bytes, num_threads: int, resolver: str, batch: int = 1) -> Any:
     """Make a LiteRT interpreter with its tensors allocated; `resolver` of OpResolverType."""
     litert = _interpreter_module()
     try:
@@ -123,6 +135,10 @@ def _interpreter(model: bytes, num_threads: int, resolver: str) -> Any:
             experimental_op_resolver_type=litert.OpResolverType[resolver],
             experimental_preserve_all_tensors=resolver == "BUILTIN_REF",
         )
+        if batch > 1:
+            for detail in interpreter.get_input_details():
+                shape = [batch, *detail["shape"][1:].tolist()]
+                interpreter.resize_tensor_input(detail["index"], shape)
         interpreter.allocate_tensors()
     except (RuntimeError, ValueError) as error:
         raise QnnError(f"LiteRT rejects the model: {error}") from error

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import statistics
+from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
@@ -63,6 +64,29 @@ def times_table(title: str, timings: Mapping[str, Timing]) -> Table:
     for name, timing in timings.items():
         seconds = (timing.median, timing.minimum, timing.maximum)
         table.add_row(name, *map(milliseconds, seconds))
+    return table
+
+
+def rates_table(title: str, rates: Mapping[str, Sequence[float]]) -> Table:
+    """List the median, slowest and fastest turn of each program, and the first one's ratio to it.
+
+    Args:
+        title: of the table.
+        rates: images a second of each turn, by program.
+    """
+    caption = f"ratio: the images of {next(iter(rates))} divided by the program's"
+    table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
+    table.add_column("images a second")
+    for column in ("median", "slowest", "fastest", "ratio"):
+        table.add_column(column, justify="right")
+    first = statistics.median(next(iter(rates.values())))
+    for name, turns in rates.items():
+        median = statistics.median(turns)
+        figures = (
+            f"{rate:,.4g}" if rate < 1000 else f"{rate:,.0f}"
+            for rate in (median, min(turns), max(turns))
+        )
+        table.add_row(name, *figures, f"{first / median:.2f}")
     return table
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tvm_qnn.cli.commands.options import ModelFile, json_option, model_argument, print_json
-from tvm_qnn.cli.commands.run import library_of
+from tvm_qnn.cli.commands.run import library_of, signature_of_model
+
+if TYPE_CHECKING:
+    from contextlib import ExitStack
+
+    from tvm_qnn.throughput import Streams
 
 OURS, LITERT = "tvm-qnn", "LiteRT (XNNPACK)"
 
@@ -26,22 +31,37 @@ OURS, LITERT = "tvm-qnn", "LiteRT (XNNPACK)"
     type=click.IntRange(min=1),
     help="How many threads to use.",
 )
+@click.option(
+    "--streams",
+    type=click.IntRange(min=1),
+    help="Count images a second, of so many runs at a time, each on one thread.",
+)
+@click.option(
+    "--batch", type=click.IntRange(min=1), help="Count images a second, so many in a run."
+)
 @json_option
 def bench(
     model: ModelFile,
     rounds: int,
     threads: int,
+    streams: int | None,
+    batch: int | None,
     as_json: bool,
 ) -> None:
     """Time MODEL, a library or a model file, with noise as its input.
 
     A .tflite model is timed in turn with LiteRT on the same threads, where LiteRT is installed.
-    One thread is kept on one core. More peers: `make bench` in the project's repository.
+    One thread is kept on one core. With --streams or --batch, images a second are counted, of
+    OpenVINO, too, where it is installed. More peers: `make bench` in the project's repository.
     """
+    if streams is not None or batch is not None:
+        if threads != 1:
+            raise click.UsageError("--threads are of one run; with --streams or --batch it has one")
+        _count_images(model, rounds, streams or 1, batch or 1, as_json=as_json)
+        return
     from contextlib import nullcontext
 
     from tvm_qnn.io.images import noise
-    from tvm_qnn.io.text import visible
     from tvm_qnn.timing import alternate, one_core
 
     library = library_of(model, threads)
@@ -52,16 +72,14 @@ def bench(
     with one_core() if threads == 1 else nullcontext():
         timings = alternate(programs, rounds)
     if as_json:
-        reasons = {name: {"absent": reason} for name, reason in absent.items()}
-        print_json({name: _figures(timing) for name, timing in timings.items()} | reasons)
+        _print_json({name: _figures(timing) for name, timing in timings.items()}, absent)
         return
-    for name, reason in absent.items():
-        click.echo(f"Without {name}: {visible(reason)}", err=True)
+    _tell(absent)
     from tvm_qnn.demo.report import times_table
     from tvm_qnn.io.terminal import Terminal
 
     runs = len(timings[OURS].seconds)
-    title = f"{model.path.name}, {threads} thread{'s' * (threads > 1)}, {runs} runs of each in turn"
+    title = f"{model.path.name}, {_counted(threads, 'thread')}, {runs} runs of each in turn"
     Terminal().print(times_table(title, timings))
 
 
@@ -82,6 +100,103 @@ def _peers(
     except QnnError as error:
         return {}, {LITERT: str(error)}
     return {LITERT: session.prepare(inputs)}, {}
+
+
+def _count_images(
+    model: ModelFile, rounds: int, streams: int, batch: int, *, as_json: bool
+) -> None:
+    """Count images a second of every program."""
+    from contextlib import ExitStack
+
+    from tvm_qnn.throughput import in_turn, on_cores
+
+    with on_cores(streams), ExitStack() as stack:
+        programs, absent = _streams(model, streams, batch, stack)
+        rates = in_turn(programs, batch, rounds=rounds)
+    if as_json:
+        figures = {
+            name: {
+                "images_per_second": each.median,
+                "slowest_turn": min(each.turns),
+                "fastest_turn": max(each.turns),
+                "turns": len(each.turns),
+                "streams": streams,
+                "batch": batch,
+            }
+            for name, each in rates.items()
+        }
+        _print_json(figures, absent)
+        return
+    _tell(absent)
+    from tvm_qnn.demo.report import rates_table
+    from tvm_qnn.io.terminal import Terminal
+
+    turns = len(rates[OURS].turns)
+    what = f"{_counted(streams, 'stream')}, {_counted(batch, 'image')} a run"
+    title = f"{model.path.name}, {what}, {turns} turns of each"
+    Terminal().print(rates_table(title, {name: each.turns for name, each in rates.items()}))
+
+
+def _streams(
+    model: ModelFile, streams: int, batch: int, stack: ExitStack
+) -> tuple[dict[str, Streams], dict[str, str]]:
+    """Start the programs, ours first; return them, and why others are not there, by name."""
+    from dataclasses import replace
+
+    from qnn_ops.errors import QnnError
+    from tvm_qnn.cli.model_files import LIBRARY, is_tflite
+    from tvm_qnn.io.images import noise
+    from tvm_qnn.io.steps import native_code_is_quiet
+    from tvm_qnn.throughput import (
+        LITERT,
+        OPENVINO,
+        OURS,
+        SharedLibrary,
+        start_litert,
+        start_open_vino,
+        with_batch,
+    )
+
+    if batch > 1 and model.path.suffix == LIBRARY:
+        raise click.UsageError("--batch is for model files: a library takes what it was made for")
+    signature, make = signature_of_model(model, 1)
+    infos = with_batch(signature.inputs, batch)
+    if batch > 1:
+        shapes = {info.name: info.shape for info in infos}
+        _, make = signature_of_model(replace(model, shapes=shapes), 1)
+    inputs = [noise(info) for info in infos]
+    programs: dict[str, Streams] = {
+        OURS: stack.enter_context(SharedLibrary(make(), inputs, streams))
+    }
+    if not is_tflite(model.path):
+        return programs, {}
+    peers: dict[str, Callable[[], Streams]] = {
+        LITERT: lambda: start_litert(model.path, batch, streams),
+        OPENVINO: lambda: start_open_vino(model.path, batch, streams),
+    }
+    absent = {}
+    for name, start in peers.items():
+        try:
+            with native_code_is_quiet():
+                programs[name] = stack.enter_context(start())
+        except QnnError as error:
+            absent[name] = str(error)
+    return programs, absent
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count} {thing}{'s' * (count > 1)}"
+
+
+def _print_json(figures: Mapping[str, Mapping[str, Any]], absent: Mapping[str, str]) -> None:
+    print_json({**figures, **{name: {"absent": reason} for name, reason in absent.items()}})
+
+
+def _tell(absent: Mapping[str, str]) -> None:
+    from tvm_qnn.io.text import visible
+
+    for name, reason in absent.items():
+        click.echo(f"Without {name}: {visible(reason)}", err=True)
 
 
 def _figures(timing: Any) -> dict[str, Any]:

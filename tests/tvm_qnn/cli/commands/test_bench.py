@@ -7,8 +7,9 @@ import pytest
 from click.testing import CliRunner
 
 from qnn_ops.errors import QnnError
-from tvm_qnn import oracle
+from tvm_qnn import oracle, throughput
 from tvm_qnn.cli import main
+from tvm_qnn.throughput import rates
 
 
 def test_both_programs_are_timed(model: Path) -> None:
@@ -33,3 +34,52 @@ def test_without_litert_the_reason_is_told(model: Path, monkeypatch: pytest.Monk
     assert result.exit_code == 0, result.output
     assert "1 runs of each" in result.stdout
     assert result.stderr == "Without LiteRT (XNNPACK): ai-edge-litert is not installed\n"
+
+
+@pytest.fixture
+def short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rates, "TURN_SECONDS", 0.02)
+
+
+@pytest.mark.usefixtures("short_turns")
+@pytest.mark.parametrize(("streams", "batch"), [(2, 1), (1, 3)])
+def test_images_are_counted(model: Path, streams: int, batch: int) -> None:
+    arguments = ["bench", str(model), "--rounds", "3", "--streams", str(streams)]
+    result = CliRunner().invoke(main, [*arguments, "--batch", str(batch), "--json"])
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    for name in ("tvm-qnn", "LiteRT (XNNPACK)"):
+        assert 0 < found[name]["slowest_turn"] <= found[name]["images_per_second"]
+        assert found[name]["images_per_second"] <= found[name]["fastest_turn"]
+        assert (found[name]["streams"], found[name]["batch"]) == (streams, batch)
+        assert found[name]["turns"] == 3
+
+
+@pytest.mark.usefixtures("short_turns")
+def test_counted_images_are_a_table(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(*_arguments: object) -> None:
+        raise QnnError("it is not installed")
+
+    monkeypatch.setattr(throughput, "start_litert", absent)
+    monkeypatch.setattr(throughput, "start_open_vino", absent)
+    result = CliRunner().invoke(main, ["bench", str(model), "--rounds", "1", "--streams", "2"])
+    assert result.exit_code == 0, result.output
+    assert "2 streams, 1 image a run, 3 turns of each" in result.stdout
+    assert result.stderr == (
+        "Without LiteRT (XNNPACK): it is not installed\n"
+        "Without OpenVINO (THROUGHPUT): it is not installed\n"
+    )
+
+
+def test_streams_are_of_one_thread(model: Path) -> None:
+    result = CliRunner().invoke(main, ["bench", str(model), "--threads", "2", "--batch", "2"])
+    assert result.exit_code == 2
+    assert "--threads are of one run" in result.stderr
+
+
+def test_a_librarys_batch_is_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "model.so"
+    path.write_bytes(b"")
+    result = CliRunner().invoke(main, ["bench", str(path), "--batch", "2"])
+    assert result.exit_code == 2
+    assert "--batch is for model files" in result.stderr

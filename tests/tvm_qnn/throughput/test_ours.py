@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tvm_qnn
+from qnn_ops.errors import QnnError
+from tvm_qnn import digits
+from tvm_qnn.io.images import noise
+from tvm_qnn.library.library import Library
+from tvm_qnn.throughput import SharedLibrary
+
+
+def digits_library(batch: int) -> Library:
+    model = digits.model("int8")
+    mod, params = tvm_qnn.from_tflite(model)
+    info = tvm_qnn.build(mod, "host", params).inputs[0]
+    shape_dict = {info.name: (batch, *info.shape[1:])}
+    mod, params = tvm_qnn.from_tflite(model, shape_dict=shape_dict)
+    return tvm_qnn.build(mod, "host", params, num_threads=1)
+
+
+def test_all_threads_run() -> None:
+    library = digits_library(1)
+    with SharedLibrary(library, [noise(library.inputs[0])], 3) as streams:
+        assert streams.runs_per_second(0.05) > 3 / 0.05
+
+
+def test_what_fails_in_a_thread_is_an_error() -> None:
+    library = digits_library(1)
+    with (
+        SharedLibrary(library, [np.zeros((3, 3), np.int8)], 2) as streams,
+        pytest.raises(QnnError, match="input"),
+    ):
+        streams.runs_per_second(0.05)
+
+
+def test_a_batch_gives_what_its_images_give() -> None:
+    many, single = digits_library(4), digits_library(1)
+    images = noise(many.inputs[0])
+    alone = [single.run(images[number : number + 1]) for number in range(4)]
+    assert len({each.tobytes() for each in alone}) > 1
+    np.testing.assert_array_equal(many.run(images), np.concatenate(alone))

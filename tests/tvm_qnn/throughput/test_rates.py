@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from qnn_ops.errors import QnnError
+from qnn_ops.tensor_info import TensorInfo
+from tvm_qnn.throughput import Streams, in_turn, on_cores, rates, with_batch
+
+
+class Counted(Streams):
+    """A program of a known rate."""
+
+    def __init__(self, name: str, log: list[str]) -> None:
+        self.name = name
+        self.log = log
+
+    def runs_per_second(self, seconds: float) -> float:
+        self.log.append(self.name)
+        return float(len(self.log))
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_rate_is_that_of_whole_runs() -> None:
+    assert 5 < rates.rate(lambda: time.sleep(0.05), 0.12) <= 20
+    assert rates.rate(lambda: time.sleep(0.01), 0) > 0
+
+
+def test_programs_run_in_turn_and_count_images() -> None:
+    log: list[str] = []
+    found = in_turn({name: Counted(name, log) for name in "ab"}, 10, rounds=4)
+    assert "".join(log) == "ab" + 4 * "ab"
+    assert found["a"].turns == (30, 50, 70, 90)
+    assert found["b"].median == 70
+
+
+def test_no_round_begins_after_the_time_is_up() -> None:
+    found = in_turn({"a": Counted("a", [])}, 1, rounds=100, seconds=0)
+    assert len(found["a"].turns) == 3
+
+
+def test_inputs_take_so_many_images() -> None:
+    infos = [TensorInfo("x", (1, 8, 8), "int8"), TensorInfo("y", (1,), "uint8")]
+    assert [info.shape for info in with_batch(infos, 5)] == [(5, 8, 8), (5,)]
+    assert with_batch([TensorInfo("x", (), "int8")], 1)[0].shape == ()
+
+
+@pytest.mark.parametrize("shape", [(2, 8), ()])
+def test_a_batch_of_batches_is_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(QnnError, match=r"input 'x' of shape .* does not take single images"):
+        with_batch([TensorInfo("x", shape, "int8")], 2)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="threads cannot be bound here")
+def test_threads_are_kept_on_cores() -> None:
+    before = os.sched_getaffinity(0)
+    with on_cores(1):
+        assert os.sched_getaffinity(0) == {min(before)}
+    assert os.sched_getaffinity(0) == before

@@ -1,0 +1,58 @@
+"""tvm-qnn's streams: threads that share a library."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from tvm_qnn.library.library import Library
+from tvm_qnn.throughput.rates import WARMUP, Streams, rate
+
+OURS = "tvm-qnn"
+
+
+class SharedLibrary(Streams):
+    """Threads of one library, which share its weights; each has a machine of its own.
+
+    A run leaves the interpreter's lock to the others. Processes were no faster.
+    """
+
+    def __init__(
+        self, library: Library, inputs: Sequence[np.ndarray[Any, Any]], streams: int
+    ) -> None:
+        """Make the threads.
+
+        Args:
+            library: of one thread a run.
+            inputs: of every run.
+            streams: how many threads.
+        """
+        self._library = library
+        self._inputs = inputs
+        self._streams = streams
+        self._threads = ThreadPoolExecutor(streams, "stream")
+
+    def runs_per_second(self, seconds: float) -> float:
+        """Let all threads run for so long, and return the runs of all of them in a second."""
+        ready = threading.Barrier(self._streams)
+
+        def stream(_number: int) -> float:
+            try:
+                run = self._library.prepare(*self._inputs)
+                for _ in range(WARMUP):
+                    run()
+            except BaseException:
+                ready.abort()  # the others would wait forever
+                raise
+            ready.wait()
+            return rate(run, seconds)
+
+        return sum(self._threads.map(stream, range(self._streams)))
+
+    def close(self) -> None:
+        """End the threads."""
+        self._threads.shutdown()

@@ -1,0 +1,100 @@
+"""Programs that run streams, and their rates, measured in turn."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from qnn_ops.errors import QnnError
+from qnn_ops.tensor_info import TensorInfo
+from tvm_qnn.io.closing import Closing
+from tvm_qnn.timing import LEAST_ROUNDS
+
+WARMUP = 2
+"""Runs of a stream before it is timed."""
+
+TURN_SECONDS = 0.5
+"""How long a program runs before the next one's turn; longer where its runs are."""
+
+
+class Streams(Closing):
+    """A program that runs a model in several streams at a time; a context, which ends them."""
+
+    @abstractmethod
+    def runs_per_second(self, seconds: float) -> float:
+        """Let all streams run for so long, and return the runs of all of them in a second."""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Images a second, turn by turn."""
+
+    turns: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """The middle turn: the figure to quote."""
+        return statistics.median(self.turns)
+
+
+def rate(run: Callable[[], object], seconds: float) -> float:
+    """Run one stream for so long, and return its runs in a second."""
+    runs = 0
+    start = time.perf_counter()
+    while (spent := time.perf_counter() - start) < seconds or not runs:
+        run()
+        runs += 1
+    return runs / spent
+
+
+def in_turn(
+    programs: Mapping[str, Streams], batch: int, *, rounds: int, seconds: float = 20.0
+) -> dict[str, Rates]:
+    """Measure programs in turn, so that what slows the machine down slows all of them alike.
+
+    Args:
+        programs: by name.
+        batch: images of a run.
+        rounds: turns of each.
+        seconds: no new round begins after this time, once LEAST_ROUNDS have run.
+    """
+    for program in programs.values():
+        program.runs_per_second(TURN_SECONDS / 4)
+    turns: dict[str, list[float]] = {name: [] for name in programs}
+    start = time.perf_counter()
+    for done in range(max(rounds, LEAST_ROUNDS)):
+        if done >= LEAST_ROUNDS and time.perf_counter() - start > seconds:
+            break
+        for name, program in programs.items():
+            turns[name].append(batch * program.runs_per_second(TURN_SECONDS))
+    return {name: Rates(tuple(rates)) for name, rates in turns.items()}
+
+
+def with_batch(infos: Sequence[TensorInfo], batch: int) -> list[TensorInfo]:
+    """Return a model's inputs for so many images.
+
+    Raises:
+        QnnError: if one is not of a single image.
+    """
+    for info in infos:
+        if batch > 1 and info.shape[:1] != (1,):
+            raise QnnError(f"input {info.name!r} of shape {info.shape} does not take single images")
+    return [replace(info, shape=(batch, *info.shape[1:]) if info.shape else ()) for info in infos]
+
+
+@contextmanager
+def on_cores(count: int) -> Iterator[None]:
+    """Keep this thread, and the threads and processes that it starts, on so many cores."""
+    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+    if cores:
+        os.sched_setaffinity(0, set(sorted(cores)[:count]))
+    try:
+        yield
+    finally:
+        if cores:
+            os.sched_setaffinity(0, cores)
