@@ -11,6 +11,8 @@ import tvm
 from tvm import tirx
 from tvm_ffi import structural_map
 
+from tvm_qnn.target.indices import wide_indices
+
 # TVM keeps smaller buffers of a function on the stack, and asks its runtime for the others.
 _STACK = 1024
 
@@ -48,7 +50,8 @@ def compile_functions(
     mod = tvm.IRModule({name: _prepared(f, symbols[name]) for name, f in functions.items()})
     mod = tirx.transform.BindTarget(target.with_host(target))(mod)
     pipeline, finalize, _ = tirx.get_tir_pipeline("s_tir")
-    with tvm.transform.PassContext(disabled_pass=_WRAPPING):
+    disabled = [*_WRAPPING, *wide_indices(functions.values())]
+    with tvm.transform.PassContext(disabled_pass=disabled):
         mod = pipeline(mod)
     pointers = {name: _with_pointers(mod[name]) for name in functions}
     mod = tvm.IRModule({name: function for name, (function, _) in pointers.items()})

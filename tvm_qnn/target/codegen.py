@@ -17,6 +17,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.lift import lift_constants
 from tvm_qnn.io.outputs import scratch
+from tvm_qnn.target.indices import wide_indices
 from tvm_qnn.target.objects import in_memory, write_object
 
 # How many parts the functions are divided into. Not by the number of processors: the same model
@@ -77,7 +78,8 @@ def compile_module(
 
     def build(part: tvm.IRModule) -> Any:
         # Contexts belong to threads; instruments are not for several of them at once.
-        levels = (context.required_pass, context.disabled_pass)
+        disabled = [*context.disabled_pass, *wide_indices(part.functions.values())]
+        levels = (context.required_pass, disabled)
         is_outer = any(variable.name_hint in outer for variable in part.functions)
         config = {**context.config, **({} if is_outer else _UNCHECKED)}
         with tvm.transform.PassContext(context.opt_level, *levels, config=config), target:
@@ -117,11 +119,19 @@ def _reading(main: relax.Function, inputs: Iterable[Any]) -> set[str]:
 def _parts(mod: tvm.IRModule, outer: set[str]) -> dict[str, tvm.IRModule]:
     """Return the functions in modules of about the same size, by the name of a function of each.
 
-    No function calls another, only main does. Those of ``outer`` share modules with no others.
+    No function calls another, only main does. Those of ``outer`` share modules with no others, and
+    neither do those with wide indices.
     """
     variables = sorted(mod.functions, key=lambda variable: str(variable.name_hint))
-    kinds = [[v for v in variables if (v.name_hint in outer) is each] for each in (True, False)]
-    groups = [kind[start::_PARTS] for kind in kinds for start in range(min(_PARTS, len(kind)))]
+    kinds: dict[Any, list[tvm.ir.GlobalVar]] = {}
+    for variable in variables:
+        kind = (variable.name_hint not in outer, bool(wide_indices([mod[variable]])))
+        kinds.setdefault(kind, []).append(variable)
+    groups = [
+        kind[start::_PARTS]
+        for _, kind in sorted(kinds.items(), key=lambda item: item[0])
+        for start in range(min(_PARTS, len(kind)))
+    ]
     return {
         group[0].name_hint: tvm.IRModule(
             {variable: mod[variable] for variable in group}, attrs=mod.attrs
