@@ -7,6 +7,7 @@ from typing import Any
 
 import tvm
 from tvm import s_tir, tirx
+from tvm_ffi import structural_walk
 
 from legalize.passes.tir_blocks import is_elementwise, is_one, tir_block_pass
 
@@ -25,7 +26,9 @@ def InlineElementwise() -> tvm.transform.Pass:
     * what is read more often: broadcast, or read by a convolution or pooling;
     * what was narrowed to 8 bits: it is the end of an operator's arithmetic, and as a block that
       is read twice is inlined twice, a chain of operators would grow without bound;
-    * what has become so large that compiling it would take long.
+    * what has become so large that compiling it would take long;
+    * what is read backwards, if it is itself read through quotients or remainders, or the other
+      way around: TVM's simplifier gets remainders of a falling index wrong.
     """
     return tir_block_pass(_inline, "InlineElementwise")
 
@@ -39,6 +42,7 @@ def _inline(schedule: s_tir.Schedule, block: Any) -> None:
         and not _is_narrowed(tir_block)
         and all(_reads_once(reader, tir_block) for reader in readers)
         and len(str(tir_block.body)) <= _LARGEST_TEXT
+        and not _divides_backwards([tir_block, *readers])
     ):
         schedule.compute_inline(block)
 
@@ -73,3 +77,22 @@ def _variables(index: Sequence[Any]) -> set[Any]:
 
 def _is_plain(index: Any) -> bool:
     return isinstance(index, (tirx.Var, tirx.IntImm))
+
+
+def _divides_backwards(tir_blocks: Sequence[Any]) -> bool:
+    """Tell whether the indices of these blocks together have a falling index and a division."""
+    indices = [part.min for block in tir_blocks for access in block.reads for part in access.region]
+    kinds = {kind for index in indices for kind in _kinds(index)}
+    return tirx.Sub in kinds and not kinds.isdisjoint((tirx.FloorDiv, tirx.FloorMod))
+
+
+def _kinds(index: Any) -> set[type]:
+    """Return the kinds of its nodes; a negative number counts as a difference."""
+    kinds: set[type] = set()
+
+    def visit(node: Any) -> None:
+        is_negative = isinstance(node, tirx.IntImm) and node.value < 0
+        kinds.add(tirx.Sub if is_negative else type(node))
+
+    structural_walk(index, visit)
+    return kinds

@@ -29,6 +29,7 @@ from qnn_ops import (
 from tests.support.arrays import full_range
 from tests.support.modules import module
 from tests.support.operators import run
+from tvm_qnn import build
 
 Array = np.ndarray[Any, Any]
 
@@ -133,6 +134,24 @@ def test_what_a_convolution_reads_stays() -> None:
 def test_padding_computes_what_it_moves() -> None:
     mod = module(tensors(SHAPE), lambda x: R.nn.pad(R.astype(x, "int32"), [0, 0, 1, 1, 0, 2, 0, 0]))
     assert len(blocks(InlineElementwise()(fused(mod)))) == 1
+
+
+@pytest.mark.parametrize("first", [R.flip, R.reshape])
+def test_a_reshape_is_not_inlined_where_it_is_read_backwards(first: Any) -> None:
+    def body(x: relax.Expr) -> relax.Expr:
+        if first is R.flip:
+            return R.reshape(R.flip(x, 3), [1, 120])
+        return R.flip(R.reshape(x, [1, 120]), 1)
+
+    mod = module(tensors(SHAPE), body)
+    assert len(blocks(InlineElementwise()(fused(mod)))) == 2
+
+
+def test_a_reshape_read_backwards_is_right() -> None:
+    mod = module(tensors((1, 3, 9, 7)), lambda x: R.flip(R.reshape(x, [1, 189]), 1))
+    x = full_range(np.random.default_rng(0), "int8", (1, 3, 9, 7))
+    result = build(mod).run(x)
+    np.testing.assert_array_equal(result, x.reshape(1, 189)[:, ::-1])
 
 
 def test_what_windows_read_stays() -> None:
