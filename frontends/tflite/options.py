@@ -284,6 +284,23 @@ class LeakyReluOptions(Options):
 
 
 @dataclass(frozen=True)
+class GeluOptions(Options):
+    """GELU; `approximate` asks for the one by tanh."""
+
+    approximate: bool
+
+
+@dataclass(frozen=True)
+class LocalResponseNormalizationOptions(Options):
+    """Normalization by neighbouring channels."""
+
+    radius: int
+    bias: float
+    alpha: float
+    beta: float
+
+
+@dataclass(frozen=True)
 class MirrorPadOptions(Options):
     """Mirror padding; `mode` is "REFLECT" or "SYMMETRIC"."""
 

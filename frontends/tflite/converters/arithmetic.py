@@ -12,7 +12,7 @@ from frontends.tflite.converters.context import Context, per_tensor
 from frontends.tflite.converters.quantization import check_same_quantization
 from frontends.tflite.converters.registry import converter, float_converter
 from frontends.tflite.options import AddOptions, DivOptions, MulOptions, Options, SubOptions
-from qnn_ops import quantized_add, quantized_multiply, quantized_subtract
+from qnn_ops import QnnError, quantized_add, quantized_multiply, quantized_subtract
 
 _QUANTIZED: dict[str, Callable[..., relax.Expr]] = {
     "ADD": quantized_add,
@@ -27,6 +27,7 @@ _FLOAT: dict[str, Callable[..., relax.Expr]] = {
     "MAXIMUM": R.maximum,
     "MINIMUM": R.minimum,
     "POW": R.power,
+    "ATAN2": R.atan2,
 }
 
 
@@ -67,6 +68,34 @@ def convert_float_arithmetic(ctx: Context) -> relax.Expr:
     """Combine two float32 operands, broadcast as in numpy."""
     result = _FLOAT[ctx.operator.code](ctx.input(0).expr, ctx.input(1).expr)
     return activate(_activation(ctx), result)
+
+
+@float_converter("FLOOR_DIV")
+def convert_floor_div(ctx: Context) -> relax.Expr:
+    """Round a quotient down."""
+    return R.floor(R.divide(ctx.input(0).expr, ctx.input(1).expr))
+
+
+@float_converter("FLOOR_MOD")
+def convert_floor_mod(ctx: Context) -> relax.Expr:
+    """Return what a division leaves, of the divisor's sign: the remainder is exact."""
+    lhs, rhs = ctx.input(0).expr, ctx.input(1).expr
+    rest, zero = ctx.builder.emit(R.mod(lhs, rhs)), relax.const(0.0, "float32")
+    # The product of two that are not 0 may vanish: their signs do not.
+    is_other = R.less(R.multiply(R.sign(rest), R.sign(rhs)), zero)
+    return R.where(is_other, R.add(rest, rhs), rest)
+
+
+@float_converter("ADD_N")
+def convert_add_n(ctx: Context) -> relax.Expr:
+    """Add tensors of one shape, one after the other."""
+    operands = ctx.inputs()
+    total = operands[0].expr
+    for operand in operands[1:]:
+        if operand.shape != operands[0].shape:
+            raise QnnError(f"shapes {operands[0].shape} and {operand.shape} differ")
+        total = ctx.builder.emit(R.add(total, operand.expr))
+    return total
 
 
 @float_converter("SQUARED_DIFFERENCE")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from tvm import relax
+from tvm.relax import op as R
 
-from frontends.tflite.converters.activations import clamp_range
+from frontends.tflite.converters.activations import activate, clamp_range
 from frontends.tflite.converters.context import Context
 from frontends.tflite.converters.padding import window_padding
 from frontends.tflite.converters.quantization import check_same_quantization
-from frontends.tflite.converters.registry import converter
+from frontends.tflite.converters.registry import converter, float_converter
 from frontends.tflite.options import Pool2DOptions
 from qnn_ops import QnnError, quantized_pool2d
 
@@ -36,3 +37,19 @@ def convert_pool_2d(ctx: Context) -> relax.Expr:
         out_min=low,
         out_max=high,
     )
+
+
+@float_converter(*_POOL_TYPES, "L2_POOL_2D")
+def convert_float_pool_2d(ctx: Context) -> relax.Expr:
+    """Pool what lies inside the image; an L2 pooling is the root of the mean of squares."""
+    options, data, code = ctx.options(Pool2DOptions), ctx.input(0), ctx.operator.code
+    if len(data.shape) != 4:
+        raise QnnError(f"{data.tensor.label} must have 4 dimensions, got {data.shape}")
+    padding = window_padding(options.padding, data.shape[1:3], options.filter, options.stride)
+    window = {"strides": options.stride, "padding": padding, "layout": "NHWC"}
+    if code == "MAX_POOL_2D":
+        result = R.nn.max_pool2d(data.expr, options.filter, **window)
+    else:
+        values = R.square(data.expr) if code == "L2_POOL_2D" else data.expr
+        result = R.nn.avg_pool2d(values, options.filter, **window)
+    return activate(options.activation, R.sqrt(result) if code == "L2_POOL_2D" else result)

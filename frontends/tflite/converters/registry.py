@@ -30,6 +30,9 @@ HYBRID: dict[str, Rule] = {}
 DATA: dict[str, Rule] = {}
 """Rules for operators that move or convert data of any type."""
 
+_LAYERS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
+_QUANTIZED_DTYPES = ("int8", "uint8", "int16", "int4", "float16")
+
 _EIGHT_BITS = set(EIGHT_BITS)
 
 
@@ -105,6 +108,7 @@ def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
     if "int16" in dtypes:
         raise UnsupportedError("int16 activations (16x8 quantization) are not supported")
     if dtypes == {"float32"} and code in FLOAT:
+        _check_not_all_float(model, code)
         return FLOAT[code], False
     raise UnsupportedError(f"no conversion rule for tensors of type {', '.join(sorted(dtypes))}")
 
@@ -121,6 +125,14 @@ def _check_quantized(tensors: Sequence[Tensor]) -> None:
             raise QnnError(
                 f"{tensor.label} is {tensor.dtype} but the file states no scale and zero point"
             )
+
+
+def _check_not_all_float(model: Model, code: str) -> None:
+    if code in _LAYERS and all(t.dtype not in _QUANTIZED_DTYPES for t in model.tensors):
+        raise UnsupportedError(
+            "a model without quantized tensors; TVM's own importer, "
+            "tvm.relax.frontend.tflite, takes such models"
+        )
 
 
 def _check_not_hybrid(activations: set[str], inputs: Sequence[Tensor]) -> None:

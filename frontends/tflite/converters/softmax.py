@@ -28,6 +28,22 @@ def convert_softmax(ctx: Context) -> relax.Expr:
 
 @float_converter("SOFTMAX")
 def convert_float_softmax(ctx: Context) -> relax.Expr:
-    """Apply softmax along the last axis."""
+    """Apply softmax along the last axis; beta multiplies the distances from the largest."""
     beta = relax.const(ctx.options(SoftmaxOptions).beta, "float32")
-    return R.nn.softmax(R.multiply(ctx.input(0).expr, beta))
+    data = ctx.input(0).expr
+    if 0 in ctx.input(0).shape:
+        return R.zeros(ctx.input(0).shape, "float32")
+    below = R.subtract(data, ctx.builder.emit(R.max(data, [-1], keepdims=True)))
+    powers = ctx.builder.emit(R.exp(R.multiply(below, beta)))
+    return R.divide(powers, ctx.builder.emit(R.sum(powers, [-1], keepdims=True)))
+
+
+@float_converter("LOG_SOFTMAX")
+def convert_float_log_softmax(ctx: Context) -> relax.Expr:
+    """Apply the logarithm of softmax along the last axis."""
+    data = ctx.input(0).expr
+    if 0 in ctx.input(0).shape:
+        return R.zeros(ctx.input(0).shape, "float32")
+    below = ctx.builder.emit(R.subtract(data, ctx.builder.emit(R.max(data, [-1], keepdims=True))))
+    total = ctx.builder.emit(R.sum(R.exp(below), [-1], keepdims=True))
+    return R.subtract(below, R.log(total))

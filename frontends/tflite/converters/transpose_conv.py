@@ -81,10 +81,10 @@ def convert_transpose_conv(ctx: Context) -> relax.Expr:
     """Return a convolution that spreads pixels; the first operand is the output's shape."""
     options = ctx.options(TransposeConvOptions)
     kernel, data = ctx.constant(1), ctx.input(2)
-    shape = _output_shape(ctx, kernel.shape, data)
+    shape = output_shape(ctx, kernel.shape, data)
     check_kernel(data.tensor, ctx.tensor(1), ctx.output())
     window = kernel.shape[1:3]
-    _check_size(options, shape[1:3], window, data.shape[1:3])
+    check_size(options, shape[1:3], window, data.shape[1:3])
     padding = window_padding(options.padding, shape[1:3], window, options.stride)
     axes = [
         _Axis(*sizes)
@@ -107,7 +107,8 @@ def convert_transpose_conv(ctx: Context) -> relax.Expr:
     return _dealt(ctx, axes, joined, shape)
 
 
-def _output_shape(ctx: Context, kernel: tuple[int, ...], data: Operand) -> tuple[int, ...]:
+def output_shape(ctx: Context, kernel: tuple[int, ...], data: Operand) -> tuple[int, ...]:
+    """Read the first operand, checked against data and weights; its batch may be the file's."""
     shape = ctx.integers(0)
     if len(kernel) != 4 or len(data.shape) != 4 or len(shape) != 4:
         raise QnnError(
@@ -127,7 +128,7 @@ def _output_shape(ctx: Context, kernel: tuple[int, ...], data: Operand) -> tuple
     return (batch, *shape[1:])
 
 
-def _check_size(
+def check_size(
     options: TransposeConvOptions, size: Sequence[int], window: Sequence[int], data: Sequence[int]
 ) -> None:
     """Raise unless a convolution would make such data of such an output, as LiteRT demands."""

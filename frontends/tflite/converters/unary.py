@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
+import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
 from frontends.tflite.converters.context import Context
 from frontends.tflite.converters.registry import float_converter
-from frontends.tflite.options import LeakyReluOptions
+from frontends.tflite.options import (
+    GeluOptions,
+    LeakyReluOptions,
+    LocalResponseNormalizationOptions,
+)
+
+_ROOT = math.sqrt(2 / math.pi)
 
 _FUNCTIONS: dict[str, Callable[..., relax.Expr]] = {
     "ABS": R.abs,
@@ -18,13 +26,15 @@ _FUNCTIONS: dict[str, Callable[..., relax.Expr]] = {
     "EXP": R.exp,
     "FLOOR": R.floor,
     "LOG": R.log,
-    "LOGISTIC": R.sigmoid,
     "NEG": R.negative,
+    "RELU_0_TO_1": lambda data: R.clip(data, 0.0, 1.0),
+    "ROUND": R.round,
     "RSQRT": R.rsqrt,
+    "SIGN": R.sign,
     "SIN": R.sin,
     "SQRT": R.sqrt,
     "SQUARE": R.square,
-    "TANH": R.tanh,
+    "ZEROS_LIKE": R.zeros_like,
 }
 
 
@@ -34,14 +44,52 @@ def convert_unary(ctx: Context) -> relax.Expr:
     return _FUNCTIONS[ctx.operator.code](ctx.input(0).expr)
 
 
+def _in_float64(function: Callable[[relax.Expr], relax.Expr], data: relax.Expr) -> relax.Expr:
+    # TVM's tanh and erf of float32 lose digits where they are small.
+    return R.astype(function(R.astype(data, "float64")), "float32")
+
+
+@float_converter("TANH")
+def convert_tanh(ctx: Context) -> relax.Expr:
+    """Return the function of the same name."""
+    return _in_float64(R.tanh, ctx.input(0).expr)
+
+
+@float_converter("LOGISTIC")
+def convert_logistic(ctx: Context) -> relax.Expr:
+    """Compute 1 / (1 + exp(-x)); below -9 that is exp(x), as in LiteRT."""
+    data, one = ctx.input(0).expr, relax.const(np.float32(1))
+    quotient = R.divide(one, R.add(one, R.exp(R.negative(data))))
+    return R.where(R.less(data, relax.const(np.float32(-9))), R.exp(data), quotient)
+
+
 @float_converter("ELU")
 def convert_elu(ctx: Context) -> relax.Expr:
     """Compute x where it is positive, exp(x) - 1 elsewhere."""
     data = ctx.input(0).expr
-    zero, one = relax.const(0.0, "float32"), relax.const(1.0, "float32")
+    zero, one = relax.const(0.0, "float32"), relax.const(1.0, "float64")
     # The minimum keeps exp from overflowing where its value is not used.
-    below = R.subtract(R.exp(R.minimum(data, zero)), one)
+    below = _in_float64(lambda x: R.subtract(R.exp(x), one), R.minimum(data, zero))
     return R.where(R.greater(data, zero), data, below)
+
+
+@float_converter("GELU")
+def convert_gelu(ctx: Context) -> relax.Expr:
+    """Compute x times the normal distribution up to x, or an approximation of it by tanh."""
+    data = ctx.input(0).expr
+
+    def number(value: float) -> relax.Expr:
+        return relax.const(np.float32(value))
+
+    half = R.multiply(number(0.5), data)
+    if ctx.options(GeluOptions).approximate:
+        cube = R.multiply(R.multiply(data, data), data)
+        inner = R.add(data, R.multiply(number(0.044715), cube))
+        bent = _in_float64(R.tanh, R.multiply(number(_ROOT), inner))
+        return R.multiply(half, R.add(number(1), bent))
+    scaled = R.multiply(data, number(math.sqrt(0.5)))
+    one = relax.const(1.0, "float64")
+    return R.multiply(half, _in_float64(lambda x: R.add(one, R.erf(x)), scaled))
 
 
 @float_converter("HARD_SWISH")
@@ -72,3 +120,23 @@ def convert_l2_normalization(ctx: Context) -> relax.Expr:
     data = ctx.input(0).expr
     length = R.sqrt(R.sum(R.square(data), [-1], keepdims=True))
     return R.divide(data, R.maximum(length, relax.const(1e-6, "float32")))
+
+
+@float_converter("LOCAL_RESPONSE_NORMALIZATION")
+def convert_local_response_normalization(ctx: Context) -> relax.Expr:
+    """Divide x by a power of the sum of its neighbours' squares along the last axis.
+
+    Of ``radius`` neighbours on either side LiteRT leaves out the last one.
+    """
+    options, data = ctx.options(LocalResponseNormalizationOptions), ctx.input(0)
+    rank, depth, radius = len(data.shape), data.shape[-1], max(options.radius, 0)
+    widths = [0] * (2 * rank - 2) + [radius, max(radius - 1, 0)]
+    squares = ctx.builder.emit(R.nn.pad(R.square(data.expr), widths, pad_value=0.0))
+    total: relax.Expr = R.zeros(data.shape, "float32")
+    for place in range(2 * radius):
+        part = R.strided_slice(squares, [rank - 1], [place], [place + depth])
+        total = ctx.builder.emit(R.add(total, ctx.builder.emit(part)))
+    scaled = R.multiply(relax.const(np.float32(options.alpha)), total)
+    base = R.add(relax.const(np.float32(options.bias)), scaled)
+    factor = R.power(base, relax.const(np.float32(-options.beta)))
+    return R.multiply(data.expr, factor)

@@ -1,0 +1,110 @@
+"""CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED and TRANSPOSE_CONV of float32 tensors."""
+
+from __future__ import annotations
+
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.tflite.converters.activations import activate
+from frontends.tflite.converters.context import Context, reshaped
+from frontends.tflite.converters.convolution import check_ranks
+from frontends.tflite.converters.fully_connected import rows_of
+from frontends.tflite.converters.padding import window_padding
+from frontends.tflite.converters.registry import float_converter
+from frontends.tflite.converters.transpose_conv import check_size, output_shape
+from frontends.tflite.options import (
+    Conv2DOptions,
+    DepthwiseConv2DOptions,
+    FullyConnectedOptions,
+    TransposeConvOptions,
+)
+from qnn_ops.errors import QnnError
+from qnn_ops.registry import spec_of
+
+
+@float_converter("CONV_2D")
+def convert_float_conv_2d(ctx: Context) -> relax.Expr:
+    """Return a convolution, in groups where the kernel has fewer input channels than the data."""
+    data, kernel = ctx.input(0), ctx.input(1)
+    check_ranks(data, kernel)
+    groups = data.shape[3] // max(1, kernel.shape[3])
+    return _convolved(ctx, ctx.options(Conv2DOptions), "OHWI", groups)
+
+
+@float_converter("DEPTHWISE_CONV_2D")
+def convert_float_depthwise_conv_2d(ctx: Context) -> relax.Expr:
+    """Return a convolution of every channel by itself; the kernel is [1, height, width, C * M]."""
+    check_ranks(ctx.input(0), ctx.input(1))
+    options = ctx.options(DepthwiseConv2DOptions)
+    return _convolved(ctx, options, "IHWO", ctx.input(0).shape[3])
+
+
+def _convolved(
+    ctx: Context, options: Conv2DOptions | DepthwiseConv2DOptions, layout: str, groups: int
+) -> relax.Expr:
+    data, kernel = ctx.input(0), ctx.input(1)
+    channels, inputs = (kernel.shape[layout.index(letter)] for letter in "OI")
+    if groups < 1 or inputs * groups != data.shape[3] or channels % groups:
+        raise QnnError(f"a kernel of shape {kernel.shape} for data of shape {data.shape}")
+    window = [kernel.shape[layout.index(letter)] for letter in "HW"]
+    sums = R.nn.conv2d(
+        data.expr,
+        ctx.builder.emit(R.permute_dims(kernel.expr, [layout.index(letter) for letter in "OHWI"])),
+        strides=options.stride,
+        padding=window_padding(
+            options.padding, data.shape[1:3], window, options.stride, options.dilation
+        ),
+        dilation=options.dilation,
+        groups=groups,
+        data_layout="NHWC",
+        kernel_layout="OHWI",
+    )
+    return activate(options.activation, _with_bias(ctx, sums, 2, channels))
+
+
+@float_converter("FULLY_CONNECTED")
+def convert_float_fully_connected(ctx: Context) -> relax.Expr:
+    """Return a dense layer; unless the rank is to be kept, the data is seen as rows of K values."""
+    options = ctx.options(FullyConnectedOptions)
+    if options.weights_format != "DEFAULT":
+        raise UnsupportedError(f"weights in the format {options.weights_format}")
+    outer, depth, units = rows_of(ctx, options.keep_num_dims)
+    data = ctx.builder.emit(reshaped(ctx.input(0).expr, (*outer, depth)))
+    sums = R.matmul(data, ctx.builder.emit(R.permute_dims(ctx.input(1).expr)))
+    return activate(options.activation, _with_bias(ctx, sums, 2, units))
+
+
+@float_converter("TRANSPOSE_CONV")
+def convert_float_transpose_conv(ctx: Context) -> relax.Expr:
+    """Return what a convolution of these weights would have taken: of the size that is stated."""
+    options = ctx.options(TransposeConvOptions)
+    kernel, data = ctx.input(1), ctx.input(2)
+    check_ranks(kernel, data)
+    shape, window = output_shape(ctx, kernel.shape, data), kernel.shape[1:3]
+    check_size(options, shape[1:3], window, data.shape[1:3])
+    emit = ctx.builder.emit
+    images = emit(R.permute_dims(data.expr, [0, 3, 1, 2]))
+    planes = emit(R.permute_dims(kernel.expr, [3, 0, 1, 2]))
+    whole = emit(R.nn.conv2d_transpose(images, planes, strides=options.stride))
+    whole = emit(R.permute_dims(whole, [0, 2, 3, 1]))
+    begins = window_padding(options.padding, shape[1:3], window, options.stride)[:2]
+    ends = [begin + size for begin, size in zip(begins, shape[1:3], strict=True)]
+    # Beyond the last products are zeros.
+    sizes = spec_of(whole).shape[1:3]
+    below, right = (max(end - size, 0) for end, size in zip(ends, sizes, strict=True))
+    padded = emit(R.nn.pad(whole, [0, 0, 0, below, 0, right, 0, 0], pad_value=0.0))
+    part = emit(R.strided_slice(padded, [1, 2], begins, ends))
+    return activate(options.activation, _with_bias(ctx, part, 3, shape[3]))
+
+
+def _with_bias(ctx: Context, sums: relax.Expr, position: int, channels: int) -> relax.Expr:
+    if not ctx.has(position):
+        return sums
+    bias = ctx.input(position)
+    if bias.tensor.dtype != "float32" or bias.shape != (channels,):
+        raise QnnError(
+            f"the bias {bias.tensor.label} must be float32 of shape ({channels},), "
+            f"got {bias.tensor.dtype} {bias.shape}"
+        )
+    return R.add(sums, bias.expr)

@@ -1,0 +1,120 @@
+"""Sums of float32 products, which compilers add up in another order, and with fused products."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from frontends.tflite import from_tflite
+from frontends.tflite.reader import read_model
+from qnn_ops import QnnError
+from tests.support.tflite import Sheet
+from tvm_qnn import build
+from tvm_qnn.oracle import litert_tensors
+
+Array = np.ndarray[Any, Any]
+
+STEP: dict[str, Any] = {
+    "stride_h": 2,
+    "stride_w": 1,
+    "dilation_h_factor": 1,
+    "dilation_w_factor": 1,
+}
+# Code, data, weights, bias, result, options.
+LAYERS: list[tuple[str, tuple[int, ...], tuple[int, ...], int, tuple[int, ...], dict[str, Any]]] = [
+    ("CONV_2D", (2, 9, 8, 5), (7, 3, 3, 5), 7, (2, 5, 8, 7), {"padding": "SAME", **STEP}),
+    ("CONV_2D", (1, 9, 8, 6), (8, 3, 3, 3), 8, (1, 4, 6, 8), {"padding": "VALID", **STEP}),
+    (
+        "DEPTHWISE_CONV_2D",
+        (2, 9, 8, 5),
+        (1, 3, 3, 10),
+        10,
+        (2, 5, 8, 10),
+        {"padding": "SAME", "depth_multiplier": 2, **STEP},
+    ),
+    ("FULLY_CONNECTED", (4, 100), (30, 100), 30, (4, 30), {}),
+    ("FULLY_CONNECTED", (2, 3, 20), (4, 20), 0, (2, 3, 4), {"keep_num_dims": True}),
+    ("TRANSPOSE_CONV", (2, 5, 4, 5), (7, 3, 3, 5), 7, (2, 10, 8, 7), {"padding": "SAME"}),
+    ("TRANSPOSE_CONV", (1, 5, 4, 5), (7, 3, 2, 5), 0, (1, 12, 9, 7), {"padding": "VALID"}),
+    ("BATCH_MATMUL", (2, 5, 40), (2, 40, 6), 0, (2, 5, 6), {}),
+    ("BATCH_MATMUL", (3, 40, 5), (6, 40), 0, (3, 5, 6), {"adj_x": True, "adj_y": True}),
+]
+
+
+def sheet_of(arrays: dict[int, Array], sign: Any = lambda array: array) -> Sheet:
+    """A sheet of all layers, without activations; arrays by their place."""
+    sheet = Sheet()
+    sheet.constant(np.zeros(1, np.int8))  # without it TVM's own importer serves the model
+    place = 0
+
+    def next_array(shape: tuple[int, ...]) -> Array:
+        nonlocal place
+        place += 1
+        if place not in arrays:
+            arrays[place] = np.random.default_rng(place).normal(size=shape).astype(np.float32)
+        return np.asarray(sign(arrays[place]))
+
+    for code, data, weights, channels, result, options in LAYERS:
+        values = sheet.input(next_array(data))
+        operands = [values, sheet.constant(next_array(weights))]
+        if code == "TRANSPOSE_CONV":
+            options = {**options, "stride_h": 2, "stride_w": 2}
+            operands = [sheet.constant(result), operands[1], values]
+        if channels:
+            operands.append(sheet.constant(next_array((channels,))))
+        sheet.operator(code, operands, (result, "float32", None), **options)
+    return sheet
+
+
+@pytest.mark.parametrize("target", ["llvm", "host"])
+def test_sums_differ_by_their_order_at_most(target: str) -> None:
+    arrays: dict[int, Array] = {}
+    sheet = sheet_of(arrays)
+    model = sheet.model()
+    expected = litert_tensors(model, sheet.arrays)
+    sizes = sheet_of(arrays, np.abs)
+    totals = litert_tensors(sizes.model(), sizes.arrays)
+    mod, params = from_tflite(model)
+    results = list(build(mod, target, params).run(*sheet.arrays).values())
+    for index, result, layer in zip(read_model(model).outputs, results, LAYERS, strict=True):
+        # Two sums of n products, in any order and with fused products or without, each lie
+        # within n rounding errors of the sum of their sizes.
+        terms = int(np.prod(layer[2][1:])) + 1
+        bound = 2 * terms * 2.0**-24 * totals[index]
+        assert result.shape == expected[index].shape
+        assert (np.abs(result - expected[index]) <= bound).all(), layer[0]
+
+
+def test_activations_are_fused() -> None:
+    sheet = Sheet(1)
+    sheet.constant(np.zeros(1, np.int8))
+    data = sheet.input(sheet.rng.normal(0, 4, (3, 1)).astype(np.float32))
+    weights = sheet.constant(sheet.rng.normal(0, 4, (5, 1)).astype(np.float32))
+    for kind in ("RELU", "RELU6", "RELU_N1_TO_1"):
+        operands = [data, weights]
+        result = ((3, 5), "float32", None)
+        sheet.operator("FULLY_CONNECTED", operands, result, fused_activation_function=kind)
+    sheet.check()  # of one product each, so that there is no order
+
+
+@pytest.mark.parametrize("code", ["CONV_2D", "FULLY_CONNECTED"])
+def test_models_of_float32_alone_are_tvm_s(code: str) -> None:
+    sheet = Sheet()
+    shape, kernel = ((1, 4), (2, 4)) if code == "FULLY_CONNECTED" else ((1, 1, 1, 4), (2, 1, 1, 4))
+    operands = [sheet.input(np.ones(shape, np.float32)), sheet.constant(np.ones(kernel, "float32"))]
+    options = STEP if code == "CONV_2D" else {}
+    sheet.operator(code, operands, ((*shape[:-1], 2), "float32", None), **options)
+    with pytest.raises(QnnError, match=r"tvm\.relax\.frontend\.tflite"):
+        from_tflite(sheet.model())
+
+
+def test_kernels_that_do_not_fit() -> None:
+    sheet = Sheet()
+    sheet.constant(np.zeros(1, np.int8))
+    data = sheet.input(np.ones((1, 4, 4, 6), np.float32))
+    kernel = sheet.constant(np.ones((4, 1, 1, 4), np.float32))
+    sheet.operator("CONV_2D", [data, kernel], ((1, 2, 4, 4), "float32", None), **STEP)
+    with pytest.raises(QnnError, match=r"a kernel of shape \(4, 1, 1, 4\) for data"):
+        from_tflite(sheet.model())
