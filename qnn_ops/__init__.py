@@ -28,9 +28,11 @@ if TYPE_CHECKING:
     from qnn_ops.quantized_multiply import quantized_multiply
     from qnn_ops.quantized_pad import quantized_pad
     from qnn_ops.quantized_pool2d import quantized_pool2d
+    from qnn_ops.quantized_prelu import quantized_prelu
     from qnn_ops.quantized_relu import quantized_relu
     from qnn_ops.quantized_resize2d import quantized_resize2d
     from qnn_ops.quantized_softmax import quantized_softmax
+    from qnn_ops.quantized_squared_difference import quantized_squared_difference
     from qnn_ops.quantized_subtract import quantized_subtract
     from qnn_ops.requantize import requantize
     from qnn_ops.select_boxes import select_boxes
@@ -53,9 +55,11 @@ __all__ = [
     "quantized_multiply",
     "quantized_pad",
     "quantized_pool2d",
+    "quantized_prelu",
     "quantized_relu",
     "quantized_resize2d",
     "quantized_softmax",
+    "quantized_squared_difference",
     "quantized_subtract",
     "requantize",
     "select_boxes",

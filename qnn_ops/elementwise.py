@@ -120,12 +120,12 @@ def sum_multipliers(attrs: Attrs) -> tuple[float, float, float]:
     """
     twice_larger = 2.0 * max(attrs.lhs_scale, attrs.rhs_scale)
     result = twice_larger / (2.0**LEFT_SHIFT * attrs.output_scale)
-    return attrs.lhs_scale / twice_larger, attrs.rhs_scale / twice_larger, _saturating(result)
+    return attrs.lhs_scale / twice_larger, attrs.rhs_scale / twice_larger, saturating(result)
 
 
 def product_multiplier(attrs: Attrs) -> float:
     """Return the real multiplier of a product, kept to where it saturates every result but 0."""
-    return _saturating(stated_product_multiplier(attrs))
+    return saturating(stated_product_multiplier(attrs))
 
 
 def stated_product_multiplier(attrs: Attrs) -> float:
@@ -189,7 +189,7 @@ def _on_common_scale(data: Array, zero_point: int, multiplier: float) -> Array:
     return multiply_by_quantized_multiplier(lifted, *quantize_multiplier(multiplier))
 
 
-def _saturating(multiplier: float) -> float:
+def saturating(multiplier: float) -> float:
     """Return a multiplier that gives the same 8-bit results without overflowing int32.
 
     From 2^9 on, every term but 0 saturates; and up to 2^14 a term of 16 bits does not overflow.

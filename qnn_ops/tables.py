@@ -58,7 +58,7 @@ def unary_table(
     Raises:
         QnnError: if the dtype or a quantization does not fit.
     """
-    centred = _centred_inputs(input_scale, input_zero_point, output_scale, output_zero_point, dtype)
+    centred = centred_inputs(input_scale, input_zero_point, output_scale, output_zero_point, dtype)
     with np.errstate(all="ignore"):
         real = np.float32(input_scale) * centred.astype(np.float32)
         inverse = np.float32(1) / np.float32(output_scale)
@@ -129,7 +129,7 @@ def leaky_relu_table(
     Raises:
         QnnError: also if the scales are so far apart that the framework's int32 overflows.
     """
-    centred = _centred_inputs(input_scale, input_zero_point, output_scale, output_zero_point, dtype)
+    centred = centred_inputs(input_scale, input_zero_point, output_scale, output_zero_point, dtype)
     scale, step = np.float32(input_scale), np.float32(output_scale)
     with np.errstate(all="ignore"):
         factor = float(scale / step)
@@ -161,7 +161,7 @@ def hard_swish_table(
         QnnError: if the dtype or a quantization does not fit, or the input scale is 128
             times the output's or more, or beyond 2.5e7, for which the arithmetic has no room.
     """
-    centred = _centred_inputs(input_scale, input_zero_point, output_scale, output_zero_point, dtype)
+    centred = centred_inputs(input_scale, input_zero_point, output_scale, output_zero_point, dtype)
     fine_scale = np.float32(1 / 128) * np.float32(input_scale)
     output_multiplier, output_shift = _int16_multiplier(fine_scale / np.float32(output_scale))
     if output_shift > 0:
@@ -190,7 +190,7 @@ def hard_swish_table(
     return clamp_to(steps + output_zero_point, dtype)
 
 
-def _centred_inputs(
+def centred_inputs(
     input_scale: float,
     input_zero_point: int,
     output_scale: float,

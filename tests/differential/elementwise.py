@@ -55,13 +55,14 @@ def softmax(graph: Graph, value: Value) -> Value | None:
 
 _UNARY = (
     *("LOGISTIC", "TANH", "HARD_SWISH", "LEAKY_RELU"),
-    *("RELU", "RELU6", "RELU_N1_TO_1"),
+    *("RELU", "RELU6", "RELU_N1_TO_1", "GELU"),
 )
+_UNARY_INT8 = ("EXP", "ABS", "LOG", "NEG")
 
 
 @step(weight=2)
 def unary(graph: Graph, value: Value) -> Value:
-    codes = [*_UNARY, "EXP"] if value.dtype == "int8" else _UNARY
+    codes = [*_UNARY, *_UNARY_INT8] if value.dtype == "int8" else _UNARY
     code = str(graph.choice(*codes))
     if code in ("LOGISTIC", "TANH"):
         scale, at = (1 / 256, -128) if code == "LOGISTIC" else (1 / 128, 0)
@@ -74,6 +75,50 @@ def unary(graph: Graph, value: Value) -> Value:
         result = graph.result(value, value.shape, value.scale)
     options = {"alpha": float(graph.rng.uniform(0.01, 0.5))} if code == "LEAKY_RELU" else {}
     graph.operator(code, [value.index], result, **options)
+    return result
+
+
+@step()
+def root(graph: Graph, value: Value) -> Value | None:
+    """Take the root, or its inverse, of what is not negative: LiteRT ends a run elsewhere."""
+    if value.dtype != "int8":
+        return None
+    encoding = Quantization.per_tensor(value.scale, -128)
+    positive = graph.tensor(value.shape, "int8", encoding)
+    graph.operator("QUANTIZE", [value.index], positive)
+    code = str(graph.choice("SQRT", "RSQRT"))
+    span = float(np.sqrt(255 * value.scale)) if code == "SQRT" else float(value.scale**-0.5)
+    result = graph.result(value, value.shape, span / 200)
+    graph.operator(code, [positive.index], result)
+    return result
+
+
+@step(weight=2)
+def slopes(graph: Graph, value: Value) -> Value | None:
+    if len(value.shape) > 4:
+        return None
+    shape = value.shape[int(graph.choice(0, 1, len(value.shape) - 1)) :]
+    shape = tuple(1 if graph.chance(0.3) else size for size in shape)
+    encoding = graph.encoding(value.dtype, 0.005)
+    data = graph.data(value.dtype, shape)
+    is_constant = graph.chance(0.7)
+    index = graph.constant(data, encoding) if is_constant else graph.aside(data, encoding)
+    result = graph.result(value, value.shape, value.scale)
+    graph.operator("PRELU", [value.index, index], result)
+    return result
+
+
+@step()
+def squared_difference(graph: Graph, value: Value) -> Value | None:
+    if value.dtype != "int8" or len(value.shape) > 4:
+        return None
+    shape = tuple(1 if graph.chance(0.3) else size for size in value.shape)
+    other = graph.input(shape, "int8")
+    wanted = 100 * max(value.scale, other.scale) ** 2
+    result = graph.result(value, value.shape, wanted)
+    if 4 * max(value.scale, other.scale) ** 2 >= 2**14 * result.scale:  # LiteRT ends the process
+        return None
+    graph.operator("SQUARED_DIFFERENCE", [value.index, other.index], result)
     return result
 
 

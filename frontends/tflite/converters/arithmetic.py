@@ -7,12 +7,21 @@ from collections.abc import Callable
 from tvm import relax
 from tvm.relax import op as R
 
+from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import activate, clamp_range
 from frontends.tflite.converters.context import Context, per_tensor
 from frontends.tflite.converters.quantization import check_same_quantization
 from frontends.tflite.converters.registry import converter, float_converter
 from frontends.tflite.options import AddOptions, DivOptions, MulOptions, Options, SubOptions
-from qnn_ops import QnnError, quantized_add, quantized_multiply, quantized_subtract
+from qnn_ops import (
+    QnnError,
+    quantized_add,
+    quantized_multiply,
+    quantized_prelu,
+    quantized_squared_difference,
+    quantized_subtract,
+)
+from qnn_ops.registry import spec_of
 
 _QUANTIZED: dict[str, Callable[..., relax.Expr]] = {
     "ADD": quantized_add,
@@ -52,6 +61,36 @@ def convert_arithmetic(ctx: Context) -> relax.Expr:
         result.dtype,
         out_min=low,
         out_max=high,
+    )
+
+
+@converter("PRELU")
+def convert_prelu(ctx: Context) -> relax.Expr:
+    """Multiply what is negative by a slope; the slopes, the second operand, are broadcast."""
+    data, slopes, result = ctx.input(0), ctx.input(1), ctx.output()
+    call = ctx.builder.typed(
+        quantized_prelu(
+            data.expr,
+            slopes.expr,
+            *data.quantization,
+            *slopes.quantization,
+            *per_tensor(result),
+            result.dtype,
+        )
+    )
+    if spec_of(call).shape != data.shape:
+        raise QnnError(f"slopes of shape {slopes.shape} do not broadcast to {data.shape}")
+    return call
+
+
+@converter("SQUARED_DIFFERENCE")
+def convert_quantized_squared_difference(ctx: Context) -> relax.Expr:
+    """Square the difference of two quantized operands, broadcast as in numpy."""
+    lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
+    if result.dtype != "int8":
+        raise UnsupportedError(f"tensors of type {result.dtype}, which TFLite does not square")
+    return quantized_squared_difference(
+        lhs.expr, rhs.expr, *lhs.quantization, *rhs.quantization, *per_tensor(result), result.dtype
     )
 
 

@@ -10,8 +10,8 @@ from tvm import relax
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Array, Context, per_tensor
-from frontends.tflite.converters.registry import converter
-from frontends.tflite.options import LeakyReluOptions
+from frontends.tflite.converters.registry import converter, unscaled_converter
+from frontends.tflite.options import GeluOptions, LeakyReluOptions
 from qnn_ops import quantized_lookup
 from qnn_ops.tables import (
     hard_swish_table,
@@ -19,6 +19,15 @@ from qnn_ops.tables import (
     logistic_table,
     tanh_table,
     unary_table,
+)
+from qnn_ops.unary_tables import (
+    absolute_table,
+    elu_table,
+    gelu_table,
+    log_table,
+    negative_table,
+    rsqrt_table,
+    sqrt_table,
 )
 
 
@@ -28,11 +37,18 @@ def _exp(x: Array) -> Array:
 
 
 _TABLES: dict[str, Callable[..., Array]] = {
+    "ABS": absolute_table,
+    "ELU": elu_table,
     "EXP": partial(unary_table, _exp),
     "HARD_SWISH": hard_swish_table,
+    "LOG": log_table,
     "LOGISTIC": logistic_table,
+    "RSQRT": rsqrt_table,
+    "SQRT": sqrt_table,
     "TANH": tanh_table,
 }
+# Of uint8 LiteRT has none of these.
+_OF_INT8 = ("ABS", "ELU", "LOG", "NEG", "RSQRT", "SQRT")
 
 
 @converter(*_TABLES)
@@ -47,9 +63,29 @@ def convert_leaky_relu(ctx: Context) -> relax.Expr:
     return _look_up(ctx, partial(leaky_relu_table, ctx.options(LeakyReluOptions).alpha))
 
 
+@converter("GELU")
+def convert_gelu(ctx: Context) -> relax.Expr:
+    """Multiply x by the normal distribution at x, or an approximation of it."""
+    return _look_up(ctx, partial(gelu_table, ctx.options(GeluOptions).approximate))
+
+
+@converter("NEG")
+@unscaled_converter("NEG")
+def convert_negative(ctx: Context) -> relax.Expr:
+    """Negate the integers, whatever they mean, as LiteRT does."""
+    return _looked_up(ctx, negative_table)
+
+
 def _look_up(ctx: Context, table_of: Callable[..., Array]) -> relax.Expr:
+    result = per_tensor(ctx.output())
+    return _looked_up(ctx, partial(table_of, *ctx.input(0).quantization, *result))
+
+
+def _looked_up(ctx: Context, table_of: Callable[[str], Array]) -> relax.Expr:
     data, result = ctx.input(0), ctx.output()
     if data.tensor.dtype != result.dtype:
         raise UnsupportedError(f"from {data.tensor.dtype} to {result.dtype}")
-    table = table_of(*data.quantization, *per_tensor(result), result.dtype)
+    if result.dtype == "uint8" and ctx.operator.code in _OF_INT8:
+        raise UnsupportedError("LiteRT has no such operator of uint8")
+    table = table_of(result.dtype)
     return quantized_lookup(data.expr, ctx.values.add_constant(result, "_table", table))

@@ -26,9 +26,11 @@ from qnn_ops import (
     quantized_multiply,
     quantized_pad,
     quantized_pool2d,
+    quantized_prelu,
     quantized_relu,
     quantized_resize2d,
     quantized_softmax,
+    quantized_squared_difference,
     quantized_subtract,
     requantize,
 )
@@ -77,6 +79,8 @@ CASES: dict[str, list[Build]] = {
         lambda x, y: quantized_add(x, op.max(y, [2, 3], True), **SUM),
     ],
     "quantized_multiply": [lambda x, y: quantized_multiply(x, y, **SUM)],
+    "quantized_prelu": [lambda x, y: quantized_prelu(x, y, **SUM)],
+    "quantized_squared_difference": [lambda x, y: quantized_squared_difference(x, y, **SUM)],
     "quantized_subtract": [lambda x, y: quantized_subtract(x, y, **SUM)],
     "quantized_concat": [
         lambda x, y: quantized_concat([x, y], [0.5] * 2, [3] * 2, 0.5, 3, "int8", axis=1),

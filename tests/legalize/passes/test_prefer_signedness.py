@@ -23,9 +23,11 @@ from qnn_ops import (
     quantized_multiply,
     quantized_pad,
     quantized_pool2d,
+    quantized_prelu,
     quantized_relu,
     quantized_resize2d,
     quantized_softmax,
+    quantized_squared_difference,
     quantized_subtract,
     requantize,
 )
@@ -243,6 +245,8 @@ CASES: dict[str, Build] = {
     "add": lambda x, d: quantized_add(*x, **_placed(d, **SUM)),
     "subtract": lambda x, d: quantized_subtract(*x, **_placed(d, **SUM)),
     "multiply": lambda x, d: quantized_multiply(*x, **_placed(d, **SUM)),
+    "prelu": lambda x, d: quantized_prelu(*x, **_placed(d, **SUM)),
+    "squared_difference": lambda x, d: quantized_squared_difference(*x, **_placed(d, **SUM)),
     "relu": lambda x, d: quantized_relu(x[0], kind="relu6", **_placed(d, **CHANGE)),
     "requantize": lambda x, d: requantize(x[0], **_placed(d, **CHANGE)),
     "requantize_per_channel": lambda x, d: requantize(
