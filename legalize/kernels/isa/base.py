@@ -85,6 +85,13 @@ class VectorIsa(ABC):
         product = T.Cast(f"uint32x{lanes}", words) * splat("uint32", multiplier, lanes)
         return T.Cast(f"int16x{lanes}", T.shift_right(product, splat("uint32", 8, lanes)))
 
+    def upper_words(self, lhs: Vector, rhs: Vector) -> Vector:
+        """Return the upper halves of the products of two vectors of uint16, of any lanes."""
+        lanes = lanes_in(lhs)
+        wide = f"uint32x{lanes}"
+        product = T.Cast(wide, lhs) * T.Cast(wide, rhs)
+        return T.Cast(f"uint16x{lanes}", T.shift_right(product, splat("uint32", 16, lanes)))
+
     @abstractmethod
     def affine(self, form: AffineForm, lhs: Vector, rhs: Vector) -> list[Vector]:
         """Return an affine form of two vectors of uint8, before its shift.

@@ -65,6 +65,23 @@ class X86Vectors(VectorIsa):
         shifted = T.shift_left(words, splat("int16", 8, lanes))
         return self._high_product("pmulhu.w", shifted, factor)
 
+    def upper_words(self, lhs: Vector, rhs: Vector) -> Vector:
+        """Multiply by vpmulhuw; of a shift beside it LLVM makes products of 32 bits."""
+        lanes = lanes_in(lhs)
+        if 2 * lanes > self.size:
+            places = range(0, lanes, self.size // 2)
+            parts = [
+                self.upper_words(
+                    *(T.Shuffle([each], _run(place, self.size)) for each in (lhs, rhs))
+                )
+                for place in places
+            ]
+            return T.Shuffle(parts, list(range(lanes)))
+        if 2 * lanes not in _PREFIX:
+            return super().upper_words(lhs, rhs)
+        words = (T.reinterpret(f"int16x{lanes}", each) for each in (lhs, rhs))
+        return T.reinterpret(f"uint16x{lanes}", self._high_product("pmulhu.w", *words))
+
     def affine(self, form: AffineForm, lhs: Vector, rhs: Vector) -> list[Vector]:
         """Compute an affine form of pairs of int16."""
         return [self.affine_of_pairs(form, pairs) for pairs in self._pairs(lhs, rhs)]
@@ -149,9 +166,10 @@ class X86Vectors(VectorIsa):
         return T.reinterpret(f"int32x{self.lanes}", _unpack(first, second, 2, half))
 
     def _high_product(self, name: str, lhs: Vector, rhs: Vector) -> Vector:
-        suffix = ".512" if self.size == 64 else ""
-        name = f"{_PREFIX[self.size]}.{name}{suffix}"
-        return T.call_llvm_pure_intrin(f"int16x{self.size // 2}", name, lhs, rhs)
+        lanes = lanes_in(lhs)
+        suffix = ".512" if lanes == 32 else ""
+        name = f"{_PREFIX[2 * lanes]}.{name}{suffix}"
+        return T.call_llvm_pure_intrin(f"int16x{lanes}", name, lhs, rhs)
 
     def _pairs(self, lhs: Vector, rhs: Vector) -> list[Vector]:
         """Return two vectors of uint8 side by side as int16, in the order that narrowing undoes."""
@@ -182,6 +200,11 @@ class X86Vectors(VectorIsa):
     def _splat_pair(self, pair: Array) -> Vector:
         both = np.array(pair, np.int16).view(np.int32)
         return self._words(splat("int32", int(both[0]), self.lanes))
+
+
+def _run(start: int, size: int) -> list[int]:
+    """Return the places of a register's worth of 16-bit lanes."""
+    return list(range(start, start + size // 2))
 
 
 def _unpack(first: Vector, second: Vector, element: int, half: int) -> Vector:

@@ -108,6 +108,7 @@ class _Kernel:
     """The buffers of one function, and what writes its loops."""
 
     def __init__(self, isa: VectorIsa, spec: PoolSpec) -> None:
+        self.isa = isa
         self.size = isa.size
         self.spec = spec
         self.is_average = spec.pool_type == "avg"
@@ -136,11 +137,26 @@ class _Kernel:
     def _row(self, row: Index) -> None:
         """Write the computation of one row of output pixels."""
         spec = self.spec
-        _, height, width, channels = spec.in_shape
-        _, out_height, out_width, _ = spec.out_shape
+        _, height, width, _ = spec.in_shape
+        out_height = spec.out_shape[1]
         image, y = T.truncdiv(row, out_height), T.truncmod(row, out_height)
         top, down = self._along(y, 0, height)
         line = (image * height + top) * width
+        if isinstance(down, int):
+            self._pool_row(row, line, down)
+            return
+        # Where all of a window is inside, as mostly, its size is a number in the code.
+        with T.If(down == spec.window[0]):
+            with T.Then():
+                self._pool_row(row, line, spec.window[0])
+            with T.Else():
+                self._pool_row(row, line, down)
+
+    def _pool_row(self, row: Index, line: Index, down: Index) -> None:
+        """Write one row of outputs, whose windows have ``down`` rows, the first one ``line``."""
+        spec = self.spec
+        width, channels = spec.in_shape[2:]
+        out_width = spec.out_shape[2]
         if spec.strides[1] == 1 and spec.window[1] == _SLIDING and width >= _SLIDING:
             self._slide(line * channels, row * (out_width * channels), down)
             return
@@ -240,15 +256,11 @@ class _Kernel:
         """Write the pooling of a column of a window, into accumulators that are clear."""
         height = self.spec.window[0]
         pitch = self.spec.in_shape[2] * self.spec.in_shape[3]
-        if height > _MOST_TAPS:
-            with T.serial(down) as ky:
-                self._take(results, first + ky * pitch, chunks, 1, 0)
+        if isinstance(down, int) and height <= _MOST_TAPS:
+            self._take(results, first, chunks, height, pitch)
             return
-        with T.If(down == height):
-            with T.Then():
-                self._take(results, first, chunks, height, pitch)
-            with T.Else(), T.serial(down) as ky:
-                self._take(results, first + ky * pitch, chunks, 1, 0)
+        with T.serial(down) as ky:
+            self._take(results, first + ky * pitch, chunks, 1, 0)
 
     def _along(self, position: Index, axis: int, size: int) -> tuple[Index, Index]:
         """Return the first pixel of a window along an axis, and the number that it covers."""
@@ -257,7 +269,7 @@ class _Kernel:
         start = position * spec.strides[axis] - padding
         reach = (spec.out_shape[1 + axis] - 1) * spec.strides[axis] - padding + window
         if padding == 0 and reach <= size:
-            return start, T.int32(window)
+            return start, window
         first = T.max(start, T.int32(0))
         return first, T.min(start + window, T.int32(size)) - first
 
@@ -343,19 +355,27 @@ class _Kernel:
         if self.origin:
             missing = splat("uint16", window, size) - self._pixels(taps, size)
             total = total + missing * splat("uint16", self.origin, size)
-        return total, T.int32(window)
+        return total, window
 
     def _pixels(self, taps: Index, size: int) -> Vector:
         """Return a number of pixels in each lane."""
-        return T.broadcast(self.divisors[taps, _COLUMNS - 1], size)
+        return self._factor(taps, _COLUMNS - 1, size)
+
+    def _factor(self, taps: Index, column: int, size: int) -> Vector:
+        """Return what averages of so many pixels need, in each lane; see ``divisors``."""
+        if isinstance(taps, int):
+            return splat("uint16", int(divisors(taps)[taps, column]), size)
+        return T.broadcast(self.divisors[taps, column], size)
 
     def _average(self, total: Vector, taps: Index, size: int) -> Vector:
         multiplier, shift, half, is_even, pixels = (
-            T.broadcast(self.divisors[taps, column], size) for column in range(_COLUMNS)
+            self._factor(taps, column, size) for column in range(_COLUMNS)
         )
         rounded = total + half
+        if isinstance(taps, int) and taps % 2:  # there are no ties
+            return T.Cast(f"uint8x{size}", self._divide(rounded, multiplier, shift))
         if self.spec.rounding == "half_even":
-            quotient = self._divide(rounded, multiplier, shift, size)
+            quotient = self._divide(rounded, multiplier, shift)
             is_tie = T.Cast(f"uint16x{size}", quotient * pixels == rounded)
             is_odd = T.bitwise_xor(quotient, splat("uint16", self.origin & 1, size))
             odd_tie = T.bitwise_and(T.bitwise_and(is_tie, is_even), is_odd)
@@ -364,10 +384,7 @@ class _Kernel:
             limit = pixels * splat("uint16", self.origin, size)
             is_below = T.Cast(f"uint16x{size}", total < limit)
             rounded = rounded - T.bitwise_and(is_below, is_even)
-        return T.Cast(f"uint8x{size}", self._divide(rounded, multiplier, shift, size))
+        return T.Cast(f"uint8x{size}", self._divide(rounded, multiplier, shift))
 
-    def _divide(self, dividend: Vector, multiplier: Vector, shift: Vector, size: int) -> Vector:
-        wide = f"uint32x{size}"
-        product = T.Cast(wide, dividend) * T.Cast(wide, multiplier)
-        upper = T.Cast(f"uint16x{size}", T.shift_right(product, splat("uint32", 16, size)))
-        return T.shift_right(upper, shift)
+    def _divide(self, dividend: Vector, multiplier: Vector, shift: Vector) -> Vector:
+        return T.shift_right(self.isa.upper_words(dividend, multiplier), shift)
