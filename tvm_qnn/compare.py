@@ -75,6 +75,7 @@ def compare(
     target: str | Mapping[str, Any] | tvm.target.Target = "host",
     kernels: bool = True,
     expected: Mapping[int, Array] | None = None,
+    shape_dict: Mapping[str, Sequence[int]] | None = None,
 ) -> Comparison:
     """Run a TFLite model here and on LiteRT's reference kernels, and compare all tensors.
 
@@ -89,6 +90,8 @@ def compare(
         kernels: use the hand-written kernels of the target, or only the portable primitives.
         expected: what ``litert_tensors`` gives for this model and these inputs, if the caller
             has it already.
+        shape_dict: shapes of inputs by name, where they are not the file's, as ``from_tflite``
+            takes them.
 
     Raises:
         QnnError: if the model cannot be imported, LiteRT is missing or rejects it, an input does
@@ -97,10 +100,10 @@ def compare(
     """
     content = model if isinstance(model, bytes) else Path(model).read_bytes()
     graph = read_model(content)
-    mod, params = from_tflite(graph, outputs="all")
+    mod, params = from_tflite(graph, shape_dict, outputs="all")
     parsed = runnable_target(target)
     if expected is None:  # first: it is refused at once what LiteRT refuses
-        expected = litert_tensors(content, inputs)
+        expected = litert_tensors(content, inputs, resize=bool(shape_dict))
     expected = _without_leftovers(graph, expected)
     library = build(mod, parsed, params, kernels=kernels)
     results = library.run(*inputs)

@@ -13,7 +13,7 @@ from qnn_ops.tensor_info import TensorInfo
 
 
 def litert_tensors(
-    model: bytes, inputs: Sequence[np.ndarray], num_threads: int = 1
+    model: bytes, inputs: Sequence[np.ndarray], num_threads: int = 1, *, resize: bool = False
 ) -> dict[int, np.ndarray]:
     """Run a TFLite model on LiteRT's reference kernels and return every tensor it computes.
 
@@ -26,6 +26,7 @@ def litert_tensors(
         inputs: one array for each input of the model, in the model's order, of exactly its
             shape and dtype.
         num_threads: how many threads LiteRT may use.
+        resize: let the inputs have other shapes than the file's, and the model follow.
 
     Returns:
         The outputs of all operators of the main subgraph: tensor index to array.
@@ -34,7 +35,8 @@ def litert_tensors(
         QnnError: if ai-edge-litert is not installed, LiteRT rejects the model, or an input
             does not fit.
     """
-    interpreter = _interpreter(model, num_threads, "BUILTIN_REF")
+    shapes = [np.shape(each) for each in inputs] if resize else []
+    interpreter = _interpreter(model, num_threads, "BUILTIN_REF", shapes=shapes)
     _set_inputs(interpreter, inputs)
     _invoke(interpreter)
     graph = tflite.Model.GetRootAs(model).Subgraphs(0)
@@ -125,8 +127,22 @@ def _interpreter_module() -> Any:
     return interpreter
 
 
-def _interpreter(model: bytes, num_threads: int, resolver: str, batch: int = 1) -> Any:
-    """Make a LiteRT interpreter with its tensors allocated; `resolver` of OpResolverType."""
+def _interpreter(
+    model: bytes,
+    num_threads: int,
+    resolver: str,
+    batch: int = 1,
+    shapes: Sequence[Sequence[int]] = (),
+) -> Any:
+    """Make a LiteRT interpreter with its tensors allocated.
+
+    Args:
+        model: the contents of a .tflite file.
+        num_threads: how many threads LiteRT may use.
+        resolver: of OpResolverType.
+        batch: images of a run of a model that takes single ones.
+        shapes: of the inputs, where they are not the file's.
+    """
     litert = _interpreter_module()
     try:
         interpreter = litert.Interpreter(
@@ -139,6 +155,9 @@ def _interpreter(model: bytes, num_threads: int, resolver: str, batch: int = 1) 
             for detail in interpreter.get_input_details():
                 shape = [batch, *detail["shape"][1:].tolist()]
                 interpreter.resize_tensor_input(detail["index"], shape)
+        for detail, given in zip(interpreter.get_input_details(), shapes, strict=False):
+            if tuple(detail["shape"].tolist()) != tuple(given):
+                interpreter.resize_tensor_input(detail["index"], list(given))
         interpreter.allocate_tensors()
     except (RuntimeError, ValueError) as error:
         raise QnnError(f"LiteRT rejects the model: {error}") from error

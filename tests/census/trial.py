@@ -17,6 +17,7 @@ from frontends.errors import UnsupportedOperatorError
 from frontends.tflite import from_tflite
 from frontends.tflite.fallback import QuantizedFallbackWarning
 from frontends.tflite.model import Model, Tensor
+from frontends.tflite.names import tensor_names
 from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
 from tests.support.arrays import full_range
@@ -103,7 +104,8 @@ def _imports(file: Path) -> bool:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            from_tflite(str(file))
+            graph = read_model(str(file))
+            from_tflite(graph, _open_shapes(graph))
     except QnnError:
         return False
     return True
@@ -113,6 +115,13 @@ def _inputs(content: bytes) -> list[Array]:
     graph = read_model(content)
     rng = np.random.default_rng(0)
     return [_data(rng, graph.tensors[index]) for index in graph.inputs]
+
+
+def _open_shapes(graph: Model) -> dict[str, tuple[int, ...]]:
+    """Give the inputs whose sizes the file leaves open those that LiteRT takes by itself."""
+    names = tensor_names(graph.tensors)
+    tensors = {names[index]: graph.tensors[index] for index in graph.inputs}
+    return {name: each.shape for name, each in tensors.items() if -1 in each.shape_signature}
 
 
 def _data(rng: np.random.Generator, tensor: Tensor) -> Array:
@@ -134,7 +143,8 @@ def _compare(kept: Path, file: Path) -> dict[str, Any]:
             expected = {int(index): stored[index] for index in stored.files}
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            comparison = compare(content, _inputs(content), expected=expected)
+            shapes = _open_shapes(graph)
+            comparison = compare(content, _inputs(content), expected=expected, shape_dict=shapes)
     except UnsupportedOperatorError as error:
         reasons = {_missing(code, reason) for _, code, reason, _ in error.operators}
         return {"kind": "refused", "reasons": tuple(sorted(reasons))}

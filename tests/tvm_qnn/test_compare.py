@@ -40,11 +40,18 @@ def test_a_model_that_is_equal(kernels: bool, tmp_path: Any) -> None:
         ]
 
 
+def test_other_shapes_than_the_file_s() -> None:
+    rows = np.repeat(X, 4, axis=0)
+    comparison = compare(model(), [rows], "llvm", shape_dict={"x": rows.shape})
+    assert comparison.is_equal
+    assert comparison.elements == 24
+
+
 def _with_oracle(monkeypatch: pytest.MonkeyPatch, **changes: np.ndarray[Any, Any]) -> Any:
     right = {1: np.array([[3, 3, 100]], np.int8), 2: np.array([[0, 0, 48.5]], np.float32)}
     wrong = {**right, **{int(name[1:]): array for name, array in changes.items()}}
     module = sys.modules["tvm_qnn.compare"]  # the package's own attribute is the function
-    monkeypatch.setattr(module, "litert_tensors", lambda _model, _inputs: wrong)
+    monkeypatch.setattr(module, "litert_tensors", lambda *_, **__: wrong)
     return compare(model(), [X], "llvm")
 
 

@@ -13,6 +13,7 @@ from tvm_qnn.cli.commands.options import (
     json_option,
     print_json,
     progress,
+    shape_option,
     target_option,
 )
 from tvm_qnn.cli.commands.outputs import check_file
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     metavar="[NAME=]FILE",
     help="A picture, a .npy or .npz file; by default, noise.",
 )
+@shape_option
 @target_option
 @click.option("--primitives", is_flag=True, help="Portable code instead of the kernels.")
 @click.option(
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 def compare(
     model: Path,
     inputs: tuple[str, ...],
+    shapes: tuple[tuple[str, tuple[int, ...]], ...],
     target: str,
     primitives: bool,
     histogram: Path | None,
@@ -69,12 +72,14 @@ def compare(
     if histogram is not None:
         check_file(histogram)
         check_picture(histogram)
-    mod, _ = from_tflite(model)
+    mod, _ = from_tflite(model, dict(shapes))
     infos = signature_of(mod).inputs
     given = read_inputs(inputs, infos) if inputs else {}
     arrays = [given.get(info.name, noise(info)) for info in infos]
     with step(progress(), f"Run {model.name} here and on LiteRT's reference kernels"):
-        found = compare_model(model, arrays, parsed, kernels=not primitives)
+        found = compare_model(
+            model, arrays, parsed, kernels=not primitives, shape_dict=dict(shapes)
+        )
     if histogram is not None:
         save_histogram(histogram, found, model.name)
     if as_json:

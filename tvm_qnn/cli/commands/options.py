@@ -56,6 +56,18 @@ class ModelFile:
         return read_model(self.path, self.params, self.semantics)
 
 
+def shape_option(function: F) -> F:
+    """Add --shape, as pairs of a name and a shape."""
+    return click.option(
+        "--shape",
+        "shapes",
+        type=_Shape(),
+        multiple=True,
+        metavar="NAME=1,3,224,224",
+        help="An input's shape, where it is not the file's, or the file leaves sizes open.",
+    )(function)
+
+
 def model_argument(function: Callable[..., None]) -> Callable[..., None]:
     """Add MODEL, as a ``ModelFile``: a .tflite file, or the symbol file of an MXNet model."""
 
@@ -65,14 +77,7 @@ def model_argument(function: Callable[..., None]) -> Callable[..., None]:
     ) -> None:
         function(ModelFile(model, params, semantics, dict(shapes)), **others)
 
-    decorated = click.option(
-        "--shape",
-        "shapes",
-        type=_Shape(),
-        multiple=True,
-        metavar="NAME=1,3,224,224",
-        help="An input's shape, where it is not the file's; MXNet's files often have none.",
-    )(command)
+    decorated = shape_option(command)
     decorated = click.option(
         "--semantics",
         type=click.Choice([name for one in formats() for name in one.semantics]),

@@ -70,6 +70,24 @@ def test_uint8_weights_are_read_as_int8() -> None:
     sheet.check()
 
 
+def test_a_batch_that_the_file_leaves_open() -> None:
+    sheet = Sheet(7)
+    data = sheet.input(float_rows(sheet.rng, (1, 2, 6)))
+    shape = sheet.operator("SHAPE", [data], ((3,), "int32", None), out_type="int32")
+    parts = [sheet.constant([each]) for each in (0, 1, 1)]
+    number = ((), "int32", None)
+    batch = sheet.operator("STRIDED_SLICE", [shape, *parts], number, shrink_axis_mask=1)
+    sizes = [batch, sheet.constant(np.int32(12))]
+    rows = sheet.operator("PACK", sizes, ((2,), "int32", None), values_count=2)
+    flat = sheet.operator("RESHAPE", [data, rows], ((1, 12), "float32", None))
+    operands = [flat, weights(sheet, (5, 12), 5)]
+    sheet.operator("FULLY_CONNECTED", operands, ((1, 5), "float32", None))
+    arrays = [float_rows(sheet.rng, (7, 2, 6))]
+    found = compare(sheet.model(), arrays, "llvm", shape_dict={"x1": (7, 2, 6)})
+    assert found.differing == ()
+    assert found.tensors[-1].elements == 35
+
+
 def test_zeros_give_the_bias() -> None:
     sheet = Sheet(5)
     array = np.zeros((3, 4), np.float32)

@@ -10,6 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 import tvm_qnn
+from frontends.tflite.quantization import Quantization
+from frontends.tflite.writer import ModelWriter
 from qnn_ops.errors import QnnError
 from tvm_qnn.cli import main
 from tvm_qnn.compare import Comparison, TensorComparison, compare
@@ -21,6 +23,17 @@ def test_an_exact_model(model: Path) -> None:
     found = json.loads(result.stdout)
     assert found["equal"]
     assert all(tensor["differing"] == 0 for tensor in found["tensors"])
+
+
+def test_other_shapes_than_the_file_s(tmp_path: Path) -> None:
+    writer = ModelWriter()
+    x, y = (writer.tensor(name, (1, 3), "int8", Quantization.per_tensor(1, 0)) for name in "xy")
+    writer.operator("RELU", [x], [y])
+    path = tmp_path / "relu.tflite"
+    path.write_bytes(writer.finish([x], [y]))
+    result = CliRunner().invoke(main, ["compare", str(path), "--shape", "x=5,3", "--json"])
+    assert result.exit_code == 0, result.output
+    assert [tensor["elements"] for tensor in json.loads(result.stdout)["tensors"]] == [15]
 
 
 def test_a_difference_is_shown_and_told_by_the_exit_code(
