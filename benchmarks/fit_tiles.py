@@ -2,7 +2,7 @@
 
 python -m benchmarks.fit_tiles
 
-It times layers of published networks in vectors and in tiles of every shape, each by itself on one
+It times layers of published networks in vectors and in tiles in every way, each by itself on one
 core, and prints the model's constants, how far its estimates are from the times, and what its
 choices cost beside the best ones: with the constants that kernels are chosen by
 (legalize/kernels/conv2d/x86/amx/cost.py), and with those that fit best here. It takes some
@@ -24,11 +24,10 @@ from benchmarks.machine import setting
 from benchmarks.race_report import setting_lines
 from benchmarks.report import as_table
 from benchmarks.tiles.fit import VECTORS, Layer, Model, errors, fit, regret
-from benchmarks.tiles.layers import layers, name_of
+from benchmarks.tiles.layers import layers, name_of, ways
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.x86.amx.cost import NANOSECONDS, VECTOR_UNIT, Terms, terms
-from legalize.kernels.conv2d.x86.amx.plan import WIDTHS, cut_to_width
 from legalize.kernels.conv2d.x86.dot.plan import dot_plan
 from legalize.kernels.conv2d.x86.plan import Plan
 from legalize.kernels.conv2d.x86.tiling import units
@@ -45,7 +44,7 @@ _LEAST_MILLISECONDS = 2
 def measure(spec: ConvSpec, target: tvm.target.Target, repeats: int = _REPEATS) -> Layer:
     """Time a layer in vectors and in tiles."""
     in_vectors = dot_plan(spec, AVX512_VNNI)
-    in_tiles = {f"{nr} vectors a turn": cut_to_width(spec, nr) for nr in WIDTHS}
+    in_tiles = ways(spec)
     plans: dict[str, Plan] = {VECTORS: in_vectors, **in_tiles}
     evaluators = {way: _evaluator(plan, target, repeats) for way, plan in plans.items()}
     return Layer(

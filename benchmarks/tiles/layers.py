@@ -6,6 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from legalize.kernels.conv2d.spec import ConvSpec, Fusion, OutputStage, Residual
+from legalize.kernels.conv2d.x86.amx.copies import can_copy
+from legalize.kernels.conv2d.x86.amx.plan import (
+    WIDTHS,
+    TilePlan,
+    cut_copied_to_width,
+    cut_to_width,
+)
 from legalize.kernels.isa.base import AffineForm
 
 _RELU = OutputStage("uint8", 0, 0, 255)
@@ -90,6 +97,17 @@ def _layer(shape: _Shape) -> ConvSpec:
         input_zero_point=0,
         output=_RELU,
     )
+
+
+def ways(spec: ConvSpec) -> dict[str, TilePlan]:
+    """Return every plan of a layer in tiles, by a name."""
+    found = {}
+    for nr in WIDTHS:
+        found[f"{nr} vectors a turn"] = cut_to_width(spec, nr)
+        copied = cut_copied_to_width(spec, nr) if can_copy(spec) else None
+        if copied is not None:
+            found[f"{nr} vectors a turn, of copies"] = copied
+    return found
 
 
 def name_of(spec: ConvSpec) -> str:

@@ -1,18 +1,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from benchmarks.tiles.fit import VECTORS, Layer, Model, errors, fit, regret
-from benchmarks.tiles.layers import layers, name_of
+from benchmarks.tiles.layers import layers, name_of, ways
 from legalize.kernels.conv2d.x86.amx.cost import NANOSECONDS, Terms, terms
-from legalize.kernels.conv2d.x86.amx.plan import WIDTHS, cut_to_width
 from legalize.kernels.conv2d.x86.tiling import units
 from legalize.kernels.isa.x86 import AVX512_VNNI, ByteProducts
 
-OTHER = Model(Terms(220, 9, 4.6, 2.9, 6.1, 1.6, 0.55, 0.5, 1.5, 2.6), 0.17)
+OTHER = Model(Terms(220, 9, 4.6, 2.9, 6.1, 1.6, 0.55, 0.5, 1.5, 2.6, 40), 0.17)
 """A processor of which every constant is another."""
 
 
@@ -20,10 +20,10 @@ def timed(model: Model, noise: Callable[[], float] = lambda: 1.0) -> list[Layer]
     """Return the layers with the times that a model gives, times some noise."""
     found = []
     for spec in layers():
-        ways = {str(nr): terms(cut_to_width(spec, nr)) for nr in WIDTHS}
-        layer = Layer(name_of(spec), units(spec, ByteProducts(AVX512_VNNI)), ways, {})
+        counts = {way: terms(plan) for way, plan in ways(spec).items()}
+        layer = Layer(name_of(spec), units(spec, ByteProducts(AVX512_VNNI)), counts, {})
         times = {way: time * noise() for way, time in model.estimates(layer).items()}
-        found.append(Layer(layer.name, layer.units, ways, times))
+        found.append(replace(layer, nanoseconds=times))
     return found
 
 
@@ -74,12 +74,12 @@ def test_errors_are_distances_of_estimates_from_times() -> None:
 
 
 def test_regret_counts_what_choices_take_more_than_the_best() -> None:
-    ways = {"tiles": Terms(calls=1)}
+    tiles = {"tiles": Terms(calls=1)}
     model = Model(Terms(calls=100), 1.0)
     measured = [
-        Layer("right", 200, ways, {VECTORS: 200, "tiles": 100}),
-        Layer("wrong", 200, ways, {VECTORS: 100, "tiles": 200}),
-        Layer("in vectors", 50, ways, {VECTORS: 60, "tiles": 50}),
+        Layer("right", 200, tiles, {VECTORS: 200, "tiles": 100}),
+        Layer("wrong", 200, tiles, {VECTORS: 100, "tiles": 200}),
+        Layer("in vectors", 50, tiles, {VECTORS: 60, "tiles": 50}),
     ]
     assert [model.choice(layer) for layer in measured] == ["tiles", "tiles", VECTORS]
     cost = regret(model, measured)

@@ -36,6 +36,7 @@ class Terms(NamedTuple):
         pixel_sums: vectors from which their pixel's sum is subtracted.
         sums: vectors to which a tensor is added, where a pixel has four in a row.
         narrow_sums: likewise, where it has fewer.
+        copies: KiB that are copied.
     """
 
     calls: float = 0.0
@@ -48,6 +49,7 @@ class Terms(NamedTuple):
     pixel_sums: float = 0.0
     sums: float = 0.0
     narrow_sums: float = 0.0
+    copies: float = 0.0
 
 
 NANOSECONDS = Terms(
@@ -61,16 +63,19 @@ NANOSECONDS = Terms(
     pixel_sums=0.65,
     sums=1.1,
     narrow_sums=1.8,
+    copies=25,
 )
 """Of a convolution by itself, with data and weights in the caches from the call before."""
 
 VECTOR_UNIT = 0.129
 """Nanoseconds of a unit of tiling.py where tiles are."""
 
-# What a call counts among others, which the tiles make slower; and the share of a convolution's
-# time in vectors that tiles must not take.
+WORTH_IT = 0.85
+"""The share of a convolution's time that another way must not take to be chosen."""
+
+# What a call counts among others, which the tiles make slower, and what copies do.
 _CALL = 1000
-_WORTH_IT = 0.85
+_COPIES = 1500
 
 # Weights of a block and data of a turn that are in the nearest cache; data that is.
 _NEAR_BYTES = 40 << 10
@@ -79,12 +84,15 @@ _NEAR_DATA = 24 << 10
 
 def terms(plan: TilePlan) -> Terms:
     """Count what a convolution takes."""
-    spec, chunks = plan.spec, plan.spec.runs * plan.chunks
+    spec, chunks = plan.spec, plan.runs * plan.chunks
     _, height, width, channels = spec.staged_shape
-    area = spec.kernel_height * spec.kernel_width
+    size = spec.batch * height * width * channels
     # Data that is read again soon comes from far once.
+    area = spec.kernel_height * spec.kernel_width
     reads = max(1.0, area / (spec.strides[0] * spec.strides[1]))
-    has_far_data = spec.batch * height * width * channels > _NEAR_DATA
+    if plan.copied:
+        size, reads = plan.copied * plan.pitch, 1.0
+    has_far_data = size > _NEAR_DATA
     is_askew = plan.chunk > ROW_BYTES // 2 and bool(
         plan.pitch % ROW_BYTES or plan.chunk % ROW_BYTES
     )
@@ -117,6 +125,7 @@ def terms(plan: TilePlan) -> Terms:
         pixel_sums=spec.has_asymmetric_kernel * vectors,
         sums=has_sums * (vectors - narrow),
         narrow_sums=has_sums * narrow,
+        copies=spec.out_pixels * plan.pitch / 1024 if plan.copied else 0,
     )
 
 
@@ -127,7 +136,8 @@ def nanoseconds(plan: TilePlan) -> float:
 
 def nanoseconds_among_others(plan: TilePlan) -> float:
     """Estimate what it adds to the time of a network."""
-    return nanoseconds(plan) - NANOSECONDS.calls + _CALL
+    copies = _COPIES if plan.copied else 0
+    return nanoseconds(plan) - NANOSECONDS.calls + _CALL + copies
 
 
 def vector_nanoseconds(spec: ConvSpec) -> float:
@@ -137,4 +147,4 @@ def vector_nanoseconds(spec: ConvSpec) -> float:
 
 def cost(plan: TilePlan) -> float:
     """Return the cost of a plan, in the units of tiling.py, such that only clear gains count."""
-    return nanoseconds_among_others(plan) / (_WORTH_IT * VECTOR_UNIT)
+    return nanoseconds_among_others(plan) / (WORTH_IT * VECTOR_UNIT)

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.conv2d.tiling import Section
+from legalize.kernels.conv2d.tiling import Section, first_byte
+from legalize.kernels.conv2d.x86.amx.copies import copy_all, copy_pixel
 from legalize.kernels.conv2d.x86.amx.cost import TILES_OF_SUMS, nanoseconds
 from legalize.kernels.conv2d.x86.amx.slots import slots_of
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
@@ -46,7 +47,7 @@ class TileKernel(ConvKernel):
     def __init__(self, plan: TilePlan, epilogue: Epilogue) -> None:
         """Write a plan's function."""
         self.plan = plan
-        self.chunks = plan.spec.runs * plan.chunks
+        self.chunks = plan.runs * plan.chunks
         super().__init__(plan, epilogue)
 
     def _microseconds(self) -> float:
@@ -59,10 +60,19 @@ class TileKernel(ConvKernel):
         size = amx.CONFIGURATION_BYTES
         self.configuration = T.arg("tile_configuration", T.buffer((size,), "uint8"))
 
+    def _declare(self) -> None:
+        super()._declare()
+        self.tiled = self.source
+        if self.plan.copied == self.spec.out_pixels:
+            self.tiled = copy_all(self.spec, self.plan.pitch, self.source, self.tasks)
+
     def _begin_task(self) -> None:
         amx.request_permission()
         amx.configure(self.configuration)
         self.memory = T.alloc_buffer((2 * _TURN_SUMS,), "int32", scope="global")
+        if 0 < self.plan.copied < self.spec.out_pixels:
+            size = self.plan.copied * self.plan.pitch
+            self.tiled = T.alloc_buffer((size,), self.source.dtype, scope="global")
 
     def _end_task(self) -> None:
         amx.release()
@@ -116,18 +126,24 @@ class TileKernel(ConvKernel):
         at_once, turns = plan.tiles_at_once(section), plan.turns_of_block(section)
         first_vector = self._first_vector(section, turn)
         first = self._first_tile(section, turn)
-        origins = [self._origin_of_tile(first + i) for i in range(at_once)]
+        if plan.copied == section.mr:
+            self._copy(section, first)
+            origins = [i * plan.rows * plan.pitch for i in range(at_once)]
+        else:
+            origins = [self._origin_of_tile(first + i) for i in range(at_once)]
         products = [(i, j) for i in range(at_once) for j in range(nr)]
         for total in range(len(products)):
             amx.clear(_SUMS[total])
-        taps = spec.kernel_width // spec.taps_per_run
+        height, taps = spec.kernel_height, spec.kernel_width // spec.taps_per_run
+        if plan.copied:
+            height = taps = 1
         piece = plan.chunk * _LANES
         own_turn = T.truncmod(turn, turns)
         fetch = self._fetch_next(section, first_vector, own_turn, turns, self.chunks)
-        with T.serial(spec.kernel_height) as ky, T.serial(taps) as kx:
+        with T.serial(height) as ky, T.serial(taps) as kx:
             run = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
             with T.serial(plan.chunks) as k:
-                offset = run + unsigned_min(k * plan.chunk, spec.run_length - plan.chunk)
+                offset = run + unsigned_min(k * plan.chunk, plan.run_length - plan.chunk)
                 chunk = (ky * taps + kx) * plan.chunks + k
                 fetch(chunk)
                 weights = first_vector * self.vector_stride + chunk * (nr * piece)
@@ -136,12 +152,22 @@ class TileKernel(ConvKernel):
                     if i == 0:
                         amx.load(vector, self.weights, weights + j * piece, 4 * _LANES)
                     if j == 0:
-                        amx.load(data, self.source, origins[i] + offset, plan.pitch)
+                        amx.load(data, self.tiled, origins[i] + offset, plan.pitch)
                     amx.multiply_add(_SUMS[total], data, vector)
                     write(chunk, total)
         for total, (i, j) in enumerate(products):
             start = self._sums_of(section, turn, i, 0) + j * _LANES
             amx.store(_SUMS[total], self.memory, start, 4 * _LANES * nr)
+
+    def _copy(self, section: Section, first: Index) -> None:
+        """Write the copies of a turn's pixels, given its first tile."""
+        plan = self.plan
+        for tile in range(plan.tiles_at_once(section)):
+            _, pixel = self._place(first + tile)
+            with T.serial(plan.rows) as row:
+                origin = first_byte(self.spec, pixel + row)
+                place = (tile * plan.rows + row) * plan.pitch
+                copy_pixel(self.spec, self.source, origin, self.tiled, place)
 
     def _rescale(self, section: Section, turn: Index, first: Index, count: int) -> None:
         """Write how the sums of some rows of each tile of a turn become outputs.
@@ -196,6 +222,8 @@ class TileKernel(ConvKernel):
         _, height, width, channels = spec.staged_shape
         line, pixel = self._place(tile)
         origin = pixel * plan.pitch
+        if plan.copied:
+            return origin
         if plan.lines == spec.batch * spec.out_height:
             image, y = T.truncdiv(line, spec.out_height), T.truncmod(line, spec.out_height)
             origin += (image * height + y * spec.strides[0]) * width * channels

@@ -11,7 +11,8 @@ that the chunk before had.
 
 A turn of the loop sums four tiles: of one tile of pixels and four vectors of channels, or of two
 and two. Four vectors of a pixel become bytes with the fewest instructions, and one store; two have
-half the weights, which stay in the nearest cache for longer sums. The cost model chooses.
+half the weights, which stay in the nearest cache for longer sums. Before that, what each pixel
+reads may be copied side by side: the whole sum is then one run. The cost model chooses.
 """
 
 from __future__ import annotations
@@ -19,10 +20,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cache
 
+import numpy as np
+
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.tiling import Section, Tiling, split_vectors
-from legalize.kernels.conv2d.x86.amx.cost import TILES_OF_SUMS, cost, nanoseconds
+from legalize.kernels.conv2d.x86.amx.copies import can_copy, pitch_of
+from legalize.kernels.conv2d.x86.amx.cost import TILES_OF_SUMS, WORTH_IT, cost, nanoseconds
 from legalize.kernels.conv2d.x86.amx.kernel import TileKernel
 from legalize.kernels.conv2d.x86.amx.pack import lay_out_chunks, tile_configuration
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
@@ -34,6 +38,11 @@ from legalize.kernels.isa.x86 import AVX512_VNNI, ByteProducts, Isa
 
 WIDTHS = (4, 2)
 """The most vectors of channels in a turn, of which there is a choice."""
+
+# Copies share the second-level cache with weights and outputs.
+_MOST_COPIES = 1 << 20
+# Of a first layer, of which a turn's copies are worth it.
+_FEW_CHANNELS = 4
 
 
 @dataclass(frozen=True)
@@ -48,6 +57,7 @@ class TilePlan(Plan):
         pitch: bytes from a pixel to the next one.
         chunk: bytes of the sum in a tile.
         chunks: tiles for a run.
+        copied: pixels whose data is copied side by side at a time: all, those of a turn, or none.
     """
 
     lines: int
@@ -57,6 +67,17 @@ class TilePlan(Plan):
     pitch: int
     chunk: int
     chunks: int
+    copied: int = 0
+
+    @property
+    def runs(self) -> int:
+        """Stretches of bytes that a pixel reads."""
+        return 1 if self.copied else self.spec.runs
+
+    @property
+    def run_length(self) -> int:
+        """Bytes of one."""
+        return self.chunk * self.chunks if self.copied else self.spec.run_length
 
     @property
     def rows(self) -> int:
@@ -86,8 +107,10 @@ class TilePlan(Plan):
         return section.blocks * self.turns_of_block(section)
 
     def lay_out(self, kernel: Array, lanes: Array) -> Layout:
-        """Cut the weights into chunks."""
-        weights = lay_out_chunks(self, kernel.reshape(len(kernel), self.spec.runs, -1), lanes)
+        """Cut the weights into chunks, with zeros for what is past a pixel's copy."""
+        runs = kernel.reshape(len(kernel), self.runs, -1)
+        rest = self.run_length - runs.shape[-1]
+        weights = lay_out_chunks(self, np.pad(runs, ((0, 0), (0, 0), (0, rest))), lanes)
         return Layout(weights, settings=(tile_configuration(self),))
 
     def kernel(self, epilogue: Epilogue, known: None) -> TileKernel:
@@ -100,13 +123,42 @@ def plan(spec: ConvSpec, isa: Isa, _weights: Weights, most: float) -> TilePlan |
     if "amx-int8" not in isa.features or spec.staged_dtype != "uint8" or spec.run_length < DWORD:
         return None
     planned = cut(spec)
-    return planned if planned.cost < most else None
+    chosen = planned if planned.cost < most else None
+    limit = most if chosen is None else WORTH_IT * chosen.cost
+    copied = cut_copied(spec)
+    return copied if copied is not None and copied.cost < limit else chosen
 
 
 @cache
 def cut(spec: ConvSpec) -> TilePlan:
-    """Cut a convolution into tiles, worth it or not."""
+    """Cut a convolution into tiles of data as it is, worth it or not."""
     return min((cut_to_width(spec, nr) for nr in WIDTHS), key=nanoseconds)
+
+
+@cache
+def cut_copied(spec: ConvSpec) -> TilePlan | None:
+    """Cut a convolution into tiles of copied data; None where copies are too many, or no use."""
+    plans = [cut_copied_to_width(spec, nr) for nr in WIDTHS] if can_copy(spec) else []
+    return min((plan for plan in plans if plan is not None), key=nanoseconds, default=None)
+
+
+def cut_copied_to_width(spec: ConvSpec, nr: int) -> TilePlan | None:
+    """Cut likewise, with at most so many vectors of channels in a turn."""
+    length = spec.runs * spec.run_length
+    pitch = pitch_of(length)
+    chunk, tiling = min(pitch, ROW_BYTES), _tiling(spec, 1, spec.out_pixels, nr)
+    copied = spec.out_pixels
+    if copied * pitch > _MOST_COPIES:
+        # Each block would copy again; and products wait for copies that were just stored.
+        if sum(section.blocks for section in tiling) > 1 or spec.in_channels > _FEW_CHANNELS:
+            return None
+        copied = tiling[0].mr
+    way = 1, spec.out_pixels, spec.out_pixels, spec.out_pixels
+    products = ByteProducts(AVX512_VNNI)
+    plan = TilePlan(
+        spec, products, tiling, 0.0, *way, pitch, chunk, -(-length // chunk), copied=copied
+    )
+    return replace(plan, cost=cost(plan))
 
 
 def cut_to_width(spec: ConvSpec, nr: int) -> TilePlan:
