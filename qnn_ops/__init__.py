@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from qnn_ops.requantize import requantize
     from qnn_ops.select_boxes import select_boxes
     from qnn_ops.suppress_boxes import suppress_boxes
+    from qnn_ops.top_places import top_places
 
 __all__ = [
     "QnnError",
@@ -64,6 +65,7 @@ __all__ = [
     "requantize",
     "select_boxes",
     "suppress_boxes",
+    "top_places",
 ]
 
 _OPERATORS = tuple(name for name in __all__ if name != "QnnError")

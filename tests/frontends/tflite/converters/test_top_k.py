@@ -25,6 +25,13 @@ def test_the_largest_equal_litert(dtype: str) -> None:
     sheet.check()
 
 
+def test_long_rows_equal_litert() -> None:
+    sheet = Sheet(seed=13)
+    data = sheet.random_input((1, 20_000), "uint8", Q)
+    sheet.operator("TOPK_V2", [data, sheet.constant(9)], (ANY, "uint8", Q), (ANY, "int32", None))
+    sheet.check()
+
+
 def test_a_row_must_have_as_many() -> None:
     sheet = Sheet()
     data = sheet.random_input((2, 3), "int8", Q)
