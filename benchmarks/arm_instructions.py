@@ -44,7 +44,7 @@ from benchmarks.report import as_table, largest_difference
 from frontends.tflite.source import TFLiteSource
 from qnn_ops.errors import QnnError
 from tvm_qnn.io.outputs import write_text
-from tvm_qnn.io.steps import step
+from tvm_qnn.io.progress import timed
 from tvm_qnn.oracle import litert_tensors
 
 Array = np.ndarray[Any, Any]
@@ -145,7 +145,7 @@ def main(
         for name, model in named:
             found = compare(name, model, chosen, profile=most > 0)
             for core in chosen:
-                with step(console, f"{name}, {_title(core)}"):
+                with timed(console, f"{name}, {_title(core)}"):
                     comparisons.append(next(found))
                 title = f"{name}, {_title(core)}"
                 console.print(as_table(*detail_rows(comparisons[-1]), title))

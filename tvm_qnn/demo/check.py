@@ -11,7 +11,7 @@ import numpy as np
 from frontends.tflite.model import Model
 from tvm_qnn.build import build
 from tvm_qnn.compare import Comparison, compare
-from tvm_qnn.io.steps import native_code_is_quiet, step
+from tvm_qnn.io.progress import native_code_is_quiet, timed
 from tvm_qnn.io.terminal import Terminal
 from tvm_qnn.library.library import Library
 from tvm_qnn.oracle import LiteRtSession, litert_tensors
@@ -42,7 +42,7 @@ class Checked:
 
 def compile_here(console: Terminal, mod: Any, params: Mapping[str, Any]) -> Library:
     """Compile an imported model for this machine."""
-    with step(console, f"Compile for this machine ({host_target().attrs['mcpu']})"):
+    with timed(console, f"Compile for this machine ({host_target().attrs['mcpu']})"):
         return build(mod, "host", params)
 
 
@@ -58,14 +58,14 @@ def check_and_time(
         library: the same, compiled for this machine.
         inputs: one array for each of its inputs.
     """
-    with step(console, "Run LiteRT's reference kernels, keeping every tensor"):
+    with timed(console, "Run LiteRT's reference kernels, keeping every tensor"):
         expected = litert_tensors(model, inputs)
-    with step(console, "Compile again with every tensor as an output, and compare them"):
+    with timed(console, "Compile again with every tensor as an output, and compare them"):
         comparison = compare(model, inputs, "host", expected=expected)
     outputs = _outputs(library, inputs)
     with native_code_is_quiet():
         session = LiteRtSession(model)
-    with step(console, "Time both on one thread, in turn"), one_core():
+    with timed(console, "Time both on one thread, in turn"), one_core():
         timings = alternate(
             {OURS: library.prepare(*inputs), THEIRS: session.prepare(inputs)},
         )

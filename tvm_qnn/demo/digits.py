@@ -14,7 +14,7 @@ from qnn_ops.errors import QnnError
 from tvm_qnn import digits
 from tvm_qnn.build import build
 from tvm_qnn.demo.grid import draw_grid
-from tvm_qnn.io.steps import step
+from tvm_qnn.io.progress import timed
 from tvm_qnn.io.terminal import Terminal, styled
 from tvm_qnn.oracle import litert_tensors
 
@@ -79,7 +79,7 @@ def show_digits(console: Terminal, folder: Path) -> None:
     )
     results = {}
     for style in digits.STYLES:
-        with step(console, f"Compile the {style} model, classify, compare with LiteRT"):
+        with timed(console, f"Compile the {style} model, classify, compare with LiteRT"):
             results[style] = classify(style)
     console.print(_table(results))
     drawing = folder / "digits.png"

@@ -7,7 +7,7 @@ from frontends.tflite.reader import read_model
 from tvm_qnn import zoo
 from tvm_qnn.demo.check import Checked, check_and_time, compile_here
 from tvm_qnn.demo.report import print_checked
-from tvm_qnn.io.steps import step
+from tvm_qnn.io.progress import timed
 from tvm_qnn.io.terminal import Terminal, styled
 from tvm_qnn.zoo import images
 
@@ -29,9 +29,9 @@ def show_inception(console: Terminal, name: str = "inception_v3", tiny: bool = F
         "the time of the trained one and meets the same arithmetic; its answers mean nothing.",
         sep="",
     )
-    with step(console, "Make the model"):
+    with timed(console, "Make the model"):
         model = zoo.build(name, STYLE, tiny=tiny)
-    with step(console, "Import it"):
+    with timed(console, "Import it"):
         graph = read_model(model)
         mod, params = from_tflite(graph)
     library = compile_here(console, mod, params)

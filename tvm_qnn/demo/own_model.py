@@ -17,7 +17,7 @@ from tvm_qnn.demo.report import print_checked
 from tvm_qnn.io.classes import best_classes, is_classifier, read_labels
 from tvm_qnn.io.guesses import print_guesses
 from tvm_qnn.io.images import as_input, encoding_after, noise, picture_shape, read_picture
-from tvm_qnn.io.steps import step
+from tvm_qnn.io.progress import timed
 from tvm_qnn.io.terminal import Terminal, styled
 
 Array = np.ndarray[Any, Any]
@@ -41,7 +41,7 @@ def show_own_model(
     model = path.read_bytes()
     console.print()
     console.print(styled(path.name), f": {len(graph.operators)} operators", sep="")
-    with step(console, "Import it"):
+    with timed(console, "Import it"):
         mod, params = from_tflite(graph)
     # Before anything slow begins, so that a wrong file is told at once.
     signature = signature_of(mod)

@@ -89,7 +89,7 @@ def _peers(
     """Return the other programs to time, and why the rest is not timed, by name."""
     from qnn_ops.errors import QnnError
     from tvm_qnn.cli.model_files import is_tflite
-    from tvm_qnn.io.steps import native_code_is_quiet
+    from tvm_qnn.io.progress import native_code_is_quiet
     from tvm_qnn.oracle import LiteRtSession
 
     if not is_tflite(model):
@@ -146,7 +146,7 @@ def _streams(
     from qnn_ops.errors import QnnError
     from tvm_qnn.cli.model_files import LIBRARY, is_tflite
     from tvm_qnn.io.images import noise
-    from tvm_qnn.io.steps import native_code_is_quiet
+    from tvm_qnn.io.progress import native_code_is_quiet
     from tvm_qnn.throughput import (
         LITERT,
         OPENVINO,

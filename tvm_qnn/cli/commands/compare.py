@@ -62,7 +62,7 @@ def compare(
     from tvm_qnn.cli.model_files import check_tflite
     from tvm_qnn.io.figures import check_picture
     from tvm_qnn.io.images import noise
-    from tvm_qnn.io.steps import step
+    from tvm_qnn.io.progress import timed
     from tvm_qnn.oracle import check_litert
     from tvm_qnn.target.target import runnable_target
 
@@ -76,7 +76,7 @@ def compare(
     infos = signature_of(mod).inputs
     given = read_inputs(inputs, infos) if inputs else {}
     arrays = [given.get(info.name, noise(info)) for info in infos]
-    with step(progress(), f"Run {model.name} here and on LiteRT's reference kernels"):
+    with timed(progress(), f"Run {model.name} here and on LiteRT's reference kernels"):
         found = compare_model(
             model, arrays, parsed, kernels=not primitives, shape_dict=dict(shapes)
         )

@@ -57,7 +57,7 @@ def compile_model(
     with code and weights, a header and an example, which need nothing but a C compiler.
     """
     from tvm_qnn.build import build
-    from tvm_qnn.io.steps import step
+    from tvm_qnn.io.progress import timed
     from tvm_qnn.io.text import visible
     from tvm_qnn.target.linker import find_linker
     from tvm_qnn.target.target import parse_target, requirements
@@ -72,14 +72,14 @@ def compile_model(
     elif cc is not None:
         raise click.UsageError("--cc is for libraries: the C files are not linked")
     console, start = progress(), time.perf_counter()
-    with step(console, f"Import {model.path.name}"):
+    with timed(console, f"Import {model.path.name}"):
         imported = model.read().convert(model.shapes)
-    with step(console, f"Compile for {target}"):
+    with timed(console, f"Compile for {target}"):
         # What is kept was linked without being told by what, and is a library.
         library = build(
             imported.mod, target, imported.params, cache=cache and cc is None and is_library
         )
-    with step(console, f"Write {path}"):
+    with timed(console, f"Write {path}"):
         files = [path] if is_library else _write_c(library, model.path, path)
         if is_library:
             library.export(path, cc)

@@ -73,10 +73,10 @@ def inspect(
 
 
 def _seconds(model: ModelFile) -> dict[str, float]:
-    from tvm_qnn.io.steps import step
+    from tvm_qnn.io.progress import timed
     from tvm_qnn.profile import profile
 
-    with step(progress(), f"Compile {model.path.name} and time its operators"):
+    with timed(progress(), f"Compile {model.path.name} and time its operators"):
         found = profile(
             model.path, params=model.params, shapes=model.shapes, semantics=model.semantics
         )

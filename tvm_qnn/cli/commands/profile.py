@@ -58,12 +58,12 @@ def profile(
     """
     from frontends.formats import format_of
     from tvm_qnn import profile as profiles
-    from tvm_qnn.io.steps import step
+    from tvm_qnn.io.progress import timed
     from tvm_qnn.io.terminal import Terminal
 
     format_of(model.path, model.params, model.semantics)
     path = None if as_json else _picture(output, model.path)
-    with step(progress(), f"Compile {model.path.name} and time its operators"):
+    with timed(progress(), f"Compile {model.path.name} and time its operators"):
         found = profiles.profile(
             model.path,
             target,

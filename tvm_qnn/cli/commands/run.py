@@ -118,14 +118,14 @@ def signature_of_model(
     from qnn_ops.signature import signature_of
     from qnn_ops.tensor_info import with_unique_names
     from tvm_qnn.build import build
-    from tvm_qnn.io.steps import step
+    from tvm_qnn.io.progress import timed
 
     console = progress()
-    with step(console, f"Import {model.path.name}"):
+    with timed(console, f"Import {model.path.name}"):
         imported = model.read().convert(model.shapes)
 
     def make() -> Library:
-        with step(console, "Compile for this machine"):
+        with timed(console, "Compile for this machine"):
             return build(imported.mod, "host", imported.params, num_threads=threads, cache=True)
 
     return with_unique_names(signature_of(imported.mod)), make

@@ -5,37 +5,37 @@ import os
 
 import pytest
 
-from tvm_qnn.io.steps import native_code_is_quiet, step
+from tvm_qnn.io.progress import native_code_is_quiet, timed
 from tvm_qnn.io.terminal import Terminal
 
 
 def test_without_a_terminal_only_what_is_done_is_printed() -> None:
     text = io.StringIO()
     console = Terminal(file=text, width=80)
-    with step(console, "Think"):
+    with timed(console, "Think"):
         assert text.getvalue() == ""
     assert text.getvalue() == "  ✓ Think  0.0 s\n"
 
 
-def test_a_terminal_sees_the_step_while_it_runs() -> None:
+def test_a_terminal_sees_the_task_while_it_runs() -> None:
     text = io.StringIO()
     console = Terminal(file=text, width=80, force_terminal=True)
-    with step(console, "Think"):
+    with timed(console, "Think"):
         console.print("busy")
         assert "Think" in text.getvalue()
     assert "✓" in text.getvalue()
 
 
-def test_names_in_a_step_are_shown_as_they_are() -> None:
+def test_names_in_a_task_are_shown_as_they_are() -> None:
     text = io.StringIO()
-    with step(Terminal(file=text, width=80, force_terminal=True), "Import k[/x]{0}\a.tflite"):
+    with timed(Terminal(file=text, width=80, force_terminal=True), "Import k[/x]{0}\a.tflite"):
         pass
     assert text.getvalue().count(r"Import k[/x]{0}\x07.tflite") >= 2
 
 
-def test_a_step_that_fails_is_not_done() -> None:
+def test_a_task_that_fails_is_not_done() -> None:
     text = io.StringIO()
-    with pytest.raises(RuntimeError), step(Terminal(file=text), "Think"):
+    with pytest.raises(RuntimeError), timed(Terminal(file=text), "Think"):
         raise RuntimeError
     assert "✓" not in text.getvalue()
 

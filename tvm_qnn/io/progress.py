@@ -15,7 +15,7 @@ from tvm_qnn.io.text import visible
 
 
 @contextmanager
-def step(console: Console, text: str) -> Iterator[None]:
+def timed(console: Console, text: str) -> Iterator[None]:
     """Show that something is under way, and when it is done, how long it took.
 
     Where the console is no terminal, only the latter is printed.
