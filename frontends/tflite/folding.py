@@ -136,6 +136,20 @@ def _elementwise(function: Callable[[Array, Array], Any]) -> _Rule:
     return rule
 
 
+def _floored(function: Callable[[Array, Array], Any]) -> _Rule:
+    def rule(node: _Node) -> Array | None:
+        lhs, rhs = node.operands
+        if lhs.dtype != rhs.dtype or lhs.dtype.kind != "i" or (rhs == 0).any():
+            return None
+        return np.asarray(function(lhs, rhs))
+
+    return rule
+
+
+def _zeros_like(node: _Node) -> Array:
+    return np.zeros_like(node.operands[0])
+
+
 def _pack(node: _Node) -> Array:
     axis = axis_of(node.options(PackOptions).axis, node.operands[0].ndim + 1)
     return np.stack(node.operands, axis)
@@ -267,6 +281,8 @@ _RULES: dict[str, _Rule] = {
     "CONCATENATION": _concatenation,
     "EXPAND_DIMS": _expand_dims,
     "FILL": _fill,
+    "FLOOR_DIV": _floored(np.floor_divide),
+    "FLOOR_MOD": _floored(np.mod),
     "GATHER": _gather,
     "MAXIMUM": _elementwise(np.maximum),
     "MINIMUM": _elementwise(np.minimum),
@@ -278,4 +294,5 @@ _RULES: dict[str, _Rule] = {
     "SQUEEZE": _squeeze,
     "STRIDED_SLICE": _strided_slice,
     "SUB": _elementwise(np.subtract),
+    "ZEROS_LIKE": _zeros_like,
 }

@@ -109,6 +109,44 @@ def slopes(graph: Graph, value: Value) -> Value | None:
 
 
 @step()
+def divide(graph: Graph, value: Value) -> Value | None:
+    """Divide by what is never 0, for which LiteRT ends a run."""
+    if len(value.shape) > 4:
+        return None
+    low = int(np.iinfo(value.dtype).min)
+    shape = tuple(1 if graph.chance(0.3) else size for size in value.shape)
+    data = graph.data(value.dtype, shape)
+    data[data == low] += 1
+    encoding = Quantization.per_tensor(float(graph.rng.uniform(0.01, 0.1)), low)
+    other = graph.aside(data, encoding)
+    wanted = value.scale / float(encoding.scale[0]) / float(graph.choice(1, 10, 60))
+    result = graph.result(value, value.shape, wanted)
+    activation = str(graph.choice(*ACTIVATIONS))
+    graph.operator("DIV", [value.index, other], result, fused_activation_function=activation)
+    return result
+
+
+@step()
+def divide_integers(graph: Graph, value: Value) -> Value | None:
+    """Divide numbers, from which nothing grows, and integers of any meaning."""
+    if len(value.shape) > 4:
+        return None
+    code = str(graph.choice("FLOOR_DIV", "FLOOR_MOD"))
+    numbers = graph.rng.choice([-7, -3, -1, 1, 2, 5], value.shape[-1:])
+    if value.dtype == "int8":
+        divisors = graph.aside(numbers.astype(np.int8), value.quantization)
+        result = graph.result(value, value.shape)
+        graph.operator(code, [value.index, divisors], result, version=2)
+        return result
+    wide, rest = (graph.tensor(value.shape, "int32", None) for _ in range(2))
+    graph.operator("CAST", [value.index], wide)
+    graph.operator(code, [wide.index, graph.aside(numbers.astype(np.int32))], rest)
+    zeros = graph.tensor(value.shape, "int32", None)
+    graph.operator("ZEROS_LIKE", [wide.index], zeros)
+    return value
+
+
+@step()
 def squared_difference(graph: Graph, value: Value) -> Value | None:
     if value.dtype != "int8" or len(value.shape) > 4:
         return None
@@ -168,8 +206,11 @@ def mean(graph: Graph, value: Value) -> Value | None:
     keep = bool(graph.chance(0.7))
     if not keep:
         shape = tuple(size for axis, size in enumerate(value.shape) if axis not in axes)
-    result = graph.result(value, shape, value.scale if graph.chance(0.8) else None)
-    graph.operator("MEAN", [value.index, graph.constant(axes)], result, keep_dims=keep)
+    # Of int8, LiteRT's reference kernel takes the bytes of a sum for uint8.
+    code = "SUM" if value.dtype == "uint8" and graph.chance(0.3) else "MEAN"
+    wanted = value.scale * (4 if code == "SUM" else 1)
+    result = graph.result(value, shape, wanted if graph.chance(0.8) else None)
+    graph.operator(code, [value.index, graph.constant(axes)], result, version=2, keep_dims=keep)
     return result
 
 

@@ -144,6 +144,27 @@ def dense(graph: Graph, value: Value) -> Value | None:
 
 
 @step(weight=2)
+def product(graph: Graph, value: Value) -> Value | None:
+    """Multiply by another matrix, or several, as attention does."""
+    if value.dtype != "int8" or not 2 <= len(value.shape) <= 4 or prod(value.shape) > 20_000:
+        return None
+    is_turned = graph.chance(0.3), graph.chance(0.5)
+    rows, depth = value.shape[-2:] if not is_turned[0] else reversed(value.shape[-2:])
+    columns = int(graph.choice(1, 5, 16, 17))
+    outer = value.shape[:-2] if graph.chance(0.5) else ()
+    ends = (columns, depth) if is_turned[1] else (depth, columns)
+    encoding = graph.encoding("int8")
+    data = graph.data("int8", (*outer, *ends))
+    is_constant = graph.chance(0.5)
+    other = graph.constant(data, encoding) if is_constant else graph.aside(data, encoding)
+    spread = 70 * 70 * value.scale * float(encoding.scale[0]) * float(np.sqrt(depth)) / 40
+    result = graph.result(value, (*value.shape[:-2], rows, columns), spread)
+    options = {"adj_x": is_turned[0], "adj_y": is_turned[1]}
+    graph.operator("BATCH_MATMUL", [value.index, other], result, **options)
+    return result
+
+
+@step(weight=2)
 def pool(graph: Graph, value: Value) -> Value | None:
     window = _window(graph, value, 4, False) if len(value.shape) == 4 else None
     if window is None:

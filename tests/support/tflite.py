@@ -13,6 +13,7 @@ from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter
 from tests.support.arrays import full_range
 from tests.support.references import evaluate
+from tvm_qnn.build import build
 from tvm_qnn.compare import Comparison, compare
 from tvm_qnn.oracle import litert_tensors
 
@@ -65,6 +66,11 @@ class Sheet:
 
     def compare(self) -> Comparison:
         return compare(self.model(), self.arrays, target="llvm", kernels=False)
+
+    def run(self) -> Array:
+        """Compile the primitives of all operators, and return the one output."""
+        mod, params = from_tflite(self.model())
+        return np.asarray(build(mod, "llvm", params, kernels=False).run(*self.arrays))
 
     def check_reference(self) -> None:
         """Return the same without compiling: with the numpy reference of each dialect operator."""

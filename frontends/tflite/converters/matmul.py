@@ -6,9 +6,11 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
-from frontends.tflite.converters.context import Context
-from frontends.tflite.converters.registry import float_converter
+from frontends.errors import UnsupportedError
+from frontends.tflite.converters.context import Context, per_tensor
+from frontends.tflite.converters.registry import converter, float_converter
 from frontends.tflite.options import BatchMatMulOptions
+from qnn_ops import quantized_dense, requantize
 from qnn_ops.errors import QnnError
 
 _MOST_DIMENSIONS = 5  # that LiteRT takes
@@ -28,6 +30,43 @@ def convert_float_batch_matmul(ctx: Context) -> relax.Expr:
     if options.adj_y:
         right = ctx.builder.emit(R.permute_dims(right, swapped(len(rhs.shape))))
     return R.matmul(left, right)
+
+
+@converter("BATCH_MATMUL")
+def convert_batch_matmul(ctx: Context) -> relax.Expr:
+    """Multiply quantized matrices; by a constant one it is a dense layer that rounds twice."""
+    options, result = ctx.options(BatchMatMulOptions), ctx.output()
+    lhs, rhs = ctx.input(0), ctx.tensor(1)
+    dtypes = {lhs.tensor.dtype, rhs.dtype, result.dtype}
+    if dtypes != {"int8"}:
+        raise UnsupportedError(f"tensors of type {', '.join(sorted(dtypes))}")
+    sizes = rhs.shape if rhs.is_constant else ctx.input(1).shape
+    shape = result_shape(lhs.shape, sizes, options)
+    (lhs_scale, lhs_point), (rhs_scale, rhs_point) = lhs.quantization, per_tensor(rhs)
+    # As LiteRT rounds it.
+    scale = float(np.float32(lhs_scale) * np.float32(rhs_scale))
+    encoding = (*per_tensor(result), result.dtype)
+    if 0 in shape or 0 in lhs.shape:
+        raise UnsupportedError("operands without elements")
+    left = lhs.expr
+    if options.adj_x:
+        left = ctx.builder.emit(R.permute_dims(left, swapped(len(lhs.shape))))
+    if rhs.is_constant and len(sizes) == 2:
+        # [units, depth]
+        array = ctx.constant(1) if options.adj_y else np.ascontiguousarray(ctx.constant(1).T)
+        weights = ctx.values.add_constant(result, "_weights", array)
+        return quantized_dense(
+            left, weights, scale, lhs_point, 1.0, rhs_point, *encoding, rounding="tflite"
+        )
+    right = ctx.input(1).expr
+    if options.adj_y:
+        right = ctx.builder.emit(R.permute_dims(right, swapped(len(sizes))))
+    factors = [
+        ctx.builder.emit(R.subtract(R.astype(each, "int16"), relax.const(point, "int16")))
+        for each, point in ((left, lhs_point), (right, rhs_point))
+    ]
+    sums = ctx.builder.emit(R.matmul(*factors, out_dtype="int32"))
+    return requantize(sums, scale, 0, *encoding)
 
 
 def swapped(rank: int) -> list[int]:

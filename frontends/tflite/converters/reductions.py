@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.context import Context, axis_of, reshaped
+from frontends.tflite.converters.context import Context, axis_of, per_tensor, reshaped
 from frontends.tflite.converters.quantization import check_same_quantization
 from frontends.tflite.converters.registry import converter, float_converter
 from frontends.tflite.options import ReducerOptions
+from qnn_ops import requantize
 from qnn_ops.registry import spec_of
 
 _REDUCTIONS: dict[str, Callable[..., relax.Expr]] = {
@@ -60,6 +62,25 @@ def _of_nothing(code: str, dtype: str) -> float | int:
     info = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
     begins = {"REDUCE_MAX": info.min, "REDUCE_MIN": info.max, "REDUCE_PROD": 1, "SUM": 0}
     return float(begins[code]) if dtype == "float32" else int(begins[code])
+
+
+@converter("SUM")
+def convert_sum(ctx: Context) -> relax.Expr:
+    """Add up along constant axes, in int32, and bring the sum to the result's scale.
+
+    LiteRT 2.3.0's reference kernel takes int8 for uint8; this is what it does with uint8.
+    """
+    data, result = ctx.input(0), ctx.output()
+    if 0 in data.shape:
+        return _reduce(ctx)
+    scale, point = data.quantization
+
+    def add(expr: relax.Expr, axes: list[int], keep: bool) -> relax.Expr:
+        count = prod(spec_of(expr).shape[axis] for axis in axes)
+        total = ctx.builder.emit(R.sum(ctx.builder.emit(R.astype(expr, "int32")), axes, keep))
+        return requantize(total, scale, point * count, *per_tensor(result), result.dtype)
+
+    return reduced(ctx, add)
 
 
 @converter("REDUCE_MAX", "REDUCE_MIN")

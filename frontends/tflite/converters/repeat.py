@@ -5,6 +5,7 @@ from __future__ import annotations
 from tvm import relax
 from tvm.relax import op as R
 
+from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.registry import data_converter
 from qnn_ops.errors import QnnError
@@ -53,3 +54,12 @@ def _sizes(ctx: Context, position: int) -> tuple[int, ...]:
     if len(ctx.tensor(position).shape) != 1 or any(size < 0 for size in sizes):
         raise QnnError(f"{ctx.tensor(position).label} must be a vector of sizes, got {sizes}")
     return sizes
+
+
+@data_converter("ZEROS_LIKE")
+def convert_zeros_like(ctx: Context) -> relax.Expr:
+    """Return a tensor of the operand's shape that is all 0."""
+    data = ctx.input(0)
+    if data.tensor.dtype not in ("float32", "int32", "int64"):
+        raise UnsupportedError(f"of {data.tensor.dtype}")
+    return R.zeros(data.shape, data.tensor.dtype)

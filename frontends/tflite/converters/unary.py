@@ -34,7 +34,6 @@ _FUNCTIONS: dict[str, Callable[..., relax.Expr]] = {
     "SIN": R.sin,
     "SQRT": R.sqrt,
     "SQUARE": R.square,
-    "ZEROS_LIKE": R.zeros_like,
 }
 
 
