@@ -20,9 +20,22 @@ from qnn_ops.registry import Operator, attrs_of, constant_of, operator_of, spec_
 Array = np.ndarray[Any, Any]
 
 _FUNCTIONS = (
-    *("abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "clip", "cos", "cosh"),
-    *("erf", "exp", "floor", "log", "negative", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh"),
-    *("sqrt", "square", "tan", "tanh", "trunc"),
+    *("abs", "acos", "acosh", "asin", "asinh", "astype", "atan", "atanh", "ceil", "clip", "cos"),
+    *(
+        "cosh",
+        "erf",
+        "exp",
+        "floor",
+        "log",
+        "negative",
+        "round",
+        "rsqrt",
+        "sigmoid",
+        "sign",
+        "sin",
+        "sinh",
+    ),
+    *("sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc"),
     *("nn.gelu", "nn.gelu_tanh", "nn.leakyrelu", "nn.relu", "nn.silu"),
     *("add", "divide", "maximum", "minimum", "multiply", "power", "subtract", "where"),
     *("equal", "greater", "greater_equal", "less", "less_equal", "not_equal"),

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 # Importing them registers their steps.
-from tests.differential import detection, elementwise, layers, moves, selection  # noqa: F401
+from tests.differential import (  # noqa: F401
+    detection,
+    elementwise,
+    layers,
+    moves,
+    reals,
+    selection,
+)
 from tests.differential.graphs import STEPS, Graph, Value
 
 _LENGTHS = (1, 1, 2, 2, 3, 3, 4, 6)

@@ -12,7 +12,7 @@ from frontends.tflite.quantization import Quantization
 from tests.differential.graphs import ACTIVATIONS, Array, Graph, Value, step
 
 
-def _window(graph: Graph, value: Value, most: int, dilated: bool) -> dict[str, Any] | None:
+def window_of(graph: Graph, value: Value, most: int, dilated: bool) -> dict[str, Any] | None:
     """Draw a window that fits, and its positions: options of the operators that have one."""
     rng = graph.rng
     taps = [int(size) for size in rng.integers(1, most + 1, 2)]
@@ -52,7 +52,7 @@ def _bias(graph: Graph, value: Value, weights: Quantization, channels: int) -> i
 
 @step(weight=4)
 def convolution(graph: Graph, value: Value) -> Value | None:
-    window = _window(graph, value, 5, True) if len(value.shape) == 4 else None
+    window = window_of(graph, value, 5, True) if len(value.shape) == 4 else None
     if window is None:
         return None
     channels = int(graph.choice(1, 2, 5, 8, 15, 16, 17, 24, 32, 33, 48, 65))
@@ -64,13 +64,13 @@ def convolution(graph: Graph, value: Value) -> Value | None:
     result = graph.result(value, shape, spread * float(np.sqrt(taps)) / 40)
     operands = [value.index, graph.constant(data, quantization)]
     operands.append(_bias(graph, value, quantization, channels))
-    graph.operator("CONV_2D", operands, result, **_convolved(graph, window))
+    graph.operator("CONV_2D", operands, result, **convolved(graph, window))
     return result
 
 
 @step(weight=3)
 def depthwise(graph: Graph, value: Value) -> Value | None:
-    window = _window(graph, value, 5, True) if len(value.shape) == 4 else None
+    window = window_of(graph, value, 5, True) if len(value.shape) == 4 else None
     if window is None:
         return None
     multiplier = int(graph.choice(1, 1, 1, 2, 3))
@@ -82,7 +82,7 @@ def depthwise(graph: Graph, value: Value) -> Value | None:
     operands = [value.index, graph.constant(data, quantization)]
     if graph.chance(0.8):
         operands.append(_bias(graph, value, quantization, channels))
-    options = {**_convolved(graph, window), "depth_multiplier": multiplier}
+    options = {**convolved(graph, window), "depth_multiplier": multiplier}
     graph.operator("DEPTHWISE_CONV_2D", operands, result, **options)
     return result
 
@@ -115,7 +115,8 @@ def transposed(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-def _convolved(graph: Graph, window: dict[str, Any]) -> dict[str, Any]:
+def convolved(graph: Graph, window: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a convolution with such a window."""
     return {
         "padding": window["padding"],
         "stride_h": window["strides"][0],
@@ -166,7 +167,7 @@ def product(graph: Graph, value: Value) -> Value | None:
 
 @step(weight=2)
 def pool(graph: Graph, value: Value) -> Value | None:
-    window = _window(graph, value, 4, False) if len(value.shape) == 4 else None
+    window = window_of(graph, value, 4, False) if len(value.shape) == 4 else None
     if window is None:
         return None
     shape = (value.shape[0], *window["spans"], value.shape[3])

@@ -10,9 +10,9 @@ from frontends.errors import UnsupportedError
 from frontends.mxnet.converters.context import Context
 from frontends.mxnet.converters.registry import converter
 from frontends.mxnet.values import Array
-from frontends.rounding import rounded
 from qnn_ops.checks import check_axis
 from qnn_ops.errors import QnnError
+from qnn_ops.rounded import rounded
 
 _EPSILON = 1e-3
 

@@ -19,7 +19,7 @@ from frontends.mxnet.converters.quantization import (
 from frontends.mxnet.converters.registry import converter
 from frontends.mxnet.scalars import INT32_LEVELS, add, divide, levels, multiply, negative, scalar
 from frontends.mxnet.values import Value
-from frontends.rounding import rounded
+from qnn_ops.rounded import rounded
 
 
 @converter("_contrib_quantized_elemwise_add")

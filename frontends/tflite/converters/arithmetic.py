@@ -22,6 +22,7 @@ from qnn_ops import (
     quantized_subtract,
 )
 from qnn_ops.registry import spec_of
+from qnn_ops.rounded import rounded
 
 _QUANTIZED: dict[str, Callable[..., relax.Expr]] = {
     "ADD": quantized_add,
@@ -106,6 +107,8 @@ def convert_extremum(ctx: Context) -> relax.Expr:
 def convert_float_arithmetic(ctx: Context) -> relax.Expr:
     """Combine two float32 operands, broadcast as in numpy."""
     result = _FLOAT[ctx.operator.code](ctx.input(0).expr, ctx.input(1).expr)
+    if ctx.operator.code == "MUL":
+        result = rounded(ctx.builder.emit(result))
     return activate(_activation(ctx), result)
 
 
@@ -141,4 +144,4 @@ def convert_add_n(ctx: Context) -> relax.Expr:
 def convert_squared_difference(ctx: Context) -> relax.Expr:
     """Square lhs - rhs."""
     difference = ctx.builder.emit(R.subtract(ctx.input(0).expr, ctx.input(1).expr))
-    return R.multiply(difference, difference)
+    return rounded(ctx.builder.emit(R.multiply(difference, difference)))

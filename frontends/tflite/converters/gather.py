@@ -15,6 +15,7 @@ from frontends.tflite.converters.plain import EIGHT_BITS
 from frontends.tflite.converters.registry import data_converter
 from frontends.tflite.options import GatherOptions
 from qnn_ops.errors import QnnError
+from qnn_ops.rounded import rounded
 
 _INDICES = ("int16", "int32", "int64")
 
@@ -82,7 +83,8 @@ def convert_embedding_lookup(ctx: Context) -> relax.Expr:
     scale: relax.Expr = relax.const(scales[0])
     if scales.size > 1:
         scale = reshaped(ctx.builder.emit(_take(relax.const(scales), places, 0)), shape)
-    return R.multiply(R.astype(_take(rows, places, 0), "float32"), scale)
+    product = R.multiply(R.astype(_take(rows, places, 0), "float32"), scale)
+    return rounded(ctx.builder.emit(product))
 
 
 def _is_hybrid(ctx: Context) -> bool:

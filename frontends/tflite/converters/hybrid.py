@@ -10,10 +10,10 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.rounding import rounded
 from frontends.tflite.converters.context import Array, Context, reshaped
 from qnn_ops import QnnError, dynamic_encoding, dynamic_quantize
 from qnn_ops.registry import spec_of
+from qnn_ops.rounded import rounded
 
 SUMS = (1.0, 0, 1.0, 0, 1.0, 0, "int32")
 """Encodings of a product of integers that mean themselves, and the type of its sums."""
@@ -105,12 +105,13 @@ def centred(ctx: Context, sums: relax.Expr, rows: QuantizedRows, weight_sums: Ar
 
 def with_bias(ctx: Context, product: relax.Expr, position: int) -> relax.Expr:
     """Add the bias, if the operator has one, to a product that is rounded before."""
+    product = rounded(ctx.builder.emit(product))
     if not ctx.has(position):
         return product
     bias = ctx.input(position)
     if bias.tensor.dtype != "float32":
         raise QnnError(f"the bias {bias.tensor.label} must be float32, got {bias.tensor.dtype}")
-    return R.add(rounded(product), bias.expr)
+    return R.add(product, bias.expr)
 
 
 def check_result(ctx: Context) -> None:

@@ -7,7 +7,6 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.rounding import rounded
 from frontends.tflite.converters.activations import activate
 from frontends.tflite.converters.context import Array, Context
 from frontends.tflite.converters.convolution import check_ranks
@@ -25,6 +24,7 @@ from frontends.tflite.converters.padding import window_padding
 from frontends.tflite.converters.registry import hybrid_converter
 from frontends.tflite.options import Conv2DOptions, DepthwiseConv2DOptions
 from qnn_ops import quantized_conv2d
+from qnn_ops.rounded import rounded
 
 Options = Conv2DOptions | DepthwiseConv2DOptions
 
@@ -50,7 +50,7 @@ def convert_hybrid_conv_2d(ctx: Context) -> relax.Expr:
         _check_scales(ctx, scales, kernel.shape[0])
         sums, rows, totals = _sums(ctx, options, "OHWI", groups, asymmetric=True)
         steps = R.multiply(centred(ctx, sums, rows, totals), relax.const(scales))
-        product = R.multiply(rounded(steps), rows.scale)
+        product = R.multiply(rounded(ctx.builder.emit(steps)), rows.scale)
     return activate(options.activation, with_bias(ctx, product, 2))
 
 

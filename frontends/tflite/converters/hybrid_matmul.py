@@ -9,7 +9,6 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.rounding import rounded
 from frontends.tflite.converters.context import Array, Context, reshaped
 from frontends.tflite.converters.hybrid import (
     SUMS,
@@ -21,6 +20,7 @@ from frontends.tflite.converters.matmul import result_shape, swapped
 from frontends.tflite.converters.registry import hybrid_converter
 from frontends.tflite.options import BatchMatMulOptions
 from qnn_ops import quantized_dense
+from qnn_ops.rounded import rounded
 
 _RANK = 5  # to which LiteRT extends both operands
 
@@ -86,5 +86,8 @@ def convert_hybrid_batch_matmul(ctx: Context) -> relax.Expr:
         points = R.astype(picked(rows.zero_point, own), "float32")
         of_weights = weights.reshape(-1, depth).sum(axis=1).astype(np.float32)
         columns = of_weights[places(ends[1], units)][..., np.newaxis, :]
-        total = R.subtract(total, rounded(R.multiply(points, relax.const(columns))))
-    return reshaped(ctx.builder.emit(R.multiply(total, factor)), shape)
+        total = R.subtract(
+            total, rounded(ctx.builder.emit(R.multiply(points, relax.const(columns))))
+        )
+    product = rounded(ctx.builder.emit(R.multiply(total, factor)))
+    return reshaped(ctx.builder.emit(product), shape)

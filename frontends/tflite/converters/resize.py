@@ -8,12 +8,12 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
-from frontends.rounding import rounded
 from frontends.tflite.converters.context import Context
 from frontends.tflite.converters.registry import converter, float_converter
 from frontends.tflite.options import ResizeBilinearOptions, ResizeNearestNeighborOptions
 from qnn_ops import QnnError, quantized_resize2d
 from qnn_ops.resize_taps import Taps, float32_taps, nearest_pixels
+from qnn_ops.rounded import rounded
 
 Array = np.ndarray[Any, Any]
 
@@ -53,7 +53,8 @@ def convert_float_resize_bilinear(ctx: Context) -> relax.Expr:
     for column, along in _weighted(columns, (-1, 1)):
         for row, down in _weighted(rows, (-1, 1, 1)):
             pixels = ctx.builder.emit(_picked(ctx, _picked(ctx, data.expr, row, 1), column, 2))
-            product = rounded(R.multiply(R.multiply(pixels, down), along))
+            product = ctx.builder.emit(R.multiply(R.multiply(pixels, down), along))
+            product = rounded(product)
             total = product if total is None else R.add(total, product)
     assert total is not None
     return total

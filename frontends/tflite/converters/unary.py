@@ -16,6 +16,7 @@ from frontends.tflite.options import (
     LeakyReluOptions,
     LocalResponseNormalizationOptions,
 )
+from qnn_ops.rounded import rounded
 
 _ROOT = math.sqrt(2 / math.pi)
 
@@ -40,7 +41,8 @@ _FUNCTIONS: dict[str, Callable[..., relax.Expr]] = {
 @float_converter(*_FUNCTIONS)
 def convert_unary(ctx: Context) -> relax.Expr:
     """Return the function of the same name."""
-    return _FUNCTIONS[ctx.operator.code](ctx.input(0).expr)
+    result = _FUNCTIONS[ctx.operator.code](ctx.input(0).expr)
+    return rounded(ctx.builder.emit(result)) if ctx.operator.code == "SQUARE" else result
 
 
 def _in_float64(function: Callable[[relax.Expr], relax.Expr], data: relax.Expr) -> relax.Expr:
@@ -85,10 +87,11 @@ def convert_gelu(ctx: Context) -> relax.Expr:
         cube = R.multiply(R.multiply(data, data), data)
         inner = R.add(data, R.multiply(number(0.044715), cube))
         bent = _in_float64(R.tanh, R.multiply(number(_ROOT), inner))
-        return R.multiply(half, R.add(number(1), bent))
+        return rounded(ctx.builder.emit(R.multiply(half, R.add(number(1), bent))))
     scaled = R.multiply(data, number(math.sqrt(0.5)))
     one = relax.const(1.0, "float64")
-    return R.multiply(half, _in_float64(lambda x: R.add(one, R.erf(x)), scaled))
+    part = _in_float64(lambda x: R.add(one, R.erf(x)), scaled)
+    return rounded(ctx.builder.emit(R.multiply(half, part)))
 
 
 @float_converter("HARD_SWISH")
@@ -138,4 +141,4 @@ def convert_local_response_normalization(ctx: Context) -> relax.Expr:
     scaled = R.multiply(relax.const(np.float32(options.alpha)), total)
     base = R.add(relax.const(np.float32(options.bias)), scaled)
     factor = R.power(base, relax.const(np.float32(-options.beta)))
-    return R.multiply(data.expr, factor)
+    return rounded(ctx.builder.emit(R.multiply(data.expr, factor)))

@@ -6,11 +6,14 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
+_LOWEST = np.finfo(np.float32).min
+
 
 def rounded(product: relax.Expr) -> relax.Expr:
     """Return a float32 product, rounded before anything is added to it.
 
     Compilers make one fused multiply-add, with one rounding, of a product and a sum where the
-    processor has it. Between the two stands a maximum here, which changes nothing.
+    processor has it. Between the two stands a choice here, which changes no number.
     """
-    return R.maximum(product, relax.const(np.finfo(np.float32).min, "float32"))
+    infinite = relax.const(np.float32(-np.inf))
+    return R.where(R.less(product, relax.const(_LOWEST)), infinite, product)

@@ -1,0 +1,153 @@
+"""Steps in float32 whose results are exact: hybrid operators, and single operations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from frontends.tflite.quantization import Quantization
+from tests.differential.graphs import ACTIVATIONS, Graph, Value, step
+from tests.differential.layers import convolved, window_of
+
+
+def _reals(graph: Graph, value: Value) -> Value:
+    """Return real numbers: those of the value, or of another input."""
+    if graph.chance(0.3):
+        return graph.reals(value.shape, value.scale)
+    result = graph.tensor(value.shape, "float32", None)
+    graph.operator("DEQUANTIZE", [value.index], result)
+    return result
+
+
+def _quantized(graph: Graph, value: Value, reals: Value, scale: float) -> Value:
+    result = graph.result(value, reals.shape, scale)
+    graph.operator("QUANTIZE", [reals.index], result)
+    return result
+
+
+def _weights(graph: Graph, shape: Sequence[int], axis: int, *, always: bool = False) -> Any:
+    data = np.maximum(graph.data("int8", shape), -127)
+    count = shape[axis] if always or graph.chance(0.6) else 1
+    scales = graph.rng.uniform(0.002, 0.03, count).astype(np.float32)
+    return graph.constant(data, Quantization(scales, np.zeros(count, np.int64), axis))
+
+
+def _bias(graph: Graph, channels: int, spread: float) -> int:
+    return graph.constant(graph.rng.normal(0, spread, channels).astype(np.float32))
+
+
+@step(weight=2)
+def hybrid_dense(graph: Graph, value: Value) -> Value | None:
+    depth = prod(value.shape[1:])
+    if depth > 4000:
+        return None
+    units = int(graph.choice(1, 3, 8, 16, 17, 33, 64))
+    spread = value.scale * 70 * float(np.sqrt(depth))
+    operands = [_reals(graph, value).index, _weights(graph, (units, depth), 0)]
+    if graph.chance(0.8):
+        operands.append(_bias(graph, units, spread))
+    reals = graph.tensor((value.shape[0], units), "float32", None)
+    graph.operator(
+        "FULLY_CONNECTED",
+        operands,
+        reals,
+        version=9,
+        asymmetric_quantize_inputs=bool(graph.chance(0.5)),
+        fused_activation_function=str(graph.choice(*ACTIVATIONS)),
+    )
+    return _quantized(graph, value, reals, spread / 60)
+
+
+@step(weight=2)
+def hybrid_convolution(graph: Graph, value: Value) -> Value | None:
+    window = window_of(graph, value, 4, True) if len(value.shape) == 4 else None
+    if window is None:
+        return None
+    depth = value.shape[3]
+    is_depthwise = graph.chance(0.4)
+    channels = depth if is_depthwise else int(graph.choice(1, 4, 8, 16, 17, 24))
+    shape = (1, *window["taps"], depth) if is_depthwise else (channels, *window["taps"], depth)
+    taps = prod(window["taps"]) * (1 if is_depthwise else depth)
+    spread = value.scale * 70 * float(np.sqrt(taps))
+    operands = [_reals(graph, value).index]
+    operands.append(_weights(graph, shape, 3 if is_depthwise else 0, always=is_depthwise))
+    operands.append(_bias(graph, channels, spread))
+    options = convolved(graph, window)
+    if is_depthwise:
+        options["depth_multiplier"] = 1
+    code = "DEPTHWISE_CONV_2D" if is_depthwise else "CONV_2D"
+    reals = graph.tensor((value.shape[0], *window["spans"], channels), "float32", None)
+    graph.operator(code, operands, reals, version=6 if is_depthwise else 5, **options)
+    return _quantized(graph, value, reals, spread / 60)
+
+
+@step()
+def hybrid_product(graph: Graph, value: Value) -> Value | None:
+    if not 2 <= len(value.shape) <= 4 or value.shape[-1] > 400:
+        return None
+    depth, units = value.shape[-1], int(graph.choice(1, 5, 16))
+    transposed = bool(graph.chance(0.5))
+    weights = _weights(
+        graph, (units, depth) if transposed else (depth, units), 0 if transposed else 1
+    )
+    reals = graph.tensor((*value.shape[:-1], units), "float32", None)
+    options = {"adj_y": transposed, "asymmetric_quantize_inputs": bool(graph.chance(0.5))}
+    operands = [_reals(graph, value).index, weights]
+    graph.operator("BATCH_MATMUL", operands, reals, version=4, **options)
+    return _quantized(graph, value, reals, value.scale * 70 * float(np.sqrt(depth)) / 60)
+
+
+@step(weight=2)
+def real_arithmetic(graph: Graph, value: Value) -> Value:
+    """Two operations, of which a compiler would make one with one rounding."""
+    reals, other = _reals(graph, value), graph.reals(value.shape, value.scale)
+    for code in (graph.choice("MUL", "SUB", "ADD"), graph.choice("ADD", "SUB", "MAXIMUM")):
+        result = graph.tensor(value.shape, "float32", None)
+        operands = [reals.index, other.index]
+        graph.operator(str(code), operands if graph.chance(0.5) else operands[::-1], result)
+        reals = result
+    return _quantized(graph, value, reals, value.scale * 60)
+
+
+@step()
+def real_function(graph: Graph, value: Value) -> Value:
+    reals = _reals(graph, value)
+    result = graph.tensor(value.shape, "float32", None)
+    code = str(graph.choice("ABS", "NEG", "FLOOR", "SQUARE", "RELU", "SIGN", "HARD_SWISH"))
+    graph.operator(code, [reals.index], result)
+    return _quantized(graph, value, result, value.scale)
+
+
+@step()
+def real_window(graph: Graph, value: Value) -> Value | None:
+    window = window_of(graph, value, 4, False) if len(value.shape) == 4 else None
+    if window is None:
+        return None
+    result = graph.tensor((value.shape[0], *window["spans"], value.shape[3]), "float32", None)
+    graph.operator(
+        "MAX_POOL_2D",
+        [_reals(graph, value).index],
+        result,
+        padding=window["padding"],
+        stride_h=window["strides"][0],
+        stride_w=window["strides"][1],
+        filter_height=window["taps"][0],
+        filter_width=window["taps"][1],
+        fused_activation_function=str(graph.choice(*ACTIVATIONS)),
+    )
+    return _quantized(graph, value, result, value.scale)
+
+
+@step()
+def real_resize(graph: Graph, value: Value) -> Value | None:
+    if len(value.shape) != 4:
+        return None
+    size = [int(each) for each in graph.rng.integers(1, 12, 2)]
+    code = str(graph.choice("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"))
+    options = graph.choice({}, {"align_corners": True}, {"half_pixel_centers": True})
+    result = graph.tensor((value.shape[0], *size, value.shape[3]), "float32", None)
+    graph.operator(code, [_reals(graph, value).index, graph.constant(size)], result, **options)
+    return _quantized(graph, value, result, value.scale)
