@@ -207,16 +207,23 @@ class ConvKernel:
                 if j >= max(as_bytes, as_words):
                     addend = self._addend(section, first_vector, pixel, j, channels)
                 self._emit(first_vector + j, row[j], addend)
+        narrowed = self._narrowed(section, acc)
         for i, (pixel, row) in enumerate(zip(pixels, acc, strict=True)):
             for j in range(as_bytes, as_words, 2):
                 self._add_to_words(section, first_vector, pixel, row, j, channels)
             vectors = [get_lanes(vector, lanes) for vector in row]
             ends = [self._sums(first_vector, pixel, vectors, j) for j in range(0, as_bytes, 4)]
+            ends += narrowed[i : i + 1]
             with ExitStack() as branch:
                 if conditions:
                     branch.enter_context(T.If(conditions[i]))
                     branch.enter_context(T.Then())
                 store_pixel(self.spec, self.target, pixel, first_vector, vectors, channels, ends)
+
+    def _narrowed(self, section: Section, acc: list[list[Buffer]]) -> list[Vector]:
+        """Return all outputs of the first pixels, as bytes, if pixels are narrowed together."""
+        del section, acc
+        return []
 
     def _sums(
         self, first_vector: Index, pixel: Index, vectors: list[Vector], number: int

@@ -25,9 +25,10 @@ from legalize.kernels.conv2d.x86.amx.cost import TILES_OF_SUMS, nanoseconds
 from legalize.kernels.conv2d.x86.amx.slots import slots_of
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
-from legalize.kernels.ir.registers import DWORD, local_vector, set_lanes, unsigned_min
+from legalize.kernels.conv2d.x86.store import narrow_pixels
+from legalize.kernels.ir.registers import DWORD, get_lanes, local_vector, set_lanes, unsigned_min
 from legalize.kernels.ir.tasks import loop_between, share
-from legalize.kernels.ir.types import Expr, Index
+from legalize.kernels.ir.types import Buffer, Expr, Index, Vector
 from legalize.kernels.isa import amx
 from legalize.kernels.isa.x86 import AVX512_VNNI
 
@@ -197,6 +198,14 @@ class TileKernel(ConvKernel):
                         sums = sums - T.broadcast(self.sums[output], _LANES)
                     set_lanes(vector, sums, _LANES)
         self._finish(section, first_vector, outputs, acc, conditions)
+
+    def _narrowed(self, section: Section, acc: list[list[Buffer]]) -> list[Vector]:
+        """Return the outputs of pairs of pixels, where a pixel has two vectors."""
+        if section.nr != 2 or self.spec.stored.dtype == "int32":
+            return []
+        pixels = [[get_lanes(vector, _LANES) for vector in row] for row in acc]
+        pairs = [pixels[i : i + 2] for i in range(0, len(pixels) - 1, 2)]
+        return [value for pair in pairs for value in narrow_pixels(self.spec.stored, pair)]
 
     def _first_vector(self, section: Section, turn: Index) -> Index:
         """Return the first vector of channels of a turn."""

@@ -15,7 +15,7 @@ from tests.support.tiles import use_soft_tiles
 from tests.support.x86 import host_has, needs_native_vnni, run_on
 
 SAPPHIRE_RAPIDS = "sapphirerapids"
-NARROWING = "vpmovuswb"
+NARROWING = "vpackuswb"
 
 
 def larger(problem: Problem, rng: np.random.Generator) -> Problem:
@@ -115,6 +115,15 @@ def test_outputs_are_stored_between_products() -> None:
     order = [name for name, _ in groupby(names) if name in ("tdpbusd", NARROWING)]
     # Two slots a chunk; LLVM may let the second one run into the end of the function.
     assert [name for name, _ in groupby(order)].count(NARROWING) >= 2
+
+
+@pytest.mark.parametrize(("nr", "pixels"), [(2, 2), (4, 1)])
+def test_four_vectors_are_narrowed_to_one(nr: int, pixels: int) -> None:
+    problem = pointwise(in_channels=128, out_channels=64)
+    names = instructions(arguments(problem, cut_to_width(problem.spec, nr))[0])
+    assert names.count("vpackssdw") == 2 * names.count("vpackuswb") > 0
+    assert names.count("vpermq") == (pixels > 1) * pixels * names.count("vpackuswb")
+    assert not [name for name in names if name.startswith("vpmovu")]
 
 
 def test_turns_are_numbered_through_blocks() -> None:
