@@ -19,7 +19,8 @@ class Tensor:
         name: its name in the file; may be empty and need not be unique.
         shape: its dimensions; `()` is a scalar.
         dtype: its numpy name ("uint8", "int8", "int32", "float32", "bool", ...); types that
-            numpy lacks go by the schema's name in lower case ("int4", "string", ...).
+            numpy lacks go by the schema's name in lower case ("string", ...). Constants of int4 are
+            unpacked to int8.
         quantization: scales and zero points; None where the file states no scale, and for
             types that are not integers.
         data: a constant's values, a read-only view into the file of shape `shape` and type

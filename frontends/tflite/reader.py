@@ -20,6 +20,7 @@ from frontends.tflite.flatbuffer import Table
 from frontends.tflite.format import IDENTIFIER
 from frontends.tflite.model import Model, Operator, Tensor
 from frontends.tflite.options import read_options
+from frontends.tflite.packing import unpack_int4
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.schema import DTYPES, OPERATORS, by_value
 
@@ -164,13 +165,15 @@ def _tensor(index: int, table: Table, buffers: list[np.ndarray | None]) -> Tenso
             f"{table.where}: buffer is {number}, the model has {len(buffers)} buffers"
         )
     raw = buffers[number] if number else None  # buffer 0 stands for "no data"
+    data = None if raw is None else _constant(table, raw, shape, dtype)
     return Tensor(
         index=index,
         name=name,
         shape=shape,
-        dtype=dtype,
+        # As which LiteRT's kernels unpack it.
+        dtype="int8" if dtype == "int4" and data is not None else dtype,
         quantization=_quantization(table, shape, dtype),
-        data=None if raw is None else _constant(table, raw, shape, dtype),
+        data=data,
         shape_signature=table.integers("ShapeSignature"),
     )
 
@@ -178,14 +181,17 @@ def _tensor(index: int, table: Table, buffers: list[np.ndarray | None]) -> Tenso
 def _constant(table: Table, raw: np.ndarray, shape: tuple[int, ...], dtype: str) -> np.ndarray:
     if table.table("Sparsity", table.where) is not None:
         raise ModelFormatError(f"{table.where}: is stored sparsely, which is not supported")
-    if dtype not in _NUMPY_TYPES:
+    count = math.prod(shape)
+    if dtype not in _NUMPY_TYPES and dtype != "int4":
         return raw
-    needed = math.prod(shape) * np.dtype(dtype).itemsize
+    needed = -(-count // 2) if dtype == "int4" else count * np.dtype(dtype).itemsize
     if raw.size != needed:
         raise ModelFormatError(
             f"{table.where}: buffer holds {raw.size} bytes, "
             f"shape {_brief(shape)} of {dtype} needs {needed}"
         )
+    if dtype == "int4":
+        return unpack_int4(raw, count).reshape(shape)
     return raw.view(dtype).reshape(shape)
 
 

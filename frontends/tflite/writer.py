@@ -14,6 +14,7 @@ import tflite
 from flatbuffers import flexbuffers
 
 from frontends.tflite.format import IDENTIFIER
+from frontends.tflite.packing import pack_int4
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.schema import (
     DTYPES,
@@ -109,7 +110,8 @@ class ModelWriter:
             shape: the tensor's shape.
             dtype: the dtype's name, as numpy spells it: "uint8", "float32", ...
             quantization: the scales and zero points, None for a real-valued tensor.
-            data: the value of a constant, of that shape and dtype; None for an activation.
+            data: the value of a constant, of that shape and dtype, or of int8 for int4; None for an
+                activation.
 
         Returns:
             The tensor's index.
@@ -122,13 +124,16 @@ class ModelWriter:
             raise QnnError(f"tensor {name!r}: TFLite has no dtype {dtype!r}")
         buffer = 0
         if data is not None:
-            if data.shape != shape or data.dtype.name != dtype:
+            needed = "int8" if dtype == "int4" else dtype
+            if data.shape != shape or data.dtype.name != needed:
                 raise QnnError(
-                    f"tensor {name!r}: data must be {dtype} of shape {shape}, "
+                    f"tensor {name!r}: data must be {needed} of shape {shape}, "
                     f"got {data.dtype} of shape {data.shape}"
                 )
             buffer = len(self._buffers)
-            self._buffers.append(data.astype(data.dtype.newbyteorder("<"), copy=False).tobytes())
+            stored = pack_int4(data) if dtype == "int4" else data
+            stored = stored.astype(stored.dtype.newbyteorder("<"), copy=False)
+            self._buffers.append(stored.tobytes())
         self._tensors.append(_Tensor(name, shape, dtype, quantization, buffer))
         return len(self._tensors) - 1
 

@@ -44,6 +44,13 @@ def _weights(graph: Graph, shape: Sequence[int], dtype: str, axis: int) -> tuple
     return np.maximum(data, -127), Quantization(kept, np.zeros(count, np.int64), axis)
 
 
+def _stored(graph: Graph, data: Array, quantization: Quantization) -> int:
+    """Store weights, now and then what four bits hold of them."""
+    if data.dtype != np.int8 or graph.chance(0.9):
+        return graph.constant(data, quantization)
+    return graph.tensor(data.shape, "int4", quantization, data >> 4).index
+
+
 def _bias(graph: Graph, value: Value, weights: Quantization, channels: int) -> int:
     scales = value.quantization.scale * weights.scale
     data = graph.rng.integers(-30_000, 30_000, channels).astype(np.int32)
@@ -62,7 +69,7 @@ def convolution(graph: Graph, value: Value) -> Value | None:
     taps = prod(window["taps"]) * depth
     shape = (value.shape[0], *window["spans"], channels)
     result = graph.result(value, shape, spread * float(np.sqrt(taps)) / 40)
-    operands = [value.index, graph.constant(data, quantization)]
+    operands = [value.index, _stored(graph, data, quantization)]
     operands.append(_bias(graph, value, quantization, channels))
     graph.operator("CONV_2D", operands, result, **convolved(graph, window))
     return result
@@ -79,7 +86,7 @@ def depthwise(graph: Graph, value: Value) -> Value | None:
     spread = 70 * 70 * value.scale * float(np.mean(quantization.scale))
     shape = (value.shape[0], *window["spans"], channels)
     result = graph.result(value, shape, spread * float(np.sqrt(prod(window["taps"]))) / 40)
-    operands = [value.index, graph.constant(data, quantization)]
+    operands = [value.index, _stored(graph, data, quantization)]
     if graph.chance(0.8):
         operands.append(_bias(graph, value, quantization, channels))
     options = {**convolved(graph, window), "depth_multiplier": multiplier}
@@ -136,7 +143,7 @@ def dense(graph: Graph, value: Value) -> Value | None:
     data, quantization = _weights(graph, (units, depth), value.dtype, 0)
     spread = 70 * 70 * value.scale * float(np.mean(quantization.scale))
     result = graph.result(value, (value.shape[0], units), spread * float(np.sqrt(depth)) / 40)
-    operands = [value.index, graph.constant(data, quantization)]
+    operands = [value.index, _stored(graph, data, quantization)]
     if graph.chance(0.8):
         operands.append(_bias(graph, value, quantization, units))
     activation = str(graph.choice(*ACTIVATIONS))

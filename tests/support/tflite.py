@@ -49,6 +49,10 @@ class Sheet:
         name = self._name("c")
         return self._writer.tensor(name, data.shape, data.dtype.name, quantization, data)
 
+    def four_bits(self, numbers: Array, quantization: Quantization) -> int:
+        """Return a constant of int4, of numbers in int8."""
+        return self._writer.tensor(self._name("c"), numbers.shape, "int4", quantization, numbers)
+
     def operator(self, code: str, operands: Sequence[int], *outputs: Output, **options: Any) -> int:
         results = [self._writer.tensor(self._name("y"), *output) for output in outputs]
         self._writer.operator(code, operands, results, **options)

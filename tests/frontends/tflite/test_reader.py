@@ -170,9 +170,15 @@ def test_a_placeholder_offset_is_no_data() -> None:
 
 
 def test_types_that_numpy_lacks_keep_raw_bytes() -> None:
-    tensor = read_model(raw_model(tflite.TensorType.INT4, shape=(5,))).tensors[0]
-    assert tensor.dtype == "int4"
+    tensor = read_model(raw_model(tflite.TensorType.STRING, shape=(5,))).tensors[0]
+    assert tensor.dtype == "string"
     np.testing.assert_array_equal(tensor.data, np.zeros(3, np.uint8), strict=True)
+
+
+def test_numbers_of_four_bits_are_unpacked() -> None:
+    tensor = read_model(raw_model(tflite.TensorType.INT4, shape=(5,))).tensors[0]
+    assert tensor.dtype == "int8"
+    np.testing.assert_array_equal(tensor.data, np.zeros(5, np.int8), strict=True)
 
 
 def test_a_name_that_is_not_utf8_is_escaped() -> None:

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from frontends.errors import ModelFormatError
+from frontends.tflite.packing import pack_int4, unpack_int4
+from frontends.tflite.quantization import Quantization
+from frontends.tflite.reader import read_model
+from frontends.tflite.writer import ModelWriter
+from tests.support.models import differing_tensors
+from tests.support.tflite import Sheet, random_quantization
+
+OPTIONS = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
+
+
+@pytest.mark.parametrize("count", [0, 1, 16, 17])
+def test_every_number_comes_back(count: int) -> None:
+    numbers = ((np.arange(count) * 7) % 16 - 8).astype(np.int8)
+    packed = pack_int4(numbers)
+    assert len(packed) == (count + 1) // 2
+    np.testing.assert_array_equal(unpack_int4(packed, count), numbers)
+
+
+def test_the_lower_half_comes_first() -> None:
+    assert unpack_int4(np.array([0x8F, 0x07], np.uint8), 3).tolist() == [-1, -8, 7]
+
+
+def weights(sheet: Sheet, shape: tuple[int, ...], axis: int) -> int:
+    scales = sheet.rng.uniform(0.01, 0.1, shape[axis]).astype(np.float32)
+    encoding = Quantization(scales, np.zeros(len(scales), np.int64), axis)
+    numbers = sheet.rng.integers(-8, 8, shape).astype(np.int8)
+    return sheet.four_bits(numbers, encoding)
+
+
+def test_layers_with_weights_of_four_bits_equal_litert() -> None:
+    sheet = Sheet(seed=85)
+    rng = sheet.rng
+    data = sheet.random_input((1, 5, 6, 3), "int8", random_quantization(rng, "int8"))
+    result = random_quantization(rng, "int8", 0.3)
+    bias = sheet.constant(rng.integers(-50, 50, 5).astype(np.int32), Quantization.per_tensor(1, 0))
+    options = {**OPTIONS, "dilation_h_factor": 1, "dilation_w_factor": 1}
+    operands = [data, weights(sheet, (5, 3, 3, 3), 0), bias]
+    shape = (1, 5, 6, 5)
+    convolved = sheet.operator("CONV_2D", operands, (shape, "int8", result), version=7, **options)
+    operands = [convolved, weights(sheet, (1, 3, 3, 5), 3), bias]
+    options["depth_multiplier"] = 1
+    each = sheet.operator(
+        "DEPTHWISE_CONV_2D", operands, (shape, "int8", result), version=6, **options
+    )
+    flat = sheet.operator("RESHAPE", [each, sheet.constant([1, 150])], ((1, 150), "int8", result))
+    encoding = Quantization.per_tensor(0.05, 0)
+    numbers = rng.integers(-8, 8, (5, 150)).astype(np.int8)
+    operands = [flat, sheet.four_bits(numbers, encoding)]
+    sheet.operator("FULLY_CONNECTED", operands, ((1, 5), "int8", result), version=10)
+    sheet.check()
+    assert differing_tensors(sheet.model(), [sheet.arrays], "host", kernels=True) == []
+
+
+def test_a_buffer_of_another_size() -> None:
+    writer = ModelWriter()
+    encoding = Quantization.per_tensor(0.5, 0)
+    index = writer.tensor("w", (3,), "int4", encoding, np.array([1, 2, 3], np.int8))
+    content = writer.finish([], [index])
+    (tensor,) = read_model(content).tensors
+    assert (tensor.dtype, tensor.data is not None) == ("int8", True)
+    short = content.replace(bytes(pack_int4(np.array([1, 2, 3], np.int8))), b"!!")
+    assert read_model(short).tensors[0].data.tolist() == [1, 2, 1]  # type: ignore[union-attr]
+    larger = ModelWriter()
+    larger.tensor("w", (3,), "int4", encoding, np.array([1, 2, 3], np.int8))
+    larger._tensors[0] = type(larger._tensors[0])("w", (5,), "int4", encoding, 1)
+    with pytest.raises(
+        ModelFormatError, match=r"buffer holds 2 bytes, shape \(5,\) of int4 needs 3"
+    ):
+        read_model(larger.finish([], [0]))
