@@ -15,6 +15,8 @@ import tvm
 from tvm import relax
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.conv2d.x86.amx import network as network_choice
+from legalize.kernels.conv2d.x86.amx import plan
 from legalize.kernels.isa import amx
 from qnn_ops import quantized_conv2d
 from tests.support.modules import module
@@ -29,6 +31,15 @@ def use_soft_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     _load()
     monkeypatch.setattr(amx, "request_permission", lambda: None)
     monkeypatch.setattr(amx, "_instruction", _call)
+
+
+def use_tiles_always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have convolutions and dense layers take tiles, of data as it is, whatever they cost."""
+    cut = plan.cut.__wrapped__  # what it gives now is of no use to other tests
+    monkeypatch.setattr(plan, "cost", lambda _: 0.0)
+    monkeypatch.setattr(plan, "cut", cut)
+    monkeypatch.setattr(plan, "cut_copied", lambda _: None)
+    monkeypatch.setattr(network_choice, "prefers_tiles", lambda _: True)
 
 
 def convolution(x: relax.Expr) -> relax.Call:
