@@ -35,7 +35,7 @@ def gather(graph: Graph, value: Value) -> Value:
         result = graph.result(value, [*value.shape[:axis], count, *value.shape[axis + 1 :]])
         graph.operator("GATHER", [value.index, graph.constant(places)], result, axis=axis)
         return result
-    if graph.chance(0.5):
+    if graph.chance(0.5) and len(value.shape) > 1:  # a table has rows
         rows = graph.aside(graph.rng.integers(0, value.shape[0], count).astype(np.int32))
         result = graph.result(value, [count, *value.shape[1:]])
         graph.operator("EMBEDDING_LOOKUP", [rows, value.index], result)
