@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from qnn_ops.attributes import dtype_range
@@ -13,8 +13,9 @@ if TYPE_CHECKING:  # it imports TVM
     from qnn_ops.registry import Attrs, TensorSpec
 
 QUANTIZED = ("int8", "uint8")
+ACTIVATIONS = (*QUANTIZED, "int16")
 ROUNDINGS = ("tflite", "upward", "float32", "float64")
-SUM_ROUNDINGS = (*ROUNDINGS, "onednn")
+SUM_ROUNDINGS = (*ROUNDINGS, "onednn", "reduced")
 
 
 def check_dtype(name: str, dtype: str, allowed: Sequence[str]) -> None:
@@ -68,6 +69,22 @@ def check_quantization(
     for point in _values(point_name, zero_point, channels):
         if not low <= point <= high:
             raise QnnError(f"{point_name} must lie within {dtype}, got {point}")
+
+
+def check_alike(dtypes: Mapping[str, str], zero_points: Mapping[str, int]) -> None:
+    """Raise unless an operator's tensors are all of 8 bits, or all int16 with zero points 0.
+
+    Args:
+        dtypes: of its operands and its result, by what errors call them.
+        zero_points: of the same, by the names of the attributes.
+    """
+    if "int16" not in dtypes.values():
+        return
+    for name, dtype in dtypes.items():
+        check_dtype(f"{name} beside int16", dtype, ("int16",))
+    for name, point in zero_points.items():
+        if point != 0:
+            raise QnnError(f"{name} must be 0 for int16, got {point}")
 
 
 def check_stated_multiplier(attrs: Attrs, channels: int | None = None) -> None:

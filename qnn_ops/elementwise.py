@@ -10,7 +10,13 @@ from tvm import relax
 
 from qnn_ops.arithmetic import multiply_by_quantized_multiplier, quantize_multiplier
 from qnn_ops.attributes import bounds_attr, scale_attr, zero_point_attr
-from qnn_ops.checks import QUANTIZED, check_bounds, check_dtype, check_quantization
+from qnn_ops.checks import (
+    ACTIVATIONS,
+    check_alike,
+    check_bounds,
+    check_dtype,
+    check_quantization,
+)
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import Attrs, Known, Operator, Reference, TensorSpec
 from qnn_ops.rounding import scale_down
@@ -21,8 +27,10 @@ Array = np.ndarray[Any, Any]
 LEFT_SHIFT = 20
 """The bits that both operands of a sum gain before they are scaled; 8 bits and a sign fit."""
 
+_LEFT_SHIFT_INT16 = 15
+
 LARGEST_TERM = 2**16 - 1
-"""Terms beyond it saturate any 8-bit result whose multiplier is at least 1."""
+"""Terms beyond it saturate any result whose multiplier is at least 1."""
 
 
 class ElementwiseOperator(Operator[...]):
@@ -75,15 +83,16 @@ class ElementwiseOperator(Operator[...]):
 
 _ARGUMENTS = """
     Args:
-        lhs: int8 or uint8, any shape.
-        rhs: int8 or uint8, a shape that broadcasts with that of ``lhs`` as in numpy.
+        lhs: int8, uint8 or int16, any shape. int16 is of the operands and the result, or of none,
+            and takes zero points of 0 only.
+        rhs: int8, uint8 or int16, a shape that broadcasts with that of ``lhs`` as in numpy.
         lhs_scale: real value of one step of ``lhs``.
         lhs_zero_point: the value of ``lhs`` that means 0.
         rhs_scale: real value of one step of ``rhs``.
         rhs_zero_point: the value of ``rhs`` that means 0.
         output_scale: real value of one step of the result.
         output_zero_point: the result's value that means 0.
-        out_dtype: int8 or uint8.
+        out_dtype: int8, uint8 or int16.
         out_min: lowest value of the result (a fused activation); default: the dtype's.
         out_max: highest value of the result; default: the dtype's.
 
@@ -97,9 +106,11 @@ _ARGUMENTS = """
 
 
 def _type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> TensorSpec:
-    check_dtype("lhs", lhs.dtype, QUANTIZED)
-    check_dtype("rhs", rhs.dtype, QUANTIZED)
-    check_dtype("out_dtype", attrs.out_dtype, QUANTIZED)
+    dtypes = {"lhs": lhs.dtype, "rhs": rhs.dtype, "out_dtype": attrs.out_dtype}
+    for name, dtype in dtypes.items():
+        check_dtype(name, dtype, ACTIVATIONS)
+    points = ("lhs_zero_point", "rhs_zero_point", "output_zero_point")
+    check_alike(dtypes, {name: getattr(attrs, name) for name in points})
     check_quantization("lhs", attrs.lhs_scale, attrs.lhs_zero_point, lhs.dtype)
     check_quantization("rhs", attrs.rhs_scale, attrs.rhs_zero_point, rhs.dtype)
     check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
@@ -113,19 +124,29 @@ def _type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> TensorSpec:
     return TensorSpec(shape, attrs.out_dtype)
 
 
+def left_shift(attrs: Attrs) -> int:
+    """Return the bits that both operands of a sum gain: there is room for them, and a sign."""
+    return _LEFT_SHIFT_INT16 if attrs.out_dtype == "int16" else LEFT_SHIFT
+
+
 def sum_multipliers(attrs: Attrs) -> tuple[float, float, float]:
     """Return a sum's real multipliers: of lhs and rhs to their common scale, and of the result.
 
-    The common scale is 2^-20 of twice the larger operand's, so the sum cannot overflow.
+    The common scale is 2^-20 (of int16: 2^-15) of twice the larger operand's, so the sum cannot
+    overflow.
     """
     twice_larger = 2.0 * max(attrs.lhs_scale, attrs.rhs_scale)
-    result = twice_larger / (2.0**LEFT_SHIFT * attrs.output_scale)
-    return attrs.lhs_scale / twice_larger, attrs.rhs_scale / twice_larger, saturating(result)
+    result = twice_larger / (2.0 ** left_shift(attrs) * attrs.output_scale)
+    return (
+        attrs.lhs_scale / twice_larger,
+        attrs.rhs_scale / twice_larger,
+        saturating(result, attrs.out_dtype),
+    )
 
 
 def product_multiplier(attrs: Attrs) -> float:
     """Return the real multiplier of a product, kept to where it saturates every result but 0."""
-    return saturating(stated_product_multiplier(attrs))
+    return saturating(stated_product_multiplier(attrs), attrs.out_dtype)
 
 
 def stated_product_multiplier(attrs: Attrs) -> float:
@@ -146,9 +167,9 @@ def stated_product_multiplier(attrs: Attrs) -> float:
 def sum_reference(attrs: Attrs, lhs: Array, rhs: Array, sign: int) -> Array:
     """Compute lhs + sign * rhs in numpy."""
     lhs_multiplier, rhs_multiplier, result_multiplier = sum_multipliers(attrs)
-    total = _on_common_scale(lhs, attrs.lhs_zero_point, lhs_multiplier) + sign * _on_common_scale(
-        rhs, attrs.rhs_zero_point, rhs_multiplier
-    )
+    shift = left_shift(attrs)
+    total = _on_common_scale(lhs, attrs.lhs_zero_point, lhs_multiplier, shift)
+    total = total + sign * _on_common_scale(rhs, attrs.rhs_zero_point, rhs_multiplier, shift)
     if result_multiplier >= 1:
         total = np.clip(total, -LARGEST_TERM, LARGEST_TERM)
     return scale_result(attrs, total, result_multiplier)
@@ -158,13 +179,14 @@ def sum_overflow(attrs: Attrs, _known: Known, _lhs: TensorSpec, _rhs: TensorSpec
     """Raise where TFLite does not define a sum or a difference of such scales."""
     # The operands are brought to half of the larger scale at most: 2^28 is not exceeded.
     *_, result = sum_multipliers(attrs)
+    shift = left_shift(attrs)
     larger = max(attrs.lhs_scale, attrs.rhs_scale)
     if quantize_multiplier(result)[1] > 0:
         raise QnnError(
             f"output_scale {attrs.output_scale:.4g} is too small: TFLite defines sums of operands "
-            f"of scale {larger:.4g} down to {larger / 2 ** (LEFT_SHIFT - 1):.4g}"
+            f"of scale {larger:.4g} down to {larger / 2 ** (shift - 1):.4g}"
         )
-    highest = float(np.finfo(np.float32).max) / 2**LEFT_SHIFT
+    highest = float(np.finfo(np.float32).max) / 2**shift
     if attrs.output_scale > highest:
         raise QnnError(
             f"output_scale {attrs.output_scale:.4g} is too large: TFLite defines sums up to "
@@ -184,15 +206,16 @@ def scale_result(attrs: Attrs, accumulator: Array, multiplier: float) -> Array:
     )
 
 
-def _on_common_scale(data: Array, zero_point: int, multiplier: float) -> Array:
-    lifted = (data.astype(np.int32) - zero_point) << LEFT_SHIFT
+def _on_common_scale(data: Array, zero_point: int, multiplier: float, shift: int) -> Array:
+    lifted = (data.astype(np.int32) - zero_point) << shift
     return multiply_by_quantized_multiplier(lifted, *quantize_multiplier(multiplier))
 
 
-def saturating(multiplier: float) -> float:
-    """Return a multiplier that gives the same 8-bit results without overflowing int32.
+def saturating(multiplier: float, out_dtype: str = "int8") -> float:
+    """Return a multiplier that gives the same results without overflowing int32.
 
-    From 2^9 on, every term but 0 saturates; and up to 2^14 a term of 16 bits does not overflow.
-    The frameworks' own code is undefined beyond that.
+    Of 8 bits, from 2^9 on, every term but 0 saturates; and up to 2^14 a term of 16 bits does not
+    overflow. The frameworks' own code is undefined beyond that. What int16 needs for it is more
+    than int32 has, and wraps.
     """
-    return min(multiplier, 2.0**14)
+    return min(multiplier, 2.0**30 if out_dtype == "int16" else 2.0**14)

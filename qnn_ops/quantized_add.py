@@ -20,7 +20,8 @@ def quantized_add(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     operands, less their zero points, are shifted left by 20 bits and multiplied by scale / t; the
     sum is multiplied by t / (2^20 output_scale). Each product is rounded as gemmlowp does
     (qnn_ops.rounding, "tflite"); the zero point is added and the result clamped. Where TFLite's
-    own code is undefined, because t / output_scale exceeds 2^20, the result saturates.
+    own code is undefined, because t / output_scale exceeds 2^20, the result saturates. Of int16
+    the shift is by 15 bits.
     """
     return sum_reference(attrs, lhs, rhs, 1)
 

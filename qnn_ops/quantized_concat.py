@@ -11,7 +11,7 @@ from tvm import relax
 from qnn_ops.accumulator_bounds import centred_bounds, check_scaled
 from qnn_ops.arithmetic import clamp_to, round_half_away
 from qnn_ops.attributes import dtype_range, int_attr, list_attr, scale_attr, zero_point_attr
-from qnn_ops.checks import QUANTIZED, check_axis, check_dtype, check_quantization
+from qnn_ops.checks import ACTIVATIONS, check_axis, check_dtype, check_quantization
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import Attrs, Known, TensorSpec, check_expr, operator
 from qnn_ops.traits import MOVED_RESULT, Channels, Traits, always
@@ -57,11 +57,11 @@ def quantized_concat(
     nearest integer, ties away from zero.
 
     Source of the arithmetic: TFLite's reference CONCATENATION. It joins int8 tensors only if
-    they have the output's scale and zero point, and so does this operator.
+    they have the output's scale and zero point, and so does this operator; int16 ones likewise.
 
     Args:
-        quantized_inputs: int8 or uint8 tensors of one dtype and, but for ``axis``, one shape; a
-            list of them or an expression of a tuple type.
+        quantized_inputs: int8, uint8 or int16 tensors of one dtype and, but for ``axis``, one
+            shape; a list of them or an expression of a tuple type.
         input_scales: for each input, real value of one step.
         input_zero_points: for each input, its value that means 0.
         output_scale: real value of one step of the result.
@@ -103,7 +103,7 @@ def _type(attrs: Attrs, inputs: tuple[TensorSpec, ...]) -> TensorSpec:
             "quantized_inputs, input_scales and input_zero_points must be equally many, "
             f"got {counts[0]}, {counts[1]} and {counts[2]}"
         )
-    check_dtype("out_dtype", attrs.out_dtype, QUANTIZED)
+    check_dtype("out_dtype", attrs.out_dtype, ACTIVATIONS)
     check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
     rank = len(inputs[0].shape)
     axis = check_axis(attrs.axis, rank)
@@ -127,9 +127,9 @@ def _type(attrs: Attrs, inputs: tuple[TensorSpec, ...]) -> TensorSpec:
 def _check_input_quantization(attrs: Attrs, index: int, spec: TensorSpec) -> None:
     scale, zero_point = attrs.input_scales[index], attrs.input_zero_points[index]
     check_quantization(f"input_{{}}s[{index}]", scale, zero_point, spec.dtype)
-    if spec.dtype == "int8" and conversion_table(attrs, index) is not None:
+    if spec.dtype != "uint8" and conversion_table(attrs, index) is not None:
         raise QnnError(
-            f"int8 inputs must have the output's scale {attrs.output_scale} and zero point "
+            f"{spec.dtype} inputs must have the output's scale {attrs.output_scale} and zero point "
             f"{attrs.output_zero_point}, got {scale} and {zero_point} for quantized_inputs[{index}]"
         )
 

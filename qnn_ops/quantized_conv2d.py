@@ -23,6 +23,7 @@ from qnn_ops.attributes import (
     zero_point_attr,
 )
 from qnn_ops.checks import (
+    ACTIVATIONS,
     QUANTIZED,
     SUM_ROUNDINGS,
     check_bounds,
@@ -38,6 +39,7 @@ from qnn_ops.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.rounding import check_multiplier
 from qnn_ops.sums import check_sums, result_of_sums
 from qnn_ops.traits import MOVED_RESULT, Channels, Traits
+from qnn_ops.wide_sums import check_sum_types, is_wide
 from qnn_ops.windows import sliding_windows, window_count
 
 Array = np.ndarray[Any, Any]
@@ -102,8 +104,11 @@ def quantized_conv2d(
     multiply-add; the result of that is rounded, once, half to even. Source: oneDNN's int8
     convolutions as MXNet uses them; see qnn_ops.float_epilogue.
 
+    Sums of int16 data are 64 bits wide, or wrap in 32 bits where the bias is int32. Those of 64
+    bits are scaled with 15 bits of the multiplier: see qnn_ops.wide_arithmetic.
+
     Args:
-        quantized_data: int8 or uint8, [N, H, W, C] or [N, C, H, W].
+        quantized_data: int8, uint8 or int16, [N, H, W, C] or [N, C, H, W].
         quantized_kernel: int8 or uint8, O output channels by I = C / groups input channels by
             the window, in the order of ``kernel_layout``.
         input_scale: real value of one step of the data.
@@ -112,7 +117,7 @@ def quantized_conv2d(
         kernel_zero_point: the kernel's value that means 0, or one per output channel.
         output_scale: real value of one step of the result; unused for int32 results.
         output_zero_point: the result's value that means 0; unused for int32 results.
-        out_dtype: int8 or uint8, or int32 for the sum itself.
+        out_dtype: int8 or uint8, or int32 for the sum itself; for int16 data int16.
         strides: of the window, in pixels: one value or (vertical, horizontal).
         padding: in pixels: one value, (vertical, horizontal) or (top, left, bottom, right).
         dilation: distance of the window's taps: one value or (vertical, horizontal).
@@ -123,10 +128,11 @@ def quantized_conv2d(
         data_layout: NHWC or NCHW.
         kernel_layout: OIHW, OHWI, HWIO, IHWO or HWOI.
         out_layout: NHWC or NCHW; empty for the data's.
-        bias: int32 [O], in steps of input_scale * kernel_scale.
+        bias: int32 [O], for int16 data int32 or int64, in steps of input_scale * kernel_scale.
         out_min: lowest value of the result (a fused activation); default: the dtype's.
         out_max: highest value of the result; default: the dtype's.
-        rounding: "tflite", "upward", "float32" or "float64", see qnn_ops.rounding; or "onednn".
+        rounding: "tflite", "upward", "float32" or "float64", see qnn_ops.rounding; or "onednn";
+            of 64-bit sums "reduced" or "float64".
         addend: int8 or uint8, shaped as the result; needs rounding "onednn" and a bias.
         addend_scale: real value of one step of the addend.
         addend_zero_point: the addend's value that means 0.
@@ -183,7 +189,7 @@ def _type(
     bias: TensorSpec | None = None,
     addend: TensorSpec | None = None,
 ) -> TensorSpec:
-    check_dtype("quantized_data", data.dtype, QUANTIZED)
+    check_dtype("quantized_data", data.dtype, ACTIVATIONS)
     check_dtype("quantized_kernel", kernel.dtype, QUANTIZED)
     check_rank("quantized_data", data, 4)
     check_rank("quantized_kernel", kernel, 4)
@@ -199,10 +205,9 @@ def _type(
     check_quantization(
         "kernel", attrs.kernel_scale, attrs.kernel_zero_point, kernel.dtype, out_channels
     )
-    if bias is not None:
-        check_dtype("bias", bias.dtype, ("int32",))
-        if bias.shape != (out_channels,):
-            raise QnnError(f"bias must have shape ({out_channels},), got {bias.shape}")
+    if bias is not None and bias.shape != (out_channels,):
+        raise QnnError(f"bias must have shape ({out_channels},), got {bias.shape}")
+    check_sum_types(attrs, data, kernel, bias)
     _check_output(attrs, kernel.dtype)
     out_height, out_width = (
         window_count(name, *sizes)
@@ -252,7 +257,7 @@ def _check_channels(attrs: Attrs, in_channels: int, out_channels: int, per_group
 
 
 def _check_output(attrs: Attrs, kernel_dtype: str) -> None:
-    check_dtype("out_dtype", attrs.out_dtype, (*QUANTIZED, "int32"))
+    check_dtype("out_dtype", attrs.out_dtype, (*ACTIVATIONS, "int32"))
     check_choice("rounding", attrs.rounding, SUM_ROUNDINGS)
     check_bounds(attrs.out_dtype, attrs.out_min, attrs.out_max)
     if attrs.out_dtype != "int32":
@@ -277,18 +282,24 @@ def _reference(
     sums = _convolve(attrs, values - attrs.input_zero_point, weights)
     if addend is not None:
         addend = addend.transpose(permutation(attrs.out_layout, "NHWC"))
-    result = _result(attrs, sums, str(kernel.dtype), bias, addend)
+    wide = is_wide(str(data.dtype), None if bias is None else str(bias.dtype))
+    result = _result(attrs, sums, str(kernel.dtype), bias, addend, wide)
     return np.ascontiguousarray(result.transpose(permutation("NHWC", attrs.out_layout)))
 
 
 def _result(
-    attrs: Attrs, sums: Array, kernel_dtype: str, bias: Array | None, addend: Array | None
+    attrs: Attrs,
+    sums: Array,
+    kernel_dtype: str,
+    bias: Array | None,
+    addend: Array | None,
+    wide: bool,
 ) -> Array:
     """Return the result, NHWC as the sums are, which may need more than 32 bits."""
     is_sum = attrs.out_dtype == "int32"
     scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
     multiplier = np.ones(()) if is_sum else conv_multiplier(*scales, kernel_dtype)
-    return result_of_sums(attrs, sums, bias, multiplier, addend)
+    return result_of_sums(attrs, sums, bias, multiplier, addend, wide=wide)
 
 
 def _convolve(attrs: Attrs, data: Array, kernel: Array) -> Array:

@@ -19,6 +19,7 @@ from qnn_ops.attributes import (
     zero_point_attr,
 )
 from qnn_ops.checks import (
+    ACTIVATIONS,
     QUANTIZED,
     SUM_ROUNDINGS,
     check_bounds,
@@ -32,6 +33,7 @@ from qnn_ops.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.rounding import check_multiplier
 from qnn_ops.sums import check_sums, result_of_sums
 from qnn_ops.traits import MOVED_RESULT, Channels, Traits
+from qnn_ops.wide_sums import check_sum_types, is_wide
 
 Array = np.ndarray[Any, Any]
 
@@ -73,10 +75,11 @@ def quantized_dense(
     offset by the output zero point and clamped.
 
     Source of the arithmetic: LiteRT's reference FULLY_CONNECTED, which scales in float64. That is
-    not what its CONV_2D does, so a 1x1 convolution may differ by one.
+    not what its CONV_2D does, so a 1x1 convolution may differ by one. Sums of int16 data are 64
+    bits wide, or wrap in 32 bits where the bias is int32.
 
     Args:
-        quantized_data: int8 or uint8, [..., K]: at least one axis.
+        quantized_data: int8, uint8 or int16, [..., K]: at least one axis.
         quantized_weight: int8 or uint8, [units, K].
         input_scale: real value of one step of the data.
         input_zero_point: the data's value that means 0.
@@ -84,13 +87,13 @@ def quantized_dense(
         kernel_zero_point: the weight's value that means 0, or one per unit.
         output_scale: real value of one step of the result; unused for int32 results.
         output_zero_point: the result's value that means 0; unused for int32 results.
-        out_dtype: int8 or uint8, or int32 for the sum itself.
+        out_dtype: int8 or uint8, or int32 for the sum itself; for int16 data int16.
         units: if given, is checked against the weight's shape.
-        bias: int32 [units], in steps of input_scale * kernel_scale.
+        bias: int32 [units], for int16 data int32 or int64, in steps of input_scale * kernel_scale.
         out_min: lowest value of the result (a fused activation); default: the dtype's.
         out_max: highest value of the result; default: the dtype's.
         rounding: "tflite", "upward", "float32" or "float64", see qnn_ops.rounding; or "onednn",
-            as in ``quantized_conv2d``.
+            as in ``quantized_conv2d``; of 64-bit sums "float64" or "reduced".
 
     Returns:
         A call whose result is [..., units] of ``out_dtype``.
@@ -121,7 +124,7 @@ def quantized_dense(
 def _type(
     attrs: Attrs, data: TensorSpec, weight: TensorSpec, bias: TensorSpec | None = None
 ) -> TensorSpec:
-    check_dtype("quantized_data", data.dtype, QUANTIZED)
+    check_dtype("quantized_data", data.dtype, ACTIVATIONS)
     check_dtype("quantized_weight", weight.dtype, QUANTIZED)
     check_rank("quantized_weight", weight, 2)
     units, depth = weight.shape
@@ -136,11 +139,10 @@ def _type(
         raise QnnError(f"units is {attrs.units}, the weight has {units}")
     check_quantization("input", attrs.input_scale, attrs.input_zero_point, data.dtype)
     check_quantization("kernel", attrs.kernel_scale, attrs.kernel_zero_point, weight.dtype, units)
-    if bias is not None:
-        check_dtype("bias", bias.dtype, ("int32",))
-        if bias.shape != (units,):
-            raise QnnError(f"bias must have shape ({units},), got {bias.shape}")
-    check_dtype("out_dtype", attrs.out_dtype, (*QUANTIZED, "int32"))
+    if bias is not None and bias.shape != (units,):
+        raise QnnError(f"bias must have shape ({units},), got {bias.shape}")
+    check_sum_types(attrs, data, weight, bias)
+    check_dtype("out_dtype", attrs.out_dtype, (*ACTIVATIONS, "int32"))
     check_choice("rounding", attrs.rounding, SUM_ROUNDINGS)
     check_bounds(attrs.out_dtype, attrs.out_min, attrs.out_max)
     if attrs.out_dtype != "int32":
@@ -158,7 +160,8 @@ def _reference(attrs: Attrs, data: Array, weight: Array, bias: Array | None = No
     is_sum = attrs.out_dtype == "int32"
     scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
     multiplier = np.ones(()) if is_sum else dense_multiplier(*scales)
-    return result_of_sums(attrs, sums, bias, multiplier)
+    wide = is_wide(str(data.dtype), None if bias is None else str(bias.dtype))
+    return result_of_sums(attrs, sums, bias, multiplier, wide=wide)
 
 
 @quantized_dense.overflow_rule

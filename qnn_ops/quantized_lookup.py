@@ -8,7 +8,7 @@ import numpy as np
 from tvm import relax
 
 from qnn_ops.attributes import dtype_range
-from qnn_ops.checks import QUANTIZED, check_dtype
+from qnn_ops.checks import ACTIVATIONS, check_dtype
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.traits import Channels, Traits, moving
@@ -28,14 +28,14 @@ Array = np.ndarray[Any, Any]
     ),
 )
 def quantized_lookup(quantized_data: relax.Expr, table: relax.Expr) -> relax.Call:
-    """Replace each value by its entry of a table: any function of an 8-bit value, exactly.
+    """Replace each value by its entry of a table: any function of one value, exactly.
 
     ``qnn_ops.tables`` makes the tables of LOGISTIC, TANH and others.
 
     Args:
-        quantized_data: int8 or uint8, any shape.
-        table: int8 or uint8, [256]: the results for the data's lowest value, the next one, and
-            so on.
+        quantized_data: int8, uint8 or int16, any shape.
+        table: int8, uint8 or int16, [256], for int16 data [65536]: the results for the data's
+            lowest value, the next one, and so on.
 
     Returns:
         A call whose result has the data's shape and the table's dtype.
@@ -48,10 +48,12 @@ def quantized_lookup(quantized_data: relax.Expr, table: relax.Expr) -> relax.Cal
 
 @quantized_lookup.type_rule
 def _type(_attrs: Attrs, data: TensorSpec, table: TensorSpec) -> TensorSpec:
-    check_dtype("quantized_data", data.dtype, QUANTIZED)
-    check_dtype("table", table.dtype, QUANTIZED)
-    if table.shape != (256,):
-        raise QnnError(f"table must have shape (256,), got {table.shape}")
+    check_dtype("quantized_data", data.dtype, ACTIVATIONS)
+    check_dtype("table", table.dtype, ACTIVATIONS)
+    lowest, highest = dtype_range(data.dtype)
+    shape = (highest - lowest + 1,)
+    if table.shape != shape:
+        raise QnnError(f"table must have shape {shape}, got {table.shape}")
     return TensorSpec(data.shape, table.dtype)
 
 

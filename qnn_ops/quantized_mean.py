@@ -12,18 +12,26 @@ from tvm import relax
 from qnn_ops.accumulator_bounds import Bounds, centred_bounds, check_fixed_point
 from qnn_ops.arithmetic import clamp_to, multiply_by_quantized_multiplier, quantize_multiplier
 from qnn_ops.attributes import int_attr, int_list_attr, scale_attr, zero_point_attr
-from qnn_ops.checks import QUANTIZED, check_axis, check_dtype, check_quantization
+from qnn_ops.checks import (
+    ACTIVATIONS,
+    check_alike,
+    check_axis,
+    check_dtype,
+    check_quantization,
+)
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.traits import MOVED_RESULT, Channels, Traits
 
 Array = np.ndarray[Any, Any]
 
-# Of so many 8-bit values the sum fits int32, with their zero points removed or not.
-MAX_COUNT = 2**23
+# Of so many values the sum fits int32, with their zero points removed or not.
+_MOST_VALUES = {"int8": 2**23, "uint8": 2**23, "int16": 2**16 - 1}
+
+_MOST_SHIFT = 15
 
 LARGEST_SUM = 2**16 - 1
-"""Sums beyond it saturate any 8-bit mean whose multiplier shifts to the left."""
+"""Sums beyond it saturate any mean whose multiplier shifts to the left."""
 
 
 @operator(
@@ -55,7 +63,7 @@ def quantized_mean(
     overflows int32, because output_scale is far too small, the result saturates.
 
     Args:
-        quantized_data: int8 or uint8, any shape.
+        quantized_data: int8, uint8 or int16, any shape.
         axis: one axis or several; negative ones count from the last. None at all (an empty
             list) averages nothing and only changes the scale.
         keepdims: whether averaged axes stay, with size 1.
@@ -63,14 +71,14 @@ def quantized_mean(
         input_zero_point: the data's value that means 0.
         output_scale: real value of one step of the result.
         output_zero_point: the result's value that means 0.
-        out_dtype: int8 or uint8.
+        out_dtype: int8 or uint8; for int16 data int16.
 
     Returns:
         A call whose result has ``out_dtype`` and the data's shape without the averaged axes.
 
     Raises:
         QnnError: if an axis, a dtype or a quantization does not fit, or there are no values to
-            average or more than 2^23 (raised when the call's type is inferred).
+            average or more than 2^23, of int16 2^16 - 1 (raised when the call's type is inferred).
     """
     return quantized_mean.call(
         [quantized_data],
@@ -86,13 +94,19 @@ def quantized_mean(
 
 @quantized_mean.type_rule
 def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
-    check_dtype("quantized_data", data.dtype, QUANTIZED)
-    check_dtype("out_dtype", attrs.out_dtype, QUANTIZED)
+    dtypes = {"quantized_data": data.dtype, "out_dtype": attrs.out_dtype}
+    for name, dtype in dtypes.items():
+        check_dtype(name, dtype, ACTIVATIONS)
+    points = ("input_zero_point", "output_zero_point")
+    check_alike(dtypes, {name: getattr(attrs, name) for name in points})
     check_quantization("input", attrs.input_scale, attrs.input_zero_point, data.dtype)
     check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
     axes, count = averaged(attrs, data.shape)
-    if not 1 <= count <= MAX_COUNT:
-        raise QnnError(f"a mean is of 1 to {MAX_COUNT} values, got {count} from {data.shape}")
+    most = _MOST_VALUES[data.dtype]
+    if not 1 <= count <= most:
+        raise QnnError(f"a mean is of 1 to {most} values, got {count} from {data.shape}")
+    if data.dtype == "int16" and stated_multiplier_of(attrs, count)[1] > _MOST_SHIFT:
+        raise QnnError(f"output_scale {attrs.output_scale:.4g} is too small for a mean of int16")
     shape = (
         1 if index in axes else size
         for index, size in enumerate(data.shape)
@@ -113,7 +127,7 @@ def multiplier_of(attrs: Attrs, count: int) -> tuple[int, int]:
     A shift to the left is kept to 15 bits, where every sum but 0 saturates an 8-bit result.
     """
     multiplier, shift = stated_multiplier_of(attrs, count)
-    return multiplier, min(shift, 15)
+    return multiplier, min(shift, _MOST_SHIFT)
 
 
 def stated_multiplier_of(attrs: Attrs, count: int) -> tuple[int, int]:

@@ -9,7 +9,7 @@ import numpy as np
 from tvm import relax
 
 from qnn_ops.attributes import dtype_range, int_attr, int_list_attr
-from qnn_ops.checks import QUANTIZED, check_dtype
+from qnn_ops.checks import ACTIVATIONS, check_dtype
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.traits import Channels, Traits, always, moving
@@ -35,7 +35,7 @@ def quantized_pad(
     Source: TFLite's PAD, where the constant is the zero point, and PADV2.
 
     Args:
-        quantized_data: int8 or uint8, any shape.
+        quantized_data: int8, uint8 or int16, any shape.
         pad_width: how many values to add before and after each axis, as one flat list: before0,
             after0, before1, ...
         pad_value: the quantized value to add.
@@ -56,7 +56,7 @@ def quantized_pad(
 
 @quantized_pad.type_rule
 def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
-    check_dtype("quantized_data", data.dtype, QUANTIZED)
+    check_dtype("quantized_data", data.dtype, ACTIVATIONS)
     if len(attrs.pad_width) != 2 * len(data.shape):
         raise QnnError(
             f"pad_width must have 2 values for each of {len(data.shape)} axes, "

@@ -10,7 +10,7 @@ import numpy as np
 from tvm import relax
 
 from qnn_ops.attributes import dtype_range, int_attr, ints_attr, padding_attr
-from qnn_ops.checks import QUANTIZED, check_bounds, check_choice, check_dtype, check_rank
+from qnn_ops.checks import ACTIVATIONS, check_bounds, check_choice, check_dtype, check_rank
 from qnn_ops.errors import QnnError
 from qnn_ops.layouts import DATA_LAYOUTS, check_layout, permutation, reorder
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
@@ -22,8 +22,8 @@ Array = np.ndarray[Any, Any]
 POOL_TYPES = ("max", "avg")
 ROUNDINGS = ("half_away", "half_even")
 
-# Of so many 8-bit values the sum fits int32, with half a divisor added.
-MAX_TAPS = 2**23
+# Of so many values the sum fits int32, with half a divisor added.
+_MOST_TAPS = {"int8": 2**23, "uint8": 2**23, "int16": 2**15}
 
 
 def _moved(attrs: Attrs, dtype: str) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def quantized_pool2d(
     MXNet's quantized pooling (oneDNN), a / n is a float32 quotient rounded half to even.
 
     Args:
-        quantized_data: int8 or uint8, [N, H, W, C] or [N, C, H, W].
+        quantized_data: int8, uint8 or int16, [N, H, W, C] or [N, C, H, W].
         pool_type: "max" or "avg".
         pool_size: the window in pixels: one value or (height, width).
         strides: of the window, in pixels: one value or (vertical, horizontal).
@@ -113,7 +113,7 @@ def quantized_pool2d(
 
 @quantized_pool2d.type_rule
 def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
-    check_dtype("quantized_data", data.dtype, QUANTIZED)
+    check_dtype("quantized_data", data.dtype, ACTIVATIONS)
     check_rank("quantized_data", data, 4)
     check_choice("pool_type", attrs.pool_type, POOL_TYPES)
     check_choice("rounding", rounding_of(attrs), ROUNDINGS)
@@ -122,8 +122,9 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     low, high = dtype_range(data.dtype)
     if not low <= origin_of(attrs) <= high:
         raise QnnError(f"origin must lie within {data.dtype}, got {attrs.origin}")
-    if math.prod(attrs.pool_size) > MAX_TAPS:
-        raise QnnError(f"pool_size must have at most {MAX_TAPS} taps, got {attrs.pool_size}")
+    most = _MOST_TAPS[data.dtype]
+    if math.prod(attrs.pool_size) > most:
+        raise QnnError(f"pool_size must have at most {most} taps, got {attrs.pool_size}")
     batch, height, width, channels = reorder(data.shape, attrs.layout, "NHWC")
     taps = valid_taps(attrs, (height, width))
     return TensorSpec(reorder((batch, *taps.shape, channels), "NHWC", attrs.layout), data.dtype)

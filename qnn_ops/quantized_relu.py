@@ -10,7 +10,13 @@ from tvm import relax
 from qnn_ops.accumulator_bounds import centred_bounds, check_activation, check_scaled
 from qnn_ops.activations import activation_range
 from qnn_ops.attributes import scale_attr, zero_point_attr
-from qnn_ops.checks import QUANTIZED, check_choice, check_dtype, check_quantization
+from qnn_ops.checks import (
+    ACTIVATIONS,
+    check_alike,
+    check_choice,
+    check_dtype,
+    check_quantization,
+)
 from qnn_ops.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.rounding import check_multiplier, scale_down
 from qnn_ops.traits import MOVED_RESULT, Channels, Traits
@@ -46,12 +52,12 @@ def quantized_relu(
     Their multiplier is a float32 quotient, unlike that of ``requantize``.
 
     Args:
-        quantized_data: int8 or uint8, any shape.
+        quantized_data: int8, uint8 or int16, any shape.
         input_scale: real value of one step of the data.
         input_zero_point: the data's value that means 0.
         output_scale: real value of one step of the result.
         output_zero_point: the result's value that means 0.
-        out_dtype: int8 or uint8.
+        out_dtype: int8 or uint8; for int16 data int16.
         kind: "relu" (from 0), "relu6" (0 to 6) or "relu_n1_to_1" (-1 to 1).
 
     Returns:
@@ -73,8 +79,11 @@ def quantized_relu(
 
 @quantized_relu.type_rule
 def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
-    check_dtype("quantized_data", data.dtype, QUANTIZED)
-    check_dtype("out_dtype", attrs.out_dtype, QUANTIZED)
+    dtypes = {"quantized_data": data.dtype, "out_dtype": attrs.out_dtype}
+    for name, dtype in dtypes.items():
+        check_dtype(name, dtype, ACTIVATIONS)
+    points = ("input_zero_point", "output_zero_point")
+    check_alike(dtypes, {name: getattr(attrs, name) for name in points})
     check_choice("kind", attrs.kind, KINDS)
     check_quantization("input", attrs.input_scale, attrs.input_zero_point, data.dtype)
     check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)

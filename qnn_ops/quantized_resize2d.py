@@ -9,7 +9,7 @@ import numpy as np
 from tvm import relax
 
 from qnn_ops.attributes import ints_attr
-from qnn_ops.checks import QUANTIZED, check_choice, check_dtype, check_rank
+from qnn_ops.checks import ACTIVATIONS, check_choice, check_dtype, check_rank
 from qnn_ops.errors import QnnError
 from qnn_ops.layouts import DATA_LAYOUTS, check_layout, permutation, reorder
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
@@ -45,13 +45,13 @@ def quantized_resize2d(
 
     Source of the arithmetic: TFLite's reference RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR.
     Bilinear interpolation is done in float32 for uint8, the sum of four products truncated after
-    adding 0.5, and in integers for int8, with weights of 10 fraction bits and half rounded away
-    from zero. The one difference: where an int8 image grows so much that those 10 bits place a
-    pixel beyond the last one (8 to 224 pixels, say), TFLite reads other memory; here the last pixel
-    is repeated.
+    adding 0.5, and in integers for int8 and int16, with weights of 10 fraction bits and half
+    rounded away from zero. The one difference: where such an image grows so much that those 10 bits
+    place a pixel beyond the last one (8 to 224 pixels, say), TFLite reads other memory; here the
+    last pixel is repeated.
 
     Args:
-        quantized_data: int8 or uint8, [N, H, W, C] or [N, C, H, W].
+        quantized_data: int8, uint8 or int16, [N, H, W, C] or [N, C, H, W].
         size: the result's height and width in pixels.
         method: "bilinear" or "nearest_neighbor".
         align_corners: whether the centres of the corner pixels stay where they are.
@@ -78,7 +78,7 @@ def quantized_resize2d(
 
 @quantized_resize2d.type_rule
 def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
-    check_dtype("quantized_data", data.dtype, QUANTIZED)
+    check_dtype("quantized_data", data.dtype, ACTIVATIONS)
     check_rank("quantized_data", data, 4)
     check_choice("method", attrs.method, METHODS)
     check_layout("layout", attrs.layout, DATA_LAYOUTS)

@@ -10,10 +10,22 @@ from tvm import relax
 
 from qnn_ops.arithmetic import saturating_rounding_doubling_high_mul
 from qnn_ops.attributes import dtype_range, float_attr, int_attr, scale_attr, zero_point_attr
-from qnn_ops.checks import QUANTIZED, check_axis, check_dtype, check_quantization
+from qnn_ops.checks import (
+    ACTIVATIONS,
+    check_alike,
+    check_axis,
+    check_dtype,
+    check_quantization,
+)
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.softmax_arithmetic import LARGEST_SUM, exp_table, reciprocal, sum_term
+from qnn_ops.softmax_int16 import (
+    OUTPUT_SCALE_INT16,
+    exp_table_int16,
+    probabilities_int16,
+    scaling_int16,
+)
 from qnn_ops.traits import MOVED_RESULT, Channels, Traits
 
 Array = np.ndarray[Any, Any]
@@ -44,21 +56,22 @@ def quantized_softmax(
     """Turn quantized logits into probabilities: exp(beta * x) over its sum along an axis.
 
     The result's scale is 1/256 and its zero point the lowest value of its dtype, so that it covers
-    [0, 1).
+    [0, 1); for int16 2^-15 and 0.
 
     Source of the arithmetic: TFLite's reference SOFTMAX, all in fixed point (see
     qnn_ops.softmax_arithmetic): each value's distance from the row's maximum in Q5.26, its
     exponential in Q0.31, their sum in Q12.19, and the sum's reciprocal by Newton's division. TFLite
     stops the process where the sum reaches 512, which takes at least 512 values about as large as
-    the maximum; here the same formula goes on, and rounds every probability to 0.
+    the maximum; here the same formula goes on, and rounds every probability to 0. Of int16, the
+    exponentials and the reciprocal come from tables: see qnn_ops.softmax_int16.
 
     Args:
-        quantized_data: int8 or uint8, any shape of at least one dimension.
+        quantized_data: int8, uint8 or int16, any shape of at least one dimension.
         input_scale: real value of one step of the data.
         input_zero_point: the data's value that means 0; has no influence on the result.
-        output_scale: 1/256 (TFLite's tolerance of a thousandth applies).
-        output_zero_point: -128 for int8, 0 for uint8.
-        out_dtype: int8 or uint8.
+        output_scale: 1/256, for int16 2^-15 (TFLite's tolerance of a thousandth applies).
+        output_zero_point: -128 for int8, 0 for uint8 and int16.
+        out_dtype: int8 or uint8; for int16 data int16.
         beta: what the data is multiplied by before the exponential; positive.
         axis: along which the probabilities add up to 1.
 
@@ -83,16 +96,20 @@ def quantized_softmax(
 
 @quantized_softmax.type_rule
 def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
-    check_dtype("quantized_data", data.dtype, QUANTIZED)
-    check_dtype("out_dtype", attrs.out_dtype, QUANTIZED)
+    dtypes = {"quantized_data": data.dtype, "out_dtype": attrs.out_dtype}
+    for name, dtype in dtypes.items():
+        check_dtype(name, dtype, ACTIVATIONS)
+    points = ("input_zero_point", "output_zero_point")
+    check_alike(dtypes, {name: getattr(attrs, name) for name in points})
     check_quantization("input", attrs.input_scale, attrs.input_zero_point, data.dtype)
     check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
-    lowest, _ = dtype_range(attrs.out_dtype)
-    is_near = abs(attrs.output_scale - OUTPUT_SCALE) <= 0.001 * OUTPUT_SCALE
-    if not is_near or attrs.output_zero_point != lowest:
+    is_int16 = attrs.out_dtype == "int16"
+    point = 0 if is_int16 else dtype_range(attrs.out_dtype)[0]
+    scale = OUTPUT_SCALE_INT16 if is_int16 else OUTPUT_SCALE
+    if abs(attrs.output_scale - scale) > 0.001 * scale or attrs.output_zero_point != point:
         raise QnnError(
-            f"the output of a softmax in {attrs.out_dtype} must have scale 1/256 and zero point "
-            f"{lowest}, got {attrs.output_scale} and {attrs.output_zero_point}"
+            f"the output of a softmax in {attrs.out_dtype} must have scale 1/{1 / scale:g} and "
+            f"zero point {point}, got {attrs.output_scale} and {attrs.output_zero_point}"
         )
     if not (math.isfinite(attrs.beta) and attrs.beta > 0):
         raise QnnError(f"beta must be positive and finite, got {attrs.beta}")
@@ -105,6 +122,10 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
 def _reference(attrs: Attrs, data: Array) -> Array:
     values = data.astype(np.int64)
     distance = values.max(axis=attrs.axis, keepdims=True) - values
+    if data.dtype == np.int16:
+        exponentials = exp_table_int16(attrs.input_scale, attrs.beta)[distance]
+        total = exponentials.sum(axis=attrs.axis, keepdims=True, dtype=np.int64)
+        return probabilities_int16(exponentials, total)
     exponentials = exp_table(attrs.input_scale, attrs.beta)[distance]
     total = sum_term(exponentials).sum(axis=attrs.axis, keepdims=True, dtype=np.int64)
     fraction, bits = reciprocal(np.minimum(total, LARGEST_SUM))
@@ -116,7 +137,10 @@ def _reference(attrs: Attrs, data: Array) -> Array:
 
 
 @quantized_softmax.overflow_rule
-def _overflow(attrs: Attrs, _known: Known, _data: TensorSpec) -> None:
+def _overflow(attrs: Attrs, _known: Known, data: TensorSpec) -> None:
+    if data.dtype == "int16":
+        _check_int16(attrs, data)
+        return
     # The sum of exponentials, 2^19 each, is 64 bits wide here: where 512 of them would end LiteRT's
     # process, this goes on.
     if attrs.beta * attrs.input_scale * 2.0**26 <= 1:
@@ -124,3 +148,11 @@ def _overflow(attrs: Attrs, _known: Known, _data: TensorSpec) -> None:
             f"beta * input_scale must exceed 2^-26, below which TFLite has no fixed point for it, "
             f"got {attrs.beta * attrs.input_scale:.4g}"
         )
+
+
+def _check_int16(attrs: Attrs, data: TensorSpec) -> None:
+    """Raise where TFLite's int32 does not hold what a distance is scaled to, or the sum."""
+    if scaling_int16(attrs.input_scale, attrs.beta)[1] > 15:
+        raise QnnError(f"input_scale {attrs.input_scale:.4g} times beta is too large for TFLite")
+    if data.shape[attrs.axis] > 2**16:
+        raise QnnError(f"at most {2**16} values along the axis, got {data.shape[attrs.axis]}")

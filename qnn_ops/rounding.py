@@ -1,4 +1,4 @@
-"""The ways to scale an int32 accumulator down, by the name an operator's ``rounding`` takes."""
+"""The ways to scale an accumulator down, by the name an operator's ``rounding`` takes."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from qnn_ops.arithmetic import (
     requantize_float64,
 )
 from qnn_ops.errors import QnnError
+from qnn_ops.wide_arithmetic import multiply_by_reduced_multiplier, requantize_wide_float64
 
 Array = np.ndarray[Any, Any]
 
@@ -38,6 +39,10 @@ def _float64(accumulator: Array, real_multiplier: Array) -> Array:
     return requantize_float64(accumulator, real_multiplier)
 
 
+def _reduced(accumulator: Array, real_multiplier: Array) -> Array:
+    return multiply_by_reduced_multiplier(accumulator, *quantize_multiplier(real_multiplier))
+
+
 _BY_NAME: dict[str, Callable[[Array, Array], Array]] = {
     "tflite": _tflite,
     "upward": _upward,
@@ -45,7 +50,9 @@ _BY_NAME: dict[str, Callable[[Array, Array], Array]] = {
     "float64": _float64,
     # Only the bias is added another way; see qnn_ops.float_epilogue.
     "onednn": _float32,
+    "reduced": _reduced,
 }
+_OF_INT64 = {"float64": requantize_wide_float64, "reduced": _reduced}
 
 
 def check_multiplier(real_multiplier: Array | float, rounding: str) -> None:
@@ -81,12 +88,13 @@ def scale_down(
     """Turn accumulators into quantized values.
 
     Args:
-        accumulator: int32, any shape.
+        accumulator: int32, any shape; int64 for rounding "reduced" or "float64".
         real_multiplier: float64, how many output steps an accumulator step is; a scalar, or an
             array that broadcasts to the accumulator (one per channel).
         rounding: "tflite" (gemmlowp: doubling high multiply, then rounding shift, each rounded),
             "upward" (one 64-bit multiply, rounded half up once), "float32" (float32 product,
-            half to even) or "float64" (float64 product, half away from zero).
+            half to even), "float64" (float64 product, half away from zero) or "reduced" (one
+            64-bit multiply by 15 bits of the multiplier, rounded half up).
         zero_point: added after scaling.
         bounds: the clamp range.
         dtype: of the result.
@@ -94,5 +102,6 @@ def scale_down(
     Returns:
         An array of ``dtype``, shaped as the accumulator.
     """
-    scaled = _BY_NAME[rounding](accumulator, real_multiplier)
+    ways = _OF_INT64 if accumulator.dtype == np.int64 else _BY_NAME
+    scaled = ways[rounding](accumulator, real_multiplier)
     return clamp_to(scaled.astype(np.int64) + zero_point, dtype, *bounds)

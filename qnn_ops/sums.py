@@ -17,6 +17,7 @@ from qnn_ops.accumulator_bounds import (
 from qnn_ops.float_epilogue import ONEDNN, float_epilogue_reference
 from qnn_ops.registry import Attrs, TensorSpec
 from qnn_ops.rounding import scale_down
+from qnn_ops.wide_sums import check_wide_sums
 
 Array = np.ndarray[Any, Any]
 
@@ -27,20 +28,23 @@ def result_of_sums(
     bias: Array | None,
     multiplier: Array,
     addend: Array | None = None,
+    *,
+    wide: bool = False,
 ) -> Array:
     """Compute an operator's result from its sums of products, by its ``rounding``.
 
     Args:
         attrs: of the call.
-        sums: integers, channels last, without the bias; they wrap modulo 2^32.
-        bias: int32, one per channel, or None.
+        sums: integers, channels last, without the bias; they wrap modulo 2^32 unless ``wide``.
+        bias: int32, or int64 if ``wide``, one per channel, or None.
         multiplier: how many steps of the result a step of the sum is, or one per channel; not
             used for int32 results, which are the sums.
         addend: for rounding "onednn", shaped as the sums.
+        wide: whether the sums are 64 bits wide.
     """
     if attrs.rounding == ONEDNN:
         return float_epilogue_reference(attrs, sums.astype(np.int32), bias, multiplier, addend)
-    accumulator = (sums if bias is None else sums + bias).astype(np.int32)
+    accumulator = (sums if bias is None else sums + bias).astype(np.int64 if wide else np.int32)
     bounds = (attrs.out_min, attrs.out_max)
     if attrs.out_dtype == "int32":
         return np.clip(accumulator, *bounds)
@@ -64,12 +68,13 @@ def check_sums(
     """Raise if the sums, or what is made of them, can leave the int32 of the model's framework.
 
     LiteRT's, which its roundings tell, wrap: it calls a function with each of them, as an int32.
+    Those of int16 data are 64 bits wide, or, with a bias of int32, wrap as a rule.
 
     Args:
         attrs: of the call.
         data: the first factor of the products.
         weights: the second factor.
-        bias: gives int32, one per channel; None where there is none.
+        bias: gives int32 or int64, one per channel; None where there is none.
         multiplier: gives how many steps of the result a step of the sum is, or one per channel.
 
     Returns:
@@ -78,6 +83,11 @@ def check_sums(
     Raises:
         QnnError: they can; it names the channel and how far its sum goes.
     """
+    if data.dtype == "int16":
+        values = None if bias is None else bias()
+        if values is None or values.dtype == np.int64:
+            check_wide_sums(attrs, weights, values, multiplier())
+        return ""
     scaling = None
     is_litert = attrs.rounding in ("tflite", "float64") and attrs.out_dtype != "int32"
     if is_litert:

@@ -7,7 +7,7 @@ from tvm.relax import op as R
 
 from legalize.primitives.fixed_point import const, multiply_by_quantized_multiplier, scale_down
 from qnn_ops.arithmetic import quantize_multiplier
-from qnn_ops.elementwise import LARGEST_TERM, LEFT_SHIFT, sum_multipliers
+from qnn_ops.elementwise import LARGEST_TERM, left_shift, sum_multipliers
 from qnn_ops.registry import Attrs
 
 
@@ -17,7 +17,7 @@ def lower_sum(
     """Lower lhs + sign * rhs, as qnn_ops.elementwise.sum_reference computes it."""
 
     def on_common_scale(data: relax.Expr, zero_point: int, multiplier: float) -> relax.Expr:
-        lifted = R.left_shift(centred(data, zero_point), const(LEFT_SHIFT, "int32"))
+        lifted = R.left_shift(centred(data, zero_point), const(left_shift(attrs), "int32"))
         scaled = multiply_by_quantized_multiplier(builder, lifted, *quantize_multiplier(multiplier))
         return R.astype(scaled, "int32")
 

@@ -1,6 +1,6 @@
 """Scaling of integers as Relax expressions; the counterparts of qnn_ops.rounding.
 
-Everything after the 32-bit product runs in int64, where nothing can overflow: the multipliers
+Everything after a 32-bit product runs in int64, where nothing can overflow: the multipliers
 are positive, so the one case in which gemmlowp's doubling multiply saturates cannot occur.
 """
 
@@ -15,6 +15,7 @@ from tvm.relax import op as R
 
 from qnn_ops.arithmetic import quantize_multiplier
 from qnn_ops.registry import spec_of
+from qnn_ops.wide_arithmetic import reduced_multiplier
 
 Array = np.ndarray[Any, Any]
 
@@ -32,9 +33,9 @@ def scale_down(
 
     Args:
         builder: emits what is used twice.
-        accumulator: int32 expression.
+        accumulator: int32 expression; int64 for rounding "reduced" or "float64".
         real_multiplier: float64, broadcasting to the accumulator.
-        rounding: "tflite", "upward", "float32" or "float64".
+        rounding: "tflite", "upward", "float32", "float64" or "reduced".
         zero_point: added after scaling.
         bounds: the clamp range.
         dtype: of the result.
@@ -83,6 +84,18 @@ def multiply_by_quantized_multiplier_single(
     return R.astype(R.astype(scaled, "int32"), "int64")
 
 
+def multiply_by_reduced_multiplier(
+    value: relax.Expr, multiplier: Array, shift: Array
+) -> relax.Expr:
+    """Multiply by 15 bits of the multiplier and round half up once: int64 in, int64 out."""
+    down = 15 - np.asarray(shift, np.int64)
+    product = R.multiply(value, const(reduced_multiplier(multiplier), "int64"))
+    half = np.int64(1) << (down - 1)
+    scaled = R.right_shift(R.add(product, const(half, "int64")), const(down, "int64"))
+    # As above, the reference's result is int32.
+    return R.astype(R.astype(scaled, "int32"), "int64")
+
+
 def round_half_away(builder: relax.BlockBuilder, value: relax.Expr) -> relax.Expr:
     """Round a float expression to the nearest integer, ties away from zero, as std::round."""
     value = builder.emit(value)
@@ -122,9 +135,14 @@ def _float64(builder: relax.BlockBuilder, value: relax.Expr, real: Array) -> rel
     return R.astype(round_half_away(builder, bounded), "int64")
 
 
+def _reduced(_builder: relax.BlockBuilder, value: relax.Expr, real: Array) -> relax.Expr:
+    return multiply_by_reduced_multiplier(value, *quantize_multiplier(real))
+
+
 _BY_NAME: dict[str, Callable[[relax.BlockBuilder, relax.Expr, Array], relax.Expr]] = {
     "tflite": _tflite,
     "upward": _upward,
     "float32": _float32,
     "float64": _float64,
+    "reduced": _reduced,
 }

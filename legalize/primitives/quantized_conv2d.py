@@ -15,6 +15,7 @@ from qnn_ops.attributes import per_axis
 from qnn_ops.layouts import permutation, reorder
 from qnn_ops.quantized_conv2d import quantized_conv2d
 from qnn_ops.registry import Attrs, spec_of
+from qnn_ops.wide_sums import is_wide
 
 
 @primitive(quantized_conv2d)
@@ -34,7 +35,9 @@ def _quantized_conv2d(
         return R.permute_dims(value, permutation(attrs.data_layout, attrs.out_layout))
 
     *sizes, _ = reorder(spec_of(kernel).shape, attrs.kernel_layout, "HWIO")
-    dtype = sum_dtype(prod(sizes))
+    data_dtype = spec_of(data).dtype
+    dtype = sum_dtype(prod(sizes), data_dtype)
+    wide = is_wide(data_dtype, None if bias is None else spec_of(bias).dtype)
     # Zero padding of centred data is padding with the input zero point.
     accumulator = R.nn.conv2d(
         centred(data, attrs.input_zero_point),
@@ -47,7 +50,7 @@ def _quantized_conv2d(
         kernel_layout=attrs.kernel_layout,
         out_dtype=dtype,
     )
-    accumulator = wrapped(accumulator, dtype)
+    accumulator = wrapped(accumulator, dtype, wide=wide)
     if bias is not None:
         shape = [1, 1, 1, 1]
         shape[channel_axis] = spec_of(bias).shape[0]
@@ -58,4 +61,6 @@ def _quantized_conv2d(
         multiplier = per_axis(conv_multiplier(*scales, spec_of(kernel).dtype), channel_axis, 4)
     if addend is not None and attrs.out_layout != attrs.data_layout:
         addend = R.permute_dims(addend, permutation(attrs.out_layout, attrs.data_layout))
-    return in_out_layout(result_of_sums(builder, attrs, accumulator, bias, multiplier, addend))
+    return in_out_layout(
+        result_of_sums(builder, attrs, accumulator, bias, multiplier, addend, wide=wide)
+    )

@@ -73,12 +73,12 @@ def _average(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> rel
         real = R.divide(R.astype(sums, "float32"), const(taps, "float32"))
         quotient = R.astype(R.round(real), "int32")
     elif origin == dtype_range(spec.dtype)[0]:
-        quotient = _divide(R.add(sums, const(taps // 2, "int32")), taps)
+        quotient = _divide(R.add(sums, const(taps // 2, "int32")), taps, spec.dtype)
     else:
         # Half away from the origin is symmetric: divide magnitudes.
         centred = builder.emit(sums)
         half_up = R.add(R.abs(centred), const(taps // 2, "int32"))
-        magnitude = builder.emit(_divide(half_up, taps))
+        magnitude = builder.emit(_divide(half_up, taps, spec.dtype))
         is_negative = R.less(centred, const(0, "int32"))
         quotient = R.where(is_negative, R.negative(magnitude), magnitude)
     return R.add(quotient, const(origin, "int32")) if origin else quotient
@@ -91,12 +91,12 @@ def _laid_out(attrs: Attrs, counts: Array) -> Array:
     return counts[None, :, :, None].transpose(permutation("NHWC", attrs.layout))
 
 
-def _divide(dividend: relax.Expr, taps: Array) -> relax.Expr:
-    """Divide 0 <= dividend < 257 taps by the taps, rounding down."""
+def _divide(dividend: relax.Expr, taps: Array, dtype: str) -> relax.Expr:
+    """Divide a sum of that many values of ``dtype``, and half of the taps, rounding down."""
     # Processors divide slowly. With m = ceil(2^22 / n), a * m >> 22 is a // n for every
-    # a < 257 n as long as the excess, a (m n - 2^22), stays below 2^22 and a * m in 31 bits:
-    # both hold up to 127 taps.
-    if np.max(taps) > 127:
+    # a < 257 n (at least 0) as long as the excess, a (m n - 2^22), stays below 2^22 and a * m in
+    # 31 bits: both hold up to 127 taps.
+    if np.max(taps) > 127 or dtype == "int16":
         return R.floor_divide(dividend, const(taps, "int32"))
     reciprocal = -(-(1 << 22) // taps)
     return R.right_shift(R.multiply(dividend, const(reciprocal, "int32")), const(22, "int32"))

@@ -62,23 +62,24 @@ def _in_float32(
 def _in_integers(
     builder: relax.BlockBuilder, data: relax.Expr, down: tuple[Taps, int], right: tuple[Taps, int]
 ) -> relax.Expr:
-    # 8 bits by two weights of 10 fraction bits: the sums fit int32.
+    # 8 bits by two weights of 10 fraction bits: the sums fit int32; those of 16 bits do not.
+    dtype, sign = ("int64", 63) if spec_of(data).dtype == "int16" else ("int32", 31)
     one = 1 << FRACTION_BITS
 
     def between(image: relax.Expr, taps: Taps, axis: int) -> relax.Expr:
         image = builder.emit(image)
         near, far = (
-            const(_along(axis, weight), "int32") for weight in (one - taps.distance, taps.distance)
+            const(_along(axis, weight), dtype) for weight in (one - taps.distance, taps.distance)
         )
         return R.add(
             R.multiply(_pick(image, taps.lower, axis), near),
             R.multiply(_pick(image, taps.upper, axis), far),
         )
 
-    total = builder.emit(between(between(R.astype(data, "int32"), *down), *right))
+    total = builder.emit(between(between(R.astype(data, dtype), *down), *right))
     # Half away from zero: a negative value rounds down at a tie.
-    half = R.add(const(one * one // 2, "int32"), R.right_shift(total, const(31, "int32")))
-    return R.right_shift(R.add(total, half), const(2 * FRACTION_BITS, "int32"))
+    half = R.add(const(one * one // 2, dtype), R.right_shift(total, const(sign, dtype)))
+    return R.right_shift(R.add(total, half), const(2 * FRACTION_BITS, dtype))
 
 
 def _pick(image: relax.Expr, pixels: Array, axis: int) -> relax.Expr:

@@ -6,7 +6,7 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
-from legalize.primitives.fixed_point import const
+from legalize.primitives.fixed_point import const, saturate
 from legalize.primitives.registry import primitive
 from qnn_ops.quantized_softmax import quantized_softmax
 from qnn_ops.registry import Attrs, spec_of
@@ -19,6 +19,7 @@ from qnn_ops.softmax_arithmetic import (
     exp_table,
     sum_term,
 )
+from qnn_ops.softmax_int16 import exp_table_int16, reciprocal_table_int16
 
 
 @primitive(quantized_softmax)
@@ -27,6 +28,8 @@ def _quantized_softmax(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Ex
     axis = attrs.axis % rank
     largest = R.astype(R.max(data, axis, keepdims=True), "int32")
     distance = builder.emit(R.subtract(largest, R.astype(data, "int32")))
+    if attrs.out_dtype == "int16":
+        return _of_int16(builder, attrs, distance, axis)
     # A distance of 8-bit values is one of 256: what depends on it alone is a table.
     table = exp_table(attrs.input_scale, attrs.beta)
     exponentials = R.take(const(table, "int64"), distance, axis=0, mode="clip")
@@ -45,11 +48,7 @@ def _reciprocal(
 ) -> tuple[relax.Expr, relax.Expr]:
     """Compute qnn_ops.softmax_arithmetic.reciprocal; ``total`` is 1 along ``axis``."""
     total = builder.emit(total)
-    # How many powers of two from 2 in Q12.19 on the sum reaches.
-    powers = 1 << np.arange(20, 31)
-    powers = powers.reshape([-1 if dim == axis else 1 for dim in range(rank)])
-    reached = R.astype(R.greater_equal(total, const(powers, "int64")), "int64")
-    bits = builder.emit(R.sum(reached, axis, keepdims=True))
+    bits = _powers_reached(builder, total, range(20, 31), axis, rank)  # from 2 in Q12.19 on
     to_one = R.subtract(const(ACCUMULATOR_BITS, "int64"), bits)
     half_denominator = builder.emit(R.right_shift(R.left_shift(total, to_one), const(1, "int64")))
     x = R.add(
@@ -61,6 +60,38 @@ def _reciprocal(
         error = R.subtract(const(1 << 29, "int64"), _product(half_denominator, x))
         x = R.add(x, R.multiply(_product(x, error), const(4, "int64")))
     return R.minimum(R.multiply(x, const(2, "int64")), const(2**31 - 1, "int64")), bits
+
+
+def _powers_reached(
+    builder: relax.BlockBuilder, total: relax.Expr, exponents: range, axis: int, rank: int
+) -> relax.Expr:
+    """Count the powers of two that ``total``, which is 1 along ``axis``, reaches."""
+    powers = 1 << np.array(exponents)
+    powers = powers.reshape([-1 if dim == axis else 1 for dim in range(rank)])
+    reached = R.astype(R.greater_equal(total, const(powers, "int64")), "int64")
+    return builder.emit(R.sum(reached, axis, keepdims=True))
+
+
+def _of_int16(
+    builder: relax.BlockBuilder, attrs: Attrs, distance: relax.Expr, axis: int
+) -> relax.Expr:
+    """Compute qnn_ops.softmax_int16.probabilities_int16."""
+    table = const(exp_table_int16(attrs.input_scale, attrs.beta), "int64")
+    exponentials = builder.emit(R.take(table, distance, axis=0, mode="clip"))
+    total = builder.emit(R.sum(exponentials, axis, keepdims=True))
+    # The sum has 15 bits at least, and one more for each power that it reaches.
+    rank = len(spec_of(distance).shape)
+    more = _powers_reached(builder, total, range(15, 31), axis, rank)
+    brought = R.left_shift(total, R.subtract(const(16, "int64"), more))
+    shifted = R.right_shift(R.add(brought, const(1 << 13, "int64")), const(14, "int64"))
+    # What is clipped is beside the table.
+    place = R.astype(R.subtract(shifted, const(1 << 16, "int64")), "int32")
+    reciprocals = const(reciprocal_table_int16(), "int64")
+    reciprocal = builder.emit(R.take(reciprocals, place, axis=0, mode="clip"))
+    down = builder.emit(R.add(more, const(14, "int64")))
+    half = R.left_shift(const(1, "int64"), R.subtract(down, const(1, "int64")))
+    steps = R.right_shift(R.add(R.multiply(exponentials, reciprocal), half), down)
+    return saturate(steps, (0, 2**15 - 1), "int16")
 
 
 def _product(a: relax.Expr, b: relax.Expr) -> relax.Expr:

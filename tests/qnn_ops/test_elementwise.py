@@ -40,7 +40,7 @@ def test_round_trips(operator: Operator[Any]) -> None:
         ({"lhs_zero_point": 200}, "lhs_zero_point must lie within int8, got 200"),
         ({"rhs_zero_point": -1}, "rhs_zero_point must lie within uint8, got -1"),
         ({"output_zero_point": 128}, "output_zero_point must lie within int8, got 128"),
-        ({"out_dtype": "int16"}, "out_dtype must be int8 or uint8, got int16"),
+        ({"out_dtype": "int16"}, "lhs beside int16 must be int16, got int8"),
         ({"out_min": 5, "out_max": 4}, "out_min and out_max must be ordered"),
     ],
 )
@@ -57,8 +57,16 @@ def test_what_does_not_fit_is_named(
     ("lhs", "rhs", "message"),
     [
         (np.zeros(3, np.int8), np.zeros(4, np.int8), r"one shape, got \(3,\) and \(4,\)"),
-        (np.zeros(3, np.int32), np.zeros(3, np.int8), "lhs must be int8 or uint8, got int32"),
-        (np.zeros(3, np.int8), np.zeros(3, np.float32), "rhs must be int8 or uint8, got float32"),
+        (
+            np.zeros(3, np.int32),
+            np.zeros(3, np.int8),
+            "lhs must be int8 or uint8 or int16, got",
+        ),
+        (
+            np.zeros(3, np.int8),
+            np.zeros(3, np.float32),
+            "rhs must be int8 or uint8 or int16",
+        ),
     ],
 )
 def test_operands_that_do_not_fit_are_named(

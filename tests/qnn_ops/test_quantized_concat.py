@@ -119,7 +119,7 @@ def test_int8_inputs_that_litert_rejects_are_named() -> None:
         ),
         ({"output_zero_point": -1}, "output_zero_point must lie within uint8, got -1"),
         ({"out_dtype": "int8"}, r"quantized_inputs\[0\] must be int8, got uint8"),
-        ({"out_dtype": "int16"}, "out_dtype must be int8 or uint8, got int16"),
+        ({"out_dtype": "int32"}, "out_dtype must be int8 or uint8 or int16, got int32"),
         ({"input_scales": 0.5}, "input_scales must be a list, got 0.5"),
         ({"input_zero_points": None}, "input_zero_points must be a list, got None"),
         ({"axis": 2}, "axis 2 is outside a tensor of 2 dimensions"),

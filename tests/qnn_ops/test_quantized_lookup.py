@@ -25,7 +25,8 @@ def test_round_trips() -> None:
 @pytest.mark.parametrize(
     ("operands", "message"),
     [
-        ([np.zeros(3, np.int16), every_value("int8")], "quantized_data must be int8 or uint8"),
+        ([np.zeros(3, np.int32), every_value("int8")], "quantized_data must be int8 or uint8"),
+        ([np.zeros(3, np.int16), every_value("int8")], r"table must have shape \(65536,\)"),
         ([np.zeros(3, np.int8), np.zeros(256, np.float32)], "table must be int8 or uint8"),
         ([np.zeros(3, np.int8), np.zeros(255, np.int8)], r"table must have shape \(256,\)"),
     ],

@@ -91,7 +91,7 @@ def test_far_too_small_an_output_scale_saturates() -> None:
         ({"axis": np.int64(3)}, "axis 3 is outside"),
         ({"input_scale": -1.0}, "input_scale must be positive and finite"),
         ({"output_zero_point": 128}, "output_zero_point must lie within int8"),
-        ({"out_dtype": "int32"}, "out_dtype must be int8 or uint8, got int32"),
+        ({"out_dtype": "int32"}, "out_dtype must be int8 or uint8 or int16, got int32"),
         ({"axis": [2]}, "a mean is of 1 to 8388608 values, got 0 from"),
     ],
 )
@@ -101,5 +101,5 @@ def test_what_does_not_fit_is_named(change: dict[str, Any], message: str) -> Non
 
 
 def test_data_that_does_not_fit_is_named() -> None:
-    with pytest.raises(QnnError, match="quantized_data must be int8 or uint8, got float32"):
+    with pytest.raises(QnnError, match="must be int8 or uint8 or int16, got float32"):
         module_of(quantized_mean, [np.zeros((2, 3), np.float32)], **PLAIN)

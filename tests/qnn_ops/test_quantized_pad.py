@@ -65,5 +65,5 @@ def test_what_does_not_fit_is_named(pad_width: list[int], pad_value: int, messag
 
 
 def test_data_of_another_dtype_is_named() -> None:
-    with pytest.raises(QnnError, match="quantized_data must be int8 or uint8, got float32"):
+    with pytest.raises(QnnError, match="must be int8 or uint8 or int16, got float32"):
         module_of(quantized_pad, [np.zeros(3, np.float32)], pad_width=[0, 0], pad_value=0)

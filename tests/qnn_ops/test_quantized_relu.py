@@ -82,7 +82,7 @@ def test_round_trips() -> None:
     ("change", "message"),
     [
         ({"kind": "elu"}, "kind must be one of relu, relu6, relu_n1_to_1, got 'elu'"),
-        ({"out_dtype": "int32"}, "out_dtype must be int8 or uint8, got int32"),
+        ({"out_dtype": "int32"}, "out_dtype must be int8 or uint8 or int16, got int32"),
         ({"input_scale": [0.1, 0.2]}, "input_scale must be one value for the whole tensor"),
         ({"input_zero_point": 300}, "input_zero_point must lie within int8, got 300"),
         ({"input_scale": 1e10, "output_scale": 1e-5}, "the scales do not go together"),
@@ -95,5 +95,5 @@ def test_what_does_not_fit_is_named(change: dict[str, Any], message: str) -> Non
 
 
 def test_data_of_another_dtype_is_named() -> None:
-    with pytest.raises(QnnError, match="quantized_data must be int8 or uint8, got int32"):
+    with pytest.raises(QnnError, match="quantized_data must be int8 or uint8 or int16, got int32"):
         module_of(quantized_relu, [np.zeros((2, 3), np.int32)], **PLAIN)

@@ -128,7 +128,10 @@ def test_what_does_not_fit_is_named(change: dict[str, Any], message: str) -> Non
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (np.zeros((1, 3, 4, 2), np.float32), "quantized_data must be int8 or uint8, got float32"),
+        (
+            np.zeros((1, 3, 4, 2), np.float32),
+            "must be int8 or uint8 or int16, got float32",
+        ),
         (np.zeros((3, 4, 2), np.int8), "quantized_data must have 4 dimensions"),
         (np.zeros((1, 0, 4, 2), np.int8), "at least one pixel, got 0 by 4"),
     ],

@@ -88,7 +88,7 @@ def test_round_trips() -> None:
         ({"output_scale": 1 / 128}, "must have scale 1/256 and zero point -128, got 0.0078125"),
         ({"output_zero_point": 0}, "must have scale 1/256 and zero point -128"),
         ({"out_dtype": "uint8", "output_zero_point": 1}, "scale 1/256 and zero point 0, got"),
-        ({"out_dtype": "int16"}, "out_dtype must be int8 or uint8, got int16"),
+        ({"out_dtype": "int16"}, "quantized_data beside int16 must be int16, got"),
         ({"input_scale": 0.0}, "input_scale must be positive and finite"),
         ({"beta": 1e39}, "beta must be positive and finite, got inf"),
         ({"beta": 0.0}, "beta must be positive and finite, got 0.0"),
@@ -103,7 +103,7 @@ def test_what_does_not_fit_is_named(change: dict[str, Any], message: str) -> Non
 
 
 def test_data_that_does_not_fit_is_named() -> None:
-    with pytest.raises(QnnError, match="quantized_data must be int8 or uint8, got int32"):
+    with pytest.raises(QnnError, match="quantized_data must be int8 or uint8 or int16, got int32"):
         module_of(quantized_softmax, [np.zeros((2, 3), np.int32)], **PLAIN)
     with pytest.raises(QnnError, match="axis -1 is outside a tensor of 0 dimensions"):
         module_of(quantized_softmax, [np.zeros((), np.int8)], **PLAIN)
