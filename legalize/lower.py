@@ -16,6 +16,7 @@ from legalize.passes import (
     LegalizeQnn,
     PadInPlace,
     PreferSignedness,
+    SplitWords,
     TabulateFloats,
     UseKernels,
 )
@@ -35,13 +36,11 @@ def lower(mod: tvm.IRModule, target: tvm.target.Target, *, kernels: bool = True)
     Returns:
         A module of Relax operators and TIR functions only.
     """
+    wanted = [dtype for feature, dtype in _SIGNEDNESS.items() if has_feature(target, feature)]
     passes = [TabulateFloats(), ChannelsLast(), FoldPads(), FoldClamps()]
+    passes.append(SplitWords(*wanted or ["int8"]))
     if kernels:
-        passes += [
-            PreferSignedness(dtype)
-            for feature, dtype in _SIGNEDNESS.items()
-            if has_feature(target, feature)
-        ]
+        passes += [PreferSignedness(dtype) for dtype in wanted]
     mod = tvm.transform.Sequential(passes)(mod)
     passes = [LegalizeQnn(), FoldConstants()]
     if kernels:

@@ -16,6 +16,7 @@ from legalize.passes.one_function import OneFunction
 from legalize.passes.order_reductions import OrderReductions
 from legalize.passes.pad_in_place import PadInPlace
 from legalize.passes.prefer_signedness import PreferSignedness
+from legalize.passes.split_words import SplitWords
 from legalize.passes.tabulate_floats import TabulateFloats
 from legalize.passes.use_kernels import UseKernels
 
@@ -34,6 +35,7 @@ __all__ = [
     "OrderReductions",
     "PadInPlace",
     "PreferSignedness",
+    "SplitWords",
     "TabulateFloats",
     "UseKernels",
 ]

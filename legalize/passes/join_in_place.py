@@ -23,6 +23,7 @@ from legalize.passes.rewriter import (
     module_pass,
 )
 from qnn_ops import quantized_concat
+from qnn_ops.checks import QUANTIZED
 from qnn_ops.quantized_concat import conversion_table
 from qnn_ops.registry import Operator, attrs_of, operator_of, spec_of
 
@@ -143,10 +144,11 @@ def JoinInPlace(target: tvm.target.Target) -> tvm.transform.Pass:
 
 
 def _joins_channels(value: relax.Expr | None) -> bool:
-    """Tell whether a value joins non-empty tensors of NHWC data along the channels."""
+    """Tell whether a value joins non-empty 8-bit tensors of NHWC data along the channels."""
     if value is None or operator_of(value) is not quantized_concat:
         return False
     if not isinstance(value.args[0], relax.Tuple):
         return False
-    shape = spec_of(value).shape
-    return len(shape) == 4 and attrs_of(value).axis in (-1, 3) and 0 not in shape
+    spec = spec_of(value)
+    is_image = len(spec.shape) == 4 and attrs_of(value).axis in (-1, 3)
+    return is_image and 0 not in spec.shape and spec.dtype in QUANTIZED

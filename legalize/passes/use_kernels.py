@@ -20,7 +20,7 @@ def UseKernels(target: tvm.target.Target) -> tvm.transform.Pass:
     What a kernel needs of constants (packed weights, folded zero points) is computed here, so
     weights must be constants: an operator whose weights are parameters is left to the
     primitives. So is one that has no operand but constants: it is computed at compile time, by
-    whatever machine compiles.
+    whatever machine compiles. Kernels know 8-bit tensors: those of int16 are the primitives'.
     """
     serving = {
         name: [kernel for kernel in kernels if kernel.serves(target)]
@@ -35,10 +35,17 @@ def UseKernels(target: tvm.target.Target) -> tvm.transform.Pass:
         def rewrite(
             self, operator: Operator[Any], original: relax.Call, call: relax.Call
         ) -> relax.Expr:
-            if self.constants.issuperset(relax.analysis.free_vars(original)):
+            is_constant = self.constants.issuperset(relax.analysis.free_vars(original))
+            if is_constant or _has_int16(call):
                 return call
             kernels: list[Kernel] = serving.get(operator.op.name, [])
             chosen = first_found(kernel.lower(self.builder_, call) for kernel in kernels)
             return call if chosen is None else self.builder_.normalize(chosen)
 
     return module_pass(_UseKernels, "UseKernels")
+
+
+def _has_int16(call: relax.Call) -> bool:
+    types = [call.ty, *(operand.ty for operand in call.args)]
+    fields = (part for ty in types for part in getattr(ty, "fields", [ty]))
+    return any(str(getattr(ty, "dtype", "")) == "int16" for ty in fields)

@@ -20,6 +20,7 @@ from legalize.primitives.float_epilogue import float_epilogue
 from legalize.primitives.sums import with_bias
 from qnn_ops.arithmetic import conv_multiplier, dense_multiplier, quantize_multiplier
 from qnn_ops.attributes import dtype_range
+from qnn_ops.checks import QUANTIZED
 from qnn_ops.float_epilogue import ONEDNN, addend_multiplier
 from qnn_ops.layouts import permutation
 from qnn_ops.registry import Attrs, constant_of, spec_of
@@ -147,6 +148,8 @@ def spec_of_call(
     """
     kernel_dtype = str(kernel_ohwi.dtype)
     zero_points = np.unique(attrs.kernel_zero_point)
+    if spec_of(data).dtype not in QUANTIZED:
+        return None
     if zero_points.size > 1 or not _keeps_int32(kernel_ohwi, int(zero_points[0])):
         return None
     batch, height, width, channels = in_shape

@@ -1,0 +1,103 @@
+"""Multiply the bytes of int16 data, each half of a word by itself."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import tvm
+from tvm import relax
+from tvm.relax import op as R
+from tvm.relax.expr_functor import mutator
+
+from legalize.passes.rewriter import CallRewriter, module_pass, with_attrs
+from legalize.primitives.fixed_point import const
+from legalize.primitives.sums import result_of_sums, with_bias
+from qnn_ops import quantized_conv2d, quantized_dense
+from qnn_ops.arithmetic import conv_multiplier, dense_multiplier
+from qnn_ops.attributes import dtype_range, per_axis
+from qnn_ops.registry import Operator, attrs_of, spec_of
+from qnn_ops.wide_sums import is_wide
+
+# Of so many products of centred bytes int32 holds the sum.
+_MOST_PRODUCTS = (2**31 - 1) // (255 * 255)
+
+_POINTS = {"uint8": (128, 0), "int8": (0, -128)}
+"""By dtype, the zero points of the high and of the low bytes."""
+
+
+def SplitWords(dtype: str) -> tvm.transform.Pass:
+    """Make two convolutions or dense layers of bytes of each one whose data is int16.
+
+    A word is 256 times its high byte, which has a sign, and its low one. The sums of both fit
+    int32, so that all that multiplies bytes, kernels too, serves; together they make the 64 bits
+    of the word's sum, which is scaled after them.
+
+    Args:
+        dtype: of the bytes, ``uint8`` or ``int8``.
+    """
+
+    @mutator
+    class _SplitWords(CallRewriter):
+        def rewrite(
+            self, operator: Operator[Any], original: relax.Call, call: relax.Call
+        ) -> relax.Expr:
+            if operator not in (quantized_conv2d, quantized_dense):
+                return call
+            if spec_of(call.args[0]).dtype != "int16" or _depth(call) > _MOST_PRODUCTS:
+                return call
+            halves = zip(_bytes(call.args[0], dtype), _POINTS[dtype], strict=True)
+            sums = [self.builder_.emit(_sums(call, half, point)) for half, point in halves]
+            high, low = (R.astype(each, "int64") for each in sums)
+            words = R.add(R.left_shift(high, const(8, "int64")), low)
+            return self.builder_.normalize(_finished(self.builder_, call, words))
+
+    return module_pass(_SplitWords, "SplitWords")
+
+
+def _bytes(data: relax.Expr, dtype: str) -> tuple[relax.Expr, relax.Expr]:
+    """Return the high and the low bytes of int16 data, with their zero points added."""
+    high_point, low_point = (const(point, "int16") for point in _POINTS[dtype])
+    high = R.add(R.right_shift(data, const(8, "int16")), high_point)
+    low = R.add(R.bitwise_and(data, const(255, "int16")), low_point)
+    return R.astype(high, dtype), R.astype(low, dtype)
+
+
+def _sums(call: relax.Call, data: relax.Expr, point: int) -> relax.Call:
+    """Return the sums of products of bytes and the weights of a call."""
+    lowest, highest = dtype_range("int32")
+    alone = relax.Call(call.op, [data, call.args[1]], call.attrs)
+    bounds = {"out_dtype": "int32", "out_min": lowest, "out_max": highest}
+    return with_attrs(alone, input_zero_point=point, rounding="tflite", **bounds)
+
+
+def _finished(builder: relax.BlockBuilder, call: relax.Call, sums: relax.Expr) -> relax.Expr:
+    """Return what a call makes of its sums, which are int64 and lack the bias."""
+    attrs, rank, axis = attrs_of(call), len(spec_of(call).shape), -1
+    if call.op.name == quantized_conv2d.op.name:
+        axis = attrs.out_layout.index("C")
+    bias = call.args[2] if len(call.args) > 2 else None
+    total, wide = sums, True
+    if bias is not None:
+        channels = spec_of(bias)
+        wide = is_wide("int16", channels.dtype)
+        shape = [1] * rank
+        shape[axis] = channels.shape[0]
+        total = with_bias(sums, R.reshape(bias, shape), wide=wide)
+    factor = per_axis(_multiplier(call), axis, rank)
+    return result_of_sums(builder, attrs, total, None, factor, wide=wide)
+
+
+def _depth(call: relax.Call) -> int:
+    shape = spec_of(call.args[1]).shape
+    if call.op.name == quantized_dense.op.name:
+        return shape[1]
+    return prod(shape) // shape[attrs_of(call).kernel_layout.index("O")]
+
+
+def _multiplier(call: relax.Call) -> Any:
+    attrs = attrs_of(call)
+    scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
+    if call.op.name == quantized_dense.op.name:
+        return dense_multiplier(*scales)
+    return conv_multiplier(*scales, spec_of(call.args[1]).dtype)
