@@ -25,6 +25,16 @@ def test_every_tensor_of_a_tiny_network_equals_litert(name: str, style: str, rou
     assert differing_tensors(content, runs(content), target, kernels=kernels) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "route"),
+    [("mobilenet_v1", "primitives"), ("mobilenet_v2", "kernels"), ("inception_v3", "kernels")],
+)
+def test_every_tensor_of_a_tiny_network_in_int16_equals_litert(name: str, route: str) -> None:
+    content = zoo.build(name, style=zoo.INT16_STYLE, tiny=True)
+    target, kernels = ROUTES[route]
+    assert differing_tensors(content, runs(content), target, kernels=kernels) == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("style", zoo.STYLES)

@@ -16,7 +16,12 @@ from tvm_qnn.zoo.emit import emit as _emit
 from tvm_qnn.zoo.topologies import TOPOLOGIES as _TOPOLOGIES
 
 NAMES = tuple(_TOPOLOGIES)
-STYLES = tuple(_STYLES)
+STYLES = tuple(style for style, how in _STYLES.items() if how.dtype != "int16")
+"""Those of 8 bits."""
+
+INT16_STYLE = "int16x8"
+"""The style of 16-bit activations."""
+
 PICTURES = _calibrate.PICTURES
 
 _TINY_WIDTH = 1 / 8
@@ -43,6 +48,7 @@ def build(
         style: "uint8": asymmetric weights and activations, and concatenations whose inputs
             keep their own scales. "int8": symmetric weights, one scale for each tensor.
             "int8_per_axis": the same with one scale for each channel of a convolution.
+            "int16x8": int16 activations, and weights as those of "int8_per_axis".
         size: height and width of the picture in pixels; by default as published (299 for
             Inception V3, 224 for the others), or small if `tiny`.
         width: what the published numbers of channels are multiplied by; by default 1, or 1/8
@@ -63,7 +69,7 @@ def build(
     if name not in _TOPOLOGIES:
         raise QnnError(f"no network {name!r} in the zoo; it has {', '.join(NAMES)}")
     if style not in _STYLES:
-        raise QnnError(f"no style {style!r}; a model can be {', '.join(STYLES)}")
+        raise QnnError(f"no style {style!r}; a model can be {', '.join(_STYLES)}")
     topology = _TOPOLOGIES[name]
     if size is None:
         size = topology.tiny_size if tiny else topology.size

@@ -26,16 +26,27 @@ from tvm_qnn.zoo.topologies import TOPOLOGIES
 
 @dataclass(frozen=True)
 class Style:
-    """The quantization of a model: the dtype, and whether convolutions have a scale per channel."""
+    """The quantization of a model.
+
+    Attributes:
+        dtype: of the activations.
+        per_axis: whether convolutions have a scale per channel.
+    """
 
     dtype: str
     per_axis: bool = False
+
+    @property
+    def kernel_dtype(self) -> str:
+        """The dtype of weights."""
+        return "int8" if self.dtype == "int16" else self.dtype
 
 
 STYLES = {
     "uint8": Style("uint8"),
     "int8": Style("int8"),
     "int8_per_axis": Style("int8", per_axis=True),
+    "int16x8": Style("int16", per_axis=True),
 }
 
 
@@ -77,8 +88,8 @@ class _QuantizedPass:
     def __init__(self, style: Style, calibration: Calibration) -> None:
         self.writer = ModelWriter()
         self.style = style
-        # The int8 CONCATENATION has no scales: all its inputs must have the output's.
-        self.ranges = iter(calibration.tied if style.dtype == "int8" else calibration.ranges)
+        # A signed CONCATENATION has no scales: all its inputs must have the output's.
+        self.ranges = iter(calibration.ranges if style.dtype == "uint8" else calibration.tied)
         self.weights = iter(calibration.weights)
         self.layers = 0
 
@@ -91,7 +102,7 @@ class _QuantizedPass:
         """Return a new tensor, by default with the next of the recorded ranges."""
         if quantization is None:
             low, high = next(self.ranges)
-            quantization = _quantization(tflite_asymmetric(low, high, self.style.dtype))
+            quantization = _quantization(_encoding(low, high, self.style.dtype))
         tensor = self.writer.tensor(name, shape, self.style.dtype, quantization)
         return _Activation(tensor, shape, quantization)
 
@@ -173,7 +184,11 @@ class _QuantizedPass:
 
     def add(self, lhs: _Activation, rhs: _Activation, activation: str = "NONE") -> _Activation:
         return self.layer(
-            "ADD", [lhs.tensor, rhs.tensor], lhs.shape, fused_activation_function=activation
+            "ADD",
+            [lhs.tensor, rhs.tensor],
+            lhs.shape,
+            fused_activation_function=activation,
+            pot_scale_int16=False,
         )
 
     def mean(self, x: _Activation) -> _Activation:
@@ -185,23 +200,24 @@ class _QuantizedPass:
         return self.layer("FULLY_CONNECTED", [x.tensor, *constants], (x.shape[0], units))
 
     def softmax(self, x: _Activation) -> _Activation:
+        # The only output scales and zero points that TFLite's SOFTMAX accepts.
         lowest = int(np.iinfo(self.style.dtype).min)
-        # The only output scale and zero point that TFLite's SOFTMAX accepts.
-        output = Quantization.per_tensor(1 / 256, lowest)
+        scale, point = (2.0**-15, 0) if self.style.dtype == "int16" else (1 / 256, lowest)
+        output = Quantization.per_tensor(scale, point)
         return self.layer("SOFTMAX", [x.tensor], x.shape, output, beta=1.0)
 
     def _constants(self, x: _Activation, axis: int | None) -> tuple[int, int]:
         """Return the next weights, quantized: the tensors of the kernel and of the bias."""
         weights = next(self.weights)
-        encoding, quantization = _kernel_encoding(weights.kernel, self.style.dtype, axis)
+        dtype = self.style.kernel_dtype
+        encoding, quantization = _kernel_encoding(weights.kernel, dtype, axis)
         kernel = quantize_array(weights.kernel, encoding)
-        bias, bias_quantization = _quantize_bias(weights, x.quantization, quantization)
+        bias_dtype = "int64" if self.style.dtype == "int16" else "int32"
+        bias, bias_quantization = _quantize_bias(weights, x.quantization, quantization, bias_dtype)
         name = f"layer_{self.layers}"
         return (
-            self.writer.tensor(
-                f"{name}/kernel", kernel.shape, self.style.dtype, quantization, kernel
-            ),
-            self.writer.tensor(f"{name}/bias", bias.shape, "int32", bias_quantization, bias),
+            self.writer.tensor(f"{name}/kernel", kernel.shape, dtype, quantization, kernel),
+            self.writer.tensor(f"{name}/bias", bias.shape, bias_dtype, bias_quantization, bias),
         )
 
 
@@ -219,6 +235,13 @@ def _window_shape(
 
 def _quantization(encoding: Encoding) -> Quantization:
     return Quantization.per_tensor(encoding.scale, encoding.zero_point)
+
+
+def _encoding(low: float, high: float, dtype: str) -> Encoding:
+    """Return the encoding of a range of activations; that of int16 has the zero point 0."""
+    if dtype == "int16":
+        return symmetric(max(-low, high), dtype)
+    return tflite_asymmetric(low, high, dtype)
 
 
 def _kernel_encoding(
@@ -241,11 +264,13 @@ def _kernel_encoding(
 
 
 def _quantize_bias(
-    weights: Weights, x: Quantization, kernel: Quantization
-) -> tuple[npt.NDArray[np.int32], Quantization]:
-    """Quantize biases to int32 at the scale of the products, where TFLite adds them."""
+    weights: Weights, x: Quantization, kernel: Quantization, dtype: str
+) -> tuple[npt.NDArray[Any], Quantization]:
+    """Quantize biases to integers at the scale of the products, where TFLite adds them."""
     scale = x.scale * kernel.scale
     steps = np.rint(weights.bias.astype(np.float64) / scale)
-    limits = np.iinfo(np.int32)
-    bias = np.clip(steps, limits.min, limits.max).astype(np.int32)
+    if dtype == "int32":
+        limits = np.iinfo(np.int32)
+        steps = np.clip(steps, limits.min, limits.max)
+    bias = steps.astype(dtype)
     return bias, Quantization(scale, np.zeros(scale.size, np.int64))

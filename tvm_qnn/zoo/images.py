@@ -48,15 +48,15 @@ def noise(seed: int, size: int) -> Pictures:
     return rng.integers(0, 256, (size, size, 3), np.uint8)
 
 
-def as_input(pixels: Pictures, dtype: str) -> npt.NDArray[np.uint8] | npt.NDArray[np.int8]:
+def as_input(pixels: Pictures, dtype: str) -> npt.NDArray[np.integer]:
     """Quantize pixels as the zoo's models take them: real values (pixel - 128) / 128.
 
     Args:
         pixels: uint8 of any shape.
-        dtype: the dtype of the model's input, "uint8" or "int8".
+        dtype: the dtype of the model's input, "uint8", "int8" or "int16".
 
     Returns:
-        The pixels themselves for uint8, the pixels minus 128 for int8.
+        The pixels themselves for uint8, the pixels minus 128 for int8, 256 times that for int16.
 
     Raises:
         QnnError: if the dtype is another one.
@@ -65,7 +65,9 @@ def as_input(pixels: Pictures, dtype: str) -> npt.NDArray[np.uint8] | npt.NDArra
         return pixels
     if dtype == "int8":
         return (pixels ^ np.uint8(128)).view(np.int8)
-    raise QnnError(f"pictures can be given as uint8 or int8, not as {dtype!r}")
+    if dtype == "int16":
+        return ((pixels.astype(np.int16) - 128) * 256).astype(np.int16)
+    raise QnnError(f"pictures can be given as uint8, int8 or int16, not as {dtype!r}")
 
 
 def _gradient(rng: np.random.Generator, y: _Real, x: _Real) -> _Real:

@@ -15,8 +15,9 @@ from tvm_qnn import zoo
 from tvm_qnn.oracle import litert_tensors
 from tvm_qnn.zoo import images
 
-ALL_MODELS = [(name, style) for name in zoo.NAMES for style in zoo.STYLES]
-DTYPES = {"uint8": "uint8", "int8": "int8", "int8_per_axis": "int8"}
+ALL_STYLES = (*zoo.STYLES, zoo.INT16_STYLE)
+ALL_MODELS = [(name, style) for name in zoo.NAMES for style in ALL_STYLES]
+DTYPES = {"uint8": "uint8", "int8": "int8", "int8_per_axis": "int8", "int16x8": "int16"}
 
 
 @lru_cache
@@ -96,7 +97,7 @@ def test_inputs_that_are_no_pictures_do_not_stop_softmax(name: str, style: str) 
         ("resnet50", {"CONV_2D": 53, "MAX_POOL_2D": 1, "ADD": 16}),
     ],
 )
-@pytest.mark.parametrize("style", zoo.STYLES)
+@pytest.mark.parametrize("style", ALL_STYLES)
 def test_operators_are_the_published_ones(name: str, style: str, expected: dict[str, int]) -> None:
     counts = Counter(code for code, _ in operators(tiny(name, style)))
     assert counts == {**expected, "MEAN": 1, "FULLY_CONNECTED": 1, "SOFTMAX": 1}
@@ -116,7 +117,7 @@ def test_uint8_kernels_are_asymmetric(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", zoo.NAMES)
-@pytest.mark.parametrize("style", ["int8", "int8_per_axis"])
+@pytest.mark.parametrize("style", ["int8", "int8_per_axis", "int16x8"])
 def test_int8_kernels_are_symmetric(name: str, style: str) -> None:
     model = tiny(name, style)
     graph = graph_of(model)
@@ -149,7 +150,7 @@ def test_bias_scales_are_those_of_the_products(name: str, style: str) -> None:
 
 
 def test_concatenations_keep_or_share_their_scales() -> None:
-    for style in zoo.STYLES:
+    for style in ALL_STYLES:
         model = tiny("inception_v3", style)
         graph = graph_of(model)
         concatenations = [op for code, op in operators(model) if code == "CONCATENATION"]

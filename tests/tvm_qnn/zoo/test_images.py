@@ -41,5 +41,8 @@ def test_as_input() -> None:
     signed = images.as_input(pixels, "int8")
     assert signed.dtype == np.int8
     np.testing.assert_array_equal(signed, np.arange(-128, 128))
-    with pytest.raises(QnnError, match="uint8 or int8, not as 'float32'"):
+    wide = images.as_input(pixels, "int16")
+    assert wide.dtype == np.int16
+    np.testing.assert_array_equal(wide, np.arange(-128, 128) * 256)
+    with pytest.raises(QnnError, match="int8 or int16, not as 'float32'"):
         images.as_input(pixels, "float32")
