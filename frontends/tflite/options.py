@@ -107,12 +107,16 @@ _NewShape = Annotated[
 
 @dataclass(frozen=True)
 class Conv2DOptions(Options):
-    """Convolution; `stride` and `dilation` are (height, width)."""
+    """Convolution; `stride` and `dilation` are (height, width).
+
+    `quantized_bias_type` is that of the bias beside int16 data, "float32" where it is not stated.
+    """
 
     padding: str
     stride: _Stride
     dilation: _Dilation
     activation: _Activation
+    quantized_bias_type: str
 
 
 @dataclass(frozen=True)
@@ -147,12 +151,16 @@ class Pool2DOptions(Options):
 
 @dataclass(frozen=True)
 class FullyConnectedOptions(Options):
-    """Fully connected layer; `weights_format` is "DEFAULT" or "SHUFFLED4x16INT8"."""
+    """Fully connected layer; `weights_format` is "DEFAULT" or "SHUFFLED4x16INT8".
+
+    `quantized_bias_type` is that of the bias beside int16 data, "float32" where it is not stated.
+    """
 
     activation: _Activation
     keep_num_dims: bool
     weights_format: str
     asymmetric_quantize_inputs: bool
+    quantized_bias_type: str
 
 
 @dataclass(frozen=True)
@@ -184,12 +192,17 @@ class _ActivationOptions(Options):
     activation: _Activation
 
 
-class AddOptions(_ActivationOptions):
-    """Addition."""
+@dataclass(frozen=True)
+class _SumOptions(_ActivationOptions):
+    pot_scale_int16: bool
 
 
-class SubOptions(_ActivationOptions):
-    """Subtraction."""
+class AddOptions(_SumOptions):
+    """Addition; `pot_scale_int16` asks for shifts where all scales are powers of two."""
+
+
+class SubOptions(_SumOptions):
+    """Subtraction; `pot_scale_int16` as of an addition."""
 
 
 class MulOptions(_ActivationOptions):

@@ -53,6 +53,11 @@ class Sheet:
         """Return a constant of int4, of numbers in int8."""
         return self._writer.tensor(self._name("c"), numbers.shape, "int4", quantization, numbers)
 
+    def bias(self, array: Array, quantization: Quantization | None = None) -> int:
+        """Add a constant of the array's own dtype."""
+        name = self._name("c")
+        return self._writer.tensor(name, array.shape, array.dtype.name, quantization, array)
+
     def operator(self, code: str, operands: Sequence[int], *outputs: Output, **options: Any) -> int:
         results = [self._writer.tensor(self._name("y"), *output) for output in outputs]
         self._writer.operator(code, operands, results, **options)

@@ -11,7 +11,8 @@ from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import activate, clamp_range
 from frontends.tflite.converters.context import Context, per_tensor
 from frontends.tflite.converters.quantization import check_same_quantization
-from frontends.tflite.converters.registry import converter, float_converter
+from frontends.tflite.converters.registry import converter, float_converter, int16_converter
+from frontends.tflite.converters.shifted_sums import shifted_sum, shifts_powers_of_two
 from frontends.tflite.options import AddOptions, DivOptions, MulOptions, Options, SubOptions
 from qnn_ops import (
     QnnError,
@@ -48,10 +49,13 @@ def _activation(ctx: Context) -> str:
     return "NONE"
 
 
+@int16_converter(*_QUANTIZED)
 @converter(*_QUANTIZED)
 def convert_arithmetic(ctx: Context) -> relax.Expr:
     """Combine two quantized operands, broadcast as in numpy."""
     lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
+    if lhs.tensor.dtype == rhs.tensor.dtype == "int16" and shifts_powers_of_two(ctx):
+        return shifted_sum(ctx, clamp_range(_activation(ctx), result))
     low, high = clamp_range(_activation(ctx), result)
     return _QUANTIZED[ctx.operator.code](
         lhs.expr,
@@ -95,6 +99,7 @@ def convert_quantized_squared_difference(ctx: Context) -> relax.Expr:
     )
 
 
+@int16_converter("MAXIMUM", "MINIMUM")
 @converter("MAXIMUM", "MINIMUM")
 def convert_extremum(ctx: Context) -> relax.Expr:
     """Return the larger (smaller) of two integers, which have to mean the same."""

@@ -8,15 +8,24 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import activate
 from frontends.tflite.converters.context import Context, per_tensor
-from frontends.tflite.converters.quantization import check_same_quantization
-from frontends.tflite.converters.registry import converter, float_converter, unscaled_converter
+from frontends.tflite.converters.quantization import check_same_quantization, check_symmetric
+from frontends.tflite.converters.registry import (
+    converter,
+    float_converter,
+    int16_converter,
+    unscaled_converter,
+)
 from frontends.tflite.options import ConcatenationOptions
 from qnn_ops import QnnError, quantized_concat
 
 
+@int16_converter("CONCATENATION")
 @converter("CONCATENATION")
 def convert_concatenation(ctx: Context) -> relax.Expr:
-    """Rescale inputs of their own scale for uint8; for int8 they are an error, as in LiteRT."""
+    """Rescale inputs of their own scale for uint8; for int8 they are an error, as in LiteRT.
+
+    Of int16, LiteRT does not look at the scales.
+    """
     options, result = ctx.options(ConcatenationOptions), ctx.output()
     if options.activation != "NONE":
         raise UnsupportedError(f"fused activation {options.activation}")
@@ -24,10 +33,14 @@ def convert_concatenation(ctx: Context) -> relax.Expr:
     if result.dtype == "int8":
         for operand in operands:
             check_same_quantization(operand.tensor, result)
+    encodings = [operand.quantization for operand in operands]
+    if result.dtype == "int16":
+        check_symmetric(*(operand.tensor for operand in operands), result)
+        encodings = [per_tensor(result)] * len(operands)
     return quantized_concat(
         [operand.expr for operand in operands],
-        [operand.quantization[0] for operand in operands],
-        [operand.quantization[1] for operand in operands],
+        [scale for scale, _ in encodings],
+        [point for _, point in encodings],
         *per_tensor(result),
         result.dtype,
         axis=options.axis,

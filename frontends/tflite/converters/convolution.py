@@ -6,13 +6,14 @@ from tvm import relax
 
 from frontends.tflite.converters.activations import clamp_range
 from frontends.tflite.converters.context import Context, Operand, per_channel, per_tensor
-from frontends.tflite.converters.kernels import bias_of, check_kernel
+from frontends.tflite.converters.kernels import bias_of, check_kernel, int16_bias_type
 from frontends.tflite.converters.padding import window_padding
-from frontends.tflite.converters.registry import converter
+from frontends.tflite.converters.registry import converter, int16_converter
 from frontends.tflite.options import Conv2DOptions, DepthwiseConv2DOptions
 from qnn_ops import QnnError, quantized_conv2d
 
 
+@int16_converter("CONV_2D")
 @converter("CONV_2D")
 def convert_conv_2d(ctx: Context) -> relax.Expr:
     """Return a convolution, in groups where the kernel has fewer input channels than the data."""
@@ -22,6 +23,7 @@ def convert_conv_2d(ctx: Context) -> relax.Expr:
     return _convolve(ctx, ctx.options(Conv2DOptions), data, kernel, "OHWI", groups)
 
 
+@int16_converter("DEPTHWISE_CONV_2D")
 @converter("DEPTHWISE_CONV_2D")
 def convert_depthwise_conv_2d(ctx: Context) -> relax.Expr:
     """Return a convolution of every channel by itself; the kernel is [1, height, width, C * M]."""
@@ -48,6 +50,11 @@ def _convolve(
         options.padding, data.shape[1:3], kernel.shape[1:3], options.stride, options.dilation
     )
     low, high = clamp_range(options.activation, result)
+    bias_type = "int64"
+    if isinstance(options, Conv2DOptions):
+        bias_type = int16_bias_type(options.quantized_bias_type)
+    bias = bias_of(ctx, 2, bias_type)
+    is_wide = data.tensor.dtype == "int16" and bias_type == "int64"
     return quantized_conv2d(
         data.expr,
         kernel.expr,
@@ -62,9 +69,10 @@ def _convolve(
         groups=groups,
         data_layout="NHWC",
         kernel_layout=kernel_layout,
-        bias=bias_of(ctx, 2),
+        bias=bias,
         out_min=low,
         out_max=high,
+        rounding="reduced" if is_wide else "tflite",
     )
 
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from tvm import relax
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import clamp_range
 from frontends.tflite.converters.context import Context, per_channel, per_tensor, reshaped
-from frontends.tflite.converters.kernels import bias_of, check_kernel
-from frontends.tflite.converters.registry import converter
+from frontends.tflite.converters.kernels import bias_of, check_kernel, int16_bias_type
+from frontends.tflite.converters.registry import converter, int16_converter
 from frontends.tflite.options import FullyConnectedOptions
 from qnn_ops import QnnError, quantized_dense
 
 
+@int16_converter("FULLY_CONNECTED")
 @converter("FULLY_CONNECTED")
 def convert_fully_connected(ctx: Context) -> relax.Expr:
     """Return a dense layer; unless the rank is to be kept, the data is seen as rows of K values."""
@@ -40,7 +42,7 @@ def convert_fully_connected(ctx: Context) -> relax.Expr:
         zero_point,
         *per_tensor(result),
         result.dtype,
-        bias=bias_of(ctx, 2),
+        bias=_bias(ctx, options, weight.shape[0]),
         out_min=low,
         out_max=high,
     )
@@ -73,3 +75,11 @@ def rows_of(ctx: Context, keep_num_dims: bool) -> tuple[tuple[int, ...], int, in
             f"which {weight.label} takes"
         )
     return (count // depth,), depth, units
+
+
+def _bias(ctx: Context, options: FullyConnectedOptions, units: int) -> relax.Expr | None:
+    bias_type = int16_bias_type(options.quantized_bias_type)
+    if ctx.tensor(0).dtype == "int16" and bias_type == "int32" and not ctx.has(2):
+        # It says how wide the sums are, even where there is none.
+        return ctx.values.add_constant(ctx.output(), "_bias", np.zeros(units, np.int32))
+    return bias_of(ctx, 2, bias_type)

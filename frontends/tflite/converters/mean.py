@@ -7,11 +7,16 @@ from tvm.relax import op as R
 
 from frontends.tflite.converters.context import Context, per_tensor
 from frontends.tflite.converters.reductions import reduced
-from frontends.tflite.converters.registry import converter, unscaled_converter
+from frontends.tflite.converters.registry import (
+    converter,
+    int16_converter,
+    unscaled_converter,
+)
 from qnn_ops import quantized_mean
 from qnn_ops.registry import spec_of
 
 
+@int16_converter("MEAN")
 @converter("MEAN")
 def convert_mean(ctx: Context) -> relax.Expr:
     """Return the mean along constant axes."""

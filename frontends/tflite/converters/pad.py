@@ -8,10 +8,11 @@ from tvm.relax import op as R
 
 from frontends.tflite.converters.context import Context, per_tensor
 from frontends.tflite.converters.quantization import check_same_quantization
-from frontends.tflite.converters.registry import converter, float_converter
+from frontends.tflite.converters.registry import converter, float_converter, int16_converter
 from qnn_ops import QnnError, quantized_pad
 
 
+@int16_converter("PAD", "PADV2")
 @converter("PAD", "PADV2")
 def convert_pad(ctx: Context) -> relax.Expr:
     """Pad with zeros (the zero point) or with a given constant."""

@@ -1,4 +1,4 @@
-"""8-bit tensors of which the file states no scale: integers that mean themselves."""
+"""Tensors of 8 or 16 bits of which the file states no scale: integers that mean themselves."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from frontends.tflite.model import Operator, Tensor
 from frontends.tflite.quantization import Quantization
 
 EIGHT_BITS = ("int8", "uint8")
+_BITS = (*EIGHT_BITS, "int16")
 
 # What they compute is the same for every scale, if there is only one.
 _FOR_EVERY_SCALE = (
@@ -44,4 +45,4 @@ class _PlainContext(Context):
 
 
 def _with_unit(tensor: Tensor) -> Tensor:
-    return replace(tensor, quantization=_UNIT) if tensor.dtype in EIGHT_BITS else tensor
+    return replace(tensor, quantization=_UNIT) if tensor.dtype in _BITS else tensor

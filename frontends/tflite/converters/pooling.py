@@ -9,7 +9,7 @@ from frontends.tflite.converters.activations import activate, clamp_range
 from frontends.tflite.converters.context import Context
 from frontends.tflite.converters.padding import window_padding
 from frontends.tflite.converters.quantization import check_same_quantization
-from frontends.tflite.converters.registry import converter, float_converter
+from frontends.tflite.converters.registry import converter, float_converter, int16_converter
 from frontends.tflite.options import Pool2DOptions
 from qnn_ops import QnnError, quantized_pool2d
 
@@ -19,6 +19,7 @@ _SCALE_TOLERANCE = 1e-6
 _POOL_TYPES = {"AVERAGE_POOL_2D": "avg", "MAX_POOL_2D": "max"}
 
 
+@int16_converter(*_POOL_TYPES)
 @converter(*_POOL_TYPES)
 def convert_pool_2d(ctx: Context) -> relax.Expr:
     """Pool; scale and zero point stay: LiteRT takes the output's for the input's."""

@@ -17,3 +17,10 @@ def check_same_quantization(data: Tensor, result: Tensor, tolerance: float = 0.0
             f"{data.label} and {result.label} must have the same scale and zero point, "
             f"got ({scale}, {zero_point}) and ({other_scale}, {other_zero_point})"
         )
+
+
+def check_symmetric(*tensors: Tensor) -> None:
+    """Raise unless the zero points of all tensors are 0, as operators on int16 need them."""
+    for tensor in tensors:
+        if per_tensor(tensor)[1] != 0:
+            raise QnnError(f"the zero point of {tensor.label} must be 0 for int16")

@@ -12,7 +12,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, axis_of, per_tensor, reshaped
 from frontends.tflite.converters.quantization import check_same_quantization
-from frontends.tflite.converters.registry import converter, float_converter
+from frontends.tflite.converters.registry import converter, float_converter, int16_converter
 from frontends.tflite.options import ReducerOptions
 from qnn_ops import requantize
 from qnn_ops.registry import spec_of
@@ -83,6 +83,7 @@ def convert_sum(ctx: Context) -> relax.Expr:
     return reduced(ctx, add)
 
 
+@int16_converter("REDUCE_MAX", "REDUCE_MIN")
 @converter("REDUCE_MAX", "REDUCE_MIN")
 def convert_extremum(ctx: Context) -> relax.Expr:
     """Return the largest (smallest) integer along constant axes."""

@@ -21,6 +21,9 @@ QUANTIZED: dict[str, Rule] = {}
 FLOAT: dict[str, Rule] = {}
 """Rules for operators on float32 tensors."""
 
+INT16: dict[str, Rule] = {}
+"""Rules for operators on int16 tensors, in integers and exact."""
+
 UNSCALED: dict[str, Rule] = {}
 """Rules for operators on int8 and uint8 tensors, one of which at least has no scale."""
 
@@ -57,6 +60,11 @@ def float_converter(*codes: str) -> Callable[[Rule], Rule]:
     return _register(FLOAT, codes)
 
 
+def int16_converter(*codes: str) -> Callable[[Rule], Rule]:
+    """Register a rule for operators on int16 tensors; their weights may be int8."""
+    return _register(INT16, codes)
+
+
 def unscaled_converter(*codes: str) -> Callable[[Rule], Rule]:
     """Register a rule for operators on 8-bit tensors, one of which at least has no scale."""
     return _register(UNSCALED, codes)
@@ -91,7 +99,8 @@ def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
         raise UnsupportedError("no conversion rule")
     inputs = [model.tensors[index] for index in operator.inputs if index >= 0]
     outputs = [model.tensors[index] for index in operator.outputs]
-    if code in HYBRID and [tensor.dtype in _EIGHT_BITS for tensor in inputs[:2]] == [False, True]:
+    are_bytes = [tensor.dtype in _EIGHT_BITS for tensor in inputs[:2]]
+    if code in HYBRID and are_bytes == [False, True] and inputs[0].dtype != "int16":
         _check_quantized(inputs)
         return HYBRID[code], False
     activations = {tensor.dtype for tensor in inputs if not tensor.is_constant}
@@ -105,8 +114,11 @@ def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
         _check_quantized([*inputs, *outputs])
         return (QUANTIZED[code], False) if code in QUANTIZED else (FLOAT[code], True)
     _check_not_hybrid(activations, inputs)
-    if "int16" in dtypes:
-        raise UnsupportedError("int16 activations (16x8 quantization) are not supported")
+    if dtypes == {"int16"} and code in INT16:
+        if are_plain(operator, [*inputs, *outputs]):
+            return with_unit_scale(INT16[code]), False
+        _check_quantized([*inputs, *outputs])
+        return INT16[code], False
     if dtypes == {"float32"} and code in FLOAT:
         _check_not_all_float(model, code)
         return FLOAT[code], False
@@ -121,7 +133,7 @@ def _read(model: Model, operator: Operator) -> list[str]:
 
 def _check_quantized(tensors: Sequence[Tensor]) -> None:
     for tensor in tensors:
-        if tensor.dtype in _EIGHT_BITS and tensor.quantization is None:
+        if tensor.dtype in (*EIGHT_BITS, "int16") and tensor.quantization is None:
             raise QnnError(
                 f"{tensor.label} is {tensor.dtype} but the file states no scale and zero point"
             )

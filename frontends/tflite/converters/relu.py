@@ -6,12 +6,13 @@ from tvm import relax
 
 from frontends.tflite.converters.activations import activate
 from frontends.tflite.converters.context import Context, per_tensor
-from frontends.tflite.converters.registry import converter, float_converter
+from frontends.tflite.converters.registry import converter, float_converter, int16_converter
 from qnn_ops import quantized_relu
 
 _CODES = ("RELU", "RELU6", "RELU_N1_TO_1")
 
 
+@int16_converter("RELU", "RELU6")
 @converter(*_CODES)
 def convert_relu(ctx: Context) -> relax.Expr:
     """Return a clamp, and a change of scale where the output has another."""

@@ -9,7 +9,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.tflite.converters.context import Context
-from frontends.tflite.converters.registry import converter, float_converter
+from frontends.tflite.converters.registry import converter, float_converter, int16_converter
 from frontends.tflite.options import ResizeBilinearOptions, ResizeNearestNeighborOptions
 from qnn_ops import QnnError, quantized_resize2d
 from qnn_ops.resize_taps import Taps, float32_taps, nearest_pixels
@@ -18,12 +18,14 @@ from qnn_ops.rounded import rounded
 Array = np.ndarray[Any, Any]
 
 
+@int16_converter("RESIZE_BILINEAR")
 @converter("RESIZE_BILINEAR")
 def convert_resize_bilinear(ctx: Context) -> relax.Expr:
     """Interpolate between the four nearest pixels."""
     return _resize(ctx, ctx.options(ResizeBilinearOptions), "bilinear")
 
 
+@int16_converter("RESIZE_NEAREST_NEIGHBOR")
 @converter("RESIZE_NEAREST_NEIGHBOR")
 def convert_resize_nearest_neighbor(ctx: Context) -> relax.Expr:
     """Copy the nearest pixel."""

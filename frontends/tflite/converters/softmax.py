@@ -6,11 +6,12 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.tflite.converters.context import Context, per_tensor
-from frontends.tflite.converters.registry import converter, float_converter
+from frontends.tflite.converters.registry import converter, float_converter, int16_converter
 from frontends.tflite.options import SoftmaxOptions
 from qnn_ops import quantized_softmax
 
 
+@int16_converter("SOFTMAX")
 @converter("SOFTMAX")
 def convert_softmax(ctx: Context) -> relax.Expr:
     """Apply softmax along the last axis."""

@@ -33,7 +33,11 @@ RELU6 = {"fused_activation_function": "RELU6"}
 @pytest.mark.parametrize(
     ("code", "fields", "expected"),
     [
-        ("CONV_2D", {**DILATED, **RELU6}, o.Conv2DOptions("VALID", (2, 3), (4, 5), "RELU6")),
+        (
+            "CONV_2D",
+            {**DILATED, **RELU6, "quantized_bias_type": "int64"},
+            o.Conv2DOptions("VALID", (2, 3), (4, 5), "RELU6", "int64"),
+        ),
         (
             "DEPTHWISE_CONV_2D",
             {**DILATED, "depth_multiplier": 6},
@@ -50,18 +54,22 @@ RELU6 = {"fused_activation_function": "RELU6"}
         ),
         (
             "FULLY_CONNECTED",
-            {"keep_num_dims": True, "fused_activation_function": "RELU_N1_TO_1"},
-            o.FullyConnectedOptions("RELU_N1_TO_1", True, "DEFAULT", False),
+            {
+                "keep_num_dims": True,
+                "fused_activation_function": "RELU_N1_TO_1",
+                "quantized_bias_type": "int32",
+            },
+            o.FullyConnectedOptions("RELU_N1_TO_1", True, "DEFAULT", False, "int32"),
         ),
         (
             "FULLY_CONNECTED",
             {"weights_format": "SHUFFLED4x16INT8", "asymmetric_quantize_inputs": True},
-            o.FullyConnectedOptions("NONE", False, "SHUFFLED4x16INT8", True),
+            o.FullyConnectedOptions("NONE", False, "SHUFFLED4x16INT8", True, "float32"),
         ),
         ("SOFTMAX", {"beta": 0.3}, o.SoftmaxOptions(float(np.float32(0.3)))),
         ("CONCATENATION", {"axis": -2, **RELU6}, o.ConcatenationOptions(-2, "RELU6")),
-        ("ADD", RELU6, o.AddOptions("RELU6")),
-        ("SUB", RELU6, o.SubOptions("RELU6")),
+        ("ADD", RELU6, o.AddOptions("RELU6", True)),
+        ("SUB", {**RELU6, "pot_scale_int16": False}, o.SubOptions("RELU6", False)),
         ("MUL", RELU6, o.MulOptions("RELU6")),
         ("DIV", RELU6, o.DivOptions("RELU6")),
         ("MEAN", {"keep_dims": True}, o.ReducerOptions(True)),
@@ -106,10 +114,13 @@ def test_fields(code: str, fields: dict[str, Any], expected: o.Options | None) -
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
-        ("ADD", o.AddOptions("NONE")),
+        ("ADD", o.AddOptions("NONE", True)),
         ("SOFTMAX", o.SoftmaxOptions(0.0)),
         ("CONCATENATION", o.ConcatenationOptions(0, "NONE")),
-        ("FULLY_CONNECTED", o.FullyConnectedOptions("NONE", False, "DEFAULT", False)),
+        (
+            "FULLY_CONNECTED",
+            o.FullyConnectedOptions("NONE", False, "DEFAULT", False, "float32"),
+        ),
         ("RESHAPE", o.ReshapeOptions(None)),
         ("SQUEEZE", o.SqueezeOptions(())),
         ("STRIDED_SLICE", o.StridedSliceOptions(0, 0, 0, 0, 0, False)),

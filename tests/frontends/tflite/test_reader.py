@@ -43,7 +43,7 @@ def test_reads_what_the_writer_wrote() -> None:
     assert (conv.index, conv.code, conv.version) == (0, "CONV_2D", 3)
     assert (conv.inputs, conv.outputs) == ((0, 1, 2), (3,))
     # Dilations were not written: the schema's default is 1.
-    assert conv.options == Conv2DOptions("VALID", (1, 2), (1, 1), "RELU")
+    assert conv.options == Conv2DOptions("VALID", (1, 2), (1, 1), "RELU", "float32")
     assert (reshape.index, reshape.code) == (1, "RESHAPE")
     assert reshape.options == ReshapeOptions(None)
 
