@@ -40,7 +40,8 @@ def dynamic_encoding(data: relax.Expr, asymmetric: bool) -> relax.Call:
     the steps of a unit. A row of zeros has the scale 1 and the zero point 0.
 
     Args:
-        data: float32, [..., K]: at least one axis, of at least one element.
+        data: float32, [..., K]: at least one axis, of at least one element. What is no number
+            is passed over; a row with an infinite range has the zero point 0.
         asymmetric: whether zero points may differ from 0.
 
     Returns:
@@ -67,6 +68,7 @@ dynamic_encoding.overflow_rule(cannot_overflow)
 
 @dynamic_encoding.reference
 def _reference(attrs: Attrs, data: Array) -> Array:
+    data = np.where(np.isnan(data), np.float32(0), data)
     low, high = data.min(-1), data.max(-1)
     with np.errstate(all="ignore"):
         fields = _asymmetric(low, high) if attrs.asymmetric else _symmetric(low, high)
@@ -90,5 +92,5 @@ def _asymmetric(low: Array, high: Array) -> tuple[Array, Array, Array]:
     takes_low = 128.0 + np.abs(below) < 127.0 + np.abs(above)
     point = np.clip(np.where(takes_low, -128.0 - below, 127.0 - above), -128.0, 127.0)
     scale = exact.astype(np.float32)
-    zero_point = np.where(is_zero, 0.0, round_half_away(point))
+    zero_point = np.where(is_zero | np.isinf(length), 0.0, round_half_away(point))
     return scale, np.float32(1) / scale, zero_point

@@ -16,6 +16,9 @@ from qnn_ops.traits import Channels, Traits, moving
 
 Array = np.ndarray[Any, Any]
 
+LARGEST_STEPS = 512.0
+"""What is beyond it is outside of every range, and within it sums are exact."""
+
 OFFSETS = {"int8": 0, "uint8": 128}
 """What each dtype adds to the values."""
 
@@ -69,6 +72,6 @@ dynamic_quantize.overflow_rule(cannot_overflow)
 def _reference(attrs: Attrs, data: Array, encoding: Array) -> Array:
     with np.errstate(all="ignore"):
         steps = np.nan_to_num(round_half_away(data * encoding[..., 1:2]))
-    steps = np.clip(steps, np.float32(-512), np.float32(512))
+    steps = np.clip(steps, np.float32(-LARGEST_STEPS), np.float32(LARGEST_STEPS))
     values = np.clip(steps + encoding[..., 2:3], -128, 127)
     return (values + OFFSETS[attrs.out_dtype]).astype(attrs.out_dtype)

@@ -18,6 +18,7 @@ from legalize.kernels.conv2d.x86 import rules as conv2d_x86
 from legalize.kernels.convert import rules as convert
 from legalize.kernels.depthwise.arm import rules as depthwise_arm
 from legalize.kernels.depthwise.x86 import rules as depthwise_x86
+from legalize.kernels.dynamic import rules as dynamic
 from legalize.kernels.elementwise import rules as elementwise
 from legalize.kernels.isa import neon_vectors, x86_vectors
 from legalize.kernels.isa.base import VectorIsa
@@ -36,6 +37,7 @@ _VECTORS: tuple[VectorIsa, ...] = (*x86_vectors.VECTORS, *neon_vectors.VECTORS)
 # For the vectors of every instruction set.
 _VECTOR_ROWS: tuple[tuple[Operator[Any], VectorRule], ...] = (
     *convert.RULES,
+    *dynamic.RULES,
     *elementwise.RULES,
     *join.RULES,
     *mean.RULES,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
@@ -10,9 +11,13 @@ from legalize.primitives.registry import primitive
 from qnn_ops.dynamic_encoding import dynamic_encoding
 from qnn_ops.registry import Attrs
 
+_MOST = const(np.finfo(np.float32).max, "float32")
+
 
 @primitive(dynamic_encoding)
 def _dynamic_encoding(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
+    # NaN is not equal to itself.
+    data = builder.emit(R.where(R.equal(data, data), data, const(0, "float32")))
     fields = (_asymmetric if attrs.asymmetric else _symmetric)(builder, data)
     return R.concat([builder.emit(field) for field in fields], -1)
 
@@ -47,4 +52,5 @@ def _asymmetric(builder: relax.BlockBuilder, data: relax.Expr) -> list[relax.Exp
     whole = R.astype(round_half_away(builder, point), "float32")
     scale = builder.emit(R.astype(exact, "float32"))
     steps = R.divide(const(1, "float32"), scale)
-    return [scale, steps, R.where(is_zero, zero, whole)]
+    has_point = R.logical_and(R.greater(length, zero), R.less_equal(length, _MOST))
+    return [scale, steps, R.where(has_point, whole, zero)]

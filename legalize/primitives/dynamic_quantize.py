@@ -7,7 +7,7 @@ from tvm.relax import op as R
 
 from legalize.primitives.fixed_point import const, round_half_away
 from legalize.primitives.registry import primitive
-from qnn_ops.dynamic_quantize import OFFSETS, dynamic_quantize
+from qnn_ops.dynamic_quantize import LARGEST_STEPS, OFFSETS, dynamic_quantize
 from qnn_ops.registry import Attrs
 
 
@@ -20,7 +20,7 @@ def _dynamic_quantize(
     steps = builder.emit(R.multiply(data, units))
     # NaN is not equal to itself; a cast of it to an integer would be undefined.
     steps = R.where(R.equal(steps, steps), steps, const(0, "float32"))
-    whole = round_half_away(builder, R.clip(steps, -512.0, 512.0))
+    whole = round_half_away(builder, R.clip(steps, -LARGEST_STEPS, LARGEST_STEPS))
     values = R.clip(R.add(whole, points), -128.0, 127.0)
     moved = R.add(R.astype(values, "int32"), const(OFFSETS[attrs.out_dtype], "int32"))
     return R.astype(moved, attrs.out_dtype)

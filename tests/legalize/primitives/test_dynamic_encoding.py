@@ -12,4 +12,5 @@ from tests.support.operators import check_operator
 def test_primitives_equal_the_reference(asymmetric: bool) -> None:
     rng = np.random.default_rng(2)
     data = np.concatenate([rows(rng, kind, (50, 9)) for kind in range(4)])
+    data[0, 3], data[1, 4], data[2, 0], data[3] = np.nan, np.inf, -np.inf, np.nan
     check_operator(dynamic_encoding, [data.reshape(4, 50, 9)], asymmetric=asymmetric)

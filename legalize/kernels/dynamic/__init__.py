@@ -1,0 +1,1 @@
+"""Rows of real numbers, quantized at run time."""

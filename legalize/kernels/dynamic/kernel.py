@@ -1,0 +1,198 @@
+"""The encodings of rows of float32, and the bytes that they become.
+
+for each row
+low, high = min(row), max(row)
+encode them
+for each row
+for each x
+output = round(x·steps) + zero point, clamped
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from math import prod
+
+import numpy as np
+from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.ir.registers import kept, local_vector
+from legalize.kernels.ir.rows import pieces, ramp
+from legalize.kernels.ir.tasks import shared_loop, task_count
+from legalize.kernels.ir.types import Buffer, Index, Vector
+from legalize.kernels.ir.vectors import splat
+from legalize.kernels.isa.base import VectorIsa
+from qnn_ops.dynamic_encoding import FIELDS
+from qnn_ops.dynamic_quantize import LARGEST_STEPS, OFFSETS
+
+# Roughly what one thread reads.
+_VALUES_PER_MICROSECOND = 8_000
+_SIZE_BITS, _INFINITY = 0x7FFFFFFF, 0x7F800000
+# The largest numbers below one half: adding one rounds ties away from zero when truncated.
+_ALMOST_HALF = float(np.nextafter(np.float32(0.5), np.float32(0)))
+_ALMOST_HALF_64 = float(np.nextafter(0.5, 0.0))
+
+
+@cache
+def encode(isa: VectorIsa, shape: tuple[int, ...], asymmetric: bool) -> tirx.PrimFunc:
+    """Build the function that finds the encoding of each row.
+
+    Returns:
+        A function of the data and the encodings.
+    """
+    rows, columns = prod(shape[:-1]), shape[-1]
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("dynamic_encoding")
+        T.func_attr({"global_symbol": "dynamic_encoding", "tirx.noalias": True})
+        data = T.arg("data", T.buffer(shape, "float32"))
+        output = T.arg("output", T.buffer((*shape[:-1], FIELDS), "float32"))
+        source = T.decl_buffer((rows * columns,), "float32", data=data.data)
+        target = T.decl_buffer((rows * FIELDS,), "float32", data=output.data)
+
+        def row(number: Index) -> None:
+            low, high = _ends(isa, source, number * columns, columns, asymmetric)
+            fields = _asymmetric(low, high) if asymmetric else _symmetric(high)
+            for place, field in enumerate(fields):
+                T.buffer_store(target, field, [number * FIELDS + place])
+
+        shared_loop(task_count(rows * columns / _VALUES_PER_MICROSECOND), rows, row)
+    return builder.get()
+
+
+def _ends(
+    isa: VectorIsa, source: Buffer, start: Index, columns: int, signed: bool
+) -> tuple[Vector, Vector]:
+    """Write the loop that finds the lowest and highest of a row and 0, or the largest size."""
+    lanes = isa.size if columns >= isa.size else 1
+    low, high = (local_vector(lanes, "float32") for _ in range(2))
+    zeros = splat("float32", 0.0, lanes)
+    everything = ramp(0, lanes)
+    T.buffer_store(low, zeros, [everything])
+    T.buffer_store(high, zeros, [everything])
+
+    def visit(offset: Index) -> None:
+        value = source[ramp(start + offset, lanes)]
+        if signed:
+            T.buffer_store(low, T.min(value, low[everything]), [everything])
+        else:
+            value = _size(value, lanes)
+        # What is no number is not larger.
+        T.buffer_store(high, T.max(value, high[everything]), [everything])
+
+    whole, rest = pieces(columns, lanes)
+    with T.serial(whole) as turn:
+        visit(turn * lanes)
+    for offset, _ in rest:
+        visit(T.int32(offset))
+    return _reduced("fmin", low, lanes), _reduced("fmax", high, lanes)
+
+
+def _reduced(name: str, values: Buffer, lanes: int) -> Vector:
+    if lanes == 1:
+        return values[0]
+    name = f"llvm.vector.reduce.{name}.v{lanes}f32"
+    return kept(T.call_llvm_pure_intrin("float32", name, values[ramp(0, lanes)]))
+
+
+def _symmetric(size: Vector) -> list[Vector]:
+    one, most = T.float32(1), T.float32(127)
+    is_zero = size <= T.float32(0)
+    divisor = kept(T.Select(is_zero, most, size))
+    return [divisor / most, T.Select(is_zero, one, most / divisor), T.float32(0)]
+
+
+def _asymmetric(low: Vector, high: Vector) -> list[Vector]:
+    length = kept(high - low)
+    is_zero = length <= T.float32(0)
+    part = T.Cast("float64", length) / T.float64(255)
+    exact = kept(T.Select(is_zero, T.float64(1), part))
+    below = kept(T.Cast("float64", low) / exact)
+    above = kept(T.Cast("float64", high) / exact)
+    takes_low = T.float64(128) - below < T.float64(127) + above
+    point = kept(T.Select(takes_low, T.float64(-128) - below, T.float64(127) - above))
+    point = kept(T.max(T.min(point, T.float64(127)), T.float64(-128)))
+    half = T.call_llvm_pure_intrin(
+        "float64", "llvm.copysign.f64", T.float64(_ALMOST_HALF_64), point
+    )
+    whole = T.Cast("float32", T.Cast("int32", point + half))
+    is_finite = length <= T.float32(float(np.finfo(np.float32).max))
+    has_point = T.Select(is_zero, T.float32(0), T.Select(is_finite, whole, T.float32(0)))
+    scale = kept(T.Cast("float32", exact))
+    return [scale, T.float32(1) / scale, has_point]
+
+
+@cache
+def quantize(isa: VectorIsa, shape: tuple[int, ...], dtype: str) -> tirx.PrimFunc:
+    """Build the function that quantizes rows by their encodings.
+
+    Returns:
+        A function of the data, the encodings and the output.
+    """
+    rows, columns = prod(shape[:-1]), shape[-1]
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("dynamic_quantize")
+        T.func_attr({"global_symbol": "dynamic_quantize", "tirx.noalias": True})
+        data = T.arg("data", T.buffer(shape, "float32"))
+        encoding = T.arg("encoding", T.buffer((*shape[:-1], FIELDS), "float32"))
+        output = T.arg("output", T.buffer(shape, dtype))
+        source = T.decl_buffer((rows * columns,), "float32", data=data.data)
+        fields = T.decl_buffer((rows * FIELDS,), "float32", data=encoding.data)
+        target = T.decl_buffer((rows * columns,), dtype, data=output.data)
+
+        def row(number: Index) -> None:
+            start = number * columns
+            units = kept(fields[number * FIELDS + 1])
+            point = kept(T.Cast("int32", fields[number * FIELDS + 2]))
+
+            def piece(offset: Index, lanes: int) -> None:
+                index = ramp(start + offset, lanes)
+                value = _quantized(source[index], units, point, lanes, dtype)
+                T.buffer_store(target, value, [index])
+
+            whole, rest = pieces(columns, isa.size)
+            if whole:
+                with T.serial(whole) as turn:
+                    piece(turn * isa.size, isa.size)
+            for offset, lanes in rest:
+                piece(T.int32(offset), lanes)
+
+        shared_loop(task_count(rows * columns / _VALUES_PER_MICROSECOND), rows, row)
+    return builder.get()
+
+
+def _quantized(value: Vector, units: Vector, point: Vector, lanes: int, dtype: str) -> Vector:
+    steps = value * _repeated(units, lanes)
+    is_number = _bits(steps, lanes) <= splat("int32", _INFINITY, lanes)
+    steps = T.Select(is_number, steps, splat("float32", 0.0, lanes))
+    # Bounded before a half is added, which also keeps the product and the sum apart.
+    most = LARGEST_STEPS
+    steps = T.max(T.min(steps, splat("float32", most, lanes)), splat("float32", -most, lanes))
+    half = T.call_llvm_pure_intrin(
+        _vector("float32", lanes),
+        f"llvm.copysign.{'' if lanes == 1 else f'v{lanes}'}f32",
+        splat("float32", _ALMOST_HALF, lanes),
+        steps,
+    )
+    whole = T.Cast(_vector("int32", lanes), steps + half) + _repeated(point, lanes)
+    whole = T.max(T.min(whole, splat("int32", 127, lanes)), splat("int32", -128, lanes))
+    moved = whole + splat("int32", OFFSETS[dtype], lanes)
+    return T.Cast(_vector(dtype, lanes), moved)
+
+
+def _bits(value: Vector, lanes: int) -> Vector:
+    bits = T.reinterpret(_vector("int32", lanes), value)
+    return T.bitwise_and(bits, splat("int32", _SIZE_BITS, lanes))
+
+
+def _size(value: Vector, lanes: int) -> Vector:
+    return T.reinterpret(_vector("float32", lanes), _bits(value, lanes))
+
+
+def _repeated(value: Vector, lanes: int) -> Vector:
+    return value if lanes == 1 else T.broadcast(value, lanes)
+
+
+def _vector(dtype: str, lanes: int) -> str:
+    return dtype if lanes == 1 else f"{dtype}x{lanes}"

@@ -1,0 +1,52 @@
+"""The quantization of rows at run time that the kernels serve: all of it that has elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvm import relax
+
+from legalize.kernels.call import call_tir
+from legalize.kernels.dynamic import kernel
+from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.kernel import VectorRule
+from qnn_ops import dynamic_encoding, dynamic_quantize
+from qnn_ops.dynamic_encoding import FIELDS
+from qnn_ops.registry import Attrs, Operator, spec_of
+
+
+def _encode(
+    builder: relax.BlockBuilder,
+    attrs: Attrs,
+    operands: Sequence[relax.Expr],
+    *,
+    isa: VectorIsa,
+) -> relax.Expr | None:
+    shape = spec_of(operands[0]).shape
+    if 0 in shape:
+        return None
+    function = kernel.encode(isa, shape, bool(attrs.asymmetric))
+    result = (*shape[:-1], FIELDS)
+    return call_tir(builder, "dynamic_encoding", function, list(operands), result, "float32")
+
+
+def _quantize(
+    builder: relax.BlockBuilder,
+    attrs: Attrs,
+    operands: Sequence[relax.Expr],
+    *,
+    isa: VectorIsa,
+) -> relax.Expr | None:
+    shape = spec_of(operands[0]).shape
+    if 0 in shape:
+        return None
+    function = kernel.quantize(isa, shape, attrs.out_dtype)
+    operands = list(operands)
+    return call_tir(builder, "dynamic_quantize", function, operands, shape, attrs.out_dtype)
+
+
+RULES: tuple[tuple[Operator[Any], VectorRule], ...] = (
+    (dynamic_encoding, _encode),
+    (dynamic_quantize, _quantize),
+)

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from qnn_ops import dynamic_encoding, dynamic_quantize
+from tests.qnn_ops.test_dynamic_encoding import rows
+from tests.support.kernels import Call, Place, check_calls, each_place
+
+Array = np.ndarray[Any, Any]
+
+SHAPES = [(7, 1), (3, 5), (4, 64), (2, 3, 100), (5, 257), (130,)]
+
+
+def arrays() -> list[Array]:
+    rng = np.random.default_rng(1)
+    made = [rows(rng, kind % 4, (64, 1200)) for kind in range(len(SHAPES))]
+    return [
+        data.ravel()[: int(np.prod(shape))].reshape(shape)
+        for data, shape in zip(made, SHAPES, strict=True)
+    ]
+
+
+@each_place
+def test_rows_are_encoded_and_quantized(place: Place) -> None:
+    calls = []
+    for number, data in enumerate(arrays()):
+        asymmetric = bool(number % 2)
+        calls.append(Call(dynamic_encoding, [data], {"asymmetric": asymmetric}))
+        encoding = dynamic_encoding.evaluate(data, asymmetric)
+        dtype = ("int8", "uint8")[number // 2 % 2]
+        calls.append(Call(dynamic_quantize, [data, encoding], {"out_dtype": dtype}))
+    check_calls(place, calls)
+
+
+@each_place
+@pytest.mark.parametrize("asymmetric", [False, True])
+def test_what_is_no_number_or_infinite(place: Place, asymmetric: bool) -> None:
+    data = np.random.default_rng(2).normal(size=(5, 70)).astype(np.float32)
+    data[0, 3], data[1, 69], data[2, 0], data[3] = np.nan, np.inf, -np.inf, np.nan
+    data[4] = 0
+    encoding = dynamic_encoding.evaluate(data, asymmetric)
+    assert np.isfinite(encoding[:, 2]).all()
+    calls = [
+        Call(dynamic_encoding, [data], {"asymmetric": asymmetric}),
+        Call(dynamic_quantize, [data, encoding], {}),
+    ]
+    check_calls(place, calls)
