@@ -66,17 +66,17 @@ def _store_first(target: Buffer, value: Vector, start: Index, count: int, width:
 
 
 def narrow_pixels(output: OutputStage, pixels: list[list[Vector]]) -> list[Vector]:
-    """Turn two pixels' accumulators, of two vectors each, into outputs: bytes for each.
+    """Turn accumulators of pixels that have four vectors together into outputs: bytes for each.
 
-    It takes fewer instructions than two pixels by themselves. ``output`` is of 8 bits, and vectors
-    are of 16 lanes, whose channels are dealt for two.
+    It takes fewer instructions than the pixels by themselves. ``output`` is of 8 bits, and vectors
+    are of 16 lanes, whose channels are dealt for as many as a pixel has.
     """
-    first, second = (narrow_pair(*vectors) for vectors in pixels)
-    value = narrow_to_bytes(first, second, output.dtype)
+    a, b, c, d = (vector for vectors in pixels for vector in vectors)
+    value = narrow_to_bytes(narrow_pair(a, b), narrow_pair(c, d), output.dtype)
     lanes = lanes_in(value)
     value = kept(_clamp(output, value, lanes))
-    # Of each 16 bytes, the first eight are of the first pixel.
-    order = np.arange(lanes).reshape(-1, len(pixels), 8)
+    # Of each 16 bytes, the first ones are of the first pixel.
+    order = np.arange(lanes).reshape(-1, len(pixels), 16 // len(pixels))
     return [T.Shuffle([value], order[:, i].ravel().tolist()) for i in range(len(pixels))]
 
 

@@ -149,7 +149,7 @@ class TileKernel(ConvKernel):
                 fetch(chunk)
                 weights = first_vector * self.vector_stride + chunk * (nr * piece)
                 for total, (i, j) in enumerate(products):
-                    data, vector = _DATA[i], _WEIGHTS[j % len(_WEIGHTS)]
+                    data, vector = _DATA[i % len(_DATA)], _WEIGHTS[j % len(_WEIGHTS)]
                     if i == 0:
                         amx.load(vector, self.weights, weights + j * piece, 4 * _LANES)
                     if j == 0:
@@ -200,12 +200,13 @@ class TileKernel(ConvKernel):
         self._finish(section, first_vector, outputs, acc, conditions)
 
     def _narrowed(self, section: Section, acc: list[list[Buffer]]) -> list[Vector]:
-        """Return the outputs of pairs of pixels, where a pixel has two vectors."""
-        if section.nr != 2 or self.spec.stored.dtype == "int32":
+        """Return the outputs of pixels that have four vectors together."""
+        if section.nr not in (1, 2) or self.spec.stored.dtype == "int32":
             return []
         pixels = [[get_lanes(vector, _LANES) for vector in row] for row in acc]
-        pairs = [pixels[i : i + 2] for i in range(0, len(pixels) - 1, 2)]
-        return [value for pair in pairs for value in narrow_pixels(self.spec.stored, pair)]
+        count = 4 // section.nr
+        parts = [pixels[i : i + count] for i in range(0, len(pixels) - count + 1, count)]
+        return [value for part in parts for value in narrow_pixels(self.spec.stored, part)]
 
     def _first_vector(self, section: Section, turn: Index) -> Index:
         """Return the first vector of channels of a turn."""

@@ -9,10 +9,10 @@ A run of bytes is multiplied in chunks of up to 64. They are of one size, as a t
 configuration is; the last one ends where the run ends, and meets weights of zero for the bytes
 that the chunk before had.
 
-A turn of the loop sums four tiles: of one tile of pixels and four vectors of channels, or of two
-and two. Four vectors of a pixel become bytes with the fewest instructions, and one store; two have
-half the weights, which stay in the nearest cache for longer sums. Before that, what each pixel
-reads may be copied side by side: the whole sum is then one run. The cost model chooses.
+A turn of the loop sums four tiles: of one tile of pixels and four vectors of channels, of two and
+two, or of four and one. Four vectors of a pixel become bytes with the fewest instructions, and one
+store; fewer have fewer weights, which stay in the nearest cache for longer sums. Before that, what
+each pixel reads may be copied side by side: the whole sum is then one run. The cost model chooses.
 """
 
 from __future__ import annotations
@@ -36,9 +36,11 @@ from legalize.kernels.ir.types import Array
 from legalize.kernels.isa.amx import ROW_BYTES, ROWS
 from legalize.kernels.isa.x86 import AVX512_VNNI, ByteProducts, Isa
 
-WIDTHS = (4, 2)
+WIDTHS = (4, 2, 1)
 """The most vectors of channels in a turn, of which there is a choice."""
 
+# The model was fitted to the others: the last one must save more than it may err.
+_UNFITTED = 0.95
 # Copies share the second-level cache with weights and outputs.
 _MOST_COPIES = 1 << 20
 # Of a first layer, of which a turn's copies are worth it.
@@ -132,13 +134,15 @@ def plan(spec: ConvSpec, isa: Isa, _weights: Weights, most: float) -> TilePlan |
 @cache
 def cut(spec: ConvSpec) -> TilePlan:
     """Cut a convolution into tiles of data as it is, worth it or not."""
-    return min((cut_to_width(spec, nr) for nr in WIDTHS), key=nanoseconds)
+    *fitted, narrow = (cut_to_width(spec, nr) for nr in WIDTHS)
+    best = min(fitted, key=nanoseconds)
+    return narrow if nanoseconds(narrow) < _UNFITTED * nanoseconds(best) else best
 
 
 @cache
 def cut_copied(spec: ConvSpec) -> TilePlan | None:
     """Cut a convolution into tiles of copied data; None where copies are too many, or no use."""
-    plans = [cut_copied_to_width(spec, nr) for nr in WIDTHS] if can_copy(spec) else []
+    plans = [cut_copied_to_width(spec, nr) for nr in WIDTHS[:-1]] if can_copy(spec) else []
     return min((plan for plan in plans if plan is not None), key=nanoseconds, default=None)
 
 
@@ -208,7 +212,6 @@ def _tiling(spec: ConvSpec, lines: int, line_pixels: int, most: int) -> Tiling:
     rows = _rows(line_pixels)
     tiles = lines * -(-line_pixels // rows)
     return tuple(
-        # No more than two tiles of pixels: there are two of data.
-        Section(first, blocks, nr, rows * min(tiles, TILES_OF_SUMS // max(nr, 2)))
+        Section(first, blocks, nr, rows * min(tiles, TILES_OF_SUMS // nr))
         for first, blocks, nr in cuts
     )

@@ -7,6 +7,7 @@ import pytest
 
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.x86.amx.cost import terms
 from legalize.kernels.conv2d.x86.amx.plan import TilePlan, cut, cut_to_width, plan
 from legalize.kernels.conv2d.x86.dot.plan import dot_plan
 from legalize.kernels.isa.x86 import AMX, AVX512_VNNI, Isa
@@ -43,10 +44,11 @@ def test_pixels_at_one_distance_are_one_stretch() -> None:
     [
         (4, 128, [(2, 4, 1)]),
         (2, 128, [(4, 2, 2)]),
-        # What is left of the channels has fewer vectors, and two tiles of pixels if it is narrow.
+        (1, 128, [(8, 1, 4)]),
+        # What is left of the channels has fewer vectors, and more tiles of pixels.
         (4, 112, [(1, 4, 1), (1, 3, 1)]),
-        (4, 72, [(1, 4, 1), (1, 1, 2)]),
-        (2, 72, [(2, 2, 2), (1, 1, 2)]),
+        (4, 72, [(1, 4, 1), (1, 1, 4)]),
+        (2, 72, [(2, 2, 2), (1, 1, 4)]),
     ],
 )
 def test_a_turn_has_at_most_four_tiles_of_sums(
@@ -60,6 +62,14 @@ def test_a_turn_has_at_most_four_tiles_of_sums(
 def test_short_sums_take_four_vectors_of_a_pixel_and_long_ones_two() -> None:
     assert {part.nr for part in cut(sized(28, 28, 128, 512, 1)).tiling} == {4}
     assert {part.nr for part in cut(sized(14, 14, 1024, 256, 1)).tiling} == {2}
+
+
+def test_pixels_that_are_read_again_and_again_take_one_vector_where_sums_are_long() -> None:
+    spec = replace(sized(17, 17, 192, 192, 7), kernel_width=1, padding=(3, 0, 3, 0))
+    plan = cut(spec)
+    assert {part.nr for part in plan.tiling} == {1}
+    # The weights of two vectors, and data, would take more than the nearest cache has.
+    assert terms(plan).far_tiles < terms(cut_to_width(spec, 2)).far_tiles / 3
 
 
 @pytest.mark.parametrize(
