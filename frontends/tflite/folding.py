@@ -83,6 +83,8 @@ def fold(
     if len(operator.outputs) != 1:
         return None
     result = model.tensors[operator.outputs[0]]
+    if operator.code == "DENSIFY" and len(operator.inputs) == 1:
+        return _densified(model, operator, result)
     array = _of_shape(model, operator, shape_of)
     if array is None:
         operands = _known(model, operator)
@@ -95,6 +97,16 @@ def fold(
         return None
     tensors = list(model.tensors)
     tensors[result.index] = replace(result, data=array, shape=array.shape)
+    return replace(model, tensors=tuple(tensors))
+
+
+def _densified(model: Model, operator: Operator, result: Tensor) -> Model | None:
+    """Take the operand, which was made dense when it was read, however large it is."""
+    data = model.tensors[operator.inputs[0]].data
+    if data is None or data.dtype.name != result.dtype:
+        return None
+    tensors = list(model.tensors)
+    tensors[result.index] = replace(result, data=data, shape=data.shape)
     return replace(model, tensors=tuple(tensors))
 
 

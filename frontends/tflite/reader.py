@@ -23,6 +23,7 @@ from frontends.tflite.options import read_options
 from frontends.tflite.packing import unpack_int4
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.schema import DTYPES, OPERATORS, by_value
+from frontends.tflite.sparsity import densified, read_sparsity
 
 _HEADER_SIZE = 8  # root offset and identifier
 _SCHEMA_VERSION = 3
@@ -179,9 +180,12 @@ def _tensor(index: int, table: Table, buffers: list[np.ndarray | None]) -> Tenso
 
 
 def _constant(table: Table, raw: np.ndarray, shape: tuple[int, ...], dtype: str) -> np.ndarray:
-    if table.table("Sparsity", table.where) is not None:
-        raise ModelFormatError(f"{table.where}: is stored sparsely, which is not supported")
     count = math.prod(shape)
+    sparsity = table.table("Sparsity", table.where)
+    if sparsity is not None:
+        if dtype not in _NUMPY_TYPES or raw.size % np.dtype(dtype).itemsize:
+            raise ModelFormatError(f"{table.where}: stores {raw.size} bytes of {dtype} sparsely")
+        return densified(raw.view(dtype), read_sparsity(sparsity), shape, table.where)
     if dtype not in _NUMPY_TYPES and dtype != "int4":
         return raw
     needed = -(-count // 2) if dtype == "int4" else count * np.dtype(dtype).itemsize

@@ -24,6 +24,7 @@ from frontends.tflite.schema import (
     OPTIONS_TABLES,
     pascal_case,
 )
+from frontends.tflite.sparsity import Level, Sparsity
 from qnn_ops.errors import QnnError
 
 _SCHEMA_VERSION = 3
@@ -61,6 +62,7 @@ class _Tensor:
     dtype: str
     quantization: Quantization | None
     buffer: int
+    sparsity: Sparsity | None = None
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,7 @@ class ModelWriter:
         dtype: str,
         quantization: Quantization | None = None,
         data: npt.NDArray[Any] | None = None,
+        sparsity: Sparsity | None = None,
     ) -> int:
         """Add a tensor.
 
@@ -112,6 +115,7 @@ class ModelWriter:
             quantization: the scales and zero points, None for a real-valued tensor.
             data: the value of a constant, of that shape and dtype, or of int8 for int4; None for an
                 activation.
+            sparsity: the order of the values, where ``data`` has only some, in one row.
 
         Returns:
             The tensor's index.
@@ -125,7 +129,7 @@ class ModelWriter:
         buffer = 0
         if data is not None:
             needed = "int8" if dtype == "int4" else dtype
-            if data.shape != shape or data.dtype.name != needed:
+            if (data.shape != shape and sparsity is None) or data.dtype.name != needed:
                 raise QnnError(
                     f"tensor {name!r}: data must be {needed} of shape {shape}, "
                     f"got {data.dtype} of shape {data.shape}"
@@ -134,7 +138,7 @@ class ModelWriter:
             stored = pack_int4(data) if dtype == "int4" else data
             stored = stored.astype(stored.dtype.newbyteorder("<"), copy=False)
             self._buffers.append(stored.tobytes())
-        self._tensors.append(_Tensor(name, shape, dtype, quantization, buffer))
+        self._tensors.append(_Tensor(name, shape, dtype, quantization, buffer, sparsity))
         return len(self._tensors) - 1
 
     def operator(
@@ -286,10 +290,39 @@ def _quantization(builder: Any, quantization: Quantization) -> int:
     return int(tflite.QuantizationParametersEnd(builder))
 
 
+def _sparsity(builder: Any, sparsity: Sparsity) -> int:
+    levels = _offsets(builder, [_level(builder, level) for level in sparsity.levels])
+    order, blocks = (_integers(builder, axes) for axes in (sparsity.order, sparsity.blocks))
+    tflite.SparsityParametersStart(builder)
+    tflite.SparsityParametersAddTraversalOrder(builder, order)
+    tflite.SparsityParametersAddBlockMap(builder, blocks)
+    tflite.SparsityParametersAddDimMetadata(builder, levels)
+    return int(tflite.SparsityParametersEnd(builder))
+
+
+def _level(builder: Any, level: Level) -> int:
+    vectors = []
+    for numbers in (level.segments, level.indices):
+        if numbers is not None:
+            values = _integers(builder, numbers.tolist())
+            tflite.Int32VectorStart(builder)
+            tflite.Int32VectorAddValues(builder, values)
+            vectors.append(int(tflite.Int32VectorEnd(builder)))
+    tflite.DimensionMetadataStart(builder)
+    tflite.DimensionMetadataAddFormat(builder, int(bool(vectors)))
+    tflite.DimensionMetadataAddDenseSize(builder, level.size)
+    for field, vector in zip(("Segments", "Indices"), vectors, strict=False):
+        kind = tflite.SparseIndexVector.Int32Vector
+        getattr(tflite, f"DimensionMetadataAddArray{field}Type")(builder, kind)
+        getattr(tflite, f"DimensionMetadataAddArray{field}")(builder, vector)
+    return int(tflite.DimensionMetadataEnd(builder))
+
+
 def _tensor(builder: Any, tensor: _Tensor) -> int:
     name = builder.CreateString(tensor.name)
     shape = _integers(builder, tensor.shape)
     quantization = _quantization(builder, tensor.quantization) if tensor.quantization else None
+    sparsity = _sparsity(builder, tensor.sparsity) if tensor.sparsity else None
     tflite.TensorStart(builder)
     tflite.TensorAddShape(builder, shape)
     tflite.TensorAddType(builder, DTYPES[tensor.dtype])
@@ -297,6 +330,8 @@ def _tensor(builder: Any, tensor: _Tensor) -> int:
     tflite.TensorAddName(builder, name)
     if quantization is not None:
         tflite.TensorAddQuantization(builder, quantization)
+    if sparsity is not None:
+        tflite.TensorAddSparsity(builder, sparsity)
     return int(tflite.TensorEnd(builder))
 
 

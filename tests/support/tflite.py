@@ -10,6 +10,7 @@ import numpy as np
 from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
+from frontends.tflite.sparsity import Sparsity
 from frontends.tflite.writer import ModelWriter
 from tests.support.arrays import full_range
 from tests.support.references import evaluate
@@ -48,6 +49,13 @@ class Sheet:
             data = data.astype(np.int32)
         name = self._name("c")
         return self._writer.tensor(name, data.shape, data.dtype.name, quantization, data)
+
+    def sparse(
+        self, shape: Sequence[int], values: Array, sparsity: Sparsity, quantization: Quantization
+    ) -> int:
+        """Return a constant of which only some values are stored."""
+        name, dtype = self._name("c"), values.dtype.name
+        return self._writer.tensor(name, shape, dtype, quantization, values, sparsity)
 
     def four_bits(self, numbers: Array, quantization: Quantization) -> int:
         """Return a constant of int4, of numbers in int8."""

@@ -1,0 +1,155 @@
+"""Constants that are stored sparsely: those that are 0 are left out, by rows or by blocks.
+
+Source: FormatConverter::SparseToDense of TFLite's
+kernels/internal/utils/sparsity_format_converter.cc.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import tflite
+
+from frontends.errors import ModelFormatError
+from frontends.tflite.flatbuffer import Table
+
+Array = npt.NDArray[Any]
+
+_DENSE, _SPARSE = 0, 1
+_VECTORS = {
+    1: (tflite.Int32Vector, "int32"),
+    2: (tflite.Uint16Vector, "uint16"),
+    3: (tflite.Uint8Vector, "uint8"),
+}
+
+
+@dataclass(frozen=True)
+class Level:
+    """One of the nested loops in whose order the values are stored.
+
+    Attributes:
+        size: its turns; of a sparse one this means nothing.
+        segments: for each turn of the loops around it where its places begin, and after the last
+            one where they end; None where it is dense.
+        indices: the places.
+    """
+
+    size: int
+    segments: Array | None = None
+    indices: Array | None = None
+
+
+@dataclass(frozen=True)
+class Sparsity:
+    """The order of stored values.
+
+    Attributes:
+        order: for each level the axis it goes along; those from the rank on are within blocks.
+        blocks: the axes that have blocks.
+        levels: from the outermost.
+    """
+
+    order: tuple[int, ...]
+    blocks: tuple[int, ...]
+    levels: tuple[Level, ...]
+
+
+def read_sparsity(table: Table) -> Sparsity:
+    """Read the order of a tensor's values.
+
+    Raises:
+        ModelFormatError: a level is neither dense nor sparse, or has no places.
+    """
+    levels = []
+    for each in table.tables("DimMetadata", f"{table.where}: sparse level"):
+        kind, size = int(each.scalar("Format")), int(each.scalar("DenseSize"))
+        if kind not in (_DENSE, _SPARSE):
+            raise ModelFormatError(f"{each.where}: format is {kind}, needs 0 or 1")
+        if kind == _DENSE:
+            levels.append(Level(size))
+        else:
+            levels.append(Level(size, _numbers(each, "Segments"), _numbers(each, "Indices")))
+    order, blocks = table.integers("TraversalOrder"), table.integers("BlockMap")
+    return Sparsity(order, blocks, tuple(levels))
+
+
+def _numbers(level: Table, field: str) -> Array:
+    kind = int(level.scalar(f"Array{field}Type"))
+    if kind not in _VECTORS:
+        raise ModelFormatError(f"{level.where}: has no {field.lower()}")
+    accessor, dtype = _VECTORS[kind]
+    vector = level.union(f"Array{field}", accessor, level.where)
+    values = np.zeros(0) if vector is None else vector.vector("Values", dtype)
+    return values.astype(np.int64)
+
+
+def densified(values: Array, sparsity: Sparsity, shape: Sequence[int], where: str) -> Array:
+    """Return the whole tensor.
+
+    Args:
+        values: those that are stored, of rank 1.
+        sparsity: their order.
+        shape: of the tensor.
+        where: the tensor, for errors.
+
+    Raises:
+        ModelFormatError: the order does not fit the shape or the values.
+    """
+    rank, order = len(shape), sparsity.order
+    sizes = _block_sizes(sparsity, shape, where)
+    if sorted(order) != list(range(rank + len(sizes))) or len(sparsity.levels) != len(order):
+        raise ModelFormatError(f"{where}: sparse levels {order} do not fit shape {tuple(shape)}")
+    if any(order[place] >= rank for place in range(rank)):
+        raise ModelFormatError(f"{where}: sparse levels {order} begin with those of blocks")
+    places: list[Array] = []
+    count = 1
+    for level in sparsity.levels:
+        turns, parents = _turns(level, count, prod(shape), where)
+        places = [*(each[parents] for each in places), turns]
+        count = len(turns)
+    if count != len(values):
+        raise ModelFormatError(f"{where}: stores {len(values)} sparse values, needs {count}")
+    axes = [np.zeros(count, np.int64)] * rank
+    for axis, turns in zip(order, places, strict=True):
+        if axis < rank:
+            axes[axis] = turns
+        else:
+            block = axis - rank
+            axes[sparsity.blocks[block]] = axes[sparsity.blocks[block]] * sizes[block] + turns
+    for axis, turns in enumerate(axes):
+        if count and not 0 <= turns.min() <= turns.max() < shape[axis]:
+            raise ModelFormatError(f"{where}: a sparse value lies outside axis {axis}")
+    dense = np.zeros(tuple(shape), values.dtype)
+    dense[tuple(axes)] = values
+    return dense
+
+
+def _block_sizes(sparsity: Sparsity, shape: Sequence[int], where: str) -> list[int]:
+    rank = len(shape)
+    sizes = []
+    for block, axis in enumerate(sparsity.blocks):
+        place = sparsity.order.index(rank + block) if rank + block in sparsity.order else -1
+        if not 0 <= axis < rank or not 0 <= place < len(sparsity.levels):
+            raise ModelFormatError(f"{where}: blocks of axis {axis} have no level")
+        sizes.append(sparsity.levels[place].size)
+    return sizes
+
+
+def _turns(level: Level, count: int, most: int, where: str) -> tuple[Array, Array]:
+    """Return the places of a level, and which turn around it each belongs to."""
+    if level.segments is None or level.indices is None:
+        if level.size < 0 or count * level.size > most:
+            raise ModelFormatError(f"{where}: a dense level has {level.size} places")
+        return np.tile(np.arange(level.size), count), np.repeat(np.arange(count), level.size)
+    ends = level.segments
+    if len(ends) != count + 1 or ends[0] != 0 or ends[-1] != len(level.indices):
+        raise ModelFormatError(f"{where}: sparse segments do not fit {len(level.indices)} places")
+    steps = np.diff(ends)
+    if (steps < 0).any() or len(level.indices) > most:
+        raise ModelFormatError(f"{where}: sparse segments overlap")
+    return level.indices, np.repeat(np.arange(count), steps)
