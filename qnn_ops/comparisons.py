@@ -13,7 +13,7 @@ _LEFT_SHIFT = 8
 
 
 def comparison_table(scale: float, zero_point: int, dtype: str) -> npt.NDArray[np.int32]:
-    """Give the integer that stands for each 8-bit value when it is compared.
+    """Give the integer that stands for each value when it is compared.
 
     Values that are less than 1/256 apart may stand for the same one.
 
@@ -24,10 +24,10 @@ def comparison_table(scale: float, zero_point: int, dtype: str) -> npt.NDArray[n
     Args:
         scale: of the tensor; below 1.
         zero_point: likewise.
-        dtype: "int8" or "uint8".
+        dtype: "int8", "uint8" or "int16".
 
     Returns:
-        int32 [256]: for the lowest value, the next one, and so on.
+        int32 [256], of int16 [65536]: for the lowest value, the next one, and so on.
 
     Raises:
         QnnError: if the scale is not below 1; LiteRT ends the process.

@@ -132,11 +132,15 @@ class DepthwiseConv2DOptions(Options):
 
 @dataclass(frozen=True)
 class TransposeConvOptions(Options):
-    """Transposed convolution; `stride` is (height, width)."""
+    """Transposed convolution; `stride` is (height, width).
+
+    `quantized_bias_type` as of a convolution.
+    """
 
     padding: str
     stride: _Stride
     activation: _Activation
+    quantized_bias_type: str
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ _LOGICAL: dict[str, Callable[..., relax.Expr]] = {
 
 @data_converter(*_COMPARISONS)
 def convert_comparison(ctx: Context) -> relax.Expr:
-    """Compare numbers; 8-bit ones of different scales by what they stand for."""
+    """Compare numbers; 8-bit ones, and equal ones of int16, by what they stand for."""
     lhs, rhs = ctx.input(0), ctx.input(1)
     dtype = lhs.tensor.dtype
     if rhs.tensor.dtype != dtype:
@@ -58,7 +58,8 @@ def _compared(ctx: Context, operand: Operand) -> relax.Expr:
     dtype = operand.tensor.dtype
     if dtype == "bool":  # which TVM compares as if it were float
         return R.astype(operand.expr, "int8")
-    if dtype not in ("int8", "uint8"):
+    is_scaled = operand.tensor.quantization is not None and ctx.operator.code == "EQUAL"
+    if dtype not in ("int8", "uint8") and not (dtype == "int16" and is_scaled):
         return operand.expr
     table = comparison_table(*operand.quantization, dtype)
     lowest, _ = dtype_range(dtype)

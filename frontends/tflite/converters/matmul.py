@@ -8,10 +8,13 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, per_tensor
-from frontends.tflite.converters.registry import converter, float_converter
+from frontends.tflite.converters.quantization import check_symmetric
+from frontends.tflite.converters.registry import converter, float_converter, int16_converter
 from frontends.tflite.options import BatchMatMulOptions
 from qnn_ops import quantized_dense, requantize
+from qnn_ops.arithmetic import quantize_multiplier
 from qnn_ops.errors import QnnError
+from qnn_ops.wide_arithmetic import MOST_SHIFT, reduced_multiplier
 
 _MOST_DIMENSIONS = 5  # that LiteRT takes
 
@@ -67,6 +70,34 @@ def convert_batch_matmul(ctx: Context) -> relax.Expr:
     ]
     sums = ctx.builder.emit(R.matmul(*factors, out_dtype="int32"))
     return requantize(sums, scale, 0, *encoding)
+
+
+@int16_converter("BATCH_MATMUL")
+def convert_int16_batch_matmul(ctx: Context) -> relax.Expr:
+    """Multiply matrices of int16 by such, or by constant ones of int8, in sums of 64 bits."""
+    options, result = ctx.options(BatchMatMulOptions), ctx.output()
+    lhs, rhs = ctx.input(0), ctx.input(1)
+    if rhs.tensor.dtype not in ("int16", "int8"):
+        raise UnsupportedError(f"a matrix of type {rhs.tensor.dtype}")
+    check_symmetric(lhs.tensor, rhs.tensor, result)
+    if 0 in result_shape(lhs.shape, rhs.shape, options) or 0 in lhs.shape:
+        raise UnsupportedError("operands without elements")
+    factors = []
+    for operand, is_swapped in ((lhs, options.adj_x), (rhs, options.adj_y)):
+        order = swapped(len(operand.shape)) if is_swapped else list(range(len(operand.shape)))
+        matrix = ctx.builder.emit(R.permute_dims(operand.expr, order))
+        factors.append(ctx.builder.emit(R.astype(matrix, "int64")))
+    # As LiteRT rounds it.
+    scale = np.float32(lhs.quantization[0]) * np.float32(rhs.quantization[0])
+    multiplier, shift = quantize_multiplier(float(scale) / per_tensor(result)[0])
+    if shift > MOST_SHIFT:
+        raise QnnError(f"the scale of {result.label} is too small: LiteRT does not define a result")
+    down = 15 - int(shift)
+    numbers = (int(reduced_multiplier(multiplier)), 1 << (down - 1), down, -(2**15), 2**15 - 1)
+    factor, half, bits, low, high = (relax.const(number, "int64") for number in numbers)
+    sums = R.add(R.multiply(R.matmul(*factors, out_dtype="int64"), factor), half)
+    wrapped = R.astype(R.astype(R.right_shift(sums, bits), "int32"), "int64")
+    return R.astype(R.minimum(R.maximum(wrapped, low), high), "int16")
 
 
 def swapped(rank: int) -> list[int]:

@@ -19,9 +19,9 @@ from tvm.relax import op as R
 
 from frontends.tflite.converters.activations import clamp_range
 from frontends.tflite.converters.context import Array, Context, Operand, per_channel, per_tensor
-from frontends.tflite.converters.kernels import check_bias, check_kernel
+from frontends.tflite.converters.kernels import check_bias, check_kernel, int16_bias_type
 from frontends.tflite.converters.padding import window_padding
-from frontends.tflite.converters.registry import converter
+from frontends.tflite.converters.registry import converter, int16_converter
 from frontends.tflite.options import TransposeConvOptions
 from qnn_ops import QnnError, quantized_concat, quantized_conv2d
 
@@ -76,6 +76,7 @@ class _Axis:
         return taps - 1 - self.first, self.first + self.steps - self.size
 
 
+@int16_converter("TRANSPOSE_CONV")
 @converter("TRANSPOSE_CONV")
 def convert_transpose_conv(ctx: Context) -> relax.Expr:
     """Return a convolution that spreads pixels; the first operand is the output's shape."""
@@ -154,12 +155,18 @@ def _convolve(
     scale = scale * len(phases) if isinstance(scale, list) else scale
     # A zero point is one number here, which is a weight of 0.
     weights = _phase_weights(ctx.constant(1), axes, phases, taps, np.max(zero_point))
-    bias = None
+    bias, options = None, ctx.options(TransposeConvOptions)
+    is_int16, bias_type = data.tensor.dtype == "int16", "int32"
+    if is_int16:
+        bias_type = int16_bias_type(options.quantized_bias_type)
     if ctx.has(3):
-        check_bias(ctx.tensor(3))
+        check_bias(ctx.tensor(3), bias_type)
         biases = np.tile(ctx.constant(3).reshape(-1), len(phases))
         bias = ctx.values.add_constant(result, "_bias", biases)
-    low, high = clamp_range(ctx.options(TransposeConvOptions).activation, result)
+    elif is_int16 and bias_type == "int32":
+        # It says how wide the sums are, even where there is none.
+        bias = ctx.values.add_constant(result, "_bias", np.zeros(len(weights), np.int32))
+    low, high = clamp_range(options.activation, result)
     spans = [axis.span(count) for axis, count in zip(axes, taps, strict=True)]
     call = quantized_conv2d(
         data.expr,
@@ -175,6 +182,7 @@ def _convolve(
         bias=bias,
         out_min=low,
         out_max=high,
+        rounding="reduced" if is_int16 and bias_type == "int64" else "tflite",
     )
     return ctx.builder.emit(call)
 

@@ -43,7 +43,7 @@ RELU6 = {"fused_activation_function": "RELU6"}
             {**DILATED, "depth_multiplier": 6},
             o.DepthwiseConv2DOptions("VALID", (2, 3), (4, 5), 6, "NONE"),
         ),
-        ("TRANSPOSE_CONV", WINDOW, o.TransposeConvOptions("VALID", (2, 3), "NONE")),
+        ("TRANSPOSE_CONV", WINDOW, o.TransposeConvOptions("VALID", (2, 3), "NONE", "float32")),
         *(
             (
                 code,

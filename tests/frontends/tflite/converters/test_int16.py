@@ -309,6 +309,52 @@ def test_moved_data() -> None:
     sheet.check()
 
 
+@pytest.mark.parametrize("dtype", ["int64", "int32"])
+def test_transposed_convolutions(dtype: str) -> None:
+    sheet = Sheet(seed=14)
+    for index in range(4):
+        scale = near(sheet.rng, 1e-3)
+        kernel, _ = weights(sheet, (3, 3, 2, 5), 0, True)
+        shape = sheet.constant([1, 8, 10, 3])
+        operands = [shape, kernel, data(sheet, (1, 4, 5, 5), scale)]
+        if index % 2:
+            operands.append(bias(sheet, 3, dtype))
+        result = ((1, 8, 10, 3), "int16", near(sheet.rng, float(scale.scale[0]) * 3))
+        window = {"padding": "SAME", "stride_h": 2, "stride_w": 2}
+        stated = {"quantized_bias_type": "int32"} if dtype == "int32" else {}
+        sheet.operator("TRANSPOSE_CONV", operands, result, **window, **stated)
+    sheet.check()
+
+
+def test_products_of_matrices() -> None:
+    sheet = Sheet(seed=15)
+    for adj_x, adj_y, is_constant in (
+        (False, False, False),
+        (True, True, False),
+        (False, True, True),
+    ):
+        scales = near(sheet.rng, 1e-3), near(sheet.rng, 1e-2)
+        lhs = data(sheet, (2, 30, 4) if adj_x else (2, 4, 30), scales[0])
+        shape = (5, 30) if adj_y else (2, 30, 5)
+        if is_constant:
+            rhs = sheet.constant(full_range(sheet.rng, "int8", shape), scales[1])
+        else:
+            rhs = data(sheet, shape, scales[1])
+        step = float(scales[0].scale[0] * scales[1].scale[0])
+        result = ((2, 4, 5), "int16", near(sheet.rng, step * (500 if is_constant else 1e5)))
+        sheet.operator("BATCH_MATMUL", [lhs, rhs], result, adj_x=adj_x, adj_y=adj_y)
+    sheet.check()
+
+
+def test_comparisons() -> None:
+    sheet = Sheet(seed=16)
+    scales = near(sheet.rng, 1e-2), near(sheet.rng, 1e-2)
+    lhs, rhs = data(sheet, (40, 90), scales[0]), data(sheet, (40, 1), scales[1])
+    for code in ("EQUAL", "GREATER", "LESS_EQUAL"):
+        sheet.operator(code, [lhs, rhs], ((40, 90), "bool", None))
+    sheet.check()
+
+
 def test_concatenation_does_not_look_at_scales() -> None:
     sheet = Sheet(seed=11)
     operands = [data(sheet, (3, 4), symmetric(scale)) for scale in (0.1, 0.2)]
