@@ -7,6 +7,7 @@ import pytest
 
 from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
+from frontends.tflite.writer import ModelWriter
 from qnn_ops import QnnError
 from tests.support.hybrid import float_rows, scales, weights
 from tests.support.tflite import Sheet
@@ -68,6 +69,35 @@ def test_uint8_weights_are_read_as_int8() -> None:
     kernel = sheet.constant(array, Quantization.per_tensor(0.02, 0))
     sheet.operator("FULLY_CONNECTED", [data, kernel], ((3, 7), "float32", None), version=3)
     sheet.check()
+
+
+def test_weights_of_four_bits() -> None:
+    writer, rng = ModelWriter(), np.random.default_rng(8)
+    rows, images = float_rows(rng, (3, 40)), float_rows(rng, (2, 5, 5, 3))
+    places = np.array([4, 0, 2], np.int32)
+    shapes = [("x", rows), ("image", images), ("places", places)]
+    inputs = [writer.tensor(name, data.shape, data.dtype.name) for name, data in shapes]
+
+    def weights_of(name: str, shape: tuple[int, ...], count: int) -> int:
+        return writer.tensor(
+            name, shape, "int4", scales(rng, count), rng.integers(-7, 8, shape).astype(np.int8)
+        )
+
+    bias = writer.tensor("b", (4,), "float32", None, rng.normal(size=4).astype(np.float32))
+    results = [
+        writer.tensor(name, shape, "float32")
+        for name, shape in (("y", (3, 7)), ("z", (2, 3, 3, 4)), ("e", (3, 10)))
+    ]
+    dense = [inputs[0], weights_of("w", (7, 40), 7)]
+    writer.operator("FULLY_CONNECTED", dense, results[:1], version=9)
+    steps = {f"{a}_{b}": 1 for a, b in [("stride", "h"), ("stride", "w")]}
+    gaps = {"dilation_h_factor": 1, "dilation_w_factor": 1, "padding": "VALID"}
+    kernel = [inputs[1], weights_of("k", (4, 3, 3, 3), 4), bias]
+    writer.operator("CONV_2D", kernel, results[1:2], version=8, **steps, **gaps)
+    table = [inputs[2], weights_of("t", (5, 10), 5)]
+    writer.operator("EMBEDDING_LOOKUP", table, results[2:], version=4)
+    found = compare(writer.finish(inputs, results), [rows, images, places], "llvm")
+    assert found.differing == ()
 
 
 def test_a_batch_that_the_file_leaves_open() -> None:
