@@ -10,7 +10,7 @@ from frontends.tflite.converters.activations import activate
 from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.convolution import check_ranks
 from frontends.tflite.converters.fully_connected import rows_of
-from frontends.tflite.converters.padding import window_padding
+from frontends.tflite.converters.padding import check_windows, window_padding
 from frontends.tflite.converters.registry import float_converter
 from frontends.tflite.converters.transpose_conv import check_size, output_shape
 from frontends.tflite.options import (
@@ -48,14 +48,15 @@ def _convolved(
     if groups < 1 or inputs * groups != data.shape[3] or channels % groups:
         raise QnnError(f"a kernel of shape {kernel.shape} for data of shape {data.shape}")
     window = [kernel.shape[layout.index(letter)] for letter in "HW"]
+    size, stride, dilation = data.shape[1:3], options.stride, options.dilation
+    padding = window_padding(options.padding, size, window, stride, dilation)
+    check_windows(size, window, stride, padding, dilation)
     sums = R.nn.conv2d(
         data.expr,
         ctx.builder.emit(R.permute_dims(kernel.expr, [layout.index(letter) for letter in "OHWI"])),
-        strides=options.stride,
-        padding=window_padding(
-            options.padding, data.shape[1:3], window, options.stride, options.dilation
-        ),
-        dilation=options.dilation,
+        strides=stride,
+        padding=padding,
+        dilation=dilation,
         groups=groups,
         data_layout="NHWC",
         kernel_layout="OHWI",

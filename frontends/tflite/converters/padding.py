@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from qnn_ops.windows import window_count
+
 
 def window_padding(
     scheme: str,
@@ -29,6 +31,20 @@ def window_padding(
     top, bottom = _same(size[0], window[0], stride[0], dilation[0])
     left, right = _same(size[1], window[1], stride[1], dilation[1])
     return top, left, bottom, right
+
+
+def check_windows(
+    size: Sequence[int],
+    window: Sequence[int],
+    stride: Sequence[int],
+    padding: tuple[int, int, int, int],
+    dilation: Sequence[int] = (1, 1),
+) -> None:
+    """Raise unless a window fits an image, in terms of ``window_padding``."""
+    for place, name in enumerate(("height", "width")):
+        before, after = padding[place], padding[place + 2]
+        sizes = size[place], window[place], stride[place], dilation[place]
+        window_count(name, *sizes, before, after)
 
 
 def _same(size: int, window: int, stride: int, dilation: int) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from tvm.relax import op as R
 
 from frontends.tflite.converters.activations import activate, clamp_range
 from frontends.tflite.converters.context import Context
-from frontends.tflite.converters.padding import window_padding
+from frontends.tflite.converters.padding import check_windows, window_padding
 from frontends.tflite.converters.quantization import check_same_quantization
 from frontends.tflite.converters.registry import converter, float_converter, int16_converter
 from frontends.tflite.options import Pool2DOptions
@@ -47,6 +47,7 @@ def convert_float_pool_2d(ctx: Context) -> relax.Expr:
     if len(data.shape) != 4:
         raise QnnError(f"{data.tensor.label} must have 4 dimensions, got {data.shape}")
     padding = window_padding(options.padding, data.shape[1:3], options.filter, options.stride)
+    check_windows(data.shape[1:3], options.filter, options.stride, padding)
     window = {"strides": options.stride, "padding": padding, "layout": "NHWC"}
     if code == "MAX_POOL_2D":
         result = R.nn.max_pool2d(data.expr, options.filter, **window)

@@ -42,7 +42,7 @@ def cases() -> Iterator[Case]:
         yield Case(f"tflite_{name}", {"tflite": bytes(content)}, "ModelFormatError", message)
     for name, content, message in _detectors():
         yield Case(f"tflite_{name}", {"tflite": content}, "ModelFormatError", message)
-    for name, content, error, message in _operators():
+    for name, content, error, message in [*_operators(), *_real_layers()]:
         yield Case(f"tflite_{name}", {"tflite": content}, error, message)
 
 
@@ -149,6 +149,43 @@ def _operators() -> Iterator[tuple[str, bytes, str, str]]:
     yield "name_is_no_text", _unary("RELU").replace(b"\1\0\0\0x", b"\1\0\0\0\xff"), "", ""
     yield "shared_buffer", _shared(), "", ""
     yield "custom_operator", _custom(), "UnsupportedOperatorError", "CUSTOM"
+
+
+def _real_layers() -> Iterator[tuple[str, bytes, str, str]]:
+    """Yield layers of float32 data, with weights of int8 or float32, that do not go together."""
+    image = (1, 4, 4, 2)
+    conv, dense = "CONV_2D", "FULLY_CONNECTED"
+    for name, code, data, weights, error, message in (
+        ("one_scale", "DEPTHWISE_CONV_2D", image, (1, 1, 1, 2), _UNSUPPORTED, "one scale for 2"),
+        ("no_depth", dense, (1, 4), (3, 0), "QnnError", "no whole rows of 0"),
+        ("other_depth", dense, (1, 4), (3, 5), "QnnError", "no whole rows of 5"),
+        ("deep_kernel", conv, image, (1, 1, 1, 5), "QnnError", ""),
+        ("kernel_of_nothing", conv, image, (3, 0, 1, 2), "QnnError", "window"),
+        ("large_window", conv, image, (3, 9, 9, 2), "QnnError", "9 pixels along the height"),
+        ("other_matrix", "BATCH_MATMUL", (2, 4), (5, 3), "QnnError", "have no product"),
+        ("six_dimensions", "BATCH_MATMUL", (1,) * 6, (1, 1), "QnnError", "2 to 5 dimensions"),
+    ):
+        yield f"hybrid_{name}", _layer(code, data, weights, "int8"), error, message
+        if name != "one_scale":
+            yield f"float_{name}", _layer(code, data, weights, "float32"), error, message
+
+
+_UNSUPPORTED = "UnsupportedOperatorError"
+
+
+def _layer(code: str, data: tuple[int, ...], weights: tuple[int, ...], dtype: str) -> bytes:
+    writer = ModelWriter()
+    writer.tensor("q", (1,), "int8", ENCODING)  # without it TVM's own importer serves the model
+    x = writer.tensor("x", data, "float32")
+    encoding = ENCODING if dtype == "int8" else None
+    w = writer.tensor("w", weights, dtype, encoding, np.ones(weights, dtype))
+    y = writer.tensor("y", (1,), "float32")
+    options: dict[str, Any] = {}
+    if "CONV" in code:
+        steps = ("stride_h", "stride_w", "dilation_h_factor", "dilation_w_factor")
+        options = {"padding": "VALID", **dict.fromkeys(steps, 1)}
+    writer.operator(code, [x, w], [y], **options)
+    return writer.finish([x], [y])
 
 
 def _detectors() -> Iterator[tuple[str, bytes, str]]:
