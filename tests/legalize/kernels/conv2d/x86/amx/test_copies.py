@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -124,18 +123,14 @@ def test_strided_convolutions_and_first_layers_are_copied() -> None:
     assert not _chosen(wide)
 
 
-def test_tasks_share_the_copies() -> None:
-    problem = problem_of(
-        changed(
-            replace(sized(35, 35, 288, 384, 3), strides=(2, 2)),
-            dtype="uint8",
-            zero_point=3,
-            low=0,
-            high=255,
-        ),
-        np.random.default_rng(0),
-    )
-    plan = cut_copied(problem.spec)
+@needs_native_vnni
+def test_tasks_share_copies_and_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_soft_tiles(monkeypatch)
+    spec = replace(SPEC, in_height=17, in_width=17, in_channels=192, strides=(2, 2))
+    problem = problem_of(replace(spec, out_channels=320), np.random.default_rng(0))
+    spec, plan = problem.spec, cut_copied(problem.spec)
     assert plan is not None
-    function: Any = arguments(problem, plan)[0]
+    function, inputs = arguments(problem, plan)
     assert function.script().count("T.parallel(") == 2
+    got = run_on("cascadelake", function, inputs, spec.out_shape, spec.output.dtype)
+    np.testing.assert_array_equal(got, problem.result)
