@@ -10,7 +10,10 @@ from frontends.tflite.quantization import Quantization
 from tests.edges.draw import ACTIVATIONS, Draw, drawn
 
 
-@drawn("ADD", "SUB", "MUL", "SQUARED_DIFFERENCE", "POW", "PRELU")
+@drawn(
+    *("ADD", "SUB", "MUL", "DIV", "SQUARED_DIFFERENCE", "POW", "PRELU"),
+    *("FLOOR_DIV", "FLOOR_MOD"),
+)
 def pair(draw: Draw) -> None:
     dtype, shape = draw.computed_dtype(), draw.shape()
     shapes = [shape, draw.like(shape)]
@@ -19,7 +22,7 @@ def pair(draw: Draw) -> None:
     operands = [draw.input(each, dtype, draw.encoding(dtype)) for each in shapes]
     scale = 0.2 if draw.code == "MUL" else 0.1
     options = {}
-    if draw.code in ("ADD", "SUB", "MUL"):
+    if draw.code in ("ADD", "SUB", "MUL", "DIV"):
         options["fused_activation_function"] = draw.choice(*ACTIVATIONS)
     draw.operator(operands, (dtype, draw.encoding(dtype, scale)), **options)
 
@@ -35,9 +38,11 @@ def extremum(draw: Draw) -> None:
     draw.operator(operands, (dtype, encoding))
 
 
-@drawn("MEAN", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD")
+@drawn("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD")
 def reduction(draw: Draw) -> None:
     dtype, shape = draw.computed_dtype(), draw.shape()
+    if draw.code == "SUM" and dtype == "int8":
+        dtype = "uint8"  # for which LiteRT's reference kernel takes int8
     encoding = draw.encoding(dtype)
     axes = draw.axes(len(shape))
     numbers = np.array(axes, np.int32)
@@ -55,7 +60,7 @@ _FIXED = {"LOGISTIC": (1 / 256, -128), "TANH": (1 / 128, 0), "SOFTMAX": (1 / 256
 @drawn(
     *("LOGISTIC", "TANH", "HARD_SWISH", "LEAKY_RELU", "EXP", "SOFTMAX", "L2_NORMALIZATION"),
     *("RELU", "RELU6", "RELU_N1_TO_1", "ABS", "CEIL", "COS", "ELU", "FLOOR", "LOG", "NEG"),
-    *("RSQRT", "SIN", "SQRT", "SQUARE"),
+    *("RSQRT", "SIN", "SQRT", "SQUARE", "GELU", "ZEROS_LIKE"),
 )
 def unary(draw: Draw) -> None:
     dtype, shape = draw.computed_dtype(), draw.shape()
@@ -68,6 +73,8 @@ def unary(draw: Draw) -> None:
     options = {}
     if draw.code == "LEAKY_RELU":
         options["alpha"] = draw.choice(0.1, 0.5, 0.0, -0.3, 1.5)
+    if draw.code == "GELU":
+        options["approximate"] = draw.chance(0.5)
     if draw.code == "SOFTMAX":
         options["beta"] = draw.choice(1.0, 0.5)
     draw.operator([data], (dtype, encoding), **options)
@@ -140,6 +147,46 @@ def convolution(draw: Draw) -> None:
         options["depth_multiplier"] = depth
     result = (dtype, draw.encoding(dtype, 0.5))
     draw.operator(operands, result, **options, **_window(draw))
+
+
+@drawn("TRANSPOSE_CONV")
+def transposed(draw: Draw) -> None:
+    dtype = str(draw.choice("int8", "uint8"))
+    rows, columns = (int(size) for size in draw.rng.integers(1, 6, 2))
+    depth, channels = draw.choice(1, 2, 3, 0), draw.choice(1, 2, 3)
+    taps = draw.choice((1, 1), (2, 2), (3, 3), (2, 5), (5, 1))
+    steps = draw.choice((1, 1), (2, 2), (2, 3), (5, 1))
+    padding = str(draw.choice("SAME", "VALID"))
+    ends = [
+        (size - 1) * step + (1 if padding == "SAME" else tap)
+        for size, step, tap in zip((rows, columns), steps, taps, strict=True)
+    ]
+    if draw.chance(0.3):
+        ends[0] += int(draw.choice(1, -1, 2))
+    weights = draw.encoding(dtype, 0.01)
+    if dtype == "int8":
+        weights = Quantization.per_tensor(0.01, int(draw.choice(*[0] * 20, 1)))
+    shape = (1, *ends, channels)
+    operands = [
+        draw.numbers(shape),
+        draw.constant(draw.data(dtype, (channels, *taps, depth)), weights),
+        draw.input((1, rows, columns, depth), dtype, draw.encoding(dtype)),
+    ]
+    options = {"padding": padding, "stride_h": steps[0], "stride_w": steps[1]}
+    options["fused_activation_function"] = draw.choice(*ACTIVATIONS)
+    draw.operator(operands, (dtype, draw.encoding(dtype, 0.5)), version=4, **options)
+
+
+@drawn("BATCH_MATMUL")
+def product(draw: Draw) -> None:
+    dtype = str(draw.choice("int8", "float32"))
+    lhs, rhs = draw.shape(1, 5), draw.shape(1, 5)
+    if len(lhs) > 1 and draw.chance(0.9):
+        rhs = (*draw.like(lhs[:-2]), lhs[-1], draw.size())
+    adjoint = draw.chance(0.2), draw.chance(0.2)
+    operands = [draw.input(each, dtype, draw.encoding(dtype)) for each in (lhs, rhs)]
+    result = (dtype, draw.encoding(dtype, 0.5))
+    draw.operator(operands, result, adj_x=adjoint[0], adj_y=adjoint[1])
 
 
 @drawn("FULLY_CONNECTED")

@@ -119,8 +119,9 @@ def convert_float_arithmetic(ctx: Context) -> relax.Expr:
 
 @float_converter("FLOOR_DIV")
 def convert_floor_div(ctx: Context) -> relax.Expr:
-    """Round a quotient down."""
-    return R.floor(R.divide(ctx.input(0).expr, ctx.input(1).expr))
+    """Round a quotient down, which LiteRT computes in float64."""
+    lhs, rhs = (R.astype(ctx.input(place).expr, "float64") for place in (0, 1))
+    return R.astype(R.floor(R.divide(lhs, rhs)), "float32")
 
 
 @float_converter("FLOOR_MOD")

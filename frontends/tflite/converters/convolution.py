@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tvm import relax
+from tvm.relax import op as R
 
 from frontends.tflite.converters.activations import clamp_range
 from frontends.tflite.converters.context import Context, Operand, per_channel, per_tensor
@@ -55,6 +58,10 @@ def _convolve(
         bias_type = int16_bias_type(options.quantized_bias_type)
     bias = bias_of(ctx, 2, bias_type)
     is_wide = data.tensor.dtype == "int16" and bias_type == "int64"
+    counts = _counts(options, data.shape[1:3], kernel.shape[1:3])
+    if options.padding == "VALID" and 0 in counts:
+        channels = kernel.shape[kernel_layout.index("O")]
+        return R.zeros((data.shape[0], *counts, channels), result.dtype)
     return quantized_conv2d(
         data.expr,
         kernel.expr,
@@ -74,6 +81,21 @@ def _convolve(
         out_max=high,
         rounding="reduced" if is_wide else "tflite",
     )
+
+
+def _counts(
+    options: Conv2DOptions | DepthwiseConv2DOptions, sizes: Sequence[int], window: Sequence[int]
+) -> list[int]:
+    """Return how many places a window has without padding.
+
+    LiteRT takes a window that is larger than the image by less than two steps, to no place at all;
+    one that is larger still is an error. Source: ComputeOutSize of TFLite's kernels/padding.h.
+    """
+    counts = []
+    for size, taps, step, gap in zip(sizes, window, options.stride, options.dilation, strict=True):
+        room = size + step - ((taps - 1) * gap + 1)
+        counts.append(room // step if room >= 0 else -(-room // step))
+    return counts
 
 
 def check_ranks(*operands: Operand) -> None:

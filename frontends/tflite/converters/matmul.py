@@ -49,8 +49,8 @@ def convert_batch_matmul(ctx: Context) -> relax.Expr:
     # As LiteRT rounds it.
     scale = float(np.float32(lhs_scale) * np.float32(rhs_scale))
     encoding = (*per_tensor(result), result.dtype)
-    if 0 in shape or 0 in lhs.shape:
-        raise UnsupportedError("operands without elements")
+    if 0 in shape:
+        return R.zeros(shape, result.dtype)
     left = lhs.expr
     if options.adj_x:
         left = ctx.builder.emit(R.permute_dims(left, swapped(len(lhs.shape))))

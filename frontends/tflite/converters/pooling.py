@@ -28,6 +28,13 @@ def convert_pool_2d(ctx: Context) -> relax.Expr:
         raise QnnError(f"{data.tensor.label} must have 4 dimensions, got {data.shape}")
     check_same_quantization(data.tensor, result, _SCALE_TOLERANCE)
     low, high = clamp_range(options.activation, result)
+    counts = [
+        max(0, (size - taps) // step + 1)
+        for size, taps, step in zip(data.shape[1:3], options.filter, options.stride, strict=True)
+    ]
+    if options.padding == "VALID" and 0 in counts:
+        # A window that is larger than the image has no place.
+        return R.zeros((data.shape[0], *counts, data.shape[3]), result.dtype)
     return quantized_pool2d(
         data.expr,
         _POOL_TYPES[ctx.operator.code],

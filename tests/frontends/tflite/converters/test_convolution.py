@@ -178,3 +178,20 @@ def test_the_scale_of_a_bias_is_not_read(scale: float) -> None:
     result = ((1, 3, 4, 3), "int8", Quantization.per_tensor(2.0, 0))
     sheet.operator("CONV_2D", operands, result, **options, **dilations)
     sheet.check()
+
+
+@pytest.mark.parametrize(("taps", "stride", "fits"), [(4, 1, True), (5, 1, False), (7, 3, True)])
+def test_a_kernel_larger_than_the_image(taps: int, stride: int, fits: bool) -> None:
+    sheet, encoding = Sheet(seed=9), Quantization.per_tensor(0.1, 0)
+    data = sheet.random_input((1, 3, 4, 2), "int8", encoding)
+    weights = sheet.constant(full_range(sheet.rng, "int8", (3, taps, 1, 2)), encoding)
+    bias = sheet.constant(np.zeros(3, np.int32), Quantization.per_tensor(0.01, 0))
+    options = {"padding": "VALID", "stride_h": stride, "stride_w": stride}
+    dilations = {"dilation_h_factor": 1, "dilation_w_factor": 1}
+    operands, result = [data, weights, bias], ((1,), "int8", encoding)
+    sheet.operator("CONV_2D", operands, result, **options, **dilations)
+    if fits:
+        sheet.check()
+    else:
+        with pytest.raises(QnnError, match="CONV_2D"):
+            sheet.check()

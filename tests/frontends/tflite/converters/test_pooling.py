@@ -63,3 +63,14 @@ def test_a_change_of_scale() -> None:
         QnnError, match=r"same scale and zero point, got \(0.5, 3\) and \(0.25, 3\)"
     ):
         from_tflite(sheet.model())
+
+
+@pytest.mark.parametrize("code", ["MAX_POOL_2D", "AVERAGE_POOL_2D"])
+@pytest.mark.parametrize(("window", "stride"), [((5, 2), 1), ((9, 9), 2), ((4, 1), 4)])
+def test_windows_larger_than_the_image(code: str, window: tuple[int, int], stride: int) -> None:
+    sheet, encoding = Sheet(seed=14), Quantization.per_tensor(0.1, 3)
+    data = sheet.random_input((1, 3, 4, 2), "int8", encoding)
+    sizes = {"filter_height": window[0], "filter_width": window[1]}
+    steps = {"padding": "VALID", "stride_h": stride, "stride_w": stride}
+    sheet.operator(code, [data], ((1,), "int8", encoding), **sizes, **steps)
+    sheet.check()
