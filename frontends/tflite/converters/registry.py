@@ -24,6 +24,9 @@ FLOAT: dict[str, Rule] = {}
 INT16: dict[str, Rule] = {}
 """Rules for operators on int16 tensors, in integers and exact."""
 
+WHOLE: dict[str, Rule] = {}
+"""Rules for operators on int32 or int64 tensors, which mean themselves."""
+
 UNSCALED: dict[str, Rule] = {}
 """Rules for operators on int8 and uint8 tensors, one of which at least has no scale."""
 
@@ -68,6 +71,11 @@ def int16_converter(*codes: str) -> Callable[[Rule], Rule]:
 def unscaled_converter(*codes: str) -> Callable[[Rule], Rule]:
     """Register a rule for operators on 8-bit tensors, one of which at least has no scale."""
     return _register(UNSCALED, codes)
+
+
+def whole_converter(*codes: str) -> Callable[[Rule], Rule]:
+    """Register a rule for operators on int32 or int64 tensors."""
+    return _register(WHOLE, codes)
 
 
 def hybrid_converter(*codes: str) -> Callable[[Rule], Rule]:
@@ -122,6 +130,8 @@ def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
     if dtypes == {"float32"} and code in FLOAT:
         _check_not_all_float(model, code)
         return FLOAT[code], False
+    if dtypes in ({"int32"}, {"int64"}) and code in WHOLE:
+        return WHOLE[code], False
     raise UnsupportedError(f"no conversion rule for tensors of type {', '.join(sorted(dtypes))}")
 
 
