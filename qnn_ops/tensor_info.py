@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import math
+import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -27,21 +35,58 @@ class TensorInfo:
 
 
 @dataclass(frozen=True)
+class StateInfo(TensorInfo):
+    """A tensor that a model keeps from one run to the next.
+
+    Attributes:
+        initial: the elements before the first run, as text: ``StateInfo.text_of`` makes it.
+    """
+
+    initial: str = ""
+
+    @staticmethod
+    def text_of(array: Array) -> str:
+        """Return an array's elements as text."""
+        return base64.b64encode(zlib.compress(array.tobytes())).decode()
+
+    def array(self) -> Array:
+        """Return the elements before the first run.
+
+        Raises:
+            ValueError: if there are not as many.
+        """
+        size = math.prod(self.shape) * np.dtype(self.dtype).itemsize
+        unpacked = zlib.decompressobj().decompress(base64.b64decode(self.initial), size + 1)
+        if len(unpacked) != size:
+            raise ValueError(f"the state {self.name!r} has {size} bytes, got {len(unpacked)}")
+        return np.frombuffer(unpacked, self.dtype).reshape(self.shape)
+
+
+@dataclass(frozen=True)
 class Signature:
-    """A model's inputs and outputs, in order."""
+    """A model's inputs and outputs, in order, and what it keeps from one run to the next.
+
+    States are the last parameters of the model's function ``main`` before its constants, and
+    their new values are its last results.
+    """
 
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
+    states: tuple[StateInfo, ...] = ()
 
     def to_json(self) -> str:
         """Return the signature as JSON text."""
-        return json.dumps(asdict(self), sort_keys=True)
+        fields = asdict(self)
+        if not self.states:
+            del fields["states"]
+        return json.dumps(fields, sort_keys=True)
 
     @staticmethod
     def from_json(text: str) -> Signature:
         """Read what ``to_json`` wrote."""
         fields = json.loads(text)
-        return Signature(*(_infos(fields[key]) for key in ("inputs", "outputs")))
+        inputs, outputs = (_infos(TensorInfo, fields[key]) for key in ("inputs", "outputs"))
+        return Signature(inputs, outputs, _infos(StateInfo, fields.get("states", ())))
 
 
 def with_unique_names(signature: Signature) -> Signature:
@@ -49,10 +94,14 @@ def with_unique_names(signature: Signature) -> Signature:
 
     A file may give one tensor as two outputs; by name they must be told apart.
     """
-    return Signature(_unique(signature.inputs), _unique(signature.outputs))
+    outputs, states = _unique(signature.outputs), _unique(signature.states)
+    return Signature(_unique(signature.inputs), outputs, states)
 
 
-def _unique(infos: Sequence[TensorInfo]) -> tuple[TensorInfo, ...]:
+_Info = TypeVar("_Info", bound=TensorInfo)
+
+
+def _unique(infos: Sequence[_Info]) -> tuple[_Info, ...]:
     taken = {info.name for info in infos}
     seen: set[str] = set()
     result = []
@@ -65,8 +114,8 @@ def _unique(infos: Sequence[TensorInfo]) -> tuple[TensorInfo, ...]:
     return tuple(result)
 
 
-def _infos(fields: Sequence[dict[str, object]]) -> tuple[TensorInfo, ...]:
+def _infos(kind: type[_Info], fields: Sequence[dict[str, object]]) -> tuple[_Info, ...]:
     return tuple(
-        TensorInfo(**{**field, "shape": tuple(field["shape"])})  # type: ignore[arg-type]
+        kind(**{**field, "shape": tuple(field["shape"])})  # type: ignore[arg-type]
         for field in fields
     )

@@ -140,7 +140,8 @@ def _lower(mod: tvm.IRModule, target: tvm.target.Target, kernels: bool) -> tvm.I
 def _bind(mod: tvm.IRModule, params: Mapping[str, Any]) -> tvm.IRModule:
     """Return the module with constants in place of the parameters that ``params`` names."""
     known = parameter_specs(main_function(mod))
-    inputs = len(signature_of(mod).inputs)
+    signature = signature_of(mod)
+    inputs = len(signature.inputs) + len(signature.states)
     if not isinstance(params, Mapping):
         raise QnnError(f"params are constants by parameter name, got {type(params).__name__}")
     arrays = {}

@@ -16,7 +16,7 @@ from frontends.tflite.custom_options import DetectionPostProcessOptions
 from frontends.tflite.model import Model
 from frontends.tflite.reader import read_model
 from tvm_qnn.build import build
-from tvm_qnn.oracle import litert_tensors
+from tvm_qnn.oracle import litert_runs
 from tvm_qnn.target.target import runnable_target
 
 Array = np.ndarray[Any, Any]
@@ -76,6 +76,7 @@ def compare(
     kernels: bool = True,
     expected: Mapping[int, Array] | None = None,
     shape_dict: Mapping[str, Sequence[int]] | None = None,
+    then: Sequence[Sequence[Array]] = (),
 ) -> Comparison:
     """Run a TFLite model here and on LiteRT's reference kernels, and compare all tensors.
 
@@ -92,6 +93,8 @@ def compare(
             has it already.
         shape_dict: shapes of inputs by name, where they are not the file's, as ``from_tflite``
             takes them.
+        then: the inputs of further runs, for a model that keeps something from one to the next:
+            all tensors of all runs are compared. Not together with ``expected``.
 
     Raises:
         QnnError: if the model cannot be imported, LiteRT is missing or rejects it, an input does
@@ -102,21 +105,22 @@ def compare(
     graph = read_model(content)
     mod, params = from_tflite(graph, shape_dict, outputs="all")
     parsed = runnable_target(target)
-    if expected is None:  # first: it is refused at once what LiteRT refuses
-        expected = litert_tensors(content, inputs, resize=bool(shape_dict))
-    expected = _without_leftovers(graph, expected)
+    runs = [inputs, *then]
+    # First: it is refused at once what LiteRT refuses.
+    answers = [*litert_runs(content, runs, resize=bool(shape_dict))] if expected is None else [expected]
     library = build(mod, parsed, params, kernels=kernels)
-    results = library.run(*inputs)
-    arrays = list(results.values()) if isinstance(results, dict) else [results]
-    operators = [operator.code for operator in graph.operators for _ in operator.outputs]
-    return Comparison(
-        tuple(
-            _compare(index, info.name, operator, array, expected[index])
-            for index, info, operator, array in zip(
-                graph.computed, library.outputs, operators, arrays, strict=True
-            )
-        )
-    )
+    codes = {index: each.code for each in graph.operators for index in each.outputs}
+    found = []
+    for given, answer in zip(runs, answers, strict=True):
+        known = _without_leftovers(graph, answer)
+        results = library.run(*given)
+        arrays = results.values() if isinstance(results, dict) else [results]
+        parts = zip(graph.computed, library.outputs, arrays, strict=True)
+        found += [
+            _compare(index, info.name, codes[index], array, known[index])
+            for index, info, array in parts
+        ]
+    return Comparison(tuple(found))
 
 
 def _without_leftovers(graph: Model, expected: Mapping[int, Array]) -> dict[int, Array]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,8 @@ import tflite
 
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import TensorInfo
+
+_WITHOUT_ELEMENTS = (tflite.TensorType.RESOURCE, tflite.TensorType.VARIANT)
 
 
 def litert_tensors(
@@ -35,14 +37,44 @@ def litert_tensors(
         QnnError: if ai-edge-litert is not installed, LiteRT rejects the model, or an input
             does not fit.
     """
-    shapes = [np.shape(each) for each in inputs] if resize else []
+    return next(litert_runs(model, [inputs], num_threads, resize=resize))
+
+
+def litert_runs(
+    model: bytes,
+    runs: Sequence[Sequence[np.ndarray]],
+    num_threads: int = 1,
+    *,
+    resize: bool = False,
+) -> Iterator[dict[int, np.ndarray]]:
+    """Run a TFLite model on LiteRT's reference kernels several times, and keep its state.
+
+    Args:
+        model: as for ``litert_tensors``.
+        runs: the inputs of each run.
+        num_threads: as for ``litert_tensors``.
+        resize: as for ``litert_tensors``; by the inputs of the first run.
+
+    Yields:
+        What ``litert_tensors`` gives, for each run.
+
+    Raises:
+        QnnError: as ``litert_tensors``.
+    """
+    shapes = [np.shape(each) for each in runs[0]] if resize else []
     interpreter = _interpreter(model, num_threads, "BUILTIN_REF", shapes=shapes)
-    _set_inputs(interpreter, inputs)
-    _invoke(interpreter)
     graph = tflite.Model.GetRootAs(model).Subgraphs(0)
     operators = [graph.Operators(i) for i in range(graph.OperatorsLength())]
     computed = sorted({op.Outputs(j) for op in operators for j in range(op.OutputsLength())})
-    return {index: interpreter.get_tensor(index) for index in computed if index >= 0}
+    known = [
+        index
+        for index in computed
+        if index >= 0 and graph.Tensors(index).Type() not in _WITHOUT_ELEMENTS
+    ]
+    for inputs in runs:
+        _set_inputs(interpreter, inputs)
+        _invoke(interpreter)
+        yield {index: interpreter.get_tensor(index) for index in known}
 
 
 def check_litert() -> None:

@@ -25,9 +25,10 @@ from frontends.tflite.interface import (
     needed_operators,
     signature,
 )
-from frontends.tflite.model import Model, Operator, Tensor
+from frontends.tflite.model import HANDLE, Model, Operator, Tensor
 from frontends.tflite.names import tensor_names
 from frontends.tflite.reader import read_model
+from frontends.tflite.states import states_of
 from frontends.tflite.values import DTYPES, Values
 from frontends.tflite.wrapping import warn_of_wrapping
 from qnn_ops.errors import QnnError
@@ -62,11 +63,13 @@ def from_tflite(
             tensors: those alone; operators that none of them depends on are left out.
 
     Returns:
-        The module and its parameters. Its ``main`` takes the model's inputs, then the constants
-        of the file, which are the values of ``params`` by parameter name; the attribute
-        ``num_input`` says how many inputs there are. It returns a tensor, or a tuple of them if
-        there are several. ``qnn_ops.signature.signature_of`` tells the names in the file (with
-        ":number" appended where the file's are not unique), shapes, dtypes and quantization.
+        The module and its parameters. Its ``main`` takes the model's inputs, then what the model
+        keeps from one run to the next (variables), then the constants of the file, which are the
+        values of ``params`` by parameter name; the attribute ``num_input`` says how many inputs
+        and variables there are. It returns the outputs, then the variables' new values: a tensor,
+        or a tuple of them if there are several. ``qnn_ops.signature.signature_of`` tells the names
+        in the file (with ":number" appended where the file's are not unique), shapes, dtypes and
+        quantization.
 
     Raises:
         ModelFormatError: the file is damaged.
@@ -100,6 +103,9 @@ def import_graph(
     values = Values(builder)
     for index, shape in shapes.items():
         values.add_input(graph.tensors[index], shape)
+    states = states_of(graph)
+    for state in states:
+        values.add_state(state)
     fallbacks: list[Operator] = []
     wraps: list[tuple[str, str]] = []
 
@@ -107,9 +113,11 @@ def import_graph(
         known, in_float, wrapping = _convert_operators(graph, names, builder, values)
         fallbacks.extend(in_float)
         wraps.extend(wrapping)
-        return [values.of(known.tensors[index]) for index in kept]
+        results = [values.of(known.tensors[index]) for index in kept]
+        return [*results, *map(values.of_state, states)]
 
-    imported = builder.module(convert, partial(signature, graph, names, shapes, kept))
+    described = partial(signature, graph, names, shapes, kept, states)
+    imported = builder.module(convert, described)
     for operator in fallbacks:
         warn_of_fallback(_where(operator, _used(operator, names)))
     if wraps:
@@ -158,6 +166,7 @@ def _convert_operators(
 def _convert(ctx: Context) -> bool:
     """Emit one operator; tell whether it fell back to float32."""
     outputs = [ctx.output(position) for position in range(len(ctx.operator.outputs))]
+    outputs = [tensor for tensor in outputs if tensor.dtype != HANDLE]
     for tensor in outputs:
         if tensor.dtype not in DTYPES:
             raise UnsupportedError(f"{tensor.label} is of type {tensor.dtype}")

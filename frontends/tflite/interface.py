@@ -7,12 +7,13 @@ from math import inf
 
 from tvm import relax
 
-from frontends.tflite.model import Model, Operator, Tensor
+from frontends.tflite.model import Model, Operator, State, Tensor
 from frontends.tflite.values import INPUT_DTYPES
 from qnn_ops.attributes import int_list_attr
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import TensorSpec, spec_of
 from qnn_ops.signature import Signature, TensorInfo
+from qnn_ops.tensor_info import StateInfo
 
 
 def input_shapes(
@@ -86,9 +87,10 @@ def kept_outputs(
 
 def needed_operators(model: Model, outputs: Sequence[int]) -> tuple[Operator, ...]:
     """Return the operators that tensors depend on, in order."""
+    # Those without a result change what the model keeps.
     wanted, needed = set(outputs), []
     for operator in reversed(model.operators):
-        if not wanted.isdisjoint(operator.outputs):
+        if not operator.outputs or not wanted.isdisjoint(operator.outputs):
             wanted.update(operator.inputs)
             needed.append(operator)
     return tuple(reversed(needed))
@@ -114,6 +116,7 @@ def signature(
     names: Sequence[str],
     shapes: Mapping[int, tuple[int, ...]],
     outputs: Sequence[int],
+    states: Sequence[State],
     exprs: Sequence[relax.Expr],
 ) -> Signature:
     """Return names, shapes, dtypes and quantization of inputs and outputs.
@@ -123,8 +126,16 @@ def signature(
         names: one for each tensor.
         shapes: of the inputs, by tensor number.
         outputs: numbers of the output tensors.
-        exprs: what they are in the function.
+        states: what the model keeps.
+        exprs: what the outputs are in the function, and the new states behind them.
     """
+    for state, expr in zip(states, exprs[len(outputs) :], strict=True):
+        spec = spec_of(expr)
+        if (spec.shape, spec.dtype) != (state.tensor.shape, state.tensor.dtype):
+            raise QnnError(
+                f"{state.tensor.label} is {state.tensor.dtype} of shape {state.tensor.shape}, and "
+                f"becomes {spec.dtype} of shape {spec.shape}"
+            )
     return Signature(
         inputs=tuple(
             _info(model.tensors[index], names[index], TensorSpec(shape, model.tensors[index].dtype))
@@ -132,9 +143,19 @@ def signature(
         ),
         outputs=tuple(
             _info(model.tensors[index], names[index], spec_of(expr))
-            for index, expr in zip(outputs, exprs, strict=True)
+            for index, expr in zip(outputs, exprs, strict=False)
         ),
+        states=tuple(map(_state_info, states)),
     )
+
+
+def _state_info(state: State) -> StateInfo:
+    tensor = state.tensor
+    info = _info(
+        tensor, tensor.name or f"state:{tensor.index}", TensorSpec(tensor.shape, tensor.dtype)
+    )
+    initial = StateInfo.text_of(state.initial)
+    return StateInfo(info.name, info.shape, info.dtype, info.scale, info.zero_point, initial)
 
 
 def _info(tensor: Tensor, name: str, spec: TensorSpec) -> TensorInfo:

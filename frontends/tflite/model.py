@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from frontends.tflite.options import Options
 from frontends.tflite.quantization import Quantization
+
+HANDLE = "resource"
+"""The type of tensors that name a variable."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +32,7 @@ class Tensor:
             tensor that is no constant.
         shape_signature: the shape with -1 for dimensions that the file leaves open; empty where
             the file says nothing, which means that `shape` is meant.
+        is_variable: whether it keeps its value from one run to the next.
     """
 
     index: int
@@ -37,11 +42,12 @@ class Tensor:
     quantization: Quantization | None = None
     data: np.ndarray | None = None
     shape_signature: tuple[int, ...] = ()
+    is_variable: bool = False
 
     @property
     def is_constant(self) -> bool:
         """Whether the file has its value; for a tensor without elements there is none to have."""
-        return self.data is not None or 0 in self.shape
+        return self.data is not None or (0 in self.shape and not self.is_variable)
 
     @property
     def label(self) -> str:
@@ -62,6 +68,7 @@ class Operator:
         outputs: tensor numbers.
         options: a dataclass of `frontends.tflite.options`; None for an operator without
             options or with options that are not read.
+        intermediates: numbers of tensors that only say how values inside it are quantized.
     """
 
     index: int
@@ -70,11 +77,12 @@ class Operator:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     options: Options | None = None
+    intermediates: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """The main subgraph of a model.
+    """A subgraph of a model, the main one as a rule.
 
     Attributes:
         tensors: every tensor, by number.
@@ -82,6 +90,8 @@ class Model:
         inputs: numbers of the graph's input tensors.
         outputs: numbers of the graph's output tensors.
         description: free text in the file.
+        subgraphs: every other subgraph of the file, the first of them is number 1; of the main
+            subgraph only.
     """
 
     tensors: tuple[Tensor, ...]
@@ -89,8 +99,33 @@ class Model:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     description: str = ""
+    subgraphs: tuple[Model, ...] = ()
 
     @property
     def computed(self) -> tuple[int, ...]:
         """The tensors that operators compute, in the order of the operators."""
-        return tuple(index for operator in self.operators for index in operator.outputs)
+        return tuple(
+            index
+            for operator in self.operators
+            for index in operator.outputs
+            if self.tensors[index].dtype != HANDLE
+        )
+
+
+Key: TypeAlias = "int | tuple[str, str]"
+"""A variable tensor's number, or a variable's container and name."""
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """A tensor that a model keeps.
+
+    Attributes:
+        key: which one.
+        tensor: of its name, shape, dtype and quantization; for a variable one that holds it.
+        initial: its value before the first run.
+    """
+
+    key: Key
+    tensor: Tensor
+    initial: np.ndarray

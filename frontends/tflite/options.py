@@ -98,6 +98,8 @@ _Stride = Annotated[tuple[int, int], _positive("stride_h", "stride_w")]
 _Dilation = Annotated[tuple[int, int], _positive("dilation_h_factor", "dilation_w_factor")]
 _Filter = Annotated[tuple[int, int], _positive("filter_height", "filter_width")]
 _NumSplits = Annotated[int, lambda table: table.positive("NumSplits")[0]]
+_SharedName = Annotated[str, lambda table: table.string("SharedName")]
+_Container = Annotated[str, lambda table: table.string("Container")]
 _Dims = Annotated[tuple[int, ...], lambda table: table.integers("SqueezeDims")]
 _NewShape = Annotated[
     "tuple[int, ...] | None",
@@ -380,3 +382,18 @@ class ShapeOptions(Options):
     """Shape of a tensor; `out_type` is "int32" or "int64"."""
 
     out_type: str
+
+
+@dataclass(frozen=True)
+class VarHandleOptions(Options):
+    """A variable that the subgraphs of a model share: its name."""
+
+    container: _Container
+    shared_name: _SharedName
+
+
+@dataclass(frozen=True)
+class CallOnceOptions(Options):
+    """A subgraph that runs before the first run, by its number."""
+
+    init_subgraph_index: int

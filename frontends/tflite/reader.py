@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,14 +46,14 @@ _SCALE_MAY_BE_ANY = ("uint32", "int32", "int64")
 
 
 def read_model(model: bytes | bytearray | memoryview | str | os.PathLike[str] | Any) -> Model:
-    """Read the main subgraph of a TFLite model.
+    """Read a TFLite model.
 
     Args:
         model: the file's bytes, its path, or a `tflite.Model`. Constants of the result are
             views into these bytes.
 
     Returns:
-        The first subgraph; others (bodies of control flow) are not read.
+        The first subgraph, with the others as its ``subgraphs``.
 
     Raises:
         ModelFormatError: the file is not a TFLite file, is damaged, or holds tensors,
@@ -81,26 +82,35 @@ def _model_of(data: memoryview) -> Model:
     subgraphs = root.tables("Subgraphs", "subgraph")
     if not subgraphs:
         raise ModelFormatError("model: holds no subgraph")
-    main = subgraphs[0]
     buffers = [_buffer(table, data) for table in root.tables("Buffers", "buffer")]
-    tables = main.tables("Tensors", "tensor")
-    if not tables:
-        raise ModelFormatError(f"{main.where}: holds no tensors")
-    tensors = tuple(_tensor(index, table, buffers) for index, table in enumerate(tables))
     codes = [_operator_code(table) for table in root.tables("OperatorCodes", "operator code")]
+    main = _subgraph(subgraphs[0], buffers, codes)
+    others = []
+    for number, table in enumerate(subgraphs[1:], 1):
+        try:
+            others.append(_subgraph(table, buffers, codes))
+        except ModelFormatError as error:
+            raise ModelFormatError(f"subgraph {number}: {error}") from error
+    return replace(main, description=root.string("Description"), subgraphs=tuple(others))
+
+
+def _subgraph(
+    subgraph: Table, buffers: list[np.ndarray | None], codes: list[tuple[str, int]]
+) -> Model:
+    tables = subgraph.tables("Tensors", "tensor")
+    if not tables:
+        raise ModelFormatError(f"{subgraph.where}: holds no tensors")
+    tensors = tuple(_tensor(index, table, buffers) for index, table in enumerate(tables))
     result = Model(
         tensors=tensors,
         operators=tuple(
             _operator(index, table, codes, len(tensors))
-            for index, table in enumerate(main.tables("Operators", "operator"))
+            for index, table in enumerate(subgraph.tables("Operators", "operator"))
         ),
-        inputs=_tensor_indices(main, "Inputs", len(tensors)),
-        outputs=_tensor_indices(main, "Outputs", len(tensors)),
-        description=root.string("Description"),
+        inputs=_tensor_indices(subgraph, "Inputs", len(tensors)),
+        outputs=_tensor_indices(subgraph, "Outputs", len(tensors)),
     )
-    _check_order(
-        result, {index for index, table in enumerate(tables) if table.scalar("IsVariable")}
-    )
+    _check_order(result)
     return result
 
 
@@ -176,6 +186,7 @@ def _tensor(index: int, table: Table, buffers: list[np.ndarray | None]) -> Tenso
         quantization=_quantization(table, shape, dtype),
         data=data,
         shape_signature=table.integers("ShapeSignature"),
+        is_variable=bool(table.scalar("IsVariable")),
     )
 
 
@@ -260,19 +271,17 @@ def _operator(
         inputs=_tensor_indices(table, "Inputs", tensor_count, optional=True),
         outputs=_tensor_indices(table, "Outputs", tensor_count),
         options=read(code, table),
+        intermediates=_tensor_indices(table, "Intermediates", tensor_count),
     )
 
 
-def _check_order(model: Model, variables: set[int]) -> None:
+def _check_order(model: Model) -> None:
     """Check that every tensor gets its value once, and before it is read.
 
     LiteRT runs operators in the file's order whatever they read: what memory holds in the first
-    run, and in later ones the values of the run before.
-
-    Args:
-        model: the model.
-        variables: tensors that keep a state between runs, which have a value from the start.
+    run, and in later ones the values of the run before. Variables have a value from the start.
     """
+    variables = {tensor.index for tensor in model.tensors if tensor.is_variable}
     ready = variables.union(model.inputs)
     # A tensor without elements has nothing to wait for: an empty constant looks like that.
     ready.update(t.index for t in model.tensors if t.data is not None or 0 in t.shape)

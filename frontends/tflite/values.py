@@ -7,7 +7,7 @@ from tvm import relax
 
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
-from frontends.tflite.model import Tensor
+from frontends.tflite.model import State, Tensor
 from qnn_ops.errors import QnnError
 
 DTYPES = ("float32", "int8", "uint8", "int16", "int32", "int64", "bool")
@@ -18,12 +18,34 @@ INPUT_DTYPES = (*DTYPES, "float16")
 
 
 class Values:
-    """Maps tensors to expressions; constants become parameters when they are first read."""
+    """Maps tensors to expressions; constants become parameters when they are first read.
+
+    Attributes:
+        variables: the values of variables, by container and name; whoever assigns one changes it.
+    """
 
     def __init__(self, builder: ModuleBuilder) -> None:
         """Start without values."""
         self._builder = builder
         self._exprs: dict[int, relax.Expr] = {}
+        self.variables: dict[tuple[str, str], relax.Expr] = {}
+
+    def add_state(self, state: State) -> None:
+        """Make what the model keeps a parameter."""
+        tensor = state.tensor
+        variable = self._builder.add_input(self._fresh(tensor), tensor.shape, tensor.dtype)
+        if isinstance(state.key, int):
+            self._exprs[state.key] = variable
+        else:
+            self.variables[state.key] = variable
+
+    def of_state(self, state: State) -> relax.Expr:
+        """Return what the model keeps for the next run."""
+        return self._exprs[state.key] if isinstance(state.key, int) else self.variables[state.key]
+
+    def change(self, tensor: Tensor, expr: relax.Expr) -> None:
+        """Give a variable tensor another value."""
+        self._exprs[tensor.index] = self._builder.emit(expr, self._fresh(tensor))
 
     def add_input(self, tensor: Tensor, shape: tuple[int, ...]) -> None:
         """Make the tensor a parameter of the given shape."""

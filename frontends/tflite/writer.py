@@ -38,6 +38,7 @@ _INT8_VERSIONS = {
     "CUMSUM": 1,
     "DEPTH_TO_SPACE": 1,
     "DEPTHWISE_CONV_2D": 3,
+    "ASSIGN_VARIABLE": 1,
     "ELU": 1,
     "EXPAND_DIMS": 1,
     "FLOOR_DIV": 3,
@@ -63,6 +64,7 @@ class _Tensor:
     quantization: Quantization | None
     buffer: int
     sparsity: Sparsity | None = None
+    is_variable: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,7 @@ class _Operator:
     outputs: tuple[int, ...]
     options_type: str | None
     options: dict[str, Any]
+    intermediates: tuple[int, ...]
 
 
 class ModelWriter:
@@ -96,6 +99,8 @@ class ModelWriter:
         self._operators: list[_Operator] = []
         self._codes: list[tuple[int, int, str]] = []
         self._buffers: list[bytes] = [b""]  # by convention buffer 0 is empty: "no data"
+        self._ends: tuple[Sequence[int], Sequence[int]] = ((), ())
+        self._subgraphs: list[ModelWriter] = []
 
     def tensor(
         self,
@@ -105,6 +110,8 @@ class ModelWriter:
         quantization: Quantization | None = None,
         data: npt.NDArray[Any] | None = None,
         sparsity: Sparsity | None = None,
+        *,
+        is_variable: bool = False,
     ) -> int:
         """Add a tensor.
 
@@ -116,6 +123,7 @@ class ModelWriter:
             data: the value of a constant, of that shape and dtype, or of int8 for int4; None for an
                 activation.
             sparsity: the order of the values, where ``data`` has only some, in one row.
+            is_variable: whether it keeps its value from one run to the next.
 
         Returns:
             The tensor's index.
@@ -138,7 +146,9 @@ class ModelWriter:
             stored = pack_int4(data) if dtype == "int4" else data
             stored = stored.astype(stored.dtype.newbyteorder("<"), copy=False)
             self._buffers.append(stored.tobytes())
-        self._tensors.append(_Tensor(name, shape, dtype, quantization, buffer, sparsity))
+        self._tensors.append(
+            _Tensor(name, shape, dtype, quantization, buffer, sparsity, is_variable)
+        )
         return len(self._tensors) - 1
 
     def operator(
@@ -147,6 +157,7 @@ class ModelWriter:
         inputs: Sequence[int],
         outputs: Sequence[int],
         version: int | None = None,
+        intermediates: Sequence[int] = (),
         **options: Any,
     ) -> None:
         """Add an operator.
@@ -158,6 +169,7 @@ class ModelWriter:
             outputs: tensor indices.
             version: the operator's version; by default 1, or the first one that takes int8 if an
                 input is int8.
+            intermediates: indices of tensors that only say how values inside it are quantized.
             **options: the fields of the operator's options table in snake_case. Enumerations
                 are given by name (`padding="SAME"`, `fused_activation_function="RELU6"`,
                 `output_type="int32"`), vectors as sequences of integers. A field that is not
@@ -184,8 +196,41 @@ class ModelWriter:
         if key not in self._codes:
             self._codes.append(key)
         self._operators.append(
-            _Operator(self._codes.index(key), tuple(inputs), tuple(outputs), options_type, checked)
+            _Operator(
+                self._codes.index(key),
+                tuple(inputs),
+                tuple(outputs),
+                options_type,
+                checked,
+                tuple(intermediates),
+            )
         )
+
+    def subgraph(self) -> ModelWriter:
+        """Add a subgraph, the first one number 1, and return what writes it until ``end``."""
+        other = ModelWriter()
+        other._codes, other._buffers = self._codes, self._buffers
+        self._subgraphs.append(other)
+        return other
+
+    @property
+    def subgraphs(self) -> int:
+        """How many subgraphs were added: the number of the last one."""
+        return len(self._subgraphs)
+
+    def end(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
+        """End a subgraph.
+
+        Args:
+            inputs: the indices of its inputs.
+            outputs: the indices of its outputs.
+
+        Raises:
+            QnnError: if there is no such tensor.
+        """
+        self._check_indices("inputs", inputs)
+        self._check_indices("outputs", outputs)
+        self._ends = (inputs, outputs)
 
     def finish(self, inputs: Sequence[int], outputs: Sequence[int], description: str = "") -> bytes:
         """Encode the model.
@@ -201,16 +246,14 @@ class ModelWriter:
         Raises:
             QnnError: if there is no such tensor.
         """
-        self._check_indices("model inputs", inputs)
-        self._check_indices("model outputs", outputs)
+        self.end(inputs, outputs)
+        graphs = [self, *self._subgraphs]
         # Large enough from the start: growing the builder copies all that was written.
-        size = sum(map(len, self._buffers)) + 1024 * (len(self._tensors) + len(self._operators) + 1)
+        parts = sum(len(each._tensors) + len(each._operators) + 1 for each in graphs)
+        size = sum(map(len, self._buffers)) + 1024 * parts
         builder = flatbuffers.Builder(size)
         buffers = _offsets(builder, [_buffer(builder, data) for data in self._buffers])
-        tensors = _offsets(builder, [_tensor(builder, tensor) for tensor in self._tensors])
-        operators = _offsets(builder, [_operator(builder, op) for op in self._operators])
-        subgraph = _subgraph(builder, tensors, inputs, outputs, operators)
-        subgraphs = _offsets(builder, [subgraph])
+        subgraphs = _offsets(builder, [each._encode(builder) for each in graphs])
         codes = _offsets(builder, [_operator_code(builder, *code) for code in self._codes])
         text = builder.CreateString(description)
         tflite.ModelStart(builder)
@@ -221,6 +264,11 @@ class ModelWriter:
         tflite.ModelAddBuffers(builder, buffers)
         builder.Finish(tflite.ModelEnd(builder), file_identifier=IDENTIFIER)
         return bytes(builder.Output())
+
+    def _encode(self, builder: Any) -> int:
+        tensors = _offsets(builder, [_tensor(builder, tensor) for tensor in self._tensors])
+        operators = _offsets(builder, [_operator(builder, op) for op in self._operators])
+        return _subgraph(builder, tensors, *self._ends, operators)
 
     def _check_indices(self, where: str, indices: Sequence[int], lowest: int = 0) -> None:
         for index in indices:
@@ -328,6 +376,7 @@ def _tensor(builder: Any, tensor: _Tensor) -> int:
     tflite.TensorAddType(builder, DTYPES[tensor.dtype])
     tflite.TensorAddBuffer(builder, tensor.buffer)
     tflite.TensorAddName(builder, name)
+    tflite.TensorAddIsVariable(builder, tensor.is_variable)
     if quantization is not None:
         tflite.TensorAddQuantization(builder, quantization)
     if sparsity is not None:
@@ -336,10 +385,11 @@ def _tensor(builder: Any, tensor: _Tensor) -> int:
 
 
 def _options(builder: Any, options_type: str, options: dict[str, Any]) -> int:
-    stored = {
-        field: builder.CreateNumpyVector(value) if isinstance(value, np.ndarray) else value
-        for field, value in options.items()
-    }
+    stored = {}
+    for field, value in options.items():
+        if isinstance(value, np.ndarray):
+            value = builder.CreateNumpyVector(value)
+        stored[field] = builder.CreateString(value) if isinstance(value, str) else value
     getattr(tflite, f"{options_type}Start")(builder)
     for field, value in stored.items():
         getattr(tflite, f"{options_type}Add{pascal_case(field)}")(builder, value)
@@ -349,6 +399,7 @@ def _options(builder: Any, options_type: str, options: dict[str, Any]) -> int:
 def _operator(builder: Any, operator: _Operator) -> int:
     inputs = _integers(builder, operator.inputs)
     outputs = _integers(builder, operator.outputs)
+    middle = _integers(builder, operator.intermediates) if operator.intermediates else None
     options_type = operator.options_type
     options = None if options_type is None else _options(builder, options_type, operator.options)
     has_map = options_type is None and operator.options
@@ -362,6 +413,8 @@ def _operator(builder: Any, operator: _Operator) -> int:
     if options is not None:
         tflite.OperatorAddBuiltinOptionsType(builder, OPTIONS_TABLES[str(options_type)])
         tflite.OperatorAddBuiltinOptions(builder, options)
+    if middle is not None:
+        tflite.OperatorAddIntermediates(builder, middle)
     if custom is not None:
         tflite.OperatorAddCustomOptions(builder, custom)
     return int(tflite.OperatorEnd(builder))

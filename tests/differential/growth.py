@@ -10,6 +10,7 @@ from tests.differential import (  # noqa: F401
     moves,
     reals,
     selection,
+    variables,
 )
 from tests.differential.graphs import STEPS, Graph, Value
 

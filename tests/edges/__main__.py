@@ -13,7 +13,7 @@ import click
 from rich.console import Console
 
 # Importing them registers their operators.
-from tests.edges import arithmetic, choices, moves, places  # noqa: F401
+from tests.edges import arithmetic, choices, moves, places, states  # noqa: F401
 from tests.edges.campaign import GOOD, run_campaign
 
 

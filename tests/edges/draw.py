@@ -39,7 +39,7 @@ class Draw:
     def __init__(self, rng: np.random.Generator, code: str) -> None:
         self.rng, self.code = rng, code
         self.arrays: list[Array] = []
-        self._writer = ModelWriter()
+        self.writer = ModelWriter()
         self._inputs: list[int] = []
         self._outputs: list[int] = []
         self._count = 0
@@ -103,13 +103,13 @@ class Draw:
     def given(self, array: Array, encoding: Quantization | None = None) -> int:
         """Make an array the value of a run."""
         name, dtype = self._name("x"), array.dtype.name
-        index = self._writer.tensor(name, array.shape, dtype, encoding)
+        index = self.writer.tensor(name, array.shape, dtype, encoding)
         self.arrays.append(array)
         self._inputs.append(index)
         return index
 
     def constant(self, array: Array, encoding: Quantization | None = None) -> int:
-        return self._writer.tensor(self._name("c"), array.shape, array.dtype.name, encoding, array)
+        return self.writer.tensor(self._name("c"), array.shape, array.dtype.name, encoding, array)
 
     def numbers(self, values: Any, dtype: str = "int32") -> int:
         """Return an operand of numbers, now and then of another type or rank."""
@@ -140,15 +140,15 @@ class Draw:
     ) -> None:
         """Return the operator; the declared shapes of its outputs mean nothing to LiteRT."""
         self._outputs = [
-            self._writer.tensor(self._name("y"), shape, dtype, encoding)
+            self.writer.tensor(self._name("y"), shape, dtype, encoding)
             for dtype, encoding in outputs
         ]
         if self.chance(0.01):
             operands = operands[:-1]
-        self._writer.operator(self.code, operands, self._outputs, **options)
+        self.writer.operator(self.code, operands, self._outputs, **options)
 
     def finish(self) -> Case:
-        content = self._writer.finish(self._inputs, self._outputs)
+        content = self.writer.finish(self._inputs, self._outputs)
         return Case(self.code, content, tuple(self.arrays))
 
     def _name(self, prefix: str) -> str:

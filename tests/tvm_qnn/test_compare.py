@@ -51,7 +51,7 @@ def _with_oracle(monkeypatch: pytest.MonkeyPatch, **changes: np.ndarray[Any, Any
     right = {1: np.array([[3, 3, 100]], np.int8), 2: np.array([[0, 0, 48.5]], np.float32)}
     wrong = {**right, **{int(name[1:]): array for name, array in changes.items()}}
     module = sys.modules["tvm_qnn.compare"]  # the package's own attribute is the function
-    monkeypatch.setattr(module, "litert_tensors", lambda *_, **__: wrong)
+    monkeypatch.setattr(module, "litert_runs", lambda *_, **__: [wrong])
     return compare(model(), [X], "llvm")
 
 

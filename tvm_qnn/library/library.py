@@ -20,6 +20,7 @@ from tvm_qnn.library import formats, runtime
 from tvm_qnn.library.files import FileOrigin
 from tvm_qnn.library.metadata import Metadata
 from tvm_qnn.library.origin import Origin
+from tvm_qnn.library.session import Session
 from tvm_qnn.library.threads import call_in_threads, check_num_threads
 from tvm_qnn.timing import Timing
 
@@ -32,8 +33,10 @@ Array = np.ndarray[Any, Any]
 class Library(Closing):
     """A model compiled for one target. Made by ``tvm_qnn.build`` or ``tvm_qnn.load``.
 
-    Threads may run one library at the same time. A process that was forked from one that ran
-    libraries runs them, too; it must not be forked while another thread runs one.
+    Threads may run one library at the same time. A model with a state, such as a streaming one,
+    keeps it in the library from one run to the next: the runs of threads then come one after
+    another, and a ``session`` for each stream has a state of its own. A process that was forked
+    from one that ran libraries runs them, too; it must not be forked while another thread runs one.
 
     As a context, ``with tvm_qnn.load(path) as library``, it is closed at the end.
     """
@@ -56,6 +59,7 @@ class Library(Closing):
         self._origin: Origin | None = origin
         self._program: runtime.Program | None = None
         self._lock = threading.Lock()
+        self._own = self.session()
 
     @property
     def signature(self) -> Signature:
@@ -97,7 +101,7 @@ class Library(Closing):
         dequantize_outputs: bool = False,
         **named: Array,
     ) -> Any:
-        """Run the model once.
+        """Run the model once; if it has a state, from the one that the run before it left.
 
         Args:
             *arrays: the inputs in order; each must have its input's exact shape and dtype.
@@ -113,24 +117,53 @@ class Library(Closing):
             QnnError: if an input is missing, unknown or given twice, or does not fit, if the
                 library is for another machine, or if it was closed.
         """
+        options = {"quantize_inputs": quantize_inputs, "dequantize_outputs": dequantize_outputs}
+        if self.signature.states:
+            return self._own.run(*arrays, **options, **named)
+        return self._step((), arrays, {**options, **named})[0]
+
+    def session(self) -> Session:
+        """Return a stream of runs with a state of its own, which is that before the first run."""
+        return Session(self.signature.states, self._step)
+
+    def reset(self) -> None:
+        """Go back to the state before the first run."""
+        self._own.reset()
+
+    @property
+    def state(self) -> dict[str, Array]:
+        """Copies of what the model keeps from one run to the next, by name."""
+        return self._own.state
+
+    def _step(
+        self, states: Sequence[Array], arrays: Sequence[Array], options: Mapping[str, Any]
+    ) -> tuple[Any, list[Array]]:
+        """Run once on a state; return what ``run`` does, and the new state."""
+        named = dict(options)
+        quantize, dequantize = (
+            named.pop("quantize_inputs", False),
+            named.pop("dequantize_outputs", False),
+        )
         program = self._ready()
-        tensors = self._tensors(arrays, named, quantize=quantize_inputs)
+        tensors = self._tensors(arrays, named, states, quantize=quantize)
         result = call_in_threads(check_num_threads(self.num_threads), program, *tensors)
         infos = self.outputs
-        found = _checked(infos, result)
-        if dequantize_outputs:
+        both = _checked((*infos, *self.signature.states), result)
+        found, kept = both[: len(infos)], both[len(infos) :]
+        if dequantize:
             found = [_reals(info, array) for info, array in zip(infos, found, strict=True)]
         if len(infos) == 1:
-            return found[0]
-        return {info.name: array for info, array in zip(infos, found, strict=True)}
+            return found[0], kept
+        return {info.name: array for info, array in zip(infos, found, strict=True)}, kept
 
     def prepare(self, /, *arrays: Array, **named: Array) -> Callable[[], None]:
         """Return a function that runs the model on these inputs each time it is called, for timing.
 
         The inputs, as ``run`` takes them, are copied once, here; outputs are dropped. One thread at
-        a time may call it.
+        a time may call it. Every run begins with the state before the first one.
         """
-        run_once = self._ready().prepare(*self._tensors(arrays, named))
+        states = [info.array() for info in self.signature.states]
+        run_once = self._ready().prepare(*self._tensors(arrays, named, states))
 
         def run() -> None:
             call_in_threads(self.num_threads, run_once)
@@ -213,12 +246,13 @@ class Library(Closing):
     def _tensors(
         self,
         arrays: Sequence[Array],
-        named: dict[str, Array],
+        named: Mapping[str, Array],
+        states: Sequence[Array],
         *,
         quantize: bool = False,
     ) -> list[Any]:
         values = input_arrays(self.inputs, arrays, named, quantize=quantize)
-        return [runtime.tensor(value) for value in values]
+        return [runtime.tensor(value) for value in (*values, *states)]
 
 
 def load(

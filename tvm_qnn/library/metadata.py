@@ -80,8 +80,10 @@ class Metadata:
         if not all(isinstance(text, str) for text in texts):
             raise TypeError("something is no text")
         signature = Signature.from_json(fields["signature"])
-        for info in (*signature.inputs, *signature.outputs):
+        for info in (*signature.inputs, *signature.outputs, *signature.states):
             _check(info)
+        for state in signature.states:
+            state.array()
         return Metadata(
             signature,
             fields["target_text"],

@@ -150,6 +150,8 @@ class RemoteLibrary:
         self.signature = library.signature
         self._session: Any = session
         self._machine: Any = machine
+        self._states: list[Array] = []
+        self.reset()
 
     @property
     def inputs(self) -> tuple[TensorInfo, ...]:
@@ -174,7 +176,7 @@ class RemoteLibrary:
         Raises:
             QnnError: if an input does not fit, or the device fails.
         """
-        values = input_arrays(self.inputs, arrays, named)
+        values = [*input_arrays(self.inputs, arrays, named), *self._states]
         machine = self._open()
 
         def run() -> list[Array]:
@@ -185,9 +187,14 @@ class RemoteLibrary:
             return [tensor.numpy() for tensor in (result if several else [result])]
 
         found = _told("the device failed", run, self._connection)
+        self._states = found[len(self.outputs) :]
         if len(self.outputs) == 1:
             return found[0]
-        return {info.name: array for info, array in zip(self.outputs, found, strict=True)}
+        return {info.name: array for info, array in zip(self.outputs, found, strict=False)}
+
+    def reset(self) -> None:
+        """Go back to the state before the first run."""
+        self._states = [info.array() for info in self.signature.states]
 
     def benchmark(
         self, /, *arrays: Array, repeat: int = 20, warmup: int = 3, **named: Array
@@ -204,6 +211,7 @@ class RemoteLibrary:
             QnnError: as ``run``, or if ``repeat`` is below 1.
         """
         values = benchmark_arrays(self.inputs, arrays, named, repeat)
+        values += [info.array() for info in self.signature.states]
         machine = self._open()
 
         def measure() -> Timing:

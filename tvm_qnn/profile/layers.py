@@ -173,7 +173,8 @@ def _watch(library: Library, inputs: Sequence[Array], repeat: int) -> list[list[
     """Name and seconds of each function that runs, for each of some runs."""
     machine = library._ready().machine()
     main = machine["run"]
-    tensors = [runtime.tensor(array) for array in inputs]
+    states = [info.array() for info in library.signature.states]
+    tensors = [runtime.tensor(array) for array in (*inputs, *states)]
     calls: list[Call] = []
     start = 0.0
 

@@ -67,7 +67,8 @@ def export_standalone(
     symbols = {name: f"{prefix}_{i}_{name[:_LONGEST]}" for i, name in enumerate(functions)}
     compiled = compile_functions(functions, symbols, target)
     plan = _with_scratch(plan, compiled.scratch)
-    constants, offsets = pack([constant.numpy() for constant in plan.constants])
+    firsts = [info.array() for info in signature.states]
+    constants, offsets = pack([*(constant.numpy() for constant in plan.constants), *firsts])
     with filling(path.parent) as folder:
         file = folder / f"{prefix}.o"
         write_object(file, compiled.module, sources.weights(prefix), constants)

@@ -27,7 +27,7 @@ class Program:
         target: what the code is for.
         plan: the calls of a run.
         symbols: the functions' names in C by those in the plan.
-        offsets: where each constant begins.
+        offsets: where each constant begins, and behind them the states before the first run.
         layout: where each temporary tensor lies.
         needs: the functions of other libraries that the object calls; None: not known.
     """
@@ -50,6 +50,24 @@ class Program:
     def weights(self) -> str:
         """The name of the constants."""
         return weights(self.prefix)
+
+    @property
+    def state_offsets(self) -> tuple[int, ...]:
+        """Where each state begins in the memory of all."""
+        first = len(self.plan.constants)
+        return tuple(offset - self.offsets[first] for offset in self.offsets[first:])
+
+    @property
+    def state_size(self) -> int:
+        """The bytes of all states; behind them their new values are written."""
+        sizes = map(size_of, self.signature.states)
+        return sum(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes)
+
+    @property
+    def arguments(self) -> str:
+        """The arguments of the function that runs the model, in C."""
+        keeps = ", void *state" if self.signature.states else ""
+        return f"const void *inputs[], void *outputs[], void *workspace{keeps}"
 
     @property
     def machine(self) -> str:
@@ -102,21 +120,49 @@ extern "C" {{
 #define {m}_WORKSPACE_SIZE {max(program.layout.size, ALIGNMENT)} /* bytes */
 #define {m}_INPUTS {len(signature.inputs)}
 #define {m}_OUTPUTS {len(signature.outputs)}
-
+{_state_size(program)}
 {chr(10).join(tensors)}
 /* Run the model once.
  * inputs, outputs: pointers to dense arrays, the last axis innermost. They must not overlap.
  * workspace: {m}_WORKSPACE_SIZE bytes, whose contents do not matter before or after.
  * Every pointer must be a multiple of {m}_ALIGNMENT.
- * It keeps no state: runs with other outputs and workspaces can be under way at the same time.
+ * {_state_note(program)}
  * Returns 0, or 1 if a pointer is null or not aligned, and then does nothing. */
-int {prefix}_run(const void *inputs[], void *outputs[], void *workspace);
-
+int {prefix}_run({program.arguments});
+{_reset_declaration(program)}
 #ifdef __cplusplus
 }}
 #endif
 
 #endif
+"""
+
+
+def _state_size(program: Program) -> str:
+    if not program.signature.states:
+        return ""
+    return f"#define {program.macro}_STATE_SIZE {2 * program.state_size} /* bytes */\n"
+
+
+def _state_note(program: Program) -> str:
+    if not program.signature.states:
+        return (
+            "It keeps no state: runs with other outputs and workspaces can be under way at the "
+            "same time."
+        )
+    m, prefix = program.macro, program.prefix
+    return f"""\
+state: {m}_STATE_SIZE bytes, which {prefix}_reset fills; they are what a stream of runs keeps.
+ * Runs with other outputs, workspaces and states can be under way at the same time."""
+
+
+def _reset_declaration(program: Program) -> str:
+    if not program.signature.states:
+        return ""
+    return f"""
+/* Begin a stream of runs: fill its state, {program.macro}_STATE_SIZE bytes.
+ * Returns 0, or 1 if the pointer is null or not aligned. */
+int {program.prefix}_reset(void *state);
 """
 
 
@@ -130,7 +176,7 @@ def _needs(program: Program) -> str:
     else:
         note = " (of Linux, to ask for the tiles of AMX)" if "syscall" in names else ""
         text = f"of other libraries only: {', '.join(names)}{note}."
-    if not all(call.function for call in program.plan.calls):
+    if program.signature.states or not all(call.function for call in program.plan.calls):
         text += f" {program.prefix}.c calls memcpy."
     return "\n * ".join(textwrap.wrap(text, 90))
 
@@ -176,11 +222,11 @@ static int is_wrong(const void *pointer) {{
   return !pointer || (uintptr_t)pointer % {m}_ALIGNMENT;
 }}
 
-int {prefix}_run(const void *inputs[], void *outputs[], void *workspace) {{
+{_reset(program)}int {prefix}_run({program.arguments}) {{
   const unsigned char *const constants = {program.weights};
   unsigned char *const memory = (unsigned char *)workspace;
 
-  if (is_wrong(workspace)) return 1;
+{_state_check(program)}  if (is_wrong(workspace)) return 1;
   for (int i = 0; i < {len(signature.inputs)}; i++)
     if (is_wrong(inputs[i])) return 1;
   for (int i = 0; i < {len(signature.outputs)}; i++)
@@ -188,9 +234,39 @@ int {prefix}_run(const void *inputs[], void *outputs[], void *workspace) {{
   (void)constants, (void)memory;
 
 {chr(10).join(_call(program, call) for call in program.plan.calls)}
-  return 0;
+{_state_change(program)}  return 0;
 }}
 """
+
+
+def _reset(program: Program) -> str:
+    if not program.signature.states:
+        return ""
+    first = program.offsets[len(program.plan.constants)]
+    return f"""\
+int {program.prefix}_reset(void *state) {{
+  if (is_wrong(state)) return 1;
+  memcpy(state, {program.weights} + {first}, {program.state_size});
+  return 0;
+}}
+
+"""
+
+
+def _state_check(program: Program) -> str:
+    if not program.signature.states:
+        return ""
+    return """\
+  unsigned char *const kept = (unsigned char *)state;
+
+  if (is_wrong(state)) return 1;
+"""
+
+
+def _state_change(program: Program) -> str:
+    if not program.signature.states:
+        return ""
+    return f"  memcpy(kept, kept + {program.state_size}, {program.state_size});\n"
 
 
 def _call(program: Program, call: Call) -> str:
@@ -199,15 +275,20 @@ def _call(program: Program, call: Call) -> str:
         return f"  {program.symbols[call.function]}({', '.join(arguments)});"
     to = call.arguments[0]
     assert isinstance(to, Output)
-    size = size_of(program.signature.outputs[to.number])
+    results = (*program.signature.outputs, *program.signature.states)
+    size = size_of(results[to.number])
     return f"  memcpy({', '.join(arguments)}, {size});"
 
 
 def _pointer(program: Program, place: Place) -> str:
     if isinstance(place, Input):
-        return f"inputs[{place.number}]"
+        state = place.number - len(program.signature.inputs)
+        return f"inputs[{place.number}]" if state < 0 else f"kept + {program.state_offsets[state]}"
     if isinstance(place, Output):
-        return f"outputs[{place.number}]"
+        state = place.number - len(program.signature.outputs)
+        if state < 0:
+            return f"outputs[{place.number}]"
+        return f"kept + {program.state_size + program.state_offsets[state]}"
     if isinstance(place, Constant):
         return f"constants + {program.offsets[place.number]}"
     return f"memory + {program.layout.offsets[place.number]}"
@@ -224,6 +305,11 @@ def _example(program: Program) -> str:
     outputs = ", ".join(f"output{i}" for i in range(len(signature.outputs)))
     input_sizes = ", ".join(f"sizeof input{i}" for i in range(len(signature.inputs)))
     output_sizes = ", ".join(f"sizeof output{i}" for i in range(len(signature.outputs)))
+    has_state = bool(signature.states)
+    state = ", state" if has_state else ""
+    begin = f"  if ({prefix}_reset(state)) return 1;\n" if has_state else ""
+    memory_of_state = f"static _Alignas({m}_ALIGNMENT) unsigned char state[{m}_STATE_SIZE];"
+    keeps = f"\n{memory_of_state}" if has_state else ""
     triple = str(program.target.attrs.get("mtriple", ""))
     compiler = {"aarch64": "aarch64-linux-gnu-gcc", "armv7l": "arm-linux-gnueabihf-gcc"}.get(
         triple.split("-")[0], "cc"
@@ -239,7 +325,7 @@ def _example(program: Program) -> str:
 #include "{prefix}.h"
 
 static _Alignas({m}_ALIGNMENT) unsigned char workspace[{m}_WORKSPACE_SIZE];
-{memory}
+{memory}{keeps}
 
 int main(int count, char **names) {{
   const void *inputs[] = {{{inputs}}};
@@ -256,7 +342,7 @@ int main(int count, char **names) {{
       perror(names[1 + i]);
       return 1;
     }}
-  for (;;) {{
+{begin}  for (;;) {{
     for (int i = 0; i < {m}_INPUTS; i++) {{
       size_t got = fread((void *)inputs[i], 1, input_sizes[i], files[i]);
       if (i == 0 && got == 0) return 0;
@@ -265,7 +351,7 @@ int main(int count, char **names) {{
         return 1;
       }}
     }}
-    if ({prefix}_run(inputs, outputs, workspace)) return 1;
+    if ({prefix}_run(inputs, outputs, workspace{state})) return 1;
     for (int i = 0; i < {m}_OUTPUTS; i++)
       if (fwrite(outputs[i], 1, output_sizes[i], files[{m}_INPUTS + i]) != output_sizes[i]) {{
         perror(names[1 + {m}_INPUTS + i]);

@@ -190,7 +190,7 @@ def _layer(code: str, data: tuple[int, ...], weights: tuple[int, ...], dtype: st
 
 def _detectors() -> Iterator[tuple[str, bytes, str]]:
     """Yield detectors whose options, a flexbuffers map, are damaged."""
-    options = {"max_detections": 3, "max_classes_per_detection": 1, "num_classes": 2, "y_scale": 5}
+    options: dict[str, Any] = {"max_detections": 3, "num_classes": 2, "y_scale": 5}
     writer = ModelWriter()
     operands = [
         writer.tensor(name, shape, "float32")

@@ -12,6 +12,8 @@ import tvm_qnn
 from legalize.call_plan import Call, Input, Output, Plan, Temporary
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import Signature
+from tests.frontends.tflite.converters.test_variables import inputs as inputs_of_ring
+from tests.frontends.tflite.converters.test_variables import ring
 from tests.support.arrays import full_range
 from tests.support.modules import adder, module
 from tests.support.standalone import check_call, compile_example, run_standalone
@@ -38,6 +40,18 @@ def test_a_network_gives_what_the_library_gives(style: str, tmp_path: Path) -> N
     for inputs, result in zip(runs, results, strict=True):
         np.testing.assert_array_equal(result, library.run(*inputs))
     assert len({array.tobytes() for array in results}) == 3
+
+
+@needs_cc
+def test_what_a_model_keeps_is_the_caller_s(tmp_path: Path) -> None:
+    mod, params = tvm_qnn.from_tflite(ring())
+    library = tvm_qnn.build(mod, "host", params)
+    runs = inputs_of_ring(5)
+    results = [array for (array,) in run_standalone(library, runs, tmp_path)]
+    np.testing.assert_array_equal(results, [library.run(*arrays) for arrays in runs])
+    header = (tmp_path / "model.h").read_text()
+    assert "#define MODEL_STATE_SIZE 128 " in header
+    assert "int model_reset(void *state);" in header
 
 
 @needs_cc

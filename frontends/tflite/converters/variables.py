@@ -1,0 +1,37 @@
+"""VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE and CALL_ONCE."""
+
+from __future__ import annotations
+
+from tvm import relax
+
+from frontends.tflite.converters.context import Context
+from frontends.tflite.converters.registry import data_converter
+from frontends.tflite.states import handles_of, variable_of
+from qnn_ops.errors import QnnError
+from qnn_ops.registry import spec_of
+
+
+@data_converter("VAR_HANDLE", "CALL_ONCE")
+def convert_handle(_ctx: Context) -> list[relax.Expr]:
+    """Compute nothing: names are resolved, and first values known, when the model is imported."""
+    return []
+
+
+@data_converter("READ_VARIABLE")
+def convert_read(ctx: Context) -> relax.Expr:
+    """Give a variable's value."""
+    return ctx.values.variables[variable_of(ctx.operator, handles_of(ctx.model))]
+
+
+@data_converter("ASSIGN_VARIABLE")
+def convert_assignment(ctx: Context) -> list[relax.Expr]:
+    """Let a variable have a value from here on."""
+    key, value = variable_of(ctx.operator, handles_of(ctx.model)), ctx.input(1)
+    known = spec_of(ctx.values.variables[key])
+    if spec_of(value.expr) != known:
+        raise QnnError(
+            f"the variable {key[1]!r} is {known.dtype} of shape {known.shape}, and is assigned "
+            f"{value.tensor.dtype} of shape {value.shape}"
+        )
+    ctx.values.variables[key] = value.expr
+    return []

@@ -1,0 +1,116 @@
+"""What a model keeps from one run to the next: variable tensors, and variables with a name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from frontends.errors import UnsupportedOperatorError
+from frontends.tflite.folding import fold
+from frontends.tflite.model import HANDLE, Key, Model, Operator, State, Tensor
+from frontends.tflite.options import CallOnceOptions, VarHandleOptions
+from qnn_ops.errors import QnnError
+
+Array = np.ndarray[Any, Any]
+
+
+def states_of(model: Model) -> tuple[State, ...]:
+    """List what a model keeps: variable tensors that an operator has, then variables.
+
+    Raises:
+        QnnError: a variable has two shapes or types, or what CALL_ONCE runs makes no sense.
+        UnsupportedOperatorError: CALL_ONCE does more than give variables their first values.
+    """
+    used = {index for each in model.operators for index in (*each.inputs, *each.outputs)}
+    tensors = [each for each in model.tensors if each.is_variable and each.index in used]
+    found = [State(each.index, each, _reset(each)) for each in tensors]
+    initials: dict[Key, Array] = {}
+    for operator in model.operators:
+        if operator.code == "CALL_ONCE":
+            initials.update(_first_values(model, operator))
+    for key, tensor in _variables(model).items():
+        initial = initials.get(key, np.zeros(tensor.shape, tensor.dtype))
+        if initial.shape != tensor.shape or initial.dtype != tensor.dtype:
+            raise QnnError(
+                f"the variable {key[1]!r} is {tensor.dtype} of shape {tensor.shape}, its first "
+                f"value {initial.dtype} of shape {initial.shape}"
+            )
+        found.append(State(key, replace(tensor, name=key[1]), initial))
+    return tuple(found)
+
+
+def handles_of(model: Model) -> dict[int, tuple[str, str]]:
+    """Return the variables that tensors name, by the numbers of these."""
+    return {
+        index: (operator.options.container, operator.options.shared_name)
+        for operator in model.operators
+        if isinstance(operator.options, VarHandleOptions)
+        for index in operator.outputs
+    }
+
+
+def variable_of(operator: Operator, handles: Mapping[int, tuple[str, str]]) -> tuple[str, str]:
+    """Return the variable that an operator reads or assigns.
+
+    Raises:
+        QnnError: its first input names none.
+    """
+    if not operator.inputs or operator.inputs[0] not in handles:
+        raise QnnError("its first input is no result of a VAR_HANDLE")
+    return handles[operator.inputs[0]]
+
+
+def _reset(tensor: Tensor) -> Array:
+    """Return what LiteRT fills a variable tensor with: int8 with its zero point."""
+    if tensor.dtype == "int8" and tensor.quantization is not None:
+        return np.full(tensor.shape, tensor.quantization.zero_point[0], np.int8)
+    return np.zeros(tensor.shape, tensor.dtype)
+
+
+def _variables(model: Model) -> dict[tuple[str, str], Tensor]:
+    """Return a tensor of each variable's shape and dtype."""
+    handles = handles_of(model)
+    found: dict[tuple[str, str], Tensor] = {}
+    for operator in model.operators:
+        ends = {"READ_VARIABLE": operator.outputs, "ASSIGN_VARIABLE": operator.inputs[1:]}
+        for index in ends.get(operator.code, ())[:1]:
+            key, tensor = variable_of(operator, handles), model.tensors[index]
+            if tensor.dtype == HANDLE:
+                raise QnnError(f"{tensor.label} names a variable")
+            known = found.setdefault(key, tensor)
+            if (known.shape, known.dtype) != (tensor.shape, tensor.dtype):
+                raise QnnError(
+                    f"the variable {key[1]!r} is {known.dtype} of shape {known.shape}, and "
+                    f"{tensor.dtype} of shape {tensor.shape}"
+                )
+    return found
+
+
+def _first_values(model: Model, operator: Operator) -> dict[Key, Array]:
+    """Run what CALL_ONCE runs: assignments of constants, and what follows from these."""
+    options = operator.options
+    number = options.init_subgraph_index if isinstance(options, CallOnceOptions) else 0
+    if not 1 <= number <= len(model.subgraphs):
+        raise QnnError(f"CALL_ONCE runs subgraph {number}, there are {len(model.subgraphs)} others")
+    graph = model.subgraphs[number - 1]
+    handles, found = handles_of(graph), dict[Key, Array]()
+    for each in graph.operators:
+        if each.code == "ASSIGN_VARIABLE":
+            key, tensor = variable_of(each, handles), graph.tensors[each.inputs[-1]]
+            if not tensor.is_constant or tensor.dtype in (HANDLE, "string"):
+                raise _unsupported(operator, f"assigns {tensor.label}, which is no constant")
+            data = tensor.data
+            found[key] = np.zeros(tensor.shape, tensor.dtype) if data is None else data
+        elif each.code != "VAR_HANDLE":
+            folded = fold(graph, each, lambda tensor: tensor.shape)
+            if folded is None:
+                raise _unsupported(operator, f"runs {each.code}")
+            graph = folded
+    return found
+
+
+def _unsupported(operator: Operator, reason: str) -> UnsupportedOperatorError:
+    return UnsupportedOperatorError([(operator.index, operator.code, reason, ())])

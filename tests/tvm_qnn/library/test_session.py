@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvm_qnn
+from qnn_ops import QnnError
+from qnn_ops.tensor_info import Signature, StateInfo, TensorInfo, with_unique_names
+from tests.frontends.tflite.converters.test_variables import FIRST, inputs, ring
+from tvm_qnn import Library, digits
+
+Array = np.ndarray[Any, Any]
+
+
+@pytest.fixture(scope="module")
+def library() -> Library:
+    mod, params = tvm_qnn.from_tflite(ring())
+    return tvm_qnn.build(mod, "host", params)
+
+
+def stream(run: Any, count: int = 5) -> list[Array]:
+    return [run(*arrays) for arrays in inputs(count)]
+
+
+def test_a_library_goes_on_from_run_to_run_until_it_is_reset(library: Library) -> None:
+    library.reset()
+    first = stream(library.run)
+    assert len({each.tobytes() for each in first}) == 5
+    assert [array.shape for array in library.state.values()] == [(1, 4, 2)]
+    library.reset()
+    np.testing.assert_array_equal(library.state["ring"], FIRST)
+    np.testing.assert_array_equal(stream(library.run), first)
+
+
+def test_sessions_do_not_know_each_other(library: Library) -> None:
+    library.reset()
+    expected = stream(library.run)
+    one, other = library.session(), library.session()
+    both = [(one.run(*arrays), other.run(*arrays)) for arrays in inputs(5)]
+    np.testing.assert_array_equal([first for first, _ in both], expected)
+    np.testing.assert_array_equal([second for _, second in both], expected)
+    one.reset()
+    np.testing.assert_array_equal(one.state["ring"], FIRST)
+    assert not np.array_equal(other.state["ring"], FIRST)
+
+
+def test_each_thread_may_have_a_stream(library: Library) -> None:
+    expected = stream(library.session().run, 40)
+    found: list[list[Array]] = []
+
+    def work() -> None:
+        found.append(stream(library.session().run, 40))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for each in found:
+        np.testing.assert_array_equal(each, expected)
+
+
+def test_a_run_that_fails_leaves_the_state(library: Library) -> None:
+    session = library.session()
+    with pytest.raises(QnnError, match="takes int8 of shape"):
+        session.run(np.zeros(3, np.int8))
+    np.testing.assert_array_equal(session.state["ring"], FIRST)
+
+
+def test_what_state_gives_is_a_copy(library: Library) -> None:
+    session = library.session()
+    session.state["ring"][:] = 99
+    np.testing.assert_array_equal(session.state["ring"], FIRST)
+
+
+def test_a_file_has_the_state(library: Library, tmp_path: Path) -> None:
+    library.export(tmp_path / "ring.so")
+    loaded = tvm_qnn.load(tmp_path / "ring.so")
+    library.reset()
+    np.testing.assert_array_equal(stream(loaded.run), stream(library.run))
+
+
+def test_a_model_without_a_state_has_sessions_too() -> None:
+    mod, params = tvm_qnn.from_tflite(digits.model("uint8"))
+    plain = tvm_qnn.build(mod, "llvm", params)
+    image = np.zeros(plain.inputs[0].shape, plain.inputs[0].dtype)
+    assert plain.state == {}
+    plain.reset()
+    np.testing.assert_array_equal(plain.session().run(image), plain.run(image))
+
+
+def test_a_signature_keeps_states_as_text() -> None:
+    info = StateInfo("s", (2,), "int16", 0.5, 3, StateInfo.text_of(np.array([1, -2], np.int16)))
+    signature = Signature((), (TensorInfo("y", (1,), "int8"),), (info, info))
+    assert Signature.from_json(signature.to_json()) == signature
+    np.testing.assert_array_equal(info.array(), np.array([1, -2], np.int16))
+    assert [each.name for each in with_unique_names(signature).states] == ["s", "s_2"]
+    with pytest.raises(ValueError, match="the state 's' has 6 bytes, got 4"):
+        StateInfo("s", (3,), "int16", initial=info.initial).array()

@@ -1,0 +1,61 @@
+"""Runs of a library one after another, with what the model keeps from one to the next."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from qnn_ops.tensor_info import StateInfo
+
+Array = np.ndarray[Any, Any]
+
+Step = Callable[[Sequence[Array], Sequence[Array], Mapping[str, Any]], tuple[Any, list[Array]]]
+"""Runs a model on its state, inputs and options: what ``run`` gives, and the new state."""
+
+
+class Session:
+    """A stream of runs of one library, with a state of its own. Made by ``Library.session``.
+
+    Each run begins with the state that the one before it left. Several sessions of one library do
+    not know each other. Threads may share a session; its runs then come one after another.
+    """
+
+    def __init__(self, states: Sequence[StateInfo], step: Step) -> None:
+        """Begin with the state before the first run.
+
+        Args:
+            states: what the model keeps.
+            step: runs it.
+        """
+        self._states = tuple(states)
+        self._step = step
+        self._lock = threading.Lock()
+        self._arrays = self._initial()
+
+    def run(self, /, *arrays: Array, **options: Any) -> Any:
+        """Run the model once, as ``Library.run`` does, and keep its new state.
+
+        Raises:
+            QnnError: as ``Library.run``; the state is then as it was.
+        """
+        with self._lock:
+            result, self._arrays = self._step(self._arrays, arrays, options)
+        return result
+
+    def reset(self) -> None:
+        """Go back to the state before the first run."""
+        with self._lock:
+            self._arrays = self._initial()
+
+    @property
+    def state(self) -> dict[str, Array]:
+        """Copies of what the model keeps, by name; none for a model that keeps nothing."""
+        with self._lock:
+            arrays = self._arrays
+        return {info.name: array.copy() for info, array in zip(self._states, arrays, strict=True)}
+
+    def _initial(self) -> list[Array]:
+        return [info.array() for info in self._states]
