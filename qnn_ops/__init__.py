@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from qnn_ops.quantized_softmax import quantized_softmax
     from qnn_ops.quantized_squared_difference import quantized_squared_difference
     from qnn_ops.quantized_subtract import quantized_subtract
+    from qnn_ops.quantized_svdf import quantized_svdf
+    from qnn_ops.quantized_svdf_state import quantized_svdf_state
     from qnn_ops.requantize import requantize
     from qnn_ops.select_boxes import select_boxes
     from qnn_ops.suppress_boxes import suppress_boxes
@@ -62,6 +64,8 @@ __all__ = [
     "quantized_softmax",
     "quantized_squared_difference",
     "quantized_subtract",
+    "quantized_svdf",
+    "quantized_svdf_state",
     "requantize",
     "select_boxes",
     "suppress_boxes",

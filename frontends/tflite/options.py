@@ -397,3 +397,11 @@ class CallOnceOptions(Options):
     """A subgraph that runs before the first run, by its number."""
 
     init_subgraph_index: int
+
+
+@dataclass(frozen=True)
+class SVDFOptions(Options):
+    """A filter over time; `rank` filters make one result."""
+
+    rank: int
+    activation: _Activation

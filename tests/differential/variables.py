@@ -1,9 +1,15 @@
-"""A step at which a value of the run before, or a first one, takes a value's place."""
+"""Steps of models that keep something from one run to the next."""
 
 from __future__ import annotations
 
+from math import prod
+
+import numpy as np
+
+from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from tests.differential.graphs import Graph, Value, step
+from tests.support.arrays import full_range
 
 
 def handle(writer: ModelWriter, name: str) -> int:
@@ -30,3 +36,27 @@ def keep(graph: Graph, value: Value) -> Value | None:
     graph.writer.operator("ASSIGN_VARIABLE", [known, value.index], [])
     graph.codes += ["CALL_ONCE", "VAR_HANDLE", "ASSIGN_VARIABLE"]
     return old
+
+
+@step()
+def filter_over_time(graph: Graph, value: Value) -> Value | None:
+    """Filter rows of int8 as SVDF does; this is the first run, whose past is zeros."""
+    if value.dtype != "int8" or 0 in value.shape or prod(value.shape) > 2000:
+        return None
+    batch, size = value.shape[0], prod(value.shape[1:])
+    rows = graph.result(value, (batch, size))
+    shape = graph.constant(np.array([batch, size], np.int32))
+    graph.operator("RESHAPE", [value.index, shape], rows)
+    rank, units, steps = (int(each) for each in graph.rng.integers(1, 6, 3))
+    arrays = [
+        full_range(graph.rng, "int8", (rank * units, size)),
+        full_range(graph.rng, "int16", (rank * units, steps)),
+    ]
+    weights = [graph.constant(array, Quantization.per_tensor(0.01, 0)) for array in arrays]
+    kept, name = (batch, rank * units * steps), f"s{value.index}_{len(graph.codes)}"
+    encoding = Quantization.per_tensor(0.01, 0)
+    state = graph.writer.tensor(name, kept, "int16", encoding, is_variable=True)
+    result = graph.result(value, (batch, units), 3.0)
+    operands = [rows.index, *weights, -1, state]
+    graph.operator("SVDF", operands, result, rank=rank, fused_activation_function="RELU")
+    return result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from frontends.tflite.quantization import Quantization
 from tests.differential.variables import handle
 from tests.edges.draw import Draw, drawn
 
@@ -22,3 +23,20 @@ def keep(draw: Draw) -> None:
         writer.operator("ASSIGN_VARIABLE", [known, draw.input(shape, dtype, encoding)], [])
     draw.code = "READ_VARIABLE"
     draw.operator([known], (dtype, encoding), shape=shape)
+
+
+@drawn("SVDF")
+def filter_over_time(draw: Draw) -> None:
+    batch, size, units, rank, steps = (max(draw.size(), 1) for _ in range(5))
+    filters = units * rank + int(draw.chance(0.05))
+    scales = [Quantization.per_tensor(float(draw.choice(0.01, 0.3, 2.0)), 0) for _ in range(3)]
+    operands = [
+        draw.input((batch, size), "int8", draw.encoding("int8")),
+        draw.constant(draw.data("int8", (filters, size)), scales[0]),
+        draw.constant(draw.data("int16", (filters, steps)), scales[1]),
+        draw.constant(draw.data("int32", (units,)) // 1024) if draw.chance(0.5) else -1,
+        draw.writer.tensor("s", (batch, filters * steps), "int16", scales[2], is_variable=True),
+    ]
+    activation = "RELU" if draw.chance(0.95) else "NONE"
+    result = ("int8", draw.encoding("int8", 5.0))
+    draw.operator(operands, result, rank=rank, fused_activation_function=activation)

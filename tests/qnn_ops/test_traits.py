@@ -24,8 +24,8 @@ CHANNELS = {
     "axis": {Channels.AXIS},
     "pad_width": {Channels.PAD_WIDTH},
 }
-FIXED = {"relax.qnn.dequantize"}
-"""What makes no 8-bit values; it gets a copy of those that are moved."""
+FIXED = {f"relax.qnn.{name}" for name in ("dequantize", "quantized_svdf", "quantized_svdf_state")}
+"""What makes no 8-bit values, or is int8 only; it gets a copy of those that are moved."""
 UNNAMED = {Channels.ANYWHERE, Channels.ANYWHERE_IN_FIRST, Channels.LAST}
 
 

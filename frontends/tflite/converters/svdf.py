@@ -1,0 +1,56 @@
+"""SVDF."""
+
+from __future__ import annotations
+
+from tvm import relax
+
+from frontends.errors import UnsupportedError
+from frontends.tflite.converters.context import Context, per_tensor
+from frontends.tflite.converters.kernels import bias_of
+from frontends.tflite.converters.registry import data_converter
+from frontends.tflite.options import SVDFOptions
+from qnn_ops import quantized_svdf, quantized_svdf_state
+from qnn_ops.errors import QnnError
+
+
+@data_converter("SVDF")
+def convert_svdf(ctx: Context) -> relax.Expr:
+    """Filter over time; the fused activation is in the result's quantization, as in LiteRT."""
+    options = ctx.options(SVDFOptions)
+    data, features, times, state = (ctx.input(position) for position in (0, 1, 2, 4))
+    dtypes = [operand.tensor.dtype for operand in (data, features, times, state)]
+    if dtypes not in (["int8", "int8", "int16", "int16"], ["int8"] * 4):
+        raise UnsupportedError(f"of {dtypes[0]} data, weights {', '.join(dtypes[1:3])}")
+    if options.activation != "RELU":  # LiteRT runs no other
+        raise UnsupportedError(f"fused activation {options.activation}")
+    if not state.tensor.is_variable:
+        raise QnnError(f"the state {state.tensor.label} is no variable tensor")
+    state_scale, state_zero_point = state.quantization
+    # LiteRT reads no zero point of an int16 state.
+    state_zero_point = 0 if dtypes[3] == "int16" else state_zero_point
+    (data_scale, data_zero_point), (weights_scale, _) = data.quantization, features.quantization
+    ctx.values.change(
+        state.tensor,
+        quantized_svdf_state(
+            data.expr,
+            features.expr,
+            state.expr,
+            data_scale,
+            data_zero_point,
+            weights_scale,
+            state_scale,
+            state_zero_point,
+        ),
+    )
+    (times_scale, _), (scale, zero_point) = times.quantization, per_tensor(ctx.output())
+    return quantized_svdf(
+        ctx.values.of(state.tensor),
+        times.expr,
+        options.rank,
+        state_scale,
+        state_zero_point,
+        times_scale,
+        scale,
+        zero_point,
+        bias=bias_of(ctx, 3),
+    )

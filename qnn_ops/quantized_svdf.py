@@ -1,0 +1,116 @@
+"""The result of a filter over time of low rank (SVDF)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from qnn_ops.attributes import dtype_range, int_attr, scale_attr, zero_point_attr
+from qnn_ops.checks import check_dtype, check_quantization, check_rank
+from qnn_ops.errors import QnnError
+from qnn_ops.quantized_svdf_state import STATES, float32_ratio
+from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.rounding import check_multiplier, scale_down
+from qnn_ops.traits import Channels, Traits
+
+Array = np.ndarray[Any, Any]
+
+
+@operator(
+    "state",
+    "weights_time",
+    "bias",
+    traits=Traits(
+        zero_points={},
+        moved=None,
+        keeps=None,
+        clamps=False,
+        channels=Channels.LAST,
+    ),
+)
+def quantized_svdf(
+    state: relax.Expr,
+    weights_time: relax.Expr,
+    rank: int,
+    state_scale: float,
+    state_zero_point: int,
+    weights_scale: float,
+    output_scale: float,
+    output_zero_point: int,
+    bias: relax.Expr | None = None,
+) -> relax.Call:
+    """Weigh what the filters gave over time, and add up ``rank`` neighbouring filters.
+
+    Source of the arithmetic: EvalIntegerSVDF of TFLite's kernels/internal/reference/svdf.h; with
+    an int8 state that of TensorFlow Lite Micro's kernels/svdf_common.cc. The multiplier is computed
+    in float32, the sums in int32, which wraps.
+
+    Args:
+        state: int16 or int8, [batch, filters * steps], as ``quantized_svdf_state`` gives it.
+        weights_time: of the state's dtype, [filters, steps].
+        rank: how many filters make one result.
+        state_scale: real value of one step of the state.
+        state_zero_point: the state's integer that means 0; 0 for int16.
+        weights_scale: real value of one step of the weights.
+        output_scale: real value of one step of the result.
+        output_zero_point: the result's integer that means 0.
+        bias: int32, [filters / rank], or None.
+
+    Returns:
+        A call whose result is int8, [batch, filters / rank].
+
+    Raises:
+        QnnError: if a dtype, a shape or the quantization does not fit.
+    """
+    return quantized_svdf.call(
+        [state, weights_time, bias],
+        rank=int_attr("rank", rank),
+        state_scale=scale_attr(state_scale),
+        state_zero_point=zero_point_attr(state_zero_point),
+        weights_scale=scale_attr(weights_scale),
+        output_scale=scale_attr(output_scale),
+        output_zero_point=zero_point_attr(output_zero_point),
+    )
+
+
+@quantized_svdf.type_rule
+def _type(
+    attrs: Attrs, state: TensorSpec, weights: TensorSpec, bias: TensorSpec | None = None
+) -> TensorSpec:
+    check_dtype("state", state.dtype, STATES)
+    check_dtype("weights_time", weights.dtype, (state.dtype,))
+    check_rank("state", state, 2)
+    check_rank("weights_time", weights, 2)
+    filters, steps = weights.shape
+    if attrs.rank < 1 or filters % attrs.rank:
+        raise QnnError(f"rank must divide the {filters} filters, got {attrs.rank}")
+    if state.shape[1] != filters * steps or 0 in (*state.shape, *weights.shape):
+        raise QnnError(f"state {state.shape} does not fit weights_time {weights.shape}")
+    units = filters // attrs.rank
+    if bias is not None and bias != TensorSpec((units,), "int32"):
+        raise QnnError(f"bias must be int32 of shape {(units,)}, got {bias.dtype} {bias.shape}")
+    check_quantization("state", attrs.state_scale, attrs.state_zero_point, state.dtype)
+    check_quantization("output", attrs.output_scale, attrs.output_zero_point, "int8")
+    check_multiplier(output_multiplier(attrs), "tflite")
+    return TensorSpec((state.shape[0], units), "int8")
+
+
+quantized_svdf.overflow_rule(cannot_overflow)
+
+
+def output_multiplier(attrs: Attrs) -> float:
+    """Return the multiplier that turns sums into results."""
+    return float32_ratio(attrs.state_scale, attrs.weights_scale, attrs.output_scale)
+
+
+@quantized_svdf.reference
+def _reference(attrs: Attrs, state: Array, weights: Array, bias: Array | None = None) -> Array:
+    filters, steps = weights.shape
+    past = state.reshape(-1, filters, steps).astype(np.int64) - attrs.state_zero_point
+    sums = (past * weights).sum(axis=2).reshape(-1, filters // attrs.rank, attrs.rank).sum(axis=2)
+    sums = (sums if bias is None else sums + bias).astype(np.int32)
+    multiplier = np.asarray(output_multiplier(attrs))
+    bounds = dtype_range("int8")
+    return scale_down(sums, multiplier, "tflite", attrs.output_zero_point, bounds, "int8")
