@@ -107,7 +107,9 @@ def compare(
     parsed = runnable_target(target)
     runs = [inputs, *then]
     # First: it is refused at once what LiteRT refuses.
-    answers = [*litert_runs(content, runs, resize=bool(shape_dict))] if expected is None else [expected]
+    answers = (
+        [*litert_runs(content, runs, resize=bool(shape_dict))] if expected is None else [expected]
+    )
     library = build(mod, parsed, params, kernels=kernels)
     codes = {index: each.code for each in graph.operators for index in each.outputs}
     found = []
