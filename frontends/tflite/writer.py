@@ -157,7 +157,6 @@ class ModelWriter:
         inputs: Sequence[int],
         outputs: Sequence[int],
         version: int | None = None,
-        intermediates: Sequence[int] = (),
         **options: Any,
     ) -> None:
         """Add an operator.
@@ -169,11 +168,11 @@ class ModelWriter:
             outputs: tensor indices.
             version: the operator's version; by default 1, or the first one that takes int8 if an
                 input is int8.
-            intermediates: indices of tensors that only say how values inside it are quantized.
-            **options: the fields of the operator's options table in snake_case. Enumerations
-                are given by name (`padding="SAME"`, `fused_activation_function="RELU6"`,
-                `output_type="int32"`), vectors as sequences of integers. A field that is not
-                given keeps the schema's default, which for strides is an unusable 0.
+            **options: ``intermediates``, the indices of tensors that only say how values inside
+                it are quantized, and the fields of the operator's options table in snake_case.
+                Enumerations are given by name (`padding="SAME"`, `output_type="int32"`,
+                `fused_activation_function="RELU6"`), vectors as sequences of integers. A field that
+                is not given keeps the schema's default, which for strides is an unusable 0.
 
         Raises:
             QnnError: if there is no such operator, option, option value or tensor.
@@ -184,6 +183,7 @@ class ModelWriter:
         where = f"{code} (operator {len(self._operators)})"
         self._check_indices(where, inputs, lowest=-1)
         self._check_indices(where, outputs)
+        intermediates = options.pop("intermediates", ())
         options_type = OPTIONS_BY_OPERATOR.get(code)
         checked = {
             field: value if name else _option_value(where, options_type, field, value)
