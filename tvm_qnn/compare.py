@@ -121,6 +121,7 @@ def compare(
         found += [
             _compare(index, info.name, codes[index], array, known[index])
             for index, info, array in parts
+            if index in known
         ]
     return Comparison(tuple(found))
 

@@ -56,7 +56,7 @@ def litert_runs(
         resize: as for ``litert_tensors``; by the inputs of the first run.
 
     Yields:
-        What ``litert_tensors`` gives, for each run.
+        What ``litert_tensors`` gives, for each run; without what LiteRT did not compute.
 
     Raises:
         QnnError: as ``litert_tensors``.
@@ -74,7 +74,18 @@ def litert_runs(
     for inputs in runs:
         _set_inputs(interpreter, inputs)
         _invoke(interpreter)
-        yield {index: interpreter.get_tensor(index) for index in known}
+        yield {
+            index: interpreter.get_tensor(index) for index in known if _has_data(interpreter, index)
+        }
+
+
+def _has_data(interpreter: Any, index: int) -> bool:
+    """Tell whether a tensor has data: results of loops that nothing reads have none."""
+    try:
+        interpreter.get_tensor(index)
+    except ValueError:
+        return False
+    return True
 
 
 def check_litert() -> None:

@@ -162,6 +162,19 @@ def _zeros_like(node: _Node) -> Array:
     return np.zeros_like(node.operands[0])
 
 
+def _compared(function: Callable[[Array, Array], Any]) -> _Rule:
+    def rule(node: _Node) -> Array | None:
+        lhs, rhs = node.operands
+        return np.asarray(function(lhs, rhs)) if lhs.dtype == rhs.dtype else None
+
+    return rule
+
+
+def _logical_not(node: _Node) -> Array | None:
+    (data,) = node.operands
+    return ~data if data.dtype == bool else None
+
+
 def _pack(node: _Node) -> Array:
     axis = axis_of(node.options(PackOptions).axis, node.operands[0].ndim + 1)
     return np.stack(node.operands, axis)
@@ -291,14 +304,23 @@ _RULES: dict[str, _Rule] = {
     "BROADCAST_TO": _broadcast_to,
     "CAST": _cast,
     "CONCATENATION": _concatenation,
+    "EQUAL": _compared(np.equal),
     "EXPAND_DIMS": _expand_dims,
     "FILL": _fill,
     "FLOOR_DIV": _floored(np.floor_divide),
     "FLOOR_MOD": _floored(np.mod),
     "GATHER": _gather,
+    "GREATER": _compared(np.greater),
+    "GREATER_EQUAL": _compared(np.greater_equal),
+    "LESS": _compared(np.less),
+    "LESS_EQUAL": _compared(np.less_equal),
+    "LOGICAL_AND": _compared(np.logical_and),
+    "LOGICAL_NOT": _logical_not,
+    "LOGICAL_OR": _compared(np.logical_or),
     "MAXIMUM": _elementwise(np.maximum),
     "MINIMUM": _elementwise(np.minimum),
     "MUL": _elementwise(np.multiply),
+    "NOT_EQUAL": _compared(np.not_equal),
     "PACK": _pack,
     "RANGE": _range,
     "REDUCE_PROD": _reduce_prod,

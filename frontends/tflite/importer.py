@@ -40,6 +40,7 @@ _STATES_DTYPE = ("ARG_MAX", "ARG_MIN")
 _COMPUTED = ("float32", "int8", "uint8")
 # Their result may have elements where an operand has none.
 _TAKE_NOTHING = (
+    *("IF", "WHILE"),
     *("CONCATENATION", "PAD", "PADV2"),
     *("REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "SUM", "SPACE_TO_BATCH_ND"),
 )
@@ -106,22 +107,30 @@ def import_graph(
     states = states_of(graph)
     for state in states:
         values.add_state(state)
-    fallbacks: list[Operator] = []
+    fallbacks: list[str] = []
     wraps: list[tuple[str, str]] = []
 
-    def convert() -> list[relax.Expr]:
-        known, in_float, wrapping = _convert_operators(graph, names, builder, values)
+    def run(model: Model, known: Values) -> Model:
+        model, in_float, wrapping = _convert_operators(
+            model, tensor_names(model.tensors), builder, known
+        )
         fallbacks.extend(in_float)
         wraps.extend(wrapping)
+        return model
+
+    values.convert = run
+
+    def convert() -> list[relax.Expr]:
+        known = run(graph, values)
         results = [values.of(known.tensors[index]) for index in kept]
         return [*results, *map(values.of_state, states)]
 
     described = partial(signature, graph, names, shapes, kept, states)
     imported = builder.module(convert, described)
-    for operator in fallbacks:
-        warn_of_fallback(_where(operator, _used(operator, names)))
+    for where in dict.fromkeys(fallbacks):
+        warn_of_fallback(where)
     if wraps:
-        warn_of_wrapping(wraps)
+        warn_of_wrapping(list(dict.fromkeys(wraps)))
     return imported
 
 
@@ -130,7 +139,7 @@ Problem = tuple[Operator, Exception, Sequence[str]]
 
 def _convert_operators(
     model: Model, names: Sequence[str], builder: ModuleBuilder, values: Values
-) -> tuple[Model, list[Operator], list[tuple[str, str]]]:
+) -> tuple[Model, list[str], list[tuple[str, str]]]:
     """Convert all operators, or raise what there is to say.
 
     Returns:
@@ -142,7 +151,7 @@ def _convert_operators(
         return spec_of(values.of(tensor)).shape
 
     problems: list[Problem] = []
-    fallbacks: list[Operator] = []
+    fallbacks: list[str] = []
     wraps: list[tuple[str, str]] = []
     for operator in model.operators:
         try:
@@ -150,7 +159,7 @@ def _convert_operators(
             if folded is not None:
                 model = folded
             elif _convert(Context(model, operator, builder, values)):
-                fallbacks.append(operator)
+                fallbacks.append(_where(operator, _used(operator, names)))
             if builder.wraps:
                 wraps.append((_where(operator, _used(operator, names)), builder.wraps[0]))
                 builder.wraps.clear()
@@ -185,7 +194,8 @@ def _convert(ctx: Context) -> bool:
         else:
             _check_elements(ctx)
         variable = ctx.values.define(tensor, call)
-        ctx.builder.results[variable.name] = ctx.operator.index
+        owner = ctx.values.owner
+        ctx.builder.results[variable.name] = ctx.operator.index if owner is None else owner
     return is_fallback
 
 

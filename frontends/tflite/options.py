@@ -405,3 +405,19 @@ class SVDFOptions(Options):
 
     rank: int
     activation: _Activation
+
+
+@dataclass(frozen=True)
+class WhileOptions(Options):
+    """A loop: the numbers of the subgraphs that say whether it goes on, and that it repeats."""
+
+    cond_subgraph_index: int
+    body_subgraph_index: int
+
+
+@dataclass(frozen=True)
+class IfOptions(Options):
+    """A choice between two subgraphs: their numbers."""
+
+    then_subgraph_index: int
+    else_subgraph_index: int

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from tvm import relax
 
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
-from frontends.tflite.model import State, Tensor
+from frontends.tflite.model import Model, State, Tensor
 from qnn_ops.errors import QnnError
 
 DTYPES = ("float32", "int8", "uint8", "int16", "int32", "int64", "bool")
 """Types of tensors that an operator may write."""
+
+_MOST_OPERATORS = 10_000
+_MOST_DEPTH = 8
 
 INPUT_DTYPES = (*DTYPES, "float16")
 """Types of inputs and constants: a DEQUANTIZE reads float16."""
@@ -22,13 +27,48 @@ class Values:
 
     Attributes:
         variables: the values of variables, by container and name; whoever assigns one changes it.
+        convert: converts the operators of a subgraph, with values of its own; whoever imports the
+            model sets it.
+        owner: the number of the main subgraph's operator that runs this subgraph.
     """
+
+    convert: Callable[[Model, Values], Model]
 
     def __init__(self, builder: ModuleBuilder) -> None:
         """Start without values."""
         self._builder = builder
         self._exprs: dict[int, relax.Expr] = {}
         self.variables: dict[tuple[str, str], relax.Expr] = {}
+        self.owner: int | None = None
+        self._depth = 0
+        self._left = [_MOST_OPERATORS]
+        self._shared: dict[int, tuple[np.ndarray, relax.Var]] = {}
+
+    def inner(self, owner: int, operators: int) -> Values:
+        """Return what maps the tensors of a subgraph, while it runs once.
+
+        Args:
+            owner: the number of the operator that runs it.
+            operators: how many the subgraph has.
+
+        Raises:
+            UnsupportedError: subgraphs run one another without an end, or too often.
+        """
+        other = Values(self._builder)
+        other.variables, other.convert = self.variables, self.convert
+        other.owner = owner if self.owner is None else self.owner
+        other._left, other._shared, other._depth = self._left, self._shared, self._depth + 1
+        self._left[0] -= operators
+        if other._depth > _MOST_DEPTH or self._left[0] < 0:
+            raise UnsupportedError(
+                f"subgraphs that run one another more than {_MOST_DEPTH} deep, or loops of more "
+                f"than {_MOST_OPERATORS} operators in all their turns"
+            )
+        return other
+
+    def give(self, tensor: Tensor, expr: relax.Expr) -> None:
+        """Let a value that is there already be the tensor's."""
+        self._exprs[tensor.index] = expr
 
     def add_state(self, state: State) -> None:
         """Make what the model keeps a parameter."""
@@ -76,7 +116,10 @@ class Values:
             if tensor.dtype not in INPUT_DTYPES:
                 raise UnsupportedError(f"{tensor.label} is a constant of type {tensor.dtype}")
             data = np.zeros(tensor.shape, tensor.dtype) if tensor.data is None else tensor.data
-            self._exprs[tensor.index] = self.add_constant(tensor, "", data)
+            # The turns of a loop share its constants.
+            if id(data) not in self._shared:
+                self._shared[id(data)] = data, self.add_constant(tensor, "", data)
+            self._exprs[tensor.index] = self._shared[id(data)][1]
         return self._exprs[tensor.index]
 
     def add_constant(self, tensor: Tensor, suffix: str, data: np.ndarray) -> relax.Var:

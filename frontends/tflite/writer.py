@@ -44,6 +44,7 @@ _INT8_VERSIONS = {
     "FLOOR_DIV": 3,
     "FULLY_CONNECTED": 4,
     "HARD_SWISH": 1,
+    "IF": 1,
     "NEG": 1,
     "PRELU": 1,
     "QUANTIZE": 1,
@@ -51,6 +52,7 @@ _INT8_VERSIONS = {
     "RESHAPE": 1,
     "SHAPE": 1,
     "SQUEEZE": 1,
+    "WHILE": 1,
 }
 # Their first version is in no runtime.
 _FIRST_VERSIONS = {"BROADCAST_TO": 2}

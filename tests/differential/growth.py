@@ -4,6 +4,7 @@ from __future__ import annotations
 
 # Importing them registers their steps.
 from tests.differential import (  # noqa: F401
+    control,
     detection,
     elementwise,
     layers,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from frontends.tflite.quantization import Quantization
 from tests.differential.variables import handle
 from tests.edges.draw import Draw, drawn
@@ -40,3 +42,19 @@ def filter_over_time(draw: Draw) -> None:
     activation = "RELU" if draw.chance(0.95) else "NONE"
     result = ("int8", draw.encoding("int8", 5.0))
     draw.operator(operands, result, rank=rank, fused_activation_function=activation)
+
+
+@drawn("WHILE", "IF")
+def control(draw: Draw) -> None:
+    shape, encoding = draw.shape(1, 4), draw.encoding("int8")
+    shape = tuple(max(size, 1) for size in shape)
+    flag = draw.constant(np.array(draw.chance(0.5)))
+    data = draw.input(shape, "int8", encoding)
+    for code in ("RELU", "RELU6"):
+        inner = draw.writer.subgraph()
+        a, b = (inner.tensor(name, shape, "int8", encoding) for name in "ab")
+        inner.operator(code, [a], [b])
+        inner.end([a], [b])
+    draw.code = "IF"
+    numbers = {"then_subgraph_index": 1, "else_subgraph_index": 2 + int(draw.chance(0.05))}
+    draw.operator([flag, data], ("int8", encoding), shape=shape, **numbers)

@@ -20,13 +20,13 @@ def convert_handle(_ctx: Context) -> list[relax.Expr]:
 @data_converter("READ_VARIABLE")
 def convert_read(ctx: Context) -> relax.Expr:
     """Give a variable's value."""
-    return ctx.values.variables[variable_of(ctx.operator, handles_of(ctx.model))]
+    return ctx.values.variables[_known(ctx)]
 
 
 @data_converter("ASSIGN_VARIABLE")
 def convert_assignment(ctx: Context) -> list[relax.Expr]:
     """Let a variable have a value from here on."""
-    key, value = variable_of(ctx.operator, handles_of(ctx.model)), ctx.input(1)
+    key, value = _known(ctx), ctx.input(1)
     known = spec_of(ctx.values.variables[key])
     if spec_of(value.expr) != known:
         raise QnnError(
@@ -35,3 +35,10 @@ def convert_assignment(ctx: Context) -> list[relax.Expr]:
         )
     ctx.values.variables[key] = value.expr
     return []
+
+
+def _known(ctx: Context) -> tuple[str, str]:
+    key = variable_of(ctx.operator, handles_of(ctx.model))
+    if key not in ctx.values.variables:
+        raise QnnError(f"the variable {key[1]!r} is none of the main subgraph's")
+    return key

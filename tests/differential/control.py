@@ -1,0 +1,59 @@
+"""Steps that run subgraphs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.differential.graphs import Graph, Value, step
+
+_CODES = ("RELU", "RELU6", "RELU_N1_TO_1")
+
+
+@step()
+def repeat(graph: Graph, value: Value) -> Value | None:
+    """Double a value some times."""
+    if 0 in value.shape:
+        return None
+    first = graph.writer.subgraphs + 1
+    begin, end = (graph.constant(np.int32(i)) for i in (0, graph.rng.integers(0, 4)))
+    left = [graph.tensor([], "int32", None) for _ in range(2)]
+    result = graph.result(value, value.shape)
+    for is_body in (False, True):
+        inner = graph.writer.subgraph()
+        i, n = (inner.tensor(name, (), "int32") for name in "in")
+        data = inner.tensor("data", value.shape, value.dtype, value.encoding)
+        if not is_body:
+            more = inner.tensor("more", (), "bool")
+            inner.operator("LESS", [i, n], [more])
+            inner.end([i, n, data], [more])
+            continue
+        one = inner.tensor("one", (), "int32", None, np.array(1, np.int32))
+        following = inner.tensor("following", (), "int32")
+        twice = inner.tensor("twice", value.shape, value.dtype, value.encoding)
+        inner.operator("ADD", [i, one], [following], version=1)
+        inner.operator("ADD", [data, data], [twice])
+        inner.end([i, n, data], [following, n, twice])
+    subgraphs = {"cond_subgraph_index": first, "body_subgraph_index": first + 1}
+    graph.operator("WHILE", [begin, end, value.index], *left, result, **subgraphs)
+    return result
+
+
+@step()
+def choose(graph: Graph, value: Value) -> Value | None:
+    """Run one of two activations."""
+    if 0 in value.shape:
+        return None
+    first = graph.writer.subgraphs + 1
+    flag = graph.constant(np.bool_(graph.chance(0.5)))
+    if graph.chance(0.5):
+        flag = graph.aside(np.array(graph.chance(0.5)))
+    result = graph.result(value, value.shape)
+    for code in graph.rng.choice(_CODES, 2):
+        inner = graph.writer.subgraph()
+        a, b = (inner.tensor(name, value.shape, value.dtype, value.encoding) for name in "ab")
+        inner.operator(str(code), [a], [b])
+        inner.end([a], [b])
+    operands = [flag, value.index]
+    branches = {"then_subgraph_index": first, "else_subgraph_index": first + 1}
+    graph.operator("IF", operands, result, **branches)
+    return result
