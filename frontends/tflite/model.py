@@ -33,6 +33,7 @@ class Tensor:
         shape_signature: the shape with -1 for dimensions that the file leaves open; empty where
             the file says nothing, which means that `shape` is meant.
         is_variable: whether it keeps its value from one run to the next.
+        is_unpacked: whether the file has it as int4.
     """
 
     index: int
@@ -43,6 +44,7 @@ class Tensor:
     data: np.ndarray | None = None
     shape_signature: tuple[int, ...] = ()
     is_variable: bool = False
+    is_unpacked: bool = False
 
     @property
     def is_constant(self) -> bool:

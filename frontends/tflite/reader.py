@@ -187,6 +187,7 @@ def _tensor(index: int, table: Table, buffers: list[np.ndarray | None]) -> Tenso
         data=data,
         shape_signature=table.integers("ShapeSignature"),
         is_variable=bool(table.scalar("IsVariable")),
+        is_unpacked=dtype == "int4" and data is not None,
     )
 
 

@@ -8,7 +8,7 @@ from frontends.tflite.quantization import Quantization
 from tests.differential.graphs import ACTIVATIONS, Graph, Value, step
 
 
-@step(weight=3)
+@step(weight=3, int16=True)
 def pair(graph: Graph, value: Value) -> Value | None:
     if len(value.shape) > 4:
         return None
@@ -32,22 +32,32 @@ def pair(graph: Graph, value: Value) -> Value | None:
         quantization = graph.encoding(value.dtype)
         data = graph.data(value.dtype, shape)
         other, scale = graph.constant(data, quantization), float(quantization.scale[0])
-    wanted = 60 * value.scale * scale if code == "MUL" else value.scale + scale
+    wanted = _span(value.dtype) * value.scale * scale if code == "MUL" else value.scale + scale
     result = graph.result(value, value.shape, wanted)
     operands = [value.index, other] if graph.chance(0.5) else [other, value.index]
     activation = str(graph.choice(*ACTIVATIONS))
-    graph.operator(code, operands, result, fused_activation_function=activation)
+    # LiteRT takes few powers of two as shifts.
+    general = {} if code == "MUL" else {"pot_scale_int16": False}
+    graph.operator(code, operands, result, fused_activation_function=activation, **general)
     return result
 
 
-@step()
+def _span(dtype: str) -> float:
+    """Return a large number of steps of a dtype."""
+    return 15_000 if dtype == "int16" else 60
+
+
+@step(int16=True)
 def softmax(graph: Graph, value: Value) -> Value | None:
     if (
         value.shape[-1] >= 500 or len(value.shape) > 4
     ):  # LiteRT's reference kernel aborts the process
         return None
+    if value.dtype == "int16" and value.scale > 2:  # LiteRT's int32 does not hold its distances
+        return None
     zero_point = -128 if value.dtype == "int8" else 0
-    encoding = Quantization.per_tensor(1 / 256, zero_point)
+    scale = 2.0**-15 if value.dtype == "int16" else 1 / 256
+    encoding = Quantization.per_tensor(scale, zero_point)
     result = graph.tensor(value.shape, value.dtype, encoding)
     graph.operator("SOFTMAX", [value.index], result, beta=float(graph.choice(1.0, 0.5)))
     return result
@@ -58,13 +68,16 @@ _UNARY = (
     *("RELU", "RELU6", "RELU_N1_TO_1", "GELU"),
 )
 _UNARY_INT8 = ("EXP", "ABS", "LOG", "NEG")
+_UNARY_INT16 = ("LOGISTIC", "TANH", "LEAKY_RELU", "RELU", "RELU6", *_UNARY_INT8)
 
 
-@step(weight=2)
+@step(weight=2, int16=True)
 def unary(graph: Graph, value: Value) -> Value:
-    codes = [*_UNARY, *_UNARY_INT8] if value.dtype == "int8" else _UNARY
-    code = str(graph.choice(*codes))
-    if code in ("LOGISTIC", "TANH"):
+    codes = {"int8": (*_UNARY, *_UNARY_INT8), "uint8": _UNARY, "int16": _UNARY_INT16}
+    code = str(graph.choice(*codes[value.dtype]))
+    if code in ("LOGISTIC", "TANH") and value.dtype == "int16":
+        result = graph.tensor(value.shape, "int16", Quantization.per_tensor(2.0**-15, 0))
+    elif code in ("LOGISTIC", "TANH"):
         scale, at = (1 / 256, -128) if code == "LOGISTIC" else (1 / 128, 0)
         point = at + (128 if value.dtype == "uint8" else 0)
         result = graph.tensor(value.shape, value.dtype, Quantization.per_tensor(scale, point))
@@ -160,23 +173,23 @@ def squared_difference(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-@step()
+@step(int16=True)
 def change_encoding(graph: Graph, value: Value) -> Value:
-    dtype = str(graph.choice("int8", "uint8"))
-    scale = value.scale * float(graph.rng.uniform(0.3, 3))
+    dtype = str(graph.choice("int8", "int16" if value.dtype == "int16" else "uint8", "int16"))
+    scale = value.scale * _span(value.dtype) / _span(dtype) * float(graph.rng.uniform(0.3, 3))
     result = graph.tensor(value.shape, dtype, graph.encoding(dtype, scale))
     graph.operator("QUANTIZE", [value.index], result)
     return result
 
 
-@step()
+@step(int16=True)
 def to_reals(graph: Graph, value: Value) -> Value:
     result = graph.tensor(value.shape, "float32", None)
     graph.operator("DEQUANTIZE", [value.index], result)
     return value
 
 
-@step()
+@step(int16=True)
 def from_reals(graph: Graph, value: Value) -> Value | None:
     """Quantize the other operand of a sum in the model."""
     if len(value.shape) > 4:
@@ -185,11 +198,11 @@ def from_reals(graph: Graph, value: Value) -> Value | None:
     other = graph.result(value, value.shape, value.scale)
     graph.operator("QUANTIZE", [reals.index], other)
     result = graph.result(value, value.shape, 2 * value.scale)
-    graph.operator("ADD", [value.index, other.index], result)
+    graph.operator("ADD", [value.index, other.index], result, pot_scale_int16=False)
     return result
 
 
-@step()
+@step(int16=True)
 def extreme(graph: Graph, value: Value) -> Value:
     other = graph.constant(graph.data(value.dtype, value.shape), value.quantization)
     result = graph.result(value, value.shape)
@@ -197,7 +210,7 @@ def extreme(graph: Graph, value: Value) -> Value:
     return result
 
 
-@step()
+@step(int16=True)
 def mean(graph: Graph, value: Value) -> Value | None:
     if len(value.shape) != 4:
         return None
@@ -214,7 +227,7 @@ def mean(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-@step()
+@step(int16=True)
 def reduce_extreme(graph: Graph, value: Value) -> Value | None:
     rank = len(value.shape)
     axes = sorted(int(axis) for axis in graph.rng.permutation(rank)[: graph.choice(1, 1, 2)])

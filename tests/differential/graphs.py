@@ -103,7 +103,7 @@ class Graph:
         self.writer.operator(code, list(operands), [value.index for value in results], **options)
         self._read.update(operands)
         self._results += [value.index for value in results]
-        self.values += [value for value in results if value.dtype in ("int8", "uint8")]
+        self.values += [value for value in results if value.dtype in ("int8", "uint8", "int16")]
 
     def result(self, like: Value, shape: Sequence[int], scale: float | None = None) -> Value:
         """A tensor of ``like``'s dtype, in its encoding or in a random one of about a scale."""
@@ -115,8 +115,13 @@ class Graph:
         return self.tensor(shape, like.dtype, self.encoding(like.dtype, scale))
 
     def encoding(self, dtype: str, scale: float = 0.05) -> Quantization:
-        """Draw an encoding of about a scale, with any zero point, often one at its range's end."""
+        """Draw an encoding of about a scale, with any zero point, often one at its range's end.
+
+        That of int16 is 0.
+        """
         chosen = random_quantization(self.rng, dtype, scale)
+        if dtype == "int16":
+            return Quantization.per_tensor(float(chosen.scale[0]), 0)
         info = np.iinfo(dtype)
         if self.chance(1 / 4):
             point = self.choice(info.min, info.max, info.min, info.min + 128)
@@ -151,13 +156,16 @@ class Graph:
 
 Step = Callable[[Graph, Value], "Value | None"]
 STEPS: list[Step] = []
+INT16_STEPS: list[Step] = []
+"""Those that take int16, too."""
 
 
-def step(weight: int = 1) -> Callable[[Step], Step]:
+def step(weight: int = 1, *, int16: bool = False) -> Callable[[Step], Step]:
     """Register one way to grow a graph; it returns None where its operator does not fit."""
 
     def decorate(function: Step) -> Step:
         STEPS.extend([function] * weight)
+        INT16_STEPS.extend([function] * weight if int16 else [])
         return function
 
     return decorate

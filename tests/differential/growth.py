@@ -13,7 +13,7 @@ from tests.differential import (  # noqa: F401
     selection,
     variables,
 )
-from tests.differential.graphs import STEPS, Graph, Value
+from tests.differential.graphs import INT16_STEPS, STEPS, Graph, Value
 
 _LENGTHS = (1, 1, 2, 2, 3, 3, 4, 6)
 _CHANNELS = (*range(1, 9), 16, 17, 31, 32, 33, 40, 64, 70)
@@ -28,7 +28,8 @@ def grow(graph: Graph) -> None:
         tries += 1
         # Not always from the newest tensor: some are read twice, and graphs have several ends.
         start = value if graph.chance(0.85) else graph.choice(*graph.values)
-        value = STEPS[int(graph.rng.integers(len(STEPS)))](graph, start) or value
+        steps = INT16_STEPS if start.dtype == "int16" else STEPS
+        value = steps[int(graph.rng.integers(len(steps)))](graph, start) or value
     graph.end()
 
 
@@ -40,4 +41,4 @@ def _first(graph: Graph) -> Value:
         shape: tuple[int, ...] = (batch, height, width, channels)
     else:
         shape = (int(rng.integers(1, 5)), int(rng.integers(1, 130)))
-    return graph.input(shape, str(graph.choice("int8", "uint8")))
+    return graph.input(shape, str(graph.choice("int8", "int8", "uint8", "uint8", "int16")))

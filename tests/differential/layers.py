@@ -33,7 +33,7 @@ def window_of(graph: Graph, value: Value, most: int, dilated: bool) -> dict[str,
 
 
 def _weights(graph: Graph, shape: Sequence[int], dtype: str, axis: int) -> tuple[Array, Any]:
-    data = graph.data(dtype, shape)
+    data = graph.data("int8" if dtype == "int16" else dtype, shape)
     if dtype == "uint8":
         return data, graph.encoding(dtype, 0.01)
     count = shape[axis] if graph.chance(0.7) else 1
@@ -53,11 +53,14 @@ def _stored(graph: Graph, data: Array, quantization: Quantization) -> int:
 
 def _bias(graph: Graph, value: Value, weights: Quantization, channels: int) -> int:
     scales = value.quantization.scale * weights.scale
-    data = graph.rng.integers(-30_000, 30_000, channels).astype(np.int32)
-    return graph.constant(data, Quantization(scales, np.zeros(scales.size, np.int64)))
+    data = graph.rng.integers(-30_000, 30_000, channels)
+    encoding = Quantization(scales, np.zeros(scales.size, np.int64))
+    if value.dtype == "int16":
+        return graph.tensor(data.shape, "int64", encoding, data << 8).index
+    return graph.constant(data.astype(np.int32), encoding)
 
 
-@step(weight=4)
+@step(weight=4, int16=True)
 def convolution(graph: Graph, value: Value) -> Value | None:
     window = window_of(graph, value, 5, True) if len(value.shape) == 4 else None
     if window is None:
@@ -75,7 +78,7 @@ def convolution(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-@step(weight=3)
+@step(weight=3, int16=True)
 def depthwise(graph: Graph, value: Value) -> Value | None:
     window = window_of(graph, value, 5, True) if len(value.shape) == 4 else None
     if window is None:
@@ -86,7 +89,10 @@ def depthwise(graph: Graph, value: Value) -> Value | None:
     spread = 70 * 70 * value.scale * float(np.mean(quantization.scale))
     shape = (value.shape[0], *window["spans"], channels)
     result = graph.result(value, shape, spread * float(np.sqrt(prod(window["taps"]))) / 40)
-    operands = [value.index, _stored(graph, data, quantization)]
+    if value.dtype == "int16":  # LiteRT does not unpack int4 beside it
+        operands = [value.index, graph.constant(data, quantization)]
+    else:
+        operands = [value.index, _stored(graph, data, quantization)]
     if graph.chance(0.8):
         operands.append(_bias(graph, value, quantization, channels))
     options = {**convolved(graph, window), "depth_multiplier": multiplier}
@@ -134,7 +140,7 @@ def convolved(graph: Graph, window: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-@step(weight=2)
+@step(weight=2, int16=True)
 def dense(graph: Graph, value: Value) -> Value | None:
     depth = prod(value.shape[1:])
     if depth > 4000:
@@ -172,7 +178,7 @@ def product(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-@step(weight=2)
+@step(weight=2, int16=True)
 def pool(graph: Graph, value: Value) -> Value | None:
     window = window_of(graph, value, 4, False) if len(value.shape) == 4 else None
     if window is None:

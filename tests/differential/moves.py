@@ -9,7 +9,7 @@ import numpy as np
 from tests.differential.graphs import Graph, Value, step
 
 
-@step()
+@step(int16=True)
 def concatenate(graph: Graph, value: Value) -> Value:
     axis = int(graph.rng.integers(len(value.shape)))
     others = [value]
@@ -29,7 +29,7 @@ def concatenate(graph: Graph, value: Value) -> Value:
     return result
 
 
-@step()
+@step(int16=True)
 def pad(graph: Graph, value: Value) -> Value | None:
     if len(value.shape) != 4:
         return None
@@ -46,7 +46,7 @@ def pad(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-@step()
+@step(int16=True)
 def resize(graph: Graph, value: Value) -> Value | None:
     if len(value.shape) != 4 or max(value.shape[1:3]) > 20:
         return None
@@ -60,7 +60,7 @@ def resize(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-@step()
+@step(int16=True)
 def move(graph: Graph, value: Value) -> Value | None:
     if graph.chance(0.5):
         shape = (value.shape[0], prod(value.shape[1:]))
@@ -75,7 +75,7 @@ def move(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-@step()
+@step(int16=True)
 def rank(graph: Graph, value: Value) -> Value | None:
     """One axis of size 1 more, or one less."""
     ones = [axis for axis, size in enumerate(value.shape) if size == 1]
@@ -94,7 +94,7 @@ def rank(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-@step()
+@step(int16=True)
 def split(graph: Graph, value: Value) -> Value | None:
     """Parts, of which one goes on; the others are outputs or are read later."""
     axis = int(graph.rng.integers(len(value.shape)))
@@ -119,7 +119,7 @@ def _part(graph: Graph, value: Value, axis: int, size: int) -> Value:
     return graph.result(value, [*value.shape[:axis], size, *value.shape[axis + 1 :]])
 
 
-@step(weight=2)
+@step(weight=2, int16=True)
 def cut(graph: Graph, value: Value) -> Value | None:
     if len(value.shape) > 4:
         return None

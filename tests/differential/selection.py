@@ -9,7 +9,7 @@ import numpy as np
 from tests.differential.graphs import Graph, Value, step
 
 
-@step()
+@step(int16=True)
 def stack(graph: Graph, value: Value) -> Value | None:
     """Put two alike on one axis more, and now and then take them apart again."""
     if len(value.shape) > 3:
@@ -26,7 +26,7 @@ def stack(graph: Graph, value: Value) -> Value | None:
     return parts[int(graph.rng.integers(2))]
 
 
-@step()
+@step(int16=True)
 def gather(graph: Graph, value: Value) -> Value:
     axis = int(graph.rng.integers(len(value.shape)))
     count = int(graph.rng.integers(1, 6))
@@ -70,7 +70,7 @@ def fill(graph: Graph, value: Value) -> Value:
     return result
 
 
-@step()
+@step(int16=True)
 def turn(graph: Graph, value: Value) -> Value | None:
     if len(value.shape) > 4:
         return None

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tvm import relax
 from tvm.relax import op as R
 
+from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import clamp_range
 from frontends.tflite.converters.context import Context, Operand, per_channel, per_tensor
 from frontends.tflite.converters.kernels import bias_of, check_kernel, int16_bias_type
@@ -32,6 +33,9 @@ def convert_depthwise_conv_2d(ctx: Context) -> relax.Expr:
     """Return a convolution of every channel by itself; the kernel is [1, height, width, C * M]."""
     data, kernel = ctx.input(0), ctx.weights(1)
     check_ranks(data, kernel)
+    if data.tensor.dtype == "int16" and kernel.tensor.is_unpacked:
+        # LiteRT does not unpack them there.
+        raise UnsupportedError("int4 weights beside int16 data")
     # The multiplier M follows from the shapes; old files state a wrong one.
     return _convolve(ctx, ctx.options(DepthwiseConv2DOptions), data, kernel, "IHWO", data.shape[3])
 

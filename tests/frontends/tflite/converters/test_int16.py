@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from frontends.errors import UnsupportedOperatorError
 from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from qnn_ops import QnnError
@@ -397,6 +398,16 @@ def _with(code: str, result: Quantization, **options: Any) -> bytes:
 def test_encodings_that_do_not_fit(model: bytes, message: str) -> None:
     with pytest.raises(QnnError, match=message):
         from_tflite(model)
+
+
+def test_weights_of_4_bits_that_litert_does_not_unpack() -> None:
+    sheet = Sheet(seed=17)
+    kernel = sheet.four_bits(np.ones((1, 1, 1, 2), np.int8), symmetric(0.1))
+    operands = [data(sheet, (1, 3, 3, 2), symmetric(0.1)), kernel]
+    window = {"padding": "VALID", "stride_h": 1, "stride_w": 1, "depth_multiplier": 1}
+    sheet.operator("DEPTHWISE_CONV_2D", operands, ((1, 3, 3, 2), "int16", symmetric(0.1)), **window)
+    with pytest.raises(UnsupportedOperatorError, match="int4 weights beside int16 data"):
+        from_tflite(sheet.model())
 
 
 def test_a_bias_that_the_options_do_not_state() -> None:
