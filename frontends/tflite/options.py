@@ -7,24 +7,32 @@ runtimes) are left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, get_type_hints
+from typing import get_type_hints
 
 import tflite
 
 from frontends.errors import ModelFormatError
 from frontends.tflite.flatbuffer import Table
+from frontends.tflite.option_fields import (
+    BY_TYPE,
+    Activation,
+    Container,
+    Dilation,
+    Dims,
+    Filter,
+    NewShape,
+    NumSplits,
+    Reader,
+    SharedName,
+    Stride,
+)
 from frontends.tflite.schema import (
-    ENUM_FIELDS,
     OPTIONS_BY_OPERATOR,
     OPTIONS_TABLES,
     by_value,
-    pascal_case,
 )
-
-_Reader = Callable[[Table], Any]
 
 _TABLE_NAMES = by_value(OPTIONS_TABLES)
 _CLASSES: dict[str, type[Options]] = {}
@@ -66,45 +74,12 @@ def read_options(code: str, operator: Table) -> Options | None:
 
 
 @cache
-def _readers(name: str) -> dict[str, _Reader]:
+def _readers(name: str) -> dict[str, Reader]:
     hints = get_type_hints(_CLASSES[name], include_extras=True)
     return {
-        field: hint.__metadata__[0] if hasattr(hint, "__metadata__") else _BY_TYPE[hint](field)
+        field: hint.__metadata__[0] if hasattr(hint, "__metadata__") else BY_TYPE[hint](field)
         for field, hint in hints.items()
     }
-
-
-def _scalar(name: str) -> _Reader:
-    return lambda table: table.scalar(pascal_case(name))
-
-
-def _finite(name: str) -> _Reader:
-    return lambda table: table.finite(pascal_case(name))
-
-
-def _enum(name: str) -> _Reader:
-    names = by_value(ENUM_FIELDS[name])
-    return lambda table: table.enum(pascal_case(name), names)
-
-
-def _positive(*names: str) -> _Reader:
-    return lambda table: table.positive(*map(pascal_case, names))
-
-
-_BY_TYPE = {bool: _scalar, int: _scalar, float: _finite, str: _enum}
-
-_Activation = Annotated[str, _enum("fused_activation_function")]
-_Stride = Annotated[tuple[int, int], _positive("stride_h", "stride_w")]
-_Dilation = Annotated[tuple[int, int], _positive("dilation_h_factor", "dilation_w_factor")]
-_Filter = Annotated[tuple[int, int], _positive("filter_height", "filter_width")]
-_NumSplits = Annotated[int, lambda table: table.positive("NumSplits")[0]]
-_SharedName = Annotated[str, lambda table: table.string("SharedName")]
-_Container = Annotated[str, lambda table: table.string("Container")]
-_Dims = Annotated[tuple[int, ...], lambda table: table.integers("SqueezeDims")]
-_NewShape = Annotated[
-    "tuple[int, ...] | None",
-    lambda table: None if table.is_absent("NewShape") else table.integers("NewShape"),
-]
 
 
 @dataclass(frozen=True)
@@ -115,9 +90,9 @@ class Conv2DOptions(Options):
     """
 
     padding: str
-    stride: _Stride
-    dilation: _Dilation
-    activation: _Activation
+    stride: Stride
+    dilation: Dilation
+    activation: Activation
     quantized_bias_type: str
 
 
@@ -126,10 +101,10 @@ class DepthwiseConv2DOptions(Options):
     """Depthwise convolution; `depth_multiplier` is what the file says, even if 0."""
 
     padding: str
-    stride: _Stride
-    dilation: _Dilation
+    stride: Stride
+    dilation: Dilation
     depth_multiplier: int
-    activation: _Activation
+    activation: Activation
 
 
 @dataclass(frozen=True)
@@ -140,8 +115,8 @@ class TransposeConvOptions(Options):
     """
 
     padding: str
-    stride: _Stride
-    activation: _Activation
+    stride: Stride
+    activation: Activation
     quantized_bias_type: str
 
 
@@ -150,9 +125,9 @@ class Pool2DOptions(Options):
     """Pooling; `filter` and `stride` are (height, width)."""
 
     padding: str
-    stride: _Stride
-    filter: _Filter
-    activation: _Activation
+    stride: Stride
+    filter: Filter
+    activation: Activation
 
 
 @dataclass(frozen=True)
@@ -162,7 +137,7 @@ class FullyConnectedOptions(Options):
     `quantized_bias_type` is that of the bias beside int16 data, "float32" where it is not stated.
     """
 
-    activation: _Activation
+    activation: Activation
     keep_num_dims: bool
     weights_format: str
     asymmetric_quantize_inputs: bool
@@ -190,12 +165,12 @@ class ConcatenationOptions(Options):
     """Concatenation; a negative `axis` counts from the end."""
 
     axis: int
-    activation: _Activation
+    activation: Activation
 
 
 @dataclass(frozen=True)
 class _ActivationOptions(Options):
-    activation: _Activation
+    activation: Activation
 
 
 @dataclass(frozen=True)
@@ -230,14 +205,14 @@ class ReducerOptions(Options):
 class ReshapeOptions(Options):
     """Reshape; `new_shape` may hold one -1, and is None if only an input states it."""
 
-    new_shape: _NewShape
+    new_shape: NewShape
 
 
 @dataclass(frozen=True)
 class SqueezeOptions(Options):
     """Squeeze; no `dims` means all dimensions that are 1, negative ones count from the end."""
 
-    dims: _Dims
+    dims: Dims
 
 
 @dataclass(frozen=True)
@@ -271,7 +246,7 @@ class StridedSliceOptions(Options):
 
 @dataclass(frozen=True)
 class _NumSplitsOptions(Options):
-    num_splits: _NumSplits
+    num_splits: NumSplits
 
 
 class SplitOptions(_NumSplitsOptions):
@@ -388,8 +363,8 @@ class ShapeOptions(Options):
 class VarHandleOptions(Options):
     """A variable that the subgraphs of a model share: its name."""
 
-    container: _Container
-    shared_name: _SharedName
+    container: Container
+    shared_name: SharedName
 
 
 @dataclass(frozen=True)
@@ -404,7 +379,7 @@ class SVDFOptions(Options):
     """A filter over time; `rank` filters make one result."""
 
     rank: int
-    activation: _Activation
+    activation: Activation
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import flatbuffers
 import numpy as np
 import numpy.typing as npt
 import tflite
-from flatbuffers import flexbuffers
 
 from frontends.tflite.format import IDENTIFIER
 from frontends.tflite.packing import pack_int4
@@ -21,15 +19,23 @@ from frontends.tflite.schema import (
     ENUM_FIELDS,
     OPERATORS,
     OPTIONS_BY_OPERATOR,
-    OPTIONS_TABLES,
     pascal_case,
 )
-from frontends.tflite.sparsity import Level, Sparsity
+from frontends.tflite.sparsity import Sparsity
+from frontends.tflite.writer_tables import (
+    OperatorToWrite,
+    TensorToWrite,
+    encode_buffer,
+    encode_offsets,
+    encode_operator,
+    encode_operator_code,
+    encode_subgraph,
+    encode_tensor,
+)
 from qnn_ops.errors import QnnError
 
 _SCHEMA_VERSION = 3
 _CUSTOM = "CUSTOM:"
-_BUFFER_ALIGNMENT = 16  # what the runtime expects of constants; the schema says so too
 
 # The first version of an operator that takes int8 is 2, but for these.
 _INT8_VERSIONS = {
@@ -58,27 +64,6 @@ _INT8_VERSIONS = {
 _FIRST_VERSIONS = {"BROADCAST_TO": 2}
 
 
-@dataclass(frozen=True)
-class _Tensor:
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-    quantization: Quantization | None
-    buffer: int
-    sparsity: Sparsity | None = None
-    is_variable: bool = False
-
-
-@dataclass(frozen=True)
-class _Operator:
-    code: int  # position in the model's list of (operator, version, custom name)
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-    options_type: str | None
-    options: dict[str, Any]
-    intermediates: tuple[int, ...]
-
-
 class ModelWriter:
     """Builds the bytes of a .tflite file with one subgraph.
 
@@ -97,8 +82,8 @@ class ModelWriter:
 
     def __init__(self) -> None:
         """Start an empty model."""
-        self._tensors: list[_Tensor] = []
-        self._operators: list[_Operator] = []
+        self._tensors: list[TensorToWrite] = []
+        self._operators: list[OperatorToWrite] = []
         self._codes: list[tuple[int, int, str]] = []
         self._buffers: list[bytes] = [b""]  # by convention buffer 0 is empty: "no data"
         self._ends: tuple[Sequence[int], Sequence[int]] = ((), ())
@@ -149,7 +134,7 @@ class ModelWriter:
             stored = stored.astype(stored.dtype.newbyteorder("<"), copy=False)
             self._buffers.append(stored.tobytes())
         self._tensors.append(
-            _Tensor(name, shape, dtype, quantization, buffer, sparsity, is_variable)
+            TensorToWrite(name, shape, dtype, quantization, buffer, sparsity, is_variable)
         )
         return len(self._tensors) - 1
 
@@ -198,7 +183,7 @@ class ModelWriter:
         if key not in self._codes:
             self._codes.append(key)
         self._operators.append(
-            _Operator(
+            OperatorToWrite(
                 self._codes.index(key),
                 tuple(inputs),
                 tuple(outputs),
@@ -254,9 +239,11 @@ class ModelWriter:
         parts = sum(len(each._tensors) + len(each._operators) + 1 for each in graphs)
         size = sum(map(len, self._buffers)) + 1024 * parts
         builder = flatbuffers.Builder(size)
-        buffers = _offsets(builder, [_buffer(builder, data) for data in self._buffers])
-        subgraphs = _offsets(builder, [each._encode(builder) for each in graphs])
-        codes = _offsets(builder, [_operator_code(builder, *code) for code in self._codes])
+        buffers = encode_offsets(builder, [encode_buffer(builder, data) for data in self._buffers])
+        subgraphs = encode_offsets(builder, [each._encode(builder) for each in graphs])
+        codes = encode_offsets(
+            builder, [encode_operator_code(builder, *code) for code in self._codes]
+        )
         text = builder.CreateString(description)
         tflite.ModelStart(builder)
         tflite.ModelAddVersion(builder, _SCHEMA_VERSION)
@@ -268,9 +255,13 @@ class ModelWriter:
         return bytes(builder.Output())
 
     def _encode(self, builder: Any) -> int:
-        tensors = _offsets(builder, [_tensor(builder, tensor) for tensor in self._tensors])
-        operators = _offsets(builder, [_operator(builder, op) for op in self._operators])
-        return _subgraph(builder, tensors, *self._ends, operators)
+        tensors = encode_offsets(
+            builder, [encode_tensor(builder, tensor) for tensor in self._tensors]
+        )
+        operators = encode_offsets(
+            builder, [encode_operator(builder, op) for op in self._operators]
+        )
+        return encode_subgraph(builder, tensors, *self._ends, operators)
 
     def _check_indices(self, where: str, indices: Sequence[int], lowest: int = 0) -> None:
         for index in indices:
@@ -300,151 +291,3 @@ def _option_value(where: str, options_type: str | None, field: str, value: Any) 
         names = ", ".join(ENUM_FIELDS[field])
         raise QnnError(f"{where}: {field} must be one of {names}; got {value!r}")
     return ENUM_FIELDS[field][value]
-
-
-def _offsets(builder: Any, offsets: Sequence[int]) -> int:
-    """Return a vector of tables or strings."""
-    builder.StartVector(4, len(offsets), 4)
-    for offset in reversed(offsets):
-        builder.PrependUOffsetTRelative(offset)
-    return int(builder.EndVector())
-
-
-def _integers(builder: Any, values: Sequence[int]) -> int:
-    return int(builder.CreateNumpyVector(np.array(values, np.int32)))
-
-
-def _buffer(builder: Any, data: bytes) -> int:
-    vector = _aligned_bytes(builder, data) if data else None
-    tflite.BufferStart(builder)
-    if vector is not None:
-        tflite.BufferAddData(builder, vector)
-    return int(tflite.BufferEnd(builder))
-
-
-def _aligned_bytes(builder: Any, data: bytes) -> int:
-    """Add a byte vector at an aligned address; flatbuffers' CreateByteVector does not align."""
-    builder.StartVector(1, len(data), _BUFFER_ALIGNMENT)
-    builder.head -= len(data)
-    builder.Bytes[builder.head : builder.head + len(data)] = data
-    return int(builder.EndVector())
-
-
-def _quantization(builder: Any, quantization: Quantization) -> int:
-    scale = builder.CreateNumpyVector(quantization.scale)
-    zero_point = builder.CreateNumpyVector(quantization.zero_point)
-    tflite.QuantizationParametersStart(builder)
-    tflite.QuantizationParametersAddScale(builder, scale)
-    tflite.QuantizationParametersAddZeroPoint(builder, zero_point)
-    tflite.QuantizationParametersAddQuantizedDimension(builder, quantization.axis)
-    return int(tflite.QuantizationParametersEnd(builder))
-
-
-def _sparsity(builder: Any, sparsity: Sparsity) -> int:
-    levels = _offsets(builder, [_level(builder, level) for level in sparsity.levels])
-    order, blocks = (_integers(builder, axes) for axes in (sparsity.order, sparsity.blocks))
-    tflite.SparsityParametersStart(builder)
-    tflite.SparsityParametersAddTraversalOrder(builder, order)
-    tflite.SparsityParametersAddBlockMap(builder, blocks)
-    tflite.SparsityParametersAddDimMetadata(builder, levels)
-    return int(tflite.SparsityParametersEnd(builder))
-
-
-def _level(builder: Any, level: Level) -> int:
-    vectors = []
-    for numbers in (level.segments, level.indices):
-        if numbers is not None:
-            values = _integers(builder, numbers.tolist())
-            tflite.Int32VectorStart(builder)
-            tflite.Int32VectorAddValues(builder, values)
-            vectors.append(int(tflite.Int32VectorEnd(builder)))
-    tflite.DimensionMetadataStart(builder)
-    tflite.DimensionMetadataAddFormat(builder, int(bool(vectors)))
-    tflite.DimensionMetadataAddDenseSize(builder, level.size)
-    for field, vector in zip(("Segments", "Indices"), vectors, strict=False):
-        kind = tflite.SparseIndexVector.Int32Vector
-        getattr(tflite, f"DimensionMetadataAddArray{field}Type")(builder, kind)
-        getattr(tflite, f"DimensionMetadataAddArray{field}")(builder, vector)
-    return int(tflite.DimensionMetadataEnd(builder))
-
-
-def _tensor(builder: Any, tensor: _Tensor) -> int:
-    name = builder.CreateString(tensor.name)
-    shape = _integers(builder, tensor.shape)
-    quantization = _quantization(builder, tensor.quantization) if tensor.quantization else None
-    sparsity = _sparsity(builder, tensor.sparsity) if tensor.sparsity else None
-    tflite.TensorStart(builder)
-    tflite.TensorAddShape(builder, shape)
-    tflite.TensorAddType(builder, DTYPES[tensor.dtype])
-    tflite.TensorAddBuffer(builder, tensor.buffer)
-    tflite.TensorAddName(builder, name)
-    tflite.TensorAddIsVariable(builder, tensor.is_variable)
-    if quantization is not None:
-        tflite.TensorAddQuantization(builder, quantization)
-    if sparsity is not None:
-        tflite.TensorAddSparsity(builder, sparsity)
-    return int(tflite.TensorEnd(builder))
-
-
-def _options(builder: Any, options_type: str, options: dict[str, Any]) -> int:
-    stored = {}
-    for field, value in options.items():
-        if isinstance(value, np.ndarray):
-            value = builder.CreateNumpyVector(value)
-        stored[field] = builder.CreateString(value) if isinstance(value, str) else value
-    getattr(tflite, f"{options_type}Start")(builder)
-    for field, value in stored.items():
-        getattr(tflite, f"{options_type}Add{pascal_case(field)}")(builder, value)
-    return int(getattr(tflite, f"{options_type}End")(builder))
-
-
-def _operator(builder: Any, operator: _Operator) -> int:
-    inputs = _integers(builder, operator.inputs)
-    outputs = _integers(builder, operator.outputs)
-    middle = _integers(builder, operator.intermediates) if operator.intermediates else None
-    options_type = operator.options_type
-    options = None if options_type is None else _options(builder, options_type, operator.options)
-    has_map = options_type is None and operator.options
-    custom = (
-        _aligned_bytes(builder, bytes(flexbuffers.Dumps(operator.options))) if has_map else None
-    )
-    tflite.OperatorStart(builder)
-    tflite.OperatorAddOpcodeIndex(builder, operator.code)
-    tflite.OperatorAddInputs(builder, inputs)
-    tflite.OperatorAddOutputs(builder, outputs)
-    if options is not None:
-        tflite.OperatorAddBuiltinOptionsType(builder, OPTIONS_TABLES[str(options_type)])
-        tflite.OperatorAddBuiltinOptions(builder, options)
-    if middle is not None:
-        tflite.OperatorAddIntermediates(builder, middle)
-    if custom is not None:
-        tflite.OperatorAddCustomOptions(builder, custom)
-    return int(tflite.OperatorEnd(builder))
-
-
-def _operator_code(builder: Any, code: int, version: int, name: str) -> int:
-    # Old readers know one byte only; larger codes put 127 there and the code in the newer field.
-    deprecated = min(code, tflite.BuiltinOperator.PLACEHOLDER_FOR_GREATER_OP_CODES)
-    text = builder.CreateString(name) if name else None
-    tflite.OperatorCodeStart(builder)
-    tflite.OperatorCodeAddDeprecatedBuiltinCode(builder, deprecated)
-    tflite.OperatorCodeAddBuiltinCode(builder, code)
-    tflite.OperatorCodeAddVersion(builder, version)
-    if text is not None:
-        tflite.OperatorCodeAddCustomCode(builder, text)
-    return int(tflite.OperatorCodeEnd(builder))
-
-
-def _subgraph(
-    builder: Any, tensors: int, inputs: Sequence[int], outputs: Sequence[int], operators: int
-) -> int:
-    input_vector = _integers(builder, inputs)
-    output_vector = _integers(builder, outputs)
-    name = builder.CreateString("main")
-    tflite.SubGraphStart(builder)
-    tflite.SubGraphAddTensors(builder, tensors)
-    tflite.SubGraphAddInputs(builder, input_vector)
-    tflite.SubGraphAddOutputs(builder, output_vector)
-    tflite.SubGraphAddOperators(builder, operators)
-    tflite.SubGraphAddName(builder, name)
-    return int(tflite.SubGraphEnd(builder))

@@ -1,0 +1,44 @@
+"""How the fields of operators' options are read: by their types, or by these annotations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from frontends.tflite.flatbuffer import Table
+from frontends.tflite.schema import ENUM_FIELDS, by_value, pascal_case
+
+Reader = Callable[[Table], Any]
+
+
+def _scalar(name: str) -> Reader:
+    return lambda table: table.scalar(pascal_case(name))
+
+
+def _finite(name: str) -> Reader:
+    return lambda table: table.finite(pascal_case(name))
+
+
+def _enum(name: str) -> Reader:
+    names = by_value(ENUM_FIELDS[name])
+    return lambda table: table.enum(pascal_case(name), names)
+
+
+def _positive(*names: str) -> Reader:
+    return lambda table: table.positive(*map(pascal_case, names))
+
+
+BY_TYPE = {bool: _scalar, int: _scalar, float: _finite, str: _enum}
+
+Activation = Annotated[str, _enum("fused_activation_function")]
+Stride = Annotated[tuple[int, int], _positive("stride_h", "stride_w")]
+Dilation = Annotated[tuple[int, int], _positive("dilation_h_factor", "dilation_w_factor")]
+Filter = Annotated[tuple[int, int], _positive("filter_height", "filter_width")]
+NumSplits = Annotated[int, lambda table: table.positive("NumSplits")[0]]
+SharedName = Annotated[str, lambda table: table.string("SharedName")]
+Container = Annotated[str, lambda table: table.string("Container")]
+Dims = Annotated[tuple[int, ...], lambda table: table.integers("SqueezeDims")]
+NewShape = Annotated[
+    "tuple[int, ...] | None",
+    lambda table: None if table.is_absent("NewShape") else table.integers("NewShape"),
+]
