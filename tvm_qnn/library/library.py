@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import threading
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -59,7 +60,9 @@ class Library(Closing):
         self._origin: Origin | None = origin
         self._program: runtime.Program | None = None
         self._lock = threading.Lock()
-        self._own = self.session()
+        # Through a proxy: a circle of references would keep the file mapped after the last use.
+        library = weakref.proxy(self)
+        self._own = Session(self.signature.states, lambda *run: library._step(*run))
 
     @property
     def signature(self) -> Signature:
