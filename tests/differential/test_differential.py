@@ -49,7 +49,7 @@ def test_what_is_wrong_for_one_of_all_targets_names_it(tmp_path: Path) -> None:
 
 def test_every_operator_is_drawn() -> None:
     file = Graph(np.random.default_rng(0))
-    for _ in range(1200):
+    for _ in range(3000):
         grow(file)
     table = (Path(__file__).parents[2] / "README.md").read_text().split("| MXNet |")[0]
     rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| ")]

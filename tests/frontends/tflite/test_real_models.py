@@ -30,7 +30,7 @@ SMALL = (
 )
 LARGE = ("deeplab_dm05_u8", "mbv2_u8", "tf2_mbv2_i8")
 # How many operators have no conversion.
-UNSUPPORTED = {"keyword_svdf_i8": 8, "lstm_i8": 1}
+UNSUPPORTED = {"keyword_svdf_i8": 1, "lstm_i8": 1}
 
 
 @pytest.fixture(scope="module")

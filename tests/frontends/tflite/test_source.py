@@ -65,19 +65,19 @@ def test_how_each_operator_is_computed(path: Path) -> None:
     x = writer.tensor("x", (2, 4), "int8", Q)
     real = writer.tensor("real", (2, 4), "float32", None)
     sigmoid = writer.tensor("sigmoid", (2, 4), "float32", None)
-    root = writer.tensor("root", (2, 4), "int8", Q)
+    cosine = writer.tensor("cosine", (2, 4), "int8", Q)
     odd = writer.tensor("odd", (2, 4), "int8", Q)
     writer.operator("DEQUANTIZE", [x], [real])
     writer.operator("LOGISTIC", [real], [sigmoid])
-    writer.operator("RSQRT", [x], [root])
-    writer.operator("SVDF", [x], [odd])
-    path.write_bytes(writer.finish([x], [sigmoid, root, odd]))
+    writer.operator("COS", [x], [cosine])
+    writer.operator("LSTM", [x], [odd])
+    path.write_bytes(writer.finish([x], [sigmoid, cosine, odd]))
     found = {operator.code: operator for operator in summary_of(path).operators}
     assert found["DEQUANTIZE"].lowering == INTEGER
     assert found["LOGISTIC"].lowering == FLOAT
-    assert found["RSQRT"].lowering == FALLBACK
-    assert found["SVDF"].lowering == UNSUPPORTED
-    assert found["SVDF"].reason == "no conversion rule"
+    assert found["COS"].lowering == FALLBACK
+    assert found["LSTM"].lowering == UNSUPPORTED
+    assert found["LSTM"].reason == "no conversion rule"
 
 
 def test_the_variables_of_results_are_known(path: Path) -> None:
