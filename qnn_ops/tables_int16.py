@@ -103,7 +103,7 @@ def sqrt_table_int16(input_scale: float, output_scale: float) -> Int16Array:
 
 
 def abs_table_int16(input_scale: float, output_scale: float) -> Int16Array:
-    """Return the table of |x|, rounded as gemmlowp does.
+    """Return the table of absolute values, rounded as gemmlowp does.
 
     Source: AbsEvalQuantized of TFLite's kernels/elementwise.cc.
 
