@@ -1,4 +1,4 @@
-"""Float products that are to be rounded, however much faster one rounding less would be."""
+"""Float results that are to be rounded, however much faster one rounding less would be."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from tvm.relax import op as R
 _LOWEST = np.finfo(np.float32).min
 
 
-def rounded(product: relax.Expr) -> relax.Expr:
-    """Return a float32 product, rounded before anything is added to it.
+def rounded(result: relax.Expr) -> relax.Expr:
+    """Return a float32 product or sum, rounded before anything is added to it.
 
     Compilers make one fused multiply-add, with one rounding, of a product and a sum where the
-    processor has it. Between the two stands a choice here, which changes no number.
+    processor has it, and simplify a + b - b to a. Between the two stands a choice here, which
+    changes no number.
     """
     infinite = relax.const(np.float32(-np.inf))
-    return R.where(R.less(product, relax.const(_LOWEST)), infinite, product)
+    return R.where(R.less(result, relax.const(_LOWEST)), infinite, result)

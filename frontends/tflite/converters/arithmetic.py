@@ -108,11 +108,15 @@ def convert_extremum(ctx: Context) -> relax.Expr:
     return _FLOAT[ctx.operator.code](ctx.input(0).expr, ctx.input(1).expr)
 
 
+# Of these compilers merge one with the next: a product with a sum, a sum with its difference.
+_ROUNDED = ("ADD", "SUB", "MUL")
+
+
 @float_converter(*_FLOAT)
 def convert_float_arithmetic(ctx: Context) -> relax.Expr:
     """Combine two float32 operands, broadcast as in numpy."""
     result = _FLOAT[ctx.operator.code](ctx.input(0).expr, ctx.input(1).expr)
-    if ctx.operator.code == "MUL":
+    if ctx.operator.code in _ROUNDED:
         result = rounded(ctx.builder.emit(result))
     return activate(_activation(ctx), result)
 
