@@ -6,7 +6,6 @@ uint8, that both have.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +20,7 @@ from qnn_ops.arithmetic import (
     round_half_away,
 )
 from qnn_ops.attributes import dtype_range
+from qnn_ops.c_functions import by_c
 from qnn_ops.checks import QUANTIZED, check_dtype, check_quantization
 from qnn_ops.errors import QnnError
 
@@ -206,13 +206,7 @@ def centred_inputs(
 
 
 def _tanh(x: Float32Array) -> Float32Array:
-    try:
-        tanhf = ctypes.CDLL(None).tanhf
-    except (AttributeError, OSError, TypeError):
-        # A system whose C library cannot be asked by that name.
-        return np.tanh(x.astype(np.float64)).astype(np.float32)
-    tanhf.restype, tanhf.argtypes = ctypes.c_float, [ctypes.c_float]
-    return np.array([tanhf(float(value)) for value in x], np.float32)
+    return by_c("tanhf", np.tanh, x)
 
 
 def _int16_multiplier(real: np.float32) -> tuple[int, int]:

@@ -6,10 +6,7 @@ an error, such as at the root of a negative number, the entry is that for 0.
 
 from __future__ import annotations
 
-import ctypes
 import math
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +19,7 @@ from qnn_ops.arithmetic import (
     quantize_multiplier,
 )
 from qnn_ops.attributes import dtype_range
+from qnn_ops.c_functions import by_c
 from qnn_ops.errors import QnnError
 from qnn_ops.inverse_sqrt import inverse_sqrt_multiplier
 from qnn_ops.tables import Float32Array, Table, centred_inputs, unary_table
@@ -125,7 +123,7 @@ def log_table(
     lowest = np.float32(dtype_range(dtype)[0] - output_zero_point) * np.float32(output_scale)
 
     def log(x: Float32Array) -> npt.NDArray[Any]:
-        return np.where(x > 0, _by_c("logf", np.log, np.maximum(x, np.float32(1e-45))), lowest)
+        return np.where(x > 0, by_c("logf", np.log, np.maximum(x, np.float32(1e-45))), lowest)
 
     return unary_table(log, input_scale, input_zero_point, output_scale, output_zero_point, dtype)
 
@@ -143,7 +141,7 @@ def elu_table(
     """
 
     def elu(x: Float32Array) -> npt.NDArray[Any]:
-        return np.where(x < 0, _by_c("expm1f", np.expm1, np.minimum(x, 0)), x)
+        return np.where(x < 0, by_c("expm1f", np.expm1, np.minimum(x, 0)), x)
 
     return unary_table(elu, input_scale, input_zero_point, output_scale, output_zero_point, dtype)
 
@@ -168,32 +166,9 @@ def gelu_table(
 
 
 def _gelu(x: Float32Array) -> npt.NDArray[Any]:
-    return np.float32(0.5) * x * _by_c("erfcf", np.vectorize(math.erfc), x * _HALF_SQRT)
+    return np.float32(0.5) * x * by_c("erfcf", np.vectorize(math.erfc), x * _HALF_SQRT)
 
 
 def _gelu_by_tanh(x: Float32Array) -> npt.NDArray[Any]:
     inner = _SQRT_2_BY_PI * (x + np.float32(0.044715) * x * x * x)
-    return np.float32(0.5) * x * (np.float32(1) + _by_c("tanhf", np.tanh, inner))
-
-
-def _by_c(
-    name: str, otherwise: Callable[[npt.NDArray[np.float64]], Any], x: Float32Array
-) -> Float32Array:
-    """Apply a function of the C library, as LiteRT does, or one in float64 where there is none.
-
-    What they round differently decides an entry of few tables.
-    """
-    function = _c_function(name)
-    if function is None:
-        return np.asarray(otherwise(x.astype(np.float64)), np.float32)
-    return np.array([function(float(value)) for value in x], np.float32)
-
-
-def _c_function(name: str) -> Callable[[float], float] | None:
-    try:
-        function = getattr(ctypes.CDLL(None), name)
-    except (AttributeError, OSError, TypeError):
-        # A system whose C library cannot be asked by that name.
-        return None
-    function.restype, function.argtypes = ctypes.c_float, [ctypes.c_float]
-    return partial(function)
+    return np.float32(0.5) * x * (np.float32(1) + by_c("tanhf", np.tanh, inner))

@@ -1,0 +1,36 @@
+"""Functions of the C library, which LiteRT calls, too; some libraries' are off by a digit."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Float32Array = npt.NDArray[np.float32]
+
+
+def by_c(
+    name: str, otherwise: Callable[[npt.NDArray[np.float64]], Any], x: Float32Array
+) -> Float32Array:
+    """Apply a function of the C library, as LiteRT does, or one in float64 where there is none.
+
+    What they round differently decides an entry of few tables.
+    """
+    function = _c_function(name)
+    if function is None:
+        return np.asarray(otherwise(x.astype(np.float64)), np.float32)
+    return np.array([function(float(value)) for value in x], np.float32)
+
+
+def _c_function(name: str) -> Callable[[float], float] | None:
+    try:
+        function = getattr(ctypes.CDLL(None), name)
+    except (AttributeError, OSError, TypeError):
+        # A system whose C library cannot be asked by that name.
+        return None
+    function.restype, function.argtypes = ctypes.c_float, [ctypes.c_float]
+    return partial(function)
