@@ -12,7 +12,7 @@ from qnn_ops.attributes import float_attr
 from qnn_ops.checks import check_dtype, check_rank
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
-from qnn_ops.traits import Channels, Traits
+from qnn_ops.traits import FIXED
 
 Array = np.ndarray[Any, Any]
 
@@ -23,13 +23,7 @@ CORNERS = 4
 @operator(
     "encodings",
     "anchors",
-    traits=Traits(
-        zero_points={},
-        moved=None,
-        keeps=None,
-        clamps=False,
-        channels=Channels.LAST,
-    ),
+    traits=FIXED,
 )
 def decode_boxes(
     encodings: relax.Expr,

@@ -11,7 +11,7 @@ from qnn_ops.arithmetic import round_half_away
 from qnn_ops.checks import check_dtype
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
-from qnn_ops.traits import Channels, Traits
+from qnn_ops.traits import FIXED
 
 Array = np.ndarray[Any, Any]
 
@@ -21,13 +21,7 @@ FIELDS = 3
 
 @operator(
     "data",
-    traits=Traits(
-        zero_points={},
-        moved=None,
-        keeps=None,
-        clamps=False,
-        channels=Channels.LAST,
-    ),
+    traits=FIXED,
 )
 def dynamic_encoding(data: relax.Expr, asymmetric: bool) -> relax.Call:
     """Choose how each row of real numbers becomes int8.

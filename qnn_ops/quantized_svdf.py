@@ -13,7 +13,7 @@ from qnn_ops.errors import QnnError
 from qnn_ops.quantized_svdf_state import STATES, float32_ratio
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.rounding import check_multiplier, scale_down
-from qnn_ops.traits import Channels, Traits
+from qnn_ops.traits import FIXED
 
 Array = np.ndarray[Any, Any]
 
@@ -22,13 +22,7 @@ Array = np.ndarray[Any, Any]
     "state",
     "weights_time",
     "bias",
-    traits=Traits(
-        zero_points={},
-        moved=None,
-        keeps=None,
-        clamps=False,
-        channels=Channels.LAST,
-    ),
+    traits=FIXED,
 )
 def quantized_svdf(
     state: relax.Expr,

@@ -12,7 +12,7 @@ from qnn_ops.checks import check_dtype, check_quantization, check_rank
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.rounding import check_multiplier, scale_down
-from qnn_ops.traits import Channels, Traits
+from qnn_ops.traits import FIXED
 
 Array = np.ndarray[Any, Any]
 
@@ -29,13 +29,7 @@ def float32_ratio(first: float, second: float, divisor: float) -> float:
     "quantized_data",
     "weights_feature",
     "state",
-    traits=Traits(
-        zero_points={},
-        moved=None,
-        keeps=None,
-        clamps=False,
-        channels=Channels.LAST,
-    ),
+    traits=FIXED,
 )
 def quantized_svdf_state(
     quantized_data: relax.Expr,

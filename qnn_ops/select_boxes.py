@@ -14,7 +14,7 @@ from qnn_ops.decode_boxes import CORNERS
 from qnn_ops.errors import QnnError
 from qnn_ops.heaps import first_in_order
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
-from qnn_ops.traits import Channels, Traits
+from qnn_ops.traits import FIXED
 
 Array = np.ndarray[Any, Any]
 
@@ -24,13 +24,7 @@ _MOST = 1 << 31
 @operator(
     "boxes",
     "scores",
-    traits=Traits(
-        zero_points={},
-        moved=None,
-        keeps=None,
-        clamps=False,
-        channels=Channels.LAST,
-    ),
+    traits=FIXED,
 )
 def select_boxes(
     boxes: relax.Expr,

@@ -15,7 +15,7 @@ from qnn_ops.errors import QnnError
 from qnn_ops.heaps import pop, push
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.select_boxes import overlap
-from qnn_ops.traits import Channels, Traits
+from qnn_ops.traits import FIXED
 
 Array = np.ndarray[Any, Any]
 
@@ -23,13 +23,7 @@ Array = np.ndarray[Any, Any]
 @operator(
     "boxes",
     "scores",
-    traits=Traits(
-        zero_points={},
-        moved=None,
-        keeps=None,
-        clamps=False,
-        channels=Channels.LAST,
-    ),
+    traits=FIXED,
 )
 def suppress_boxes(
     boxes: relax.Expr,

@@ -11,7 +11,7 @@ from qnn_ops.attributes import int_attr
 from qnn_ops.checks import check_dtype, check_rank
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
-from qnn_ops.traits import Channels, Traits
+from qnn_ops.traits import FIXED
 
 Array = np.ndarray[Any, Any]
 
@@ -20,13 +20,7 @@ DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32")
 
 @operator(
     "data",
-    traits=Traits(
-        zero_points={},
-        moved=None,
-        keeps=None,
-        clamps=False,
-        channels=Channels.LAST,
-    ),
+    traits=FIXED,
 )
 def top_places(data: relax.Expr, count: int) -> relax.Call:
     """Find the largest elements of each row: the largest first, of equal ones the first in the row.

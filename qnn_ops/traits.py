@@ -59,6 +59,10 @@ class Traits:
     channels: Channels
 
 
+FIXED = Traits(zero_points={}, moved=None, keeps=None, clamps=False, channels=Channels.LAST)
+"""Those of an operator whose tensors stay as they are: their values, and the order of axes."""
+
+
 def moving(*names: str) -> Moved:
     """Let attributes move along, one number or one per channel each, and ``out_dtype`` change.
 
