@@ -21,7 +21,7 @@ def models(arguments: Sequence[str]) -> Iterator[tuple[str, bytes]]:
     """Yield name and contents of each model that is asked for.
 
     An argument is a .tflite file, a network of the zoo in one style, as "inception_v3:int8", or
-    in all styles, as "inception_v3".
+    in all its styles, as "inception_v3".
 
     Raises:
         QnnError: if an argument is neither, before any model is made.
@@ -39,7 +39,7 @@ def _of_argument(argument: str) -> Iterator[tuple[str, bytes]]:
     if name not in zoo.NAMES:
         yield Path(argument).stem, Path(argument).read_bytes()
         return
-    for one in [style] if style else zoo.STYLES:
+    for one in [style] if style else [each for model, each in zoo.MODELS if model == name]:
         yield f"{name} {one}", zoo.build(name, one)
 
 

@@ -34,9 +34,8 @@ def models() -> dict[str, Callable[[], tvm.IRModule]]:
     """
     folder = SHARED / "models"
     found: dict[str, Callable[[], tvm.IRModule]] = {}
-    for name in zoo.NAMES:
-        for style in zoo.STYLES:
-            found[f"zoo/{name}:{style}"] = partial(_zoo, name, style)
+    for name, style in zoo.MODELS:
+        found[f"zoo/{name}:{style}"] = partial(_zoo, name, style)
     for style in digits.STYLES:
         found[f"digits/{style}"] = partial(_digits, style)
     for path in sorted(FIXTURES.glob(f"*{_SYMBOL}")):

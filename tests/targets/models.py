@@ -139,8 +139,7 @@ def _zoo() -> list[Model]:
             multiplies=True,
             emulates=name == "mobilenet_v1",
         )
-        for name in zoo.NAMES
-        for style in zoo.STYLES
+        for name, style in zoo.MODELS
     ]
 
 

@@ -16,9 +16,8 @@ ROUTES = {"primitives": ("llvm", False), "kernels": ("host", True)}
 
 
 @pytest.mark.parametrize("route", ROUTES)
-@pytest.mark.parametrize("style", zoo.STYLES)
 # Inception V3 is tested at its full size.
-@pytest.mark.parametrize("name", [name for name in zoo.NAMES if name != "inception_v3"])
+@pytest.mark.parametrize(("name", "style"), [m for m in zoo.MODELS if m[0] != "inception_v3"])
 def test_every_tensor_of_a_tiny_network_equals_litert(name: str, style: str, route: str) -> None:
     content = zoo.build(name, style=style, tiny=True)
     target, kernels = ROUTES[route]

@@ -10,25 +10,33 @@ from __future__ import annotations
 from functools import lru_cache
 
 from qnn_ops.errors import QnnError
-from tvm_qnn.zoo import calibrate as _calibrate
-from tvm_qnn.zoo.emit import STYLES as _STYLES
-from tvm_qnn.zoo.emit import emit as _emit
-from tvm_qnn.zoo.topologies import TOPOLOGIES as _TOPOLOGIES
+from tvm_qnn.zoo.calibrate import Calibration, calibrate, channel_scaler
+from tvm_qnn.zoo.emit import emit
+from tvm_qnn.zoo.file import STYLES as _STYLES
+from tvm_qnn.zoo.graph import Graph
+from tvm_qnn.zoo.images import PICTURES
+from tvm_qnn.zoo.topologies import TOPOLOGIES
 
-NAMES = tuple(_TOPOLOGIES)
-STYLES = tuple(style for style, how in _STYLES.items() if how.dtype != "int16")
-"""Those of 8 bits."""
+NAMES = tuple(TOPOLOGIES)
 
 INT16_STYLE = "int16x8"
 """The style of 16-bit activations."""
 
-PICTURES = _calibrate.PICTURES
+STYLES = tuple(style for style in _STYLES if style != INT16_STYLE)
+"""Those of 8 bits."""
+
+CLASSIFIERS = ("inception_v3", "mobilenet_v1", "mobilenet_v2", "resnet50")
+"""Classifiers that are made in every style."""
+
+MODELS = tuple(
+    (name, style) for name in NAMES for style in TOPOLOGIES[name].styles if style != INT16_STYLE
+)
+"""The networks in each style of 8 bits that they are made in."""
+
+__all__ = ["CLASSIFIERS", "INT16_STYLE", "MODELS", "NAMES", "PICTURES", "STYLES", "build"]
 
 _TINY_WIDTH = 1 / 8
 _TINY_CLASSES = 20
-
-# The styles of a model share one calibration, which takes most of the time.
-_calibration = lru_cache(maxsize=8)(_calibrate.calibrate)
 
 
 def build(
@@ -41,41 +49,56 @@ def build(
     seed: int = 0,
     tiny: bool = False,
 ) -> bytes:
-    """Build a quantized image classifier.
+    """Build a quantized network.
 
     Args:
-        name: "inception_v3", "mobilenet_v1", "mobilenet_v2" or "resnet50".
+        name: one of NAMES.
         style: "uint8": asymmetric weights and activations, and concatenations whose inputs
             keep their own scales. "int8": symmetric weights, one scale for each tensor.
             "int8_per_axis": the same with one scale for each channel of a convolution.
             "int16x8": int16 activations, and weights as those of "int8_per_axis".
         size: height and width of the picture in pixels; by default as published (299 for
-            Inception V3, 224 for the others), or small if `tiny`.
+            Inception V3, 224 for the other classifiers), or small if `tiny`.
         width: what the published numbers of channels are multiplied by; by default 1, or 1/8
             if `tiny`.
-        classes: the number of classes; by default 1001, or 20 if `tiny`.
+        classes: the number of classes; by default as published, or 20 if `tiny`.
         seed: what the weights are drawn from.
         tiny: whether the defaults are those of a network for unit tests, which is built in
             a fraction of a second.
 
     Returns:
         The contents of a .tflite file. Its input is one picture [1, size, size, 3], as
-        `images.as_input` gives it; its output the probabilities [1, classes]. The synthetic
-        pictures of seeds 0 to PICTURES - 1 have different top-1 classes.
+        `images.as_input` gives it. The output of a classifier is the probabilities [1, classes];
+        the synthetic pictures of seeds 0 to PICTURES - 1 have different top-1 classes.
 
     Raises:
         QnnError: if there is no such network or style, or a number does not fit the network.
     """
-    if name not in _TOPOLOGIES:
+    if name not in TOPOLOGIES:
         raise QnnError(f"no network {name!r} in the zoo; it has {', '.join(NAMES)}")
     if style not in _STYLES:
         raise QnnError(f"no style {style!r}; a model can be {', '.join(_STYLES)}")
-    topology = _TOPOLOGIES[name]
+    topology = TOPOLOGIES[name]
+    if style not in topology.styles:
+        raise QnnError(f"{name} is made in {', '.join(topology.styles)}, not in {style}")
     if size is None:
         size = topology.tiny_size if tiny else topology.size
     if width is None:
         width = _TINY_WIDTH if tiny else 1.0
     if classes is None:
-        classes = _TINY_CLASSES if tiny else 1001
-    calibration = _calibration(name, size, width, classes, seed)
-    return _emit(name, _STYLES[style], calibration, size, width, classes)
+        classes = _TINY_CLASSES if tiny else topology.classes
+    if size < 1 or width <= 0:
+        raise QnnError(f"{name}: size and width must be positive, got {size} and {width}")
+    graph, calibration = _calibrated(name, size, width, classes, seed)
+    return emit(name, graph, _STYLES[style], calibration)
+
+
+# The styles of a model share one calibration, which takes most of the time.
+@lru_cache(maxsize=8)
+def _calibrated(
+    name: str, size: int, width: float, classes: int, seed: int
+) -> tuple[Graph, Calibration]:
+    graph = Graph()
+    results = TOPOLOGIES[name].describe(graph, size, classes, channel_scaler(width))
+    graph.results = tuple(results)
+    return graph, calibrate(graph, classes, seed)

@@ -12,6 +12,9 @@ from qnn_ops.errors import QnnError
 Pictures = npt.NDArray[np.uint8]
 _Real = npt.NDArray[np.float32]
 
+PICTURES = 8
+"""The synthetic pictures of seeds 0 to 7 tell the ranges, and have classes of their own."""
+
 
 def picture(seed: int, size: int) -> Pictures:
     """Draw one picture: a colour gradient, waves, discs and boxes, some noise.

@@ -16,7 +16,7 @@ from tvm_qnn.oracle import litert_tensors
 from tvm_qnn.zoo import images
 
 ALL_STYLES = (*zoo.STYLES, zoo.INT16_STYLE)
-ALL_MODELS = [(name, style) for name in zoo.NAMES for style in ALL_STYLES]
+ALL_MODELS = [(name, style) for name in zoo.CLASSIFIERS for style in ALL_STYLES]
 DTYPES = {"uint8": "uint8", "int8": "int8", "int8_per_axis": "int8", "int16x8": "int16"}
 
 
@@ -103,7 +103,7 @@ def test_operators_are_the_published_ones(name: str, style: str, expected: dict[
     assert counts == {**expected, "MEAN": 1, "FULLY_CONNECTED": 1, "SOFTMAX": 1}
 
 
-@pytest.mark.parametrize("name", zoo.NAMES)
+@pytest.mark.parametrize("name", zoo.CLASSIFIERS)
 def test_uint8_kernels_are_asymmetric(name: str) -> None:
     model = tiny(name, "uint8")
     graph = graph_of(model)
@@ -116,7 +116,7 @@ def test_uint8_kernels_are_asymmetric(name: str) -> None:
         assert abs(zero_point[0] - 128) > 4
 
 
-@pytest.mark.parametrize("name", zoo.NAMES)
+@pytest.mark.parametrize("name", zoo.CLASSIFIERS)
 @pytest.mark.parametrize("style", ["int8", "int8_per_axis", "int16x8"])
 def test_int8_kernels_are_symmetric(name: str, style: str) -> None:
     model = tiny(name, style)
@@ -164,7 +164,7 @@ def test_concatenations_keep_or_share_their_scales() -> None:
 
 def test_same_seed_same_bytes() -> None:
     first = zoo.build("mobilenet_v2", "int8", tiny=True, seed=3)
-    zoo._calibration.cache_clear()
+    zoo._calibrated.cache_clear()
     assert zoo.build("mobilenet_v2", "int8", tiny=True, seed=3) == first
     assert zoo.build("mobilenet_v2", "int8", tiny=True, seed=4) != first
 

@@ -1,11 +1,12 @@
-"""The zoo's networks, one file each, written once over an abstract builder."""
+"""The zoo's networks, one file each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
+from tvm_qnn.zoo.file import STYLES
+from tvm_qnn.zoo.graph import Graph, Scaled, Value
 from tvm_qnn.zoo.topologies.inception_v3 import inception_v3
 from tvm_qnn.zoo.topologies.mobilenet_v1 import mobilenet_v1
 from tvm_qnn.zoo.topologies.mobilenet_v2 import mobilenet_v2
@@ -17,14 +18,18 @@ class Topology:
     """A network.
 
     Attributes:
-        describe: builds it: (builder, pictures, classes, scaled channels) -> probabilities.
+        describe: adds it to a graph: (graph, size, classes, scaled channels) -> outputs.
         size: the published height and width of its pictures, in pixels.
         tiny_size: the same for the tiny variant: small, and odd sizes on the way.
+        styles: those that it is made in.
+        classes: how many it is published with.
     """
 
-    describe: Callable[[Any, Any, int, Callable[[int], int]], Any]
+    describe: Callable[[Graph, int, int, Scaled], list[Value]]
     size: int
     tiny_size: int
+    styles: tuple[str, ...] = tuple(STYLES)
+    classes: int = 1001
 
 
 TOPOLOGIES = {

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from tvm_qnn.zoo.builder import Builder, T
+from tvm_qnn.zoo.graph import Graph, Scaled, Value
+from tvm_qnn.zoo.operators import Classify, Conv, Depthwise, Mean, Softmax, pictures
 
 # (channels, stride of the depthwise convolution)
 _LAYERS = (
@@ -13,20 +12,20 @@ _LAYERS = (
 )  # fmt: skip
 
 
-def mobilenet_v1(b: Builder[T], x: T, classes: int, scaled: Callable[[int], int]) -> T:
-    """Return the network on NHWC pictures.
+def mobilenet_v1(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
+    """Add the network to a graph.
 
     Args:
-        b: what the layers are made with.
-        x: the pictures.
+        graph: what the layers are added to.
+        size: height and width of the pictures, in pixels.
         classes: the number of classes.
         scaled: maps a published number of channels to the one that is built.
 
     Returns:
-        The probabilities.
+        The probabilities, [1, classes].
     """
-    x = b.conv(x, scaled(32), (3, 3), stride=2, activation="RELU6")
+    x = Conv(scaled(32), (3, 3), stride=2, activation="RELU6")(pictures(graph, size))
     for channels, stride in _LAYERS:
-        x = b.depthwise(x, (3, 3), stride)
-        x = b.conv(x, scaled(channels), (1, 1), activation="RELU6")
-    return b.softmax(b.dense(b.mean(x), classes))
+        x = Depthwise((3, 3), stride)(x)
+        x = Conv(scaled(channels), (1, 1), activation="RELU6")(x)
+    return [Softmax()(Classify(classes)(Mean()(x)))]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from tvm_qnn.zoo.builder import Builder, T
+from tvm_qnn.zoo.graph import Graph, Scaled, Value
+from tvm_qnn.zoo.operators import Add, Classify, Conv, Depthwise, Mean, Softmax, pictures
 
 # (expansion, channels, repetitions, stride of the first repetition)
 _STAGES = (
@@ -13,30 +12,30 @@ _STAGES = (
 )  # fmt: skip
 
 
-def mobilenet_v2(b: Builder[T], x: T, classes: int, scaled: Callable[[int], int]) -> T:
-    """Return the network on NHWC pictures.
+def mobilenet_v2(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
+    """Add the network to a graph.
 
     Args:
-        b: what the layers are made with.
-        x: the pictures.
+        graph: what the layers are added to.
+        size: height and width of the pictures, in pixels.
         classes: the number of classes.
         scaled: maps a published number of channels to the one that is built.
 
     Returns:
-        The probabilities.
+        The probabilities, [1, classes].
     """
     channels_in = scaled(32)
-    x = b.conv(x, channels_in, (3, 3), stride=2, activation="RELU6")
+    x = Conv(channels_in, (3, 3), stride=2, activation="RELU6")(pictures(graph, size))
     for expansion, published, repetitions, first_stride in _STAGES:
         channels = scaled(published)
         for repetition in range(repetitions):
             stride = first_stride if repetition == 0 else 1
             y = x
             if expansion > 1:
-                y = b.conv(y, channels_in * expansion, (1, 1), activation="RELU6")
-            y = b.depthwise(y, (3, 3), stride)
-            y = b.conv(y, channels, (1, 1), activation="NONE")
-            x = b.add(x, y) if repetition > 0 else y
+                y = Conv(channels_in * expansion, (1, 1), activation="RELU6")(y)
+            y = Depthwise((3, 3), stride)(y)
+            y = Conv(channels, (1, 1), activation="NONE")(y)
+            x = Add()(x, y) if repetition > 0 else y
             channels_in = channels
-    x = b.conv(x, scaled(1280), (1, 1), activation="RELU6")
-    return b.softmax(b.dense(b.mean(x), classes))
+    x = Conv(scaled(1280), (1, 1), activation="RELU6")(x)
+    return [Softmax()(Classify(classes)(Mean()(x)))]

@@ -1,0 +1,215 @@
+"""The file that a quantized network is written to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from frontends.tflite.quantization import Quantization
+from frontends.tflite.writer import ModelWriter
+from qnn_ops.encoding import (
+    Encoding,
+    PerChannelEncoding,
+    quantize_array,
+    symmetric,
+    symmetric_per_channel,
+    tflite_asymmetric,
+)
+from tvm_qnn.zoo.float_ops import Real
+from tvm_qnn.zoo.float_run import Weights
+
+Shape = tuple[int, ...]
+Array = np.ndarray[Any, Any]
+
+QUANTIZED = "quantized"
+"""Stands for the dtype of the model's activations."""
+
+
+@dataclass(frozen=True)
+class Style:
+    """The quantization of a model.
+
+    Attributes:
+        dtype: of the activations.
+        per_axis: whether convolutions have a scale per channel.
+    """
+
+    dtype: str
+    per_axis: bool = False
+
+    @property
+    def kernel_dtype(self) -> str:
+        """The dtype of weights."""
+        return "int8" if self.dtype == "int16" else self.dtype
+
+    def activation(self, low: float, high: float) -> Quantization:
+        """Return the encoding of a range of activations; that of int16 has the zero point 0."""
+        if self.dtype == "int16":
+            return _quantization(symmetric(max(-low, high), self.dtype))
+        return _quantization(tflite_asymmetric(low, high, self.dtype))
+
+    def prescribed(self, lowest: float) -> Quantization:
+        """Return TFLite's only encoding of values from `lowest`, 0 or -1, to 1."""
+        if self.dtype == "int16":
+            return Quantization.per_tensor(2.0**-15, 0)
+        scale = (1 - lowest) / 256
+        return Quantization.per_tensor(scale, int(np.iinfo(self.dtype).min - lowest / scale))
+
+
+STYLES = {
+    "uint8": Style("uint8"),
+    "int8": Style("int8"),
+    "int8_per_axis": Style("int8", per_axis=True),
+    "int16x8": Style("int16", per_axis=True),
+}
+
+
+@dataclass(frozen=True)
+class TensorType:
+    """What is known of a tensor before it is written."""
+
+    shape: Shape
+    dtype: str
+    quantization: Quantization | None = None
+
+
+@dataclass(frozen=True)
+class Tensor(TensorType):
+    """A tensor of the file."""
+
+    index: int = -1
+
+    @property
+    def encoding(self) -> Quantization:
+        """The quantization of a quantized tensor."""
+        assert self.quantization is not None
+        return self.quantization
+
+
+class File:
+    """A model that is being written.
+
+    Attributes:
+        writer: what it is written with.
+        style: how it is quantized.
+        weights: those of the operator that is written, if it has any.
+        inputs: the tensors of the model's inputs.
+    """
+
+    def __init__(self, style: Style) -> None:
+        """Begin an empty file."""
+        self.writer = ModelWriter()
+        self.style = style
+        self.weights: Weights | None = None
+        self.inputs: list[Tensor] = []
+        self._layers = 0
+
+    def tensor(self, name: str, kind: TensorType) -> Tensor:
+        """Add a tensor that is no constant."""
+        index = self.writer.tensor(name, kind.shape, kind.dtype, kind.quantization)
+        return Tensor(kind.shape, kind.dtype, kind.quantization, index)
+
+    def layer(
+        self,
+        code: str,
+        inputs: Sequence[int],
+        outputs: Sequence[TensorType],
+        **options: Any,
+    ) -> list[Tensor]:
+        """Add an operator, whose outputs are named after it and its place."""
+        name = f"{code.lower().removeprefix('custom:')}_{self._layers}"
+        names = [name, *(f"{name}:{number}" for number in range(1, len(outputs)))]
+        written = [self.tensor(*each) for each in zip(names, outputs, strict=True)]
+        self._layers += 1
+        self.writer.operator(code, inputs, [tensor.index for tensor in written], **options)
+        return written
+
+    def constant(self, role: str, data: Array, quantization: Quantization | None = None) -> int:
+        """Add a constant of the next operator, and return its index."""
+        name = f"layer_{self._layers}/{role}"
+        return self.writer.tensor(name, data.shape, data.dtype.name, quantization, data)
+
+    def requantized(self, x: Tensor, quantization: Quantization | None) -> Tensor:
+        """Return the tensor at another scale, or itself where it has that."""
+        if quantization is None or _same(x.encoding, quantization):
+            return x
+        (y,) = self.layer("QUANTIZE", [x.index], [TensorType(x.shape, x.dtype, quantization)])
+        return y
+
+    def kernel_and_bias(self, x: Tensor, axis: int | None) -> list[int]:
+        """Add the operator's weights, quantized.
+
+        Args:
+            x: what they are multiplied with.
+            axis: the axis of the kernel's channels if they have scales of their own.
+
+        Returns:
+            The tensors of the kernel and of the bias.
+        """
+        assert self.weights is not None
+        dtype = self.style.kernel_dtype
+        encoding, quantization = _kernel_encoding(self.weights.kernel, dtype, axis)
+        kernel = quantize_array(self.weights.kernel, encoding)
+        bias_dtype = "int64" if self.style.dtype == "int16" else "int32"
+        bias, scales = _quantize_bias(self.weights.bias, x.encoding, quantization, bias_dtype)
+        return [
+            self.constant("kernel", kernel, quantization),
+            self.constant("bias", bias, scales),
+        ]
+
+    def finish(self, name: str, outputs: Sequence[Tensor]) -> bytes:
+        """Return the contents of the file."""
+        starts, ends = ([tensor.index for tensor in each] for each in (self.inputs, outputs))
+        return self.writer.finish(starts, ends, name)
+
+
+def quantized_constant(array: Real, style: Style) -> tuple[Array, Quantization]:
+    """Quantize real numbers as activations are, at a scale of their own."""
+    quantization = style.activation(min(float(array.min()), 0.0), max(float(array.max()), 0.0))
+    encoding = Encoding(float(quantization.scale[0]), int(quantization.zero_point[0]), style.dtype)
+    return quantize_array(array, encoding), quantization
+
+
+def _same(one: Quantization, other: Quantization) -> bool:
+    return np.array_equal(one.scale, other.scale) and np.array_equal(
+        one.zero_point, other.zero_point
+    )
+
+
+def _quantization(encoding: Encoding) -> Quantization:
+    return Quantization.per_tensor(encoding.scale, encoding.zero_point)
+
+
+def _kernel_encoding(
+    kernel: Real, dtype: str, axis: int | None
+) -> tuple[Encoding | PerChannelEncoding, Quantization]:
+    """Return the encoding of a kernel, for numpy and for the file."""
+    if axis is not None:
+        channels = symmetric_per_channel(kernel, axis, dtype)
+        scale = np.array(channels.scale, np.float32)
+        return channels, Quantization(scale, np.array(channels.zero_point, np.int64), axis)
+    low, high = float(kernel.min()), float(kernel.max())
+    if dtype == "int8":
+        encoding = symmetric(max(-low, high), dtype)
+    else:
+        # As in models trained with quantization in mind: their ranges follow the weights slowly,
+        # so they are somewhat wider, and their zero points are not 128.
+        low, high = (low * 1.25, high) if -low > high else (low, high * 1.25)
+        encoding = tflite_asymmetric(low, high, dtype)
+    return encoding, _quantization(encoding)
+
+
+def _quantize_bias(
+    bias: Real, x: Quantization, kernel: Quantization, dtype: str
+) -> tuple[npt.NDArray[Any], Quantization]:
+    """Quantize biases to integers at the scale of the products, where TFLite adds them."""
+    scale = x.scale * kernel.scale
+    steps = np.rint(bias.astype(np.float64) / scale)
+    if dtype == "int32":
+        limits = np.iinfo(np.int32)
+        steps = np.clip(steps, limits.min, limits.max)
+    return steps.astype(dtype), Quantization(scale, np.zeros(scale.size, np.int64))
