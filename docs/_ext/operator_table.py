@@ -104,7 +104,8 @@ def page() -> str:
         x86 = [k for k in kernels if k not in arm]
         cells = ("yes", *("<br>".join(dict.fromkeys(each)) or "–" for each in (x86, arm)))
         text += _row(f"`{name.removeprefix(PREFIX)}`", *cells)
-    text += "\n## TFLite\n\nOn int8 and uint8 tensors:\n\n"
+    text += "\n## TFLite\n\n[](operators_by_type.md) says what LiteRT has of each type.\n"
+    text += "\nOn int8 and uint8 tensors:\n\n"
     text += _row("operator", "becomes") + _row("---", "---")
     for code in sorted({**QUANTIZED, **DATA}):
         names = operators_of(code, {**QUANTIZED, **DATA}[code])

@@ -330,3 +330,6 @@ _RULES: dict[str, _Rule] = {
     "SUB": _elementwise(np.subtract),
     "ZEROS_LIKE": _zeros_like,
 }
+
+FOLDED = frozenset({*_RULES, "DENSIFY", "RANK", "SHAPE"})
+"""Operators that are computed here, where their operands are known."""

@@ -1,0 +1,160 @@
+"""The table of LiteRT's operators by type: what it runs, and what is made of it here."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from itertools import product
+
+from frontends.errors import UnsupportedOperatorError
+from frontends.tflite import from_tflite
+from frontends.tflite.converters.registry import (
+    DATA,
+    FLOAT,
+    HYBRID,
+    INT16,
+    QUANTIZED,
+    UNSCALED,
+    WHOLE,
+)
+from frontends.tflite.fallback import QuantizedFallbackWarning
+from frontends.tflite.folding import FOLDED
+from frontends.tflite.writer import ModelWriter
+from qnn_ops.errors import QnnError
+from tests.operators.examples import CODES, DTYPES, Example, example
+from tests.operators.weighted import WEIGHTED_CODES, WEIGHTS, weighted_example
+from tests.support.children import Death, answers, without_stderr
+from tvm_qnn.oracle import litert_tensors
+
+Make = Callable[[str, str, "int | None"], Example]
+
+EXACT, IN_FLOAT, REFUSED, NONE = "yes", "float", "no", "–"
+
+RECURRENT = (
+    *("BIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_RNN", "LSTM", "RNN", "SVDF"),
+    *("UNIDIRECTIONAL_SEQUENCE_LSTM", "UNIDIRECTIONAL_SEQUENCE_RNN"),
+)
+OTHERS = (
+    *("ASSIGN_VARIABLE", "CALL_ONCE", "READ_VARIABLE", "VAR_HANDLE", "IF", "WHILE", "DENSIFY"),
+    *(
+        "CONV_3D_TRANSPOSE",
+        "FAKE_QUANT",
+        "HASHTABLE",
+        "HASHTABLE_FIND",
+        "HASHTABLE_IMPORT",
+        "HASHTABLE_SIZE",
+    ),
+    *("LSH_PROJECTION", "MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM", "SKIP_GRAM"),
+    *("REDUCE_WINDOW", "STABLEHLO_PAD", "STABLEHLO_REDUCE_WINDOW", "STABLEHLO_RNG_BIT_GENERATOR"),
+    "STABLEHLO_SCATTER",
+)
+"""Operators that are no question of a type, or that the writer has no options for."""
+
+_MOST_VERSIONS = 14
+_SECONDS = 60.0
+
+
+def imported() -> frozenset[str]:
+    """Return the operators that are imported at all."""
+    tables = (DATA, FLOAT, HYBRID, INT16, QUANTIZED, UNSCALED, WHOLE)
+    return frozenset(code for table in tables for code in table) | FOLDED
+
+
+def known_to_litert(code: str) -> bool:
+    """Tell whether LiteRT's reference kernels have a version of an operator."""
+    for version in (1, 2):
+        writer = ModelWriter()
+        tensor = writer.tensor("x", (1,), "float32")
+        writer.operator(code, [tensor], [writer.tensor("y", (1,), "float32")], version=version)
+        if "find op for builtin" not in _answer(writer.finish([tensor], [1]), []):
+            return True
+    return False
+
+
+def _answer(model: bytes, arrays: Sequence[object]) -> str:
+    """Return LiteRT's error, or nothing."""
+    try:
+        with without_stderr():
+            litert_tensors(model, arrays)  # type: ignore[arg-type]
+    except QnnError as error:
+        return str(error)
+    return ""
+
+
+def _runs(item: tuple[Make, str, str]) -> bool:
+    """Tell whether LiteRT runs an example, of one version or another."""
+    make, code, dtype = item
+    for version in (None, *range(1, _MOST_VERSIONS)):
+        made = make(code, dtype, version)
+        answer = _answer(made.model(), made.arrays)
+        if "find op for builtin" not in answer:
+            return not answer
+    return False
+
+
+def _ours(make: Make, code: str, dtype: str) -> str:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            from_tflite(make(code, dtype, None).model())
+        except (UnsupportedOperatorError, QnnError):
+            return REFUSED
+    in_float = any(issubclass(each.category, QuantizedFallbackWarning) for each in caught)
+    return IN_FLOAT if in_float else EXACT
+
+
+def cells(make: Make, codes: Sequence[str], dtypes: Sequence[str]) -> dict[str, list[str]]:
+    """Return the cells of each row of a table."""
+    items = [(make, code, dtype) for code, dtype in product(codes, dtypes)]
+    found: dict[str, list[str]] = {code: [] for code in codes}
+    for item, runs in zip(items, answers(_runs, items, _SECONDS), strict=True):
+        works = runs is True and not isinstance(runs, Death)
+        found[item[1]].append(_ours(*item) if works else NONE)
+    return found
+
+
+def _table(rows: dict[str, list[str]], heads: Sequence[str]) -> str:
+    lines = [["operator", *heads], ["---", *[":-:"] * len(heads)]]
+    lines += [[code, *row] for code, row in rows.items() if {*row} != {NONE}]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+HEAD = """# Operators by type
+
+What LiteRT 2.3.0's reference kernels run of each type, and what becomes of it here. This page is
+written by `python -m tests.operators`, which gives one model for each cell to both.
+
+- **yes**: what LiteRT computes, bit for bit; of float32,
+  [as close as the order of sums allows](numerics.md#float32-beside-integers).
+- **float**: in float32 between a dequantize and a quantize, with a warning.
+- **no**: refused here.
+- **–**: LiteRT has none.
+
+int8, uint8 and int16 are quantized tensors; int32, int64 and bool mean themselves.
+
+"""
+
+
+def page() -> str:
+    """Return the page, in Markdown."""
+    rows, weighted = cells(example, CODES, DTYPES), cells(weighted_example, WEIGHTED_CODES, WEIGHTS)
+    return (
+        HEAD
+        + _table(rows, DTYPES)
+        + "\nData beside weights of another type or the same:\n\n"
+        + _table(weighted, WEIGHTS)
+        + "\n## Operators without a row\n\n"
+        + _rest([code for code, row in rows.items() if {*row} == {NONE}])
+    )
+
+
+def _rest(never_run: Sequence[str]) -> str:
+    """Name the operators that have no row."""
+    here = imported()
+    lines = []
+    for title, codes in (("Recurrent layers", RECURRENT), ("Others", OTHERS)):
+        taken = ", ".join(code for code in sorted(codes) if code in here)
+        refused = ", ".join(code for code in sorted(codes) if code not in here)
+        lines.append(f"- {title}: taken are {taken or 'none'}. Refused are {refused or 'none'}.\n")
+    names = ", ".join(never_run)
+    return "".join(lines) + f"- LiteRT's reference kernels run none of these types in {names}.\n"
