@@ -82,14 +82,14 @@ def _range(array: Array) -> Range:
 
 
 def _tied(graph: Graph, ranges: dict[int, Range]) -> dict[int, Range]:
-    prescribed = {
+    fixed = {
         value.number
         for node in graph.nodes
-        if node.operator.lowest is not None
+        if node.operator.lowest is not None or node.operator.limits() is not None
         for value in node.outputs
     }
     groups = [
-        [value.source for value in (*node.outputs, *node.inputs) if value.source not in prescribed]
+        [value.source for value in (*node.outputs, *node.inputs) if value.source not in fixed]
         for node in graph.nodes
         if node.operator.joins and node.outputs[0].dtype == QUANTIZED
     ]

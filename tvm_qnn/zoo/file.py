@@ -133,6 +133,20 @@ class File:
         name = f"layer_{self._layers}/{role}"
         return self.writer.tensor(name, data.shape, data.dtype.name, quantization, data)
 
+    def quantized_constant(
+        self, role: str, data: Real, quantization: Quantization | None = None
+    ) -> int:
+        """Add a constant of real values, by default at a scale of its own."""
+        kind = quantization or self.style.activation(float(data.min()), float(data.max()))
+        point = int(kind.zero_point[0])
+        encoding = Encoding(float(kind.scale[0]), point, self.style.dtype)
+        return self.constant(role, quantize_array(data, encoding), kind)
+
+    def dequantized(self, x: Tensor) -> Tensor:
+        """Return the real values of a tensor."""
+        (y,) = self.layer("DEQUANTIZE", [x.index], [TensorType(x.shape, "float32")])
+        return y
+
     def requantized(self, x: Tensor, quantization: Quantization | None) -> Tensor:
         """Return the tensor at another scale, or itself where it has that."""
         if quantization is None or _same(x.encoding, quantization):
@@ -165,13 +179,6 @@ class File:
         """Return the contents of the file."""
         starts, ends = ([tensor.index for tensor in each] for each in (self.inputs, outputs))
         return self.writer.finish(starts, ends, name)
-
-
-def quantized_constant(array: Real, style: Style) -> tuple[Array, Quantization]:
-    """Quantize real numbers as activations are, at a scale of their own."""
-    quantization = style.activation(min(float(array.min()), 0.0), max(float(array.max()), 0.0))
-    encoding = Encoding(float(quantization.scale[0]), int(quantization.zero_point[0]), style.dtype)
-    return quantize_array(array, encoding), quantization
 
 
 def _same(one: Quantization, other: Quantization) -> bool:

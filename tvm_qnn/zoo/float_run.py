@@ -66,4 +66,4 @@ class FloatRun:
 
 def clamped(x: Real, activation: str) -> Real:
     """Apply a fused activation: "NONE", "RELU" or "RELU6"."""
-    return np.clip(x, *_CLAMPS[activation])
+    return x if activation == "NONE" else np.clip(x, *_CLAMPS[activation])

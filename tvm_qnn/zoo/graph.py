@@ -69,7 +69,7 @@ class Operator(ABC):
 
     def dtype(self, *dtypes: str) -> str:
         """Return the dtype of the outputs for those of the inputs: by default the first one's."""
-        return dtypes[0]
+        return dtypes[0] if dtypes else QUANTIZED
 
     def limits(self) -> tuple[float, float] | None:
         """Return the range of the outputs if it is known without a run."""
@@ -116,9 +116,9 @@ class Graph:
     results: tuple[Value, ...] = ()
 
     def add(self, operator: Operator, *inputs: Value) -> tuple[Value, ...]:
-        """Add an operator, and return its outputs; one without inputs makes quantized values."""
+        """Add an operator, and return its outputs."""
         shapes = operator.shapes(*(value.shape for value in inputs))
-        dtype = operator.dtype(*(value.dtype for value in inputs)) if inputs else QUANTIZED
+        dtype = operator.dtype(*(value.dtype for value in inputs))
         outputs = []
         for shape in shapes:
             source = inputs[0].source if operator.same_scale else self.values

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 import tflite
 
+from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
 from tvm_qnn import zoo
 from tvm_qnn.oracle import litert_tensors
 from tvm_qnn.zoo import images
 
 ALL_STYLES = (*zoo.STYLES, zoo.INT16_STYLE)
+OTHERS = [(name, style) for name, style in zoo.MODELS if name not in zoo.CLASSIFIERS]
 ALL_MODELS = [(name, style) for name in zoo.CLASSIFIERS for style in ALL_STYLES]
 DTYPES = {"uint8": "uint8", "int8": "int8", "int8_per_axis": "int8", "int16x8": "int16"}
 
@@ -74,6 +76,27 @@ def test_every_layer_is_alive_and_every_picture_has_its_own_class(name: str, sty
     assert len(set(classes)) == zoo.PICTURES
 
 
+@pytest.mark.parametrize(("name", "style"), OTHERS)
+def test_layers_of_other_networks_are_alive(name: str, style: str) -> None:
+    model = tiny(name, style)
+    graph = graph_of(model)
+    pictures = images.pictures(range(zoo.PICTURES), picture_size(model))
+    results = [run(model, pixels, style) for pixels in pictures]
+    limits = np.iinfo(DTYPES[style])
+    for index, first in results[0].items():
+        tensor = graph.Tensors(index)
+        if tensor.Type() not in (tflite.TensorType.INT8, tflite.TensorType.UINT8):
+            continue
+        if parameters(graph, index)[0] == [1 / 256] or first.size < 256:
+            continue  # probabilities, and what has too few elements to use its range
+        values = np.stack([result[index] for result in results])
+        label = tensor.Name().decode()
+        assert len(np.unique(values)) > 20, label
+        assert (values == limits.max).mean() < 0.05, label
+        assert (values == limits.min).mean() < 0.5, label
+        assert any((values[0] != each).any() for each in values[1:]), label
+
+
 @pytest.mark.parametrize(("name", "style"), ALL_MODELS)
 def test_inputs_that_are_no_pictures_do_not_stop_softmax(name: str, style: str) -> None:
     """TFLite's reference SOFTMAX aborts where very many logits are nearly the highest."""
@@ -101,6 +124,30 @@ def test_inputs_that_are_no_pictures_do_not_stop_softmax(name: str, style: str) 
 def test_operators_are_the_published_ones(name: str, style: str, expected: dict[str, int]) -> None:
     counts = Counter(code for code, _ in operators(tiny(name, style)))
     assert counts == {**expected, "MEAN": 1, "FULLY_CONNECTED": 1, "SOFTMAX": 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("mobilenet_v3", {"DEPTHWISE_CONV_2D": 15, "HARD_SWISH": 21, "MEAN": 9, "MUL": 16}),
+        ("efficientnet_lite0", {"CONV_2D": 33, "DEPTHWISE_CONV_2D": 16, "ADD": 9}),
+        ("unet", {"CONV_2D": 19, "TRANSPOSE_CONV": 4, "CONCATENATION": 4, "MAX_POOL_2D": 4}),
+        # 57 with the unit x · sigmoid(x), 6 that end a head, and one of the distances.
+        ("yolov8n", {"CONV_2D": 64, "LOGISTIC": 58, "MAX_POOL_2D": 3, "SPLIT": 9}),
+        ("ssd_mobilenet_v2", {"CONV_2D": 55, "DEPTHWISE_CONV_2D": 17, "CUSTOM": 1}),
+        ("movenet", {"RESIZE_BILINEAR": 3, "ARG_MAX": 2, "GATHER_ND": 3, "FLOOR_DIV": 2}),
+    ],
+)
+def test_other_networks_have_their_operators(name: str, expected: dict[str, int]) -> None:
+    counts = Counter(code for code, _ in operators(tiny(name, "int8_per_axis")))
+    assert {code: counts[code] for code in expected} == expected
+
+
+def test_boxes_of_ssd_are_the_published_ones() -> None:
+    model = zoo.build("ssd_mobilenet_v2", "uint8", width=1 / 8, classes=8)
+    tensors = read_model(model).tensors
+    (anchors,) = (tensor for tensor in tensors if tensor.name.endswith("/anchors"))
+    assert tuple(anchors.shape) == (1917, 4)
 
 
 @pytest.mark.parametrize("name", zoo.CLASSIFIERS)
@@ -184,6 +231,7 @@ def test_size_width_and_classes() -> None:
         ({"name": "vgg16"}, "no network 'vgg16' in the zoo; it has inception_v3"),
         ({"style": "int4"}, "no style 'int4'; a model can be uint8, int8"),
         ({"classes": 3}, "needs at least 8 classes, got 3"),
+        ({"name": "unet", "style": "uint8"}, "unet is made in int8_per_axis, not in uint8"),
         ({"size": 0}, "size and width must be positive, got 0"),
         ({"size": 40}, "picture too small"),
         ({"width": -1}, "must be positive, got 75 and -1"),

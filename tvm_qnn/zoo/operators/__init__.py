@@ -1,24 +1,53 @@
 """The operators that topologies are made of: each computes in float32, and writes itself."""
 
 from tvm_qnn.zoo.operators.concat import Concat
-from tvm_qnn.zoo.operators.conv import Conv
+from tvm_qnn.zoo.operators.conv import Conv, Expectation
 from tvm_qnn.zoo.operators.dense import Classify
 from tvm_qnn.zoo.operators.depthwise import Depthwise
-from tvm_qnn.zoo.operators.inputs import pictures
+from tvm_qnn.zoo.operators.detect import Detect
+from tvm_qnn.zoo.operators.functions import Cast, Dequantize, HardSwish, Logistic, Sqrt
+from tvm_qnn.zoo.operators.inputs import constant, pictures
 from tvm_qnn.zoo.operators.mean import Mean
-from tvm_qnn.zoo.operators.pairs import Add
+from tvm_qnn.zoo.operators.moves import Pack, Pad, Reshape, Slice, Split, Transpose
+from tvm_qnn.zoo.operators.pairs import Add, Div, FloorDiv, Mul, Sub
+from tvm_qnn.zoo.operators.places import ArgMax, GatherNd
 from tvm_qnn.zoo.operators.pool import AvgPool, MaxPool
+from tvm_qnn.zoo.operators.resize import ResizeBilinear, ResizeNearest
 from tvm_qnn.zoo.operators.softmax import Softmax
+from tvm_qnn.zoo.operators.transpose_conv import TransposeConv
 
 __all__ = [
     "Add",
+    "ArgMax",
     "AvgPool",
+    "Cast",
     "Classify",
     "Concat",
     "Conv",
     "Depthwise",
+    "Dequantize",
+    "Detect",
+    "Div",
+    "Expectation",
+    "FloorDiv",
+    "GatherNd",
+    "HardSwish",
+    "Logistic",
     "MaxPool",
     "Mean",
+    "Mul",
+    "Pack",
+    "Pad",
+    "Reshape",
+    "ResizeBilinear",
+    "ResizeNearest",
+    "Slice",
     "Softmax",
+    "Split",
+    "Sqrt",
+    "Sub",
+    "Transpose",
+    "TransposeConv",
+    "constant",
     "pictures",
 ]

@@ -38,7 +38,7 @@ class Concat(Operator):
     def write(
         self, file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]
     ) -> list[Tensor]:
-        """Write it, and QUANTIZE before it where a signed input has a prescribed scale."""
+        """Write it, and QUANTIZE before it where the scale of a signed input is fixed."""
         if file.style.dtype != "uint8":
             inputs = [file.requantized(x, outputs[0].quantization) for x in inputs]
         return super().write(file, inputs, outputs)

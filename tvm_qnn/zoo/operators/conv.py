@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from tvm_qnn.zoo import float_ops
 from tvm_qnn.zoo.file import Array, File, Shape, Tensor
 from tvm_qnn.zoo.float_run import FloatRun, Weights
@@ -58,3 +60,30 @@ class Conv(Operator):
             "stride_h": self.stride,
             "fused_activation_function": self.activation,
         }
+
+
+class Expectation(Operator):
+    """The mean place, from 0 on, of each distribution along the last axis, which becomes 1.
+
+    It is a convolution with the places as weights.
+    """
+
+    code = "CONV_2D"
+
+    def shapes(self, *shapes: Shape) -> list[Shape]:
+        """Return that of the output."""
+        return [(*shapes[0][:3], 1)]
+
+    def compute(self, run: FloatRun, *arrays: Array) -> list[Array]:
+        """Take the means."""
+        places = np.arange(arrays[0].shape[3], dtype=np.float32)
+        run.weights = Weights(places[None, None, None], np.zeros(1, np.float32))
+        return [arrays[0] @ places[:, None]]
+
+    def constants(self, file: File, inputs: Sequence[Tensor]) -> list[int]:
+        """Write the places."""
+        return file.kernel_and_bias(inputs[0], 0 if file.style.per_axis else None)
+
+    def options(self) -> dict[str, Any]:
+        """Return padding and strides."""
+        return {"padding": "VALID", "stride_w": 1, "stride_h": 1}

@@ -1,4 +1,4 @@
-"""Operators of two values, element by element: ADD."""
+"""Operators of two values, element by element: ADD, SUB, MUL, DIV, FLOOR_DIV."""
 
 from __future__ import annotations
 
@@ -46,3 +46,35 @@ class Add(_Pair):
     def options(self) -> dict[str, Any]:
         """Return the activation, and that scales of int16 are any."""
         return {**super().options(), "pot_scale_int16": False}
+
+
+class Sub(_Pair):
+    """A difference."""
+
+    code = "SUB"
+    function = np.subtract
+
+
+class Mul(_Pair):
+    """A product."""
+
+    code = "MUL"
+    function = np.multiply
+
+
+class Div(_Pair):
+    """A quotient of float32 values."""
+
+    code = "DIV"
+    function = np.divide
+
+
+class FloorDiv(_Pair):
+    """A quotient of integers, rounded down."""
+
+    code = "FLOOR_DIV"
+    function = np.floor_divide
+
+    def options(self) -> dict[str, Any]:
+        """Return none."""
+        return {}

@@ -7,10 +7,18 @@ from dataclasses import dataclass
 
 from tvm_qnn.zoo.file import STYLES
 from tvm_qnn.zoo.graph import Graph, Scaled, Value
+from tvm_qnn.zoo.topologies.efficientnet_lite0 import efficientnet_lite0
 from tvm_qnn.zoo.topologies.inception_v3 import inception_v3
 from tvm_qnn.zoo.topologies.mobilenet_v1 import mobilenet_v1
 from tvm_qnn.zoo.topologies.mobilenet_v2 import mobilenet_v2
+from tvm_qnn.zoo.topologies.mobilenet_v3 import mobilenet_v3
+from tvm_qnn.zoo.topologies.movenet import movenet
 from tvm_qnn.zoo.topologies.resnet50 import resnet50
+from tvm_qnn.zoo.topologies.ssd_mobilenet_v2 import ssd_mobilenet_v2
+from tvm_qnn.zoo.topologies.unet import unet
+from tvm_qnn.zoo.topologies.yolov8n import yolov8n
+
+_PER_AXIS = ("int8_per_axis",)
 
 
 @dataclass(frozen=True)
@@ -37,4 +45,10 @@ TOPOLOGIES = {
     "mobilenet_v1": Topology(mobilenet_v1, 224, 64),
     "mobilenet_v2": Topology(mobilenet_v2, 224, 49),
     "resnet50": Topology(resnet50, 224, 50),
+    "mobilenet_v3": Topology(mobilenet_v3, 224, 49, _PER_AXIS),
+    "efficientnet_lite0": Topology(efficientnet_lite0, 224, 49, _PER_AXIS),
+    "unet": Topology(unet, 256, 32, _PER_AXIS, classes=4),
+    "yolov8n": Topology(yolov8n, 640, 64, _PER_AXIS, classes=80),
+    "ssd_mobilenet_v2": Topology(ssd_mobilenet_v2, 300, 64, ("uint8", *_PER_AXIS), classes=90),
+    "movenet": Topology(movenet, 192, 64, _PER_AXIS),
 }
