@@ -131,10 +131,26 @@ def _keeps_int32(kernel_ohwi: Array, zero_point: int) -> bool:
     return int((largest * (raw + folded)).max()) < _MOST_PRODUCTS
 
 
+def centred(kernel: Array, zero_point: Array | int) -> tuple[Array, Array]:
+    """Take the zero point off weights where bytes hold what is left, which needs no sums of data.
+
+    Returns:
+        int8 weights and 0; or else both as they are.
+    """
+    zero_points = np.unique(zero_point)
+    if zero_points.size == 1:
+        rest = kernel.astype(np.int16) - zero_points[0]
+        low, high = dtype_range("int8")
+        if rest.min(initial=0) >= low and rest.max(initial=0) <= high:
+            return rest.astype(np.int8), np.zeros(1, np.int64)
+    return kernel, zero_points
+
+
 def spec_of_call(
     attrs: Attrs,
     data: relax.Expr,
     kernel_ohwi: Array,  # [O, KH, KW, I]
+    zero_points: Array,
     in_shape: tuple[int, ...],  # (N, H, W, C)
     *,
     is_whole: bool,
@@ -147,7 +163,6 @@ def spec_of_call(
     A kernel that does not do the whole call gives the sums; what is left comes after it.
     """
     kernel_dtype = str(kernel_ohwi.dtype)
-    zero_points = np.unique(attrs.kernel_zero_point)
     if spec_of(data).dtype not in QUANTIZED:
         return None
     if zero_points.size > 1 or not _keeps_int32(kernel_ohwi, int(zero_points[0])):
@@ -243,7 +258,8 @@ def depthwise_call(
     call = _described(attrs, operands, weights, factor, shape, ends_in, **_window(attrs))
     if call is None:
         return None
-    return replace(call, weights=replace(call.weights, kernel=weights[..., 0].transpose(1, 2, 0)))
+    kernel = call.weights.kernel[..., 0].transpose(1, 2, 0)
+    return replace(call, weights=replace(call.weights, kernel=kernel))
 
 
 def _weights_ohwi(attrs: Attrs, operands: Sequence[relax.Expr]) -> Array | None:
@@ -272,12 +288,12 @@ def _described(
     if late is not None and attrs.rounding == ONEDNN:
         return None
     is_whole = attrs.out_dtype != "int32" and late is None and ends_in(attrs, factor)
-    spec = spec_of_call(attrs, data, kernel_ohwi, in_shape, is_whole=is_whole, **window)
+    kernel, zero_points = centred(kernel_ohwi, attrs.kernel_zero_point)
+    spec = spec_of_call(attrs, data, kernel, zero_points, in_shape, is_whole=is_whole, **window)
     if spec is None:
         return None
-    zero_point = np.asarray(attrs.kernel_zero_point)
     folded = bias if late is None else None
-    weights = Weights(kernel_ohwi, zero_point, folded, *fixed_point(spec, factor))
+    weights = Weights(kernel, zero_points, folded, *fixed_point(spec, factor))
     return ConvCall(attrs, data, spec, weights, factor, late)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tvm import relax
 
-from legalize.kernels.conv2d.calls import dense_call, spec_of_call
+from legalize.kernels.conv2d.calls import centred, dense_call, spec_of_call
 from qnn_ops import quantized_dense
 from qnn_ops.registry import attrs_of
 
@@ -19,9 +19,8 @@ def takes(weights: Array, zero_point: int) -> bool:
     dtype = str(weights.dtype)
     data = relax.Var("x", relax.TensorType((1, depth), dtype))
     call = quantized_dense(data, relax.const(weights), *(1.0, 0, 1.0, zero_point, 1.0, 0, "int32"))
-    spec = spec_of_call(
-        attrs_of(call), data, weights.reshape(-1, 1, 1, depth), (1, 1, 1, depth), is_whole=False
-    )
+    kernel, shape = weights.reshape(-1, 1, 1, depth), (1, 1, 1, depth)
+    spec = spec_of_call(attrs_of(call), data, kernel, np.array([zero_point]), shape, is_whole=False)
     return spec is not None
 
 
@@ -58,3 +57,35 @@ def test_kernels_leave_a_huge_bias_for_later(bias: int, taken: bool) -> None:
     assert (described.bias is None) == taken
     assert (described.weights.bias is not None) == taken
     assert described.spec.output.dtype == ("int8" if taken else "int32")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "ends", "zero_point", "is_centred"),
+    [
+        ("uint8", (0, 255), 128, True),
+        ("uint8", (20, 238), 111, True),
+        ("uint8", (0, 238), 111, True),
+        ("uint8", (0, 239), 111, False),
+        ("uint8", (21, 255), 150, False),
+        ("int8", (-128, 127), 0, True),
+        ("int8", (-100, 127), 5, True),
+        ("int8", (-128, 127), 1, False),
+    ],
+)
+def test_zero_points_are_taken_off_weights_where_bytes_hold_the_rest(
+    dtype: str, ends: tuple[int, int], zero_point: int, is_centred: bool
+) -> None:
+    weights = np.array([[ends]], dtype)
+    kernel, zero_points = centred(weights, np.array([zero_point, zero_point]))
+    rest = kernel.astype(int) - zero_points
+    np.testing.assert_array_equal(rest, weights.astype(int) - zero_point)
+    assert (str(kernel.dtype), zero_points.tolist()) == (
+        ("int8", [0]) if is_centred else (dtype, [zero_point])
+    )
+
+
+def test_weights_with_zero_points_of_their_own_are_left() -> None:
+    weights = np.array([[3], [4]], np.uint8)
+    kernel, zero_points = centred(weights, np.array([3, 4]))
+    assert kernel is weights
+    assert zero_points.tolist() == [3, 4]
