@@ -109,7 +109,7 @@ class _Kernel:
         spec, plan = self.spec, self.plan
         data = T.arg("data", T.buffer(spec.in_shape, spec.in_dtype))
         vectors, taps = plan.vectors(), plan.form.taps
-        self.weights_stride = spec.kernel_width * len(plan.products) * plan.isa.lanes * taps
+        self.weights_stride = len(plan.products) * plan.isa.lanes * taps
         size = vectors * self.weights_stride
         self.weights = T.arg("weights", T.buffer((size,), "int8" if taps == 4 else "int16"))
         self.bias = T.arg("bias", T.buffer((vectors, plan.isa.lanes), "int32"))
@@ -325,7 +325,7 @@ class _Part:
 
         def add_tap(kx: Index, number: Index, row: int, cell: Index) -> None:
             shift, phase = kx * dilation // stride, kx * dilation % stride
-            place = (kx * len(plan.products) + number) * PLANES + plane
+            place = number * PLANES + plane
             start = vector * kernel.weights_stride + place * weights_size
             weights = kernel.weights[T.ramp(start, 1, weights_size)]
             first = self._plane(cell, phase, plane) + (column + shift) * self.section.width
@@ -335,14 +335,13 @@ class _Part:
                 set_lanes(sums, total, self.lanes)
 
         if plan.is_unrolled:
-            for kx in range(spec.kernel_width):
-                for number, (row, cell) in enumerate(plan.products):
-                    add_tap(kx, number, row, cell)
+            for number, each in enumerate(plan.products):
+                add_tap(each.column, number, each.row, each.cell)
         else:
             terms = plan.form.terms
             with T.serial(spec.kernel_width) as kx, T.serial(plan.cells) as cell:
                 for term in range(terms):
-                    add_tap(kx, cell * terms + term, 0, cell)
+                    add_tap(kx, (kx * plan.cells + cell) * terms + term, 0, cell)
 
     def _store(self, pixel: Index, block: Index, vectors: list[Vector], pixels: int) -> None:
         """Store the first ``pixels`` pixels of a vector."""

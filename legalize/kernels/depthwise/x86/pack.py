@@ -42,8 +42,7 @@ def pack_depthwise(
     where they can be summed to it, else int16. What is left of Σ(x − zx)(w − zw) is −zx·Σ(w − zw),
     which is constant.
 
-    Weights are ordered by block of channels, kernel column, pair of output row and cell, term,
-    plane, lane, slot of the cell.
+    Weights are ordered by block of channels, product, plane, lane, slot of the cell.
 
     Args:
         spec: the convolution.
@@ -65,19 +64,19 @@ def pack_depthwise(
 
 
 def _lay_out_weights(plan: Plan, centred: Array, lanes: Array) -> Array:
-    taps, terms = plan.form.taps, plan.form.terms
-    order = np.array(
-        [[plan.kernel_row(*pair, slot) for slot in range(taps)] for pair in plan.products[::terms]]
-    )
+    taps = plan.form.taps
     # A row and a channel of zeros, which -1 takes.
     rest = np.pad(centred, ((0, 1), (0, 0), (0, 1)))
     parts = []
-    for _ in range(terms):
+    for _ in range(plan.form.terms):
         part = np.clip(rest, -128, 127) if taps == 4 else rest
         rest = rest - part
-        parts.append(part[order][..., lanes])
-    # [pairs, terms, taps, columns, vectors, lanes] to [blocks, planes, lanes, products, ...].
-    dealt = np.stack(parts, axis=1).transpose(4, 5, 0, 1, 2, 3)
-    shape = (-1, PLANES, plan.isa.lanes, len(plan.products), taps, plan.spec.kernel_width)
-    dtype = np.int8 if taps == 4 else np.int16
-    return dealt.reshape(shape).transpose(0, 5, 3, 1, 2, 4).reshape(-1).astype(dtype)
+        parts.append(part)
+    products = []
+    for column, row, cell, term in plan.products:
+        rows = [plan.kernel_row(row, cell, slot) for slot in range(taps)]
+        products.append(parts[term][rows, column][:, lanes])
+    # [products, taps, blocks, planes, lanes] to [blocks, products, planes, lanes, taps].
+    shape = (len(products), taps, -1, PLANES, plan.isa.lanes)
+    dealt = np.stack(products).reshape(shape).transpose(2, 0, 3, 4, 1)
+    return dealt.reshape(-1).astype(np.int8 if taps == 4 else np.int16)

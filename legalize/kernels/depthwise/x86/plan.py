@@ -5,7 +5,7 @@ neighbouring rows become the bytes of a cell of 32 bits, one cell per pixel and 
 one instruction multiplies a cell by its weights and adds the products. A cell holds 4 bytes, for
 vpdpbusd and int8 weights, or 2 values of 16 bits, for vpdpwssd or vpmaddwd and int16 weights. It
 serves every column of the kernel and several output rows. Weights w − zw that take more than 8
-bits are sums of two int8, each of which multiplies the cell.
+bits are sums of two int8, each of which multiplies the cell; few taps have such weights.
 
 Channels are cut into blocks of 64, 32 and 16, as far as vectors are as wide. A vector of AVX512
 holds 64 values of a row: one pixel of a wide block, or the same channels of 2 or 4 pixels. A rest
@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -45,19 +47,41 @@ class Cells:
 
     Attributes:
         taps: values in a cell: 4 bytes by int8 weights or 2 of 16 bits by int16 weights.
-        terms: how many weights add up to w − zw: a cell is multiplied by each.
+        large: the rows and columns of the kernel with weights w − zw that are sums of two int8.
     """
 
     taps: int
-    terms: int = 1
+    large: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def terms(self) -> int:
+        """How many weights add up to w − zw, at most."""
+        return 2 if self.large else 1
+
+
+class Product(NamedTuple):
+    """A cell multiplied by weights, for an output row.
+
+    Attributes:
+        column: of the kernel.
+        row: of the output, among those that are computed at a time.
+        cell: which the row reads.
+        term: of the weights: 0 or 1.
+    """
+
+    column: int
+    row: int
+    cell: int
+    term: int
 
 
 def choose_cells(centred_kernel: npt.NDArray[np.int64], isa: Isa) -> Cells:
-    """Choose the cheapest products that are exact for these weights, which are w − zw."""
-    low, high = centred_kernel.min(), centred_kernel.max()
-    if not isa.has_byte_products or low < -256 or high > 254:
+    """Choose the cheapest products that are exact for these weights, HWC, which are w − zw."""
+    low, high = centred_kernel.min(axis=2), centred_kernel.max(axis=2)
+    if not isa.has_byte_products or low.min() < -256 or high.max() > 254:
         return Cells(taps=2)
-    return Cells(taps=4, terms=1 if low >= -128 and high <= 127 else 2)
+    large = np.argwhere((low < -128) | (high > 127))
+    return Cells(4, tuple((int(row), int(column)) for row, column in large))
 
 
 @dataclass(frozen=True)
@@ -134,14 +158,29 @@ class Plan:
         return -(-len(self.row_offsets) // self.form.taps)
 
     @cached_property
-    def products(self) -> tuple[tuple[int, int], ...]:
-        """Pairs of an output row and a cell that it reads, once for each term of the weights."""
-        pairs = []
-        for cell in range(self.cells):
-            for row in range(self.rows):
-                if any(self.kernel_row(row, cell, slot) >= 0 for slot in range(self.form.taps)):
-                    pairs += [(row, cell)] * self.form.terms
-        return tuple(pairs)
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """Pairs of an output row and a cell that it reads."""
+        every = product(range(self.cells), range(self.rows))
+        return tuple((row, cell) for cell, row in every if self.kernel_rows(row, cell))
+
+    @cached_property
+    def products(self) -> tuple[Product, ...]:
+        """All products of a plane, in order."""
+        return tuple(
+            Product(column, row, cell, term)
+            for column in range(self.spec.kernel_width)
+            for row, cell in self.pairs
+            for term in range(self.form.terms)
+            if term == 0 or not self.is_unrolled or self._is_large(column, row, cell)
+        )
+
+    def _is_large(self, column: int, row: int, cell: int) -> bool:
+        return any((tap, column) in self.form.large for tap in self.kernel_rows(row, cell))
+
+    def kernel_rows(self, row: int, cell: int) -> list[int]:
+        """List the kernel's rows that multiply a cell's values for an output row."""
+        taps = [self.kernel_row(row, cell, slot) for slot in range(self.form.taps)]
+        return [tap for tap in taps if tap >= 0]
 
     def kernel_row(self, row: int, cell: int, slot: int) -> int:
         """Return the kernel's row that multiplies a cell's value for an output row; -1 for none."""
@@ -216,7 +255,7 @@ def choose_plan(spec: ConvSpec, isa: Isa, form: Cells) -> Plan:
 
 
 def _fits_code(plan: Plan) -> bool:
-    return plan.spec.kernel_width * len(plan.products) <= _MAX_UNROLLED
+    return plan.spec.kernel_width * len(plan.pairs) * plan.form.terms <= _MAX_UNROLLED
 
 
 def cycles(plan: Plan) -> float:
@@ -224,8 +263,7 @@ def cycles(plan: Plan) -> float:
     spec = plan.spec
     instructions = 1 if plan.isa.has_byte_products else 2
     loads = 1 / plan.tiles + 1 / plan.rows
-    product = instructions / 2 + _LOAD * loads
-    products = spec.kernel_width * len(plan.products) * PLANES * product
+    products = len(plan.products) * PLANES * (instructions / 2 + _LOAD * loads)
     bands = -(-spec.out_height // plan.rows)
     total = 0.0
     for section in plan.sections:

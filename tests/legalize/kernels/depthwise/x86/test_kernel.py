@@ -69,10 +69,19 @@ def constants_of(spec: ConvSpec, seed: int = 0) -> tuple[Array, Array, Array, Ar
 
 
 def check(
-    spec: ConvSpec, zero_point: int = 0, isa: Isa = AVX512_VNNI, plan: Plan | None = None
+    spec: ConvSpec,
+    zero_point: int = 0,
+    isa: Isa = AVX512_VNNI,
+    plan: Plan | None = None,
+    large: list[tuple[int, int]] | None = None,
 ) -> None:
+    """Compare with the definition; ``large`` are the only taps with weights of more than 8 bits."""
     data = full_range(np.random.default_rng(1), spec.in_dtype, spec.in_shape)
     kernel, bias, multiplier, shift = constants_of(spec)
+    if large is not None:
+        kernel = np.clip(kernel, zero_point - 128, zero_point + 127).astype(kernel.dtype)
+        for row, column in large:
+            kernel[row, column, ::7] = 255
     packed = pack_depthwise(spec, Weights(kernel, zero_point, bias, multiplier, shift), isa, plan)
     function = depthwise_conv2d(packed.plan, packed.epilogue)
     mcpu, _ = PROCESSORS[isa]
@@ -155,6 +164,20 @@ def test_every_instruction_set_and_zero_point(isa: Isa, zero_point: int) -> None
     """Weights then take more than 8 bits: two terms of them, or two products at a time."""
     spec = with_channels(57, kernel_dtype="uint8", in_dtype="uint8", input_zero_point=200)
     check(spec, zero_point, isa)
+
+
+@needs_vnni
+@pytest.mark.parametrize("large", [[(0, 0)], [(2, 1)], [(0, 2), (1, 0), (1, 2)]])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_few_taps_with_large_weights(large: list[tuple[int, int]], stride: int) -> None:
+    spec = with_channels(80, kernel_dtype="uint8", strides=(stride, stride))
+    check(spec, 101, large=large)
+
+
+@needs_vnni
+def test_a_large_weight_of_a_wide_kernel() -> None:
+    spec = with_channels(16, kernel_dtype="uint8", kernel_height=9, kernel_width=11)
+    check(replace(spec, padding=(4, 5, 4, 5)), 101, large=[(3, 7)])
 
 
 @each_isa

@@ -14,8 +14,8 @@ from tests.legalize.kernels.depthwise.x86.test_kernel import SPEC, with_channels
     ("weights", "isa", "expected"),
     [
         ((-128, 127), AVX512_VNNI, Cells(4)),
-        ((-128, 128), AVX512_VNNI, Cells(4, terms=2)),
-        ((-256, 254), AVX_VNNI, Cells(4, terms=2)),
+        ((-128, 128), AVX512_VNNI, Cells(4, ((0, 1),))),
+        ((-256, 254), AVX_VNNI, Cells(4, ((0, 0), (0, 1)))),
         ((0, 255), AVX_VNNI, Cells(2)),
         ((-1, 1), AVX_VNNI, Cells(4)),
         ((-1, 1), AVX512BW, Cells(2)),
@@ -23,7 +23,7 @@ from tests.legalize.kernels.depthwise.x86.test_kernel import SPEC, with_channels
     ],
 )
 def test_choice_of_the_cells(weights: tuple[int, int], isa: Isa, expected: Cells) -> None:
-    assert choose_cells(np.array(weights, np.int64), isa) == expected
+    assert choose_cells(np.array(weights, np.int64).reshape(1, 2, 1), isa) == expected
 
 
 @pytest.mark.parametrize("isa", [AVX512_VNNI, AVX2, SSE41], ids=lambda isa: isa.name)
@@ -40,9 +40,22 @@ def test_rows_of_the_window_share_cells() -> None:
     """Two output rows of a 3 by 3 window read four rows, which are one cell of bytes."""
     plan = Plan(SPEC, AVX512_VNNI, Cells(4), 2, 1)
     assert plan.row_offsets == (0, 1, 2, 3)
-    assert plan.products == ((0, 0), (1, 0))
+    assert plan.pairs == ((0, 0), (1, 0))
+    assert plan.products == tuple((column, row, 0, 0) for column in range(3) for row in (0, 1))
     assert [plan.kernel_row(0, 0, slot) for slot in range(4)] == [0, 1, 2, -1]
     assert [plan.kernel_row(1, 0, slot) for slot in range(4)] == [-1, 0, 1, 2]
+
+
+def test_only_taps_of_large_weights_have_two_products() -> None:
+    plan = Plan(replace(SPEC, strides=(2, 2)), AVX512_VNNI, Cells(4, ((1, 2),)), 1, 1)
+    assert plan.products == ((0, 0, 0, 0), (1, 0, 0, 0), (2, 0, 0, 0), (2, 0, 0, 1))
+
+
+def test_a_loop_over_columns_has_two_products_for_all() -> None:
+    spec = replace(SPEC, kernel_height=11, kernel_width=11)
+    plan = Plan(spec, AVX512_VNNI, Cells(4, ((1, 2),)), 1, 1)
+    assert not plan.is_unrolled
+    assert len(plan.products) == 11 * 3 * 2
 
 
 def test_dilated_rows_keep_their_distance() -> None:
