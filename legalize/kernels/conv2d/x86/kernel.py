@@ -57,7 +57,7 @@ class ConvKernel:
         self.epilogue = epilogue
         residual = plan.spec.fusion.residual
         self.residual = None
-        if residual is not None:
+        if residual is not None and not epilogue.adds_residual:
             self.residual = ResidualSum(plan.spec.output, residual, self.isa)
         self.weight_dtype = weight_dtype or plan.products.weight_dtype
         self.tasks = self._task_count()

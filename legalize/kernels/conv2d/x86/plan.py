@@ -16,7 +16,11 @@ from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.tiling import Tiling
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
-from legalize.kernels.conv2d.x86.epilogue.choose import choose_epilogue, fold
+from legalize.kernels.conv2d.x86.epilogue.choose import (
+    choose_epilogue,
+    fold,
+    with_residual,
+)
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.tiling import lane_channels
 from legalize.kernels.ir.types import Array
@@ -110,7 +114,7 @@ class Plan(ABC):
         if zero_point:
             constants.append(np.array([zero_point], np.int32))
         constants += [*chosen.arrays, *layout.settings]
-        return Packed(chosen.epilogue, tuple(constants), layout.known)
+        return Packed(with_residual(spec, chosen.epilogue), tuple(constants), layout.known)
 
     def function(self, packed: Packed) -> tirx.PrimFunc:
         """Build the function that computes the convolution with the constants."""

@@ -65,6 +65,11 @@ class Epilogue(ABC):
         """Dtype and number of rows of each array; a row is one register, of ``row_lanes``."""
         return ()
 
+    @property
+    def adds_residual(self) -> bool:
+        """Whether it ends in the sums of the outputs and the residual's tensor."""
+        return False
+
     @abstractmethod
     def emit(self, x: Vector, rows: list[Vector], addend: Vector = None) -> Vector:
         """Build the expression that rescales one vector.
@@ -72,7 +77,7 @@ class Epilogue(ABC):
         Args:
             x: int32 vector, the accumulators.
             rows: a function from row to vector for each array.
-            addend: int32 vector of the tensor that is added before rounding, if there is one.
+            addend: int32 vector of the tensor that it adds, if there is one.
 
         Returns:
             The outputs, int32, before the clamp, if it does not say otherwise.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from legalize.kernels.conv2d.constants import check_scales, fold_zero_points, per_channel
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import Addend, ConvSpec, OutputStage
@@ -9,6 +11,7 @@ from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
 from legalize.kernels.conv2d.x86.epilogue.fixed_point import FixedPoint, General, Sums
 from legalize.kernels.conv2d.x86.epilogue.float32 import Float32
 from legalize.kernels.conv2d.x86.epilogue.float64 import Double, Magic
+from legalize.kernels.conv2d.x86.epilogue.float_sum import float_sum
 from legalize.kernels.conv2d.x86.epilogue.onednn import OneDnn
 from legalize.kernels.ir.types import Array
 
@@ -46,3 +49,11 @@ def choose_epilogue(
     """Choose the cheapest sequence that is exact; arguments as ``Epilogue.choose`` takes them."""
     every = (each.choose(output, addend, scales, lanes) for each in EPILOGUES)
     return next(chosen for chosen in every if chosen is not None)
+
+
+def with_residual(spec: ConvSpec, epilogue: Epilogue) -> Epilogue:
+    """Let an epilogue of floats add the residual's tensor, if there is one and that is exact."""
+    residual = spec.fusion.residual
+    if residual is None or not isinstance(epilogue, Float32):
+        return epilogue
+    return replace(epilogue, residual=float_sum(spec.output, residual))

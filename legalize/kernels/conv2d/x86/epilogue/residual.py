@@ -1,4 +1,4 @@
-"""Adding another quantized tensor to outputs that are still in registers.
+"""Adding another quantized tensor to outputs that are still in registers, as integers.
 
 Vectors are narrowed first, and stand beside the tensor's values, so that one instruction multiplies
 both: four become bytes, which clamps them; without AVX512, two become words. Those that are left

@@ -43,6 +43,18 @@ def test_four_vectors_and_those_that_are_left(place: Place) -> None:
 def test_vectors_are_added_to_as_bytes_or_words(cpu: str, channels: int, by_pairs: bool) -> None:
     """This takes no products of 32 bits; one vector that is left over does."""
     target = tvm.target.Target({"kind": "llvm", "mcpu": cpu})
-    function = Problem(quantized_add, channels, DTYPES[0], is_rhs=False).case(target).function
+    # With a rounding that no floats of 32 bits do.
+    problem = Problem(quantized_add, channels, DTYPES[0], is_rhs=False, rounding="float64")
+    function = problem.case(target).function
     assembly = tvm.compile(function, target=target).mod.inspect_source("asm")
     assert ("pmulld" not in assembly) == by_pairs
+
+
+@pytest.mark.parametrize("channels", [64, 63, 48])
+def test_avx512_adds_floats_where_that_is_exact(channels: int) -> None:
+    target = tvm.target.Target({"kind": "llvm", "mcpu": "cascadelake"})
+    function = Problem(quantized_add, channels, DTYPES[0], is_rhs=False).case(target).function
+    assembly = tvm.compile(function, target=target).mod.inspect_source("asm")
+    assert "vrndscaleps" in assembly
+    assert "pmulld" not in assembly
+    assert "pmaddwd" not in assembly
