@@ -8,6 +8,7 @@ what it gets itself.
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -18,13 +19,18 @@ _CHECKS_AND_MEMORY = {
 }
 """What the machine does beside kernels, and need not do again for inputs that the kernel checks."""
 
+_GO_ON, _SKIP = 0, 1  # what a function that watches the machine answers
+
+_Call = tuple[Callable[..., object], tuple[Any, ...]]
+"""A kernel and its operands."""
+
 
 class Runner:
     """A virtual machine, or the kernel that is all it calls; for one thread at a time.
 
-    The first run goes through the machine, which tells what it calls. If that is one kernel, which
-    takes the inputs first and gives the results last, as ``legalize``'s OneFunction makes it, later
-    runs call the kernel with the same memory.
+    Before the first run, the machine goes through its program without running kernels, and tells
+    what it would call. If that is one kernel, which takes the inputs first and gives the results
+    last, as ``legalize``'s OneFunction makes it, runs call the kernel with the same memory.
     """
 
     def __init__(self, machine: Any) -> None:
@@ -33,16 +39,17 @@ class Runner:
         self._kernel: Callable[..., object] | None = None
         self._rest: tuple[Any, ...] = ()
         self._result: Any = None
-        self._has_run = False
+        self._is_known = False
 
     def __call__(self, *tensors: Any) -> Any:
         """Run; the results' memory may be that of the next run's."""
         if self._kernel is not None:
             self._kernel(*tensors, *self._rest)
             return self._result
-        if self._has_run:
+        if self._is_known:
             return self._machine["run"](*tensors)
-        return self._first(tensors)
+        self._find_kernel(tensors)
+        return self(*tensors)
 
     def bound(self, *tensors: Any) -> Callable[[], object]:
         """Return the shortest call that runs on these inputs, once it has run."""
@@ -50,33 +57,48 @@ class Runner:
             return partial(self._kernel, *tensors, *self._rest)
         return partial(self._machine["run"], *tensors)
 
-    def _first(self, tensors: tuple[Any, ...]) -> Any:
-        called: list[tuple[Any, str, tuple[Any, ...]]] = []
-
-        def watch(
-            function: object, name: str, before: bool, _result: object, *operands: Any
-        ) -> int:
-            if before and name not in _CHECKS_AND_MEMORY:
-                called.append((function, name, operands))
-            return 0  # go on
-
-        self._machine["set_instrument"](watch)
-        try:
-            result = self._machine["run"](*tensors)
-        finally:
-            self._machine["set_instrument"](None)
-        self._has_run = True
-        if len(called) == 1:
-            function, name, operands = called[0]
+    def _find_kernel(self, tensors: tuple[Any, ...]) -> None:
+        # In a thread of its own: Ctrl-C interrupts the main one, and where that happens in a
+        # function that the machine calls, TVM 0.27 spoils its memory.
+        with ThreadPoolExecutor(1) as thread:
+            called, result = thread.submit(_only_call, self._machine, tensors).result()
+        self._is_known = True
+        if called is not None:
+            function, operands = called
             results = [result] if hasattr(result, "__dlpack__") else list(result)
             first, rest = operands[: len(tensors)], operands[len(tensors) :]
-            if (
-                not name.startswith(_BUILTIN)
-                and _are_same(first, tensors)
-                and _are_same(rest[-len(results) :], results)
-            ):
+            if _are_same(first, tensors) and _are_same(rest[-len(results) :], results):
                 self._kernel, self._rest, self._result = function, rest, result
-        return result
+
+
+def _only_call(machine: Any, tensors: tuple[Any, ...]) -> tuple[_Call | None, Any]:
+    """Return the kernel that the machine calls, if it is only one, and what the machine returns.
+
+    The kernel is not run.
+    """
+    only: _Call | None = None
+    others = False
+
+    def watch(function: Any, name: str, before: bool, _result: object, *operands: Any) -> int:
+        nonlocal only, others
+        if not before or name in _CHECKS_AND_MEMORY:
+            return _GO_ON
+        if only is not None or name.startswith(_BUILTIN):
+            others = True
+            raise RuntimeError("not a kernel only")  # which ends the run
+        only = function, operands
+        return _SKIP
+
+    machine["set_instrument"](watch)
+    try:
+        result = machine["run"](*tensors)
+        return only, result
+    except RuntimeError:
+        if others:
+            return None, None
+        raise
+    finally:
+        machine["set_instrument"](None)
 
 
 def _are_same(some: Any, others: Any) -> bool:

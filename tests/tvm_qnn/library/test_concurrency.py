@@ -169,6 +169,29 @@ if library:
 """
 
 
+OFTEN_INTERRUPTED = """
+import signal, threading
+import tvm_qnn
+from tvm_qnn import digits
+
+mod, params = tvm_qnn.from_tflite(digits.model("int8"))
+library = tvm_qnn.build(mod, "host", params)
+for _ in range(100):
+    try:
+        threading.Timer(0.005, signal.raise_signal, [signal.SIGINT]).start()
+        while True:
+            library.benchmark(repeat=1, warmup=0)
+    except KeyboardInterrupt:
+        pass
+library.benchmark(repeat=1)
+"""
+
+
+def test_first_runs_can_be_interrupted() -> None:
+    # Where the interruption came while TVM's machine told what it calls, malloc ended the process.
+    subprocess.run([sys.executable, "-c", OFTEN_INTERRUPTED], cwd=ROOT, timeout=300, check=True)
+
+
 @pytest.mark.parametrize("doing", ["run", "build"])
 def test_an_interruption_ends_it_soon(doing: str) -> None:
     line = [sys.executable, "-c", INTERRUPTED, doing, "0.5"]
