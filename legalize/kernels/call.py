@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from tvm import relax, s_tir, tirx
+from tvm import relax, tirx
 
 from legalize.kernels.kernel import IS_KERNEL
+from legalize.loop_functions import OPAQUE, add_function
 
-# Relax's pattern kind of a function that is not to be fused with others.
-_OPAQUE = 8
-
-KEPT_APART = {IS_KERNEL: True, "op_pattern": _OPAQUE}
+KEPT_APART = {IS_KERNEL: True, "op_pattern": OPAQUE}
 """Attributes of a function that passes fuse with no other, and leave as it is."""
 
 SORTED_LAST = "z_"
@@ -41,11 +39,7 @@ def call_tir(
         into: a tensor of which the function writes a part; the result is this tensor, which
             nothing else may read. Without it the result is a new one.
     """
-    # The module gives the function a symbol of its own; equal functions share one. Relax's
-    # passes look into the root block of the functions that take a single tensor.
-    root = s_tir.SBlockRealize([], True, s_tir.SBlock([], [], [], "root", function.body))
-    function = function.without_attr("global_symbol").with_body(root).with_attrs(KEPT_APART)
-    variable = builder.add_func(function, name)
+    variable = add_function(builder, name, function, **KEPT_APART)
     ty = relax.TensorType(shape, dtype)
     if into is None:
         return builder.emit(relax.call_tir(variable, operands, ty))

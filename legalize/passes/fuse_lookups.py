@@ -6,11 +6,11 @@ import tvm
 from tvm import s_tir, tirx
 
 from legalize.kernels.kernel import IS_KERNEL
+from legalize.loop_functions import OPAQUE
 from legalize.passes.tir_blocks import is_elementwise
 
-# Relax's pattern kinds: an element of the output is one of the inputs'; nothing is known.
+# Relax's pattern kind of functions of which an element of the output is one of the inputs'.
 _INJECTIVE = 2
-_OPAQUE = 8
 _PATTERN = "op_pattern"
 
 
@@ -25,7 +25,7 @@ def FuseLookups() -> tvm.transform.Pass:
     def rewrite(
         function: tirx.PrimFunc, _mod: tvm.IRModule, _context: tvm.transform.PassContext
     ) -> tirx.PrimFunc:
-        is_opaque = function.attrs.get(_PATTERN) == _OPAQUE and IS_KERNEL not in function.attrs
+        is_opaque = function.attrs.get(_PATTERN) == OPAQUE and IS_KERNEL not in function.attrs
         if is_opaque and _is_one_elementwise_step(function):
             return function.with_attr(_PATTERN, _INJECTIVE)
         return function

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tvm import relax, s_tir, tirx
+from tvm import relax, tirx
 from tvm.script.ir_builder import tirx as T
 
-# Relax's pattern kind of a function that is not to be fused with others.
-_OPAQUE = 8
+from legalize.loop_functions import add_function
 
 
 def call_loops(
@@ -29,10 +28,7 @@ def call_loops(
         shape: of the result.
         dtype: of the result.
     """
-    # The module gives the function a symbol of its own. Relax's passes look into its root block.
-    root = s_tir.SBlockRealize([], True, s_tir.SBlock([], [], [], "root", function.body))
-    function = function.without_attr("global_symbol").with_body(root)
-    variable = builder.add_func(function.with_attr("op_pattern", _OPAQUE), name)
+    variable = add_function(builder, name, function)
     operands = [builder.normalize(operand) for operand in operands]
     return relax.call_tir(variable, operands, relax.TensorType(shape, dtype))
 
