@@ -11,18 +11,15 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.ir.floats import round_half_away, zero_for_nan
 from legalize.kernels.ir.rows import pieces, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.types import Index, Vector
-from legalize.kernels.ir.vectors import splat
+from legalize.kernels.ir.vectors import splat, vector_of
 from legalize.kernels.isa.base import VectorIsa
 
 # Roughly what one thread converts.
 _VALUES_PER_MICROSECOND = 4_000
-_INFINITY = 0x7F800000  # its bits
-# The largest float32 below one half: adding it rounds ties away from zero when truncated, and
-# does not lift what is just below a half to one.
-_ALMOST_HALF = float(np.nextafter(np.float32(0.5), np.float32(0)))
 
 
 @cache
@@ -38,22 +35,13 @@ def quantize(
 
     def convert(value: Vector, lanes: int) -> Vector:
         steps = value / splat("float32", scale, lanes)
-        # NaN gives the zero point; TVM takes every number for equal to itself.
-        bits = T.reinterpret(_vector("int32", lanes), steps)
-        size = T.bitwise_and(bits, splat("int32", 0x7FFFFFFF, lanes))
-        is_number = size <= splat("int32", _INFINITY, lanes)
-        steps = T.Select(is_number, steps, splat("float32", 0.0, lanes))
+        # NaN gives the zero point.
+        steps = zero_for_nan(steps)
         low = splat("float32", float(int(ends.min) - zero_point), lanes)
         high = splat("float32", float(int(ends.max) - zero_point), lanes)
         steps = T.max(T.min(steps, high), low)
-        half = T.call_llvm_pure_intrin(
-            _vector("float32", lanes),
-            f"llvm.copysign.{'' if lanes == 1 else f'v{lanes}'}f32",
-            splat("float32", _ALMOST_HALF, lanes),
-            steps,
-        )
-        rounded = T.Cast(_vector("int32", lanes), steps + half)
-        return T.Cast(_vector(dtype, lanes), rounded + splat("int32", zero_point, lanes))
+        rounded = round_half_away(steps)
+        return T.Cast(vector_of(dtype, lanes), rounded + splat("int32", zero_point, lanes))
 
     return _elementwise(isa, "quantize", shape, "float32", dtype, convert)
 
@@ -69,8 +57,8 @@ def dequantize(
     """
 
     def convert(value: Vector, lanes: int) -> Vector:
-        steps = T.Cast(_vector("int32", lanes), value) - splat("int32", zero_point, lanes)
-        return T.Cast(_vector("float32", lanes), steps) * splat("float32", scale, lanes)
+        steps = T.Cast(vector_of("int32", lanes), value) - splat("int32", zero_point, lanes)
+        return T.Cast(vector_of("float32", lanes), steps) * splat("float32", scale, lanes)
 
     return _elementwise(isa, "dequantize", shape, dtype, "float32", convert)
 
@@ -103,7 +91,3 @@ def _elementwise(
         for offset, lanes in parts:
             piece(T.int32(offset), lanes)
     return builder.get()
-
-
-def _vector(dtype: str, lanes: int) -> str:
-    return dtype if lanes == 1 else f"{dtype}x{lanes}"

@@ -18,21 +18,20 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.ir.floats import magnitude_bits, round_half_away, zero_for_nan
 from legalize.kernels.ir.registers import kept, local_vector
 from legalize.kernels.ir.rows import pieces, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.types import Buffer, Index, Vector
-from legalize.kernels.ir.vectors import splat
+from legalize.kernels.ir.vectors import splat, spread, vector_of
 from legalize.kernels.isa.base import VectorIsa
 from qnn_ops.dynamic_encoding import FIELDS
 from qnn_ops.dynamic_quantize import LARGEST_STEPS, OFFSETS
 
 # Roughly what one thread reads.
 _VALUES_PER_MICROSECOND = 8_000
-_SIZE_BITS, _INFINITY = 0x7FFFFFFF, 0x7F800000
-# The largest numbers below one half: adding one rounds ties away from zero when truncated.
-_ALMOST_HALF = float(np.nextafter(np.float32(0.5), np.float32(0)))
-_ALMOST_HALF_64 = float(np.nextafter(0.5, 0.0))
+# The largest number below one half: adding it rounds ties away from zero when truncated.
+_ALMOST_HALF = float(np.nextafter(0.5, 0.0))
 
 
 @cache
@@ -77,7 +76,7 @@ def _ends(
         if signed:
             T.buffer_store(low, T.min(value, low[everything]), [everything])
         else:
-            value = _size(value, lanes)
+            value = T.reinterpret(vector_of("float32", lanes), magnitude_bits(value))
         # What is no number is not larger.
         T.buffer_store(high, T.max(value, high[everything]), [everything])
 
@@ -113,9 +112,7 @@ def _asymmetric(low: Vector, high: Vector) -> list[Vector]:
     takes_low = T.float64(128) - below < T.float64(127) + above
     point = kept(T.Select(takes_low, T.float64(-128) - below, T.float64(127) - above))
     point = kept(T.max(T.min(point, T.float64(127)), T.float64(-128)))
-    half = T.call_llvm_pure_intrin(
-        "float64", "llvm.copysign.f64", T.float64(_ALMOST_HALF_64), point
-    )
+    half = T.call_llvm_pure_intrin("float64", "llvm.copysign.f64", T.float64(_ALMOST_HALF), point)
     whole = T.Cast("float32", T.Cast("int32", point + half))
     is_finite = length <= T.float32(float(np.finfo(np.float32).max))
     has_point = T.Select(is_zero, T.float32(0), T.Select(is_finite, whole, T.float32(0)))
@@ -163,36 +160,11 @@ def quantize(isa: VectorIsa, shape: tuple[int, ...], dtype: str) -> tirx.PrimFun
 
 
 def _quantized(value: Vector, units: Vector, point: Vector, lanes: int, dtype: str) -> Vector:
-    steps = value * _repeated(units, lanes)
-    is_number = _bits(steps, lanes) <= splat("int32", _INFINITY, lanes)
-    steps = T.Select(is_number, steps, splat("float32", 0.0, lanes))
+    steps = zero_for_nan(value * spread(units, lanes))
     # Bounded before a half is added, which also keeps the product and the sum apart.
     most = LARGEST_STEPS
     steps = T.max(T.min(steps, splat("float32", most, lanes)), splat("float32", -most, lanes))
-    half = T.call_llvm_pure_intrin(
-        _vector("float32", lanes),
-        f"llvm.copysign.{'' if lanes == 1 else f'v{lanes}'}f32",
-        splat("float32", _ALMOST_HALF, lanes),
-        steps,
-    )
-    whole = T.Cast(_vector("int32", lanes), steps + half) + _repeated(point, lanes)
+    whole = round_half_away(steps) + spread(point, lanes)
     whole = T.max(T.min(whole, splat("int32", 127, lanes)), splat("int32", -128, lanes))
     moved = whole + splat("int32", OFFSETS[dtype], lanes)
-    return T.Cast(_vector(dtype, lanes), moved)
-
-
-def _bits(value: Vector, lanes: int) -> Vector:
-    bits = T.reinterpret(_vector("int32", lanes), value)
-    return T.bitwise_and(bits, splat("int32", _SIZE_BITS, lanes))
-
-
-def _size(value: Vector, lanes: int) -> Vector:
-    return T.reinterpret(_vector("float32", lanes), _bits(value, lanes))
-
-
-def _repeated(value: Vector, lanes: int) -> Vector:
-    return value if lanes == 1 else T.broadcast(value, lanes)
-
-
-def _vector(dtype: str, lanes: int) -> str:
-    return dtype if lanes == 1 else f"{dtype}x{lanes}"
+    return T.Cast(vector_of(dtype, lanes), moved)

@@ -1,4 +1,4 @@
-"""Expressions of vectors of bytes."""
+"""Expressions of vectors, of bytes above all."""
 
 from __future__ import annotations
 
@@ -15,6 +15,16 @@ def splat(dtype: str, value: float, lanes: int) -> Vector:
     return scalar if lanes == 1 else T.broadcast(scalar, lanes)
 
 
+def vector_of(dtype: str, lanes: int) -> str:
+    """Name a vector's dtype; a scalar's for one lane."""
+    return dtype if lanes == 1 else f"{dtype}x{lanes}"
+
+
+def spread(value: Vector, lanes: int) -> Vector:
+    """Return a scalar, ``lanes`` times; as it is for one."""
+    return value if lanes == 1 else T.broadcast(value, lanes)
+
+
 def flipped(value: Vector) -> Vector:
     """Add 128 to bytes, modulo 256: what turns int8 into uint8 of the same order, and back."""
     return T.bitwise_xor(value, splat("uint8", 128, lanes_in(value)))
@@ -25,7 +35,7 @@ def as_unsigned(value: Vector, dtype: str) -> Vector:
     if dtype == "uint8":
         return value
     lanes = lanes_in(value)
-    return flipped(T.reinterpret("uint8" if lanes == 1 else f"uint8x{lanes}", value))
+    return flipped(T.reinterpret(vector_of("uint8", lanes), value))
 
 
 def clamped(value: Vector, low: int, high: int) -> Vector:

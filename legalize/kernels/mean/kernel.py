@@ -19,7 +19,7 @@ from legalize.kernels.ir.registers import lanes_in
 from legalize.kernels.ir.rows import pieces, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.types import Buffer, Index, Vector
-from legalize.kernels.ir.vectors import splat
+from legalize.kernels.ir.vectors import splat, vector_of
 from legalize.kernels.isa.base import VectorIsa
 from qnn_ops.quantized_mean import LARGEST_SUM
 
@@ -208,4 +208,4 @@ def _word(dtype: str) -> str:
 
 def _cast(dtype: str, value: Vector) -> Vector:
     lanes = lanes_in(value)
-    return T.Cast(dtype if lanes == 1 else f"{dtype}x{lanes}", value)
+    return T.Cast(vector_of(dtype, lanes), value)

@@ -15,7 +15,7 @@ from legalize.kernels.ir.registers import lanes_in
 from legalize.kernels.ir.rows import for_each_piece, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.types import Index, Vector
-from legalize.kernels.ir.vectors import splat
+from legalize.kernels.ir.vectors import splat, spread, vector_of
 from legalize.kernels.isa.base import VectorIsa
 from qnn_ops.resize_taps import FRACTION_BITS
 
@@ -113,10 +113,10 @@ def bilinear(isa: VectorIsa, spec: ResizeSpec) -> tirx.PrimFunc:
                         [source[ramp(line + place + offset, lanes)] for line in lines]
                         for place in places
                     ]
-                    down = [_spread(row_weights[tap, y], lanes) for tap in (0, 1)]
-                    right = [_spread(column_weights[tap, x], lanes) for tap in (0, 1)]
+                    down = [spread(row_weights[tap, y], lanes) for tap in (0, 1)]
+                    right = [spread(column_weights[tap, x], lanes) for tap in (0, 1)]
                     value = interpolate(corners, down, right)
-                    result = T.Cast(_vector(spec.dtype, lanes), value)
+                    result = T.Cast(vector_of(spec.dtype, lanes), value)
                     T.buffer_store(target, result, [ramp(start + offset, lanes)])
 
                 # As many values as two registers hold once they are widened.
@@ -159,17 +159,17 @@ def _in_float32(corners: list[list[Vector]], down: list[Vector], right: list[Vec
     total = None
     for column, across in zip(corners, right, strict=True):
         for value, along in zip(column, down, strict=True):
-            product = T.Cast(_vector("float32", lanes), value) * along * across
+            product = T.Cast(vector_of("float32", lanes), value) * along * across
             # The product is rounded before it is added: no fused instruction may do both.
             term = _fenced(product)
             total = term if total is None else total + term
     half = splat("float32", 0.5, lanes)
-    return T.Cast(_vector("int32", lanes), total + half)
+    return T.Cast(vector_of("int32", lanes), total + half)
 
 
 def _in_integers(corners: list[list[Vector]], down: list[Vector], right: list[Vector]) -> Vector:
     lanes = lanes_in(corners[0][0])
-    wide = _vector("int32", lanes)
+    wide = vector_of("int32", lanes)
     one = splat("int32", FRACTION_BITS, lanes)
 
     def between(first: Index, second: Index, distance: Vector) -> Vector:
@@ -188,12 +188,4 @@ def _fenced(value: Vector) -> Vector:
     lanes = lanes_in(value)
     suffix = "f32" if lanes == 1 else f"v{lanes}f32"
     name = f"llvm.arithmetic.fence.{suffix}"
-    return T.call_llvm_pure_intrin(_vector("float32", lanes), name, value)
-
-
-def _spread(value: Vector, lanes: int) -> Vector:
-    return value if lanes == 1 else T.broadcast(value, lanes)
-
-
-def _vector(dtype: str, lanes: int) -> str:
-    return dtype if lanes == 1 else f"{dtype}x{lanes}"
+    return T.call_llvm_pure_intrin(vector_of("float32", lanes), name, value)

@@ -25,7 +25,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.ir.registers import lanes_in
 from legalize.kernels.ir.rows import for_each_piece, ramp
 from legalize.kernels.ir.types import Index, Vector
-from legalize.kernels.ir.vectors import splat
+from legalize.kernels.ir.vectors import splat, spread, vector_of
 from legalize.kernels.isa.base import VectorIsa
 from qnn_ops.softmax_arithmetic import (
     ACCUMULATOR_BITS,
@@ -131,8 +131,8 @@ class _Kernel:
 
         def look_up(i: Index, width: int) -> None:
             # Modulo 256, as distances are without a sign.
-            place = _repeated(self.largest[0], width) - self.source[ramp(start + i, width)]
-            place = T.reinterpret(_vector("uint8", width), place)
+            place = spread(self.largest[0], width) - self.source[ramp(start + i, width)]
+            place = T.reinterpret(vector_of("uint8", width), place)
             self._store(start + i, isa.look_up(table, place))
 
         # All pieces are whole vectors: the row is longer than one.
@@ -164,23 +164,23 @@ class _Kernel:
 
     def _store(self, place: Index, value: Vector) -> None:
         lanes = lanes_in(value)
-        value = T.reinterpret(_vector(self.out_dtype, lanes), value)
+        value = T.reinterpret(vector_of(self.out_dtype, lanes), value)
         T.buffer_store(self.target, value, [ramp(place, lanes)])
 
     def _result(self, exponential: Vector) -> Vector:
         """Multiply exponentials by the fraction: uint8 with the zero point."""
         lanes = lanes_in(exponential)
-        wide, unsigned = _vector("int64", lanes), _vector("uint32", lanes)
+        wide, unsigned = vector_of("int64", lanes), vector_of("uint32", lanes)
         # Extended after it is repeated, so that it is multiplied as 32 bits.
-        factor = T.Cast(wide, _repeated(T.Cast("int32", self.fraction[0]), lanes))
+        factor = T.Cast(wide, spread(T.Cast("int32", self.fraction[0]), lanes))
         product = T.Cast(wide, exponential) * factor + splat("int64", 1 << 30, lanes)
         high = T.Cast(unsigned, T.shift_right(product, splat("int64", 31, lanes)))
         high = T.shift_right(high, splat("uint32", _FIRST_SHIFT, lanes))
         left = T.Cast("uint32", self.down[0] - T.int64(_FIRST_SHIFT))
         half = T.shift_left(T.uint32(1), left - T.uint32(1))
-        steps = T.shift_right(high + _repeated(half, lanes), _repeated(left, lanes))
+        steps = T.shift_right(high + spread(half, lanes), spread(left, lanes))
         steps = T.min(steps, splat("uint32", 255, lanes))
-        value = T.Cast(_vector("uint8", lanes), steps)
+        value = T.Cast(vector_of("uint8", lanes), steps)
         return value + splat("uint8", self.output_zero_point % 256, lanes)
 
 
@@ -204,11 +204,3 @@ def _reciprocal(total: Vector, fraction: Vector, down: Vector) -> None:
 def _product(a: Vector, b: Vector) -> Vector:
     """Compute gemmlowp's doubling high product of int64 expressions that hold int32 values."""
     return T.shift_right(a * b + T.int64(1 << 30), T.int64(31))
-
-
-def _vector(dtype: str, lanes: int) -> str:
-    return dtype if lanes == 1 else f"{dtype}x{lanes}"
-
-
-def _repeated(value: Vector, lanes: int) -> Vector:
-    return value if lanes == 1 else T.broadcast(value, lanes)
