@@ -7,17 +7,16 @@ import re
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qnn_ops.encoding import Encoding, dequantize_array, quantize_array
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import Signature, TensorInfo
 from tvm_qnn.io.closing import Closing
 from tvm_qnn.library import formats, runtime
+from tvm_qnn.library.arrays import benchmark_arrays, checked, input_arrays, reals
 from tvm_qnn.library.files import FileOrigin
 from tvm_qnn.library.metadata import Metadata
 from tvm_qnn.library.origin import Origin
@@ -62,7 +61,9 @@ class Library(Closing):
         self._lock = threading.Lock()
         # Through a proxy: a circle of references would keep the file mapped after the last use.
         library = weakref.proxy(self)
-        self._own = Session(self.signature.states, lambda *run: library._step(*run))
+        self._own = Session(
+            self.signature.states, lambda *run, **named: library._step(*run, **named)
+        )
 
     @property
     def signature(self) -> Signature:
@@ -120,10 +121,14 @@ class Library(Closing):
             QnnError: if an input is missing, unknown or given twice, or does not fit, if the
                 library is for another machine, or if it was closed.
         """
-        options = {"quantize_inputs": quantize_inputs, "dequantize_outputs": dequantize_outputs}
+        options: dict[str, Any] = {
+            "quantize_inputs": quantize_inputs,
+            "dequantize_outputs": dequantize_outputs,
+            **named,
+        }
         if self.signature.states:
-            return self._own.run(*arrays, **options, **named)
-        return self._step((), arrays, {**options, **named})[0]
+            return self._own.run(*arrays, **options)
+        return self._step((), *arrays, **options)[0]
 
     def session(self) -> Session:
         """Return a stream of runs with a state of its own, which is that before the first run."""
@@ -139,22 +144,23 @@ class Library(Closing):
         return self._own.state
 
     def _step(
-        self, states: Sequence[Array], arrays: Sequence[Array], options: Mapping[str, Any]
+        self,
+        states: Sequence[Array],
+        /,
+        *arrays: Array,
+        quantize_inputs: bool = False,
+        dequantize_outputs: bool = False,
+        **named: Array,
     ) -> tuple[Any, list[Array]]:
         """Run once on a state; return what ``run`` does, and the new state."""
-        named = dict(options)
-        quantize, dequantize = (
-            named.pop("quantize_inputs", False),
-            named.pop("dequantize_outputs", False),
-        )
         program = self._ready()
-        tensors = self._tensors(arrays, named, states, quantize=quantize)
+        tensors = self._tensors(arrays, named, states, quantize=quantize_inputs)
         result = call_in_threads(check_num_threads(self.num_threads), program, *tensors)
         infos = self.outputs
-        both = _checked((*infos, *self.signature.states), result)
+        both = checked((*infos, *self.signature.states), result)
         found, kept = both[: len(infos)], both[len(infos) :]
-        if dequantize:
-            found = [_reals(info, array) for info, array in zip(infos, found, strict=True)]
+        if dequantize_outputs:
+            found = [reals(info, array) for info, array in zip(infos, found, strict=True)]
         if len(infos) == 1:
             return found[0], kept
         return {info.name: array for info, array in zip(infos, found, strict=True)}, kept
@@ -297,105 +303,3 @@ def load(
     except Exception as error:  # of a description or code that was changed, TVM raises any
         reason = (str(error).strip().splitlines() or [type(error).__name__])[-1]
         raise QnnError(f"{file} is not a library that can be loaded here: {reason}") from error
-
-
-def input_arrays(
-    infos: Sequence[TensorInfo],
-    arrays: Sequence[Array],
-    named: Mapping[str, Array],
-    *,
-    quantize: bool = False,
-) -> list[Array]:
-    """Return the inputs of a run, in order, from those given by position and by name.
-
-    Args:
-        infos: of the inputs.
-        arrays: by position.
-        named: by name.
-        quantize: whether float arrays are quantized.
-
-    Raises:
-        QnnError: if one is missing, unknown or given twice, or does not fit.
-    """
-    names = [info.name for info in infos]
-    if len(arrays) > len(names):
-        raise QnnError(f"the model has {len(names)} inputs, got {len(arrays)} arrays")
-    given = dict(zip(names, arrays, strict=False))
-    for name, array in named.items():
-        if name not in names:
-            raise QnnError(f"no input is named {name!r}; there are {', '.join(names)}")
-        if name in given:
-            raise QnnError(f"input {name!r} is given twice, by position and by name")
-        given[name] = array
-    missing = [name for name in names if name not in given]
-    if missing:
-        raise QnnError(f"missing input {', '.join(map(repr, missing))}")
-    return [_fitting(info, given[info.name], quantize) for info in infos]
-
-
-def benchmark_arrays(
-    infos: Sequence[TensorInfo], arrays: Sequence[Array], named: Mapping[str, Array], repeat: int
-) -> list[Array]:
-    """Return the inputs of runs to time, in order: those given, or zeros if none are given at all.
-
-    Raises:
-        QnnError: as ``input_arrays``, or if there is no run to time.
-    """
-    if repeat < 1:
-        raise QnnError(f"benchmark: repeat must be at least 1, got {repeat}")
-    if not arrays and not named:
-        return [np.zeros(info.shape, info.dtype) for info in infos]
-    return input_arrays(infos, arrays, named)
-
-
-def _fitting(info: TensorInfo, value: Array, quantize: bool) -> Array:
-    """Return an array for an input.
-
-    Raises:
-        QnnError: if it does not fit.
-    """
-    array = np.asarray(value)
-    if quantize and np.issubdtype(array.dtype, np.floating) and (encoding := _encoding(info)):
-        try:
-            array = quantize_array(array, encoding)
-        except QnnError as error:
-            raise QnnError(f"input {info.name!r}: {error}") from error
-    if not _fits(info, array):
-        raise QnnError(
-            f"input {info.name!r} takes {info.dtype} of shape {info.shape}, "
-            f"got {array.dtype} of shape {array.shape}"
-        )
-    return array
-
-
-def _checked(infos: Sequence[TensorInfo], found: list[Array]) -> list[Array]:
-    """Return the arrays that a run gave.
-
-    Raises:
-        QnnError: if they are not what the library's description says.
-    """
-    if len(found) != len(infos) or not all(map(_fits, infos, found)):
-        given = [(array.shape, str(array.dtype)) for array in found]
-        raise QnnError(f"the library's code gives {given}, which its description does not say")
-    return found
-
-
-def _fits(info: TensorInfo, array: Array) -> bool:
-    return array.shape == info.shape and array.dtype == _dtype(info.dtype)
-
-
-@cache
-def _dtype(name: str) -> np.dtype[Any]:
-    # To compare an array's dtype with a name takes numpy longer than a small network's layer.
-    return np.dtype(name)
-
-
-def _reals(info: TensorInfo, array: Array) -> Array:
-    encoding = _encoding(info)
-    return array if encoding is None else dequantize_array(array, encoding)
-
-
-def _encoding(info: TensorInfo) -> Encoding | None:
-    if info.scale is None or info.zero_point is None:
-        return None
-    return Encoding(info.scale, info.zero_point, info.dtype)

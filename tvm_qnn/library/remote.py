@@ -21,8 +21,9 @@ from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.io.closing import Closing
 from tvm_qnn.io.outputs import scratch
+from tvm_qnn.library.arrays import benchmark_arrays, input_arrays
 from tvm_qnn.library.connections import answers, connected, limit
-from tvm_qnn.library.library import Library, benchmark_arrays, input_arrays
+from tvm_qnn.library.library import Library
 from tvm_qnn.timing import Timing
 
 Array = np.ndarray[Any, Any]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,8 @@ from qnn_ops.tensor_info import StateInfo
 
 Array = np.ndarray[Any, Any]
 
-Step = Callable[[Sequence[Array], Sequence[Array], Mapping[str, Any]], tuple[Any, list[Array]]]
-"""Runs a model on its state, inputs and options: what ``run`` gives, and the new state."""
+Step = Callable[..., tuple[Any, list[Array]]]
+"""Runs a model on its state and what ``run`` takes: what that gives, and the new state."""
 
 
 class Session:
@@ -42,7 +42,7 @@ class Session:
             QnnError: as ``Library.run``; the state is then as it was.
         """
         with self._lock:
-            result, self._arrays = self._step(self._arrays, arrays, options)
+            result, self._arrays = self._step(self._arrays, *arrays, **options)
         return result
 
     def reset(self) -> None:

@@ -1,0 +1,118 @@
+"""The arrays that runs take and give, held against what the library says of its tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from qnn_ops.encoding import Encoding, dequantize_array, quantize_array
+from qnn_ops.errors import QnnError
+from qnn_ops.tensor_info import TensorInfo
+
+Array = np.ndarray[Any, Any]
+
+
+def input_arrays(
+    infos: Sequence[TensorInfo],
+    arrays: Sequence[Array],
+    named: Mapping[str, Array],
+    *,
+    quantize: bool = False,
+) -> list[Array]:
+    """Return the inputs of a run, in order, from those given by position and by name.
+
+    Args:
+        infos: of the inputs.
+        arrays: by position.
+        named: by name.
+        quantize: whether float arrays are quantized.
+
+    Raises:
+        QnnError: if one is missing, unknown or given twice, or does not fit.
+    """
+    names = [info.name for info in infos]
+    if len(arrays) > len(names):
+        raise QnnError(f"the model has {len(names)} inputs, got {len(arrays)} arrays")
+    given = dict(zip(names, arrays, strict=False))
+    for name, array in named.items():
+        if name not in names:
+            raise QnnError(f"no input is named {name!r}; there are {', '.join(names)}")
+        if name in given:
+            raise QnnError(f"input {name!r} is given twice, by position and by name")
+        given[name] = array
+    missing = [name for name in names if name not in given]
+    if missing:
+        raise QnnError(f"missing input {', '.join(map(repr, missing))}")
+    return [_fitting(info, given[info.name], quantize) for info in infos]
+
+
+def benchmark_arrays(
+    infos: Sequence[TensorInfo], arrays: Sequence[Array], named: Mapping[str, Array], repeat: int
+) -> list[Array]:
+    """Return the inputs of runs to time, in order: those given, or zeros if none are given at all.
+
+    Raises:
+        QnnError: as ``input_arrays``, or if there is no run to time.
+    """
+    if repeat < 1:
+        raise QnnError(f"benchmark: repeat must be at least 1, got {repeat}")
+    if not arrays and not named:
+        return [np.zeros(info.shape, info.dtype) for info in infos]
+    return input_arrays(infos, arrays, named)
+
+
+def _fitting(info: TensorInfo, value: Array, quantize: bool) -> Array:
+    """Return an array for an input.
+
+    Raises:
+        QnnError: if it does not fit.
+    """
+    array = np.asarray(value)
+    if quantize and np.issubdtype(array.dtype, np.floating) and (encoding := _encoding(info)):
+        try:
+            array = quantize_array(array, encoding)
+        except QnnError as error:
+            raise QnnError(f"input {info.name!r}: {error}") from error
+    if not _fits(info, array):
+        raise QnnError(
+            f"input {info.name!r} takes {info.dtype} of shape {info.shape}, "
+            f"got {array.dtype} of shape {array.shape}"
+        )
+    return array
+
+
+def checked(infos: Sequence[TensorInfo], found: list[Array]) -> list[Array]:
+    """Return the arrays that a run gave.
+
+    Raises:
+        QnnError: if they are not what the library's description says.
+    """
+    if len(found) != len(infos) or not all(map(_fits, infos, found)):
+        given = [(array.shape, str(array.dtype)) for array in found]
+        raise QnnError(f"the library's code gives {given}, which its description does not say")
+    return found
+
+
+def _fits(info: TensorInfo, array: Array) -> bool:
+    return array.shape == info.shape and array.dtype == _dtype(info.dtype)
+
+
+@cache
+def _dtype(name: str) -> np.dtype[Any]:
+    # To compare an array's dtype with a name takes numpy longer than a small network's layer.
+    return np.dtype(name)
+
+
+def reals(info: TensorInfo, array: Array) -> Array:
+    """Return the real numbers of a quantized tensor; another one as it is."""
+    encoding = _encoding(info)
+    return array if encoding is None else dequantize_array(array, encoding)
+
+
+def _encoding(info: TensorInfo) -> Encoding | None:
+    if info.scale is None or info.zero_point is None:
+        return None
+    return Encoding(info.scale, info.zero_point, info.dtype)
