@@ -74,18 +74,16 @@ def litert_runs(
     for inputs in runs:
         _set_inputs(interpreter, inputs)
         _invoke(interpreter)
-        yield {
-            index: interpreter.get_tensor(index) for index in known if _has_data(interpreter, index)
-        }
+        found = {index: _data(interpreter, index) for index in known}
+        yield {index: array for index, array in found.items() if array is not None}
 
 
-def _has_data(interpreter: Any, index: int) -> bool:
-    """Tell whether a tensor has data: results of loops that nothing reads have none."""
+def _data(interpreter: Any, index: int) -> np.ndarray | None:
+    """Return a tensor, None for one without data: results of loops that nothing reads."""
     try:
-        interpreter.get_tensor(index)
+        return np.asarray(interpreter.get_tensor(index))
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def check_litert() -> None:

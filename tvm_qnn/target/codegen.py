@@ -128,9 +128,9 @@ def _parts(mod: tvm.IRModule, outer: set[str]) -> dict[str, tvm.IRModule]:
         kind = (variable.name_hint not in outer, bool(wide_indices([mod[variable]])))
         kinds.setdefault(kind, []).append(variable)
     groups = [
-        kind[start::_PARTS]
-        for _, kind in sorted(kinds.items(), key=lambda item: item[0])
-        for start in range(min(_PARTS, len(kind)))
+        kinds[kind][start::_PARTS]
+        for kind in sorted(kinds)
+        for start in range(min(_PARTS, len(kinds[kind])))
     ]
     return {
         group[0].name_hint: tvm.IRModule(
