@@ -10,7 +10,12 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import clamp_range
 from frontends.tflite.converters.context import Context, Operand, per_channel, per_tensor
-from frontends.tflite.converters.kernels import bias_of, check_kernel, int16_bias_type
+from frontends.tflite.converters.kernels import (
+    bias_of,
+    check_kernel,
+    check_zero_point,
+    int16_bias_type,
+)
 from frontends.tflite.converters.padding import window_padding
 from frontends.tflite.converters.registry import converter, int16_converter
 from frontends.tflite.options import Conv2DOptions, DepthwiseConv2DOptions
@@ -51,8 +56,7 @@ def _convolve(
     result = ctx.output()
     kernel_scale, kernel_zero_point = per_channel(kernel.tensor, kernel_layout.index("O"))
     check_kernel(data.tensor, kernel.tensor, result)
-    if kernel.tensor.dtype == "int8" and kernel_zero_point != 0:
-        raise QnnError(f"{kernel.tensor.label} is an int8 kernel whose zero point is not 0")
+    check_zero_point(kernel.tensor, kernel_zero_point)
     padding = window_padding(
         options.padding, data.shape[1:3], kernel.shape[1:3], options.stride, options.dilation
     )

@@ -23,6 +23,12 @@ def check_kernel(data: Tensor, kernel: Tensor, result: Tensor) -> None:
         raise UnsupportedError(f"uint8 weights with a scale per channel ({kernel.label})")
 
 
+def check_zero_point(kernel: Tensor, zero_point: int | list[int]) -> None:
+    """Raise if an int8 kernel has a zero point other than 0, which TFLite does not take."""
+    if kernel.dtype == "int8" and zero_point != 0:
+        raise QnnError(f"{kernel.label} is an int8 kernel whose zero point is not 0")
+
+
 def bias_of(ctx: Context, position: int, int16_type: str = "int64") -> relax.Expr | None:
     """Return the bias at an optional input, None if it is left out.
 

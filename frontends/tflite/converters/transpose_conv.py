@@ -19,7 +19,12 @@ from tvm.relax import op as R
 
 from frontends.tflite.converters.activations import clamp_range
 from frontends.tflite.converters.context import Array, Context, Operand, per_channel, per_tensor
-from frontends.tflite.converters.kernels import check_bias, check_kernel, int16_bias_type
+from frontends.tflite.converters.kernels import (
+    check_bias,
+    check_kernel,
+    check_zero_point,
+    int16_bias_type,
+)
 from frontends.tflite.converters.padding import window_padding
 from frontends.tflite.converters.registry import converter, int16_converter
 from frontends.tflite.options import TransposeConvOptions
@@ -150,8 +155,7 @@ def _convolve(
     """Return the steps' pixels of some phases, which are its channels, phase by phase."""
     kernel, data, result = ctx.tensor(1), ctx.input(2), ctx.output()
     scale, zero_point = per_channel(kernel, 0)
-    if kernel.dtype == "int8" and zero_point != 0:
-        raise QnnError(f"{kernel.label} is an int8 kernel whose zero point is not 0")
+    check_zero_point(kernel, zero_point)
     scale = scale * len(phases) if isinstance(scale, list) else scale
     # A zero point is one number here, which is a weight of 0.
     weights = _phase_weights(ctx.constant(1), axes, phases, taps, np.max(zero_point))
