@@ -9,7 +9,7 @@ from tests.differential.graphs import Graph, Value, step
 _CODES = ("RELU", "RELU6", "RELU_N1_TO_1")
 
 
-@step()
+@step(int16=True)
 def repeat(graph: Graph, value: Value) -> Value | None:
     """Double a value some times."""
     if 0 in value.shape:
@@ -38,7 +38,7 @@ def repeat(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-@step()
+@step(int16=True)
 def choose(graph: Graph, value: Value) -> Value | None:
     """Run one of two activations."""
     if 0 in value.shape:
@@ -48,7 +48,8 @@ def choose(graph: Graph, value: Value) -> Value | None:
     if graph.chance(0.5):
         flag = graph.aside(np.array(graph.chance(0.5)))
     result = graph.result(value, value.shape)
-    for code in graph.rng.choice(_CODES, 2):
+    codes = _CODES[:2] if value.dtype == "int16" else _CODES
+    for code in graph.rng.choice(codes, 2):
         inner = graph.writer.subgraph()
         a, b = (inner.tensor(name, value.shape, value.dtype, value.encoding) for name in "ab")
         inner.operator(str(code), [a], [b])

@@ -23,7 +23,7 @@ def _reshaped(graph: Graph, value: Value, shape: tuple[int, ...]) -> Value:
     return result
 
 
-@step()
+@step(int16=True)
 def suppress(graph: Graph, value: Value) -> Value | None:
     """Choose among boxes by scores of which many are equal."""
     count = prod(value.shape)
@@ -45,7 +45,7 @@ def suppress(graph: Graph, value: Value) -> Value | None:
     return value
 
 
-@step()
+@step(int16=True)
 def detect(graph: Graph, value: Value) -> Value | None:
     """Choose by class: where there are fewer boxes LiteRT leaves what memory holds else."""
     count = prod(value.shape)

@@ -91,17 +91,19 @@ def unary(graph: Graph, value: Value) -> Value:
     return result
 
 
-@step()
+@step(int16=True)
 def root(graph: Graph, value: Value) -> Value | None:
     """Take the root, or its inverse, of what is not negative: LiteRT ends a run elsewhere."""
-    if value.dtype != "int8":
+    if value.dtype == "uint8":
         return None
-    encoding = Quantization.per_tensor(value.scale, -128)
-    positive = graph.tensor(value.shape, "int8", encoding)
-    graph.operator("QUANTIZE", [value.index], positive)
+    is_wide = value.dtype == "int16"
+    encoding = Quantization.per_tensor(value.scale, 0 if is_wide else -128)
+    positive = graph.tensor(value.shape, value.dtype, encoding)
+    graph.operator("RELU" if is_wide else "QUANTIZE", [value.index], positive)
     code = str(graph.choice("SQRT", "RSQRT"))
-    span = float(np.sqrt(255 * value.scale)) if code == "SQRT" else float(value.scale**-0.5)
-    result = graph.result(value, value.shape, span / 200)
+    most = 32767 if is_wide else 255
+    span = float(np.sqrt(most * value.scale)) if code == "SQRT" else float(value.scale**-0.5)
+    result = graph.result(value, value.shape, span / (most - 55))
     graph.operator(code, [positive.index], result)
     return result
 
@@ -139,15 +141,15 @@ def divide(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-@step()
+@step(int16=True)
 def divide_integers(graph: Graph, value: Value) -> Value | None:
     """Divide numbers, from which nothing grows, and integers of any meaning."""
     if len(value.shape) > 4:
         return None
     code = str(graph.choice("FLOOR_DIV", "FLOOR_MOD"))
     numbers = graph.rng.choice([-7, -3, -1, 1, 2, 5], value.shape[-1:])
-    if value.dtype == "int8":
-        divisors = graph.aside(numbers.astype(np.int8), value.quantization)
+    if value.dtype != "uint8":
+        divisors = graph.aside(numbers.astype(value.dtype), value.quantization)
         result = graph.result(value, value.shape)
         graph.operator(code, [value.index, divisors], result, version=2)
         return result

@@ -53,6 +53,7 @@ class Graph:
         self.outputs: list[int] = []
         self.owners: list[int] = []  # the graph of each output
         self.codes: list[str] = []
+        self.drawn: set[tuple[str, str, bool]] = set()  # of results: code, dtype, has a scale
         self.values: list[Value] = []  # of the graph under way
         self.writer = ModelWriter()
         self._results: list[int] = []
@@ -100,10 +101,11 @@ class Graph:
 
     def operator(self, code: str, operands: Sequence[int], *results: Value, **options: Any) -> None:
         self.codes.append(code)
+        self.drawn.update((code, each.dtype, each.encoding is not None) for each in results)
         self.writer.operator(code, list(operands), [value.index for value in results], **options)
         self._read.update(operands)
         self._results += [value.index for value in results]
-        self.values += [value for value in results if value.dtype in ("int8", "uint8", "int16")]
+        self.values += [value for value in results if value.encoding is not None]
 
     def result(self, like: Value, shape: Sequence[int], scale: float | None = None) -> Value:
         """A tensor of ``like``'s dtype, in its encoding or in a random one of about a scale."""

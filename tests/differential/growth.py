@@ -7,6 +7,7 @@ from tests.differential import (  # noqa: F401
     control,
     detection,
     elementwise,
+    integers,
     layers,
     moves,
     reals,
@@ -14,6 +15,36 @@ from tests.differential import (  # noqa: F401
     variables,
 )
 from tests.differential.graphs import INT16_STEPS, STEPS, Graph, Value
+
+_ORDER = "sums that compilers order as they like"
+_LIBRARY = "a function that mathematical libraries round differently"
+_ABSENT = "LiteRT's reference kernels lack it"
+NOT_DRAWN = {
+    "QUANTIZED": {"ELU": _ABSENT},
+    "FLOAT": {
+        **dict.fromkeys(("CEIL", "ELU", "ROUND"), _ABSENT),
+        **dict.fromkeys(
+            ("ATAN2", "COS", "EXP", "GELU", "LOG", "LOGISTIC", "POW", "RSQRT", "SIN", "TANH"),
+            _LIBRARY,
+        ),
+        **dict.fromkeys(
+            (
+                *("AVERAGE_POOL_2D", "L2_POOL_2D", "MEAN", "SUM", "REDUCE_PROD"),
+                *("L2_NORMALIZATION", "LOCAL_RESPONSE_NORMALIZATION", "LOG_SOFTMAX", "SOFTMAX"),
+                *(
+                    "CONV_2D",
+                    "DEPTHWISE_CONV_2D",
+                    "TRANSPOSE_CONV",
+                    "FULLY_CONNECTED",
+                    "BATCH_MATMUL",
+                ),
+            ),
+            _ORDER,
+        ),
+    },
+    "int16": {"DEPTH_TO_SPACE": "LiteRT takes no int16", "SVDF": "its data are int8"},
+}
+"""Operators that no step draws, by the registry's table, or of int16, and why."""
 
 _LENGTHS = (1, 1, 2, 2, 3, 3, 4, 6)
 _CHANNELS = (*range(1, 9), 16, 17, 31, 32, 33, 40, 64, 70)

@@ -100,7 +100,7 @@ def depthwise(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-@step(weight=2)
+@step(weight=2, int16=True)
 def transposed(graph: Graph, value: Value) -> Value | None:
     if len(value.shape) != 4 or max(value.shape[1:3]) > 10 or value.shape[3] > 40:
         return None
@@ -157,21 +157,22 @@ def dense(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-@step(weight=2)
+@step(weight=2, int16=True)
 def product(graph: Graph, value: Value) -> Value | None:
     """Multiply by another matrix, or several, as attention does."""
-    if value.dtype != "int8" or not 2 <= len(value.shape) <= 4 or prod(value.shape) > 20_000:
+    if value.dtype == "uint8" or not 2 <= len(value.shape) <= 4 or prod(value.shape) > 20_000:
         return None
     is_turned = graph.chance(0.3), graph.chance(0.5)
     rows, depth = value.shape[-2:] if not is_turned[0] else reversed(value.shape[-2:])
     columns = int(graph.choice(1, 5, 16, 17))
     outer = value.shape[:-2] if graph.chance(0.5) else ()
     ends = (columns, depth) if is_turned[1] else (depth, columns)
-    encoding = graph.encoding("int8")
-    data = graph.data("int8", (*outer, *ends))
+    encoding = graph.encoding(value.dtype)
+    data = graph.data(value.dtype, (*outer, *ends))
     is_constant = graph.chance(0.5)
     other = graph.constant(data, encoding) if is_constant else graph.aside(data, encoding)
-    spread = 70 * 70 * value.scale * float(encoding.scale[0]) * float(np.sqrt(depth)) / 40
+    steps = 70 if value.dtype == "int8" else 1100
+    spread = steps**2 * value.scale * float(encoding.scale[0]) * float(np.sqrt(depth)) / 40
     result = graph.result(value, (*value.shape[:-2], rows, columns), spread)
     options = {"adj_x": is_turned[0], "adj_y": is_turned[1]}
     graph.operator("BATCH_MATMUL", [value.index, other], result, **options)

@@ -39,7 +39,7 @@ def _bias(graph: Graph, channels: int, spread: float) -> int:
     return graph.constant(graph.rng.normal(0, spread, channels).astype(np.float32))
 
 
-@step(weight=2)
+@step(weight=2, int16=True)
 def hybrid_dense(graph: Graph, value: Value) -> Value | None:
     depth = prod(value.shape[1:])
     if depth > 4000:
@@ -61,7 +61,7 @@ def hybrid_dense(graph: Graph, value: Value) -> Value | None:
     return _quantized(graph, value, reals, spread / 60)
 
 
-@step(weight=2)
+@step(weight=2, int16=True)
 def hybrid_convolution(graph: Graph, value: Value) -> Value | None:
     window = window_of(graph, value, 4, True) if len(value.shape) == 4 else None
     if window is None:
@@ -84,7 +84,7 @@ def hybrid_convolution(graph: Graph, value: Value) -> Value | None:
     return _quantized(graph, value, reals, spread / 60)
 
 
-@step()
+@step(int16=True)
 def hybrid_product(graph: Graph, value: Value) -> Value | None:
     if not 2 <= len(value.shape) <= 4 or value.shape[-1] > 400:
         return None
@@ -100,7 +100,7 @@ def hybrid_product(graph: Graph, value: Value) -> Value | None:
     return _quantized(graph, value, reals, value.scale * 70 * float(np.sqrt(depth)) / 60)
 
 
-@step(weight=2)
+@step(weight=2, int16=True)
 def real_arithmetic(graph: Graph, value: Value) -> Value:
     """Two operations, of which a compiler would make one with one rounding."""
     reals, other = _reals(graph, value), graph.reals(value.shape, value.scale)
@@ -112,16 +112,77 @@ def real_arithmetic(graph: Graph, value: Value) -> Value:
     return _quantized(graph, value, reals, value.scale * 60)
 
 
-@step()
+_FUNCTIONS = (
+    *("ABS", "NEG", "SQUARE", "SIGN", "FLOOR", "HARD_SWISH", "LEAKY_RELU"),
+    *("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1"),
+)
+
+
+@step(int16=True)
 def real_function(graph: Graph, value: Value) -> Value:
     reals = _reals(graph, value)
+    for code in (graph.choice(*_FUNCTIONS), *(("ABS", "SQRT") if graph.chance(0.1) else ())):
+        result = graph.tensor(value.shape, "float32", None)
+        options = {"alpha": float(graph.rng.uniform(0, 1))} if code == "LEAKY_RELU" else {}
+        graph.operator(str(code), [reals.index], result, **options)
+        reals = result
+    return _quantized(graph, value, reals, value.scale)
+
+
+@step(int16=True)
+def real_pair(graph: Graph, value: Value) -> Value | None:
+    """Combine with numbers that are not near 0, by which a quotient stays of their size."""
+    if len(value.shape) > 4:
+        return None
+    numbers = graph.rng.uniform(0.5, 4, value.shape[-1:]) * graph.rng.choice([-1, 1])
+    other = graph.aside(numbers.astype(np.float32))
+    code = str(graph.choice("DIV", "MINIMUM", "SQUARED_DIFFERENCE", "FLOOR_DIV", "FLOOR_MOD"))
     result = graph.tensor(value.shape, "float32", None)
-    code = str(graph.choice("ABS", "NEG", "FLOOR", "SQUARE", "RELU", "SIGN", "HARD_SWISH"))
-    graph.operator(code, [reals.index], result)
+    graph.operator(code, [_reals(graph, value).index, other], result)
     return _quantized(graph, value, result, value.scale)
 
 
-@step()
+@step(int16=True)
+def real_slopes(graph: Graph, value: Value) -> Value | None:
+    if len(value.shape) > 4:
+        return None
+    slopes = graph.constant(graph.rng.normal(0, 1, value.shape[-1:]).astype(np.float32))
+    result = graph.tensor(value.shape, "float32", None)
+    graph.operator("PRELU", [_reals(graph, value).index, slopes], result)
+    return _quantized(graph, value, result, value.scale)
+
+
+@step(int16=True)
+def real_moves(graph: Graph, value: Value) -> Value | None:
+    """Add up, join, pad, or take extremes."""
+    if len(value.shape) > 4:
+        return None
+    reals, last = _reals(graph, value), len(value.shape) - 1
+    code, shape = str(graph.choice(*_MOVES)), list(value.shape)
+    if code == "ADD_N":
+        others = [graph.reals(value.shape, value.scale).index for _ in range(2)]
+        operands, options = [reals.index, *others], {}
+    elif code == "CONCATENATION":
+        other = graph.reals(value.shape, value.scale)
+        operands, options = [reals.index, other.index], {"axis": last}
+        shape[last] *= 2
+    elif code in ("PAD", "PADV2"):
+        widths = graph.rng.integers(0, 3, (len(shape), 2))
+        shape = [size + int(sum(each)) for size, each in zip(shape, widths, strict=True)]
+        operands, options = [reals.index, graph.constant(widths)], {}
+        operands += [graph.constant(np.float32([-1.5]))] if code == "PADV2" else []
+    else:
+        operands, options = [reals.index, graph.constant([0])], {"keep_dims": True}
+        shape[0] = 1
+    result = graph.tensor(shape, "float32", None)
+    graph.operator(code, operands, result, **options)
+    return _quantized(graph, value, result, value.scale)
+
+
+_MOVES = ("ADD_N", "CONCATENATION", "PAD", "PADV2", "REDUCE_MAX", "REDUCE_MIN")
+
+
+@step(int16=True)
 def real_window(graph: Graph, value: Value) -> Value | None:
     window = window_of(graph, value, 4, False) if len(value.shape) == 4 else None
     if window is None:
@@ -141,7 +202,7 @@ def real_window(graph: Graph, value: Value) -> Value | None:
     return _quantized(graph, value, result, value.scale)
 
 
-@step()
+@step(int16=True)
 def real_resize(graph: Graph, value: Value) -> Value | None:
     if len(value.shape) != 4:
         return None

@@ -47,7 +47,7 @@ def gather(graph: Graph, value: Value) -> Value:
     return result
 
 
-@step()
+@step(int16=True)
 def repeat(graph: Graph, value: Value) -> Value | None:
     if prod(value.shape) > 4000:
         return None
@@ -62,7 +62,7 @@ def repeat(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-@step()
+@step(int16=True)
 def fill(graph: Graph, value: Value) -> Value:
     one = graph.aside(np.asarray(graph.data(value.dtype, ())), value.quantization)
     result = graph.result(value, value.shape)
@@ -88,7 +88,7 @@ def turn(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-@step(weight=2)
+@step(weight=2, int16=True)
 def blocks(graph: Graph, value: Value) -> Value | None:
     if len(value.shape) != 4:
         return None
@@ -98,7 +98,7 @@ def blocks(graph: Graph, value: Value) -> Value | None:
         *("DEPTH_TO_SPACE", "SPACE_TO_DEPTH", "SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND")
     )
     fits = height % size == width % size == 0
-    if code == "DEPTH_TO_SPACE" and depth % area == 0:
+    if code == "DEPTH_TO_SPACE" and depth % area == 0 and value.dtype != "int16":
         result = graph.result(value, (batch, height * size, width * size, depth // area))
         graph.operator(code, [value.index], result, block_size=size)
     elif code == "SPACE_TO_DEPTH" and fits:
@@ -119,7 +119,7 @@ def blocks(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-@step(weight=4)
+@step(weight=4, int16=True)
 def choose(graph: Graph, value: Value) -> Value | None:
     """Compare with another tensor, combine two comparisons, and choose by them."""
     if len(value.shape) > 4:
@@ -128,10 +128,11 @@ def choose(graph: Graph, value: Value) -> Value | None:
     if value.scale >= 0.99:  # LiteRT ends the process
         return None
     flags = []
+    codes = ("EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL")
+    if value.dtype != "int16":  # which LiteRT's NOT_EQUAL reads as another type
+        codes += ("NOT_EQUAL",)
     for _ in range(2):
-        code = str(
-            graph.choice("EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL")
-        )
+        code = str(graph.choice(*codes))
         flags.append(graph.tensor(value.shape, "bool", None))
         graph.operator(code, [value.index, other.index], flags[-1])
     joined = graph.tensor(value.shape, "bool", None)
@@ -144,7 +145,7 @@ def choose(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-@step(weight=2)
+@step(weight=2, int16=True)
 def count(graph: Graph, value: Value) -> Value | None:
     """Ends in numbers, from which nothing grows."""
     if prod(value.shape) > 3000 or len(value.shape) > 4:
@@ -165,7 +166,7 @@ def count(graph: Graph, value: Value) -> Value | None:
     return value
 
 
-@step()
+@step(int16=True)
 def top(graph: Graph, value: Value) -> Value:
     most = int(graph.rng.integers(1, value.shape[-1] + 1))
     result = graph.result(value, [*value.shape[:-1], most])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from unittest.mock import patch
 
@@ -9,9 +10,18 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from frontends.tflite.converters.registry import (
+    DATA,
+    FLOAT,
+    HYBRID,
+    INT16,
+    QUANTIZED,
+    UNSCALED,
+    WHOLE,
+)
 from tests.differential.__main__ import main
 from tests.differential.graphs import STEPS, Graph
-from tests.differential.growth import grow
+from tests.differential.growth import NOT_DRAWN, grow
 from tests.differential.trial import Mismatch, Trial, run_trial
 from tvm_qnn.target.target import NAMES
 
@@ -47,15 +57,43 @@ def test_what_is_wrong_for_one_of_all_targets_names_it(tmp_path: Path) -> None:
     assert "graph 3 by kernels: for x86-avx2 2 elements differ by up to 1" in result.output
 
 
-def test_every_operator_is_drawn() -> None:
+@pytest.fixture(scope="module")
+def many() -> Graph:
     file = Graph(np.random.default_rng(0))
     for _ in range(3000):
         grow(file)
-    table = (Path(__file__).parents[2] / "README.md").read_text().split("| MXNet |")[0]
-    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| ")]
-    integer = {code.strip() for row in rows for code in row.split(",") if code.strip().isupper()}
-    assert {"CONV_2D", "STRIDED_SLICE", "PADV2"} <= integer
-    assert integer <= set(file.codes)
+    return file
+
+
+_TABLES: dict[str, tuple[Mapping[str, object], tuple[str, ...], bool]] = {
+    "QUANTIZED": (QUANTIZED, ("int8", "uint8"), True),
+    "INT16": (INT16, ("int16",), True),
+    "UNSCALED": (UNSCALED, ("int8", "uint8"), False),
+    "FLOAT": (FLOAT, ("float32",), False),
+    "HYBRID": (HYBRID, ("float32",), False),
+    "WHOLE": (WHOLE, ("int32", "int64"), False),
+}
+
+
+@pytest.mark.parametrize("name", _TABLES)
+def test_every_operator_of_a_type_is_drawn(name: str, many: Graph) -> None:
+    table, dtypes, is_scaled = _TABLES[name]
+    drawn = {code for code, dtype, scaled in many.drawn if dtype in dtypes and scaled == is_scaled}
+    if name == "FLOAT":
+        drawn -= set(HYBRID)  # what is drawn of these has weights of int8
+    assert set(table) - drawn == set(NOT_DRAWN.get(name, {}))
+
+
+def test_every_operator_of_any_type_is_drawn(many: Graph) -> None:
+    assert set(DATA) - set(many.codes) == set()
+
+
+def test_every_operator_that_moves_bytes_moves_words(many: Graph) -> None:
+    moved = [
+        {code for code, dtype, _ in many.drawn if dtype in dtypes and code in DATA}
+        for dtypes in (("int8", "uint8"), ("int16",))
+    ]
+    assert moved[0] - moved[1] == set(NOT_DRAWN["int16"])
 
 
 def test_graphs_branch_and_have_several_outputs() -> None:

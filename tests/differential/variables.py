@@ -19,7 +19,7 @@ def handle(writer: ModelWriter, name: str) -> int:
     return index
 
 
-@step()
+@step(int16=True)
 def keep(graph: Graph, value: Value) -> Value | None:
     """Keep the value, and go on with the one that was kept."""
     if 0 in value.shape:

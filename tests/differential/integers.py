@@ -1,0 +1,95 @@
+"""Steps on integers that mean themselves: of 32 and 64 bits, and bytes without a scale."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tests.differential.graphs import Graph, Value, step
+
+_PAIRS = ("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM")
+_REDUCTIONS = ("SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD")
+
+
+@step(weight=2, int16=True)
+def whole(graph: Graph, value: Value) -> Value | None:
+    """Compute with what a value is cast to; nothing grows from it."""
+    if len(value.shape) > 4:
+        return None
+    dtype = str(graph.choice("int32", "int64"))
+    first = graph.tensor(value.shape, dtype, None)
+    graph.operator("CAST", [value.index], first)
+    numbers = graph.rng.integers(-(2**30), 2**30, value.shape[-1:]).astype(dtype)
+    pair, alone, joined = (graph.tensor(value.shape, dtype, None) for _ in range(3))
+    graph.operator(str(graph.choice(*_PAIRS)), [first.index, graph.aside(numbers)], pair)
+    # Of int64, LiteRT has no ABS.
+    code = str(graph.choice("NEG", "ABS")) if dtype == "int32" else "NEG"
+    graph.operator(code, [pair.index], alone)
+    if graph.chance(0.5):
+        shape = [2 * value.shape[0], *value.shape[1:]]
+        joined = graph.tensor(shape, dtype, None)
+        graph.operator("CONCATENATION", [alone.index, pair.index], joined, axis=0)
+        return value
+    axis = int(graph.rng.integers(len(value.shape)))
+    keep = len(value.shape) == 1 or graph.chance(0.5)
+    kept = [1] if keep else []
+    joined = graph.tensor([*value.shape[:axis], *kept, *value.shape[axis + 1 :]], dtype, None)
+    operands = [alone.index, graph.constant([axis])]
+    graph.operator(str(graph.choice(*_REDUCTIONS)), operands, joined, keep_dims=keep)
+    return value
+
+
+@step(weight=3, int16=True)
+def plain(graph: Graph, value: Value) -> Value | None:
+    """Move, compare or pool integers of which the file states no scale; nothing grows from them."""
+    if len(value.shape) != 4:
+        return None
+    shape, dtype = value.shape, value.dtype
+    operands = [graph.aside(graph.data(dtype, shape))]
+    codes = _PLAIN if dtype == "int16" else (*_PLAIN, *_UNSCALED[dtype])
+    code, options = str(graph.choice(*codes)), dict[str, Any]()
+    if code in ("MAXIMUM", "MINIMUM", "CONCATENATION"):
+        operands.append(graph.aside(graph.data(dtype, shape)))
+    if code == "CONCATENATION":
+        if dtype == "uint8" and graph.chance(0.5):
+            operands.append(value.index)  # with a scale
+            shape = (shape[0], *shape[1:3], shape[3] * 2)
+        options = {"axis": 3}
+    elif code in ("PAD", "PADV2"):
+        operands.append(graph.constant([[0, 0], [1, 0], [0, 2], [0, 0]]))
+        operands += [graph.constant(np.array(9, dtype))] if code == "PADV2" else []
+    elif code in ("MEAN", "REDUCE_MAX", "REDUCE_MIN"):
+        operands.append(graph.constant([1, 2]))
+        options = {"keep_dims": True}
+    elif code.startswith("RESIZE"):
+        operands.append(graph.constant([2 * size - 1 for size in shape[1:3]]))
+    elif code.endswith("POOL_2D"):
+        options = {"padding": "SAME", **dict.fromkeys(_WINDOW, 2)}
+    result = graph.tensor(_plain_shape(code, shape), dtype, None)
+    graph.operator(code, operands, result, **options)
+    return value
+
+
+def _plain_shape(code: str, shape: tuple[int, ...]) -> list[int]:
+    batch, height, width, depth = shape
+    sizes = {
+        "CONCATENATION": [height, width, 2 * depth],
+        "PAD": [height + 1, width + 2, depth],
+        "PADV2": [height + 1, width + 2, depth],
+    }
+    if code in ("MEAN", "REDUCE_MAX", "REDUCE_MIN"):
+        return [batch, 1, 1, depth]
+    if code.startswith("RESIZE"):
+        return [batch, 2 * height - 1, 2 * width - 1, depth]
+    if code.endswith("POOL_2D"):
+        return [batch, (height + 1) // 2, (width + 1) // 2, depth]
+    return [batch, *sizes.get(code, [height, width, depth])]
+
+
+_WINDOW = ("stride_h", "stride_w", "filter_height", "filter_width")
+_PLAIN = (
+    *("MAXIMUM", "MINIMUM", "CONCATENATION", "PAD", "PADV2", "REDUCE_MAX", "REDUCE_MIN"),
+    *("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", "AVERAGE_POOL_2D", "MAX_POOL_2D"),
+)
+_UNSCALED = {"int8": ("NEG", "MEAN"), "uint8": ("MEAN",)}
