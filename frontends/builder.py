@@ -13,6 +13,7 @@ import tvm
 from tvm import relax
 
 from qnn_ops.errors import QnnError
+from qnn_ops.loop import loop
 from qnn_ops.overflow import check_overflow
 from qnn_ops.signature import Signature, with_signature
 
@@ -120,6 +121,39 @@ class ModuleBuilder:
             QnnError: what ``convert`` raised.
         """
         inputs = len(self.parameters)
+        mod, outputs = self._module(convert, is_tuple=False)
+        main = mod["main"].with_attr("num_input", inputs)
+        mod["main"] = with_signature(main, signature(outputs))
+        return Imported(mod, self.params, self.results)
+
+    def function(self, convert: Callable[[], Sequence[relax.Expr]]) -> relax.Function:
+        """Emit a function and end it; its constants are part of it, its result is a tuple.
+
+        Args:
+            convert: emits the operators and returns the results.
+
+        Raises:
+            QnnError: what ``convert`` raised.
+        """
+        mod, _ = self._module(convert, is_tuple=True)
+        bound = relax.transform.BindParams("main", self.params)(mod) if self.params else mod
+        return bound["main"].without_attr("global_symbol")
+
+    def loop(
+        self, condition: relax.Function, body: relax.Function, carried: Sequence[relax.Expr]
+    ) -> list[relax.Expr]:
+        """Emit a loop of two functions, which become the module's; see ``qnn_ops.loop``."""
+        parts = [
+            self._block.add_func(function, self.fresh(name))
+            for name, function in (("loop_condition", condition), ("loop_body", body))
+        ]
+        made = self.emit(loop(parts[0], parts[1], carried))
+        return [relax.TupleGetItem(made, place) for place in range(len(carried))]
+
+    def _module(
+        self, convert: Callable[[], Sequence[relax.Expr]], is_tuple: bool
+    ) -> tuple[tvm.IRModule, Sequence[relax.Expr]]:
+        """Emit the function ``main``; return the module and the outputs."""
         outputs: Sequence[relax.Expr] = []
         failure: QnnError | None = None
         with self._block.function("main"):
@@ -129,12 +163,10 @@ class ModuleBuilder:
                     outputs = convert()
                 except QnnError as error:
                     failure = error
-                result = outputs[0] if len(outputs) == 1 else relax.Tuple(outputs)
+                is_one = len(outputs) == 1 and not is_tuple
+                result = outputs[0] if is_one else relax.Tuple(outputs)
                 result = self._block.emit_output(result)
             self._block.emit_func_output(result, self.parameters)
         if failure is not None:
             raise failure
-        mod = self._block.get()
-        main = mod["main"].with_attr("num_input", inputs)
-        mod["main"] = with_signature(main, signature(outputs))
-        return Imported(mod, self.params, self.results)
+        return self._block.get(), outputs

@@ -6,6 +6,7 @@ import tvm
 
 from legalize.kernels.conv2d.x86.amx.network import target_of_kernels
 from legalize.kernels.isa.targets import has_feature
+from legalize.loops import lower_loops
 from legalize.passes import (
     ChannelsLast,
     FoldClamps,
@@ -36,6 +37,7 @@ def lower(mod: tvm.IRModule, target: tvm.target.Target, *, kernels: bool = True)
     Returns:
         A module of Relax operators and TIR functions only.
     """
+    mod = lower_loops(mod, target, lambda other: lower(other, target, kernels=kernels))
     wanted = [dtype for feature, dtype in _SIGNEDNESS.items() if has_feature(target, feature)]
     passes = [TabulateFloats(), ChannelsLast(), FoldPads(), FoldClamps()]
     passes.append(SplitWords(*wanted or ["int8"]))

@@ -112,7 +112,7 @@ def import_graph(
 
     def run(model: Model, known: Values) -> Model:
         model, in_float, wrapping = _convert_operators(
-            model, tensor_names(model.tensors), builder, known
+            model, tensor_names(model.tensors), known.builder, known
         )
         fallbacks.extend(in_float)
         wraps.extend(wrapping)

@@ -26,9 +26,11 @@ class Values:
     """Maps tensors to expressions; constants become parameters when they are first read.
 
     Attributes:
+        builder: of the function that they are values of.
         variables: the values of variables, by container and name; whoever assigns one changes it.
         convert: converts the operators of a subgraph, with values of its own; whoever imports the
             model sets it.
+        is_apart: whether they are those of a subgraph that becomes a function of its own.
         owner: the number of the main subgraph's operator that runs this subgraph.
     """
 
@@ -36,10 +38,11 @@ class Values:
 
     def __init__(self, builder: ModuleBuilder) -> None:
         """Start without values."""
-        self._builder = builder
+        self.builder = builder
         self._exprs: dict[int, relax.Expr] = {}
         self.variables: dict[tuple[str, str], relax.Expr] = {}
         self.owner: int | None = None
+        self.is_apart = False
         self._depth = 0
         self._left = [_MOST_OPERATORS]
         self._shared: dict[int, tuple[np.ndarray, relax.Var]] = {}
@@ -54,9 +57,10 @@ class Values:
         Raises:
             UnsupportedError: subgraphs run one another without an end, or too often.
         """
-        other = Values(self._builder)
+        other = Values(self.builder)
         other.variables, other.convert = self.variables, self.convert
         other.owner = owner if self.owner is None else self.owner
+        other.is_apart = self.is_apart
         other._left, other._shared, other._depth = self._left, self._shared, self._depth + 1
         self._left[0] -= operators
         if other._depth > _MOST_DEPTH or self._left[0] < 0:
@@ -66,6 +70,21 @@ class Values:
             )
         return other
 
+    def apart(self, owner: int, operators: int) -> Values:
+        """Return what maps the tensors of a subgraph that becomes a function of its own.
+
+        Args:
+            owner: the number of the operator that runs it.
+            operators: how many the subgraph has.
+
+        Raises:
+            UnsupportedError: subgraphs run one another without an end.
+        """
+        other = self.inner(owner, operators)
+        other.builder, other.variables, other._shared = ModuleBuilder(), {}, {}
+        other.is_apart = True
+        return other
+
     def give(self, tensor: Tensor, expr: relax.Expr) -> None:
         """Let a value that is there already be the tensor's."""
         self._exprs[tensor.index] = expr
@@ -73,7 +92,7 @@ class Values:
     def add_state(self, state: State) -> None:
         """Make what the model keeps a parameter."""
         tensor = state.tensor
-        variable = self._builder.add_input(self._fresh(tensor), tensor.shape, tensor.dtype)
+        variable = self.builder.add_input(self._fresh(tensor), tensor.shape, tensor.dtype)
         if isinstance(state.key, int):
             self._exprs[state.key] = variable
         else:
@@ -85,16 +104,16 @@ class Values:
 
     def change(self, tensor: Tensor, expr: relax.Expr) -> None:
         """Give a variable tensor another value."""
-        self._exprs[tensor.index] = self._builder.emit(expr, self._fresh(tensor))
+        self._exprs[tensor.index] = self.builder.emit(expr, self._fresh(tensor))
 
     def add_input(self, tensor: Tensor, shape: tuple[int, ...]) -> None:
         """Make the tensor a parameter of the given shape."""
         name = self._fresh(tensor)
-        self._exprs[tensor.index] = self._builder.add_input(name, shape, tensor.dtype)
+        self._exprs[tensor.index] = self.builder.add_input(name, shape, tensor.dtype)
 
     def define(self, tensor: Tensor, expr: relax.Expr) -> relax.Var:
         """Emit the expression that computes the tensor, under the tensor's name."""
-        variable = self._builder.emit(expr, self._fresh(tensor))
+        variable = self.builder.emit(expr, self._fresh(tensor))
         self._exprs[tensor.index] = variable
         return variable
 
@@ -124,9 +143,9 @@ class Values:
 
     def add_constant(self, tensor: Tensor, suffix: str, data: np.ndarray) -> relax.Var:
         """Make an array a parameter, named after a tensor."""
-        return self._builder.add_constant(self._fresh(tensor, suffix), data)
+        return self.builder.add_constant(self._fresh(tensor, suffix), data)
 
     def _fresh(self, tensor: Tensor, suffix: str = "") -> str:
         # Converters join the names of the operators they merged with semicolons.
         text = tensor.name.split(";", 1)[0]
-        return self._builder.fresh(text, f"tensor_{tensor.index}", suffix)
+        return self.builder.fresh(text, f"tensor_{tensor.index}", suffix)

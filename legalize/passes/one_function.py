@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import tvm
-from tvm import relax, s_tir, tirx
-from tvm.relax.analysis import has_reshape_pattern
+from tvm import relax, tirx
 from tvm.tirx.buffer import decl_buffer
 
 from legalize.call_plan import Constant, Input, Output, Place, Plan, plan_of
 from legalize.kernels.kernel import IS_KERNEL
 from legalize.memory_plan import ALIGNMENT, lay_out, pack
+from legalize.passes.bodies import body_of, is_plain, is_view, with_barrier
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import type_spec
 
@@ -22,15 +22,6 @@ from qnn_ops.registry import type_spec
 _MOST_CALLS = 24
 _MOST_WEIGHTS = 1 << 20
 _MOST_TENSORS = 64  # of main: a function takes them all, and checks each
-
-# Makes no instruction; LLVM keeps nothing that it knows of memory in registers across it.
-_BARRIER = "qnn_barrier"
-_BARRIER_CODE = f"""
-define linkonce_odr hidden void @{_BARRIER}() alwaysinline {{
-  call void asm sideeffect "", "~{{memory}}"()
-  ret void
-}}
-"""
 
 
 def OneFunction() -> tvm.transform.Pass:
@@ -48,21 +39,13 @@ def OneFunction() -> tvm.transform.Pass:
 
     def rewrite(mod: tvm.IRModule, _context: tvm.transform.PassContext) -> tvm.IRModule:
         try:
-            plan = plan_of(mod, is_view=_is_view)
+            plan = plan_of(mod, is_view=is_view)
             results = _results(mod["main"])
         except QnnError:
             return mod
         return _joined(mod, plan, results) if _is_worth_it(mod, plan, len(results)) else mod
 
     return tvm.transform.module_pass(rewrite, opt_level=0, name="OneFunction")
-
-
-def _is_view(function: Any) -> bool:
-    """Tell whether a function only copies a tensor, which may then have another shape."""
-    if not isinstance(function, tirx.PrimFunc) or IS_KERNEL in function.attrs:
-        return False
-    # The place of a lookup along an axis of size 1 is an argument, too, that nothing reads.
-    return len(function.params) == 2 and has_reshape_pattern(function)
 
 
 def _results(main: relax.Function) -> list[relax.TensorType]:
@@ -84,7 +67,7 @@ def _is_worth_it(mod: tvm.IRModule, plan: Plan, results: int) -> bool:
         return False
     if len(mod["main"].params) + results > _MOST_TENSORS:
         return False
-    if not all(_is_plain(mod[call.function]) for call in plan.calls):
+    if not all(is_plain(mod[call.function]) for call in plan.calls):
         return False
     if not {call.arguments[-1] for call in plan.calls}.issuperset(map(Output, range(results))):
         return False
@@ -118,21 +101,12 @@ def _joined(mod: tvm.IRModule, plan: Plan, results: Sequence[relax.TensorType]) 
 
     body: list[Any] = []
     for call in plan.calls:
-        # A function's variables are its own: what is called twice is copied.
-        function = s_tir.renew_defs(mod[call.function])
-        for parameter, place in zip(function.params, call.arguments, strict=True):
-            body.append(tirx.DeclBuffer(parameter, data=pointer(place)))
-        body += [function.body, tirx.Evaluate(tirx.call_extern("void", _BARRIER))]
-    bodies = tirx.SeqStmt(body)
-    with_code = tirx.AttrStmt(
-        tirx.IntImm("int32", 0), "pragma_import_llvm", tvm.ir.StringImm(_BARRIER_CODE), bodies
-    )
-    block_of_all = s_tir.SBlock([], [], [], "root", with_code)
+        body += body_of(mod, call, pointer)
     # Places are used again for other tensors: nothing may be taken for distinct by its name.
     attrs = {"tirx.noalias": False, "s_tir": True, IS_KERNEL: True}
-    function = tirx.PrimFunc(
-        [*inputs, constants, memory, *outputs], s_tir.SBlockRealize([], True, block_of_all)
-    ).with_attrs(attrs)
+    function = tirx.PrimFunc([*inputs, constants, memory, *outputs], with_barrier(body)).with_attrs(
+        attrs
+    )
     return _with_one_call(mod, function, block, size, results)
 
 
@@ -168,16 +142,3 @@ def _with_one_call(
     joined["main"] = joined["main"].with_attrs(dict(main.attrs))
     joined.update(tvm.IRModule(kept))
     return joined
-
-
-def _is_plain(function: Any) -> bool:
-    """Tell whether a function is of TIR, and takes tensors that begin where their memory does."""
-    if not isinstance(function, tirx.PrimFunc):
-        return False
-    types = [parameter.ty for parameter in function.params]
-    return all(
-        isinstance(ty, tirx.BufferType)
-        and isinstance(ty.elem_offset, tirx.IntImm)
-        and ty.elem_offset.value == 0
-        for ty in types
-    )

@@ -11,11 +11,12 @@ _CODES = ("RELU", "RELU6", "RELU_N1_TO_1")
 
 @step(int16=True)
 def repeat(graph: Graph, value: Value) -> Value | None:
-    """Double a value some times."""
+    """Double a value some times, or as often as an input says."""
     if 0 in value.shape:
         return None
     first = graph.writer.subgraphs + 1
-    begin, end = (graph.constant(np.int32(i)) for i in (0, graph.rng.integers(0, 4)))
+    begin, most = graph.constant(np.int32(0)), np.array(graph.rng.integers(0, 4), np.int32)
+    end = graph.constant(most) if graph.chance(0.5) else graph.aside(most)
     left = [graph.tensor([], "int32", None) for _ in range(2)]
     result = graph.result(value, value.shape)
     for is_body in (False, True):

@@ -170,7 +170,7 @@ def real_moves(graph: Graph, value: Value) -> Value | None:
         widths = graph.rng.integers(0, 3, (len(shape), 2))
         shape = [size + int(sum(each)) for size, each in zip(shape, widths, strict=True)]
         operands, options = [reals.index, graph.constant(widths)], {}
-        operands += [graph.constant(np.float32([-1.5]))] if code == "PADV2" else []
+        operands += [graph.constant(np.array([-1.5], np.float32))] if code == "PADV2" else []
     else:
         operands, options = [reals.index, graph.constant([0])], {"keep_dims": True}
         shape[0] = 1

@@ -48,6 +48,18 @@ def gather(graph: Graph, value: Value) -> Value:
 
 
 @step(int16=True)
+def update(graph: Graph, value: Value) -> Value:
+    """Put a part of its own encoding anywhere, or beyond."""
+    part = [int(graph.rng.integers(1, size + 1)) for size in value.shape]
+    begins = graph.rng.integers(-1, max(value.shape) + 1, len(part)).astype(np.int32)
+    where = graph.constant(begins) if graph.chance(0.5) else graph.aside(begins)
+    other = graph.aside(graph.data(value.dtype, tuple(part)), value.quantization)
+    result = graph.result(value, value.shape)
+    graph.operator("DYNAMIC_UPDATE_SLICE", [value.index, other, where], result, version=1)
+    return result
+
+
+@step(int16=True)
 def repeat(graph: Graph, value: Value) -> Value | None:
     if prod(value.shape) > 4000:
         return None
@@ -128,7 +140,7 @@ def choose(graph: Graph, value: Value) -> Value | None:
     if value.scale >= 0.99:  # LiteRT ends the process
         return None
     flags = []
-    codes = ("EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL")
+    codes: tuple[str, ...] = ("EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL")
     if value.dtype != "int16":  # which LiteRT's NOT_EQUAL reads as another type
         codes += ("NOT_EQUAL",)
     for _ in range(2):

@@ -62,6 +62,16 @@ def gather_nd(draw: Draw) -> None:
     draw.operator([data, _places(draw, (*draw.shape(0, 2), depth), size, dtype)], result)
 
 
+@drawn("DYNAMIC_UPDATE_SLICE")
+def update(draw: Draw) -> None:
+    data, shape, result = moved(draw)
+    part = [max(size - int(draw.rng.integers(3)), 0) for size in shape]
+    if part and draw.chance(0.05):
+        part[0] += 3
+    other = draw.given(draw.data(result[0], tuple(part)))
+    draw.operator([data, other, _places(draw, (len(shape),), 4)], result, version=1)
+
+
 @drawn("EMBEDDING_LOOKUP")
 def embedding(draw: Draw) -> None:
     shape, dtype = draw.shape(1, 4), draw.dtype()

@@ -1,4 +1,4 @@
-"""WHILE and IF."""
+"""IF, and what runs subgraphs."""
 
 from __future__ import annotations
 
@@ -12,79 +12,11 @@ from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from qnn_ops import QnnError
-from tests.support.arrays import full_range
 from tvm_qnn.compare import compare
 
 Array = np.ndarray[Any, Any]
 
 Q = Quantization.per_tensor(0.5, 3)
-
-
-def loop(turns: int | None, step: int = 1) -> bytes:
-    """Return a loop: of each turn's row of the data, a sum; without turns they are an input."""
-    writer = ModelWriter()
-    x = writer.tensor("x", (5, 1, 3), "int8", Q)
-    sums = writer.tensor("zero", (1, 3), "int8", Q, np.full((1, 3), 3, np.int8))
-    begin = writer.tensor("begin", (), "int32", None, np.array(0, np.int32))
-    end = writer.tensor(
-        "end", (), "int32", None, None if turns is None else np.array(turns, np.int32)
-    )
-    results = [
-        writer.tensor(f"y{i}", shape, dtype, encoding)
-        for i, (shape, dtype, encoding) in enumerate(
-            (((), "int32", None), ((), "int32", None), ((5, 1, 3), "int8", Q), ((1, 3), "int8", Q))
-        )
-    ]
-    writer.operator(
-        "WHILE", [begin, end, x, sums], results, cond_subgraph_index=1, body_subgraph_index=2
-    )
-    for is_body in (False, True):
-        graph = writer.subgraph()
-        i, n = (graph.tensor(name, (), "int32") for name in ("i", "n"))
-        data, total = (
-            graph.tensor("data", (5, 1, 3), "int8", Q),
-            graph.tensor("total", (1, 3), "int8", Q),
-        )
-        if not is_body:
-            more = graph.tensor("more", (), "bool")
-            graph.operator("LESS", [i, n], [more])
-            graph.end([i, n, data, total], [more])
-            continue
-        one = graph.tensor("one", (), "int32", None, np.array(step, np.int32))
-        row, new = (graph.tensor(name, (1, 3), "int8", Q) for name in ("row", "new"))
-        following = graph.tensor("following", (), "int32")
-        graph.operator("GATHER", [data, i], [row], axis=0)
-        weight = graph.tensor("weight", (1, 3), "int8", Q, np.array([[1, -7, 9]], np.int8))
-        weighed = graph.tensor("weighed", (1, 3), "int8", Q)
-        graph.operator("MUL", [row, weight], [weighed])
-        graph.operator("ADD", [total, weighed], [new])
-        graph.operator("ADD", [i, one], [following], version=1)
-        graph.end([i, n, data, total], [following, n, data, new])
-    return writer.finish([x] if turns is not None else [x, end], results[3:])
-
-
-def rows() -> Array:
-    return full_range(np.random.default_rng(0), "int8", (5, 1, 3)) // 8
-
-
-@pytest.mark.parametrize("turns", [0, 1, 5])
-def test_a_loop_of_so_many_turns_equals_litert(turns: int) -> None:
-    assert compare(loop(turns), [rows()], "llvm").differing == ()
-
-
-def test_the_turns_of_a_loop_share_its_constants() -> None:
-    _, params = from_tflite(loop(5))
-    assert [name for name in params if name.startswith("weight")] == ["weight"]
-
-
-def test_a_number_of_turns_that_is_not_known() -> None:
-    with pytest.raises(UnsupportedOperatorError, match="number of turns depends on the data"):
-        from_tflite(loop(None))
-
-
-def test_a_loop_without_an_end() -> None:
-    with pytest.raises(UnsupportedOperatorError, match="loops of more than 10000 operators"):
-        from_tflite(loop(1, step=0))
 
 
 def choice(known: bool | None) -> bytes:

@@ -1,0 +1,156 @@
+"""WHILE."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from tvm import relax
+
+from frontends.errors import UnsupportedError, reason_of
+from frontends.tflite.converters.context import Array, Context
+from frontends.tflite.converters.control import (
+    Value,
+    check_arguments,
+    expr_of,
+    operand,
+    run,
+    subgraph,
+)
+from frontends.tflite.converters.registry import data_converter
+from frontends.tflite.folding import fold
+from frontends.tflite.model import HANDLE, Model
+from frontends.tflite.options import WhileOptions
+from qnn_ops.errors import QnnError
+from qnn_ops.registry import spec_of
+
+# Operators of all turns. A loop of more is built in less time, and runs in less, too.
+_MOST_UNROLLED = 64
+_MOST_COUNTED = 10_000
+
+
+@data_converter("WHILE")
+def convert_while(ctx: Context) -> list[relax.Expr]:
+    """Repeat the body while the condition holds.
+
+    Few turns, whose number follows from constants, are unrolled: each then knows its counter. Else
+    the two subgraphs become functions, and a loop of them.
+    """
+    options = ctx.options(WhileOptions)
+    condition = subgraph(ctx, options.cond_subgraph_index)
+    body = subgraph(ctx, options.body_subgraph_index)
+    carried = [operand(ctx, position) for position in range(len(ctx.operator.inputs))]
+    for graph in (condition, body):
+        check_arguments(graph, carried)
+    if len(body.outputs) != len(carried):
+        raise QnnError(f"its body gives {len(body.outputs)} tensors, takes {len(carried)}")
+    # What no turn changes may stay a constant, however large: it may be weights.
+    kept = [body.inputs[i] == body.outputs[i] for i in range(len(carried))]
+    for position, is_kept in enumerate(kept):
+        if is_kept and ctx.tensor(position).is_constant:
+            carried[position] = ctx.constant(position)
+    turns = _turns(condition, body, carried)
+    if turns is None or turns * len(body.operators) > _MOST_UNROLLED:
+        try:
+            return _looped(ctx, condition, body, carried, kept)
+        except QnnError as error:
+            if turns is None:
+                reason = f"a loop whose number of turns depends on the data: {reason_of(error)}"
+                raise UnsupportedError(reason) from error
+    while _goes_on(run(ctx, condition, carried)):
+        carried = run(ctx, body, carried)
+    return [expr_of(value) for value in carried]
+
+
+def _turns(condition: Model, body: Model, carried: Sequence[Value]) -> int | None:
+    """Count the turns; None if they do not follow from constants."""
+    known = [value if isinstance(value, np.ndarray) else None for value in carried]
+    turns = operators = 0
+    while operators <= _MOST_COUNTED:
+        (flag,) = _folded(condition, known) if len(condition.outputs) == 1 else (None,)
+        if flag is None or not flag.all():
+            return None if flag is None else turns
+        known = _folded(body, known)
+        turns += 1
+        operators += 1 + len(body.operators) + len(condition.operators)
+    raise UnsupportedError(f"loops of more than {_MOST_COUNTED} operators in all their turns")
+
+
+def _folded(graph: Model, known: Sequence[Array | None]) -> list[Array | None]:
+    """Return what of a subgraph's results follows from known arguments."""
+    tensors = list(graph.tensors)
+    for index, value in zip(graph.inputs, known, strict=True):
+        if value is not None:
+            tensors[index] = replace(tensors[index], data=value, shape=value.shape)
+    graph = replace(graph, tensors=tuple(tensors))
+    for each in graph.operators:
+        try:
+            graph = fold(graph, each, lambda tensor: tensor.shape) or graph
+        except QnnError:
+            continue  # whoever converts it says so
+    return [graph.tensors[index].data for index in graph.outputs]
+
+
+def _goes_on(results: Sequence[Value]) -> bool:
+    if len(results) != 1:
+        raise QnnError(f"its condition gives {len(results)} tensors, needs one")
+    (result,) = results
+    if not isinstance(result, np.ndarray):
+        raise UnsupportedError("a loop whose number of turns depends on the data")
+    return bool(result.all())
+
+
+def _looped(
+    ctx: Context,
+    condition: Model,
+    body: Model,
+    carried: Sequence[Value],
+    kept: Sequence[bool],
+) -> list[relax.Expr]:
+    """Make a loop; what is known and no turn changes is a constant of its functions."""
+    fixed = [
+        value if is_kept and isinstance(value, np.ndarray) else None
+        for value, is_kept in zip(carried, kept, strict=True)
+    ]
+    begin = [expr_of(value) for value, known in zip(carried, fixed, strict=True) if known is None]
+    places = [place for place, known in enumerate(fixed) if known is None]
+    test = _function(ctx, condition, begin, fixed)
+    graph = replace(body, outputs=tuple(body.outputs[place] for place in places))
+    step = _function(ctx, graph, begin, fixed)
+    (flag,) = test.ret_ty.fields if len(condition.outputs) == 1 else (None,)
+    if flag is None or str(flag.dtype) != "bool" or any(int(size) != 1 for size in flag.shape):
+        raise QnnError("its condition must give one bool")
+    specs = [spec_of(each) for each in begin]
+    made = [spec_of(relax.Var("made", ty)) for ty in step.ret_ty.fields]
+    if specs != made:
+        raise UnsupportedError("tensors whose shapes or types change from turn to turn")
+    if any(0 in spec.shape for spec in specs):
+        raise UnsupportedError("tensors without elements")
+    results = iter(ctx.builder.loop(test, step, [ctx.builder.emit(each) for each in begin]))
+    return [next(results) if known is None else expr_of(known) for known in fixed]
+
+
+def _function(
+    ctx: Context, graph: Model, begin: Sequence[relax.Expr], fixed: Sequence[Array | None]
+) -> relax.Function:
+    """Convert a subgraph to a function of what is not fixed."""
+    if any(tensor.dtype == HANDLE for tensor in graph.tensors):
+        raise UnsupportedError("variables in a subgraph that is repeated")
+    if ctx.values.is_apart:
+        raise UnsupportedError("a loop inside another")
+    inner = ctx.values.apart(ctx.operator.index, 1 + len(graph.operators))
+    arguments: list[Value] = []
+    changing = iter(begin)
+    for index, known in zip(graph.inputs, fixed, strict=True):
+        if known is None:
+            spec = spec_of(next(changing))
+            name = inner.builder.fresh(graph.tensors[index].name, f"tensor_{index}")
+            arguments.append(inner.builder.add_input(name, spec.shape, spec.dtype))
+        else:
+            arguments.append(known)
+
+    def convert() -> list[relax.Expr]:
+        return [expr_of(value) for value in run(ctx, graph, arguments, inner)]
+
+    return inner.builder.function(convert)

@@ -1,0 +1,189 @@
+"""Lower loops: a condition and a body become one function of TIR that repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax, tirx
+from tvm.relax.expr_functor import PyExprMutator, mutator
+from tvm.tirx.buffer import decl_buffer
+
+from legalize.call_plan import Call, Constant, Input, Output, Place, Plan, plan_of
+from legalize.kernels.call import KEPT_APART, SORTED_LAST
+from legalize.memory_plan import ALIGNMENT, Layout, lay_out, pack
+from legalize.passes.bodies import body_of, is_plain, is_view, with_barrier
+from legalize.pipeline import calls_pipeline
+from qnn_ops.errors import QnnError
+from qnn_ops.loop import LOOP
+from qnn_ops.registry import type_spec
+
+Lower = Callable[[tvm.IRModule], tvm.IRModule]
+
+
+def lower_loops(mod: tvm.IRModule, target: tvm.target.Target, lower: Lower) -> tvm.IRModule:
+    """Replace every loop of ``main`` by a call of a function of TIR.
+
+    The function has the results' memory and a block for all that a turn needs, so that a run
+    takes no more memory however many turns there are.
+
+    Args:
+        mod: its functions besides main are those that loops run.
+        target: what to compile for.
+        lower: lowers the operators of a module's ``main``.
+
+    Raises:
+        QnnError: a loop's functions do more than to call functions of TIR.
+    """
+
+    @mutator
+    class _Loops(PyExprMutator):
+        def visit_call_(self, call: relax.Call) -> relax.Expr:
+            if not isinstance(call.op, tvm.ir.Op) or not call.op.same_as(LOOP):
+                return super().visit_call_(call)
+            condition, body = (
+                _part(_alone(mod, function), target, lower) for function in call.args[:2]
+            )
+            carried = [self.visit_expr(operand) for operand in call.args[2:]]
+            types = list(call.ty.fields)
+            function, constants, memory = _repeating(condition, body, types)
+            variable = self.builder_.add_func(function, f"{SORTED_LAST}loop")
+            results = [*types, relax.TensorType((memory,), "uint8")]
+            block = relax.const(constants, "uint8")
+            made = self.builder_.emit(relax.call_tir(variable, [*carried, block], results))
+            return relax.Tuple([relax.TupleGetItem(made, i) for i in range(len(types))])
+
+    if len(mod.functions) == 1:
+        return mod
+    loops = _Loops(mod)
+    main = mod.get_global_var("main")
+    loops.builder_.update_func(main, loops.visit_expr(mod["main"]))
+    return relax.transform.DeadCodeElimination(["main"])(loops.builder_.finalize())
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A condition, or a body.
+
+    Attributes:
+        mod: has the functions that it calls.
+        plan: the calls.
+        layout: the places of what is between them.
+        sizes: of its results in bytes.
+    """
+
+    mod: tvm.IRModule
+    plan: Plan
+    layout: Layout
+    sizes: tuple[int, ...]
+
+
+def _alone(mod: tvm.IRModule, variable: tvm.ir.GlobalVar) -> tvm.IRModule:
+    """Return a module whose ``main`` is another function."""
+    function = mod[variable].with_attr("global_symbol", "main")
+    return tvm.IRModule({"main": function})
+
+
+def _part(mod: tvm.IRModule, target: tvm.target.Target, lower: Lower) -> _Part:
+    lowered = lower(mod)
+    with target:
+        calls = calls_pipeline(target)(lowered)
+    plan = plan_of(calls, is_view)
+    if not all(is_plain(calls[call.function]) for call in plan.calls if call.function):
+        raise QnnError("a loop's function takes tensors that begin inside others")
+    specs = [type_spec(ty, "a result of a loop's function") for ty in calls["main"].ret_ty.fields]
+    sizes = (prod(spec.shape) * np.dtype(spec.dtype).itemsize for spec in specs)
+    return _Part(calls, plan, lay_out(plan), tuple(sizes))
+
+
+def _repeating(
+    condition: _Part, body: _Part, types: Sequence[relax.TensorType]
+) -> tuple[tirx.PrimFunc, np.ndarray[Any, Any], int]:
+    """Write the function: of what is carried, constants, results and memory.
+
+    Returns:
+        The function, the block of constants, and how many bytes of memory it needs.
+    """
+    sizes = body.sizes
+    # The results of a turn are whole before the next one reads them.
+    ends = np.cumsum([ALIGNMENT, body.layout.size, *(_aligned(size) for size in sizes)]).tolist()
+    first, following = ends[0], ends[1:]
+    memory_size = max(ends[-1], first + condition.layout.size)
+    arrays = [each.numpy() for part in (condition, body) for each in part.plan.constants]
+    packed, offsets = pack(arrays)
+    block = np.frombuffer(packed + bytes(ALIGNMENT), np.uint8)  # there is always something
+
+    memory = decl_buffer((memory_size,), "uint8", "memory")
+    constants = decl_buffer((block.size,), "uint8", "constants")
+    given, results = (
+        [decl_buffer(list(ty.shape), ty.dtype, name) for ty in types] for name in ("given", "made")
+    )
+
+    def places(part: _Part, skipped: int, outputs: Sequence[int]) -> Callable[[Place], Any]:
+        def pointer(place: Place) -> Any:
+            if isinstance(place, Input):
+                return results[place.number].data
+            if isinstance(place, Output):
+                return tirx.address_of(memory[outputs[place.number]])
+            if isinstance(place, Constant):
+                return tirx.address_of(constants[offsets[skipped + place.number]])
+            return tirx.address_of(memory[first + part.layout.offsets[place.number]])
+
+        return pointer
+
+    def statements(part: _Part, skipped: int, outputs: Sequence[int]) -> list[Any]:
+        pointer, made = places(part, skipped, outputs), list[Any]()
+        for call in part.plan.calls:
+            if call.function:
+                made += body_of(part.mod, call, pointer)
+            elif _stays(call) is None:
+                to, source = call.arguments
+                assert isinstance(to, Output)
+                made += _copied(pointer(to), pointer(source), part.sizes[to.number])
+        return made
+
+    test = statements(condition, 0, [0])
+    step = statements(body, len(condition.plan.constants), following)
+    kept = {_stays(call) for call in body.plan.calls}
+    for number, (result, size) in enumerate(zip(results, sizes, strict=True)):
+        if number not in kept:
+            step += _copied(result.data, tirx.address_of(memory[following[number]]), size)
+    begin: list[Any] = []
+    for source, result, size in zip(given, results, sizes, strict=True):
+        begin += _copied(result.data, source.data, size)
+    again = statements(condition, 0, [0])
+    going = tirx.NE(memory[0], tirx.IntImm("uint8", 0))
+    repeated = tirx.While(going, tirx.SeqStmt([*step, *again]))
+    # Places are used again for other tensors: nothing may be taken for distinct by its name.
+    attrs = {"tirx.noalias": False, "s_tir": True, **KEPT_APART}
+    function = tirx.PrimFunc(
+        [*given, constants, *results, memory], with_barrier([*begin, *test, repeated])
+    ).with_attrs(attrs)
+    return function, block, memory_size
+
+
+def _stays(call: Call) -> int | None:
+    """Return the number of what is carried, if a call copies it to where it is."""
+    if call.function is not None:
+        return None
+    to, source = call.arguments
+    if isinstance(to, Output) and isinstance(source, Input) and to.number == source.number:
+        return to.number
+    return None
+
+
+def _copied(to: Any, source: Any, size: int) -> list[Any]:
+    """Return the statements that copy bytes."""
+    target, data = (decl_buffer((size,), "uint8", name) for name in ("to", "from"))
+    place = tirx.Var("i", "int32")
+    stored = tirx.BufferStore(target, data[place], [place])
+    loop = tirx.For(place, 0, size, tirx.ForKind.SERIAL, stored)
+    return [tirx.DeclBuffer(target, data=to), tirx.DeclBuffer(data, data=source), loop]
+
+
+def _aligned(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT

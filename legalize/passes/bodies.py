@@ -1,0 +1,68 @@
+"""The bodies of the functions that a plan calls, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tvm
+from tvm import s_tir, tirx
+from tvm.relax.analysis import has_reshape_pattern
+
+from legalize.call_plan import Call, Place
+from legalize.kernels.kernel import IS_KERNEL
+
+# Makes no instruction; LLVM keeps nothing that it knows of memory in registers across it.
+_BARRIER = "qnn_barrier"
+_BARRIER_CODE = f"""
+define linkonce_odr hidden void @{_BARRIER}() alwaysinline {{
+  call void asm sideeffect "", "~{{memory}}"()
+  ret void
+}}
+"""
+
+
+def body_of(mod: tvm.IRModule, call: Call, pointer: Callable[[Place], Any]) -> list[Any]:
+    """Return the statements of a called function, its tensors at these places, and a barrier.
+
+    Between two bodies stands a barrier, so that LLVM compiles each as if it stood alone: where it
+    puts what one writes into the shuffles of the next, its selection of instructions may go on
+    without end.
+    """
+    # A function's variables are its own: what is called twice is copied.
+    function = s_tir.renew_defs(mod[call.function])
+    tensors = [
+        tirx.DeclBuffer(parameter, data=pointer(place))
+        for parameter, place in zip(function.params, call.arguments, strict=True)
+    ]
+    return [*tensors, function.body, tirx.Evaluate(tirx.call_extern("void", _BARRIER))]
+
+
+def with_barrier(statements: list[Any]) -> tirx.Stmt:
+    """Return the root block of a function of such statements."""
+    body = tirx.AttrStmt(
+        *(tirx.IntImm("int32", 0), "pragma_import_llvm", tvm.ir.StringImm(_BARRIER_CODE)),
+        tirx.SeqStmt(statements),
+    )
+    return s_tir.SBlockRealize([], True, s_tir.SBlock([], [], [], "root", body))
+
+
+def is_view(function: Any) -> bool:
+    """Tell whether a function only copies a tensor, which may then have another shape."""
+    if not isinstance(function, tirx.PrimFunc) or IS_KERNEL in function.attrs:
+        return False
+    # The place of a lookup along an axis of size 1 is an argument, too, that nothing reads.
+    return len(function.params) == 2 and has_reshape_pattern(function)
+
+
+def is_plain(function: Any) -> bool:
+    """Tell whether a function is of TIR, and takes tensors that begin where their memory does."""
+    if not isinstance(function, tirx.PrimFunc):
+        return False
+    types = [parameter.ty for parameter in function.params]
+    return all(
+        isinstance(ty, tirx.BufferType)
+        and isinstance(ty.elem_offset, tirx.IntImm)
+        and ty.elem_offset.value == 0
+        for ty in types
+    )

@@ -1,0 +1,37 @@
+"""A loop: a function that is run again on its own results, while another one says so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tvm
+from tvm import relax
+
+_NAME = "relax.qnn.loop"
+
+
+def _infer_type(call: relax.Call, _builder: relax.BlockBuilder) -> relax.Type:
+    return call.args[1].ty.ret
+
+
+tvm.ir.register_op_attr(_NAME, "FInferType", _infer_type)
+tvm.ir.register_op_attr(_NAME, "FPurity", True)
+
+LOOP = tvm.ir.Op.get(_NAME)
+"""The operator: of two functions of the module, and of what the first turn begins with."""
+
+
+def loop(
+    condition: tvm.ir.GlobalVar, body: tvm.ir.GlobalVar, carried: Sequence[relax.Expr]
+) -> relax.Call:
+    """Run a function on tensors, then on its own results, while a condition on them holds.
+
+    Args:
+        condition: a function of the tensors, which gives one bool.
+        body: a function of the tensors, which gives a tuple of others of the same types.
+        carried: the tensors that the first turn begins with.
+
+    Returns:
+        A tuple: what the last turn gave, or the tensors themselves if there was none.
+    """
+    return relax.Call(LOOP, [condition, body, *carried])
