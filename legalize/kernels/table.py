@@ -24,6 +24,7 @@ from legalize.kernels.isa import neon_vectors, x86_vectors
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.join import rules as join
 from legalize.kernels.kernel import Fusions, Kernel, Row, Rule, Slice, VectorRule, has_features
+from legalize.kernels.matmul import rules as matmul
 from legalize.kernels.mean import rules as mean
 from legalize.kernels.pad import rules as pad
 from legalize.kernels.pool import rules as pool
@@ -52,6 +53,7 @@ _ROWS: tuple[Row, ...] = (
     *depthwise_arm.ROWS,
     *conv2d_x86.ROWS,
     *depthwise_x86.ROWS,
+    *matmul.ROWS,
     *((op, isa.features, partial(rule, isa=isa)) for isa in _VECTORS for op, rule in _VECTOR_ROWS),
 )
 

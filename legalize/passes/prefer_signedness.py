@@ -10,7 +10,13 @@ from tvm import relax
 from tvm.relax.expr_functor import mutator
 
 from legalize.passes.rewriter import CallRewriter, module_pass, with_attrs
-from qnn_ops import quantized_conv2d, quantized_dense, quantized_lookup, requantize
+from qnn_ops import (
+    quantized_conv2d,
+    quantized_dense,
+    quantized_lookup,
+    quantized_matmul,
+    requantize,
+)
 from qnn_ops.quantized_concat import conversion_table
 from qnn_ops.registry import Attrs, Operator, attrs_of, constant_of, operator_of
 from qnn_ops.traits import OFFSETS, shifted
@@ -109,7 +115,7 @@ def _multiplies(value: relax.Expr, dtype: str) -> bool:
     if operator is quantized_conv2d:
         # The depthwise ones of x86 rearrange bytes before, of whichever signedness.
         return bool(attrs_of(value).groups == 1) or dtype == "int8"
-    return operator is quantized_dense
+    return operator in (quantized_dense, quantized_matmul)
 
 
 def _keeps_dtype(value: relax.Expr) -> bool:

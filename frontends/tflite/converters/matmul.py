@@ -11,7 +11,7 @@ from frontends.tflite.converters.context import Context, per_tensor
 from frontends.tflite.converters.quantization import check_symmetric
 from frontends.tflite.converters.registry import converter, float_converter, int16_converter
 from frontends.tflite.options import BatchMatMulOptions
-from qnn_ops import quantized_dense, requantize
+from qnn_ops import quantized_dense, quantized_matmul
 from qnn_ops.arithmetic import quantize_multiplier
 from qnn_ops.errors import QnnError
 from qnn_ops.wide_arithmetic import MOST_SHIFT, reduced_multiplier
@@ -61,15 +61,16 @@ def convert_batch_matmul(ctx: Context) -> relax.Expr:
         return quantized_dense(
             left, weights, scale, lhs_point, 1.0, rhs_point, *encoding, rounding="tflite"
         )
-    right = ctx.input(1).expr
-    if options.adj_y:
-        right = ctx.builder.emit(R.permute_dims(right, swapped(len(sizes))))
-    factors = [
-        ctx.builder.emit(R.subtract(R.astype(each, "int16"), relax.const(point, "int16")))
-        for each, point in ((left, lhs_point), (right, rhs_point))
-    ]
-    sums = ctx.builder.emit(R.matmul(*factors, out_dtype="int32"))
-    return requantize(sums, scale, 0, *encoding)
+    return quantized_matmul(
+        left,
+        ctx.input(1).expr,
+        lhs_scale,
+        lhs_point,
+        rhs_scale,
+        rhs_point,
+        *encoding,
+        transpose_rhs=options.adj_y,
+    )
 
 
 @int16_converter("BATCH_MATMUL")

@@ -188,8 +188,9 @@ def test_every_operator_of_the_dialect_has_a_rule_and_a_case() -> None:
     # They read rows, whole tensors, or boxes.
     fixed = {each.name for each in OPERATORS.values() if each.traits.channels not in RULES}
     boxes = {"decode_boxes", "select_boxes", "suppress_boxes"}
-    rows = {"dynamic_encoding", "dynamic_quantize", "quantized_dense", "top_places"}
-    assert fixed == rows | boxes | {"quantized_svdf", "quantized_svdf_state"}
+    rows = {"dynamic_encoding", "dynamic_quantize", "top_places"}
+    products = {"quantized_dense", "quantized_matmul"}
+    assert fixed == rows | products | boxes | {"quantized_svdf", "quantized_svdf_state"}
     assert {each.name for each in OPERATORS.values()} - fixed == set(CASES)
 
 

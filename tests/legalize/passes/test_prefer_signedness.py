@@ -19,6 +19,7 @@ from qnn_ops import (
     quantized_conv2d,
     quantized_dense,
     quantized_lookup,
+    quantized_matmul,
     quantized_mean,
     quantized_multiply,
     quantized_pad,
@@ -288,6 +289,15 @@ CASES: dict[str, Build] = {
         kernel_zero_point=0,
         output_scale=0.5,
         **_placed(d, input_zero_point=6, output_zero_point=-9, out_dtype=d),
+    ),
+    "matmul": lambda x, d: quantized_matmul(
+        x[0],
+        x[1],
+        lhs_scale=0.5,
+        rhs_scale=0.25,
+        output_scale=9.0,
+        **_placed(d, lhs_zero_point=6, rhs_zero_point=-1, output_zero_point=-9, out_dtype=d),
+        transpose_rhs=True,
     ),
 }
 # Concatenations that convert exist for uint8 only, and are moved to int8 only.

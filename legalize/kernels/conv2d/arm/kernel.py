@@ -65,14 +65,15 @@ def conv2d(
         A function of the data, int8 of ``spec.staged_shape``; the ``constants`` of
         ``pack_conv2d`` in order; and the output, ``spec.output.dtype`` of ``spec.out_shape``.
     """
-    kernel = _Kernel(spec, isa, epilogue, tiling)
+    kernel = ArmKernel(spec, isa, epilogue, tiling)
     return kernel.build(has_sums=has_sums)
 
 
-class _Kernel:
+class ArmKernel:
     """The buffers of one function, and what writes its loops."""
 
     def __init__(self, spec: ConvSpec, isa: Isa, epilogue: Epilogue, tiling: Tiling) -> None:
+        """Write a function of the arguments of ``conv2d``."""
         self.spec = spec
         self.isa = isa
         self.epilogue = epilogue
@@ -85,21 +86,26 @@ class _Kernel:
         self.k_steps = k_steps
 
     def build(self, *, has_sums: bool) -> tirx.PrimFunc:
+        """Write the function."""
         with IRBuilder() as builder, T.prim_func(s_tir=True):
             T.func_name("conv2d")
             # Without "noalias" the loads of the rescaling stay where they are used; with it LLVM
             # lifts them out of the loop of tiles, and spills them.
             T.func_attr({"global_symbol": "conv2d", "tirx.noalias": False})
             self._declare(has_sums=has_sums)
-            if self.tasks == 1:
-                for section in self.tiling:
-                    with T.serial(section.blocks) as block:
-                        self._tiles(section, block, 0, tiles_of(self.spec, section))
-            else:
-                with T.parallel(self.tasks) as task:
-                    for section in self.tiling:
-                        self._share(section, task)
+            self._loops()
         return builder.get()
+
+    def _loops(self) -> None:
+        """Write the loops over tasks, blocks of channels and tiles."""
+        if self.tasks == 1:
+            for section in self.tiling:
+                with T.serial(section.blocks) as block:
+                    self._tiles(section, block, 0, tiles_of(self.spec, section))
+            return
+        with T.parallel(self.tasks) as task:
+            for section in self.tiling:
+                self._share(section, task)
 
     def _declare(self, *, has_sums: bool) -> None:
         spec = self.spec

@@ -1,0 +1,161 @@
+"""The packing of a matrix whose values are known only when it is multiplied.
+
+It is laid out as the weights of a convolution are. Four columns × the four values of a K-step make
+a square of 16 bytes, a part of a vector. Columns are dealt to the lanes of neighbouring vectors as
+narrowing to bytes takes them from there: see conv2d/x86/tiling.py. Lanes of four leave them in
+order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.conv2d.tiling import Section, Tiling
+from legalize.kernels.ir.registers import store_pieces, unsigned_min
+from legalize.kernels.ir.types import Array, Buffer, Index, Vector
+from legalize.kernels.ir.vectors import flipped
+from legalize.kernels.matmul.spec import MatmulSpec
+
+SIDE = 4
+"""Columns of a square, and values of each."""
+SQUARE = SIDE * SIDE
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The order of a packed matrix.
+
+    Attributes:
+        tiling: the sections of columns.
+        lanes: of a vector.
+        places: the values of a column that each K-step takes, [K-steps, 4]: neighbours, the first
+            of which may be -1, as the K-step before had them.
+        filler: what is multiplied for -1: the zero point, where it is taken off later.
+    """
+
+    tiling: Tiling
+    lanes: int
+    places: Array
+    filler: int = 0
+
+    @property
+    def vectors(self) -> int:
+        """Vectors that hold a value for each column."""
+        last = self.tiling[-1]
+        return last.first_vector + last.blocks * last.nr
+
+    @property
+    def vector_stride(self) -> int:
+        """Values of a vector's columns."""
+        return len(self.places) * self.lanes * SIDE
+
+
+Store = Callable[[Vector, Index, Index], None]
+"""Writes a square, int8x16 by column, into a vector of a K-step: where it begins, and its place."""
+
+
+@dataclass(frozen=True)
+class Packer:
+    """What writes the loops that pack matrices.
+
+    Attributes:
+        spec: the product.
+        layout: of what is packed.
+        rhs: all matrices as one row, of ``spec.rhs_dtype``.
+        store: writes a square.
+    """
+
+    spec: MatmulSpec
+    layout: Layout
+    rhs: Buffer
+    store: Store
+
+    def pack(self, batch: Index) -> None:
+        """Write the loops over one matrix."""
+        start = batch * prod(self.spec.rhs_shape[-2:])
+        for section in self.layout.tiling:
+            with T.serial(section.blocks) as block:
+                vector = section.first_vector + block * section.nr
+                for first, size in store_pieces(section.nr):
+                    with T.serial(size) as v, T.serial(self.layout.lanes // SIDE) as q:
+                        column = (vector + first) * self.layout.lanes + SIDE * (size * q + v)
+                        self._columns(section, vector, first + v, q, start, column)
+
+    def _columns(
+        self, section: Section, vector: Index, number: Index, q: Index, start: Index, column: Index
+    ) -> None:
+        """Write all K-steps of four columns."""
+        columns, lanes = self.spec.columns, self.layout.lanes
+        k_step_size = section.nr * lanes * SIDE
+
+        def write(k_step: Index, k: Index, known: int, *, is_whole: bool) -> None:
+            square = self._square(start, column, k, is_whole=is_whole)
+            offset = vector * self.layout.vector_stride + k_step * k_step_size
+            self.store(self._filled(square, known), offset + number * (lanes * SIDE), q)
+
+        def every(*, is_whole: bool) -> None:
+            whole = self._whole_k_steps()
+            if whole:
+                with T.serial(whole) as k_step:
+                    write(k_step, k_step * SIDE, 0, is_whole=is_whole)
+            for k_step, places in enumerate(self.layout.places[whole:], whole):
+                known = int((places < 0).sum())
+                write(k_step, int(places[-1]) - SIDE + 1, known, is_whole=is_whole)
+
+        end = section.first_vector + section.blocks * section.nr
+        if end * lanes <= columns:
+            every(is_whole=True)
+            return
+        with T.If(column + SIDE <= columns):
+            with T.Then():
+                every(is_whole=True)
+            with T.Else():
+                every(is_whole=False)
+
+    def _whole_k_steps(self) -> int:
+        """Count the first K-steps that follow one another."""
+        is_next = [
+            list(row) == list(range(SIDE * number, SIDE * (number + 1)))
+            for number, row in enumerate(self.layout.places)
+        ]
+        return is_next.index(False) if False in is_next else len(is_next)
+
+    def _square(self, start: Index, column: Index, k: Index, *, is_whole: bool) -> Vector:
+        """Load four values of four columns; past the last column, some other one's."""
+        spec = self.spec
+        sides = range(SIDE)
+        if not is_whole:
+            numbers = [unsigned_min(column + i, spec.columns - 1) for i in sides]
+            bytes_ = [self.rhs[self._place(start, n, k + j)] for n in numbers for j in sides]
+            square = T.Shuffle(bytes_, list(range(SQUARE)))
+        elif spec.is_transposed:
+            runs = [self.rhs[T.ramp(self._place(start, column + i, k), 1, SIDE)] for i in sides]
+            square = T.Shuffle(runs, list(range(SQUARE)))
+        else:
+            runs = [self.rhs[T.ramp(self._place(start, column, k + j), 1, SIDE)] for j in sides]
+            square = T.Shuffle(runs, [SIDE * j + i for i in sides for j in sides])
+        if spec.rhs_dtype == "int8":
+            return square
+        return T.reinterpret(f"int8x{SQUARE}", flipped(square))
+
+    def _place(self, start: Index, column: Index, k: Index) -> Index:
+        spec = self.spec
+        within = column * spec.depth + k if spec.is_transposed else k * spec.columns + column
+        return start + within
+
+    def _filled(self, square: Vector, known: int) -> Vector:
+        """Replace the first values of each column by the filler."""
+        if not known:
+            return square
+        is_known = [place % SIDE < known for place in range(SQUARE)]
+        kept = _bytes([0 if known else -1 for known in is_known])
+        fillers = _bytes([self.layout.filler if known else 0 for known in is_known])
+        return T.bitwise_or(T.bitwise_and(square, kept), fillers)
+
+
+def _bytes(values: list[int]) -> Vector:
+    return T.Shuffle([T.int8(value) for value in values], list(range(len(values))))

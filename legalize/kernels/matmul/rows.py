@@ -1,0 +1,60 @@
+"""The rows of products: their staging, and the loops over their tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.tiling import Section, Tiling
+from legalize.kernels.ir.registers import unsigned_min
+from legalize.kernels.ir.rows import pieces, ramp
+from legalize.kernels.ir.tasks import shared_loop
+from legalize.kernels.ir.types import Buffer, Index
+from legalize.kernels.ir.vectors import flipped
+
+_BYTES = 64
+
+
+def staged(lhs: Buffer, spec: ConvSpec, tasks: int) -> Buffer:
+    """Return the data as one row of the dtype that is multiplied: a copy, if it is another's."""
+    size = prod(spec.in_shape)
+    dtype = spec.staged_dtype
+    if lhs.dtype == dtype:
+        return T.decl_buffer((size,), dtype, data=lhs.data)
+    source = T.decl_buffer((size,), "uint8", data=lhs.data)
+    copy = T.alloc_buffer((size,), dtype, scope="global")
+
+    def piece(offset: Index, lanes: int) -> None:
+        name = dtype if lanes == 1 else f"{dtype}x{lanes}"
+        value = T.reinterpret(name, flipped(source[ramp(offset, lanes)]))
+        T.buffer_store(copy, value, [ramp(offset, lanes)])
+
+    whole, parts = pieces(size, _BYTES)
+    if whole:
+        shared_loop(tasks, whole, lambda i: piece(i * _BYTES, _BYTES))
+    for offset, lanes in parts:
+        piece(T.int32(offset), lanes)
+    return copy
+
+
+def product_rows(
+    rows: int,
+    tiling: Tiling,
+    batch: Index,
+    tile: Callable[[Section, Index, Index], None],
+) -> None:
+    """Write the loops over the tiles of one product; the last one overlaps the one before.
+
+    Args:
+        rows: of a product.
+        tiling: of one product.
+        batch: its number.
+        tile: writes a tile: section, block, the first of all products' rows.
+    """
+    for section in tiling:
+        with T.serial(section.blocks) as block, T.serial(-(-rows // section.mr)) as number:
+            first = unsigned_min(number * section.mr, rows - section.mr)
+            tile(section, block, batch * rows + first)

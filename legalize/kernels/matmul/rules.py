@@ -1,0 +1,73 @@
+"""The products of matrices that the kernels serve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from tvm import relax, tirx
+
+from legalize.kernels.call import SORTED_LAST, call_tir
+from legalize.kernels.conv2d.arm.epilogue import can_requantize
+from legalize.kernels.ir.types import Array
+from legalize.kernels.isa.arm import ARMV7, DOTPROD, NEON
+from legalize.kernels.isa.arm import Isa as ArmIsa
+from legalize.kernels.isa.x86 import ISAS
+from legalize.kernels.isa.x86 import Isa as X86Isa
+from legalize.kernels.kernel import Row
+from legalize.kernels.matmul import arm, x86
+from legalize.kernels.matmul.spec import MatmulCall, dense_call, matmul_call
+from qnn_ops import quantized_dense, quantized_matmul
+from qnn_ops.registry import Attrs
+
+Planned = tuple[tirx.PrimFunc, tuple[Array, ...]]
+"""A function, and the constants that it takes behind the matrices."""
+
+_ROUNDINGS = ("tflite", "upward", "float64")
+
+
+def _on_x86(call: MatmulCall, isa: X86Isa) -> Planned | None:
+    if call.spec.output.rounding not in _ROUNDINGS:
+        return None
+    plan, constants = x86.plan_matmul(call, isa)
+    return x86.matmul(plan), constants
+
+
+def _on_arm(call: MatmulCall, isa: ArmIsa) -> Planned | None:
+    rounding = call.spec.output.rounding
+    if rounding not in _ROUNDINGS or not can_requantize(isa, rounding, call.factor):
+        return None
+    plan, constants = arm.plan_matmul(call, isa)
+    return arm.matmul(plan), constants
+
+
+def _rule(
+    builder: relax.BlockBuilder,
+    attrs: Attrs,
+    operands: Sequence[relax.Expr],
+    *,
+    describe: Callable[..., MatmulCall | None],
+    plan: Callable[[MatmulCall], Planned | None],
+) -> relax.Expr | None:
+    call = describe(attrs, *operands)
+    planned = None if call is None else plan(call)
+    if call is None or planned is None:
+        return None
+    function, constants = planned
+    numbers = [relax.const(array, str(array.dtype)) for array in constants]
+    spec = call.spec
+    name, operands = f"{SORTED_LAST}matmul", [*operands[:2], *numbers]
+    return call_tir(builder, name, function, operands, spec.out_shape, spec.output.dtype)
+
+
+_WAYS: tuple[tuple[Any, Callable[..., Planned | None]], ...] = (
+    *((isa, _on_x86) for isa in ISAS),
+    *((isa, _on_arm) for isa in (DOTPROD, NEON, ARMV7)),
+)
+
+ROWS: list[Row] = [
+    (operator, isa.features, partial(_rule, describe=describe, plan=partial(way, isa=isa)))
+    for isa, way in _WAYS
+    for operator, describe in ((quantized_matmul, matmul_call), (quantized_dense, dense_call))
+]

@@ -1,0 +1,192 @@
+"""The shape and arithmetic of a product of matrices, as the kernels take it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import prod
+
+import numpy as np
+from tvm import relax
+
+from legalize.kernels.conv2d.calls import dense_factor
+from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
+from legalize.kernels.ir.types import Array
+from qnn_ops.arithmetic import quantize_multiplier
+from qnn_ops.attributes import dtype_range
+from qnn_ops.checks import QUANTIZED
+from qnn_ops.quantized_matmul import matmul_multiplier
+from qnn_ops.registry import Attrs, constant_of, spec_of
+
+_FLIP = 128
+
+# Its sums, with all corrections for zero points, fit half of int32: see conv2d/calls.py.
+_MOST_DEPTH = 2**30 // (255 * (128 + 129 + 255))
+_LEAST_DEPTH = 4  # a K-step
+
+
+@dataclass(frozen=True)
+class MatmulSpec:
+    """One product of matrices, or several.
+
+    Attributes:
+        lhs_shape: [..., rows, depth].
+        rhs_shape: [..., depth, columns], or [..., columns, depth] if ``is_transposed``.
+        batches: how many products there are: of rhs, too.
+        columns: of a result.
+        is_transposed: whether the columns of rhs lie in rows.
+        lhs_dtype: int8 or uint8.
+        rhs_dtype: int8 or uint8.
+        lhs_zero_point: the value of lhs that means 0.
+        rhs_zero_point: likewise.
+        output: what sums become.
+    """
+
+    lhs_shape: tuple[int, ...]
+    rhs_shape: tuple[int, ...]
+    batches: int
+    columns: int
+    is_transposed: bool
+    lhs_dtype: str
+    rhs_dtype: str
+    lhs_zero_point: int
+    rhs_zero_point: int
+    output: OutputStage
+
+    @property
+    def depth(self) -> int:
+        """Products of a sum."""
+        return self.lhs_shape[-1]
+
+    @property
+    def rows(self) -> int:
+        """Rows of a result; where there is one, those of all of lhs."""
+        return prod(self.lhs_shape[:-1]) // self.batches
+
+    @property
+    def out_shape(self) -> tuple[int, ...]:
+        """Shape of the result."""
+        return (*self.lhs_shape[:-1], self.columns)
+
+    @property
+    def signed_zero_point(self) -> int:
+        """The zero point of rhs as int8."""
+        return self.rhs_zero_point - (_FLIP if self.rhs_dtype == "uint8" else 0)
+
+    @property
+    def bound(self) -> int:
+        """No sum is further from zero."""
+        ends = [
+            max(abs(end - point) for end in dtype_range(dtype))
+            for dtype, point in (
+                (self.lhs_dtype, self.lhs_zero_point),
+                (self.rhs_dtype, self.rhs_zero_point),
+            )
+        ]
+        return self.depth * ends[0] * ends[1]
+
+    def dense(self, staged_dtype: str) -> ConvSpec:
+        """Describe one product as a dense layer of data that is staged."""
+        return ConvSpec(
+            self.rows,
+            1,
+            1,
+            self.depth,
+            1,
+            1,
+            self.columns,
+            in_dtype=self.lhs_dtype,
+            input_zero_point=self.lhs_zero_point,
+            has_asymmetric_kernel=self.signed_zero_point != 0,
+            staged_dtype=staged_dtype,
+            output=self.output,
+        )
+
+    def all_rows(self, dense: ConvSpec) -> ConvSpec:
+        """Describe the rows of all products as those of one."""
+        return replace(dense, batch=self.batches * self.rows)
+
+
+@dataclass(frozen=True, eq=False)
+class MatmulCall:
+    """A product with its numbers, one for each column.
+
+    Attributes:
+        spec: of the product.
+        factor: how many steps of the result a step of the sums is.
+        multiplier: the same in fixed point, or as it is for a rounding of floats.
+        shift: likewise.
+        bias: int32, what is added to the sums.
+    """
+
+    spec: MatmulSpec
+    factor: Array
+    multiplier: Array
+    shift: Array
+    bias: Array
+
+
+def matmul_call(attrs: Attrs, lhs: relax.Expr, rhs: relax.Expr) -> MatmulCall | None:
+    """Describe a call of ``quantized_matmul``; None where no kernel computes it."""
+    low, high = dtype_range(attrs.out_dtype)
+    output = OutputStage(attrs.out_dtype, attrs.output_zero_point, low, high)
+    points = attrs.lhs_zero_point, attrs.rhs_zero_point
+    return _described(lhs, rhs, attrs.transpose_rhs, points, output, matmul_multiplier(attrs), None)
+
+
+def dense_call(
+    attrs: Attrs, data: relax.Expr, weights: relax.Expr, bias: relax.Expr | None = None
+) -> MatmulCall | None:
+    """Describe a call of ``quantized_dense`` whose weights are no constant likewise."""
+    points = np.unique(attrs.kernel_zero_point)
+    added = None if bias is None else constant_of(bias)
+    if constant_of(weights) is not None or points.size > 1 or (added is None) != (bias is None):
+        return None
+    output = OutputStage(
+        attrs.out_dtype, attrs.output_zero_point, attrs.out_min, attrs.out_max, attrs.rounding
+    )
+    zero_points = attrs.input_zero_point, int(points[0])
+    factor = dense_factor(attrs, "int8")
+    return _described(data, weights, True, zero_points, output, factor, added)
+
+
+def _described(
+    lhs: relax.Expr,
+    rhs: relax.Expr,
+    is_transposed: bool,
+    zero_points: tuple[int, int],
+    output: OutputStage,
+    factor: Array,
+    bias: Array | None,
+) -> MatmulCall | None:
+    left, right = spec_of(lhs), spec_of(rhs)
+    outer, columns = right.shape[:-2], right.shape[-2 if is_transposed else -1]
+    batches, depth = prod(outer), left.shape[-1]
+    is_served = (
+        {left.dtype, right.dtype, output.dtype} <= set(QUANTIZED)
+        and 0 not in (*left.shape, *right.shape)
+        and len(left.shape) > 1
+        and _LEAST_DEPTH <= depth <= _MOST_DEPTH
+        # Matrices of lhs that share one of rhs are one; nothing else is broadcast.
+        and (batches == 1 or left.shape[:-2] == outer)
+        and len(outer) <= len(left.shape[:-2])
+        and (bias is None or bool((np.abs(bias.astype(np.int64)) < 2**30).all()))
+    )
+    if not is_served:
+        return None
+    spec = MatmulSpec(
+        left.shape,
+        right.shape,
+        batches,
+        columns,
+        is_transposed,
+        left.dtype,
+        right.dtype,
+        *zero_points,
+        output,
+    )
+    factors = np.broadcast_to(np.asarray(factor).reshape(-1), (columns,))
+    multiplier, shift = quantize_multiplier(factors)
+    if output.rounding == "float64":
+        multiplier, shift = factors, np.zeros(columns, np.int32)
+    added = np.zeros(columns, np.int32) if bias is None else bias
+    return MatmulCall(spec, factors, np.asarray(multiplier), np.asarray(shift), added)

@@ -1,0 +1,190 @@
+"""Products of matrices on x86: dense layers whose weights are packed first.
+
+for each product                        in parallel, if there is work for several
+weights = packed(rhs)
+bias = constants − zx · the sums of columns
+for each block of columns, and tile of rows, as in a dense layer
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from tvm import tirx
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.conv2d.constants import deal
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.tiling import Section
+from legalize.kernels.conv2d.x86.dot.kernel import DotKernel
+from legalize.kernels.conv2d.x86.dot.plan import DotPlan, products_of
+from legalize.kernels.conv2d.x86.epilogue.base import Epilogue, Scales, row_lanes
+from legalize.kernels.conv2d.x86.epilogue.choose import choose_epilogue
+from legalize.kernels.conv2d.x86.pixel_sums import pixel_sums
+from legalize.kernels.conv2d.x86.tiling import choose_tiling, lane_channels
+from legalize.kernels.ir.registers import get_lanes, local_vector, set_lanes
+from legalize.kernels.ir.tasks import shared_loop
+from legalize.kernels.ir.types import Array, Index, Vector
+from legalize.kernels.isa.x86 import Isa
+from legalize.kernels.matmul.pack import SIDE, SQUARE, Layout, Packer
+from legalize.kernels.matmul.rows import product_rows, staged
+from legalize.kernels.matmul.spec import MatmulCall, MatmulSpec
+
+
+@dataclass(frozen=True)
+class MatmulPlan:
+    """A product on an instruction set.
+
+    Attributes:
+        spec: the product.
+        dense: of all rows, and the tiles of one product's.
+        epilogue: the end of the kernel.
+    """
+
+    spec: MatmulSpec
+    dense: DotPlan
+    epilogue: Epilogue
+
+
+def plan_matmul(call: MatmulCall, isa: Isa) -> tuple[MatmulPlan, tuple[Array, ...]]:
+    """Plan a product.
+
+    Returns:
+        The plan, and the constants that its function takes behind the matrices.
+    """
+    spec = call.spec
+    dense = spec.dense("uint8")
+    products = products_of(dense, isa)
+    tiling = choose_tiling(dense, products)
+    lanes = lane_channels(dense, isa, tiling)
+    scales = Scales(
+        call.multiplier, call.shift, call.bias, spec.bound + int(np.abs(call.bias).max())
+    )
+    chosen = choose_epilogue(dense.output, None, scales, lanes)
+    constant = call.bias.astype(np.int64) + chosen.offset
+    if isa.has_byte_products:
+        constant = constant + spec.depth * dense.staged_zero_point * spec.signed_zero_point
+    plan = DotPlan(spec.all_rows(dense), products, tiling, 0.0)
+    constants = deal(constant.astype(np.int32), lanes), *chosen.arrays
+    return MatmulPlan(spec, plan, chosen.epilogue), constants
+
+
+@cache
+def matmul(plan: MatmulPlan) -> tirx.PrimFunc:
+    """Build the function of a plan.
+
+    Returns:
+        A function of lhs, rhs, the constants and the result.
+    """
+    return _Kernel(plan).build()
+
+
+class _Kernel(DotKernel):
+    """The buffers of one function, and what writes its loops."""
+
+    def __init__(self, plan: MatmulPlan) -> None:
+        self.matmul = plan.spec
+        super().__init__(plan.dense, plan.epilogue)
+
+    def _task_count(self) -> int:
+        return super()._task_count() if self.matmul.batches > 1 else 1
+
+    def _declare(self) -> None:
+        matmul, spec, lanes = self.matmul, self.spec, self.isa.lanes
+        lhs = T.arg("lhs", T.buffer(matmul.lhs_shape, matmul.lhs_dtype))
+        rhs = T.arg("rhs", T.buffer(matmul.rhs_shape, matmul.rhs_dtype))
+        vectors = self.isa.vectors(spec.out_channels)
+        self.addends = T.arg("addends", T.buffer((vectors, lanes), "int32"))
+        self.constants = []
+        for number, (dtype, rows) in enumerate(self.epilogue.constants):
+            width = row_lanes(dtype, lanes)
+            buffer = T.buffer((vectors, rows, width), dtype)
+            self.constants.append((T.arg(f"rescale_{number}", buffer), width))
+        output = T.arg("output", T.buffer(matmul.out_shape, spec.output.dtype))
+        self.source = staged(lhs, spec, self.tasks)
+        self.rhs = T.decl_buffer((int(np.prod(rhs.shape)),), rhs.dtype, data=rhs.data)
+        size = spec.out_pixels * spec.out_channels
+        self.target = T.decl_buffer((size,), output.dtype, data=output.data)
+        self.addend = None
+        self.vector_stride = self._k_steps_of_block() * lanes * spec.k_step
+        self.sums = None
+        if spec.has_asymmetric_kernel and self.isa.has_byte_products:
+            point = [T.int32(matmul.signed_zero_point)]
+            self.sums = pixel_sums(spec, self.isa, self.source, point, self.tasks)
+
+    def _loops(self) -> None:
+        shared_loop(self.tasks, self.matmul.batches, self._product)
+
+    def _product(self, batch: Index) -> None:
+        """Write one product."""
+        lanes, vectors = self.isa.lanes, self.isa.vectors(self.spec.out_channels)
+        size = vectors * self.vector_stride
+        self.weights = T.alloc_buffer((size,), self.weight_dtype, scope="global")
+        self.bias = T.alloc_buffer((vectors, lanes), "int32", scope="global")
+        is_wide = self.products.parts > 1
+        filler = self.matmul.signed_zero_point if is_wide else 0
+        layout = Layout(self.tiling, lanes, _places(self.spec), filler)
+        store = self._store_words if is_wide else self._store_bytes
+        Packer(self.matmul, layout, self.rhs, store).pack(batch)
+        for section in self.tiling:
+            with T.serial(section.blocks) as block:
+                vector = section.first_vector + block * section.nr
+                with T.serial(section.nr) as number:
+                    self._add_up(section, vector, number)
+        product_rows(self.matmul.rows, self.tiling, batch, self._tile)
+
+    def _store_bytes(self, square: Vector, start: Index, place: Index) -> None:
+        T.buffer_store(self.weights, square, [T.ramp(start + place * SQUARE, 1, SQUARE)])
+
+    def _store_words(self, square: Vector, start: Index, place: Index) -> None:
+        """Write even and odd values apart, less the zero point."""
+        half = SQUARE // 2
+        point = T.broadcast(T.int16(self.matmul.signed_zero_point), half)
+        for part in (0, 1):
+            values = T.Shuffle([square], list(range(part, SQUARE, 2)))
+            index = start + part * self.products.part_size + place * half
+            words = T.Cast(f"int16x{half}", values) - point
+            T.buffer_store(self.weights, words, [T.ramp(index, 1, half)])
+
+    def _add_up(self, section: Section, first_vector: Index, number: Index) -> None:
+        """Write the bias of a vector of columns."""
+        products, lanes = self.products, self.isa.lanes
+        index = T.ramp(0, 1, lanes)
+        bias = self.addends[first_vector + number, index]
+        point = self.spec.staged_zero_point
+        if point:
+            total = local_vector(lanes)
+            set_lanes(total, T.broadcast(T.int32(0), lanes), lanes)
+            start = first_vector * self.vector_stride + number * (lanes * SIDE)
+            ones = self._ones()
+            with T.serial(self._k_steps_of_block()) as k_step:
+                place = start + k_step * (section.nr * lanes * SIDE)
+                for part in range(products.parts):
+                    factors = products.load_weights(self.weights, place + part * products.part_size)
+                    value = products.multiply_add(get_lanes(total, lanes), ones, factors)
+                    set_lanes(total, value, lanes)
+            bias = bias - get_lanes(total, lanes) * T.broadcast(T.int32(point), lanes)
+        T.buffer_store(self.bias, bias, [first_vector + number, index])
+
+    def _ones(self) -> Vector:
+        if self.products.parts > 1:
+            return T.broadcast(T.int16(1), 2 * self.isa.lanes)
+        return T.broadcast(T.uint8(1), SIDE * self.isa.lanes)
+
+    def _fetch_next(
+        self, section: Section, first_vector: Index, turn: Index, turns: int, k_steps: int
+    ) -> Callable[[Index], None]:
+        """Ask for nothing: what was just packed is near."""
+        del section, first_vector, turn, turns, k_steps
+        return lambda k_step: None
+
+
+def _places(spec: ConvSpec) -> Array:
+    """Tell which values of a column each K-step takes: see ``Layout``."""
+    steps = np.arange(spec.k_steps_per_run)[:, None] * SIDE + np.arange(SIDE)
+    late = steps[-1] - (steps[-1, -1] - spec.run_length + 1)
+    steps[-1] = np.where(late < steps[-1, 0], -1, late)
+    return steps

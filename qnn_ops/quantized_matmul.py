@@ -1,0 +1,131 @@
+"""Products of two quantized matrices, none of which need be constant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from qnn_ops.arithmetic import Float64Array, conv_multiplier
+from qnn_ops.attributes import scale_attr, zero_point_attr
+from qnn_ops.checks import QUANTIZED, check_dtype, check_quantization
+from qnn_ops.errors import QnnError
+from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.rounding import check_multiplier, scale_down
+from qnn_ops.traits import MOVED_RESULT, Channels, Traits
+
+Array = np.ndarray[Any, Any]
+
+_ROUNDING = "tflite"
+
+
+@operator(
+    "lhs",
+    "rhs",
+    traits=Traits(
+        zero_points={"lhs": "lhs_zero_point", "rhs": "rhs_zero_point"},
+        moved=MOVED_RESULT,
+        keeps=None,
+        clamps=False,
+        channels=Channels.LAST,
+    ),
+)
+def quantized_matmul(
+    lhs: relax.Expr,
+    rhs: relax.Expr,
+    lhs_scale: float,
+    lhs_zero_point: int,
+    rhs_scale: float,
+    rhs_zero_point: int,
+    output_scale: float,
+    output_zero_point: int,
+    out_dtype: str,
+    *,
+    transpose_rhs: bool = False,
+) -> relax.Call:
+    """Multiply quantized matrices.
+
+    The integer sum Σ(lhs - lhs_zero_point)(rhs - rhs_zero_point), in int32 (wrapping), is
+    multiplied by the float32 product of both scales, divided by output_scale, and rounded as
+    gemmlowp does (qnn_ops.rounding, "tflite"); the zero point is added and the result clamped.
+
+    Source of the arithmetic: LiteRT's reference BATCH_MATMUL.
+
+    Args:
+        lhs: int8 or uint8, [..., M, K].
+        rhs: int8 or uint8, [..., K, N]; the axes before broadcast with those of lhs.
+        lhs_scale: real value of one step of lhs.
+        lhs_zero_point: its value that means 0.
+        rhs_scale: real value of one step of rhs.
+        rhs_zero_point: its value that means 0.
+        output_scale: real value of one step of the result.
+        output_zero_point: the result's value that means 0.
+        out_dtype: int8 or uint8.
+        transpose_rhs: whether rhs is [..., N, K].
+
+    Returns:
+        A call whose result is [..., M, N] of ``out_dtype``.
+
+    Raises:
+        QnnError: if a shape, dtype or quantization does not fit (raised when the call's type is
+            inferred).
+    """
+    return quantized_matmul.call(
+        [lhs, rhs],
+        lhs_scale=scale_attr(lhs_scale),
+        lhs_zero_point=zero_point_attr(lhs_zero_point),
+        rhs_scale=scale_attr(rhs_scale),
+        rhs_zero_point=zero_point_attr(rhs_zero_point),
+        output_scale=scale_attr(output_scale),
+        output_zero_point=zero_point_attr(output_zero_point),
+        out_dtype=out_dtype,
+        transpose_rhs=bool(transpose_rhs),
+    )
+
+
+def matmul_multiplier(attrs: Attrs) -> Float64Array:
+    """Return the result's steps of one step of its sums."""
+    # The product of the scales is rounded to float32, as that of a convolution of uint8.
+    return conv_multiplier(attrs.lhs_scale, attrs.rhs_scale, attrs.output_scale, "uint8")
+
+
+@quantized_matmul.type_rule
+def _type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> TensorSpec:
+    for name, spec in (("lhs", lhs), ("rhs", rhs)):
+        check_dtype(name, spec.dtype, QUANTIZED)
+        if len(spec.shape) < 2:
+            raise QnnError(f"{name} must have at least 2 dimensions, got {spec.shape}")
+    check_dtype("out_dtype", attrs.out_dtype, QUANTIZED)
+    columns, inner = rhs.shape[-2:] if attrs.transpose_rhs else reversed(rhs.shape[-2:])
+    try:
+        batches = np.broadcast_shapes(lhs.shape[:-2], rhs.shape[:-2])
+    except ValueError:
+        batches = None
+    if lhs.shape[-1] != inner or batches is None:
+        raise QnnError(f"operands of shapes {lhs.shape} and {rhs.shape} have no product")
+    check_quantization("lhs", attrs.lhs_scale, attrs.lhs_zero_point, lhs.dtype)
+    check_quantization("rhs", attrs.rhs_scale, attrs.rhs_zero_point, rhs.dtype)
+    check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
+    check_multiplier(matmul_multiplier(attrs), _ROUNDING)
+    return TensorSpec((*batches, lhs.shape[-2], columns), attrs.out_dtype)
+
+
+@quantized_matmul.reference
+def _reference(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
+    left = lhs.astype(np.int64) - attrs.lhs_zero_point
+    right = rhs.astype(np.int64) - attrs.rhs_zero_point
+    sums = left @ (right.swapaxes(-1, -2) if attrs.transpose_rhs else right)
+    limits = np.iinfo(attrs.out_dtype)
+    return scale_down(
+        sums.astype(np.int32),
+        matmul_multiplier(attrs),
+        _ROUNDING,
+        attrs.output_zero_point,
+        (int(limits.min), int(limits.max)),
+        attrs.out_dtype,
+    )
+
+
+# Of int32 sums, which wrap, nothing is known.
+quantized_matmul.overflow_rule(cannot_overflow)

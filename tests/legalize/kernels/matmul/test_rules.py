@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from qnn_ops import quantized_dense, quantized_matmul
+from tests.support.arrays import full_range
+from tests.support.kernels import Call, Place, check_calls, each_place, kernels_of, lowered
+
+AVX2 = {"kind": "llvm", "mcpu": "haswell"}
+
+
+def random_product(
+    rng: np.random.Generator,
+    outer: tuple[int, ...],
+    sizes: tuple[int, int, int],
+    *,
+    transposed: bool,
+    dtypes: tuple[str, str, str] = ("int8", "int8", "int8"),
+    points: tuple[int, int] | None = None,
+    shared: bool = False,
+) -> Call:
+    rows, depth, columns = sizes
+    ends = (columns, depth) if transposed else (depth, columns)
+    operands = [
+        full_range(rng, dtypes[0], (*outer, rows, depth)),
+        full_range(rng, dtypes[1], ends if shared else (*outer, *ends)),
+    ]
+    left, right = points or (int(full_range(rng, dtype, ())) for dtype in dtypes[:2])
+    attrs = {
+        "lhs_scale": 0.05,
+        "lhs_zero_point": left,
+        "rhs_scale": 0.04 * float(rng.uniform(0.5, 2)),
+        "rhs_zero_point": right,
+        "output_scale": 0.002 * 90 * 90 * float(np.sqrt(depth)) / 60,
+        "output_zero_point": int(full_range(rng, dtypes[2], ())),
+        "out_dtype": dtypes[2],
+        "transpose_rhs": transposed,
+    }
+    return Call(quantized_matmul, operands, attrs)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@each_place
+def test_products(place: Place, transposed: bool) -> None:
+    rng = np.random.default_rng(1)
+    check_calls(
+        place,
+        [
+            random_product(rng, outer, sizes, transposed=transposed)
+            for outer, sizes in [
+                ((2, 2), (9, 32, 64)),
+                # Depths that K-steps do not divide, and columns that vectors do not.
+                ((2,), (7, 29, 101)),
+                ((1,), (3, 6, 3)),
+            ]
+        ],
+    )
+
+
+@each_place
+def test_zero_points_and_dtypes(place: Place) -> None:
+    rng = np.random.default_rng(2)
+    cases: list[tuple[tuple[str, str, str], tuple[int, int]]] = [
+        (("uint8", "int8", "uint8"), (0, -128)),
+        (("int8", "uint8", "int8"), (-128, 255)),
+        (("int8", "int8", "int8"), (127, 0)),
+        (("uint8", "uint8", "int8"), (128, 128)),
+    ]
+    check_calls(
+        place,
+        [
+            random_product(rng, (2,), (5, 11, 21), transposed=True, dtypes=dtypes, points=points)
+            for dtypes, points in cases
+        ],
+    )
+
+
+@each_place
+def test_the_largest_products(place: Place) -> None:
+    call = random_product(
+        np.random.default_rng(3), (1,), (3, 66, 20), transposed=False, points=(5, -7)
+    )
+    operands = [np.full_like(array, -128) for array in call.operands]
+    check_calls(place, [Call(call.operator, operands, call.attrs)])
+
+
+@each_place
+def test_rows_that_share_a_matrix(place: Place) -> None:
+    rng = np.random.default_rng(4)
+    check_calls(place, [random_product(rng, (2, 3), (4, 9, 17), transposed=True, shared=True)])
+
+
+@each_place
+def test_dense_layers_whose_weights_vary(place: Place) -> None:
+    rng = np.random.default_rng(5)
+    operands = [full_range(rng, "int8", shape) for shape in ((2, 7, 30), (19, 30))]
+    attrs: dict[str, Any] = {
+        "input_scale": 0.05,
+        "input_zero_point": 3,
+        "kernel_scale": 0.02,
+        "kernel_zero_point": -4,
+        "output_scale": 0.9,
+        "output_zero_point": 9,
+        "out_dtype": "int8",
+        "out_min": -20,
+        "rounding": "tflite",
+    }
+    check_calls(place, [Call(quantized_dense, operands, attrs)])
+
+
+@pytest.mark.parametrize("depth", [3, 9000])
+def test_what_is_left_to_the_primitives(depth: int) -> None:
+    rng = np.random.default_rng(6)
+    call = random_product(rng, (2,), (2, depth, 3), transposed=True)
+    assert not kernels_of(lowered(call, AVX2))
+
+
+def test_matrices_that_are_broadcast_are_left_to_the_primitives() -> None:
+    rng = np.random.default_rng(7)
+    call = random_product(rng, (3,), (2, 8, 3), transposed=True)
+    operands = [call.operands[0][:1], call.operands[1]]
+    assert not kernels_of(lowered(Call(call.operator, operands, call.attrs), AVX2))

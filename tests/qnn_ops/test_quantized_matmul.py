@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from tvm import relax
+
+from frontends.tflite.quantization import Quantization
+from qnn_ops import QnnError, quantized_matmul
+from tests.support.arrays import full_range
+from tests.support.litert import litert
+from tests.support.operators import check_round_trips
+
+NUMBERS = (0.5, 1, 0.25, -2, 0.5, 3, "int8")
+
+
+def test_by_hand() -> None:
+    lhs, rhs = np.array([[3, -4]], np.int8), np.array([[1, 4], [-2, 7]], np.int8)
+    # (2, -5) times ((3, 6), (0, 9)) is (6, -33), of which a quarter is 1.5 and -8.25.
+    result = quantized_matmul.evaluate(lhs, rhs, *NUMBERS)
+    np.testing.assert_array_equal(result, np.array([[3 + 2, 3 - 8]], np.int8))
+    turned = quantized_matmul.evaluate(lhs, rhs.T, *NUMBERS, transpose_rhs=True)
+    np.testing.assert_array_equal(turned, result)
+
+
+def test_equals_litert() -> None:
+    rng = np.random.default_rng(4)
+    for scales in np.exp2(rng.uniform(-6, 0, (12, 2))).astype(np.float32):
+        output = np.float32(scales.prod() * 70 * 70 / 12)
+        encodings = [
+            Quantization.per_tensor(float(scale), int(full_range(rng, "int8", ())))
+            for scale in (*scales, output)
+        ]
+        arrays = [full_range(rng, "int8", shape) for shape in ((3, 9, 5), (3, 5, 8))]
+        numbers = [n for q in encodings for n in (float(q.scale[0]), int(q.zero_point[0]))]
+        arguments: list[Any] = [*arrays, *numbers, "int8"]
+        result = quantized_matmul.evaluate(*arguments)
+        operands = list(zip(arrays, encodings[:2], strict=True))
+        expected = litert("BATCH_MATMUL", operands, ((3, 9, 8), "int8", encodings[2]))
+        np.testing.assert_array_equal(result, expected)
+
+
+def test_text_and_json_give_the_call_back() -> None:
+    operands = [np.zeros(shape, np.int8) for shape in ((2, 3, 5), (4, 5))]
+    check_round_trips(
+        quantized_matmul,
+        operands,
+        **dict(
+            zip(
+                ("lhs_scale", "lhs_zero_point", "rhs_scale", "rhs_zero_point"),
+                NUMBERS,
+                strict=False,
+            )
+        ),
+        output_scale=0.5,
+        output_zero_point=3,
+        out_dtype="int8",
+        transpose_rhs=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("shapes", "message"),
+    [
+        (((2, 3), (4, 5)), "operands of shapes (2, 3) and (4, 5) have no product"),
+        (((2, 1, 3), (3, 3, 5)), "(2, 1, 3) and (3, 3, 5) have no product"),
+        (((3,), (3, 5)), "lhs must have at least 2 dimensions, got (3,)"),
+    ],
+)
+def test_shapes_that_do_not_fit(
+    shapes: tuple[tuple[int, ...], tuple[int, ...]], message: str
+) -> None:
+    lhs, rhs = (relax.Var("x", relax.TensorType(shape, "int8")) for shape in shapes)
+    with pytest.raises(QnnError, match=re.escape(message)):
+        relax.BlockBuilder().normalize(quantized_matmul(lhs, rhs, *NUMBERS))
