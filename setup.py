@@ -24,7 +24,7 @@ INSTALL = [
 
 DEMO = [
     LITERT,  # every answer is checked against it, and timed against it
-    "pillow>=10,<14",  # reads the user's picture
+    "pillow>=10.1,<14",  # reads the user's picture, and draws on it; 10.1 has a font of any size
     "matplotlib>=3.8,<4",  # draws the digits with prediction and truth
 ]
 

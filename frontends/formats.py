@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 if TYPE_CHECKING:
     from frontends.builder import Imported
+    from frontends.descriptions import Descriptions
     from frontends.summary import Summary
     from qnn_ops.errors import QnnError
 
@@ -50,6 +51,12 @@ class Source(Protocol):
         Raises:
             QnnError: the shapes do not fit.
         """
+
+    def descriptions(self) -> Descriptions:
+        """Return what the file tells of inputs and outputs, beyond what running it needs."""
+        from frontends.descriptions import Descriptions
+
+        return Descriptions()
 
 
 class Format(Protocol):

@@ -25,6 +25,11 @@ class TensorInfo:
         dtype: numpy's name for it.
         scale: real value of one step, or None for a tensor that is not quantized per tensor.
         zero_point: the integer that means 0, or None likewise.
+        role: what the values are, where the model's operators leave no doubt; else empty. "boxes",
+            "classes", "scores" and "count" are those of detections, of which there is one of each;
+            "map" is the class of each place of a picture, "probabilities" are those of the classes
+            along the last axis at each place.
+        classes: how many there are, for an output with a role; else 0.
     """
 
     name: str
@@ -32,6 +37,8 @@ class TensorInfo:
     dtype: str
     scale: float | None = None
     zero_point: int | None = None
+    role: str = ""
+    classes: int = 0
 
 
 @dataclass(frozen=True)
@@ -79,6 +86,9 @@ class Signature:
         fields = asdict(self)
         if not self.states:
             del fields["states"]
+        for info in (*fields["inputs"], *fields["outputs"], *fields.get("states", ())):
+            if not info["role"]:
+                del info["role"], info["classes"]
         return json.dumps(fields, sort_keys=True)
 
     @staticmethod

@@ -12,8 +12,8 @@ from flatbuffers.number_types import Int32Flags
 
 from frontends.errors import ModelFormatError
 
-# What the flatbuffers runtime and numpy raise on wild offsets and lengths.
-_RUNTIME_ERRORS = (struct.error, IndexError, ValueError, OverflowError, TypeError)
+RUNTIME_ERRORS = (struct.error, IndexError, ValueError, OverflowError, TypeError)
+"""What the flatbuffers runtime and numpy raise on wild offsets and lengths."""
 
 # Vectors may be shared between tables, but only so much: in a malformed file thousands of
 # tables could all point at one vector as long as the file, and reading would never end.
@@ -78,7 +78,7 @@ class Table:
             yield
         except ModelFormatError:
             raise
-        except _RUNTIME_ERRORS as error:
+        except RUNTIME_ERRORS as error:
             raise ModelFormatError(
                 f"{self.where}: cannot read {field}, the file is truncated or damaged ({error})"
             ) from error

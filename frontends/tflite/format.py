@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 IDENTIFIER = b"TFL3"
 """The identifier that every file has at byte 4."""
 
+METADATA = "TFLITE_METADATA"
+"""What a file calls the metadata for those who use it."""
+
 
 class TFLite(Format):
     """A .tflite file, a ``tflite.Model``, or what ``read_model`` of this package gave."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import inf
 
 from tvm import relax
 
 from frontends.tflite.model import Model, Operator, State, Tensor
+from frontends.tflite.roles import NO_ROLE, roles_of
 from frontends.tflite.values import INPUT_DTYPES
 from qnn_ops.attributes import int_list_attr
 from qnn_ops.errors import QnnError
@@ -136,13 +138,17 @@ def signature(
                 f"{state.tensor.label} is {state.tensor.dtype} of shape {state.tensor.shape}, and "
                 f"becomes {spec.dtype} of shape {spec.shape}"
             )
+    roles = roles_of(model, outputs)
     return Signature(
         inputs=tuple(
             _info(model.tensors[index], names[index], TensorSpec(shape, model.tensors[index].dtype))
             for index, shape in shapes.items()
         ),
         outputs=tuple(
-            _info(model.tensors[index], names[index], spec_of(expr))
+            replace(
+                _info(model.tensors[index], names[index], spec_of(expr)),
+                **roles.get(index, NO_ROLE),
+            )
             for index, expr in zip(outputs, exprs, strict=False)
         ),
         states=tuple(map(_state_info, states)),
@@ -155,7 +161,7 @@ def _state_info(state: State) -> StateInfo:
         tensor, tensor.name or f"state:{tensor.index}", TensorSpec(tensor.shape, tensor.dtype)
     )
     initial = StateInfo.text_of(state.initial)
-    return StateInfo(info.name, info.shape, info.dtype, info.scale, info.zero_point, initial)
+    return StateInfo(**vars(info), initial=initial)
 
 
 def _info(tensor: Tensor, name: str, spec: TensorSpec) -> TensorInfo:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from frontends.builder import Imported
+from frontends.descriptions import Descriptions
 from frontends.errors import UnsupportedError, UnsupportedOperatorError
 from frontends.formats import Shapes, Source
 from frontends.summary import (
@@ -24,6 +26,7 @@ from frontends.summary import (
 )
 from frontends.tflite.converters.registry import rule_for
 from frontends.tflite.importer import import_graph
+from frontends.tflite.metadata import read_metadata
 from frontends.tflite.model import Model, Operator, Tensor
 from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
@@ -45,6 +48,7 @@ class TFLiteSource(Source):
     def __init__(self, model: Any) -> None:
         """Read a model: its path, its contents, or an object."""
         self.graph = model if isinstance(model, Model) else read_model(model)
+        self._model = model
 
     def convert(self, shapes: Shapes | None = None) -> Imported:
         """Import it."""
@@ -65,6 +69,12 @@ class TFLiteSource(Source):
             parameters=sum(array.size for array in constants),
             parameter_bytes=sum(array.nbytes for array in constants),
         )
+
+    def descriptions(self) -> Descriptions:
+        """Read the file's metadata."""
+        if isinstance(self._model, bytes | bytearray | memoryview | str | os.PathLike):
+            return read_metadata(self._model)
+        return Descriptions()
 
     def _reasons(self) -> dict[int, str]:
         """List why operators cannot be imported, by their numbers."""

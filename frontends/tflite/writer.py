@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import tflite
 
-from frontends.tflite.format import IDENTIFIER
+from frontends.tflite.format import IDENTIFIER, METADATA
 from frontends.tflite.packing import pack_int4
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.schema import (
@@ -26,6 +26,7 @@ from frontends.tflite.writer_tables import (
     OperatorToWrite,
     TensorToWrite,
     encode_buffer,
+    encode_metadata,
     encode_offsets,
     encode_operator,
     encode_operator_code,
@@ -219,13 +220,20 @@ class ModelWriter:
         self._check_indices("outputs", outputs)
         self._ends = (inputs, outputs)
 
-    def finish(self, inputs: Sequence[int], outputs: Sequence[int], description: str = "") -> bytes:
+    def finish(
+        self,
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        description: str = "",
+        metadata: bytes = b"",
+    ) -> bytes:
         """Encode the model.
 
         Args:
             inputs: the indices of the model's inputs.
             outputs: the indices of the model's outputs.
             description: free text that the file keeps.
+            metadata: a flatbuffer of TFLite's metadata.
 
         Returns:
             The contents of a .tflite file.
@@ -239,7 +247,10 @@ class ModelWriter:
         parts = sum(len(each._tensors) + len(each._operators) + 1 for each in graphs)
         size = sum(map(len, self._buffers)) + 1024 * parts
         builder = flatbuffers.Builder(size)
-        buffers = encode_offsets(builder, [encode_buffer(builder, data) for data in self._buffers])
+        data = [*self._buffers, metadata] if metadata else self._buffers
+        buffers = encode_offsets(builder, [encode_buffer(builder, each) for each in data])
+        entries = [encode_metadata(builder, METADATA, len(self._buffers))] if metadata else []
+        described = encode_offsets(builder, entries)
         subgraphs = encode_offsets(builder, [each._encode(builder) for each in graphs])
         codes = encode_offsets(
             builder, [encode_operator_code(builder, *code) for code in self._codes]
@@ -251,6 +262,7 @@ class ModelWriter:
         tflite.ModelAddSubgraphs(builder, subgraphs)
         tflite.ModelAddDescription(builder, text)
         tflite.ModelAddBuffers(builder, buffers)
+        tflite.ModelAddMetadata(builder, described)
         builder.Finish(tflite.ModelEnd(builder), file_identifier=IDENTIFIER)
         return bytes(builder.Output())
 

@@ -63,6 +63,15 @@ def encode_buffer(builder: Any, data: bytes) -> int:
     return int(tflite.BufferEnd(builder))
 
 
+def encode_metadata(builder: Any, name: str, buffer: int) -> int:
+    """Write that a buffer holds metadata of a name, and return where."""
+    text = builder.CreateString(name)
+    tflite.MetadataStart(builder)
+    tflite.MetadataAddName(builder, text)
+    tflite.MetadataAddBuffer(builder, buffer)
+    return int(tflite.MetadataEnd(builder))
+
+
 def _aligned_bytes(builder: Any, data: bytes) -> int:
     """Add a byte vector at an aligned address; flatbuffers' CreateByteVector does not align."""
     builder.StartVector(1, len(data), _BUFFER_ALIGNMENT)

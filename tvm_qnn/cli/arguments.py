@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from frontends.descriptions import Description
 from qnn_ops.encoding import Encoding, quantize_array
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import TensorInfo
@@ -18,7 +19,11 @@ from tvm_qnn.io.images import as_input, picture_shape, read_picture
 Array = np.ndarray[Any, Any]
 
 
-def read_inputs(texts: Sequence[str], infos: Sequence[TensorInfo]) -> dict[str, Array]:
+def read_inputs(
+    texts: Sequence[str],
+    infos: Sequence[TensorInfo],
+    descriptions: Mapping[int, Description] | None = None,
+) -> dict[str, Array]:
     """Read the inputs of a model.
 
     Args:
@@ -26,6 +31,7 @@ def read_inputs(texts: Sequence[str], infos: Sequence[TensorInfo]) -> dict[str, 
             scaled to the input's size and brought to its dtype, or a .npy file. One .npz file
             may hold them all, by name.
         infos: the inputs.
+        descriptions: what the model's file tells of them, by their places.
 
     Returns:
         The arrays by the inputs' names, each of its input's shape and dtype. float32 arrays for
@@ -36,15 +42,17 @@ def read_inputs(texts: Sequence[str], infos: Sequence[TensorInfo]) -> dict[str, 
             array does not fit.
     """
     by_name = {info.name: info for info in infos}
+    described = {infos[place].name: each for place, each in (descriptions or {}).items()}
     arrays: dict[str, Array] = {}
     for place, text in enumerate(texts):
         name, path = _named(text, by_name)
         if ending(path) == ".npz":
             found = read_archive(path)
         elif name is not None:
-            found = {name: _read(path, by_name[name])}
+            found = {name: _read(path, by_name[name], described.get(name))}
         elif place < len(infos):
-            found = {infos[place].name: _read(path, infos[place])}
+            info = infos[place]
+            found = {info.name: _read(path, info, described.get(info.name))}
         else:
             raise QnnError(f"the model has {len(infos)} inputs, got {len(texts)} files")
         for key, array in found.items():
@@ -56,6 +64,21 @@ def read_inputs(texts: Sequence[str], infos: Sequence[TensorInfo]) -> dict[str, 
     if missing := [name for name in by_name if name not in arrays]:
         raise QnnError(f"missing input {', '.join(map(repr, missing))}: give a file with --input")
     return arrays
+
+
+def picture_among(texts: Sequence[str], infos: Sequence[TensorInfo]) -> Path | None:
+    """Return the file of the one picture among the inputs' files; None if there is not just one.
+
+    Args:
+        texts: as for ``read_inputs``.
+        infos: the inputs.
+
+    Raises:
+        QnnError: if an input is unknown.
+    """
+    paths = [_named(text, {info.name: info for info in infos})[1] for text in texts]
+    pictures = [path for path in paths if ending(path) not in (".npy", ".npz")]
+    return pictures[0] if len(pictures) == 1 else None
 
 
 def check_files(texts: Sequence[str]) -> None:
@@ -80,12 +103,12 @@ def _named(text: str, infos: dict[str, TensorInfo]) -> tuple[str | None, Path]:
     return None, Path(text)
 
 
-def _read(path: Path, info: TensorInfo) -> Array:
+def _read(path: Path, info: TensorInfo, description: Description | None) -> Array:
     if ending(path) == ".npy":
         return read_array(path)
     if not path.is_file():
         raise QnnError(f"there is no file {path}")
-    return as_input(read_picture(path, *picture_shape(info)), info)
+    return as_input(read_picture(path, *picture_shape(info)), info, description=description)
 
 
 def _fitted(array: Array, info: TensorInfo) -> Array:

@@ -12,6 +12,9 @@ from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import TensorInfo
 
 if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from frontends.descriptions import Description
     from frontends.tflite.model import Model
 
 Array = np.ndarray[Any, Any]
@@ -34,21 +37,35 @@ def read_picture(path: str | os.PathLike[str], height: int, width: int, channels
     Raises:
         QnnError: if Pillow is not installed, or the file is missing or no picture.
     """
+    picture = open_picture(path, "RGB" if channels == 3 else "L")
+    from PIL.Image import Resampling
+
+    scaled = picture.resize((width, height), Resampling.BILINEAR)
+    return np.asarray(scaled, np.uint8).reshape(height, width, channels)
+
+
+def open_picture(path: str | os.PathLike[str], mode: str = "RGB") -> Image:
+    """Read a picture file, at its own size.
+
+    Args:
+        path: of a file in any format that Pillow reads.
+        mode: "RGB", or "L" for grey.
+
+    Raises:
+        QnnError: if Pillow is not installed, or the file is missing or no picture.
+    """
     try:
         from PIL import Image, UnidentifiedImageError
     except ImportError as error:
         raise QnnError("reading pictures needs Pillow: pip install pillow") from error
     try:
         with Image.open(path) as image:
-            scaled = image.convert("RGB" if channels == 3 else "L").resize(
-                (width, height), Image.Resampling.BILINEAR
-            )
+            return image.convert(mode)
     except UnidentifiedImageError as error:
         raise QnnError(f"{os.fspath(path)} is not a picture that Pillow can read") from error
     except Exception as error:
         # For damaged files Pillow's formats raise SyntaxError, DecompressionBombError and others.
         raise QnnError(f"cannot read the picture {os.fspath(path)}: {error}") from error
-    return np.asarray(scaled, np.uint8).reshape(height, width, channels)
 
 
 def picture_shape(info: TensorInfo) -> tuple[int, int, int]:
@@ -79,7 +96,12 @@ def _is_channels_first(info: TensorInfo) -> bool:
     )
 
 
-def as_input(pixels: Array, info: TensorInfo, quantized_to: Encoding | None = None) -> Array:
+def as_input(
+    pixels: Array,
+    info: TensorInfo,
+    quantized_to: Encoding | None = None,
+    description: Description | None = None,
+) -> Array:
     """Return a picture in the layout, dtype and encoding of a model's input.
 
     The integers of an 8-bit input cover the range that pictures have in the model's training,
@@ -92,13 +114,24 @@ def as_input(pixels: Array, info: TensorInfo, quantized_to: Encoding | None = No
             dtype uint8, int8 or float32.
         quantized_to: the encoding to which the model itself quantizes a float32 input; without
             it, pixels become reals from -1 to 1.
+        description: what the model's file tells of the input; its mean and deviation count for a
+            float32 input.
 
     Raises:
         QnnError: if the shape or dtype does not fit.
     """
     if pixels.shape != picture_shape(info):
         raise QnnError(f"input {info.name!r} takes {info.shape}, got a picture {pixels.shape}")
-    values = _values(pixels, info, quantized_to)
+    if info.dtype == "float32" and description is not None and description.mean:
+        mean, std = (np.array(each, np.float32) for each in (description.mean, description.std))
+        if max(mean.size, std.size) > pixels.shape[2]:
+            raise QnnError(
+                f"input {info.name!r} takes a grey picture, but the model's metadata normalizes "
+                f"{max(mean.size, std.size)} channels"
+            )
+        values = (pixels.astype(np.float32) - mean) / std
+    else:
+        values = _values(pixels, info, quantized_to)
     return np.ascontiguousarray(
         (values.transpose(2, 0, 1) if _is_channels_first(info) else values)[None]
     )

@@ -98,7 +98,13 @@ def _check(info: TensorInfo) -> None:
     """Check what a description says of an input or output."""
     size = np.dtype(info.dtype).itemsize
     is_shape = all(type(extent) is int and extent >= 0 for extent in info.shape)
-    if not isinstance(info.name, str) or not is_shape or math.prod(info.shape) * size >= 1 << 63:
+    is_named = isinstance(info.name, str) and isinstance(info.role, str)
+    if (
+        not is_named
+        or not is_shape
+        or type(info.classes) is not int
+        or math.prod(info.shape) * size >= 1 << 63
+    ):
         raise ValueError(f"{info} is no tensor")
     if (info.scale is None) != (info.zero_point is None):
         raise ValueError(f"{info} has half of a quantization")

@@ -7,7 +7,7 @@ import pytest
 
 from qnn_ops.errors import QnnError
 from qnn_ops.signature import TensorInfo
-from tvm_qnn.io.classes import Guess, best_classes, is_classifier, read_labels
+from tvm_qnn.io.classes import Guess, best_classes, fitted_labels, is_classifier, read_labels
 
 INFO = TensorInfo("scores", (1, 4), "uint8", 0.25, 4)
 
@@ -51,6 +51,17 @@ def test_labels_that_do_not_fit_are_errors(tmp_path: Path) -> None:
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(QnnError, match="cannot read the labels"):
         read_labels(tmp_path / "binary", 5)
+
+
+def test_a_background_is_only_added_where_there_may_be_one() -> None:
+    assert fitted_labels(("a", "b"), 1, "it", add_background=False) == ("b",)
+    with pytest.raises(QnnError, match="it names 2 classes, but the model has 3"):
+        fitted_labels(("a", "b"), 3, "it", add_background=False)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "bool"])
+def test_integers_that_stand_for_nothing_are_no_scores(dtype: str) -> None:
+    assert not is_classifier(TensorInfo("places", (1, 10), dtype))
 
 
 @pytest.mark.parametrize(

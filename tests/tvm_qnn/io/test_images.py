@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
+from frontends.descriptions import Description
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter
@@ -99,6 +101,16 @@ def test_a_float_input_gets_the_range_that_the_model_quantizes(
 def test_a_float_input_of_unknown_range_gets_reals_from_minus_one_to_one() -> None:
     array = as_input(PIXELS, info("float32"))
     assert (array.min(), array.max(), array.dtype) == (-1, 1, np.float32)
+
+
+def test_the_file_s_normalization_counts_for_float_inputs_alone() -> None:
+    description = Description(mean=(127.5,), std=(127.5,))
+    array = as_input(PIXELS, info("float32"), description=replace(description, std=(2.0,)))
+    assert (array.min(), array.max(), array.dtype) == (-63.75, 63.75, np.float32)
+    plain = as_input(PIXELS, info("int8"))
+    np.testing.assert_array_equal(as_input(PIXELS, info("int8"), description=description), plain)
+    with pytest.raises(QnnError, match=r"takes a grey picture, .* normalizes 3 channels"):
+        as_input(PIXELS, info("float32"), description=Description(mean=(1, 2, 3), std=(1,)))
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "float32"])

@@ -237,6 +237,8 @@ def test_what_a_description_says_of_tensors_is_checked(file: Path, tmp_path: Pat
         {"shape": (1 << 62, 8)},
         {"dtype": "int7"},
         {"name": None},
+        {"role": 1},
+        {"role": "map", "classes": 1.5},
         {"scale": 1.0},
         {"scale": "1", "zero_point": 0},
     ]

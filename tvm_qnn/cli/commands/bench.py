@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tvm_qnn.cli.commands.options import ModelFile, json_option, model_argument, print_json
-from tvm_qnn.cli.commands.run import library_of, signature_of_model
+from tvm_qnn.cli.commands.run import library_of, model_of
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
@@ -159,11 +159,11 @@ def _streams(
 
     if batch > 1 and model.path.suffix == LIBRARY:
         raise click.UsageError("--batch is for model files: a library takes what it was made for")
-    signature, make = signature_of_model(model, 1)
+    signature, _, make = model_of(model, 1)
     infos = with_batch(signature.inputs, batch)
     if batch > 1:
         shapes = {info.name: info.shape for info in infos}
-        _, make = signature_of_model(replace(model, shapes=shapes), 1)
+        *_, make = model_of(replace(model, shapes=shapes), 1)
     inputs = [noise(info) for info in infos]
     programs: dict[str, Streams] = {
         OURS: stack.enter_context(SharedLibrary(make(), inputs, streams))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,6 +19,7 @@ from tvm_qnn.cli.commands.options import (
 from tvm_qnn.cli.commands.outputs import check_file
 
 if TYPE_CHECKING:
+    from frontends.descriptions import Descriptions
     from qnn_ops.signature import Signature
     from tvm_qnn.library.library import Library
 
@@ -36,10 +38,20 @@ if TYPE_CHECKING:
 @click.option(
     "--labels",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="The names of a classifier's classes, one a line.",
+    help="The names of the model's classes, one a line, instead of those in the model file.",
 )
 @click.option(
     "--top", default=5, show_default=True, type=click.IntRange(min=1), help="Classes to print."
+)
+@click.option(
+    "--threshold",
+    type=float,
+    help="The least score of a detection or key point; by default the model file's, or 0.3.",
+)
+@click.option(
+    "--draw",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A .png or .jpg file for the picture with detections, a mask or key points on it.",
 )
 @click.option(
     "--output",
@@ -54,6 +66,8 @@ def run(
     inputs: tuple[str, ...],
     labels: Path | None,
     top: int,
+    threshold: float | None,
+    draw: Path | None,
     output: Path | None,
     threads: int | None,
     as_json: bool,
@@ -61,50 +75,61 @@ def run(
     """Run MODEL, a library or a model file, on a picture or on arrays.
 
     A picture is scaled to the input's size and brought to its integers; a float array is
-    quantized for a quantized input. For a classifier, prints the best classes.
+    quantized for a quantized input. Prints the best classes of a classifier, and what was found
+    in the picture where it is certain what the outputs are; --draw draws it.
     """
-    from tvm_qnn.cli.arguments import check_files, read_inputs
+    from tvm_qnn.answers import Question, readings_of
+    from tvm_qnn.cli.answers import check_drawing, describe, show, write_drawing
+    from tvm_qnn.cli.arguments import check_files, picture_among, read_inputs
     from tvm_qnn.cli.arrays import write_archive
     from tvm_qnn.cli.model_files import ending
-    from tvm_qnn.io.classes import is_classifier, read_labels
+    from tvm_qnn.io.images import open_picture
 
     if output is not None and ending(output) != ".npz":
         raise click.UsageError("--output is an archive of arrays, its name must end in .npz")
     # Before the minutes that a large model takes to compile.
     check_files(inputs)
-    if output is not None:
-        check_file(output)
-    signature, make = signature_of_model(model, threads)
-    arrays = read_inputs(inputs, signature.inputs)
-    names = {
-        info.name: read_labels(labels, max(info.shape)) if labels else ()
-        for info in signature.outputs
-        if is_classifier(info)
-    }
+    for path in (output, draw):
+        if path is not None:
+            check_file(path)
+    signature, descriptions, make = model_of(model, threads)
+    arrays = read_inputs(inputs, signature.inputs, descriptions.inputs)
+    question = Question(signature, descriptions, labels, top, threshold)
+    readings = readings_of(question)
+    file = picture_among(inputs, signature.inputs)
+    picture = None if file is None else open_picture(file)
+    if draw is not None:
+        check_drawing(draw, picture, readings)
+    for note in (*descriptions.notes, *question.notes):
+        warnings.warn(note, stacklevel=2)
     library = make()
     result = library.run(*(arrays[info.name] for info in library.inputs))
     results = result if isinstance(result, dict) else {library.outputs[0].name: result}
     if output is not None:
         write_archive(output, results)
-    answers = [
-        _answer(info, results[info.name], names.get(info.name), top) for info in library.outputs
-    ]
+    answers = {
+        reading.outputs[0].name: reading.answer([results[info.name] for info in reading.outputs])
+        for reading in readings
+    }
+    if draw is not None and picture is not None:
+        write_drawing(draw, picture, answers.values())
+    taken = {info.name: reading for reading in readings for info in reading.outputs}
     if as_json:
-        print_json(answers)
+        print_json([describe(name, array, taken, answers) for name, array in results.items()])
     else:
-        _print(answers)
+        show(results, taken, answers, picture)
 
 
 def library_of(model: ModelFile, threads: int | None) -> Library:
     """Load a library, or import and compile a model file for this machine."""
-    _, make = signature_of_model(model, threads)
-    return make()
+    return model_of(model, threads)[2]()
 
 
-def signature_of_model(
+def model_of(
     model: ModelFile, threads: int | None
-) -> tuple[Signature, Callable[[], Library]]:
-    """Return the signature of a library or a model, and its loader or compiler for this machine."""
+) -> tuple[Signature, Descriptions, Callable[[], Library]]:
+    """Return what is known of a library or a model, and its loader or compiler for this machine."""
+    from frontends.descriptions import Descriptions
     from tvm_qnn.cli.model_files import LIBRARY
     from tvm_qnn.library.library import load
 
@@ -114,7 +139,7 @@ def signature_of_model(
                 "--params, --shape and --semantics are for model files, not for libraries"
             )
         library = load(model.path, num_threads=threads)
-        return library.signature, lambda: library
+        return library.signature, Descriptions(), lambda: library
     from qnn_ops.signature import signature_of
     from qnn_ops.tensor_info import with_unique_names
     from tvm_qnn.build import build
@@ -122,36 +147,11 @@ def signature_of_model(
 
     console = progress()
     with timed(console, f"Import {model.path.name}"):
-        imported = model.read().convert(model.shapes)
+        source = model.read()
+        imported = source.convert(model.shapes)
 
     def make() -> Library:
         with timed(console, "Compile for this machine"):
             return build(imported.mod, "host", imported.params, num_threads=threads, cache=True)
 
-    return with_unique_names(signature_of(imported.mod)), make
-
-
-def _answer(info: Any, array: Any, names: Sequence[str] | None, top: int) -> dict[str, Any]:
-    """Describe an output; a classifier's has names, if only an empty list of them."""
-    from tvm_qnn.io.classes import best_classes
-
-    answer = {"output": info.name, "shape": list(array.shape), "dtype": str(array.dtype)}
-    if names is not None:
-        guesses = best_classes(array, info, names, top)
-        return {**answer, "classes": [vars(guess) for guess in guesses]}
-    return {**answer, "min": array.min().item(), "max": array.max().item()}
-
-
-def _print(answers: list[dict[str, Any]]) -> None:
-    from tvm_qnn.io.classes import Guess
-    from tvm_qnn.io.guesses import print_guesses
-    from tvm_qnn.io.terminal import Terminal, styled
-
-    console = Terminal()
-    for answer in answers:
-        shape = "×".join(map(str, answer["shape"]))
-        console.print(styled(answer["output"]), f": {answer['dtype']} {shape}", sep="")
-        if "classes" in answer:
-            print_guesses(console, [Guess(**guess) for guess in answer["classes"]])
-        else:
-            console.print(f"from {answer['min']} to {answer['max']}")
+    return with_unique_names(signature_of(imported.mod)), source.descriptions(), make

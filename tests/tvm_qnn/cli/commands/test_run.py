@@ -10,7 +10,9 @@ from PIL import Image
 
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
+from tests.support.detectors import detector
 from tests.support.linking import needs_linker
+from tests.support.metadata import Tensor, metadata, with_files
 from tests.tvm_qnn.cli.commands.conftest import SHOWN
 from tvm_qnn import digits
 from tvm_qnn.cli import main
@@ -160,3 +162,124 @@ def test_json_has_no_nan(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     (answer,) = json.loads(result.stdout, parse_constant=pytest.fail)
     assert answer["max"] is None
+
+
+@pytest.fixture
+def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a detector with labels, in the current folder, and a picture in which it finds two."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    described = metadata(
+        [Tensor()], [Tensor(), Tensor([("names", 3)]), Tensor(threshold=0.25), Tensor()]
+    )
+    labels = {"names": b"ant\nb[red]ee\x1b[2J\n:car:\n"}
+    (tmp_path / "net.tflite").write_bytes(with_files(detector(described), labels))
+    pixels = np.zeros((8, 8, 3), np.uint8)
+    pixels[0, :2] = [[0, 192, 0], [1, 0, 128]]
+    Image.fromarray(pixels).save("small.png")
+    Image.fromarray(pixels).resize((160, 80), Image.Resampling.NEAREST).save("in.png")
+    return tmp_path / "net.tflite"
+
+
+def test_detections_are_printed_and_drawn(found: Path) -> None:
+    arguments = ["run", found.name, "-i", "in.png", "--draw", "out.png"]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    assert "taken for boxes of detections, with classes kinds, scores" in result.stdout
+    assert "2 of 2, score 0.25 or more" in result.stdout
+    assert r"b[red]ee\x1b[2J" in result.stdout
+    assert ":car:" in result.stdout
+    with Image.open("out.png") as drawn, Image.open("in.png") as picture:
+        assert drawn.size == picture.size == (160, 80)
+        assert drawn.getpixel((0, 20)) != picture.getpixel((0, 20))
+    assert not list(Path().glob(".*"))
+
+
+def test_detections_are_told_in_json(found: Path) -> None:
+    arguments = ["run", found.name, "-i", "small.png", "--json", "--threshold", "0.6"]
+    boxes, *rest = json.loads(CliRunner().invoke(main, arguments).stdout)
+    (one,) = boxes["detections"]
+    assert (boxes["output"], boxes["threshold"]) == ("boxes", 0.6)
+    assert (one["index"], one["label"]) == (1, "b[red]ee\x1b[2J")
+    assert one["score"] == 0.75
+    assert one["box"] == {"left": 0.0, "top": 0.0, "right": 0.5, "bottom": 0.5}
+    assert [each["part_of"] for each in rest] == ["boxes"] * 3
+
+
+@needs_linker
+def test_a_library_knows_detections_and_takes_labels(found: Path) -> None:
+    runner = CliRunner()
+    assert runner.invoke(main, ["compile", found.name]).exit_code == 0
+    Path("labels.txt").write_text("???\nx\ny\nz\n")
+    arguments = ["run", "net.so", "-i", "in.png", "--labels", "labels.txt", "--json"]
+    result = runner.invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    detections = json.loads(result.stdout)[0]["detections"]
+    assert [each["label"] for each in detections] == ["y", "z"]
+
+
+@pytest.mark.usefixtures("no_build")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-i", "in.png", "--draw", "none/out.png"], "there is no folder none"),
+        (["-i", "in.png", "--draw", "/proc/out.png"], "no file can be made"),
+        (["-i", "in.png", "--draw", "out.gif"], "must end in .png or .jpg"),
+        (["-i", "in.npy", "--draw", "out.png"], "needs one picture as --input"),
+        (["-i", "in.png", "--labels", "labels.txt"], "names 1 classes, but the model has 3"),
+    ],
+)
+def test_a_drawing_that_cannot_be_made_is_told_before_the_work(
+    found: Path, arguments: list[str], message: str
+) -> None:
+    np.save("in.npy", np.zeros((1, 8, 8, 3), np.uint8))
+    Path("labels.txt").write_text("dog\n")
+    result = CliRunner().invoke(main, ["run", found.name, *arguments])
+    assert result.exit_code == 1
+    assert message in result.stderr
+
+
+@pytest.mark.usefixtures("no_build")
+def test_there_must_be_something_to_draw(model: Path) -> None:
+    Image.new("L", (8, 8)).save("digit.png")
+    arguments = ["run", str(model), "-i", "digit.png", "--draw", "out.png"]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 1
+    assert "no output of the model is known to be" in result.stderr
+
+
+def test_metadata_that_cannot_be_read_is_a_warning(found: Path) -> None:
+    found.write_bytes(detector(b"\xff" * 8))
+    with pytest.warns(UserWarning, match="metadata is left out"):
+        result = CliRunner().invoke(main, ["run", found.name, "-i", "in.png"])
+    assert result.exit_code == 0, result.output
+
+
+def test_the_segmentation_of_a_real_network(shared: Path, tmp_path: Path) -> None:
+    model = shared / "models" / "tflite" / "deeplab_dm05_u8.tflite"
+    picture, drawing = shared / "images" / "cat.bmp", tmp_path / "out.png"
+    arguments = ["run", str(model), "-i", str(picture), "--draw", str(drawing), "--json"]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    regions = json.loads(result.stdout)[0]["mask"]["regions"]
+    assert {region["index"] for region in regions} == {0, 8}  # background and cat
+    with Image.open(drawing) as drawn, Image.open(picture) as given:
+        assert drawn.size == given.size
+
+
+def test_metadata_normalizes_the_picture_of_a_float_input(tmp_path: Path) -> None:
+    writer = ModelWriter()
+    quantization = Quantization.per_tensor(1.0, 0)
+    x, z = (writer.tensor(name, (1, 2, 2, 3), "float32") for name in "xz")
+    y = writer.tensor("y", (1, 2, 2, 3), "int8", quantization)
+    writer.operator("QUANTIZE", [x], [y])
+    writer.operator("DEQUANTIZE", [y], [z])
+    content = metadata([Tensor(mean=[100.0, 0.0, 50.0], std=[2.0])])
+    (tmp_path / "net.tflite").write_bytes(writer.finish([x], [z], metadata=content))
+    Image.new("RGB", (4, 4), (200, 100, 0)).save(tmp_path / "in.png")
+    output = tmp_path / "out.npz"
+    arguments = [tmp_path / "net.tflite", "-i", tmp_path / "in.png", "-o", output]
+    result = CliRunner().invoke(main, ["run", *map(str, arguments)])
+    assert result.exit_code == 0, result.output
+    with np.load(output) as arrays:
+        assert (arrays["z"] == [50.0, 50.0, -25.0]).all()

@@ -1,0 +1,15 @@
+"""Answers as a terminal shows them."""
+
+from __future__ import annotations
+
+import io
+
+from tvm_qnn.answers import Answer
+from tvm_qnn.io.terminal import Terminal
+
+
+def shown(answer: Answer, size: tuple[int, int] | None = None) -> str:
+    """Return what an answer prints."""
+    stream = io.StringIO()
+    answer.show(Terminal(file=stream, width=100), size)
+    return stream.getvalue()

@@ -1,0 +1,36 @@
+"""What is known before a run."""
+
+from __future__ import annotations
+
+import pytest
+
+from frontends.descriptions import Description, Descriptions
+from qnn_ops.tensor_info import Signature, TensorInfo
+from tvm_qnn.answers.question import Question
+
+PICTURE, ARRAY = TensorInfo("x", (1, 8, 6, 3), "uint8"), TensorInfo("a", (1, 5), "int8")
+SCORES = TensorInfo("scores", (1, 5), "float32")
+
+
+@pytest.mark.parametrize(
+    ("inputs", "size"),
+    [
+        ((PICTURE,), (8, 6)),
+        ((ARRAY, PICTURE), (8, 6)),
+        ((ARRAY,), None),
+        ((PICTURE, PICTURE), None),
+        ((TensorInfo("x", (1, 3, 8, 6), "float32"),), (8, 6)),
+    ],
+)
+def test_the_size_is_that_of_the_one_picture(
+    inputs: tuple[TensorInfo, ...], size: tuple[int, int] | None
+) -> None:
+    assert Question(Signature(inputs, ())).picture_size == size
+
+
+def test_the_threshold_that_is_given_goes_before_the_file_s() -> None:
+    signature = Signature((), (SCORES,))
+    descriptions = Descriptions(outputs={0: Description(threshold=0.7)})
+    assert Question(signature).least(SCORES) == 0.3
+    assert Question(signature, descriptions).least(SCORES) == 0.7
+    assert Question(signature, descriptions, threshold=0.0).least(SCORES) == 0.0

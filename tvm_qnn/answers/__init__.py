@@ -1,0 +1,11 @@
+"""What a model's outputs say: classes, detections, masks and key points, as tables and drawings.
+
+What an output is taken for follows from the model's operators, from its metadata, or from a shape
+that leaves no doubt. Any other output is only described.
+"""
+
+from tvm_qnn.answers.answer import Answer, Reading
+from tvm_qnn.answers.question import Question
+from tvm_qnn.answers.readings import readings_of
+
+__all__ = ["Answer", "Question", "Reading", "readings_of"]

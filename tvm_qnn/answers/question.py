@@ -1,0 +1,95 @@
+"""What is asked of a model's outputs, and what is known of them before a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from frontends.descriptions import Description, Descriptions
+from qnn_ops.errors import QnnError
+from qnn_ops.tensor_info import Signature, TensorInfo
+from tvm_qnn.io.classes import fitted_labels, read_lines
+from tvm_qnn.io.images import picture_shape
+
+_LEAST = 0.3
+
+
+@dataclass
+class Question:
+    """What a person asks of a model.
+
+    Attributes:
+        signature: the model's.
+        descriptions: what its file tells.
+        labels: a file with the names of classes, before those that the model's file has.
+        top: how many classes to name.
+        threshold: the least score of what is found, before that of the model's file.
+        notes: what of the model's file does not fit, and is left out.
+        has_named: whether the labels were taken for any output.
+    """
+
+    signature: Signature
+    descriptions: Descriptions = field(default_factory=Descriptions)
+    labels: Path | None = None
+    top: int = 5
+    threshold: float | None = None
+    notes: list[str] = field(default_factory=list)
+    has_named: bool = False
+
+    @property
+    def picture_size(self) -> tuple[int, int] | None:
+        """Height and width of the one input that takes a picture; None if there is not just one."""
+        sizes = [size for info in self.signature.inputs if (size := _size(info)) is not None]
+        return sizes[0] if len(sizes) == 1 else None
+
+    def described(self, info: TensorInfo) -> Description:
+        """Return what the model's file tells of an output."""
+        place = self.signature.outputs.index(info)
+        return self.descriptions.outputs.get(place, Description())
+
+    def names(
+        self, info: TensorInfo, classes: int, *, add_background: bool = True
+    ) -> tuple[str, ...]:
+        """Return the names of an output's classes; none if nobody names them.
+
+        Args:
+            info: the output.
+            classes: how many classes it has; 0 if that is not known.
+            add_background: as for ``fitted_labels``.
+
+        Raises:
+            QnnError: if there are labels, but not for these classes.
+        """
+        if self.labels is not None:
+            self.has_named = True
+            lines = read_lines(self.labels)
+            return fitted_labels(lines, classes, str(self.labels), add_background=add_background)
+        labels = self.described(info).labels
+        if not labels:
+            return ()
+        try:
+            where = "the model's metadata"
+            return fitted_labels(labels, classes, where, add_background=add_background)
+        except QnnError as error:
+            self.notes.append(f"labels are left out: {error}")
+            return ()
+
+    def count_of_names(self, info: TensorInfo) -> int:
+        """Return how many classes are named for an output."""
+        lines = read_lines(self.labels) if self.labels else self.described(info).labels
+        return len(lines)
+
+    def least(self, info: TensorInfo) -> float:
+        """Return the least score that counts, of an output of scores."""
+        if self.threshold is not None:
+            return self.threshold
+        described = self.described(info).threshold
+        return _LEAST if described is None else described
+
+
+def _size(info: TensorInfo) -> tuple[int, int] | None:
+    try:
+        height, width, _ = picture_shape(info)
+    except QnnError:
+        return None
+    return height, width
