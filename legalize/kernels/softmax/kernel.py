@@ -10,7 +10,7 @@ As seven functions, one a primitive, calling them took longer than what they com
         output = exponentials[largest − x]·fraction, rounded to 8 bits
 
 A long row has few different values: there the results of all 256 distances are computed, as
-vectors, and looked up.
+vectors, and looked up. Many short rows are computed a block at a time: `many_rows`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,13 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.registers import lanes_in
+from legalize.kernels.ir.registers import DWORD, lanes_in
 from legalize.kernels.ir.rows import for_each_piece, ramp
 from legalize.kernels.ir.types import Index, Vector
-from legalize.kernels.ir.vectors import splat, spread, vector_of
+from legalize.kernels.ir.vectors import spread, vector_of
 from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.softmax.many_rows import many_rows
+from legalize.kernels.softmax.results import LEAST_BITS, result
 from qnn_ops.softmax_arithmetic import (
     ACCUMULATOR_BITS,
     FORTY_EIGHT_OVER_17,
@@ -35,14 +37,10 @@ from qnn_ops.softmax_arithmetic import (
     NEWTON_STEPS,
 )
 
-# The sum of at least 1, in Q12.19, has so many bits and more.
-_LEAST_BITS = 20
 _LARGEST_TERM = 1 << (31 - ACCUMULATOR_BITS)
 # What a value takes by itself, times this, is what all distances take.
 _LONG_ROW = 128
 _DISTANCES = 256
-# Of products that have 31 bits: in 32 bits they leave room for the half that rounds.
-_FIRST_SHIFT = 22
 
 
 @cache
@@ -55,6 +53,8 @@ def softmax(
         A function of the data; exponentials and terms of the sum by a value's distance from the
         largest, int32 [256] each, as ``qnn_ops.softmax_arithmetic`` gives them; and the output.
     """
+    if shape[-1] < _LONG_ROW and prod(shape[:-1]) >= isa.size // DWORD:
+        return many_rows(isa, shape, dtype, out_dtype, output_zero_point)
     return _Kernel(isa, shape, dtype, out_dtype, output_zero_point).build()
 
 
@@ -168,26 +168,14 @@ class _Kernel:
         T.buffer_store(self.target, value, [ramp(place, lanes)])
 
     def _result(self, exponential: Vector) -> Vector:
-        """Multiply exponentials by the fraction: uint8 with the zero point."""
-        lanes = lanes_in(exponential)
-        wide, unsigned = vector_of("int64", lanes), vector_of("uint32", lanes)
-        # Extended after it is repeated, so that it is multiplied as 32 bits.
-        factor = T.Cast(wide, spread(T.Cast("int32", self.fraction[0]), lanes))
-        product = T.Cast(wide, exponential) * factor + splat("int64", 1 << 30, lanes)
-        high = T.Cast(unsigned, T.shift_right(product, splat("int64", 31, lanes)))
-        high = T.shift_right(high, splat("uint32", _FIRST_SHIFT, lanes))
-        left = T.Cast("uint32", self.down[0] - T.int64(_FIRST_SHIFT))
-        half = T.shift_left(T.uint32(1), left - T.uint32(1))
-        steps = T.shift_right(high + spread(half, lanes), spread(left, lanes))
-        steps = T.min(steps, splat("uint32", 255, lanes))
-        value = T.Cast(vector_of("uint8", lanes), steps)
-        return value + splat("uint8", self.output_zero_point % 256, lanes)
+        fraction, down = (T.Cast("int32", each[0]) for each in (self.fraction, self.down))
+        return result(exponential, fraction, down, self.output_zero_point)
 
 
 def _reciprocal(total: Vector, fraction: Vector, down: Vector) -> None:
     """Write qnn_ops.softmax_arithmetic.reciprocal; ``down`` is what brings products to 8 bits."""
     bits = T.int64(0)
-    for power in range(_LEAST_BITS, 31):
+    for power in range(LEAST_BITS, 31):
         bits = bits + T.Cast("int64", total >= T.int64(1 << power))
     T.buffer_store(down, bits + T.int64(23), [0])
     to_one = T.int64(ACCUMULATOR_BITS + 23) - down[0]

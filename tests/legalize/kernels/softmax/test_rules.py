@@ -39,10 +39,14 @@ def random_softmax(rng: np.random.Generator, shape: tuple[int, ...], two_values:
 def test_the_kernel_equals_the_reference(place: Place) -> None:
     rng = np.random.default_rng(1)
     # Long rows of equal values reach sums of 512 and more.
-    shapes = [(1, 1), (3, 4, 5), (2, 1001), (1, 5000)]
-    check_calls(
-        place, [random_softmax(rng, shape, two) for shape in shapes for two in (False, True)]
-    )
+    calls = [
+        random_softmax(rng, shape, two)
+        for shape in [(1, 1), (3, 4, 5), (2, 1001), (1, 5000)]
+        for two in (False, True)
+    ]
+    # Many short rows are computed a block at a time; the last block overlaps the one before.
+    calls += [random_softmax(rng, shape, False) for shape in [(3, 7, 16), (37, 3), (17, 21)]]
+    check_calls(place, calls)
 
 
 @pytest.mark.parametrize("core", [CORTEX_A72, CORTEX_A15], ids=lambda core: core.name)
@@ -54,6 +58,14 @@ def test_only_the_sum_of_a_long_row_is_of_single_values(core: Core) -> None:
     assert len(found) >= 3
     (single,) = (loop for loop in found if not re.search(r"\b[vqd]\d+", loop))
     assert "ldrsb" in single
+
+
+def test_reciprocals_of_many_rows_are_vectors() -> None:
+    call = Call(quantized_softmax, [np.zeros((64, 16), np.int8)], ATTRS)
+    (function,) = kernels_of(lowered(call, {"kind": "llvm", "mcpu": "znver4"}))
+    text = function.with_attr("global_symbol", "kernel").script()
+    assert text.count('"int64x16"') >= 6
+    assert '"int64"' not in text
 
 
 @pytest.mark.parametrize(("axis", "mcpu"), [(0, "cascadelake"), (-1, "core2")])
