@@ -106,14 +106,18 @@ def blocks(graph: Graph, value: Value) -> Value | None:
         return None
     size, (batch, height, width, depth) = int(graph.choice(1, 2, 3)), value.shape
     area = size * size
-    code = graph.choice(
-        *("DEPTH_TO_SPACE", "SPACE_TO_DEPTH", "SPACE_TO_BATCH_ND", "BATCH_TO_SPACE_ND")
-    )
-    fits = height % size == width % size == 0
-    if code == "DEPTH_TO_SPACE" and depth % area == 0 and value.dtype != "int16":
+    codes = ["SPACE_TO_BATCH_ND"]
+    if depth % area == 0 and value.dtype != "int16":  # of which LiteRT has none
+        codes.append("DEPTH_TO_SPACE")
+    if height % size == width % size == 0:
+        codes.append("SPACE_TO_DEPTH")
+    if batch % area == 0 and width * size > 1:
+        codes.append("BATCH_TO_SPACE_ND")
+    code = str(graph.choice(*codes))
+    if code == "DEPTH_TO_SPACE":
         result = graph.result(value, (batch, height * size, width * size, depth // area))
         graph.operator(code, [value.index], result, block_size=size)
-    elif code == "SPACE_TO_DEPTH" and fits:
+    elif code == "SPACE_TO_DEPTH":
         result = graph.result(value, (batch, height // size, width // size, depth * area))
         graph.operator(code, [value.index], result, block_size=size)
     elif code == "SPACE_TO_BATCH_ND":
@@ -122,12 +126,10 @@ def blocks(graph: Graph, value: Value) -> Value | None:
         result = graph.result(value, shape)
         widths = graph.constant([[rest[0], 0], [0, rest[1]]])
         graph.operator(code, [value.index, graph.constant([size, size]), widths], result)
-    elif code == "BATCH_TO_SPACE_ND" and batch % area == 0 and width * size > 1:
+    else:
         result = graph.result(value, (batch // area, height * size, width * size - 1, depth))
         widths = graph.constant([[0, 0], [1, 0]])
         graph.operator(code, [value.index, graph.constant([size, size]), widths], result)
-    else:
-        return None
     return result
 
 
