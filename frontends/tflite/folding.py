@@ -91,8 +91,11 @@ def fold(
         rule = _RULES.get(operator.code)
         if rule is None or operands is None:
             return None
-        with np.errstate(all="ignore"):
-            array = rule(_Node(operator, result, operands))
+        try:
+            with np.errstate(all="ignore"):
+                array = rule(_Node(operator, result, operands))
+        except (IndexError, TypeError, ValueError) as error:
+            raise QnnError(f"its operands do not go together: {error}") from error
     if array is None or array.dtype.name != result.dtype or array.size > _MOST:
         return None
     tensors = list(model.tensors)

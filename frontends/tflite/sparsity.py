@@ -21,6 +21,9 @@ from frontends.tflite.flatbuffer import Table
 Array = npt.NDArray[Any]
 
 _DENSE, _SPARSE = 0, 1
+# Beyond these a small file would ask for any memory.
+_MOST_BYTES, _MOST_PER_BYTE = 1 << 26, 64
+_FEW = 1 << 12
 _VECTORS = {
     1: (tflite.Int32Vector, "int32"),
     2: (tflite.Uint16Vector, "uint16"),
@@ -106,10 +109,18 @@ def densified(values: Array, sparsity: Sparsity, shape: Sequence[int], where: st
         raise ModelFormatError(f"{where}: sparse levels {order} do not fit shape {tuple(shape)}")
     if any(order[place] >= rank for place in range(rank)):
         raise ModelFormatError(f"{where}: sparse levels {order} begin with those of blocks")
+    if prod(shape) * values.itemsize > max(_MOST_BYTES, _MOST_PER_BYTE * values.nbytes):
+        raise ModelFormatError(f"{where}: stores {len(values)} values of shape {tuple(shape)}")
+    # What is dense is stored, or has segments.
+    known = [
+        len(values),
+        *(0 if each.segments is None else len(each.segments) for each in sparsity.levels),
+    ]
+    most = min(prod(shape), max(known) + _FEW)
     places: list[Array] = []
     count = 1
     for level in sparsity.levels:
-        turns, parents = _turns(level, count, prod(shape), where)
+        turns, parents = _turns(level, count, most, where)
         places = [*(each[parents] for each in places), turns]
         count = len(turns)
     if count != len(values):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from frontends.tflite.options import CallOnceOptions, VarHandleOptions
 from qnn_ops.errors import QnnError
 
 Array = np.ndarray[Any, Any]
+
+_MOST = 1 << 26
 
 
 def states_of(model: Model) -> tuple[State, ...]:
@@ -31,7 +34,10 @@ def states_of(model: Model) -> tuple[State, ...]:
     for operator in model.operators:
         if operator.code == "CALL_ONCE":
             initials.update(_first_values(model, operator))
-    for key, tensor in _variables(model).items():
+    variables = _variables(model)
+    for each in variables.values():
+        _check_size(each)
+    for key, tensor in variables.items():
         initial = initials.get(key, np.zeros(tensor.shape, tensor.dtype))
         if initial.shape != tensor.shape or initial.dtype != tensor.dtype:
             raise QnnError(
@@ -63,8 +69,14 @@ def variable_of(operator: Operator, handles: Mapping[int, tuple[str, str]]) -> t
     return handles[operator.inputs[0]]
 
 
+def _check_size(tensor: Tensor) -> None:
+    if prod(tensor.shape) > _MOST:
+        raise QnnError(f"{tensor.label} keeps {prod(tensor.shape)} elements, {_MOST} at most")
+
+
 def _reset(tensor: Tensor) -> Array:
     """Return what LiteRT fills a variable tensor with: int8 with its zero point."""
+    _check_size(tensor)
     if tensor.dtype == "int8" and tensor.quantization is not None:
         return np.full(tensor.shape, tensor.quantization.zero_point[0], np.int8)
     return np.zeros(tensor.shape, tensor.dtype)

@@ -15,15 +15,17 @@ from tvm import relax
 
 from frontends.mxnet import from_mxnet
 from frontends.tflite import from_tflite
-from frontends.tflite.reader import read_model
+from frontends.tflite.writer import ModelWriter
 from qnn_ops.errors import QnnError
 from qnn_ops.signature import signature_of
-from tests.differential.graphs import Graph
-from tests.differential.growth import grow
-from tests.fuzz.mutations import changed_json, damaged, rewritten
+from tests.differential import growth  # noqa: F401 (registers the steps)
+from tests.differential.graphs import INT16_STEPS, STEPS, Graph
+from tests.fuzz.mutations import changed_json, damaged
+from tests.fuzz.rewrites import rewritten
+from tests.fuzz.seeds import four_bits, sparse
+from tests.support.recurrent import recurrent_writer
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "mxnet"
-_SEEDS = 40
 
 Files = dict[str, bytes]
 """The files of one model, by what they are."""
@@ -55,21 +57,33 @@ def _is_refused(load: Callable[[], tuple[Any, Any]]) -> bool:
 
 
 @cache
-def _tflite_seeds() -> tuple[bytes, ...]:
-    files = []
-    for seed in range(_SEEDS):
-        file = Graph(np.random.default_rng(seed))
-        for _ in range(1 + seed % 3):
-            grow(file)
-        files.append(file.writer.finish(file.inputs, file.outputs))
-    return tuple(files)
+def _tflite_seeds() -> tuple[tuple[ModelWriter, bytes], ...]:
+    """Return a model of each step of random graphs, and others that these do not draw."""
+    found = []
+    for number, each in enumerate(dict.fromkeys(STEPS)):
+        for dtype in ("int8", "int16") if each in INT16_STEPS else ("int8",):
+            file = Graph(np.random.default_rng(number))
+            file.begin()
+            value = next(
+                filter(None, (each(file, file.input(shape, dtype)) for shape in _SHAPES)), None
+            )
+            if value is not None and file.codes:
+                file.end()
+                found.append((file.writer, file.writer.finish(file.inputs, file.outputs)))
+    for writer in (sparse(), four_bits(), recurrent_writer("gru", 3, sliced=False, known=False)):
+        found.append((writer, writer.finish(*writer._ends)))
+    return tuple(found)
+
+
+_SHAPES = ((1, 4, 4, 4), (2, 5), (3, 4), (1, 1, 3))
 
 
 def _draw_tflite(rng: np.random.Generator) -> Files:
-    content = _tflite_seeds()[int(rng.integers(_SEEDS))]
-    if rng.random() < 0.5:
+    seeds = _tflite_seeds()
+    writer, content = seeds[int(rng.integers(len(seeds)))]
+    if rng.random() < 0.4:
         return {"tflite": damaged(rng, content)}
-    new = rewritten(rng, read_model(content))
+    new = rewritten(rng, writer)
     return {"tflite": damaged(rng, content) if new is None else new}
 
 

@@ -9,10 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from frontends.tflite.model import Model, Tensor
-from frontends.tflite.quantization import Quantization
-from frontends.tflite.writer import ModelWriter
-
 Rng = np.random.Generator
 
 WILD = (
@@ -57,7 +53,7 @@ def _small_change(rng: Rng, data: bytearray) -> None:
 def _real(rng: Rng, data: bytearray) -> None:
     if len(data) >= 4:
         place = 4 * int(rng.integers(len(data) // 4))
-        struct.pack_into("<f", data, place, _ODD_SCALES[int(rng.integers(len(_ODD_SCALES)))])
+        struct.pack_into("<f", data, place, ODD_SCALES[int(rng.integers(len(ODD_SCALES)))])
 
 
 def _cut(rng: Rng, data: bytearray) -> None:
@@ -75,91 +71,10 @@ _CHANGES: tuple[Callable[[Rng, bytearray], None], ...] = (
     *(_flip, _byte, _word, _word, _word, _small_change, _small_change, _real, _cut, _copy),
 )
 
-_ODD_SCALES = (
+ODD_SCALES = (
     *(0.0, -0.0, -1.0, float("nan"), float("inf"), float("-inf"), 1e-45, 1e-38, 1e38, 3e38),
     *(1e-10, 1e10, 1.0, 0.5),
 )
-_ODD_SIZES = (0, 1, 2, -1, -2, 3, 5, 1 << 16, 1 << 20, (1 << 31) - 1, -(1 << 31))
-_DTYPES = ("int8", "uint8", "int16", "int32", "int64", "float32", "bool")
-
-
-def rewritten(rng: Rng, graph: Model) -> bytes | None:
-    """Return a well-formed file of a graph that makes no sense in one to four places.
-
-    Returns:
-        The file; None where the writer itself refuses what came out.
-    """
-    tensors = [_fields(tensor) for tensor in graph.tensors]
-    operators: list[dict[str, Any]] = [
-        {"code": op.code, "inputs": list(op.inputs), "outputs": list(op.outputs)}
-        for op in graph.operators
-    ]
-    ends = {"inputs": list(graph.inputs), "outputs": list(graph.outputs)}
-    for _ in range(int(rng.integers(1, 5))):
-        _nonsense(rng, tensors, operators, ends)
-    writer = ModelWriter()
-    try:
-        for tensor in tensors:
-            writer.tensor(**tensor)
-        for operator in operators:
-            writer.operator(operator["code"], operator["inputs"], operator["outputs"])
-        return writer.finish(ends["inputs"], ends["outputs"])
-    except (ValueError, TypeError, OverflowError, struct.error, KeyError, AttributeError):
-        return None
-
-
-def _fields(tensor: Tensor) -> dict[str, Any]:
-    return {
-        "name": tensor.name,
-        "shape": list(tensor.shape),
-        "dtype": tensor.dtype,
-        "quantization": tensor.quantization,
-        "data": tensor.data,
-    }
-
-
-def _nonsense(
-    rng: Rng,
-    tensors: list[dict[str, Any]],
-    operators: list[dict[str, Any]],
-    ends: dict[str, list[int]],
-) -> None:
-    tensor = tensors[int(rng.integers(len(tensors)))]
-    operator = operators[int(rng.integers(len(operators)))]
-    kind = int(rng.integers(8))
-    if kind == 0 and tensor["shape"]:
-        place = int(rng.integers(len(tensor["shape"])))
-        tensor["shape"][place] = _ODD_SIZES[int(rng.integers(len(_ODD_SIZES)))]
-    elif kind == 1:
-        tensor["dtype"] = _DTYPES[int(rng.integers(len(_DTYPES)))]
-    elif kind == 2:
-        tensor["quantization"] = _odd_quantization(rng)
-    elif kind == 3:
-        tensor["data"] = None
-    elif kind == 4:
-        tensor["shape"] = [int(size) for size in rng.integers(1, 5, int(rng.integers(0, 7)))]
-    elif kind == 5:
-        names = operator["inputs" if rng.random() < 0.7 else "outputs"]
-        if names:
-            names[int(rng.integers(len(names)))] = int(rng.integers(-1, len(tensors)))
-    elif kind == 6:
-        operators[int(rng.integers(len(operators)))]["code"] = operator["code"]
-    else:
-        end = ends["inputs" if rng.random() < 0.5 else "outputs"]
-        end.append(int(rng.integers(len(tensors))))
-
-
-def _odd_quantization(rng: Rng) -> Quantization | None:
-    if rng.random() < 0.2:
-        return None
-    count = int(rng.choice([1, 1, 1, 2, 3, 8, 100]))
-    scales = np.array([_ODD_SCALES[i] for i in rng.integers(len(_ODD_SCALES), size=count)])
-    points = rng.choice([0, 0, 1, -128, 127, 255, 256, -129, 1 << 40, -(1 << 62)], count)
-    return Quantization(
-        scales.astype(np.float32), points.astype(np.int64), int(rng.integers(-1, 5))
-    )
-
-
 _ODD_VALUES: tuple[Any, ...] = (
     *("", "nan", "-1", "0", "1e999", "(0, 0)", "(1,", "None", "True", "[]", "-2147483649"),
     *(None, [], {}, [[]], -1, 0, 1 << 31, 1 << 70, 1.5, True, "\ud800", "x" * 1000),

@@ -29,6 +29,12 @@ def recurrent(cell: str, steps: int, *, sliced: bool, known: bool = True) -> byt
             slices whose sizes depend on the time, which are joined. Else by DYNAMIC_UPDATE_SLICE.
         known: whether the number of turns is a constant; else it is the second input.
     """
+    writer = recurrent_writer(cell, steps, sliced=sliced, known=known)
+    return writer.finish(*writer._ends)
+
+
+def recurrent_writer(cell: str, steps: int, *, sliced: bool, known: bool = True) -> ModelWriter:
+    """Return what writes such a network, at its end."""
     writer = ModelWriter()
     data = writer.tensor("data", (1, steps, _SIZE), "int8", _DATA)
     order = _constant(writer, [1, 0, 2])
@@ -55,7 +61,8 @@ def recurrent(cell: str, steps: int, *, sliced: bool, known: bool = True) -> byt
     _body(writer.subgraph(), kinds, cell, sliced)
     made = writer.tensor("made", (1, steps, _UNITS), "int8", _UNIT)
     writer.operator("TRANSPOSE", [results[3], order], [made])
-    return writer.finish([data] if known else [data, ends], [made, results[4]])
+    writer.end([data] if known else [data, ends], [made, results[4]])
+    return writer
 
 
 def _constant(writer: ModelWriter, numbers: Any) -> int:

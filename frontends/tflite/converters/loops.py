@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 from tvm import relax
@@ -43,6 +44,8 @@ def convert_while(ctx: Context) -> list[relax.Expr]:
     carried = [operand(ctx, position) for position in range(len(ctx.operator.inputs))]
     for graph in (condition, body):
         check_arguments(graph, carried)
+    if len(condition.outputs) != 1:
+        raise QnnError(f"its condition gives {len(condition.outputs)} tensors, needs one")
     if len(body.outputs) != len(carried):
         raise QnnError(f"its body gives {len(body.outputs)} tensors, takes {len(carried)}")
     # What no turn changes may stay a constant, however large: it may be weights.
@@ -68,7 +71,7 @@ def _turns(condition: Model, body: Model, carried: Sequence[Value]) -> int | Non
     known = [value if isinstance(value, np.ndarray) else None for value in carried]
     turns = operators = 0
     while operators <= _MOST_COUNTED:
-        (flag,) = _folded(condition, known) if len(condition.outputs) == 1 else (None,)
+        (flag,) = _folded(condition, known)
         if flag is None or not flag.all():
             return None if flag is None else turns
         known = _folded(body, known)
@@ -93,8 +96,6 @@ def _folded(graph: Model, known: Sequence[Array | None]) -> list[Array | None]:
 
 
 def _goes_on(results: Sequence[Value]) -> bool:
-    if len(results) != 1:
-        raise QnnError(f"its condition gives {len(results)} tensors, needs one")
     (result,) = results
     if not isinstance(result, np.ndarray):
         raise UnsupportedError("a loop whose number of turns depends on the data")
@@ -118,9 +119,9 @@ def _looped(
     test = _function(ctx, condition, begin, fixed)
     graph = replace(body, outputs=tuple(body.outputs[place] for place in places))
     step = _function(ctx, graph, begin, fixed)
-    (flag,) = test.ret_ty.fields if len(condition.outputs) == 1 else (None,)
-    if flag is None or str(flag.dtype) != "bool" or any(int(size) != 1 for size in flag.shape):
-        raise QnnError("its condition must give one bool")
+    flag = spec_of(relax.Var("flag", test.ret_ty.fields[0]))
+    if flag.dtype != "bool" or prod(flag.shape) != 1:
+        raise QnnError(f"its condition must give one bool, gives {flag}")
     specs = [spec_of(each) for each in begin]
     made = [spec_of(relax.Var("made", ty)) for ty in step.ret_ty.fields]
     if specs != made:

@@ -127,3 +127,10 @@ def test_what_is_large_is_not_made() -> None:
     sheet.operator("RANGE", numbers, NUMBERS)
     with pytest.raises(QnnError, match="RANGE"):
         from_tflite(sheet.model())
+
+
+def test_an_operand_is_missing() -> None:
+    sheet = Sheet()
+    sheet.operator("FILL", [sheet.constant([2])], ((2,), "int32", None))
+    with pytest.raises(QnnError, match=r"FILL .* do not go together"):
+        from_tflite(sheet.model())

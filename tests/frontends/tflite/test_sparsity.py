@@ -93,3 +93,15 @@ VALUES, GOOD = by_rows(np.array([[0, 3], [4, 0]], np.int8))
 def test_orders_that_make_no_sense(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ModelFormatError, match=message):
         densified(VALUES, replace(GOOD, **changes), (2, 2), "w")
+
+
+def test_a_few_values_are_none_of_a_huge_tensor() -> None:
+    levels = (Level(1), Level(0, np.array([0, 1]), np.array([5])))
+    with pytest.raises(ModelFormatError, match="stores 1 values of shape"):
+        densified(np.ones(1, np.int8), Sparsity((0, 1), (), levels), (1 << 14, 1 << 14), "w")
+
+
+def test_a_huge_dense_level_needs_no_memory() -> None:
+    levels = (Level(1 << 25), Level(0, np.array([0, 1]), np.array([0])))
+    with pytest.raises(ModelFormatError, match="a dense level has 33554432 places"):
+        densified(np.ones(1, np.int8), Sparsity((0, 1), (), levels), (1 << 25, 1), "w")

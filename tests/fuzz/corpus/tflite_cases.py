@@ -14,6 +14,7 @@ from flatbuffers import flexbuffers
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from tests.frontends.tflite.example_models import raw_model, vector_of_tables
+from tests.fuzz.corpus import inner_cases
 from tests.fuzz.corpus.case import Case
 from tests.support.tflite_patch import (
     CONV_STRIDE_W,
@@ -42,7 +43,7 @@ def cases() -> Iterator[Case]:
         yield Case(f"tflite_{name}", {"tflite": bytes(content)}, "ModelFormatError", message)
     for name, content, message in _detectors():
         yield Case(f"tflite_{name}", {"tflite": content}, "ModelFormatError", message)
-    for name, content, error, message in [*_operators(), *_real_layers()]:
+    for name, content, error, message in [*_operators(), *_real_layers(), *inner_cases.cases()]:
         yield Case(f"tflite_{name}", {"tflite": content}, error, message)
 
 

@@ -1,0 +1,208 @@
+"""Hostile TFLite files of subgraphs, of what models keep, and of constants that are packed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from frontends.tflite.quantization import Quantization
+from frontends.tflite.sparsity import Level, Sparsity
+from frontends.tflite.writer import ModelWriter
+
+_Q = Quantization.per_tensor(0.5, 0)
+_UNSUPPORTED, _FORMAT = "UnsupportedOperatorError", "ModelFormatError"
+_HUGE = 1 << 20
+
+
+def cases() -> Iterator[tuple[str, bytes, str, str]]:
+    """Yield names, contents, and the error that each must get."""
+    yield from _loops()
+    yield from _choices()
+    yield from _variables()
+    yield from _sparse()
+    yield from _bits()
+
+
+def _loops() -> Iterator[tuple[str, bytes, str, str]]:
+    for name, changes, error, message in (
+        ("condition_missing", {"cond": 7}, _UNSUPPORTED, "runs subgraph 7, there are 2 others"),
+        ("body_missing", {"body": -1}, _UNSUPPORTED, "runs subgraph -1"),
+        ("body_is_main", {"body": 0}, _UNSUPPORTED, "runs subgraph 0"),
+        ("two_conditions", {"flags": 2}, "QnnError", "condition"),
+        ("no_condition", {"flags": 0}, "QnnError", "condition"),
+        ("condition_is_a_tensor", {"flags": -1}, _UNSUPPORTED, "must give one bool"),
+        ("body_gives_less", {"results": 1}, "QnnError", "gives 1 tensors"),
+        ("body_gives_more", {"results": 3}, "QnnError", "gives 3 tensors"),
+        ("without_an_end", {"known": True}, _UNSUPPORTED, "more than 10000 operators"),
+        ("body_runs_the_loop", {"nested": True}, _UNSUPPORTED, "inside another"),
+    ):
+        yield f"loop_{name}", _loop(**changes), error, message
+
+
+def _loop(
+    cond: int = 1,
+    body: int = 2,
+    flags: int = 1,
+    results: int = 2,
+    known: bool = False,
+    nested: bool = False,
+) -> bytes:
+    """Return a loop over a tensor and a flag, which it turns."""
+    writer = ModelWriter()
+    data = [writer.tensor("x", (1, 4), "int8", _Q)]
+    always = np.array([True]) if known else None
+    data.append(writer.tensor("go", (1,), "bool", None, always))
+    made = [writer.tensor("y", (1, 4), "int8", _Q), writer.tensor("went", (1,), "bool")]
+    subgraphs = {"cond_subgraph_index": cond, "body_subgraph_index": body}
+    writer.operator("WHILE", data, made, **subgraphs)
+    graph = writer.subgraph()
+    ends = [graph.tensor("x", (1, 4), "int8", _Q), graph.tensor("go", (1,), "bool")]
+    graph.end(ends, [ends[1]] * flags if flags >= 0 else ends[:1])
+    graph = writer.subgraph()
+    ends = [graph.tensor("x", (1, 4), "int8", _Q), graph.tensor("go", (1,), "bool")]
+    new = [graph.tensor("y", (1, 4), "int8", _Q), graph.tensor("on", (1,), "bool")]
+    if nested:
+        graph.operator("WHILE", ends, new, cond_subgraph_index=1, body_subgraph_index=2)
+    else:
+        graph.operator("RELU", [ends[0]], [new[0]])
+        graph.operator("LOGICAL_NOT", [ends[1]], [new[1]])
+        new = [new[0], ends[1]] if known else new
+    graph.end(ends, [*new, new[0]][:results])
+    return writer.finish(data[:1] if known else data, made[:1])
+
+
+def _choices() -> Iterator[tuple[str, bytes, str, str]]:
+    """Yield files whose branches do not go together."""
+    for name, shapes, flag, number, error, message in (
+        ("branch_missing", [(1, 4)] * 2, (), 3, _UNSUPPORTED, "runs subgraph 3"),
+        ("branches_of_two_shapes", [(1, 4), (4,)], (), 2, _UNSUPPORTED, "other shapes"),
+        ("several_flags", [(1, 4)] * 2, (3,), 2, "QnnError", "condition must be one bool"),
+    ):
+        writer = ModelWriter()
+        operands = [writer.tensor("go", flag, "bool"), writer.tensor("x", (1, 4), "int8", _Q)]
+        result = writer.tensor("y", (1, 4), "int8", _Q)
+        branches = {"then_subgraph_index": 1, "else_subgraph_index": number}
+        writer.operator("IF", operands, [result], **branches)
+        for shape in shapes:
+            graph = writer.subgraph()
+            data, size = graph.tensor("x", (1, 4), "int8", _Q), np.array(shape, np.int32)
+            made = graph.tensor("y", shape, "int8", _Q)
+            sizes = graph.tensor("s", size.shape, "int32", None, size)
+            graph.operator("RESHAPE", [data, sizes], [made])
+            graph.end([data], [made])
+        yield f"if_{name}", writer.finish(operands, [result]), error, message
+
+
+def _variables() -> Iterator[tuple[str, bytes, str, str]]:
+    for name, changes, error, message in (
+        ("of_two_shapes", {"read": (2, 2)}, "QnnError", "and int8 of shape (1, 4)"),
+        ("huge", {"read": (_HUGE, _HUGE), "given": (_HUGE, _HUGE)}, "QnnError", "elements"),
+        ("without_a_handle", {"handle": False}, "QnnError", "of type resource"),
+        (
+            "begins_of_other_shape",
+            {"first": (3,)},
+            "QnnError",
+            "its first value int8 of shape (3,)",
+        ),
+        ("begin_missing", {"number": 5}, "QnnError", "CALL_ONCE runs subgraph 5"),
+        ("begin_is_main", {"number": 0}, "QnnError", "CALL_ONCE runs subgraph 0"),
+        ("begin_of_data", {"first": None}, _UNSUPPORTED, "which is no constant"),
+    ):
+        yield f"variable_{name}", _variable(**changes), error, message
+    writer = ModelWriter()
+    x, y = (writer.tensor(name, (1, 4), "int8", _Q) for name in "xy")
+    kept = writer.tensor("kept", (_HUGE, _HUGE), "int8", _Q, is_variable=True)
+    writer.operator("ADD", [x, kept], [y])
+    yield "variable_tensor_huge", writer.finish([x], [y]), "QnnError", "keeps 1099511627776"
+
+
+def _variable(
+    read: tuple[int, ...] = (1, 4),
+    given: tuple[int, ...] = (1, 4),
+    handle: bool = True,
+    first: tuple[int, ...] | None = (1, 4),
+    number: int = 1,
+) -> bytes:
+    """Return a model that gives what it was given in the run before."""
+    writer = ModelWriter()
+    begin = writer.subgraph()
+    place = begin.tensor("h", (1,), "resource")
+    begin.operator("VAR_HANDLE", [], [place], shared_name="v")
+    array = None if first is None else np.zeros(first, np.int8)
+    value = begin.tensor("f", first or (1, 4), "int8", _Q, array)
+    begin.operator("ASSIGN_VARIABLE", [place, value], [])
+    begin.end([] if first else [value], [])
+    writer.operator("CALL_ONCE", [], [], init_subgraph_index=number)
+    data, made = writer.tensor("x", given, "int8", _Q), writer.tensor("y", read, "int8", _Q)
+    place = writer.tensor("h", (1,), "resource")
+    if handle:
+        writer.operator("VAR_HANDLE", [], [place], shared_name="v")
+    writer.operator("READ_VARIABLE", [place], [made])
+    writer.operator("ASSIGN_VARIABLE", [place, data], [])
+    return writer.finish([data] if handle else [data, place], [made])
+
+
+def _sparse() -> Iterator[tuple[str, bytes, str, str]]:
+    """Yield weights of two values, whose order makes no sense."""
+    ends, places = np.array([0, 1, 2]), np.array([0, 1])
+    good = (Level(2), Level(0, ends, places))
+    for name, shape, order, blocks, levels, message in (
+        ("huge", (_HUGE, _HUGE), (0, 1), (), good, "stores 2 values of shape"),
+        ("dense_level_huge", (2, 4), (0, 1), (), (Level(2**31 - 1), good[1]), "dense level"),
+        ("dense_level_negative", (2, 4), (0, 1), (), (Level(-1), good[1]), "dense level"),
+        ("axis_twice", (2, 4), (0, 0), (), good, "do not fit shape"),
+        ("axis_missing", (2, 4), (0, 9), (), good, "do not fit shape"),
+        ("level_missing", (2, 4), (0, 1), (), good[:1], "do not fit shape"),
+        ("block_of_no_axis", (2, 4), (0, 1, 2), (7,), (*good, Level(1)), "blocks of axis 7"),
+        ("block_of_0", (2, 4), (0, 1, 2), (1,), (*good, Level(0)), "stores 2 sparse values"),
+        ("block_huge", (2, 4), (0, 1, 2), (1,), (*good, Level(2**31 - 1)), "dense level"),
+        ("segments_backwards", (2, 4), (0, 1), (), (Level(2), Level(0, ends[::-1], places)), "fit"),
+        ("place_negative", (2, 4), (0, 1), (), (Level(2), Level(0, ends, -places)), "outside axis"),
+        ("place_far", (2, 4), (0, 1), (), (Level(2), Level(0, ends, 2**30 * places)), "outside"),
+    ):
+        values, sparsity = np.ones(2, np.int8), Sparsity(order, blocks, levels)
+        yield f"sparse_{name}", _dense(shape, "int8", values, sparsity), _FORMAT, message
+
+
+def _dense(
+    shape: tuple[int, ...],
+    dtype: str,
+    weights: Any,
+    sparsity: Sparsity | None = None,
+    data: tuple[str, Quantization] = ("int8", _Q),
+    encoding: Quantization = _Q,
+) -> bytes:
+    writer = ModelWriter()
+    x = writer.tensor("x", (1, 4), *data)
+    w = writer.tensor("w", shape, dtype, encoding, weights, sparsity)
+    y = writer.tensor("y", (1, 2), *data)
+    writer.operator("FULLY_CONNECTED", [x, w], [y])
+    return writer.finish([x], [y])
+
+
+def _bits() -> Iterator[tuple[str, bytes, str, str]]:
+    """Yield constants of four bits, and layers of int16, that do not go together."""
+    small = np.arange(-8, 0, dtype=np.int8).reshape(2, 4)
+    good = _dense((2, 4), "int4", small)
+    packed = bytes([0x98, 0xBA, 0xDC, 0xFE])
+    assert good.count(packed) == 1
+    size = good.index(packed) - 4
+    for name, count in (("too_few", 3), ("too_many", 5), ("none", 0)):
+        content = good[:size] + count.to_bytes(4, "little") + good[size + 4 :]
+        yield f"int4_{name}", content, *_OF_COUNT[name]
+    wide = Quantization.per_tensor(0.5, 8)
+    yield "int4_zero_point", _dense((2, 4), "int4", small, encoding=wide), _FORMAT, "needs -8 to 7"
+    odd = ("int16", Quantization.per_tensor(0.5, 1))
+    whole = _dense((2, 4), "int8", small, data=odd)
+    yield "int16_zero_point", whole, "QnnError", "must be 0 for int16"
+    words = _dense((2, 4), "int16", small.astype(np.int16), data=("int16", _Q))
+    yield "int16_weights", words, "QnnError", "int16"
+
+
+_OF_COUNT = {
+    "too_few": (_FORMAT, "buffer holds 3 bytes"),
+    "too_many": (_FORMAT, "buffer holds 5 bytes"),
+    "none": (_FORMAT, "before it has a value"),
+}
