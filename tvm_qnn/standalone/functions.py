@@ -50,7 +50,7 @@ def compile_functions(
     mod = tvm.IRModule({name: _prepared(f, symbols[name]) for name, f in functions.items()})
     mod = tirx.transform.BindTarget(target.with_host(target))(mod)
     pipeline, finalize, _ = tirx.get_tir_pipeline("s_tir")
-    disabled = [*_WRAPPING, *wide_indices(functions.values())]
+    disabled = [*_WRAPPING, *wide_indices(functions.values(), target)]
     with tvm.transform.PassContext(disabled_pass=disabled):
         mod = pipeline(mod)
     pointers = {name: _with_pointers(mod[name]) for name in functions}

@@ -78,7 +78,7 @@ def compile_module(
 
     def build(part: tvm.IRModule) -> Any:
         # Contexts belong to threads; instruments are not for several of them at once.
-        disabled = [*context.disabled_pass, *wide_indices(part.functions.values())]
+        disabled = [*context.disabled_pass, *wide_indices(part.functions.values(), target)]
         levels = (context.required_pass, disabled)
         is_outer = any(variable.name_hint in outer for variable in part.functions)
         config = {**context.config, **({} if is_outer else _UNCHECKED)}
@@ -86,7 +86,7 @@ def compile_module(
             return tirx.build(part, target=target)
 
     # Where nothing is to be computed, there is something to link all the same.
-    parts = _parts(functions if functions is not None else _nothing(), outer)
+    parts = _parts(functions if functions is not None else _nothing(), outer, target)
     kernels = dict(zip(parts, _each(build, parts.values()), strict=True))
     return Compiled(_serialized(builder.get()), tuple(constants), kernels)
 
@@ -116,7 +116,9 @@ def _reading(main: relax.Function, inputs: Iterable[Any]) -> set[str]:
     return names
 
 
-def _parts(mod: tvm.IRModule, outer: set[str]) -> dict[str, tvm.IRModule]:
+def _parts(
+    mod: tvm.IRModule, outer: set[str], target: tvm.target.Target
+) -> dict[str, tvm.IRModule]:
     """Return the functions in modules of about the same size, by the name of a function of each.
 
     No function calls another, only main does. Those of ``outer`` share modules with no others, and
@@ -125,7 +127,7 @@ def _parts(mod: tvm.IRModule, outer: set[str]) -> dict[str, tvm.IRModule]:
     variables = sorted(mod.functions, key=lambda variable: str(variable.name_hint))
     kinds: dict[Any, list[tvm.ir.GlobalVar]] = {}
     for variable in variables:
-        kind = (variable.name_hint not in outer, bool(wide_indices([mod[variable]])))
+        kind = (variable.name_hint not in outer, bool(wide_indices([mod[variable]], target)))
         kinds.setdefault(kind, []).append(variable)
     groups = [
         kinds[kind][start::_PARTS]
