@@ -30,5 +30,7 @@ def write_overlap(boxes: Any, one: Any, other: Any) -> Any:
     areas = cell("float32", area(one)), cell("float32", area(other))
     with T.If(T.And(areas[0][0] > T.float32(0), areas[1][0] > T.float32(0))), T.Then():
         both = cell("float32", extent(0) * extent(1))
-        put(result, both[0] / (areas[0][0] + areas[1][0] - both[0]))
+        # Most boxes do not meet, and a division takes long.
+        with T.If(both[0] > T.float32(0)), T.Then():
+            put(result, both[0] / (areas[0][0] + areas[1][0] - both[0]))
     return result

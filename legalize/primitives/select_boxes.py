@@ -17,6 +17,8 @@ from qnn_ops.decode_boxes import CORNERS
 from qnn_ops.registry import Attrs, spec_of
 from qnn_ops.select_boxes import select_boxes
 
+_MOST_LANES = 4  # as a power of two
+
 
 @primitive(select_boxes)
 def _select_boxes(
@@ -53,10 +55,7 @@ def _function(attrs: Attrs, count: int, classes: int, slots: int) -> tirx.PrimFu
                 _write_choice(attrs, boxes, left, score, attrs.most_of_class, insert)
         else:
             best = T.alloc_buffer((count,), "float32", scope="global")
-            with T.serial(count) as box:
-                put(best, scores[box, 0], box)
-                with T.serial(classes) as each:
-                    put(best, T.max(best[box], scores[box, each]), box)
+            _write_best(best, scores)
 
             def give(box: Any, rank: Any) -> None:
                 put(output, rank + 1)
@@ -65,6 +64,26 @@ def _function(attrs: Attrs, count: int, classes: int, slots: int) -> tirx.PrimFu
 
             _write_choice(attrs, boxes, left, lambda box: best[box], attrs.most, give)
     return builder.get()
+
+
+def _write_best(best: Any, scores: Any) -> None:
+    """Write the loop that finds the best score of each box, some classes at a time."""
+    count, classes = (int(extent) for extent in scores.shape)
+    lanes = 1 << min(_MOST_LANES, classes.bit_length() - 1)
+    highest = T.alloc_buffer((lanes,), "float32", scope="global")
+    with T.serial(count) as box:
+        with T.vectorized(lanes) as lane:
+            put(highest, scores[box, lane], lane)
+        with T.serial(-(-classes // lanes) - 1) as part:
+            # The last part overlaps the one before.
+            first = T.min((part + 1) * lanes, T.int32(classes - lanes))
+            with T.vectorized(lanes) as lane:
+                put(highest, T.max(highest[lane], scores[box, first + lane]), lane)
+        while lanes > 1:
+            lanes //= 2
+            with T.vectorized(lanes) as lane:
+                put(highest, T.max(highest[lane], highest[lane + lanes]), lane)
+        put(best, highest[0], box)
 
 
 def _write_choice(

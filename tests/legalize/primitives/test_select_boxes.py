@@ -26,6 +26,7 @@ def boxes_and_scores(seed: int, count: int, classes: int) -> list[Array]:
         (False, 30, 1, 3, 9),
         (False, 7, 1, 9, 4),
         (False, 4, 1, 2, 1),
+        (False, 9, 1, 1, 37),
         (True, 10, 3, 1, 5),
         (True, 100, 20, 1, 6),
         (True, 1, 1, 1, 3),
