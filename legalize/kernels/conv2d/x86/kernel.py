@@ -57,7 +57,7 @@ class ConvKernel:
         self.epilogue = epilogue
         residual = plan.spec.fusion.residual
         self.residual = None
-        if residual is not None and not epilogue.adds_residual:
+        if residual is not None and epilogue.float_sum is None:
             self.residual = ResidualSum(plan.spec.output, residual, self.isa)
         self.weight_dtype = weight_dtype or plan.products.weight_dtype
         self.tasks = self._task_count()
@@ -204,9 +204,16 @@ class ConvKernel:
         for j in range(section.nr):
             for pixel, row in zip(pixels, acc, strict=True):
                 addend = None
-                if j >= max(as_bytes, as_words):
+                if self.epilogue.float_sum is None and j >= max(as_bytes, as_words):
                     addend = self._addend(section, first_vector, pixel, j, channels)
                 self._emit(first_vector + j, row[j], addend)
+        # Now pixel by pixel: vector by vector, constants of both would not stay in registers.
+        if self.epilogue.float_sum is not None:
+            for pixel, row in zip(pixels, acc, strict=True):
+                for j, vector in enumerate(row):
+                    addend = self._addend(section, first_vector, pixel, j, channels)
+                    value = self.epilogue.float_sum.emit(get_lanes(vector, lanes), addend)
+                    set_lanes(vector, value, lanes)
         narrowed = self._narrowed(section, acc)
         for i, (pixel, row) in enumerate(zip(pixels, acc, strict=True)):
             for j in range(as_bytes, as_words, 2):

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from legalize.kernels.conv2d.spec import Addend, OutputStage
+from legalize.kernels.conv2d.x86.epilogue.float_sum import FloatSum
 from legalize.kernels.ir.types import Array, Vector
 
 
@@ -66,9 +67,9 @@ class Epilogue(ABC):
         return ()
 
     @property
-    def adds_residual(self) -> bool:
-        """Whether it ends in the sums of the outputs and the residual's tensor."""
-        return False
+    def float_sum(self) -> FloatSum | None:
+        """How the residual's tensor is added to what it gives, if that is floats."""
+        return None
 
     @abstractmethod
     def emit(self, x: Vector, rows: list[Vector], addend: Vector = None) -> Vector:
@@ -77,10 +78,11 @@ class Epilogue(ABC):
         Args:
             x: int32 vector, the accumulators.
             rows: a function from row to vector for each array.
-            addend: int32 vector of the tensor that it adds, if there is one.
+            addend: int32 vector of the tensor that is added before rounding, if there is one.
 
         Returns:
-            The outputs, int32, before the clamp, if it does not say otherwise.
+            The outputs, int32, before the clamp, if it does not say otherwise; the bits of float32
+            if there is a ``float_sum``.
         """
 
 

@@ -74,9 +74,9 @@ class Float32(Epilogue):
         return Chosen(cls(bool(offsets)), (table, *offsets), found.offset)
 
     @property
-    def adds_residual(self) -> bool:
-        """Whether there is one."""
-        return self.residual is not None
+    def float_sum(self) -> FloatSum | None:
+        """That of the residual."""
+        return self.residual
 
     @property
     def constants(self) -> tuple[tuple[str, int], ...]:
@@ -84,8 +84,8 @@ class Float32(Epilogue):
         return (("float32", 4), ("int32", 1)) if self.has_two_addends else (("float32", 3),)
 
     def emit(self, x: Vector, rows: list[Vector], addend: Vector = None) -> Vector:
-        """Return two fused products and sums, and the tensor's if there is one."""
-        table, tensor = rows[0], addend
+        """Return two fused products and sums."""
+        table = rows[0]
         addend = table(2)
         if self.has_two_addends:
             addend = T.Select(x < rows[1](0), table(3), addend)
@@ -95,7 +95,7 @@ class Float32(Epilogue):
             return floor_of_product(value, table(0), inner)
         outer = product_rounded_down(value, table(0), inner)
         whole = T.call_llvm_pure_intrin("float32x16", "llvm.floor.v16f32", outer)
-        return self.residual.emit(whole, tensor)
+        return T.reinterpret("int32x16", whole)
 
 
 @dataclass(frozen=True)

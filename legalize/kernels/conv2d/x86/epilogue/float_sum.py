@@ -58,7 +58,7 @@ class FloatSum:
         """Build the expression of the sums.
 
         Args:
-            output: float32 vector, the convolution's outputs before their clamp.
+            output: the bits of a float32 vector, the convolution's outputs before their clamp.
             tensor: int32 vector, the tensor's values.
 
         Returns:
@@ -70,7 +70,8 @@ class FloatSum:
         def constant(value: float) -> Vector:
             return splat("float32", value, lanes)
 
-        clamped = T.max(T.min(output, constant(self.high)), constant(self.low))
+        value = T.reinterpret(real, output)
+        clamped = T.max(T.min(value, constant(self.high)), constant(self.low))
         inner = T.call_llvm_pure_intrin(
             real,
             f"llvm.fma.v{lanes}f32",

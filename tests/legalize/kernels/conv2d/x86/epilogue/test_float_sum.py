@@ -23,11 +23,11 @@ BYTES = np.arange(256)
 
 
 def sums_of(found: FloatSum, own: Array, other: Array) -> Array:
-    """Run the sequence on values of float32 and int32, [n, 16]."""
+    """Run the sequence on the bits of float32 and on int32, [n, 16]."""
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("sums")
         T.func_attr({"global_symbol": "sums"})
-        left = T.arg("left", T.buffer(own.shape, "float32"))
+        left = T.arg("left", T.buffer(own.shape, "int32"))
         right = T.arg("right", T.buffer(own.shape, "int32"))
         output = T.arg("output", T.buffer(own.shape, "int32"))
         with T.serial(len(own)) as i:
@@ -96,7 +96,7 @@ def test_every_pair_of_bytes_gives_the_reference(
     before = np.where(own == left[0], -(2.0**30), np.where(own == left[-1], 2.0**30, own))
     got = sums_of(
         found,
-        before.astype(np.float32).reshape(-1, 16),
+        before.astype(np.float32).view(np.int32).reshape(-1, 16),
         other.astype(np.int32).reshape(-1, 16),
     )
     clamped = np.clip(own, low, high).astype(dtypes[0])
