@@ -8,8 +8,10 @@ import numpy.typing as npt
 import pytest
 
 from frontends.tflite.reader import read_model
+from qnn_ops.signature import TensorInfo
 from tests.support.models import differing_tensors
 from tvm_qnn import zoo
+from tvm_qnn.io.images import noise
 from tvm_qnn.zoo import images
 
 ROUTES = {"primitives": ("llvm", False), "kernels": ("host", True)}
@@ -52,8 +54,15 @@ def test_every_tensor_of_inception_v3_equals_litert(style: str, route: str) -> N
 
 
 def runs(content: bytes) -> list[list[npt.NDArray[Any]]]:
-    """Return a picture that the ranges were measured on, one that they were not, and noise."""
+    """Return a picture that the ranges were measured on, one that they were not, and noise.
+
+    Of networks that read texts, noise alone.
+    """
     graph = read_model(content)
+    if len(graph.inputs) > 1:
+        inputs = [graph.tensors[index] for index in graph.inputs]
+        infos = [TensorInfo(each.name, tuple(each.shape), each.dtype) for each in inputs]
+        return [[noise(info, seed) for info in infos] for seed in range(3)]
     tensor = graph.tensors[graph.inputs[0]]
     size = tensor.shape[1]
     pictures = [

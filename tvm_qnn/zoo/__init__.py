@@ -58,18 +58,21 @@ def build(
             "int8_per_axis": the same with one scale for each channel of a convolution.
             "int16x8": int16 activations, and weights as those of "int8_per_axis".
         size: height and width of the picture in pixels; by default as published (299 for
-            Inception V3, 224 for the other classifiers), or small if `tiny`.
+            Inception V3, 224 for the other classifiers), or small if `tiny`. Of MobileBERT the
+            words of a text.
         width: what the published numbers of channels are multiplied by; by default 1, or 1/8
             if `tiny`.
-        classes: the number of classes; by default as published, or 20 if `tiny`.
+        classes: the number of classes, of MobileBERT of words; by default as published, or 20
+            if `tiny`.
         seed: what the weights are drawn from.
         tiny: whether the defaults are those of a network for unit tests, which is built in
             a fraction of a second.
 
     Returns:
         The contents of a .tflite file. Its input is one picture [1, size, size, 3], as
-        `images.as_input` gives it. The output of a classifier is the probabilities [1, classes];
-        the synthetic pictures of seeds 0 to PICTURES - 1 have different top-1 classes.
+        `images.as_input` gives it; MobileBERT's are words, segments and a mask. The output of a
+        classifier is the probabilities [1, classes]; the synthetic pictures of seeds 0 to
+        PICTURES - 1 have different top-1 classes.
 
     Raises:
         QnnError: if there is no such network or style, or a number does not fit the network.

@@ -18,6 +18,7 @@ from tvm_qnn.zoo import images
 
 ALL_STYLES = (*zoo.STYLES, zoo.INT16_STYLE)
 OTHERS = [(name, style) for name, style in zoo.MODELS if name not in zoo.CLASSIFIERS]
+TEXTS = ("mobilebert",)
 ALL_MODELS = [(name, style) for name in zoo.CLASSIFIERS for style in ALL_STYLES]
 DTYPES = {"uint8": "uint8", "int8": "int8", "int8_per_axis": "int8", "int16x8": "int16"}
 
@@ -55,6 +56,18 @@ def picture_size(model: bytes) -> int:
     return int(graph.Tensors(graph.Inputs(0)).ShapeAsNumpy()[1])
 
 
+def texts(graph: Any) -> list[list[np.ndarray]]:
+    """Draw words, segments and masks."""
+    rng = np.random.default_rng(6)
+    size = int(graph.Tensors(graph.Inputs(0)).ShapeAsNumpy()[1])
+    found = []
+    for end in (size, size - 3):
+        mask = np.where(np.arange(size) < end, 127, -128).astype(np.int8)
+        words = rng.integers(-100, 100, (2, 1, size), np.int32)
+        found.append([*words, mask.reshape(1, 1, 1, size)])
+    return found
+
+
 @pytest.mark.parametrize(("name", "style"), ALL_MODELS)
 def test_every_layer_is_alive_and_every_picture_has_its_own_class(name: str, style: str) -> None:
     model = tiny(name, style)
@@ -80,8 +93,11 @@ def test_every_layer_is_alive_and_every_picture_has_its_own_class(name: str, sty
 def test_layers_of_other_networks_are_alive(name: str, style: str) -> None:
     model = tiny(name, style)
     graph = graph_of(model)
-    pictures = images.pictures(range(zoo.PICTURES), picture_size(model))
-    results = [run(model, pixels, style) for pixels in pictures]
+    if name in TEXTS:
+        results = [litert_tensors(model, text) for text in texts(graph)]
+    else:
+        pictures = images.pictures(range(zoo.PICTURES), picture_size(model))
+        results = [run(model, pixels, style) for pixels in pictures]
     limits = np.iinfo(DTYPES[style])
     for index, first in results[0].items():
         tensor = graph.Tensors(index)
@@ -135,6 +151,9 @@ def test_operators_are_the_published_ones(name: str, style: str, expected: dict[
         # 57 with the unit x · sigmoid(x), 6 that end a head, and one of the distances.
         ("yolov8n", {"CONV_2D": 64, "LOGISTIC": 58, "MAX_POOL_2D": 3, "SPLIT": 9}),
         ("ssd_mobilenet_v2", {"CONV_2D": 55, "DEPTHWISE_CONV_2D": 17, "CUSTOM": 1}),
+        # Two dense layers beside those of its one layer, which has 15.
+        ("mobilebert", {"FULLY_CONNECTED": 17, "BATCH_MATMUL": 2, "GATHER": 2, "SOFTMAX": 1}),
+        ("deit_tiny", {"FULLY_CONNECTED": 7, "BATCH_MATMUL": 2, "GELU": 1, "RSQRT": 3}),
         ("movenet", {"RESIZE_BILINEAR": 3, "ARG_MAX": 2, "GATHER_ND": 3, "FLOOR_DIV": 2}),
     ],
 )

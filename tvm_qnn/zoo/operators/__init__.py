@@ -2,14 +2,24 @@
 
 from tvm_qnn.zoo.operators.concat import Concat
 from tvm_qnn.zoo.operators.conv import Conv, Expectation
-from tvm_qnn.zoo.operators.dense import Classify
+from tvm_qnn.zoo.operators.dense import Classify, Dense
 from tvm_qnn.zoo.operators.depthwise import Depthwise
 from tvm_qnn.zoo.operators.detect import Detect
-from tvm_qnn.zoo.operators.functions import Cast, Dequantize, HardSwish, Logistic, Sqrt
-from tvm_qnn.zoo.operators.inputs import constant, pictures
+from tvm_qnn.zoo.operators.functions import (
+    Cast,
+    Dequantize,
+    Gelu,
+    HardSwish,
+    Logistic,
+    Rsqrt,
+    Sqrt,
+)
+from tvm_qnn.zoo.operators.gather import Embed
+from tvm_qnn.zoo.operators.inputs import constant, drawn, mask, numbers, pictures
+from tvm_qnn.zoo.operators.matmul import MatMul
 from tvm_qnn.zoo.operators.mean import Mean
 from tvm_qnn.zoo.operators.moves import Pack, Pad, Reshape, Slice, Split, Transpose
-from tvm_qnn.zoo.operators.pairs import Add, Div, FloorDiv, Mul, Sub
+from tvm_qnn.zoo.operators.pairs import Add, Div, FloorDiv, FloorMod, Mul, SquaredDifference, Sub
 from tvm_qnn.zoo.operators.places import ArgMax, GatherNd
 from tvm_qnn.zoo.operators.pool import AvgPool, MaxPool
 from tvm_qnn.zoo.operators.resize import ResizeBilinear, ResizeNearest
@@ -24,15 +34,20 @@ __all__ = [
     "Classify",
     "Concat",
     "Conv",
+    "Dense",
     "Depthwise",
     "Dequantize",
     "Detect",
     "Div",
+    "Embed",
     "Expectation",
     "FloorDiv",
+    "FloorMod",
     "GatherNd",
+    "Gelu",
     "HardSwish",
     "Logistic",
+    "MatMul",
     "MaxPool",
     "Mean",
     "Mul",
@@ -41,13 +56,18 @@ __all__ = [
     "Reshape",
     "ResizeBilinear",
     "ResizeNearest",
+    "Rsqrt",
     "Slice",
     "Softmax",
     "Split",
     "Sqrt",
+    "SquaredDifference",
     "Sub",
     "Transpose",
     "TransposeConv",
     "constant",
+    "drawn",
+    "mask",
+    "numbers",
     "pictures",
 ]

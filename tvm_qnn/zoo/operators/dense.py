@@ -22,6 +22,41 @@ _PEAK = 12.0
 
 
 @dataclass(frozen=True)
+class Dense(Operator):
+    """A layer of each row of the last axis, with bias.
+
+    Attributes:
+        units: of the output.
+        activation: "NONE", "RELU" or "RELU6".
+    """
+
+    units: int
+    activation: str = "NONE"
+
+    code = "FULLY_CONNECTED"
+
+    def shapes(self, *shapes: Shape) -> list[Shape]:
+        """Return that of the output."""
+        return [(*shapes[0][:-1], self.units)]
+
+    def compute(self, run: FloatRun, *arrays: Array) -> list[Array]:
+        """Draw weights, and multiply."""
+        drawn = run.drawn((arrays[0].shape[-1], self.units))
+        y = arrays[0] @ drawn
+        factor, bias = run.normalise(y, self.activation)
+        run.weights = Weights((drawn * factor).T, bias)
+        return [y]
+
+    def constants(self, file: File, inputs: Sequence[Tensor]) -> list[int]:
+        """Write the weights."""
+        return file.kernel_and_bias(inputs[0], None)
+
+    def options(self) -> dict[str, Any]:
+        """Return the activation, and that axes stay."""
+        return {"fused_activation_function": self.activation, "keep_num_dims": True}
+
+
+@dataclass(frozen=True)
 class Classify(Operator):
     """The last layer of a classifier: [N, C] to [N, units], each picture with a class of its own.
 

@@ -46,6 +46,26 @@ class Sqrt(_Function):
     function = np.sqrt
 
 
+class Rsqrt(_Function):
+    """1 / sqrt(x)."""
+
+    code = "RSQRT"
+    function = staticmethod(lambda x: 1 / np.sqrt(x))
+
+
+class Gelu(_Function):
+    """x times the normal distribution up to x, here by tanh."""
+
+    code = "GELU"
+    function = staticmethod(
+        lambda x: x * (1 + np.tanh(np.float32(0.7978846) * (x + 0.044715 * x**3))) / 2
+    )
+
+    def options(self) -> dict[str, Any]:
+        """Return that it is approximate."""
+        return {"approximate": True}
+
+
 class Dequantize(_Function):
     """The real values of integers, as float32."""
 

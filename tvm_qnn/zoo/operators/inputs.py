@@ -1,4 +1,4 @@
-"""What a network begins with: pictures and constants."""
+"""What a network begins with: pictures, texts, constants."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import numpy as np
 
 from tvm_qnn.zoo import images
 from tvm_qnn.zoo.file import QUANTIZED, Array, File, Shape, Tensor, TensorType
-from tvm_qnn.zoo.float_run import FloatRun
+from tvm_qnn.zoo.float_run import FloatRun, Weights
 from tvm_qnn.zoo.graph import Graph, Operator, Value
+
+_SAMPLES = images.PICTURES + 1  # pictures, and one of noise
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,87 @@ class _Pictures(Operator):
 def pictures(graph: Graph, size: int) -> Value:
     """Return an input [1, size, size, 3] of pictures; their real values are (pixel - 128) / 128."""
     return graph.add(_Pictures(size))[0]
+
+
+@dataclass(frozen=True)
+class _Numbers(Operator):
+    name: str
+    length: int
+    limit: int
+
+    def shapes(self, *shapes: Shape) -> list[Shape]:
+        return [(1, self.length)]
+
+    def compute(self, run: FloatRun, *arrays: Array) -> list[Array]:
+        return [run.rng.integers(0, self.limit, (_SAMPLES, self.length), np.int32)]
+
+    def dtype(self, *dtypes: str) -> str:
+        return "int32"
+
+    def write(
+        self, file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]
+    ) -> list[Tensor]:
+        file.inputs.append(file.tensor(self.name, outputs[0]))
+        return file.inputs[-1:]
+
+
+def numbers(graph: Graph, name: str, length: int, limit: int) -> Value:
+    """Return an input [1, length] of int32, such as words of a text; samples are below limit."""
+    return graph.add(_Numbers(name, length, limit))[0]
+
+
+@dataclass(frozen=True)
+class _Mask(Operator):
+    length: int
+
+    def shapes(self, *shapes: Shape) -> list[Shape]:
+        return [(1, 1, 1, self.length)]
+
+    def compute(self, run: FloatRun, *arrays: Array) -> list[Array]:
+        ends = np.linspace(self.length / 2, self.length, _SAMPLES).reshape(-1, 1, 1, 1)
+        return [(np.arange(self.length) < ends).astype(np.float32)]
+
+    def limits(self) -> tuple[float, float]:
+        return 0.0, 1.0
+
+    def write(
+        self, file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]
+    ) -> list[Tensor]:
+        file.inputs.append(file.tensor("mask", outputs[0]))
+        return file.inputs[-1:]
+
+
+def mask(graph: Graph, length: int) -> Value:
+    """Return an input [1, 1, 1, length] that is 1 up to the end of a text, and 0 from there on."""
+    return graph.add(_Mask(length))[0]
+
+
+@dataclass(frozen=True)
+class _Drawn(Operator):
+    shape: Shape
+    middle: float
+    deviation: float
+
+    def shapes(self, *shapes: Shape) -> list[Shape]:
+        return [self.shape]
+
+    def compute(self, run: FloatRun, *arrays: Array) -> list[Array]:
+        array = run.drawn(self.shape) * np.float32(self.deviation) + np.float32(self.middle)
+        run.weights = Weights(array, np.zeros(0, np.float32))
+        return [array]
+
+    def write(
+        self, file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]
+    ) -> list[Tensor]:
+        (kind,) = outputs
+        assert file.weights is not None
+        index = file.quantized_constant("constant", file.weights.kernel, kind.quantization)
+        return [Tensor(kind.shape, kind.dtype, kind.quantization, index)]
+
+
+def drawn(graph: Graph, shape: Shape, middle: float = 0.0, deviation: float = 1.0) -> Value:
+    """Return a constant that is drawn as weights are, the same for every sample."""
+    return graph.add(_Drawn(shape, middle, deviation))[0]
 
 
 @dataclass(frozen=True, eq=False)

@@ -137,34 +137,38 @@ class Slice(Operator):
 
 @dataclass(frozen=True)
 class Pad(Operator):
-    """Zeros around a picture.
+    """Zeros around a picture, or along other axes.
 
     Attributes:
         before: rows above and columns to the left.
         after: rows below and columns to the right.
+        axes: those that are padded.
     """
 
     before: int
     after: int
+    axes: tuple[int, ...] = (1, 2)
 
     code = "PAD"
     same_scale = True
 
-    @property
-    def _amounts(self) -> list[tuple[int, int]]:
-        return [(0, 0), (self.before, self.after), (self.before, self.after), (0, 0)]
+    def _amounts(self, shape: Shape) -> list[tuple[int, int]]:
+        pads = (self.before, self.after)
+        return [pads if axis in self.axes else (0, 0) for axis in range(len(shape))]
 
     def shapes(self, *shapes: Shape) -> list[Shape]:
         """Return that of the output."""
-        return [tuple(n + sum(more) for n, more in zip(shapes[0], self._amounts, strict=True))]
+        amounts = self._amounts(shapes[0])
+        return [tuple(n + sum(more) for n, more in zip(shapes[0], amounts, strict=True))]
 
     def compute(self, run: FloatRun, *arrays: Array) -> list[Array]:
         """Pad."""
-        return [np.pad(arrays[0], self._amounts)]
+        return [np.pad(arrays[0], self._amounts(arrays[0].shape))]
 
     def constants(self, file: File, inputs: Sequence[Tensor]) -> list[int]:
         """Write the amounts."""
-        return [file.constant("paddings", np.array(self._amounts, np.int32))]
+        amounts = np.array(self._amounts(inputs[0].shape), np.int32)
+        return [file.constant("paddings", amounts)]
 
 
 class Pack(Operator):

@@ -1,7 +1,8 @@
-"""Operators of two values, element by element: ADD, SUB, MUL, DIV, FLOOR_DIV."""
+"""Operators of two values, element by element."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -22,7 +23,7 @@ class _Pair(Operator):
 
     activation: str = "NONE"
 
-    function: ClassVar[np.ufunc]
+    function: ClassVar[Callable[..., Any]]
 
     def shapes(self, *shapes: Shape) -> list[Shape]:
         """Return that of the output."""
@@ -74,6 +75,28 @@ class FloorDiv(_Pair):
 
     code = "FLOOR_DIV"
     function = np.floor_divide
+
+    def options(self) -> dict[str, Any]:
+        """Return none."""
+        return {}
+
+
+class FloorMod(_Pair):
+    """What a division of integers leaves, of the divisor's sign."""
+
+    code = "FLOOR_MOD"
+    function = np.mod
+
+    def options(self) -> dict[str, Any]:
+        """Return none."""
+        return {}
+
+
+class SquaredDifference(_Pair):
+    """The square of a difference."""
+
+    code = "SQUARED_DIFFERENCE"
+    function = staticmethod(lambda x, y: np.square(x - y))
 
     def options(self) -> dict[str, Any]:
         """Return none."""

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from tvm_qnn.zoo.file import STYLES
 from tvm_qnn.zoo.graph import Graph, Scaled, Value
+from tvm_qnn.zoo.topologies.deit_tiny import deit_tiny
 from tvm_qnn.zoo.topologies.efficientnet_lite0 import efficientnet_lite0
 from tvm_qnn.zoo.topologies.inception_v3 import inception_v3
+from tvm_qnn.zoo.topologies.mobilebert import mobilebert
 from tvm_qnn.zoo.topologies.mobilenet_v1 import mobilenet_v1
 from tvm_qnn.zoo.topologies.mobilenet_v2 import mobilenet_v2
 from tvm_qnn.zoo.topologies.mobilenet_v3 import mobilenet_v3
@@ -27,7 +29,7 @@ class Topology:
 
     Attributes:
         describe: adds it to a graph: (graph, size, classes, scaled channels) -> outputs.
-        size: the published height and width of its pictures, in pixels.
+        size: the published height and width of its pictures, in pixels, or words of its texts.
         tiny_size: the same for the tiny variant: small, and odd sizes on the way.
         styles: those that it is made in.
         classes: how many it is published with.
@@ -51,4 +53,6 @@ TOPOLOGIES = {
     "yolov8n": Topology(yolov8n, 640, 64, _PER_AXIS, classes=80),
     "ssd_mobilenet_v2": Topology(ssd_mobilenet_v2, 300, 64, ("uint8", *_PER_AXIS), classes=90),
     "movenet": Topology(movenet, 192, 64, _PER_AXIS),
+    "mobilebert": Topology(mobilebert, 128, 24, _PER_AXIS, classes=30522),
+    "deit_tiny": Topology(deit_tiny, 224, 48, _PER_AXIS, classes=1000),
 }
