@@ -79,5 +79,7 @@ def _behind(makers: dict[int, Operator], index: int, kept: Sequence[str]) -> Ope
     """Return the operator that made a tensor, but for some that change nothing of what it is."""
     operator = makers.get(index)
     while operator is not None and operator.code in kept:
-        operator = makers.get(operator.inputs[0])
+        before = makers.get(operator.inputs[0])
+        # A variable, or a tensor without elements, may be written after it is read.
+        operator = before if before is not None and before.index < operator.index else None
     return operator

@@ -93,3 +93,14 @@ def test_a_classifier_s_softmax_has_no_role() -> None:
     model = writer.finish([x], [y])
     assert roles(model) == {"y": ("", 0)}
     assert "role" not in signature_of(import_graph(read_model(model)).mod).to_json()
+
+
+def test_an_operator_that_writes_its_operand_is_no_circle() -> None:
+    writer = ModelWriter()
+    x = writer.tensor("x", (0, 4), "int8", Q)
+    y = writer.tensor("y", (0, 4), "float32")
+    writer.operator("DEQUANTIZE", [x], [y])
+    writer.operator("QUANTIZE", [y], [x])
+    writer.operator("DEQUANTIZE", [x], [y])
+    graph = read_model(writer.finish([x], [y]))
+    assert roles_of(graph, graph.outputs) == {}
