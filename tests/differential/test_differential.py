@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from unittest.mock import patch
 
@@ -23,6 +23,7 @@ from tests.differential.__main__ import main
 from tests.differential.graphs import STEPS, Graph
 from tests.differential.growth import NOT_DRAWN, grow
 from tests.differential.trial import Mismatch, Trial, run_trial
+from tvm_qnn import Library
 from tvm_qnn.target.target import NAMES
 
 
@@ -37,6 +38,26 @@ def test_random_graphs_equal_litert(seed: int) -> None:
 def test_small_models_equal_litert(seed: int) -> None:
     # They become one function, in which LLVM sees what one kernel writes and the next one reads.
     assert run_trial(seed, graphs=2, ways=(True,)).mismatches == ()
+
+
+def test_what_a_graph_keeps_is_compared() -> None:
+    def seeds() -> Iterator[int]:
+        for seed in range(1000):
+            file = Graph(np.random.default_rng(seed))
+            grow(file)
+            if file.codes[0] == "READ_VARIABLE":
+                yield seed
+
+    seed = next(seeds())
+    assert run_trial(seed, graphs=1, ways=(False,)).mismatches == ()
+
+    def forgetful(self: Library, *arrays: np.ndarray) -> object:
+        self.reset()
+        return run(self, *arrays)
+
+    run = Library.run
+    with patch.object(Library, "run", forgetful):
+        assert len(run_trial(seed, graphs=1, ways=(False,)).mismatches) > 0
 
 
 def test_random_graphs_are_compiled_for_any_target() -> None:
