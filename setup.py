@@ -30,6 +30,9 @@ DEMO = [
 
 TEST = [
     *DEMO,
+    # The oracle of ONNX Runtime's arithmetic, and what writes models for it.
+    "onnx>=1.16,<2",
+    "onnxruntime>=1.20,<2",
     "scikit-learn>=1.5,<2",  # held-out digits for the trained model, and its training script
     # Ranges, not open ends: a new release of a checker must not break a build that was green.
     # ruff and mypy add checks in minor releases, so theirs are narrow.

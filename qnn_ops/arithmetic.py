@@ -242,6 +242,7 @@ def conv_multiplier(
     kernel_scale: npt.ArrayLike,
     output_scale: npt.ArrayLike,
     kernel_dtype: str,
+    rounding: str = "tflite",
 ) -> Float64Array:
     """Compute the output steps of one accumulator step of a convolution.
 
@@ -249,11 +250,15 @@ def conv_multiplier(
     rounded to float32 first (GetQuantizedConvolutionMultipler of kernels/kernel_util.cc), with
     int8 kernels it is a float64 product (PopulateConvolutionQuantizationParams).
 
+    With rounding "float32" product and quotient are rounded to float32, in this order, as ONNX
+    Runtime and XNNPACK do it.
+
     Args:
         input_scale: float32 scale of the input.
         kernel_scale: float32 scale of the kernel, or one per output channel.
         output_scale: float32 scale of the output.
         kernel_dtype: "uint8" or "int8".
+        rounding: of the sums that it scales; see qnn_ops.rounding.
 
     Returns:
         float64, of the broadcast shape of the scales.
@@ -263,7 +268,11 @@ def conv_multiplier(
     """
     data = positive_float32("input_scale", input_scale)
     kernel = positive_float32("kernel_scale", kernel_scale)
-    output = positive_float32("output_scale", output_scale).astype(np.float64)
+    single = positive_float32("output_scale", output_scale)
+    if rounding == "float32":
+        with np.errstate(over="ignore", under="ignore"):
+            return np.asarray(data * kernel / single, dtype=np.float64)
+    output = single.astype(np.float64)
     if kernel_dtype == "uint8":
         with np.errstate(over="ignore", under="ignore"):
             product = np.asarray(data * kernel, dtype=np.float64)
@@ -275,7 +284,10 @@ def conv_multiplier(
 
 
 def dense_multiplier(
-    input_scale: npt.ArrayLike, kernel_scale: npt.ArrayLike, output_scale: npt.ArrayLike
+    input_scale: npt.ArrayLike,
+    kernel_scale: npt.ArrayLike,
+    output_scale: npt.ArrayLike,
+    rounding: str = "float64",
 ) -> Float64Array:
     """Compute the output steps of one accumulator step of a dense layer.
 
@@ -286,6 +298,7 @@ def dense_multiplier(
         input_scale: float32 scale of the input.
         kernel_scale: float32 scale of the kernel, or one per unit.
         output_scale: float32 scale of the output.
+        rounding: of the sums that it scales, as ``conv_multiplier`` takes it.
 
     Returns:
         float64, of the broadcast shape of the scales.
@@ -293,7 +306,7 @@ def dense_multiplier(
     Raises:
         QnnError: if a scale is not positive and finite.
     """
-    return conv_multiplier(input_scale, kernel_scale, output_scale, "int8")
+    return conv_multiplier(input_scale, kernel_scale, output_scale, "int8", rounding)
 
 
 def int32_values(name: str, x: npt.ArrayLike) -> Int64Array:

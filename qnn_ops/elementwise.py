@@ -12,12 +12,14 @@ from qnn_ops.arithmetic import multiply_by_quantized_multiplier, quantize_multip
 from qnn_ops.attributes import bounds_attr, scale_attr, zero_point_attr
 from qnn_ops.checks import (
     ACTIVATIONS,
+    QUANTIZED,
     check_alike,
     check_bounds,
     check_dtype,
     check_quantization,
 )
 from qnn_ops.errors import QnnError
+from qnn_ops.onnxruntime import check_arithmetic, is_onnxruntime
 from qnn_ops.registry import Attrs, Known, Operator, Reference, TensorSpec
 from qnn_ops.rounding import scale_down
 from qnn_ops.traits import MOVED_RESULT, Channels, Traits
@@ -36,8 +38,13 @@ LARGEST_TERM = 2**16 - 1
 class ElementwiseOperator(Operator[...]):
     """An operator on two tensors, which decorates its own reference: that is what differs."""
 
-    def __init__(self, reference: Reference) -> None:
-        """Register the operator; its documentation begins with the reference's own."""
+    def __init__(self, reference: Reference, *, has_onnxruntime: bool = False) -> None:
+        """Register the operator; its documentation begins with the reference's own.
+
+        Args:
+            reference: computes it.
+            has_onnxruntime: whether ONNX Runtime has the operator, too.
+        """
         traits = Traits(
             zero_points={"lhs": "lhs_zero_point", "rhs": "rhs_zero_point"},
             moved=MOVED_RESULT,
@@ -48,6 +55,7 @@ class ElementwiseOperator(Operator[...]):
         super().__init__(reference, ("lhs", "rhs"), traits)
         self.__doc__ = f"{cleandoc(reference.__doc__ or '')}\n\n{cleandoc(_ARGUMENTS)}\n"
         self.__wrapped__ = self.__call__
+        self.has_onnxruntime = has_onnxruntime
         self.type_rule(_type)
         self.reference(reference)
 
@@ -64,9 +72,17 @@ class ElementwiseOperator(Operator[...]):
         out_dtype: str,
         out_min: int | None = None,
         out_max: int | None = None,
+        *,
+        arithmetic: str = "tflite",
+        model_dtype: str | None = None,
     ) -> relax.Call:
         """Build the Relax call; see the operator's own documentation for the arguments."""
         low, high = bounds_attr(out_dtype, out_min, out_max)
+        stated: dict[str, Any] = {}
+        if arithmetic != "tflite":
+            if not self.has_onnxruntime:
+                raise QnnError(f"{self.name}: arithmetic must be tflite, got {arithmetic!r}")
+            stated = {"arithmetic": arithmetic, "model_dtype": model_dtype or out_dtype}
         return self.call(
             [lhs, rhs],
             lhs_scale=scale_attr(lhs_scale),
@@ -78,6 +94,7 @@ class ElementwiseOperator(Operator[...]):
             out_dtype=out_dtype,
             out_min=low,
             out_max=high,
+            **stated,
         )
 
 
@@ -95,6 +112,9 @@ _ARGUMENTS = """
         out_dtype: int8, uint8 or int16.
         out_min: lowest value of the result (a fused activation); default: the dtype's.
         out_max: highest value of the result; default: the dtype's.
+        arithmetic: "tflite"; of sums and products also "onnxruntime", for 8 bits.
+        model_dtype: for arithmetic "onnxruntime", what the model's tensors are, int8 or uint8: its
+            float32 sums see the zero points. Default: ``out_dtype``.
 
     Returns:
         A call whose result has the broadcast shape and ``out_dtype``.
@@ -109,6 +129,9 @@ def _type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> TensorSpec:
     dtypes = {"lhs": lhs.dtype, "rhs": rhs.dtype, "out_dtype": attrs.out_dtype}
     for name, dtype in dtypes.items():
         check_dtype(name, dtype, ACTIVATIONS)
+    check_arithmetic(attrs, *dtypes.values())
+    if is_onnxruntime(attrs):
+        check_dtype("model_dtype", attrs.model_dtype, QUANTIZED)
     points = ("lhs_zero_point", "rhs_zero_point", "output_zero_point")
     check_alike(dtypes, {name: getattr(attrs, name) for name in points})
     check_quantization("lhs", attrs.lhs_scale, attrs.lhs_zero_point, lhs.dtype)
@@ -177,6 +200,8 @@ def sum_reference(attrs: Attrs, lhs: Array, rhs: Array, sign: int) -> Array:
 
 def sum_overflow(attrs: Attrs, _known: Known, _lhs: TensorSpec, _rhs: TensorSpec) -> None:
     """Raise where TFLite does not define a sum or a difference of such scales."""
+    if is_onnxruntime(attrs):
+        return
     # The operands are brought to half of the larger scale at most: 2^28 is not exceeded.
     *_, result = sum_multipliers(attrs)
     shift = left_shift(attrs)

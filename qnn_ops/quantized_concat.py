@@ -13,6 +13,7 @@ from qnn_ops.arithmetic import clamp_to, round_half_away
 from qnn_ops.attributes import dtype_range, int_attr, list_attr, scale_attr, zero_point_attr
 from qnn_ops.checks import ACTIVATIONS, check_axis, check_dtype, check_quantization
 from qnn_ops.errors import QnnError
+from qnn_ops.onnxruntime import check_arithmetic, conversion_onnxruntime, is_onnxruntime
 from qnn_ops.registry import Attrs, Known, TensorSpec, check_expr, operator
 from qnn_ops.traits import MOVED_RESULT, Channels, Traits, always
 
@@ -48,6 +49,8 @@ def quantized_concat(
     output_zero_point: int,
     out_dtype: str,
     axis: int = -1,
+    *,
+    arithmetic: str = "tflite",
 ) -> relax.Call:
     """Join quantized tensors along an axis, each expressed in the output's scale first.
 
@@ -58,6 +61,8 @@ def quantized_concat(
 
     Source of the arithmetic: TFLite's reference CONCATENATION. It joins int8 tensors only if
     they have the output's scale and zero point, and so does this operator; int16 ones likewise.
+    With arithmetic "onnxruntime", QLinearConcat: float32 products scale * (data - zero_point),
+    quantized as ``quantize`` of that arithmetic does.
 
     Args:
         quantized_inputs: int8, uint8 or int16 tensors of one dtype and, but for ``axis``, one
@@ -68,6 +73,7 @@ def quantized_concat(
         output_zero_point: the result's value that means 0.
         out_dtype: the inputs' dtype.
         axis: along which to join.
+        arithmetic: "tflite", or "onnxruntime" for 8 bits.
 
     Returns:
         A call whose result is of ``out_dtype``.
@@ -80,6 +86,7 @@ def quantized_concat(
         for index, item in enumerate(inputs):
             check_expr(f"quantized_inputs[{index}]", item)
         quantized_inputs = relax.Tuple(inputs)
+    stated = {} if arithmetic == "tflite" else {"arithmetic": arithmetic}
     return quantized_concat.call(
         [quantized_inputs],
         input_scales=[scale_attr(scale) for scale in list_attr("input_scales", input_scales)],
@@ -90,6 +97,7 @@ def quantized_concat(
         output_zero_point=zero_point_attr(output_zero_point),
         out_dtype=out_dtype,
         axis=int_attr("axis", axis),
+        **stated,
     )
 
 
@@ -104,6 +112,7 @@ def _type(attrs: Attrs, inputs: tuple[TensorSpec, ...]) -> TensorSpec:
             f"got {counts[0]}, {counts[1]} and {counts[2]}"
         )
     check_dtype("out_dtype", attrs.out_dtype, ACTIVATIONS)
+    check_arithmetic(attrs, attrs.out_dtype)
     check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
     rank = len(inputs[0].shape)
     axis = check_axis(attrs.axis, rank)
@@ -127,7 +136,8 @@ def _type(attrs: Attrs, inputs: tuple[TensorSpec, ...]) -> TensorSpec:
 def _check_input_quantization(attrs: Attrs, index: int, spec: TensorSpec) -> None:
     scale, zero_point = attrs.input_scales[index], attrs.input_zero_points[index]
     check_quantization(f"input_{{}}s[{index}]", scale, zero_point, spec.dtype)
-    if spec.dtype != "uint8" and conversion_table(attrs, index) is not None:
+    converts = spec.dtype == "uint8" or is_onnxruntime(attrs)
+    if not converts and conversion_table(attrs, index) is not None:
         raise QnnError(
             f"{spec.dtype} inputs must have the output's scale {attrs.output_scale} and zero point "
             f"{attrs.output_zero_point}, got {scale} and {zero_point} for quantized_inputs[{index}]"
@@ -139,6 +149,9 @@ def conversion_table(attrs: Attrs, index: int) -> Array | None:
     scale, zero_point = attrs.input_scales[index], attrs.input_zero_points[index]
     if (scale, zero_point) == (attrs.output_scale, attrs.output_zero_point):
         return None
+    if is_onnxruntime(attrs):
+        output = attrs.output_scale, attrs.output_zero_point, attrs.out_dtype
+        return conversion_onnxruntime(scale, zero_point, *output)
     lowest, highest = dtype_range(attrs.out_dtype)
     values = np.arange(lowest, highest + 1).astype(np.float32)
     with np.errstate(all="ignore"):
@@ -163,6 +176,8 @@ def _reference(attrs: Attrs, inputs: tuple[Array, ...]) -> Array:
 
 @quantized_concat.overflow_rule
 def _overflow(attrs: Attrs, _known: Known, _inputs: tuple[TensorSpec, ...]) -> None:
+    if is_onnxruntime(attrs):
+        return
     # A floating-point product, too, that becomes an int32 before it is clamped.
     for scale, zero_point in zip(attrs.input_scales, attrs.input_zero_points, strict=True):
         data = centred_bounds(attrs.out_dtype, zero_point)

@@ -97,7 +97,8 @@ def quantized_conv2d(
 
     Source of the arithmetic: TFLite's reference CONV_2D and DEPTHWISE_CONV_2D. As there, the
     product of input and kernel scale is rounded to float32 for uint8 kernels and kept in
-    float64 for int8 kernels.
+    float64 for int8 kernels; with rounding "float32" product and quotient of the scales are
+    float32, as ONNX Runtime's.
 
     With rounding "onednn" sum and bias are converted to float32 apart and added there; the
     product with the multiplier is a float32, to which another tensor may be added in a fused
@@ -263,7 +264,7 @@ def _check_output(attrs: Attrs, kernel_dtype: str) -> None:
     if attrs.out_dtype != "int32":
         check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
         multiplier = conv_multiplier(
-            attrs.input_scale, attrs.kernel_scale, attrs.output_scale, kernel_dtype
+            attrs.input_scale, attrs.kernel_scale, attrs.output_scale, kernel_dtype, attrs.rounding
         )
         check_multiplier(multiplier, attrs.rounding)
 
@@ -298,7 +299,7 @@ def _result(
     """Return the result, NHWC as the sums are, which may need more than 32 bits."""
     is_sum = attrs.out_dtype == "int32"
     scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
-    multiplier = np.ones(()) if is_sum else conv_multiplier(*scales, kernel_dtype)
+    multiplier = np.ones(()) if is_sum else conv_multiplier(*scales, kernel_dtype, attrs.rounding)
     return result_of_sums(attrs, sums, bias, multiplier, addend, wide=wide)
 
 
@@ -341,5 +342,5 @@ def _overflow(
         data,
         Weights(channels, math.prod(sizes), kernel.dtype, attrs.kernel_zero_point, read),
         partial(known, 2) if others else None,
-        partial(conv_multiplier, *scales, kernel.dtype),
+        partial(conv_multiplier, *scales, kernel.dtype, attrs.rounding),
     )

@@ -71,7 +71,8 @@ def quantized_dense(
 
     The integer sum Σ(data - input_zero_point)(weight - kernel_zero_point) + bias, in int32
     (wrapping, as the frameworks' int32 does), is multiplied by
-    input_scale * kernel_scale / output_scale (float64 throughout), rounded as ``rounding`` says,
+    input_scale * kernel_scale / output_scale (float64 throughout, or float32 with rounding
+    "float32"), rounded as ``rounding`` says,
     offset by the output zero point and clamped.
 
     Source of the arithmetic: LiteRT's reference FULLY_CONNECTED, which scales in float64. That is
@@ -147,7 +148,9 @@ def _type(
     check_bounds(attrs.out_dtype, attrs.out_min, attrs.out_max)
     if attrs.out_dtype != "int32":
         check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
-        multiplier = dense_multiplier(attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
+        multiplier = dense_multiplier(
+            attrs.input_scale, attrs.kernel_scale, attrs.output_scale, attrs.rounding
+        )
         check_multiplier(multiplier, attrs.rounding)
     return TensorSpec((*data.shape[:-1], units), attrs.out_dtype)
 
@@ -159,7 +162,7 @@ def _reference(attrs: Attrs, data: Array, weight: Array, bias: Array | None = No
     sums = values @ weights.T
     is_sum = attrs.out_dtype == "int32"
     scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
-    multiplier = np.ones(()) if is_sum else dense_multiplier(*scales)
+    multiplier = np.ones(()) if is_sum else dense_multiplier(*scales, attrs.rounding)
     wide = is_wide(str(data.dtype), None if bias is None else str(bias.dtype))
     return result_of_sums(attrs, sums, bias, multiplier, wide=wide)
 
@@ -175,5 +178,5 @@ def _overflow(
         data,
         Weights(units, depth, weight.dtype, attrs.kernel_zero_point, partial(known, 1)),
         partial(known, 2) if bias else None,
-        partial(dense_multiplier, *scales),
+        partial(dense_multiplier, *scales, attrs.rounding),
     )

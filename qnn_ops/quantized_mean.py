@@ -11,7 +11,7 @@ from tvm import relax
 
 from qnn_ops.accumulator_bounds import Bounds, centred_bounds, check_fixed_point
 from qnn_ops.arithmetic import clamp_to, multiply_by_quantized_multiplier, quantize_multiplier
-from qnn_ops.attributes import int_attr, int_list_attr, scale_attr, zero_point_attr
+from qnn_ops.attributes import dtype_range, int_attr, int_list_attr, scale_attr, zero_point_attr
 from qnn_ops.checks import (
     ACTIVATIONS,
     check_alike,
@@ -20,7 +20,9 @@ from qnn_ops.checks import (
     check_quantization,
 )
 from qnn_ops.errors import QnnError
+from qnn_ops.onnxruntime import check_arithmetic, is_onnxruntime, mean_factor
 from qnn_ops.registry import Attrs, Known, TensorSpec, operator
+from qnn_ops.rounding import scale_down
 from qnn_ops.traits import MOVED_RESULT, Channels, Traits
 
 Array = np.ndarray[Any, Any]
@@ -53,6 +55,8 @@ def quantized_mean(
     output_scale: float,
     output_zero_point: int,
     out_dtype: str,
+    *,
+    arithmetic: str = "tflite",
 ) -> relax.Call:
     """Average a quantized tensor along axes.
 
@@ -61,6 +65,9 @@ def quantized_mean(
     "tflite"); the output zero point is added and the result clamped. The multiplier is the
     quotient of the scales in fixed point, divided by n in integers. Where TFLite's own code
     overflows int32, because output_scale is far too small, the result saturates.
+
+    With arithmetic "onnxruntime", QLinearGlobalAveragePool: the multiplier is a float32 quotient by
+    the float32 product output_scale * n, and scales as rounding "float32" does.
 
     Args:
         quantized_data: int8, uint8 or int16, any shape.
@@ -72,6 +79,7 @@ def quantized_mean(
         output_scale: real value of one step of the result.
         output_zero_point: the result's value that means 0.
         out_dtype: int8 or uint8; for int16 data int16.
+        arithmetic: "tflite", or "onnxruntime" for 8 bits.
 
     Returns:
         A call whose result has ``out_dtype`` and the data's shape without the averaged axes.
@@ -80,6 +88,7 @@ def quantized_mean(
         QnnError: if an axis, a dtype or a quantization does not fit, or there are no values to
             average or more than 2^23, of int16 2^16 - 1 (raised when the call's type is inferred).
     """
+    stated = {} if arithmetic == "tflite" else {"arithmetic": arithmetic}
     return quantized_mean.call(
         [quantized_data],
         axis=[int_attr("axis", axis)] if np.ndim(axis) == 0 else int_list_attr("axis", axis),
@@ -89,6 +98,7 @@ def quantized_mean(
         output_scale=scale_attr(output_scale),
         output_zero_point=zero_point_attr(output_zero_point),
         out_dtype=out_dtype,
+        **stated,
     )
 
 
@@ -97,6 +107,7 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     dtypes = {"quantized_data": data.dtype, "out_dtype": attrs.out_dtype}
     for name, dtype in dtypes.items():
         check_dtype(name, dtype, ACTIVATIONS)
+    check_arithmetic(attrs, *dtypes.values())
     points = ("input_zero_point", "output_zero_point")
     check_alike(dtypes, {name: getattr(attrs, name) for name in points})
     check_quantization("input", attrs.input_scale, attrs.input_zero_point, data.dtype)
@@ -145,6 +156,11 @@ def _reference(attrs: Attrs, data: Array) -> Array:
     axes, count = averaged(attrs, data.shape)
     sums = data.sum(axis=axes, keepdims=attrs.keepdims, dtype=np.int64)
     sums = np.asarray(sums - count * attrs.input_zero_point)
+    if is_onnxruntime(attrs):
+        factor = np.asarray(mean_factor(attrs, count))
+        bounds = dtype_range(attrs.out_dtype)
+        point, dtype = attrs.output_zero_point, attrs.out_dtype
+        return scale_down(sums.astype(np.int32), factor, "float32", point, bounds, dtype)
     multiplier, shift = multiplier_of(attrs, count)
     if shift > 0:
         sums = np.clip(sums, -LARGEST_SUM, LARGEST_SUM)
@@ -154,6 +170,8 @@ def _reference(attrs: Attrs, data: Array) -> Array:
 
 @quantized_mean.overflow_rule
 def _overflow(attrs: Attrs, _known: Known, data: TensorSpec) -> None:
+    if is_onnxruntime(attrs):
+        return
     _, count = averaged(attrs, data.shape)
     sums = centred_bounds(data.dtype, attrs.input_zero_point) * Bounds.of(count, count)
     check_fixed_point(sums, *stated_multiplier_of(attrs, count), attrs.output_zero_point)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,13 @@ from qnn_ops.elementwise import (
     scale_result,
     stated_product_multiplier,
 )
+from qnn_ops.onnxruntime import is_onnxruntime, product_onnxruntime
 from qnn_ops.registry import Attrs, Known, TensorSpec
 
 Array = np.ndarray[Any, Any]
 
 
-@ElementwiseOperator
+@partial(ElementwiseOperator, has_onnxruntime=True)
 def quantized_multiply(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     """Multiply two quantized tensors element by element.
 
@@ -28,7 +30,13 @@ def quantized_multiply(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     is added and the result clamped. A left shift by 32 bits or more counts modulo 32, as in TFLite
     on x86; where the multiplier that is left exceeds 2^14, of which TFLite's own code makes an
     int32 overflow, the result saturates.
+
+    With arithmetic "onnxruntime", that of QLinearMul: the product of the values, less their zero
+    points, is multiplied by the quotient in float32, and the zero point added there before the sum
+    is rounded half to even; see qnn_ops.onnxruntime.
     """
+    if is_onnxruntime(attrs):
+        return product_onnxruntime(attrs, lhs, rhs)
     lhs_values = lhs.astype(np.int32) - attrs.lhs_zero_point
     rhs_values = rhs.astype(np.int32) - attrs.rhs_zero_point
     return scale_result(attrs, lhs_values * rhs_values, product_multiplier(attrs))
@@ -36,6 +44,8 @@ def quantized_multiply(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
 
 @quantized_multiply.overflow_rule
 def _overflow(attrs: Attrs, _known: Known, lhs: TensorSpec, rhs: TensorSpec) -> None:
+    if is_onnxruntime(attrs):
+        return
     left = centred_bounds(lhs.dtype, attrs.lhs_zero_point)
     right = centred_bounds(rhs.dtype, attrs.rhs_zero_point)
     multiplier = stated_product_multiplier(attrs)

@@ -18,6 +18,12 @@ from qnn_ops.checks import (
     check_quantization,
 )
 from qnn_ops.errors import QnnError
+from qnn_ops.onnxruntime import (
+    check_arithmetic,
+    check_softmax,
+    is_onnxruntime,
+    softmax_onnxruntime,
+)
 from qnn_ops.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.softmax_arithmetic import LARGEST_SUM, exp_table, reciprocal, sum_term
 from qnn_ops.softmax_int16 import (
@@ -52,6 +58,8 @@ def quantized_softmax(
     out_dtype: str,
     beta: float = 1.0,
     axis: int = -1,
+    *,
+    arithmetic: str = "tflite",
 ) -> relax.Call:
     """Turn quantized logits into probabilities: exp(beta * x) over its sum along an axis.
 
@@ -65,6 +73,9 @@ def quantized_softmax(
     the maximum; here the same formula goes on, and rounds every probability to 0. Of int16, the
     exponentials and the reciprocal come from tables: see qnn_ops.softmax_int16.
 
+    With arithmetic "onnxruntime", QLinearSoftmax, with any scale and zero point of the result: a
+    float32 table of exponentials, added one after the other in float32; see qnn_ops.onnxruntime.
+
     Args:
         quantized_data: int8, uint8 or int16, any shape of at least one dimension.
         input_scale: real value of one step of the data.
@@ -74,6 +85,7 @@ def quantized_softmax(
         out_dtype: int8 or uint8; for int16 data int16.
         beta: what the data is multiplied by before the exponential; positive.
         axis: along which the probabilities add up to 1.
+        arithmetic: "tflite"; or "onnxruntime" for 8 bits, the last axis and a beta of 1.
 
     Returns:
         A call whose result has the data's shape and ``out_dtype``.
@@ -82,6 +94,7 @@ def quantized_softmax(
         QnnError: if the axis, a dtype or a quantization does not fit, beta is not positive, or
             there is nothing along the axis (raised when the call's type is inferred).
     """
+    stated = {} if arithmetic == "tflite" else {"arithmetic": arithmetic}
     return quantized_softmax.call(
         [quantized_data],
         input_scale=scale_attr(input_scale),
@@ -91,6 +104,7 @@ def quantized_softmax(
         out_dtype=out_dtype,
         beta=float_attr("beta", beta),
         axis=int_attr("axis", axis),
+        **stated,
     )
 
 
@@ -99,10 +113,14 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     dtypes = {"quantized_data": data.dtype, "out_dtype": attrs.out_dtype}
     for name, dtype in dtypes.items():
         check_dtype(name, dtype, ACTIVATIONS)
+    check_arithmetic(attrs, *dtypes.values())
     points = ("input_zero_point", "output_zero_point")
     check_alike(dtypes, {name: getattr(attrs, name) for name in points})
     check_quantization("input", attrs.input_scale, attrs.input_zero_point, data.dtype)
     check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
+    if is_onnxruntime(attrs):
+        _check_onnxruntime(attrs, data)
+        return TensorSpec(data.shape, attrs.out_dtype)
     is_int16 = attrs.out_dtype == "int16"
     point = 0 if is_int16 else dtype_range(attrs.out_dtype)[0]
     scale = OUTPUT_SCALE_INT16 if is_int16 else OUTPUT_SCALE
@@ -118,8 +136,20 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     return TensorSpec(data.shape, attrs.out_dtype)
 
 
+def _check_onnxruntime(attrs: Attrs, data: TensorSpec) -> None:
+    axis = check_axis(attrs.axis, len(data.shape))
+    if axis != len(data.shape) - 1 or attrs.beta != 1 or data.shape[axis] == 0:
+        raise QnnError(
+            "a softmax of arithmetic 'onnxruntime' has values along the last axis and beta 1, got "
+            f"shape {data.shape}, axis {attrs.axis} and beta {attrs.beta}"
+        )
+    check_softmax(attrs.output_scale, data.shape[axis])
+
+
 @quantized_softmax.reference
 def _reference(attrs: Attrs, data: Array) -> Array:
+    if is_onnxruntime(attrs):
+        return softmax_onnxruntime(attrs, data)
     values = data.astype(np.int64)
     distance = values.max(axis=attrs.axis, keepdims=True) - values
     if data.dtype == np.int16:
@@ -138,6 +168,8 @@ def _reference(attrs: Attrs, data: Array) -> Array:
 
 @quantized_softmax.overflow_rule
 def _overflow(attrs: Attrs, _known: Known, data: TensorSpec) -> None:
+    if is_onnxruntime(attrs):
+        return
     if data.dtype == "int16":
         _check_int16(attrs, data)
         return

@@ -93,8 +93,9 @@ def scale_down(
             array that broadcasts to the accumulator (one per channel).
         rounding: "tflite" (gemmlowp: doubling high multiply, then rounding shift, each rounded),
             "upward" (one 64-bit multiply, rounded half up once), "float32" (float32 product,
-            half to even), "float64" (float64 product, half away from zero) or "reduced" (one
-            64-bit multiply by 15 bits of the multiplier, rounded half up).
+            half to even: ONNX Runtime, XNNPACK), "float64" (float64 product, half away from
+            zero) or "reduced" (one 64-bit multiply by 15 bits of the multiplier, rounded half
+            up).
         zero_point: added after scaling.
         bounds: the clamp range.
         dtype: of the result.

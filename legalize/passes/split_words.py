@@ -99,5 +99,5 @@ def _multiplier(call: relax.Call) -> Any:
     attrs = attrs_of(call)
     scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
     if call.op.name == quantized_dense.op.name:
-        return dense_multiplier(*scales)
-    return conv_multiplier(*scales, spec_of(call.args[1]).dtype)
+        return dense_multiplier(*scales, attrs.rounding)
+    return conv_multiplier(*scales, spec_of(call.args[1]).dtype, attrs.rounding)

@@ -8,6 +8,7 @@ from tvm.relax import op as R
 from legalize.primitives.fixed_point import const, round_half_away, saturate
 from legalize.primitives.registry import primitive
 from qnn_ops.attributes import dtype_range, per_axis
+from qnn_ops.onnxruntime import is_onnxruntime
 from qnn_ops.quantize import quantize
 from qnn_ops.registry import Attrs, spec_of
 
@@ -18,11 +19,23 @@ def _quantize(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> re
     if hasattr(attrs, "multiplier"):
         return _by_product(builder, attrs, data)
     steps = builder.emit(R.divide(data, const(per_axis(attrs.scale, attrs.axis, rank), "float32")))
+    if is_onnxruntime(attrs):
+        return _bounded_first(attrs, steps)
     # NaN is not equal to itself; a cast of it to an integer would be undefined.
     steps = R.where(R.equal(steps, steps), round_half_away(builder, steps), const(0, "float32"))
     integer = R.astype(R.clip(steps, -(2.0**40), 2.0**40), "int64")
     zero_point = const(per_axis(attrs.zero_point, attrs.axis, rank), "int64")
     return saturate(R.add(integer, zero_point), dtype_range(attrs.out_dtype), attrs.out_dtype)
+
+
+def _bounded_first(attrs: Attrs, steps: relax.Expr) -> relax.Expr:
+    zero_point = per_axis(attrs.zero_point, attrs.axis, len(spec_of(steps).shape))
+    low, high = dtype_range(attrs.out_dtype)
+    lowest, highest = const(low - zero_point, "float32"), const(high - zero_point, "float32")
+    # NaN is not equal to itself, and is the lowest value to ONNX Runtime.
+    number = R.where(R.equal(steps, steps), steps, lowest)
+    bounded = R.round(R.minimum(R.maximum(number, lowest), highest))
+    return R.astype(R.add(R.astype(bounded, "int32"), const(zero_point, "int32")), attrs.out_dtype)
 
 
 def _by_product(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from tvm import relax
 
 from legalize.primitives.elementwise import lower_sum
+from legalize.primitives.onnxruntime import sum_onnxruntime
 from legalize.primitives.registry import primitive
+from qnn_ops.onnxruntime import is_onnxruntime
 from qnn_ops.quantized_add import quantized_add
 from qnn_ops.registry import Attrs
 
@@ -14,4 +16,6 @@ from qnn_ops.registry import Attrs
 def _quantized_add(
     builder: relax.BlockBuilder, attrs: Attrs, lhs: relax.Expr, rhs: relax.Expr
 ) -> relax.Expr:
+    if is_onnxruntime(attrs):
+        return sum_onnxruntime(builder, attrs, lhs, rhs)
     return lower_sum(builder, attrs, lhs, rhs, 1)

@@ -58,7 +58,8 @@ def _quantized_conv2d(
     multiplier: Any = 1.0
     if attrs.out_dtype != "int32":
         scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
-        multiplier = per_axis(conv_multiplier(*scales, spec_of(kernel).dtype), channel_axis, 4)
+        factor = conv_multiplier(*scales, spec_of(kernel).dtype, attrs.rounding)
+        multiplier = per_axis(factor, channel_axis, 4)
     if addend is not None and attrs.out_layout != attrs.data_layout:
         addend = R.permute_dims(addend, permutation(attrs.out_layout, attrs.data_layout))
     return in_out_layout(

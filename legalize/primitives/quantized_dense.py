@@ -36,5 +36,5 @@ def _quantized_dense(
     accumulator = wrapped(accumulator, dtype, wide=wide)
     is_sum = attrs.out_dtype == "int32"
     scales = (attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
-    multiplier = 1.0 if is_sum else dense_multiplier(*scales)
+    multiplier = 1.0 if is_sum else dense_multiplier(*scales, attrs.rounding)
     return result_of_sums(builder, attrs, accumulator, bias, multiplier, wide=wide)

@@ -6,9 +6,15 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
-from legalize.primitives.fixed_point import const, multiply_by_quantized_multiplier, saturate
+from legalize.primitives.fixed_point import (
+    const,
+    multiply_by_quantized_multiplier,
+    saturate,
+    scale_down,
+)
 from legalize.primitives.registry import primitive
 from qnn_ops.attributes import dtype_range
+from qnn_ops.onnxruntime import is_onnxruntime, mean_factor
 from qnn_ops.quantized_mean import LARGEST_SUM, averaged, multiplier_of, quantized_mean
 from qnn_ops.registry import Attrs, spec_of
 
@@ -20,6 +26,10 @@ def _quantized_mean(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr)
     if axes:
         sums = R.sum(sums, list(axes), keepdims=attrs.keepdims)
     sums = R.subtract(sums, const(count * attrs.input_zero_point, "int32"))
+    if is_onnxruntime(attrs):
+        bounds, point = dtype_range(attrs.out_dtype), attrs.output_zero_point
+        factor = mean_factor(attrs, count)
+        return scale_down(builder, sums, factor, "float32", point, bounds, attrs.out_dtype)
     multiplier, shift = multiplier_of(attrs, count)
     if shift > 0:
         sums = R.minimum(R.maximum(sums, const(-LARGEST_SUM, "int32")), const(LARGEST_SUM, "int32"))

@@ -6,8 +6,10 @@ from tvm import relax
 from tvm.relax import op as R
 
 from legalize.primitives.elementwise import centred, scale_result
+from legalize.primitives.onnxruntime import product_onnxruntime
 from legalize.primitives.registry import primitive
 from qnn_ops.elementwise import product_multiplier
+from qnn_ops.onnxruntime import is_onnxruntime
 from qnn_ops.quantized_multiply import quantized_multiply
 from qnn_ops.registry import Attrs
 
@@ -17,4 +19,6 @@ def _quantized_multiply(
     builder: relax.BlockBuilder, attrs: Attrs, lhs: relax.Expr, rhs: relax.Expr
 ) -> relax.Expr:
     product = R.multiply(centred(lhs, attrs.lhs_zero_point), centred(rhs, attrs.rhs_zero_point))
+    if is_onnxruntime(attrs):
+        return product_onnxruntime(builder, attrs, product)
     return scale_result(builder, attrs, product, product_multiplier(attrs))

@@ -7,7 +7,9 @@ from tvm import relax
 from tvm.relax import op as R
 
 from legalize.primitives.fixed_point import const, saturate
+from legalize.primitives.onnxruntime import softmax_onnxruntime
 from legalize.primitives.registry import primitive
+from qnn_ops.onnxruntime import is_onnxruntime
 from qnn_ops.quantized_softmax import quantized_softmax
 from qnn_ops.registry import Attrs, spec_of
 from qnn_ops.softmax_arithmetic import (
@@ -28,6 +30,8 @@ def _quantized_softmax(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Ex
     axis = attrs.axis % rank
     largest = R.astype(R.max(data, axis, keepdims=True), "int32")
     distance = builder.emit(R.subtract(largest, R.astype(data, "int32")))
+    if is_onnxruntime(attrs):
+        return softmax_onnxruntime(builder, attrs, distance)
     if attrs.out_dtype == "int16":
         return _of_int16(builder, attrs, distance, axis)
     # A distance of 8-bit values is one of 256: what depends on it alone is a table.

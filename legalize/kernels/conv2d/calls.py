@@ -40,12 +40,14 @@ _MOST_PRODUCTS = 2**31 - _MOST_BIAS
 
 def conv_factor(attrs: Attrs, kernel_dtype: str) -> Array:
     """Return the multiplier of a convolution."""
-    return conv_multiplier(attrs.input_scale, attrs.kernel_scale, attrs.output_scale, kernel_dtype)
+    scales = attrs.input_scale, attrs.kernel_scale, attrs.output_scale
+    return conv_multiplier(*scales, kernel_dtype, attrs.rounding)
 
 
 def dense_factor(attrs: Attrs, _kernel_dtype: str) -> Array:
     """Return the multiplier of a dense layer."""
-    return dense_multiplier(attrs.input_scale, attrs.kernel_scale, attrs.output_scale)
+    scales = attrs.input_scale, attrs.kernel_scale, attrs.output_scale
+    return dense_multiplier(*scales, attrs.rounding)
 
 
 def ends_in_floats(attrs: Attrs, operands: Sequence[relax.Expr]) -> bool:

@@ -13,6 +13,7 @@ from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import VectorRule
 from qnn_ops import dequantize, quantize
 from qnn_ops.checks import QUANTIZED
+from qnn_ops.onnxruntime import is_onnxruntime
 from qnn_ops.registry import Attrs, Operator, spec_of
 
 
@@ -24,9 +25,10 @@ def _quantize(
     isa: VectorIsa,
 ) -> relax.Expr | None:
     shape, dtype = spec_of(operands[0]).shape, attrs.out_dtype
-    # A product, rounded half to even, is vector code in primitives, too, which fuse with what
+    # What is rounded half to even is vector code in primitives, too, which fuse with what
     # computes the data.
-    if hasattr(attrs, "multiplier") or not _is_served(attrs, shape, dtype):
+    by_primitives = hasattr(attrs, "multiplier") or is_onnxruntime(attrs)
+    if by_primitives or not _is_served(attrs, shape, dtype):
         return None
     function = real.quantize(isa, shape, attrs.scale, attrs.zero_point, dtype)
     return call_tir(builder, "quantize", function, list(operands), shape, dtype)

@@ -19,6 +19,7 @@ from qnn_ops import quantized_add, quantized_multiply, quantized_subtract
 from qnn_ops.arithmetic import multiply_by_quantized_multiplier, quantize_multiplier
 from qnn_ops.attributes import dtype_range
 from qnn_ops.elementwise import product_multiplier, sum_multipliers
+from qnn_ops.onnxruntime import is_onnxruntime
 from qnn_ops.registry import Attrs, Operator, TensorSpec, spec_of
 
 
@@ -52,7 +53,7 @@ def _sum(
 ) -> relax.Expr | None:
     lhs, rhs = (spec_of(operand) for operand in operands)
     shape = _shape(lhs, rhs)
-    if shape is None:
+    if shape is None or is_onnxruntime(attrs):
         return None
     form = affine_form(operator, attrs, (lhs.dtype, rhs.dtype), sign)
     dtypes = lhs.dtype, rhs.dtype, attrs.out_dtype
@@ -82,7 +83,7 @@ def _multiply(
 ) -> relax.Expr | None:
     lhs, rhs = (spec_of(operand) for operand in operands)
     shape = _shape(lhs, rhs)
-    if shape is None:
+    if shape is None or is_onnxruntime(attrs):
         return None
     dtypes = lhs.dtype, rhs.dtype, attrs.out_dtype
     zero_points = (

@@ -15,6 +15,7 @@ from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import VectorRule
 from legalize.kernels.mean.kernel import MeanSpec, Rescaling, mean
 from qnn_ops import quantized_mean
+from qnn_ops.onnxruntime import is_onnxruntime
 from qnn_ops.quantized_mean import averaged, multiplier_of
 from qnn_ops.registry import Attrs, Operator, spec_of
 
@@ -26,6 +27,8 @@ def _mean(
     *,
     isa: VectorIsa,
 ) -> relax.Expr | None:
+    if is_onnxruntime(attrs):
+        return None
     data = spec_of(operands[0])
     axes, count = averaged(attrs, data.shape)
     merged = _merged(data.shape, axes)

@@ -12,6 +12,7 @@ from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import VectorRule
 from legalize.kernels.softmax.kernel import softmax
 from qnn_ops import quantized_softmax
+from qnn_ops.onnxruntime import is_onnxruntime
 from qnn_ops.registry import Attrs, Operator, spec_of
 from qnn_ops.softmax_arithmetic import exp_table, sum_term
 
@@ -24,7 +25,7 @@ def _softmax(
     isa: VectorIsa,
 ) -> relax.Expr | None:
     spec = spec_of(operands[0])
-    if attrs.axis % len(spec.shape) != len(spec.shape) - 1:
+    if is_onnxruntime(attrs) or attrs.axis % len(spec.shape) != len(spec.shape) - 1:
         return None
     table = exp_table(attrs.input_scale, attrs.beta)
     constants = [relax.const(array, "int32") for array in (table, sum_term(table))]

@@ -88,7 +88,7 @@ def test_a_dense_layer_becomes_its_kernel_on_rows() -> None:
 
 @pytest.mark.parametrize(
     "changes",
-    [{"rounding": "float32"}, {"out_dtype": "int32", "out_max": 5}],
+    [{"out_dtype": "int32", "out_max": 5}, {"out_dtype": "int32", "out_min": -5}],
 )
 def test_what_the_kernel_does_not_end_in_follows_it(changes: dict[str, Any]) -> None:
     mod = UseKernels(VNNI)(module(IMAGE, lambda x: conv(x, **changes)))
@@ -98,7 +98,9 @@ def test_what_the_kernel_does_not_end_in_follows_it(changes: dict[str, Any]) -> 
     assert function.params[-1].dtype == "int32"
 
 
-@pytest.mark.parametrize("changes", [{"rounding": "float64"}, {"out_dtype": "int32"}])
+@pytest.mark.parametrize(
+    "changes", [{"rounding": "float32"}, {"rounding": "float64"}, {"out_dtype": "int32"}]
+)
 def test_what_the_kernel_ends_in_is_the_kernel_alone(changes: dict[str, Any]) -> None:
     mod = UseKernels(VNNI)(module(IMAGE, lambda x: conv(x, **changes)))
     assert calls(mod) == ["z_conv2d"]

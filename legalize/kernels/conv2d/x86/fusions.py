@@ -17,6 +17,7 @@ from legalize.kernels.kernel import Slice
 from qnn_ops import quantized_add, quantized_conv2d, quantized_subtract
 from qnn_ops.attributes import dtype_range
 from qnn_ops.float_epilogue import ONEDNN
+from qnn_ops.onnxruntime import is_onnxruntime
 from qnn_ops.registry import attrs_of, constant_of, operator_of, spec_of
 
 
@@ -30,8 +31,10 @@ def _sum(
 ) -> relax.Expr | None:
     attrs = attrs_of(producer)
     data, weights, *rest = producer.args
-    # What "onednn" adds comes before its rounding; such a kernel adds nothing afterwards.
-    if attrs.rounding == ONEDNN or spec_of(other).shape != spec_of(producer).shape:
+    # What "onednn" adds comes before its rounding; such a kernel adds nothing afterwards. Nor does
+    # one of "float32".
+    is_alone = attrs.rounding in (ONEDNN, "float32") or is_onnxruntime(attrs_of(call))
+    if is_alone or spec_of(other).shape != spec_of(producer).shape:
         return None
     residual = _residual(call, producer, other)
     if residual is None:

@@ -26,7 +26,7 @@ from qnn_ops.registry import Attrs
 CONV_ISAS = (AMX, *ISAS)
 """The instruction sets of convolutions, the fastest first."""
 
-_ROUNDINGS = ("tflite", "upward", "float64", "onednn")
+_ROUNDINGS = ("tflite", "upward", "float32", "float64", "onednn")
 
 
 def ends_in(attrs: Attrs, _multiplier: Array) -> bool:

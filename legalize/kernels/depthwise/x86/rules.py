@@ -16,7 +16,7 @@ from legalize.kernels.isa.x86 import ISAS, Isa
 from legalize.kernels.kernel import Row
 from qnn_ops import quantized_conv2d
 
-_ROUNDINGS = ("tflite", "upward", "onednn")
+_ROUNDINGS = ("tflite", "upward", "float32", "onednn")
 
 
 @dataclass(frozen=True)

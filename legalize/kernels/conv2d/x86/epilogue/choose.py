@@ -18,7 +18,7 @@ from legalize.kernels.ir.types import Array
 EPILOGUES: tuple[type[Epilogue], ...] = (Sums, Magic, Double, OneDnn, Float32, FixedPoint, General)
 """The cheapest first."""
 
-_MULTIPLIERS = {"float64": "float64", "onednn": "float32"}
+_MULTIPLIERS = {"float32": "float32", "float64": "float64", "onednn": "float32"}
 
 
 def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tuple[Array, Scales]:

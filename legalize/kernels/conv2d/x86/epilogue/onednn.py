@@ -1,4 +1,4 @@
-"""The rounding "onednn": sums are scaled in float32, and another tensor is added before they round.
+"""The roundings "onednn" and "float32": sums are scaled in float32; the former adds a tensor there.
 
 With the sum x and its bias b, both converted to float32, a multiplier m per channel and a tensor a
 that has the multiplier k, an output is rint(fma(a, k, (x + b)·m)), plus the zero point and clamped.
@@ -49,14 +49,14 @@ class OneDnn(Epilogue):
     def choose(
         cls, output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
     ) -> Chosen | None:
-        """Serve rounding "onednn"."""
-        if output.rounding != "onednn":
+        """Serve roundings "onednn" and "float32", whose bias is added to the integers."""
+        if output.rounding not in ("onednn", "float32"):
             return None
         highest = int(np.abs(scales.bias.astype(np.int64)).max(initial=0))
         product = scales.bound * float(scales.multiplier.max(initial=0))
         if addend is not None:
             product += _MAX_ADDEND * addend.multiplier
-        adds_bias = scales.bound + highest >= _EXACT
+        adds_bias = output.rounding == "onednn" and scales.bound + highest >= _EXACT
         rows = [deal(scales.multiplier, lanes).astype(np.float32)]
         if adds_bias:
             rows.append(deal(scales.bias, lanes).astype(np.float32))

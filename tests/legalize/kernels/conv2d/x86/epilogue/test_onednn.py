@@ -165,3 +165,19 @@ def test_dense_layers(out_dtype: str, target: Any) -> None:
     mod = lowered(quantized_dense, data, [kernel, bias], None, target, **attrs)
     expected = quantized_dense.evaluate(data, kernel, bias=bias, **attrs)
     np.testing.assert_array_equal(run(mod, [data], target), expected)
+
+
+@pytest.mark.parametrize("largest_bias", [3000, 2**28])
+@pytest.mark.parametrize("channels", [7, 45, 150])
+@each_target
+def test_float32_equals_the_reference(target: Any, channels: int, largest_bias: int) -> None:
+    rng = np.random.default_rng(channels)
+    data, constants, scales = convolution(rng, channels, largest_bias)
+    if largest_bias > 2**24:  # so that sums are rounded before they are scaled
+        scales = [scale * 2.0**-14 for scale in scales]
+    attrs = {**CONV, "rounding": "float32", "kernel_scale": scales, "out_dtype": "uint8"}
+    attrs |= {"output_zero_point": 99, "out_min": 3}
+    mod = lowered(quantized_conv2d, data, constants, None, target, **attrs)
+    kernel, bias = constants
+    expected = quantized_conv2d.evaluate(data, kernel, bias=bias, **attrs)
+    np.testing.assert_array_equal(run(mod, [data], target), expected)
