@@ -18,6 +18,7 @@ from legalize.passes.pad_in_place import PadInPlace
 from legalize.passes.prefer_signedness import PreferSignedness
 from legalize.passes.split_words import SplitWords
 from legalize.passes.tabulate_floats import TabulateFloats
+from legalize.passes.transpose_bytes import TransposeBytes
 from legalize.passes.use_kernels import UseKernels
 
 __all__ = [
@@ -37,5 +38,6 @@ __all__ = [
     "PreferSignedness",
     "SplitWords",
     "TabulateFloats",
+    "TransposeBytes",
     "UseKernels",
 ]

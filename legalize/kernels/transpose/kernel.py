@@ -1,0 +1,164 @@
+"""Bytes whose axes change their order.
+
+Where neighbours stay neighbours, runs of bytes are copied. Else squares of 16 × 16 bytes are
+transposed in registers; the last square of a row or a column overlaps the one before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from math import prod
+
+from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.ir.registers import kept, unsigned_min
+from legalize.kernels.ir.rows import for_each_piece, ramp
+from legalize.kernels.ir.tasks import shared_loop, task_count
+from legalize.kernels.ir.types import Index, Vector
+
+SIDE = 16
+"""Rows and columns of a square."""
+
+_STEPS = 4  # by which rows become columns
+# Roughly what one thread moves.
+_BYTES_PER_MICROSECOND = 8_000
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis of a result.
+
+    Attributes:
+        extent: how many places it has.
+        source: how far they lie apart in the data.
+        target: how far in the result.
+    """
+
+    extent: int
+    source: int
+    target: int
+
+
+def merged_axes(shape: tuple[int, ...], order: tuple[int, ...]) -> list[Axis]:
+    """Return the axes of a result in its order, those merged that are neighbours in the data, too.
+
+    Args:
+        shape: of the data.
+        order: the axis of the data that each axis of the result is.
+    """
+    strides = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    merged: list[tuple[int, int]] = []
+    for axis in order:
+        if shape[axis] == 1:
+            continue
+        if merged and merged[-1][1] == strides[axis] * shape[axis]:
+            merged[-1] = merged[-1][0] * shape[axis], strides[axis]
+        else:
+            merged.append((shape[axis], strides[axis]))
+    extents = [extent for extent, _ in merged]
+    return [
+        Axis(extent, source, prod(extents[place + 1 :]))
+        for place, (extent, source) in enumerate(merged)
+    ]
+
+
+@cache
+def transpose(
+    size: int, shape: tuple[int, ...], order: tuple[int, ...], dtype: str
+) -> tirx.PrimFunc:
+    """Build the function that changes the order of axes.
+
+    Args:
+        size: bytes in a register.
+        shape: of the data.
+        order: the axis of the data that each axis of the result is; ``is_served``.
+        dtype: int8 or uint8.
+
+    Returns:
+        A function of the data and the result.
+    """
+    axes = merged_axes(shape, order)
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("transpose")
+        T.func_attr({"global_symbol": "transpose", "tirx.noalias": True})
+        data = T.arg("data", T.buffer(shape, dtype))
+        output = T.arg("output", T.buffer(tuple(shape[axis] for axis in order), dtype))
+        source = T.decl_buffer((prod(shape),), dtype, data=data.data)
+        target = T.decl_buffer((prod(shape),), dtype, data=output.data)
+        last = axes[-1]
+
+        def copy(start: Index, place: Index) -> None:
+            def piece(offset: Index, width: int) -> None:
+                value = source[ramp(start + offset, width)]
+                T.buffer_store(target, value, [ramp(place + offset, width)])
+
+            for_each_piece(last.extent, piece, size)
+
+        def square(start: Index, place: Index) -> None:
+            rows = [kept(source[T.ramp(start + i * last.source, 1, SIDE)]) for i in range(SIDE)]
+            for i, row in enumerate(_columns(rows)):
+                T.buffer_store(target, row, [T.ramp(place + i * along.target, 1, SIDE)])
+
+        def squares(start: Index, place: Index) -> None:
+            with T.serial(-(-along.extent // SIDE)) as y, T.serial(-(-last.extent // SIDE)) as x:
+                row = unsigned_min(y * SIDE, along.extent - SIDE)
+                column = unsigned_min(x * SIDE, last.extent - SIDE)
+                square(start + row + column * last.source, place + row * along.target + column)
+
+        if last.source == 1:
+            _loops(axes[:-1], prod(shape), copy)
+        else:
+            (along,) = (axis for axis in axes if axis.source == 1)
+            _loops([axis for axis in axes if axis not in (along, last)], prod(shape), squares)
+    return builder.get()
+
+
+def is_served(shape: tuple[int, ...], order: tuple[int, ...]) -> bool:
+    """Tell whether the kernel changes this order: not where runs, or squares, are too small."""
+    if 0 in shape:
+        return False
+    axes = merged_axes(shape, order)
+    ends = [axis for axis in axes if axis.source == 1 or axis.target == 1]
+    return len(axes) > 1 and all(axis.extent >= SIDE for axis in ends)
+
+
+def _loops(axes: list[Axis], size: int, body: Callable[[Index, Index], None]) -> None:
+    """Write loops over some axes, the first one's turns shared by threads."""
+
+    def inner(left: list[Axis], start: Index, place: Index) -> None:
+        if not left:
+            body(start, place)
+            return
+        with T.serial(left[0].extent) as i:
+            inner(left[1:], start + i * left[0].source, place + i * left[0].target)
+
+    if not axes:
+        body(T.int32(0), T.int32(0))
+        return
+    first, *rest = axes
+    shared_loop(
+        task_count(size / _BYTES_PER_MICROSECOND),
+        first.extent,
+        lambda i: inner(rest, i * first.source, i * first.target),
+    )
+
+
+def _columns(rows: list[Vector]) -> list[Vector]:
+    """Transpose 16 vectors of 16 bytes: each step interleaves those that lie 8 apart."""
+    half = SIDE // 2
+    for _ in range(_STEPS):
+        rows = [
+            kept(T.Shuffle([rows[i], rows[i + half]], _interleaved(part)))
+            for i in range(half)
+            for part in (0, 1)
+        ]
+    return rows
+
+
+def _interleaved(part: int) -> list[int]:
+    half = SIDE // 2
+    return [place for i in range(part * half, (part + 1) * half) for place in (i, i + SIDE)]
