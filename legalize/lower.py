@@ -12,6 +12,7 @@ from legalize.passes import (
     FoldClamps,
     FoldConstants,
     FoldPads,
+    FoldQdq,
     FuseSums,
     JoinInPlace,
     LegalizeQnn,
@@ -40,7 +41,7 @@ def lower(mod: tvm.IRModule, target: tvm.target.Target, *, kernels: bool = True)
     """
     mod = lower_loops(mod, target, lambda other: lower(other, target, kernels=kernels))
     wanted = [dtype for feature, dtype in _SIGNEDNESS.items() if has_feature(target, feature)]
-    passes = [TabulateFloats(), ChannelsLast(), FoldPads(), FoldClamps()]
+    passes = [FoldQdq(), TabulateFloats(), ChannelsLast(), FoldPads(), FoldClamps()]
     passes.append(SplitWords(*wanted or ["int8"]))
     if kernels:
         passes += [PreferSignedness(dtype) for dtype in wanted]

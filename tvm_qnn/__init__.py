@@ -16,6 +16,7 @@ from qnn_ops.lazy import make_lazy
 if TYPE_CHECKING:
     from frontends.mxnet import from_mxnet
     from frontends.tflite import QuantizedFallbackWarning, WrappingSumsWarning, from_tflite
+    from legalize.passes.fold_qdq import LeftInFloatWarning, fold_qdq
     from qnn_ops import *  # noqa: F403
     from tvm_qnn.build import build
     from tvm_qnn.compare import Comparison, compare
@@ -26,12 +27,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Comparison",
+    "LeftInFloatWarning",
     "Library",
     "QuantizedFallbackWarning",
     "Timing",
     "WrappingSumsWarning",
     "build",
     "compare",
+    "fold_qdq",
     "from_mxnet",
     "from_tflite",
     "host_target",
@@ -47,6 +50,7 @@ make_lazy(
     __name__,
     {
         "Comparison": ("tvm_qnn.compare",),
+        "LeftInFloatWarning": ("legalize.passes.fold_qdq",),
         "Library": ("tvm_qnn.library.library",),
         "QnnError": ("qnn_ops.errors",),
         "QuantizedFallbackWarning": ("frontends.tflite",),
@@ -56,6 +60,7 @@ make_lazy(
         "compare": ("tvm_qnn.compare",),
         # Whatever is done with an imported model, TVM's own passes then know how to lower it.
         **{f"from_{folder}": ("legalize", f"frontends.{folder}") for folder in FOLDERS},
+        "fold_qdq": ("legalize.passes.fold_qdq",),
         "host_target": ("tvm_qnn.target.target",),
         "load": ("tvm_qnn.library.library",),
         "parse_target": ("tvm_qnn.target.target",),

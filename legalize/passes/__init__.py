@@ -6,6 +6,7 @@ from legalize.passes.channels_last import ChannelsLast
 from legalize.passes.fold_clamps import FoldClamps
 from legalize.passes.fold_constants import FoldConstants
 from legalize.passes.fold_pads import FoldPads
+from legalize.passes.fold_qdq import FoldQdq
 from legalize.passes.fuse_lookups import FuseLookups
 from legalize.passes.fuse_sums import FuseSums
 from legalize.passes.inline_elementwise import InlineElementwise
@@ -26,6 +27,7 @@ __all__ = [
     "FoldClamps",
     "FoldConstants",
     "FoldPads",
+    "FoldQdq",
     "FuseLookups",
     "FuseSums",
     "InlineElementwise",

@@ -1,0 +1,169 @@
+"""Make integer operators of float ones that stand between dequantize and quantize."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+from tvm.relax.expr_functor import PyExprMutator, mutator
+
+import legalize.qdq  # noqa: F401 (registers the rules)
+from legalize.passes.rewriter import CallRewriter, count_uses
+from legalize.qdq.group import Group, LeftInFloatError, NoRuleError, operator_name
+from qnn_ops import dequantize, quantize
+from qnn_ops.checks import ACTIVATIONS, check_choice
+from qnn_ops.errors import QnnError
+from qnn_ops.onnxruntime import ONNXRUNTIME, is_onnxruntime
+from qnn_ops.registry import Operator, attrs_of, constant_of, operator_of, spec_of
+from qnn_ops.signature import main_function
+
+ATTRIBUTE = "qdq_arithmetic"
+"""An attribute of ``main``: whose integers its groups of dequantize, operator, quantize mean."""
+
+
+class LeftInFloatWarning(UserWarning):
+    """Operators between dequantize and quantize are computed in float32; the text says why."""
+
+
+def FoldQdq(arithmetic: str | None = None) -> tvm.transform.Pass:
+    """Make the dialect's operators of groups of dequantize, a float operator and quantize.
+
+    By the conditions under which ONNX Runtime does so: every operand comes from a dequantize, the
+    operator's only reader is the quantize, and their dtypes agree. A tensor may have several
+    readers. Relax's own ``quantize`` and ``dequantize`` of constant scales become the dialect's.
+
+    Args:
+        arithmetic: "onnxruntime", whose integers the groups mean. None: what the attribute
+            ``qdq_arithmetic`` of ``main`` says; a module without it stays as it is. An importer
+            that sets the attribute promises ONNX Runtime's integers, so a group that has them
+            there and has no rule here is an error then, and else a warning, as is one that ONNX
+            Runtime leaves in float.
+    """
+    if arithmetic is not None:
+        check_choice("arithmetic", arithmetic, (ONNXRUNTIME,))
+
+    def rewrite(mod: tvm.IRModule, _context: tvm.transform.PassContext) -> tvm.IRModule:
+        is_promised = arithmetic is None
+        if is_promised and _mark_of(mod) != ONNXRUNTIME:
+            return mod
+        return _fold(mod, is_promised=is_promised)
+
+    return tvm.transform.module_pass(rewrite, opt_level=0, name="FoldQdq")
+
+
+def fold_qdq(mod: tvm.IRModule, arithmetic: str = ONNXRUNTIME) -> tvm.IRModule:
+    """Make integer operators of float ones between dequantize and quantize.
+
+    For modules that TVM's own importers make of QDQ models, and for a user's own. See ``FoldQdq``
+    and the documentation's page on numbers of ONNX models.
+
+    Args:
+        mod: its functions may have any operators.
+        arithmetic: "onnxruntime", whose integers the groups mean.
+
+    Returns:
+        A module in which each group that ONNX Runtime computes in integers is one operator of the
+        dialect.
+
+    Raises:
+        QnnError: the arithmetic is another one, or ``mod`` is no module.
+    """
+    main_function(mod)
+    return FoldQdq(arithmetic)(mod)
+
+
+def _mark_of(mod: tvm.IRModule) -> str:
+    for variable, function in mod.functions_items():
+        if variable.name_hint == "main" and getattr(function, "attrs", None) is not None:
+            return str(function.attrs[ATTRIBUTE]) if ATTRIBUTE in function.attrs else ""
+    return ""
+
+
+def _fold(mod: tvm.IRModule, *, is_promised: bool) -> tvm.IRModule:
+    adopter = _Adopter(mod)
+    for variable, function in mod.functions_items():
+        if isinstance(function, relax.Function):
+            function = function.without_attr(ATTRIBUTE)
+            adopter.builder_.update_func(variable, adopter.visit_expr(function))
+    folder = _FoldQdq(adopter.builder_.finalize())
+    result = folder.rewrite_module(folder.mod_)
+    if folder.missing and is_promised:
+        raise QnnError(
+            "ONNX Runtime computes these in integers, for which there is no rule: "
+            + _listed(folder.missing)
+        )
+    left = [*folder.missing, *folder.left]
+    if left:
+        warnings.warn(f"computed in float32: {_listed(left)}", LeftInFloatWarning, stacklevel=2)
+    return result
+
+
+def _listed(reasons: list[str]) -> str:
+    counts = Counter(reasons).items()
+    return "; ".join(text + (f" ({count} times)" if count > 1 else "") for text, count in counts)
+
+
+@mutator
+class _Adopter(PyExprMutator):
+    """Writes Relax's quantize and dequantize as the dialect's."""
+
+    def visit_call_(self, call: relax.Call) -> relax.Expr:
+        rebuilt = self.builder_.normalize(self.visit_expr_post_order(call))
+        name = operator_name(rebuilt)
+        if name not in ("relax.quantize", "relax.dequantize"):
+            return rebuilt
+        data, *encoding = rebuilt.args
+        scale, zero_point = (constant_of(expr) for expr in encoding)
+        if scale is None or zero_point is None or scale.dtype != np.float32:
+            return rebuilt
+        axis = -1 if scale.size == 1 else int(rebuilt.attrs.axis)
+        scales = scale.reshape(-1).tolist()
+        points = zero_point.reshape(-1).tolist()
+        point = points[0] if len(set(points)) == 1 else points
+        dtype = str(rebuilt.attrs.out_dtype)
+        if name == "relax.dequantize":
+            return dequantize(data, scales, point, axis=axis)
+        if dtype not in ACTIVATIONS or spec_of(data).dtype != "float32":
+            return rebuilt
+        return quantize(data, scales, point, dtype, axis, arithmetic=ONNXRUNTIME)
+
+
+@mutator
+class _FoldQdq(CallRewriter):
+    def __init__(self, mod: tvm.IRModule) -> None:
+        super().__init__(mod)
+        self.mod_ = mod
+        self.left: list[str] = []
+        self.missing: list[str] = []
+
+    def enter(self, function: relax.Function) -> None:
+        self.uses: Counter[Any] = count_uses(function)
+        self.values = {
+            binding.var: binding.value
+            for block in function.body.blocks
+            for binding in block.bindings
+        }
+
+    def rewrite(
+        self, operator: Operator[Any], original: relax.Call, call: relax.Call
+    ) -> relax.Expr:
+        attrs = attrs_of(call)
+        value = self.values.get(original.args[0]) if operator is quantize else None
+        name = operator_name(value)
+        if not name or not is_onnxruntime(attrs) or operator_of(value) is dequantize:
+            return call
+        if isinstance(attrs.scale, tuple) or isinstance(attrs.zero_point, tuple):
+            self.left.append(f"{name}: its result has several scales")
+            return call
+        group = Group(attrs, self.builder_, self.values, self.uses, self.visit_expr)
+        try:
+            return self.builder_.normalize(group.folded(original.args[0]))
+        except LeftInFloatError as error:
+            self.left.append(f"{name}: {error}")
+        except NoRuleError as error:
+            self.missing.append(f"{name}: {error}")
+        return call

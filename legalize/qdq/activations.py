@@ -1,0 +1,52 @@
+"""Activations: those that quantizing does by itself, and QLinearSigmoid."""
+
+from __future__ import annotations
+
+import numpy as np
+import tvm
+from tvm import relax
+
+from legalize.qdq.group import Group, LeftInFloatError, rule
+from qnn_ops import quantized_lookup
+from qnn_ops.attributes import dtype_range
+from qnn_ops.onnxruntime import sigmoid_onnxruntime
+
+
+@rule("nn.relu")
+def _relu(group: Group, call: relax.Call) -> relax.Expr:
+    if group.attrs.zero_point != group.lowest:
+        raise LeftInFloatError(
+            "the output's zero point is not its lowest value, so ONNX Runtime computes Relu in "
+            "float"
+        )
+    return group.folded(call.args[0])
+
+
+@rule("clip")
+def _clip(group: Group, call: relax.Call) -> relax.Expr:
+    scale, zero_point, dtype = group.encoding
+    low, high = (
+        np.rint(np.float32(_number(end)) / np.float32(scale)) + zero_point for end in call.args[1:]
+    )
+    lowest, highest = dtype_range(dtype)
+    if low > lowest or high < highest:
+        raise LeftInFloatError(
+            "the output's range is wider than Clip's, so ONNX Runtime computes Clip in float"
+        )
+    return group.folded(call.args[0])
+
+
+@rule("sigmoid")
+def _sigmoid(group: Group, call: relax.Call) -> relax.Expr:
+    data = group.activation(call.args[0])
+    scale, zero_point, _ = data.encoding
+    table = sigmoid_onnxruntime(scale, zero_point, *group.encoding)
+    return quantized_lookup(data.data, relax.const(table, str(table.dtype)))
+
+
+def _number(value: relax.Expr) -> float:
+    """Return the number that is an argument of ``R.clip``."""
+    number = getattr(value, "value", value)
+    if isinstance(number, tvm.tirx.FloatImm | tvm.tirx.IntImm):
+        number = number.value
+    return float(number)

@@ -1,0 +1,249 @@
+"""A group of a quantize, what it quantizes and the dequantizes before, and the table of rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+
+from qnn_ops import dequantize
+from qnn_ops.attributes import Scale, ZeroPoint, dtype_range
+from qnn_ops.checks import QUANTIZED
+from qnn_ops.onnxruntime import ONNXRUNTIME
+from qnn_ops.registry import Attrs, attrs_of, constant_of, operator_of, spec_of
+
+Array = np.ndarray[Any, Any]
+
+ORT: dict[str, Any] = {"arithmetic": ONNXRUNTIME}
+"""The attribute of operators that have more than one arithmetic."""
+
+MOVEMENTS = {
+    f"relax.{name}"
+    for name in (
+        *("broadcast_to", "expand_dims", "flatten", "permute_dims", "reshape", "squeeze"),
+        *("strided_slice", "tile"),
+    )
+}
+"""Operators that give their first operand's values as they are."""
+
+
+class LeftInFloatError(Exception):
+    """A rule's word that ONNX Runtime computes a group in float, and why."""
+
+
+class NoRuleError(Exception):
+    """A rule's word that ONNX Runtime computes a group in integers, and no rule does."""
+
+
+@dataclass(frozen=True)
+class Operand:
+    """What is dequantized for an operator.
+
+    Attributes:
+        data: the integers.
+        scale: real value of one step, or one per channel along ``axis``.
+        zero_point: the integer that means 0, or one per channel.
+        axis: of the channels.
+    """
+
+    data: relax.Expr
+    scale: Scale
+    zero_point: ZeroPoint
+    axis: int
+
+    @property
+    def dtype(self) -> str:
+        """The dtype of the integers."""
+        return spec_of(self.data).dtype
+
+    @property
+    def encoding(self) -> tuple[Any, Any, str]:
+        """Scale, zero point and dtype."""
+        return self.scale, self.zero_point, self.dtype
+
+    @property
+    def input(self) -> dict[str, Any]:
+        """The attributes by which operators name the encoding of their data."""
+        return {"input_scale": self.scale, "input_zero_point": self.zero_point}
+
+    def bias_steps(self, weights: Operand) -> Array:
+        """Return what a step of a bias is worth: one number, or one per channel."""
+        scales = np.asarray(weights.scale, np.float32)
+        return np.asarray(np.asarray(self.scale, np.float32) * scales)
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """What a quantize quantizes.
+
+    Attributes:
+        attrs: of the quantize.
+        builder: of the new function.
+        values: the bindings of the function's variables.
+        uses: how often each variable is read.
+        renewed: gives what became of an expression.
+    """
+
+    attrs: Attrs
+    builder: relax.BlockBuilder
+    values: Mapping[Any, Any]
+    uses: Mapping[Any, int]
+    renewed: Callable[[relax.Expr], relax.Expr]
+
+    @property
+    def encoding(self) -> tuple[float, int, str]:
+        """Scale, zero point and dtype of the result."""
+        return self.attrs.scale, self.attrs.zero_point, self.attrs.out_dtype
+
+    def folded(self, expr: relax.Expr) -> relax.Expr:
+        """Return the integers that quantizing ``expr`` gives.
+
+        Raises:
+            LeftInFloatError: ONNX Runtime computes it in float.
+            NoRuleError: it computes it in integers, and no rule does.
+        """
+        call = self.value(expr)
+        name = operator_name(call)
+        if isinstance(expr, relax.Var) and self.uses.get(expr, 0) > 1:
+            raise LeftInFloatError(f"the result of {name} has other readers")
+        if name not in RULES:
+            raise LeftInFloatError(f"ONNX Runtime has no integers for {name or 'this'}")
+        return RULES[name](self, call)
+
+    def value(self, expr: relax.Expr) -> Any:
+        """Return what a variable is bound to; anything else as it is."""
+        return self.values.get(expr) if isinstance(expr, relax.Var) else expr
+
+    def quantized(self, expr: relax.Expr) -> Operand:
+        """Return the integers of which ``expr`` is dequantized, and perhaps moved about.
+
+        Raises:
+            LeftInFloatError: there are none.
+        """
+        value = self.value(expr)
+        if operator_name(value) in MOVEMENTS:
+            inner = self.quantized(value.args[0])
+            if isinstance(inner.scale, float):
+                moved = relax.Call(value.op, [inner.data, *value.args[1:]], value.attrs)
+                return Operand(self.builder.emit(moved), inner.scale, inner.zero_point, -1)
+        if operator_of(value) is not dequantize:
+            raise LeftInFloatError("an operand is float")
+        attrs = attrs_of(value)
+        data = self.renewed(value.args[0])
+        scale = _one_or_list(attrs.scale)
+        return Operand(data, scale, _one_or_list(attrs.zero_point), attrs.axis)
+
+    def activation(self, expr: relax.Expr) -> Operand:
+        """Return an operand that has one scale, and the dtype of the result.
+
+        Raises:
+            LeftInFloatError: it is another one.
+        """
+        operand = self.quantized(expr)
+        if isinstance(operand.scale, list) or isinstance(operand.zero_point, list):
+            raise LeftInFloatError("an operand has several scales")
+        if operand.dtype != self.attrs.out_dtype or operand.dtype not in QUANTIZED:
+            raise LeftInFloatError(
+                f"operands and result must be of one 8-bit dtype, got {operand.dtype} and "
+                f"{self.attrs.out_dtype}"
+            )
+        return operand
+
+    def bias(self, expr: relax.Expr, scales: Array, channels: int) -> Array:
+        """Return a bias in steps of ``scales``: float32, one or one per channel.
+
+        Raises:
+            LeftInFloatError: it is no constant.
+            NoRuleError: it has not one value for each channel.
+        """
+        value = self.value(expr)
+        while operator_name(value) in MOVEMENTS:
+            value = self.value(value.args[0])
+        if operator_of(value) is dequantize:
+            integers = constant_of(value.args[0])
+            if integers is None or integers.dtype != np.int32:
+                raise LeftInFloatError("a bias must be a constant of int32")
+        else:
+            real = constant_of(value)
+            if real is None:
+                raise LeftInFloatError("a bias must be a constant")
+            steps = np.rint(real.reshape(-1).astype(np.float32) / scales).astype(np.float64)
+            integers = np.clip(steps, -(2.0**31), 2.0**31 - 1).astype(np.int32)
+        if integers.size not in (1, channels) or spec_of(expr).shape[-1:] == ():
+            raise NoRuleError(f"a bias of shape {integers.shape} for {channels} channels")
+        return np.broadcast_to(integers.reshape(-1), channels).copy()
+
+    def result(self) -> dict[str, Any]:
+        """Return the attributes by which operators name the result's encoding."""
+        names = ("output_scale", "output_zero_point", "out_dtype")
+        return dict(zip(names, self.encoding, strict=True))
+
+    @property
+    def lowest(self) -> int:
+        """The lowest value of the result's dtype."""
+        return dtype_range(self.attrs.out_dtype)[0]
+
+
+Rule = Callable[[Group, relax.Call], relax.Expr]
+"""Gives the integers that a group quantizes, or raises as ``Group.folded`` does."""
+
+RULES: dict[str, Rule] = {}
+"""By the name of the Relax operator."""
+
+Biased = Callable[[Group, relax.Call, "relax.Expr | None"], relax.Expr]
+
+BIASED: dict[str, Biased] = {}
+"""Rules of operators to which a bias may be added, by their names."""
+
+
+def rule(*names: str) -> Callable[[Rule], Rule]:
+    """Register the rule of Relax operators."""
+
+    def decorate(function: Rule) -> Rule:
+        RULES.update({f"relax.{name}": function for name in names})
+        return function
+
+    return decorate
+
+
+def biased(name: str) -> Callable[[Biased], Biased]:
+    """Register the rule of a Relax operator to which a bias may be added."""
+
+    def decorate(function: Biased) -> Biased:
+        BIASED[f"relax.{name}"] = function
+        RULES[f"relax.{name}"] = lambda group, call: function(group, call, None)
+        return function
+
+    return decorate
+
+
+def operator_name(value: Any) -> str:
+    """Return the name of the operator that ``value`` calls; empty if it calls none."""
+    is_call = isinstance(value, relax.Call) and isinstance(value.op, tvm.ir.Op)
+    return str(value.op.name) if is_call else ""
+
+
+def one_point(operand: Operand) -> int:
+    """Return the zero point of weights.
+
+    Raises:
+        LeftInFloatError: they have several.
+    """
+    points = np.unique(np.asarray(operand.zero_point))
+    if points.size != 1:
+        raise LeftInFloatError("the weights have several zero points")
+    return int(points[0])
+
+
+def check_weights(data: Operand, weights: Operand) -> None:
+    """Raise unless ONNX Runtime multiplies such data by such weights."""
+    if weights.dtype not in QUANTIZED or (data.dtype, weights.dtype) == ("int8", "uint8"):
+        raise LeftInFloatError(f"{data.dtype} data cannot have {weights.dtype} weights")
+
+
+def _one_or_list(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,65 @@
+"""Products with constant matrices: QLinearMatMul and QGemm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from legalize.qdq.group import (
+    Group,
+    LeftInFloatError,
+    NoRuleError,
+    Operand,
+    biased,
+    check_weights,
+    one_point,
+    operator_name,
+)
+from qnn_ops import quantized_dense
+from qnn_ops.registry import constant_of, spec_of
+
+
+@biased("matmul")
+def _matmul(group: Group, call: relax.Call, bias: relax.Expr | None) -> relax.Expr:
+    data = group.activation(call.args[0])
+    weights, is_transposed = _weights(group, call.args[1])
+    check_weights(data, weights)
+    if len(spec_of(weights.data).shape) != 2 or not spec_of(data.data).shape:
+        raise NoRuleError("a product of matrices needs one matrix of weights")
+    unit_axis = 0 if is_transposed else 1
+    if isinstance(weights.scale, list) and weights.axis % 2 != unit_axis:
+        raise LeftInFloatError("the weights' scales are not of columns")
+    extra: dict[str, Any] = {}
+    if bias is not None:
+        units = spec_of(weights.data).shape[unit_axis]
+        extra["bias"] = relax.const(group.bias(bias, data.bias_steps(weights), units), "int32")
+    return quantized_dense(
+        data.data,
+        _as_units(group, weights.data, is_transposed),
+        **data.input,
+        kernel_scale=weights.scale,
+        kernel_zero_point=one_point(weights),
+        **group.result(),
+        rounding="float32",
+        **extra,
+    )
+
+
+def _weights(group: Group, expr: relax.Expr) -> tuple[Operand, bool]:
+    """Return the weights, and whether they are [units, depth]."""
+    value = group.value(expr)
+    if operator_name(value) == "relax.permute_dims" and len(spec_of(value).shape) == 2:
+        return group.quantized(value.args[0]), True
+    return group.quantized(expr), False
+
+
+def _as_units(group: Group, data: relax.Expr, is_transposed: bool) -> relax.Expr:
+    if is_transposed:
+        return data
+    array = constant_of(data)
+    if array is None:
+        return group.builder.emit(R.permute_dims(data))
+    return relax.const(np.ascontiguousarray(array.T), str(array.dtype))
