@@ -146,7 +146,7 @@ def convert_add_n(ctx: Context) -> relax.Expr:
     for operand in operands[1:]:
         if operand.shape != operands[0].shape:
             raise QnnError(f"shapes {operands[0].shape} and {operand.shape} differ")
-        total = ctx.builder.emit(R.add(total, operand.expr))
+        total = rounded(ctx.builder.emit(R.add(total, operand.expr)))
     return total
 
 

@@ -39,11 +39,12 @@ def _any(sheet: Sheet, shape: tuple[int, ...] = (2, 3, 4)) -> Any:
     return sheet.input(sheet.rng.normal(0, 4, shape).astype(np.float32))
 
 
-def test_what_is_added_and_taken_away_again_was_rounded_between() -> None:
+@pytest.mark.parametrize("code", ["ADD", "ADD_N"])
+def test_what_is_added_and_taken_away_again_was_rounded_between(code: str) -> None:
     sheet = Sheet(seed=32)
-    x, large = _any(sheet), sheet.constant(np.array([1e5], np.float32))
+    x, large = _any(sheet), sheet.constant(np.full((2, 3, 4), 1e5, np.float32))
     result = ((2, 3, 4), "float32", None)
-    total = sheet.operator("ADD", [x, large], result)
+    total = sheet.operator(code, [x, large], result)
     sheet.operator("SUB", [total, large], result)
     mod, params = from_tflite(sheet.model(), outputs=["y4"])
     expected = (sheet.arrays[0] + np.float32(1e5)) - np.float32(1e5)
