@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from qnn_ops.quantized_svdf import quantized_svdf
     from qnn_ops.quantized_svdf_state import quantized_svdf_state
     from qnn_ops.requantize import requantize
+    from qnn_ops.scatter_rows import scatter_rows
     from qnn_ops.select_boxes import select_boxes
     from qnn_ops.suppress_boxes import suppress_boxes
     from qnn_ops.top_places import top_places
@@ -69,6 +70,7 @@ __all__ = [
     "quantized_svdf",
     "quantized_svdf_state",
     "requantize",
+    "scatter_rows",
     "select_boxes",
     "suppress_boxes",
     "top_places",

@@ -1,0 +1,82 @@
+"""Rows put at places of a tensor, one after the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from qnn_ops.checks import check_choice, check_dtype, check_rank
+from qnn_ops.errors import QnnError
+from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.traits import FIXED
+
+Array = np.ndarray[Any, Any]
+
+DTYPES = ("int8", "uint8", "int32", "int64", "float32")
+REDUCTIONS = ("update", "add", "multiply", "maximum", "minimum")
+
+
+@operator(
+    "data",
+    "places",
+    "rows",
+    traits=FIXED,
+)
+def scatter_rows(
+    data: relax.Expr, places: relax.Expr, rows: relax.Expr, reduction: str = "update"
+) -> relax.Call:
+    """Put rows at places, one after the other, or combine each with what is there.
+
+    Source of the order: ScatterNd, SparseToDense and UnsortedSegmentRef of TFLite's
+    kernels/internal/reference.
+
+    Args:
+        data: [count, size], int8, uint8, int32, int64 or float32.
+        places: int32 [number], each from 0 to count - 1; another is a place at the nearest end.
+        rows: [number, size], of the data's dtype.
+        reduction: "update", "add", "multiply", "maximum" or "minimum". Integers must not overflow.
+
+    Returns:
+        A call whose result has the data's shape and dtype.
+
+    Raises:
+        QnnError: if a dtype or a shape does not fit.
+    """
+    return scatter_rows.call([data, places, rows], reduction=reduction)
+
+
+@scatter_rows.type_rule
+def _type(attrs: Attrs, data: TensorSpec, places: TensorSpec, rows: TensorSpec) -> TensorSpec:
+    check_dtype("data", data.dtype, DTYPES)
+    check_dtype("places", places.dtype, ("int32",))
+    check_choice("reduction", attrs.reduction, REDUCTIONS)
+    for name, spec, rank in (("data", data, 2), ("places", places, 1), ("rows", rows, 2)):
+        check_rank(name, spec, rank)
+    if rows.dtype != data.dtype or rows.shape != (places.shape[0], data.shape[1]):
+        raise QnnError(
+            f"rows must be {data.dtype} of shape {(places.shape[0], data.shape[1])}, got "
+            f"{rows.dtype} of shape {rows.shape}"
+        )
+    if data.shape[0] == 0:
+        raise QnnError("data must have rows")
+    return data
+
+
+scatter_rows.overflow_rule(cannot_overflow)
+
+
+@scatter_rows.reference
+def _reference(attrs: Attrs, data: Array, places: Array, rows: Array) -> Array:
+    combine = {
+        "update": lambda _, new: new,
+        "add": np.add,
+        "multiply": np.multiply,
+        "maximum": np.maximum,
+        "minimum": np.minimum,
+    }[attrs.reduction]
+    result = data.copy()
+    for place, row in zip(np.clip(places, 0, len(data) - 1), rows, strict=True):
+        result[place] = combine(result[place], row)
+    return result
