@@ -302,6 +302,14 @@ class MirrorPadOptions(Options):
 
 
 @dataclass(frozen=True)
+class ReverseSequenceOptions(Options):
+    """Reversal of the first elements along ``seq_dim``, in each of the batches."""
+
+    seq_dim: int
+    batch_dim: int
+
+
+@dataclass(frozen=True)
 class PackOptions(Options):
     """Stack; `axis` is the new one, a negative one counts from the end of the result's."""
 

@@ -285,7 +285,7 @@ class TestUnsupported:
     def test_all_operators_are_named_at_once(self) -> None:
         sheet = Sheet()
         data = sheet.random_input((2, 3), "int8", Q)
-        first = sheet.operator("HASHTABLE_LOOKUP", [data], ((2, 3), "int8", Q))
+        first = sheet.operator("SKIP_GRAM", [data], ((2, 3), "int8", Q))
         second = sheet.operator("RELU", [first], ((2, 3), "int8", Q))
         sheet.operator(
             "CONCATENATION", [second], ((2, 3), "int8", Q), fused_activation_function="RELU"
@@ -296,7 +296,7 @@ class TestUnsupported:
         with pytest.raises(UnsupportedOperatorError) as caught:
             from_tflite(sheet.model())
         assert caught.value.operators == (
-            (0, "HASHTABLE_LOOKUP", "no conversion rule", ["x1", "y2"]),
+            (0, "SKIP_GRAM", "no conversion rule", ["x1", "y2"]),
             (2, "CONCATENATION", "fused activation RELU", ["y3", "y4"]),
             (4, "LSH_PROJECTION", "no conversion rule", ["x1", "y7"]),
         )

@@ -1,4 +1,4 @@
-"""MIRROR_PAD and REVERSE_V2."""
+"""MIRROR_PAD, REVERSE_V2 and REVERSE_SEQUENCE."""
 
 from __future__ import annotations
 
@@ -42,4 +42,36 @@ def test_there_must_be_axes_to_reverse() -> None:
     data = sheet.random_input((3, 4), "int8", Q)
     sheet.operator("REVERSE_V2", [data, sheet.constant(np.zeros(0, np.int32))], (ANY, "int8", Q))
     with pytest.raises(QnnError, match="must have axes"):
+        from_tflite(sheet.model())
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "int32", "float32"])
+def test_reversed_sequences_equal_litert(dtype: str) -> None:
+    sheet = Sheet(seed=5)
+    encoding = {"uint8": Q, "int16": Quantization.per_tensor(0.5, 0)}.get(dtype)
+    for shape, along, batch in (((3, 4, 2, 2), 1, 0), ((3, 4, 2, 5), 0, 3), ((2, 6), 1, 0)):
+        data = sheet.input(sheet.rng.integers(0, 99, shape).astype(dtype), encoding)
+        numbers = sheet.rng.integers(0, shape[along] + 1, shape[batch])
+        for lengths in (sheet.input(numbers.astype(np.int64)), sheet.constant(numbers)):
+            result = (shape, dtype, encoding)
+            sheet.operator(
+                "REVERSE_SEQUENCE", [data, lengths], result, seq_dim=along, batch_dim=batch
+            )
+    sheet.check()
+
+
+@pytest.mark.parametrize(
+    ("lengths", "along", "message"),
+    [
+        ([1, 5], 1, "outside of 0 to 4"),
+        ([1], 1, "lengths for 2 batches"),
+        ([1, 1], 0, "axes 0 and 0"),
+    ],
+)
+def test_lengths_must_fit(lengths: list[int], along: int, message: str) -> None:
+    sheet = Sheet()
+    data = sheet.random_input((2, 4), "uint8", Q)
+    operands = [data, sheet.constant(lengths)]
+    sheet.operator("REVERSE_SEQUENCE", operands, ((2, 4), "uint8", Q), seq_dim=along)
+    with pytest.raises(QnnError, match=message):
         from_tflite(sheet.model())

@@ -1,0 +1,121 @@
+"""DYNAMIC_UPDATE_SLICE, DILATE, MATRIX_DIAG, MATRIX_SET_DIAG and HASHTABLE_LOOKUP.
+
+Each element of the result is one of two tensors', by its place.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.tflite.converters.context import Context, reshaped
+from frontends.tflite.converters.registry import data_converter
+from frontends.tflite.values import DTYPES
+from qnn_ops.errors import QnnError
+
+
+@data_converter("DYNAMIC_UPDATE_SLICE")
+def convert_dynamic_update_slice(ctx: Context) -> relax.Expr:
+    """Replace a part; it begins where the third operand says, or at the nearest place it fits."""
+    data, part, starts = ctx.inputs()
+    dtypes, rank = {data.tensor.dtype, part.tensor.dtype}, len(data.shape)
+    if len(dtypes) > 1 or starts.tensor.dtype not in ("int32", "int64"):
+        raise UnsupportedError(f"{part.tensor.dtype} in {data.tensor.dtype}")
+    sizes = list(zip(data.shape, part.shape, strict=False))
+    if len(part.shape) != rank or starts.shape != (rank,) or any(p > d for d, p in sizes):
+        raise QnnError(f"a part of {part.shape} in {data.shape} at {starts.shape}")
+    if not rank or data.shape == part.shape:
+        return part.expr
+    if 0 in part.shape:
+        return data.expr
+    room = np.array([size - taken for size, taken in sizes], np.int64)
+    first = R.minimum(R.astype(starts.expr, "int64"), relax.const(room, "int64"))
+    first = ctx.builder.emit(R.astype(R.maximum(first, _zero("int64")), "int32"))
+    result, is_inside = part.expr, None
+    for axis, (size, taken) in enumerate(sizes):
+        numbers = relax.const(np.arange(size, dtype=np.int32))
+        places = R.subtract(numbers, R.strided_slice(first, [0], [axis], [axis + 1]))
+        places = ctx.builder.emit(places)
+        result = ctx.builder.emit(R.take(result, places, axis, "clip"))
+        zero, end = relax.const(np.int32(0)), relax.const(np.int32(taken))
+        here = R.logical_and(R.greater_equal(places, zero), R.less(places, end))
+        shape = [size if each == axis else 1 for each in range(rank)]
+        here = ctx.builder.emit(reshaped(ctx.builder.emit(here), shape))
+        is_inside = here if is_inside is None else R.logical_and(is_inside, here)
+    return R.where(is_inside, result, data.expr)
+
+
+@data_converter("DILATE")
+def convert_dilate(ctx: Context) -> relax.Expr:
+    """Put so many less one of a value between neighbours along each axis."""
+    data, steps, filler = ctx.input(0), ctx.integers(1), ctx.input(2)
+    shape, dtype = data.shape, data.tensor.dtype
+    if len(steps) != len(shape) or any(step < 1 for step in steps):
+        raise QnnError(f"steps {steps} for a tensor of shape {shape}")
+    if filler.tensor.dtype != dtype or prod(filler.shape) != 1:
+        raise QnnError(f"{filler.tensor.label} must be one {dtype}")
+    if 0 in shape:
+        raise UnsupportedError(f"{data.tensor.label} has no elements")
+    result, is_kept = data.expr, np.ones((), bool)
+    for axis, (size, step) in enumerate(zip(shape, steps, strict=True)):
+        numbers = np.arange((size - 1) * step + 1, dtype=np.int32)
+        result = ctx.builder.emit(R.take(result, relax.const(numbers // step), axis, "clip"))
+        is_kept = np.logical_and(is_kept[..., np.newaxis], numbers % step == 0)
+    return R.where(relax.const(is_kept), result, reshaped(filler.expr, ()))
+
+
+@data_converter("MATRIX_DIAG")
+def convert_matrix_diag(ctx: Context) -> relax.Expr:
+    """Make matrices that have the last axis as their diagonal, and zeros elsewhere."""
+    data = ctx.input(0)
+    if not data.shape or 0 in data.shape:
+        raise UnsupportedError(f"{data.tensor.label} of shape {data.shape}")
+    size = data.shape[-1]
+    filled = R.broadcast_to(R.expand_dims(data.expr, -1), (*data.shape, size))
+    return R.where(relax.const(np.eye(size, dtype=bool)), filled, R.zeros((), data.tensor.dtype))
+
+
+@data_converter("MATRIX_SET_DIAG")
+def convert_matrix_set_diag(ctx: Context) -> relax.Expr:
+    """Replace the diagonals of matrices."""
+    data, diagonal = ctx.input(0), ctx.input(1)
+    shape = data.shape
+    fits = len(shape) > 1 and diagonal.shape == (*shape[:-2], min(shape[-2:]))
+    if not fits or diagonal.tensor.dtype != data.tensor.dtype:
+        raise QnnError(f"diagonals of {diagonal.shape} for matrices of {shape}")
+    if 0 in shape:
+        return data.expr
+    axis, rows = len(shape) - 2, relax.const(np.arange(shape[-2], dtype=np.int32))
+    taken = ctx.builder.emit(R.take(diagonal.expr, rows, axis, "clip"))
+    is_diagonal = relax.const(np.eye(shape[-2], shape[-1], dtype=bool))
+    return R.where(is_diagonal, R.expand_dims(taken, -1), data.expr)
+
+
+@data_converter("HASHTABLE_LOOKUP")
+def convert_hashtable_lookup(ctx: Context) -> list[relax.Expr]:
+    """Take the rows of a table whose keys are asked for, or zeros, and tell which there are."""
+    wanted, keys, table = ctx.inputs()
+    dtype = table.tensor.dtype
+    if {wanted.tensor.dtype, keys.tensor.dtype} != {"int32"} or dtype not in DTYPES:
+        raise UnsupportedError(f"of {keys.tensor.dtype} in a table of {dtype}")
+    if len(wanted.shape) != 1 or keys.shape != table.shape[:1]:
+        raise QnnError(f"{keys.shape} keys of a table of shape {table.shape}")
+    if 0 in (*wanted.shape, *table.shape):
+        raise UnsupportedError("of tensors without elements")
+    if keys.tensor.is_constant and np.any(np.diff(ctx.constant(1)) <= 0):
+        raise QnnError(f"{keys.tensor.label} must have keys that rise")
+    columns, row = reshaped(wanted.expr, (-1, 1)), reshaped(keys.expr, (1, -1))
+    is_key = ctx.builder.emit(R.astype(R.equal(columns, row), "int8"))
+    places = ctx.builder.emit(R.argmax(is_key, 1))
+    hits = ctx.builder.emit(R.max(is_key, 1))
+    found = R.greater(reshaped(hits, (*wanted.shape, *[1] * (len(table.shape) - 1))), _zero("int8"))
+    taken = R.take(table.expr, places, 0, "clip")
+    return [R.where(found, taken, _zero(dtype)), R.astype(hits, "uint8")]
+
+
+def _zero(dtype: str) -> relax.Expr:
+    return relax.const(np.zeros((), dtype), dtype)

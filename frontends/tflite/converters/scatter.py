@@ -1,0 +1,130 @@
+"""SCATTER_ND, SPARSE_TO_DENSE and the operators of segments: values put where places say."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.tflite.converters.context import Context, Operand, reshaped
+from frontends.tflite.converters.registry import data_converter
+from qnn_ops import QnnError, scatter_rows
+
+# What integers are added up in; they then wrap as LiteRT's do. TVM lets LLVM assume that int32 and
+# int64 do not overflow.
+_WIDE = {"bool": "int32", "int8": "int32", "uint8": "int32", "int32": "int64"}
+_REDUCTIONS: dict[str, tuple[str, Any]] = {
+    "UNSORTED_SEGMENT_MAX": ("maximum", lambda info: info.min),
+    "UNSORTED_SEGMENT_MIN": ("minimum", lambda info: info.max),
+    "UNSORTED_SEGMENT_PROD": ("multiply", lambda info: 1),
+    "UNSORTED_SEGMENT_SUM": ("add", lambda info: 0),
+}
+
+
+@data_converter("SCATTER_ND")
+def convert_scatter_nd(ctx: Context) -> relax.Expr:
+    """Add parts to zeros at places along the first axes; the last axis of the places tells one."""
+    places, parts, shape = ctx.input(0), ctx.input(1), ctx.integers(2)
+    dtype, rank = parts.tensor.dtype, len(places.shape) - 1
+    if dtype not in (*_WIDE, "int64", "float32") or places.tensor.dtype != "int32":
+        raise UnsupportedError(f"{dtype} at places of {places.tensor.dtype}")
+    depth = places.shape[-1] if places.shape else 0
+    fits = parts.shape == (*places.shape[:rank], *shape[depth:])
+    if rank < 0 or not 0 < depth <= len(shape) or min(shape, default=0) < 0 or not fits:
+        raise QnnError(f"places of {places.shape} for parts of {parts.shape} in {shape}")
+    if 0 in shape or 0 in parts.shape:
+        return R.zeros(shape, dtype)
+    rows = reshaped(parts.expr, (prod(places.shape[:rank]), prod(shape[depth:])))
+    flat = _flat_places(ctx, places, shape[:depth])
+    wide = _WIDE.get(dtype, dtype)
+    zeros = R.zeros((prod(shape[:depth]), prod(shape[depth:])), wide)
+    summed = _scattered(ctx, zeros, flat, R.astype(rows, wide), "add")
+    if dtype == "bool":
+        summed = R.not_equal(summed, relax.const(0, wide))
+    return reshaped(ctx.builder.emit(R.astype(summed, dtype)), shape)
+
+
+@data_converter("SPARSE_TO_DENSE")
+def convert_sparse_to_dense(ctx: Context) -> relax.Expr:
+    """Put values, or one for all, at places in a tensor that is filled with another."""
+    places, shape = ctx.input(0), ctx.integers(1, ("int32", "int64"))
+    values, filler = ctx.input(2), ctx.input(3)
+    dtype = values.tensor.dtype
+    allowed = ("int8", "uint8", "int32", "int64", "float32")
+    if dtype not in allowed or places.tensor.dtype not in ("int32", "int64"):
+        raise UnsupportedError(f"{dtype} at places of {places.tensor.dtype}")
+    count, depth = (*places.shape, 1, 1)[:2]
+    fits = 0 < len(places.shape) < 3 and depth == len(shape) <= 4 and min(shape, default=0) >= 0
+    if not fits or filler.tensor.dtype != dtype or values.shape not in ((), (count,)):
+        raise QnnError(f"places of {places.shape} for values of {values.shape} in {shape}")
+    if prod(filler.shape) != 1:
+        raise QnnError(f"{filler.tensor.label} must be one value, is of shape {filler.shape}")
+    filled = R.broadcast_to(reshaped(filler.expr, (1, 1)), (prod(shape), 1))
+    if 0 in shape or count == 0:
+        return R.zeros(shape, dtype) if 0 in shape else reshaped(filled, shape)
+    flat = _flat_places(ctx, places, shape, count)
+    each = R.broadcast_to(reshaped(values.expr, (-1, 1)), (count, 1))
+    return reshaped(_scattered(ctx, filled, flat, each, "update"), shape)
+
+
+@data_converter(*_REDUCTIONS)
+def convert_segments(ctx: Context) -> relax.Expr:
+    """Reduce the rows of each segment; a row of a negative one is left out."""
+    data, places, count = ctx.input(0), ctx.input(1), ctx.integer(2)
+    dtype, rank = data.tensor.dtype, len(places.shape)
+    if dtype not in ("int32", "float32") or places.tensor.dtype != "int32":
+        raise UnsupportedError(f"{dtype} in segments of {places.tensor.dtype}")
+    if count < 0 or not rank or data.shape[:rank] != places.shape:
+        raise QnnError(f"segments {places.shape} of data of {data.shape}, {count} of them")
+    if places.tensor.is_constant and np.any(ctx.constant(1) >= count):
+        raise QnnError(f"{places.tensor.label} has segments beyond {count}")
+    rest = data.shape[rank:]
+    reduction, begin = _REDUCTIONS[ctx.operator.code]
+    if 0 in data.shape or count == 0:
+        raise UnsupportedError("of tensors without elements")
+    rows = reshaped(data.expr, (prod(places.shape), prod(rest)))
+    # One row more, which takes those of no segment.
+    flat = reshaped(places.expr, (prod(places.shape),))
+    flat = ctx.builder.emit(R.minimum(flat, relax.const(np.int32(count))))
+    flat = R.where(R.less(flat, relax.const(np.int32(0))), relax.const(np.int32(count)), flat)
+    info = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
+    start = relax.const(np.asarray(begin(info), dtype), dtype)
+    wide = "int64" if dtype == "int32" and reduction == "add" else dtype
+    full = R.full((count + 1, prod(rest)), start, dtype)
+    if reduction == "multiply" and dtype == "int32":
+        raise UnsupportedError("products of int32, which may wrap")
+    summed = _scattered(ctx, R.astype(full, wide), flat, R.astype(rows, wide), reduction)
+    kept = R.strided_slice(summed, [0], [0], [count])
+    return reshaped(ctx.builder.emit(R.astype(kept, dtype)), (count, *rest))
+
+
+def _scattered(
+    ctx: Context, data: relax.Expr, places: relax.Expr, rows: relax.Expr, reduction: str
+) -> relax.Expr:
+    """Put rows at places of the first axis, one after the other."""
+    operands = [ctx.builder.emit(each) for each in (data, places, rows)]
+    return ctx.builder.emit(scatter_rows(*operands, reduction=reduction))
+
+
+def _flat_places(
+    ctx: Context, places: Operand, sizes: tuple[int, ...], count: int | None = None
+) -> relax.Expr:
+    """Return one number for each place, within what there is.
+
+    LiteRT ends a run where one is outside.
+    """
+    depth = len(sizes)
+    if places.tensor.is_constant:
+        array = np.asarray(ctx.constant(ctx.operator.inputs.index(places.tensor.index)))
+        array = array.reshape(-1, depth)
+        if np.any(array < 0) or np.any(array >= np.array(sizes)):
+            raise QnnError(f"{places.tensor.label} has places outside of {sizes}")
+    rows = reshaped(R.astype(places.expr, "int32"), (count or prod(places.shape[:-1]), depth))
+    strides = np.array([prod(sizes[axis + 1 :]) for axis in range(depth)], np.int32)
+    last = relax.const(np.array([size - 1 for size in sizes], np.int32))
+    inside = R.maximum(R.minimum(ctx.builder.emit(rows), last), relax.const(np.int32(0)))
+    return ctx.builder.emit(R.sum(R.multiply(inside, relax.const(strides)), [1]))

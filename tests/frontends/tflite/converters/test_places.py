@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from frontends.tflite import from_tflite
+from frontends.tflite.quantization import Quantization
+from qnn_ops import QnnError
+from tests.support.tflite import Sheet
+
+Q = Quantization.per_tensor(0.5, 3)
+Q16 = Quantization.per_tensor(0.5, 0)
+
+
+def scalars(sheet: Sheet, shape: tuple[int, ...], dtype: str) -> tuple[int, Quantization | None]:
+    encoding = {"int8": Q, "uint8": Q, "int16": Q16}.get(dtype)
+    array = sheet.rng.integers(0, 2 if dtype == "bool" else 99, shape).astype(dtype)
+    return sheet.input(array, encoding), encoding
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int64", "bool", "float32"])
+def test_replaced_parts_equal_litert(dtype: str) -> None:
+    sheet = Sheet(seed=9)
+    for shape, part, start in (
+        ((4, 5), (2, 3), [1, 2]),
+        ((4, 5), (2, 3), [-4, 99]),  # at the nearest place where it fits
+        ((3, 1, 6), (1, 1, 6), [2, 0, 0]),
+        ((3, 2), (3, 2), [1, 1]),
+    ):
+        data, encoding = scalars(sheet, shape, dtype)
+        update, _ = scalars(sheet, part, dtype)
+        for starts in (sheet.input(np.array(start, np.int64)), sheet.constant(start)):
+            operands = [data, update, starts]
+            sheet.operator("DYNAMIC_UPDATE_SLICE", operands, (shape, dtype, encoding))
+    sheet.check()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "float32"])
+def test_diagonals_and_gaps_equal_litert(dtype: str) -> None:
+    sheet = Sheet(seed=10)
+    data, encoding = scalars(sheet, (2, 3), dtype)
+    sheet.operator("MATRIX_DIAG", [data], ((2, 3, 3), dtype, encoding))
+    for shape in ((2, 3, 5), (2, 4, 3)):
+        matrices, _ = scalars(sheet, shape, dtype)
+        operands, result = [matrices, data], (shape, dtype, encoding)
+        sheet.operator("MATRIX_SET_DIAG", operands, result)
+    filler = sheet.bias(np.array(5, dtype), encoding)
+    operands = [data, sheet.constant([2, 3]), filler]
+    sheet.operator("DILATE", operands, ((3, 7), dtype, encoding))
+    sheet.check()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int64", "float32"])
+def test_rows_of_keys_equal_litert(dtype: str) -> None:
+    sheet = Sheet(seed=11)
+    table, encoding = scalars(sheet, (4, 3, 2), dtype)
+    keys = sheet.input(np.array([-5, 1, 2, 90], np.int32))
+    wanted = sheet.input(np.array([2, 7, -5, 90, 2], np.int32))
+    results = ((5, 3, 2), dtype, encoding), ((5,), "uint8", None)
+    sheet.operator("HASHTABLE_LOOKUP", [wanted, keys, table], *results)
+    sheet.check()
+
+
+def test_a_part_must_fit() -> None:
+    sheet = Sheet()
+    operands = [scalars(sheet, shape, "int8")[0] for shape in ((2, 3), (3, 3))]
+    operands.append(sheet.constant([0, 0]))
+    sheet.operator("DYNAMIC_UPDATE_SLICE", operands, ((2, 3), "int8", Q))
+    with pytest.raises(QnnError, match=r"a part of .3, 3. in .2, 3."):
+        from_tflite(sheet.model())
+
+
+def test_a_diagonal_must_fit() -> None:
+    sheet = Sheet()
+    operands = [scalars(sheet, shape, "int8")[0] for shape in ((2, 3), (3,))]
+    sheet.operator("MATRIX_SET_DIAG", operands, ((2, 3), "int8", Q))
+    with pytest.raises(QnnError, match=r"diagonals of .3,. for matrices of .2, 3."):
+        from_tflite(sheet.model())
+
+
+def test_steps_must_be_positive() -> None:
+    sheet = Sheet()
+    data, _ = scalars(sheet, (2, 3), "int8")
+    operands = [data, sheet.constant([1, 0]), sheet.bias(np.array(5, np.int8), Q)]
+    sheet.operator("DILATE", operands, ((2, 3), "int8", Q))
+    with pytest.raises(QnnError, match=r"steps .1, 0. for a tensor"):
+        from_tflite(sheet.model())
+
+
+def test_keys_must_rise() -> None:
+    sheet = Sheet()
+    table, encoding = scalars(sheet, (3, 2), "int8")
+    operands = [sheet.constant([1]), sheet.constant([1, 5, 5]), table]
+    results = ((1, 2), "int8", encoding), ((1,), "uint8", None)
+    sheet.operator("HASHTABLE_LOOKUP", operands, *results)
+    with pytest.raises(QnnError, match="must have keys that rise"):
+        from_tflite(sheet.model())
