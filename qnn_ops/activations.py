@@ -13,6 +13,7 @@ _ACTIVATIONS: dict[str, tuple[float | None, float | None]] = {
     "none": (None, None),
     "relu": (0.0, None),
     "relu6": (0.0, 6.0),
+    "relu_0_to_1": (0.0, 1.0),
     "relu_n1_to_1": (-1.0, 1.0),
 }
 
@@ -24,7 +25,7 @@ def activation_range(kind: str, scale: float, zero_point: int, dtype: str) -> tu
     zero_point + round_half_away(bound / scale), divided in float32, kept within the dtype.
 
     Args:
-        kind: "none", "relu", "relu6" or "relu_n1_to_1".
+        kind: "none", "relu", "relu6", "relu_0_to_1" or "relu_n1_to_1".
         scale: real value of one step of the output; taken as float32.
         zero_point: the output's value that means 0.
         dtype: int8, uint8, int16 or int32.

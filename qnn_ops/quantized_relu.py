@@ -23,7 +23,7 @@ from qnn_ops.traits import MOVED_RESULT, Channels, Traits
 
 Array = np.ndarray[Any, Any]
 
-KINDS = ("relu", "relu6", "relu_n1_to_1")
+KINDS = ("relu", "relu6", "relu_0_to_1", "relu_n1_to_1")
 
 
 @operator(
@@ -48,8 +48,8 @@ def quantized_relu(
     """Express quantized values in the output's scale and clamp them to the activation's range.
 
     clamp(round((data - input_zero_point) * input_scale / output_scale) + output_zero_point) with
-    gemmlowp's two roundings. Source of the arithmetic: TFLite's RELU, RELU6 and RELU_N1_TO_1.
-    Their multiplier is a float32 quotient, unlike that of ``requantize``.
+    gemmlowp's two roundings. Source of the arithmetic: TFLite's RELU, RELU6, RELU_0_TO_1 and
+    RELU_N1_TO_1. Their multiplier is a float32 quotient, unlike that of ``requantize``.
 
     Args:
         quantized_data: int8, uint8 or int16, any shape.
@@ -58,7 +58,7 @@ def quantized_relu(
         output_scale: real value of one step of the result.
         output_zero_point: the result's value that means 0.
         out_dtype: int8 or uint8; for int16 data int16.
-        kind: "relu" (from 0), "relu6" (0 to 6) or "relu_n1_to_1" (-1 to 1).
+        kind: "relu" (from 0), "relu6" (0 to 6), "relu_0_to_1" or "relu_n1_to_1" (-1 to 1).
 
     Returns:
         A call whose result has the data's shape and ``out_dtype``.

@@ -1,4 +1,4 @@
-"""RELU, RELU6 and RELU_N1_TO_1 as operators of their own."""
+"""RELU, RELU6, RELU_0_TO_1 and RELU_N1_TO_1 as operators of their own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CODES = ("RELU", "RELU6", "RELU_N1_TO_1")
 
 
 @int16_converter("RELU", "RELU6")
-@converter(*_CODES)
+@converter(*_CODES, "RELU_0_TO_1")
 def convert_relu(ctx: Context) -> relax.Expr:
     """Return a clamp, and a change of scale where the output has another."""
     data, result = ctx.input(0), ctx.output()

@@ -4,16 +4,16 @@ import pytest
 
 from tests.support.tflite import Sheet, random_quantization
 
-CODES = ("RELU", "RELU6", "RELU_N1_TO_1")
+CODES = ("RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1")
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
 def test_rectifiers_equal_litert(dtype: str) -> None:
     sheet = Sheet(seed=16)
-    for index in range(30):
+    for index in range(40):
         data = sheet.random_input((2, 50), dtype, random_quantization(sheet.rng, dtype))
         result = ((2, 50), dtype, random_quantization(sheet.rng, dtype))
-        sheet.operator(CODES[index % 3], [data], result)
+        sheet.operator(CODES[index % 4], [data], result)
     sheet.check_reference()
 
 

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from frontends.tflite import from_tflite
+from frontends.tflite.quantization import Quantization
+from qnn_ops import QnnError
+from tests.support.arrays import full_range
+from tests.support.tflite import Sheet, random_quantization
+
+
+def check(sheet: Sheet) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sheet.check()
+
+
+def data_of(sheet: Sheet, dtype: str, shape: tuple[int, ...], scale: float = 0.05) -> int:
+    """Add rows of all values, of the ends alone, and of one value, with any zero point."""
+    quantization = random_quantization(sheet.rng, dtype, scale)
+    if dtype == "int16":
+        quantization = Quantization.per_tensor(scale / 256, 0)
+    point, info = int(quantization.zero_point[0]), np.iinfo(dtype)
+    array = full_range(sheet.rng, dtype, shape)
+    array[1] = np.where(array[1] > point, info.max, info.min)
+    array[2] = point
+    array[3, ..., 1:] = point
+    # Neighbours, of which sums are small and ties are many.
+    array[4] = np.clip(sheet.rng.integers(-3, 4, shape[1:]) + point, info.min, info.max)
+    return sheet.input(array, quantization)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_lengths_of_one_equal_litert_s(dtype: str) -> None:
+    sheet = Sheet(seed=60)
+    result = Quantization.per_tensor(1 / 128, 128 if dtype == "uint8" else 0)
+    for shape in ((80, 7), (6, 2, 400)):
+        data = data_of(sheet, dtype, shape)
+        sheet.operator("L2_NORMALIZATION", [data], (shape, dtype, result))
+    check(sheet)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_logarithms_equal_litert_s(dtype: str) -> None:
+    sheet = Sheet(seed=61)
+    result = Quantization.per_tensor(16 / 256, 255 if dtype == "uint8" else 127)
+    for shape, scale in (((80, 10), 0.1), ((6, 2, 900), 0.02)):
+        data = data_of(sheet, dtype, shape, scale)
+        sheet.operator("LOG_SOFTMAX", [data], (shape, dtype, result))
+    check(sheet)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16"])
+def test_products_equal_litert_s(dtype: str) -> None:
+    sheet = Sheet(seed=62)
+    for axes, keep, shape, scale, step in (
+        ([1], False, (60, 3), 0.05, 0.02),
+        ([2, -2], True, (60, 1, 1), 0.01, 1e-6),
+        ([], False, (60, 2, 3), 0.05, 0.02),
+    ):
+        data = data_of(sheet, dtype, (60, 2, 3), scale)
+        encoding = random_quantization(sheet.rng, dtype, step)
+        if dtype == "int16":
+            encoding = Quantization.per_tensor(step, 0)
+        operands = [data, sheet.constant(np.array(axes, np.int32))]
+        sheet.operator("REDUCE_PROD", operands, (shape, dtype, encoding), keep_dims=keep)
+    check(sheet)
+
+
+@pytest.mark.parametrize("code", ["L2_NORMALIZATION", "LOG_SOFTMAX"])
+def test_results_have_one_encoding(code: str) -> None:
+    sheet = Sheet()
+    data = sheet.random_input((2, 3), "int8", Quantization.per_tensor(0.1, 0))
+    sheet.operator(code, [data], ((2, 3), "int8", Quantization.per_tensor(0.1, 0)))
+    with pytest.raises(QnnError, match="must have scale and zero point"):
+        from_tflite(sheet.model())
+
+
+def test_scales_of_products_must_go_together() -> None:
+    sheet = Sheet()
+    data = sheet.random_input((2, 3), "int8", Quantization.per_tensor(1000.0, 0))
+    result = ((2,), "int8", Quantization.per_tensor(1e-9, 0))
+    sheet.operator("REDUCE_PROD", [data, sheet.constant([1])], result)
+    with pytest.raises(QnnError, match="are too far apart"):
+        from_tflite(sheet.model())
