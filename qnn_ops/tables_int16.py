@@ -21,6 +21,7 @@ from qnn_ops.arithmetic import (
 )
 from qnn_ops.errors import QnnError
 from qnn_ops.interpolated_tables import EVERY_INT16, interpolated, samples
+from qnn_ops.unary_tables import gelu_of
 
 Int16Array = npt.NDArray[np.int16]
 Float32Array = npt.NDArray[np.float32]
@@ -56,6 +57,15 @@ def exp_table_int16(input_scale: float, output_scale: float) -> Int16Array:
     return unary_table_int16(
         lambda x: np.exp(x.astype(np.float64)).astype(np.float32), input_scale, output_scale
     )
+
+
+def gelu_table_int16(approximate: bool, input_scale: float, output_scale: float) -> Int16Array:
+    """Return the table of x times the normal distribution at x, or of its approximation by tanh.
+
+    Raises:
+        QnnError: if a scale is not positive and finite.
+    """
+    return unary_table_int16(gelu_of(approximate), input_scale, output_scale)
 
 
 def rsqrt_table_int16(input_scale: float, output_scale: float) -> Int16Array:

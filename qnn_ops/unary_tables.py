@@ -7,6 +7,7 @@ an error, such as at the root of a negative number, the entry is that for 0.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -159,10 +160,14 @@ def gelu_table(
     Source: GeluTransform and GeluTransformApproximate of TFLite's
     kernels/internal/reference/gelu.h.
     """
-    function = _gelu_by_tanh if approximate else _gelu
     return unary_table(
-        function, input_scale, input_zero_point, output_scale, output_zero_point, dtype
+        gelu_of(approximate), input_scale, input_zero_point, output_scale, output_zero_point, dtype
     )
+
+
+def gelu_of(approximate: bool) -> Callable[[Float32Array], npt.NDArray[Any]]:
+    """Return x times the normal distribution at x as a function, or its approximation by tanh."""
+    return _gelu_by_tanh if approximate else _gelu
 
 
 def _gelu(x: Float32Array) -> npt.NDArray[Any]:

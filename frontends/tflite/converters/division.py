@@ -8,11 +8,19 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import clamp_range
 from frontends.tflite.converters.context import Array, Context, per_tensor
-from frontends.tflite.converters.registry import FLOAT, converter, data_converter
+from frontends.tflite.converters.fixed_point import FixedPoint, number
+from frontends.tflite.converters.quantization import check_symmetric
+from frontends.tflite.converters.registry import (
+    FLOAT,
+    converter,
+    data_converter,
+    int16_converter,
+)
 from frontends.tflite.options import DivOptions
 from qnn_ops import QnnError
 from qnn_ops.attributes import dtype_range
 from qnn_ops.pair_tables import quotient_table
+from qnn_ops.quotients_int16 import LOWEST_EXPONENT, quotient_tables_int16
 
 _INTEGERS = {
     "FLOOR_DIV": ("int8", "int16", "int32"),
@@ -29,6 +37,40 @@ def convert_quotient(ctx: Context) -> relax.Expr:
     bounds = clamp_range(ctx.options(DivOptions).activation, result)
     encodings = lhs.quantization, rhs.quantization, per_tensor(result)
     return _look_up(ctx, quotient_table(*encodings, result.dtype, bounds))
+
+
+@int16_converter("DIV")
+def convert_int16_quotient(ctx: Context) -> relax.Expr:
+    """Divide; what depends on one of the values is a table."""
+    lhs, rhs, result = ctx.input(0), ctx.input(1), ctx.output()
+    check_symmetric(lhs.tensor, rhs.tensor, result)
+    bounds = clamp_range(ctx.options(DivOptions).activation, result)
+    tables = quotient_tables_int16(lhs.quantization[0], rhs.quantization[0], per_tensor(result)[0])
+    of, emit = FixedPoint(ctx.builder), ctx.builder.emit
+
+    def taken(table: Array, places: relax.Expr) -> relax.Expr:
+        # Every place is in the table.
+        return emit(R.take(relax.const(table, "int64"), places, axis=0, mode="clip"))
+
+    lowest = relax.const(2**15, "int32")
+    divisor = emit(R.add(R.astype(rhs.expr, "int32"), lowest))
+    sign = taken(tables.sign, divisor)
+    signed = R.multiply(R.astype(lhs.expr, "int32"), R.astype(sign, "int32"))
+    dividend = emit(R.add(signed, lowest))
+    quotient = of.product(taken(tables.lifted, dividend), taken(tables.inverse, divisor))
+    scaled = of.product(quotient, number(tables.multiplier))
+    spare = R.add(taken(tables.bits, divisor), taken(tables.headroom, dividend))
+    first = tables.shift + LOWEST_EXPONENT
+    exponent = emit(R.astype(R.subtract(spare, number(first)), "int32"))
+    mask = taken(tables.mask, exponent)
+    rest = emit(R.bitwise_and(scaled, mask))
+    is_negative = R.astype(emit(R.less(scaled, number(0))), "int64")
+    threshold = emit(R.add(R.right_shift(mask, number(1)), is_negative))
+    more = R.astype(emit(R.greater(rest, threshold)), "int64")
+    total = emit(R.add(R.right_shift(scaled, taken(tables.count, exponent)), more))
+    total = R.where(R.equal(sign, number(0)), number(0), total)
+    low, high = (number(bound) for bound in bounds)
+    return R.astype(R.minimum(R.maximum(emit(total), low), high), "int16")
 
 
 def _look_up(ctx: Context, table: Array) -> relax.Expr:

@@ -11,12 +11,13 @@ from tvm import relax
 from frontends.tflite.converters.context import Array, Context, per_tensor
 from frontends.tflite.converters.quantization import check_symmetric
 from frontends.tflite.converters.registry import int16_converter
-from frontends.tflite.options import LeakyReluOptions
+from frontends.tflite.options import GeluOptions, LeakyReluOptions
 from qnn_ops import quantized_lookup
 from qnn_ops.interpolated_tables import EVERY_INT16
 from qnn_ops.tables_int16 import (
     abs_table_int16,
     exp_table_int16,
+    gelu_table_int16,
     leaky_relu_table_int16,
     log_table_int16,
     logistic_table_int16,
@@ -47,6 +48,12 @@ def convert_int16_leaky_relu(ctx: Context) -> relax.Expr:
     """Compute x where it is positive, alpha * x elsewhere."""
     alpha = ctx.options(LeakyReluOptions).alpha
     return _look_up(ctx, partial(leaky_relu_table_int16, alpha))
+
+
+@int16_converter("GELU")
+def convert_int16_gelu(ctx: Context) -> relax.Expr:
+    """Multiply x by the normal distribution at x, or an approximation of it."""
+    return _look_up(ctx, partial(gelu_table_int16, ctx.options(GeluOptions).approximate))
 
 
 @int16_converter("NEG")

@@ -28,6 +28,29 @@ def test_quotients_equal_litert(dtype: str) -> None:
         sheet.check()
 
 
+def test_quotients_of_int16_equal_litert() -> None:
+    sheet = Sheet(seed=52)
+    for activation, shape, scale in (
+        ("NONE", (3, 40), 1e-3),
+        ("RELU", (40,), 0.013),
+        ("RELU6", (3, 1), 1e-3),
+        ("NONE", (40,), 1e-6),
+        ("NONE", (3, 40), 100.0),
+    ):
+        divisors = full_range(sheet.rng, "int16", shape)
+        divisors.flat[:3] = 1, -1, 2
+        divisors[divisors == 0] += 1  # LiteRT divides by no 0
+        data = full_range(sheet.rng, "int16", (3, 40))
+        data.flat[:5] = 0, 1, -1, -(2**15), 2**15 - 1
+        operands = [
+            sheet.input(data, Quantization.per_tensor(0.01, 0)),
+            sheet.input(divisors, Quantization.per_tensor(0.25, 0)),
+        ]
+        result = ((3, 40), "int16", Quantization.per_tensor(scale, 0))
+        sheet.operator("DIV", operands, result, fused_activation_function=activation)
+    sheet.check()
+
+
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
 def test_floored_quotients_and_their_rests_equal_litert(dtype: str) -> None:
     sheet = Sheet(seed=51)

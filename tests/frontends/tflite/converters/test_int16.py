@@ -95,6 +95,7 @@ def every(sheet: Sheet, scale: Quantization, least: int = -(2**15)) -> int:
         ("LOGISTIC", -(2**15), lambda _rng, _scale: symmetric(UNIT)),
         ("TANH", -(2**15), lambda _rng, _scale: symmetric(UNIT)),
         ("EXP", -(2**15), lambda rng, _scale: near(rng, 1e-3)),
+        ("GELU", -(2**15), lambda rng, scale: near(rng, float(scale.scale[0]))),
         ("LOG", -(2**15), lambda rng, _scale: near(rng, 1e-3)),
         (
             "ABS",
