@@ -79,14 +79,27 @@ def convert_float_fully_connected(ctx: Context) -> relax.Expr:
 @float_converter("TRANSPOSE_CONV")
 def convert_float_transpose_conv(ctx: Context) -> relax.Expr:
     """Return what a convolution of these weights would have taken: of the size that is stated."""
+    sums = transposed_sums(ctx, ctx.input(2).expr, ctx.input(1).expr)
+    biased = _with_bias(ctx, sums, 3, ctx.input(1).shape[0])
+    return activate(ctx.options(TransposeConvOptions).activation, biased)
+
+
+def transposed_sums(ctx: Context, images: relax.Expr, planes: relax.Expr) -> relax.Expr:
+    """Return the sums of a TRANSPOSE_CONV.
+
+    Args:
+        ctx: the operator.
+        images: float32 values of the data.
+        planes: float32 values of the weights.
+    """
     options = ctx.options(TransposeConvOptions)
     kernel, data = ctx.input(1), ctx.input(2)
     check_ranks(kernel, data)
     shape, window = output_shape(ctx, kernel.shape, data), kernel.shape[1:3]
     check_size(options, shape[1:3], window, data.shape[1:3])
     emit = ctx.builder.emit
-    images = emit(R.permute_dims(data.expr, [0, 3, 1, 2]))
-    planes = emit(R.permute_dims(kernel.expr, [3, 0, 1, 2]))
+    images = emit(R.permute_dims(images, [0, 3, 1, 2]))
+    planes = emit(R.permute_dims(planes, [3, 0, 1, 2]))
     whole = emit(R.nn.conv2d_transpose(images, planes, strides=options.stride))
     whole = emit(R.permute_dims(whole, [0, 2, 3, 1]))
     begins = window_padding(options.padding, shape[1:3], window, options.stride)[:2]
@@ -95,8 +108,7 @@ def convert_float_transpose_conv(ctx: Context) -> relax.Expr:
     sizes = spec_of(whole).shape[1:3]
     below, right = (max(end - size, 0) for end, size in zip(ends, sizes, strict=True))
     padded = emit(R.nn.pad(whole, [0, 0, 0, below, 0, right, 0, 0], pad_value=0.0))
-    part = emit(R.strided_slice(padded, [1, 2], begins, ends))
-    return activate(options.activation, _with_bias(ctx, part, 3, shape[3]))
+    return emit(R.strided_slice(padded, [1, 2], begins, ends))
 
 
 def _with_bias(ctx: Context, sums: relax.Expr, position: int, channels: int) -> relax.Expr:

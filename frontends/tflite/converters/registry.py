@@ -25,7 +25,7 @@ INT16: dict[str, Rule] = {}
 """Rules for operators on int16 tensors, in integers and exact."""
 
 WHOLE: dict[str, Rule] = {}
-"""Rules for operators on int32 or int64 tensors, which mean themselves."""
+"""Rules for operators on int32, int64 or bool tensors, which mean themselves."""
 
 UNSCALED: dict[str, Rule] = {}
 """Rules for operators on int8 and uint8 tensors, one of which at least has no scale."""
@@ -37,6 +37,8 @@ DATA: dict[str, Rule] = {}
 """Rules for operators that move or convert data of any type."""
 
 _LAYERS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
+# They are imported where their operands are constant.
+_OF_DATA = ("RANGE", "UNIQUE", "WHERE")
 _QUANTIZED_DTYPES = ("int8", "uint8", "int16", "int4", "float16")
 
 _EIGHT_BITS = set(EIGHT_BITS)
@@ -74,7 +76,7 @@ def unscaled_converter(*codes: str) -> Callable[[Rule], Rule]:
 
 
 def whole_converter(*codes: str) -> Callable[[Rule], Rule]:
-    """Register a rule for operators on int32 or int64 tensors."""
+    """Register a rule for operators on int32, int64 or bool tensors."""
     return _register(WHOLE, codes)
 
 
@@ -103,12 +105,13 @@ def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
             "is no operator of LiteRT's own; what comes before it can be imported by itself: name "
             f"tensors of the model in outputs, such as {_read(model, operator)}"
         )
-    if not any(code in table for table in (QUANTIZED, FLOAT, HYBRID)):
+    if code in _OF_DATA:
+        raise UnsupportedError("the shape of its result depends on the data of a run")
+    if not any(code in table for table in (QUANTIZED, FLOAT, HYBRID, WHOLE)):
         raise UnsupportedError("no conversion rule")
     inputs = [model.tensors[index] for index in operator.inputs if index >= 0]
     outputs = [model.tensors[index] for index in operator.outputs]
-    are_bytes = [tensor.dtype in _EIGHT_BITS for tensor in inputs[:2]]
-    if code in HYBRID and are_bytes == [False, True] and inputs[0].dtype != "int16":
+    if code in HYBRID and _is_hybrid(code, inputs):
         _check_quantized(inputs)
         return HYBRID[code], False
     activations = {tensor.dtype for tensor in inputs if not tensor.is_constant}
@@ -120,7 +123,10 @@ def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
         if code in UNSCALED and any(tensor.quantization is None for tensor in tensors):
             return UNSCALED[code], False
         _check_quantized([*inputs, *outputs])
-        return (QUANTIZED[code], False) if code in QUANTIZED else (FLOAT[code], True)
+        if code in QUANTIZED:
+            return QUANTIZED[code], False
+        if code in FLOAT:
+            return FLOAT[code], True
     _check_not_hybrid(activations, inputs)
     if dtypes == {"int16"} and code in INT16:
         if are_plain(operator, [*inputs, *outputs]):
@@ -130,9 +136,17 @@ def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
     if dtypes == {"float32"} and code in FLOAT:
         _check_not_all_float(model, code)
         return FLOAT[code], False
-    if dtypes in ({"int32"}, {"int64"}) and code in WHOLE:
+    if dtypes in ({"int32"}, {"int64"}, {"bool"}) and code in WHOLE:
         return WHOLE[code], False
     raise UnsupportedError(f"no conversion rule for tensors of type {', '.join(sorted(dtypes))}")
+
+
+def _is_hybrid(code: str, inputs: Sequence[Tensor]) -> bool:
+    """Tell whether data is not quantized, and weights are bytes."""
+    if code == "TRANSPOSE_CONV":  # the first operand is a shape
+        inputs = inputs[2:0:-1]
+    dtypes = [tensor.dtype for tensor in inputs[:2]]
+    return len(dtypes) == 2 and dtypes[0] not in (*EIGHT_BITS, "int16") and dtypes[1] in EIGHT_BITS
 
 
 def _read(model: Model, operator: Operator) -> list[str]:

@@ -8,10 +8,13 @@ import pytest
 
 from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
+from frontends.tflite.reader import read_model
 from qnn_ops import QnnError
 from tests.support.hybrid import float_rows, weights
 from tests.support.tflite import Sheet
+from tvm_qnn import build
 from tvm_qnn.compare import compare
+from tvm_qnn.oracle import litert_tensors
 
 STEP: dict[str, Any] = {
     "stride_h": 1,
@@ -99,3 +102,34 @@ def test_a_scale_for_each_channel_where_litert_reads_one(
     sheet.operator(code, [data, kernel, bias(sheet, channels)], result, padding="SAME", **STEP)
     with pytest.raises(QnnError, match=f"has one scale for {channels} channels"):
         from_tflite(sheet.model())
+
+
+def test_transposed_convolutions_are_near_litert_s() -> None:
+    sheet = Sheet(seed=3)
+    rng = sheet.rng
+    for number, (stride, padding, shape) in enumerate(
+        ((2, "SAME", (2, 8, 8, 6)), (1, "VALID", (2, 6, 6, 6)))
+    ):
+        data = sheet.input(rng.normal(0.3, 2, (2, 4, 4, 5)).astype(np.float32))
+        kernel = weights(sheet, (6, 3, 3, 5), 6)
+        operands = [sheet.constant(list(shape)), kernel, data, bias(sheet, 6)]
+        sheet.operator(
+            "TRANSPOSE_CONV",
+            operands if number else operands[:3],
+            (shape, "float32", None),
+            version=3,
+            stride_h=stride,
+            stride_w=stride,
+            padding=padding,
+            fused_activation_function="RELU" if number else "NONE",
+        )
+    model = sheet.model()
+    mod, params = from_tflite(model)
+    results = build(mod, "llvm", params, kernels=False).run(*sheet.arrays)
+    expected = litert_tensors(model, sheet.arrays)
+    for index, result in zip(read_model(model).outputs, results.values(), strict=True):
+        # Sums of 45 products at most, here scaled after they are added up: each of two such sums
+        # lies within 45 roundings of the real one.
+        largest = max(np.abs(array).max() for array in sheet.arrays) * 127 * 0.1
+        assert np.abs(result - expected[index]).max() <= 2 * 45 * 2.0**-24 * 45 * largest
+        assert len(np.unique(result)) > 50
