@@ -301,6 +301,12 @@ def _expand_dims(node: _Node) -> Array:
     return np.expand_dims(data, axis_of(int(axis.item()), data.ndim + 1))
 
 
+def _where(node: _Node) -> Array | None:
+    """List the places at which something else than 0 stands."""
+    (data,) = node.operands
+    return np.argwhere(data).astype(np.int64) if data.ndim else None
+
+
 _RULES: dict[str, _Rule] = {
     "ADD": _elementwise(np.add),
     "BROADCAST_ARGS": _broadcast_args,
@@ -331,6 +337,7 @@ _RULES: dict[str, _Rule] = {
     "SQUEEZE": _squeeze,
     "STRIDED_SLICE": _strided_slice,
     "SUB": _elementwise(np.subtract),
+    "WHERE": _where,
     "ZEROS_LIKE": _zeros_like,
 }
 

@@ -9,7 +9,12 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.tflite.converters.context import Context
-from frontends.tflite.converters.registry import converter, float_converter, int16_converter
+from frontends.tflite.converters.registry import (
+    converter,
+    float_converter,
+    int16_converter,
+    whole_converter,
+)
 from frontends.tflite.options import ResizeBilinearOptions, ResizeNearestNeighborOptions
 from qnn_ops import QnnError, quantized_resize2d
 from qnn_ops.resize_taps import Taps, float32_taps, nearest_pixels
@@ -68,12 +73,13 @@ def _weighted(taps: Taps, shape: tuple[int, ...]) -> list[tuple[Array, relax.Exp
     return [(taps.lower, relax.const(np.float32(1) - share)), (taps.upper, relax.const(share))]
 
 
+@whole_converter("RESIZE_NEAREST_NEIGHBOR")
 @float_converter("RESIZE_NEAREST_NEIGHBOR")
 def convert_float_resize_nearest_neighbor(ctx: Context) -> relax.Expr:
     """Copy the nearest pixel."""
     options, data, size = ctx.options(ResizeNearestNeighborOptions), ctx.input(0), _size(ctx)
     if 0 in data.shape or 0 in size:
-        return R.zeros((data.shape[0], *size, data.shape[3]), "float32")
+        return R.zeros((data.shape[0], *size, data.shape[3]), data.tensor.dtype)
     result = data.expr
     for axis in (1, 2):
         pixels = nearest_pixels(

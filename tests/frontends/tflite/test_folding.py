@@ -55,6 +55,7 @@ CASES: list[tuple[str, list[Any], str, dict[str, Any]]] = [
     ("BROADCAST_ARGS", [np.array([3, 1], np.int32), np.array([2, 1, 4], np.int32)], "int32", {}),
     ("BROADCAST_TO", [np.array([3, 4], np.int32), np.array([2, 2], np.int32)], "int32", {}),
     ("EXPAND_DIMS", [np.array([3, 4], np.int32), np.array(0, np.int32)], "int32", {}),
+    ("WHERE", [np.array([[0, -3], [7, 0]], np.int32)], "int64", {}),
     ("SQUEEZE", [np.array([3], np.int32)], "int32", {}),
     ("RESHAPE", [np.array([3, 4], np.int32), np.array([2, 1], np.int32)], "int32", {}),
 ]

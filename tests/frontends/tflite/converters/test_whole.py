@@ -45,3 +45,68 @@ def test_types_must_be_one() -> None:
     sheet.operator("ADD", operands, ((3,), "int32", None))
     with pytest.raises(QnnError, match="ADD"):
         from_tflite(sheet.model())
+
+
+def test_quotients_means_and_signs_equal_litert_s() -> None:
+    sheet = Sheet(4)
+    data = sheet.input(sheet.rng.integers(-999, 999, (3, 5, 4)).astype(np.int32))
+    divisors = sheet.rng.choice([-7, -2, -1, 1, 3], 4).astype(np.int32)
+    row = sheet.input(divisors)
+    result = ((3, 5, 4), "int32", None)
+    for code in ("DIV", "SQUARED_DIFFERENCE"):
+        sheet.operator(code, [data, row], result)
+    sheet.operator(
+        "SIGN",
+        [sheet.input(np.array([-5, 0, 2**31 - 1], np.int32))],
+        ((3,), "int32", None),
+        version=2,
+    )
+    sheet.operator("ADD_N", [data, data, data], result)
+    wide = sheet.input(sheet.rng.integers(-(10**12), 10**12, (3, 5, 4)))
+    for axes, shape in (([1], (3, 4)), ([0, 2], (5,)), ([0, 1, 2], ())):
+        for operand, dtype in ((data, "int32"), (wide, "int64")):
+            operands = [operand, sheet.constant(axes)]
+            sheet.operator("MEAN", operands, (shape, dtype, None), keep_dims=False)
+    sheet.check()
+
+
+def test_reductions_of_bool_equal_litert_s() -> None:
+    sheet = Sheet(5)
+    data = sheet.input(sheet.rng.random((3, 4, 2)) < 0.6)
+    for code in ("REDUCE_ANY", "REDUCE_ALL", "REDUCE_MAX", "REDUCE_MIN", "SUM", "REDUCE_PROD"):
+        for axes, keep, shape in (
+            ([1], False, (3, 2)),
+            ([0, -1], True, (1, 4, 1)),
+            ([], True, (3, 4, 2)),
+        ):
+            operands = [data, sheet.constant(np.array(axes, np.int32))]
+            sheet.operator(code, operands, (shape, "bool", None), keep_dims=keep)
+    sheet.check()
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "bool"])
+def test_what_moves_numbers_equals_litert(dtype: str) -> None:
+    sheet = Sheet(6)
+    data = sheet.input(
+        sheet.rng.integers(0, 2 if dtype == "bool" else 99, (1, 3, 2, 2)).astype(dtype)
+    )
+    widths = sheet.constant([[0, 0], [1, 2], [0, 0], [0, 3]])
+    sheet.operator("PAD", [data, widths], ((1, 6, 2, 5), dtype, None))
+    filling = sheet.bias(np.array([1], dtype))
+    sheet.operator("PADV2", [data, widths, filling], ((1, 6, 2, 5), dtype, None))
+    sheet.operator("CONCATENATION", [data, data], ((1, 3, 4, 2), dtype, None), axis=2)
+    if dtype != "int64":
+        operands = [data, sheet.constant([5, 3])]
+        for options in ({}, {"align_corners": True}, {"half_pixel_centers": True}):
+            sheet.operator(
+                "RESIZE_NEAREST_NEIGHBOR", operands, ((1, 5, 3, 2), dtype, None), **options
+            )
+    sheet.check()
+
+
+def test_bool_is_not_added() -> None:
+    sheet = Sheet()
+    data = sheet.input(np.ones(3, bool))
+    sheet.operator("ADD", [data, data], ((3,), "bool", None))
+    with pytest.raises(QnnError, match=r"from .'bool', 'bool'. to bool"):
+        from_tflite(sheet.model())
