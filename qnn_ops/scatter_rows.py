@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -67,15 +68,18 @@ def _type(attrs: Attrs, data: TensorSpec, places: TensorSpec, rows: TensorSpec) 
 scatter_rows.overflow_rule(cannot_overflow)
 
 
+_COMBINED: dict[str, Callable[[Array, Array], Array]] = {
+    "update": lambda _, new: new,
+    "add": np.add,
+    "multiply": np.multiply,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+}
+
+
 @scatter_rows.reference
 def _reference(attrs: Attrs, data: Array, places: Array, rows: Array) -> Array:
-    combine = {
-        "update": lambda _, new: new,
-        "add": np.add,
-        "multiply": np.multiply,
-        "maximum": np.maximum,
-        "minimum": np.minimum,
-    }[attrs.reduction]
+    combine = _COMBINED[attrs.reduction]
     result = data.copy()
     for place, row in zip(np.clip(places, 0, len(data) - 1), rows, strict=True):
         result[place] = combine(result[place], row)

@@ -65,10 +65,10 @@ def softmax(graph: Graph, value: Value) -> Value | None:
 
 _UNARY = (
     *("LOGISTIC", "TANH", "HARD_SWISH", "LEAKY_RELU"),
-    *("RELU", "RELU6", "RELU_N1_TO_1", "GELU"),
+    *("RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1", "GELU"),
 )
 _UNARY_INT8 = ("EXP", "ABS", "LOG", "NEG")
-_UNARY_INT16 = ("LOGISTIC", "TANH", "LEAKY_RELU", "RELU", "RELU6", *_UNARY_INT8)
+_UNARY_INT16 = ("LOGISTIC", "TANH", "LEAKY_RELU", "RELU", "RELU6", "GELU", *_UNARY_INT8)
 
 
 @step(weight=2, int16=True)
@@ -123,12 +123,12 @@ def slopes(graph: Graph, value: Value) -> Value | None:
     return result
 
 
-@step()
+@step(int16=True)
 def divide(graph: Graph, value: Value) -> Value | None:
     """Divide by what is never 0, for which LiteRT ends a run."""
     if len(value.shape) > 4:
         return None
-    low = int(np.iinfo(value.dtype).min)
+    low = 0 if value.dtype == "int16" else int(np.iinfo(value.dtype).min)
     shape = tuple(1 if graph.chance(0.3) else size for size in value.shape)
     data = graph.data(value.dtype, shape)
     data[data == low] += 1

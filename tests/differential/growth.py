@@ -11,6 +11,7 @@ from tests.differential import (  # noqa: F401
     layers,
     moves,
     reals,
+    scatter,
     selection,
     variables,
 )
@@ -19,6 +20,7 @@ from tests.differential.graphs import INT16_STEPS, STEPS, Graph, Value
 _ORDER = "sums that compilers order as they like"
 _LIBRARY = "a function that mathematical libraries round differently"
 _ABSENT = "LiteRT's reference kernels lack it"
+_NO_INT16 = "LiteRT takes no int16"
 NOT_DRAWN = {
     "QUANTIZED": {"ELU": _ABSENT},
     "FLOAT": {
@@ -42,7 +44,11 @@ NOT_DRAWN = {
             _ORDER,
         ),
     },
-    "int16": {"DEPTH_TO_SPACE": "LiteRT takes no int16", "SVDF": "its data are int8"},
+    "HYBRID": {"TRANSPOSE_CONV": _ORDER},
+    "int16": {
+        **dict.fromkeys(("DEPTH_TO_SPACE", "SCATTER_ND", "SPARSE_TO_DENSE"), _NO_INT16),
+        "SVDF": "its data are int8",
+    },
 }
 """Operators that no step draws, by the registry's table, or of int16, and why."""
 

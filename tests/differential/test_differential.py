@@ -92,7 +92,7 @@ _TABLES: dict[str, tuple[Mapping[str, object], tuple[str, ...], bool]] = {
     "UNSCALED": (UNSCALED, ("int8", "uint8"), False),
     "FLOAT": (FLOAT, ("float32",), False),
     "HYBRID": (HYBRID, ("float32",), False),
-    "WHOLE": (WHOLE, ("int32", "int64"), False),
+    "WHOLE": (WHOLE, ("int32", "int64", "bool"), False),
 }
 
 

@@ -1,4 +1,4 @@
-"""DYNAMIC_UPDATE_SLICE, DILATE, MATRIX_DIAG, MATRIX_SET_DIAG and HASHTABLE_LOOKUP.
+"""DILATE, MATRIX_DIAG, MATRIX_SET_DIAG and HASHTABLE_LOOKUP.
 
 Each element of the result is one of two tensors', by its place.
 """
@@ -16,37 +16,6 @@ from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.registry import data_converter
 from frontends.tflite.values import DTYPES
 from qnn_ops.errors import QnnError
-
-
-@data_converter("DYNAMIC_UPDATE_SLICE")
-def convert_dynamic_update_slice(ctx: Context) -> relax.Expr:
-    """Replace a part; it begins where the third operand says, or at the nearest place it fits."""
-    data, part, starts = ctx.inputs()
-    dtypes, rank = {data.tensor.dtype, part.tensor.dtype}, len(data.shape)
-    if len(dtypes) > 1 or starts.tensor.dtype not in ("int32", "int64"):
-        raise UnsupportedError(f"{part.tensor.dtype} in {data.tensor.dtype}")
-    sizes = list(zip(data.shape, part.shape, strict=False))
-    if len(part.shape) != rank or starts.shape != (rank,) or any(p > d for d, p in sizes):
-        raise QnnError(f"a part of {part.shape} in {data.shape} at {starts.shape}")
-    if not rank or data.shape == part.shape:
-        return part.expr
-    if 0 in part.shape:
-        return data.expr
-    room = np.array([size - taken for size, taken in sizes], np.int64)
-    first = R.minimum(R.astype(starts.expr, "int64"), relax.const(room, "int64"))
-    first = ctx.builder.emit(R.astype(R.maximum(first, _zero("int64")), "int32"))
-    result, is_inside = part.expr, None
-    for axis, (size, taken) in enumerate(sizes):
-        numbers = relax.const(np.arange(size, dtype=np.int32))
-        places = R.subtract(numbers, R.strided_slice(first, [0], [axis], [axis + 1]))
-        places = ctx.builder.emit(places)
-        result = ctx.builder.emit(R.take(result, places, axis, "clip"))
-        zero, end = relax.const(np.int32(0)), relax.const(np.int32(taken))
-        here = R.logical_and(R.greater_equal(places, zero), R.less(places, end))
-        shape = [size if each == axis else 1 for each in range(rank)]
-        here = ctx.builder.emit(reshaped(ctx.builder.emit(here), shape))
-        is_inside = here if is_inside is None else R.logical_and(is_inside, here)
-    return R.where(is_inside, result, data.expr)
 
 
 @data_converter("DILATE")

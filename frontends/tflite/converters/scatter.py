@@ -106,8 +106,8 @@ def _scattered(
     ctx: Context, data: relax.Expr, places: relax.Expr, rows: relax.Expr, reduction: str
 ) -> relax.Expr:
     """Put rows at places of the first axis, one after the other."""
-    operands = [ctx.builder.emit(each) for each in (data, places, rows)]
-    return ctx.builder.emit(scatter_rows(*operands, reduction=reduction))
+    emit = ctx.builder.emit
+    return emit(scatter_rows(emit(data), emit(places), emit(rows), reduction))
 
 
 def _flat_places(

@@ -18,23 +18,6 @@ def scalars(sheet: Sheet, shape: tuple[int, ...], dtype: str) -> tuple[int, Quan
     return sheet.input(array, encoding), encoding
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int64", "bool", "float32"])
-def test_replaced_parts_equal_litert(dtype: str) -> None:
-    sheet = Sheet(seed=9)
-    for shape, part, start in (
-        ((4, 5), (2, 3), [1, 2]),
-        ((4, 5), (2, 3), [-4, 99]),  # at the nearest place where it fits
-        ((3, 1, 6), (1, 1, 6), [2, 0, 0]),
-        ((3, 2), (3, 2), [1, 1]),
-    ):
-        data, encoding = scalars(sheet, shape, dtype)
-        update, _ = scalars(sheet, part, dtype)
-        for starts in (sheet.input(np.array(start, np.int64)), sheet.constant(start)):
-            operands = [data, update, starts]
-            sheet.operator("DYNAMIC_UPDATE_SLICE", operands, (shape, dtype, encoding))
-    sheet.check()
-
-
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "float32"])
 def test_diagonals_and_gaps_equal_litert(dtype: str) -> None:
     sheet = Sheet(seed=10)
@@ -59,15 +42,6 @@ def test_rows_of_keys_equal_litert(dtype: str) -> None:
     results = ((5, 3, 2), dtype, encoding), ((5,), "uint8", None)
     sheet.operator("HASHTABLE_LOOKUP", [wanted, keys, table], *results)
     sheet.check()
-
-
-def test_a_part_must_fit() -> None:
-    sheet = Sheet()
-    operands = [scalars(sheet, shape, "int8")[0] for shape in ((2, 3), (3, 3))]
-    operands.append(sheet.constant([0, 0]))
-    sheet.operator("DYNAMIC_UPDATE_SLICE", operands, ((2, 3), "int8", Q))
-    with pytest.raises(QnnError, match=r"a part of .3, 3. in .2, 3."):
-        from_tflite(sheet.model())
 
 
 def test_a_diagonal_must_fit() -> None:

@@ -1,0 +1,187 @@
+"""Steps that put elements where places say, normalize rows, and work on bits."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from frontends.tflite.quantization import Quantization
+from tests.differential.graphs import Graph, Value, step
+
+
+@step()
+def put(graph: Graph, value: Value) -> Value | None:
+    """Put rows at places, some of which are named twice."""
+    if len(value.shape) > 4:
+        return None
+    rows = int(graph.rng.integers(1, 6))
+    places = graph.rng.integers(0, rows, (value.shape[0], 1)).astype(np.int32)
+    shape = (rows, *value.shape[1:])
+    result = graph.result(value, shape)
+    operands = [graph.aside(places), value.index, graph.constant(list(shape))]
+    graph.operator("SCATTER_ND", operands, result)
+    return result
+
+
+@step(int16=True)
+def look_up(graph: Graph, value: Value) -> Value | None:
+    """Take rows by keys, some of which there are."""
+    if not 2 <= len(value.shape) <= 4:
+        return None
+    count = int(graph.rng.integers(1, 6))
+    keys = np.sort(graph.rng.choice(999, value.shape[0], replace=False)).astype(np.int32)
+    wanted = graph.rng.integers(0, 99, count).astype(np.int32)
+    wanted[0] = keys[0]
+    result = graph.result(value, (count, *value.shape[1:]))
+    hits = graph.tensor((count,), "uint8", None)
+    operands = [graph.aside(wanted), graph.aside(keys), value.index]
+    graph.operator("HASHTABLE_LOOKUP", operands, result, hits)
+    return result
+
+
+@step(weight=3, int16=True)
+def numbers(graph: Graph, value: Value) -> Value | None:
+    """Compute with what a value is cast to; nothing grows from it."""
+    if len(value.shape) != 4:
+        return None
+    dtype, shape = str(graph.choice("int32", "bool", "int64")), value.shape
+    first = graph.tensor(shape, dtype, None)
+    graph.operator("CAST", [value.index], first)
+    every = ["PAD", "PADV2", *(["RESIZE_NEAREST_NEIGHBOR"] if dtype != "int64" else [])]
+    every += ["MEAN"] if dtype != "bool" else ["REDUCE_ANY", "REDUCE_ALL"]
+    every += ["SIGN", "SQUARED_DIFFERENCE", "ADD_N", "DIV"] if dtype == "int32" else []
+    code, operands, options = str(graph.choice(*every)), [first.index], {}
+    if code in ("PAD", "PADV2"):
+        operands.append(graph.constant([[0, 0], [1, 0], [0, 2], [0, 0]]))
+        operands += [graph.constant(np.array(1).astype(dtype))] if code == "PADV2" else []
+        shape = (shape[0], shape[1] + 1, shape[2] + 2, shape[3])
+    elif code == "RESIZE_NEAREST_NEIGHBOR":
+        operands.append(graph.constant([2 * size - 1 for size in shape[1:3]]))
+        shape = (shape[0], 2 * shape[1] - 1, 2 * shape[2] - 1, shape[3])
+    elif code in ("MEAN", "REDUCE_ANY", "REDUCE_ALL"):
+        operands.append(graph.constant([1, 3]))
+        shape, options = (shape[0], 1, shape[2], 1), {"keep_dims": True}
+    elif code != "SIGN":
+        operands.append(graph.aside(graph.rng.choice([-7, -1, 1, 3], shape).astype(dtype)))
+    version = {"version": 2} if code == "SIGN" else {}
+    result = graph.tensor(shape, dtype, None)
+    graph.operator(code, operands, result, **options, **version)
+    return value
+
+
+@step()
+def dense(graph: Graph, value: Value) -> Value | None:
+    """Put all elements of a small tensor into one row."""
+    count = prod(value.shape)
+    if count > 300:
+        return None
+    flat = graph.result(value, (count,))
+    graph.operator("RESHAPE", [value.index, graph.constant([count])], flat)
+    filler = graph.aside(np.asarray(graph.data(value.dtype, ())), value.quantization)
+    places = graph.rng.permutation(count + 7)[:count].astype(np.int32)
+    result = graph.result(value, (count + 7,))
+    operands = [graph.aside(places), graph.constant([count + 7]), flat.index, filler]
+    graph.operator("SPARSE_TO_DENSE", operands, result)
+    return result
+
+
+@step(weight=2, int16=True)
+def spread(graph: Graph, value: Value) -> Value | None:
+    """Put fillers between elements, or elements on diagonals."""
+    if prod(value.shape) > 600 or len(value.shape) > 3:
+        return None
+    code = str(graph.choice("DILATE", "MATRIX_DIAG", "MATRIX_SET_DIAG"))
+    if code == "DILATE":
+        steps = [int(graph.choice(1, 2, 3)) for _ in value.shape]
+        sizes = [(size - 1) * each + 1 for size, each in zip(value.shape, steps, strict=True)]
+        filler = graph.constant(graph.data(value.dtype, ()), value.quantization)
+        result = graph.result(value, sizes)
+        graph.operator(code, [value.index, graph.constant(steps), filler], result)
+        return result
+    if code == "MATRIX_DIAG":
+        result = graph.result(value, (*value.shape, value.shape[-1]))
+        graph.operator(code, [value.index], result)
+        return result
+    if len(value.shape) < 2:
+        return None
+    shape = (*value.shape[:-2], min(value.shape[-2:]))
+    diagonal = graph.input(shape, value.dtype, value.quantization)
+    result = graph.result(value, value.shape)
+    graph.operator(code, [value.index, diagonal.index], result)
+    return result
+
+
+@step(weight=2, int16=True)
+def turn_back(graph: Graph, value: Value) -> Value | None:
+    if value.dtype == "int8" or len(value.shape) < 2:
+        return None
+    along, batch = (int(axis) for axis in graph.rng.permutation(len(value.shape))[:2])
+    lengths = graph.rng.integers(0, value.shape[along] + 1, value.shape[batch]).astype(np.int32)
+    result = graph.result(value, value.shape)
+    operands = [value.index, graph.aside(lengths)]
+    graph.operator("REVERSE_SEQUENCE", operands, result, seq_dim=along, batch_dim=batch)
+    return result
+
+
+@step(weight=2, int16=True)
+def bits(graph: Graph, value: Value) -> Value | None:
+    """Combine integers, whatever they mean."""
+    if len(value.shape) > 4:
+        return None
+    names = ("ADD", "MULTIPLY", "MAXIMUM", "MINIMUM")
+    codes = (*(f"STABLEHLO_{name}" for name in names), "BITWISE_XOR", "RIGHT_SHIFT")
+    other = graph.input(value.shape, value.dtype, value.quantization)
+    result = graph.result(value, value.shape)
+    graph.operator(str(graph.choice(*codes)), [value.index, other.index], result)
+    return result
+
+
+@step(weight=2)
+def normalize(graph: Graph, value: Value) -> Value | None:
+    if value.shape[-1] > 1000 or len(value.shape) > 4 or value.scale < 2.0**-20:
+        return None
+    code = str(graph.choice("L2_NORMALIZATION", "LOG_SOFTMAX"))
+    middle = 128 if value.dtype == "uint8" else 0
+    scale, point = (1 / 128, 0) if code == "L2_NORMALIZATION" else (16 / 256, 127)
+    result = graph.tensor(value.shape, value.dtype, Quantization.per_tensor(scale, middle + point))
+    graph.operator(code, [value.index], result)
+    return result
+
+
+@step(weight=2, int16=True)
+def multiply_along(graph: Graph, value: Value) -> Value | None:
+    if value.dtype == "uint8":
+        return None
+    axis = int(graph.rng.integers(len(value.shape)))
+    shape = [size for number, size in enumerate(value.shape) if number != axis]
+    count = value.shape[axis]
+    if count > 12 or not shape:
+        return None
+    # So that a product of numbers of a usual size has a usual size.
+    usual = 40 * value.scale * (256 if value.dtype == "int16" else 1)
+    wanted = min(max(usual**count / 60, 1e-5), 1e3)
+    result = graph.result(value, shape, wanted)
+    root = result.scale ** (1.0 / count)
+    if not 2.0**-28 < value.scale / root < 2.0**6:  # LiteRT defines no other shifts
+        return None
+    operands = [value.index, graph.constant([axis])]
+    graph.operator("REDUCE_PROD", operands, result, keep_dims=False)
+    return result
+
+
+@step(weight=2)
+def segments(graph: Graph, value: Value) -> Value | None:
+    """Ends in numbers, from which nothing grows."""
+    if len(value.shape) > 4:
+        return None
+    dtype = "float32" if graph.chance(0.5) else "int32"
+    numbers = graph.tensor(value.shape, dtype, None)
+    graph.operator("CAST", [value.index], numbers)
+    names = ("SUM", "MAX", "MIN", *(("PROD",) if dtype == "float32" else ()))
+    count = int(graph.rng.integers(1, 6))
+    places = graph.constant(graph.rng.integers(-1, count, value.shape[0]).astype(np.int32))
+    result = graph.tensor((count, *value.shape[1:]), dtype, None)
+    operands = [numbers.index, places, graph.constant(np.int32(count))]
+    graph.operator(f"UNSORTED_SEGMENT_{graph.choice(*names)}", operands, result)
+    return value
