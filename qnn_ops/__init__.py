@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from qnn_ops.quantized_conv2d import quantized_conv2d
     from qnn_ops.quantized_dense import quantized_dense
     from qnn_ops.quantized_lookup import quantized_lookup
+    from qnn_ops.quantized_lstm import quantized_lstm
     from qnn_ops.quantized_matmul import quantized_matmul
     from qnn_ops.quantized_mean import quantized_mean
     from qnn_ops.quantized_multiply import quantized_multiply
@@ -56,6 +57,7 @@ __all__ = [
     "quantized_conv2d",
     "quantized_dense",
     "quantized_lookup",
+    "quantized_lstm",
     "quantized_matmul",
     "quantized_mean",
     "quantized_multiply",

@@ -32,10 +32,10 @@ FORTY_EIGHT_OVER_17 = 1515870810
 MINUS_32_OVER_17 = -1010580540
 """-32/17 in Q2.29."""
 
-_ONE = 2**31 - 1  # in Q0.31, the closest there is
-_EXP_MINUS_EIGHTH = 1895147668  # exp(-1/8) in Q0.31
-_THIRD = 715827883  # 1/3 in Q0.31
-_EXP_MINUS_POWERS = {  # exp(-2^k) in Q0.31
+EXP_MINUS_EIGHTH = 1895147668
+THIRD = 715827883
+"""exp(-1/8) and 1/3 in Q0.31."""
+EXP_MINUS_POWERS = {
     -2: 1672461947,
     -1: 1302514674,
     0: 790015084,
@@ -44,6 +44,9 @@ _EXP_MINUS_POWERS = {  # exp(-2^k) in Q0.31
     3: 720401,
     4: 242,
 }
+"""exp(-2^k) in Q0.31, by k."""
+
+_ONE = 2**31 - 1  # in Q0.31, the closest there is
 
 
 def exp_table(input_scale: float, beta: float) -> Int32Array:
@@ -82,7 +85,7 @@ def exp_on_negative_values(a: npt.ArrayLike) -> Int32Array:
     fraction = (values & (quarter - 1)) - quarter
     remainder = fraction - values
     result = _exp_from_minus_quarter_to_0(fraction << 5)
-    for power, factor in _EXP_MINUS_POWERS.items():
+    for power, factor in EXP_MINUS_POWERS.items():
         is_part = remainder & (1 << (26 + power)) != 0
         result = np.where(is_part, saturating_rounding_doubling_high_mul(result, factor), result)
     return np.where(values == 0, _ONE, result).astype(np.int32)
@@ -120,8 +123,8 @@ def _exp_from_minus_quarter_to_0(a: Int64Array) -> Int64Array:
     square = _product(x, x)
     cube = _product(square, x)
     fourth_over_4 = _halve(_product(square, square), 2)
-    rest = _halve(_product(fourth_over_4 + cube, _THIRD) + square, 1)
-    return _EXP_MINUS_EIGHTH + _product(_EXP_MINUS_EIGHTH, x + rest)
+    rest = _halve(_product(fourth_over_4 + cube, THIRD) + square, 1)
+    return EXP_MINUS_EIGHTH + _product(EXP_MINUS_EIGHTH, x + rest)
 
 
 def _product(a: npt.ArrayLike, b: npt.ArrayLike) -> Int64Array:

@@ -19,6 +19,7 @@ from qnn_ops.arithmetic import (
     quantize_multiplier,
     round_half_away,
 )
+from qnn_ops.arithmetic_int16 import divide_by_pot_int16, high_mul_int16, saturate_int16
 from qnn_ops.attributes import dtype_range
 from qnn_ops.c_functions import by_c
 from qnn_ops.checks import QUANTIZED, check_dtype, check_quantization
@@ -177,16 +178,16 @@ def hard_swish_table(
     reluish = fine
     if shift > 0:
         # All but the last place, at which saturating changes the result.
-        reluish = _saturate_int16(reluish << (shift - 1))
-    reluish = _high_mul_int16(reluish, multiplier)
+        reluish = saturate_int16(reluish << (shift - 1))
+    reluish = high_mul_int16(reluish, multiplier)
     if shift > 0:
-        reluish = _saturate_int16(reluish << 1)
+        reluish = saturate_int16(reluish << 1)
     elif shift < 0:
-        reluish = _divide_by_pot_int16(reluish, -shift)
+        reluish = divide_by_pot_int16(reluish, -shift)
     reluish = (reluish + (1 << 15)) >> 1
-    product = reluish * _high_mul_int16(fine, output_multiplier)
+    product = reluish * high_mul_int16(fine, output_multiplier)
     truncated = np.sign(product) * (np.abs(product) >> 15)
-    steps = _divide_by_pot_int16(truncated, -output_shift)
+    steps = divide_by_pot_int16(truncated, -output_shift)
     return clamp_to(steps + output_zero_point, dtype)
 
 
@@ -213,18 +214,3 @@ def _int16_multiplier(real: np.float32) -> tuple[int, int]:
     """Return a real multiplier as a Q15 integer and a power of two."""
     multiplier, shift = quantize_multiplier(float(real))
     return int(min((int(multiplier) + (1 << 15)) >> 16, _INT16.max)), int(shift)
-
-
-def _high_mul_int16(a: npt.NDArray[Any], b: int) -> npt.NDArray[np.int64]:
-    """Compute gemmlowp's SaturatingRoundingDoublingHighMul of int16."""
-    return _saturate_int16((a.astype(np.int64) * b + (1 << 14)) >> 15)
-
-
-def _divide_by_pot_int16(x: npt.NDArray[np.int64], exponent: int) -> npt.NDArray[np.int64]:
-    """Compute gemmlowp's RoundingDivideByPOT of int16, whose mask wraps to -1 from 2^16 on."""
-    mask = (1 << exponent) - 1 if exponent < 16 else -1
-    return np.asarray((x >> exponent) + ((x & mask) > (mask >> 1) + (x < 0)))
-
-
-def _saturate_int16(x: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    return np.clip(x.astype(np.int64), _INT16.min, _INT16.max)

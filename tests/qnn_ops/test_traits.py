@@ -24,7 +24,10 @@ CHANNELS = {
     "axis": {Channels.AXIS},
     "pad_width": {Channels.PAD_WIDTH},
 }
-FIXED = {f"relax.qnn.{name}" for name in ("dequantize", "quantized_svdf", "quantized_svdf_state")}
+FIXED = {
+    f"relax.qnn.{name}"
+    for name in ("dequantize", "quantized_lstm", "quantized_svdf", "quantized_svdf_state")
+}
 """What makes no 8-bit values, or is int8 only; it gets a copy of those that are moved."""
 UNNAMED = {Channels.ANYWHERE, Channels.ANYWHERE_IN_FIRST, Channels.LAST}
 
