@@ -391,6 +391,20 @@ class SVDFOptions(Options):
 
 
 @dataclass(frozen=True)
+class UnidirectionalSequenceLSTMOptions(Options):
+    """An LSTM; cells and projections are clipped where a number is not 0.
+
+    `time_major` says that steps come before the batch.
+    """
+
+    activation: Activation
+    cell_clip: float
+    proj_clip: float
+    time_major: bool
+    asymmetric_quantize_inputs: bool
+
+
+@dataclass(frozen=True)
 class WhileOptions(Options):
     """A loop: the numbers of the subgraphs that say whether it goes on, and that it repeats."""
 

@@ -10,6 +10,7 @@ from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from tests.differential.graphs import Graph, Value, step
 from tests.support.arrays import full_range
+from tests.support.lstm_models import CODE, LstmModel
 
 
 def handle(writer: ModelWriter, name: str) -> int:
@@ -59,4 +60,34 @@ def filter_over_time(graph: Graph, value: Value) -> Value | None:
     result = graph.result(value, (batch, units), 3.0)
     operands = [rows.index, *weights, -1, state]
     graph.operator("SVDF", operands, result, rank=rank, fused_activation_function="RELU")
+    return result
+
+
+@step()
+def remember(graph: Graph, value: Value) -> Value | None:
+    """Run an LSTM over rows of int8."""
+    if value.dtype != "int8" or 0 in (*value.shape, len(value.shape)) or prod(value.shape) > 500:
+        return None
+    rng, size = graph.rng, value.shape[-1]
+    batch = value.shape[0] if len(value.shape) > 2 else 1
+    steps, cells = prod(value.shape) // size // batch, int(rng.integers(1, 9))
+    outputs, time_major = graph.choice(0, int(rng.integers(1, 9))), graph.chance(0.5)
+    lstm = LstmModel(
+        *(batch, steps, size, cells, outputs),
+        coupled=graph.chance(0.5),
+        # LiteRT goes through as many peepholes as there are outputs.
+        peepholes=graph.chance(0.5) and (not outputs or (outputs <= cells and not time_major)),
+        norm=graph.chance(0.5),
+        time_major=time_major,
+        cell_scale=int(rng.integers(-15, -8)),
+        cell_clip=graph.choice(0.0, 0.5),
+        proj_clip=graph.choice(0.0, 0.3),
+        shift=int(rng.integers(-1, 4)),
+    )
+    rows = graph.result(value, lstm.shape)
+    shape = graph.constant(np.array(lstm.shape, np.int32))
+    graph.operator("RESHAPE", [value.index, shape], rows)
+    operands, encoding, options = lstm.parts(graph.writer, rng, rows.index)
+    result = graph.tensor(lstm.result, "int8", encoding)
+    graph.operator(CODE, operands, result, **options)
     return result

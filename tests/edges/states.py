@@ -7,6 +7,7 @@ import numpy as np
 from frontends.tflite.quantization import Quantization
 from tests.differential.variables import handle
 from tests.edges.draw import Draw, drawn
+from tests.support.lstm_models import CODE, LstmModel
 
 
 @drawn("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE")
@@ -58,3 +59,22 @@ def control(draw: Draw) -> None:
     draw.code = "IF"
     numbers = {"then_subgraph_index": 1, "else_subgraph_index": 2 + int(draw.chance(0.05))}
     draw.operator([flag, data], ("int8", encoding), shape=shape, **numbers)
+
+
+@drawn(CODE)
+def remember(draw: Draw) -> None:
+    batch, steps, size, cells = (draw.size() for _ in range(4))
+    cells = max(cells, 1)
+    lstm = LstmModel(
+        *(batch, steps, size, cells, draw.choice(0, max(draw.size(), 1))),
+        coupled=draw.chance(0.5),
+        norm=draw.chance(0.3),
+        time_major=draw.chance(0.5),
+        cell_scale=int(draw.rng.integers(-15, -8)),
+        cell_clip=draw.choice(0.0, 0.0, 1.0),
+    )
+    data = draw.given(draw.data("int8", lstm.shape), draw.encoding("int8"))
+    operands, encoding, options = lstm.parts(draw.writer, draw.rng, data)
+    if draw.chance(0.2):
+        operands[int(draw.rng.integers(1, len(operands)))] = draw.choice(-1, *operands[1:])
+    draw.operator(operands, ("int8", encoding), **options)

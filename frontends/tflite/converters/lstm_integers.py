@@ -1,0 +1,184 @@
+"""An LSTM in integers: int8 data and weights, int16 cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.tflite.converters.context import Array, Context, per_tensor
+from frontends.tflite.converters.hybrid import SUMS
+from frontends.tflite.converters.lstm_operands import LstmOperands
+from frontends.tflite.model import Tensor
+from frontends.tflite.options import UnidirectionalSequenceLSTMOptions
+from qnn_ops import quantized_dense, quantized_lstm
+from qnn_ops.errors import QnnError
+from qnn_ops.quantized_lstm import EXTRAS
+from qnn_ops.registry import spec_of
+from qnn_ops.tables_int16 import power_of_two
+
+_INTERMEDIATES = 5
+_GATE_SCALE = np.float32(2.0**-12)
+_ONE = 2.0**-15
+
+
+def integer_lstm(
+    ctx: Context,
+    operands: LstmOperands,
+    options: UnidirectionalSequenceLSTMOptions,
+    data: relax.Expr,
+    hidden: relax.Expr,
+    cells: relax.Expr,
+) -> tuple[relax.Expr, relax.Expr, relax.Expr]:
+    """Return the outputs of all steps, the new hidden values and the new cells.
+
+    Source of the scales: PopulateQuantizedLstmParams8x8_16 of TFLite's
+    kernels/unidirectional_sequence_lstm.cc, in float32 but for powers of two.
+
+    Args:
+        ctx: the operator.
+        operands: of it.
+        options: of it.
+        data: int8, [batch, steps, size].
+        hidden: int8, [batch, outputs].
+        cells: int16, [batch, cells].
+    """
+    steps = spec_of(data).shape[1]
+    _check(ctx, operands, data, time_major=options.time_major)
+    *gate_tensors, inner = (ctx.model.tensors[index] for index in ctx.operator.intermediates)
+    exponent = _exponent(operands.cells)
+    hidden_scale, hidden_point = per_tensor(operands.hidden)
+    inner_scale, inner_point = per_tensor(inner)
+    data_scale, data_point = per_tensor(ctx.tensor(0))
+    # The first tensor is the input gate's, which may be left out.
+    scales = [
+        np.float32(per_tensor(tensor)[0]) if operands.norm else _GATE_SCALE
+        for tensor in gate_tensors[-len(operands.gates) :]
+    ]
+
+    def multipliers(tensors: Sequence[Tensor], scale: float) -> list[float]:
+        return [
+            float(_scale(tensor) * np.float32(scale) / gate)
+            for tensor, gate in zip(tensors, scales, strict=True)
+        ]
+
+    bias = None if operands.norm else _joined(ctx, operands.biases)
+    weights = _joined(ctx, operands.weights)
+    sums = quantized_dense(data, weights, 1.0, data_point, *SUMS[2:], bias=bias)
+    extras = _extras(ctx, operands, inner_point)
+    seen = [s for s, gate in zip(scales, operands.gates, strict=True) if gate != "cell"]
+    step = 2.0**exponent
+    projection = 1.0
+    if operands.projection:
+        first = _scale(operands.projection[0]) * np.float32(inner_scale)
+        projection = float(first / np.float32(hidden_scale))
+    result = ctx.builder.emit(
+        quantized_lstm(
+            ctx.builder.emit(sums),
+            hidden,
+            cells,
+            _joined(ctx, operands.recurrent),
+            list(extras.values()),
+            extra_names=list(extras),
+            input_multipliers=multipliers(operands.weights, data_scale),
+            recurrent_multipliers=multipliers(operands.recurrent, hidden_scale),
+            peephole_multipliers=[
+                float(np.float32(step * float(_scale(tensor)) / float(gate)))
+                for tensor, gate in zip(operands.peepholes, seen, strict=False)
+            ],
+            norm_scales=[float(_scale(tensor)) for tensor in operands.norm],
+            cell_exponent=exponent,
+            cell_clip=_clip(options.cell_clip, per_tensor(operands.cells)[0], 2**15 - 1),
+            hidden_zero_point=hidden_point,
+            product_multiplier=float(np.float32(_ONE / inner_scale * _ONE)),
+            product_zero_point=-inner_point if operands.projection else inner_point,
+            projection_multiplier=projection,
+            projection_clip=_clip(options.proj_clip, per_tensor(ctx.output())[0], 2**7 - 1),
+        )
+    )
+
+    def part(first: int, last: int) -> relax.Expr:
+        return ctx.builder.emit(R.strided_slice(result, [1], [first], [last]))
+
+    end = steps * operands.outputs
+    results = (part(0, end), part(end - operands.outputs, end), part(end, end + operands.count))
+    outputs, last = (ctx.builder.emit(R.astype(each, "int8")) for each in results[:2])
+    return outputs, last, results[2]
+
+
+def _check(ctx: Context, operands: LstmOperands, data: relax.Expr, *, time_major: bool) -> None:
+    if len(ctx.operator.intermediates) != _INTERMEDIATES:
+        raise QnnError(f"needs 5 intermediates, got {len(ctx.operator.intermediates)}")
+    needed = {
+        "int8": [*operands.weights, *operands.recurrent, *operands.projection[:1]],
+        "int16": [*operands.peepholes, *operands.norm],
+        "int32": [*operands.biases, *operands.projection[1:]],
+    }
+    for dtype, tensors in needed.items():
+        for tensor in tensors:
+            if tensor.dtype != dtype:
+                raise UnsupportedError(f"{tensor.label} is {tensor.dtype}, needs {dtype}")
+    if operands.peepholes and operands.outputs != operands.count:
+        # LiteRT takes the number of outputs for that of cells here.
+        batch = spec_of(data).shape[0]
+        if operands.outputs > operands.count or (time_major and batch > 1):
+            raise UnsupportedError(
+                f"peepholes of {operands.count} cells with {operands.outputs} outputs"
+            )
+
+
+def _exponent(cells: Tensor) -> int:
+    scale = per_tensor(cells)[0]
+    exponent = power_of_two(scale)
+    if exponent is None:
+        raise UnsupportedError(f"the state {cells.label} has the scale {scale}, no power of two")
+    if not -15 <= exponent <= -9:
+        raise UnsupportedError(f"the state {cells.label} has the scale 2^{exponent}, not -15 to -9")
+    return exponent
+
+
+def _extras(ctx: Context, operands: LstmOperands, inner_point: int) -> dict[str, relax.Expr]:
+    """Return the tensors that not every LSTM has, by name."""
+    arrays: dict[str, tuple[Tensor, Array]] = {}
+    if operands.peepholes:
+        peepholes = np.stack([_value(tensor) for tensor in operands.peepholes])
+        peepholes[:, operands.outputs :] = 0  # which LiteRT does not come to
+        arrays["peepholes"] = operands.peepholes[0], peepholes
+    if operands.norm:
+        for name, tensors in zip(EXTRAS[1:3], (operands.norm, operands.biases), strict=True):
+            arrays[name] = tensors[0], np.stack([_value(tensor) for tensor in tensors])
+    if operands.projection:
+        weights, *bias = (_value(tensor) for tensor in operands.projection)
+        sums = weights.sum(axis=1, dtype=np.int64) * inner_point + sum(each for each in bias)
+        arrays["projection"] = operands.projection[0], weights
+        arrays["projection_bias"] = operands.projection[-1], sums.astype(np.int32)
+    return {
+        name: ctx.values.add_constant(tensor, f"_{name}", array)
+        for name, (tensor, array) in arrays.items()
+    }
+
+
+def _joined(ctx: Context, tensors: Sequence[Tensor]) -> relax.Expr:
+    """Make constants that have the same columns, or are rows of one column, a parameter."""
+    array = np.concatenate([_value(tensor) for tensor in tensors])
+    return ctx.values.add_constant(tensors[0], "_gates", array)
+
+
+def _value(tensor: Tensor) -> Array:
+    if not tensor.is_constant:
+        raise QnnError(f"{tensor.label} must be constant")
+    return np.zeros(tensor.shape, tensor.dtype) if tensor.data is None else tensor.data
+
+
+def _scale(tensor: Tensor) -> np.float32:
+    return np.float32(per_tensor(tensor)[0])
+
+
+def _clip(real: float, scale: float, most: int) -> int:
+    """Return how many steps a clip is, towards zero; 0 for none."""
+    if real < 0:
+        raise QnnError(f"clips at {real}, which is below 0")
+    return int(min(np.float32(real) / np.float32(scale), np.float32(most)))
