@@ -37,6 +37,8 @@ from qnn_ops.traits import MOVED_RESULT, Channels, Traits
 Array = np.ndarray[Any, Any]
 
 OUTPUT_SCALE = 1 / 256
+OUTPUT_SCALE_WIDE = 1 / 65536
+"""Of int16 results of 8-bit data."""
 
 
 @operator(
@@ -64,7 +66,8 @@ def quantized_softmax(
     """Turn quantized logits into probabilities: exp(beta * x) over its sum along an axis.
 
     The result's scale is 1/256 and its zero point the lowest value of its dtype, so that it covers
-    [0, 1); for int16 2^-15 and 0.
+    [0, 1); for an int16 result of 8-bit data the scale is 2^-16, and of int16 data 2^-15, with the
+    zero point 0.
 
     Source of the arithmetic: TFLite's reference SOFTMAX, all in fixed point (see
     qnn_ops.softmax_arithmetic): each value's distance from the row's maximum in Q5.26, its
@@ -80,9 +83,9 @@ def quantized_softmax(
         quantized_data: int8, uint8 or int16, any shape of at least one dimension.
         input_scale: real value of one step of the data.
         input_zero_point: the data's value that means 0; has no influence on the result.
-        output_scale: 1/256, for int16 2^-15 (TFLite's tolerance of a thousandth applies).
-        output_zero_point: -128 for int8, 0 for uint8 and int16.
-        out_dtype: int8 or uint8; for int16 data int16.
+        output_scale: 1/256, or as above (TFLite's tolerance of a thousandth applies).
+        output_zero_point: -128 for int8, 0 for uint8; as above for int16.
+        out_dtype: int8 or uint8, or int16; for int16 data int16.
         beta: what the data is multiplied by before the exponential; positive.
         axis: along which the probabilities add up to 1.
         arithmetic: "tflite"; or "onnxruntime" for 8 bits, the last axis and a beta of 1.
@@ -114,16 +117,15 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     for name, dtype in dtypes.items():
         check_dtype(name, dtype, ACTIVATIONS)
     check_arithmetic(attrs, *dtypes.values())
-    points = ("input_zero_point", "output_zero_point")
-    check_alike(dtypes, {name: getattr(attrs, name) for name in points})
+    if data.dtype == "int16":
+        points = ("input_zero_point", "output_zero_point")
+        check_alike(dtypes, {name: getattr(attrs, name) for name in points})
     check_quantization("input", attrs.input_scale, attrs.input_zero_point, data.dtype)
     check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
     if is_onnxruntime(attrs):
         _check_onnxruntime(attrs, data)
         return TensorSpec(data.shape, attrs.out_dtype)
-    is_int16 = attrs.out_dtype == "int16"
-    point = 0 if is_int16 else dtype_range(attrs.out_dtype)[0]
-    scale = OUTPUT_SCALE_INT16 if is_int16 else OUTPUT_SCALE
+    scale, point = output_quantization(data.dtype, attrs.out_dtype)
     if abs(attrs.output_scale - scale) > 0.001 * scale or attrs.output_zero_point != point:
         raise QnnError(
             f"the output of a softmax in {attrs.out_dtype} must have scale 1/{1 / scale:g} and "
@@ -146,6 +148,14 @@ def _check_onnxruntime(attrs: Attrs, data: TensorSpec) -> None:
     check_softmax(attrs.output_scale, data.shape[axis])
 
 
+def output_quantization(dtype: str, out_dtype: str) -> tuple[float, int]:
+    """Return scale and zero point of a softmax's result, by the dtypes of its data and of it."""
+    if dtype == "int16":
+        return OUTPUT_SCALE_INT16, 0
+    scale = OUTPUT_SCALE_WIDE if out_dtype == "int16" else OUTPUT_SCALE
+    return scale, dtype_range(out_dtype)[0]
+
+
 @quantized_softmax.reference
 def _reference(attrs: Attrs, data: Array) -> Array:
     if is_onnxruntime(attrs):
@@ -159,11 +169,13 @@ def _reference(attrs: Attrs, data: Array) -> Array:
     exponentials = exp_table(attrs.input_scale, attrs.beta)[distance]
     total = sum_term(exponentials).sum(axis=attrs.axis, keepdims=True, dtype=np.int64)
     fraction, bits = reciprocal(np.minimum(total, LARGEST_SUM))
-    # Q0.31 less the bits of the sum, rounded to the 8 bits of the result.
+    # Q0.31 less the bits of the sum, rounded to the 8 or 16 bits of the result.
+    result_bits = np.iinfo(attrs.out_dtype).bits
     probability = saturating_rounding_doubling_high_mul(fraction, exponentials).astype(np.int64)
-    down = bits + 23
+    down = bits + 31 - result_bits
     steps = (probability + (np.int64(1) << (down - 1))) >> down
-    return np.asarray(np.minimum(steps, 255) + attrs.output_zero_point, attrs.out_dtype)
+    most = (1 << result_bits) - 1
+    return np.asarray(np.minimum(steps, most) + attrs.output_zero_point, attrs.out_dtype)
 
 
 @quantized_softmax.overflow_rule

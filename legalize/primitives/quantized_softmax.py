@@ -32,7 +32,7 @@ def _quantized_softmax(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Ex
     distance = builder.emit(R.subtract(largest, R.astype(data, "int32")))
     if is_onnxruntime(attrs):
         return softmax_onnxruntime(builder, attrs, distance)
-    if attrs.out_dtype == "int16":
+    if spec_of(data).dtype == "int16":
         return _of_int16(builder, attrs, distance, axis)
     # A distance of 8-bit values is one of 256: what depends on it alone is a table.
     table = exp_table(attrs.input_scale, attrs.beta)
@@ -40,10 +40,11 @@ def _quantized_softmax(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Ex
     terms = R.take(const(sum_term(table), "int64"), distance, axis=0, mode="clip")
     total = R.minimum(R.sum(terms, axis, keepdims=True), const(LARGEST_SUM, "int64"))
     fraction, bits = _reciprocal(builder, total, axis, rank)
-    down = builder.emit(R.add(bits, const(23, "int64")))
+    result_bits = np.iinfo(attrs.out_dtype).bits
+    down = builder.emit(R.add(bits, const(31 - result_bits, "int64")))
     half = R.left_shift(const(1, "int64"), R.subtract(down, const(1, "int64")))
     steps = R.right_shift(R.add(_product(fraction, exponentials), half), down)
-    steps = R.minimum(steps, const(255, "int64"))
+    steps = R.minimum(steps, const((1 << result_bits) - 1, "int64"))
     return R.astype(R.add(steps, const(attrs.output_zero_point, "int64")), attrs.out_dtype)
 
 

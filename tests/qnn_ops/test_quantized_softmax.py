@@ -27,6 +27,14 @@ def test_by_hand() -> None:
     np.testing.assert_array_equal(result, np.array([[-64] * 4, [127, -128, -128, -128]], np.int8))
 
 
+def test_int16_results_have_more_bits() -> None:
+    data = np.array([[5, 5, 5, 5], [127, -128, -128, -128]], np.int8)
+    changes = {"output_scale": 2.0**-16, "output_zero_point": -(2**15), "out_dtype": "int16"}
+    result = quantized_softmax.evaluate(data, **{**PLAIN, **changes})
+    expected = [[-(2**14)] * 4, [2**15 - 1, -(2**15), -(2**15), -(2**15)]]
+    np.testing.assert_array_equal(result, np.array(expected, np.int16))
+
+
 @pytest.mark.parametrize(("dtype", "zero_point"), [("int8", -128), ("uint8", 0)])
 def test_equals_litert_on_every_difference(dtype: str, zero_point: int) -> None:
     top = np.iinfo(dtype).max
@@ -88,7 +96,7 @@ def test_round_trips() -> None:
         ({"output_scale": 1 / 128}, "must have scale 1/256 and zero point -128, got 0.0078125"),
         ({"output_zero_point": 0}, "must have scale 1/256 and zero point -128"),
         ({"out_dtype": "uint8", "output_zero_point": 1}, "scale 1/256 and zero point 0, got"),
-        ({"out_dtype": "int16"}, "quantized_data beside int16 must be int16, got"),
+        ({"out_dtype": "int16"}, "scale 1/65536 and zero point -32768, got"),
         ({"input_scale": 0.0}, "input_scale must be positive and finite"),
         ({"beta": 1e39}, "beta must be positive and finite, got inf"),
         ({"beta": 0.0}, "beta must be positive and finite, got 0.0"),

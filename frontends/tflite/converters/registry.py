@@ -43,6 +43,9 @@ _QUANTIZED_DTYPES = ("int8", "uint8", "int16", "int4", "float16")
 
 _EIGHT_BITS = set(EIGHT_BITS)
 
+_WIDENING = ("SOFTMAX",)
+"""Operators that may give int16 of 8-bit data."""
+
 
 def _register(table: dict[str, Rule], codes: Sequence[str]) -> Callable[[Rule], Rule]:
     def decorate(rule: Rule) -> Rule:
@@ -127,6 +130,9 @@ def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
             return QUANTIZED[code], False
         if code in FLOAT:
             return FLOAT[code], True
+    if code in _WIDENING and activations <= _EIGHT_BITS and dtypes - activations == {"int16"}:
+        _check_quantized([*inputs, *outputs])
+        return QUANTIZED[code], False
     _check_not_hybrid(activations, inputs)
     if dtypes == {"int16"} and code in INT16:
         if are_plain(operator, [*inputs, *outputs]):

@@ -9,6 +9,7 @@ from frontends.tflite.converters.context import Context, per_tensor
 from frontends.tflite.converters.registry import converter, float_converter, int16_converter
 from frontends.tflite.options import SoftmaxOptions
 from qnn_ops import quantized_softmax
+from qnn_ops.quantized_softmax import output_quantization
 
 
 @int16_converter("SOFTMAX")
@@ -18,10 +19,13 @@ def convert_softmax(ctx: Context) -> relax.Expr:
     data, result = ctx.input(0), ctx.output()
     if 0 in data.shape:
         return R.zeros(data.shape, result.dtype)
+    quantization = per_tensor(result)
+    if data.tensor.dtype != result.dtype:  # which LiteRT does not read then
+        quantization = output_quantization(data.tensor.dtype, result.dtype)
     return quantized_softmax(
         data.expr,
         *data.quantization,
-        *per_tensor(result),
+        *quantization,
         result.dtype,
         beta=ctx.options(SoftmaxOptions).beta,
     )

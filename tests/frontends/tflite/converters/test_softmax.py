@@ -20,6 +20,17 @@ def test_softmax_equals_litert(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_int16_results_of_bytes_equal_litert(dtype: str) -> None:
+    sheet = Sheet(seed=13)
+    result = Quantization.per_tensor(1 / 65536, -(2**15))
+    for index in range(8):
+        shape = [(3, 10), (2, 3, 4), (1, 12)][index % 3]
+        data = sheet.random_input(shape, dtype, random_quantization(sheet.rng, dtype, 0.1))
+        sheet.operator("SOFTMAX", [data], (shape, "int16", result), beta=[1.0, 0.3][index % 2])
+    sheet.check()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
 def test_compiled_softmax_equals_litert(dtype: str) -> None:
     sheet = Sheet(seed=12)
     result = Quantization.per_tensor(1 / 256, -128 if dtype == "int8" else 0)
