@@ -47,7 +47,7 @@ NOT_DRAWN = {
     "HYBRID": {"TRANSPOSE_CONV": _ORDER},
     "int16": {
         **dict.fromkeys(("DEPTH_TO_SPACE", "SCATTER_ND", "SPARSE_TO_DENSE"), _NO_INT16),
-        "SVDF": "its data are int8",
+        **dict.fromkeys(("SVDF", "UNIDIRECTIONAL_SEQUENCE_LSTM"), "their data are int8"),
     },
 }
 """Operators that no step draws, by the registry's table, or of int16, and why."""
