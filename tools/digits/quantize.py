@@ -42,7 +42,7 @@ def quantize(parameters: network.Parameters, calibration: Array, style: str) -> 
     Raises:
         QnnError: if there is no such style, or a parameter is not finite.
     """
-    graph = _Graph(parameters, network.run(parameters, calibration), style)
+    graph = Graph(parameters, network.run(parameters, calibration), style)
     unit: dict[str, Any] = {"padding": "SAME", "stride_h": 1, "stride_w": 1}
     block = {**unit, "stride_h": 2, "stride_w": 2, "filter_height": 2, "filter_width": 2}
     relu: dict[str, Any] = {"fused_activation_function": "RELU"}
@@ -65,7 +65,7 @@ def quantize(parameters: network.Parameters, calibration: Array, style: str) -> 
     return graph.writer.finish([data], [probabilities], description)
 
 
-class _Graph:
+class Graph:
     """Adds operators to a model, with the encodings that go with them."""
 
     def __init__(
@@ -117,6 +117,24 @@ class _Graph:
         probabilities = self._tensor("probabilities", [network.CLASSES], encoding)
         self.writer.operator("SOFTMAX", [logits], [probabilities], beta=1.0)
         return probabilities
+
+    def logistic(self, logits: int, shape: Any) -> int:
+        """Add the LOGISTIC, whose output encoding TFLite prescribes."""
+        encoding = Encoding(1 / 256, int(np.iinfo(self._style).min), self._style)
+        probabilities = self._tensor("probabilities", shape, encoding)
+        self.writer.operator("LOGISTIC", [logits], [probabilities])
+        return probabilities
+
+    def real(self, data: int, shape: Any) -> int:
+        """Add a RESHAPE to one of [1, *shape], and a DEQUANTIZE."""
+        target = np.array([1, *shape], np.int32)
+        name = f"shape{data}"
+        target_index = self.writer.tensor(name, target.shape, "int32", data=target)
+        flat = self._tensor(f"flat{data}", shape, self._encodings[data])
+        self.writer.operator("RESHAPE", [data, target_index], [flat], new_shape=target)
+        real = self.writer.tensor(f"real{data}", (1, *shape), "float32")
+        self.writer.operator("DEQUANTIZE", [flat], [real])
+        return real
 
     def _tensor(self, name: str, shape: Any, encoding: Encoding) -> int:
         index = self.writer.tensor(name, (1, *shape), encoding.dtype, _quantization(encoding))

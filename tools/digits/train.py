@@ -71,9 +71,6 @@ def load_split() -> tuple[Digits, Digits]:
 def train(digits: Digits, epochs: int = EPOCHS) -> network.Parameters:
     """Train the network with AdamW and a learning rate that falls to zero along a cosine.
 
-    Source: Loshchilov and Hutter, Decoupled Weight Decay Regularization, with the usual averages
-    of 0.9 and 0.999; biases do not decay.
-
     Args:
         digits: the training set.
         epochs: how often each picture is seen.
@@ -83,8 +80,7 @@ def train(digits: Digits, epochs: int = EPOCHS) -> network.Parameters:
     """
     generator = np.random.default_rng(SEED)
     parameters = network.initial_parameters(generator)
-    mean = {name: np.zeros_like(value) for name, value in parameters.items()}
-    square = {name: np.zeros_like(value) for name, value in parameters.items()}
+    optimizer = AdamW(parameters)
     data, labels = digits.real(), digits.labels
     steps = epochs * (len(digits) // BATCH)
     step = 0
@@ -95,12 +91,32 @@ def train(digits: Digits, epochs: int = EPOCHS) -> network.Parameters:
             _, gradients = network.loss_and_gradients(parameters, data[chosen], labels[chosen])
             rate = LEARNING_RATE * (1 + np.cos(np.pi * step / steps)) / 2
             step += 1
-            for name, gradient in gradients.items():
-                mean[name] += 0.1 * (gradient - mean[name])
-                square[name] += 0.001 * (gradient**2 - square[name])
-                direction = (mean[name] / (1 - 0.9**step)) / (
-                    np.sqrt(square[name] / (1 - 0.999**step)) + 1e-8
-                )
-                decay = WEIGHT_DECAY if name.endswith("/kernel") else 0.0
-                parameters[name] -= rate * (direction + decay * parameters[name])
+            optimizer.step(gradients, rate)
     return parameters
+
+
+class AdamW:
+    """Loshchilov and Hutter, Decoupled Weight Decay Regularization, with the usual averages.
+
+    Those are of 0.9 and 0.999; biases do not decay.
+    """
+
+    def __init__(self, parameters: network.Parameters) -> None:
+        """Begin with parameters, which each step changes in place."""
+        self._parameters = parameters
+        self._mean = {name: np.zeros_like(value) for name, value in parameters.items()}
+        self._square = {name: np.zeros_like(value) for name, value in parameters.items()}
+        self._steps = 0
+
+    def step(self, gradients: network.Parameters, rate: float) -> None:
+        """Go a step against the gradients."""
+        self._steps += 1
+        for name, gradient in gradients.items():
+            mean, square = self._mean[name], self._square[name]
+            mean += 0.1 * (gradient - mean)
+            square += 0.001 * (gradient**2 - square)
+            direction = (mean / (1 - 0.9**self._steps)) / (
+                np.sqrt(square / (1 - 0.999**self._steps)) + 1e-8
+            )
+            decay = WEIGHT_DECAY if name.endswith("/kernel") else 0.0
+            self._parameters[name] -= rate * (direction + decay * self._parameters[name])

@@ -1,7 +1,8 @@
-"""A really trained model: scikit-learn's handwritten digits, classified in 8 bits.
+"""Really trained models: scikit-learn's handwritten digits, classified and found in 8 bits.
 
 The model files and the held-out pictures lie beside the code, so that using them needs neither
-training nor scikit-learn. `python -m tools.digits` makes them anew, in a checkout.
+training nor scikit-learn. `python -m tools.digits` makes them anew, in a checkout, and `python -m
+tools.digits.detector` the detector.
 """
 
 from __future__ import annotations
@@ -43,6 +44,17 @@ def model(style: str) -> bytes:
         QnnError: if there is no such style.
     """
     return (DATA / f"digits_{_checked(style)}.tflite").read_bytes()
+
+
+def detector() -> bytes:
+    """Return a trained detector of digits, quantized to int8.
+
+    Returns:
+        The contents of a .tflite file. Its input is [1, 48, 48, 1], a page from -128 (paper) to 127
+        (ink), as ``tvm_qnn.digits.scenes`` makes them; its outputs are those of
+        TFLite_Detection_PostProcess: boxes, classes, scores and their number.
+    """
+    return (DATA / "detector.tflite").read_bytes()
 
 
 def held_out() -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:

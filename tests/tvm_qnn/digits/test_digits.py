@@ -10,6 +10,8 @@ from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
 from tests.support.digits import predictions, probabilities
 from tvm_qnn import digits
+from tvm_qnn.digits.scenes import scene
+from tvm_qnn.oracle import litert_tensors
 
 styles = pytest.mark.parametrize("style", digits.STYLES)
 
@@ -151,3 +153,27 @@ def test_an_unknown_style_is_an_error() -> None:
         digits.model("int4")
     with pytest.raises(QnnError, match=needs):
         digits.to_input(digits.held_out()[0], "int4")
+
+
+def test_the_detector_finds_held_out_digits_where_they_are() -> None:
+    pictures, labels = digits.held_out()
+    generator = np.random.default_rng(7)
+    model = digits.detector()
+    outputs = read_model(model).outputs
+    digit_count = found = wrong = 0
+    for _ in range(40):
+        page = scene(pictures, labels, generator)
+        image = (page.pixels ^ 128).view(np.int8)[None, :, :, None]
+        tensors = litert_tensors(model, [image])
+        boxes, classes, scores, count = (tensors[index] for index in outputs)
+        # By their centres, and their sizes by a fifth.
+        for box, label in zip(page.boxes, page.labels, strict=True):
+            near = np.abs(boxes[0] - box).max(1) < 0.07
+            is_found = near & (classes[0] == label) & (scores[0] >= 0.3)
+            found += bool(is_found[: int(count[0])].any())
+        digit_count += len(page.labels)
+        kept = boxes[0][(scores[0] >= 0.3) & (np.arange(10) < count[0])]
+        wrong += sum(np.abs(page.boxes - box).max(1).min() > 0.1 for box in kept)
+    # It found 89 % of other pages at 0.5, and nothing where there is none.
+    assert found / digit_count > 0.85
+    assert wrong / digit_count < 0.05
