@@ -46,7 +46,7 @@ OTHERS = (
     ),
     *("LSH_PROJECTION", "MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM", "SKIP_GRAM"),
     *("REDUCE_WINDOW", "STABLEHLO_PAD", "STABLEHLO_REDUCE_WINDOW", "STABLEHLO_RNG_BIT_GENERATOR"),
-    "STABLEHLO_SCATTER",
+    *("STABLEHLO_COMPOSITE", "STABLEHLO_GATHER", "STABLEHLO_SCATTER"),
 )
 """Operators that are no question of a type, or that the writer has no options for."""
 

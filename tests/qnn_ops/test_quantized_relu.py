@@ -81,7 +81,7 @@ def test_round_trips() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"kind": "elu"}, "kind must be one of relu, relu6, relu_n1_to_1, got 'elu'"),
+        ({"kind": "elu"}, "kind must be one of relu, relu6, relu_0_to_1, relu_n1_to_1, got 'elu'"),
         ({"out_dtype": "int32"}, "out_dtype must be int8 or uint8 or int16, got int32"),
         ({"input_scale": [0.1, 0.2]}, "input_scale must be one value for the whole tensor"),
         ({"input_zero_point": 300}, "input_zero_point must lie within int8, got 300"),
