@@ -46,7 +46,9 @@ NOT_DRAWN = {
     },
     "HYBRID": {"TRANSPOSE_CONV": _ORDER},
     "int16": {
-        **dict.fromkeys(("DEPTH_TO_SPACE", "SCATTER_ND", "SPARSE_TO_DENSE"), _NO_INT16),
+        **dict.fromkeys(
+            ("DEPTH_TO_SPACE", "SPACE_TO_DEPTH", "SCATTER_ND", "SPARSE_TO_DENSE"), _NO_INT16
+        ),
         **dict.fromkeys(("SVDF", "UNIDIRECTIONAL_SEQUENCE_LSTM"), "their data are int8"),
     },
 }

@@ -107,10 +107,12 @@ def blocks(graph: Graph, value: Value) -> Value | None:
     size, (batch, height, width, depth) = int(graph.choice(1, 2, 3)), value.shape
     area = size * size
     codes = ["SPACE_TO_BATCH_ND"]
-    if depth % area == 0 and value.dtype != "int16":  # of which LiteRT has none
+    if depth % area == 0:
         codes.append("DEPTH_TO_SPACE")
     if height % size == width % size == 0:
         codes.append("SPACE_TO_DEPTH")
+    if value.dtype == "int16":  # of which LiteRT has neither
+        codes = codes[:1]
     if batch % area == 0 and width * size > 1:
         codes.append("BATCH_TO_SPACE_ND")
     code = str(graph.choice(*codes))
