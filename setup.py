@@ -28,11 +28,14 @@ DEMO = [
     "matplotlib>=3.8,<4",  # draws the digits with prediction and truth
 ]
 
+ONNX = [
+    "onnx>=1.16,<2",
+]
+
 TEST = [
     *DEMO,
-    # The oracle of ONNX Runtime's arithmetic, and what writes models for it.
-    "onnx>=1.16,<2",
-    "onnxruntime>=1.20,<2",
+    *ONNX,
+    "onnxruntime>=1.20,<2",  # the oracle of ONNX models
     "scikit-learn>=1.5,<2",  # held-out digits for the trained model, and its training script
     # Ranges, not open ends: a new release of a checker must not break a build that was green.
     # ruff and mypy add checks in minor releases, so theirs are narrow.
@@ -77,6 +80,7 @@ setup(
     install_requires=INSTALL,
     extras_require={
         "demo": DEMO,
+        "onnx": ONNX,
         "test": TEST,
         "bench": BENCH,
         # Only for an environment of its own, on Python 3.10 or 3.11: MXNet is retired and does

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from frontends.summary import Summary
     from qnn_ops.errors import QnnError
 
-FOLDERS = ("tflite", "mxnet")
+FOLDERS = ("tflite", "mxnet", "onnx")
 """One for each format."""
 
 Shapes = Mapping[str, Sequence[int]]

@@ -15,6 +15,7 @@ from qnn_ops.lazy import make_lazy
 
 if TYPE_CHECKING:
     from frontends.mxnet import from_mxnet
+    from frontends.onnx import from_onnx
     from frontends.tflite import QuantizedFallbackWarning, WrappingSumsWarning, from_tflite
     from legalize.passes.fold_qdq import LeftInFloatWarning, fold_qdq
     from qnn_ops import *  # noqa: F403
@@ -36,6 +37,7 @@ __all__ = [
     "compare",
     "fold_qdq",
     "from_mxnet",
+    "from_onnx",
     "from_tflite",
     "host_target",
     "load",

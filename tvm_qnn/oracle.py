@@ -227,3 +227,67 @@ def _invoke(interpreter: Any) -> None:
         interpreter.invoke()
     except (RuntimeError, ValueError) as error:
         raise QnnError(f"LiteRT cannot run the model: {error}") from error
+
+
+def onnxruntime_tensors(model: Any, inputs: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+    """Run an ONNX model on ONNX Runtime and return every tensor that it quantizes.
+
+    With all optimizations, ``session.qdqisint8allowed=1``, and for models of uint8 activations
+    ``session.x64quantprecision=1``: the integers that this project reproduces. See the
+    documentation's page on numbers of ONNX models.
+
+    Args:
+        model: a path, a file's contents, or an ``onnx.ModelProto``.
+        inputs: one array for each input of the model, in the model's order, of its shape and dtype.
+
+    Returns:
+        The quantized tensors, in the order of the nodes, and the model's outputs, by name.
+
+    Raises:
+        ModelFormatError: the model is malformed.
+        QnnError: if onnx or onnxruntime is not installed, ONNX Runtime rejects the model, or an
+            input does not fit.
+    """
+    from frontends.onnx.importer import with_all_outputs
+    from frontends.onnx.reader import read_proto
+
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise QnnError(
+            "comparing with ONNX Runtime needs the package onnxruntime, which cannot be imported "
+            f"({error}); install it with: pip install onnxruntime"
+        ) from error
+    proto = with_all_outputs(read_proto(model))
+    content = proto.SerializeToString()
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+    options.add_session_config_entry("session.qdqisint8allowed", "1")
+    if not _has_int8_activations(proto):
+        # It would make uint8 weights of int8 ones, with which int8 activations have no kernel.
+        options.add_session_config_entry("session.x64quantprecision", "1")
+    try:
+        session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+        names = [each.name for each in session.get_inputs()]
+        if len(names) != len(inputs):
+            raise QnnError(f"ONNX Runtime: number of inputs: needs {len(names)}, got {len(inputs)}")
+        results = session.run(None, dict(zip(names, inputs, strict=True)))
+    except QnnError:
+        raise
+    except Exception as error:  # of onnxruntime.capi, a dozen classes
+        raise QnnError(f"ONNX Runtime rejects the model: {error}") from error
+    return dict(zip([each.name for each in session.get_outputs()], results, strict=True))
+
+
+def _has_int8_activations(proto: Any) -> bool:
+    """Tell whether a node's result has a zero point of int8."""
+    int8 = {tensor.name for tensor in proto.graph.initializer if tensor.data_type == tensor.INT8}
+    nodes = (node for node in proto.graph.node if node.op_type != "DequantizeLinear")
+    # Weights have one, too: what tells is the last operand, or a data operand's.
+    places = {"QuantizeLinear": 2, "QLinearConv": 7, "QLinearMatMul": 7, "QLinearConcat": 1}
+    return any(
+        len(node.input) > places.get(node.op_type, 2)
+        and node.input[places.get(node.op_type, 2)] in int8
+        for node in nodes
+        if node.op_type.startswith("Q")
+    )

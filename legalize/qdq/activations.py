@@ -1,4 +1,4 @@
-"""Activations: those that quantizing does by itself, and QLinearSigmoid."""
+"""Activations: those that quantizing does by itself, QLinearSigmoid and QLinearLeakyRelu."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tvm import relax
 from legalize.qdq.group import Group, LeftInFloatError, rule
 from qnn_ops import quantized_lookup
 from qnn_ops.attributes import dtype_range
-from qnn_ops.onnxruntime import sigmoid_onnxruntime
+from qnn_ops.onnxruntime import quantize_onnxruntime, sigmoid_onnxruntime
 
 
 @rule("nn.relu")
@@ -41,6 +41,17 @@ def _sigmoid(group: Group, call: relax.Call) -> relax.Expr:
     data = group.activation(call.args[0])
     scale, zero_point, _ = data.encoding
     table = sigmoid_onnxruntime(scale, zero_point, *group.encoding)
+    return quantized_lookup(data.data, relax.const(table, str(table.dtype)))
+
+
+@rule("nn.leakyrelu")
+def _leaky_relu(group: Group, call: relax.Call) -> relax.Expr:
+    data = group.activation(call.args[0])
+    scale, zero_point, dtype = data.encoding
+    low, high = dtype_range(dtype)
+    reals = np.float32(scale) * (np.arange(low, high + 1) - zero_point).astype(np.float32)
+    slope = np.float32(call.attrs.alpha)
+    table = quantize_onnxruntime(np.where(reals >= 0, reals, slope * reals), *group.encoding)
     return quantized_lookup(data.data, relax.const(table, str(table.dtype)))
 
 

@@ -67,10 +67,10 @@ def test_models_in_memory(model: Any, expected: str) -> None:
 
 
 def test_what_is_no_model_is_told(tmp_path: Path) -> None:
-    (tmp_path / "net.onnx").touch()
-    known = r"which are \.tflite for TFLite, \.json for MXNet"
-    with pytest.raises(QnnError, match=rf"net\.onnx is no model of a known format, {known}"):
-        format_of(tmp_path / "net.onnx")
+    (tmp_path / "net.pt").touch()
+    known = r"which are \.tflite for TFLite, \.json for MXNet, \.onnx for ONNX"
+    with pytest.raises(QnnError, match=rf"net\.pt is no model of a known format, {known}"):
+        format_of(tmp_path / "net.pt")
     for model in (3, b"?"):
         with pytest.raises(QnnError, match=rf"an object of type {type(model).__name__} is no"):
             format_of(model)

@@ -64,11 +64,11 @@ def test_what_compare_cannot_read_is_told(tmp_path: Path) -> None:
 
 
 def test_other_files_are_told_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "net.onnx"
+    path = tmp_path / "net.pt"
     path.touch()
     result = CliRunner().invoke(main, ["profile", str(path)])
     assert result.exit_code == 1
-    assert "which are .tflite for TFLite, .json for MXNet" in result.stderr
+    assert "which are .tflite for TFLite, .json for MXNet, .onnx for ONNX" in result.stderr
 
 
 def test_names_are_shown_as_they_are(hostile: Path) -> None:

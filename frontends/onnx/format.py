@@ -1,0 +1,37 @@
+"""ONNX among the model formats."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from frontends.formats import Format
+
+if TYPE_CHECKING:
+    from frontends.onnx.source import OnnxSource
+
+# A model begins with its first field, the version: a varint from 1 to 127 in all that there are.
+_VERSION_FIELD = 0x08
+_NEXT_FIELDS = (0x12, 0x1A, 0x22, 0x28, 0x32, 0x3A, 0x42)
+
+
+class Onnx(Format):
+    """An .onnx file, its contents, or a ``ModelProto``."""
+
+    name = "ONNX"
+    suffixes = (".onnx",)
+
+    def recognises(self, model: Any) -> bool:
+        """Look for the first fields of a model, or for its class."""
+        if isinstance(model, bytes):
+            is_version = len(model) > 2 and model[0] == _VERSION_FIELD and 1 <= model[1] < 128
+            return is_version and model[2] in _NEXT_FIELDS
+        return type(model).__name__ == "ModelProto"
+
+    def read(self, model: Any, params: Any, semantics: str | None) -> OnnxSource:
+        """Read a model, and the files of its constants beside it."""
+        from frontends.onnx.source import OnnxSource
+
+        return OnnxSource(model)
+
+
+FORMAT = Onnx()

@@ -1,0 +1,172 @@
+"""From an ONNX model to a module of Relax operators between quantize and dequantize."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+
+from frontends.builder import Imported
+from frontends.errors import ModelFormatError, UnsupportedOperatorError, reason_of
+from frontends.onnx.clips import without_clips
+from frontends.onnx.operators import check_operators
+from frontends.onnx.package import onnx_package
+from frontends.onnx.qoperators import RULES, with_groups
+from frontends.onnx.reader import Shapes, read_proto, with_shapes
+from qnn_ops.checks import check_choice
+from qnn_ops.onnxruntime import ONNXRUNTIME
+from qnn_ops.registry import type_spec
+from qnn_ops.signature import Signature, TensorInfo, with_signature
+
+_PREFIX = "tvm_qnn_"
+
+
+def from_onnx(
+    model: Any,
+    shape_dict: Mapping[str, Sequence[int]] | None = None,
+    *,
+    outputs: str = "model",
+) -> tuple[tvm.IRModule, dict[str, tvm.runtime.Tensor]]:
+    """Import a quantized ONNX model, whose integers are ONNX Runtime's.
+
+    Convolutional networks, as groups of DequantizeLinear, an operator and QuantizeLinear, or of
+    quantized operators such as QLinearConv; both give the same integers. The documentation's page
+    on numbers of ONNX models says what these are, and which operators there are. ``build`` makes
+    integer operators of the groups. What ONNX Runtime leaves in float is computed in float32, with
+    a ``LeftInFloatWarning``; a sum of floats may differ in its last bits.
+
+    Args:
+        model: the path of an .onnx file, whose constants may lie beside it; its contents; or an
+            ``onnx.ModelProto``. The package onnx reads it: pip install 'tvm-qnn[onnx]'.
+        shape_dict: shapes of inputs by name, where they are not the file's: of a dynamic batch.
+        outputs: "model", or "all" for every quantized tensor, too, before the model's own.
+
+    Returns:
+        The module, and no parameters: its constants are part of it.
+
+    Raises:
+        UnsupportedOperatorError: it has operators that are not imported; names them all.
+        ModelFormatError: it is malformed.
+        QnnError: onnx is missing, a shape is not known or does not fit, or the model needs another
+            version of operators.
+        OSError: the file cannot be read.
+    """
+    check_choice("outputs", outputs, ("model", "all"))
+    proto = read_proto(model)
+    imported = import_proto(with_all_outputs(proto) if outputs == "all" else proto, shape_dict)
+    return imported.mod, imported.params
+
+
+def import_proto(proto: Any, shapes: Shapes | None = None) -> Imported:
+    """Import what ``read_proto`` gave; see ``from_onnx``."""
+    onnx = onnx_package()
+    grouped = in_groups(proto)
+    check_operators(grouped.graph.node, attributes_of)
+    grouped = with_shapes(grouped, shapes)
+    from tvm.relax.frontend.onnx import from_onnx as import_floats
+
+    try:
+        mod = import_floats(grouped, keep_params_in_input=False)
+    except Exception as error:  # whatever TVM's importer meets
+        raise ModelFormatError(f"the ONNX model cannot be imported: {reason_of(error)}") from None
+    main = mod["main"].with_attr("num_input", len(grouped.graph.input))
+    main = main.with_attr("qdq_arithmetic", ONNXRUNTIME)
+    mod["main"] = with_signature(main, _signature(onnx, grouped, main))
+    return Imported(mod, {}, {})
+
+
+def in_groups(proto: Any) -> Any:
+    """Return a copy of the model without quantized operators: their groups are in their places.
+
+    Raises:
+        UnsupportedOperatorError: an operator has none.
+    """
+    onnx = onnx_package()
+    graph = proto.graph
+    constants = constants_of(proto)
+    names = {name for node in graph.node for name in (*node.input, *node.output)}
+    prefix = _PREFIX
+    while any(name.startswith(prefix) for name in names):
+        prefix += "_"
+    groups, missing = with_groups(graph.node, constants, attributes_of, prefix)
+    if missing:
+        raise UnsupportedOperatorError(
+            [
+                (number, graph.node[number].op_type, reason, list(graph.node[number].output))
+                for number, reason in missing.items()
+            ]
+        )
+    result = onnx.ModelProto()
+    result.CopyFrom(proto)
+    del result.graph.node[:]
+    kept = {value.name for value in graph.output}
+    nodes = [_copied(onnx, node) for node in groups.nodes]
+    result.graph.node.extend(without_clips(nodes, constants, kept))
+    result.graph.initializer.extend(
+        onnx.numpy_helper.from_array(array, name) for name, array in groups.added.items()
+    )
+    return result
+
+
+def _copied(onnx: Any, node: Any) -> Any:
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    return copy
+
+
+def with_all_outputs(proto: Any) -> Any:
+    """Return a copy of the model that also gives what its nodes quantize, in their order."""
+    onnx = onnx_package()
+    result = onnx.ModelProto()
+    result.CopyFrom(proto)
+    given = [value.name for value in proto.graph.output]
+    more = []
+    for node in proto.graph.node:
+        if node.op_type == "QuantizeLinear" or node.op_type in RULES:
+            more += [name for name in node.output if name and name not in given]
+    values = [onnx.helper.make_empty_tensor_value_info(name) for name in more]
+    del result.graph.output[:]
+    result.graph.output.extend([*values, *proto.graph.output])
+    return result
+
+
+def constants_of(proto: Any) -> dict[str, np.ndarray[Any, Any]]:
+    """Return the values of a model's constants by name.
+
+    Raises:
+        ModelFormatError: one is malformed.
+    """
+    onnx = onnx_package()
+    found = {}
+    for tensor in proto.graph.initializer:
+        try:
+            found[tensor.name] = onnx.numpy_helper.to_array(tensor)
+        except Exception as error:  # ValueError, TypeError: sizes and dtypes that do not fit
+            raise ModelFormatError(f"the constant {tensor.name!r}: {reason_of(error)}") from None
+    return found
+
+
+def attributes_of(node: Any) -> dict[str, Any]:
+    """Return a node's attributes by name."""
+    helper = onnx_package().helper
+    return {each.name: helper.get_attribute_value(each) for each in node.attribute}
+
+
+def _signature(onnx: Any, proto: Any, main: relax.Function) -> Signature:
+    inputs = []
+    for value in proto.graph.input:
+        tensor = value.type.tensor_type
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type).name
+        shape = tuple(dim.dim_value for dim in tensor.shape.dim)
+        inputs.append(TensorInfo(value.name, shape, dtype))
+    result = main.ret_ty
+    fields = result.fields if isinstance(result, relax.TupleType) else [result]
+    specs = [type_spec(field, "an output") for field in fields]
+    outputs = [
+        TensorInfo(value.name, spec.shape, spec.dtype)
+        for value, spec in zip(proto.graph.output, specs, strict=True)
+    ]
+    return Signature(tuple(inputs), tuple(outputs))

@@ -1,0 +1,185 @@
+"""Quantized operators as the groups that they stand for: dequantize, a float operator, quantize.
+
+ONNX Runtime gives the same integers for both. A table has a rule for each operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from frontends.errors import UnsupportedError
+from frontends.onnx.package import onnx_package
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass
+class Groups:
+    """What becomes of a model's nodes.
+
+    Attributes:
+        constants: the model's, by name.
+        prefix: of names that no tensor has.
+        nodes: those of the new model so far.
+        added: constants of the new model that the old one has not.
+    """
+
+    constants: Mapping[str, Array]
+    prefix: str
+    nodes: list[Any] = field(default_factory=list)
+    added: dict[str, Array] = field(default_factory=dict)
+
+    def constant(self, array: Array) -> str:
+        """Add a constant and return its name."""
+        name = f"{self.prefix}constant_{len(self.added)}"
+        self.added[name] = array
+        return name
+
+    def value(self, name: str) -> Array:
+        """Return a constant.
+
+        Raises:
+            UnsupportedError: it is none.
+        """
+        if name not in self.constants:
+            raise UnsupportedError(f"{name!r} must be a constant")
+        return self.constants[name]
+
+    def node(self, op: str, inputs: list[str], output: str, **attributes: Any) -> str:
+        """Add a node and return its output."""
+        self.nodes.append(onnx_package().helper.make_node(op, inputs, [output], **attributes))
+        return output
+
+    def dequantized(self, data: str, scale: str, zero_point: str = "", axis: int = 0) -> str:
+        """Add a DequantizeLinear."""
+        inputs = [data, scale, *([zero_point] if zero_point else [])]
+        output = f"{self.prefix}{data}_{len(self.nodes)}"
+        return self.node("DequantizeLinear", inputs, output, **self._axis(scale, axis))
+
+    def quantized(
+        self, op: str, inputs: list[str], node: Any, into: list[str], **attrs: Any
+    ) -> None:
+        """Add a float operator and the QuantizeLinear of its result."""
+        real = self.node(op, inputs, f"{self.prefix}{node.output[0]}", **attrs)
+        self.node("QuantizeLinear", [real, *(name for name in into if name)], node.output[0])
+
+    def bias(self, bias: str, scales: tuple[str, str]) -> str:
+        """Add the DequantizeLinear of a bias in steps of the product of scales."""
+        product = self.value(scales[0]).astype(np.float32) * self.value(scales[1])
+        steps = np.asarray(product.reshape(()) if product.size == 1 else product.reshape(-1))
+        return self.dequantized(bias, self._scale(steps))
+
+    def _scale(self, steps: Array) -> str:
+        name = self.constant(steps)
+        self.constants = {**self.constants, name: steps}
+        return name
+
+    def _axis(self, scale: str, axis: int) -> dict[str, int]:
+        return {"axis": axis} if self.value(scale).size > 1 else {}
+
+
+Rule = Callable[[Groups, Any, list[str], dict[str, Any]], None]
+"""``rule(groups, node, inputs, attributes)`` adds what a node stands for."""
+
+RULES: dict[str, Rule] = {}
+
+
+def _rule(*names: str) -> Callable[[Rule], Rule]:
+    def decorate(rule: Rule) -> Rule:
+        RULES.update(dict.fromkeys(names, rule))
+        return rule
+
+    return decorate
+
+
+@_rule("QLinearConv")
+def _conv(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    x, sx, zx, w, sw, zw, sy, zy, bias = (*inputs, "")[:9]
+    operands = [groups.dequantized(x, sx, zx), groups.dequantized(w, sw, zw)]
+    if bias:
+        operands.append(groups.bias(bias, (sx, sw)))
+    groups.quantized("Conv", operands, node, [sy, zy], **attrs)
+
+
+@_rule("QLinearMatMul")
+def _matmul(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    a, sa, za, b, sb, zb, sy, zy = inputs
+    operands = [groups.dequantized(a, sa, za), groups.dequantized(b, sb, zb, axis=1)]
+    groups.quantized("MatMul", operands, node, [sy, zy], **attrs)
+
+
+@_rule("QGemm")
+def _gemm(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    a, sa, za, b, sb, zb, bias, sy, zy = (*inputs, "", "", "")[:9]
+    unit_axis = 0 if attrs.get("transB", 0) else 1
+    operands = [groups.dequantized(a, sa, za), groups.dequantized(b, sb, zb, axis=unit_axis)]
+    if bias:
+        operands.append(groups.bias(bias, (sa, sb)))
+    if not sy:
+        raise UnsupportedError("a float result is not imported")
+    groups.quantized("Gemm", operands, node, [sy, zy], **attrs)
+
+
+@_rule("QLinearAdd", "QLinearMul")
+def _pair(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    a, sa, za, b, sb, zb, sy, zy = (*inputs, "")[:8]
+    operands = [groups.dequantized(a, sa, za), groups.dequantized(b, sb, zb)]
+    groups.quantized(node.op_type.removeprefix("QLinear"), operands, node, [sy, zy], **attrs)
+
+
+@_rule("QLinearConcat")
+def _concat(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    sy, zy, *parts = inputs
+    triples = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
+    operands = [groups.dequantized(*triple) for triple in triples]
+    groups.quantized("Concat", operands, node, [sy, zy], **attrs)
+
+
+@_rule("QLinearGlobalAveragePool", "QLinearLeakyRelu", "QLinearSigmoid", "QLinearSoftmax")
+def _unary(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    x, sx, zx, sy, zy = (*inputs, "")[:5]
+    if attrs.pop("channels_last", 0):
+        raise UnsupportedError("channels must come before the image")
+    if attrs.pop("opset", 13) < 13:
+        raise UnsupportedError("a softmax of an operator set before 13 is not imported")
+    op = node.op_type.removeprefix("QLinear")
+    groups.quantized(op, [groups.dequantized(x, sx, zx)], node, [sy, zy], **attrs)
+
+
+DOMAINS = ("", "ai.onnx", "com.microsoft")
+
+
+def with_groups(
+    nodes: Any,
+    constants: Mapping[str, Array],
+    attributes_of: Callable[[Any], dict[str, Any]],
+    prefix: str,
+) -> tuple[Groups, dict[int, str]]:
+    """Write quantized operators as groups.
+
+    Args:
+        nodes: of a model.
+        constants: of it, by name.
+        attributes_of: gives a node's attributes.
+        prefix: of names that no tensor has.
+
+    Returns:
+        The new nodes, and why nodes have none, by their numbers.
+    """
+    groups, missing = Groups(constants, prefix), {}
+    for number, node in enumerate(nodes):
+        rule = RULES.get(node.op_type) if node.domain in DOMAINS else None
+        if rule is None:
+            groups.nodes.append(node)
+            continue
+        try:
+            rule(groups, node, list(node.input), attributes_of(node))
+        except UnsupportedError as error:
+            missing[number] = str(error)
+        except (ValueError, TypeError):
+            missing[number] = "its operands or attributes are not those of the operator"
+    return groups, missing

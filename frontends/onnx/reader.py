@@ -1,0 +1,141 @@
+"""ONNX models: read, checked, and with shapes that are known."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from frontends.errors import ModelFormatError
+from frontends.onnx.package import onnx_package
+from qnn_ops.attributes import int_list_attr
+from qnn_ops.errors import QnnError
+
+LEAST_OPSET, MOST_OPSET = 13, 24
+"""Of the standard's operators: scales per axis begin with the first."""
+
+Shapes = Mapping[str, Sequence[int]]
+
+
+def read_proto(model: Any) -> Any:
+    """Return a checked ``ModelProto`` that holds all of its constants.
+
+    Args:
+        model: a path, a file's contents, or a ``ModelProto``, which stays as it is.
+
+    Raises:
+        ModelFormatError: the model is malformed, or its constants are not there.
+        QnnError: the package onnx is missing, or the model needs operators of another version.
+        OSError: the file cannot be read.
+    """
+    onnx = onnx_package()
+    proto = onnx.ModelProto()
+    if isinstance(model, onnx.ModelProto):
+        proto.CopyFrom(model)
+    elif isinstance(model, bytes | bytearray | memoryview):
+        _parse(proto, bytes(model))
+    elif isinstance(model, str | os.PathLike):
+        with open(model, "rb") as file:
+            _parse(proto, file.read())
+        _load_external(onnx, proto, os.path.dirname(os.path.abspath(model)))
+    else:
+        raise QnnError(f"an ONNX model is a path, bytes or ModelProto, got {type(model).__name__}")
+    _check_external(proto)
+    try:
+        onnx.checker.check_model(proto)
+    except Exception as error:  # of onnx.checker, and of the protobuf library on its way
+        raise ModelFormatError(f"the ONNX model is malformed: {_line(error)}") from None
+    _check_opset(proto)
+    return proto
+
+
+def with_shapes(proto: Any, shapes: Shapes | None) -> Any:
+    """Return a copy of the model whose inputs have static shapes, and the shapes that follow.
+
+    Args:
+        proto: the model.
+        shapes: of inputs by name, where they are not the file's.
+
+    Raises:
+        QnnError: a name is no input's, or a size is missing, or not positive.
+        ModelFormatError: the shapes do not fit the operators.
+    """
+    onnx = onnx_package()
+    result = onnx.ModelProto()
+    result.CopyFrom(proto)
+    shapes = dict(shapes or {})
+    constants = {tensor.name for tensor in result.graph.initializer}
+    inputs = [value for value in result.graph.input if value.name not in constants]
+    # What is a constant is none of the inputs, as files of old have it.
+    del result.graph.input[:]
+    result.graph.input.extend(inputs)
+    names = [value.name for value in inputs]
+    for name in shapes:
+        if name not in names:
+            text = ", ".join(map(repr, names)) or "none"
+            raise QnnError(f"shape: no input is named {name!r}; there are {text}")
+    for value in result.graph.input:
+        _set_shape(value, shapes.get(value.name))
+    del result.graph.value_info[:]
+    try:
+        return onnx.shape_inference.infer_shapes(result, strict_mode=True, data_prop=True)
+    except Exception as error:  # as above
+        raise ModelFormatError(f"the ONNX model's shapes do not fit: {_line(error)}") from None
+
+
+def _set_shape(value: Any, given: Sequence[int] | None) -> None:
+    if value.type.WhichOneof("value") != "tensor_type":
+        raise QnnError(f"input {value.name!r} must be a tensor")
+    dims = value.type.tensor_type.shape.dim
+    if given is not None:
+        sizes = int_list_attr(f"the shape of input {value.name!r}", given)
+        if value.type.tensor_type.HasField("shape") and len(sizes) != len(dims):
+            raise QnnError(f"input {value.name!r} has {len(dims)} dimensions, got {sizes}")
+        del dims[:]
+        for size in sizes:
+            dims.add().dim_value = size
+    for dim in dims:
+        if dim.WhichOneof("value") != "dim_value" or dim.dim_value < 1:
+            text = [each.dim_value or each.dim_param or "?" for each in dims]
+            raise QnnError(
+                f"input {value.name!r} needs a static shape of positive sizes, got {text}: give "
+                "its shape by name"
+            )
+
+
+def _parse(proto: Any, content: bytes) -> None:
+    try:
+        proto.ParseFromString(content)
+    except Exception as error:  # DecodeError, of whatever library protobuf uses
+        raise ModelFormatError(f"the ONNX model is malformed: {_line(error)}") from None
+    if not proto.HasField("graph"):
+        raise ModelFormatError("the ONNX model is malformed: it has no graph")
+
+
+def _load_external(onnx: Any, proto: Any, folder: str) -> None:
+    try:
+        onnx.external_data_helper.load_external_data_for_model(proto, folder)
+    except Exception as error:  # of onnx.checker, OSError, ValueError
+        raise ModelFormatError(f"the model's external data: {_line(error)}") from None
+
+
+def _check_external(proto: Any) -> None:
+    for tensor in proto.graph.initializer:
+        if tensor.data_location == tensor.EXTERNAL:
+            raise ModelFormatError(
+                f"the constant {tensor.name!r} is in another file: give the model's path"
+            )
+
+
+def _check_opset(proto: Any) -> None:
+    versions = [each.version for each in proto.opset_import if each.domain in ("", "ai.onnx")]
+    if not versions or not LEAST_OPSET <= versions[0] <= MOST_OPSET:
+        raise QnnError(
+            f"the model needs operators of version {versions[0] if versions else 'unknown'}: "
+            f"versions {LEAST_OPSET} to {MOST_OPSET} are imported; onnx.version_converter changes "
+            "it"
+        )
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())[:300] or type(error).__name__

@@ -1,0 +1,119 @@
+"""An ONNX model as every format's models are: described, and imported."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from frontends.builder import Imported
+from frontends.errors import UnsupportedOperatorError
+from frontends.formats import Shapes, Source
+from frontends.onnx.importer import attributes_of, constants_of, import_proto, in_groups
+from frontends.onnx.operators import reasons
+from frontends.onnx.package import onnx_package
+from frontends.onnx.reader import read_proto, with_shapes
+from frontends.summary import FLOAT, INTEGER, UNSUPPORTED, OperatorInfo, Summary, TensorNote
+from qnn_ops.errors import QnnError
+
+
+class OnnxSource(Source):
+    """An ONNX model; shapes are known if those of its inputs are."""
+
+    def __init__(self, model: Any) -> None:
+        """Read a model: a path, a file's contents, or a ``ModelProto``."""
+        self.proto = read_proto(model)
+
+    def convert(self, shapes: Shapes | None = None) -> Imported:
+        """Import it."""
+        return import_proto(self.proto, shapes)
+
+    def summary(self, name: str, shapes: Shapes | None = None) -> Summary:
+        """Describe it, node by node."""
+        constants = constants_of(self.proto)
+        notes = self._notes(shapes)
+        for key, array in constants.items():
+            dtype = array.dtype.name
+            notes[key] = TensorNote(len(notes), key, array.shape, dtype, is_constant=True)
+
+        def note(key: str) -> TensorNote:
+            return notes.setdefault(key, TensorNote(len(notes), key, (), ""))
+
+        missing = self._missing()
+        graph = self.proto.graph
+        operators = []
+        for number, node in enumerate(graph.node):
+            inputs = tuple(note(key) for key in node.input if key)
+            outputs = tuple(note(key) for key in node.output if key)
+            reason = missing.get(number, "")
+            is_integer = node.op_type.startswith("Q") or node.op_type == "DequantizeLinear"
+            operators.append(
+                OperatorInfo(
+                    index=number,
+                    code=node.op_type,
+                    name=node.output[0],
+                    inputs=inputs,
+                    outputs=outputs,
+                    options={key: _plain(value) for key, value in attributes_of(node).items()},
+                    macs=_macs(node.op_type, inputs, outputs),
+                    lowering=UNSUPPORTED if reason else INTEGER if is_integer else FLOAT,
+                    reason=reason,
+                )
+            )
+        return Summary(
+            name=name,
+            format="ONNX",
+            inputs=tuple(note(each.name) for each in graph.input if each.name not in constants),
+            outputs=tuple(note(each.name) for each in graph.output),
+            operators=tuple(operators),
+            parameters=sum(array.size for array in constants.values()),
+            parameter_bytes=sum(array.nbytes for array in constants.values()),
+        )
+
+    def _notes(self, shapes: Shapes | None) -> dict[str, TensorNote]:
+        try:
+            proto = with_shapes(self.proto, shapes)
+        except QnnError:
+            if shapes:
+                raise
+            proto = self.proto  # it can be looked at without
+        helper = onnx_package().helper
+        graph = proto.graph
+        notes: dict[str, TensorNote] = {}
+        for value in (*graph.input, *graph.value_info, *graph.output):
+            tensor = value.type.tensor_type
+            dtype = helper.tensor_dtype_to_np_dtype(tensor.elem_type).name
+            sizes = tuple(dim.dim_value for dim in tensor.shape.dim)
+            notes[value.name] = TensorNote(len(notes), value.name, sizes, dtype)
+        return notes
+
+    def _missing(self) -> dict[int, str]:
+        try:
+            in_groups(self.proto)
+        except UnsupportedOperatorError as error:
+            missing = {index: reason for index, _, reason, _ in error.operators}
+        else:
+            missing = {}
+        from frontends.onnx.qoperators import RULES
+
+        own = reasons(self.proto.graph.node, attributes_of)
+        nodes = self.proto.graph.node
+        missing |= {k: why for k, why in own.items() if nodes[k].op_type not in RULES}
+        return missing
+
+
+def _macs(op: str, inputs: tuple[TensorNote, ...], outputs: tuple[TensorNote, ...]) -> int:
+    """Count an operator's products, by the shapes of its weights and its result."""
+    place = {"Conv": 1, "QLinearConv": 3}.get(op)
+    if place is None or len(inputs) <= place:
+        return 0
+    return prod(outputs[0].shape) * prod(inputs[place].shape[1:])
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    if isinstance(value, int | float | str):
+        return value
+    return (
+        [_plain(item) for item in value] if isinstance(value, list) else str(type(value).__name__)
+    )

@@ -1,0 +1,104 @@
+"""Imported networks, against ONNX Runtime."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvm_qnn as qnn
+from frontends.errors import ModelFormatError, UnsupportedOperatorError
+from frontends.onnx import from_onnx
+from qnn_ops.errors import QnnError
+from tests.support.onnx_networks import NETWORKS, Network, Style
+from tvm_qnn.oracle import onnxruntime_tensors
+
+onnx = pytest.importorskip("onnx", reason="onnx is not installed")
+pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+
+TYPES = [("uint8", "int8"), ("int8", "int8"), ("uint8", "uint8")]
+
+
+def image(model: Any) -> np.ndarray[Any, Any]:
+    shape = [dim.dim_value for dim in model.graph.input[0].type.tensor_type.shape.dim]
+    return np.random.default_rng(3).normal(0, 1.2, shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("types", TYPES, ids=str)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_every_tensor_equals_onnx_runtime_in_both_forms(name: str, types: tuple[str, str]) -> None:
+    per_channel = types[1] == "int8"
+    for qdq in (True, False):
+        model = NETWORKS[name](Style(*types, per_channel=per_channel, qdq=qdq))
+        data = image(model)
+        wanted = onnxruntime_tensors(model, [data])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            mod, params = from_onnx(model, outputs="all")
+            library = qnn.build(mod, "host", params)
+        results = library.run(data)
+        assert len(wanted) > 10
+        for key, array in wanted.items():
+            assert results[key].dtype == array.dtype
+            np.testing.assert_array_equal(results[key], array, err_msg=f"{key}, qdq={qdq}")
+
+
+def small(qdq: bool = True) -> Any:
+    net = Network(Style("uint8", "int8", per_channel=True, qdq=qdq), (1, 3, 6, 6), 0)
+    return net.model(net.conv(net.input, 4))
+
+
+def test_a_file_and_its_contents_give_the_same(tmp_path: Any) -> None:
+    model = small()
+    path = tmp_path / "small.onnx"
+    path.write_bytes(model.SerializeToString())
+    texts = {from_onnx(each)[0].script() for each in (model, path, path.read_bytes())}
+    assert len(texts) == 1
+
+
+def test_external_data_is_read_beside_the_file(tmp_path: Any) -> None:
+    model = small()
+    path = tmp_path / "small.onnx"
+    onnx.save(model, path, save_as_external_data=True, location="weights", size_threshold=0)
+    assert from_onnx(path)[0].script() == from_onnx(small())[0].script()
+    with pytest.raises(ModelFormatError, match="is in another file: give the model's path"):
+        from_onnx(path.read_bytes())
+    (tmp_path / "weights").unlink()
+    with pytest.raises(ModelFormatError, match="external data"):
+        from_onnx(path)
+
+
+def test_shapes_by_name() -> None:
+    model = small()
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "batch"
+    model.graph.output[0].type.tensor_type.shape.dim[0].dim_param = "batch"
+    with pytest.raises(QnnError, match="input 'x' needs a static shape"):
+        from_onnx(model)
+    mod, _ = from_onnx(model, {"x": (3, 3, 6, 6)})
+    assert [int(size) for size in mod["main"].ret_ty.shape] == [3, 4, 6, 6]
+    with pytest.raises(QnnError, match="no input is named 'y'"):
+        from_onnx(model, {"y": (3, 3, 6, 6)})
+
+
+def test_other_operators_are_named() -> None:
+    model = small()
+    node = onnx.helper.make_node("Erf", [model.graph.output[0].name], ["e"])
+    model.graph.node.append(node)
+    with pytest.raises(UnsupportedOperatorError, match=r"Erf: no conversion rule \(tensors: 'e'\)"):
+        from_onnx(model)
+
+
+@pytest.mark.parametrize("cut", [1, 10, 100, 400])
+def test_a_damaged_file_is_one_error(cut: int) -> None:
+    content = small().SerializeToString()
+    with pytest.raises(QnnError):
+        from_onnx(content[:cut])
+
+
+def test_old_operator_sets_are_refused() -> None:
+    model = small(qdq=False)
+    model.opset_import[0].version = 12
+    with pytest.raises(QnnError, match="versions 13 to 24 are imported"):
+        from_onnx(model)
