@@ -111,7 +111,11 @@ class Network:
         weights, scales, points = self.weights((channels, x.shape[1] // groups, size, size), 0)
         bias = self.rng.integers(-9000, 9000, channels).astype(np.int32)
         pad = size // 2
-        attrs = {"strides": [stride] * 2, "pads": [pad] * 4, "kernel_shape": [size] * 2}
+        attrs: dict[str, Any] = {
+            "strides": [stride] * 2,
+            "pads": [pad] * 4,
+            "kernel_shape": [size] * 2,
+        }
         attrs |= {"group": groups}
         side = [(extent + 2 * pad - size) // stride + 1 for extent in x.shape[2:]]
         shape = (x.shape[0], channels, *side)

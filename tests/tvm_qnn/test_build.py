@@ -127,5 +127,5 @@ def test_the_package_has_the_functions_whatever_was_imported_first() -> None:
     assert set(tvm_qnn.__all__) <= set(dir(tvm_qnn))
     for name in tvm_qnn.__all__:
         assert getattr(tvm_qnn, name).__name__ == name
-    with pytest.raises(AttributeError, match="no attribute 'from_onnx'"):
-        _ = tvm_qnn.from_onnx  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="no attribute 'from_nothing'"):
+        _ = tvm_qnn.from_nothing  # type: ignore[attr-defined]
