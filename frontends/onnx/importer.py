@@ -12,6 +12,7 @@ from tvm import relax
 from frontends.builder import Imported
 from frontends.errors import ModelFormatError, UnsupportedOperatorError, reason_of
 from frontends.onnx.clips import without_clips
+from frontends.onnx.groups import check_groups
 from frontends.onnx.operators import check_operators
 from frontends.onnx.package import onnx_package
 from frontends.onnx.qoperators import RULES, with_groups
@@ -63,6 +64,12 @@ def from_onnx(
 def import_proto(proto: Any, shapes: Shapes | None = None) -> Imported:
     """Import what ``read_proto`` gave; see ``from_onnx``."""
     onnx = onnx_package()
+    graph = proto.graph
+    check_groups(
+        list(graph.node),
+        [value.name for value in graph.output],
+        {tensor.name for tensor in graph.initializer},
+    )
     grouped = in_groups(proto)
     check_operators(grouped.graph.node, attributes_of)
     grouped = with_shapes(grouped, shapes)

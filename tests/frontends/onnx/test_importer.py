@@ -18,7 +18,12 @@ from tvm_qnn.oracle import onnxruntime_tensors
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
-TYPES = [("uint8", "int8"), ("int8", "int8"), ("uint8", "uint8")]
+STYLES = [
+    ("uint8", "int8", True),
+    ("int8", "int8", True),
+    ("int8", "int8", False),
+    ("uint8", "uint8", False),
+]
 
 
 def image(model: Any) -> np.ndarray[Any, Any]:
@@ -26,12 +31,14 @@ def image(model: Any) -> np.ndarray[Any, Any]:
     return np.random.default_rng(3).normal(0, 1.2, shape).astype(np.float32)
 
 
-@pytest.mark.parametrize("types", TYPES, ids=str)
+@pytest.mark.parametrize("style", STYLES, ids=str)
 @pytest.mark.parametrize("name", NETWORKS)
-def test_every_tensor_equals_onnx_runtime_in_both_forms(name: str, types: tuple[str, str]) -> None:
-    per_channel = types[1] == "int8"
+def test_every_tensor_equals_onnx_runtime_in_both_forms(
+    name: str, style: tuple[str, str, bool]
+) -> None:
+    activations, weights, per_channel = style
     for qdq in (True, False):
-        model = NETWORKS[name](Style(*types, per_channel=per_channel, qdq=qdq))
+        model = NETWORKS[name](Style(activations, weights, per_channel=per_channel, qdq=qdq))
         data = image(model)
         wanted = onnxruntime_tensors(model, [data])
         with warnings.catch_warnings():
@@ -80,6 +87,33 @@ def test_shapes_by_name() -> None:
     assert [int(size) for size in mod["main"].ret_ty.shape] == [3, 4, 6, 6]
     with pytest.raises(QnnError, match="no input is named 'y'"):
         from_onnx(model, {"y": (3, 3, 6, 6)})
+
+
+def test_tensors_that_are_quantized_twice_are_refused() -> None:
+    model = small()
+    nodes, result = model.graph.node, model.graph.output[0]
+    scale, point = next(list(node.input)[1:] for node in nodes if node.op_type == "QuantizeLinear")
+    real, result.name = result.name, "twice"
+    for kind, before, after in (
+        ("QuantizeLinear", real, "again"),
+        ("DequantizeLinear", "again", "twice"),
+    ):
+        nodes.append(onnx.helper.make_node(kind, [before, scale, point], [after]))
+    with pytest.raises(UnsupportedOperatorError, match=r"QuantizeLinear: its tensor was quantized"):
+        from_onnx(model)
+
+
+def test_a_constant_beside_a_convolution_is_refused() -> None:
+    # ONNX Runtime computes the group in float; as a bias it gives other integers.
+    model = small()
+    nodes = model.graph.node
+    number = next(i for i, node in enumerate(nodes) if node.op_type == "Conv")
+    result, nodes[number].output[0] = nodes[number].output[0], "alone"
+    half = onnx.numpy_helper.from_array(np.float32(0.5), "half")
+    model.graph.initializer.append(half)
+    nodes.insert(number + 1, onnx.helper.make_node("Add", ["alone", "half"], [result]))
+    with pytest.raises(UnsupportedOperatorError, match="make it the bias of Conv"):
+        from_onnx(model)
 
 
 def test_other_operators_are_named() -> None:

@@ -1,7 +1,7 @@
 """MoveNet, lightning: a person's 17 key points, after CenterNet. Zhou et al., arXiv:1904.07850.
 
-The backbone is MobileNet V2 with a feature pyramid; what follows the heads is the published
-decoder, on float32.
+The backbone is MobileNet V2 with a feature pyramid; what follows the heads finds the points from
+them, on float32.
 """
 
 from __future__ import annotations
