@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 _CHANNELS = (1, 3)
+_BITS_OF_DATA, _NUMBERS = 16, (0, 127)  # wider integers number or count something
 
 
 def read_picture(path: str | os.PathLike[str], height: int, width: int, channels: int) -> Array:
@@ -151,12 +152,20 @@ def _values(pixels: Array, info: TensorInfo, quantized_to: Encoding | None) -> A
 
 
 def noise(info: TensorInfo, seed: int = 0) -> Array:
-    """Draw random values for any input: all integers of its dtype, or reals from -1 to 1."""
+    """Draw random values for any input.
+
+    All integers of 8 and 16 bits, reals from -1 to 1, and truth values. Integers of 32 and 64 bits
+    are from 0 to 127: they number words and places, or count the turns of a loop.
+    """
     rng = np.random.default_rng(seed)
-    if np.issubdtype(np.dtype(info.dtype), np.floating):
-        return rng.uniform(-1, 1, info.shape).astype(info.dtype)
-    limits = np.iinfo(info.dtype)
-    return rng.integers(limits.min, limits.max, info.shape, info.dtype, endpoint=True)
+    dtype = np.dtype(info.dtype)
+    if np.issubdtype(dtype, np.floating):
+        return rng.uniform(-1, 1, info.shape).astype(dtype)
+    if dtype == np.bool_:
+        return rng.integers(0, 2, info.shape).astype(dtype)
+    limits = np.iinfo(dtype)
+    low, high = (limits.min, limits.max) if limits.bits <= _BITS_OF_DATA else _NUMBERS
+    return rng.integers(low, high, info.shape, dtype, endpoint=True)
 
 
 def encoding_after(graph: Model, index: int) -> Encoding | None:
