@@ -21,7 +21,8 @@ from frontends.tflite.fallback import QuantizedFallbackWarning
 from frontends.tflite.folding import FOLDED
 from frontends.tflite.writer import ModelWriter
 from qnn_ops.errors import QnnError
-from tests.operators.examples import CODES, DTYPES, Example, example
+from tests.operators.example import DTYPES, Example
+from tests.operators.examples import CODES, example
 from tests.operators.weighted import WEIGHTED_CODES, WEIGHTS, weighted_example
 from tests.support.children import Death, answers, without_stderr
 from tvm_qnn.oracle import litert_tensors

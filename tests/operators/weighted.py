@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from frontends.tflite.quantization import Quantization
-from tests.operators.examples import IMAGE, Example
+from tests.operators.example import IMAGE, Example
 
 WEIGHTS = ("int8 × int8", "int8 × int4", "int16 × int8", "float32 × int8", "float32 × int4")
 """Types of data and weights."""
