@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import tvm
@@ -51,8 +52,10 @@ def is_view(function: Any) -> bool:
     """Tell whether a function only copies a tensor, which may then have another shape."""
     if not isinstance(function, tirx.PrimFunc) or IS_KERNEL in function.attrs:
         return False
-    # The place of a lookup along an axis of size 1 is an argument, too, that nothing reads.
-    return len(function.params) == 2 and has_reshape_pattern(function)
+    # The place of a lookup along an axis of size 1 is an argument, too, that nothing reads. Taking
+    # the first rows of a tensor has the pattern as well.
+    sizes = {prod(map(int, parameter.shape)) for parameter in function.params}
+    return len(function.params) == 2 and len(sizes) == 1 and has_reshape_pattern(function)
 
 
 def is_plain(function: Any) -> bool:
