@@ -10,7 +10,7 @@ import numpy as np
 from frontends.tflite import from_tflite
 from frontends.tflite.reader import read_model
 from tvm_qnn import build
-from tvm_qnn.oracle import litert_tensors
+from tvm_qnn.oracle import litert_runs
 
 Array = np.ndarray[Any, Any]
 
@@ -18,13 +18,12 @@ Array = np.ndarray[Any, Any]
 def differing_tensors(
     content: bytes, runs: Sequence[Sequence[Array]], target: str, *, kernels: bool
 ) -> list[str]:
-    """Return the computed tensors of a model, over several runs, in which any element differs."""
+    """Return the tensors of a model, over runs after each other, in which any element differs."""
     graph = read_model(content)
     mod, params = from_tflite(graph, outputs="all")
     library = build(mod, target, params, kernels=kernels)
     differing = []
-    for inputs in runs:
-        expected = litert_tensors(content, inputs)
+    for inputs, expected in zip(runs, litert_runs(content, runs), strict=True):
         result = library.run(*inputs)
         results = list(result.values()) if isinstance(result, dict) else [result]
         assert len(results) == len(graph.computed)

@@ -94,7 +94,8 @@ def test_a_model_without_a_state_has_sessions_too() -> None:
 
 
 def test_a_signature_keeps_states_as_text() -> None:
-    info = StateInfo("s", (2,), "int16", 0.5, 3, StateInfo.text_of(np.array([1, -2], np.int16)))
+    text = StateInfo.text_of(np.array([1, -2], np.int16))
+    info = StateInfo("s", (2,), "int16", 0.5, 3, initial=text)
     signature = Signature((), (TensorInfo("y", (1,), "int8"),), (info, info))
     assert Signature.from_json(signature.to_json()) == signature
     np.testing.assert_array_equal(info.array(), np.array([1, -2], np.int16))
