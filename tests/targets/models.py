@@ -31,6 +31,8 @@ Array = np.ndarray[Any, Any]
 _TESTS = Path(__file__).parents[1]
 _SHARED = _TESTS.parents[1] / "shared" / "models"
 _GRAPHS = 12  # in a file of random ones
+# LiteRT reads its int8 state as int16, and writes beyond it.
+_NOT_FOR_LITERT = "keyword_svdf_i8"
 
 
 @dataclass(frozen=True)
@@ -180,6 +182,7 @@ def _shared() -> list[Model]:
                 emulates=path.stat().st_size < 1 << 20,
             )
             for path in sorted((_SHARED / "tflite").glob("*.tflite"))
+            if path.stem != _NOT_FOR_LITERT
         ),
         *(
             Model(f"mxnet {prefix}", partial(_stored, tiny / prefix), 10)
