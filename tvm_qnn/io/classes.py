@@ -15,6 +15,8 @@ from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import TensorInfo
 
 BACKGROUND = "background"
+_BACKGROUNDS = (BACKGROUND, "__background__", "???", "unlabeled", "dummy")
+_IMAGENET = 1001
 
 _NO_SCORES = ("bool", "int32", "int64")
 
@@ -61,9 +63,9 @@ def fitted_labels(
 ) -> tuple[str, ...]:
     """Return the names of a model's classes, without or with one for the background.
 
-    Networks for ImageNet have 1,000 classes, or 1,001 with a first one for the background; so
-    have the files that name them, and not always the same: a background is put in front or taken
-    away if that makes the names fit.
+    A first name that says background is taken away where it is one too many, as in the labels of
+    detectors. A background is put in front for the 1,001 classes of a network for ImageNet whose
+    1,000 are named. No other number of names fits: one line too few would shift every name.
 
     Args:
         labels: the names.
@@ -74,12 +76,16 @@ def fitted_labels(
     Raises:
         QnnError: if there is another number of them.
     """
-    if len(labels) == classes + 1:
+    has_background = bool(labels) and labels[0].strip().casefold() in _BACKGROUNDS
+    if len(labels) == classes + 1 and has_background:
         return labels[1:]
-    if len(labels) == classes - 1 and add_background:
+    if len(labels) + 1 == classes == _IMAGENET and add_background and not has_background:
         return (BACKGROUND, *labels)
     if len(labels) != classes:
-        raise QnnError(f"{where} names {len(labels)} classes, but the model has {classes}")
+        found = f"{where} names {len(labels)} classes, but the model has {classes}"
+        if len(labels) + 1 == classes and add_background and not has_background:
+            found += f"; if the first is the background, name it in a first line '{BACKGROUND}'"
+        raise QnnError(found)
     return labels
 
 

@@ -34,10 +34,10 @@ def test_the_scores_of_detections_are_no_classifier_s() -> None:
 
 def test_a_classifier_has_the_labels_of_its_file() -> None:
     signature = Signature((PICTURE,), (FEATURES, SCORES))
-    descriptions = Descriptions(outputs={1: Description(("a", "b", "c", "d"))})
+    descriptions = Descriptions(outputs={1: Description(("background", *"abcde"))})
     (reading,) = readings_of(Question(signature, descriptions))
     assert isinstance(reading, ClassesReading)
-    assert reading.labels == ("background", "a", "b", "c", "d")
+    assert reading.labels == tuple("abcde")
 
 
 def test_labels_without_classes_to_name_are_an_error(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def test_an_own_model_gets_the_picture_and_names_the_classes(
     # The model's own steps: 0 is paper and 16 is ink, so the file is nearly black.
     Image.fromarray(pictures[7]).save(tmp_path / "picture.png")
     names = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
-    (tmp_path / "labels.txt").write_text("\n".join(["nothing", *names]))
+    (tmp_path / "labels.txt").write_text("\n".join(["background", *names]))
     checked = show_own_model(console, model, tmp_path / "picture.png", tmp_path / "labels.txt")
     assert checked.comparison.is_equal
     assert checked.equal_outputs

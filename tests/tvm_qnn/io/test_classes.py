@@ -36,11 +36,32 @@ def test_scores_that_are_not_quantized_are_themselves_and_labels_may_be_missing(
     ]
 
 
-def test_a_background_is_added_or_dropped_as_the_model_needs(tmp_path: Path) -> None:
-    path = labels_file(tmp_path, 3)
-    assert read_labels(path, 3) == ("class 0", "class 1", "class 2")
-    assert read_labels(path, 2) == ("class 1", "class 2")
-    assert read_labels(path, 4) == ("background", "class 0", "class 1", "class 2")
+def test_a_background_is_dropped_as_the_model_needs(tmp_path: Path) -> None:
+    path = tmp_path / "labels.txt"
+    for name in ("background", "???", " Background"):
+        path.write_text(f"{name}\nant\nbee\n")
+        assert read_labels(path, 2) == ("ant", "bee")
+        assert read_labels(path, 3) == (name, "ant", "bee")
+
+
+def test_a_background_is_added_for_imagenet(tmp_path: Path) -> None:
+    names = read_labels(labels_file(tmp_path, 1000), 1001)
+    assert names[:2] == ("background", "class 0")
+
+
+@pytest.mark.parametrize(("lines", "classes"), [(3, 2), (2, 3), (999, 1000), (1001, 1000)])
+def test_a_line_too_few_or_too_many_does_not_shift_the_names(
+    tmp_path: Path, lines: int, classes: int
+) -> None:
+    with pytest.raises(QnnError, match=f"names {lines} classes, but the model has {classes}"):
+        read_labels(labels_file(tmp_path, lines), classes)
+
+
+def test_names_that_begin_with_a_background_miss_another(tmp_path: Path) -> None:
+    path = tmp_path / "labels.txt"
+    path.write_text("\n".join(["background", *map(str, range(999))]))
+    with pytest.raises(QnnError, match=r"names 1000 classes, but the model has 1001$"):
+        read_labels(path, 1001)
 
 
 def test_labels_that_do_not_fit_are_errors(tmp_path: Path) -> None:
@@ -54,9 +75,9 @@ def test_labels_that_do_not_fit_are_errors(tmp_path: Path) -> None:
 
 
 def test_a_background_is_only_added_where_there_may_be_one() -> None:
-    assert fitted_labels(("a", "b"), 1, "it", add_background=False) == ("b",)
-    with pytest.raises(QnnError, match="it names 2 classes, but the model has 3"):
-        fitted_labels(("a", "b"), 3, "it", add_background=False)
+    names = tuple(map(str, range(1000)))
+    with pytest.raises(QnnError, match="it names 1000 classes, but the model has 1001"):
+        fitted_labels(names, 1001, "it", add_background=False)
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64", "bool"])
