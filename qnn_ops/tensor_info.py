@@ -30,6 +30,9 @@ class TensorInfo:
             "map" is the class of each place of a picture, "probabilities" are those of the classes
             along the last axis at each place.
         classes: how many there are, for an output with a role; else 0.
+        low: for a float32 input that the model quantizes first, the real value of the lowest
+            integer; else None.
+        high: that of the highest, likewise.
     """
 
     name: str
@@ -39,6 +42,8 @@ class TensorInfo:
     zero_point: int | None = None
     role: str = ""
     classes: int = 0
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -89,6 +94,8 @@ class Signature:
         for info in (*fields["inputs"], *fields["outputs"], *fields.get("states", ())):
             if not info["role"]:
                 del info["role"], info["classes"]
+            if info["low"] is None:
+                del info["low"], info["high"]
         return json.dumps(fields, sort_keys=True)
 
     @staticmethod

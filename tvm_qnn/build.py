@@ -11,6 +11,7 @@ from tvm import relax
 
 from legalize import lower, relax_pipeline
 from qnn_ops.errors import QnnError
+from qnn_ops.input_ranges import with_input_ranges
 from qnn_ops.registry import TensorSpec
 from qnn_ops.signature import ATTRIBUTE, main_function, parameter_specs, signature_of
 from qnn_ops.tensor_info import with_unique_names
@@ -114,7 +115,7 @@ def _compile(
     mod: tvm.IRModule, target: tvm.target.Target, kernels: bool
 ) -> tuple[Metadata, BuiltOrigin]:
     """Lower and compile a module whose constants are bound."""
-    signature = with_unique_names(signature_of(mod))
+    signature = with_input_ranges(mod, with_unique_names(signature_of(mod)))
     with interruptible() as check:
         lowered = _lower(mod, target, kernels)
         check()

@@ -108,6 +108,9 @@ def _check(info: TensorInfo) -> None:
         raise ValueError(f"{info} is no tensor")
     if (info.scale is None) != (info.zero_point is None):
         raise ValueError(f"{info} has half of a quantization")
+    ends = (info.low, info.high)
+    if ends != (None, None) and not all(isinstance(end, int | float) for end in ends):
+        raise TypeError(f"{info} has a range that is no pair of numbers")
     is_number = isinstance(info.scale, int | float | None)
     if not is_number or not isinstance(info.zero_point, int | None):
         raise TypeError(f"{info} has a quantization that is no number")

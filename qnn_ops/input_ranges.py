@@ -1,0 +1,57 @@
+"""The reals that a model's first quantization of an input tells apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import tvm
+from tvm import relax
+
+from qnn_ops.encoding import Encoding
+from qnn_ops.quantize import quantize
+from qnn_ops.registry import attrs_of
+from qnn_ops.signature import main_function
+from qnn_ops.tensor_info import Signature
+
+_MOVERS = ("relax.permute_dims", "relax.reshape", "relax.expand_dims", "relax.squeeze")
+
+
+def with_input_ranges(mod: tvm.IRModule, signature: Signature) -> Signature:
+    """Return the signature with ``low`` and ``high`` of its float32 inputs, where they are known.
+
+    They are known where ``main`` quantizes an input per tensor, to 8 bits, before anything but a
+    change of its layout. Who feeds pictures takes them for black and white.
+
+    Args:
+        mod: the model, with operators of the dialect.
+        signature: its own, or one that has the same inputs in the same order.
+    """
+    encodings = dict(_encodings(mod))
+    inputs = tuple(
+        replace(info, low=encodings[place].real_range[0], high=encodings[place].real_range[1])
+        if place in encodings
+        else info
+        for place, info in enumerate(signature.inputs)
+    )
+    return replace(signature, inputs=inputs)
+
+
+def _encodings(mod: tvm.IRModule) -> Iterator[tuple[int, Encoding]]:
+    """Give the place of each such parameter, and the encoding that it is quantized to."""
+    main = main_function(mod)
+    if not isinstance(main.body, relax.SeqExpr):
+        return
+    source: dict[relax.Var, int] = {param: place for place, param in enumerate(main.params)}
+    for block in main.body.blocks:
+        for binding in block.bindings:
+            call = binding.value if isinstance(binding, relax.VarBinding) else None
+            if not isinstance(call, relax.Call) or not call.args or call.args[0] not in source:
+                continue
+            place = source[call.args[0]]
+            if isinstance(call.op, tvm.ir.Op) and call.op.name in _MOVERS:
+                source[binding.var] = place
+            elif call.op == quantize.op:
+                attrs = attrs_of(call)
+                if isinstance(attrs.scale, float) and attrs.out_dtype in ("int8", "uint8"):
+                    yield place, Encoding(attrs.scale, attrs.zero_point, attrs.out_dtype)
