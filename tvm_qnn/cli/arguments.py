@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.cli.arrays import read_archive, read_array
 from tvm_qnn.cli.model_files import ending
 from tvm_qnn.io.images import as_input, picture_shape, read_picture
+from tvm_qnn.io.normalization import Normalization, normalization_of
 
 Array = np.ndarray[Any, Any]
 
@@ -23,6 +25,8 @@ def read_inputs(
     texts: Sequence[str],
     infos: Sequence[TensorInfo],
     descriptions: Mapping[int, Description] | None = None,
+    given: Normalization | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> dict[str, Array]:
     """Read the inputs of a model.
 
@@ -32,6 +36,8 @@ def read_inputs(
             may hold them all, by name.
         infos: the inputs.
         descriptions: what the model's file tells of them, by their places.
+        given: what pixels stand for, where a person says it.
+        say: is told what pixels were taken for, where that is not the input's own integers.
 
     Returns:
         The arrays by the inputs' names, each of its input's shape and dtype. float32 arrays for
@@ -44,15 +50,31 @@ def read_inputs(
     by_name = {info.name: info for info in infos}
     described = {infos[place].name: each for place, each in (descriptions or {}).items()}
     arrays: dict[str, Array] = {}
+
+    def read(path: Path, info: TensorInfo) -> Array:
+        if ending(path) == ".npy":
+            return read_array(path)
+        if not path.is_file():
+            raise QnnError(f"there is no file {path}")
+        normalization = normalization_of(info, described.get(info.name), given)
+        pixels = as_input(read_picture(path, *picture_shape(info)), info, normalization)
+        if normalization is not None:
+            told = f"{path.name} for input {info.name!r}: {normalization.describe()}"
+            if normalization.is_guess:
+                warnings.warn(f"{told}; --mean and --std say it", stacklevel=2)
+            elif say is not None:
+                say(told)
+        return pixels
+
     for place, text in enumerate(texts):
         name, path = _named(text, by_name)
         if ending(path) == ".npz":
             found = read_archive(path)
         elif name is not None:
-            found = {name: _read(path, by_name[name], described.get(name))}
+            found = {name: read(path, by_name[name])}
         elif place < len(infos):
             info = infos[place]
-            found = {info.name: _read(path, info, described.get(info.name))}
+            found = {info.name: read(path, info)}
         else:
             raise QnnError(f"the model has {len(infos)} inputs, got {len(texts)} files")
         for key, array in found.items():
@@ -101,14 +123,6 @@ def _named(text: str, infos: dict[str, TensorInfo]) -> tuple[str | None, Path]:
             raise QnnError(f"no input is named {name!r}; there are {', '.join(infos)}")
         return name, Path(path)
     return None, Path(text)
-
-
-def _read(path: Path, info: TensorInfo, description: Description | None) -> Array:
-    if ending(path) == ".npy":
-        return read_array(path)
-    if not path.is_file():
-        raise QnnError(f"there is no file {path}")
-    return as_input(read_picture(path, *picture_shape(info)), info, description=description)
 
 
 def _fitted(array: Array, info: TensorInfo) -> Array:

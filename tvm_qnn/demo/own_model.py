@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from frontends.tflite import from_tflite
-from frontends.tflite.model import Model
 from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
+from qnn_ops.input_ranges import with_input_ranges
 from qnn_ops.signature import Signature, signature_of
 from tvm_qnn.demo.check import Checked, check_and_time, compile_here
 from tvm_qnn.demo.report import print_checked
 from tvm_qnn.io.classes import best_classes, is_classifier, read_labels
 from tvm_qnn.io.guesses import print_guesses
-from tvm_qnn.io.images import as_input, encoding_after, noise, picture_shape, read_picture
+from tvm_qnn.io.images import as_input, noise, picture_shape, read_picture
+from tvm_qnn.io.normalization import normalization_of
 from tvm_qnn.io.progress import timed
 from tvm_qnn.io.terminal import Terminal, styled
 
@@ -44,8 +45,8 @@ def show_own_model(
     with timed(console, "Import it"):
         mod, params = from_tflite(graph)
     # Before anything slow begins, so that a wrong file is told at once.
-    signature = signature_of(mod)
-    inputs = _inputs(graph, signature, image)
+    signature = with_input_ranges(mod, signature_of(mod))
+    inputs = _inputs(signature, image)
     names = _names(signature, labels)
     library = compile_here(console, mod, params)
     checked = check_and_time(console, model, graph, library, inputs)
@@ -55,14 +56,14 @@ def show_own_model(
     return checked
 
 
-def _inputs(graph: Model, signature: Signature, image: Path | None) -> list[Array]:
+def _inputs(signature: Signature, image: Path | None) -> list[Array]:
     if image is None:
         return [noise(info) for info in signature.inputs]
     if len(signature.inputs) != 1:
         raise QnnError(f"the model has {len(signature.inputs)} inputs, and a picture is only one")
     (info,) = signature.inputs
     pixels = read_picture(image, *picture_shape(info))
-    return [as_input(pixels, info, encoding_after(graph, graph.inputs[0]))]
+    return [as_input(pixels, info, normalization_of(info))]
 
 
 def _names(signature: Signature, labels: Path | None) -> tuple[str, ...]:

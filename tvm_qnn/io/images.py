@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qnn_ops.encoding import Encoding, dequantize_array
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import TensorInfo
+from tvm_qnn.io.normalization import Normalization, normalized
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from frontends.descriptions import Description
-    from frontends.tflite.model import Model
-
 Array = np.ndarray[Any, Any]
 
 _CHANNELS = (1, 3)
+_WHITE_OF_16_BITS = 65535
 _BITS_OF_DATA, _NUMBERS = 16, (0, 127)  # wider integers number or count something
 
 
@@ -46,27 +44,45 @@ def read_picture(path: str | os.PathLike[str], height: int, width: int, channels
 
 
 def open_picture(path: str | os.PathLike[str], mode: str = "RGB") -> Image:
-    """Read a picture file, at its own size.
+    """Read a picture file, at its own size, upright: turned as its EXIF data say.
 
     Args:
-        path: of a file in any format that Pillow reads.
+        path: of a file in any format that Pillow reads. Grey of 16 bits is brought to 8.
         mode: "RGB", or "L" for grey.
 
     Raises:
-        QnnError: if Pillow is not installed, or the file is missing or no picture.
+        QnnError: if Pillow is not installed, the file is missing or no picture, or its pixels
+            have 32 bits, of which no format says which number is white.
     """
     try:
-        from PIL import Image, UnidentifiedImageError
+        from PIL import Image, ImageOps, UnidentifiedImageError
     except ImportError as error:
         raise QnnError("reading pictures needs Pillow: pip install pillow") from error
     try:
         with Image.open(path) as image:
-            return image.convert(mode)
+            return _in_eight_bits(ImageOps.exif_transpose(image)).convert(mode)
+    except QnnError as error:
+        raise QnnError(f"cannot read the picture {os.fspath(path)}: {error}") from None
     except UnidentifiedImageError as error:
         raise QnnError(f"{os.fspath(path)} is not a picture that Pillow can read") from error
     except Exception as error:
         # For damaged files Pillow's formats raise SyntaxError, DecompressionBombError and others.
         raise QnnError(f"cannot read the picture {os.fspath(path)}: {error}") from error
+
+
+def _in_eight_bits(image: Image) -> Image:
+    """Bring grey of more than 8 bits to 8: Pillow's own conversion cuts off what is above 255."""
+    from PIL.Image import fromarray
+
+    if not image.mode.startswith(("I", "F")):
+        return image
+    values = np.asarray(image)
+    if image.mode == "F" or values.min(initial=0) < 0 or values.max(initial=0) > _WHITE_OF_16_BITS:
+        raise QnnError(
+            f"its pixels have 32 bits ({values.min():g} to {values.max():g}), and nothing says "
+            "which number is white: save it with 8 or 16 bits"
+        )
+    return fromarray(np.rint(values * (255 / _WHITE_OF_16_BITS)).astype(np.uint8))
 
 
 def picture_shape(info: TensorInfo) -> tuple[int, int, int]:
@@ -97,58 +113,24 @@ def _is_channels_first(info: TensorInfo) -> bool:
     )
 
 
-def as_input(
-    pixels: Array,
-    info: TensorInfo,
-    quantized_to: Encoding | None = None,
-    description: Description | None = None,
-) -> Array:
+def as_input(pixels: Array, info: TensorInfo, normalization: Normalization | None = None) -> Array:
     """Return a picture in the layout, dtype and encoding of a model's input.
-
-    The integers of an 8-bit input cover the range that pictures have in the model's training,
-    whatever it was: [0, 1], [-1, 1], [0, 255] or a normalised one. So the lowest of them stands
-    for black and the highest for white, up to half a step.
 
     Args:
         pixels: uint8 [height, width, channels].
         info: the input, of shape [1, height, width, channels] or [1, channels, height, width] and
             dtype uint8, int8 or float32.
-        quantized_to: the encoding to which the model itself quantizes a float32 input; without
-            it, pixels become reals from -1 to 1.
-        description: what the model's file tells of the input; its mean and deviation count for a
-            float32 input.
+        normalization: what the pixels stand for, as ``normalization_of`` decides.
 
     Raises:
-        QnnError: if the shape or dtype does not fit.
+        QnnError: if the shape, the dtype or the normalization does not fit.
     """
     if pixels.shape != picture_shape(info):
         raise QnnError(f"input {info.name!r} takes {info.shape}, got a picture {pixels.shape}")
-    if info.dtype == "float32" and description is not None and description.mean:
-        mean, std = (np.array(each, np.float32) for each in (description.mean, description.std))
-        if max(mean.size, std.size) > pixels.shape[2]:
-            raise QnnError(
-                f"input {info.name!r} takes a grey picture, but the model's metadata normalizes "
-                f"{max(mean.size, std.size)} channels"
-            )
-        values = (pixels.astype(np.float32) - mean) / std
-    else:
-        values = _values(pixels, info, quantized_to)
+    values = normalized(pixels, info, normalization)
     return np.ascontiguousarray(
         (values.transpose(2, 0, 1) if _is_channels_first(info) else values)[None]
     )
-
-
-def _values(pixels: Array, info: TensorInfo, quantized_to: Encoding | None) -> Array:
-    if info.dtype == "uint8":
-        return pixels
-    if info.dtype == "int8":
-        return (pixels ^ np.uint8(128)).view(np.int8)
-    if info.dtype != "float32":
-        raise QnnError(f"input {info.name!r} of dtype {info.dtype} does not take a picture")
-    if quantized_to is None:
-        return pixels.astype(np.float32) / np.float32(127.5) - np.float32(1)
-    inner = TensorInfo(info.name, info.shape, quantized_to.dtype)
-    return dequantize_array(_values(pixels, inner, None), quantized_to).astype(np.float32)
 
 
 def noise(info: TensorInfo, seed: int = 0) -> Array:
@@ -166,19 +148,3 @@ def noise(info: TensorInfo, seed: int = 0) -> Array:
     limits = np.iinfo(dtype)
     low, high = (limits.min, limits.max) if limits.bits <= _BITS_OF_DATA else _NUMBERS
     return rng.integers(low, high, info.shape, dtype, endpoint=True)
-
-
-def encoding_after(graph: Model, index: int) -> Encoding | None:
-    """Return the encoding to which a model first quantizes a tensor; None if it does not.
-
-    Args:
-        graph: the model.
-        index: of the tensor, for instance a float32 input.
-    """
-    for operator in graph.operators:
-        if operator.code == "QUANTIZE" and operator.inputs[0] == index:
-            result = graph.tensors[operator.outputs[0]]
-            if result.quantization is not None and result.dtype in ("uint8", "int8"):
-                scale, zero_point = result.quantization.scale, result.quantization.zero_point
-                return Encoding(float(scale[0]), int(zero_point[0]), result.dtype)
-    return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
@@ -40,6 +41,26 @@ class _Shape(click.ParamType):
         if not name or not shape or min(shape) < 1:
             self.fail(f"{value!r} is not of the form NAME=1,3,224,224", param, ctx)
         return name, shape
+
+
+class Numbers(click.ParamType):
+    """One number, or one for each channel, as 123.7,116.3,103.5."""
+
+    name = "numbers"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[float, ...]:
+        """Return the numbers."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            numbers = tuple(float(number) for number in value.split(","))
+        except ValueError:
+            numbers = ()
+        if not numbers or not all(map(math.isfinite, numbers)):
+            self.fail(f"{value!r} is no number, nor numbers with commas between", param, ctx)
+        return numbers
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import click
 
 from tvm_qnn.cli.commands.options import (
     ModelFile,
+    Numbers,
     json_option,
     model_argument,
     print_json,
@@ -21,6 +22,7 @@ from tvm_qnn.cli.commands.outputs import check_file
 if TYPE_CHECKING:
     from frontends.descriptions import Descriptions
     from qnn_ops.signature import Signature
+    from tvm_qnn.io.normalization import Normalization
     from tvm_qnn.library.library import Library
 
 
@@ -34,6 +36,18 @@ if TYPE_CHECKING:
     required=True,
     metavar="[NAME=]FILE",
     help="A picture, a .npy or .npz file; once for each input.",
+)
+@click.option(
+    "--mean",
+    type=Numbers(),
+    metavar="NUMBER[,…]",
+    help="What is subtracted from a picture's values from 0 to 255; one number, or one a channel.",
+)
+@click.option(
+    "--std",
+    type=Numbers(),
+    metavar="NUMBER[,…]",
+    help="What the difference is divided by, likewise.",
 )
 @click.option(
     "--labels",
@@ -64,6 +78,8 @@ if TYPE_CHECKING:
 def run(
     model: ModelFile,
     inputs: tuple[str, ...],
+    mean: tuple[float, ...] | None,
+    std: tuple[float, ...] | None,
     labels: Path | None,
     top: int,
     threshold: float | None,
@@ -74,7 +90,8 @@ def run(
 ) -> None:
     """Run MODEL, a library or a model file, on a picture or on arrays.
 
-    A picture is scaled to the input's size and brought to its integers; a float array is
+    A picture is scaled to the input's size and brought to its integers, or for a float32 input to
+    the reals that the model's file, its operators or --mean and --std tell; a float array is
     quantized for a quantized input. Prints the best classes of a classifier, and what was found
     in the picture where it is certain what the outputs are; --draw draws it.
     """
@@ -93,7 +110,9 @@ def run(
         if path is not None:
             check_file(path)
     signature, descriptions, make = model_of(model, threads)
-    arrays = read_inputs(inputs, signature.inputs, descriptions.inputs)
+    given = normalization(mean, std)
+    say = progress().print
+    arrays = read_inputs(inputs, signature.inputs, descriptions.inputs, given, say)
     question = Question(signature, descriptions, labels, top, threshold)
     readings = readings_of(question)
     file = picture_among(inputs, signature.inputs)
@@ -140,6 +159,7 @@ def model_of(
             )
         library = load(model.path, num_threads=threads)
         return library.signature, Descriptions(), lambda: library
+    from qnn_ops.input_ranges import with_input_ranges
     from qnn_ops.signature import signature_of
     from qnn_ops.tensor_info import with_unique_names
     from tvm_qnn.build import build
@@ -154,4 +174,18 @@ def model_of(
         with timed(console, "Compile for this machine"):
             return build(imported.mod, "host", imported.params, num_threads=threads, cache=True)
 
-    return with_unique_names(signature_of(imported.mod)), source.descriptions(), make
+    signature = with_input_ranges(imported.mod, with_unique_names(signature_of(imported.mod)))
+    return signature, source.descriptions(), make
+
+
+def normalization(
+    mean: tuple[float, ...] | None, std: tuple[float, ...] | None
+) -> Normalization | None:
+    """Return what --mean and --std say; None if neither is given."""
+    from tvm_qnn.io.normalization import Normalization
+
+    if mean is None and std is None:
+        return None
+    if std is not None and 0 in std:
+        raise click.UsageError("--std is what is divided by: it cannot be 0")
+    return Normalization(mean or (0.0,), std or (1.0,), "--mean and --std")

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
+from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from tests.support.detectors import detector
@@ -15,6 +16,7 @@ from tests.support.linking import needs_linker
 from tests.support.metadata import Tensor, metadata, with_files
 from tests.tvm_qnn.cli.commands.conftest import SHOWN
 from tvm_qnn import digits
+from tvm_qnn.build import build
 from tvm_qnn.cli import main
 from tvm_qnn.oracle import litert_tensors
 
@@ -74,7 +76,8 @@ def test_a_compiled_library_on_a_picture_with_labels(model: Path, digit: np.ndar
 def test_an_mxnet_model_takes_a_picture_and_its_channels_come_first(tmp_path: Path) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (8, 8), np.uint8)
     Image.fromarray(pixels).save(tmp_path / "digit.png")
-    np.save(tmp_path / "digit.npy", pixels[None, None].astype(np.float32) / np.float32(127.5) - 1)
+    # It quantizes its input from 0 to almost 1.
+    np.save(tmp_path / "digit.npy", (pixels[None, None] * (0.99804305 / 255)).astype(np.float32))
     symbol = Path(__file__).parents[3] / "fixtures" / "mxnet_digits" / "digits-symbol.json"
     answers = []
     for name in ("digit.png", "digit.npy"):
@@ -283,3 +286,49 @@ def test_metadata_normalizes_the_picture_of_a_float_input(tmp_path: Path) -> Non
     assert result.exit_code == 0, result.output
     with np.load(output) as arrays:
         assert (arrays["z"] == [50.0, 50.0, -25.0]).all()
+
+
+@pytest.fixture
+def float_net(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a model that gives back its float32 input, quantized from 0 to 1, and a picture."""
+    monkeypatch.chdir(tmp_path)
+    writer = ModelWriter()
+    quantization = Quantization.per_tensor(1 / 255, -128)
+    x, z = (writer.tensor(name, (1, 2, 2, 3), "float32") for name in "xz")
+    y = writer.tensor("y", (1, 2, 2, 3), "int8", quantization)
+    writer.operator("QUANTIZE", [x], [y])
+    writer.operator("DEQUANTIZE", [y], [z])
+    Path("net.tflite").write_bytes(writer.finish([x], [z]))
+    Image.new("RGB", (4, 4), (255, 51, 0)).save("in.png")
+    return Path("net.tflite")
+
+
+@pytest.mark.parametrize("is_library", [False, pytest.param(True, marks=needs_linker)])
+def test_the_range_that_a_model_quantizes_is_that_of_pictures(
+    float_net: Path, is_library: bool
+) -> None:
+    model = float_net
+    if is_library:
+        mod, params = from_tflite(float_net)
+        model = Path("net.so")
+        build(mod, "host", params).export(model)
+    result = CliRunner().invoke(main, ["run", str(model), "-i", "in.png", "-o", "out.npz"])
+    assert result.exit_code == 0, result.output
+    with np.load("out.npz") as arrays:
+        np.testing.assert_allclose(arrays["z"][0, 0, 0], [1, 0.2, 0], atol=1e-6)
+
+
+def test_mean_and_std_say_what_pixels_stand_for(float_net: Path) -> None:
+    arguments = ["run", str(float_net), "-i", "in.png", "-o", "out.npz"]
+    result = CliRunner().invoke(main, [*arguments, "--mean", "0,51,0", "--std", "510"])
+    assert result.exit_code == 0, result.output
+    with np.load("out.npz") as arrays:
+        np.testing.assert_allclose(arrays["z"][0, 0, 0], [0.5, 0, 0], atol=0.51 / 255)
+    for option, value, error in [
+        ("--std", "0", "cannot be 0"),
+        ("--mean", "1,x", "'1,x' is no number, nor numbers with commas between"),
+        ("--mean", "1,2", "takes pictures of 3 channels, but --mean and --std normalizes 2"),
+    ]:
+        result = CliRunner().invoke(main, [*arguments, option, value])
+        assert result.exit_code != 0
+        assert error in result.output

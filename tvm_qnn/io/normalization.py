@@ -1,0 +1,126 @@
+"""What the pixels of a picture stand for at a model's input."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from frontends.descriptions import Description
+from qnn_ops.encoding import Encoding, quantize_array
+from qnn_ops.errors import QnnError
+from qnn_ops.tensor_info import TensorInfo
+
+Array = np.ndarray[Any, Any]
+
+_WHITE = 255
+_FLOAT = "float32"
+
+
+@dataclass(frozen=True)
+class Normalization:
+    """The real value of a pixel: (pixel - mean) / std.
+
+    Attributes:
+        mean: on the scale from 0 to 255: one number, or one for each channel.
+        std: likewise.
+        reason: who says so, for a person to read.
+        is_guess: whether nobody does.
+    """
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    reason: str
+    is_guess: bool = False
+
+    @staticmethod
+    def between(
+        black: float, white: float, reason: str, *, is_guess: bool = False
+    ) -> Normalization:
+        """Return the one that takes black and white to two reals."""
+        std = _WHITE / (white - black)
+        return Normalization((-black * std,), (std,), reason, is_guess)
+
+    def reals(self, pixels: Array, name: str) -> Array:
+        """Return what pixels stand for, as float32 of the same shape.
+
+        Args:
+            pixels: uint8 [height, width, channels].
+            name: of the input, for the error.
+
+        Raises:
+            QnnError: if there are numbers for another number of channels.
+        """
+        for numbers in (self.mean, self.std):
+            if len(numbers) not in (1, pixels.shape[2]):
+                raise QnnError(
+                    f"input {name!r} takes pictures of {pixels.shape[2]} channels, but "
+                    f"{self.reason} normalizes {len(numbers)}"
+                )
+        mean, std = (np.array(numbers, np.float64) for numbers in (self.mean, self.std))
+        return ((pixels - mean) / std).astype(np.float32)
+
+    def describe(self) -> str:
+        """Say what black and white become, and who says so."""
+        count = max(len(self.mean), len(self.std))
+        ends = np.broadcast_to(np.array([[0.0], [_WHITE]]), (2, count))
+        reals = (ends - self.mean) / self.std
+        black, white = (", ".join(f"{real:.4g}" for real in row) for row in reals)
+        return f"black is {black} and white {white}: {self.reason}"
+
+
+def normalization_of(
+    info: TensorInfo,
+    description: Description | None = None,
+    given: Normalization | None = None,
+) -> Normalization | None:
+    """Decide what pixels stand for at an input.
+
+    A person's word comes first. A float32 input is normalized as the model's file says; else
+    black and white are the ends of the range that the model quantizes it to; else -1 and 1.
+
+    Args:
+        info: the input.
+        description: what the model's file tells of it.
+        given: what a person says.
+
+    Returns:
+        None for an input of 8-bit integers of which nobody says anything: they cover the range
+        that pictures have in the model's training, whatever it was, [0, 1], [-1, 1], [0, 255] or
+        a normalised one. So the lowest of them stands for black and the highest for white, up to
+        half a step.
+    """
+    if given is not None:
+        return given
+    if info.dtype != _FLOAT:
+        return None
+    if description is not None and description.mean:
+        return Normalization(description.mean, description.std, "the model's metadata")
+    if info.low is not None and info.high is not None:
+        reason = "the range that the model quantizes this input to"
+        return Normalization.between(info.low, info.high, reason)
+    return Normalization.between(-1, 1, "nothing in the model says otherwise", is_guess=True)
+
+
+def normalized(pixels: Array, info: TensorInfo, normalization: Normalization | None) -> Array:
+    """Return pixels as values of an input's dtype.
+
+    Args:
+        pixels: uint8 [height, width, channels].
+        info: the input, of dtype uint8, int8 or float32.
+        normalization: as ``normalization_of`` decides.
+
+    Raises:
+        QnnError: if the dtype does not take a picture, or the normalization does not fit.
+    """
+    if info.dtype not in ("uint8", "int8", _FLOAT):
+        raise QnnError(f"input {info.name!r} of dtype {info.dtype} does not take a picture")
+    if normalization is None:
+        return pixels if info.dtype == "uint8" else (pixels ^ np.uint8(128)).view(np.int8)
+    reals = normalization.reals(pixels, info.name)
+    if info.dtype == _FLOAT:
+        return reals
+    if info.scale is None or info.zero_point is None:
+        raise QnnError(f"input {info.name!r} has no scale that tells what its integers stand for")
+    return quantize_array(reals, Encoding(info.scale, info.zero_point, info.dtype))
