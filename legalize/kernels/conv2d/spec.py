@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from legalize.kernels.elementwise.float_form import FloatForm
 from legalize.kernels.ir.registers import DWORD
 from legalize.kernels.isa.base import AffineForm
 from legalize.kernels.kernel import Slice
@@ -54,13 +55,14 @@ class Residual:
 
     Attributes:
         dtype: of the tensor: ``uint8`` or ``int8``.
-        form: of the output's values, its ``lhs``, and the tensor's: the sum or difference, less
-            the lowest value of its dtype.
+        form: of the output's values, its ``lhs``, and the tensor's: the sum or difference, an
+            affine one less the lowest value of its dtype; of floats where the rounding is
+            ``float32``.
         output: dtype and bounds of the sum.
     """
 
     dtype: str
-    form: AffineForm
+    form: AffineForm | FloatForm
     output: OutputStage
 
 

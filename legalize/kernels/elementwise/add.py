@@ -8,12 +8,15 @@ from functools import cache
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.elementwise.float_form import FloatForm
 from legalize.kernels.elementwise.pairs import Shape, pairwise
 from legalize.kernels.ir.fixed_point import divided_by_power, rescaled
+from legalize.kernels.ir.floats import round_half_even
 from legalize.kernels.ir.registers import lanes_in
 from legalize.kernels.ir.types import Vector
 from legalize.kernels.ir.vectors import clamped, splat
 from legalize.kernels.isa.base import AffineForm, VectorIsa
+from qnn_ops.attributes import dtype_range
 from qnn_ops.elementwise import LARGEST_TERM, LEFT_SHIFT
 
 # Roughly what one thread adds.
@@ -41,7 +44,7 @@ class Terms:
 def add(
     isa: VectorIsa,
     shapes: tuple[Shape, Shape],
-    form: AffineForm | Terms,
+    form: AffineForm | FloatForm | Terms,
     dtypes: tuple[str, str, str],
     bounds: tuple[int, int],
 ) -> tirx.PrimFunc:
@@ -57,10 +60,13 @@ def add(
     Returns:
         A function of lhs, rhs and the output.
     """
+    lowest = [dtype_range(dtype)[0] for dtype in dtypes]
 
     def combine(lhs: Vector, rhs: Vector) -> Vector:
         if isinstance(form, AffineForm):
             sums = affine_sums(isa, form, lhs, rhs)
+        elif isinstance(form, FloatForm):
+            sums = _float_sums(isa, form, lowest, lhs, rhs)
         else:
             quarters = zip(isa.widen_all(lhs), isa.widen_all(rhs), strict=True)
             sums = [_sum(form, *quarter) for quarter in quarters]
@@ -72,6 +78,25 @@ def add(
 def affine_sums(isa: VectorIsa, form: AffineForm, lhs: Vector, rhs: Vector) -> list[Vector]:
     """Return the sums of two vectors of bytes, int32, as ``isa.narrow_all`` takes them."""
     return [rounded(form, total) for total in isa.affine(form, lhs, rhs)]
+
+
+def _float_sums(
+    isa: VectorIsa, form: FloatForm, lowest: list[int], lhs: Vector, rhs: Vector
+) -> list[Vector]:
+    """Return the sums likewise; ``lowest`` are the lowest values of the three dtypes."""
+    # Between numbers of steps and values of the model.
+    offsets = [low - moved for low, moved in zip(lowest, form.moved, strict=True)]
+
+    def reals(value: Vector, offset: int) -> list[Vector]:
+        halves = [half + splat("int16", offset, lanes_in(half)) for half in isa.widen(value)]
+        words = [quarter for half in halves for quarter in isa.widen_words(half)]
+        return [T.Cast(f"float32x{lanes_in(word)}", word) for word in words]
+
+    sums = []
+    for left, right in zip(reals(lhs, offsets[0]), reals(rhs, offsets[1]), strict=True):
+        whole = round_half_even(form.emit(left, right))
+        sums.append(whole - splat("int32", offsets[2], lanes_in(whole)))
+    return sums
 
 
 def rounded(form: AffineForm, total: Vector) -> Vector:

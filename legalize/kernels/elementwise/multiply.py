@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from functools import cache
 
 from tvm import tirx
+from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.elementwise.float_steps import FloatSteps, stepped
 from legalize.kernels.elementwise.pairs import Shape, pairwise
 from legalize.kernels.ir.fixed_point import rescaled
+from legalize.kernels.ir.floats import round_half_even
 from legalize.kernels.ir.registers import lanes_in
 from legalize.kernels.ir.types import Vector
 from legalize.kernels.ir.vectors import clamped, splat
@@ -17,6 +19,8 @@ from legalize.kernels.isa.base import VectorIsa
 
 # Roughly what one thread multiplies.
 _BYTES_PER_MICROSECOND = 8_000
+# Products beyond it saturate any result.
+_LARGEST = 4096.0
 
 
 @dataclass(frozen=True)
@@ -36,12 +40,27 @@ class Rescaling:
     zero_point: int
 
 
+@dataclass(frozen=True)
+class Rounding:
+    """The rescaling of products as ONNX Runtime does it, in float32, rounded half to even.
+
+    Attributes:
+        factor: a float32.
+        zero_point: the output's, in the model's own dtype, added before the rounding.
+        lowest: that dtype's lowest value.
+    """
+
+    factor: float
+    zero_point: int
+    lowest: int
+
+
 @cache
 def multiply(
     isa: VectorIsa,
     shapes: tuple[Shape, Shape],
     zero_points: tuple[int, int],
-    rescaling: Rescaling,
+    rescaling: Rescaling | Rounding,
     dtypes: tuple[str, str, str],
     bounds: tuple[int, int],
 ) -> tirx.PrimFunc:
@@ -63,6 +82,8 @@ def multiply(
         return [half - splat("int16", zero_point, lanes_in(half)) for half in isa.widen(value)]
 
     def rescale(product: Vector) -> Vector:
+        if isinstance(rescaling, Rounding):
+            return _rounded(rescaling, product)
         if rescaling.steps is not None:
             return stepped(rescaling.steps, product)
         value = rescaled(product, rescaling.multiplier, rescaling.shift)
@@ -74,3 +95,13 @@ def multiply(
         return clamped(isa.narrow_all([rescale(product) for product in products]), *bounds)
 
     return pairwise(isa, "multiply", shapes, dtypes, _BYTES_PER_MICROSECOND, combine)
+
+
+def _rounded(rounding: Rounding, product: Vector) -> Vector:
+    lanes = lanes_in(product)
+    scaled = T.Cast(f"float32x{lanes}", product) * splat("float32", rounding.factor, lanes)
+    # No compiler fuses this product with a sum: the bounds are between them.
+    low, high = (splat("float32", end, lanes) for end in (-_LARGEST, _LARGEST))
+    bounded = T.max(T.min(scaled, high), low)
+    whole = round_half_even(bounded + splat("float32", rounding.zero_point, lanes))
+    return whole - splat("int32", rounding.lowest, lanes)

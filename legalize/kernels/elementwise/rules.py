@@ -11,15 +11,16 @@ from tvm import relax
 from legalize.kernels.call import call_tir
 from legalize.kernels.elementwise.add import Terms, add
 from legalize.kernels.elementwise.affine import affine_form
+from legalize.kernels.elementwise.float_form import FloatForm, float_form
 from legalize.kernels.elementwise.float_steps import float_steps
-from legalize.kernels.elementwise.multiply import Rescaling, multiply
-from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.elementwise.multiply import Rescaling, Rounding, multiply
+from legalize.kernels.isa.base import AffineForm, VectorIsa
 from legalize.kernels.kernel import VectorRule
 from qnn_ops import quantized_add, quantized_multiply, quantized_subtract
 from qnn_ops.arithmetic import multiply_by_quantized_multiplier, quantize_multiplier
 from qnn_ops.attributes import dtype_range
 from qnn_ops.elementwise import product_multiplier, sum_multipliers
-from qnn_ops.onnxruntime import is_onnxruntime
+from qnn_ops.onnxruntime import is_onnxruntime, moved_by, product_factor
 from qnn_ops.registry import Attrs, Operator, TensorSpec, spec_of
 
 
@@ -53,13 +54,29 @@ def _sum(
 ) -> relax.Expr | None:
     lhs, rhs = (spec_of(operand) for operand in operands)
     shape = _shape(lhs, rhs)
-    if shape is None or is_onnxruntime(attrs):
+    if shape is None:
         return None
-    form = affine_form(operator, attrs, (lhs.dtype, rhs.dtype), sign)
+    exact = _form(operator, attrs, lhs, rhs, sign, isa)
+    if exact is None:
+        return None
     dtypes = lhs.dtype, rhs.dtype, attrs.out_dtype
-    exact = _terms(attrs, (lhs.dtype, rhs.dtype), sign) if form is None else form
     function = add(isa, (lhs.shape, rhs.shape), exact, dtypes, _bounds(attrs))
     return call_tir(builder, "add", function, list(operands), shape, attrs.out_dtype)
+
+
+def _form(
+    operator: Operator[Any],
+    attrs: Attrs,
+    lhs: TensorSpec,
+    rhs: TensorSpec,
+    sign: int,
+    isa: VectorIsa,
+) -> AffineForm | FloatForm | Terms | None:
+    """Return the sum as one of those that are exact; None if there is none."""
+    if is_onnxruntime(attrs):
+        return float_form(attrs, lhs, rhs) if isa.fuses_products else None
+    dtypes = lhs.dtype, rhs.dtype
+    return affine_form(operator, attrs, dtypes, sign) or _terms(attrs, dtypes, sign)
 
 
 def _terms(attrs: Attrs, dtypes: tuple[str, str], sign: int) -> Terms:
@@ -83,16 +100,31 @@ def _multiply(
 ) -> relax.Expr | None:
     lhs, rhs = (spec_of(operand) for operand in operands)
     shape = _shape(lhs, rhs)
-    if shape is None or is_onnxruntime(attrs):
+    if shape is None:
         return None
     dtypes = lhs.dtype, rhs.dtype, attrs.out_dtype
     zero_points = (
         attrs.lhs_zero_point - dtype_range(lhs.dtype)[0],
         attrs.rhs_zero_point - dtype_range(rhs.dtype)[0],
     )
-    rescaling = _rescaling(attrs, zero_points)
+    if is_onnxruntime(attrs):
+        rescaling: Rescaling | Rounding | None = _rounding(attrs)
+    else:
+        rescaling = _rescaling(attrs, zero_points)
+    if rescaling is None:
+        return None
     function = multiply(isa, (lhs.shape, rhs.shape), zero_points, rescaling, dtypes, _bounds(attrs))
     return call_tir(builder, "multiply", function, list(operands), shape, attrs.out_dtype)
+
+
+def _rounding(attrs: Attrs) -> Rounding | None:
+    """Return the rescaling of ONNX Runtime's products; None where they leave float32."""
+    factor = float(product_factor(attrs))
+    if not np.isfinite(factor):
+        return None
+    low, _ = dtype_range(attrs.out_dtype)
+    moved = moved_by(attrs.model_dtype, attrs.out_dtype)
+    return Rounding(factor, attrs.output_zero_point - moved, low - moved)
 
 
 def _rescaling(attrs: Attrs, zero_points: tuple[int, int]) -> Rescaling:

@@ -13,6 +13,8 @@ _SIZE_BITS, _INFINITY = 0x7FFFFFFF, 0x7F800000
 # The largest number below one half: adding it rounds ties away from zero when truncated, and does
 # not lift what is just below a half to one.
 _ALMOST_HALF = float(np.nextafter(np.float32(0.5), np.float32(0)))
+_WHOLES = 1.5 * 2.0**23
+_WHOLES_BITS = int(np.float32(_WHOLES).view(np.int32))
 
 
 def magnitude_bits(value: Vector) -> Vector:
@@ -30,6 +32,14 @@ def zero_for_nan(value: Vector) -> Vector:
     return T.Select(is_number, value, splat("float32", 0.0, lanes))
 
 
+def round_half_even(value: Vector) -> Vector:
+    """Round float32 that 22 bits hold to int32, ties to even."""
+    lanes = lanes_in(value)
+    # Where the last bit of a float32 is worth 1, the sum is a whole number.
+    total = T.reinterpret(vector_of("int32", lanes), value + splat("float32", _WHOLES, lanes))
+    return total - splat("int32", _WHOLES_BITS, lanes)
+
+
 def round_half_away(value: Vector) -> Vector:
     """Round float32 that int32 holds to int32, ties away from zero."""
     lanes = lanes_in(value)
@@ -40,3 +50,10 @@ def round_half_away(value: Vector) -> Vector:
         value,
     )
     return T.Cast(vector_of("int32", lanes), value + half)
+
+
+def fused_multiply_add(a: Vector, b: Vector, c: Vector) -> Vector:
+    """Return a · b + c of float32, rounded once, by the processor's instruction."""
+    lanes = lanes_in(a)
+    name = f"llvm.fma.{'' if lanes == 1 else f'v{lanes}'}f32"
+    return T.call_llvm_pure_intrin(vector_of("float32", lanes), name, a, b, c)

@@ -59,6 +59,11 @@ class VectorIsa(ABC):
         """int32 or float32 values in a register."""
         return self.size // 4
 
+    @property
+    def fuses_products(self) -> bool:
+        """Whether a product and a sum of float32 can have one rounding."""
+        return True
+
     @abstractmethod
     def widen(self, value: Vector) -> list[Vector]:
         """Deal uint8x(size) to two vectors of int16."""

@@ -23,6 +23,11 @@ class NeonVectors(VectorIsa):
 
     is_armv7: bool = False
 
+    @property
+    def fuses_products(self) -> bool:
+        """Whether there is fmla, as not on every ARMv7."""
+        return not self.is_armv7
+
     def widen(self, value: Vector) -> list[Vector]:
         """Widen by uxtl and uxtl2."""
         return [T.Cast("int16x8", half(value, number)) for number in (0, 1)]

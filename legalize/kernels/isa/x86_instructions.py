@@ -7,6 +7,9 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.ir.registers import lanes_in
 from legalize.kernels.ir.types import Buffer, Index, Vector
 
+# Round as the processor's state says, which is to the nearest.
+_CURRENT = 4
+
 
 def dot_bytes(accumulator: Vector, unsigned: Vector, signed: Vector, lanes: int = 16) -> Vector:
     """Add to each int32 lane four products of unsigned and signed bytes (vpdpbusd)."""
@@ -30,6 +33,19 @@ def broadcast_bytes(buffer: Buffer, offset: Index, lanes: int = 16) -> Vector:
     """Load four bytes and repeat them in each int32 lane: uint8x(4·lanes)."""
     dword = T.reinterpret("int32", buffer[T.ramp(offset, 1, 4)])
     return T.reinterpret(f"uint8x{4 * lanes}", T.broadcast(dword, lanes))
+
+
+def to_int32(value: Vector) -> Vector:
+    """Round float32 to int32, half to even; what it does not hold becomes the lowest (cvtps2dq)."""
+    lanes = lanes_in(value)
+    result = f"int32x{lanes}"
+    if lanes == 16:
+        zeros = T.broadcast(T.int32(0), lanes)
+        name = "llvm.x86.avx512.mask.cvtps2dq.512"
+        mode = T.int32(_CURRENT)
+        return T.call_llvm_pure_intrin(result, name, value, zeros, T.int16(-1), mode)
+    name = {4: "llvm.x86.sse2.cvtps2dq", 8: "llvm.x86.avx.cvt.ps2dq.256"}[lanes]
+    return T.call_llvm_pure_intrin(result, name, value)
 
 
 def narrow_pair(a: Vector, b: Vector) -> Vector:

@@ -34,6 +34,11 @@ class X86Vectors(VectorIsa):
     has_word_sums: bool = False
     has_byte_permutation: bool = False
 
+    @property
+    def fuses_products(self) -> bool:
+        """Whether there is FMA, which every processor with AVX2 has."""
+        return self.size > _QUARTER
+
     def widen(self, value: Vector) -> list[Vector]:
         """Widen by vpunpcklbw and vpunpckhbw with zero."""
         zero = splat("uint8", 0, self.size)

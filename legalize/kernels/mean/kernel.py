@@ -15,6 +15,7 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.fixed_point import rescaled
+from legalize.kernels.ir.floats import round_half_even
 from legalize.kernels.ir.registers import lanes_in
 from legalize.kernels.ir.rows import pieces, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
@@ -44,6 +45,21 @@ class Rescaling:
     output_zero_point: int
     multiplier: int
     shift: int
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """The rescaling by which QLinearGlobalAveragePool does, in float32, rounded half to even.
+
+    Attributes:
+        input_zero_point: the data's.
+        output_zero_point: the result's.
+        factor: of the sums, a float32.
+    """
+
+    input_zero_point: int
+    output_zero_point: int
+    factor: float
 
 
 @dataclass(frozen=True)
@@ -77,7 +93,7 @@ class MeanSpec:
     axes: tuple[int, int, int]
     in_dtype: str
     out_dtype: str
-    finish: Rescaling | Division
+    finish: Rescaling | Rounding | Division
 
 
 @cache
@@ -168,9 +184,12 @@ def _averaged(spec: MeanSpec, total: Vector) -> Vector:
         result = _divided(spec.finish, total, spec.axes[1])
         ends = spec.finish.bounds
     else:
-        result = _rescaled(spec.finish, total, spec.axes[1])
         limits = np.iinfo(spec.out_dtype)
         ends = int(limits.min), int(limits.max)
+        if isinstance(spec.finish, Rounding):
+            result = _rounded(spec.finish, total, spec.axes[1], ends)
+        else:
+            result = _rescaled(spec.finish, total, spec.axes[1])
     low, high = (splat("int32", end, lanes_in(total)) for end in ends)
     return _cast(spec.out_dtype, T.max(T.min(result, high), low))
 
@@ -183,6 +202,15 @@ def _rescaled(finish: Rescaling, total: Vector, count: int) -> Vector:
         total = T.max(T.min(total, limit), -limit)
     result = rescaled(total, finish.multiplier, finish.shift)
     return result + splat("int32", finish.output_zero_point, lanes)
+
+
+def _rounded(finish: Rounding, total: Vector, count: int, ends: tuple[int, int]) -> Vector:
+    lanes = lanes_in(total)
+    total = total - splat("int32", count * finish.input_zero_point, lanes)
+    value = _cast("float32", total) * splat("float32", finish.factor, lanes)
+    low, high = (splat("float32", end - finish.output_zero_point, lanes) for end in ends)
+    whole = round_half_even(T.max(T.min(value, high), low))
+    return whole + splat("int32", finish.output_zero_point, lanes)
 
 
 def _divided(finish: Division, total: Vector, count: int) -> Vector:

@@ -7,15 +7,16 @@ from itertools import groupby
 from math import prod
 from typing import Any
 
+import numpy as np
 from tvm import relax
 
 from legalize.kernels.call import call_tir
 from legalize.kernels.ir.fixed_point import LARGEST
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import VectorRule
-from legalize.kernels.mean.kernel import MeanSpec, Rescaling, mean
+from legalize.kernels.mean.kernel import MeanSpec, Rescaling, Rounding, mean
 from qnn_ops import quantized_mean
-from qnn_ops.onnxruntime import is_onnxruntime
+from qnn_ops.onnxruntime import is_onnxruntime, mean_factor
 from qnn_ops.quantized_mean import averaged, multiplier_of
 from qnn_ops.registry import Attrs, Operator, spec_of
 
@@ -27,8 +28,6 @@ def _mean(
     *,
     isa: VectorIsa,
 ) -> relax.Expr | None:
-    if is_onnxruntime(attrs):
-        return None
     data = spec_of(operands[0])
     axes, count = averaged(attrs, data.shape)
     merged = _merged(data.shape, axes)
@@ -39,21 +38,27 @@ def _mean(
         for axis, size in enumerate(data.shape)
         if attrs.keepdims or axis not in axes
     )
-    multiplier, shift = multiplier_of(attrs, count)
+    finish = _finish(attrs, count)
+    if finish is None:
+        return None
     spec = MeanSpec(
         in_shape=data.shape,
         out_shape=out_shape,
         axes=merged,
         in_dtype=data.dtype,
         out_dtype=attrs.out_dtype,
-        finish=Rescaling(
-            input_zero_point=attrs.input_zero_point,
-            output_zero_point=attrs.output_zero_point,
-            multiplier=multiplier,
-            shift=shift,
-        ),
+        finish=finish,
     )
     return call_tir(builder, "mean", mean(isa, spec), [operands[0]], out_shape, attrs.out_dtype)
+
+
+def _finish(attrs: Attrs, count: int) -> Rescaling | Rounding | None:
+    """Return what becomes of sums of ``count`` values; None where their scale leaves float32."""
+    points = attrs.input_zero_point, attrs.output_zero_point
+    if not is_onnxruntime(attrs):
+        return Rescaling(*points, *multiplier_of(attrs, count))
+    factor = mean_factor(attrs, count)
+    return Rounding(*points, factor) if np.isfinite(factor) else None
 
 
 def _merged(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, int, int] | None:

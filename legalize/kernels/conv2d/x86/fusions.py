@@ -11,6 +11,7 @@ from tvm import relax
 from legalize.kernels.conv2d.spec import Border, Fusion, OutputStage, Residual
 from legalize.kernels.conv2d.x86.rules import CONV_ISAS, rules_of
 from legalize.kernels.elementwise.affine import affine_form
+from legalize.kernels.elementwise.float_form import float_form
 from legalize.kernels.ir.registers import DWORD
 from legalize.kernels.isa.x86 import Isa
 from legalize.kernels.kernel import Slice
@@ -19,6 +20,9 @@ from qnn_ops.attributes import dtype_range
 from qnn_ops.float_epilogue import ONEDNN
 from qnn_ops.onnxruntime import is_onnxruntime
 from qnn_ops.registry import attrs_of, constant_of, operator_of, spec_of
+
+# Lanes of vectors with fused multiply-adds.
+_LEAST_FUSED = 8
 
 
 def _sum(
@@ -31,17 +35,32 @@ def _sum(
 ) -> relax.Expr | None:
     attrs = attrs_of(producer)
     data, weights, *rest = producer.args
-    # What "onednn" adds comes before its rounding; such a kernel adds nothing afterwards. Nor does
-    # one of "float32".
-    is_alone = attrs.rounding in (ONEDNN, "float32") or is_onnxruntime(attrs_of(call))
-    if is_alone or spec_of(other).shape != spec_of(producer).shape:
+    # What "onednn" adds comes before its rounding; such a kernel adds nothing afterwards.
+    if attrs.rounding == ONEDNN or spec_of(other).shape != spec_of(producer).shape:
         return None
-    residual = _residual(call, producer, other)
+    is_real = is_onnxruntime(attrs_of(call))
+    if is_real != (attrs.rounding == "float32") or (is_real and isa.lanes < _LEAST_FUSED):
+        return None
+    residual = _real_residual(call, other) if is_real else _residual(call, producer, other)
     if residual is None:
         return None
     no_bias = relax.const(np.zeros(spec_of(producer).shape[-1], np.int32))
     operands = [data, weights, *(rest or [no_bias]), other]
     return rules_of(isa).conv2d(builder, attrs, operands, fusion=Fusion(residual=residual))
+
+
+def _real_residual(call: relax.Call, other: relax.Expr) -> Residual | None:
+    """Return a sum of ONNX Runtime's; None where it leaves the range that is rounded."""
+    attrs, lhs, rhs = attrs_of(call), *(spec_of(operand) for operand in call.args)
+    form = float_form(attrs, lhs, rhs)
+    if form is None:
+        return None
+    own_is_lhs = other.same_as(call.args[1])
+    return Residual(
+        dtype=spec_of(other).dtype,
+        form=form if own_is_lhs else form.swapped,
+        output=OutputStage(attrs.out_dtype, attrs.output_zero_point, attrs.out_min, attrs.out_max),
+    )
 
 
 def _residual(call: relax.Call, producer: relax.Call, other: relax.Expr) -> Residual | None:

@@ -108,6 +108,39 @@ def test_products_that_float32_cannot_tell(place: Place) -> None:
     check_calls(place, [every_pair(rng, quantized_multiply, False, **FAR)])
 
 
+REAL_OPERATORS = [quantized_add, quantized_multiply]
+
+
+def real(call: Call, model_dtype: str) -> Call:
+    """Return the call in ONNX Runtime's arithmetic."""
+    attrs = {**call.attrs, "arithmetic": "onnxruntime", "model_dtype": model_dtype}
+    return Call(call.operator, call.operands, attrs)
+
+
+@each_place
+@pytest.mark.parametrize("model_dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("operator", REAL_OPERATORS, ids=lambda operator: operator.name)
+def test_every_pair_of_values_in_float32(
+    place: Place, operator: Operator[Any], model_dtype: str
+) -> None:
+    rng = np.random.default_rng(7)
+    calls = [every_pair(rng, operator, powers) for powers in [False, True] * 3]
+    calls += [random_call(rng, operator, shapes) for shapes in SHAPES]
+    calls = [real(call, model_dtype) for call in calls]
+    if operator is quantized_add and place.name in ("sse4.1", "cortex-a15"):
+        # Their processors may have no product and sum with one rounding.
+        assert not any(kernels_of(lowered(call, place.target)) for call in calls)
+    else:
+        check_calls(place, calls)
+
+
+@pytest.mark.parametrize("operator", REAL_OPERATORS, ids=lambda operator: operator.name)
+def test_scales_beyond_float32_are_left_to_the_primitives(operator: Operator[Any]) -> None:
+    call = real(every_pair(np.random.default_rng(8), operator, False), "uint8")
+    call.attrs.update(output_scale=1e-37, lhs_scale=1e20, rhs_scale=1e20)
+    assert not kernels_of(lowered(call, {"kind": "llvm", "mcpu": "haswell"}))
+
+
 @pytest.mark.parametrize("shapes", [((), ()), ((0, 4), (4,)), ((3, 0), (3, 0))])
 def test_nothing_and_scalars_are_left_to_the_primitives(shapes: Any) -> None:
     call = random_call(np.random.default_rng(5), quantized_add, shapes)

@@ -53,6 +53,29 @@ def test_means_of_rows_and_columns(place: Place) -> None:
     )
 
 
+@each_place
+def test_means_in_float32(place: Place) -> None:
+    rng = np.random.default_rng(4)
+    calls = [
+        random_mean(rng, shape, [1, 2], ratio)
+        for shape, ratio in [
+            # Of powers of two there are ties.
+            ((1, 8, 8, 70), 0.125),
+            ((2, 7, 7, 33), 0.37),
+            ((1, 30, 31, 16), 0.05),
+            ((1, 1, 1, 6), 1.0),
+            ((2, 3, 4, 5), 2.0**-20),
+        ]
+    ]
+    check_calls(
+        place,
+        [
+            Call(call.operator, call.operands, {**call.attrs, "arithmetic": "onnxruntime"})
+            for call in calls
+        ],
+    )
+
+
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @each_place
 def test_sums_of_the_largest_values(place: Place, dtype: str) -> None:

@@ -13,6 +13,8 @@ from legalize.kernels.conv2d.x86.epilogue.float32 import Float32
 from legalize.kernels.conv2d.x86.epilogue.float64 import Double, Magic
 from legalize.kernels.conv2d.x86.epilogue.float_sum import float_sum
 from legalize.kernels.conv2d.x86.epilogue.onednn import OneDnn
+from legalize.kernels.conv2d.x86.epilogue.rounded_sum import RoundedSum
+from legalize.kernels.elementwise.float_form import FloatForm
 from legalize.kernels.ir.types import Array
 
 EPILOGUES: tuple[type[Epilogue], ...] = (Sums, Magic, Double, OneDnn, Float32, FixedPoint, General)
@@ -54,6 +56,10 @@ def choose_epilogue(
 def with_residual(spec: ConvSpec, epilogue: Epilogue) -> Epilogue:
     """Let an epilogue of floats add the residual's tensor, if there is one and that is exact."""
     residual = spec.fusion.residual
-    if residual is None or not isinstance(epilogue, Float32):
+    if residual is None:
         return epilogue
-    return replace(epilogue, residual=float_sum(spec.output, residual))
+    if isinstance(epilogue, OneDnn) and isinstance(residual.form, FloatForm):
+        return replace(epilogue, residual=RoundedSum(spec.output, residual.form))
+    if isinstance(epilogue, Float32):
+        return replace(epilogue, residual=float_sum(spec.output, residual))
+    return epilogue

@@ -25,6 +25,7 @@ from legalize.kernels.conv2d.spec import OutputStage, Residual
 from legalize.kernels.ir.registers import lanes_in
 from legalize.kernels.ir.types import Array, Vector
 from legalize.kernels.ir.vectors import splat
+from legalize.kernels.isa.base import AffineForm
 from qnn_ops.attributes import dtype_range
 from qnn_ops.float_epilogue import fused_multiply_add_float32
 
@@ -108,6 +109,7 @@ def float_sum(output: OutputStage, residual: Residual) -> FloatSum | None:
         None if there are none near the real ones.
     """
     form, stored = residual.form, residual.output
+    assert isinstance(form, AffineForm)
     own = np.arange(output.low, output.high + 1)[:, None]
     other = np.arange(*dtype_range(residual.dtype))
     other = np.append(other, other[-1] + 1)

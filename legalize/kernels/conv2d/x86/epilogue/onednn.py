@@ -18,15 +18,15 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.constants import deal
 from legalize.kernels.conv2d.spec import Addend, OutputStage
 from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
+from legalize.kernels.conv2d.x86.epilogue.rounded_sum import RoundedSum
 from legalize.kernels.ir.registers import lanes_in
 from legalize.kernels.ir.types import Array, Vector
+from legalize.kernels.isa.x86_instructions import to_int32
 
 _EXACT = 1 << 24
 _MOST = float((1 << 31) - 256)
 # A vector of 8-bit values, zero point subtracted, has none beyond it.
 _MAX_ADDEND = 255
-# Round as the processor's state says, which is to the nearest.
-_CURRENT = 4
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,14 @@ class OneDnn(Epilogue):
         addend: what is added before rounding.
         adds_bias: whether the bias is added in float32.
         saturates: whether products may leave 32 bits.
+        residual: what is added to the outputs, if it is.
     """
 
     zero_point: int
     addend: Addend | None
     adds_bias: bool
     saturates: bool
+    residual: RoundedSum | None = None
 
     @classmethod
     def choose(
@@ -68,6 +70,11 @@ class OneDnn(Epilogue):
         """Multipliers, and biases."""
         return (("float32", 2 if self.adds_bias else 1),)
 
+    @property
+    def float_sum(self) -> RoundedSum | None:
+        """That of the residual."""
+        return self.residual
+
     def emit(self, x: Vector, rows: list[Vector], addend: Vector = None) -> Vector:
         """Scale, add and round."""
         lanes = lanes_in(x)
@@ -84,24 +91,14 @@ class OneDnn(Epilogue):
             value = T.call_llvm_pure_intrin(
                 real, f"llvm.fma.v{lanes}f32", T.Cast(real, centred), factor, value
             )
+        if self.residual is not None:
+            return self.residual.whole(value)
         if self.saturates:
             value = T.max(T.min(value, _splat(_MOST, lanes)), _splat(-_MOST, lanes))
-        whole = _to_int32(value, lanes)
+        whole = to_int32(value)
         if self.zero_point == 0:
             return whole
         return whole + T.broadcast(T.int32(self.zero_point), lanes)
-
-
-def _to_int32(value: Vector, lanes: int) -> Vector:
-    """Round half to even (cvtps2dq)."""
-    result = f"int32x{lanes}"
-    if lanes == 16:
-        zeros = T.broadcast(T.int32(0), lanes)
-        name = "llvm.x86.avx512.mask.cvtps2dq.512"
-        mode = T.int32(_CURRENT)
-        return T.call_llvm_pure_intrin(result, name, value, zeros, T.int16(-1), mode)
-    name = {4: "llvm.x86.sse2.cvtps2dq", 8: "llvm.x86.avx.cvt.ps2dq.256"}[lanes]
-    return T.call_llvm_pure_intrin(result, name, value)
 
 
 def _splat(value: float, lanes: int) -> Vector:

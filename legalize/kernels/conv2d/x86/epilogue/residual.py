@@ -17,6 +17,7 @@ from legalize.kernels.elementwise.add import affine_sums, rounded
 from legalize.kernels.ir.registers import kept, lanes_in
 from legalize.kernels.ir.types import Vector
 from legalize.kernels.ir.vectors import as_unsigned, clamped, flipped, splat
+from legalize.kernels.isa.base import AffineForm
 from legalize.kernels.isa.x86 import Isa
 from legalize.kernels.isa.x86_instructions import narrow_pair
 from legalize.kernels.isa.x86_vectors import AVX2, AVX512_VNNI, AVX512BW, SSE41, X86Vectors
@@ -38,6 +39,12 @@ class ResidualSum:
     output: OutputStage
     residual: Residual
     isa: Isa
+
+    @property
+    def form(self) -> AffineForm:
+        """The sum as integers."""
+        assert isinstance(self.residual.form, AffineForm)
+        return self.residual.form
 
     @property
     def _vectors(self) -> X86Vectors:
@@ -64,7 +71,7 @@ class ResidualSum:
         Returns:
             The sums after their clamp, bytes.
         """
-        residual, form, stored = self.residual, self.residual.form, self.residual.output
+        residual, form, stored = self.residual, self.form, self.residual.output
         # Bytes count from the lowest values of the dtypes.
         lowest = [dtype_range(dtype)[0] for dtype in (self.output.dtype, residual.dtype)]
         form = replace(form, addend=form.addend + form.lhs * lowest[0] + form.rhs * lowest[1])
@@ -90,7 +97,7 @@ class ResidualSum:
         Returns:
             For each vector the sums before their clamp, int32.
         """
-        lanes, form = self.isa.lanes, self.residual.form
+        lanes, form = self.isa.lanes, self.form
         low, high = (
             splat("int16", bound, 2 * lanes) for bound in (self.output.low, self.output.high)
         )
@@ -112,7 +119,7 @@ class ResidualSum:
         Returns:
             The sums before their clamp, int32.
         """
-        lanes, form = lanes_in(output), self.residual.form
+        lanes, form = lanes_in(output), self.form
 
         def splat(value: int) -> Vector:
             return T.broadcast(T.int32(value), lanes)

@@ -133,6 +133,36 @@ def test_sums_equal_the_references(place: Place) -> None:
     check(place, [*problems, ties, *others])
 
 
+def in_float32(*arguments: Any, model_dtype: str, is_rhs: bool, **changes: Any) -> Problem:
+    """A sum as ONNX Runtime's."""
+    problem = Problem(quantized_add, *arguments, is_rhs=is_rhs, rounding="float32", **changes)
+    problem.sum |= {"arithmetic": "onnxruntime", "model_dtype": model_dtype}
+    return problem
+
+
+@each_x86_place
+def test_sums_in_float32_equal_the_references(place: Place) -> None:
+    shapes = list(zip((37, 64, 5), DTYPES, (False, True, False), strict=True))
+    problems = [
+        in_float32(channels, dtypes, model_dtype=model_dtype, is_rhs=is_rhs, **changes)
+        for channels, dtypes, is_rhs in shapes
+        for model_dtype in ("int8", "uint8")
+        # The second ones have sums in the middle of two results.
+        for changes in ({}, {"scale": 1.0, "output_scale": 2.0})
+    ]
+    for problem in problems[1::2]:
+        for side in ("lhs", "rhs"):
+            problem.sum[f"{side}_scale"] = 2.0 if side == "rhs" else 1.0
+        problem.sum["output_scale"] = 4.0
+    if place.name == "sse4.1":
+        for problem in problems:
+            names = [each.name_hint for each in problem.lowered(place.target).get_global_vars()]
+            assert "z_conv2d" in names
+            assert len(names) > 2
+    else:
+        check(place, problems)
+
+
 @pytest.mark.parametrize("isa", [AVX512_VNNI, AVX512BW, AVX2, SSE41], ids=lambda isa: isa.name)
 def test_the_sum_has_no_kernel_of_its_own(isa: Any) -> None:
     place = next(place for place in X86_PLACES if place.name == isa.name)
