@@ -26,33 +26,28 @@ def float32_ratio(first: float, second: float, divisor: float) -> float:
 
 
 @operator(
-    "quantized_data",
-    "weights_feature",
+    "sums",
     "state",
     traits=FIXED,
 )
 def quantized_svdf_state(
-    quantized_data: relax.Expr,
-    weights_feature: relax.Expr,
+    sums: relax.Expr,
     state: relax.Expr,
     input_scale: float,
-    input_zero_point: int,
     weights_scale: float,
     state_scale: float,
     state_zero_point: int,
 ) -> relax.Call:
-    """Forget each filter's oldest value, and remember what it gives for the data.
+    """Forget each filter's oldest value, and remember the one that a sum stands for.
 
     Source of the arithmetic: EvalIntegerSVDF of TFLite's kernels/internal/reference/svdf.h; with
     an int8 state that of TensorFlow Lite Micro's kernels/svdf_common.cc. The multiplier is computed
-    in float32, the sums in int32, which wraps.
+    in float32.
 
     Args:
-        quantized_data: int8, [batch, size].
-        weights_feature: int8, [filters, size].
+        sums: int32, [batch, filters]: products of the data and each filter's weights, added up.
         state: int16 or int8, [batch, filters * steps]: the values of each filter, the newest last.
         input_scale: real value of one step of the data.
-        input_zero_point: the data's integer that means 0.
         weights_scale: real value of one step of the weights.
         state_scale: real value of one step of the state.
         state_zero_point: the state's integer that means 0; 0 for int16.
@@ -64,9 +59,8 @@ def quantized_svdf_state(
         QnnError: if a dtype, a shape or the quantization does not fit.
     """
     return quantized_svdf_state.call(
-        [quantized_data, weights_feature, state],
+        [sums, state],
         input_scale=scale_attr(input_scale),
-        input_zero_point=zero_point_attr(input_zero_point),
         weights_scale=scale_attr(weights_scale),
         state_scale=scale_attr(state_scale),
         state_zero_point=zero_point_attr(state_zero_point),
@@ -74,20 +68,15 @@ def quantized_svdf_state(
 
 
 @quantized_svdf_state.type_rule
-def _type(attrs: Attrs, data: TensorSpec, weights: TensorSpec, state: TensorSpec) -> TensorSpec:
-    check_dtype("quantized_data", data.dtype, ("int8",))
-    check_dtype("weights_feature", weights.dtype, ("int8",))
+def _type(attrs: Attrs, sums: TensorSpec, state: TensorSpec) -> TensorSpec:
+    check_dtype("sums", sums.dtype, ("int32",))
     check_dtype("state", state.dtype, STATES)
-    for name, spec in (("quantized_data", data), ("weights_feature", weights), ("state", state)):
+    for name, spec in (("sums", sums), ("state", state)):
         check_rank(name, spec, 2)
-    (batch, size), (filters, width) = data.shape, weights.shape
-    if 0 in (*data.shape, *weights.shape, *state.shape):
-        raise QnnError(f"{data.shape}, {weights.shape} and {state.shape} must have elements")
-    if size != width or state.shape[0] != batch or state.shape[1] % filters:
-        raise QnnError(
-            f"data {data.shape}, weights_feature {weights.shape} and state {state.shape} do not fit"
-        )
-    check_quantization("input", attrs.input_scale, attrs.input_zero_point, data.dtype)
+    if 0 in (*sums.shape, *state.shape):
+        raise QnnError(f"{sums.shape} and {state.shape} must have elements")
+    if state.shape[0] != sums.shape[0] or state.shape[1] % sums.shape[1]:
+        raise QnnError(f"sums {sums.shape} and state {state.shape} do not fit")
     check_quantization("state", attrs.state_scale, attrs.state_zero_point, state.dtype)
     if state.dtype == "int16" and attrs.state_zero_point:
         raise QnnError(f"state_zero_point of int16 must be 0, got {attrs.state_zero_point}")
@@ -104,11 +93,10 @@ def state_multiplier(attrs: Attrs) -> float:
 
 
 @quantized_svdf_state.reference
-def _reference(attrs: Attrs, data: Array, weights: Array, state: Array) -> Array:
-    filters, dtype = weights.shape[0], str(state.dtype)
-    sums = (data.astype(np.int64) - attrs.input_zero_point) @ weights.T.astype(np.int64)
+def _reference(attrs: Attrs, sums: Array, state: Array) -> Array:
+    filters, dtype = sums.shape[1], str(state.dtype)
     newest = scale_down(
-        sums.astype(np.int32),
+        sums,
         np.asarray(state_multiplier(attrs)),
         "tflite",
         attrs.state_zero_point,

@@ -30,6 +30,7 @@ from legalize.kernels.pad import rules as pad
 from legalize.kernels.pool import rules as pool
 from legalize.kernels.resize import rules as resize
 from legalize.kernels.softmax import rules as softmax
+from legalize.kernels.svdf import rules as svdf
 from qnn_ops.registry import Operator
 
 _VECTORS: tuple[VectorIsa, ...] = (*x86_vectors.VECTORS, *neon_vectors.VECTORS)
@@ -46,6 +47,7 @@ _VECTOR_ROWS: tuple[tuple[Operator[Any], VectorRule], ...] = (
     *pool.RULES,
     *resize.RULES,
     *softmax.RULES,
+    *svdf.RULES,
 )
 
 _ROWS: tuple[Row, ...] = (

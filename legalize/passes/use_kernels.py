@@ -11,7 +11,10 @@ from tvm.relax.expr_functor import mutator
 from legalize.kernels.kernel import Kernel
 from legalize.kernels.table import KERNELS
 from legalize.passes.rewriter import CallRewriter, constant_variables, first_found, module_pass
+from qnn_ops import quantized_svdf, quantized_svdf_state
 from qnn_ops.registry import Operator
+
+_OF_WORDS = (quantized_svdf, quantized_svdf_state)
 
 
 def UseKernels(target: tvm.target.Target) -> tvm.transform.Pass:
@@ -20,7 +23,8 @@ def UseKernels(target: tvm.target.Target) -> tvm.transform.Pass:
     What a kernel needs of constants (packed weights, folded zero points) is computed here, so
     weights must be constants: an operator whose weights are parameters is left to the
     primitives. So is one that has no operand but constants: it is computed at compile time, by
-    whatever machine compiles. Kernels know 8-bit tensors: those of int16 are the primitives'.
+    whatever machine compiles. Tensors of int16 are the primitives', but for operators whose
+    kernels know them.
     """
     serving = {
         name: [kernel for kernel in kernels if kernel.serves(target)]
@@ -36,7 +40,7 @@ def UseKernels(target: tvm.target.Target) -> tvm.transform.Pass:
             self, operator: Operator[Any], original: relax.Call, call: relax.Call
         ) -> relax.Expr:
             is_constant = self.constants.issuperset(relax.analysis.free_vars(original))
-            if is_constant or _has_int16(call):
+            if is_constant or (operator not in _OF_WORDS and _has_int16(call)):
                 return call
             kernels: list[Kernel] = serving.get(operator.op.name, [])
             chosen = first_found(kernel.lower(self.builder_, call) for kernel in kernels)

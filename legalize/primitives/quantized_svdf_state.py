@@ -5,7 +5,7 @@ from __future__ import annotations
 from tvm import relax
 from tvm.relax import op as R
 
-from legalize.primitives.fixed_point import const, scale_down
+from legalize.primitives.fixed_point import scale_down
 from legalize.primitives.registry import primitive
 from qnn_ops.attributes import dtype_range
 from qnn_ops.quantized_svdf_state import quantized_svdf_state, state_multiplier
@@ -16,16 +16,12 @@ from qnn_ops.registry import Attrs, spec_of
 def _quantized_svdf_state(
     builder: relax.BlockBuilder,
     attrs: Attrs,
-    data: relax.Expr,
-    weights: relax.Expr,
+    sums: relax.Expr,
     state: relax.Expr,
 ) -> relax.Expr:
     (batch, length), dtype = spec_of(state).shape, spec_of(state).dtype
-    filters = spec_of(weights).shape[0]
+    filters = spec_of(sums).shape[1]
     steps = length // filters
-    centred = R.subtract(R.astype(data, "int32"), const(attrs.input_zero_point, "int32"))
-    kernel = R.permute_dims(R.astype(weights, "int32"))
-    sums = builder.emit(R.matmul(centred, kernel, out_dtype="int32"))
     multiplier, bounds = state_multiplier(attrs), dtype_range(dtype)
     point = attrs.state_zero_point
     newest = scale_down(builder, sums, multiplier, "tflite", point, bounds, dtype)

@@ -85,9 +85,18 @@ each_target = pytest.mark.parametrize(
 """Run a test for each place's target as its argument ``target``, on any machine."""
 
 
-def lowered(call: Call, target: Any) -> tvm.IRModule:
-    """Return the module of one call, lowered."""
+def lowered(call: Call, target: Any, constants: Sequence[str] = ()) -> tvm.IRModule:
+    """Return the module of one call, lowered; some operands, of these names, are constants."""
     mod = module_of(call.operator, call.operands, **call.attrs)
+    if constants:
+        given = {
+            f"x{place}": tvm.runtime.tensor(operand)
+            for place, (name, operand) in enumerate(
+                zip(call.operator.tensors, call.operands, strict=False)
+            )
+            if name in constants and operand is not None
+        }
+        mod = relax.transform.BindParams("main", given)(mod)
     return lower(mod, tvm.target.Target(target))
 
 
@@ -96,22 +105,27 @@ def kernels_of(mod: tvm.IRModule) -> list[Any]:
     return [f for f in mod.functions.values() if f.attrs is not None and IS_KERNEL in f.attrs]
 
 
-def check_calls(place: Place, calls: Iterable[Call]) -> None:
+def check_calls(place: Place, calls: Iterable[Call], constants: Sequence[str] = ()) -> None:
     """Assert that each call becomes one kernel, which gives what the numpy reference gives."""
     cases, expected = [], []
     for call in calls:
         arguments = dict(zip(call.operator.tensors, call.operands, strict=False))
         result = call.operator.evaluate(**arguments, **call.attrs)
-        cases.append(_case(call, place.target, result))
+        cases.append(_case(call, place.target, result, constants))
         expected.append(result)
     for case, result, wanted in zip(cases, place.run(cases), expected, strict=True):
         what = f"{case.function.attrs['global_symbol']} of {[a.shape for a in case.inputs]}"
         np.testing.assert_array_equal(result, wanted, err_msg=what)
 
 
-def _case(call: Call, target: Any, result: Array) -> Case:
-    mod = lowered(call, target)
-    arrays = dict(zip(mod["main"].params, flat(call.operands), strict=True))
+def _case(call: Call, target: Any, result: Array, constants: Sequence[str]) -> Case:
+    mod = lowered(call, target, constants)
+    operands = [
+        operand
+        for name, operand in zip(call.operator.tensors, call.operands, strict=False)
+        if name not in constants
+    ]
+    arrays = dict(zip(mod["main"].params, flat(operands), strict=True))
     (binding,) = (
         binding
         for block in mod["main"].body.blocks

@@ -6,10 +6,11 @@ from tvm import relax
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, per_tensor
+from frontends.tflite.converters.hybrid import SUMS
 from frontends.tflite.converters.kernels import bias_of
 from frontends.tflite.converters.registry import data_converter
 from frontends.tflite.options import SVDFOptions
-from qnn_ops import quantized_svdf, quantized_svdf_state
+from qnn_ops import quantized_dense, quantized_svdf, quantized_svdf_state
 from qnn_ops.errors import QnnError
 
 
@@ -29,14 +30,13 @@ def convert_svdf(ctx: Context) -> relax.Expr:
     # LiteRT reads no zero point of an int16 state.
     state_zero_point = 0 if dtypes[3] == "int16" else state_zero_point
     (data_scale, data_zero_point), (weights_scale, _) = data.quantization, features.quantization
+    sums = quantized_dense(data.expr, features.expr, 1.0, data_zero_point, *SUMS[2:])
     ctx.values.change(
         state.tensor,
         quantized_svdf_state(
-            data.expr,
-            features.expr,
+            ctx.builder.emit(sums),
             state.expr,
             data_scale,
-            data_zero_point,
             weights_scale,
             state_scale,
             state_zero_point,

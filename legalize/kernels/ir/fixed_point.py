@@ -6,7 +6,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.registers import lanes_in
 from legalize.kernels.ir.types import Vector
-from legalize.kernels.ir.vectors import splat
+from legalize.kernels.ir.vectors import splat, vector_of
 
 LARGEST = (1 << 30) - 1
 """The arguments of ``rescaled``."""
@@ -27,6 +27,20 @@ def rescaled(x: Vector, multiplier: int, shift: int) -> Vector:
     product = T.Cast(f"int64{suffix}", x + x) * _wide(x, multiplier)
     high = T.Cast(f"int32{suffix}", T.shift_right(product + _wide(x, 1 << 31), _wide(x, 32)))
     return divided_by_power(high, -shift)
+
+
+def rescaled_any(x: Vector, multiplier: int, shift: int) -> Vector:
+    """Rescale any int32, as ``rescaled`` does those that are not too large."""
+    high = _rescaled_left(x, multiplier, max(shift, 0))
+    if shift >= 0:
+        return high
+    lanes, exponent = lanes_in(x), -shift
+    # A half is not added before the shift, which might leave 32 bits.
+    rest = T.bitwise_and(high, splat("int32", (1 << exponent) - 1, lanes))
+    half = splat("int32", (1 << (exponent - 1)) - 1, lanes)
+    half = half - T.shift_right(high, splat("int32", 31, lanes))
+    quotient = T.shift_right(high, splat("int32", exponent, lanes))
+    return quotient + T.Cast(vector_of("int32", lanes), rest > half)
 
 
 def divided_by_power(x: Vector, exponent: int) -> Vector:

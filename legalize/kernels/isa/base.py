@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.registers import lanes_in
+from legalize.kernels.ir.registers import kept, lanes_in
 from legalize.kernels.ir.types import Array, Buffer, Vector
 from legalize.kernels.ir.vectors import splat
 
@@ -83,6 +83,19 @@ class VectorIsa(ABC):
     @abstractmethod
     def products(self, lhs: Vector, rhs: Vector) -> list[Vector]:
         """Return the products of two vectors of int16, dealt as ``widen_words`` does."""
+
+    def pair_products(self, lhs: Vector, rhs: Vector) -> Vector:
+        """Add up products of neighbours of two vectors of int16, modulo 2^32: half as many int32.
+
+        Args:
+            lhs: at most a register, at least 16 bytes.
+            rhs: of as many lanes.
+        """
+        lanes = lanes_in(lhs)
+        wide = T.Cast(f"int32x{lanes}", lhs) * T.Cast(f"int32x{lanes}", rhs)
+        products = kept(T.reinterpret(f"uint32x{lanes}", wide))
+        even, odd = (T.Shuffle([products], list(range(first, lanes, 2))) for first in (0, 1))
+        return T.reinterpret(f"int32x{lanes // 2}", even + odd)
 
     def scaled(self, words: Vector, multiplier: int) -> Vector:
         """Compute x·multiplier >> 8 for int16 from 0 to 255 and a product below 2^23."""

@@ -62,6 +62,12 @@ class X86Vectors(VectorIsa):
         upper = self._high_product("pmulh.w", lhs, rhs)
         return [self._unpacked_words(lhs * rhs, upper, half) for half in (0, 1)]
 
+    def pair_products(self, lhs: Vector, rhs: Vector) -> Vector:
+        """Multiply and add by vpmaddwd."""
+        lanes = lanes_in(lhs)
+        name = f"{_PREFIX[2 * lanes]}.{'pmaddw.d.512' if lanes == 32 else 'pmadd.wd'}"
+        return T.call_llvm_pure_intrin(f"int32x{lanes // 2}", name, lhs, rhs)
+
     def scaled(self, words: Vector, multiplier: int) -> Vector:
         """Scale by vpmulhuw."""
         lanes = lanes_in(words)

@@ -82,7 +82,8 @@ def test_a_state_of_int8_begins_with_its_zero_point() -> None:
     kept = state.array()
     for (x,) in stream(1, 4, 4):
         features, times, bias = (each.numpy() for each in arrays)
-        kept = quantized_svdf_state.evaluate(x, features, kept, 0.05, -3, 0.01, 0.5, 5)
+        sums = (x.astype(np.int32) + 3) @ features.T.astype(np.int32)
+        kept = quantized_svdf_state.evaluate(sums, kept, 0.05, 0.01, 0.5, 5)
         expected = quantized_svdf.evaluate(kept, times, 2, 0.5, 5, 0.01, 0.7, 9, bias=bias)
         np.testing.assert_array_equal(library.run(x), expected)
         np.testing.assert_array_equal(library.state["memory"], kept)

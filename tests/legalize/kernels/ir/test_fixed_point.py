@@ -7,14 +7,14 @@ import pytest
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.fixed_point import LARGEST, rescaled
+from legalize.kernels.ir.fixed_point import LARGEST, rescaled, rescaled_any
 from qnn_ops.arithmetic import multiply_by_quantized_multiplier
 from tests.support.x86 import run_on
 
 LANES = 8
 
 
-def function(size: int, multiplier: int, shift: int) -> Any:
+def function(size: int, multiplier: int, shift: int, write: Any = rescaled) -> Any:
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("rescale")
         T.func_attr({"global_symbol": "rescale", "tirx.noalias": True})
@@ -22,7 +22,7 @@ def function(size: int, multiplier: int, shift: int) -> Any:
         output = T.arg("output", T.buffer((size,), "int32"))
         with T.serial(size // LANES) as i:
             index = T.ramp(i * LANES, 1, LANES)
-            T.buffer_store(output, rescaled(data[index], multiplier, shift), [index])
+            T.buffer_store(output, write(data[index], multiplier, shift), [index])
     return builder.get()
 
 
@@ -36,4 +36,17 @@ def test_rescaling_is_the_references(multiplier: int, shift: int) -> None:
     ends = np.array([largest, -largest, 0, 1, -1, 2, -2, 3])
     x = np.concatenate([values, small, ends]).astype(np.int32)
     result = run_on("x86-64", function(x.size, multiplier, shift), [x], x.shape, "int32")
+    np.testing.assert_array_equal(result, multiply_by_quantized_multiplier(x, multiplier, shift))
+
+
+@pytest.mark.parametrize("multiplier", [1 << 30, 0x7FFFFFFF, 1518500250, 0])
+@pytest.mark.parametrize("shift", [0, -1, -7, -31, 1, 14])
+def test_rescaling_of_any_is_the_references(multiplier: int, shift: int) -> None:
+    rng = np.random.default_rng(0)
+    ends = np.iinfo(np.int32)
+    near = np.arange(128)
+    values = rng.integers(ends.min, ends.max, 1 << 10, endpoint=True)
+    x = np.concatenate([values, near - 64, ends.min + near, ends.max - near]).astype(np.int32)
+    built = function(x.size, multiplier, shift, rescaled_any)
+    result = run_on("x86-64", built, [x], x.shape, "int32")
     np.testing.assert_array_equal(result, multiply_by_quantized_multiplier(x, multiplier, shift))

@@ -1,0 +1,1 @@
+"""Filters over time of low rank (SVDF): what they remember, and what that gives."""

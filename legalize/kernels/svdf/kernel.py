@@ -1,0 +1,224 @@
+"""The steps of an SVDF behind the products of its data.
+
+for each filter
+  output = its values but for the oldest, round(sum · multiplier)
+for each unit
+  for each vector of its filters' values
+    total += pair products of values and weights
+  output = round((total + bias) · multiplier) + zero point, clamped
+
+A unit's filters follow one another, so that its values are one row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.ir.fixed_point import rescaled_any
+from legalize.kernels.ir.registers import get_lanes, kept, lanes_in, local_vector, set_lanes
+from legalize.kernels.ir.rows import pieces, ramp
+from legalize.kernels.ir.tasks import shared_loop, task_count
+from legalize.kernels.ir.types import Array, Buffer, Index, Vector
+from legalize.kernels.ir.vectors import splat, vector_of
+from legalize.kernels.isa.base import VectorIsa
+
+# Roughly what one thread multiplies.
+_VALUES_PER_MICROSECOND = 8_000
+LEAST_VALUES = 8
+"""Values in the smallest vector, which a row must have."""
+
+
+@dataclass(frozen=True)
+class Rescaling:
+    """The way from sums to integers of a dtype.
+
+    Attributes:
+        multiplier: not negative.
+        shift: positive to the left.
+        zero_point: what is added.
+        dtype: int8 or int16.
+    """
+
+    multiplier: int
+    shift: int
+    zero_point: int
+    dtype: str
+
+    def write(self, sums: Vector) -> Vector:
+        """Return int32 sums, one or a vector, as integers of the dtype."""
+        lanes, ends = lanes_in(sums), np.iinfo(self.dtype)
+        low, high = (int(end) - self.zero_point for end in (ends.min, ends.max))
+        steps = kept(rescaled_any(sums, self.multiplier, self.shift))
+        steps = T.max(T.min(steps, splat("int32", high, lanes)), splat("int32", low, lanes))
+        return T.Cast(vector_of(self.dtype, lanes), steps + splat("int32", self.zero_point, lanes))
+
+
+@cache
+def remember(
+    isa: VectorIsa, batch: int, filters: int, steps: int, rescaling: Rescaling
+) -> tirx.PrimFunc:
+    """Build the function that forgets the oldest values, and remembers the newest.
+
+    Returns:
+        A function of the sums, the values, and the new values.
+    """
+    rows, dtype = batch * filters, rescaling.dtype
+    size = rows * steps
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("svdf_state")
+        T.func_attr({"global_symbol": "svdf_state", "tirx.noalias": True})
+        sums = T.arg("sums", T.buffer((batch, filters), "int32"))
+        state = T.arg("state", T.buffer((batch, filters * steps), dtype))
+        output = T.arg("output", T.buffer((batch, filters * steps), dtype))
+        found = T.decl_buffer((rows,), "int32", data=sums.data)
+        source = T.decl_buffer((size,), dtype, data=state.data)
+        target = T.decl_buffer((size,), dtype, data=output.data)
+
+        def move(offset: Index, lanes: int) -> None:
+            T.buffer_store(target, source[ramp(offset + 1, lanes)], [ramp(offset, lanes)])
+
+        def renew(first: Index, lanes: int) -> None:
+            newest = kept(rescaling.write(kept(found[ramp(first, lanes)])))
+            for lane in range(lanes):
+                value = newest if lanes == 1 else T.Shuffle([newest], [lane])
+                T.buffer_store(target, value, [(first + lane) * steps + (steps - 1)])
+
+        if steps > 1:
+            _each_piece(size - 1, isa.size // np.dtype(dtype).itemsize, move)
+        _each_piece(rows, isa.lanes, renew)
+    return builder.get()
+
+
+def _each_piece(length: int, lanes: int, body: Vector) -> None:
+    whole, rest = pieces(length, lanes)
+    if whole:
+        with T.serial(whole) as turn:
+            body(turn * lanes, lanes)
+    for offset, width in rest:
+        body(T.int32(offset), width)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a state, and how vectors cover them.
+
+    Attributes:
+        batch: how many states there are.
+        units: rows of each.
+        length: values of each row.
+        dtype: of the values.
+    """
+
+    batch: int
+    units: int
+    length: int
+    dtype: str
+
+    def lanes(self, isa: VectorIsa) -> int:
+        """Return how many values a vector has."""
+        least = LEAST_VALUES
+        while least < min(self.length, isa.size // 2):
+            least *= 2
+        return least
+
+    def is_served(self, isa: VectorIsa) -> bool:
+        """Tell whether a vector fits into a state."""
+        return self.units * self.length >= self.lanes(isa)
+
+    def packed(self, isa: VectorIsa, weights: Array) -> Array:
+        """Lay out weights [units, length]: int16 [units, vectors, lanes].
+
+        The last vector of a row reads some of the next row, or, at the end, of the one before:
+        these have the weight 0.
+        """
+        lanes = self.lanes(isa)
+        packed = np.zeros((self.units, -(-self.length // lanes), lanes), np.int16)
+        for unit, number in np.ndindex(packed.shape[:2]):
+            first = number * lanes
+            count = min(lanes, self.length - first)
+            start = min(unit * self.length + first, self.units * self.length - lanes)
+            place = unit * self.length + first - start
+            packed[unit, number, place : place + count] = weights[unit, first : first + count]
+        return packed
+
+
+@cache
+def weigh(isa: VectorIsa, rows: Rows, rescaling: Rescaling) -> tirx.PrimFunc:
+    """Build the function that weighs and adds up values.
+
+    Returns:
+        A function of the values, the packed weights, the bias and the output.
+    """
+    size = rows.units * rows.length
+    lanes = rows.lanes(isa)
+    vectors = -(-rows.length // lanes)
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("svdf")
+        T.func_attr({"global_symbol": "svdf", "tirx.noalias": True})
+        state = T.arg("state", T.buffer((rows.batch, size), rows.dtype))
+        weights = T.arg("weights", T.buffer((rows.units, vectors, lanes), "int16"))
+        bias = T.arg("bias", T.buffer((rows.units,), "int32"))
+        output = T.arg("output", T.buffer((rows.batch, rows.units), rescaling.dtype))
+        source = T.decl_buffer((rows.batch * size,), rows.dtype, data=state.data)
+        factors = T.decl_buffer((rows.units * vectors * lanes,), "int16", data=weights.data)
+        target = T.decl_buffer((rows.batch * rows.units,), output.dtype, data=output.data)
+
+        def products(row: Index, unit: Index, number: Index) -> Vector:
+            start = unit * rows.length + number * lanes
+            if rows.length % lanes:
+                start = T.min(start, size - lanes)
+            values = T.Cast(f"int16x{lanes}", source[T.ramp(row * size + start, 1, lanes)])
+            place = (unit * vectors + number) * lanes
+            found = isa.pair_products(values, factors[T.ramp(place, 1, lanes)])
+            return T.reinterpret(f"uint32x{lanes // 2}", found)
+
+        def block(row: Index, first: Index, count: int) -> None:
+            totals = [local_vector(lanes // 2, "uint32") for _ in range(count)]
+            for number, total in enumerate(totals):
+                set_lanes(total, products(row, first + number, 0), lanes // 2)
+            if vectors > 1:
+                with T.serial(vectors - 1) as turn:
+                    for number, total in enumerate(totals):
+                        _add(total, products(row, first + number, turn + 1), lanes // 2)
+            sums = _added_up([get_lanes(total, lanes // 2) for total in totals])
+            sums = sums + T.reinterpret(vector_of("uint32", count), bias[ramp(first, count)])
+            sums = kept(T.reinterpret(vector_of("int32", count), sums))
+            place = ramp(row * rows.units + first, count)
+            T.buffer_store(target, rescaling.write(sums), [place])
+
+        def whole_row(row: Index) -> None:
+            _each_piece(rows.units, isa.lanes, lambda first, count: block(row, first, count))
+
+        tasks = task_count(rows.batch * size / _VALUES_PER_MICROSECOND)
+        shared_loop(tasks, rows.batch, whole_row)
+    return builder.get()
+
+
+def _add(total: Buffer, more: Vector, lanes: int) -> None:
+    set_lanes(total, get_lanes(total, lanes) + more, lanes)
+
+
+def _added_up(vectors: list[Vector]) -> Vector:
+    """Add up each of 2^n vectors: the sums, one lane for each. Unsigned, as they may wrap."""
+    count = len(vectors)
+    while count < len(vectors) * lanes_in(vectors[0]):
+        # Neighbours, in all vectors as they follow one another.
+        pairs = [vectors[i : i + 2] for i in range(0, len(vectors), 2)]
+        vectors = [kept(_every_other(pair, 0) + _every_other(pair, 1)) for pair in pairs]
+    while len(vectors) > 1:
+        joined = range(2 * lanes_in(vectors[0]))
+        vectors = [
+            kept(T.Shuffle(vectors[i : i + 2], list(joined))) for i in range(0, len(vectors), 2)
+        ]
+    return vectors[0]
+
+
+def _every_other(vectors: list[Vector], first: int) -> Vector:
+    lanes = len(vectors) * lanes_in(vectors[0])
+    return T.Shuffle(vectors, list(range(first, lanes, 2)))

@@ -1,0 +1,68 @@
+"""The SVDFs that the kernels serve: those of constant weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from legalize.kernels.call import call_tir
+from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.kernel import VectorRule
+from legalize.kernels.svdf.kernel import Rescaling, Rows, remember, weigh
+from qnn_ops import quantized_svdf, quantized_svdf_state
+from qnn_ops.arithmetic import quantize_multiplier
+from qnn_ops.quantized_svdf import output_multiplier
+from qnn_ops.quantized_svdf_state import state_multiplier
+from qnn_ops.registry import Attrs, Operator, constant_of, spec_of
+
+
+def _remember(
+    builder: relax.BlockBuilder,
+    attrs: Attrs,
+    operands: Sequence[relax.Expr],
+    *,
+    isa: VectorIsa,
+) -> relax.Expr | None:
+    (batch, filters), state = spec_of(operands[0]).shape, spec_of(operands[1])
+    rescaling = _rescaling(state_multiplier(attrs), attrs.state_zero_point, state.dtype)
+    function = remember(isa, batch, filters, state.shape[1] // filters, rescaling)
+    return call_tir(builder, "svdf_state", function, list(operands), state.shape, state.dtype)
+
+
+def _weigh(
+    builder: relax.BlockBuilder,
+    attrs: Attrs,
+    operands: Sequence[relax.Expr],
+    *,
+    isa: VectorIsa,
+) -> relax.Expr | None:
+    state, constants = spec_of(operands[0]), [constant_of(each) for each in operands[1:]]
+    weights, bias = (*constants, None)[:2]
+    if weights is None or (len(operands) > 2 and bias is None):
+        return None
+    units = weights.shape[0] // attrs.rank
+    weights = weights.reshape(units, -1)
+    rows = Rows(state.shape[0], units, weights.shape[1], state.dtype)
+    if not rows.is_served(isa):
+        return None
+    added = np.zeros(units, np.int64) if bias is None else bias.astype(np.int64)
+    added -= attrs.state_zero_point * weights.sum(axis=1, dtype=np.int64)
+    rescaling = _rescaling(output_multiplier(attrs), attrs.output_zero_point, "int8")
+    arrays = rows.packed(isa, weights), added.astype(np.int32)
+    given = [operands[0], *(relax.const(array, str(array.dtype)) for array in arrays)]
+    function = weigh(isa, rows, rescaling)
+    return call_tir(builder, "svdf", function, given, (state.shape[0], units), "int8")
+
+
+def _rescaling(real: float, zero_point: int, dtype: str) -> Rescaling:
+    multiplier, shift = (int(part) for part in quantize_multiplier(np.float64(real)))
+    return Rescaling(multiplier, shift, zero_point, dtype)
+
+
+RULES: tuple[tuple[Operator[Any], VectorRule], ...] = (
+    (quantized_svdf_state, _remember),
+    (quantized_svdf, _weigh),
+)
