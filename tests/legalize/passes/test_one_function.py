@@ -137,7 +137,7 @@ def test_tensors_share_memory() -> None:
     "body",
     [
         lambda x: [step(step(x)), x],
-        lambda x: chain(x, 30),
+        lambda x: chain(x, 70),
         step,
     ],
     ids=["an input as a result", "too many calls", "one call"],
@@ -161,6 +161,14 @@ def test_a_result_that_is_wanted_twice() -> None:
 def test_large_weights_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     before = called(module({"x": TY}, lambda x: chain(x, 3)))
     monkeypatch.setattr(its_module, "_MOST_WEIGHTS", 100)
+    tvm.ir.assert_structural_equal(OneFunction()(before), before)
+
+
+def test_many_calls_become_one_where_weights_are_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = called(module({"x": TY}, lambda x: chain(x, 30)))
+    assert len(calls(before)) > its_module._MOST_CALLS
+    assert len(calls(OneFunction()(before))) == 1
+    monkeypatch.setattr(its_module, "_LITTLE_WEIGHTS", 30 * WEIGHTS.nbytes - 1)
     tvm.ir.assert_structural_equal(OneFunction()(before), before)
 
 
