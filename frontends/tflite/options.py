@@ -388,6 +388,7 @@ class SVDFOptions(Options):
 
     rank: int
     activation: Activation
+    asymmetric_quantize_inputs: bool
 
 
 @dataclass(frozen=True)

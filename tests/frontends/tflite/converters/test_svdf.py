@@ -11,11 +11,14 @@ import tvm_qnn
 from frontends.errors import UnsupportedOperatorError
 from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
+from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter
-from qnn_ops import quantized_svdf, quantized_svdf_state
+from qnn_ops import QnnError, quantized_svdf, quantized_svdf_state
 from qnn_ops.signature import signature_of
 from tests.support.arrays import full_range
+from tests.support.hybrid import float_rows
 from tvm_qnn.compare import compare
+from tvm_qnn.oracle import litert_runs
 
 Array = np.ndarray[Any, Any]
 
@@ -89,11 +92,112 @@ def test_a_state_of_int8_begins_with_its_zero_point() -> None:
         np.testing.assert_array_equal(library.state["memory"], kept)
 
 
+def real_svdf(
+    shape: tuple[int, int, int, int, int],
+    weights: str,
+    activation: str,
+    *,
+    asymmetric: bool = False,
+) -> tuple[bytes, list[Array]]:
+    """Return a filter over time of float32, and its weights and bias."""
+    batch, size, filters, steps, rank = shape
+    rng = np.random.default_rng(size)
+    writer = ModelWriter()
+    x = writer.tensor("x", (batch, size), "float32")
+    if weights == "float32":
+        arrays = [rng.normal(size=(filters, n)).astype(np.float32) for n in (size, steps)]
+    else:
+        arrays = [rng.integers(-127, 128, (filters, n)).astype(np.int8) for n in (size, steps)]
+    stored = [array.view(weights) for array in arrays]
+    encoding = None if weights == "float32" else Q(0.02, 0)
+    operands = [x, *(writer.tensor("w", each.shape, weights, encoding, each) for each in stored)]
+    arrays.append(rng.normal(size=filters // rank).astype(np.float32))
+    operands.append(writer.tensor("b", arrays[2].shape, "float32", None, arrays[2]))
+    shape_of_state = (batch, filters * steps)
+    operands.append(writer.tensor("memory", shape_of_state, "float32", is_variable=True))
+    y = writer.tensor("y", (batch, filters // rank), "float32")
+    options = {"rank": rank, "asymmetric_quantize_inputs": asymmetric}
+    writer.operator("SVDF", operands, [y], fused_activation_function=activation, **options)
+    if weights != "float32":
+        arrays[:2] = [each * np.float32(0.02) for each in arrays[:2]]
+    return writer.finish([x], [y]), arrays
+
+
+@pytest.mark.parametrize("target", ["llvm", "host"])
+@pytest.mark.parametrize(
+    ("shape", "weights", "activation", "asymmetric"),
+    [
+        ((1, 40, 6, 5, 2), "float32", "NONE", False),
+        ((2, 7, 4, 1, 1), "float32", "RELU6", False),
+        ((3, 40, 12, 10, 3), "int8", "RELU", False),
+        ((2, 9, 4, 7, 1), "uint8", "NONE", True),
+    ],
+)
+def test_real_numbers_differ_by_the_order_of_sums_at_most(
+    shape: tuple[int, int, int, int, int],
+    weights: str,
+    activation: str,
+    asymmetric: bool,
+    target: str,
+) -> None:
+    model, (features, times, bias) = real_svdf(shape, weights, activation, asymmetric=asymmetric)
+    batch, size, filters, steps, rank = shape
+    rng = np.random.default_rng(1)
+    runs = [[float_rows(rng, (batch, size))] for _ in range(8)]
+    runs[3][0][:] = 0
+    mod, params = from_tflite(model)
+    library = tvm_qnn.build(mod, target, params)
+    (output,) = read_model(model).outputs
+    sizes = np.zeros((batch, filters, steps))  # sums of what is added up to each value
+    for (x,), expected in zip(runs, litert_runs(model, runs), strict=True):
+        result = library.run(x)
+        values = library.state["memory"].reshape(sizes.shape)
+        added = np.abs(x) @ np.abs(features.T) if weights == "float32" else np.zeros((1, filters))
+        newest = np.broadcast_to(added, (batch, filters))[:, :, np.newaxis]
+        sizes = np.concatenate([sizes[:, :, 1:], newest], axis=2)
+        # Two sums of n products, in any order and with fused products or without, each lie within
+        # n rounding errors of the sum of their sizes. Values of bytes are exact.
+        error = 2 * size * 2.0**-24 * sizes * np.abs(times)
+        total = (np.abs(values * times) + error).reshape(batch, -1, rank * steps).sum(axis=2)
+        passed_on = error.reshape(batch, -1, rank * steps).sum(axis=2)
+        bound = 2 * (rank * steps + 1) * 2.0**-24 * (total + np.abs(bias)) + passed_on
+        assert (np.abs(result - expected[output]) <= bound).all()
+
+
+@pytest.mark.parametrize("asymmetric", [False, True])
+def test_values_of_bytes_are_exact(asymmetric: bool) -> None:
+    # Of one step and one filter, so that there is no order.
+    model, _ = real_svdf((3, 40, 12, 1, 1), "int8", "RELU", asymmetric=asymmetric)
+    rng = np.random.default_rng(2)
+    first, *then = ([float_rows(rng, (3, 40))] for _ in range(4))
+    assert compare(model, first, then=then).differing == ()
+
+
 def test_other_types_are_refused() -> None:
     writer = ModelWriter()
     x, y, bias = (writer.tensor(name, (1, 2), "float32") for name in ("x", "y", "b"))
     weights = writer.tensor("w", (2, 2), "float32", None, np.zeros((2, 2), np.float32))
-    state = writer.tensor("s", (1, 4), "float32", is_variable=True)
+    state = writer.tensor("s", (1, 4), "int16", Q(1.0, 0), is_variable=True)
     writer.operator("SVDF", [x, weights, weights, bias, state], [y], rank=1)
-    with pytest.raises(UnsupportedOperatorError, match="of float32 data, weights float32, float32"):
+    with pytest.raises(UnsupportedOperatorError, match=r"of float32 data, .* and a state int16"):
         from_tflite(writer.finish([x, bias], [y]))
+
+
+@pytest.mark.parametrize(
+    ("shape", "change", "message"),
+    [
+        ((1, 4, 6, 3, 2), {"rank": 4}, "rank must divide the 6 filters, got 4"),
+        ((1, 4, 6, 3, 2), {"rank": 3}, r"needs a bias of 2, got \(3,\)"),
+    ],
+)
+def test_real_operands_that_do_not_fit(shape: Any, change: Any, message: str) -> None:
+    writer = ModelWriter()
+    batch, size, filters, steps, rank = shape
+    x = writer.tensor("x", (batch, size), "float32")
+    arrays = [np.zeros(each, np.float32) for each in ((filters, size), (filters, steps), (3,))]
+    operands = [x, *(writer.tensor("w", each.shape, "float32", None, each) for each in arrays)]
+    operands.append(writer.tensor("s", (batch, filters * steps), "float32", is_variable=True))
+    y = writer.tensor("y", (batch, filters // rank), "float32")
+    writer.operator("SVDF", operands, [y], **{"rank": rank, **change})
+    with pytest.raises(QnnError, match=message):
+        from_tflite(writer.finish([x], [y]))
