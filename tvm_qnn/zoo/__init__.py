@@ -59,7 +59,7 @@ def build(
             "int16x8": int16 activations, and weights as those of "int8_per_axis".
         size: height and width of the picture in pixels; by default as published (299 for
             Inception V3, 224 for the other classifiers), or small if `tiny`. Of MobileBERT the
-            words of a text.
+            words of a text, of spotters of words the bands of a spectrum.
         width: what the published numbers of channels are multiplied by; by default 1, or 1/8
             if `tiny`.
         classes: the number of classes, of MobileBERT of words; by default as published, or 20

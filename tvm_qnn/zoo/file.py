@@ -113,6 +113,11 @@ class File:
         index = self.writer.tensor(name, kind.shape, kind.dtype, kind.quantization)
         return Tensor(kind.shape, kind.dtype, kind.quantization, index)
 
+    def variable(self, role: str, kind: TensorType) -> int:
+        """Add what the next operator keeps from one run to the next, and return its index."""
+        name = f"layer_{self._layers}/{role}"
+        return self.writer.tensor(name, kind.shape, kind.dtype, kind.quantization, is_variable=True)
+
     def layer(
         self,
         code: str,

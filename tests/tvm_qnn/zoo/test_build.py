@@ -13,12 +13,13 @@ import tflite
 from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
 from tvm_qnn import zoo
-from tvm_qnn.oracle import litert_tensors
+from tvm_qnn.oracle import litert_runs, litert_tensors
 from tvm_qnn.zoo import images
 
 ALL_STYLES = (*zoo.STYLES, zoo.INT16_STYLE)
 OTHERS = [(name, style) for name, style in zoo.MODELS if name not in zoo.CLASSIFIERS]
 TEXTS = ("mobilebert",)
+SPOTTERS = ("ds_cnn_stream", "lstm_spotter", "svdf_spotter")
 ALL_MODELS = [(name, style) for name in zoo.CLASSIFIERS for style in ALL_STYLES]
 DTYPES = {"uint8": "uint8", "int8": "int8", "int8_per_axis": "int8", "int16x8": "int16"}
 
@@ -68,6 +69,13 @@ def texts(graph: Any) -> list[list[np.ndarray]]:
     return found
 
 
+def spectra(graph: Any) -> list[list[np.ndarray]]:
+    """Draw a stream, longer than what any layer remembers."""
+    rng = np.random.default_rng(7)
+    shape = graph.Tensors(graph.Inputs(0)).ShapeAsNumpy()
+    return [[rng.integers(-90, 90, shape).astype(np.int8)] for _ in range(48)]
+
+
 @pytest.mark.parametrize(("name", "style"), ALL_MODELS)
 def test_every_layer_is_alive_and_every_picture_has_its_own_class(name: str, style: str) -> None:
     model = tiny(name, style)
@@ -95,6 +103,8 @@ def test_layers_of_other_networks_are_alive(name: str, style: str) -> None:
     graph = graph_of(model)
     if name in TEXTS:
         results = [litert_tensors(model, text) for text in texts(graph)]
+    elif name in SPOTTERS:
+        results = list(litert_runs(model, spectra(graph)))[-8:]
     else:
         pictures = images.pictures(range(zoo.PICTURES), picture_size(model))
         results = [run(model, pixels, style) for pixels in pictures]
@@ -154,6 +164,9 @@ def test_operators_are_the_published_ones(name: str, style: str, expected: dict[
         # Two dense layers beside those of its one layer, which has 15.
         ("mobilebert", {"FULLY_CONNECTED": 17, "BATCH_MATMUL": 2, "GATHER": 2, "SOFTMAX": 1}),
         ("deit_tiny", {"FULLY_CONNECTED": 7, "BATCH_MATMUL": 2, "GELU": 1, "RSQRT": 3}),
+        ("ds_cnn_stream", {"CONV_2D": 5, "DEPTHWISE_CONV_2D": 4, "READ_VARIABLE": 6}),
+        ("svdf_spotter", {"SVDF": 7, "FULLY_CONNECTED": 5}),
+        ("lstm_spotter", {"UNIDIRECTIONAL_SEQUENCE_LSTM": 1, "FULLY_CONNECTED": 1}),
         ("movenet", {"RESIZE_BILINEAR": 3, "ARG_MAX": 2, "GATHER_ND": 3, "FLOOR_DIV": 2}),
     ],
 )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from frontends.tflite.reader import read_model
-from tvm_qnn.oracle import litert_tensors
+from tvm_qnn.oracle import litert_runs, litert_tensors
 from tvm_qnn.zoo import images
 from tvm_qnn.zoo import operators as ops
 from tvm_qnn.zoo.calibrate import calibrate
@@ -88,13 +88,14 @@ CASES: dict[str, _Build] = {
 }
 
 
-def _computed(graph: Graph) -> np.ndarray:
+def _computed(graph: Graph) -> dict[int, np.ndarray]:
+    """Return the values of all samples by their numbers."""
     run = FloatRun(rng := np.random.default_rng(SEED), rng.permutation(CLASSES)[: images.PICTURES])
     arrays: dict[int, np.ndarray] = {}
     for node in graph.nodes:
         results = node.operator.compute(run, *(arrays[value.number] for value in node.inputs))
         arrays.update((v.number, array) for v, array in zip(node.outputs, results, strict=True))
-    return arrays[graph.results[0].number]
+    return arrays
 
 
 # Those that LiteRT has not for uint8.
@@ -116,7 +117,7 @@ def test_what_is_written_computes_what_was_computed(case: str, style: str) -> No
     content = emit(case, graph, STYLES[style], calibrate(graph, CLASSES, SEED))
     model = read_model(content)
     output = model.tensors[model.outputs[0]]
-    expected = _computed(graph)
+    expected = _computed(graph)[graph.results[0].number]
     for number in (0, 1):
         data = images.as_input(images.picture(number, SIZE), STYLES[style].dtype)[None]
         result = litert_tensors(content, [data])[model.outputs[0]]
@@ -127,3 +128,29 @@ def test_what_is_written_computes_what_was_computed(case: str, style: str) -> No
         assert result.shape == graph.results[0].shape
         error = np.abs(result[0] - expected[number])
         assert error.mean() < max(2 * step, 0.01 * np.abs(expected).max())
+
+
+STREAMS: dict[str, Callable[[Graph], Value]] = {
+    "Past": lambda graph: ops.Past(3)(ops.spectra(graph, 1, 6)),
+    "Svdf": lambda graph: ops.Svdf(5, 4, 2)(ops.spectra(graph, 9)),
+    "Lstm": lambda graph: ops.Lstm(6)(ops.spectra(graph, 4, 5)),
+}
+
+
+@pytest.mark.parametrize("case", STREAMS)
+def test_what_is_written_remembers_as_what_was_computed(case: str) -> None:
+    graph = Graph()
+    graph.results = (STREAMS[case](graph),)
+    content = emit(case, graph, STYLES["int8_per_axis"], calibrate(graph, CLASSES, SEED))
+    model = read_model(content)
+    scales = [model.tensors[ends[0]].quantization for ends in (model.inputs, model.outputs)]
+    assert scales[0] is not None
+    assert scales[1] is not None
+    arrays = _computed(graph)
+    samples, expected = (arrays[number] for number in (0, graph.results[0].number))
+    steps = np.rint(samples / scales[0].scale[0]) + scales[0].zero_point[0]
+    stream = [[each[None]] for each in np.clip(steps, -128, 127).astype(np.int8)]
+    results = [run[model.outputs[0]][0] for run in litert_runs(content, stream)]
+    step = float(scales[1].scale[0])
+    error = np.abs((np.stack(results) - float(scales[1].zero_point[0])) * step - expected)
+    assert error.mean() < 2 * step

@@ -15,7 +15,7 @@ from tvm_qnn.zoo.operators.functions import (
     Sqrt,
 )
 from tvm_qnn.zoo.operators.gather import Embed
-from tvm_qnn.zoo.operators.inputs import constant, drawn, mask, numbers, pictures
+from tvm_qnn.zoo.operators.inputs import constant, drawn, mask, numbers, pictures, spectra
 from tvm_qnn.zoo.operators.matmul import MatMul
 from tvm_qnn.zoo.operators.mean import Mean
 from tvm_qnn.zoo.operators.moves import Pack, Pad, Reshape, Slice, Split, Transpose
@@ -23,6 +23,7 @@ from tvm_qnn.zoo.operators.pairs import Add, Div, FloorDiv, FloorMod, Mul, Squar
 from tvm_qnn.zoo.operators.places import ArgMax, GatherNd
 from tvm_qnn.zoo.operators.pool import AvgPool, MaxPool
 from tvm_qnn.zoo.operators.resize import ResizeBilinear, ResizeNearest
+from tvm_qnn.zoo.operators.sequences import Lstm, Past, Svdf
 from tvm_qnn.zoo.operators.softmax import Softmax
 from tvm_qnn.zoo.operators.transpose_conv import TransposeConv
 
@@ -47,12 +48,14 @@ __all__ = [
     "Gelu",
     "HardSwish",
     "Logistic",
+    "Lstm",
     "MatMul",
     "MaxPool",
     "Mean",
     "Mul",
     "Pack",
     "Pad",
+    "Past",
     "Reshape",
     "ResizeBilinear",
     "ResizeNearest",
@@ -63,6 +66,7 @@ __all__ = [
     "Sqrt",
     "SquaredDifference",
     "Sub",
+    "Svdf",
     "Transpose",
     "TransposeConv",
     "constant",
@@ -70,4 +74,5 @@ __all__ = [
     "mask",
     "numbers",
     "pictures",
+    "spectra",
 ]

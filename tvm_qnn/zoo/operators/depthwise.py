@@ -15,29 +15,31 @@ from tvm_qnn.zoo.operators.windows import window_shape
 
 @dataclass(frozen=True)
 class Depthwise(Operator):
-    """A convolution of each channel of [N, H, W, C] by itself, with bias and SAME padding.
+    """A convolution of each channel of [N, H, W, C] by itself, with bias.
 
     Attributes:
         kernel: its height and width.
         stride: in both directions.
         activation: "NONE", "RELU" or "RELU6".
+        padding: "SAME" or "VALID".
     """
 
     kernel: tuple[int, int]
     stride: int = 1
     activation: str = "RELU6"
+    padding: str = "SAME"
 
     code = "DEPTHWISE_CONV_2D"
 
     def shapes(self, *shapes: Shape) -> list[Shape]:
         """Return that of the output."""
-        return [window_shape(shapes[0], self.kernel, self.stride, "SAME", shapes[0][3])]
+        return [window_shape(shapes[0], self.kernel, self.stride, self.padding, shapes[0][3])]
 
     def compute(self, run: FloatRun, *arrays: Array) -> list[Array]:
         """Draw weights, and convolve."""
         (x,) = arrays
         drawn = run.drawn((*self.kernel, x.shape[3]))
-        y = float_ops.depthwise_conv2d(x, drawn, self.stride, "SAME")
+        y = float_ops.depthwise_conv2d(x, drawn, self.stride, self.padding)
         factor, bias = run.normalise(y, self.activation)
         run.weights = Weights((drawn * factor)[None], bias)
         return [y]
@@ -49,7 +51,7 @@ class Depthwise(Operator):
     def options(self) -> dict[str, Any]:
         """Return padding, strides and activation."""
         return {
-            "padding": "SAME",
+            "padding": self.padding,
             "stride_w": self.stride,
             "stride_h": self.stride,
             "depth_multiplier": 1,

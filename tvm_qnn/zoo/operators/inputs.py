@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from tvm_qnn.zoo.float_run import FloatRun, Weights
 from tvm_qnn.zoo.graph import Graph, Operator, Value
 
 _SAMPLES = images.PICTURES + 1  # pictures, and one of noise
+_STREAM = 64  # steps of a stream
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,35 @@ class _Pictures(Operator):
 def pictures(graph: Graph, size: int) -> Value:
     """Return an input [1, size, size, 3] of pictures; their real values are (pixel - 128) / 128."""
     return graph.add(_Pictures(size))[0]
+
+
+@dataclass(frozen=True)
+class _Spectra(Operator):
+    shape: Shape
+
+    def shapes(self, *shapes: Shape) -> list[Shape]:
+        return [(1, *self.shape)]
+
+    def compute(self, run: FloatRun, *arrays: Array) -> list[Array]:
+        # Loudness comes and goes, and neighbouring bands are loud together.
+        steps, bands = _STREAM * prod(self.shape[:-1]), self.shape[-1]
+        noise = run.rng.normal(0, 1, (steps + 4, bands + 2))
+        smooth = sum(noise[i : i + steps, j : j + bands] for i in range(5) for j in range(3))
+        return [np.clip(smooth / 3, -4, 4).astype(np.float32).reshape(_STREAM, *self.shape)]
+
+    def limits(self) -> tuple[float, float]:
+        return -4.0, 4.0
+
+    def write(
+        self, file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]
+    ) -> list[Tensor]:
+        file.inputs.append(file.tensor("spectrum", outputs[0]))
+        return file.inputs[-1:]
+
+
+def spectra(graph: Graph, *shape: int) -> Value:
+    """Return an input [1, *shape] of the last axis's bands; samples follow one another."""
+    return graph.add(_Spectra(shape))[0]
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from tvm_qnn.zoo.file import STYLES
 from tvm_qnn.zoo.graph import Graph, Scaled, Value
 from tvm_qnn.zoo.topologies.deit_tiny import deit_tiny
+from tvm_qnn.zoo.topologies.ds_cnn_stream import ds_cnn_stream
 from tvm_qnn.zoo.topologies.efficientnet_lite0 import efficientnet_lite0
 from tvm_qnn.zoo.topologies.inception_v3 import inception_v3
+from tvm_qnn.zoo.topologies.lstm_spotter import lstm_spotter
 from tvm_qnn.zoo.topologies.mobilebert import mobilebert
 from tvm_qnn.zoo.topologies.mobilenet_v1 import mobilenet_v1
 from tvm_qnn.zoo.topologies.mobilenet_v2 import mobilenet_v2
@@ -17,6 +19,7 @@ from tvm_qnn.zoo.topologies.mobilenet_v3 import mobilenet_v3
 from tvm_qnn.zoo.topologies.movenet import movenet
 from tvm_qnn.zoo.topologies.resnet50 import resnet50
 from tvm_qnn.zoo.topologies.ssd_mobilenet_v2 import ssd_mobilenet_v2
+from tvm_qnn.zoo.topologies.svdf_spotter import svdf_spotter
 from tvm_qnn.zoo.topologies.unet import unet
 from tvm_qnn.zoo.topologies.yolov8n import yolov8n
 
@@ -29,7 +32,8 @@ class Topology:
 
     Attributes:
         describe: adds it to a graph: (graph, size, classes, scaled channels) -> outputs.
-        size: the published height and width of its pictures, in pixels, or words of its texts.
+        size: the published height and width of its pictures, in pixels, words of its texts, or
+            bands of its spectra.
         tiny_size: the same for the tiny variant: small, and odd sizes on the way.
         styles: those that it is made in.
         classes: how many it is published with.
@@ -55,4 +59,7 @@ TOPOLOGIES = {
     "movenet": Topology(movenet, 192, 64, _PER_AXIS),
     "mobilebert": Topology(mobilebert, 128, 24, _PER_AXIS, classes=30522),
     "deit_tiny": Topology(deit_tiny, 224, 48, _PER_AXIS, classes=1000),
+    "ds_cnn_stream": Topology(ds_cnn_stream, 10, 10, _PER_AXIS, classes=12),
+    "svdf_spotter": Topology(svdf_spotter, 96, 20, _PER_AXIS, classes=12),
+    "lstm_spotter": Topology(lstm_spotter, 10, 10, _PER_AXIS, classes=12),
 }
