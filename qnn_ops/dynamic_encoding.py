@@ -10,6 +10,7 @@ from tvm import relax
 from qnn_ops.arithmetic import round_half_away
 from qnn_ops.checks import check_dtype
 from qnn_ops.errors import QnnError
+from qnn_ops.onnxruntime import check_arithmetic, is_onnxruntime
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.traits import FIXED
 
@@ -23,7 +24,9 @@ FIELDS = 3
     "data",
     traits=FIXED,
 )
-def dynamic_encoding(data: relax.Expr, asymmetric: bool) -> relax.Call:
+def dynamic_encoding(
+    data: relax.Expr, asymmetric: bool, *, arithmetic: str = "tflite"
+) -> relax.Call:
     """Choose how each row of real numbers becomes int8.
 
     Source of the arithmetic: LiteRT's SymmetricQuantizeFloats and AsymmetricQuantizeFloats, which
@@ -33,10 +36,14 @@ def dynamic_encoding(data: relax.Expr, asymmetric: bool) -> relax.Call:
     error is less, rounded half away from zero; as float32 it is the scale, whose reciprocal tells
     the steps of a unit. A row of zeros has the scale 1 and the zero point 0.
 
+    With arithmetic "onnxruntime", DynamicQuantizeLinear: the length's 255th is a float32, and the
+    zero point that of the lower end, rounded half to even; less 128, as it gives uint8.
+
     Args:
         data: float32, [..., K]: at least one axis, of at least one element. What is no number
             is passed over; a row with an infinite range has the zero point 0.
         asymmetric: whether zero points may differ from 0.
+        arithmetic: "tflite" or "onnxruntime"; the latter is asymmetric.
 
     Returns:
         A call whose result is float32 [..., 3]: for each row its scale, how many steps a unit is,
@@ -45,7 +52,10 @@ def dynamic_encoding(data: relax.Expr, asymmetric: bool) -> relax.Call:
     Raises:
         QnnError: if a dtype or shape does not fit.
     """
-    return dynamic_encoding.call([data], asymmetric=bool(asymmetric))
+    attrs: dict[str, Any] = {"asymmetric": bool(asymmetric)}
+    if arithmetic != "tflite":
+        attrs["arithmetic"] = arithmetic
+    return dynamic_encoding.call([data], **attrs)
 
 
 @dynamic_encoding.type_rule
@@ -53,7 +63,9 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     check_dtype("data", data.dtype, ("float32",))
     if not data.shape or data.shape[-1] == 0:
         raise QnnError(f"data must have rows of at least 1 element, got shape {data.shape}")
-    bool(attrs.asymmetric)
+    check_arithmetic(attrs)
+    if is_onnxruntime(attrs) and not attrs.asymmetric:
+        raise QnnError("arithmetic 'onnxruntime' has zero points")
     return TensorSpec((*data.shape[:-1], FIELDS), "float32")
 
 
@@ -65,7 +77,10 @@ def _reference(attrs: Attrs, data: Array) -> Array:
     data = np.where(np.isnan(data), np.float32(0), data)
     low, high = data.min(-1), data.max(-1)
     with np.errstate(all="ignore"):
-        fields = _asymmetric(low, high) if attrs.asymmetric else _symmetric(low, high)
+        if is_onnxruntime(attrs):
+            fields = _onnxruntime(low, high)
+        else:
+            fields = _asymmetric(low, high) if attrs.asymmetric else _symmetric(low, high)
     return np.stack([np.asarray(field, np.float32) for field in fields], -1)
 
 
@@ -88,3 +103,12 @@ def _asymmetric(low: Array, high: Array) -> tuple[Array, Array, Array]:
     scale = exact.astype(np.float32)
     zero_point = np.where(is_zero | np.isinf(length), 0.0, round_half_away(point))
     return scale, np.float32(1) / scale, zero_point
+
+
+def _onnxruntime(low: Array, high: Array) -> tuple[Array, Array, Array]:
+    low, high = np.minimum(low, np.float32(0)), np.maximum(high, np.float32(0))
+    length = high - low
+    scale = np.where(length == 0, np.float32(1), length / np.float32(255))
+    point = np.rint(np.clip(-(low / scale), np.float32(0), np.float32(255)))
+    # An infinite range has none.
+    return scale, np.float32(1) / scale, np.where(np.isinf(length), 0, point) - np.float32(128)

@@ -68,7 +68,12 @@ class SumTerms(NamedTuple):
 
 def is_onnxruntime(attrs: Any) -> bool:
     """Tell whether a call has ONNX Runtime's arithmetic."""
-    return getattr(attrs, "arithmetic", "tflite") == ONNXRUNTIME
+    return arithmetic_of(attrs) == ONNXRUNTIME
+
+
+def arithmetic_of(attrs: Any) -> str:
+    """Return a call's arithmetic."""
+    return str(getattr(attrs, "arithmetic", ARITHMETICS[0]))
 
 
 def check_arithmetic(attrs: Any, *dtypes: str) -> None:

@@ -9,6 +9,7 @@ from tvm.relax import op as R
 from legalize.primitives.fixed_point import const, round_half_away
 from legalize.primitives.registry import primitive
 from qnn_ops.dynamic_encoding import dynamic_encoding
+from qnn_ops.onnxruntime import is_onnxruntime
 from qnn_ops.registry import Attrs
 
 _MOST = const(np.finfo(np.float32).max, "float32")
@@ -18,7 +19,10 @@ _MOST = const(np.finfo(np.float32).max, "float32")
 def _dynamic_encoding(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
     # NaN is not equal to itself.
     data = builder.emit(R.where(R.equal(data, data), data, const(0, "float32")))
-    fields = (_asymmetric if attrs.asymmetric else _symmetric)(builder, data)
+    if is_onnxruntime(attrs):
+        fields = _onnxruntime(builder, data)
+    else:
+        fields = (_asymmetric if attrs.asymmetric else _symmetric)(builder, data)
     return R.concat([builder.emit(field) for field in fields], -1)
 
 
@@ -33,8 +37,7 @@ def _symmetric(builder: relax.BlockBuilder, data: relax.Expr) -> list[relax.Expr
 
 def _asymmetric(builder: relax.BlockBuilder, data: relax.Expr) -> list[relax.Expr]:
     zero = const(0, "float32")
-    low = builder.emit(R.minimum(R.min(data, -1, keepdims=True), zero))
-    high = builder.emit(R.maximum(R.max(data, -1, keepdims=True), zero))
+    low, high = _range(builder, data)
     length = builder.emit(R.subtract(high, low))
     is_zero = builder.emit(R.equal(length, zero))
 
@@ -54,3 +57,26 @@ def _asymmetric(builder: relax.BlockBuilder, data: relax.Expr) -> list[relax.Exp
     steps = R.divide(const(1, "float32"), scale)
     has_point = R.logical_and(R.greater(length, zero), R.less_equal(length, _MOST))
     return [scale, steps, R.where(has_point, whole, zero)]
+
+
+def _onnxruntime(builder: relax.BlockBuilder, data: relax.Expr) -> list[relax.Expr]:
+    low, high = _range(builder, data)
+    length, zero, one = (
+        builder.emit(R.subtract(high, low)),
+        const(0, "float32"),
+        const(1, "float32"),
+    )
+    part = R.divide(length, const(255, "float32"))
+    scale = builder.emit(R.where(R.equal(length, zero), one, part))
+    end = R.negative(R.divide(low, scale))
+    # Not with an infinite length, where it may be no number.
+    bounded = R.clip(R.where(R.less_equal(length, _MOST), end, zero), 0.0, 255.0)
+    point = R.subtract(builder.emit(R.round(bounded)), const(128, "float32"))
+    return [scale, R.divide(one, scale), point]
+
+
+def _range(builder: relax.BlockBuilder, data: relax.Expr) -> tuple[relax.Expr, relax.Expr]:
+    """Return the ends of each row and 0."""
+    zero = const(0, "float32")
+    low = builder.emit(R.minimum(R.min(data, -1, keepdims=True), zero))
+    return low, builder.emit(R.maximum(R.max(data, -1, keepdims=True), zero))

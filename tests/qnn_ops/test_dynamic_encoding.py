@@ -10,6 +10,8 @@ from tests.support.operators import check_round_trips
 
 Array = np.ndarray
 
+VALUES = [("x", 1), ("q", 2), ("scale", 1), ("point", 2)]  # names, and ONNX's numbers of dtypes
+
 
 def rows(rng: np.random.Generator, kind: int, shape: tuple[int, int] = (200, 6)) -> Array:
     """Make rows of several kinds: of any numbers, of ties, on one side of 0, of few numbers."""
@@ -74,3 +76,29 @@ def test_rows_are_of_float32_and_not_empty() -> None:
 
 def test_round_trips() -> None:
     check_round_trips(dynamic_encoding, [np.zeros((2, 3), np.float32)], asymmetric=True)
+
+
+def test_equals_onnx_runtime() -> None:
+    helper = pytest.importorskip("onnx", reason="onnx is not installed").helper
+    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    node = helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "scale", "point"])
+    values = [helper.make_tensor_value_info(name, kind, None) for name, kind in VALUES]
+    graph = helper.make_graph([node], "one", values[:1], values[1:])
+    opsets = [helper.make_opsetid("", 17)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    session = runtime.InferenceSession(model.SerializeToString())
+    rng = np.random.default_rng(7)
+    for case in range(40):
+        data = rows(rng, case % 4, (1, 300))
+        if case == 39:
+            data[:] = 0
+        values, scale, point = session.run(None, {"x": data})
+        encoding = dynamic_encoding.evaluate(data, True, arithmetic="onnxruntime")
+        np.testing.assert_array_equal(encoding[0, ::2], [scale, np.float32(point) - 128])
+        ours = dynamic_quantize.evaluate(data, encoding, "uint8", arithmetic="onnxruntime")
+        np.testing.assert_array_equal(ours, values)
+
+
+def test_onnx_runtime_has_zero_points() -> None:
+    with pytest.raises(QnnError, match="has zero points"):
+        dynamic_encoding.evaluate(np.zeros((1, 3), np.float32), False, arithmetic="onnxruntime")

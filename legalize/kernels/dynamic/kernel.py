@@ -5,7 +5,7 @@ low, high = min(row), max(row)
 encode them
 for each row
 for each x
-output = round(x·steps) + zero point, clamped
+output = round(x·steps) + zero point, clamped; or round(x / scale) + zero point
 """
 
 from __future__ import annotations
@@ -18,7 +18,13 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.floats import magnitude_bits, round_half_away, zero_for_nan
+from legalize.kernels.ir.floats import (
+    magnitude_bits,
+    or_for_nan,
+    round_half_away,
+    round_half_even,
+    zero_for_nan,
+)
 from legalize.kernels.ir.registers import kept, local_vector
 from legalize.kernels.ir.rows import pieces, ramp
 from legalize.kernels.ir.tasks import shared_loop, task_count
@@ -27,6 +33,7 @@ from legalize.kernels.ir.vectors import splat, spread, vector_of
 from legalize.kernels.isa.base import VectorIsa
 from qnn_ops.dynamic_encoding import FIELDS
 from qnn_ops.dynamic_quantize import LARGEST_STEPS, OFFSETS
+from qnn_ops.onnxruntime import ONNXRUNTIME
 
 # Roughly what one thread reads.
 _VALUES_PER_MICROSECOND = 8_000
@@ -35,7 +42,9 @@ _ALMOST_HALF = float(np.nextafter(0.5, 0.0))
 
 
 @cache
-def encode(isa: VectorIsa, shape: tuple[int, ...], asymmetric: bool) -> tirx.PrimFunc:
+def encode(
+    isa: VectorIsa, shape: tuple[int, ...], asymmetric: bool, arithmetic: str
+) -> tirx.PrimFunc:
     """Build the function that finds the encoding of each row.
 
     Returns:
@@ -52,7 +61,10 @@ def encode(isa: VectorIsa, shape: tuple[int, ...], asymmetric: bool) -> tirx.Pri
 
         def row(number: Index) -> None:
             low, high = _ends(isa, source, number * columns, columns, asymmetric)
-            fields = _asymmetric(low, high) if asymmetric else _symmetric(high)
+            if arithmetic == ONNXRUNTIME:
+                fields = _onnxruntime(low, high)
+            else:
+                fields = _asymmetric(low, high) if asymmetric else _symmetric(high)
             for place, field in enumerate(fields):
                 T.buffer_store(target, field, [number * FIELDS + place])
 
@@ -120,8 +132,19 @@ def _asymmetric(low: Vector, high: Vector) -> list[Vector]:
     return [scale, T.float32(1) / scale, has_point]
 
 
+def _onnxruntime(low: Vector, high: Vector) -> list[Vector]:
+    length = kept(high - low)
+    one = T.float32(1)
+    scale = kept(T.Select(length <= T.float32(0), one, length / T.float32(255)))
+    end = kept(T.float32(0) - low / scale)
+    bounded = kept(T.max(T.min(end, T.float32(255)), T.float32(0)))
+    is_finite = length <= T.float32(float(np.finfo(np.float32).max))
+    point = T.Select(is_finite, round_half_even(bounded), T.int32(0))
+    return [scale, one / scale, T.Cast("float32", point - T.int32(128))]
+
+
 @cache
-def quantize(isa: VectorIsa, shape: tuple[int, ...], dtype: str) -> tirx.PrimFunc:
+def quantize(isa: VectorIsa, shape: tuple[int, ...], dtype: str, arithmetic: str) -> tirx.PrimFunc:
     """Build the function that quantizes rows by their encodings.
 
     Returns:
@@ -140,12 +163,14 @@ def quantize(isa: VectorIsa, shape: tuple[int, ...], dtype: str) -> tirx.PrimFun
 
         def row(number: Index) -> None:
             start = number * columns
-            units = kept(fields[number * FIELDS + 1])
+            is_quotient = arithmetic == ONNXRUNTIME
+            units = kept(fields[number * FIELDS + (0 if is_quotient else 1)])
             point = kept(T.Cast("int32", fields[number * FIELDS + 2]))
+            converted = _divided if is_quotient else _quantized
 
             def piece(offset: Index, lanes: int) -> None:
                 index = ramp(start + offset, lanes)
-                value = _quantized(source[index], units, point, lanes, dtype)
+                value = converted(source[index], units, point, lanes, dtype)
                 T.buffer_store(target, value, [index])
 
             whole, rest = pieces(columns, isa.size)
@@ -168,3 +193,13 @@ def _quantized(value: Vector, units: Vector, point: Vector, lanes: int, dtype: s
     whole = T.max(T.min(whole, splat("int32", 127, lanes)), splat("int32", -128, lanes))
     moved = whole + splat("int32", OFFSETS[dtype], lanes)
     return T.Cast(vector_of(dtype, lanes), moved)
+
+
+def _divided(value: Vector, scale: Vector, point: Vector, lanes: int, dtype: str) -> Vector:
+    ends = (T.Cast("float32", T.int32(end) - point) for end in (-128, 127))
+    low, high = (spread(kept(end), lanes) for end in ends)
+    # What is no number is the lowest value.
+    steps = or_for_nan(kept(value / spread(scale, lanes)), low)
+    whole = round_half_even(T.max(T.min(steps, high), low))
+    moved = spread(point + T.int32(OFFSETS[dtype]), lanes)
+    return T.Cast(vector_of(dtype, lanes), whole + moved)

@@ -13,6 +13,7 @@ from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import VectorRule
 from qnn_ops import dynamic_encoding, dynamic_quantize
 from qnn_ops.dynamic_encoding import FIELDS
+from qnn_ops.onnxruntime import arithmetic_of
 from qnn_ops.registry import Attrs, Operator, spec_of
 
 
@@ -26,7 +27,7 @@ def _encode(
     shape = spec_of(operands[0]).shape
     if 0 in shape:
         return None
-    function = kernel.encode(isa, shape, bool(attrs.asymmetric))
+    function = kernel.encode(isa, shape, bool(attrs.asymmetric), arithmetic_of(attrs))
     result = (*shape[:-1], FIELDS)
     return call_tir(builder, "dynamic_encoding", function, list(operands), result, "float32")
 
@@ -41,7 +42,7 @@ def _quantize(
     shape = spec_of(operands[0]).shape
     if 0 in shape:
         return None
-    function = kernel.quantize(isa, shape, attrs.out_dtype)
+    function = kernel.quantize(isa, shape, attrs.out_dtype, arithmetic_of(attrs))
     operands = list(operands)
     return call_tir(builder, "dynamic_quantize", function, operands, shape, attrs.out_dtype)
 

@@ -26,10 +26,14 @@ def magnitude_bits(value: Vector) -> Vector:
 
 def zero_for_nan(value: Vector) -> Vector:
     """Return float32 with 0 for what is no number."""
-    lanes = lanes_in(value)
+    return or_for_nan(value, splat("float32", 0.0, lanes_in(value)))
+
+
+def or_for_nan(value: Vector, other: Vector) -> Vector:
+    """Return float32 with another for what is no number."""
     # Not ``value == value``: TVM takes every number for equal to itself.
-    is_number = magnitude_bits(value) <= splat("int32", _INFINITY, lanes)
-    return T.Select(is_number, value, splat("float32", 0.0, lanes))
+    is_number = magnitude_bits(value) <= splat("int32", _INFINITY, lanes_in(value))
+    return T.Select(is_number, value, other)
 
 
 def round_half_even(value: Vector) -> Vector:

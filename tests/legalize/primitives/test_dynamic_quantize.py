@@ -11,15 +11,16 @@ from tvm_qnn import host_target
 
 
 @pytest.mark.parametrize("out_dtype", ["int8", "uint8"])
-@pytest.mark.parametrize("asymmetric", [False, True])
-def test_primitives_equal_the_reference(asymmetric: bool, out_dtype: str) -> None:
+@pytest.mark.parametrize(
+    ("asymmetric", "arithmetic"), [(False, "tflite"), (True, "tflite"), (True, "onnxruntime")]
+)
+def test_primitives_equal_the_reference(asymmetric: bool, arithmetic: str, out_dtype: str) -> None:
     rng = np.random.default_rng(3)
     data = np.concatenate([rows(rng, kind, (50, 9)) for kind in range(4)])
-    encoding = dynamic_encoding.evaluate(data, asymmetric)
+    encoding = dynamic_encoding.evaluate(data, asymmetric, arithmetic=arithmetic)
     data[0], data[1, 3], data[2, 4] = np.nan, np.inf, -1e30
-    expected = check_operator(dynamic_quantize, [data, encoding], out_dtype=out_dtype)
+    attrs = {"out_dtype": out_dtype, "arithmetic": arithmetic}
+    expected = check_operator(dynamic_quantize, [data, encoding], **attrs)
     # No fused multiply-add where the processor has one.
-    lowered = legalize.LegalizeQnn()(
-        module_of(dynamic_quantize, [data, encoding], out_dtype=out_dtype)
-    )
+    lowered = legalize.LegalizeQnn()(module_of(dynamic_quantize, [data, encoding], **attrs))
     np.testing.assert_array_equal(run(lowered, [data, encoding], host_target()), expected)

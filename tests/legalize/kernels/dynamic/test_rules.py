@@ -11,6 +11,7 @@ from tests.support.kernels import Call, Place, check_calls, each_place
 
 Array = np.ndarray[Any, Any]
 
+ORT: dict[str, Any] = {"arithmetic": "onnxruntime"}
 SHAPES = [(7, 1), (3, 5), (4, 64), (2, 3, 100), (5, 257), (130,)]
 
 
@@ -32,6 +33,19 @@ def test_rows_are_encoded_and_quantized(place: Place) -> None:
         encoding = dynamic_encoding.evaluate(data, asymmetric)
         dtype = ("int8", "uint8")[number // 2 % 2]
         calls.append(Call(dynamic_quantize, [data, encoding], {"out_dtype": dtype}))
+    check_calls(place, calls)
+
+
+@each_place
+def test_rows_of_onnx_runtime(place: Place) -> None:
+    calls = []
+    for number, data in enumerate(arrays()):
+        calls.append(Call(dynamic_encoding, [data], {"asymmetric": True, **ORT}))
+        encoding = dynamic_encoding.evaluate(data, True, **ORT)
+        data.ravel()[::7] = np.nan
+        data.ravel()[1::9] *= 3
+        dtype = ("int8", "uint8")[number % 2]
+        calls.append(Call(dynamic_quantize, [data, encoding], {"out_dtype": dtype, **ORT}))
     check_calls(place, calls)
 
 
