@@ -9,7 +9,7 @@ from tvm import relax
 
 from qnn_ops.arithmetic import Float64Array, conv_multiplier
 from qnn_ops.attributes import scale_attr, zero_point_attr
-from qnn_ops.checks import QUANTIZED, check_dtype, check_quantization
+from qnn_ops.checks import QUANTIZED, check_choice, check_dtype, check_quantization
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.rounding import check_multiplier, scale_down
@@ -17,7 +17,7 @@ from qnn_ops.traits import MOVED_RESULT, Channels, Traits
 
 Array = np.ndarray[Any, Any]
 
-_ROUNDING = "tflite"
+ROUNDINGS = ("tflite", "float32")
 
 
 @operator(
@@ -43,6 +43,7 @@ def quantized_matmul(
     out_dtype: str,
     *,
     transpose_rhs: bool = False,
+    rounding: str = "tflite",
 ) -> relax.Call:
     """Multiply quantized matrices.
 
@@ -50,7 +51,9 @@ def quantized_matmul(
     multiplied by the float32 product of both scales, divided by output_scale, and rounded as
     gemmlowp does (qnn_ops.rounding, "tflite"); the zero point is added and the result clamped.
 
-    Source of the arithmetic: LiteRT's reference BATCH_MATMUL.
+    Source of the arithmetic: LiteRT's reference BATCH_MATMUL. With rounding "float32", ONNX
+    Runtime's QLinearMatMul: product and quotient of the scales are float32, and so is that of the
+    sum, rounded half to even.
 
     Args:
         lhs: int8 or uint8, [..., M, K].
@@ -63,6 +66,7 @@ def quantized_matmul(
         output_zero_point: the result's value that means 0.
         out_dtype: int8 or uint8.
         transpose_rhs: whether rhs is [..., N, K].
+        rounding: "tflite" or "float32", see qnn_ops.rounding.
 
     Returns:
         A call whose result is [..., M, N] of ``out_dtype``.
@@ -71,23 +75,31 @@ def quantized_matmul(
         QnnError: if a shape, dtype or quantization does not fit (raised when the call's type is
             inferred).
     """
-    return quantized_matmul.call(
-        [lhs, rhs],
-        lhs_scale=scale_attr(lhs_scale),
-        lhs_zero_point=zero_point_attr(lhs_zero_point),
-        rhs_scale=scale_attr(rhs_scale),
-        rhs_zero_point=zero_point_attr(rhs_zero_point),
-        output_scale=scale_attr(output_scale),
-        output_zero_point=zero_point_attr(output_zero_point),
-        out_dtype=out_dtype,
-        transpose_rhs=bool(transpose_rhs),
-    )
+    attrs: dict[str, Any] = {
+        "lhs_scale": scale_attr(lhs_scale),
+        "lhs_zero_point": zero_point_attr(lhs_zero_point),
+        "rhs_scale": scale_attr(rhs_scale),
+        "rhs_zero_point": zero_point_attr(rhs_zero_point),
+        "output_scale": scale_attr(output_scale),
+        "output_zero_point": zero_point_attr(output_zero_point),
+        "out_dtype": out_dtype,
+        "transpose_rhs": bool(transpose_rhs),
+    }
+    if rounding != ROUNDINGS[0]:
+        attrs["rounding"] = rounding
+    return quantized_matmul.call([lhs, rhs], **attrs)
+
+
+def rounding_of(attrs: Attrs) -> str:
+    """Return how a product's sums are rounded."""
+    return str(getattr(attrs, "rounding", ROUNDINGS[0]))
 
 
 def matmul_multiplier(attrs: Attrs) -> Float64Array:
     """Return the result's steps of one step of its sums."""
     # The product of the scales is rounded to float32, as that of a convolution of uint8.
-    return conv_multiplier(attrs.lhs_scale, attrs.rhs_scale, attrs.output_scale, "uint8")
+    scales = attrs.lhs_scale, attrs.rhs_scale, attrs.output_scale
+    return conv_multiplier(*scales, "uint8", rounding_of(attrs))
 
 
 @quantized_matmul.type_rule
@@ -107,7 +119,8 @@ def _type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> TensorSpec:
     check_quantization("lhs", attrs.lhs_scale, attrs.lhs_zero_point, lhs.dtype)
     check_quantization("rhs", attrs.rhs_scale, attrs.rhs_zero_point, rhs.dtype)
     check_quantization("output", attrs.output_scale, attrs.output_zero_point, attrs.out_dtype)
-    check_multiplier(matmul_multiplier(attrs), _ROUNDING)
+    check_choice("rounding", rounding_of(attrs), ROUNDINGS)
+    check_multiplier(matmul_multiplier(attrs), rounding_of(attrs))
     return TensorSpec((*batches, lhs.shape[-2], columns), attrs.out_dtype)
 
 
@@ -120,7 +133,7 @@ def _reference(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     return scale_down(
         sums.astype(np.int32),
         matmul_multiplier(attrs),
-        _ROUNDING,
+        rounding_of(attrs),
         attrs.output_zero_point,
         (int(limits.min), int(limits.max)),
         attrs.out_dtype,

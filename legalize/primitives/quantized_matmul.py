@@ -9,7 +9,7 @@ from legalize.primitives.fixed_point import scale_down
 from legalize.primitives.registry import primitive
 from legalize.primitives.sums import centred, sum_dtype, wrapped
 from qnn_ops.attributes import dtype_range
-from qnn_ops.quantized_matmul import matmul_multiplier, quantized_matmul
+from qnn_ops.quantized_matmul import matmul_multiplier, quantized_matmul, rounding_of
 from qnn_ops.registry import Attrs, spec_of
 
 
@@ -26,6 +26,6 @@ def _quantized_matmul(
     # Apart: fused with what subtracts, it would subtract for each product anew.
     left, right = (builder.emit(each) for each in (centred(lhs, attrs.lhs_zero_point), right))
     sums = wrapped(R.matmul(left, right, out_dtype=dtype), dtype)
-    how = matmul_multiplier(attrs), "tflite", attrs.output_zero_point
+    how = matmul_multiplier(attrs), rounding_of(attrs), attrs.output_zero_point
     bounds = dtype_range(attrs.out_dtype)
     return scale_down(builder, builder.emit(sums), *how, bounds, attrs.out_dtype)

@@ -1,4 +1,4 @@
-"""Products with constant matrices: QLinearMatMul and QGemm."""
+"""Products of matrices: QLinearMatMul and QGemm."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from legalize.qdq.group import (
     one_point,
     operator_name,
 )
-from qnn_ops import quantized_dense
+from qnn_ops import quantized_dense, quantized_matmul
 from qnn_ops.registry import constant_of, spec_of
 
 
@@ -27,7 +27,12 @@ def _matmul(group: Group, call: relax.Call, bias: relax.Expr | None) -> relax.Ex
     data = group.activation(call.args[0])
     weights, is_transposed = _weights(group, call.args[1])
     check_weights(data, weights)
-    if len(spec_of(weights.data).shape) != 2 or not spec_of(data.data).shape:
+    is_constant = constant_of(weights.data) is not None
+    if not is_constant or len(spec_of(weights.data).shape) != 2:
+        if bias is not None:
+            raise LeftInFloatError("something is added to a product of two activations")
+        return _of_two(group, data, weights, is_transposed)
+    if not spec_of(data.data).shape:
         raise NoRuleError("a product of matrices needs one matrix of weights")
     unit_axis = 0 if is_transposed else 1
     if isinstance(weights.scale, list) and weights.axis % 2 != unit_axis:
@@ -45,6 +50,27 @@ def _matmul(group: Group, call: relax.Call, bias: relax.Expr | None) -> relax.Ex
         **group.result(),
         rounding="float32",
         **extra,
+    )
+
+
+def _of_two(group: Group, lhs: Operand, rhs: Operand, is_transposed: bool) -> relax.Expr:
+    """Multiply two activations, or by several constant matrices."""
+    if isinstance(rhs.scale, list) or isinstance(rhs.zero_point, list):
+        raise NoRuleError("the second operand of a product of activations has several scales")
+    if min(len(spec_of(each.data).shape) for each in (lhs, rhs)) < 2:
+        raise NoRuleError("a product of activations needs matrices")
+    encodings: dict[str, Any] = {
+        f"{name}_{part}": getattr(operand, part)
+        for name, operand in (("lhs", lhs), ("rhs", rhs))
+        for part in ("scale", "zero_point")
+    }
+    return quantized_matmul(
+        lhs.data,
+        rhs.data,
+        **encodings,
+        **group.result(),
+        transpose_rhs=is_transposed,
+        rounding="float32",
     )
 
 

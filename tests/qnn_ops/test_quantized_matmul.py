@@ -42,6 +42,31 @@ def test_equals_litert() -> None:
         np.testing.assert_array_equal(result, expected)
 
 
+def test_equals_onnx_runtime() -> None:
+    from tests.support.onnx_graphs import model_of, on_runtime
+
+    rng = np.random.default_rng(5)
+    names = ["a", "sa", "za", "b", "sb", "zb", "sy", "zy"]
+    nodes: list[Any] = [("QLinearMatMul", " ".join(names), "y", {})]
+    for case in range(12):
+        dtypes = [("uint8", "uint8"), ("uint8", "int8"), ("int8", "int8")][case % 3]
+        arrays = [
+            full_range(rng, dtype, shape)
+            for dtype, shape in zip(dtypes, ((3, 9, 5), (3, 5, 8)), strict=True)
+        ]
+        scales = [0.5, 0.25, 64.0] if case % 2 else [0.013, 0.07, 1.7]
+        points = [full_range(rng, dtype, ()) for dtype in (*dtypes, dtypes[0])]
+        numbers = [n for pair in zip(map(np.float32, scales), points, strict=True) for n in pair]
+        operands = [arrays[0], *numbers[:2], arrays[1], *numbers[2:]]
+        given = dict(zip(names, map(np.asarray, operands), strict=True))
+        constants = {name: given[name] for name in names if name not in "ab"}
+        data = {name: given[name] for name in "ab"}
+        model = model_of(nodes, data, [f"y:{dtypes[0]}"], constants)
+        arguments: list[Any] = [*arrays, *map(np.ndarray.item, map(np.asarray, numbers)), dtypes[0]]
+        ours = quantized_matmul.evaluate(*arguments, rounding="float32")
+        np.testing.assert_array_equal(ours, on_runtime(model, data)[0])
+
+
 def test_text_and_json_give_the_call_back() -> None:
     operands = [np.zeros(shape, np.int8) for shape in ((2, 3, 5), (4, 5))]
     check_round_trips(

@@ -24,7 +24,7 @@ from qnn_ops.registry import Attrs
 Planned = tuple[tirx.PrimFunc, tuple[Array, ...]]
 """A function, and the constants that it takes behind the matrices."""
 
-_ROUNDINGS = ("tflite", "upward", "float64")
+_ROUNDINGS = ("tflite", "upward", "float32", "float64")
 
 
 def _on_x86(call: MatmulCall, isa: X86Isa) -> Planned | None:

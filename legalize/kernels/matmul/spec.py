@@ -14,7 +14,7 @@ from legalize.kernels.ir.types import Array
 from qnn_ops.arithmetic import quantize_multiplier
 from qnn_ops.attributes import dtype_range
 from qnn_ops.checks import QUANTIZED
-from qnn_ops.quantized_matmul import matmul_multiplier
+from qnn_ops.quantized_matmul import matmul_multiplier, rounding_of
 from qnn_ops.registry import Attrs, constant_of, spec_of
 
 _FLIP = 128
@@ -128,7 +128,7 @@ class MatmulCall:
 def matmul_call(attrs: Attrs, lhs: relax.Expr, rhs: relax.Expr) -> MatmulCall | None:
     """Describe a call of ``quantized_matmul``; None where no kernel computes it."""
     low, high = dtype_range(attrs.out_dtype)
-    output = OutputStage(attrs.out_dtype, attrs.output_zero_point, low, high)
+    output = OutputStage(attrs.out_dtype, attrs.output_zero_point, low, high, rounding_of(attrs))
     points = attrs.lhs_zero_point, attrs.rhs_zero_point
     return _described(lhs, rhs, attrs.transpose_rhs, points, output, matmul_multiplier(attrs), None)
 
@@ -185,8 +185,9 @@ def _described(
         output,
     )
     factors = np.broadcast_to(np.asarray(factor).reshape(-1), (columns,))
-    multiplier, shift = quantize_multiplier(factors)
-    if output.rounding == "float64":
-        multiplier, shift = factors, np.zeros(columns, np.int32)
+    if output.rounding in ("float32", "float64"):
+        multiplier, shift = factors.astype(output.rounding), np.zeros(columns, np.int32)
+    else:
+        multiplier, shift = quantize_multiplier(factors)
     added = np.zeros(columns, np.int32) if bias is None else bias
     return MatmulCall(spec, factors, np.asarray(multiplier), np.asarray(shift), added)

@@ -24,15 +24,17 @@ def test_primitives_equal_the_reference(
         full_range(rng, dtype, shape) for dtype, shape in zip(dtypes[:2], (lhs, rhs), strict=True)
     ]
     points = [int(full_range(rng, dtype, ())) for dtype in dtypes]
-    check_operator(
-        quantized_matmul,
-        operands,
-        lhs_scale=0.1,
-        lhs_zero_point=points[0],
-        rhs_scale=0.2,
-        rhs_zero_point=points[1],
-        output_scale=0.02 * 70 * 70 * lhs[-1] ** 0.5 / 60,
-        output_zero_point=points[2],
-        out_dtype=dtypes[2],
-        transpose_rhs=transposed,
-    )
+    for rounding in ("tflite", "float32"):
+        check_operator(
+            quantized_matmul,
+            operands,
+            rounding=rounding,
+            lhs_scale=0.1,
+            lhs_zero_point=points[0],
+            rhs_scale=0.2,
+            rhs_zero_point=points[1],
+            output_scale=0.02 * 70 * 70 * lhs[-1] ** 0.5 / 60,
+            output_zero_point=points[2],
+            out_dtype=dtypes[2],
+            transpose_rhs=transposed,
+        )

@@ -79,6 +79,24 @@ def test_zero_points_and_dtypes(place: Place) -> None:
 
 
 @each_place
+def test_products_with_a_float_epilogue(place: Place) -> None:
+    rng = np.random.default_rng(8)
+    calls = []
+    for transposed, dtype in ((False, "int8"), (True, "uint8")):
+        dtypes = (dtype, dtype, dtype)
+        call = random_product(rng, (2,), (7, 30, 37), transposed=transposed, dtypes=dtypes)
+        # Powers of two, so that ties abound.
+        scales = {"lhs_scale": 0.25, "rhs_scale": 0.5, "output_scale": 256.0}
+        calls.append(Call(call.operator, call.operands, {**call.attrs, "rounding": "float32"}))
+        attrs = {**call.attrs, **scales, "rounding": "float32"}
+        calls.append(Call(call.operator, call.operands, attrs))
+    if place.name == "cortex-a15":  # it does not round floats to the nearest
+        assert not any(kernels_of(lowered(call, place.target)) for call in calls)
+    else:
+        check_calls(place, calls)
+
+
+@each_place
 def test_the_largest_products(place: Place) -> None:
     call = random_product(
         np.random.default_rng(3), (1,), (3, 66, 20), transposed=False, points=(5, -7)
