@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from qnn_ops.dynamic_encoding import dynamic_encoding
     from qnn_ops.dynamic_quantize import dynamic_quantize
     from qnn_ops.errors import QnnError
+    from qnn_ops.float_function import float_function
     from qnn_ops.fused_multiply_add import fused_multiply_add
     from qnn_ops.quantize import quantize
     from qnn_ops.quantized_add import quantized_add
@@ -50,6 +51,7 @@ __all__ = [
     "dequantize",
     "dynamic_encoding",
     "dynamic_quantize",
+    "float_function",
     "fused_multiply_add",
     "quantize",
     "quantized_add",

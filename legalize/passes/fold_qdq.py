@@ -12,7 +12,9 @@ from tvm import relax
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
 import legalize.qdq  # noqa: F401 (registers the rules)
+from legalize.passes.float_functions import own_functions
 from legalize.passes.rewriter import CallRewriter, count_uses
+from legalize.passes.round_products import round_products
 from legalize.qdq.group import Group, LeftInFloatError, NoRuleError, operator_name
 from qnn_ops import dequantize, quantize
 from qnn_ops.checks import ACTIVATIONS, check_choice
@@ -41,7 +43,8 @@ def FoldQdq(arithmetic: str | None = None) -> tvm.transform.Pass:
             ``qdq_arithmetic`` of ``main`` says; a module without it stays as it is. An importer
             that sets the attribute promises ONNX Runtime's integers, so a group that has them
             there and has no rule here is an error then, and else a warning, as is one that ONNX
-            Runtime leaves in float.
+            Runtime leaves in float. What is left of float operators then is computed as there:
+            functions by its polynomials, and products are rounded before something is added.
     """
     if arithmetic is not None:
         check_choice("arithmetic", arithmetic, (ONNXRUNTIME,))
@@ -50,7 +53,8 @@ def FoldQdq(arithmetic: str | None = None) -> tvm.transform.Pass:
         is_promised = arithmetic is None
         if is_promised and _mark_of(mod) != ONNXRUNTIME:
             return mod
-        return _fold(mod, is_promised=is_promised)
+        folded = _fold(mod, is_promised=is_promised)
+        return round_products(own_functions(folded)) if is_promised else folded
 
     return tvm.transform.module_pass(rewrite, opt_level=0, name="FoldQdq")
 

@@ -40,7 +40,7 @@ _FUNCTIONS = (
     *("add", "divide", "maximum", "minimum", "multiply", "power", "subtract", "where"),
     *("equal", "greater", "greater_equal", "less", "less_equal", "not_equal"),
 )
-_ELEMENTWISE = {f"relax.{name}" for name in _FUNCTIONS}
+_ELEMENTWISE = {f"relax.{name}" for name in (*_FUNCTIONS, "qnn.float_function")}
 
 
 class _OtherError(Exception):

@@ -16,6 +16,7 @@ from legalize.passes import ChannelsLast
 from legalize.passes.channels_last_rules import RULES
 from qnn_ops import (
     dequantize,
+    float_function,
     fused_multiply_add,
     quantize,
     quantized_add,
@@ -105,6 +106,7 @@ CASES: dict[str, list[Build]] = {
             addend=y,
         ),
     ],
+    "float_function": [lambda x, _: float_function(real(x), "erf")],
     "fused_multiply_add": [
         lambda x, y: fused_multiply_add(
             real(x), relax.const(np.arange(3, dtype=np.float32).reshape(3, 1, 1)), real(y)

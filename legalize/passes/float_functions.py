@@ -1,0 +1,44 @@
+"""Let what is left of float functions be ONNX Runtime's."""
+
+from __future__ import annotations
+
+import numpy as np
+import tvm
+from tvm import relax
+from tvm.relax import op as R
+from tvm.relax.expr_functor import PyExprMutator, mutator
+
+from legalize.qdq.group import operator_name
+from qnn_ops import float_function
+from qnn_ops.registry import spec_of
+
+
+def own_functions(mod: tvm.IRModule) -> tvm.IRModule:
+    """Write erf and softmax of float32 with the dialect's functions, which become vector code."""
+    writer = _Writer(mod)
+    for variable, function in mod.functions_items():
+        if isinstance(function, relax.Function):
+            writer.builder_.update_func(variable, writer.visit_expr(function))
+    return writer.builder_.finalize()
+
+
+@mutator
+class _Writer(PyExprMutator):
+    def visit_call_(self, call: relax.Call) -> relax.Expr:
+        """Write a call."""
+        rebuilt = self.builder_.normalize(self.visit_expr_post_order(call))
+        name = operator_name(rebuilt)
+        if name not in ("relax.erf", "relax.nn.softmax") or spec_of(rebuilt).dtype != "float32":
+            return rebuilt
+        data = rebuilt.args[0]
+        if name == "relax.erf":
+            return self.builder_.normalize(float_function(data, "erf"))
+        return self.builder_.normalize(self._softmax(data, int(rebuilt.attrs.axis)))
+
+    def _softmax(self, data: relax.Expr, axis: int) -> relax.Expr:
+        """Write a softmax: exponentials times the reciprocal of their sum."""
+        emit = self.builder_.emit
+        most = emit(R.max(data, axis, keepdims=True))
+        terms = emit(float_function(emit(R.subtract(data, most)), "exp"))
+        total = emit(R.sum(terms, axis, keepdims=True))
+        return R.multiply(terms, emit(R.divide(relax.const(np.float32(1)), total)))

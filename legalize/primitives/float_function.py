@@ -1,0 +1,86 @@
+"""float_function as a loop of its own: Relax has no fused multiply-add."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from tvm import relax, te, tirx
+from tvm.tirx import call_llvm_pure_intrin
+
+from legalize.primitives.registry import primitive
+from qnn_ops import float_polynomials as polynomials
+from qnn_ops.float_function import float_function
+from qnn_ops.registry import Attrs
+
+Expr = Any
+"""A scalar of TIR."""
+
+_WHOLES_BITS = int(np.float32(polynomials.WHOLES).view(np.int32))
+_BIAS, _MANTISSA_BITS = 127, 23
+
+
+@primitive(float_function)
+def _float_function(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
+    function = _erf if attrs.function == "erf" else lambda x: _exp(x, polynomials.EXP)
+
+    def compute(tensor: te.Tensor) -> te.Tensor:
+        return te.compute(tensor.shape, lambda *at: function(tensor(*at)), attrs.function)
+
+    result: relax.Expr = builder.emit_te(compute, data, primfunc_name_hint=attrs.function)
+    return result
+
+
+def _const(value: float) -> Expr:
+    return tirx.const(float(np.float32(value)), "float32")
+
+
+def _let(value: Expr, body: Callable[[Expr], Expr]) -> Expr:
+    """Compute a value once."""
+    variable = tirx.Var("x", "float32")
+    return tirx.Let(variable, value, body(variable))
+
+
+def _fma(lhs: Expr, rhs: Expr, addend: Expr) -> Expr:
+    return call_llvm_pure_intrin("float32", "llvm.fma.f32", lhs, rhs, addend)
+
+
+def _horner(coefficients: Sequence[float], x: Expr) -> Expr:
+    result = _const(coefficients[0])
+    for coefficient in coefficients[1:]:
+        result = _fma(result, x, _const(coefficient))
+    return result
+
+
+def _exp(x: Expr, coefficients: Sequence[float]) -> Expr:
+    high, low = polynomials.MINUS_LOG_2
+
+    def bounded(x: Expr) -> Expr:
+        return _let(
+            _fma(x, _const(polynomials.LOG2_E), _const(polynomials.WHOLES)), lambda b: of(x, b)
+        )
+
+    def of(x: Expr, biased: Expr) -> Expr:
+        # The difference of bits, not of floats, which TVM would simplify.
+        power = tirx.reinterpret("int32", biased) - tirx.const(_WHOLES_BITS, "int32")
+        whole = power.astype("float32")
+        rest = _fma(whole, _const(low), _fma(whole, _const(high), x))
+        exponent = (power + tirx.const(_BIAS, "int32")) << tirx.const(_MANTISSA_BITS, "int32")
+        factor = tirx.reinterpret("float32", exponent)
+        return _let(rest, lambda rest: _horner(coefficients, rest) * factor)
+
+    return _let(tirx.max(_const(polynomials.LOWEST_EXPONENT), x), bounded)
+
+
+def _erf(x: Expr) -> Expr:
+    def of(size: Expr) -> Expr:
+        below = _let(
+            size * size, lambda square: _fma(_horner(polynomials.ERF_BELOW, square), size, size)
+        )
+        exponent = _fma(_horner(polynomials.ERF_ABOVE, size), size, size)
+        above = _const(1) - _exp(_const(0) - exponent, polynomials.ERF_EXP)
+        value = tirx.Select(size > _const(polynomials.ERF_SPLIT), above, below)
+        return call_llvm_pure_intrin("float32", "llvm.copysign.f32", value, x)
+
+    return _let(tirx.min(tirx.abs(x), _const(polynomials.ERF_END)), of)

@@ -1,0 +1,89 @@
+"""Functions of float32 as ONNX Runtime computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from tvm import relax
+
+from qnn_ops import float_polynomials as polynomials
+from qnn_ops.checks import check_choice, check_dtype
+from qnn_ops.float_epilogue import fused_multiply_add_float32 as fma
+from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
+from qnn_ops.traits import Channels, Traits
+
+Array = np.ndarray[Any, Any]
+Float32Array = npt.NDArray[np.float32]
+
+FUNCTIONS = ("erf", "exp")
+
+
+@operator(
+    "data",
+    traits=Traits(zero_points={}, moved=None, keeps=None, clamps=False, channels=Channels.ANYWHERE),
+)
+def float_function(data: relax.Expr, function: str) -> relax.Call:
+    """Apply a function to each element.
+
+    Source of the arithmetic: MLAS, ONNX Runtime's library, where the processor has fused
+    multiply-adds: polynomials by Horner, in float32.
+
+    Args:
+        data: float32, any shape.
+        function: "erf", or "exp" of numbers that are not above 0, as a softmax needs it; below
+            -88 it is flat.
+
+    Returns:
+        A call whose result has the data's shape and dtype.
+
+    Raises:
+        QnnError: if the dtype does not fit, or the function is another one.
+    """
+    return float_function.call([data], function=function)
+
+
+@float_function.type_rule
+def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
+    check_dtype("data", data.dtype, ("float32",))
+    check_choice("function", attrs.function, FUNCTIONS)
+    return data
+
+
+float_function.overflow_rule(cannot_overflow)
+
+
+@float_function.reference
+def _reference(attrs: Attrs, data: Array) -> Array:
+    with np.errstate(invalid="ignore"):
+        result = _erf(data) if attrs.function == "erf" else _exp(data, polynomials.EXP)
+    return np.asarray(result, np.float32)
+
+
+def _horner(coefficients: Sequence[float], x: Array) -> Float32Array:
+    result = np.full_like(x, coefficients[0])
+    for coefficient in coefficients[1:]:
+        result = np.asarray(fma(result, x, np.float32(coefficient)), np.float32)
+    return result
+
+
+def _exp(x: Array, coefficients: Sequence[float]) -> Float32Array:
+    x = np.maximum(np.float32(polynomials.LOWEST_EXPONENT), x)
+    wholes = np.float32(polynomials.WHOLES)
+    power = fma(x, np.float32(polynomials.LOG2_E), wholes) - wholes
+    for part in polynomials.MINUS_LOG_2:
+        x = fma(power, np.float32(part), x)
+    exponents = np.nan_to_num(power).astype(np.int32)
+    # Where the power of two is below the least one that is normal, it is 0.
+    factor = np.ldexp(np.float32(1), exponents) * (exponents >= np.finfo(np.float32).minexp)
+    return np.asarray(_horner(coefficients, x) * factor, np.float32)
+
+
+def _erf(x: Array) -> Float32Array:
+    size = np.minimum(np.abs(x), np.float32(polynomials.ERF_END))
+    below = fma(_horner(polynomials.ERF_BELOW, size * size), size, size)
+    exponent = fma(_horner(polynomials.ERF_ABOVE, size), size, size)
+    above = np.float32(1) - _exp(-exponent, polynomials.ERF_EXP)
+    return np.copysign(np.where(size > np.float32(polynomials.ERF_SPLIT), above, below), x)

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import numpy as np
+import tvm
+from tvm import relax
+from tvm.relax import op as R
+
+import legalize
+from legalize.passes.float_functions import own_functions
+from qnn_ops import float_function
+from tests.support.modules import module
+from tests.support.operators import run
+
+SHAPE = (3, 5, 7)
+
+
+def test_softmax_and_erf_are_written() -> None:
+    mod = module({"x": relax.TensorType(SHAPE, "float32")}, lambda x: R.nn.softmax(R.erf(x), 1))
+    written = own_functions(mod)
+    assert "relax.nn.softmax" not in written.script()
+    assert "R.erf" not in written.script()
+    data = np.random.default_rng(1).normal(0, 3, SHAPE).astype(np.float32)
+    erf = float_function.evaluate(data, "erf")
+    terms = float_function.evaluate(erf - erf.max(1, keepdims=True), "exp")
+    expected = terms / terms.sum(1, keepdims=True)
+    result = run(legalize.LegalizeQnn()(written), [data])
+    np.testing.assert_allclose(result, expected, rtol=1e-6)
+
+
+def test_other_dtypes_stay() -> None:
+    mod = module({"x": relax.TensorType(SHAPE, "float64")}, R.erf)
+    tvm.ir.assert_structural_equal(own_functions(mod), mod)

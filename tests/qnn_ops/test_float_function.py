@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from qnn_ops import QnnError, float_function
+from tests.support.operators import check_round_trips
+
+
+def numbers() -> np.ndarray:
+    rng = np.random.default_rng(1)
+    return np.concatenate(
+        [
+            rng.normal(0, 1, 40_000),
+            rng.uniform(-5, 5, 40_000),
+            rng.normal(0, 1e-4, 1000),
+            [0.0, -0.0, 0.921875, -0.921875, 3.725, -9, np.inf, -np.inf, 1e-42],
+        ]
+    ).astype(np.float32)
+
+
+def test_near_the_true_functions() -> None:
+    x = numbers()[:2000].astype(np.float64)
+    erf = float_function.evaluate(x.astype(np.float32), "erf")
+    np.testing.assert_allclose(erf, [math.erf(value) for value in x], rtol=2e-6, atol=1e-7)
+    below = -np.abs(x)
+    exp = float_function.evaluate(below.astype(np.float32), "exp")
+    np.testing.assert_allclose(exp, np.exp(below.astype(np.float32)), rtol=2e-7)
+
+
+def test_erf_equals_onnx_runtime() -> None:
+    from tests.support.onnx_graphs import model_of, on_runtime
+
+    data = {"x": numbers()}
+    expected = on_runtime(model_of([("Erf", "x", "y", {})], data, ["y"], {}), data)[0]
+    np.testing.assert_array_equal(float_function.evaluate(data["x"], "erf"), expected)
+
+
+def test_the_function_is_a_known_one() -> None:
+    with pytest.raises(QnnError, match="function must be one of erf, exp, got 'sin'"):
+        float_function.evaluate(np.zeros(3, np.float32), "sin")
+    with pytest.raises(QnnError, match="data must be float32"):
+        float_function.evaluate(np.zeros(3, np.int8), "erf")
+
+
+def test_round_trips() -> None:
+    check_round_trips(float_function, [np.zeros((2, 3), np.float32)], function="erf")
