@@ -12,6 +12,7 @@ from tvm import relax
 from frontends.builder import Imported
 from frontends.errors import ModelFormatError, UnsupportedOperatorError, reason_of
 from frontends.onnx.clips import without_clips
+from frontends.onnx.folding import with_folded_shapes
 from frontends.onnx.groups import check_groups
 from frontends.onnx.operators import check_operators
 from frontends.onnx.package import onnx_package
@@ -23,6 +24,7 @@ from qnn_ops.registry import type_spec
 from qnn_ops.signature import Signature, TensorInfo, with_signature
 
 _PREFIX = "tvm_qnn_"
+_QUANTIZING = ("DynamicQuantizeLinear", "QuantizeLinear")
 
 
 def from_onnx(
@@ -34,10 +36,11 @@ def from_onnx(
     """Import a quantized ONNX model, whose integers are ONNX Runtime's.
 
     Convolutional networks, as groups of DequantizeLinear, an operator and QuantizeLinear, or of
-    quantized operators such as QLinearConv; both give the same integers. The documentation's page
-    on numbers of ONNX models says what these are, and which operators there are. ``build`` makes
-    integer operators of the groups. What ONNX Runtime leaves in float is computed in float32, with
-    a ``LeftInFloatWarning``; a sum of floats may differ in its last bits.
+    quantized operators such as QLinearConv; both give the same integers. Networks that are
+    quantized when they run, with MatMulInteger, ConvInteger and what is made of them. The
+    documentation's page on numbers of ONNX models says what these are, and which operators there
+    are. ``build`` makes integer operators of the groups. What ONNX Runtime leaves in float is
+    computed in float32, with a ``LeftInFloatWarning``; a sum of floats may differ in its last bits.
 
     Args:
         model: the path of an .onnx file, whose constants may lie beside it; its contents; or an
@@ -72,11 +75,13 @@ def import_proto(proto: Any, shapes: Shapes | None = None) -> Imported:
     )
     grouped = in_groups(proto)
     check_operators(grouped.graph.node, attributes_of)
-    grouped = with_shapes(grouped, shapes)
-    from tvm.relax.frontend.onnx import from_onnx as import_floats
+    grouped = with_folded_shapes(with_shapes(grouped, shapes))
+    from frontends.onnx.graph_importer import import_graph
 
     try:
-        mod = import_floats(grouped, keep_params_in_input=False)
+        mod = import_graph(grouped)
+    except UnsupportedOperatorError:
+        raise
     except Exception as error:  # whatever TVM's importer meets
         raise ModelFormatError(f"the ONNX model cannot be imported: {reason_of(error)}") from None
     main = mod["main"].with_attr("num_input", len(grouped.graph.input))
@@ -132,8 +137,8 @@ def with_all_outputs(proto: Any) -> Any:
     given = [value.name for value in proto.graph.output]
     more = []
     for node in proto.graph.node:
-        if node.op_type == "QuantizeLinear" or node.op_type in RULES:
-            more += [name for name in node.output if name and name not in given]
+        if node.op_type in _QUANTIZING or node.op_type in RULES:
+            more += [name for name in node.output[:1] if name and name not in given]
     values = [onnx.helper.make_empty_tensor_value_info(name) for name in more]
     del result.graph.output[:]
     result.graph.output.extend([*values, *proto.graph.output])

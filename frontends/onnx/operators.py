@@ -40,12 +40,24 @@ def _quantize(attributes: Attributes) -> None:
         raise UnsupportedError("a stated precision or output_dtype is not imported")
 
 
+def _conv_integer(attributes: Attributes) -> None:
+    _conv(attributes)
+    if attributes.get("auto_pad", b"NOTSET") not in (b"NOTSET", b"VALID"):
+        raise UnsupportedError("auto_pad is not imported")
+
+
 OPERATORS: dict[str, Check] = {
     **dict.fromkeys(("Add", "Concat", "GlobalAveragePool", "MatMul", "Mul"), _anything),
     **dict.fromkeys(("Clip", "LeakyRelu", "Relu", "Sigmoid", "Softmax"), _anything),
     **dict.fromkeys(("Constant", "Flatten", "Identity", "Reshape"), _anything),
     **dict.fromkeys(("Squeeze", "Transpose", "Unsqueeze"), _anything),
+    **dict.fromkeys(("Cast", "DynamicQuantizeLinear", "MatMulInteger"), _anything),
+    **dict.fromkeys(("ConstantOfShape", "Div", "Equal", "Erf", "Expand", "Gather"), _anything),
+    "Gelu": _anything,
+    **dict.fromkeys(("LayerNormalization", "Neg", "Not", "Pow", "Range", "ReduceMean"), _anything),
+    **dict.fromkeys(("Shape", "Slice", "Split", "Sqrt", "Sub", "Tanh", "Where"), _anything),
     "Conv": _conv,
+    "ConvInteger": _conv_integer,
     "DequantizeLinear": _quantize,
     "Gemm": _gemm,
     "MaxPool": _max_pool,

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from frontends.errors import UnsupportedError
+from frontends.onnx.integer_products import dynamic_quantize_matmul, matmul_integer_to_float
 from frontends.onnx.package import onnx_package
 
 Array = np.ndarray[Any, Any]
@@ -149,6 +150,9 @@ def _unary(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]) 
     op = node.op_type.removeprefix("QLinear")
     groups.quantized(op, [groups.dequantized(x, sx, zx)], node, [sy, zy], **attrs)
 
+
+_rule("DynamicQuantizeMatMul")(dynamic_quantize_matmul)
+_rule("MatMulIntegerToFloat")(matmul_integer_to_float)
 
 DOMAINS = ("", "ai.onnx", "com.microsoft")
 

@@ -15,6 +15,12 @@ from frontends.onnx.reader import read_proto, with_shapes
 from frontends.summary import FLOAT, INTEGER, UNSUPPORTED, OperatorInfo, Summary, TensorNote
 from qnn_ops.errors import QnnError
 
+_INTEGER = {
+    *("ConvInteger", "DequantizeLinear", "DynamicQuantizeLinear", "DynamicQuantizeMatMul"),
+    *("MatMulInteger", "MatMulIntegerToFloat"),
+}
+_PRODUCTS = ("DynamicQuantizeMatMul", "MatMul", "MatMulInteger", "MatMulIntegerToFloat")
+
 
 class OnnxSource(Source):
     """An ONNX model; shapes are known if those of its inputs are."""
@@ -45,7 +51,7 @@ class OnnxSource(Source):
             inputs = tuple(note(key) for key in node.input if key)
             outputs = tuple(note(key) for key in node.output if key)
             reason = missing.get(number, "")
-            is_integer = node.op_type.startswith("Q") or node.op_type == "DequantizeLinear"
+            is_integer = node.op_type.startswith("Q") or node.op_type in _INTEGER
             operators.append(
                 OperatorInfo(
                     index=number,
@@ -103,7 +109,9 @@ class OnnxSource(Source):
 
 def _macs(op: str, inputs: tuple[TensorNote, ...], outputs: tuple[TensorNote, ...]) -> int:
     """Count an operator's products, by the shapes of its weights and its result."""
-    place = {"Conv": 1, "QLinearConv": 3}.get(op)
+    if op in _PRODUCTS and inputs[0].shape:
+        return prod(outputs[0].shape) * inputs[0].shape[-1]
+    place = {"Conv": 1, "ConvInteger": 1, "QLinearConv": 3}.get(op)
     if place is None or len(inputs) <= place:
         return 0
     return prod(outputs[0].shape) * prod(inputs[place].shape[1:])

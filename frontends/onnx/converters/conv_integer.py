@@ -1,0 +1,59 @@
+"""ConvInteger."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.onnx.converters.registry import Operands, converter, operands_of
+from frontends.onnx.converters.zero_points import data_point, weight_points
+from qnn_ops import quantized_conv2d
+from qnn_ops.registry import constant_of, spec_of
+
+Array = np.ndarray[Any, Any]
+
+_AXES = 2
+
+
+@converter("ConvInteger")
+def _conv_integer(
+    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
+) -> relax.Expr:
+    """Return the int32 sums of a convolution; its padding means 0.
+
+    Where only the run tells the zero point of the data, the data is taken as it is, and padded
+    with 0. What the zero point adds to a sum is then its product with the weights that lie within
+    the image: a constant.
+    """
+    data, weights, own_point, other_point = operands_of(operands, 4)
+    array, points = constant_of(weights), weight_points(other_point)
+    if array is None or points is None or points.size > 1:
+        raise UnsupportedError("weights must be constant, with one zero point")
+    if len(spec_of(data).shape) != _AXES + 2:
+        raise UnsupportedError("its window must have two dimensions")
+    point, late = data_point(own_point)
+    window: dict[str, Any] = {
+        "strides": list(attributes.get("strides", [1] * _AXES)),
+        "padding": list(attributes.get("pads", [0] * 2 * _AXES)),
+        "dilation": list(attributes.get("dilations", [1] * _AXES)),
+        "groups": int(attributes.get("group", 1)),
+        "data_layout": "NCHW",
+        "kernel_layout": "OIHW",
+    }
+
+    def encodings(point: int) -> tuple[Any, ...]:
+        return (1.0, point, 1.0, int(points[0]), 1.0, 0, "int32")
+
+    sums = builder.emit(quantized_conv2d(data, weights, *encodings(point), **window))
+    if late is None:
+        return sums
+    if any(window["padding"]):
+        ones = np.ones((1, *spec_of(data).shape[1:]), np.uint8)
+        within = quantized_conv2d.evaluate(ones, array, *encodings(0), **window)
+    else:
+        within = (array.astype(np.int32) - int(points[0])).sum(axis=(1, 2, 3)).reshape(1, -1, 1, 1)
+    return R.subtract(sums, R.multiply(late, relax.const(within.astype(np.int32))))

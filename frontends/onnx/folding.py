@@ -1,0 +1,127 @@
+"""What follows from shapes and constants alone, computed when a model is imported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from frontends.onnx.package import onnx_package
+from frontends.onnx.reader import with_shapes
+
+Array = np.ndarray[Any, Any]
+
+_FOLDED = frozenset(
+    (
+        *("Add", "And", "Cast", "Concat", "ConstantOfShape", "Div", "Equal", "Expand", "Gather"),
+        *("Greater", "Identity", "Less", "Max", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Range"),
+        *("ReduceProd", "Reshape", "Shape", "Size", "Slice", "Sqrt", "Squeeze", "Sub"),
+        *("Transpose", "Unsqueeze", "Where"),
+    )
+)
+"""Operators whose results are exact, whoever computes them."""
+
+_LARGEST, _MOST = 2**16, 2**22
+"""Values of a tensor that is folded, and of all: shapes, masks, positions, but not weights."""
+_ROUNDS = 16
+"""Each finds what follows from the shapes that the one before has found."""
+
+
+def with_folded_shapes(proto: Any) -> Any:
+    """Return a copy in which what follows from static shapes is a constant.
+
+    Args:
+        proto: with shapes, of ``with_shapes``.
+
+    Raises:
+        ModelFormatError: the shapes that follow do not fit the operators.
+    """
+    for _ in range(_ROUNDS):
+        if not (found := _known_results(proto)):
+            break
+        proto = with_shapes(_with_constants(proto, found), None)
+    return proto
+
+
+def _known_results(proto: Any) -> dict[str, Array]:
+    """Compute the results of nodes whose operands are known."""
+    onnx = onnx_package()
+    graph = proto.graph
+    shapes = _static_shapes(graph)
+    values = {
+        tensor.name: onnx.numpy_helper.to_array(tensor)
+        for tensor in graph.initializer
+        if prod(tensor.dims) <= _LARGEST
+    }
+    kept = {value.name for value in graph.output}
+    found: dict[str, Array] = {}
+    left = _MOST
+    for node in graph.node:
+        if node.op_type not in _FOLDED or node.domain or len(node.output) != 1:
+            continue
+        name = node.output[0]
+        size = prod(shapes.get(name, (_LARGEST + 1,)))
+        if name in kept or size > min(left, _LARGEST):
+            continue
+        if (value := _result(onnx, proto, node, shapes, values)) is not None:
+            found[name] = values[name] = value
+            left -= size
+    return found
+
+
+def _static_shapes(graph: Any) -> dict[str, tuple[int, ...]]:
+    found = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        tensor = value.type.tensor_type
+        dims = tensor.shape.dim
+        if tensor.HasField("shape") and all(dim.WhichOneof("value") == "dim_value" for dim in dims):
+            found[value.name] = tuple(dim.dim_value for dim in dims)
+    return found
+
+
+def _result(
+    onnx: Any,
+    proto: Any,
+    node: Any,
+    shapes: Mapping[str, tuple[int, ...]],
+    known: Mapping[str, Array],
+) -> Array | None:
+    """Compute a node's result; None where an operand is not known, or it has none."""
+    if node.op_type in ("Shape", "Size"):
+        if node.input[0] not in shapes:
+            return None
+        # Of any tensor of that shape.
+        operands = {node.input[0]: np.broadcast_to(np.int8(0), shapes[node.input[0]])}
+    else:
+        names = [name for name in node.input if name]
+        if not all(name in known for name in names):
+            return None
+        operands = {name: known[name] for name in names}
+    from onnx.reference import ReferenceEvaluator
+
+    values = [onnx.helper.make_empty_tensor_value_info(name) for name in operands]
+    results = [onnx.helper.make_empty_tensor_value_info(node.output[0])]
+    single = onnx.helper.make_graph([node], "one", values, results)
+    model = onnx.helper.make_model(single, opset_imports=proto.opset_import)
+    try:
+        (result,) = ReferenceEvaluator(model).run(None, operands)
+    except Exception:  # of numpy, and of the package: an importer's rule then says what is wrong
+        return None
+    return np.asarray(result)
+
+
+def _with_constants(proto: Any, found: Mapping[str, Array]) -> Any:
+    onnx = onnx_package()
+    result = onnx.ModelProto()
+    result.CopyFrom(proto)
+    graph = result.graph
+    left = [node for node in graph.node if node.output[0] not in found]
+    read = {name for node in left for name in node.input}
+    del graph.node[:]
+    graph.node.extend(left)
+    graph.initializer.extend(
+        onnx.numpy_helper.from_array(array, name) for name, array in found.items() if name in read
+    )
+    return result

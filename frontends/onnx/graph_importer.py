@@ -1,0 +1,47 @@
+"""TVM's importer of ONNX graphs, with own rules for some operators."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from typing import Any
+
+import tvm
+from tvm import relax
+from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
+
+import frontends.onnx.converters  # noqa: F401 (registers the rules)
+from frontends.errors import UnsupportedError, UnsupportedOperatorError
+from frontends.onnx.converters.registry import CONVERTERS
+
+
+class _GraphImporter(ONNXGraphImporter):
+    """Asks the own rules first."""
+
+    def _check_for_unsupported_ops(self, graph: Any) -> None:
+        """Raise never: operators are checked before."""
+        self.numbers = iter(enumerate(graph.node))
+
+    def _convert_operator(
+        self, op_name: str, inputs: list[Any], attrs: dict[str, Any], opset: int
+    ) -> Any:
+        number, node = next(self.numbers)
+        if op_name not in CONVERTERS:
+            return super()._convert_operator(op_name, inputs, attrs, opset)
+        try:
+            result: relax.Expr = CONVERTERS[op_name](self.bb, list(inputs), attrs)
+        except UnsupportedError as error:
+            found = (number, op_name, str(error), list(node.output))
+            raise UnsupportedOperatorError([found]) from None
+        return result if isinstance(result, relax.Tuple) else self.bb.normalize(result)
+
+
+def import_graph(proto: Any) -> tvm.IRModule:
+    """Import a model whose operators are known, and whose shapes are static.
+
+    Raises:
+        UnsupportedOperatorError: an own rule does not take an operator.
+    """
+    opset = next(each.version for each in proto.opset_import if each.domain in ("", "ai.onnx"))
+    with contextlib.redirect_stdout(io.StringIO()):  # TVM's importer prints what it fails at
+        return _GraphImporter({}, "float32").from_onnx(proto.graph, opset)

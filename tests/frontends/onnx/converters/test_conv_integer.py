@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from frontends.errors import UnsupportedOperatorError
+from frontends.onnx import from_onnx
+from tests.support.onnx_graphs import Node, check_equal, model_of
+
+CHAIN: list[Node] = [
+    ("DynamicQuantizeLinear", "x", "q sx zx", {}),
+    ("ConvInteger", "q w zx zw", "sums", {}),
+    ("Cast", "sums", "real", {"to": 1}),
+    ("Mul", "sx sw", "factor", {}),
+    ("Mul", "real factor", "product", {}),
+    ("Add", "product bias", "y", {}),
+]
+WINDOWS = [
+    {"pads": [1, 1, 1, 1]},
+    {"pads": [0, 1, 2, 0], "strides": [2, 1], "dilations": [1, 2]},
+    {"group": 2},
+    {"group": 6, "pads": [2, 2, 2, 2]},
+]
+
+
+def constants(group: int, dtype: str, rng: np.random.Generator) -> dict[str, Any]:
+    info = np.iinfo(dtype)
+    return {
+        "w": rng.integers(info.min, info.max + 1, (12, 6 // group, 3, 3)).astype(dtype),
+        "zw": np.array(0 if dtype == "int8" else 120, dtype),
+        "sw": np.float32(0.013),
+        "bias": rng.normal(0, 9, (1, 12, 1, 1)).astype(np.float32),
+    }
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("window", WINDOWS, ids=str)
+def test_chains_of_dynamic_quantization(window: dict[str, Any], dtype: str) -> None:
+    rng = np.random.default_rng(1)
+    made = constants(window.get("group", 1), dtype, rng)
+    nodes = [(op, *rest, window if op == "ConvInteger" else attrs) for op, *rest, attrs in CHAIN]
+    data = {"x": rng.normal(0.5, 2, (2, 6, 9, 8)).astype(np.float32)}
+    check_equal(model_of(nodes, data, ["y"], made), data)
+
+
+def test_a_constant_zero_point() -> None:
+    rng = np.random.default_rng(2)
+    made = {**constants(1, "int8", rng), "zx": np.array(9, np.uint8)}
+    data = {"x": rng.integers(0, 256, (1, 6, 7, 7)).astype(np.uint8)}
+    nodes: list[Node] = [("ConvInteger", "x w zx", "y", WINDOWS[0])]
+    check_equal(model_of(nodes, data, ["y:int32"], made), data)
+
+
+def test_what_is_refused() -> None:
+    data = {"x": np.zeros((1, 6, 7, 7), np.uint8)}
+    made = constants(1, "int8", np.random.default_rng(3))
+    nodes: list[Node] = [("ConvInteger", "x w", "y", {"auto_pad": "SAME_UPPER"})]
+    with pytest.raises(UnsupportedOperatorError, match="auto_pad is not imported"):
+        from_onnx(model_of(nodes, data, ["y:int32"], made))
+    data["w"] = made.pop("w")
+    with pytest.raises(UnsupportedOperatorError, match="weights must be constant"):
+        from_onnx(model_of([("ConvInteger", "x w", "y", {})], data, ["y:int32"], made))
