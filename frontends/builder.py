@@ -47,12 +47,17 @@ class ModuleBuilder:
         wraps: how far sums of emitted calls go that are known to wrap; whoever tells it clears it.
     """
 
-    def __init__(self) -> None:
-        """Start without parameters."""
+    def __init__(self, home: ModuleBuilder | None = None) -> None:
+        """Start without parameters.
+
+        Args:
+            home: of the module whose function is built; None if that is ``main``.
+        """
         self.parameters: list[relax.Var] = []
         self.params: dict[str, tvm.runtime.Tensor] = {}
         self.results: dict[str, int] = {}
         self.wraps: list[str] = []
+        self._home: ModuleBuilder = home._home if home else self
         self._block = relax.BlockBuilder()
         self._taken = set(_RESERVED)
 
@@ -143,8 +148,9 @@ class ModuleBuilder:
         self, condition: relax.Function, body: relax.Function, carried: Sequence[relax.Expr]
     ) -> list[relax.Expr]:
         """Emit a loop of two functions, which become the module's; see ``qnn_ops.loop``."""
+        home = self._home
         parts = [
-            self._block.add_func(function, self.fresh(name))
+            home._block.add_func(function, home.fresh(name))
             for name, function in (("loop_condition", condition), ("loop_body", body))
         ]
         made = self.emit(loop(parts[0], parts[1], carried))

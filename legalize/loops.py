@@ -83,9 +83,10 @@ class _Part:
 
 
 def _alone(mod: tvm.IRModule, variable: tvm.ir.GlobalVar) -> tvm.IRModule:
-    """Return a module whose ``main`` is another function."""
+    """Return a module whose ``main`` is another function, with those that its own loops run."""
     function = mod[variable].with_attr("global_symbol", "main")
-    return tvm.IRModule({"main": function})
+    others = {name: each for name, each in mod.functions.items() if name.name_hint != "main"}
+    return relax.transform.DeadCodeElimination(["main"])(tvm.IRModule({**others, "main": function}))
 
 
 def _part(mod: tvm.IRModule, target: tvm.target.Target, lower: Lower) -> _Part:

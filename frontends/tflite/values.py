@@ -30,7 +30,6 @@ class Values:
         variables: the values of variables, by container and name; whoever assigns one changes it.
         convert: converts the operators of a subgraph, with values of its own; whoever imports the
             model sets it.
-        is_apart: whether they are those of a subgraph that becomes a function of its own.
         owner: the number of the main subgraph's operator that runs this subgraph.
     """
 
@@ -42,7 +41,6 @@ class Values:
         self._exprs: dict[int, relax.Expr] = {}
         self.variables: dict[tuple[str, str], relax.Expr] = {}
         self.owner: int | None = None
-        self.is_apart = False
         self._depth = 0
         self._left = [_MOST_OPERATORS]
         self._shared: dict[int, tuple[np.ndarray, relax.Var]] = {}
@@ -60,7 +58,6 @@ class Values:
         other = Values(self.builder)
         other.variables, other.convert = self.variables, self.convert
         other.owner = owner if self.owner is None else self.owner
-        other.is_apart = self.is_apart
         other._left, other._shared, other._depth = self._left, self._shared, self._depth + 1
         self._left[0] -= operators
         if other._depth > _MOST_DEPTH or self._left[0] < 0:
@@ -81,8 +78,8 @@ class Values:
             UnsupportedError: subgraphs run one another without an end.
         """
         other = self.inner(owner, operators)
-        other.builder, other.variables, other._shared = ModuleBuilder(), {}, {}
-        other.is_apart = True
+        other.builder = ModuleBuilder(self.builder)
+        other.variables, other._shared = {}, {}
         return other
 
     def give(self, tensor: Tensor, expr: relax.Expr) -> None:

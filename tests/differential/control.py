@@ -11,7 +11,7 @@ _CODES = ("RELU", "RELU6", "RELU_N1_TO_1")
 
 @step(int16=True)
 def repeat(graph: Graph, value: Value) -> Value | None:
-    """Double a value some times, or as often as an input says."""
+    """Double a value some times, or as often as an input says; now and then in two loops."""
     if 0 in value.shape:
         return None
     first = graph.writer.subgraphs + 1
@@ -19,7 +19,8 @@ def repeat(graph: Graph, value: Value) -> Value | None:
     end = graph.constant(most) if graph.chance(0.5) else graph.aside(most)
     left = [graph.tensor([], "int32", None) for _ in range(2)]
     result = graph.result(value, value.shape)
-    for is_body in (False, True):
+    is_nested = graph.chance(0.3)
+    for place, is_body in enumerate((False, True) * (2 if is_nested else 1)):
         inner = graph.writer.subgraph()
         i, n = (inner.tensor(name, (), "int32") for name in "in")
         data = inner.tensor("data", value.shape, value.dtype, value.encoding)
@@ -32,7 +33,13 @@ def repeat(graph: Graph, value: Value) -> Value | None:
         following = inner.tensor("following", (), "int32")
         twice = inner.tensor("twice", value.shape, value.dtype, value.encoding)
         inner.operator("ADD", [i, one], [following], version=1)
-        inner.operator("ADD", [data, data], [twice])
+        if is_nested and place == 1:
+            zero = inner.tensor("zero", (), "int32", None, np.array(0, np.int32))
+            ends = [inner.tensor(name, (), "int32") for name in ("j", "m")]
+            loop = {"cond_subgraph_index": first + 2, "body_subgraph_index": first + 3}
+            inner.operator("WHILE", [zero, i, data], [*ends, twice], **loop)
+        else:
+            inner.operator("ADD", [data, data], [twice])
         inner.end([i, n, data], [following, n, twice])
     subgraphs = {"cond_subgraph_index": first, "body_subgraph_index": first + 1}
     graph.operator("WHILE", [begin, end, value.index], *left, result, **subgraphs)

@@ -1,20 +1,17 @@
-"""IF, and what runs subgraphs."""
+"""What runs subgraphs: in the function under way, or as functions of their own."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 from tvm import relax
-from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError, UnsupportedOperatorError
 from frontends.tflite.converters.context import Array, Context
-from frontends.tflite.converters.registry import data_converter
-from frontends.tflite.model import Model
-from frontends.tflite.options import IfOptions
+from frontends.tflite.model import HANDLE, Model
 from frontends.tflite.values import Values
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
@@ -24,29 +21,6 @@ Value: TypeAlias = "Array | relax.Expr"
 # What is known at import: counters, shapes and small tables, as what folds takes.
 _MOST_KNOWN = 1 << 12
 _KNOWN_DTYPES = ("int32", "int64", "bool", "float32")
-
-
-@data_converter("IF")
-def convert_if(ctx: Context) -> list[relax.Expr]:
-    """Run the branch that a constant chooses; else both, and choose their results."""
-    options = ctx.options(IfOptions)
-    branches = [
-        subgraph(ctx, number)
-        for number in (options.then_subgraph_index, options.else_subgraph_index)
-    ]
-    chosen, *arguments = (operand(ctx, i) for i in range(len(ctx.operator.inputs)))
-    if isinstance(chosen, np.ndarray):
-        return [expr_of(value) for value in run(ctx, branches[0 if chosen.all() else 1], arguments)]
-    if spec_of(chosen).dtype != "bool" or np.prod(spec_of(chosen).shape, dtype=int) != 1:
-        raise QnnError(f"its condition must be one bool, got {spec_of(chosen)}")
-    before = dict(ctx.values.variables)
-    results = [[_emitted(ctx, each) for each in run(ctx, branch, arguments)] for branch in branches]
-    if ctx.values.variables != before:
-        raise UnsupportedError("a branch that assigns a variable, and a condition of the data")
-    if [spec_of(each) for each in results[0]] != [spec_of(each) for each in results[1]]:
-        raise UnsupportedError("branches whose results have other shapes or types")
-    flag = ctx.builder.emit(R.reshape(chosen, ()))
-    return [R.where(flag, *pair) for pair in zip(*results, strict=True)]
 
 
 def subgraph(ctx: Context, number: int) -> Model:
@@ -119,5 +93,43 @@ def expr_of(value: Value) -> relax.Expr:
     return relax.const(value, value.dtype.name) if isinstance(value, np.ndarray) else value
 
 
-def _emitted(ctx: Context, value: Value) -> relax.Var:
-    return ctx.builder.emit(expr_of(value))
+Finish = Callable[[Values, list[relax.Expr]], list[relax.Expr]]
+"""Makes the results of a function of those of its subgraph."""
+
+
+def function_of(
+    ctx: Context,
+    graph: Model,
+    begin: Sequence[relax.Expr],
+    fixed: Sequence[Array | None],
+    finish: Finish = lambda inner, results: results,
+) -> relax.Function:
+    """Convert a subgraph to a function of what is not fixed.
+
+    Args:
+        ctx: of the operator that runs it.
+        graph: the subgraph.
+        begin: values like those that the function is given, in the order of its parameters.
+        fixed: of each argument of the subgraph, what is known; None where it is a parameter.
+        finish: is told the values and the results; it may add parameters after the others.
+
+    Raises:
+        QnnError: as ``run``.
+    """
+    if any(tensor.dtype == HANDLE for tensor in graph.tensors):
+        raise UnsupportedError("variables in a subgraph that is repeated")
+    inner = ctx.values.apart(ctx.operator.index, 1 + len(graph.operators))
+    arguments: list[Value] = []
+    changing = iter(begin)
+    for index, known in zip(graph.inputs, fixed, strict=True):
+        if known is None:
+            spec = spec_of(next(changing))
+            name = inner.builder.fresh(graph.tensors[index].name, f"tensor_{index}")
+            arguments.append(inner.builder.add_input(name, spec.shape, spec.dtype))
+        else:
+            arguments.append(known)
+
+    def convert() -> list[relax.Expr]:
+        return finish(inner, [expr_of(value) for value in run(ctx, graph, arguments, inner)])
+
+    return inner.builder.function(convert)

@@ -15,13 +15,14 @@ from frontends.tflite.converters.control import (
     Value,
     check_arguments,
     expr_of,
+    function_of,
     operand,
     run,
     subgraph,
 )
 from frontends.tflite.converters.registry import data_converter
 from frontends.tflite.folding import fold
-from frontends.tflite.model import HANDLE, Model
+from frontends.tflite.model import Model
 from frontends.tflite.options import WhileOptions
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
@@ -116,9 +117,9 @@ def _looped(
     ]
     begin = [expr_of(value) for value, known in zip(carried, fixed, strict=True) if known is None]
     places = [place for place, known in enumerate(fixed) if known is None]
-    test = _function(ctx, condition, begin, fixed)
+    test = function_of(ctx, condition, begin, fixed)
     graph = replace(body, outputs=tuple(body.outputs[place] for place in places))
-    step = _function(ctx, graph, begin, fixed)
+    step = function_of(ctx, graph, begin, fixed)
     flag = spec_of(relax.Var("flag", test.ret_ty.fields[0]))
     if flag.dtype != "bool" or prod(flag.shape) != 1:
         raise QnnError(f"its condition must give one bool, gives {flag}")
@@ -130,28 +131,3 @@ def _looped(
         raise UnsupportedError("tensors without elements")
     results = iter(ctx.builder.loop(test, step, [ctx.builder.emit(each) for each in begin]))
     return [next(results) if known is None else expr_of(known) for known in fixed]
-
-
-def _function(
-    ctx: Context, graph: Model, begin: Sequence[relax.Expr], fixed: Sequence[Array | None]
-) -> relax.Function:
-    """Convert a subgraph to a function of what is not fixed."""
-    if any(tensor.dtype == HANDLE for tensor in graph.tensors):
-        raise UnsupportedError("variables in a subgraph that is repeated")
-    if ctx.values.is_apart:
-        raise UnsupportedError("a loop inside another")
-    inner = ctx.values.apart(ctx.operator.index, 1 + len(graph.operators))
-    arguments: list[Value] = []
-    changing = iter(begin)
-    for index, known in zip(graph.inputs, fixed, strict=True):
-        if known is None:
-            spec = spec_of(next(changing))
-            name = inner.builder.fresh(graph.tensors[index].name, f"tensor_{index}")
-            arguments.append(inner.builder.add_input(name, spec.shape, spec.dtype))
-        else:
-            arguments.append(known)
-
-    def convert() -> list[relax.Expr]:
-        return [expr_of(value) for value in run(ctx, graph, arguments, inner)]
-
-    return inner.builder.function(convert)

@@ -138,9 +138,118 @@ def test_slices_of_sizes_that_are_not_known() -> None:
         from_tflite(recurrent("rnn", 6, sliced=True, known=False))
 
 
+def counted(graph: Any, first: str, second: str, *data: Any) -> tuple[list[int], int]:
+    """Return two counters and a tensor of a subgraph, and the constant 1."""
+    names = [graph.tensor(name, (), "int32") for name in (first, second)]
+    one = graph.tensor("one", (), "int32", None, np.array(1, np.int32))
+    return [*names, graph.tensor("data", *data)], one
+
+
+def doubled(graph: Any, step: int = 1) -> None:
+    """Make a subgraph the body of a loop that counts and doubles."""
+    kind = ((1, 3), "int8", Q)
+    (i, n, data), _ = counted(graph, "i", "n", *kind)
+    by = graph.tensor("by", (), "int32", None, np.array(step, np.int32))
+    following, twice = graph.tensor("following", (), "int32"), graph.tensor("twice", *kind)
+    graph.operator("ADD", [i, by], [following], version=1)
+    graph.operator("ADD", [data, data], [twice])
+    graph.end([i, n, data], [following, n, twice])
+
+
+def smaller(graph: Any) -> None:
+    """Make a subgraph the condition of a loop: whether one counter is below the other."""
+    (i, n, data), _ = counted(graph, "i", "n", (1, 3), "int8", Q)
+    more = graph.tensor("more", (), "bool")
+    graph.operator("LESS", [i, n], [more])
+    graph.end([i, n, data], [more])
+
+
+def nested() -> bytes:
+    """Return a loop of as many turns as an input says, each of which doubles once more often."""
+    writer, kind = ModelWriter(), ((1, 3), "int8", Q)
+    x, turns = writer.tensor("x", *kind), writer.tensor("turns", (), "int32")
+    begin = writer.tensor("begin", (), "int32", None, np.array(0, np.int32))
+    ends = [writer.tensor(name, (), "int32") for name in ("i_end", "n_end")]
+    ends.append(writer.tensor("y", *kind))
+    loop_of = {"cond_subgraph_index": 1, "body_subgraph_index": 2}
+    writer.operator("WHILE", [begin, turns, x], ends, **loop_of)
+    smaller(writer.subgraph())
+    graph = writer.subgraph()
+    (i, n, data), one = counted(graph, "i", "n", *kind)
+    zero = graph.tensor("zero", (), "int32", None, np.array(0, np.int32))
+    inner = [graph.tensor(name, (), "int32") for name in ("j", "m")]
+    following, made = graph.tensor("following", (), "int32"), graph.tensor("made", *kind)
+    loop_of = {"cond_subgraph_index": 3, "body_subgraph_index": 4}
+    graph.operator("WHILE", [zero, i, data], [*inner, made], **loop_of)
+    graph.operator("ADD", [i, one], [following], version=1)
+    graph.end([i, n, data], [following, n, made])
+    smaller(writer.subgraph())
+    doubled(writer.subgraph())
+    return writer.finish([x, turns], [ends[2]])
+
+
+def few(*turns: int) -> list[list[Array]]:
+    """Return the inputs of some runs."""
+    return [[np.array([[4, 2, 3]], np.int8), np.array(count, np.int32)] for count in turns]
+
+
+@pytest.mark.parametrize("kernels", [False, True])
+def test_a_loop_inside_another_equals_litert(kernels: bool) -> None:
+    runs = few(3, 0, 1, 4)
+    target = "host" if kernels else "llvm"
+    assert compare(nested(), runs[0], target, kernels, then=runs[1:]).differing == ()
+
+
+@needs_cc
+def test_a_loop_inside_another_runs_in_c(tmp_path: Path) -> None:
+    library = built(nested())
+    runs = few(0, 4, 2)
+    results = [array for (array,) in run_standalone(library, runs, tmp_path)]
+    np.testing.assert_array_equal(results, [library.run(*arrays) for arrays in runs])
+
+
+def branching(step: int) -> bytes:
+    """Return a branch that loops as often as an input says, beside one that does not."""
+    writer, kind = ModelWriter(), ((1, 3), "int8", Q)
+    x, n = writer.tensor("x", *kind), writer.tensor("turns", (), "int32")
+    flag, y = writer.tensor("flag", (1,), "bool"), writer.tensor("y", *kind)
+    writer.operator("IF", [flag, x, n], [y], then_subgraph_index=1, else_subgraph_index=2)
+    graph = writer.subgraph()
+    data, n_inner = graph.tensor("data", *kind), graph.tensor("n", (), "int32")
+    zero = graph.tensor("zero", (), "int32", None, np.array(0, np.int32))
+    inner = [graph.tensor(name, (), "int32") for name in ("j", "m")]
+    made = graph.tensor("made", *kind)
+    loop_of = {"cond_subgraph_index": 3, "body_subgraph_index": 4}
+    graph.operator("WHILE", [zero, n_inner, data], [*inner, made], **loop_of)
+    graph.end([data, n_inner], [made])
+    graph = writer.subgraph()
+    data, n_inner = graph.tensor("data", *kind), graph.tensor("n", (), "int32")
+    made = graph.tensor("made", *kind)
+    graph.operator("RELU", [data], [made])
+    graph.end([data, n_inner], [made])
+    smaller(writer.subgraph())
+    doubled(writer.subgraph(), step)
+    return writer.finish([flag, x, n], [y])
+
+
+def test_a_loop_inside_a_branch_equals_litert() -> None:
+    data = np.array([[4, -2, 3]], np.int8)
+    runs = [
+        [np.array([flag]), data, np.array(turns, np.int32)]
+        for flag, turns in ((True, 3), (False, 3), (True, 0), (False, 0))
+    ]
+    assert compare(branching(1), runs[0], "llvm", then=runs[1:]).differing == ()
+
+
+def test_the_loop_of_a_branch_that_is_not_taken_is_not_run() -> None:
+    # It has no end.
+    arrays = [np.array([False]), np.array([[4, -2, 3]], np.int8), np.array(3, np.int32)]
+    assert compare(branching(0), arrays, "llvm").differing == ()
+
+
 @pytest.mark.parametrize(
     ("code", "message"),
-    [("CONCATENATION", "change from turn to turn"), ("WHILE", "inside another")],
+    [("CONCATENATION", "change from turn to turn"), ("WHILE", "more than 8 deep")],
 )
 def test_bodies_that_no_loop_has(code: str, message: str) -> None:
     writer = ModelWriter()
@@ -155,7 +264,7 @@ def test_bodies_that_no_loop_has(code: str, message: str) -> None:
             continue
         made, gone = graph.tensor("made", (1, 4), "int8", Q), graph.tensor("gone", (1,), "bool")
         if code == "WHILE" and part == 1:
-            subgraphs = {"cond_subgraph_index": 1, "body_subgraph_index": 3}
+            subgraphs = {"cond_subgraph_index": 1, "body_subgraph_index": 2}
             graph.operator("WHILE", [data, go], [made, gone], **subgraphs)
         else:
             graph.operator("LOGICAL_NOT", [go], [gone])

@@ -1,4 +1,4 @@
-"""IF, and what runs subgraphs."""
+"""IF, and subgraphs that are run."""
 
 from __future__ import annotations
 

@@ -1,0 +1,127 @@
+"""IF."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.tflite.converters.context import Context
+from frontends.tflite.converters.control import (
+    Value,
+    check_arguments,
+    expr_of,
+    function_of,
+    operand,
+    run,
+    subgraph,
+)
+from frontends.tflite.converters.registry import data_converter
+from frontends.tflite.model import Model
+from frontends.tflite.options import IfOptions, WhileOptions
+from frontends.tflite.values import Values
+from qnn_ops.errors import QnnError
+from qnn_ops.registry import TensorSpec, spec_of
+
+
+@data_converter("IF")
+def convert_if(ctx: Context) -> list[relax.Expr]:
+    """Run the branch that a constant chooses; else both, and choose their results.
+
+    Of branches that loop only the chosen one is run: the other's loop may have no end.
+    """
+    options = ctx.options(IfOptions)
+    branches = [
+        subgraph(ctx, number)
+        for number in (options.then_subgraph_index, options.else_subgraph_index)
+    ]
+    chosen, *arguments = (operand(ctx, i) for i in range(len(ctx.operator.inputs)))
+    if isinstance(chosen, np.ndarray):
+        return [expr_of(value) for value in run(ctx, branches[0 if chosen.all() else 1], arguments)]
+    if spec_of(chosen).dtype != "bool" or np.prod(spec_of(chosen).shape, dtype=int) != 1:
+        raise QnnError(f"its condition must be one bool, got {spec_of(chosen)}")
+    flag = ctx.builder.emit(R.reshape(chosen, ()))
+    if any(_loops(branch, set()) for branch in branches):
+        return _one_of(ctx, branches, flag, arguments)
+    before = dict(ctx.values.variables)
+    results = [[_emitted(ctx, each) for each in run(ctx, branch, arguments)] for branch in branches]
+    if ctx.values.variables != before:
+        raise UnsupportedError("a branch that assigns a variable, and a condition of the data")
+    _check_alike(*([spec_of(each) for each in made] for made in results))
+    return [R.where(flag, *pair) for pair in zip(*results, strict=True)]
+
+
+def _loops(graph: Model, seen: set[int]) -> bool:
+    """Tell whether a subgraph, or one that it runs, has a loop."""
+    for each in graph.operators:
+        if isinstance(each.options, WhileOptions):
+            return True
+        if not isinstance(each.options, IfOptions):
+            continue
+        for number in (each.options.then_subgraph_index, each.options.else_subgraph_index):
+            if 1 <= number <= len(graph.subgraphs) and number not in seen:
+                seen.add(number)
+                if _loops(graph.subgraphs[number - 1], seen):
+                    return True
+    return False
+
+
+def _one_of(
+    ctx: Context, branches: Sequence[Model], flag: relax.Expr, arguments: Sequence[Value]
+) -> list[relax.Expr]:
+    """Make each branch the body of a loop of one turn, or none.
+
+    Both carry the flag, the arguments and the results, which begin as zeros.
+    """
+    emit = ctx.builder.emit
+    fixed = [value if isinstance(value, np.ndarray) else None for value in arguments]
+    begin = [value for value in arguments if not isinstance(value, np.ndarray)]
+    made: list[list[TensorSpec]] = []
+
+    def ended(inner: Values, results: list[relax.Expr]) -> list[relax.Expr]:
+        """Carry on with results, and never again."""
+        builder = inner.builder
+        results = [builder.emit(each) for each in results]
+        made.append([spec_of(each) for each in results])
+        parameters = builder.parameters[: len(begin)]
+        for name, dtype, shape in (
+            *((f"result{i}", spec.dtype, spec.shape) for i, spec in enumerate(made[-1])),
+            ("flag", "bool", ()),
+        ):
+            builder.add_input(builder.fresh(name), shape, dtype)
+        return [*parameters, *results, relax.const(np.bool_(False))]
+
+    steps = []
+    for branch in branches:
+        check_arguments(branch, arguments)
+        steps.append(function_of(ctx, branch, begin, fixed, ended))
+    _check_alike(*made)
+    if any(0 in spec.shape for spec in [*made[0], *map(spec_of, begin)]):
+        raise UnsupportedError("tensors without elements, and a branch that loops")
+    results: list[relax.Expr] = [emit(R.zeros(spec.shape, spec.dtype)) for spec in made[0]]
+    for step, going in zip(steps, (flag, emit(R.logical_not(flag))), strict=True):
+        carried = [*map(emit, begin), *results, going]
+        looped = ctx.builder.loop(_flag_of(ctx, carried), step, carried)
+        results = [emit(each) for each in looped[len(begin) : -1]]
+    return results
+
+
+def _flag_of(ctx: Context, carried: Sequence[relax.Expr]) -> relax.Function:
+    """Return a function that gives the last of its parameters."""
+    builder = ctx.values.apart(ctx.operator.index, 1).builder
+    for number, each in enumerate(carried):
+        spec = spec_of(each)
+        builder.add_input(builder.fresh(f"carried{number}"), spec.shape, spec.dtype)
+    return builder.function(lambda: [builder.parameters[-1]])
+
+
+def _check_alike(first: Sequence[TensorSpec], second: Sequence[TensorSpec]) -> None:
+    if list(first) != list(second):
+        raise UnsupportedError("branches whose results have other shapes or types")
+
+
+def _emitted(ctx: Context, value: Value) -> relax.Var:
+    return ctx.builder.emit(expr_of(value))
