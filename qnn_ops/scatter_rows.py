@@ -37,7 +37,8 @@ def scatter_rows(
         data: [count, size], int8, uint8, int32, int64 or float32.
         places: int32 [number], each from 0 to count - 1; another is a place at the nearest end.
         rows: [number, size], of the data's dtype.
-        reduction: "update", "add", "multiply", "maximum" or "minimum". Integers must not overflow.
+        reduction: "update", "add", "multiply", "maximum" or "minimum". Integers wrap, but int64
+            must not overflow.
 
     Returns:
         A call whose result has the data's shape and dtype.

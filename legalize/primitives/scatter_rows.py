@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -16,8 +17,8 @@ from qnn_ops.scatter_rows import scatter_rows
 
 _COMBINED: dict[str, Callable[[Any, Any], Any]] = {
     "update": lambda _, new: new,
-    "add": lambda old, new: old + new,
-    "multiply": lambda old, new: old * new,
+    "add": operator.add,
+    "multiply": operator.mul,
     "maximum": T.max,
     "minimum": T.min,
 }
@@ -50,6 +51,10 @@ def _function(spec: TensorSpec, number: int, reduction: str) -> tirx.PrimFunc:
             T.buffer_store(output, data[row, column], [row, column])
         with T.serial(number) as each, T.serial(size) as column:
             place = T.max(T.min(places[each], count - 1), 0)
-            value = _COMBINED[reduction](output[place, column], rows[each, column])
+            old, new = output[place, column], rows[each, column]
+            if spec.dtype == "int32":
+                # In 64 bits, as TVM lets LLVM assume that int32 does not overflow.
+                old, new = T.cast(old, "int64"), T.cast(new, "int64")
+            value = T.cast(_COMBINED[reduction](old, new), spec.dtype)
             T.buffer_store(output, value, [place, column])
     return builder.get()

@@ -178,7 +178,7 @@ def segments(graph: Graph, value: Value) -> Value | None:
     dtype = "float32" if graph.chance(0.5) else "int32"
     numbers = graph.tensor(value.shape, dtype, None)
     graph.operator("CAST", [value.index], numbers)
-    names = ("SUM", "MAX", "MIN", *(("PROD",) if dtype == "float32" else ()))
+    names = ("SUM", "MAX", "MIN", "PROD")
     count = int(graph.rng.integers(1, 6))
     places = graph.constant(graph.rng.integers(-1, count, value.shape[0]).astype(np.int32))
     result = graph.tensor((count, *value.shape[1:]), dtype, None)

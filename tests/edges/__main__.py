@@ -2,36 +2,41 @@
 
 python -m tests.edges                       # 3,000 models
 python -m tests.edges --models 500 --seed 7
+python -m tests.edges --only DILATE         # models of that operator alone
 python -m tests.edges --list "refused here" # and says which of them LiteRT runs
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from itertools import count, islice
 
 import click
 from rich.console import Console
 
 # Importing them registers their operators.
-from tests.edges import arithmetic, choices, moves, places, states  # noqa: F401
+from tests.edges import arithmetic, choices, moves, places, rows, states  # noqa: F401
 from tests.edges.campaign import GOOD, run_campaign
+from tests.edges.draw import RULES, code_of
 
 
 @click.command()
 @click.option("--models", default=3000, show_default=True, type=click.IntRange(min=1))
 @click.option("--seed", default=0, show_default=True, help="Of the first model.")
 @click.option("--list", "listed", multiple=True, type=click.Choice(GOOD), help="Tell these, too.")
-def main(models: int, seed: int, listed: tuple[str, ...]) -> None:
+@click.option("--only", multiple=True, type=click.Choice(sorted(RULES)), metavar="OPERATOR")
+def main(models: int, seed: int, listed: tuple[str, ...], only: tuple[str, ...]) -> None:
     """Compare models of one operator with LiteRT; ends with 1 if one is a fault."""
     console = Console(highlight=False, markup=False, soft_wrap=True)
     counts: Counter[str] = Counter()
-    for outcome in run_campaign(range(seed, seed + models)):
+    seeds = (each for each in count(seed) if not only or code_of(each) in only)
+    for outcome in run_campaign([*islice(seeds, models)]):
         counts[outcome.kind] += 1
         done = counts.total()
         if outcome.kind not in GOOD or outcome.kind in listed:
             console.print(f"seed {outcome.seed} {outcome.code} {outcome.kind}: {outcome.text}")
         if done % 100 == 0 or done == models:
-            summary = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
+            summary = ", ".join(f"{number:,} {kind}" for kind, number in counts.items())
             console.print(f"{done:,} models: {summary}")
     if set(counts) - set(GOOD):
         raise SystemExit(1)

@@ -54,13 +54,18 @@ def reduction(draw: Draw) -> None:
     draw.operator([data, draw.numbers(numbers)], (dtype, encoding), keep_dims=draw.chance(0.5))
 
 
-_FIXED = {"LOGISTIC": (1 / 256, -128), "TANH": (1 / 128, 0), "SOFTMAX": (1 / 256, -128)}
+_FIXED = {
+    "LOGISTIC": (1 / 256, -128),
+    "TANH": (1 / 128, 0),
+    "SOFTMAX": (1 / 256, -128),
+    "LOG_SOFTMAX": (16 / 256, 127),
+}
 
 
 @drawn(
     *("LOGISTIC", "TANH", "HARD_SWISH", "LEAKY_RELU", "EXP", "SOFTMAX", "L2_NORMALIZATION"),
     *("RELU", "RELU6", "RELU_N1_TO_1", "ABS", "CEIL", "COS", "ELU", "FLOOR", "LOG", "NEG"),
-    *("RSQRT", "SIN", "SQRT", "SQUARE", "GELU", "ZEROS_LIKE"),
+    *("RSQRT", "SIN", "SQRT", "SQUARE", "GELU", "ZEROS_LIKE", "LOG_SOFTMAX", "RELU_0_TO_1"),
 )
 def unary(draw: Draw) -> None:
     dtype, shape = draw.computed_dtype(), draw.shape()

@@ -170,10 +170,14 @@ def drawn(*codes: str) -> Callable[[Rule], Rule]:
     return decorate
 
 
+def code_of(seed: int) -> str:
+    """Return the operator of a seed's model; operators take turns."""
+    return sorted(RULES)[seed % len(RULES)]
+
+
 def case_of(seed: int) -> Case:
-    """Return the model of a seed; operators take turns."""
+    """Return the model of a seed."""
     rng = np.random.default_rng(seed)
-    codes = sorted(RULES)
-    draw = Draw(rng, codes[seed % len(codes)])
+    draw = Draw(rng, code_of(seed))
     RULES[draw.code](draw)
     return draw.finish()

@@ -38,7 +38,9 @@ def convert_quantized_l2_normalization(ctx: Context) -> relax.Expr:
     """
     data, dtype = ctx.input(0), ctx.output().dtype
     _check_result(ctx, 1 / 128, 0)
-    if not data.shape or 0 in data.shape or data.shape[-1] > _MOST_SQUARES:
+    if 0 in data.shape:
+        return R.zeros(data.shape, dtype)
+    if not data.shape or data.shape[-1] > _MOST_SQUARES:
         raise UnsupportedError(f"rows of {data.tensor.label}, of shape {data.shape}")
     of, emit = FixedPoint(ctx.builder), ctx.builder.emit
     point = data.quantization[1]
@@ -63,7 +65,9 @@ def convert_quantized_log_softmax(ctx: Context) -> relax.Expr:
     """
     data, dtype = ctx.input(0), ctx.output().dtype
     _check_result(ctx, 16 / 256, 1)
-    if not data.shape or 0 in data.shape or data.shape[-1] > _MOST_EXPONENTIALS:
+    if 0 in data.shape:
+        return R.zeros(data.shape, dtype)
+    if not data.shape or data.shape[-1] > _MOST_EXPONENTIALS:
         raise UnsupportedError(f"rows of {data.tensor.label}, of shape {data.shape}")
     scale = data.quantization[0]
     if scale <= 2.0**-26:

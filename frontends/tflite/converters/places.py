@@ -12,7 +12,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.context import Context, reshaped
+from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.registry import data_converter
 from frontends.tflite.values import DTYPES
 from qnn_ops.errors import QnnError
@@ -28,7 +28,11 @@ def convert_dilate(ctx: Context) -> relax.Expr:
     if filler.tensor.dtype != dtype or prod(filler.shape) != 1:
         raise QnnError(f"{filler.tensor.label} must be one {dtype}")
     if 0 in shape:
-        raise UnsupportedError(f"{data.tensor.label} has no elements")
+        # LiteRT's own kernel ends the process, or gives an axis less than no elements.
+        if 0 in shape[:-1] or steps[-1] > 1:
+            raise UnsupportedError(f"{data.tensor.label} has no elements")
+        sizes = zip(shape, steps, strict=True)
+        return R.zeros([max(0, (size - 1) * step + 1) for size, step in sizes], dtype)
     result, is_kept = data.expr, np.ones((), bool)
     for axis, (size, step) in enumerate(zip(shape, steps, strict=True)):
         numbers = np.arange((size - 1) * step + 1, dtype=np.int32)
@@ -41,9 +45,12 @@ def convert_dilate(ctx: Context) -> relax.Expr:
 def convert_matrix_diag(ctx: Context) -> relax.Expr:
     """Make matrices that have the last axis as their diagonal, and zeros elsewhere."""
     data = ctx.input(0)
-    if not data.shape or 0 in data.shape:
+    _check_no_bool(data)
+    if not data.shape:
         raise UnsupportedError(f"{data.tensor.label} of shape {data.shape}")
     size = data.shape[-1]
+    if 0 in data.shape:
+        return R.zeros((*data.shape, size), data.tensor.dtype)
     filled = R.broadcast_to(R.expand_dims(data.expr, -1), (*data.shape, size))
     return R.where(relax.const(np.eye(size, dtype=bool)), filled, R.zeros((), data.tensor.dtype))
 
@@ -52,6 +59,7 @@ def convert_matrix_diag(ctx: Context) -> relax.Expr:
 def convert_matrix_set_diag(ctx: Context) -> relax.Expr:
     """Replace the diagonals of matrices."""
     data, diagonal = ctx.input(0), ctx.input(1)
+    _check_no_bool(data)
     shape = data.shape
     fits = len(shape) > 1 and diagonal.shape == (*shape[:-2], min(shape[-2:]))
     if not fits or diagonal.tensor.dtype != data.tensor.dtype:
@@ -73,8 +81,10 @@ def convert_hashtable_lookup(ctx: Context) -> list[relax.Expr]:
         raise UnsupportedError(f"of {keys.tensor.dtype} in a table of {dtype}")
     if len(wanted.shape) != 1 or keys.shape != table.shape[:1]:
         raise QnnError(f"{keys.shape} keys of a table of shape {table.shape}")
-    if 0 in (*wanted.shape, *table.shape):
-        raise UnsupportedError("of tensors without elements")
+    if 0 in table.shape:
+        raise UnsupportedError("of a table without elements")
+    if 0 in wanted.shape:
+        return [R.zeros((0, *table.shape[1:]), dtype), R.zeros((0,), "uint8")]
     if keys.tensor.is_constant and np.any(np.diff(ctx.constant(1)) <= 0):
         raise QnnError(f"{keys.tensor.label} must have keys that rise")
     columns, row = reshaped(wanted.expr, (-1, 1)), reshaped(keys.expr, (1, -1))
@@ -84,6 +94,11 @@ def convert_hashtable_lookup(ctx: Context) -> list[relax.Expr]:
     found = R.greater(reshaped(hits, (*wanted.shape, *[1] * (len(table.shape) - 1))), _zero("int8"))
     taken = R.take(table.expr, places, 0, "clip")
     return [R.where(found, taken, _zero(dtype)), R.astype(hits, "uint8")]
+
+
+def _check_no_bool(data: Operand) -> None:
+    if data.tensor.dtype == "bool":
+        raise UnsupportedError("of bool, for which LiteRT's own kernel writes beyond the result")
 
 
 def _zero(dtype: str) -> relax.Expr:

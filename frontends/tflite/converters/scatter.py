@@ -14,9 +14,7 @@ from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.registry import data_converter
 from qnn_ops import QnnError, scatter_rows
 
-# What integers are added up in; they then wrap as LiteRT's do. TVM lets LLVM assume that int32 and
-# int64 do not overflow.
-_WIDE = {"bool": "int32", "int8": "int32", "uint8": "int32", "int32": "int64"}
+_DTYPES = ("bool", "int8", "uint8", "int32", "int64", "float32")
 _REDUCTIONS: dict[str, tuple[str, Any]] = {
     "UNSORTED_SEGMENT_MAX": ("maximum", lambda info: info.min),
     "UNSORTED_SEGMENT_MIN": ("minimum", lambda info: info.max),
@@ -30,7 +28,7 @@ def convert_scatter_nd(ctx: Context) -> relax.Expr:
     """Add parts to zeros at places along the first axes; the last axis of the places tells one."""
     places, parts, shape = ctx.input(0), ctx.input(1), ctx.integers(2)
     dtype, rank = parts.tensor.dtype, len(places.shape) - 1
-    if dtype not in (*_WIDE, "int64", "float32") or places.tensor.dtype != "int32":
+    if dtype not in _DTYPES or places.tensor.dtype != "int32":
         raise UnsupportedError(f"{dtype} at places of {places.tensor.dtype}")
     depth = places.shape[-1] if places.shape else 0
     fits = parts.shape == (*places.shape[:rank], *shape[depth:])
@@ -40,7 +38,7 @@ def convert_scatter_nd(ctx: Context) -> relax.Expr:
         return R.zeros(shape, dtype)
     rows = reshaped(parts.expr, (prod(places.shape[:rank]), prod(shape[depth:])))
     flat = _flat_places(ctx, places, shape[:depth])
-    wide = _WIDE.get(dtype, dtype)
+    wide = "int32" if dtype == "bool" else dtype
     zeros = R.zeros((prod(shape[:depth]), prod(shape[depth:])), wide)
     summed = _scattered(ctx, zeros, flat, R.astype(rows, wide), "add")
     if dtype == "bool":
@@ -64,8 +62,10 @@ def convert_sparse_to_dense(ctx: Context) -> relax.Expr:
     if prod(filler.shape) != 1:
         raise QnnError(f"{filler.tensor.label} must be one value, is of shape {filler.shape}")
     filled = R.broadcast_to(reshaped(filler.expr, (1, 1)), (prod(shape), 1))
-    if 0 in shape or count == 0:
-        return R.zeros(shape, dtype) if 0 in shape else reshaped(filled, shape)
+    if 0 in shape:
+        return R.zeros(shape, dtype)
+    if count == 0:
+        return reshaped(filled, shape)
     flat = _flat_places(ctx, places, shape, count)
     each = R.broadcast_to(reshaped(values.expr, (-1, 1)), (count, 1))
     return reshaped(_scattered(ctx, filled, flat, each, "update"), shape)
@@ -78,28 +78,25 @@ def convert_segments(ctx: Context) -> relax.Expr:
     dtype, rank = data.tensor.dtype, len(places.shape)
     if dtype not in ("int32", "float32") or places.tensor.dtype != "int32":
         raise UnsupportedError(f"{dtype} in segments of {places.tensor.dtype}")
-    if count < 0 or not rank or data.shape[:rank] != places.shape:
+    if count < 0 or data.shape[:rank] != places.shape:
         raise QnnError(f"segments {places.shape} of data of {data.shape}, {count} of them")
     if places.tensor.is_constant and np.any(ctx.constant(1) >= count):
         raise QnnError(f"{places.tensor.label} has segments beyond {count}")
     rest = data.shape[rank:]
     reduction, begin = _REDUCTIONS[ctx.operator.code]
+    info = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
+    start = relax.const(np.asarray(begin(info), dtype), dtype)
     if 0 in data.shape or count == 0:
-        raise UnsupportedError("of tensors without elements")
+        return R.full((count, *rest), start, dtype)
     rows = reshaped(data.expr, (prod(places.shape), prod(rest)))
     # One row more, which takes those of no segment.
     flat = reshaped(places.expr, (prod(places.shape),))
     flat = ctx.builder.emit(R.minimum(flat, relax.const(np.int32(count))))
     flat = R.where(R.less(flat, relax.const(np.int32(0))), relax.const(np.int32(count)), flat)
-    info = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
-    start = relax.const(np.asarray(begin(info), dtype), dtype)
-    wide = "int64" if dtype == "int32" and reduction == "add" else dtype
     full = R.full((count + 1, prod(rest)), start, dtype)
-    if reduction == "multiply" and dtype == "int32":
-        raise UnsupportedError("products of int32, which may wrap")
-    summed = _scattered(ctx, R.astype(full, wide), flat, R.astype(rows, wide), reduction)
-    kept = R.strided_slice(summed, [0], [0], [count])
-    return reshaped(ctx.builder.emit(R.astype(kept, dtype)), (count, *rest))
+    summed = _scattered(ctx, full, flat, rows, reduction)
+    kept = ctx.builder.emit(R.strided_slice(summed, [0], [0], [count]))
+    return reshaped(kept, (count, *rest))
 
 
 def _scattered(

@@ -53,6 +53,14 @@ def test_logarithms_equal_litert_s(dtype: str) -> None:
     check(sheet)
 
 
+def test_rows_without_elements_equal_litert_s() -> None:
+    sheet = Sheet()
+    data = sheet.input(np.zeros((0, 3), np.int8), Quantization.per_tensor(0.1, 0))
+    for code, encoding in (("LOG_SOFTMAX", (16 / 256, 127)), ("L2_NORMALIZATION", (1 / 128, 0))):
+        sheet.operator(code, [data], ((0, 3), "int8", Quantization.per_tensor(*encoding)))
+    sheet.check()
+
+
 @pytest.mark.parametrize("dtype", ["int8", "int16"])
 def test_products_equal_litert_s(dtype: str) -> None:
     sheet = Sheet(seed=62)

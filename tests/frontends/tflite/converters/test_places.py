@@ -44,6 +44,30 @@ def test_rows_of_keys_equal_litert(dtype: str) -> None:
     sheet.check()
 
 
+@pytest.mark.parametrize("code", ["MATRIX_DIAG", "MATRIX_SET_DIAG"])
+def test_diagonals_of_bool_are_refused(code: str) -> None:
+    sheet = Sheet()
+    operands = [scalars(sheet, shape, "bool")[0] for shape in ((2, 3), (2,))]
+    count = 2 if code == "MATRIX_SET_DIAG" else 1
+    sheet.operator(code, operands[:count], ((2, 3), "bool", None))
+    with pytest.raises(QnnError, match="LiteRT's own kernel writes beyond"):
+        from_tflite(sheet.model())
+
+
+def test_tensors_without_elements_equal_litert_s() -> None:
+    sheet = Sheet()
+    data = sheet.input(np.zeros((2, 0, 3), np.int8), Q)
+    sheet.operator("MATRIX_DIAG", [data], ((2, 0, 3, 3), "int8", Q))
+    data = sheet.input(np.zeros((2, 3, 0), np.int8), Q)
+    operands = [data, sheet.constant([2, 1, 1]), sheet.bias(np.array(5, np.int8), Q)]
+    sheet.operator("DILATE", operands, ((3, 3, 0), "int8", Q))
+    table, keys = sheet.input(np.ones((2, 3), np.int8), Q), sheet.constant([1, 2])
+    wanted = sheet.input(np.zeros(0, np.int32))
+    results = ((0, 3), "int8", Q), ((0,), "uint8", None)
+    sheet.operator("HASHTABLE_LOOKUP", [wanted, keys, table], *results)
+    sheet.check()
+
+
 def test_a_diagonal_must_fit() -> None:
     sheet = Sheet()
     operands = [scalars(sheet, shape, "int8")[0] for shape in ((2, 3), (3,))]

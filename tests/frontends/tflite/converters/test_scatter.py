@@ -63,11 +63,35 @@ def test_dense_tensors_equal_litert(dtype: str) -> None:
 def test_segments_equal_litert(dtype: str) -> None:
     sheet = Sheet(seed=8)
     data = sheet.input(numbers(sheet, (2, 3, 4), dtype))
-    for code in ("MAX", "MIN", "SUM", *(("PROD",) if dtype == "float32" else ())):
-        for places, rest in (([2, 0], (3, 4)), ([[0, 4, 0], [-1, 2, 4]], (4,))):
+    # Sums and products of integers wrap.
+    for code in ("MAX", "MIN", "SUM", "PROD"):
+        for places, rest in (
+            ([2, 0], (3, 4)),
+            ([2, 2], (3, 4)),
+            ([[0, 4, 0], [-1, 4, 4]], (4,)),
+            (1, (2, 3, 4)),
+        ):
             index = sheet.constant(np.array(places, np.int32))
             operands = [data, index, sheet.constant(np.int32(5))]
             sheet.operator(f"UNSORTED_SEGMENT_{code}", operands, ((5, *rest), dtype, None))
+    sheet.check()
+
+
+def test_tensors_without_elements_equal_litert_s() -> None:
+    sheet = Sheet()
+    places, rows = (
+        sheet.constant(np.zeros((0, 1), np.int32)),
+        sheet.input(np.zeros((0, 3), np.int8), Q),
+    )
+    sheet.operator("SCATTER_ND", [places, rows, sheet.constant([2, 3])], ((2, 3), "int8", Q))
+    filler = sheet.input(np.array(9, np.int8), Q)
+    operands = [sheet.constant(np.zeros((0,), np.int32)), sheet.constant([4]), rows, filler]
+    operands[2] = sheet.input(np.zeros((0,), np.int8), Q)
+    sheet.operator("SPARSE_TO_DENSE", operands, ((4,), "int8", Q))
+    data, ids = sheet.input(np.zeros((0, 3), np.float32)), sheet.constant(np.zeros((0,), np.int32))
+    for name in ("MAX", "MIN", "PROD", "SUM"):
+        operands = [data, ids, sheet.constant(np.int32(2))]
+        sheet.operator(f"UNSORTED_SEGMENT_{name}", operands, ((2, 3), "float32", None))
     sheet.check()
 
 

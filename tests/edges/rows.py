@@ -1,0 +1,117 @@
+"""Operators that put rows at places and elements on diagonals, and that work on bits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.edges.draw import Draw, drawn
+from tests.edges.moves import moved
+
+
+def _positions(draw: Draw, size: int, shape: tuple[int, ...], dtype: str = "int32") -> int:
+    """Return an operand of places, of a run or of the file, few of them negative."""
+    lowest = -1 if draw.chance(0.05) else 0
+    array = np.asarray(draw.rng.integers(lowest, max(size, 1), shape)).astype(dtype)
+    return draw.constant(array) if draw.chance(0.5) else draw.given(array)
+
+
+@drawn("SCATTER_ND")
+def scatter(draw: Draw) -> None:
+    shape = draw.shape(1, 4)
+    depth = int(draw.rng.integers(1, len(shape) + 1))
+    batch = draw.shape(0, 2)
+    parts, _, result = moved(draw, (*batch, *shape[depth:]))
+    if draw.chance(0.05):
+        shape = (*shape, 2)
+    places = _positions(draw, min(shape[:depth]), (*batch, depth))
+    draw.operator([places, parts, draw.numbers(list(shape))], result)
+
+
+@drawn("SPARSE_TO_DENSE")
+def dense(draw: Draw) -> None:
+    shape, count = draw.shape(0, 4), draw.size()
+    depth = len(shape)
+    values, _, result = moved(draw, draw.choice((count,), (count,), (), (1,)))
+    filler = draw.given(draw.data(result[0], draw.choice((), (), (1,), (2,))), result[1])
+    places = (count, depth)
+    if depth == 1:
+        places = draw.choice((count,), (), (count, 1))
+    size, kind = min(shape, default=1), str(draw.choice("int32", "int64"))
+    # Places beyond the tensor are written to by LiteRT's kernel, whatever stands there.
+    if 0 in shape:
+        places = (0, depth)
+    array = np.asarray(draw.rng.integers(0, max(size, 1), places)).astype(kind)
+    operands = [draw.constant(array) if draw.chance(0.5) else draw.given(array)]
+    operands += [draw.constant(np.array(shape, str(draw.choice("int32", kind)))), values, filler]
+    draw.operator(operands, result)
+
+
+@drawn(*(f"UNSORTED_SEGMENT_{name}" for name in ("MAX", "MIN", "PROD", "SUM")))
+def segments(draw: Draw) -> None:
+    dtype, shape = str(draw.choice("int32", "float32")), draw.shape(0, 4)
+    rank = int(draw.rng.integers(0, len(shape) + 1))
+    ids = shape[:rank]
+    if draw.chance(0.05):
+        ids = draw.like(ids)
+    count = int(draw.rng.integers(0, 6))
+    operands = [draw.input(shape, dtype), _positions(draw, count, ids), draw.numbers(count)]
+    draw.operator(operands, (dtype, None))
+
+
+@drawn("HASHTABLE_LOOKUP")
+def look_up(draw: Draw) -> None:
+    shape = draw.shape(1, 4)
+    values, _, result = moved(draw, shape)
+    keys = np.sort(draw.rng.choice(99, shape[0], replace=False)).astype(np.int32)
+    if draw.chance(0.05):
+        keys = keys[:-1]
+    wanted = _positions(draw, 99, draw.choice((draw.size(),), (draw.size(),), (), (2, 2)))
+    if keys.size and draw.chance(0.5):
+        wanted = draw.given(draw.rng.choice(keys, draw.size()))
+    draw.operator([wanted, draw.given(keys), values], result, ("uint8", None))
+
+
+@drawn("MATRIX_DIAG", "MATRIX_SET_DIAG")
+def diagonal(draw: Draw) -> None:
+    shape, dtype = draw.shape(0, 4), draw.dtype()
+    if dtype == "bool":  # LiteRT writes beyond the result
+        dtype = "float32"
+    encoding = draw.encoding(dtype)
+    operands = [draw.input(shape, dtype, encoding)]
+    if draw.code == "MATRIX_SET_DIAG":
+        wanted = (*shape[:-2], min(shape[-2:], default=1))
+        operands.append(draw.input(wanted, dtype, encoding))
+    draw.operator(operands, (dtype, encoding))
+
+
+@drawn("DILATE")
+def dilate(draw: Draw) -> None:
+    data, shape, result = moved(draw)
+    steps = [int(draw.choice(1, 1, 2, 3, draw.choice(0, -1, 1, 1))) for _ in shape]
+    filler = draw.data(result[0], draw.choice((), (), (), (1,)))
+    draw.operator([data, draw.numbers(steps), draw.constant(filler, result[1])], result)
+
+
+@drawn("REVERSE_SEQUENCE")
+def turn_back(draw: Draw) -> None:
+    data, shape, result = moved(draw)
+    rank = len(shape)
+    along, batch = (int(draw.rng.integers(max(rank, 1))) for _ in range(2))
+    if draw.chance(0.05):
+        along, batch = draw.axis(rank), draw.axis(rank)
+    size = shape[along] if along < rank else 1
+    count = shape[batch] if batch < rank else 1
+    lengths = draw.rng.integers(0, size + 1, count).astype(draw.choice("int32", "int64"))
+    operands = [data, draw.constant(lengths) if draw.chance(0.3) else draw.given(lengths)]
+    draw.operator(operands, result, seq_dim=along, batch_dim=batch)
+
+
+@drawn(
+    *("BITWISE_XOR", "RIGHT_SHIFT", "STABLEHLO_ADD", "STABLEHLO_MAXIMUM"),
+    *("STABLEHLO_MINIMUM", "STABLEHLO_MULTIPLY"),
+)
+def bits(draw: Draw) -> None:
+    data, shape, result = moved(draw)
+    is_same = draw.code.startswith("STABLEHLO") and draw.chance(0.9)
+    other = draw.input(shape if is_same else draw.like(shape), result[0], result[1])
+    draw.operator([data, other], result)
