@@ -1,4 +1,4 @@
-"""The sums, differences and products of the dialect that the kernels serve."""
+"""The sums, differences, products and squares of the dialect that the kernels serve."""
 
 from __future__ import annotations
 
@@ -14,13 +14,20 @@ from legalize.kernels.elementwise.affine import affine_form
 from legalize.kernels.elementwise.float_form import FloatForm, float_form
 from legalize.kernels.elementwise.float_steps import float_steps
 from legalize.kernels.elementwise.multiply import Rescaling, Rounding, multiply
+from legalize.kernels.elementwise.square import Squares, squared_difference
 from legalize.kernels.isa.base import AffineForm, VectorIsa
 from legalize.kernels.kernel import VectorRule
-from qnn_ops import quantized_add, quantized_multiply, quantized_subtract
+from qnn_ops import (
+    quantized_add,
+    quantized_multiply,
+    quantized_squared_difference,
+    quantized_subtract,
+)
 from qnn_ops.arithmetic import multiply_by_quantized_multiplier, quantize_multiplier
 from qnn_ops.attributes import dtype_range
 from qnn_ops.elementwise import product_multiplier, sum_multipliers
 from qnn_ops.onnxruntime import is_onnxruntime, moved_by, product_factor
+from qnn_ops.quantized_squared_difference import square_multipliers
 from qnn_ops.registry import Attrs, Operator, TensorSpec, spec_of
 
 
@@ -80,15 +87,45 @@ def _form(
 
 
 def _terms(attrs: Attrs, dtypes: tuple[str, str], sign: int) -> Terms:
-    lhs, rhs, result = sum_multipliers(attrs)
-    multipliers = [quantize_multiplier(real) for real in (lhs, rhs, result)]
-    left, right, whole = ((int(multiplier), int(shift)) for multiplier, shift in multipliers)
-    zero_points = (
+    reals = sum_multipliers(attrs)
+    return Terms(sign, _zero_points(attrs, dtypes), _integers(reals), reals[2] >= 1)
+
+
+def _zero_points(attrs: Attrs, dtypes: tuple[str, str]) -> tuple[int, int, int]:
+    return (
         attrs.lhs_zero_point - dtype_range(dtypes[0])[0],
         attrs.rhs_zero_point - dtype_range(dtypes[1])[0],
         attrs.output_zero_point - dtype_range(attrs.out_dtype)[0],
     )
-    return Terms(sign, zero_points, (left, right, whole), result >= 1)
+
+
+def _integers(
+    reals: tuple[float, float, float],
+) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int]]:
+    """Return multipliers with their shifts."""
+    multipliers = [quantize_multiplier(real) for real in reals]
+    left, right, whole = ((int(multiplier), int(shift)) for multiplier, shift in multipliers)
+    return left, right, whole
+
+
+def _squared_difference(
+    builder: relax.BlockBuilder,
+    attrs: Attrs,
+    operands: Sequence[relax.Expr],
+    *,
+    isa: VectorIsa,
+) -> relax.Expr | None:
+    lhs, rhs = (spec_of(operand) for operand in operands)
+    shape = _shape(lhs, rhs)
+    if shape is None:
+        return None
+    squares = Squares(
+        _zero_points(attrs, (lhs.dtype, rhs.dtype)), _integers(square_multipliers(attrs))
+    )
+    dtypes = lhs.dtype, rhs.dtype, attrs.out_dtype
+    function = squared_difference(isa, (lhs.shape, rhs.shape), squares, dtypes, _bounds(attrs))
+    name = "squared_difference"
+    return call_tir(builder, name, function, list(operands), shape, attrs.out_dtype)
 
 
 def _multiply(
@@ -155,4 +192,5 @@ RULES: tuple[tuple[Operator[Any], VectorRule], ...] = (
     (quantized_add, _add),
     (quantized_subtract, _subtract),
     (quantized_multiply, _multiply),
+    (quantized_squared_difference, _squared_difference),
 )

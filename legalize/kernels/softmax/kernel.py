@@ -9,8 +9,9 @@ As seven functions, one a primitive, calling them took longer than what they com
       for each x
         output = exponentials[largest − x]·fraction, rounded to 8 bits
 
-A long row has few different values: there the results of all 256 distances are computed, as
-vectors, and looked up. Many short rows are computed a block at a time: `many_rows`.
+A long row has few different values: there the results of all distances that do not give 0 are
+computed, as vectors, and looked up. So are the terms of its sum, byte by byte, where registers hold
+the tables. Many short rows are computed a block at a time: `many_rows`.
 """
 
 from __future__ import annotations
@@ -22,10 +23,17 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.ir.registers import DWORD, lanes_in
+from legalize.kernels.ir.registers import (
+    DWORD,
+    get_lanes,
+    kept,
+    lanes_in,
+    local_vector,
+    set_lanes,
+)
 from legalize.kernels.ir.rows import for_each_piece, ramp
 from legalize.kernels.ir.types import Index, Vector
-from legalize.kernels.ir.vectors import spread, vector_of
+from legalize.kernels.ir.vectors import splat, spread, vector_of
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.softmax.many_rows import many_rows
 from legalize.kernels.softmax.results import LEAST_BITS, result
@@ -41,13 +49,31 @@ _LARGEST_TERM = 1 << (31 - ACCUMULATOR_BITS)
 # What a value takes by itself, times this, is what all distances take.
 _LONG_ROW = 128
 _DISTANCES = 256
+# A term has 20 bits, so three bytes; as many vectors of bytes add up in 16 bits.
+_TERM_BYTES = 3
+_MOST_PIECES = 64
+# Of 32; tables that do not stay in registers are looked up no faster than single terms.
+_MOST_REGISTERS = 16
 
 
 @cache
 def softmax(
-    isa: VectorIsa, shape: tuple[int, ...], dtype: str, out_dtype: str, output_zero_point: int
+    isa: VectorIsa,
+    shape: tuple[int, ...],
+    dtype: str,
+    out_dtype: str,
+    output_zero_point: int,
+    distances: int = _DISTANCES,
 ) -> tirx.PrimFunc:
     """Build the function that computes a softmax along the last axis.
+
+    Args:
+        isa: the vectors.
+        shape: of the data.
+        dtype: of the data.
+        out_dtype: of the output.
+        output_zero_point: of the output.
+        distances: from so many on, a value's result is 0.
 
     Returns:
         A function of the data; exponentials and terms of the sum by a value's distance from the
@@ -55,7 +81,7 @@ def softmax(
     """
     if shape[-1] < _LONG_ROW and prod(shape[:-1]) >= isa.size // DWORD:
         return many_rows(isa, shape, dtype, out_dtype, output_zero_point)
-    return _Kernel(isa, shape, dtype, out_dtype, output_zero_point).build()
+    return _Kernel(isa, shape, dtype, out_dtype, output_zero_point, distances).build()
 
 
 class _Kernel:
@@ -68,6 +94,7 @@ class _Kernel:
         dtype: str,
         out_dtype: str,
         output_zero_point: int,
+        distances: int,
     ) -> None:
         self.isa = isa
         self.shape = shape
@@ -75,6 +102,7 @@ class _Kernel:
         self.out_dtype = out_dtype
         self.output_zero_point = output_zero_point
         self.columns = shape[-1]
+        self.distances = distances
 
     def build(self) -> tirx.PrimFunc:
         rows = prod(self.shape[:-1])
@@ -92,17 +120,27 @@ class _Kernel:
             self.total, self.fraction, self.down = (
                 T.alloc_buffer((1,), "int64", scope="global") for _ in range(3)
             )
-            write = self._short_row
+            write, add = self._short_row, self._sum
             if self.columns >= max(_LONG_ROW, self.isa.size):
                 self.table = T.alloc_buffer((_DISTANCES,), "uint8", scope="global")
+                self._clear_results()
                 write = self._long_row
+                if self._adds_bytes():
+                    self._split_terms()
+                    add = self._sum_of_bytes
             with T.serial(rows) as row:
                 start = row * self.columns
                 T.buffer_store(self.largest, self._largest(start), [0])
-                self._sum(start)
+                add(start)
                 _reciprocal(self.total[0], self.fraction, self.down)
                 write(start)
         return builder.get()
+
+    def _adds_bytes(self) -> bool:
+        registers = _TERM_BYTES * _DISTANCES // self.isa.size
+        pieces = self.columns // self.isa.size
+        fits = registers <= _MOST_REGISTERS and pieces <= _MOST_PIECES
+        return fits and self.isa.has_plain_tables
 
     def _sum(self, start: Index) -> None:
         # Few terms leave room in 32 bits, of which ARMv7 needs one addition each.
@@ -115,13 +153,56 @@ class _Kernel:
         whole = T.min(T.Cast("int64", total[0]), T.int64(LARGEST_SUM))
         T.buffer_store(self.total, whole, [0])
 
+    def _split_terms(self) -> None:
+        """Write what makes a table of each byte of the terms."""
+        size = self.isa.size
+        self.bytes = [
+            T.alloc_buffer((_DISTANCES,), "uint8", scope="global") for _ in range(_TERM_BYTES)
+        ]
+        with T.serial(_DISTANCES // size) as part:
+            index = ramp(part * size, size)
+            for place, table in enumerate(self.bytes):
+                byte = T.shift_right(self.terms[index], splat("int32", 8 * place, size))
+                T.buffer_store(table, T.Cast(f"uint8x{size}", byte), [index])
+
+    def _sum_of_bytes(self, start: Index) -> None:
+        """Add up the terms of a row: each of their bytes by itself, and what ends no vector."""
+        isa, half = self.isa, self.isa.size // 2
+        whole, rest = divmod(self.columns, isa.size)
+        sums = [local_vector(half, "int16") for _ in self.bytes]
+        for each in sums:
+            set_lanes(each, splat("int16", 0, half), half)
+        with T.serial(whole) as piece:
+            places = kept(self._byte_distance(start + piece * isa.size, isa.size))
+            for each, table in zip(sums, self.bytes, strict=True):
+                first, second = isa.widen(kept(isa.look_up(table, places)))
+                set_lanes(each, get_lanes(each, half) + first + second, half)
+        total: Vector = T.int64(0)
+        for place, each in enumerate(sums):
+            first, second = isa.widen_words(get_lanes(each, half))
+            name = f"llvm.vector.reduce.add.v{half // 2}i32"
+            added = T.call_llvm_pure_intrin("int32", name, first + second)
+            total = total + T.shift_left(T.Cast("int64", added), T.int64(8 * place))
+        T.buffer_store(self.total, total, [0])
+        if rest:
+            with T.serial(rest) as i:
+                term = self.terms[self._distance(start + whole * isa.size + i)]
+                T.buffer_store(self.total, self.total[0] + T.Cast("int64", term), [0])
+        T.buffer_store(self.total, T.min(self.total[0], T.int64(LARGEST_SUM)), [0])
+
+    def _clear_results(self) -> None:
+        size = self.isa.size
+        with T.serial(_DISTANCES // size) as part:
+            zeros = splat("uint8", self.output_zero_point % 256, size)
+            T.buffer_store(self.table, zeros, [ramp(part * size, size)])
+
     def _short_row(self, start: Index) -> None:
         with T.serial(self.columns) as i:
             self._store(start + i, self._result(self.exponentials[self._distance(start + i)]))
 
     def _long_row(self, start: Index) -> None:
         isa, table = self.isa, self.table
-        with T.serial(_DISTANCES // isa.size) as part:
+        with T.serial(-(-self.distances // isa.size)) as part:
             index = ramp(part * isa.size, isa.size)
             T.buffer_store(table, self._result(self.exponentials[index]), [index])
         if not isa.has_plain_tables:
@@ -130,10 +211,7 @@ class _Kernel:
             return
 
         def look_up(i: Index, width: int) -> None:
-            # Modulo 256, as distances are without a sign.
-            place = spread(self.largest[0], width) - self.source[ramp(start + i, width)]
-            place = T.reinterpret(vector_of("uint8", width), place)
-            self._store(start + i, isa.look_up(table, place))
+            self._store(start + i, isa.look_up(table, self._byte_distance(start + i, width)))
 
         # All pieces are whole vectors: the row is longer than one.
         for_each_piece(self.columns, look_up, isa.size)
@@ -161,6 +239,11 @@ class _Kernel:
     def _distance(self, place: Index) -> Vector:
         """Compute the distance of a value from the largest."""
         return T.Cast("int32", self.largest[0]) - T.Cast("int32", self.source[place])
+
+    def _byte_distance(self, place: Index, width: int) -> Vector:
+        """Compute distances modulo 256, as those are without a sign."""
+        distance = spread(self.largest[0], width) - self.source[ramp(place, width)]
+        return T.reinterpret(vector_of("uint8", width), distance)
 
     def _store(self, place: Index, value: Vector) -> None:
         lanes = lanes_in(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from tvm import relax
 
 from legalize.kernels.call import call_tir
@@ -15,6 +16,13 @@ from qnn_ops import quantized_softmax
 from qnn_ops.onnxruntime import is_onnxruntime
 from qnn_ops.registry import Attrs, Operator, spec_of
 from qnn_ops.softmax_arithmetic import exp_table, sum_term
+
+LEAST_EXPONENTIAL = (1 << 22) - (1 << 14)
+"""Of what gives another result than 0, in Q0.31.
+
+Half of a step of 1/256 is 2^22, as a sum is 1 at least; its reciprocal is in error by far less than
+the rest.
+"""
 
 
 def _softmax(
@@ -29,7 +37,9 @@ def _softmax(
         return None
     table = exp_table(attrs.input_scale, attrs.beta)
     constants = [relax.const(array, "int32") for array in (table, sum_term(table))]
-    function = softmax(isa, spec.shape, spec.dtype, attrs.out_dtype, attrs.output_zero_point)
+    point = attrs.output_zero_point
+    distances = 1 + int(np.flatnonzero(table >= LEAST_EXPONENTIAL).max(initial=0))
+    function = softmax(isa, spec.shape, spec.dtype, attrs.out_dtype, point, distances)
     operands = [operands[0], *constants]
     return call_tir(builder, "softmax", function, operands, spec.shape, attrs.out_dtype)
 

@@ -8,12 +8,17 @@ import tvm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qnn_ops import quantized_add, quantized_multiply, quantized_subtract
+from qnn_ops import (
+    quantized_add,
+    quantized_multiply,
+    quantized_squared_difference,
+    quantized_subtract,
+)
 from qnn_ops.registry import Operator
 from tests.support.arrays import full_range
 from tests.support.kernels import Call, Place, check_calls, each_place, kernels_of, lowered
 
-OPERATORS = [quantized_add, quantized_subtract, quantized_multiply]
+OPERATORS = [quantized_add, quantized_subtract, quantized_multiply, quantized_squared_difference]
 SHAPES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
     ((1, 5, 7, 64), (1, 5, 7, 64)),
     ((3, 70), (3, 70)),
@@ -38,6 +43,8 @@ def random_call(
     exponents = rng.uniform(-7, -4, 3)
     if operator is quantized_multiply:
         exponents[2] = exponents[:2].sum() + rng.uniform(5, 9)
+    if operator is quantized_squared_difference:
+        exponents[2] = 2 * exponents[:2].max() + rng.uniform(5, 9)
     scales = np.exp2(np.round(exponents) if powers else exponents)
     attrs = {
         "lhs_scale": float(scales[0]),
