@@ -21,6 +21,7 @@ Value: TypeAlias = "Array | relax.Expr"
 # What is known at import: counters, shapes and small tables, as what folds takes.
 _MOST_KNOWN = 1 << 12
 _KNOWN_DTYPES = ("int32", "int64", "bool", "float32")
+_WITHIN = "its subgraph has"
 
 
 def subgraph(ctx: Context, number: int) -> Model:
@@ -71,7 +72,8 @@ def run(
         known = ctx.values.convert(replace(graph, tensors=tuple(tensors)), inner)
     except UnsupportedOperatorError as error:
         _, code, reason, _ = error.operators[0]
-        raise UnsupportedError(f"its subgraph has {code}: {reason}") from error
+        reason = reason if reason.startswith(_WITHIN) else f"{_WITHIN} {code}: {reason}"
+        raise UnsupportedError(reason) from error
     results: list[Value] = []
     for index in graph.outputs:
         data = known.tensors[index].data

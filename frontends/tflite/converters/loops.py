@@ -30,6 +30,7 @@ from qnn_ops.registry import spec_of
 # Operators of all turns. A loop of more is built in less time, and runs in less, too.
 _MOST_UNROLLED = 64
 _MOST_COUNTED = 10_000
+_OPEN = "a loop whose number of turns depends on the data"
 
 
 @data_converter("WHILE")
@@ -60,8 +61,11 @@ def convert_while(ctx: Context) -> list[relax.Expr]:
             return _looped(ctx, condition, body, carried, kept)
         except QnnError as error:
             if turns is None:
-                reason = f"a loop whose number of turns depends on the data: {reason_of(error)}"
-                raise UnsupportedError(reason) from error
+                reason = reason_of(error)
+                # Of loops inside one another, one says so.
+                raise UnsupportedError(
+                    reason if _OPEN in reason else f"{_OPEN}: {reason}"
+                ) from error
     while _goes_on(run(ctx, condition, carried)):
         carried = run(ctx, body, carried)
     return [expr_of(value) for value in carried]
@@ -99,7 +103,7 @@ def _folded(graph: Model, known: Sequence[Array | None]) -> list[Array | None]:
 def _goes_on(results: Sequence[Value]) -> bool:
     (result,) = results
     if not isinstance(result, np.ndarray):
-        raise UnsupportedError("a loop whose number of turns depends on the data")
+        raise UnsupportedError(_OPEN)
     return bool(result.all())
 
 
