@@ -20,6 +20,9 @@ _PRODUCTS_OF_4 = rf"\t(us|su|u|s)dot\t|{_MATRICES}"
 _SCALABLE = r"\b[zp]\d+\.[bhsd]\b|\tptrue\t"
 _NEON = r"\bq\d+\b|\tv(ld|st)[1-4]\.|\tv\w+\.[isu]?(8|16)\t"
 
+_NEON_LOADS = r"\tv(ld|st)1\."  # Helium shares the names of NEON's registers
+_RISCV_VECTORS = r"\tvset|\tv\w+\.[vxwmi]"
+
 
 @dataclass(frozen=True)
 class Row:
@@ -62,6 +65,10 @@ class Row:
 def _aarch64(name: str, cpu: str, products: Sequence[str], lacks: Sequence[str]) -> Row:
     target = name if name in NAMES else f"aarch64 -mcpu={name}"
     return Row(name, target, products, lacks, Core(cpu, AARCH64, target))
+
+
+def _bare(name: str, lacks: str = _NEON) -> Row:
+    return Row(name, name, (), (lacks,))
 
 
 _NEON_ROW = ((r"\tsmlal2?\t", r"\tsadalp\t"), (_PRODUCTS_OF_4, _SCALABLE))
@@ -117,9 +124,12 @@ _ROWS = (
         (_NEON,),
         Core("cortex-a15", ARMV7, "llvm -mtriple=armv7l-linux-gnueabihf -mattr=-neon"),
     ),
-    Row("thumbv7em", "llvm -mtriple=thumbv7em-none-eabihf -mcpu=cortex-m7", (), (_NEON,)),
-    Row("riscv64", _RV64, (), (r"\tvset|\tv\w+\.[vxwmi]",), Core("rv64", RISCV64, _RV64)),
-    Row("wasm32", "llvm -mtriple=wasm32-unknown-unknown", (), (r"\bv128|\b[if]\d+x\d+",)),
+    *(_bare(name) for name in ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7")),
+    *(_bare(name) for name in ("cortex-m33", "cortex-m7+hardfloat")),
+    *(_bare(name, _NEON_LOADS) for name in ("cortex-m55", "cortex-m85", "cortex-m55+hardfloat")),
+    _bare("riscv32", _RISCV_VECTORS),
+    Row("riscv64", _RV64, (), (_RISCV_VECTORS,), Core("rv64", RISCV64, _RV64)),
+    _bare("wasm32", r"\bv128|\b[if]\d+x\d+"),
 )
 
 ROWS: Mapping[str, Row] = {row.name: row for row in _ROWS}

@@ -105,7 +105,7 @@ def test_numbers_that_are_none_are_equal_and_tolerances_count() -> None:
         ("aarch64-dotprod", "smmla\tv0.4s, v1.16b, v2.16b"),
         ("aarch64-i8mm", "add\tz0.b, z1.b, z2.b"),
         ("armv7", "vadd.i8\tq0, q1, q2"),
-        ("thumbv7em", "vld1.32\t{d16}, [r0]"),
+        ("cortex-m4", "vld1.32\t{d16}, [r0]"),
         ("riscv64", "vsetvli\ta0, a1, e8, m1, ta, ma"),
         ("riscv64", "vadd.vv\tv8, v9, v10"),
         ("wasm32", "i8x16.add"),

@@ -10,6 +10,7 @@ import tvm
 from tvm.target import codegen
 
 from qnn_ops.errors import QnnError
+from tvm_qnn.target import microcontrollers
 from tvm_qnn.target.processor import TILES, extensions_here, told_of
 from tvm_qnn.target.requirements import Requirements
 
@@ -48,8 +49,9 @@ NAMES: dict[str, dict[str, Any]] = {
     "aarch64-dotprod": {**_AARCH64, "mattr": ["+neon", "+dotprod"]},
     "aarch64-i8mm": {**_AARCH64, "mattr": ["+neon", "+dotprod", "+i8mm"]},
     "armv7-neon": {**_ARMV7, "mattr": ["+neon", "+vfp4", "+thumb2"]},
+    **microcontrollers.NAMES,
 }
-"""Targets by the names that ``parse_target`` takes beside TVM's own, all for Linux."""
+"""Targets by the names that ``parse_target`` takes beside TVM's own, for Linux or no system."""
 
 _PLATFORMS = ("x86-sse4.1", "aarch64", "armv7-neon")  # one of each
 
@@ -78,24 +80,28 @@ def parse_target(target: TargetLike) -> tvm.target.Target:
 
     Args:
         target: "host" for this machine; or one of ``NAMES``, alone or with options, as in
-            "aarch64 -mcpu=cortex-a72"; or a kind and options, as in
+            "aarch64 -mcpu=cortex-a72" (microcontrollers with a floating-point unit also with
+            "+hardfloat", as in "cortex-m4+hardfloat"); or a kind and options, as in
             "llvm -mcpu=znver4 -mattr=+avx512f,+avx512vnni"; or the same as a dict,
             {"kind": "llvm", "mcpu": "znver4"}; or a ``tvm.target.Target``.
 
     Raises:
-        QnnError: if TVM does not accept it, it is not for a processor, or LLVM does not know its
-            platform, processor or instruction set extensions.
+        QnnError: if TVM does not accept it, it is not for a processor, LLVM does not know its
+            platform, processor or instruction set extensions, or it passes floats otherwise than
+            its platform.
     """
     if isinstance(target, tvm.target.Target):
         _check_platform(target, target)
         fields = dict(target.export())
-        return target if _for_hard_floats(fields) == fields else _tvm_target(fields, target)
+        microcontrollers.check_floats(fields, target)
+        return target if _completed(fields) == fields else _tvm_target(fields, target)
     if target == "host":
         return host_target()
     if not isinstance(target, (str, Mapping)):
         raise QnnError(f"a target is a text, a dict or a tvm.target.Target, got {target!r}")
     fields = _fields(target) if isinstance(target, str) else dict(target)
     _check_kind(fields.get("kind", "llvm"), target)
+    microcontrollers.check_floats(fields, target)
     # First without what LLVM knows by the platform only.
     platform = {key: value for key, value in fields.items() if key not in ("mcpu", "mattr")}
     _check_platform(_tvm_target(platform, target), target)
@@ -130,7 +136,8 @@ def _fields(text: str) -> dict[str, Any]:
     if not text.split():
         raise QnnError("the target is empty; for this machine it is 'host'")
     kind, *options = text.split()
-    fields: dict[str, Any] = dict(NAMES.get(kind, {"kind": kind}))
+    named = microcontrollers.with_hard_floats(kind) or NAMES.get(kind)
+    fields: dict[str, Any] = dict(named or {"kind": kind})
     for option in options:
         key, separator, value = option.lstrip("-").partition("=")
         if not option.startswith("-") or not separator:
@@ -201,9 +208,13 @@ def _for_hard_floats(fields: dict[str, Any]) -> dict[str, Any]:
     return {"mfloat-abi": "hard", **fields, "mtriple": triple}
 
 
+def _completed(fields: dict[str, Any]) -> dict[str, Any]:
+    return microcontrollers.with_vector_bits(_for_hard_floats(fields))
+
+
 def _tvm_target(fields: Mapping[str, Any], target: TargetLike) -> tvm.target.Target:
     try:
-        return tvm.target.Target(_for_hard_floats(dict(fields)))
+        return tvm.target.Target(_completed(dict(fields)))
     except (ValueError, TypeError, RuntimeError) as error:
         reason = str(error).strip().splitlines()[-1:]
         raise QnnError(f"cannot understand the target {target!r}: {' '.join(reason)}") from None

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import pytest
+import tvm
+
+from qnn_ops.errors import QnnError
+from tvm_qnn.target.microcontrollers import NAMES, alignment_of, is_bare, with_hard_floats
+from tvm_qnn.target.target import parse_target, requirements
+
+_ALIGNMENTS = {"cortex-m55": 8, "cortex-m85": 8, "wasm32": 16}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_sets_the_core_and_its_alignment(name: str) -> None:
+    target = parse_target(name)
+    assert is_bare(target)
+    assert alignment_of(target) == _ALIGNMENTS.get(name, 4)
+    if name.startswith("cortex"):
+        assert target.attrs["mcpu"] == name
+
+
+def test_machines_with_a_system_keep_their_alignment() -> None:
+    for name in ("x86-avx2", "aarch64", "armv7-neon", "llvm -mtriple=riscv64-linux-gnu"):
+        assert not is_bare(parse_target(name))
+        assert alignment_of(parse_target(name)) is None
+
+
+def test_hard_floats_come_with_the_platform_that_passes_them() -> None:
+    target = parse_target("cortex-m4+hardfloat")
+    assert target.attrs["mtriple"] == "thumbv7em-unknown-none-eabihf"
+    assert target.attrs["mfloat-abi"] == "hard"
+    assert with_hard_floats("cortex-m4") is None
+    with pytest.raises(QnnError, match=r"the target 'cortex-m3\+hardfloat'"):
+        parse_target("cortex-m3+hardfloat")
+
+
+def test_only_hard_floats_use_the_registers_of_floats() -> None:
+    for name in ("cortex-m4", "cortex-m7", "cortex-m33"):
+        floats = {
+            end: "fpregs"
+            in map(str, tvm.target.codegen.llvm_get_cpu_features(parse_target(name + end)))
+            for end in ("", "+hardfloat")
+        }
+        assert floats == {"": False, "+hardfloat": True}
+
+
+@pytest.mark.parametrize(
+    ("target", "other"),
+    [
+        ("llvm -mtriple=thumbv7em-none-eabi -mcpu=cortex-m4 -mfloat-abi=hard", "eabihf"),
+        ("llvm -mtriple=thumbv8.1m.main-none-eabi -mfloat-abi=hard", "eabihf"),
+        ("cortex-m4 -mfloat-abi=hard", "eabihf"),
+        ("llvm -mtriple=armv7l-linux-gnueabihf -mfloat-abi=soft", "gnueabi"),
+        (
+            tvm.target.Target(
+                {"kind": "llvm", "mtriple": "thumbv7em-none-eabi", "mfloat-abi": "hard"}
+            ),
+            "eabihf",
+        ),
+    ],
+)
+def test_floats_that_are_passed_two_ways_are_an_error(
+    target: str | tvm.target.Target, other: str
+) -> None:
+    with pytest.raises(QnnError, match=rf"results would be wrong: take -mtriple=\S+{other},"):
+        parse_target(target)
+
+
+def test_a_hand_written_target_gets_its_vectors_too(capfd: pytest.CaptureFixture[str]) -> None:
+    target = parse_target("llvm -mtriple=thumbv7em-none-eabi -mcpu=cortex-m4")
+    assert target.attrs["vector-width"] == 32
+    assert requirements(target).platform == "thumbv7em-none-eabi"
+    given = parse_target("llvm -mtriple=thumbv7em-none-eabi -vector-width=64")
+    assert given.attrs["vector-width"] == 64
+    assert "Warning" not in capfd.readouterr().err

@@ -1,0 +1,108 @@
+"""Microcontrollers and other machines without an operating system, by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from qnn_ops.errors import QnnError
+
+HARD_FLOAT = "+hardfloat"
+"""The end of a name for code that takes floats in registers of their own."""
+
+
+def _thumb(version: str, cpu: str, *extensions: str) -> dict[str, Any]:
+    fields: dict[str, Any] = {"kind": "llvm", "mtriple": f"{version}-none-eabi", "mcpu": cpu}
+    return {**fields, "mattr": list(extensions)} if extensions else fields
+
+
+# Parts of these cores are made without their floating-point unit.
+_NO_FLOATS = "-fpregs"
+
+NAMES: dict[str, dict[str, Any]] = {
+    "cortex-m0plus": _thumb("thumbv6m", "cortex-m0plus"),
+    "cortex-m3": _thumb("thumbv7m", "cortex-m3"),
+    "cortex-m4": _thumb("thumbv7em", "cortex-m4", _NO_FLOATS),
+    "cortex-m7": _thumb("thumbv7em", "cortex-m7", _NO_FLOATS),
+    "cortex-m33": _thumb("thumbv8m.main", "cortex-m33", _NO_FLOATS),
+    "cortex-m55": _thumb("thumbv8.1m.main", "cortex-m55"),
+    "cortex-m85": _thumb("thumbv8.1m.main", "cortex-m85"),
+    "riscv32": {"kind": "llvm", "mtriple": "riscv32-unknown-none-elf", "mattr": ["+m", "+c"]},
+    "wasm32": {"kind": "llvm", "mtriple": "wasm32-unknown-unknown"},
+}
+"""Targets by name; each Cortex with a floating-point unit also with ``HARD_FLOAT`` at its end."""
+
+_HAVE_FLOATS = ("cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55", "cortex-m85")
+
+_BARE = re.compile(r"thumb.*-none|riscv32.*-none|wasm32")
+_ARM = re.compile(r"(arm|thumb)(?!64)")
+
+# Bits that LLVM may read at a time, and so the alignment of tensors, by how triples begin. TVM
+# knows those of its own architectures, and takes 128 for any other, with a warning for each build.
+_VECTOR_BITS = {
+    r"thumbv8\.1m": 64,
+    r"thumb|riscv32": 32,
+    r"(?!x86|amd64|i\d86|arm|aarch64|riscv)": 128,
+}
+
+
+def with_hard_floats(name: str) -> dict[str, Any] | None:
+    """Return the target of a name that ends in ``HARD_FLOAT``; None where there is none.
+
+    Args:
+        name: as "cortex-m4+hardfloat".
+    """
+    core = name.removesuffix(HARD_FLOAT)
+    if core == name or core not in _HAVE_FLOATS:
+        return None
+    fields = {key: value for key, value in NAMES[core].items() if key != "mattr"}
+    return {**fields, "mtriple": f"{fields['mtriple']}hf"}
+
+
+def with_vector_bits(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a target's options with the width of its vectors, where TVM does not know it."""
+    triple = str(fields.get("mtriple", ""))
+    for pattern, bits in _VECTOR_BITS.items() if triple else ():
+        if re.match(pattern, triple):
+            return {"vector-width": bits, **fields}
+    return dict(fields)
+
+
+def check_floats(fields: Mapping[str, Any], target: object) -> None:
+    """Check that a target passes floats as its platform's libraries do.
+
+    LLVM calls the compiler's own functions as the platform's name says, and everything else as
+    the option does: conversions of floats then give wrong integers.
+
+    Raises:
+        QnnError: if it does not.
+    """
+    triple, way = str(fields.get("mtriple", "")), fields.get("mfloat-abi")
+    if not _ARM.match(triple) or way is None or (way == "hard") == triple.endswith("hf"):
+        return
+    other = f"{triple}hf" if way == "hard" else triple.removesuffix("hf")
+    raise QnnError(
+        f"the target {str(target)!r} has -mfloat-abi={way}, but its platform {triple} does not "
+        f"pass floats so, and results would be wrong: take -mtriple={other}, or no "
+        "-mfloat-abi"
+    )
+
+
+def is_bare(target: Any) -> bool:
+    """Tell whether nothing but C files is of use on a target: there is no system that loads code.
+
+    Args:
+        target: of TVM.
+    """
+    return _BARE.match(str(target.attrs.get("mtriple", ""))) is not None
+
+
+def alignment_of(target: Any) -> int | None:
+    """Return the bytes to which tensors are aligned; None where it is any machine with a system.
+
+    Args:
+        target: of TVM.
+    """
+    bits = target.attrs.get("vector-width") if is_bare(target) else None
+    return None if bits is None else int(bits) // 8
