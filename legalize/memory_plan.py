@@ -11,7 +11,10 @@ import numpy as np
 from legalize.call_plan import Plan, Temporary
 
 ALIGNMENT = 64
-"""Bytes; what compiled functions may assume of every pointer that they get."""
+"""Bytes; what compiled functions may assume of every pointer that they get.
+
+Code for machines with narrower vectors assumes less.
+"""
 
 
 @dataclass(frozen=True)
@@ -27,10 +30,14 @@ class Layout:
     size: int
 
 
-def lay_out(plan: Plan) -> Layout:
+def lay_out(plan: Plan, alignment: int = ALIGNMENT) -> Layout:
     """Give every temporary tensor a place that no other one uses at the same time.
 
     The largest are placed first, each as low as those allow that live when it does.
+
+    Args:
+        plan: has the tensors.
+        alignment: of each in bytes.
     """
     lives = _lives(plan)
     offsets = [0] * len(plan.temporaries)
@@ -43,13 +50,15 @@ def lay_out(plan: Plan) -> Layout:
             for other in placed
             if lives[other][0] <= last and first <= lives[other][1]
         ]
-        offsets[number] = _lowest_gap(plan.temporaries[number], sorted(others))
+        offsets[number] = _lowest_gap(plan.temporaries[number], sorted(others), alignment)
         size = max(size, offsets[number] + plan.temporaries[number])
         placed.append(number)
-    return Layout(tuple(offsets), _aligned(size))
+    return Layout(tuple(offsets), _aligned(size, alignment))
 
 
-def pack(constants: Sequence[np.ndarray[Any, Any]]) -> tuple[bytes, tuple[int, ...]]:
+def pack(
+    constants: Sequence[np.ndarray[Any, Any]], alignment: int = ALIGNMENT
+) -> tuple[bytes, tuple[int, ...]]:
     """Lay constants one after the other, each at an aligned offset; return the offsets, too."""
     parts: list[bytes] = []
     offsets = []
@@ -57,7 +66,7 @@ def pack(constants: Sequence[np.ndarray[Any, Any]]) -> tuple[bytes, tuple[int, .
     for array in constants:
         data = np.asarray(array, order="C").tobytes()
         offsets.append(end)
-        parts.append(data.ljust(_aligned(len(data)), b"\0"))
+        parts.append(data.ljust(_aligned(len(data), alignment), b"\0"))
         end += len(parts[-1])
     return b"".join(parts), tuple(offsets)
 
@@ -73,14 +82,14 @@ def _lives(plan: Plan) -> dict[int, tuple[int, int]]:
     return lives
 
 
-def _lowest_gap(size: int, taken: Sequence[tuple[int, int]]) -> int:
+def _lowest_gap(size: int, taken: Sequence[tuple[int, int]], alignment: int) -> int:
     offset = 0
     for start, end in taken:
         if offset + size <= start:
             break
-        offset = max(offset, _aligned(end))
+        offset = max(offset, _aligned(end, alignment))
     return offset
 
 
-def _aligned(size: int) -> int:
-    return -(-size // ALIGNMENT) * ALIGNMENT
+def _aligned(size: int, alignment: int) -> int:
+    return -(-size // alignment) * alignment

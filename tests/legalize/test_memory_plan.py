@@ -26,6 +26,13 @@ def test_the_size_is_a_multiple_of_the_alignment_and_unused_tensors_take_none() 
     assert lay_out(Plan((), (), (1000,))).size == 0
 
 
+def test_a_narrow_machine_wastes_no_bytes() -> None:
+    layout = lay_out(chain([5, 6, 5]), alignment=4)
+    assert (layout.offsets, layout.size) == ((8, 0, 8), 16)
+    contents, offsets = pack([np.ones(5, np.int8), np.ones(1, np.int32)], alignment=4)
+    assert (offsets, len(contents)) == ((0, 8), 12)
+
+
 @given(
     st.lists(st.integers(1, 300), min_size=1, max_size=8).flatmap(
         lambda sizes: st.tuples(

@@ -10,14 +10,16 @@ import tvm
 
 from legalize import calls_pipeline
 from legalize.call_plan import Call, NotCallsError, Plan, Temporary, plan_of
-from legalize.memory_plan import lay_out, pack
+from legalize.memory_plan import ALIGNMENT, lay_out, pack
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import Signature
 from tvm_qnn.io.outputs import filling
 from tvm_qnn.standalone import sources
 from tvm_qnn.standalone.functions import compile_functions
 from tvm_qnn.standalone.image import write_object
+from tvm_qnn.standalone.lean import lean
 from tvm_qnn.standalone.symbols import undefined_symbols
+from tvm_qnn.target.microcontrollers import alignment_of
 
 _LONGEST = 40
 _C_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -68,13 +70,17 @@ def export_standalone(
     compiled = compile_functions(functions, symbols, target)
     plan = _with_scratch(plan, compiled.scratch)
     firsts = [info.array() for info in signature.states]
-    constants, offsets = pack([*(constant.numpy() for constant in plan.constants), *firsts])
+    alignment = alignment_of(target) or ALIGNMENT
+    kept = [*(constant.numpy() for constant in plan.constants), *firsts]
+    constants, offsets = pack(kept, alignment)
     with filling(path.parent) as folder:
         file = folder / f"{prefix}.o"
-        write_object(file, compiled.module, sources.weights(prefix), constants)
+        code = lean(str(compiled.module.inspect_source("ll")), target)
+        write_object(file, code, sources.weights(prefix), constants, alignment)
         needs = undefined_symbols(file.read_bytes())
+        layout = lay_out(plan, alignment)
         program = sources.Program(
-            prefix, signature, target, plan, symbols, offsets, lay_out(plan), needs
+            prefix, signature, target, alignment, plan, symbols, offsets, layout, needs
         )
         for name, text in sources.files(program).items():
             (folder / name).write_text(text, encoding="utf-8")

@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import tvm
 
-from legalize.memory_plan import ALIGNMENT
 from tvm_qnn.target import objects
 
 # Each byte as LLVM's assembly writes it in a string.
 _ESCAPED = np.array([list(b"\\%02X" % byte) for byte in range(256)], np.uint8)
 
 
-def write_object(path: Path, code: Any, symbol: str, constants: bytes) -> None:
+def write_object(path: Path, code: str, symbol: str, constants: bytes, alignment: int) -> None:
     """Write an object file.
 
     Args:
         path: of the file.
-        code: a module of TVM's with LLVM's code.
+        code: a module as LLVM's text.
         symbol: the name of the constants in C.
         constants: read-only data; empty for none.
+        alignment: of the data in bytes.
     """
     text = _ESCAPED[np.frombuffer(constants, np.uint8)].tobytes().decode()
     definition = (
-        f'@{symbol} = hidden constant [{len(constants)} x i8] c"{text}", align {ALIGNMENT}\n'
+        f'@{symbol} = hidden constant [{len(constants)} x i8] c"{text}", align {alignment}\n'
     )
     # A module for the constants alone would be an object file of its own.
     source = path.with_suffix(".ll")
-    source.write_text(f"{code.inspect_source('ll')}\n{definition}")
+    source.write_text(f"{code}\n{definition}")
     linked = tvm.runtime.load_module(str(source))
     source.unlink()
     objects.write_object(linked, path)

@@ -11,7 +11,7 @@ import numpy as np
 import tvm
 
 from legalize.call_plan import Call, Constant, Input, Output, Place, Plan
-from legalize.memory_plan import ALIGNMENT, Layout
+from legalize.memory_plan import Layout
 from qnn_ops.tensor_info import Signature, TensorInfo
 
 _C_TYPES = {"float16": "uint16_t", "float32": "float", "float64": "double", "bool": "uint8_t"}
@@ -25,6 +25,7 @@ class Program:
         prefix: what every name in C begins with.
         signature: the inputs and outputs.
         target: what the code is for.
+        alignment: of every pointer, in bytes.
         plan: the calls of a run.
         symbols: the functions' names in C by those in the plan.
         offsets: where each constant begins, and behind them the states before the first run.
@@ -35,6 +36,7 @@ class Program:
     prefix: str
     signature: Signature
     target: tvm.target.Target
+    alignment: int
     plan: Plan
     symbols: Mapping[str, str]
     offsets: tuple[int, ...]
@@ -61,7 +63,7 @@ class Program:
     def state_size(self) -> int:
         """The bytes of all states; behind them their new values are written."""
         sizes = map(size_of, self.signature.states)
-        return sum(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes)
+        return sum(-(-size // self.alignment) * self.alignment for size in sizes)
 
     @property
     def arguments(self) -> str:
@@ -116,8 +118,8 @@ def _header(program: Program) -> str:
 extern "C" {{
 #endif
 
-#define {m}_ALIGNMENT {ALIGNMENT} /* of every pointer, in bytes */
-#define {m}_WORKSPACE_SIZE {max(program.layout.size, ALIGNMENT)} /* bytes */
+#define {m}_ALIGNMENT {program.alignment} /* of every pointer, in bytes */
+#define {m}_WORKSPACE_SIZE {max(program.layout.size, program.alignment)} /* bytes */
 #define {m}_INPUTS {len(signature.inputs)}
 #define {m}_OUTPUTS {len(signature.outputs)}
 {_state_size(program)}
@@ -310,15 +312,11 @@ def _example(program: Program) -> str:
     begin = f"  if ({prefix}_reset(state)) return 1;\n" if has_state else ""
     memory_of_state = f"static _Alignas({m}_ALIGNMENT) unsigned char state[{m}_STATE_SIZE];"
     keeps = f"\n{memory_of_state}" if has_state else ""
-    triple = str(program.target.attrs.get("mtriple", ""))
-    compiler = {"aarch64": "aarch64-linux-gnu-gcc", "armv7l": "arm-linux-gnueabihf-gcc"}.get(
-        triple.split("-")[0], "cc"
-    )
     return f"""\
 /* Runs the model on files: one for each input, then one for each output, of raw elements.
  * Input files may hold several examples after one another; so do the output files then.
  *
- *   {compiler} -O2 -o {prefix} {prefix}_main.c {prefix}.c {prefix}.o -lm
+ *   {_compiler(program.target)} -O2 -o {prefix} {prefix}_main.c {prefix}.c {prefix}.o -lm
  *   ./{prefix} INPUT... OUTPUT... */
 #include <stdio.h>
 
@@ -360,3 +358,15 @@ int main(int count, char **names) {{
   }}
 }}
 """
+
+
+def _compiler(target: tvm.target.Target) -> str:
+    attrs = target.attrs
+    triple = str(attrs.get("mtriple", ""))
+    architecture = triple.split("-")[0]
+    if architecture.startswith("thumb"):
+        floats = "hard" if triple.endswith("hf") else "soft"
+        options = f"-mcpu={attrs.get('mcpu', 'CORE')} -mthumb -mfloat-abi={floats}"
+        return f"arm-none-eabi-gcc {options} --specs=rdimon.specs -Wl,--gc-sections"
+    known = {"aarch64": "aarch64-linux-gnu-gcc", "armv7l": "arm-linux-gnueabihf-gcc"}
+    return known.get(architecture, "cc")

@@ -28,7 +28,8 @@ def written(needs: Sequence[str] | None) -> dict[str, str]:
     )
     target = parse_target("armv7-neon")
     symbols = {"first": "net_0_first", "second": "net_1_second"}
-    return files(Program("net", signature, target, plan, symbols, (0, 64), lay_out(plan), needs))
+    where = (0, 64), lay_out(plan)
+    return files(Program("net", signature, target, 64, plan, symbols, *where, needs))
 
 
 @pytest.fixture
