@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from tvm_qnn.library.cache import BuildCache, CachedOrigin, build_key, cache_fol
 from tvm_qnn.library.library import Library
 from tvm_qnn.library.metadata import Metadata, compiler_versions, contents_digest, runtime_versions
 from tvm_qnn.library.threads import check_num_threads
+from tvm_qnn.standalone import export_standalone
 from tvm_qnn.target.codegen import compile_module
 from tvm_qnn.target.target import TargetLike, parse_target, requirements
 
@@ -86,6 +88,29 @@ def build(
     if store.keep(key, *built) and (kept := _from(store, key, num_threads, lower_again)):
         return kept
     return Library(*built, num_threads=num_threads)
+
+
+def export_c(
+    mod: tvm.IRModule, target: TargetLike, params: Mapping[str, Any] | None, path: Path
+) -> None:
+    """Write a model as C files alone: as ``Library.export`` does, without a library.
+
+    Args:
+        mod: as ``build`` takes it, as are the target and the parameters.
+        target: what to compile for.
+        params: constants by parameter name.
+        path: of the files, without the ends of their names.
+
+    Raises:
+        QnnError: as ``build`` and ``Library.export``.
+    """
+    parsed = parse_target(target)
+    bound = _bind(mod, params or {})
+    signature = with_unique_names(signature_of(bound))
+    with interruptible() as check:
+        lowered = _lower(bound, parsed, kernels=True)
+        check()
+        export_standalone(lowered, signature, parsed, path)
 
 
 def _from(

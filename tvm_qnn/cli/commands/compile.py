@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -19,9 +20,6 @@ from tvm_qnn.cli.commands.options import (
 )
 from tvm_qnn.cli.commands.outputs import check_file, check_folder
 
-if TYPE_CHECKING:
-    from tvm_qnn.library.library import Library
-
 LIBRARY, ARCHIVE = ".so", ".tar"
 
 
@@ -32,7 +30,7 @@ LIBRARY, ARCHIVE = ".so", ".tar"
     "-o",
     type=click.Path(path_type=Path),
     help="A library, ending in .so; or a folder or .tar file for C files that need no TVM. By "
-    "default MODEL's name with .so, here.",
+    "default MODEL's name with .so, here; for microcontrollers a folder of that name.",
 )
 @target_option
 @click.option("--cc", help="The linker to use; by default one on the path, or ziglang.")
@@ -56,17 +54,25 @@ def compile_model(
     `tvm-qnn run` and `tvm_qnn.load` run the library. A folder or an archive gets an object file
     with code and weights, a header and an example, which need nothing but a C compiler.
     """
-    from tvm_qnn.build import build
+    from qnn_ops.errors import QnnError
+    from tvm_qnn.build import build, export_c
     from tvm_qnn.io.progress import timed
     from tvm_qnn.io.text import visible
     from tvm_qnn.target.linker import find_linker
+    from tvm_qnn.target.microcontrollers import is_bare
     from tvm_qnn.target.target import parse_target, requirements
 
-    path = output or Path(f"{model.path.stem.removesuffix('-symbol')}{LIBRARY}")
+    parsed = parse_target(target)
+    ending = "" if is_bare(parsed) else LIBRARY
+    path = output or Path(f"{model.path.stem.removesuffix('-symbol')}{ending}")
     is_library = path.suffix == LIBRARY
     # Before the minutes of a large model, not after them.
     _check(path)
-    parsed = parse_target(target)
+    if is_library and is_bare(parsed):
+        raise QnnError(
+            f"nothing loads libraries on {target}: name a folder or a .tar file for C files, "
+            f"as in -o {path.stem}"
+        )
     if is_library:
         find_linker(cc, requirements(parsed).platform)
     elif cc is not None:
@@ -74,15 +80,18 @@ def compile_model(
     console, start = progress(), time.perf_counter()
     with timed(console, f"Import {model.path.name}"):
         imported = model.read().convert(model.shapes)
-    with timed(console, f"Compile for {target}"):
-        # What is kept was linked without being told by what, and is a library.
-        library = build(
-            imported.mod, target, imported.params, cache=cache and cc is None and is_library
-        )
-    with timed(console, f"Write {path}"):
-        files = [path] if is_library else _write_c(library, model.path, path)
-        if is_library:
+    if is_library:
+        with timed(console, f"Compile for {target}"):
+            # What is kept was linked without being told by what.
+            library = build(imported.mod, target, imported.params, cache=cache and cc is None)
+        with timed(console, f"Write {path}"):
             library.export(path, cc)
+        files = [path]
+    else:
+        with timed(console, f"Compile for {target}, into {path}"):
+            files = _write_c(
+                partial(export_c, imported.mod, target, imported.params), model.path, path
+            )
     seconds = time.perf_counter() - start
     if as_json:
         names = [str(file) for file in files]
@@ -109,7 +118,7 @@ def _check(path: Path) -> None:
         raise QnnError(f"cannot write {path}: there is no folder {path.parent}")
 
 
-def _write_c(library: Library, model: Path, path: Path) -> list[Path]:
+def _write_c(export: Callable[[Path], None], model: Path, path: Path) -> list[Path]:
     """Return the C files, in a folder or in an archive; named after the model."""
     import tarfile
 
@@ -120,7 +129,7 @@ def _write_c(library: Library, model: Path, path: Path) -> list[Path]:
     name = name if name[:1].isalpha() else f"model_{name}"
     if path.suffix == ARCHIVE:
         with replacing(path) as part:
-            library.export(part.with_name(name), format="c")
+            export(part.with_name(name))
             with tarfile.open(part, "w") as archive:
                 for file in file_names(name):
                     archive.add(part.with_name(file), file)
@@ -128,7 +137,7 @@ def _write_c(library: Library, model: Path, path: Path) -> list[Path]:
     is_new = not path.exists()
     path.mkdir(exist_ok=True)
     try:
-        library.export(path / name, format="c")
+        export(path / name)
     except BaseException:
         with suppress(OSError):
             if is_new:

@@ -41,6 +41,27 @@ def test_files_for_a_c_compiler(model: Path) -> None:
     assert json.loads(result.stdout)["files"] == ["bundle.tar"]
 
 
+def test_a_microcontroller_gets_c_files_and_no_word_of_tvm_s(
+    model: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    result = CliRunner().invoke(main, ["compile", str(model), "--target", "cortex-m4"])
+    assert result.exit_code == 0, result.output
+    assert {path.name for path in Path("digits").iterdir()} == {
+        *("digits.o", "digits.h", "digits.c", "digits_main.c")
+    }
+    header = Path("digits/digits.h").read_text()
+    assert "#define DIGITS_ALIGNMENT 4 " in header
+    assert "arm-none-eabi-gcc -mcpu=cortex-m4" in Path("digits/digits_main.c").read_text()
+    assert "Warning" not in capfd.readouterr().err
+
+
+def test_no_library_is_made_for_what_loads_none(model: Path) -> None:
+    arguments = ["compile", str(model), "--target", "cortex-m55", "-o", "digits.so"]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 1
+    assert "nothing loads libraries on cortex-m55: name a folder" in result.stderr
+
+
 def test_the_files_of_other_models_in_the_folder_are_not_told(model: Path) -> None:
     for name in ("digits_i8.tflite", "digits.tflite"):
         model = model.rename(name)
