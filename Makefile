@@ -7,6 +7,7 @@
 #                where it is root and finds apt, and does nothing where it cannot
 #   make test-avx512  tests on emulated x86 processors, of kernels for which this one lacks the
 #                instructions; installs the emulator likewise
+#   make test-mcu  tests on emulated microcontrollers; installs the emulator and a compiler likewise
 #   make test-targets  compile the models of the tests for every target, run or emulate what can
 #                be, and check the instructions: a share of them (ALL=1: all, in hours)
 #   make bench   time tvm-qnn and its peers (MODELS="m.tflite resnet50:int8": on these), and
@@ -22,7 +23,7 @@ BIN := .venv/bin
 SAY := @printf '==> %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-arm test-avx512 test-targets lint types layers bench docs mxnet clean
+.PHONY: help demo test test-arm test-avx512 test-mcu test-targets lint types layers bench docs mxnet clean
 
 help:
 	@sed -n '3,$${/^#/!q;s/^# \{0,1\}//p;}' Makefile
@@ -43,7 +44,7 @@ help:
 
 test: lint types layers
 	$(SAY) "Tests"
-	@$(BIN)/python -m pytest -m 'not arm and not avx512' --numprocesses auto --dist worksteal
+	@$(BIN)/python -m pytest -m 'not arm and not avx512 and not mcu' --numprocesses auto --dist worksteal
 
 test-arm: .venv/installed-test
 	$(SAY) "Tests on emulated ARM processors"
@@ -58,6 +59,11 @@ test-avx512: .venv/installed-test
 	@if .ci/install-avx512 $(BIN)/python; then \
 	  .ci/install-mca $(BIN)/python || true; \
 	  $(BIN)/python -m pytest -m avx512 --numprocesses auto --dist worksteal; fi
+
+test-mcu: .venv/installed-test
+	$(SAY) "Tests on emulated microcontrollers"
+	@if .ci/install-mcu; then \
+	  $(BIN)/python -m pytest -m mcu --numprocesses auto --dist worksteal; fi
 
 test-targets: .venv/installed-test
 	$(SAY) "Every target"

@@ -1,0 +1,1 @@
+"""Running models on emulated microcontrollers, and counting their instructions."""

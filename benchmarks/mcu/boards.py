@@ -1,0 +1,176 @@
+"""The emulated boards: programs of exported models, what they compute, and what it takes."""
+
+from __future__ import annotations
+
+import shutil
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.command import call
+from qnn_ops.errors import QnnError
+
+Array = np.ndarray[Any, Any]
+
+PACKAGES = "apt install qemu-system-arm gcc-arm-none-eabi libnewlib-arm-none-eabi"
+
+_HERE = Path(__file__).parent
+_PREFIX = "arm-none-eabi-"
+_FLAGS = (
+    *("-mthumb", "-Os", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-ffunction-sections"),
+    *("-nostartfiles", "--specs=nano.specs", "-Wl,--gc-sections", "-Wl,--no-warn-rwx-segments"),
+)
+_KINDS_OF_CODE = "tTwW"  # of symbols, in what nm prints
+
+
+@dataclass(frozen=True)
+class Board:
+    """A board that the emulator knows.
+
+    Attributes:
+        machine: its name there.
+        core: the compiler's name of its processor.
+        vectors: where the processor looks for its start.
+        code: where code and constants lie.
+        memory: where everything else does.
+    """
+
+    machine: str
+    core: str
+    vectors: int
+    code: int
+    memory: int
+
+    @property
+    def map(self) -> str:
+        """For the linker."""
+        return f"""\
+MEMORY {{
+  vectors : ORIGIN = {self.vectors:#x}, LENGTH = 64
+  code : ORIGIN = {self.code:#x}, LENGTH = 2M
+  memory : ORIGIN = {self.memory:#x}, LENGTH = 2M
+}}
+"""
+
+
+BOARDS = {
+    "cortex-m4": Board("mps2-an386", "cortex-m4", 0, 0x400, 0x20000000),
+    "cortex-m7": Board("mps2-an500", "cortex-m7", 0, 0x400, 0x20000000),
+    "cortex-m33": Board("mps2-an505", "cortex-m33", 0x10000000, 0x10000400, 0x38000000),
+    "cortex-m55": Board("mps3-an547", "cortex-m55", 0, 0x01000000, 0x21000000),
+}
+"""By the target whose code they run."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What became of a program.
+
+    Attributes:
+        outputs: the bytes of each run's output.
+        instructions: of each run.
+        functions: of the last run, by function, most first.
+        stack: the most bytes that a run took.
+        code: bytes of code of the whole program.
+        constants: bytes of its constants.
+    """
+
+    outputs: list[bytes]
+    instructions: list[int]
+    functions: dict[str, int]
+    stack: int
+    code: int
+    constants: int
+
+
+def missing() -> str | None:
+    """Say what this computer lacks to run programs for boards."""
+    tools = ("qemu-system-arm", f"{_PREFIX}gcc", "cc")
+    absent = [name for name in tools if not shutil.which(name)]
+    return f"no {' and no '.join(absent)} on the path: {PACKAGES}" if absent else None
+
+
+def run(board: Board, export: Path, inputs: Sequence[Array], *, hard: bool = False) -> Result:
+    """Make a program of an export, and run it on a board.
+
+    Args:
+        board: which one.
+        export: the folder that has ``model.c``, ``model.h`` and ``model.o``; gets the program.
+        inputs: of each run the model's input.
+        hard: whether floats are passed in registers of their own.
+
+    Raises:
+        QnnError: if a tool is missing or a program fails.
+    """
+    if reason := missing():
+        raise QnnError(reason)
+    program = _link(board, export, hard=hard)
+    (export / "inputs").write_bytes(b"".join(each.tobytes() for each in inputs))
+    counts = _emulate(board, program, export)
+    output = (export / "outputs").read_bytes()
+    size = len(output) // len(inputs)
+    sections = _sections(program)
+    return Result(
+        [output[start : start + size] for start in range(0, len(output), size)],
+        [sum(blocks.values()) for blocks in counts],
+        _by_function(program, counts[-1]),
+        int.from_bytes((export / "stack").read_bytes(), "little"),
+        sections[".text"],
+        sections.get(".rodata", 0),
+    )
+
+
+def _link(board: Board, export: Path, *, hard: bool) -> Path:
+    program, script = export / "program.elf", export / "program.ld"
+    script.write_text(board.map + (_HERE / "board.ld").read_text())
+    floats = "hard" if hard else "soft"
+    sources = [_HERE / "run_model.c", _HERE / "board.c", export / "model.c", export / "model.o"]
+    core = [f"-mcpu={board.core}", f"-mfloat-abi={floats}", f"-I{_HERE}", f"-I{export}"]
+    call([f"{_PREFIX}gcc", *_FLAGS, *core, *sources, "-T", script, "-lm", "-o", program])
+    return program
+
+
+def _emulate(board: Board, program: Path, folder: Path) -> list[dict[int, int]]:
+    """Return the instructions of each run, by the address of each block of code."""
+    plugin, out = folder / "count.so", folder / "counts"
+    call(["cc", "-O2", "-shared", "-fPIC", "-o", plugin, _HERE / "count.c"])
+    (mark,) = (start for start, name in _symbols(program) if name == "board_mark")
+    devices: list[str | Path] = ["-display", "none", "-monitor", "none", "-serial", "none"]
+    # Names of files are relative to where the emulator was started.
+    host = ["env", f"--chdir={folder}", "qemu-system-arm", "-M", board.machine, *devices]
+    files = ["-semihosting-config", "enable=on,target=native", "-kernel", program]
+    call([*host, *files, "-plugin", f"{plugin},out={out},mark={mark:#x}"])
+    spans: list[dict[int, int]] = [{}]
+    for line in out.read_text().splitlines():
+        kind, *words = line.split()
+        if kind == "block":
+            address, count = int(words[0], 16), int(words[1])
+            spans[-1][address] = spans[-1].get(address, 0) + count
+        else:
+            spans.append({})
+    # From the first mark of each run to its second one.
+    return spans[1:-1:2]
+
+
+def _symbols(program: Path) -> list[tuple[int, str]]:
+    lines = [line.split() for line in call([f"{_PREFIX}nm", "-n", program]).splitlines()]
+    return [(int(at, 16) & ~1, name) for at, kind, name in lines if kind in _KINDS_OF_CODE]
+
+
+def _by_function(program: Path, blocks: dict[int, int]) -> dict[str, int]:
+    symbols = _symbols(program)
+    starts = [start for start, _ in symbols]
+    result: Counter[str] = Counter()
+    for address, count in blocks.items():
+        result[symbols[bisect_right(starts, address) - 1][1]] += count
+    return dict(result.most_common())
+
+
+def _sections(program: Path) -> dict[str, int]:
+    lines = [line.split() for line in call([f"{_PREFIX}size", "-A", program]).splitlines()]
+    return {words[0]: int(words[1]) for words in lines if len(words) == 3 and words[1].isdecimal()}

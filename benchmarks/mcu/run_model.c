@@ -1,0 +1,27 @@
+/* Runs a model on each input of the file "inputs", one mark before and one after each run, and
+ * writes "outputs", then the most of the stack that a run took, 32 bits, to "stack". */
+#include "board.h"
+#include "model.h"
+
+static _Alignas(MODEL_ALIGNMENT) unsigned char workspace[MODEL_WORKSPACE_SIZE];
+static _Alignas(MODEL_ALIGNMENT) unsigned char input[MODEL_INPUT_0_SIZE];
+static _Alignas(MODEL_ALIGNMENT) unsigned char output[MODEL_OUTPUT_0_SIZE];
+
+int main(void) {
+  const void *inputs[] = {input};
+  void *outputs[] = {output};
+  const int from = board_open("inputs", 0), to = board_open("outputs", 1);
+  const int stacks = board_open("stack", 1);
+  uint32_t most = 0;
+
+  while (!board_read(from, input, sizeof input)) {
+    board_paint_stack();
+    board_mark();
+    if (model_run(inputs, outputs, workspace)) return 1;
+    board_mark();
+    const uint32_t used = board_stack();
+    most = used > most ? used : most;
+    if (board_write(to, output, sizeof output)) return 2;
+  }
+  return board_write(stacks, &most, sizeof most) ? 2 : 0;
+}

@@ -1,0 +1,90 @@
+"""Counts the instructions of an inference on emulated microcontrollers.
+
+python -m benchmarks.mcu_instructions MODEL.tflite... --core cortex-m4 --functions 10
+
+Models are exported as C, linked into programs without an operating system, and run on QEMU's
+boards, where a plugin counts what they execute; outputs are compared with those of LiteRT's
+reference kernels. Figures are the same each time. They are no times: no board was at hand.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.mcu.boards import BOARDS, Result, missing, run
+from benchmarks.models import inputs_of, models
+from frontends.tflite import from_tflite
+from frontends.tflite.source import TFLiteSource
+from qnn_ops.errors import QnnError
+from tvm_qnn.build import export_c
+from tvm_qnn.oracle import litert_tensors
+
+Array = np.ndarray[Any, Any]
+
+
+def count(model: bytes, core: str, runs: Sequence[Array], folder: Path) -> Result:
+    """Count the instructions of a model of one input and one output.
+
+    Args:
+        model: the contents of a .tflite file.
+        core: a name in ``BOARDS``.
+        runs: the inputs.
+        folder: for files; must be empty.
+
+    Raises:
+        QnnError: if a tool is missing, or an output is not LiteRT's.
+    """
+    mod, params = from_tflite(model)
+    export_c(mod, core, params, folder / "model")
+    result = run(BOARDS[core], folder, runs)
+    for number, (made, array) in enumerate(zip(result.outputs, runs, strict=True)):
+        tensors = litert_tensors(model, [array])
+        if made != tensors[TFLiteSource(model).graph.outputs[0]].tobytes():
+            raise QnnError(f"the output of run {number} on {core} is not LiteRT's")
+    return result
+
+
+def _rows(names: Sequence[str], cores: Sequence[str], functions: int) -> Iterator[tuple[str, ...]]:
+    for name, model in models(names):
+        macs = TFLiteSource(model).summary("").macs
+        for core in cores:
+            with tempfile.TemporaryDirectory() as folder:
+                result = count(model, core, inputs_of(model), Path(folder))
+            total = result.instructions[0]
+            sizes = result.code, result.constants, result.stack
+            figures = (f"{total:,}", f"{total / macs:.2f}", *(f"{each:,}" for each in sizes))
+            yield name, core, *figures
+            for function, share in [*result.functions.items()][:functions]:
+                yield f"  {function}", "", f"{share:,}", "", "", "", ""
+
+
+@click.command()
+@click.argument("names", metavar="MODEL...", nargs=-1, required=True)
+@click.option("--core", "cores", multiple=True, type=click.Choice(list(BOARDS)))
+@click.option("--functions", default=0, show_default=True, help="How many to list, the first ones.")
+def main(names: Sequence[str], cores: Sequence[str], functions: int) -> None:
+    """Count the instructions of one inference of each MODEL, a file or a network of the zoo."""
+    if reason := missing():
+        raise click.ClickException(reason)
+    head = ("model", "core", "instructions", "a product", "code", "constants", "stack")
+    table = Table(*head[:2])
+    for name in head[2:]:
+        table.add_column(name, justify="right")
+    try:
+        for row in _rows(names, cores or list(BOARDS), functions):
+            table.add_row(*row)
+    except QnnError as error:
+        raise click.ClickException(str(error)) from error
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""Whole models on emulated microcontrollers: LiteRT's integers, in no more instructions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.mcu.boards import BOARDS, missing
+from benchmarks.mcu_instructions import count
+from frontends.tflite.reader import read_model
+from tests.support.arrays import full_range
+from tvm_qnn import digits
+
+pytestmark = [
+    pytest.mark.mcu,
+    pytest.mark.skipif(missing() is not None, reason=f"no emulated boards: {missing()}"),
+]
+
+# Millions of instructions of an inference on a Cortex-M4.
+CEILINGS = {"ad_i8": 0.48, "kws_i8": 4.85, "ic_resnet_i8": 20.5, "vww_i8": 13.8}
+
+
+def inputs_of(content: bytes, runs: int) -> list[np.ndarray]:
+    graph, rng = read_model(content), np.random.default_rng(0)
+    tensor = graph.tensors[graph.inputs[0]]
+    return [full_range(rng, tensor.dtype, tuple(tensor.shape)) for _ in range(runs)]
+
+
+@pytest.mark.parametrize("core", BOARDS)
+@pytest.mark.parametrize("style", digits.STYLES)
+def test_digits_are_litert_s(style: str, core: str, tmp_path: Path) -> None:
+    content = digits.model(style)
+    result = count(content, core, inputs_of(content, 5), tmp_path)
+    assert len({*result.outputs}) == 5
+    assert result.stack < 2048
+
+
+@pytest.mark.parametrize("name", CEILINGS)
+def test_real_models_are_litert_s_and_take_no_more_than_they_did(
+    name: str, shared: Path, tmp_path: Path
+) -> None:
+    content = (shared / "models" / "tflite" / f"{name}.tflite").read_bytes()
+    result = count(content, "cortex-m4", inputs_of(content, 3), tmp_path)
+    assert len({*result.outputs}) == 3
+    assert max(result.instructions) < CEILINGS[name] * 1e6
+
+
+def test_a_wrong_output_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = digits.model("int8")
+    (array,) = inputs_of(content, 1)
+    monkeypatch.setattr(
+        "benchmarks.mcu_instructions.litert_tensors",
+        lambda model, arrays: {index: np.zeros(1) for index in range(1000)},
+    )
+    with pytest.raises(Exception, match="the output of run 0 on cortex-m33 is not LiteRT's"):
+        count(content, "cortex-m33", [array], tmp_path)
