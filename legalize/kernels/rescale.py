@@ -1,0 +1,202 @@
+"""Rescaling of sums with one product, proven to be the reference's for every sum there can be.
+
+A rescaling to 8 bits is a staircase over the sums that a channel can reach, of at most 255 steps.
+A form of one product is the same staircase if it has the same steps, and for given factors each
+step bounds its addend from both sides. So nothing has to be tried: the bounds prove it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from legalize.kernels.ir.types import Array
+
+Staircase = Callable[[Array], Array]
+"""From int64 sums, whose last axis is the channels, to clamped outputs; it never descends."""
+
+_HIGH = 32  # bits that a narrow form drops of its products
+_MOST_LEFT, _MOST_RIGHT = 14, 21  # beyond these an addend gets too large for its dtype
+_LARGEST = {False: 1 << 30, True: 1 << 61}  # addend, by whether the form is wide
+_NEARBY = (0, 1, -1, 2, -2, 3, -3)
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """``high32((sum << left) · multiplier) + addend >> right``, then clamped.
+
+    Attributes:
+        left: one number for all channels, or one for each.
+        right: one for all channels.
+        multiplier: int32 [channels], not negative.
+        addend: [1, channels], or [2, channels]: of sums from 0 on, and of negative ones. Narrow
+            ones are int32; int64 ones are wide, and added before the low 32 bits are dropped.
+    """
+
+    left: Array
+    right: int
+    multiplier: Array
+    addend: Array
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether all 64 bits of a product count."""
+        return bool(self.addend.dtype == np.int64)
+
+    def __call__(self, sums: Array) -> Array:
+        """Compute what kernels compute of int64 sums, before the clamp."""
+        sign = (sums < 0).astype(np.int64) * (len(self.addend) - 1)
+        channels = np.broadcast_to(np.arange(self.addend.shape[1]), sums.shape)
+        products = (sums << self.left) * self.multiplier.astype(np.int64)
+        addend = self.addend[sign, channels].astype(np.int64)
+        if self.is_wide:
+            return np.asarray((products + addend) >> (_HIGH + self.right))
+        return np.asarray(((products >> _HIGH) + addend) >> self.right)
+
+
+@dataclass(frozen=True, eq=False)
+class _Steps:
+    """What a form must keep to: outputs at the sums where they change, and at the ends.
+
+    Attributes:
+        starts: [steps, channels] sums from which on the output is at least ``from_here``.
+        from_here: the outputs.
+        has_start: which of these there are.
+        ends: [steps, channels] sums up to which the output is below ``up_to_here``.
+        up_to_here: the outputs.
+        has_end: which of these there are.
+    """
+
+    starts: Array
+    from_here: Array
+    has_start: Array
+    ends: Array
+    up_to_here: Array
+    has_end: Array
+
+
+def steps_of(staircase: Staircase, least: Array, most: Array, low: int, high: int) -> _Steps:
+    """Find the steps of a staircase, of all channels at a time.
+
+    Args:
+        staircase: the reference.
+        least: int64 [channels], the least sum of each channel.
+        most: the largest one likewise.
+        low: the lower bound of the outputs.
+        high: the upper bound.
+    """
+    first, last = (staircase(end[None])[0].astype(np.int64) for end in (least, most))
+    outputs = np.arange(low + 1, high + 1)[:, None]
+    is_there = (first < outputs) & (outputs <= last)
+    below = np.broadcast_to(least, is_there.shape)
+    reached = np.where(is_there, np.broadcast_to(most, is_there.shape), below)
+    while (reached - below > 1).any():
+        middle = (below + reached) // 2
+        is_reached = (staircase(middle) >= outputs) & (middle > below)
+        below = np.where(is_reached, below, middle)
+        reached = np.where(is_reached, middle, reached)
+    outputs = np.broadcast_to(outputs, is_there.shape)
+    # The clamp hides what is beyond the bounds.
+    return _Steps(
+        np.vstack([reached, least[None]]),
+        np.vstack([outputs, first[None]]),
+        np.vstack([is_there, (first > low)[None]]),
+        np.vstack([reached - 1, most[None]]),
+        np.vstack([outputs, last[None] + 1]),
+        np.vstack([is_there, (last < high)[None]]),
+    )
+
+
+def prove(
+    staircase: Staircase, real: Array, least: Array, most: Array, bounds: tuple[int, int]
+) -> Form | None:
+    """Return a form that is the reference for every sum of every channel; None if none is found.
+
+    The cheapest kind that serves all channels is taken: narrow or else wide, one addend or else
+    one for each sign, one shift to the left or else one for each channel.
+
+    Args:
+        staircase: the reference, of outputs in ``bounds``.
+        real: float64 [channels], about how many outputs a step of a sum is.
+        least: int64 [channels], the least sum that each channel can reach.
+        most: the largest one likewise.
+        bounds: of the outputs.
+    """
+    if not (real >= 0).all() or not (real < 1).all():
+        return None
+    if min(least.min(), -1) < -(2**31) or most.max() >= 2**31:
+        return None
+    steps = steps_of(staircase, least, most, *bounds)
+    is_constant = ~steps.has_start[:-1].any(axis=0)
+    real = np.where(is_constant, 0.0, real)
+    for is_wide, has_signs, left, right in _kinds(real, least, most):
+        form = _form(steps, real, left, right, is_wide=is_wide, has_signs=has_signs)
+        if form is not None:
+            return form
+    return None
+
+
+def _kinds(real: Array, least: Array, most: Array) -> Iterator[tuple[bool, bool, Array, int]]:
+    reach = np.maximum(np.maximum(abs(least), abs(most)), 1)
+    bits = np.floor(np.log2(reach.astype(np.float64))).astype(np.int64) + 1
+    own = np.clip(31 - bits, 0, _MOST_LEFT)
+    live = real > 0
+    lefts = [np.full_like(own, own[live].min(initial=_MOST_LEFT)), own]
+    # A constant channel has no products.
+    lefts = [np.where(live, left, 0) if left is own else np.minimum(left, own) for left in lefts]
+    if (lefts[0] == lefts[1]).all():
+        lefts.pop()
+    for is_wide, has_signs in ((False, False), (False, True), (True, False), (True, True)):
+        for left in lefts:
+            largest = left[live] - 1 - np.log2(real[live]) - 1e-9
+            most_right = int(np.floor(largest.min(initial=0.0 if not live.any() else np.inf)))
+            for right in (most_right, most_right - 1):
+                if right >= 0:
+                    yield is_wide, has_signs, left, min(right, _MOST_RIGHT)
+
+
+def _form(
+    steps: _Steps, real: Array, left: Array, right: int, *, is_wide: bool, has_signs: bool
+) -> Form | None:
+    middle = np.rint(real * 2.0 ** (_HIGH + right - left)).astype(np.int64)
+    multiplier, addend = np.full_like(middle, -1), np.zeros((1 + has_signs, len(real)), np.int64)
+    for offset in _NEARBY:
+        tried = np.where(real > 0, np.clip(middle + offset, 0, 2**31 - 1), 0)
+        found, fits = _addends(steps, tried, left, right, is_wide=is_wide, has_signs=has_signs)
+        new = fits & (multiplier < 0)
+        multiplier, addend = np.where(new, tried, multiplier), np.where(new, found, addend)
+        if (multiplier >= 0).all():
+            dtype = np.int64 if is_wide else np.int32
+            one = left[:1] if (left == left[0]).all() else left
+            return Form(one, right, multiplier.astype(np.int32), addend.astype(dtype))
+    return None
+
+
+def _addends(
+    steps: _Steps, multiplier: Array, left: Array, right: int, *, is_wide: bool, has_signs: bool
+) -> tuple[Array, Array]:
+    """Return addends by sign, and for which channels they serve."""
+
+    def least_sums(sums: Array, outputs: Array) -> Array:
+        products = (sums << left) * multiplier
+        if is_wide:
+            return np.asarray((outputs << (_HIGH + right)) - products)
+        return np.asarray((outputs << right) - (products >> _HIGH))
+
+    nothing: Any = np.int64(2**62)
+    starts = least_sums(steps.starts, steps.from_here)
+    ends = least_sums(steps.ends, steps.up_to_here) - 1
+    rows, fits = [], np.ones(len(multiplier), bool)
+    for is_negative in (False, True) if has_signs else (None,):
+        here = [
+            is_negative is None or (sums < 0) == is_negative for sums in (steps.starts, steps.ends)
+        ]
+        least = np.where(steps.has_start & here[0], starts, -nothing).max(axis=0)
+        most = np.where(steps.has_end & here[1], ends, nothing).min(axis=0)
+        row = np.where(least > -nothing, least, np.where(most < nothing, most, 0))
+        fits &= (least <= most) & (abs(row) <= _LARGEST[is_wide])
+        rows.append(row)
+    return np.stack(rows), fits

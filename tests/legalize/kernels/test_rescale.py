@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from legalize.kernels.rescale import Form, prove, steps_of
+from qnn_ops.rounding import scale_down
+
+Array = np.ndarray[Any, Any]
+
+
+def reference(
+    real: Array, rounding: str, zero_point: int, bounds: tuple[int, int]
+) -> Callable[[Array], Array]:
+    def staircase(sums: Array) -> Array:
+        dtype = "int8" if bounds[0] < 0 else "uint8"
+        return scale_down(sums.astype(np.int32), real, rounding, zero_point, bounds, dtype)
+
+    return staircase
+
+
+def proven(
+    real: Array, rounding: str, zero_point: int, bounds: tuple[int, int], least: Array, most: Array
+) -> Form:
+    form = prove(reference(real, rounding, zero_point, bounds), real, least, most, bounds)
+    assert form is not None
+    return form
+
+
+@pytest.mark.parametrize("rounding", ["tflite", "upward", "float64", "float32"])
+@pytest.mark.parametrize("bounds", [(-128, 127), (0, 255), (-20, 100)])
+def test_every_sum_of_small_channels_is_the_reference_s(
+    rounding: str, bounds: tuple[int, int]
+) -> None:
+    rng = np.random.default_rng(bounds[1])
+    kinds = set()
+    for _ in range(6):
+        channels = 8
+        real = 2.0 ** rng.uniform(-9, -1, channels)
+        if rounding != "float32":  # whose ties go up and down in turn
+            real[:2] = [0.5, 2.0**-7]
+        least = -rng.integers(0, 5000, channels)
+        most = least + rng.integers(1, 9000, channels)
+        zero_point = int(rng.integers(*bounds))
+        form = proven(real, rounding, zero_point, bounds, least, most)
+        kinds.add(len(form.addend))
+        sums = np.minimum(least + np.arange(14000)[:, None], most)
+        expected = reference(real, rounding, zero_point, bounds)(sums)
+        np.testing.assert_array_equal(np.clip(form(sums), *bounds), expected)
+    # Half away from zero tells signs apart, as far as the shift of two roundings goes.
+    assert 2 in kinds or rounding != "tflite" or bounds[0] >= -20
+
+
+@pytest.mark.parametrize("rounding", ["tflite", "float64"])
+def test_large_channels_are_right_at_their_steps_and_their_neighbours(rounding: str) -> None:
+    rng = np.random.default_rng(1)
+    real = 2.0 ** rng.uniform(-14, -8, 64)
+    most = rng.integers(100_000, 3_000_000, 64)
+    least, bounds = -most - 7, (-128, 127)
+    staircase = reference(real, rounding, 5, bounds)
+    form = proven(real, rounding, 5, bounds, least, most)
+    steps = steps_of(staircase, least, most, *bounds)
+    assert steps.has_start.sum() > 2000
+    sums = np.concatenate([steps.starts + delta for delta in range(-2, 3)])
+    sums = np.clip(sums, least, most)
+    np.testing.assert_array_equal(np.clip(form(sums), *bounds), staircase(sums))
+    # Most of a whole range, too.
+    sums = rng.integers(least, most + 1, (20_000, 64))
+    np.testing.assert_array_equal(np.clip(form(sums), *bounds), staircase(sums))
+
+
+def test_steps_are_where_outputs_change() -> None:
+    bounds = (-128, 127)
+    least, most = np.array([-400, 7]), np.array([300, 7])
+    staircase = reference(np.array([0.5, 0.1]), "tflite", 0, bounds)
+    steps = steps_of(staircase, least, most, *bounds)
+    sums = np.arange(-400, 301)
+    outputs = staircase(np.stack([sums, np.full_like(sums, 7)], axis=1))[:, 0].astype(int)
+    changes = sums[1:][np.diff(outputs) != 0]
+    found = steps.starts[:-1, 0][steps.has_start[:-1, 0]]
+    np.testing.assert_array_equal(found, changes)
+    assert not steps.has_start[:-1, 1].any()
+
+
+def test_constant_channels_are_their_number() -> None:
+    real, point = np.array([0.001, 0.3]), np.array([100, -100_000])
+    form = proven(real, "tflite", 9, (-128, 127), point, point)
+    outputs = np.clip(form(point[None]), -128, 127)
+    np.testing.assert_array_equal(outputs, [[9, -128]])
+
+
+def test_a_form_is_what_its_attributes_say() -> None:
+    form = Form(np.array([1]), 2, np.array([1 << 30]), np.array([[8], [16]], np.int32))
+    assert form(np.array([[40], [-40]])).tolist() == [[(20 + 8) >> 2], [(-20 + 16) >> 2]]
+    wide = Form(np.array([0]), 0, np.array([1 << 30]), np.array([[1 << 31]], np.int64))
+    assert wide(np.array([[6]])).tolist() == [[2]]
+
+
+def test_ties_that_go_to_even_numbers_have_none() -> None:
+    real, end, bounds = np.array([0.5]), np.array([100]), (-128, 127)
+    assert prove(reference(real, "float32", 0, bounds), real, -end, end, bounds) is None
+
+
+def test_scales_of_more_than_one_step_have_none() -> None:
+    real, end = np.array([1.5]), np.array([100])
+    assert prove(reference(real, "tflite", 0, (-128, 127)), real, -end, end, (-128, 127)) is None
