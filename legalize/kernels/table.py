@@ -13,10 +13,12 @@ import tvm
 from tvm import relax
 
 from legalize.kernels.conv2d.arm import rules as conv2d_arm
+from legalize.kernels.conv2d.mcu import rules as conv2d_mcu
 from legalize.kernels.conv2d.x86 import fusions as conv2d_fusions
 from legalize.kernels.conv2d.x86 import rules as conv2d_x86
 from legalize.kernels.convert import rules as convert
 from legalize.kernels.depthwise.arm import rules as depthwise_arm
+from legalize.kernels.depthwise.mcu import rules as depthwise_mcu
 from legalize.kernels.depthwise.x86 import rules as depthwise_x86
 from legalize.kernels.dynamic import rules as dynamic
 from legalize.kernels.elementwise import rules as elementwise
@@ -53,6 +55,8 @@ _VECTOR_ROWS: tuple[tuple[Operator[Any], VectorRule], ...] = (
 _ROWS: tuple[Row, ...] = (
     *conv2d_arm.ROWS,
     *depthwise_arm.ROWS,
+    *conv2d_mcu.ROWS,
+    *depthwise_mcu.ROWS,
     *conv2d_x86.ROWS,
     *depthwise_x86.ROWS,
     *matmul.ROWS,

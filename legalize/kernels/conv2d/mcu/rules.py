@@ -1,0 +1,106 @@
+"""Calls of convolutions and dense layers that kernels for microcontrollers serve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+from tvm import relax, tirx
+
+from legalize.kernels.conv2d.calls import conv_factor, dense_factor, sums_first
+from legalize.kernels.conv2d.groups import each_group
+from legalize.kernels.conv2d.mcu.epilogue import ROUNDINGS, Epilogue, epilogue_of, folded_bias
+from legalize.kernels.conv2d.mcu.kernel import Tile, choose_tile, conv2d, depth_of, packed_rows
+from legalize.kernels.conv2d.plan import Weights
+from legalize.kernels.conv2d.rules import ConvRules
+from legalize.kernels.conv2d.spec import UNFUSED, ConvSpec
+from legalize.kernels.ir.types import Array
+from legalize.kernels.isa.mcu import CORES, PAIRS, RISCV32
+from legalize.kernels.kernel import Row
+from qnn_ops import quantized_conv2d, quantized_dense
+from qnn_ops.registry import Attrs, spec_of
+
+
+@dataclass(frozen=True, eq=False)
+class McuPlan:
+    """See ``conv2d.plan.Plan``.
+
+    Attributes:
+        spec: the convolution.
+        tile: what is computed at a time.
+        bias: with the data's zero point in it.
+        epilogue: what the sums become.
+    """
+
+    spec: ConvSpec
+    tile: Tile
+    bias: Array
+    epilogue: Epilogue
+    _weights: Weights
+
+    @cached_property
+    def constants(self) -> tuple[Array, ...]:
+        """The arrays, in the order of the function's arguments."""
+        rows = self._weights.kernel.reshape(self.spec.out_channels, -1)
+        packed = packed_rows(rows, self.tile, depth_of(self.spec, self.tile))
+        return (packed, self.bias, *self.epilogue.constants)
+
+    def pack(self, weights: Weights) -> McuPlan:
+        """Return this: the epilogue was proven for its weights."""
+        assert weights is self._weights
+        return self
+
+    def function(self, _packed: McuPlan) -> tirx.PrimFunc:
+        """Build the function: see ``conv2d``."""
+        return conv2d(self.spec, self.tile, self.epilogue)
+
+
+def is_served(spec: ConvSpec) -> bool:
+    """Tell whether kernels have the arithmetic of a convolution, apart from its rescaling."""
+    return spec.kernel_dtype == "int8" and not spec.has_asymmetric_kernel and spec.fusion == UNFUSED
+
+
+def plan_conv2d(spec: ConvSpec, weights: Weights, *, has_pairs: bool) -> McuPlan | None:
+    """Plan a convolution, if its rescaling has a form."""
+    if not is_served(spec):
+        return None
+    rows = weights.kernel.reshape(spec.out_channels, -1)
+    bias = folded_bias(rows, spec.input_zero_point, weights.bias)
+    epilogue = epilogue_of(spec.output, weights, rows, bias, spec.in_dtype)
+    if epilogue is None:
+        return None
+    return McuPlan(spec, choose_tile(spec, has_pairs=has_pairs), bias, epilogue, weights)
+
+
+def _rules(*, has_pairs: bool) -> ConvRules:
+    return ConvRules(
+        partial(plan_conv2d, has_pairs=has_pairs),
+        lambda attrs, _: attrs.rounding in ROUNDINGS,
+        "int8",
+        stages=False,
+    )
+
+
+def _conv2d(
+    builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr], *, has_pairs: bool
+) -> relax.Expr | None:
+    """Return a convolution, or one for each group of it."""
+    rule = _rules(has_pairs=has_pairs).conv2d
+    if attrs.groups == 1:
+        return rule(builder, attrs, operands)
+    channels = spec_of(operands[0]).shape[attrs.data_layout.index("C")]
+    return None if attrs.groups == channels else each_group(rule)(builder, attrs, operands)
+
+
+def _rows(features: tuple[str, ...], *, has_pairs: bool) -> list[Row]:
+    conv2d = sums_first(partial(_conv2d, has_pairs=has_pairs), conv_factor)
+    dense = sums_first(_rules(has_pairs=has_pairs).dense, dense_factor)
+    return [(quantized_conv2d, features, conv2d), (quantized_dense, features, dense)]
+
+
+ROWS = [
+    *_rows(PAIRS, has_pairs=True),
+    *_rows(CORES, has_pairs=False),
+    *_rows(RISCV32, has_pairs=False),
+]

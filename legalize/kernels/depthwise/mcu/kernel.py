@@ -1,0 +1,137 @@
+"""Depthwise convolutions on microcontrollers.
+
+The rows that a row of the output reads are copied with their padding, each once: the next row of
+the output finds those that it shares in their places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.conv2d.mcu.epilogue import Epilogue
+from legalize.kernels.conv2d.mcu.kernel import arguments
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.ir.registers import kept
+from legalize.kernels.ir.types import Array, Buffer, Index
+from legalize.kernels.isa.mcu import WORD, add_product, unpacked, word_of
+
+_ORDER = [0, 2, 1, 3]  # of four channels whose bytes are unpacked
+
+
+def packed_taps(kernel: Array, *, has_pairs: bool) -> Array:
+    """Return weights in the order in which a kernel reads them.
+
+    Args:
+        kernel: int8 [KH, KW, channels].
+        has_pairs: whether they are int16, four channels at a time, as pairs are unpacked.
+    """
+    taps = kernel.reshape(-1, kernel.shape[2])
+    if not has_pairs:
+        return np.ascontiguousarray(taps).reshape(-1)
+    fours = taps.reshape(len(taps), -1, WORD).transpose(1, 0, 2)[..., _ORDER]
+    return np.ascontiguousarray(fours.astype("<i2")).reshape(-1).view(np.int8)
+
+
+def depthwise_conv2d(spec: ConvSpec, epilogue: Epilogue, *, has_pairs: bool) -> tirx.PrimFunc:
+    """Build the function that convolves each channel by itself.
+
+    Args:
+        spec: the convolution, without dilation.
+        epilogue: what the sums become.
+        has_pairs: whether four channels are unpacked at a time, which divide all.
+
+    Returns:
+        A function of the data; weights as ``packed_taps`` gives them, the bias and the epilogue's
+        constants; and the output.
+    """
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("depthwise_conv2d")
+        T.func_attr({"global_symbol": "depthwise_conv2d", "tirx.noalias": True})
+        _Writer(spec, epilogue, has_pairs=has_pairs).write()
+    return builder.get()
+
+
+class _Writer:
+    def __init__(self, spec: ConvSpec, epilogue: Epilogue, *, has_pairs: bool) -> None:
+        self.spec, self.epilogue, self.has_pairs = spec, epilogue, has_pairs
+        count = spec.kernel_height * spec.kernel_width * spec.out_channels
+        (self.data, self.weights, self.bias, *self.constants, self.output) = arguments(
+            spec, count * (2 if has_pairs else 1), epilogue
+        )
+        _, left, _, right = spec.padding
+        self.pitch = (left + spec.in_width + right) * spec.in_channels
+        self.band = T.alloc_buffer((spec.kernel_height * self.pitch,), spec.in_dtype)
+
+    def write(self) -> None:
+        spec = self.spec
+        with T.serial(spec.batch) as image:
+            with T.serial(spec.kernel_height * self.pitch) as i:
+                self._fill(i)
+            with T.serial(spec.out_height) as y:
+                with T.serial(spec.kernel_height) as n:
+                    is_new = T.Or(y == 0, n >= spec.kernel_height - spec.strides[0])
+                    with T.If(is_new), T.Then():
+                        self._copy_row(image, kept(y * spec.strides[0] + n))
+                rows = [
+                    kept((y * spec.strides[0] + n) % spec.kernel_height * self.pitch)
+                    for n in range(spec.kernel_height)
+                ]
+                with T.serial(spec.out_width) as x:
+                    pixel = (image * spec.out_height + y) * spec.out_width + x
+                    self._pixel(rows, kept(x * spec.strides[1] * spec.in_channels), kept(pixel))
+
+    def _fill(self, place: Index) -> None:
+        value = T.Cast(self.spec.in_dtype, T.int32(self.spec.input_zero_point))
+        T.buffer_store(self.band, value, [place])
+
+    def _copy_row(self, image: Index, number: Index) -> None:
+        """Copy a row of the padded data, by its number, or fill it."""
+        spec = self.spec
+        top, left, *_ = spec.padding
+        row, length = kept(number - top), spec.in_width * spec.in_channels
+        to = kept(number % spec.kernel_height * self.pitch + left * spec.in_channels)
+        with T.If(T.And(row >= 0, row < spec.in_height)):
+            with T.Then(), T.serial(length) as i:
+                start = (image * spec.in_height + row) * length
+                T.buffer_store(self.band, self.data[start + i], [to + i])
+            with T.Else(), T.serial(length) as i:
+                self._fill(to + i)
+
+    def _pixel(self, rows: Sequence[Index], column: Index, pixel: Index) -> None:
+        spec = self.spec
+        lanes = WORD if self.has_pairs else 1
+        with T.serial(spec.out_channels // lanes) as group:
+            sums = T.alloc_buffer((lanes,), "int32", scope="global")
+            for lane in range(lanes):
+                T.buffer_store(sums, self.bias[group * lanes + lane], [lane])
+            places = [
+                rows[down] + column + across * spec.in_channels + group * lanes
+                for down in range(spec.kernel_height)
+                for across in range(spec.kernel_width)
+            ]
+            for tap, place in enumerate(places):
+                if self.has_pairs:
+                    self._add_four(sums, group * len(places) + tap, place)
+                else:
+                    weight = T.Cast("int32", self.weights[tap * spec.out_channels + group])
+                    product = T.Cast("int32", self.band[place]) * weight
+                    T.buffer_store(sums, sums[0] + product, [0])
+            for lane in range(lanes):
+                channel = kept(group * lanes + lane)
+                value = self.epilogue.rescaled(sums[lane], channel, self.constants)
+                T.buffer_store(self.output, value, [pixel * spec.out_channels + channel])
+
+    def _add_four(self, sums: Buffer, four: Index, place: Index) -> None:
+        """Add the products of a tap of four channels."""
+        pairs = unpacked(word_of(self.band, place), self.spec.in_dtype)
+        for half, pair in enumerate(pairs):
+            weights = word_of(self.weights, (four * 2 + half) * WORD)
+            for top in (False, True):
+                lane = _ORDER[2 * half + top]
+                total = add_product(pair, weights, sums[lane], top=top)
+                T.buffer_store(sums, total, [lane])

@@ -1,0 +1,80 @@
+"""Calls of depthwise convolutions that kernels for microcontrollers serve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from tvm import tirx
+
+from legalize.kernels.conv2d.calls import conv_factor, sums_first
+from legalize.kernels.conv2d.mcu.epilogue import ROUNDINGS, Epilogue, epilogue_of, folded_bias
+from legalize.kernels.conv2d.mcu.rules import is_served
+from legalize.kernels.conv2d.plan import Weights
+from legalize.kernels.conv2d.rules import ConvRules
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.depthwise.mcu.kernel import depthwise_conv2d, packed_taps
+from legalize.kernels.ir.types import Array
+from legalize.kernels.isa.mcu import CORES, PAIRS, RISCV32, WORD
+from legalize.kernels.kernel import Row
+from qnn_ops import quantized_conv2d
+
+_MOST_TAPS = 32  # which are written one after the other
+
+
+@dataclass(frozen=True, eq=False)
+class DepthwisePlan:
+    """See ``conv2d.plan.Plan``.
+
+    Attributes:
+        spec: the convolution.
+        epilogue: what the sums become.
+        has_pairs: whether four channels are computed at a time.
+        constants: the arrays, in the order of the function's arguments.
+    """
+
+    spec: ConvSpec
+    epilogue: Epilogue
+    has_pairs: bool
+    constants: tuple[Array, ...]
+
+    def pack(self, _weights: Weights) -> DepthwisePlan:
+        """Return this: the epilogue was proven for its weights."""
+        return self
+
+    def function(self, _packed: DepthwisePlan) -> tirx.PrimFunc:
+        """Build the function: see ``depthwise_conv2d``."""
+        return depthwise_conv2d(self.spec, self.epilogue, has_pairs=self.has_pairs)
+
+
+def plan_depthwise(spec: ConvSpec, weights: Weights, *, has_pairs: bool) -> DepthwisePlan | None:
+    """Plan a convolution of each channel by itself, if its rescaling has a form."""
+    if not is_served(spec) or spec.dilation != (1, 1):
+        return None
+    if spec.kernel_height * spec.kernel_width > _MOST_TAPS:
+        return None
+    rows = weights.kernel.reshape(-1, spec.out_channels).T
+    bias = folded_bias(rows, spec.input_zero_point, weights.bias)
+    epilogue = epilogue_of(spec.output, weights, rows, bias, spec.in_dtype)
+    if epilogue is None:
+        return None
+    fits = has_pairs and spec.out_channels % WORD == 0
+    taps = packed_taps(weights.kernel, has_pairs=fits)
+    return DepthwisePlan(spec, epilogue, fits, (taps, bias, *epilogue.constants))
+
+
+def _row(features: tuple[str, ...], *, has_pairs: bool) -> Row:
+    rules = ConvRules(
+        partial(plan_depthwise, has_pairs=has_pairs),
+        lambda attrs, _: attrs.rounding in ROUNDINGS,
+        "int8",
+        stages=False,
+    )
+    return quantized_conv2d, features, sums_first(rules.depthwise, conv_factor)
+
+
+ROWS = [
+    _row(PAIRS, has_pairs=True),
+    _row(CORES, has_pairs=False),
+    _row(RISCV32, has_pairs=False),
+]

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from legalize.kernels.depthwise.mcu.kernel import packed_taps
+from legalize.kernels.depthwise.mcu.rules import plan_depthwise
+from tests.support.convolutions import SPEC, problem_of, random_problem
+from tests.support.x86 import run_on
+from tvm_qnn.standalone.functions import compile_functions
+from tvm_qnn.target.target import parse_target
+
+
+def test_equals_the_definition() -> None:
+    rng = np.random.default_rng(1)
+    served = 0
+    for _ in range(250):
+        problem = random_problem(rng, ("tflite", "upward", "float64"), is_depthwise=True)
+        plan = plan_depthwise(problem.spec, problem.weights, has_pairs=False)
+        if plan is None:
+            continue
+        spec, inputs = problem.spec, [problem.data, *plan.constants]
+        result = run_on("nehalem", plan.function(plan), inputs, spec.out_shape, spec.output.dtype)
+        np.testing.assert_array_equal(result, problem.result, err_msg=str(spec))
+        served += 1
+    assert served > 10
+
+
+def test_four_channels_are_multiplied_as_they_are_unpacked() -> None:
+    kernel = np.arange(16, dtype=np.int8).reshape(1, 2, 8)
+    packed = packed_taps(kernel, has_pairs=True).view(np.int16).reshape(2, 2, 4)
+    assert packed.tolist() == [
+        [[0, 2, 1, 3], [8, 10, 9, 11]],
+        [[4, 6, 5, 7], [12, 14, 13, 15]],
+    ]
+
+
+def test_channels_that_are_no_fours_are_taken_one_by_one() -> None:
+    spec = replace(SPEC, in_channels=6, out_channels=6)
+    problem = problem_of(spec, np.random.default_rng(2), is_depthwise=True)
+    plan = plan_depthwise(spec, problem.weights, has_pairs=True)
+    assert plan is not None
+    assert not plan.has_pairs
+
+
+def test_a_core_with_pairs_multiplies_halves() -> None:
+    spec = replace(SPEC, in_channels=8, out_channels=8)
+    problem = problem_of(spec, np.random.default_rng(3), is_depthwise=True)
+    plan = plan_depthwise(spec, problem.weights, has_pairs=True)
+    assert plan is not None
+    functions = {"conv": plan.function(plan)}
+    compiled = compile_functions(functions, {"conv": "m_conv"}, parse_target("cortex-m4"))
+    code = compiled.module.inspect_source("asm")
+    assert code.count("smlabb") >= 18
+    assert code.count("smlatt") >= 18
