@@ -143,8 +143,8 @@ def _emulate(board: Board, program: Path, folder: Path) -> list[dict[int, int]]:
     devices: list[str | Path] = ["-display", "none", "-monitor", "none", "-serial", "none"]
     # Names of files are relative to where the emulator was started.
     host = ["env", f"--chdir={folder}", "qemu-system-arm", "-M", board.machine, *devices]
-    files = ["-semihosting-config", "enable=on,target=native", "-kernel", program]
-    call([*host, *files, "-plugin", f"{plugin},out={out},mark={mark:#x}"])
+    files = ["-semihosting-config", "enable=on,target=native"]
+    call([*host, *files, "-plugin", f"{plugin},out={out},mark={mark:#x}", "-kernel", program])
     spans: list[dict[int, int]] = [{}]
     for line in out.read_text().splitlines():
         kind, *words = line.split()
