@@ -15,9 +15,15 @@ from typing import Any
 _BUILTIN = "vm.builtin."
 _CHECKS_AND_MEMORY = {
     _BUILTIN + name
-    for name in ("check_tensor_info", "match_shape", "alloc_storage", "alloc_tensor", "null_value")
+    for name in (
+        *("check_tensor_info", "match_shape", "alloc_storage", "alloc_tensor", "null_value"),
+        "make_tuple",
+    )
 }
-"""What the machine does beside kernels, and need not do again for inputs that the kernel checks."""
+"""What the machine does beside kernels, and need not do again for inputs that the kernel checks.
+
+A tuple is of the results, whose memory stays.
+"""
 
 _GO_ON, _SKIP = 0, 1  # what a function that watches the machine answers
 

@@ -70,6 +70,16 @@ def test_the_machine_is_passed_by_from_the_second_run_on() -> None:
         )
 
 
+def test_so_it_is_with_several_results() -> None:
+    machine = program(lambda x, y: [steps(x, 2), steps(y, 3)], inputs=2).machine()
+    runner = Runner(machine)
+    runner(*tensors(1, 2))
+    assert machine_calls(machine, lambda: runner(*tensors(3, 4))) == []
+    results = [runtime.array_of(each) for each in runner(*tensors(3, 4))]
+    for result, wanted in zip(results, (expected(3, 2), expected(4, 3)), strict=True):
+        np.testing.assert_array_equal(result, wanted)
+
+
 def test_a_bound_call_takes_its_inputs_each_time() -> None:
     runner = Runner(program(lambda x: steps(x, 3)).machine())
     result = runner(*tensors(1))
@@ -80,7 +90,7 @@ def test_a_bound_call_takes_its_inputs_each_time() -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [lambda x: x, lambda x: steps(x, 30), lambda x: [steps(x, 2), x]],
+    [lambda x: x, lambda x: steps(x, 70), lambda x: [steps(x, 2), x]],
     ids=["no kernel", "many kernels", "an input as a result"],
 )
 def test_other_programs_stay_with_the_machine(body: Callable[..., Any]) -> None:
