@@ -51,6 +51,7 @@ TEST = [
 
 BENCH = [
     *DEMO,
+    *ONNX,
     # The peers that tvm-qnn is timed against. Ranges of known releases: what a peer's new one
     # computes, and how it is called, is to be looked at before its figures are quoted.
     "openvino>=2026.2,<2027; platform_machine == 'x86_64' or sys_platform == 'darwin'",

@@ -21,7 +21,7 @@ from rich.console import Console
 from benchmarks.bench_peers import packages
 from benchmarks.chart import save_bars
 from benchmarks.machine import Setting, setting
-from benchmarks.models import inputs_of, models
+from benchmarks.models import inputs_of, models, suffix_of
 from benchmarks.peers import PEERS
 from benchmarks.process import (
     Compiled,
@@ -197,7 +197,7 @@ def main(
         for name, model in models(arguments or DEFAULT):
             of_model = []
             with tempfile.TemporaryDirectory() as temporary, console.status(name) as status:
-                path = Path(temporary) / "model.tflite"
+                path = Path(temporary) / f"model{suffix_of(model)}"
                 path.write_bytes(model)
                 for peer in chosen:
                     status.update(f"{name}: {PEERS[peer].name}")

@@ -2,6 +2,7 @@
 
 python -m benchmarks.bench_peers                                # models of the zoo
 python -m benchmarks.bench_peers mobilenet_v2:int8 my_model.tflite --threads 2
+python -m benchmarks.bench_peers onnx/resnet50:u8s8 my_model.onnx
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from rich.console import Console
 
 from benchmarks.chart import save_bars
 from benchmarks.machine import PACKAGES, setting
-from benchmarks.models import inputs_of, models
+from benchmarks.models import inputs_of, models, suffix_of
 from benchmarks.peers import OURS, PEERS
 from benchmarks.process import Conditions
 from benchmarks.race import Race, race
@@ -124,7 +125,7 @@ def main(
     clock: str,
     output: Path,
 ) -> None:
-    """Time tvm-qnn and its peers on MODELs: .tflite files, or networks of the zoo.
+    """Time tvm-qnn and its peers on MODELs: .tflite and .onnx files, or networks of the zoo.
 
     Each program runs in a process of its own, all on the same cores, in turn. One that is not
     installed, or cannot run the model, is left out, and why is told.
@@ -136,7 +137,7 @@ def main(
     try:
         for name, model in models(arguments or DEFAULT):
             with tempfile.TemporaryDirectory() as temporary, console.status(name) as status:
-                path = Path(temporary) / "model.tflite"
+                path = Path(temporary) / f"model{suffix_of(model)}"
                 path.write_bytes(model)
                 found = race(
                     name,

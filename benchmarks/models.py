@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import onnx_zoo
+from frontends.onnx.format import FORMAT
 from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
 from qnn_ops.signature import TensorInfo
@@ -16,28 +18,47 @@ from tvm_qnn.io.images import noise
 
 Array = np.ndarray[Any, Any]
 
+_ONNX = "onnx/"
+_NETWORKS = (*zoo.NAMES, *(_ONNX + name for name in onnx_zoo.NAMES))
+
 
 def models(arguments: Sequence[str]) -> Iterator[tuple[str, bytes]]:
     """Yield name and contents of each model that is asked for.
 
-    An argument is a .tflite file, a network of the zoo in one style, as "inception_v3:int8", or
-    in all its styles, as "inception_v3".
+    An argument is a .tflite or .onnx file, a network of the zoo in one style, as
+    "inception_v3:int8", or in all its styles, as "inception_v3"; of those in ONNX likewise, as
+    "onnx/resnet50:s8s8".
 
     Raises:
         QnnError: if an argument is neither, before any model is made.
     """
     for argument in arguments:
-        if argument.partition(":")[0] not in zoo.NAMES and not Path(argument).is_file():
+        if argument.partition(":")[0] not in _NETWORKS and not Path(argument).is_file():
             raise QnnError(
-                f"{argument} is neither a file nor a network of the zoo ({', '.join(zoo.NAMES)})"
+                f"{argument} is neither a file nor a network of the zoo ({', '.join(_NETWORKS)})"
             )
     return (each for argument in arguments for each in _of_argument(argument))
 
 
+def suffix_of(model: bytes) -> str:
+    """Return the suffix of a model's file, by its content."""
+    return ".onnx" if FORMAT.recognises(model) else ".tflite"
+
+
+def _tensor_info(onnx: Any, value: Any) -> TensorInfo:
+    tensor = value.type.tensor_type
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type).name
+    return TensorInfo(value.name, tuple(dim.dim_value for dim in tensor.shape.dim), dtype)
+
+
 def _of_argument(argument: str) -> Iterator[tuple[str, bytes]]:
     name, _, style = argument.partition(":")
-    if name not in zoo.NAMES:
+    if name not in _NETWORKS:
         yield Path(argument).stem, Path(argument).read_bytes()
+        return
+    if name not in zoo.NAMES:
+        for one in [style] if style else onnx_zoo.STYLES:
+            yield f"{name} {one}", onnx_zoo.build(name.removeprefix(_ONNX), one)
         return
     for one in [style] if style else [each for model, each in zoo.MODELS if model == name]:
         yield f"{name} {one}", zoo.build(name, one)
@@ -45,6 +66,11 @@ def _of_argument(argument: str) -> Iterator[tuple[str, bytes]]:
 
 def inputs_of(model: bytes) -> list[Array]:
     """Make noise for each input of a model."""
+    if suffix_of(model) == ".onnx":
+        import onnx
+
+        values = onnx.load_from_string(model).graph.input
+        return [noise(_tensor_info(onnx, value)) for value in values]
     graph = read_model(model)
     tensors = [graph.tensors[index] for index in graph.inputs]
     return [noise(TensorInfo(t.name, tuple(t.shape), t.dtype)) for t in tensors]

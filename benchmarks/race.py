@@ -115,7 +115,7 @@ def race(
 
     Args:
         name: of the model.
-        model: its .tflite file.
+        model: its file.
         inputs: one array for each of its inputs.
         peers: their keys in ``PEERS``.
         folder: for files in between.
@@ -147,6 +147,9 @@ def race(
         for peer in peers:
             if missing := PEERS[peer].missing():
                 absent[peer] = f"not installed: {', '.join(missing)}"
+                continue
+            if model.suffix not in PEERS[peer].formats:
+                absent[peer] = f"it does not read {model.suffix} files"
                 continue
             uses_amx = start(peer, peer, conditions)
             if uses_amx and also_without_amx:

@@ -33,6 +33,7 @@ class Peer(ABC):
         modules: what it imports to run a model.
         compiler_modules: what it imports before, in another process, to make the file that it
             loads; empty if it loads the .tflite file itself.
+        formats: the suffixes of the models that it takes.
         keeps_builds: whether making that file again is another, shorter thing.
     """
 
@@ -40,6 +41,7 @@ class Peer(ABC):
     distribution: str
     modules: tuple[str, ...]
     compiler_modules: tuple[str, ...] = ()
+    formats: tuple[str, ...] = (".tflite",)
     keeps_builds: bool = False
 
     def missing(self) -> list[str]:
@@ -58,7 +60,7 @@ class Peer(ABC):
         """Make what ``load`` takes.
 
         Args:
-            model: the .tflite file.
+            model: the file of the model.
             folder: where to put files.
         """
         del folder

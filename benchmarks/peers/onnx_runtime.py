@@ -1,4 +1,4 @@
-"""ONNX Runtime, on the model that tf2onnx makes of the .tflite file."""
+"""ONNX Runtime, on an .onnx file or what tf2onnx makes of a .tflite file."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ class OnnxRuntime(Peer):
     name = "ONNX Runtime"
     distribution = "onnxruntime"
     modules = ("onnxruntime",)
-    compiler_modules = ("tf2onnx", "tensorflow")  # tf2onnx reads .tflite files by TensorFlow
+    formats = (".tflite", ".onnx")
 
     def compile(self, model: Path, folder: Path) -> Path:
-        """Convert the model."""
+        """Convert the model, if it is none in ONNX; tf2onnx reads .tflite files by TensorFlow."""
+        if model.suffix == ".onnx":
+            return model
         file = folder / "model.onnx"
         command = [sys.executable, "-m", "tf2onnx.convert", "--opset", str(OPSET)]
         files = ["--tflite", str(model), "--output", str(file)]

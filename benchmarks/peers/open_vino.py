@@ -1,4 +1,4 @@
-"""OpenVINO, which reads .tflite files itself."""
+"""OpenVINO, which reads .tflite and .onnx files itself."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ class OpenVino(Peer):
     name = "OpenVINO"
     distribution = "openvino"
     modules = ("openvino",)
+    formats = (".tflite", ".onnx")
 
     def load(self, file: Path, threads: int) -> Session:
-        """Read and compile the .tflite file, which OpenVINO does in the running process."""
+        """Read and compile the file, which OpenVINO does in the running process."""
         import openvino
 
         settings = {

@@ -17,6 +17,7 @@ class Ours(Peer):
     distribution = "tvm-qnn"
     modules = ("tvm_qnn.library.library", "tvm_qnn.library.files")
     compiler_modules = ("tvm_qnn.build", "frontends.tflite")
+    formats = (".tflite", ".onnx")
     keeps_builds = True
 
     def compile(self, model: Path, folder: Path) -> Path:
@@ -25,7 +26,8 @@ class Ours(Peer):
 
         os.environ["TVM_QNN_CACHE"] = str(folder / "tvm_qnn_cache")
         file = folder / "tvm_qnn.so"
-        mod, params = tvm_qnn.from_tflite(model.read_bytes())
+        read = tvm_qnn.from_onnx if model.suffix == ".onnx" else tvm_qnn.from_tflite
+        mod, params = read(model.read_bytes())
         tvm_qnn.build(mod, "host", params, cache=True).export(file)
         return file
 

@@ -201,3 +201,18 @@ def test_the_processors_time_is_not_that_of_others() -> None:
     seconds = time_runs(lambda: time.sleep(0.05), 0, 1, CLOCKS["cpu"])
     assert seconds[0] < 0.02
     assert time_runs(lambda: time.sleep(0.05), 1, 2, CLOCKS["wall"])[1] >= 0.05
+
+
+def test_programs_that_do_not_read_a_format_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "small.onnx"
+    found = race(
+        "small",
+        path,
+        [],
+        ["litert"],
+        tmp_path,
+        Conditions(1, without_amx=False, clock="wall"),
+        rounds=1,
+        seconds=0.0,
+    )
+    assert found.absent == {"litert": "it does not read .onnx files"}

@@ -1,0 +1,35 @@
+"""Tiny variants of the networks that benchmarks make, against ONNX Runtime."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tvm_qnn as qnn
+from benchmarks.models import inputs_of
+from qnn_ops.errors import QnnError
+from tvm_qnn.oracle import onnxruntime_tensors
+
+pytest.importorskip("onnx", reason="onnx is not installed")
+pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+
+from benchmarks import onnx_zoo
+
+
+@pytest.mark.parametrize(("name", "style"), [("squeezenet", "s8s8"), ("mobilenet_v2", "u8s8")])
+def test_every_tensor_equals_onnx_runtime(name: str, style: str) -> None:
+    content = onnx_zoo.build(name, style, tiny=True)
+    inputs = inputs_of(content)
+    mod, params = qnn.from_onnx(content, outputs="all")
+    results = qnn.build(mod, "host", params).run(*inputs)
+    wanted = onnxruntime_tensors(content, inputs)
+    assert len(wanted) > 40
+    for key, array in wanted.items():
+        np.testing.assert_array_equal(results[key], array, err_msg=key)
+    *_, scores = wanted.values()
+    assert np.unique(scores).size > 10
+
+
+def test_another_style_is_an_error() -> None:
+    with pytest.raises(QnnError, match="a model can be u8s8, s8s8"):
+        onnx_zoo.build("squeezenet", "u4", tiny=True)
