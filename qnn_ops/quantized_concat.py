@@ -15,13 +15,19 @@ from qnn_ops.checks import ACTIVATIONS, check_axis, check_dtype, check_quantizat
 from qnn_ops.errors import QnnError
 from qnn_ops.onnxruntime import check_arithmetic, conversion_onnxruntime, is_onnxruntime
 from qnn_ops.registry import Attrs, Known, TensorSpec, check_expr, operator
-from qnn_ops.traits import MOVED_RESULT, Channels, Traits, always
+from qnn_ops.traits import MOVED_RESULT, Channels, Traits, always, moving
 
 Array = np.ndarray[Any, Any]
 
 
 def _moved(attrs: Attrs, dtype: str) -> dict[str, Any]:
-    """Move the attributes that change with the result; its inputs have its quantization by then."""
+    """Move the attributes that change with the result.
+
+    Its inputs have its quantization by then, but for ONNX Runtime's: that it converts x less the
+    zero point, whatever the dtype.
+    """
+    if is_onnxruntime(attrs):
+        return moving("output_zero_point", "input_zero_points")(attrs, dtype)
     changes = MOVED_RESULT(attrs, dtype)
     count = len(attrs.input_scales)
     return {

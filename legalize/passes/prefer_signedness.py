@@ -17,6 +17,7 @@ from qnn_ops import (
     quantized_matmul,
     requantize,
 )
+from qnn_ops.onnxruntime import is_onnxruntime
 from qnn_ops.quantized_concat import conversion_table
 from qnn_ops.registry import Attrs, Operator, attrs_of, constant_of, operator_of
 from qnn_ops.traits import OFFSETS, shifted
@@ -94,13 +95,13 @@ def PreferSignedness(dtype: str) -> tvm.transform.Pass:
             )
 
         def _inputs(self, attrs: Attrs, operand: relax.Expr) -> relax.Expr:
-            """Return the moved tensor, or tensors, with the output's quantization."""
+            """Return the moved tensor, or tensors, with what the operator takes for theirs."""
             if not isinstance(operand, relax.Tuple):
                 return self.variables[operand]
             fields = []
             for index, field in enumerate(operand.fields):
                 moved = self.variables[field]
-                table = conversion_table(attrs, index)
+                table = None if is_onnxruntime(attrs) else conversion_table(attrs, index)
                 if table is not None:
                     moved = self.builder_.emit(quantized_lookup(moved, _flipped(table, dtype)))
                 fields.append(moved)

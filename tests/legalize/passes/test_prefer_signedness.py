@@ -264,6 +264,16 @@ CASES: dict[str, Build] = {
     "concat": lambda x, d: quantized_concat(
         x, [0.5] * 2, [_at(d, 3)] * 2, 0.5, _at(d, 3), d, axis=1
     ),
+    "onnxruntime_concat": lambda x, d: quantized_concat(
+        x,
+        [0.5, 0.3],
+        [_at(d, 3), _at(d, -38)],
+        0.41,
+        _at(d, -8),
+        d,
+        axis=3,
+        arithmetic="onnxruntime",
+    ),
     "pad": lambda x, d: quantized_pad(x[0], [0, 0, 1, 0, 0, 2, 0, 0], _at(d, -77)),
     "max_pool": lambda x, d: quantized_pool2d(
         x[0], "max", 2, padding=1, layout="NHWC", **_placed(d, out_min=-40, out_max=50)
@@ -353,6 +363,9 @@ def test_every_result_is_the_same_between_two_convolutions(name: str, dtype: str
     after = PreferSignedness(dtype)(before)
     dtypes = {str(binding.var.ty.dtype) for binding in after["main"].body.blocks[0].bindings[:-1]}
     assert dtype in dtypes
+    if name == "onnxruntime_concat":
+        # It converts by itself, in one pass.
+        assert "R.qnn.quantized_lookup" not in after.script()
     (old,), (new,) = (evaluate(mod, arrays) for mod in (before, after))
     np.testing.assert_array_equal(new, old)
 
