@@ -1,6 +1,7 @@
 """The models of the matrix, with what their frameworks compute of an input.
 
-A model of LiteRT's is held to its reference kernels, one of MXNet's to the fixture beside it.
+A model of LiteRT's is held to its reference kernels, one in ONNX to ONNX Runtime, one of MXNet's to
+the fixture beside it.
 """
 
 from __future__ import annotations
@@ -16,15 +17,17 @@ import tvm
 
 from frontends.errors import UnsupportedOperatorError
 from frontends.mxnet import from_mxnet
+from frontends.onnx import from_onnx
 from frontends.tflite import from_tflite
 from frontends.tflite.reader import read_model
 from tests.differential.graphs import Graph
 from tests.differential.growth import grow
 from tests.legalize.passes.test_fused_models import Network
 from tests.support.arrays import full_range
+from tests.support.onnx_networks import NETWORKS, Style
 from tests.targets.families import every_family
 from tvm_qnn import digits, zoo
-from tvm_qnn.oracle import litert_tensors
+from tvm_qnn.oracle import litert_tensors, onnxruntime_tensors
 
 Array = np.ndarray[Any, Any]
 
@@ -97,7 +100,7 @@ def models(files: int) -> list[Model]:
     Args:
         files: how many of random graphs.
     """
-    return [*_own(), *_random(files), *_zoo(), *_mxnet(), *_float(), *_shared()]
+    return [*_own(), *_random(files), *_zoo(), *_onnx(), *_mxnet(), *_float(), *_shared()]
 
 
 def _own() -> list[Model]:
@@ -142,6 +145,23 @@ def _zoo() -> list[Model]:
             emulates=name == "mobilenet_v1",
         )
         for name, style in zoo.MODELS
+    ]
+
+
+def _onnx() -> list[Model]:
+    styles = [
+        Style("int8", "int8", per_channel=True, qdq=True),
+        Style("uint8", "int8", per_channel=True, qdq=False),
+    ]
+    return [
+        Model(
+            f"onnx {name} {style.activations}",
+            partial(_onnx_network, partial(make, style)),
+            2,
+            multiplies=True,
+        )
+        for name, make in NETWORKS.items()
+        for style in styles
     ]
 
 
@@ -206,6 +226,15 @@ def _tflite(content_of: Callable[[], bytes]) -> Loaded | None:
     inputs = [_noise(rng, graph.tensors[index]) for index in graph.inputs]
     expected = litert_tensors(content, inputs)
     return Loaded(mod, params, inputs, [expected[index] for index in graph.outputs])
+
+
+def _onnx_network(model_of: Callable[[], Any]) -> Loaded:
+    model = model_of()
+    shape = [dim.dim_value for dim in model.graph.input[0].type.tensor_type.shape.dim]
+    data = np.random.default_rng(0).normal(0, 1, shape).astype(np.float32)
+    mod, params = from_onnx(model)
+    expected = onnxruntime_tensors(model, [data])
+    return Loaded(mod, params, [data], [expected[value.name] for value in model.graph.output])
 
 
 def _noise(rng: np.random.Generator, tensor: Any) -> Array:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from frontends.onnx import from_onnx
 from tests.support.arm import (
     CORTEX_A15,
     CORTEX_A76,
@@ -17,9 +18,17 @@ from tests.support.arm import (
     each_core,
     on_cores,
 )
-from tests.support.arm_models import needs_runtime, run_with_runtime, run_without_runtime
+from tests.support.arm_models import (
+    lowered_module,
+    needs_runtime,
+    run_lowered,
+    run_with_runtime,
+    run_without_runtime,
+)
 from tests.support.litert_models import check_model
+from tests.support.onnx_networks import NETWORKS, Style
 from tvm_qnn import digits, zoo
+from tvm_qnn.oracle import onnxruntime_tensors
 
 Array = np.ndarray[Any, Any]
 Run = Callable[[bytes, Core, Sequence[Array]], list[Array]]
@@ -42,6 +51,20 @@ def models(shared: Path) -> Path:
 @pytest.mark.parametrize("style", digits.STYLES)
 def test_digits_without_a_runtime(style: str, core: Core) -> None:
     check(digits.model(style), core, run_without_runtime)
+
+
+@each_core
+@pytest.mark.parametrize(
+    ("name", "activations"), [("resnet", "int8"), ("mobilenet", "uint8"), ("googlenet", "int8")]
+)
+def test_onnx_networks_without_a_runtime(name: str, activations: str, core: Core) -> None:
+    model = NETWORKS[name](Style(activations, "int8", per_channel=True, qdq=True))
+    shape = [dim.dim_value for dim in model.graph.input[0].type.tensor_type.shape.dim]
+    data = np.random.default_rng(3).normal(0, 1.2, shape).astype(np.float32)
+    mod, _ = from_onnx(model)
+    (result,) = run_lowered(*lowered_module(mod, core), core, [data])
+    expected = onnxruntime_tensors(model, [data])[model.graph.output[0].name]
+    np.testing.assert_array_equal(result, expected)
 
 
 @needs_runtime
