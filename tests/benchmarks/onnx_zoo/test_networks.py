@@ -6,14 +6,10 @@ import numpy as np
 import pytest
 
 import tvm_qnn as qnn
+from benchmarks import onnx_zoo
 from benchmarks.models import inputs_of
 from qnn_ops.errors import QnnError
 from tvm_qnn.oracle import onnxruntime_tensors
-
-pytest.importorskip("onnx", reason="onnx is not installed")
-pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
-
-from benchmarks import onnx_zoo
 
 
 @pytest.mark.parametrize(("name", "style"), [("squeezenet", "s8s8"), ("mobilenet_v2", "u8s8")])
