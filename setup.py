@@ -89,6 +89,8 @@ setup(
         "mxnet": ["mxnet==1.9.1", "numpy==1.23.5"],
         "docs": [
             *DEMO,
+            *ONNX,
+            "onnxruntime>=1.20,<2",  # against which a tutorial holds a model
             "sphinx>=8,<10",
             "sphinx-gallery>=0.19,<1",  # renders the tutorials
             "myst-parser>=4,<6",  # pages in Markdown
