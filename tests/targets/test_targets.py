@@ -55,6 +55,7 @@ def test_all_models_of_the_tests_are_there() -> None:
         "digits int8",
         "fused uint8",
         "tiny resnet50 int8_per_axis",
+        "onnx mobilenet uint8",
         "mxnet residual-auto",
     ):
         assert each in names
