@@ -46,7 +46,7 @@ def build(name: str, style: str, *, tiny: bool = False) -> bytes:
     graph = Graph(topology.tiny_size if tiny else _SIZE, _TINY_WIDTH if tiny else 1.0)
     model = graph.model(topology.describe(graph, _TINY_CLASSES if tiny else _CLASSES))
 
-    class Samples(CalibrationDataReader):  # type: ignore[misc]
+    class Samples(CalibrationDataReader):
         """Noise."""
 
         def __init__(self) -> None:

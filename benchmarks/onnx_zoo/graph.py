@@ -152,6 +152,6 @@ class Graph:
         if activation == "HardSwish":
             return self.gate(x, x)
         if activation == "Relu6":
-            ends = [self._constant(np.float32(end)) for end in (0, 6)]
+            ends = [self._constant(np.array(end, np.float32)) for end in (0, 6)]
             return Value(self.node("Clip", x.name, *ends), x.channels)
         return Value(self.node(activation, x.name), x.channels)
