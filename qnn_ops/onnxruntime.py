@@ -46,6 +46,24 @@ _DENOMINATOR = (
     9.93151921023180e-01,
 )
 
+# Likewise its hyperbolic tangent.
+_TANH_END = np.float32(9)
+_TANH_NUMERATOR = (
+    -2.76076847742355e-16,
+    2.00018790482477e-13,
+    -8.60467152213735e-11,
+    5.12229709037114e-08,
+    1.48572235717979e-05,
+    6.37261928875436e-04,
+    4.89352455891786e-03,
+)
+_TANH_DENOMINATOR = (
+    1.19825839466702e-06,
+    1.18534705686654e-04,
+    2.26843463243900e-03,
+    4.89352518554385e-03,
+)
+
 Array = np.ndarray[Any, Any]
 Float32Array = npt.NDArray[np.float32]
 
@@ -196,6 +214,14 @@ def sigmoid_onnxruntime(
     return quantize_onnxruntime(reals, output_scale, output_zero_point, dtype)
 
 
+def tanh_onnxruntime(
+    scale: float, zero_point: int, output_scale: float, output_zero_point: int, dtype: str
+) -> Array:
+    """Tabulate Tanh of dequantized values likewise, which it computes in float32."""
+    reals = hyperbolic_tangent(_reals(scale, zero_point, dtype))
+    return quantize_onnxruntime(reals, output_scale, output_zero_point, dtype)
+
+
 def _reals(scale: float, zero_point: int, dtype: str) -> Float32Array:
     """Return what the values of a dtype stand for, the lowest first."""
     low, high = dtype_range(dtype)
@@ -261,6 +287,16 @@ def logistic(values: npt.ArrayLike) -> Float32Array:
         _horner(coefficients, square) for coefficients in (_NUMERATOR, _DENOMINATOR)
     )
     return np.maximum(np.float32(0), x * numerator / denominator + np.float32(0.5))
+
+
+def hyperbolic_tangent(values: npt.ArrayLike) -> Float32Array:
+    """Compute the hyperbolic tangent as Tanh: a quotient of polynomials, by Horner."""
+    x = np.minimum(np.maximum(np.asarray(values, np.float32), -_TANH_END), _TANH_END)
+    square = x * x
+    numerator, denominator = (
+        _horner(coefficients, square) for coefficients in (_TANH_NUMERATOR, _TANH_DENOMINATOR)
+    )
+    return np.asarray(numerator * x / denominator, np.float32)
 
 
 def _horner(coefficients: tuple[float, ...], x: Float32Array) -> Float32Array:

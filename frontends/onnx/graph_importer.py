@@ -13,6 +13,7 @@ from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
 import frontends.onnx.converters  # noqa: F401 (registers the rules)
 from frontends.errors import UnsupportedError, UnsupportedOperatorError
 from frontends.onnx.converters.registry import CONVERTERS
+from frontends.onnx.reader import opset_of
 
 
 class _GraphImporter(ONNXGraphImporter):
@@ -42,6 +43,5 @@ def import_graph(proto: Any) -> tvm.IRModule:
     Raises:
         UnsupportedOperatorError: an own rule does not take an operator.
     """
-    opset = next(each.version for each in proto.opset_import if each.domain in ("", "ai.onnx"))
     with contextlib.redirect_stdout(io.StringIO()):  # TVM's importer prints what it fails at
-        return _GraphImporter({}, "float32").from_onnx(proto.graph, opset)
+        return _GraphImporter({}, "float32").from_onnx(proto.graph, opset_of(proto))

@@ -1,4 +1,4 @@
-"""Groups of nodes that ONNX Runtime computes otherwise than they look."""
+"""Groups of nodes whose integers would be others here than ONNX Runtime's."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ def check_groups(nodes: list[Any], kept: Iterable[str], constants: Container[str
     made = {name: number for number, node in enumerate(nodes) for name in node.output}
     found = dict.fromkeys(
         _quantized_twice(nodes, made, kept),
-        "its tensor was quantized before, and ONNX Runtime makes one range of both",
+        "its tensor was quantized before: more than once, with another dtype or no constant scales",
     )
     found |= dict.fromkeys(
-        _added_to_convolutions(nodes, made, constants),
-        "ONNX Runtime adds a constant to the float result of Conv; make it the bias of Conv",
+        _encoded_by_run(nodes, made, constants),
+        "an operator beside it computes with a scale or zero point that is no constant, or of "
+        "blocks",
     )
     if found:
         raise UnsupportedOperatorError(
@@ -39,6 +40,17 @@ def check_groups(nodes: list[Any], kept: Iterable[str], constants: Container[str
 
 def _quantized_twice(nodes: list[Any], made: dict[str, int], kept: Iterable[str]) -> list[int]:
     """Find the second QuantizeLinear of two pairs that follow each other."""
+    return [found[-2] for found in twice_quantized(nodes, made, kept)]
+
+
+def twice_quantized(nodes: list[Any], made: dict[str, int], kept: Iterable[str]) -> list[list[int]]:
+    """Find two pairs of QuantizeLinear and DequantizeLinear that follow each other.
+
+    Args:
+        nodes: of the model.
+        made: the number of the node that makes a tensor.
+        kept: the names of its outputs, each a use more.
+    """
     uses = Counter(kept)
     uses.update(name for node in nodes for name in node.input)
 
@@ -52,24 +64,29 @@ def _quantized_twice(nodes: list[Any], made: dict[str, int], kept: Iterable[str]
         return found
 
     chains = [chain(number) for number, node in enumerate(nodes) if node.op_type == _TWO_PAIRS[-1]]
-    return [found[-2] for found in chains if [nodes[i].op_type for i in found] == _TWO_PAIRS]
+    return [found for found in chains if [nodes[i].op_type for i in found] == _TWO_PAIRS]
 
 
-def _added_to_convolutions(
-    nodes: list[Any], made: dict[str, int], constants: Container[str]
-) -> list[int]:
-    """Find sums of a Conv's float result and a constant."""
+def _encoded_by_run(nodes: list[Any], made: dict[str, int], constants: Container[str]) -> list[int]:
+    """Find what is quantized for an operator, or by one, with an encoding that is no constant.
 
-    def kind(name: str) -> str:
-        return nodes[made[name]].op_type if name in made else ""
-
-    def is_constant(name: str) -> bool:
-        return name in constants or kind(name) == "Constant"
-
-    return [
-        number
-        for number, node in enumerate(nodes)
-        if node.op_type == "Add"
-        and any(kind(name) == "Conv" for name in node.input)
-        and any(is_constant(name) for name in node.input)
-    ]
+    ONNX Runtime makes integers of such groups, too, or other operators.
+    """
+    readers: dict[str, set[str]] = {}
+    for node in nodes:
+        for name in node.input:
+            readers.setdefault(name, set()).add(node.op_type)
+    found = []
+    for number, node in enumerate(nodes):
+        if node.op_type not in ("QuantizeLinear", "DequantizeLinear"):
+            continue
+        has_blocks = any(each.name == "block_size" and each.i for each in node.attribute)
+        if not has_blocks and all(not name or name in constants for name in node.input[1:3]):
+            continue
+        if node.op_type == "QuantizeLinear":
+            others = {nodes[made[name]].op_type for name in node.input[:1] if name in made}
+        else:
+            others = readers.get(node.output[0], set())
+        if others - {"QuantizeLinear", "DequantizeLinear"}:
+            found.append(number)
+    return found

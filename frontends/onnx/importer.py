@@ -16,8 +16,10 @@ from frontends.onnx.folding import with_folded_shapes
 from frontends.onnx.groups import check_groups
 from frontends.onnx.operators import check_operators
 from frontends.onnx.package import onnx_package
+from frontends.onnx.pairs import with_single_pairs
+from frontends.onnx.propagation import propagated
 from frontends.onnx.qoperators import RULES, with_groups
-from frontends.onnx.reader import Shapes, read_proto, with_shapes
+from frontends.onnx.reader import Shapes, opset_of, read_proto, with_shapes
 from qnn_ops.checks import check_choice
 from qnn_ops.onnxruntime import ONNXRUNTIME
 from qnn_ops.registry import type_spec
@@ -67,15 +69,14 @@ def from_onnx(
 def import_proto(proto: Any, shapes: Shapes | None = None) -> Imported:
     """Import what ``read_proto`` gave; see ``from_onnx``."""
     onnx = onnx_package()
+    proto = _paired_once(proto)
     graph = proto.graph
     check_groups(
-        list(graph.node),
-        [value.name for value in graph.output],
-        {tensor.name for tensor in graph.initializer},
+        list(graph.node), [value.name for value in graph.output], constants_of(proto).keys()
     )
     grouped = in_groups(proto)
     check_operators(grouped.graph.node, attributes_of)
-    grouped = with_folded_shapes(with_shapes(grouped, shapes))
+    grouped = _propagated(with_folded_shapes(with_shapes(grouped, shapes)))
     from frontends.onnx.graph_importer import import_graph
 
     try:
@@ -99,11 +100,9 @@ def in_groups(proto: Any) -> Any:
     onnx = onnx_package()
     graph = proto.graph
     constants = constants_of(proto)
-    names = {name for node in graph.node for name in (*node.input, *node.output)}
-    prefix = _PREFIX
-    while any(name.startswith(prefix) for name in names):
-        prefix += "_"
-    groups, missing = with_groups(graph.node, constants, attributes_of, prefix)
+    groups, missing = with_groups(
+        graph.node, constants, attributes_of, _free_prefix(graph), opset_of(proto)
+    )
     if missing:
         raise UnsupportedOperatorError(
             [
@@ -111,16 +110,54 @@ def in_groups(proto: Any) -> Any:
                 for number, reason in missing.items()
             ]
         )
+    kept = {value.name for value in graph.output}
+    nodes = [_copied(onnx, node) for node in groups.nodes]
+    return _with_nodes(proto, without_clips(nodes, constants, kept), groups.added)
+
+
+def _paired_once(proto: Any) -> Any:
+    """Return a copy of the model in which no tensor is quantized twice in a row."""
+    onnx, graph = onnx_package(), proto.graph
+    nodes = [_copied(onnx, node) for node in graph.node]
+    kept = [value.name for value in graph.output]
+    return _with_nodes(
+        proto, *with_single_pairs(nodes, constants_of(proto), kept, _free_prefix(graph))
+    )
+
+
+def _propagated(proto: Any) -> Any:
+    """Return a copy of the model with quantization where ONNX Runtime moves it to."""
+    onnx, graph = onnx_package(), proto.graph
+    nodes = [_copied(onnx, node) for node in graph.node]
+    types = {
+        value.name: value.type.tensor_type.elem_type
+        for value in (*graph.input, *graph.value_info, *graph.output)
+    }
+    kept = [value.name for value in graph.output]
+    prefix = _free_prefix(graph)
+    return _with_nodes(proto, propagated(nodes, constants_of(proto), kept, types, prefix), {})
+
+
+def _with_nodes(proto: Any, nodes: list[Any], added: Mapping[str, Any]) -> Any:
+    """Return a copy of the model with other nodes, and with more constants."""
+    onnx = onnx_package()
     result = onnx.ModelProto()
     result.CopyFrom(proto)
     del result.graph.node[:]
-    kept = {value.name for value in graph.output}
-    nodes = [_copied(onnx, node) for node in groups.nodes]
-    result.graph.node.extend(without_clips(nodes, constants, kept))
+    result.graph.node.extend(nodes)
     result.graph.initializer.extend(
-        onnx.numpy_helper.from_array(array, name) for name, array in groups.added.items()
+        onnx.numpy_helper.from_array(array, name) for name, array in added.items()
     )
     return result
+
+
+def _free_prefix(graph: Any) -> str:
+    """Return what no name begins with."""
+    names = {name for node in graph.node for name in (*node.input, *node.output)}
+    prefix = _PREFIX
+    while any(name.startswith(prefix) for name in names):
+        prefix += "_"
+    return prefix
 
 
 def _copied(onnx: Any, node: Any) -> Any:
@@ -153,11 +190,15 @@ def constants_of(proto: Any) -> dict[str, np.ndarray[Any, Any]]:
     """
     onnx = onnx_package()
     found = {}
-    for tensor in proto.graph.initializer:
+    tensors = {tensor.name: tensor for tensor in proto.graph.initializer}
+    for node in proto.graph.node:
+        if node.op_type == "Constant" and node.attribute[0].name == "value":
+            tensors[node.output[0]] = node.attribute[0].t
+    for name, tensor in tensors.items():
         try:
-            found[tensor.name] = onnx.numpy_helper.to_array(tensor)
+            found[name] = onnx.numpy_helper.to_array(tensor)
         except Exception as error:  # ValueError, TypeError: sizes and dtypes that do not fit
-            raise ModelFormatError(f"the constant {tensor.name!r}: {reason_of(error)}") from None
+            raise ModelFormatError(f"the constant {name!r}: {reason_of(error)}") from None
     return found
 
 

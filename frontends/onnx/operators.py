@@ -7,6 +7,9 @@ from typing import Any
 
 from frontends.errors import UnsupportedError, UnsupportedOperatorError
 
+_FLOAT = 1
+"""float32 among the numbers of element types."""
+
 Attributes = dict[str, Any]
 Check = Callable[[Attributes], None]
 """Raises UnsupportedError where an operator of these attributes is not imported."""
@@ -23,44 +26,37 @@ def _gemm(attributes: Attributes) -> None:
         raise UnsupportedError("the first operand must not be transposed")
 
 
-def _max_pool(attributes: Attributes) -> None:
-    if attributes.get("ceil_mode", 0) or any(size != 1 for size in attributes.get("dilations", ())):
-        raise UnsupportedError("ceil_mode and dilations are not imported")
-
-
-def _conv(attributes: Attributes) -> None:
-    if len(attributes.get("kernel_shape", (1, 1))) != 2:
-        raise UnsupportedError("its window must have two dimensions")
-
-
 def _quantize(attributes: Attributes) -> None:
-    if attributes.get("block_size", 0):
-        raise UnsupportedError("scales of blocks are not imported")
-    if attributes.get("precision", 0) or attributes.get("output_dtype", 0):
-        raise UnsupportedError("a stated precision or output_dtype is not imported")
+    if attributes.get("precision", 0) not in (0, _FLOAT):
+        raise UnsupportedError("a stated precision is not imported")
+
+
+def _dequantize(attributes: Attributes) -> None:
+    if attributes.get("output_dtype", 0) not in (0, _FLOAT):
+        raise UnsupportedError("real numbers and scales must be float32")
 
 
 def _conv_integer(attributes: Attributes) -> None:
-    _conv(attributes)
     if attributes.get("auto_pad", b"NOTSET") not in (b"NOTSET", b"VALID"):
         raise UnsupportedError("auto_pad is not imported")
 
 
+_PLAIN = (
+    *("Abs", "Add", "ArgMax", "AveragePool", "Cast", "Clip", "Concat", "Constant", "Conv"),
+    *("ConstantOfShape", "DepthToSpace", "Div", "DynamicQuantizeLinear", "Equal", "Erf", "Expand"),
+    *("Flatten", "Gather", "GatherElements", "Gelu", "GlobalAveragePool", "HardSigmoid"),
+    *("HardSwish", "Identity", "LayerNormalization", "LeakyRelu", "MatMul", "MatMulInteger"),
+    *("Max", "MaxPool", "Min", "Mul", "Neg", "Not", "PRelu", "Pad", "Pow", "QLinearConv"),
+    *("QLinearMatMul", "Range", "ReduceMax", "ReduceMean", "ReduceMin", "Relu", "Reshape"),
+    *("Resize", "Round", "Shape", "Sigmoid", "Slice", "Softmax", "SpaceToDepth", "Split", "Sqrt"),
+    *("Squeeze", "Sub", "Tanh", "Tile", "Transpose", "Unsqueeze", "Where"),
+)
+
 OPERATORS: dict[str, Check] = {
-    **dict.fromkeys(("Add", "Concat", "GlobalAveragePool", "MatMul", "Mul"), _anything),
-    **dict.fromkeys(("Clip", "LeakyRelu", "Relu", "Sigmoid", "Softmax"), _anything),
-    **dict.fromkeys(("Constant", "Flatten", "Identity", "Reshape"), _anything),
-    **dict.fromkeys(("Squeeze", "Transpose", "Unsqueeze"), _anything),
-    **dict.fromkeys(("Cast", "DynamicQuantizeLinear", "MatMulInteger"), _anything),
-    **dict.fromkeys(("ConstantOfShape", "Div", "Equal", "Erf", "Expand", "Gather"), _anything),
-    "Gelu": _anything,
-    **dict.fromkeys(("LayerNormalization", "Neg", "Not", "Pow", "Range", "ReduceMean"), _anything),
-    **dict.fromkeys(("Shape", "Slice", "Split", "Sqrt", "Sub", "Tanh", "Where"), _anything),
-    "Conv": _conv,
+    **dict.fromkeys(_PLAIN, _anything),
     "ConvInteger": _conv_integer,
-    "DequantizeLinear": _quantize,
+    "DequantizeLinear": _dequantize,
     "Gemm": _gemm,
-    "MaxPool": _max_pool,
     "QuantizeLinear": _quantize,
 }
 """By name, all of the standard's own domain."""

@@ -25,12 +25,14 @@ class Groups:
     Attributes:
         constants: the model's, by name.
         prefix: of names that no tensor has.
+        opset: the version of the standard's operators.
         nodes: those of the new model so far.
         added: constants of the new model that the old one has not.
     """
 
     constants: Mapping[str, Array]
     prefix: str
+    opset: int
     nodes: list[Any] = field(default_factory=list)
     added: dict[str, Array] = field(default_factory=dict)
 
@@ -56,15 +58,27 @@ class Groups:
         return output
 
     def dequantized(self, data: str, scale: str, zero_point: str = "", axis: int = 0) -> str:
-        """Add a DequantizeLinear."""
+        """Add a DequantizeLinear.
+
+        Raises:
+            UnsupportedError: scale or zero point is no constant.
+        """
         inputs = [data, scale, *([zero_point] if zero_point else [])]
+        for name in inputs[1:]:
+            self.value(name)
         output = f"{self.prefix}{data}_{len(self.nodes)}"
         return self.node("DequantizeLinear", inputs, output, **self._axis(scale, axis))
 
     def quantized(
         self, op: str, inputs: list[str], node: Any, into: list[str], **attrs: Any
     ) -> None:
-        """Add a float operator and the QuantizeLinear of its result."""
+        """Add a float operator and the QuantizeLinear of its result.
+
+        Raises:
+            UnsupportedError: the result's scale or zero point is no constant.
+        """
+        for name in filter(None, into):
+            self.value(name)
         real = self.node(op, inputs, f"{self.prefix}{node.output[0]}", **attrs)
         self.node("QuantizeLinear", [real, *(name for name in into if name)], node.output[0])
 
@@ -100,6 +114,7 @@ def _rule(*names: str) -> Callable[[Rule], Rule]:
 @_rule("QLinearConv")
 def _conv(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
     x, sx, zx, w, sw, zw, sy, zy, bias = (*inputs, "")[:9]
+    _channels_first(attrs)
     operands = [groups.dequantized(x, sx, zx), groups.dequantized(w, sw, zw)]
     if bias:
         operands.append(groups.bias(bias, (sx, sw)))
@@ -140,15 +155,29 @@ def _concat(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any])
     groups.quantized("Concat", operands, node, [sy, zy], **attrs)
 
 
-@_rule("QLinearGlobalAveragePool", "QLinearLeakyRelu", "QLinearSigmoid", "QLinearSoftmax")
+@_rule("QLinearWhere")
+def _where(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    condition, x, sx, zx, y, sy, zy, sz, zz = inputs
+    operands = [condition, groups.dequantized(x, sx, zx), groups.dequantized(y, sy, zy)]
+    groups.quantized("Where", operands, node, [sz, zz], **attrs)
+
+
+@_rule(
+    *("QLinearAveragePool", "QLinearGlobalAveragePool", "QLinearLeakyRelu", "QLinearSigmoid"),
+    "QLinearSoftmax",
+)
 def _unary(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
     x, sx, zx, sy, zy = (*inputs, "")[:5]
-    if attrs.pop("channels_last", 0):
-        raise UnsupportedError("channels must come before the image")
-    if attrs.pop("opset", 13) < 13:
-        raise UnsupportedError("a softmax of an operator set before 13 is not imported")
+    _channels_first(attrs)
+    if (attrs.pop("opset", groups.opset) < 13) != (groups.opset < 13):
+        raise UnsupportedError("its softmax is of another operator set than the model")
     op = node.op_type.removeprefix("QLinear")
     groups.quantized(op, [groups.dequantized(x, sx, zx)], node, [sy, zy], **attrs)
+
+
+def _channels_first(attrs: dict[str, Any]) -> None:
+    if attrs.pop("channels_last", 0):
+        raise UnsupportedError("channels must come before the image")
 
 
 _rule("DynamicQuantizeMatMul")(dynamic_quantize_matmul)
@@ -157,11 +186,36 @@ _rule("MatMulIntegerToFloat")(matmul_integer_to_float)
 DOMAINS = ("", "ai.onnx", "com.microsoft")
 
 
+_ENCODINGS = {"QLinearConv": (1, 2, 4, 5, 6, 7), "QLinearMatMul": (1, 2, 4, 5, 6, 7)}
+"""Where operators that need not know them have scales and zero points."""
+
+
+def _is_told_by_run(node: Any, constants: Mapping[str, Array]) -> bool:
+    """Tell whether an operator that takes it so has an encoding that is no constant."""
+    places = _ENCODINGS.get(node.op_type, ())
+    names = [node.input[place] for place in places if place < len(node.input)]
+    return any(name not in constants for name in names)
+
+
+_STANDARD = ("DequantizeLinear", "QuantizeLinear")
+"""Operators that both domains have alike."""
+
+
+def _of_standard(node: Any) -> Any:
+    if node.op_type not in _STANDARD or node.domain != "com.microsoft":
+        return node
+    copy = type(node)()
+    copy.CopyFrom(node)
+    copy.domain = ""
+    return copy
+
+
 def with_groups(
     nodes: Any,
     constants: Mapping[str, Array],
     attributes_of: Callable[[Any], dict[str, Any]],
     prefix: str,
+    opset: int,
 ) -> tuple[Groups, dict[int, str]]:
     """Write quantized operators as groups.
 
@@ -170,15 +224,16 @@ def with_groups(
         constants: of it, by name.
         attributes_of: gives a node's attributes.
         prefix: of names that no tensor has.
+        opset: the version of the standard's operators.
 
     Returns:
         The new nodes, and why nodes have none, by their numbers.
     """
-    groups, missing = Groups(constants, prefix), {}
+    groups, missing = Groups(constants, prefix, opset), {}
     for number, node in enumerate(nodes):
         rule = RULES.get(node.op_type) if node.domain in DOMAINS else None
-        if rule is None:
-            groups.nodes.append(node)
+        if rule is None or _is_told_by_run(node, constants):
+            groups.nodes.append(_of_standard(node))
             continue
         try:
             rule(groups, node, list(node.input), attributes_of(node))

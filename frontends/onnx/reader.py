@@ -11,8 +11,8 @@ from frontends.onnx.package import onnx_package
 from qnn_ops.attributes import int_list_attr
 from qnn_ops.errors import QnnError
 
-LEAST_OPSET, MOST_OPSET = 13, 24
-"""Of the standard's operators: scales per axis begin with the first."""
+LEAST_OPSET, MOST_OPSET = 10, 28
+"""Of the standard's operators: quantized ones begin with the first."""
 
 Shapes = Mapping[str, Sequence[int]]
 
@@ -127,11 +127,17 @@ def _check_external(proto: Any) -> None:
             )
 
 
+def opset_of(proto: Any) -> int:
+    """Return the version of the standard's operators, 0 if it is not stated."""
+    versions = (each.version for each in proto.opset_import if each.domain in ("", "ai.onnx"))
+    return next(versions, 0)
+
+
 def _check_opset(proto: Any) -> None:
-    versions = [each.version for each in proto.opset_import if each.domain in ("", "ai.onnx")]
-    if not versions or not LEAST_OPSET <= versions[0] <= MOST_OPSET:
+    version = opset_of(proto)
+    if not LEAST_OPSET <= version <= MOST_OPSET:
         raise QnnError(
-            f"the model needs operators of version {versions[0] if versions else 'unknown'}: "
+            f"the model needs operators of version {version or 'unknown'}: "
             f"versions {LEAST_OPSET} to {MOST_OPSET} are imported; onnx.version_converter changes "
             "it"
         )

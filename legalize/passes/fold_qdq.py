@@ -157,7 +157,7 @@ class _FoldQdq(CallRewriter):
     ) -> relax.Expr:
         attrs = attrs_of(call)
         value = self.values.get(original.args[0]) if operator is quantize else None
-        name = operator_name(value)
+        name = "relax.split" if isinstance(value, relax.TupleGetItem) else operator_name(value)
         if not name or not is_onnxruntime(attrs) or operator_of(value) is dequantize:
             return call
         if isinstance(attrs.scale, tuple) or isinstance(attrs.zero_point, tuple):

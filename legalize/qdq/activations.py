@@ -1,4 +1,4 @@
-"""Activations: those that quantizing does by itself, QLinearSigmoid and QLinearLeakyRelu."""
+"""Activations: those that quantizing does by itself, and tables of the others."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import numpy as np
 import tvm
 from tvm import relax
 
-from legalize.qdq.group import Group, LeftInFloatError, rule
+from legalize.qdq.group import Group, LeftInFloatError, operator_name, rule
 from qnn_ops import quantized_lookup
 from qnn_ops.attributes import dtype_range
-from qnn_ops.onnxruntime import quantize_onnxruntime, sigmoid_onnxruntime
+from qnn_ops.onnxruntime import quantize_onnxruntime, sigmoid_onnxruntime, tanh_onnxruntime
 
 
 @rule("nn.relu")
@@ -36,11 +36,12 @@ def _clip(group: Group, call: relax.Call) -> relax.Expr:
     return group.folded(call.args[0])
 
 
-@rule("sigmoid")
-def _sigmoid(group: Group, call: relax.Call) -> relax.Expr:
+@rule("sigmoid", "tanh")
+def _tabulated(group: Group, call: relax.Call) -> relax.Expr:
     data = group.activation(call.args[0])
     scale, zero_point, _ = data.encoding
-    table = sigmoid_onnxruntime(scale, zero_point, *group.encoding)
+    tabulate = sigmoid_onnxruntime if operator_name(call) == "relax.sigmoid" else tanh_onnxruntime
+    table = tabulate(scale, zero_point, *group.encoding)
     return quantized_lookup(data.data, relax.const(table, str(table.dtype)))
 
 

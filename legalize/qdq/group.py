@@ -107,7 +107,8 @@ class Group:
             NoRuleError: it computes it in integers, and no rule does.
         """
         call = self.value(expr)
-        name = operator_name(call)
+        is_part = isinstance(call, relax.TupleGetItem)
+        name = "relax.split" if is_part else operator_name(call)
         if isinstance(expr, relax.Var) and self.uses.get(expr, 0) > 1:
             raise LeftInFloatError(f"the result of {name} has other readers")
         if name not in RULES:

@@ -1,24 +1,89 @@
-"""What only moves values about: it does so with the integers."""
+"""What only moves values about, or chooses among them: it does so with the integers."""
 
 from __future__ import annotations
 
 from tvm import relax
+from tvm.relax import op as R
 
-from legalize.qdq.group import MOVEMENTS, RULES, Group, LeftInFloatError, operator_name
-from qnn_ops import dequantize
-from qnn_ops.registry import operator_of
+from legalize.qdq.group import (
+    MOVEMENTS,
+    RULES,
+    Group,
+    LeftInFloatError,
+    Operand,
+    operator_name,
+    rule,
+)
+from qnn_ops import dequantize, quantized_lookup, quantized_pad
+from qnn_ops.onnxruntime import conversion_onnxruntime, quantize_onnxruntime
+from qnn_ops.registry import operator_of, spec_of
+
+CHOICES = {f"relax.{name}" for name in ("gather_elements", "max", "min", "nn.pad", "take")}
+"""Operators that ONNX Runtime moves no dequantize over: what they read must be dequantized."""
 
 
 def _moved(group: Group, call: relax.Call) -> relax.Expr:
     inner = group.value(call.args[0])
     if operator_of(inner) is dequantize or operator_name(inner) in MOVEMENTS:
-        operand = group.quantized(call.args[0])
-        if (operand.scale, operand.zero_point, operand.dtype) != group.encoding:
-            raise LeftInFloatError("what is moved has another scale or zero point afterwards")
-        data = operand.data
+        data = _alike(group, call.args[0]).data
     else:
         data = group.builder.emit(group.folded(call.args[0]))
     return relax.Call(call.op, [data, *call.args[1:]], call.attrs, call.ty_args)
 
 
+def _chosen(group: Group, call: relax.Call) -> relax.Expr:
+    if operator_name(group.value(call.args[0])) in CHOICES:
+        data = group.builder.emit(group.folded(call.args[0]))
+    else:
+        data = _alike(group, call.args[0]).data
+    if operator_name(call) == "relax.nn.pad":
+        return _padded(group, call, data)
+    return relax.Call(call.op, [data, *call.args[1:]], call.attrs, call.ty_args)
+
+
 RULES.update(dict.fromkeys(MOVEMENTS, _moved))
+RULES.update(dict.fromkeys(CHOICES, _chosen))
+
+
+def _alike(group: Group, expr: relax.Expr) -> Operand:
+    """Return an operand that has the result's encoding."""
+    operand = group.quantized(expr)
+    if (operand.scale, operand.zero_point, operand.dtype) != group.encoding:
+        raise LeftInFloatError("what is moved has another scale or zero point afterwards")
+    return operand
+
+
+def _padded(group: Group, call: relax.Call, data: relax.Expr) -> relax.Expr:
+    if str(call.attrs.pad_mode) != "constant":
+        raise LeftInFloatError("padding that is no constant")
+    value = quantize_onnxruntime(float(call.attrs.pad_value), *group.encoding)
+    return quantized_pad(data, [int(size) for size in call.attrs.pad_width], int(value))
+
+
+@rule("split")
+def part_of_split(group: Group, part: relax.TupleGetItem) -> relax.Expr:
+    """Return a part of what is split, as a slice."""
+    split = group.value(part.tuple_value)
+    if operator_name(split) != "relax.split":
+        raise LeftInFloatError("a part of a tuple")
+    data = _alike(group, split.args[0]).data
+    axis = int(split.attrs.axis) % len(spec_of(data).shape)
+    sizes = [spec_of(relax.Var("part", field)).shape[axis] for field in split.ty.fields]
+    begin = sum(sizes[: part.index])
+    return R.strided_slice(data, [axis], [begin], [begin + sizes[part.index]])
+
+
+@rule("where")
+def _where(group: Group, call: relax.Call) -> relax.Expr:
+    """QLinearWhere: tables bring both to the result's encoding."""
+    condition, *values = call.args
+    parts = []
+    for operand in (group.activation(value) for value in values):
+        if operand.encoding == group.encoding:
+            parts.append(operand.data)
+            continue
+        scale, point, _ = operand.encoding
+        table = conversion_onnxruntime(scale, point, *group.encoding)
+        lookup = quantized_lookup(operand.data, relax.const(table, str(table.dtype)))
+        parts.append(group.builder.emit(lookup))
+    return R.where(group.renewed(condition), *parts)

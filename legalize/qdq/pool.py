@@ -1,21 +1,25 @@
-"""Pools: MaxPool on the integers, and QLinearGlobalAveragePool."""
+"""Pools: MaxPool on the integers, QLinearAveragePool and QLinearGlobalAveragePool."""
 
 from __future__ import annotations
 
+import numpy as np
 from tvm import relax
+from tvm.relax import op as R
 
 from legalize.qdq.group import ORT, Group, LeftInFloatError, NoRuleError, rule
-from qnn_ops import quantized_mean, quantized_pool2d
+from qnn_ops import dequantize, quantized_mean, quantized_pool2d
+from qnn_ops.attributes import dtype_range
 from qnn_ops.registry import spec_of
 
 
-@rule("nn.max_pool2d")
-def _max_pool2d(group: Group, call: relax.Call) -> relax.Expr:
+@rule("nn.max_pool2d", "nn.max_pool3d")
+def _max_pool(group: Group, call: relax.Call) -> relax.Expr:
     data, attrs = group.activation(call.args[0]), call.attrs
     if data.encoding != group.encoding:
         raise LeftInFloatError("a maximum's result has not its data's scale and zero point")
-    if bool(attrs.ceil_mode) or any(int(step) != 1 for step in attrs.dilation):
-        raise NoRuleError("a pool must not have dilations, nor round its size up")
+    is_image = len(spec_of(data.data).shape) == 4
+    if not is_image or bool(attrs.ceil_mode) or any(int(step) != 1 for step in attrs.dilation):
+        return relax.Call(call.op, [data.data], call.attrs, call.ty_args)
     return quantized_pool2d(
         data.data,
         "max",
@@ -27,15 +31,40 @@ def _max_pool2d(group: Group, call: relax.Call) -> relax.Expr:
 
 
 @rule("nn.avg_pool2d")
-def _avg_pool2d(_group: Group, _call: relax.Call) -> relax.Expr:
-    raise NoRuleError("an average of windows")
+def _avg_pool2d(group: Group, call: relax.Call) -> relax.Expr:
+    """Add up dequantized values in float32; the result's zero point is added before it is rounded.
+
+    A window that is the whole image is a global average.
+    """
+    data, attrs = group.activation(call.args[0]), call.attrs
+    if bool(attrs.ceil_mode) or any(int(step) != 1 for step in attrs.dilation):
+        raise NoRuleError("an average of windows with dilations, or whose size is rounded up")
+    axes = [str(attrs.layout).index(letter) for letter in "HW"]
+    image = [spec_of(data.data).shape[axis] for axis in axes]
+    if not any(map(int, attrs.padding)) and [int(size) for size in attrs.pool_size] == image:
+        return quantized_mean(data.data, axes, True, **data.input, **group.result(), **ORT)
+    emit = group.builder.emit
+    real = emit(dequantize(data.data, data.scale, data.zero_point))
+    mean = emit(relax.Call(call.op, [real], attrs, call.ty_args))
+    scale, point, dtype = group.encoding
+    steps = emit(R.divide(mean, relax.const(np.float32(scale))))
+    low, high = dtype_range(dtype)
+    moved = R.round(R.add(steps, relax.const(np.float32(point))))
+    return R.astype(R.clip(moved, low, high), dtype)
+
+
+@rule("nn.avg_pool1d", "nn.avg_pool3d")
+def _avg_pool(_group: Group, _call: relax.Call) -> relax.Expr:
+    raise NoRuleError("an average of windows that are not of two dimensions")
 
 
 @rule("mean")
 def _mean(group: Group, call: relax.Call) -> relax.Expr:
+    """GlobalAveragePool, of which importers make a mean."""
     data = group.activation(call.args[0])
-    axes = sorted(int(axis) % 4 for axis in call.attrs.axis or ())
-    is_image = len(spec_of(data.data).shape) == 4 and axes in ([2, 3], [1, 2])
+    rank = len(spec_of(data.data).shape)
+    axes = sorted(int(axis) % rank for axis in call.attrs.axis or ())
+    is_image = rank > 2 and axes in (list(range(2, rank)), list(range(1, rank - 1)))
     if not is_image or not bool(call.attrs.keepdims):
         raise LeftInFloatError("a mean is not of images")
     return quantized_mean(data.data, axes, True, **data.input, **group.result(), **ORT)

@@ -19,6 +19,7 @@ from qnn_ops import (
 )
 from qnn_ops.attributes import dtype_range
 from qnn_ops.errors import QnnError
+from qnn_ops.onnxruntime import hyperbolic_tangent
 from tests.support.onnx_runs import run_operator
 
 Array = np.ndarray[Any, Any]
@@ -189,6 +190,12 @@ def test_dense_equals_onnx_runtime(dtype: str) -> None:
         encodings = (0.0371, zero, scales.tolist(), 0, output, out_zero, dtype)
         got = quantized_dense.evaluate(data, weight, *encodings, bias=bias, rounding="float32")
         np.testing.assert_array_equal(got, wanted)
+
+
+def test_the_hyperbolic_tangent_has_all_bits() -> None:
+    data = np.random.default_rng(9).normal(0, 4, 20000).astype(F)
+    wanted = run_operator("Tanh", {"x": data}, "float32", ("x",), domain="")
+    np.testing.assert_array_equal(hyperbolic_tangent(data), wanted)
 
 
 def test_a_softmax_that_overflows_is_refused() -> None:

@@ -31,8 +31,6 @@ def _conv_integer(
     """
     data, weights, own_point, other_point = operands_of(operands, 4)
     array, points = constant_of(weights), weight_points(other_point)
-    if array is None or points is None or points.size > 1:
-        raise UnsupportedError("weights must be constant, with one zero point")
     if len(spec_of(data).shape) != _AXES + 2:
         raise UnsupportedError("its window must have two dimensions")
     point, late = data_point(own_point)
@@ -44,6 +42,11 @@ def _conv_integer(
         "data_layout": "NCHW",
         "kernel_layout": "OIHW",
     }
+    if array is None or points is None or points.size > 1:
+        words = R.subtract(
+            R.astype(data, "int32"), relax.const(point, "int32") if late is None else late
+        )
+        return _of_words(builder, builder.emit(words), weights, other_point, window)
 
     def encodings(point: int) -> tuple[Any, ...]:
         return (1.0, point, 1.0, int(points[0]), 1.0, 0, "int32")
@@ -57,3 +60,18 @@ def _conv_integer(
     else:
         within = (array.astype(np.int32) - int(points[0])).sum(axis=(1, 2, 3)).reshape(1, -1, 1, 1)
     return R.subtract(sums, R.multiply(late, relax.const(within.astype(np.int32))))
+
+
+def _of_words(
+    builder: relax.BlockBuilder,
+    data: relax.Expr,
+    weights: relax.Expr,
+    point: relax.Expr | None,
+    window: dict[str, Any],
+) -> relax.Expr:
+    """Multiply words by weights of which no kernel knows enough."""
+    kernel = builder.emit(R.astype(weights, "int32"))
+    if point is not None:
+        points = builder.emit(R.astype(point, "int32"))
+        kernel = builder.emit(R.subtract(kernel, builder.emit(R.reshape(points, (-1, 1, 1, 1)))))
+    return R.nn.conv2d(data, kernel, **window, out_dtype="int32")

@@ -1,28 +1,43 @@
-"""Gather."""
+"""Gather and GatherElements."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
+from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Operands, converter, operands_of
-from qnn_ops.registry import spec_of
+from qnn_ops.registry import constant_of, spec_of
 
 
 @converter("Gather")
 def _gather(
     builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
 ) -> relax.Expr:
-    """Return elements along an axis; negative places count from its end.
-
-    ONNX Runtime refuses places that are outside when it runs. Here they are the nearest ones.
-    """
     data, places = operands_of(operands, 2)
-    shape = spec_of(data).shape
-    axis = int(attributes.get("axis", 0)) % len(shape)
-    dtype = spec_of(places).dtype
-    zero, extent = (relax.const(number, dtype) for number in (0, shape[axis]))
-    places = R.where(R.less(places, zero), R.add(places, extent), places)
-    return R.take(data, builder.emit(places), axis, mode="clip")
+    axis = int(attributes.get("axis", 0)) % len(spec_of(data).shape)
+    return R.take(data, _from_first(builder, places, spec_of(data).shape[axis]), axis, mode="clip")
+
+
+@converter("GatherElements")
+def _gather_elements(
+    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
+) -> relax.Expr:
+    data, places = operands_of(operands, 2)
+    axis = int(attributes.get("axis", 0)) % len(spec_of(data).shape)
+    return R.gather_elements(data, _from_first(builder, places, spec_of(data).shape[axis]), axis)
+
+
+def _from_first(builder: relax.BlockBuilder, places: relax.Expr, size: int) -> relax.Expr:
+    """Return places that are counted from the first."""
+    known = constant_of(places)
+    if known is None:
+        dtype = spec_of(places).dtype
+        zero, extent = (relax.const(np.asarray(each, dtype), dtype) for each in (0, size))
+        return builder.emit(R.where(R.less(places, zero), R.add(places, extent), places))
+    if known.size and not -size <= known.min() <= known.max() < size:
+        raise UnsupportedError(f"places beyond the {size} that there are")
+    return relax.const(np.asarray(known % size, known.dtype), str(known.dtype))

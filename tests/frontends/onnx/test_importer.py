@@ -11,6 +11,7 @@ import pytest
 import tvm_qnn as qnn
 from frontends.errors import ModelFormatError, UnsupportedOperatorError
 from frontends.onnx import from_onnx
+from legalize.passes.fold_qdq import LeftInFloatWarning
 from qnn_ops.errors import QnnError
 from tests.support.onnx_networks import NETWORKS, Network, Style
 from tvm_qnn.oracle import onnxruntime_tensors
@@ -89,22 +90,8 @@ def test_shapes_by_name() -> None:
         from_onnx(model, {"y": (3, 3, 6, 6)})
 
 
-def test_tensors_that_are_quantized_twice_are_refused() -> None:
-    model = small()
-    nodes, result = model.graph.node, model.graph.output[0]
-    scale, point = next(list(node.input)[1:] for node in nodes if node.op_type == "QuantizeLinear")
-    real, result.name = result.name, "twice"
-    for kind, before, after in (
-        ("QuantizeLinear", real, "again"),
-        ("DequantizeLinear", "again", "twice"),
-    ):
-        nodes.append(onnx.helper.make_node(kind, [before, scale, point], [after]))
-    with pytest.raises(UnsupportedOperatorError, match=r"QuantizeLinear: its tensor was quantized"):
-        from_onnx(model)
-
-
-def test_a_constant_beside_a_convolution_is_refused() -> None:
-    # ONNX Runtime computes the group in float; as a bias it gives other integers.
+def test_a_constant_beside_a_convolution_keeps_it_in_float() -> None:
+    # As a bias it would give other integers.
     model = small()
     nodes = model.graph.node
     number = next(i for i, node in enumerate(nodes) if node.op_type == "Conv")
@@ -112,8 +99,14 @@ def test_a_constant_beside_a_convolution_is_refused() -> None:
     half = onnx.numpy_helper.from_array(np.float32(0.5), "half")
     model.graph.initializer.append(half)
     nodes.insert(number + 1, onnx.helper.make_node("Add", ["alone", "half"], [result]))
-    with pytest.raises(UnsupportedOperatorError, match="make it the bias of Conv"):
-        from_onnx(model)
+    mod, params = from_onnx(model)
+    with pytest.warns(LeftInFloatWarning):
+        library = qnn.build(mod, "host", params)
+    data = image(model)
+    wanted = list(onnxruntime_tensors(model, [data]).values())[-1]
+    steps = np.abs(library.run(data) - wanted) / np.float32(np.diff(np.unique(wanted)).min())
+    assert steps.max() < 1.5
+    assert (steps > 0.5).mean() < 0.01
 
 
 def test_other_operators_are_named() -> None:
@@ -135,6 +128,6 @@ def test_a_damaged_file_is_one_error(cut: int) -> None:
 
 def test_old_operator_sets_are_refused() -> None:
     model = small(qdq=False)
-    model.opset_import[0].version = 12
-    with pytest.raises(QnnError, match="versions 13 to 24 are imported"):
+    model.opset_import[0].version = 9
+    with pytest.raises(QnnError, match="No Op registered for QuantizeLinear"):
         from_onnx(model)

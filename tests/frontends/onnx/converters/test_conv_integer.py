@@ -59,6 +59,11 @@ def test_what_is_refused() -> None:
     nodes: list[Node] = [("ConvInteger", "x w", "y", {"auto_pad": "SAME_UPPER"})]
     with pytest.raises(UnsupportedOperatorError, match="auto_pad is not imported"):
         from_onnx(model_of(nodes, data, ["y:int32"], made))
-    data["w"] = made.pop("w")
-    with pytest.raises(UnsupportedOperatorError, match="weights must be constant"):
-        from_onnx(model_of([("ConvInteger", "x w", "y", {})], data, ["y:int32"], made))
+
+
+def test_weights_that_the_run_tells() -> None:
+    rng = np.random.default_rng(4)
+    made = constants(1, "int8", rng)
+    data = {"x": rng.integers(0, 256, (1, 6, 7, 7)).astype(np.uint8), "w": made.pop("w")}
+    nodes: list[Node] = [("ConvInteger", "x w", "y", WINDOWS[0])]
+    check_equal(model_of(nodes, data, ["y:int32"], made), data)

@@ -1,0 +1,70 @@
+"""MaxPool and AveragePool."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.onnx.converters.registry import Operands, converter, operands_of
+from frontends.onnx.converters.windows import Window, window_of
+from qnn_ops.registry import spec_of
+
+_OPERATORS = {
+    ("max", 2): R.nn.max_pool2d,
+    ("max", 3): R.nn.max_pool3d,
+    ("avg", 2): R.nn.avg_pool2d,
+}
+
+
+@converter("MaxPool")
+def _max_pool(
+    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
+) -> relax.Expr:
+    if attributes["tvm_custom"]["num_outputs"] != 1:
+        raise UnsupportedError("the places of the maxima are not imported")
+    return _pooled("max", builder, operands, attributes)
+
+
+@converter("AveragePool")
+def _average_pool(
+    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
+) -> relax.Expr:
+    if attributes.get("ceil_mode", 0) or any(each != 1 for each in attributes.get("dilations", ())):
+        raise UnsupportedError("an average with ceil_mode or dilations is not imported")
+    includes = bool(attributes.get("count_include_pad", 0))
+    return _pooled("avg", builder, operands, attributes, count_include_pad=includes)
+
+
+def _pooled(
+    kind: str,
+    builder: relax.BlockBuilder,
+    operands: Operands,
+    attributes: dict[str, Any],
+    **extra: Any,
+) -> relax.Expr:
+    (data,) = operands_of(operands, 1)
+    kernel = [int(each) for each in attributes.get("kernel_shape", ())]
+    window = window_of(attributes, spec_of(data).shape[2:], kernel)
+    if len(kernel) == 1:  # a row of an image
+        data, kernel, window = builder.emit(R.expand_dims(data, [2])), [1, *kernel], _row(window)
+        return R.squeeze(builder.emit(_call(kind, data, kernel, window, extra)), [2])
+    return _call(kind, data, kernel, window, extra)
+
+
+def _row(window: Window) -> Window:
+    before, after = window.padding
+    return Window([1, *window.strides], [1, *window.dilations], [0, before, 0, after])
+
+
+def _call(
+    kind: str, data: relax.Expr, kernel: list[int], window: Window, extra: dict[str, Any]
+) -> relax.Expr:
+    operator = _OPERATORS.get((kind, len(kernel)))
+    if operator is None:
+        raise UnsupportedError(f"a window of {len(kernel)} dimensions is not imported")
+    parts = (kernel, window.strides, window.padding, window.dilations)
+    result: relax.Expr = operator(data, *parts, **extra)
+    return result

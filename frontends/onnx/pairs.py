@@ -1,0 +1,76 @@
+"""Tensors that are quantized twice in a row, of which ONNX Runtime makes one range."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from frontends.onnx.groups import twice_quantized
+
+Array = np.ndarray[Any, Any]
+
+
+def with_single_pairs(
+    nodes: list[Any], constants: Mapping[str, Array], kept: Iterable[str], prefix: str
+) -> tuple[list[Any], dict[str, Array]]:
+    """Replace two pairs of QuantizeLinear and DequantizeLinear by one, of what both can give.
+
+    Args:
+        nodes: of a model; their operands are renamed.
+        constants: of it, by name.
+        kept: the names of its outputs, each a use more.
+        prefix: of names that no tensor has.
+
+    Returns:
+        The nodes that are left, and constants that are new.
+    """
+    added: dict[str, Array] = {}
+    made = {name: number for number, node in enumerate(nodes) for name in node.output}
+    chains = twice_quantized(nodes, made, kept)
+    times = Counter(number for chain in chains for number in chain)
+    dropped: set[int] = set()
+    for first, inner, second, last in chains:
+        if max(times[each] for each in (first, inner, second, last)) > 1:
+            continue  # three pairs or more: which two come first is not known
+        one, other = (_encoding(nodes[each], constants) for each in (first, second))
+        if one is None or other is None or one[2] != other[2]:
+            continue
+        if (one, other) != tuple(_encoding(nodes[each], constants) for each in (inner, last)):
+            continue
+        if one != other:
+            names = [f"{prefix}{part}_{len(added)}" for part in ("scale", "point")]
+            added |= dict(zip(names, _common(one, other), strict=True))
+            for number in (first, last):
+                nodes[number].input[1], nodes[number].input[2] = names
+        nodes[last].input[0] = nodes[first].output[0]
+        dropped |= {inner, second}
+    return [node for number, node in enumerate(nodes) if number not in dropped], added
+
+
+def _encoding(node: Any, constants: Mapping[str, Array]) -> tuple[float, int, str] | None:
+    """Return scale, zero point and dtype, if they are constants of a whole tensor."""
+    if len(node.input) != 3 or node.attribute:
+        return None
+    scale, point = (constants.get(name) for name in node.input[1:])
+    if scale is None or point is None or scale.size != 1 or point.size != 1:
+        return None
+    if scale.dtype != np.float32 or point.dtype.kind not in "iu":
+        return None
+    return float(scale.item()), int(point.item()), point.dtype.name
+
+
+def _common(*encodings: tuple[float, int, str]) -> tuple[Array, Array]:
+    """Return scale and zero point of the range that two encodings share."""
+    info = np.iinfo(encodings[0][2])
+    lows, highs = (
+        [np.float32(end - point) * np.float32(scale) for scale, point, _ in encodings]
+        for end in (info.min, info.max)
+    )
+    low, high = max(lows), min(highs)
+    scale = np.float32((high - low) / np.float32(info.max - info.min))
+    place = np.float32(np.float32(info.min) - np.float32(low / scale))
+    point = np.trunc(place + np.copysign(np.float32(0.5), place))
+    return np.asarray(scale), np.asarray(point).astype(encodings[0][2])

@@ -1,0 +1,86 @@
+"""Tensors that are quantized twice in a row, and groups that stay float, against ONNX Runtime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvm_qnn as qnn
+from frontends.errors import UnsupportedOperatorError
+from frontends.onnx import from_onnx
+from tvm_qnn.oracle import onnxruntime_tensors
+
+onnx = pytest.importorskip("onnx", reason="onnx is not installed")
+pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+
+RNG = np.random.default_rng(11)
+
+
+def model_of(encodings: list[tuple[float, int, str]]) -> Any:
+    """Return a model that quantizes a tensor by each, and dequantizes it again."""
+    helper = onnx.helper
+    nodes, constants, name = [], [], "x"
+    for number, (scale, point, dtype) in enumerate(encodings):
+        names = [f"s{number}", f"z{number}"]
+        arrays = (np.asarray(scale, np.float32), np.asarray(point).astype(dtype))
+        for array, key in zip(arrays, names, strict=True):
+            constants.append(onnx.numpy_helper.from_array(array, key))
+        nodes.append(helper.make_node("QuantizeLinear", [name, *names], [f"q{number}"]))
+        name = f"d{number}"
+        nodes.append(helper.make_node("DequantizeLinear", [f"q{number}", *names], [name]))
+    values = [
+        helper.make_tensor_value_info(key, onnx.TensorProto.FLOAT, (512,)) for key in ("x", name)
+    ]
+    graph = helper.make_graph(nodes, "pairs", values[:1], values[1:], constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+
+
+def by_onnxruntime(model: Any, data: Any) -> Any:
+    """Run it; the oracle's further outputs would keep the pairs apart."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.add_session_config_entry("session.qdqisint8allowed", "1")
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    return session.run(None, {"x": data})[0]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_two_pairs_are_one(dtype: str) -> None:
+    low = np.iinfo(dtype).min
+    data = RNG.normal(0, 4, 512).astype(np.float32)
+    for _ in range(3):
+        scales, points = RNG.uniform(0.01, 0.06, 2), RNG.integers(0, 256, 2)
+        encodings = [
+            (float(scale), int(low + point), dtype)
+            for scale, point in zip(scales, points, strict=True)
+        ]
+        model = model_of(encodings)
+        mod, params = from_onnx(model)
+        result = qnn.build(mod, "host", params).run(data)
+        np.testing.assert_array_equal(result, by_onnxruntime(model, data))
+
+
+@pytest.mark.parametrize(
+    "encodings",
+    [
+        [(0.1, 3, "uint8"), (0.1, 3, "int8")],
+        [(0.1, 3, "uint8"), (0.2, 3, "uint8"), (0.3, 5, "uint8")],
+    ],
+)
+def test_other_pairs_are_refused(encodings: list[tuple[float, int, str]]) -> None:
+    with pytest.raises(UnsupportedOperatorError, match="QuantizeLinear: its tensor was quantized"):
+        from_onnx(model_of(encodings))
+
+
+def test_kept_tensors_stay_apart() -> None:
+    model = model_of([(0.05, 100, "uint8"), (0.04, 90, "uint8")])
+    data = RNG.normal(0, 4, 512).astype(np.float32)
+    mod, params = from_onnx(model, outputs="all")
+    results = qnn.build(mod, "host", params).run(data)
+    for name, array in onnxruntime_tensors(model, [data]).items():
+        np.testing.assert_array_equal(results[name], array, err_msg=name)
