@@ -9,6 +9,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, reshaped
+from frontends.tflite.converters.lstm_floats import float_lstm
 from frontends.tflite.converters.lstm_integers import integer_lstm
 from frontends.tflite.converters.lstm_operands import LstmOperands
 from frontends.tflite.converters.registry import data_converter
@@ -16,6 +17,8 @@ from frontends.tflite.model import Tensor
 from frontends.tflite.options import UnidirectionalSequenceLSTMOptions
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
+
+_WEIGHTS = ("float32", "int8", "uint8")
 
 
 @data_converter("UNIDIRECTIONAL_SEQUENCE_LSTM")
@@ -25,21 +28,29 @@ def convert_lstm(ctx: Context) -> relax.Expr:
     operands = LstmOperands.of(ctx)
     data = ctx.input(0)
     dtypes = data.tensor.dtype, operands.weights[-1].dtype
-    if dtypes != ("int8", "int8"):
+    if dtypes not in _RULES:
         raise UnsupportedError(f"of {dtypes[0]} data and {dtypes[1]} weights")
+    rule, kept, counted = _RULES[dtypes]
     if 0 in data.shape:
         raise QnnError(f"{data.tensor.label} has no elements")
     batch, steps = (data.shape[1], data.shape[0]) if options.time_major else data.shape[:2]
-    hidden = _state(ctx, operands.hidden, batch, operands.outputs, "int8")
-    cells = _state(ctx, operands.cells, batch, operands.count, "int16")
-    if ctx.output().dtype != "int8":
-        raise UnsupportedError(f"an {ctx.output().dtype} result of int8 data")
+    hidden = _state(ctx, operands.hidden, batch, operands.outputs, kept)
+    cells = _state(ctx, operands.cells, batch, operands.count, counted)
+    if ctx.output().dtype != dtypes[0]:
+        raise UnsupportedError(f"an {ctx.output().dtype} result of {dtypes[0]} data")
     rows = _turned(ctx, data.expr, options.time_major)
-    results = integer_lstm(ctx, operands, options, rows, hidden, cells)
+    results = rule(ctx, operands, options, rows, hidden, cells)
     for tensor, new in zip((operands.hidden, operands.cells), results[1:], strict=True):
         ctx.values.change(tensor, reshaped(new, tensor.shape))
     result = ctx.builder.emit(reshaped(results[0], (batch, steps, operands.outputs)))
     return _turned(ctx, result, options.time_major)
+
+
+_RULES = {
+    ("int8", "int8"): (integer_lstm, "int8", "int16"),
+    **{("float32", weights): (float_lstm, "float32", "float32") for weights in _WEIGHTS},
+}
+"""By types of data and weights: the rule, and the types of hidden values and of cells."""
 
 
 def _state(ctx: Context, tensor: Tensor, batch: int, size: int, dtype: str) -> relax.Expr:
