@@ -139,7 +139,12 @@ def _zoo() -> list[Model]:
     return [
         Model(
             f"tiny {name} {style}",
-            partial(_tflite, partial(zoo.build, name, style, tiny=True)),
+            # Gates of float32 are computed otherwise than LiteRT's; see the tests of the operator.
+            partial(
+                _tflite,
+                partial(zoo.build, name, style, tiny=True),
+                1e-5 if name == "hybrid_lstm_spotter" else 0.0,
+            ),
             10,
             multiplies=True,
             emulates=name == "mobilenet_v1",
@@ -216,7 +221,7 @@ def _shared() -> list[Model]:
     ]
 
 
-def _tflite(content_of: Callable[[], bytes]) -> Loaded | None:
+def _tflite(content_of: Callable[[], bytes], tolerance: float = 0.0) -> Loaded | None:
     content = content_of()
     graph, rng = read_model(content), np.random.default_rng(0)
     try:
@@ -225,7 +230,8 @@ def _tflite(content_of: Callable[[], bytes]) -> Loaded | None:
         return None
     inputs = [_noise(rng, graph.tensors[index]) for index in graph.inputs]
     expected = litert_tensors(content, inputs)
-    return Loaded(mod, params, inputs, [expected[index] for index in graph.outputs])
+    outputs = [expected[index] for index in graph.outputs]
+    return Loaded(mod, params, inputs, outputs, tolerance)
 
 
 def _onnx_network(model_of: Callable[[], Any]) -> Loaded:

@@ -180,6 +180,16 @@ class File:
             self.constant("bias", bias, scales),
         ]
 
+    def hybrid_kernel_and_bias(self) -> list[int]:
+        """Add the operator's weights for float32 data: a kernel of int8, a bias of float32."""
+        assert self.weights is not None
+        encoding, quantization = _kernel_encoding(self.weights.kernel, "int8", None)
+        kernel = quantize_array(self.weights.kernel, encoding)
+        return [
+            self.constant("kernel", kernel, quantization),
+            self.constant("bias", self.weights.bias),
+        ]
+
     def finish(self, name: str, outputs: Sequence[Tensor]) -> bytes:
         """Return the contents of the file."""
         starts, ends = ([tensor.index for tensor in each] for each in (self.inputs, outputs))

@@ -19,7 +19,7 @@ from tvm_qnn.zoo import images
 ALL_STYLES = (*zoo.STYLES, zoo.INT16_STYLE)
 OTHERS = [(name, style) for name, style in zoo.MODELS if name not in zoo.CLASSIFIERS]
 TEXTS = ("mobilebert",)
-SPOTTERS = ("ds_cnn_stream", "lstm_spotter", "svdf_spotter")
+SPOTTERS = ("ds_cnn_stream", "hybrid_lstm_spotter", "lstm_spotter", "svdf_spotter")
 ALL_MODELS = [(name, style) for name in zoo.CLASSIFIERS for style in ALL_STYLES]
 DTYPES = {"uint8": "uint8", "int8": "int8", "int8_per_axis": "int8", "int16x8": "int16"}
 
@@ -73,6 +73,8 @@ def spectra(graph: Any) -> list[list[np.ndarray]]:
     """Draw a stream, longer than what any layer remembers."""
     rng = np.random.default_rng(7)
     shape = graph.Tensors(graph.Inputs(0)).ShapeAsNumpy()
+    if graph.Tensors(graph.Inputs(0)).Type() == tflite.TensorType.FLOAT32:
+        return [[rng.normal(0, 1, shape).astype(np.float32)] for _ in range(48)]
     return [[rng.integers(-90, 90, shape).astype(np.int8)] for _ in range(48)]
 
 

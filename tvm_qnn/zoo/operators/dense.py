@@ -23,7 +23,7 @@ _PEAK = 12.0
 
 @dataclass(frozen=True)
 class Dense(Operator):
-    """A layer of each row of the last axis, with bias.
+    """A layer of each row of the last axis, with bias; of float32 data a hybrid one.
 
     Attributes:
         units: of the output.
@@ -49,6 +49,8 @@ class Dense(Operator):
 
     def constants(self, file: File, inputs: Sequence[Tensor]) -> list[int]:
         """Write the weights."""
+        if inputs[0].quantization is None:
+            return file.hybrid_kernel_and_bias()
         return file.kernel_and_bias(inputs[0], None)
 
     def options(self) -> dict[str, Any]:

@@ -47,6 +47,7 @@ def pictures(graph: Graph, size: int) -> Value:
 @dataclass(frozen=True)
 class _Spectra(Operator):
     shape: Shape
+    kind: str
 
     def shapes(self, *shapes: Shape) -> list[Shape]:
         return [(1, *self.shape)]
@@ -58,6 +59,9 @@ class _Spectra(Operator):
         smooth = sum(noise[i : i + steps, j : j + bands] for i in range(5) for j in range(3))
         return [np.clip(smooth / 3, -4, 4).astype(np.float32).reshape(_STREAM, *self.shape)]
 
+    def dtype(self, *dtypes: str) -> str:
+        return self.kind
+
     def limits(self) -> tuple[float, float]:
         return -4.0, 4.0
 
@@ -68,9 +72,9 @@ class _Spectra(Operator):
         return file.inputs[-1:]
 
 
-def spectra(graph: Graph, *shape: int) -> Value:
+def spectra(graph: Graph, *shape: int, dtype: str = QUANTIZED) -> Value:
     """Return an input [1, *shape] of the last axis's bands; samples follow one another."""
-    return graph.add(_Spectra(shape))[0]
+    return graph.add(_Spectra(shape, dtype))[0]
 
 
 @dataclass(frozen=True)

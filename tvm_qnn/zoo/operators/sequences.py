@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -154,6 +155,8 @@ class _LstmWeights(Weights):
 class Lstm(Operator):
     """An LSTM over the steps of [N, steps, size]: [N, steps, cells]; it goes on in the next run.
 
+    Of float32 data it is a hybrid one.
+
     Attributes:
         cells: how many.
     """
@@ -186,50 +189,45 @@ class Lstm(Operator):
     def write(
         self, file: File, inputs: Sequence[Tensor], outputs: Sequence[TensorType]
     ) -> list[Tensor]:
-        """Write it, with a scale for the weights of each gate, and cells of int16."""
+        """Write it, with a scale for the weights of each gate."""
         weights, (x,), (kind,) = file.weights, inputs, outputs
         assert isinstance(weights, _LstmWeights)
         parts = {"kernel": weights.kernel, "recurrent": weights.recurrent}
-        tensors: dict[str, list[int]] = {}
+        tensors: list[int] = []
         scales = []
         for role, whole in parts.items():
             gates = [_symmetric(each, "int8") for each in np.split(whole, _GATES)]
-            tensors[role] = [file.constant(f"{role}_{i}", *each) for i, each in enumerate(gates)]
+            tensors += [file.constant(f"{role}_{i}", *each) for i, each in enumerate(gates)]
             scales += [float(encoding.scale[0]) for _, encoding in gates]
         biases = []
         for place, bias in enumerate(np.split(weights.bias, _GATES)):
+            if x.quantization is None:
+                biases.append(file.constant(f"bias_{place}", bias))
+                continue
             scale = float(x.encoding.scale[0]) * scales[place]
             array = np.rint(bias / scale).astype(np.int32)
             biases.append(file.constant(f"bias_{place}", array, Quantization.per_tensor(scale, 0)))
-        exponent = min(max(int(np.ceil(np.log2(weights.largest))), 0), 6) - 15
-        memory = [
-            TensorType((1, self.cells), "int8", kind.quantization),
-            TensorType((1, self.cells), "int16", Quantization.per_tensor(2.0**exponent, 0)),
-        ]
-        states = [
-            file.variable(role, each)
-            for role, each in zip(("hidden", "cells"), memory, strict=True)
-        ]
-        gate = TensorType((0,), "int16", Quantization.per_tensor(2.0**-12, 0))
-        inner = TensorType((0,), "int8", kind.quantization)
-        middle = [file.tensor("middle", each).index for each in (*[gate] * _GATES, inner)]
-        operands = [
-            x.index,
-            *tensors["kernel"],
-            *tensors["recurrent"],
-            *[-1] * _PEEPHOLES,
-            *biases,
-            *[-1] * _PROJECTION,
-            *states,
-            *[-1] * _NORM,
-        ]
-        return file.layer(
-            self.code,
-            operands,
-            outputs,
-            intermediates=middle,
-            fused_activation_function="TANH",
-        )
+        memory = self._memory(kind, weights.largest)
+        states = [file.variable(role, each) for role, each in memory.items()]
+        options: dict[str, Any] = {"fused_activation_function": "TANH"}
+        if x.quantization is not None:
+            gate = TensorType((0,), "int16", Quantization.per_tensor(2.0**-12, 0))
+            inner = TensorType((0,), "int8", kind.quantization)
+            types = (*[gate] * _GATES, inner)
+            options["intermediates"] = [file.tensor("middle", each).index for each in types]
+        operands = [x.index, *tensors, *[-1] * _PEEPHOLES, *biases, *[-1] * _PROJECTION, *states]
+        return file.layer(self.code, [*operands, *[-1] * _NORM], outputs, **options)
+
+    def _memory(self, kind: TensorType, largest: float) -> dict[str, TensorType]:
+        """Return the types of the states; cells of an integer LSTM are int16."""
+        shape = (1, self.cells)
+        if kind.quantization is None:
+            return {role: TensorType(shape, "float32") for role in ("hidden", "cells")}
+        exponent = min(max(int(np.ceil(np.log2(largest))), 0), 6) - 15
+        return {
+            "hidden": TensorType(shape, "int8", kind.quantization),
+            "cells": TensorType(shape, "int16", Quantization.per_tensor(2.0**exponent, 0)),
+        }
 
 
 def _logistic(x: Real) -> Real:

@@ -11,7 +11,7 @@ from tvm_qnn.zoo.topologies.deit_tiny import deit_tiny
 from tvm_qnn.zoo.topologies.ds_cnn_stream import ds_cnn_stream
 from tvm_qnn.zoo.topologies.efficientnet_lite0 import efficientnet_lite0
 from tvm_qnn.zoo.topologies.inception_v3 import inception_v3
-from tvm_qnn.zoo.topologies.lstm_spotter import lstm_spotter
+from tvm_qnn.zoo.topologies.lstm_spotter import hybrid_lstm_spotter, lstm_spotter
 from tvm_qnn.zoo.topologies.mobilebert import mobilebert
 from tvm_qnn.zoo.topologies.mobilenet_v1 import mobilenet_v1
 from tvm_qnn.zoo.topologies.mobilenet_v2 import mobilenet_v2
@@ -62,4 +62,5 @@ TOPOLOGIES = {
     "ds_cnn_stream": Topology(ds_cnn_stream, 10, 10, _PER_AXIS, classes=12),
     "svdf_spotter": Topology(svdf_spotter, 96, 20, _PER_AXIS, classes=12),
     "lstm_spotter": Topology(lstm_spotter, 10, 10, _PER_AXIS, classes=12),
+    "hybrid_lstm_spotter": Topology(hybrid_lstm_spotter, 10, 10, _PER_AXIS, classes=12),
 }

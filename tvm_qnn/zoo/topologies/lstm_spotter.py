@@ -20,7 +20,16 @@ def lstm_spotter(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[
     Returns:
         The probabilities, [1, classes].
     """
+    return _listening(spectra(graph, _STEPS, size), classes, scaled)
+
+
+def hybrid_lstm_spotter(graph: Graph, size: int, classes: int, scaled: Scaled) -> list[Value]:
+    """Add the same spotter to a graph, of float32 data and weights of bytes."""
+    return _listening(spectra(graph, _STEPS, size, dtype="float32"), classes, scaled)
+
+
+def _listening(x: Value, classes: int, scaled: Scaled) -> list[Value]:
     cells = scaled(118)
-    y = Lstm(cells)(spectra(graph, _STEPS, size))
+    y = Lstm(cells)(x)
     last = Reshape((cells,))(Slice((_STEPS - 1, 0), (1, cells))(y))
     return [Softmax()(Dense(classes)(last))]
