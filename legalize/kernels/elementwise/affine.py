@@ -43,7 +43,9 @@ def affine_form(
         The form, or None where none near the real factors is exact.
     """
     values = [np.arange(*_half_open(dtype)).astype(dtype) for dtype in dtypes]
-    exact = operator.apply(attrs, values[0][:, None], values[1][None, :]).astype(np.int64)
+    # Of one shape: what broadcasts, ONNX Runtime adds in another order.
+    pairs = np.meshgrid(*values, indexing="ij")
+    exact = operator.apply(attrs, *pairs).astype(np.int64)
     lowest_out = dtype_range(attrs.out_dtype)[0]
     exact -= lowest_out
     real = attrs.lhs_scale / attrs.output_scale, sign * attrs.rhs_scale / attrs.output_scale

@@ -80,9 +80,12 @@ def _form(
     isa: VectorIsa,
 ) -> AffineForm | FloatForm | Terms | None:
     """Return the sum as one of those that are exact; None if there is none."""
-    if is_onnxruntime(attrs):
-        return float_form(attrs, lhs, rhs) if isa.fuses_products else None
     dtypes = lhs.dtype, rhs.dtype
+    if is_onnxruntime(attrs):
+        form = float_form(attrs, lhs, rhs)
+        if form is None or isa.fuses_products:
+            return form
+        return None if form.lhs_first else affine_form(operator, attrs, dtypes, sign)
     return affine_form(operator, attrs, dtypes, sign) or _terms(attrs, dtypes, sign)
 
 

@@ -38,10 +38,9 @@ def _sum(
     # What "onednn" adds comes before its rounding; such a kernel adds nothing afterwards.
     if attrs.rounding == ONEDNN or spec_of(other).shape != spec_of(producer).shape:
         return None
-    is_real = is_onnxruntime(attrs_of(call))
-    if is_real != (attrs.rounding == "float32") or (is_real and isa.lanes < _LEAST_FUSED):
+    if is_onnxruntime(attrs_of(call)) != (attrs.rounding == "float32"):
         return None
-    residual = _real_residual(call, other) if is_real else _residual(call, producer, other)
+    residual = _residual(call, other, isa)
     if residual is None:
         return None
     no_bias = relax.const(np.zeros(spec_of(producer).shape[-1], np.int32))
@@ -49,22 +48,24 @@ def _sum(
     return rules_of(isa).conv2d(builder, attrs, operands, fusion=Fusion(residual=residual))
 
 
-def _real_residual(call: relax.Call, other: relax.Expr) -> Residual | None:
-    """Return a sum of ONNX Runtime's; None where it leaves the range that is rounded."""
+def _residual(call: relax.Call, other: relax.Expr, isa: Isa) -> Residual | None:
+    """Return the sum in terms of the producer's output; None where it has no exact form."""
     attrs, lhs, rhs = attrs_of(call), *(spec_of(operand) for operand in call.args)
-    form = float_form(attrs, lhs, rhs)
-    if form is None:
-        return None
-    own_is_lhs = other.same_as(call.args[1])
-    return Residual(
-        dtype=spec_of(other).dtype,
-        form=form if own_is_lhs else form.swapped,
-        output=OutputStage(attrs.out_dtype, attrs.output_zero_point, attrs.out_min, attrs.out_max),
-    )
+    if is_onnxruntime(attrs):
+        form = float_form(attrs, lhs, rhs)
+        if form is None or (form.lhs_first and isa.lanes < _LEAST_FUSED):
+            return None
+        if isa.lanes >= _LEAST_FUSED:
+            own_is_lhs = other.same_as(call.args[1])
+            stored = OutputStage(
+                attrs.out_dtype, attrs.output_zero_point, attrs.out_min, attrs.out_max
+            )
+            return Residual(spec_of(other).dtype, form if own_is_lhs else form.swapped, stored)
+    return _affine_residual(call, other)
 
 
-def _residual(call: relax.Call, producer: relax.Call, other: relax.Expr) -> Residual | None:
-    """Return the sum in terms of the producer's output; None where it has no exact affine form."""
+def _affine_residual(call: relax.Call, other: relax.Expr) -> Residual | None:
+    """Return the sum in integers; None where it has no exact affine form."""
     operator, attrs = operator_of(call), attrs_of(call)
     assert operator in (quantized_add, quantized_subtract)
     dtypes = spec_of(call.args[0]).dtype, spec_of(call.args[1]).dtype

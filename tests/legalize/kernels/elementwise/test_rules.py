@@ -135,10 +135,10 @@ def test_every_pair_of_values_in_float32(
     calls += [random_call(rng, operator, shapes) for shapes in SHAPES]
     calls = [real(call, model_dtype) for call in calls]
     if operator is quantized_add and place.name in ("sse4.1", "cortex-a15"):
-        # Their processors may have no product and sum with one rounding.
-        assert not any(kernels_of(lowered(call, place.target)) for call in calls)
-    else:
-        check_calls(place, calls)
+        # Without a product and sum of one rounding, those are left that no integers follow.
+        calls = [call for call in calls if kernels_of(lowered(call, place.target))]
+        assert len(calls) >= 8
+    check_calls(place, calls)
 
 
 @pytest.mark.parametrize("operator", REAL_OPERATORS, ids=lambda operator: operator.name)

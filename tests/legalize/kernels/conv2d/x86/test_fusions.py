@@ -155,12 +155,15 @@ def test_sums_in_float32_equal_the_references(place: Place) -> None:
             problem.sum[f"{side}_scale"] = 2.0 if side == "rhs" else 1.0
         problem.sum["output_scale"] = 4.0
     if place.name == "sse4.1":
-        for problem in problems:
-            names = [each.name_hint for each in problem.lowered(place.target).get_global_vars()]
-            assert "z_conv2d" in names
-            assert len(names) > 2
-    else:
-        check(place, problems)
+        # Without a product and sum of one rounding, those are left that no integers follow.
+        fused = {"main", "z_conv2d"}
+        lowered = [problem.lowered(place.target).get_global_vars() for problem in problems]
+        names = [{each.name_hint for each in variables} for variables in lowered]
+        problems = [
+            problem for problem, found in zip(problems, names, strict=True) if found == fused
+        ]
+        assert len(problems) >= 6
+    check(place, problems)
 
 
 @pytest.mark.parametrize("isa", [AVX512_VNNI, AVX512BW, AVX2, SSE41], ids=lambda isa: isa.name)
