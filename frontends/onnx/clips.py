@@ -25,7 +25,7 @@ def without_clips(nodes: list[Any], constants: Mapping[str, Array], kept: set[st
     made = {name: node for node in nodes for name in node.output}
     dropped: set[str] = set()
     for node in nodes:
-        if node.op_type != "QuantizeLinear":
+        if node.op_type != "QuantizeLinear" or not node.input:
             continue
         clip = made.get(node.input[0])
         if clip is None or clip.op_type != "Clip" or clip.output[0] in kept:

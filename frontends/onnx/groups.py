@@ -86,7 +86,7 @@ def _encoded_by_run(nodes: list[Any], made: dict[str, int], constants: Container
         if node.op_type == "QuantizeLinear":
             others = {nodes[made[name]].op_type for name in node.input[:1] if name in made}
         else:
-            others = readers.get(node.output[0], set())
+            others = {kind for name in node.output for kind in readers.get(name, ())}
         if others - {"QuantizeLinear", "DequantizeLinear"}:
             found.append(number)
     return found

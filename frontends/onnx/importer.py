@@ -12,6 +12,7 @@ from tvm import relax
 from frontends.builder import Imported
 from frontends.errors import ModelFormatError, UnsupportedOperatorError, reason_of
 from frontends.onnx.clips import without_clips
+from frontends.onnx.float_products import with_float_products
 from frontends.onnx.folding import with_folded_shapes
 from frontends.onnx.groups import check_groups
 from frontends.onnx.operators import check_operators
@@ -116,13 +117,17 @@ def in_groups(proto: Any) -> Any:
 
 
 def _paired_once(proto: Any) -> Any:
-    """Return a copy of the model in which no tensor is quantized twice in a row."""
+    """Return a copy of the model in which no tensor is quantized twice in a row.
+
+    Products that nothing quantizes are quantized operators in it.
+    """
     onnx, graph = onnx_package(), proto.graph
     nodes = [_copied(onnx, node) for node in graph.node]
     kept = [value.name for value in graph.output]
-    return _with_nodes(
-        proto, *with_single_pairs(nodes, constants_of(proto), kept, _free_prefix(graph))
-    )
+    constants = constants_of(proto)
+    nodes, added = with_single_pairs(nodes, constants, kept, _free_prefix(graph))
+    nodes = with_float_products(nodes, {**constants, **added}, attributes_of)
+    return _with_nodes(proto, nodes, added)
 
 
 def _propagated(proto: Any) -> Any:
@@ -192,7 +197,7 @@ def constants_of(proto: Any) -> dict[str, np.ndarray[Any, Any]]:
     found = {}
     tensors = {tensor.name: tensor for tensor in proto.graph.initializer}
     for node in proto.graph.node:
-        if node.op_type == "Constant" and node.attribute[0].name == "value":
+        if node.op_type == "Constant" and node.attribute and node.attribute[0].name == "value":
             tensors[node.output[0]] = node.attribute[0].t
     for name, tensor in tensors.items():
         try:

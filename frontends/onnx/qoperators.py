@@ -131,13 +131,31 @@ def _matmul(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any])
 @_rule("QGemm")
 def _gemm(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
     a, sa, za, b, sb, zb, bias, sy, zy = (*inputs, "", "", "")[:9]
+    if not sy:
+        _float_gemm(groups, node, inputs, attrs)
+        return
     unit_axis = 0 if attrs.get("transB", 0) else 1
     operands = [groups.dequantized(a, sa, za), groups.dequantized(b, sb, zb, axis=unit_axis)]
     if bias:
         operands.append(groups.bias(bias, (sa, sb)))
-    if not sy:
-        raise UnsupportedError("a float result is not imported")
     groups.quantized("Gemm", operands, node, [sy, zy], **attrs)
+
+
+def _float_gemm(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    """Add the int32 sums, the bias, and the product with both scales."""
+    a, sa, za, b, sb, zb, bias = (*inputs, "")[:7]
+    if attrs.get("transA", 0):
+        raise UnsupportedError("the first operand must not be transposed")
+    weights, name = groups.value(b), f"{groups.prefix}{node.output[0]}"
+    if attrs.get("transB", 0):
+        weights = np.ascontiguousarray(weights.T)
+    sums = groups.node("MatMulInteger", [a, groups.constant(weights), za, zb], f"{name}_products")
+    if bias:
+        sums = groups.node("Add", [sums, bias], f"{name}_sums")
+    scale = np.float32(np.float32(attrs.get("alpha", 1.0)) * np.float32(groups.value(sa).item()))
+    factor = groups.constant(np.asarray(scale * groups.value(sb), np.float32))
+    real = groups.node("Cast", [sums], f"{name}_real", to=onnx_package().TensorProto.FLOAT)
+    groups.node("Mul", [real, factor], node.output[0])
 
 
 @_rule("QLinearAdd", "QLinearMul")
@@ -204,6 +222,8 @@ _STANDARD = ("DequantizeLinear", "QuantizeLinear")
 def _of_standard(node: Any) -> Any:
     if node.op_type not in _STANDARD or node.domain != "com.microsoft":
         return node
+    if len(node.input) < 2 or len(node.output) != 1:
+        raise ValueError("too few tensors")
     copy = type(node)()
     copy.CopyFrom(node)
     copy.domain = ""
@@ -232,13 +252,13 @@ def with_groups(
     groups, missing = Groups(constants, prefix, opset), {}
     for number, node in enumerate(nodes):
         rule = RULES.get(node.op_type) if node.domain in DOMAINS else None
-        if rule is None or _is_told_by_run(node, constants):
-            groups.nodes.append(_of_standard(node))
-            continue
         try:
-            rule(groups, node, list(node.input), attributes_of(node))
+            if rule is None or _is_told_by_run(node, constants):
+                groups.nodes.append(_of_standard(node))
+            else:
+                rule(groups, node, list(node.input), attributes_of(node))
         except UnsupportedError as error:
             missing[number] = str(error)
-        except (ValueError, TypeError):
+        except (LookupError, TypeError, ValueError):
             missing[number] = "its operands or attributes are not those of the operator"
     return groups, missing

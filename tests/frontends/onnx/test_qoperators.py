@@ -10,6 +10,7 @@ import pytest
 import tvm_qnn as qnn
 from frontends.errors import UnsupportedOperatorError
 from frontends.onnx import from_onnx
+from qnn_ops.errors import QnnError
 from tvm_qnn.oracle import onnxruntime_tensors
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
@@ -96,4 +97,15 @@ def test_channels_last_are_refused() -> None:
     node = next(node for node in model.graph.node if node.op_type == "QLinearAveragePool")
     node.attribute.append(onnx.helper.make_attribute("channels_last", 1))
     with pytest.raises(UnsupportedOperatorError, match="channels must come before the image"):
+        from_onnx(model)
+
+
+@pytest.mark.parametrize("places", [((), ("r",)), (("q",), ()), ((), ())], ids=str)
+@pytest.mark.parametrize("op", ["QuantizeLinear", "DequantizeLinear", "QGemm", "QLinearWhere"])
+def test_nodes_without_operands_are_one_error(op: str, places: Any) -> None:
+    model = model_of("uint8")
+    inputs, outputs = places
+    made = onnx.helper.make_node(op, list(inputs), list(outputs), domain=MICROSOFT)
+    model.graph.node.insert(1, made)
+    with pytest.raises(QnnError):
         from_onnx(model)
