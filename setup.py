@@ -32,6 +32,13 @@ ONNX = [
     "onnx>=1.16,<2",
 ]
 
+# Of torch and its companions each release knows those of its own time.
+TORCH = [
+    "torch>=2.13,<2.14",
+    "torchao>=0.18,<0.19",  # prepare_pt2e and convert_pt2e
+    "executorch>=1.5,<1.6",  # the quantizer for XNNPACK, and the delegate, which is the oracle
+]
+
 TEST = [
     *DEMO,
     *ONNX,
@@ -82,6 +89,7 @@ setup(
     extras_require={
         "demo": DEMO,
         "onnx": ONNX,
+        "torch": TORCH,
         "test": TEST,
         "bench": BENCH,
         # Only for an environment of its own, on Python 3.10 or 3.11: MXNet is retired and does

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from frontends.summary import Summary
     from qnn_ops.errors import QnnError
 
-FOLDERS = ("tflite", "mxnet", "onnx")
+FOLDERS = ("tflite", "mxnet", "onnx", "torch")
 """One for each format."""
 
 Shapes = Mapping[str, Sequence[int]]

@@ -19,10 +19,11 @@ from qnn_ops.checks import (
     check_quantization,
 )
 from qnn_ops.errors import QnnError
-from qnn_ops.onnxruntime import check_arithmetic, is_onnxruntime
+from qnn_ops.onnxruntime import ONNXRUNTIME, check_arithmetic, is_onnxruntime
 from qnn_ops.registry import Attrs, Known, Operator, Reference, TensorSpec
 from qnn_ops.rounding import scale_down
 from qnn_ops.traits import MOVED_RESULT, Channels, Traits
+from qnn_ops.xnnpack import XNNPACK, is_xnnpack
 
 Array = np.ndarray[Any, Any]
 
@@ -38,12 +39,12 @@ LARGEST_TERM = 2**16 - 1
 class ElementwiseOperator(Operator[...]):
     """An operator on two tensors, which decorates its own reference: that is what differs."""
 
-    def __init__(self, reference: Reference, *, has_onnxruntime: bool = False) -> None:
+    def __init__(self, reference: Reference, *, has_arithmetics: bool = False) -> None:
         """Register the operator; its documentation begins with the reference's own.
 
         Args:
             reference: computes it.
-            has_onnxruntime: whether ONNX Runtime has the operator, too.
+            has_arithmetics: whether ONNX Runtime and XNNPACK have the operator, too.
         """
         traits = Traits(
             zero_points={"lhs": "lhs_zero_point", "rhs": "rhs_zero_point"},
@@ -55,8 +56,8 @@ class ElementwiseOperator(Operator[...]):
         super().__init__(reference, ("lhs", "rhs"), traits)
         self.__doc__ = f"{cleandoc(reference.__doc__ or '')}\n\n{cleandoc(_ARGUMENTS)}\n"
         self.__wrapped__ = self.__call__
-        self.has_onnxruntime = has_onnxruntime
-        self.type_rule(_type)
+        self.has_arithmetics = has_arithmetics
+        self.type_rule(elementwise_type)
         self.reference(reference)
 
     def __call__(
@@ -80,9 +81,11 @@ class ElementwiseOperator(Operator[...]):
         low, high = bounds_attr(out_dtype, out_min, out_max)
         stated: dict[str, Any] = {}
         if arithmetic != "tflite":
-            if not self.has_onnxruntime:
+            if not self.has_arithmetics:
                 raise QnnError(f"{self.name}: arithmetic must be tflite, got {arithmetic!r}")
-            stated = {"arithmetic": arithmetic, "model_dtype": model_dtype or out_dtype}
+            stated = {"arithmetic": arithmetic}
+        if arithmetic == ONNXRUNTIME:
+            stated["model_dtype"] = model_dtype or out_dtype
         return self.call(
             [lhs, rhs],
             lhs_scale=scale_attr(lhs_scale),
@@ -112,7 +115,7 @@ _ARGUMENTS = """
         out_dtype: int8, uint8 or int16.
         out_min: lowest value of the result (a fused activation); default: the dtype's.
         out_max: highest value of the result; default: the dtype's.
-        arithmetic: "tflite"; of sums and products also "onnxruntime", for 8 bits.
+        arithmetic: "tflite"; of sums and products also "onnxruntime" and "xnnpack", for 8 bits.
         model_dtype: for arithmetic "onnxruntime", what the model's tensors are, int8 or uint8: its
             float32 sums see the zero points. Default: ``out_dtype``.
 
@@ -125,11 +128,12 @@ _ARGUMENTS = """
 """
 
 
-def _type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> TensorSpec:
+def elementwise_type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> TensorSpec:
+    """Check dtypes, quantization and shapes of a call, and return what its result is."""
     dtypes = {"lhs": lhs.dtype, "rhs": rhs.dtype, "out_dtype": attrs.out_dtype}
     for name, dtype in dtypes.items():
         check_dtype(name, dtype, ACTIVATIONS)
-    check_arithmetic(attrs, *dtypes.values())
+    check_arithmetic(attrs, *dtypes.values(), others=(XNNPACK,))
     if is_onnxruntime(attrs):
         check_dtype("model_dtype", attrs.model_dtype, QUANTIZED)
     points = ("lhs_zero_point", "rhs_zero_point", "output_zero_point")
@@ -200,7 +204,7 @@ def sum_reference(attrs: Attrs, lhs: Array, rhs: Array, sign: int) -> Array:
 
 def sum_overflow(attrs: Attrs, _known: Known, _lhs: TensorSpec, _rhs: TensorSpec) -> None:
     """Raise where TFLite does not define a sum or a difference of such scales."""
-    if is_onnxruntime(attrs):
+    if is_xnnpack(attrs) or is_onnxruntime(attrs):
         return
     # The operands are brought to half of the larger scale at most: 2^28 is not exceeded.
     *_, result = sum_multipliers(attrs)

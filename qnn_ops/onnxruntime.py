@@ -94,12 +94,19 @@ def arithmetic_of(attrs: Any) -> str:
     return str(getattr(attrs, "arithmetic", ARITHMETICS[0]))
 
 
-def check_arithmetic(attrs: Any, *dtypes: str) -> None:
-    """Raise unless a call's arithmetic is a known one, and takes tensors of these dtypes."""
-    check_choice("arithmetic", getattr(attrs, "arithmetic", "tflite"), ARITHMETICS)
-    if is_onnxruntime(attrs):
+def check_arithmetic(attrs: Any, *dtypes: str, others: tuple[str, ...] = ()) -> None:
+    """Raise unless a call's arithmetic is a known one, and takes tensors of these dtypes.
+
+    Args:
+        attrs: of the call.
+        dtypes: of its tensors.
+        others: what the operator has beside TFLite's and ONNX Runtime's.
+    """
+    arithmetic = getattr(attrs, "arithmetic", "tflite")
+    check_choice("arithmetic", arithmetic, (*ARITHMETICS, *others))
+    if arithmetic != "tflite":
         for dtype in dtypes:
-            check_dtype(f"a tensor of arithmetic {ONNXRUNTIME!r}", dtype, QUANTIZED)
+            check_dtype(f"a tensor of arithmetic {arithmetic!r}", dtype, QUANTIZED)
 
 
 def moved_by(model_dtype: str, dtype: str) -> int:

@@ -7,14 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from qnn_ops.elementwise import ElementwiseOperator, sum_overflow, sum_reference
+from qnn_ops.elementwise import (
+    ElementwiseOperator,
+    elementwise_type,
+    sum_overflow,
+    sum_reference,
+)
 from qnn_ops.onnxruntime import is_onnxruntime, sum_onnxruntime
-from qnn_ops.registry import Attrs
+from qnn_ops.registry import Attrs, TensorSpec
+from qnn_ops.xnnpack import check_sum, is_xnnpack, sum_xnnpack
 
 Array = np.ndarray[Any, Any]
 
 
-@partial(ElementwiseOperator, has_onnxruntime=True)
+@partial(ElementwiseOperator, has_arithmetics=True)
 def quantized_add(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     """Add two quantized tensors.
 
@@ -26,11 +32,22 @@ def quantized_add(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     the shift is by 15 bits.
 
     With arithmetic "onnxruntime", that of QLinearAdd on x86: a sum of the raw values by two fused
-    multiply-adds in float32, rounded half to even; see qnn_ops.onnxruntime.
+    multiply-adds in float32, rounded half to even; see qnn_ops.onnxruntime. With arithmetic
+    "xnnpack", that of XNNPACK: both factors are integers of up to 21 bits, their sum is shifted
+    once and rounds ties up; see qnn_ops.xnnpack.
     """
     if is_onnxruntime(attrs):
         return sum_onnxruntime(attrs, lhs, rhs)
+    if is_xnnpack(attrs):
+        return sum_xnnpack(attrs, lhs, rhs)
     return sum_reference(attrs, lhs, rhs, 1)
+
+
+@quantized_add.type_rule
+def _type(attrs: Attrs, lhs: TensorSpec, rhs: TensorSpec) -> TensorSpec:
+    if is_xnnpack(attrs):
+        check_sum(attrs)
+    return elementwise_type(attrs, lhs, rhs)
 
 
 quantized_add.overflow_rule(sum_overflow)

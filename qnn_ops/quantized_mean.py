@@ -24,6 +24,7 @@ from qnn_ops.onnxruntime import check_arithmetic, is_onnxruntime, mean_factor
 from qnn_ops.registry import Attrs, Known, TensorSpec, operator
 from qnn_ops.rounding import scale_down
 from qnn_ops.traits import MOVED_RESULT, Channels, Traits
+from qnn_ops.xnnpack import XNNPACK, is_xnnpack, mean_xnnpack
 
 Array = np.ndarray[Any, Any]
 
@@ -67,7 +68,8 @@ def quantized_mean(
     overflows int32, because output_scale is far too small, the result saturates.
 
     With arithmetic "onnxruntime", QLinearGlobalAveragePool: the multiplier is a float32 quotient by
-    the float32 product output_scale * n, and scales as rounding "float32" does.
+    the float32 product output_scale * n, and scales as rounding "float32" does. With "xnnpack" both
+    zero points are within the float32 sum that is rounded; see qnn_ops.xnnpack.
 
     Args:
         quantized_data: int8, uint8 or int16, any shape.
@@ -79,7 +81,7 @@ def quantized_mean(
         output_scale: real value of one step of the result.
         output_zero_point: the result's value that means 0.
         out_dtype: int8 or uint8; for int16 data int16.
-        arithmetic: "tflite", or "onnxruntime" for 8 bits.
+        arithmetic: "tflite"; "onnxruntime" or "xnnpack" for 8 bits.
 
     Returns:
         A call whose result has ``out_dtype`` and the data's shape without the averaged axes.
@@ -107,7 +109,7 @@ def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     dtypes = {"quantized_data": data.dtype, "out_dtype": attrs.out_dtype}
     for name, dtype in dtypes.items():
         check_dtype(name, dtype, ACTIVATIONS)
-    check_arithmetic(attrs, *dtypes.values())
+    check_arithmetic(attrs, *dtypes.values(), others=(XNNPACK,))
     points = ("input_zero_point", "output_zero_point")
     check_alike(dtypes, {name: getattr(attrs, name) for name in points})
     check_quantization("input", attrs.input_scale, attrs.input_zero_point, data.dtype)
@@ -154,8 +156,10 @@ def stated_multiplier_of(attrs: Attrs, count: int) -> tuple[int, int]:
 @quantized_mean.reference
 def _reference(attrs: Attrs, data: Array) -> Array:
     axes, count = averaged(attrs, data.shape)
-    sums = data.sum(axis=axes, keepdims=attrs.keepdims, dtype=np.int64)
-    sums = np.asarray(sums - count * attrs.input_zero_point)
+    raw = np.asarray(data.sum(axis=axes, keepdims=attrs.keepdims, dtype=np.int64))
+    sums = np.asarray(raw - count * attrs.input_zero_point)
+    if is_xnnpack(attrs):
+        return mean_xnnpack(attrs, str(data.dtype), raw, count)
     if is_onnxruntime(attrs):
         factor = np.asarray(mean_factor(attrs, count))
         bounds = dtype_range(attrs.out_dtype)
@@ -170,7 +174,7 @@ def _reference(attrs: Attrs, data: Array) -> Array:
 
 @quantized_mean.overflow_rule
 def _overflow(attrs: Attrs, _known: Known, data: TensorSpec) -> None:
-    if is_onnxruntime(attrs):
+    if is_onnxruntime(attrs) or is_xnnpack(attrs):
         return
     _, count = averaged(attrs, data.shape)
     sums = centred_bounds(data.dtype, attrs.input_zero_point) * Bounds.of(count, count)

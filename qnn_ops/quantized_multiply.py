@@ -14,13 +14,14 @@ from qnn_ops.elementwise import (
     scale_result,
     stated_product_multiplier,
 )
-from qnn_ops.onnxruntime import is_onnxruntime, product_onnxruntime
+from qnn_ops.onnxruntime import is_onnxruntime, product_factor, product_onnxruntime
 from qnn_ops.registry import Attrs, Known, TensorSpec
+from qnn_ops.xnnpack import is_xnnpack, product_xnnpack
 
 Array = np.ndarray[Any, Any]
 
 
-@partial(ElementwiseOperator, has_onnxruntime=True)
+@partial(ElementwiseOperator, has_arithmetics=True)
 def quantized_multiply(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     """Multiply two quantized tensors element by element.
 
@@ -33,10 +34,13 @@ def quantized_multiply(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
 
     With arithmetic "onnxruntime", that of QLinearMul: the product of the values, less their zero
     points, is multiplied by the quotient in float32, and the zero point added there before the sum
-    is rounded half to even; see qnn_ops.onnxruntime.
+    is rounded half to even; see qnn_ops.onnxruntime. With arithmetic "xnnpack" the same product is
+    rounded first, and the zero point added then.
     """
     if is_onnxruntime(attrs):
         return product_onnxruntime(attrs, lhs, rhs)
+    if is_xnnpack(attrs):
+        return product_xnnpack(attrs, lhs, rhs, product_factor(attrs))
     lhs_values = lhs.astype(np.int32) - attrs.lhs_zero_point
     rhs_values = rhs.astype(np.int32) - attrs.rhs_zero_point
     return scale_result(attrs, lhs_values * rhs_values, product_multiplier(attrs))
@@ -44,7 +48,7 @@ def quantized_multiply(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
 
 @quantized_multiply.overflow_rule
 def _overflow(attrs: Attrs, _known: Known, lhs: TensorSpec, rhs: TensorSpec) -> None:
-    if is_onnxruntime(attrs):
+    if is_onnxruntime(attrs) or is_xnnpack(attrs):
         return
     left = centred_bounds(lhs.dtype, attrs.lhs_zero_point)
     right = centred_bounds(rhs.dtype, attrs.rhs_zero_point)

@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import qnn_ops
-from frontends.formats import FOLDERS
 from qnn_ops.lazy import make_lazy
 
 if TYPE_CHECKING:
     from frontends.mxnet import from_mxnet
     from frontends.onnx import from_onnx
     from frontends.tflite import QuantizedFallbackWarning, WrappingSumsWarning, from_tflite
+    from frontends.torch import from_exported_program
     from legalize.passes.fold_qdq import LeftInFloatWarning, fold_qdq
     from qnn_ops import *  # noqa: F403
     from tvm_qnn.build import build
@@ -36,6 +36,7 @@ __all__ = [
     "build",
     "compare",
     "fold_qdq",
+    "from_exported_program",
     "from_mxnet",
     "from_onnx",
     "from_tflite",
@@ -61,7 +62,10 @@ make_lazy(
         "build": ("tvm_qnn.build",),
         "compare": ("tvm_qnn.compare",),
         # Whatever is done with an imported model, TVM's own passes then know how to lower it.
-        **{f"from_{folder}": ("legalize", f"frontends.{folder}") for folder in FOLDERS},
+        "from_exported_program": ("legalize", "frontends.torch"),
+        "from_mxnet": ("legalize", "frontends.mxnet"),
+        "from_onnx": ("legalize", "frontends.onnx"),
+        "from_tflite": ("legalize", "frontends.tflite"),
         "fold_qdq": ("legalize.passes.fold_qdq",),
         "host_target": ("tvm_qnn.target.target",),
         "load": ("tvm_qnn.library.library",),

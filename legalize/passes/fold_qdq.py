@@ -15,11 +15,11 @@ import legalize.qdq  # noqa: F401 (registers the rules)
 from legalize.passes.float_functions import own_functions
 from legalize.passes.rewriter import CallRewriter, count_uses
 from legalize.passes.round_products import round_products
-from legalize.qdq.group import Group, LeftInFloatError, NoRuleError, operator_name
+from legalize.qdq.group import RUNTIMES, Group, LeftInFloatError, NoRuleError, operator_name
 from qnn_ops import dequantize, quantize
 from qnn_ops.checks import ACTIVATIONS, check_choice
 from qnn_ops.errors import QnnError
-from qnn_ops.onnxruntime import ONNXRUNTIME, is_onnxruntime
+from qnn_ops.onnxruntime import ONNXRUNTIME
 from qnn_ops.registry import Operator, attrs_of, constant_of, operator_of, spec_of
 from qnn_ops.signature import main_function
 
@@ -34,27 +34,30 @@ class LeftInFloatWarning(UserWarning):
 def FoldQdq(arithmetic: str | None = None) -> tvm.transform.Pass:
     """Make the dialect's operators of groups of dequantize, a float operator and quantize.
 
-    By the conditions under which ONNX Runtime does so: every operand comes from a dequantize, the
+    By the conditions under which the runtime does so: every operand comes from a dequantize, the
     operator's only reader is the quantize, and their dtypes agree. A tensor may have several
     readers. Relax's own ``quantize`` and ``dequantize`` of constant scales become the dialect's.
 
     Args:
-        arithmetic: "onnxruntime", whose integers the groups mean. None: what the attribute
-            ``qdq_arithmetic`` of ``main`` says; a module without it stays as it is. An importer
-            that sets the attribute promises ONNX Runtime's integers, so a group that has them
-            there and has no rule here is an error then, and else a warning, as is one that ONNX
-            Runtime leaves in float. What is left of float operators then is computed as there:
-            functions by its polynomials, and products are rounded before something is added.
+        arithmetic: "onnxruntime" or "xnnpack": whose integers the groups mean. None: what the
+            attribute ``qdq_arithmetic`` of ``main`` says; a module without it stays as it is. An
+            importer that sets the attribute promises the runtime's integers, so a group that has
+            them there and has no rule here is an error then, and else a warning, as is one that
+            the runtime leaves in float. What is left of float operators then is computed as there:
+            products are rounded before something is added, and functions are ONNX Runtime's
+            polynomials where it is the runtime.
     """
     if arithmetic is not None:
-        check_choice("arithmetic", arithmetic, (ONNXRUNTIME,))
+        check_choice("arithmetic", arithmetic, tuple(RUNTIMES))
 
     def rewrite(mod: tvm.IRModule, _context: tvm.transform.PassContext) -> tvm.IRModule:
-        is_promised = arithmetic is None
-        if is_promised and _mark_of(mod) != ONNXRUNTIME:
+        meant = arithmetic or _mark_of(mod)
+        if not meant:
             return mod
-        folded = _fold(mod, is_promised=is_promised)
-        return round_products(own_functions(folded)) if is_promised else folded
+        folded = _fold(mod, meant, is_promised=arithmetic is None)
+        if arithmetic is not None:
+            return folded
+        return round_products(own_functions(folded) if meant == ONNXRUNTIME else folded)
 
     return tvm.transform.module_pass(rewrite, opt_level=0, name="FoldQdq")
 
@@ -63,14 +66,14 @@ def fold_qdq(mod: tvm.IRModule, arithmetic: str = ONNXRUNTIME) -> tvm.IRModule:
     """Make integer operators of float ones between dequantize and quantize.
 
     For modules that TVM's own importers make of QDQ models, and for a user's own. See ``FoldQdq``
-    and the documentation's page on numbers of ONNX models.
+    and the documentation's pages on numbers of ONNX models and of PyTorch's.
 
     Args:
         mod: its functions may have any operators.
-        arithmetic: "onnxruntime", whose integers the groups mean.
+        arithmetic: "onnxruntime" or "xnnpack": whose integers the groups mean.
 
     Returns:
-        A module in which each group that ONNX Runtime computes in integers is one operator of the
+        A module in which each group that the runtime computes in integers is one operator of the
         dialect.
 
     Raises:
@@ -87,17 +90,17 @@ def _mark_of(mod: tvm.IRModule) -> str:
     return ""
 
 
-def _fold(mod: tvm.IRModule, *, is_promised: bool) -> tvm.IRModule:
-    adopter = _Adopter(mod)
+def _fold(mod: tvm.IRModule, arithmetic: str, *, is_promised: bool) -> tvm.IRModule:
+    adopter = _Adopter(mod, arithmetic)
     for variable, function in mod.functions_items():
         if isinstance(function, relax.Function):
             function = function.without_attr(ATTRIBUTE)
             adopter.builder_.update_func(variable, adopter.visit_expr(function))
-    folder = _FoldQdq(adopter.builder_.finalize())
+    folder = _FoldQdq(adopter.builder_.finalize(), arithmetic)
     result = folder.rewrite_module(folder.mod_)
     if folder.missing and is_promised:
         raise QnnError(
-            "ONNX Runtime computes these in integers, for which there is no rule: "
+            f"{RUNTIMES[arithmetic]} computes these in integers, for which there is no rule: "
             + _listed(folder.missing)
         )
     left = [*folder.missing, *folder.left]
@@ -114,6 +117,10 @@ def _listed(reasons: list[str]) -> str:
 @mutator
 class _Adopter(PyExprMutator):
     """Writes Relax's quantize and dequantize as the dialect's."""
+
+    def __init__(self, mod: tvm.IRModule, arithmetic: str) -> None:
+        super().__init__(mod)
+        self.arithmetic = arithmetic
 
     def visit_call_(self, call: relax.Call) -> relax.Expr:
         rebuilt = self.builder_.normalize(self.visit_expr_post_order(call))
@@ -133,14 +140,15 @@ class _Adopter(PyExprMutator):
             return dequantize(data, scales, point, axis=axis)
         if dtype not in ACTIVATIONS or spec_of(data).dtype != "float32":
             return rebuilt
-        return quantize(data, scales, point, dtype, axis, arithmetic=ONNXRUNTIME)
+        return quantize(data, scales, point, dtype, axis, arithmetic=self.arithmetic)
 
 
 @mutator
 class _FoldQdq(CallRewriter):
-    def __init__(self, mod: tvm.IRModule) -> None:
+    def __init__(self, mod: tvm.IRModule, arithmetic: str) -> None:
         super().__init__(mod)
         self.mod_ = mod
+        self.arithmetic = arithmetic
         self.left: list[str] = []
         self.missing: list[str] = []
 
@@ -158,7 +166,8 @@ class _FoldQdq(CallRewriter):
         attrs = attrs_of(call)
         value = self.values.get(original.args[0]) if operator is quantize else None
         name = "relax.split" if isinstance(value, relax.TupleGetItem) else operator_name(value)
-        if not name or not is_onnxruntime(attrs) or operator_of(value) is dequantize:
+        is_other = getattr(attrs, "arithmetic", "") != self.arithmetic
+        if not name or is_other or operator_of(value) is dequantize:
             return call
         if isinstance(attrs.scale, tuple) or isinstance(attrs.zero_point, tuple):
             self.left.append(f"{name}: its result has several scales")

@@ -11,6 +11,7 @@ from qnn_ops.attributes import dtype_range, per_axis
 from qnn_ops.onnxruntime import is_onnxruntime
 from qnn_ops.quantize import quantize
 from qnn_ops.registry import Attrs, spec_of
+from qnn_ops.xnnpack import is_xnnpack, reciprocal
 
 
 @primitive(quantize)
@@ -18,6 +19,9 @@ def _quantize(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> re
     rank = len(spec_of(data).shape)
     if hasattr(attrs, "multiplier"):
         return _by_product(builder, attrs, data)
+    if is_xnnpack(attrs):
+        factor = const(reciprocal(per_axis(attrs.scale, attrs.axis, rank)), "float32")
+        return _bounded_first(attrs, builder.emit(R.multiply(data, factor)))
     steps = builder.emit(R.divide(data, const(per_axis(attrs.scale, attrs.axis, rank), "float32")))
     if is_onnxruntime(attrs):
         return _bounded_first(attrs, steps)
@@ -32,10 +36,15 @@ def _bounded_first(attrs: Attrs, steps: relax.Expr) -> relax.Expr:
     zero_point = per_axis(attrs.zero_point, attrs.axis, len(spec_of(steps).shape))
     low, high = dtype_range(attrs.out_dtype)
     lowest, highest = const(low - zero_point, "float32"), const(high - zero_point, "float32")
-    # NaN is not equal to itself, and is the lowest value to ONNX Runtime.
-    number = R.where(R.equal(steps, steps), steps, lowest)
-    bounded = R.round(R.minimum(R.maximum(number, lowest), highest))
-    return R.astype(R.add(R.astype(bounded, "int32"), const(zero_point, "int32")), attrs.out_dtype)
+    if is_xnnpack(attrs):
+        # NaN is neither more nor less: it becomes the first bound, XNNPACK's the highest.
+        bounded = R.maximum(R.minimum(steps, highest), lowest)
+    else:
+        # NaN is not equal to itself, and is the lowest value to ONNX Runtime.
+        number = R.where(R.equal(steps, steps), steps, lowest)
+        bounded = R.minimum(R.maximum(number, lowest), highest)
+    whole = R.astype(R.round(bounded), "int32")
+    return R.astype(R.add(whole, const(zero_point, "int32")), attrs.out_dtype)
 
 
 def _by_product(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:

@@ -13,10 +13,12 @@ from legalize.primitives.fixed_point import (
     scale_down,
 )
 from legalize.primitives.registry import primitive
+from legalize.primitives.xnnpack import mean_xnnpack
 from qnn_ops.attributes import dtype_range
 from qnn_ops.onnxruntime import is_onnxruntime, mean_factor
 from qnn_ops.quantized_mean import LARGEST_SUM, averaged, multiplier_of, quantized_mean
 from qnn_ops.registry import Attrs, spec_of
+from qnn_ops.xnnpack import is_xnnpack
 
 
 @primitive(quantized_mean)
@@ -25,6 +27,8 @@ def _quantized_mean(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr)
     sums = R.astype(data, "int32")
     if axes:
         sums = R.sum(sums, list(axes), keepdims=attrs.keepdims)
+    if is_xnnpack(attrs):
+        return mean_xnnpack(builder, attrs, spec_of(data).dtype, sums, count)
     sums = R.subtract(sums, const(count * attrs.input_zero_point, "int32"))
     if is_onnxruntime(attrs):
         bounds, point = dtype_range(attrs.out_dtype), attrs.output_zero_point

@@ -6,12 +6,14 @@ from tvm import relax
 from tvm.relax import op as R
 
 from legalize.primitives.elementwise import centred, scale_result
+from legalize.primitives.fixed_point import scale_down
 from legalize.primitives.onnxruntime import product_onnxruntime
 from legalize.primitives.registry import primitive
 from qnn_ops.elementwise import product_multiplier
-from qnn_ops.onnxruntime import is_onnxruntime
+from qnn_ops.onnxruntime import is_onnxruntime, product_factor
 from qnn_ops.quantized_multiply import quantized_multiply
 from qnn_ops.registry import Attrs
+from qnn_ops.xnnpack import is_xnnpack
 
 
 @primitive(quantized_multiply)
@@ -21,4 +23,8 @@ def _quantized_multiply(
     product = R.multiply(centred(lhs, attrs.lhs_zero_point), centred(rhs, attrs.rhs_zero_point))
     if is_onnxruntime(attrs):
         return product_onnxruntime(builder, attrs, product)
+    if is_xnnpack(attrs):
+        bounds, point = (attrs.out_min, attrs.out_max), attrs.output_zero_point
+        factor = float(product_factor(attrs))
+        return scale_down(builder, product, factor, "float32", point, bounds, attrs.out_dtype)
     return scale_result(builder, attrs, product, product_multiplier(attrs))

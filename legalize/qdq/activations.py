@@ -26,7 +26,7 @@ def _relu(group: Group, call: relax.Call) -> relax.Expr:
 def _clip(group: Group, call: relax.Call) -> relax.Expr:
     scale, zero_point, dtype = group.encoding
     low, high = (
-        np.rint(np.float32(_number(end)) / np.float32(scale)) + zero_point for end in call.args[1:]
+        np.rint(np.float32(number(end)) / np.float32(scale)) + zero_point for end in call.args[1:]
     )
     lowest, highest = dtype_range(dtype)
     if low > lowest or high < highest:
@@ -56,7 +56,7 @@ def _leaky_relu(group: Group, call: relax.Call) -> relax.Expr:
     return quantized_lookup(data.data, relax.const(table, str(table.dtype)))
 
 
-def _number(value: relax.Expr) -> float:
+def number(value: relax.Expr) -> float:
     """Return the number that is an argument of ``R.clip``."""
     number = getattr(value, "value", value)
     if isinstance(number, tvm.tirx.FloatImm | tvm.tirx.IntImm):

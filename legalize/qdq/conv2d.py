@@ -8,6 +8,7 @@ from typing import Any
 from tvm import relax
 
 from legalize.qdq.group import (
+    TABLES,
     Group,
     LeftInFloatError,
     Operand,
@@ -19,7 +20,7 @@ from qnn_ops import quantized_conv2d
 from qnn_ops.registry import constant_of, spec_of
 
 
-@biased("nn.conv2d")
+@biased("nn.conv2d", arithmetics=tuple(TABLES))
 def _conv2d(group: Group, call: relax.Call, bias: relax.Expr | None) -> relax.Expr:
     attrs = call.attrs
     layouts = {name: str(getattr(attrs, name)) for name in ("data_layout", "kernel_layout")}
@@ -79,7 +80,7 @@ def convolution(
     extra: dict[str, Any] = {}
     if bias is not None:
         channels = spec_of(weights.data).shape[str(window["kernel_layout"]).index("O")]
-        extra["bias"] = relax.const(group.bias(bias, data.bias_steps(weights), channels), "int32")
+        extra["bias"] = relax.const(group.bias(bias, data, weights, channels), "int32")
     return quantized_conv2d(
         data.data,
         weights.data,

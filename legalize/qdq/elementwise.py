@@ -12,18 +12,29 @@ from qnn_ops import quantized_add, quantized_multiply
 
 @rule("add")
 def _add(group: Group, call: relax.Call) -> relax.Expr:
-    for expr, other in (call.args, reversed(call.args)):
-        value = group.value(expr)
-        if operator_name(value) in BIASED:
-            if group.uses.get(expr, 0) > 1:
-                raise LeftInFloatError(f"the result of {operator_name(value)} has other readers")
-            return BIASED[operator_name(value)](group, value, other)
-    return _pair(group, call, quantized_add)
+    biased = with_bias(group, call)
+    return _pair(group, call, quantized_add) if biased is None else biased
 
 
 @rule("multiply")
 def _multiply(group: Group, call: relax.Call) -> relax.Expr:
     return _pair(group, call, quantized_multiply)
+
+
+def with_bias(group: Group, call: relax.Call) -> relax.Expr | None:
+    """Return the integers of an addition if it is that of a bias, or else None.
+
+    Raises:
+        LeftInFloatError: as ``Group.folded`` does.
+    """
+    for expr, other in (call.args, reversed(call.args)):
+        value = group.value(expr)
+        name, rules = operator_name(value), BIASED[group.arithmetic]
+        if name in rules:
+            if group.uses.get(expr, 0) > 1:
+                raise LeftInFloatError(f"the result of {name} has other readers")
+            return rules[name](group, value, other)
+    return None
 
 
 def _pair(group: Group, call: relax.Call, operator: Any) -> relax.Expr:

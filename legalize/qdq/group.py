@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from qnn_ops.attributes import Scale, ZeroPoint, dtype_range
 from qnn_ops.checks import QUANTIZED
 from qnn_ops.onnxruntime import ONNXRUNTIME
 from qnn_ops.registry import Attrs, attrs_of, constant_of, operator_of, spec_of
+from qnn_ops.xnnpack import XNNPACK, reciprocal
 
 Array = np.ndarray[Any, Any]
 
@@ -31,12 +32,16 @@ MOVEMENTS = {
 """Operators that give their first operand's values as they are."""
 
 
+RUNTIMES = {ONNXRUNTIME: "ONNX Runtime", XNNPACK: "XNNPACK"}
+"""By arithmetic, whose integers groups mean."""
+
+
 class LeftInFloatError(Exception):
-    """A rule's word that ONNX Runtime computes a group in float, and why."""
+    """A rule's word that the runtime computes a group in float, and why."""
 
 
 class NoRuleError(Exception):
-    """A rule's word that ONNX Runtime computes a group in integers, and no rule does."""
+    """A rule's word that the runtime computes a group in integers, and no rule does."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,16 @@ class Operand:
         scales = np.asarray(weights.scale, np.float32)
         return np.asarray(np.asarray(self.scale, np.float32) * scales)
 
+    def bias_factors(self, weights: Operand) -> Array:
+        """Return how many steps of a bias 1 is, as ExecuTorch computes it for XNNPACK.
+
+        With scales of channels it multiplies in float32, be it of one channel, else in float64.
+        """
+        if isinstance(weights.scale, list) or weights.axis >= 0:
+            return reciprocal(self.bias_steps(weights))
+        scale = float(np.asarray(self.scale) * np.asarray(weights.scale))
+        return np.asarray(1.0 / scale, np.float32)
+
 
 @dataclass(frozen=True, eq=False)
 class Group:
@@ -86,6 +101,7 @@ class Group:
         values: the bindings of the function's variables.
         uses: how often each variable is read.
         renewed: gives what became of an expression.
+        bounds: the lowest and highest value of the result, where an activation says so.
     """
 
     attrs: Attrs
@@ -93,6 +109,16 @@ class Group:
     values: Mapping[Any, Any]
     uses: Mapping[Any, int]
     renewed: Callable[[relax.Expr], relax.Expr]
+    bounds: tuple[int, int] | None = None
+
+    @property
+    def arithmetic(self) -> str:
+        """Whose integers the group means."""
+        return str(self.attrs.arithmetic)
+
+    def bounded(self, bounds: tuple[int, int]) -> Group:
+        """Return the group with bounds of its result."""
+        return replace(self, bounds=bounds)
 
     @property
     def encoding(self) -> tuple[float, int, str]:
@@ -103,7 +129,7 @@ class Group:
         """Return the integers that quantizing ``expr`` gives.
 
         Raises:
-            LeftInFloatError: ONNX Runtime computes it in float.
+            LeftInFloatError: the runtime computes it in float.
             NoRuleError: it computes it in integers, and no rule does.
         """
         call = self.value(expr)
@@ -111,9 +137,11 @@ class Group:
         name = "relax.split" if is_part else operator_name(call)
         if isinstance(expr, relax.Var) and self.uses.get(expr, 0) > 1:
             raise LeftInFloatError(f"the result of {name} has other readers")
-        if name not in RULES:
-            raise LeftInFloatError(f"ONNX Runtime has no integers for {name or 'this'}")
-        return RULES[name](self, call)
+        rules = TABLES[self.arithmetic]
+        if name not in rules:
+            runtime = RUNTIMES[self.arithmetic]
+            raise LeftInFloatError(f"{runtime} has no integers for {name or 'this'}")
+        return rules[name](self, call)
 
     def value(self, expr: relax.Expr) -> Any:
         """Return what a variable is bound to; anything else as it is."""
@@ -154,8 +182,8 @@ class Group:
             )
         return operand
 
-    def bias(self, expr: relax.Expr, scales: Array, channels: int) -> Array:
-        """Return a bias in steps of ``scales``: float32, one or one per channel.
+    def bias(self, expr: relax.Expr, data: Operand, weights: Operand, channels: int) -> Array:
+        """Return a bias in steps of the products of data and weights, one per channel.
 
         Raises:
             LeftInFloatError: it is no constant.
@@ -172,7 +200,12 @@ class Group:
             real = constant_of(value)
             if real is None:
                 raise LeftInFloatError("a bias must be a constant")
-            steps = np.rint(real.reshape(-1).astype(np.float32) / scales).astype(np.float64)
+            values = real.reshape(-1).astype(np.float32)
+            if self.arithmetic == XNNPACK:
+                real = values * data.bias_factors(weights)
+            else:
+                real = values / data.bias_steps(weights)
+            steps = np.rint(real).astype(np.float64)
             integers = np.clip(steps, -(2.0**31), 2.0**31 - 1).astype(np.int32)
         if integers.size not in (1, channels) or spec_of(expr).shape[-1:] == ():
             raise NoRuleError(f"a bias of shape {integers.shape} for {channels} channels")
@@ -181,7 +214,12 @@ class Group:
     def result(self) -> dict[str, Any]:
         """Return the attributes by which operators name the result's encoding."""
         names = ("output_scale", "output_zero_point", "out_dtype")
-        return dict(zip(names, self.encoding, strict=True))
+        ends = (
+            {}
+            if self.bounds is None
+            else dict(zip(("out_min", "out_max"), self.bounds, strict=True))
+        )
+        return {**dict(zip(names, self.encoding, strict=True)), **ends}
 
     @property
     def lowest(self) -> int:
@@ -193,30 +231,38 @@ Rule = Callable[[Group, relax.Call], relax.Expr]
 """Gives the integers that a group quantizes, or raises as ``Group.folded`` does."""
 
 RULES: dict[str, Rule] = {}
-"""By the name of the Relax operator."""
+"""ONNX Runtime's, by the name of the Relax operator."""
+
+XNNPACK_RULES: dict[str, Rule] = {}
+"""XNNPACK's likewise."""
+
+TABLES = {ONNXRUNTIME: RULES, XNNPACK: XNNPACK_RULES}
+"""By arithmetic."""
 
 Biased = Callable[[Group, relax.Call, "relax.Expr | None"], relax.Expr]
 
-BIASED: dict[str, Biased] = {}
-"""Rules of operators to which a bias may be added, by their names."""
+BIASED: dict[str, dict[str, Biased]] = {ONNXRUNTIME: {}, XNNPACK: {}}
+"""By arithmetic, the rules of operators to which a bias may be added, by their names."""
 
 
-def rule(*names: str) -> Callable[[Rule], Rule]:
+def rule(*names: str, arithmetics: Sequence[str] = (ONNXRUNTIME,)) -> Callable[[Rule], Rule]:
     """Register the rule of Relax operators."""
 
     def decorate(function: Rule) -> Rule:
-        RULES.update({f"relax.{name}": function for name in names})
+        for arithmetic in arithmetics:
+            TABLES[arithmetic].update({f"relax.{name}": function for name in names})
         return function
 
     return decorate
 
 
-def biased(name: str) -> Callable[[Biased], Biased]:
+def biased(name: str, *, arithmetics: Sequence[str] = (ONNXRUNTIME,)) -> Callable[[Biased], Biased]:
     """Register the rule of a Relax operator to which a bias may be added."""
 
     def decorate(function: Biased) -> Biased:
-        BIASED[f"relax.{name}"] = function
-        RULES[f"relax.{name}"] = lambda group, call: function(group, call, None)
+        for arithmetic in arithmetics:
+            BIASED[arithmetic][f"relax.{name}"] = function
+            TABLES[arithmetic][f"relax.{name}"] = lambda group, call: function(group, call, None)
         return function
 
     return decorate
@@ -241,7 +287,7 @@ def one_point(operand: Operand) -> int:
 
 
 def check_weights(data: Operand, weights: Operand) -> None:
-    """Raise unless ONNX Runtime multiplies such data by such weights."""
+    """Raise unless the runtimes multiply such data by such weights."""
     if weights.dtype not in QUANTIZED or (data.dtype, weights.dtype) == ("int8", "uint8"):
         raise LeftInFloatError(f"{data.dtype} data cannot have {weights.dtype} weights")
 

@@ -9,6 +9,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from legalize.qdq.group import (
+    TABLES,
     Group,
     LeftInFloatError,
     NoRuleError,
@@ -20,9 +21,10 @@ from legalize.qdq.group import (
 )
 from qnn_ops import quantized_dense, quantized_matmul
 from qnn_ops.registry import constant_of, spec_of
+from qnn_ops.xnnpack import XNNPACK
 
 
-@biased("matmul")
+@biased("matmul", arithmetics=tuple(TABLES))
 def _matmul(group: Group, call: relax.Call, bias: relax.Expr | None) -> relax.Expr:
     data = group.activation(call.args[0])
     weights, is_transposed = _weights(group, call.args[1])
@@ -31,6 +33,8 @@ def _matmul(group: Group, call: relax.Call, bias: relax.Expr | None) -> relax.Ex
     if not is_constant or len(spec_of(weights.data).shape) != 2:
         if bias is not None:
             raise LeftInFloatError("something is added to a product of two activations")
+        if group.arithmetic == XNNPACK:
+            raise LeftInFloatError("XNNPACK multiplies two activations in float")
         return _of_two(group, data, weights, is_transposed)
     if not spec_of(data.data).shape:
         raise NoRuleError("a product of matrices needs one matrix of weights")
@@ -40,7 +44,7 @@ def _matmul(group: Group, call: relax.Call, bias: relax.Expr | None) -> relax.Ex
     extra: dict[str, Any] = {}
     if bias is not None:
         units = spec_of(weights.data).shape[unit_axis]
-        extra["bias"] = relax.const(group.bias(bias, data.bias_steps(weights), units), "int32")
+        extra["bias"] = relax.const(group.bias(bias, data, weights, units), "int32")
     return quantized_dense(
         data.data,
         _as_units(group, weights.data, is_transposed),

@@ -8,6 +8,7 @@ from tvm.relax import op as R
 from legalize.qdq.group import (
     MOVEMENTS,
     RULES,
+    TABLES,
     Group,
     LeftInFloatError,
     Operand,
@@ -41,7 +42,8 @@ def _chosen(group: Group, call: relax.Call) -> relax.Expr:
     return relax.Call(call.op, [data, *call.args[1:]], call.attrs, call.ty_args)
 
 
-RULES.update(dict.fromkeys(MOVEMENTS, _moved))
+for _rules in TABLES.values():
+    _rules.update(dict.fromkeys(MOVEMENTS, _moved))
 RULES.update(dict.fromkeys(CHOICES, _chosen))
 
 

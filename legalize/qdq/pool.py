@@ -6,13 +6,14 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
-from legalize.qdq.group import ORT, Group, LeftInFloatError, NoRuleError, rule
+from legalize.qdq.group import ORT, TABLES, Group, LeftInFloatError, NoRuleError, rule
 from qnn_ops import dequantize, quantized_mean, quantized_pool2d
 from qnn_ops.attributes import dtype_range
 from qnn_ops.registry import spec_of
 
 
-@rule("nn.max_pool2d", "nn.max_pool3d")
+@rule("nn.max_pool2d", arithmetics=tuple(TABLES))
+@rule("nn.max_pool3d")
 def _max_pool(group: Group, call: relax.Call) -> relax.Expr:
     data, attrs = group.activation(call.args[0]), call.attrs
     if data.encoding != group.encoding:

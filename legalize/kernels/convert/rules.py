@@ -13,7 +13,6 @@ from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import VectorRule
 from qnn_ops import dequantize, quantize
 from qnn_ops.checks import QUANTIZED
-from qnn_ops.onnxruntime import is_onnxruntime
 from qnn_ops.registry import Attrs, Operator, spec_of
 
 
@@ -27,7 +26,7 @@ def _quantize(
     shape, dtype = spec_of(operands[0]).shape, attrs.out_dtype
     # What is rounded half to even is vector code in primitives, too, which fuse with what
     # computes the data.
-    by_primitives = hasattr(attrs, "multiplier") or is_onnxruntime(attrs)
+    by_primitives = hasattr(attrs, "multiplier") or hasattr(attrs, "arithmetic")
     if by_primitives or not _is_served(attrs, shape, dtype):
         return None
     function = real.quantize(isa, shape, attrs.scale, attrs.zero_point, dtype)

@@ -19,6 +19,7 @@ from legalize.kernels.ir.types import Array
 from legalize.kernels.isa.base import AffineForm
 from qnn_ops.attributes import dtype_range
 from qnn_ops.registry import Attrs, Operator
+from qnn_ops.xnnpack import sum_terms
 
 # The form is computed in int32; some room for the search beside the rounded factors.
 _LIMIT = 2**31 - 2**12
@@ -93,6 +94,24 @@ def affine_form(
                 zero = middle + addend if has_two else 0
                 return AffineForm(lhs, rhs, addend, shift, zero, below)
     return None
+
+
+def stated_form(attrs: Attrs, dtypes: tuple[str, str]) -> AffineForm | None:
+    """Return XNNPACK's sum, which is such a form; None where int32 has no room for zero points.
+
+    Args:
+        attrs: of the call.
+        dtypes: of lhs and rhs.
+    """
+    terms = sum_terms(attrs)
+    points = (attrs.lhs_zero_point, attrs.rhs_zero_point)
+    moved = [point - dtype_range(dtype)[0] for point, dtype in zip(points, dtypes, strict=True)]
+    output = attrs.output_zero_point - dtype_range(attrs.out_dtype)[0]
+    addend = (1 << (terms.shift - 1)) + (output << terms.shift)
+    addend -= terms.first * moved[0] + terms.second * moved[1]
+    if abs(addend) + 255 * (terms.first + terms.second) >= 2**31:
+        return None
+    return AffineForm(terms.first, terms.second, addend, terms.shift)
 
 
 def _common(least: Array, most: Array) -> int | None:

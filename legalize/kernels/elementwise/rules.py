@@ -10,7 +10,7 @@ from tvm import relax
 
 from legalize.kernels.call import call_tir
 from legalize.kernels.elementwise.add import Terms, add
-from legalize.kernels.elementwise.affine import affine_form
+from legalize.kernels.elementwise.affine import affine_form, stated_form
 from legalize.kernels.elementwise.float_form import FloatForm, float_form
 from legalize.kernels.elementwise.float_steps import float_steps
 from legalize.kernels.elementwise.multiply import Rescaling, Rounding, multiply
@@ -29,6 +29,7 @@ from qnn_ops.elementwise import product_multiplier, sum_multipliers
 from qnn_ops.onnxruntime import is_onnxruntime, moved_by, product_factor
 from qnn_ops.quantized_squared_difference import square_multipliers
 from qnn_ops.registry import Attrs, Operator, TensorSpec, spec_of
+from qnn_ops.xnnpack import is_xnnpack
 
 
 def _add(
@@ -86,6 +87,8 @@ def _form(
         if form is None or isa.fuses_products:
             return form
         return None if form.lhs_first else affine_form(operator, attrs, dtypes, sign)
+    if is_xnnpack(attrs):
+        return stated_form(attrs, dtypes)
     return affine_form(operator, attrs, dtypes, sign) or _terms(attrs, dtypes, sign)
 
 
@@ -147,7 +150,7 @@ def _multiply(
         attrs.lhs_zero_point - dtype_range(lhs.dtype)[0],
         attrs.rhs_zero_point - dtype_range(rhs.dtype)[0],
     )
-    if is_onnxruntime(attrs):
+    if is_onnxruntime(attrs) or is_xnnpack(attrs):
         rescaling: Rescaling | Rounding | None = _rounding(attrs)
     else:
         rescaling = _rescaling(attrs, zero_points)
@@ -158,11 +161,13 @@ def _multiply(
 
 
 def _rounding(attrs: Attrs) -> Rounding | None:
-    """Return the rescaling of ONNX Runtime's products; None where they leave float32."""
+    """Return the rescaling of products in float32; None where they leave it."""
     factor = float(product_factor(attrs))
     if not np.isfinite(factor):
         return None
     low, _ = dtype_range(attrs.out_dtype)
+    if is_xnnpack(attrs):  # the zero point comes after the rounding
+        return Rounding(factor, 0, low - attrs.output_zero_point)
     moved = moved_by(attrs.model_dtype, attrs.out_dtype)
     return Rounding(factor, attrs.output_zero_point - moved, low - moved)
 

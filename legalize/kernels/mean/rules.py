@@ -19,6 +19,7 @@ from qnn_ops import quantized_mean
 from qnn_ops.onnxruntime import is_onnxruntime, mean_factor
 from qnn_ops.quantized_mean import averaged, multiplier_of
 from qnn_ops.registry import Attrs, Operator, spec_of
+from qnn_ops.xnnpack import is_xnnpack
 
 
 def _mean(
@@ -28,6 +29,8 @@ def _mean(
     *,
     isa: VectorIsa,
 ) -> relax.Expr | None:
+    if is_xnnpack(attrs):
+        return None
     data = spec_of(operands[0])
     axes, count = averaged(attrs, data.shape)
     merged = _merged(data.shape, axes)

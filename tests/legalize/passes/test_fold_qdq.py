@@ -213,5 +213,40 @@ def test_only_a_module_that_says_so_is_folded_when_it_is_lowered() -> None:
 
 
 def test_another_arithmetic_is_refused() -> None:
-    with pytest.raises(QnnError, match="arithmetic must be one of onnxruntime, got 'xnnpack'"):
-        fold_qdq(module(image("uint8"), lambda x: x), arithmetic="xnnpack")
+    with pytest.raises(QnnError, match="one of onnxruntime, xnnpack, got 'litert'"):
+        fold_qdq(module(image("uint8"), lambda x: x), arithmetic="litert")
+
+
+def xnnpack(mod: tvm.IRModule) -> list[str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return calls(fold_qdq(mod, "xnnpack"))
+
+
+def test_xnnpack_bounds_a_convolution_by_its_activation() -> None:
+    mod = module(image("int8"), lambda x: conv(x, "int8", (5.0, 7), relu=True))
+    assert xnnpack(mod) == ["relax.qnn.quantized_conv2d"]
+    (call,) = [
+        binding.value
+        for binding in fold_qdq(mod, "xnnpack")["main"].body.blocks[0].bindings
+        if isinstance(binding.value, relax.Call)
+    ]
+    assert (attrs_of(call).out_min, attrs_of(call).out_max) == (7, 127)
+
+
+def test_xnnpack_bounds_integers_that_have_their_activation_later() -> None:
+    def body(x: relax.Expr) -> relax.Expr:
+        first = conv(x, "int8", (5.0, 7))
+        ended = R.clip(dq(first, 5.0, 7, "int8"), 0.0, 30.0)
+        return q(ended, 5.0, 7, "int8")
+
+    assert xnnpack(module(image("int8"), body)) == ["relax.qnn.quantized_conv2d"]
+
+
+def test_xnnpack_ends_no_product_in_relu() -> None:
+    def body(x: relax.Expr) -> relax.Expr:
+        real = dq(x, 0.5, 3, "int8")
+        return q(R.nn.relu(R.multiply(real, real)), 5.0, 7, "int8")
+
+    with pytest.warns(LeftInFloatWarning, match="XNNPACK does not end relax.multiply in an"):
+        fold_qdq(module(image("int8"), body), "xnnpack")

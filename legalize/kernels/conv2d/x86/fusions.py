@@ -20,6 +20,7 @@ from qnn_ops.attributes import dtype_range
 from qnn_ops.float_epilogue import ONEDNN
 from qnn_ops.onnxruntime import is_onnxruntime
 from qnn_ops.registry import attrs_of, constant_of, operator_of, spec_of
+from qnn_ops.xnnpack import is_xnnpack
 
 # Lanes of vectors with fused multiply-adds.
 _LEAST_FUSED = 8
@@ -37,6 +38,8 @@ def _sum(
     data, weights, *rest = producer.args
     # What "onednn" adds comes before its rounding; such a kernel adds nothing afterwards.
     if attrs.rounding == ONEDNN or spec_of(other).shape != spec_of(producer).shape:
+        return None
+    if is_xnnpack(attrs_of(call)):
         return None
     if is_onnxruntime(attrs_of(call)) != (attrs.rounding == "float32"):
         return None

@@ -167,3 +167,15 @@ def test_equal_calls_share_a_function(seed: int) -> None:
         kernels_of(lowered(call, {"kind": "llvm", "mcpu": "haswell"})) for _ in range(2)
     )
     tvm.ir.assert_structural_equal(first, second)
+
+
+@each_place
+@pytest.mark.parametrize(
+    "operator", [quantized_add, quantized_multiply], ids=lambda each: each.name
+)
+def test_every_pair_of_xnnpack(place: Place, operator: Operator[Any]) -> None:
+    rng = np.random.default_rng(9)
+    calls = [
+        every_pair(rng, operator, powers, arithmetic="xnnpack") for powers in [False, True] * 3
+    ]
+    check_calls(place, calls)

@@ -1,0 +1,35 @@
+"""PyTorch among the model formats."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from frontends.formats import Format
+
+if TYPE_CHECKING:
+    from frontends.torch.source import TorchSource
+
+_PARTS = (b"archive_format", b"/data/weights/", b"/data/constants/", b"/models/")
+
+
+class Torch(Format):
+    """A .pt2 file of ``torch.export.save``, its contents, or an ``ExportedProgram``."""
+
+    name = "PyTorch"
+    suffixes = (".pt2",)
+
+    def recognises(self, model: Any) -> bool:
+        """Look for a zip archive that begins with parts of a program, or for its class."""
+        if isinstance(model, bytes):
+            is_ours = any(part in model for part in _PARTS)
+            return model.startswith(b"PK\x03\x04") and is_ours
+        return type(model).__name__ == "ExportedProgram"
+
+    def read(self, model: Any, params: Any, semantics: str | None) -> TorchSource:
+        """Read a program."""
+        from frontends.torch.source import TorchSource
+
+        return TorchSource(model)
+
+
+FORMAT = Torch()

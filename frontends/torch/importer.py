@@ -1,0 +1,98 @@
+"""From a PyTorch program to a module of Relax operators between quantize and dequantize."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tvm
+
+from frontends.builder import Imported
+from frontends.errors import ModelFormatError, UnsupportedOperatorError, reason_of
+from frontends.torch.operators import reasons, rules
+from frontends.torch.package import torch_package
+from frontends.torch.reader import (
+    calls_of,
+    constants_of,
+    info_of,
+    operator_of,
+    read_program,
+    user_nodes,
+)
+from qnn_ops.signature import Signature, with_signature
+from qnn_ops.xnnpack import XNNPACK
+
+
+def from_exported_program(
+    program: Any,
+) -> tuple[tvm.IRModule, dict[str, tvm.runtime.Tensor]]:
+    """Import a quantized PyTorch program, whose integers are those of XNNPACK.
+
+    For programs that torchao's ``prepare_pt2e`` and ``convert_pt2e`` quantized with ExecuTorch's
+    ``XNNPACKQuantizer``, exported once more afterwards. The integers are those of ExecuTorch's
+    delegate to XNNPACK; the documentation's page on numbers of PyTorch models says what these are.
+    ``build`` makes integer operators of the groups. What the delegate leaves in float is computed
+    in float32, with a ``LeftInFloatWarning``; a sum of floats may differ in its last bits.
+
+    Args:
+        program: a ``torch.export.ExportedProgram``, or the path or the contents of a .pt2 file
+            that ``torch.export.save`` wrote. The package torch reads it: pip install
+            'tvm-qnn[torch]'.
+
+    Returns:
+        The module, and no parameters: its constants are part of it.
+
+    Raises:
+        UnsupportedOperatorError: it has operators that are not imported; names all their nodes.
+        ModelFormatError: the file is malformed.
+        QnnError: torch is missing, or a shape is not static.
+        OSError: the file cannot be read.
+    """
+    imported = import_program(read_program(program))
+    return imported.mod, imported.params
+
+
+def import_program(program: Any) -> Imported:
+    """Import what ``read_program`` gave; see ``from_exported_program``."""
+    check_operators(program)
+    inputs, outputs = user_nodes(program)
+    signature = Signature(
+        tuple(info_of(node) for node in inputs), tuple(info_of(node) for node in outputs)
+    )
+    from tvm.relax.frontend.torch import from_exported_program as import_floats
+
+    try:
+        mod = import_floats(
+            program,
+            unwrap_unit_return_tuple=True,
+            custom_convert_map=rules(constants_of(program)),
+            run_ep_decomposition=False,
+        )
+    except Exception as error:  # whatever TVM's importer meets
+        raise ModelFormatError(f"the program cannot be imported: {reason_of(error)}") from None
+    main = mod["main"].with_attr("num_input", len(inputs))
+    mod["main"] = with_signature(main.with_attr("qdq_arithmetic", XNNPACK), signature)
+    return Imported(mod, {}, {})
+
+
+def missing_operators(program: Any) -> dict[int, str]:
+    """Tell why nodes cannot be imported, by their numbers among those that compute."""
+    torch_package()  # TVM's importer only says that it is missing
+    from tvm.relax.frontend.torch.exported_program_translator import ExportedProgramImporter
+
+    return reasons(program, ExportedProgramImporter().convert_map, constants_of(program))
+
+
+def check_operators(program: Any) -> None:
+    """Raise unless every node can be imported.
+
+    Raises:
+        UnsupportedOperatorError: it names those that cannot.
+    """
+    if found := missing_operators(program):
+        nodes = calls_of(program)
+        raise UnsupportedOperatorError(
+            [
+                (number, operator_of(nodes[number]), reason, [nodes[number].name])
+                for number, reason in found.items()
+            ]
+        )

@@ -1,0 +1,128 @@
+"""The operators that are imported: own rules for what quantizes, TVM's for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from frontends.errors import UnsupportedError
+from frontends.torch.reader import calls_of, operator_of
+from qnn_ops import dequantize, quantize
+from qnn_ops.attributes import dtype_range
+from qnn_ops.xnnpack import XNNPACK
+
+Array = np.ndarray[Any, Any]
+
+Rule = Callable[[Any, Any], relax.Var]
+"""Imports a node, given TVM's importer."""
+
+_PER_TENSOR = ("quantize_per_tensor.default", "dequantize_per_tensor.default")
+_PER_CHANNEL = "dequantize_per_channel.default"
+
+_PRODUCTS = ("conv2d.default", "linear.default")
+_SUMS = ("add.Tensor", "add_.Tensor")
+_PADS = ("constant_pad_nd.default", "pad.default")
+
+
+def rules(constants: Mapping[str, Array]) -> dict[str, Rule]:
+    """Return the rules of operators that quantize, by their names.
+
+    Args:
+        constants: of the program, by the names of their nodes.
+    """
+
+    def quantize_per_tensor(node: Any, importer: Any) -> relax.Var:
+        data, scale, point, *_, dtype = _values(node)
+        call = quantize(
+            importer.env[data], float(scale), int(point), _name(dtype), arithmetic=XNNPACK
+        )
+        return importer.block_builder.emit(call)
+
+    def dequantize_per_tensor(node: Any, importer: Any) -> relax.Var:
+        data, scale, point, *_ = _values(node)
+        return importer.block_builder.emit(dequantize(importer.env[data], float(scale), int(point)))
+
+    def dequantize_per_channel(node: Any, importer: Any) -> relax.Var:
+        data, scales, points, axis, *_ = _values(node)
+        values = [float(scale) for scale in constants[scales.name]]
+        zeros = {int(point) for point in constants[points.name]}
+        zero = zeros.pop() if len(zeros) == 1 else [int(p) for p in constants[points.name]]
+        return importer.block_builder.emit(
+            dequantize(importer.env[data], values, zero, axis=int(axis))
+        )
+
+    own = (quantize_per_tensor, dequantize_per_tensor, dequantize_per_channel)
+    return dict(zip((*_PER_TENSOR, _PER_CHANNEL), own, strict=True))
+
+
+def reasons(program: Any, known: Collection[str], constants: Mapping[str, Array]) -> dict[int, str]:
+    """Tell why nodes cannot be imported, by their numbers among those that compute.
+
+    Args:
+        program: the program.
+        known: the names of the operators that TVM's importer has.
+        constants: of the program, by the names of their nodes.
+    """
+    found: dict[int, str] = {}
+    for number, node in enumerate(calls_of(program)):
+        try:
+            _check(node, known, constants)
+        except UnsupportedError as error:
+            found[number] = str(error)
+    return found
+
+
+def _check(node: Any, known: Collection[str], constants: Mapping[str, Array]) -> None:
+    name = operator_of(node)
+    is_quantizing = str(node.target).startswith("quantized_decomposed.")
+    if is_quantizing and name in _PER_TENSOR:
+        _check_per_tensor(node, is_result=name.startswith("quantize"))
+    elif is_quantizing and name == _PER_CHANNEL:
+        if any(getattr(each, "name", "") not in constants for each in node.args[1:3]):
+            raise UnsupportedError("its scales and zero points are not constant")
+    elif is_quantizing or name not in known:
+        is_dynamic = "choose_qparams" in name or name in ("quantize_per_tensor.tensor",)
+        what = "scales that are computed at run time are not imported"
+        raise UnsupportedError(what if is_dynamic else "no conversion rule")
+    elif name in _PADS:
+        raise UnsupportedError("a pad is not imported: let the convolution or the pool pad")
+    elif name in _SUMS and any(_is_quantized_product(each) for each in node.all_input_nodes):
+        # XNNPACK computes the product in float then; here it would be a bias.
+        raise UnsupportedError("its operand is a product that is not quantized: make it the bias")
+
+
+def _is_quantized_product(node: Any) -> bool:
+    """Tell whether a node is a convolution or a dense layer of quantized data."""
+    if node.op != "call_function" or operator_of(node) not in _PRODUCTS:
+        return False
+    data = node.args[0]
+    return data.op == "call_function" and operator_of(data) == _PER_TENSOR[1]
+
+
+def _check_per_tensor(node: Any, *, is_result: bool) -> None:
+    _, scale, point, low, high, dtype = _values(node)[:6]
+    if not isinstance(scale, float) or not isinstance(point, int):
+        raise UnsupportedError("its scale and zero point are not constant")
+    if scale != float(np.float32(scale)):
+        raise UnsupportedError(f"its scale {scale!r} is no float32 number, as those of PT2E are")
+    name = _name(dtype)
+    if name != "int8":
+        raise UnsupportedError(f"{name} is not imported: XNNPACK's activations are int8")
+    if is_result and (low, high) != dtype_range(name):
+        raise UnsupportedError(f"its values must be from -128 to 127, got {low} to {high}")
+
+
+def _values(node: Any) -> list[Any]:
+    """Return a node's arguments in the order of its operator's."""
+    schema = node.target._schema.arguments
+    return [
+        node.args[place] if place < len(node.args) else node.kwargs.get(argument.name)
+        for place, argument in enumerate(schema)
+    ]
+
+
+def _name(dtype: Any) -> str:
+    return str(dtype).removeprefix("torch.")

@@ -1,0 +1,98 @@
+"""From a file to an ``ExportedProgram``, and what its nodes say."""
+
+from __future__ import annotations
+
+import io
+import os
+from typing import Any
+
+import numpy as np
+
+from frontends.errors import ModelFormatError, reason_of
+from frontends.torch.package import torch_package
+from qnn_ops.errors import QnnError
+from qnn_ops.signature import TensorInfo
+
+Array = np.ndarray[Any, Any]
+
+
+def read_program(model: Any) -> Any:
+    """Return the program that ``from_exported_program`` is given.
+
+    Raises:
+        ModelFormatError: the file is malformed.
+        QnnError: it is none, or torch is missing.
+        OSError: the file cannot be read.
+    """
+    torch = torch_package()
+    if isinstance(model, torch.export.ExportedProgram):
+        return model
+    if isinstance(model, str | os.PathLike):
+        with open(model, "rb") as file:
+            content = file.read()
+    elif isinstance(model, bytes | bytearray | memoryview):
+        content = bytes(model)
+    else:
+        raise QnnError(
+            "a PyTorch program is an ExportedProgram, or the path or the contents of a .pt2 file, "
+            f"got an object of type {type(model).__name__}"
+        )
+    try:
+        return torch.export.load(io.BytesIO(content))
+    except Exception as error:  # whatever torch's reader meets
+        raise ModelFormatError(f"the .pt2 file cannot be read: {reason_of(error)}") from None
+
+
+def calls_of(program: Any) -> list[Any]:
+    """Return the nodes that compute something, in their order."""
+    return [node for node in program.graph.nodes if node.op == "call_function"]
+
+
+def operator_of(node: Any) -> str:
+    """Return the name of the operator that a node calls, such as "conv2d.default"."""
+    return str(node.target.__name__)
+
+
+def info_of(node: Any) -> TensorInfo:
+    """Return name, shape and dtype of a node's tensor.
+
+    Raises:
+        QnnError: it is none, or a size is not known.
+    """
+    value = node.meta.get("val")
+    if not hasattr(value, "shape"):
+        raise QnnError(f"{node.name} is not a tensor")
+    if not all(isinstance(size, int) for size in value.shape):
+        raise QnnError(f"{node.name} needs a static shape, got {tuple(map(str, value.shape))}")
+    return TensorInfo(node.name, tuple(value.shape), str(value.dtype).removeprefix("torch."))
+
+
+def constants_of(program: Any) -> dict[str, Array]:
+    """Return parameters, buffers and constants by the names of their nodes."""
+    found = {}
+    specs = program.graph_signature.input_specs
+    for spec in specs:
+        values = (program.state_dict, program.constants)
+        tensor = next((each[spec.target] for each in values if spec.target in each), None)
+        if tensor is not None:
+            found[spec.arg.name] = tensor.detach().cpu().contiguous().numpy()
+    return found
+
+
+def user_nodes(program: Any) -> tuple[list[Any], list[Any]]:
+    """Return the nodes of the inputs and of the outputs.
+
+    Raises:
+        QnnError: the program changes its buffers or inputs, or an output is no tensor.
+    """
+    by_name = {node.name: node for node in program.graph.nodes}
+    signature = program.graph_signature
+    kinds = {spec.kind.name for spec in signature.output_specs}
+    if kinds - {"USER_OUTPUT"}:
+        raise QnnError("the program changes its buffers or inputs, which is not imported")
+    names = [*signature.user_inputs, *signature.user_outputs]
+    for name in names:
+        if name not in by_name:
+            raise QnnError(f"an input or output of the program is {name!r}, which is no tensor")
+    count = len(signature.user_inputs)
+    return [by_name[name] for name in names[:count]], [by_name[name] for name in names[count:]]

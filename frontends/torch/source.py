@@ -1,0 +1,86 @@
+"""A PyTorch program as every format's models are: described, and imported."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from frontends.builder import Imported
+from frontends.formats import Shapes, Source
+from frontends.summary import FLOAT, INTEGER, UNSUPPORTED, OperatorInfo, Summary, TensorNote
+from frontends.torch.importer import import_program, missing_operators
+from frontends.torch.reader import calls_of, constants_of, operator_of, read_program, user_nodes
+from qnn_ops.errors import QnnError
+
+_WEIGHTED = ("conv2d.default", "linear.default")
+
+
+class TorchSource(Source):
+    """A program, whose shapes are its own."""
+
+    def __init__(self, model: Any) -> None:
+        """Read a program: a path, a file's contents, or an ``ExportedProgram``."""
+        self.program = read_program(model)
+
+    def convert(self, shapes: Shapes | None = None) -> Imported:
+        """Import it."""
+        _check_shapes(shapes)
+        return import_program(self.program)
+
+    def summary(self, name: str, shapes: Shapes | None = None) -> Summary:
+        """Describe it, node by node."""
+        _check_shapes(shapes)
+        constants = constants_of(self.program)
+        notes: dict[str, TensorNote] = {}
+
+        def note(node: Any) -> TensorNote:
+            value = node.meta.get("val")
+            shape = tuple(int(size) for size in getattr(value, "shape", ()))
+            dtype = str(getattr(value, "dtype", "")).removeprefix("torch.")
+            made = TensorNote(
+                len(notes), node.name, shape, dtype, is_constant=node.name in constants
+            )
+            return notes.setdefault(node.name, made)
+
+        missing = missing_operators(self.program)
+        operators = []
+        for number, node in enumerate(calls_of(self.program)):
+            inputs = tuple(note(each) for each in node.all_input_nodes)
+            result = note(node)
+            reason = missing.get(number, "")
+            is_integer = str(node.target).startswith("quantized_decomposed.")
+            operators.append(
+                OperatorInfo(
+                    index=number,
+                    code=operator_of(node),
+                    name=node.name,
+                    inputs=inputs,
+                    outputs=(result,),
+                    options={},
+                    macs=_macs(node, inputs, result),
+                    lowering=UNSUPPORTED if reason else INTEGER if is_integer else FLOAT,
+                    reason=reason,
+                )
+            )
+        given, results = user_nodes(self.program)
+        return Summary(
+            name=name,
+            format="PyTorch",
+            inputs=tuple(note(node) for node in given),
+            outputs=tuple(note(node) for node in results),
+            operators=tuple(operators),
+            parameters=sum(array.size for array in constants.values()),
+            parameter_bytes=sum(array.nbytes for array in constants.values()),
+        )
+
+
+def _check_shapes(shapes: Shapes | None) -> None:
+    if shapes:
+        raise QnnError("the shapes of an exported program are its own: export it with others")
+
+
+def _macs(node: Any, inputs: tuple[TensorNote, ...], result: TensorNote) -> int:
+    """Count a node's products, by the shapes of its weights and its result."""
+    if operator_of(node) not in _WEIGHTED or len(inputs) < 2:
+        return 0
+    return prod(result.shape) * prod(inputs[1].shape[1:])

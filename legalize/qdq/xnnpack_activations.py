@@ -1,0 +1,105 @@
+"""XNNPACK's activations: bounds of what computes before, or of integers.
+
+Convolutions and products of matrices end in relu or hardtanh, sums in relu. After anything else
+both are computed in float; and on what was quantized before they are bounds of its integers.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from legalize.qdq.activations import number
+from legalize.qdq.group import BIASED, Group, LeftInFloatError, NoRuleError, operator_name, rule
+from qnn_ops import dequantize
+from qnn_ops.attributes import dtype_range
+from qnn_ops.quantized_pool2d import bounds as bounds_of
+from qnn_ops.registry import attrs_of, operator_of, spec_of
+from qnn_ops.xnnpack import XNNPACK
+
+_SUM = "relax.add"
+
+
+@rule("nn.relu", arithmetics=[XNNPACK])
+def _relu(group: Group, call: relax.Call) -> relax.Expr:
+    return _ended(group, call, (0.0, math.inf), {_SUM, *BIASED[XNNPACK]})
+
+
+@rule("nn.relu6", arithmetics=[XNNPACK])
+def _relu6(group: Group, call: relax.Call) -> relax.Expr:
+    return _ended(group, call, (0.0, 6.0), set(BIASED[XNNPACK]))
+
+
+@rule("clip", arithmetics=[XNNPACK])
+def _clip(group: Group, call: relax.Call) -> relax.Expr:
+    low, high = (number(end) for end in call.args[1:])
+    return _ended(group, call, (low, high), set(BIASED[XNNPACK]))
+
+
+def _ended(
+    group: Group, call: relax.Call, ends: tuple[float, float], enders: set[str]
+) -> relax.Expr:
+    """Return the integers of an activation.
+
+    Args:
+        group: what is quantized.
+        call: the activation.
+        ends: the lowest and highest real number.
+        enders: the operators that end in such an activation.
+    """
+    bounds = _steps(group, ends[0]), _steps(group, ends[1])
+    inner = group.value(call.args[0])
+    if operator_of(inner) is dequantize:
+        return _of_integers(group, call.args[0], bounds)
+    name = operator_name(inner)
+    if name not in enders or (name == _SUM and not _may_end(group, inner, enders, ends)):
+        raise LeftInFloatError(f"XNNPACK does not end {name or 'this'} in an activation")
+    return group.bounded(bounds).folded(call.args[0])
+
+
+def _may_end(group: Group, call: relax.Call, enders: set[str], ends: tuple[float, float]) -> bool:
+    """Tell whether an addition is that of a bias, or one that ends in relu."""
+    operands = [operator_name(group.value(operand)) for operand in call.args]
+    return ends[1] == math.inf or any(name in enders for name in operands)
+
+
+def _steps(group: Group, real: float) -> int:
+    """Return the integer of a real number; the zero point is added before it is rounded."""
+    scale, zero_point, dtype = group.encoding
+    low, high = dtype_range(dtype)
+    if math.isinf(real):
+        return high if real > 0 else low
+    steps = np.rint(np.float32(real) / np.float32(scale) + np.float32(zero_point))
+    return int(min(max(float(steps), low), high))
+
+
+def _of_integers(group: Group, expr: relax.Expr, bounds: tuple[int, int]) -> relax.Expr:
+    data = group.activation(expr)
+    if data.encoding != group.encoding:
+        raise NoRuleError("an activation's result has not its data's scale and zero point")
+    quantized = group.value(expr).args[0]
+    made = group.builder.lookup_binding(data.data) if isinstance(data.data, relax.Var) else None
+    operator = operator_of(made)
+    if operator is not None and operator.traits.clamps and group.uses.get(quantized, 0) == 1:
+        return _clamped(made, bounds)
+    low, high = (relax.const(np.asarray(bound, data.dtype)) for bound in bounds)
+    return R.minimum(R.maximum(data.data, low), high)
+
+
+def _clamped(call: relax.Call, bounds: tuple[int, int]) -> relax.Expr:
+    """Return the call of an operator that bounds its result, with narrower bounds."""
+    attrs = attrs_of(call)
+    fields: dict[str, Any] = {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in vars(attrs).items()
+    }
+    first_low, first_high = bounds_of(attrs, spec_of(call).dtype)
+    fields["out_min"] = min(max(first_low, bounds[0]), bounds[1])
+    fields["out_max"] = max(min(first_high, bounds[1]), bounds[0])
+    operator = operator_of(call)
+    assert operator is not None
+    return operator.call(list(call.args), **fields)

@@ -1,0 +1,60 @@
+"""XNNPACK's sums and products of two tensors, and concatenations of tensors of one encoding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import relax
+
+from legalize.qdq.elementwise import with_bias
+from legalize.qdq.group import Group, NoRuleError, operator_name, rule
+from legalize.qdq.xnnpack_missing import MISSING
+from qnn_ops import quantized_add, quantized_concat, quantized_multiply
+from qnn_ops.xnnpack import XNNPACK
+
+
+@rule("add", arithmetics=[XNNPACK])
+def _add(group: Group, call: relax.Call) -> relax.Expr:
+    for operand in call.args:
+        name = operator_name(group.value(operand)).removeprefix("relax.")
+        if name in MISSING:
+            raise NoRuleError(f"a bias of {name} is not among the operators here")
+    biased = with_bias(group, call)
+    return _pair(group, call, quantized_add) if biased is None else biased
+
+
+@rule("multiply", arithmetics=[XNNPACK])
+def _multiply(group: Group, call: relax.Call) -> relax.Expr:
+    return _pair(group, call, quantized_multiply)
+
+
+def _pair(group: Group, call: relax.Call, operator: Any) -> relax.Expr:
+    lhs, rhs = (group.activation(operand) for operand in call.args)
+    result: relax.Expr = operator(
+        lhs.data,
+        rhs.data,
+        lhs_scale=lhs.scale,
+        lhs_zero_point=lhs.zero_point,
+        rhs_scale=rhs.scale,
+        rhs_zero_point=rhs.zero_point,
+        **group.result(),
+        arithmetic=XNNPACK,
+    )
+    return result
+
+
+@rule("concat", arithmetics=[XNNPACK])
+def _concat(group: Group, call: relax.Call) -> relax.Expr:
+    inputs = group.value(call.args[0])
+    if not isinstance(inputs, relax.Tuple):
+        raise NoRuleError("what is joined must be listed")
+    operands = [group.activation(field) for field in inputs.fields]
+    if any(operand.encoding != group.encoding for operand in operands):
+        raise NoRuleError("XNNPACK joins tensors of one scale and zero point")
+    return quantized_concat(
+        [operand.data for operand in operands],
+        [operand.encoding[0] for operand in operands],
+        [operand.encoding[1] for operand in operands],
+        **group.result(),
+        axis=int(call.attrs.axis),
+    )

@@ -1,0 +1,47 @@
+"""What is said where PyTorch is missing; and that nothing imports it before it is needed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from frontends.formats import format_of, read_model
+from frontends.torch import from_exported_program
+from qnn_ops.errors import QnnError
+
+HEAD = b"PK\x03\x04\x00\x00\x08\x08" + 22 * b"\x00" + b"net/archive_format"
+
+
+@pytest.mark.parametrize("model", [HEAD, 3])
+def test_without_torch_there_is_one_error(model: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(
+        QnnError, match=r"needs the package torch, .* pip install 'tvm-qnn\[torch\]'"
+    ):
+        from_exported_program(model)
+
+
+def test_programs_are_recognised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "net").write_bytes(HEAD)
+    (tmp_path / "empty.pt2").touch()
+    (tmp_path / "other.zip").write_bytes(b"PK\x03\x04other")
+    assert format_of(tmp_path / "net").name == "PyTorch"
+    assert format_of(HEAD).name == "PyTorch"
+    assert format_of(tmp_path / "empty.pt2").name == "PyTorch"
+    with pytest.raises(QnnError, match="is no model of a known format"):
+        format_of(tmp_path / "other.zip")
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(QnnError, match="needs the package torch"):
+        read_model(tmp_path / "net")
+
+
+def test_nothing_imports_torch_by_itself() -> None:
+    code = (
+        "import sys, tvm_qnn, frontends.formats as f; f.formats(); tvm_qnn.from_exported_program; "
+        "print({'torch', 'executorch'} & {*sys.modules})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
