@@ -123,7 +123,7 @@ def sum_terms(
         (np.float32(attrs.lhs_scale), attrs.lhs_zero_point - moved_by(model, dtypes[0])),
         (np.float32(attrs.rhs_scale), attrs.rhs_zero_point - moved_by(model, dtypes[1])),
     ]
-    swaps = _first_is_repeated(*shapes)
+    swaps = first_is_repeated(*shapes)
     if swaps:
         sides.reverse()
     output = np.float32(attrs.output_scale)
@@ -136,7 +136,7 @@ def sum_terms(
         return SumTerms(swaps, first, second, np.float32(np.float32(zero_point) - inner))
 
 
-def _first_is_repeated(lhs: tuple[int, ...], rhs: tuple[int, ...]) -> bool:
+def first_is_repeated(lhs: tuple[int, ...], rhs: tuple[int, ...]) -> bool:
     """Tell whether one value of lhs meets all those of rhs along the innermost axis of either."""
     rank = max(len(lhs), len(rhs))
     padded = ((1,) * (rank - len(shape)) + shape for shape in (lhs, rhs))

@@ -10,7 +10,9 @@ import tvm
 from tvm import relax
 
 from legalize.passes.rewriter import with_attrs
+from qnn_ops import quantized_add, quantized_softmax
 from qnn_ops.layouts import permutation
+from qnn_ops.onnxruntime import first_is_repeated, is_onnxruntime
 from qnn_ops.registry import attrs_of, constant_of, operator_of
 from qnn_ops.traits import Channels
 
@@ -167,8 +169,32 @@ def _float_convolution(call: relax.Call, last: Last) -> relax.Expr | None:
     *_relax("add", "divide", "maximum", "minimum", "multiply", "power", "subtract", "where"),
     *_relax("equal", "greater", "greater_equal", "less", "less_equal", "not_equal"),
 )
-def _elementwise(call: relax.Call, last: Last) -> relax.Expr:
-    return _changed(call, [last(operand) for operand in call.args])
+def _elementwise(call: relax.Call, last: Last) -> relax.Expr | None:
+    operands = [last(operand) for operand in call.args]
+    if operator_of(call) is quantized_add and is_onnxruntime(attrs_of(call)):
+        return _sum(call, operands)
+    return _changed(call, operands)
+
+
+def _sum(call: relax.Call, operands: list[relax.Expr]) -> relax.Expr | None:
+    """Return a sum of ONNX Runtime's, whose operands' order hangs on their innermost axes."""
+    swaps, swaps_now = (
+        first_is_repeated(*(static_shape(each) or () for each in pair))
+        for pair in (call.args, operands)
+    )
+    if swaps == swaps_now:
+        return _changed(call, operands)
+    operands = operands[::-1]
+    if first_is_repeated(*(static_shape(each) or () for each in operands)) == swaps:
+        return None  # no order of the two is the right one
+    attrs = attrs_of(call)
+    sides = ("lhs", "rhs"), ("rhs", "lhs")
+    exchanged = {
+        f"{new}_{name}": getattr(attrs, f"{old}_{name}")
+        for new, old in sides
+        for name in ("scale", "zero_point")
+    }
+    return _changed(call, operands, **exchanged)
 
 
 @_rule(Channels.ANYWHERE_IN_FIRST)
@@ -188,6 +214,9 @@ def _along_an_axis(call: relax.Call, last: Last) -> relax.Expr | None:
         return None
     if isinstance(data.ty, relax.TupleType) and not isinstance(data, relax.Tuple):
         return None
+    is_softmax = operator_of(call) is quantized_softmax
+    if is_softmax and is_onnxruntime(attrs_of(call)) and _axis(axis) != len(TO_LAST) - 1:
+        return None  # ONNX Runtime's are along the last axis
     return _changed(call, [last(data), *call.args[1:]], axis=_axis(axis))
 
 
