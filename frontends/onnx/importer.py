@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import tvm
 from tvm import relax
 
 from frontends.builder import Imported
 from frontends.errors import ModelFormatError, UnsupportedOperatorError, reason_of
 from frontends.onnx.clips import without_clips
+from frontends.onnx.constants import constants_of, dtype_of
 from frontends.onnx.float_products import with_float_products
 from frontends.onnx.folding import with_folded_shapes
 from frontends.onnx.groups import check_groups
@@ -21,6 +21,7 @@ from frontends.onnx.pairs import with_single_pairs
 from frontends.onnx.propagation import propagated
 from frontends.onnx.qoperators import RULES, with_groups
 from frontends.onnx.reader import Shapes, opset_of, read_proto, with_shapes
+from frontends.onnx.tensors import check_tensors
 from qnn_ops.checks import check_choice
 from qnn_ops.onnxruntime import ONNXRUNTIME
 from qnn_ops.registry import type_spec
@@ -77,7 +78,9 @@ def import_proto(proto: Any, shapes: Shapes | None = None) -> Imported:
     )
     grouped = in_groups(proto)
     check_operators(grouped.graph.node, attributes_of)
-    grouped = _propagated(with_folded_shapes(with_shapes(grouped, shapes)))
+    grouped = with_folded_shapes(with_shapes(grouped, shapes))
+    check_tensors(grouped.graph, constants_of(grouped), attributes_of)
+    grouped = _propagated(grouped)
     from frontends.onnx.graph_importer import import_graph
 
     try:
@@ -187,29 +190,16 @@ def with_all_outputs(proto: Any) -> Any:
     return result
 
 
-def constants_of(proto: Any) -> dict[str, np.ndarray[Any, Any]]:
-    """Return the values of a model's constants by name.
+def attributes_of(node: Any) -> dict[str, Any]:
+    """Return a node's attributes by name.
 
     Raises:
-        ModelFormatError: one is malformed.
+        ModelFormatError: one is to come from a function that called it.
     """
-    onnx = onnx_package()
-    found = {}
-    tensors = {tensor.name: tensor for tensor in proto.graph.initializer}
-    for node in proto.graph.node:
-        if node.op_type == "Constant" and node.attribute and node.attribute[0].name == "value":
-            tensors[node.output[0]] = node.attribute[0].t
-    for name, tensor in tensors.items():
-        try:
-            found[name] = onnx.numpy_helper.to_array(tensor)
-        except Exception as error:  # ValueError, TypeError: sizes and dtypes that do not fit
-            raise ModelFormatError(f"the constant {name!r}: {reason_of(error)}") from None
-    return found
-
-
-def attributes_of(node: Any) -> dict[str, Any]:
-    """Return a node's attributes by name."""
     helper = onnx_package().helper
+    for each in node.attribute:
+        if each.ref_attr_name:
+            raise ModelFormatError(f"{node.op_type}: {each.name} is an attribute of no function")
     return {each.name: helper.get_attribute_value(each) for each in node.attribute}
 
 
@@ -217,7 +207,7 @@ def _signature(onnx: Any, proto: Any, main: relax.Function) -> Signature:
     inputs = []
     for value in proto.graph.input:
         tensor = value.type.tensor_type
-        dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type).name
+        dtype = dtype_of(value)
         shape = tuple(dim.dim_value for dim in tensor.shape.dim)
         inputs.append(TensorInfo(value.name, shape, dtype))
     result = main.ret_ty

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from frontends.errors import ModelFormatError
+from frontends.onnx.constants import move_constants
 from frontends.onnx.package import onnx_package
 from qnn_ops.attributes import int_list_attr
 from qnn_ops.errors import QnnError
@@ -18,7 +19,7 @@ Shapes = Mapping[str, Sequence[int]]
 
 
 def read_proto(model: Any) -> Any:
-    """Return a checked ``ModelProto`` that holds all of its constants.
+    """Return a checked ``ModelProto`` that holds all of its constants, as initializers.
 
     Args:
         model: a path, a file's contents, or a ``ModelProto``, which stays as it is.
@@ -46,6 +47,7 @@ def read_proto(model: Any) -> Any:
     except Exception as error:  # of onnx.checker, and of the protobuf library on its way
         raise ModelFormatError(f"the ONNX model is malformed: {_line(error)}") from None
     _check_opset(proto)
+    move_constants(proto.graph)
     return proto
 
 

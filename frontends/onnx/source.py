@@ -8,9 +8,9 @@ from typing import Any
 from frontends.builder import Imported
 from frontends.errors import UnsupportedOperatorError
 from frontends.formats import Shapes, Source
-from frontends.onnx.importer import attributes_of, constants_of, import_proto, in_groups
+from frontends.onnx.constants import constants_of, dtype_of
+from frontends.onnx.importer import attributes_of, import_proto, in_groups
 from frontends.onnx.operators import reasons
-from frontends.onnx.package import onnx_package
 from frontends.onnx.reader import read_proto, with_shapes
 from frontends.summary import FLOAT, INTEGER, UNSUPPORTED, OperatorInfo, Summary, TensorNote
 from qnn_ops.errors import QnnError
@@ -82,12 +82,11 @@ class OnnxSource(Source):
             if shapes:
                 raise
             proto = self.proto  # it can be looked at without
-        helper = onnx_package().helper
         graph = proto.graph
         notes: dict[str, TensorNote] = {}
         for value in (*graph.input, *graph.value_info, *graph.output):
             tensor = value.type.tensor_type
-            dtype = helper.tensor_dtype_to_np_dtype(tensor.elem_type).name
+            dtype = dtype_of(value) if tensor.elem_type else ""
             sizes = tuple(dim.dim_value for dim in tensor.shape.dim)
             notes[value.name] = TensorNote(len(notes), value.name, sizes, dtype)
         return notes

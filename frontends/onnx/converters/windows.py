@@ -57,7 +57,10 @@ def window_of(attributes: Mapping[str, Any], image: Sequence[int], kernel: Seque
         if mode == "VALID":
             before = after = 0
         elif mode != "NOTSET":
-            total = max((-(-size // strides[axis]) - 1) * strides[axis] + extent - size, 0)
+            total = (-(-size // strides[axis]) - 1) * strides[axis] + extent - size
+            if total < -1:  # there ONNX Runtime's operators contradict each other
+                raise UnsupportedError(f"strides beyond its window need no auto_pad {mode}")
+            total = max(total, 0)
             before = total // 2 if mode == "SAME_UPPER" else total - total // 2
             after = total - before
         if attributes.get("ceil_mode", 0):

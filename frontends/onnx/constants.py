@@ -1,0 +1,76 @@
+"""Constants, wherever a model has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from frontends.errors import ModelFormatError, reason_of
+from frontends.onnx.package import onnx_package
+
+Array = np.ndarray[Any, Any]
+
+_KINDS = {"value_float": np.float32, "value_floats": np.float32} | dict.fromkeys(
+    ("value_int", "value_ints"), np.int64
+)
+
+
+def constants_of(proto: Any) -> dict[str, Array]:
+    """Return the values of a model's initializers by name.
+
+    Raises:
+        ModelFormatError: one is malformed.
+    """
+    return {tensor.name: _array(tensor, tensor.name) for tensor in proto.graph.initializer}
+
+
+def _array(tensor: Any, name: str) -> Array:
+    onnx = onnx_package()
+    try:
+        return np.asarray(onnx.numpy_helper.to_array(tensor))
+    except KeyError:
+        text = f"its dtype {tensor.data_type} is unknown"
+    except Exception as error:  # ValueError, TypeError: sizes and dtypes that do not fit
+        text = reason_of(error)
+    raise ModelFormatError(f"the constant {name!r}: {text}")
+
+
+def dtype_of(value: Any) -> str:
+    """Return the dtype that an input, an output or another value has.
+
+    Raises:
+        ModelFormatError: it is unknown.
+    """
+    kind = value.type.tensor_type.elem_type
+    try:
+        return str(onnx_package().helper.tensor_dtype_to_np_dtype(kind).name)
+    except KeyError:
+        raise ModelFormatError(f"the dtype {kind} of {value.name!r} is unknown") from None
+
+
+def move_constants(graph: Any) -> None:
+    """Make initializers of a graph's Constant nodes, but of texts and of sparse values.
+
+    Raises:
+        ModelFormatError: one is malformed.
+    """
+    kept = []
+    for node in graph.node:
+        (attribute, *others) = [*node.attribute] or [None]
+        if node.op_type != "Constant" or node.domain not in ("", "ai.onnx") or others:
+            kept.append(node)
+        elif attribute is not None and attribute.name == "value":
+            tensor = graph.initializer.add()
+            tensor.CopyFrom(attribute.t)
+            tensor.name = node.output[0]
+        elif attribute is not None and attribute.name in _KINDS:
+            value = onnx_package().helper.get_attribute_value(attribute)
+            array = np.array(value, _KINDS[attribute.name])
+            graph.initializer.append(onnx_package().numpy_helper.from_array(array, node.output[0]))
+        else:
+            kept.append(node)
+    if len(kept) < len(graph.node):
+        copies = [type(node).FromString(node.SerializeToString()) for node in kept]
+        del graph.node[:]
+        graph.node.extend(copies)
