@@ -232,9 +232,7 @@ def _invoke(interpreter: Any) -> None:
 def onnxruntime_tensors(model: Any, inputs: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
     """Run an ONNX model on ONNX Runtime and return every tensor that it quantizes.
 
-    With all optimizations, ``session.qdqisint8allowed=1``, and for models of uint8 activations
-    ``session.x64quantprecision=1``: the integers that this project reproduces. See the
-    documentation's page on numbers of ONNX models.
+    See ``onnxruntime_outputs``.
 
     Args:
         model: a path, a file's contents, or an ``onnx.ModelProto``.
@@ -244,13 +242,49 @@ def onnxruntime_tensors(model: Any, inputs: Sequence[np.ndarray]) -> dict[str, n
         The quantized tensors, in the order of the nodes, and the model's outputs, by name.
 
     Raises:
-        ModelFormatError: the model is malformed.
-        QnnError: if onnx or onnxruntime is not installed, ONNX Runtime rejects the model, or an
-            input does not fit.
+        ModelFormatError: as ``onnxruntime_outputs``.
+        QnnError: as ``onnxruntime_outputs``.
     """
     from frontends.onnx.importer import with_all_outputs
     from frontends.onnx.reader import read_proto
 
+    return _run_onnxruntime(with_all_outputs(read_proto(model)), inputs)
+
+
+def onnxruntime_outputs(model: Any, inputs: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+    """Run an ONNX model on ONNX Runtime.
+
+    With all optimizations, ``session.qdqisint8allowed=1``, and for models of uint8 activations
+    ``session.x64quantprecision=1``: the integers that this project reproduces. See the
+    documentation's page on numbers of ONNX models.
+
+    Args:
+        model: as for ``onnxruntime_tensors``.
+        inputs: as for ``onnxruntime_tensors``.
+
+    Returns:
+        The model's outputs, by name.
+
+    Raises:
+        ModelFormatError: the model is malformed.
+        QnnError: if onnx or onnxruntime is not installed, ONNX Runtime rejects the model, or an
+            input does not fit.
+    """
+    from frontends.onnx.reader import read_proto
+
+    return _run_onnxruntime(read_proto(model), inputs)
+
+
+def check_onnxruntime() -> None:
+    """Check that ONNX Runtime is installed.
+
+    Raises:
+        QnnError: if it cannot be imported.
+    """
+    _onnxruntime()
+
+
+def _onnxruntime() -> Any:
     try:
         import onnxruntime
     except ImportError as error:
@@ -258,10 +292,15 @@ def onnxruntime_tensors(model: Any, inputs: Sequence[np.ndarray]) -> dict[str, n
             "comparing with ONNX Runtime needs the package onnxruntime, which cannot be imported "
             f"({error}); install it with: pip install onnxruntime"
         ) from error
-    proto = with_all_outputs(read_proto(model))
+    return onnxruntime
+
+
+def _run_onnxruntime(proto: Any, inputs: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+    onnxruntime = _onnxruntime()
     content = proto.SerializeToString()
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+    options.log_severity_level = 3  # it warns of constants that nothing reads
     options.add_session_config_entry("session.qdqisint8allowed", "1")
     if not _has_int8_activations(proto):
         # It would make uint8 weights of int8 ones, with which int8 activations have no kernel.

@@ -30,7 +30,7 @@ def save_histogram(path: str | os.PathLike[str], comparison: Comparison, title: 
     axes = figure.subplots()
     axes.bar(list(counts), list(counts.values()), width=0.9)
     axes.set_yscale("log")
-    axes.set_xlabel("steps that an element is larger than LiteRT's")
+    axes.set_xlabel(f"steps that an element is larger than that of {comparison.reference}")
     axes.set_ylabel("elements")
     axes.locator_params(axis="x", integer=True)
     found = f"{visible(title)}: {wrong:,} of {comparison.elements:,} elements differ"

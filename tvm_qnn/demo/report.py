@@ -29,7 +29,7 @@ def print_comparison(console: Terminal, comparison: Comparison) -> None:
     count, wrong = len(comparison.tensors), comparison.differing
     elements = sum(tensor.differing for tensor in wrong)
     console.print(
-        "Equal to LiteRT's reference kernels: ",
+        f"Equal to {comparison.reference}: ",
         styled(f"{count - len(wrong)} of {count} tensors"),
         f", {comparison.elements - elements:,} of {comparison.elements:,} elements.",
         sep="",

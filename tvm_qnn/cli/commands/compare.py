@@ -32,6 +32,11 @@ if TYPE_CHECKING:
     metavar="[NAME=]FILE",
     help="A picture, a .npy or .npz file; by default, noise.",
 )
+@click.option(
+    "--against",
+    type=click.Choice(["litert", "onnxruntime"]),
+    help="What to compare with; by default what MODEL's format is of.",
+)
 @shape_option
 @target_option
 @click.option("--primitives", is_flag=True, help="Portable code instead of the kernels.")
@@ -44,46 +49,47 @@ if TYPE_CHECKING:
 def compare(
     model: Path,
     inputs: tuple[str, ...],
+    against: str | None,
     shapes: tuple[tuple[str, tuple[int, ...]], ...],
     target: str,
     primitives: bool,
     histogram: Path | None,
     as_json: bool,
 ) -> None:
-    """Compare every tensor of MODEL, a .tflite file, with LiteRT's reference kernels.
+    """Compare every tensor of MODEL with what its own framework computes.
 
-    Ends with code 1 if an element of a tensor differs.
+    A .tflite file with LiteRT's reference kernels; an .onnx file with ONNX Runtime, all that is
+    quantized and the outputs. Ends with code 1 if an element of a tensor differs.
     """
-    from frontends.tflite import from_tflite
+    from frontends.formats import read_model
     from qnn_ops.signature import signature_of
     from tvm_qnn import compare as compare_model
     from tvm_qnn.cli.arguments import read_inputs
     from tvm_qnn.cli.histogram import save_histogram
-    from tvm_qnn.cli.model_files import check_tflite
+    from tvm_qnn.compare import reference_of
     from tvm_qnn.io.figures import check_picture
     from tvm_qnn.io.images import noise
     from tvm_qnn.io.progress import timed
-    from tvm_qnn.oracle import check_litert
     from tvm_qnn.target.target import runnable_target
 
-    check_tflite(model)
-    check_litert()
+    reference = reference_of(model, against)
+    reference.check()
     parsed = runnable_target(target)
     if histogram is not None:
         check_file(histogram)
         check_picture(histogram)
-    mod, _ = from_tflite(model, dict(shapes))
-    infos = signature_of(mod).inputs
+    infos = signature_of(read_model(model).convert(dict(shapes)).mod).inputs
     given = read_inputs(inputs, infos) if inputs else {}
     arrays = [given.get(info.name, noise(info)) for info in infos]
-    with timed(progress(), f"Run {model.name} here and on LiteRT's reference kernels"):
+    with timed(progress(), f"Run {model.name} here and on {reference.title}"):
         found = compare_model(
             model, arrays, parsed, kernels=not primitives, shape_dict=dict(shapes)
         )
     if histogram is not None:
         save_histogram(histogram, found, model.name)
     if as_json:
-        print_json({"equal": found.is_equal, "tensors": [asdict(t) for t in found.tensors]})
+        tensors = [asdict(tensor) for tensor in found.tensors]
+        print_json({"equal": found.is_equal, "reference": found.reference, "tensors": tensors})
     else:
         _print(found)
     if not found.is_equal:

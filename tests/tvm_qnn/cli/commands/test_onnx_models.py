@@ -1,0 +1,128 @@
+"""Every command takes an .onnx file as it takes a .tflite file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from PIL import Image
+
+from tests.support.linking import needs_linker
+from tests.support.onnx_networks import Style, resnet
+from tvm_qnn.cli import main
+from tvm_qnn.oracle import onnxruntime_outputs
+
+pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+
+
+@pytest.fixture
+def network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a small classifier, in the current folder, where there are its inputs, too."""
+    monkeypatch.chdir(tmp_path)
+    model = resnet(Style("int8", "int8", per_channel=True, qdq=True))
+    (tmp_path / "net.onnx").write_bytes(model.SerializeToString())
+    pixels = np.random.default_rng(1).integers(0, 256, (20, 20, 3), np.uint8)
+    Image.fromarray(pixels).save("photo.png")
+    reals = pixels.transpose(2, 0, 1)[None].astype(np.float32) / np.float32(127.5) - 1
+    np.save("photo.npy", reals)
+    return tmp_path / "net.onnx"
+
+
+def command(*words: str) -> Result:
+    result = CliRunner().invoke(main, list(words))
+    assert result.exit_code == 0, result.output
+    return result
+
+
+@pytest.mark.usefixtures("network")
+def test_inspect_shows_operators_and_products() -> None:
+    found = json.loads(command("inspect", "net.onnx", "--json").stdout)
+    codes = [operator["code"] for operator in found["operators"]]
+    assert codes.count("Conv") == 6
+    assert found["macs"] > 1e5
+    assert "ONNX" in command("inspect", "net.onnx").stdout
+    assert "relax" in command("inspect", "net.onnx", "--ir").stdout.lower()
+
+
+@pytest.mark.usefixtures("network")
+def test_inspect_draws_a_page_with_times() -> None:
+    command("inspect", "net.onnx", "--html", "page.html", "--times")
+    page = Path("page.html").read_text("utf-8")
+    assert '"has_times": true' in page
+    assert "GlobalAveragePool" in page
+
+
+@pytest.mark.usefixtures("network")
+def test_run_takes_a_picture_and_prints_the_best_classes(network: Path) -> None:
+    (wanted,) = onnxruntime_outputs(network, [np.load("photo.npy")]).values()
+    for file in ("photo.png", "photo.npy"):
+        words = ("run", "net.onnx", "-i", file, "-o", "out.npz", "--json")
+        (answer,) = json.loads(command(*words).stdout)
+        assert answer["classes"][0]["index"] == int(wanted.argmax())
+        with np.load("out.npz") as found:
+            np.testing.assert_array_equal(found[answer["output"]], wanted)
+
+
+@needs_linker
+@pytest.mark.usefixtures("network")
+def test_a_compiled_library_gives_the_same() -> None:
+    command("compile", "net.onnx")
+    answers = [
+        json.loads(command("run", name, "-i", "photo.png", "--json").stdout)
+        for name in ("net.so", "net.onnx")
+    ]
+    assert answers[0] == answers[1]
+
+
+@pytest.mark.usefixtures("network")
+def test_compile_writes_c() -> None:
+    files = json.loads(command("compile", "net.onnx", "-o", "net_c", "--json").stdout)["files"]
+    assert {Path(file).suffix for file in files} >= {".o", ".h", ".c"}
+    header = next(Path(file) for file in files if file.endswith(".h")).read_text()
+    assert "float" in header
+
+
+@pytest.mark.usefixtures("network")
+def test_compare_is_with_onnx_runtime() -> None:
+    for words in ((), ("--against", "onnxruntime"), ("--input", "photo.png", "--primitives")):
+        found = json.loads(command("compare", "net.onnx", *words, "--json").stdout)
+        assert found["equal"]
+        assert found["reference"] == "ONNX Runtime"
+        operators = [tensor["operator"] for tensor in found["tensors"]]
+        assert {"Conv", "Add", "Gemm", "MaxPool", "Softmax", "DequantizeLinear"} <= {*operators}
+    text = command("compare", "net.onnx").stdout
+    assert "Equal to ONNX Runtime: " in text
+
+
+@pytest.mark.usefixtures("network")
+def test_compare_against_litert_needs_its_format() -> None:
+    result = CliRunner().invoke(main, ["compare", "net.onnx", "--against", "litert"])
+    assert result.exit_code == 1
+    assert "net.onnx is of ONNX" in result.stderr
+
+
+@pytest.mark.usefixtures("network")
+def test_bench_and_profile() -> None:
+    times = json.loads(command("bench", "net.onnx", "--rounds", "2", "--json").stdout)
+    assert times["tvm-qnn"]["median_seconds"] > 0
+    layers = json.loads(command("profile", "net.onnx", "--rounds", "2", "--json").stdout)
+    assert layers["layers"]
+
+
+@pytest.mark.usefixtures("network")
+def test_open_sizes_come_by_name(network: Path) -> None:
+    import onnx
+
+    model = onnx.load(network)
+    for value in (model.graph.input[0], model.graph.output[0]):
+        value.type.tensor_type.shape.dim[0].dim_param = "batch"
+    onnx.save(model, network)
+    result = CliRunner().invoke(main, ["compare", "net.onnx"])
+    assert result.exit_code == 1
+    assert "needs a static shape" in result.stderr
+    name = model.graph.input[0].name
+    found = command("compare", "net.onnx", "--shape", f"{name}=2,3,20,20", "--json")
+    assert json.loads(found.stdout)["equal"]
