@@ -1,6 +1,7 @@
-"""Runs random quantized graphs here and on LiteRT's reference kernels, and compares.
+"""Runs random quantized graphs here and on their own framework, and compares.
 
-python -m tests.differential                      # 10,000 graphs
+python -m tests.differential                      # 10,000 graphs, with LiteRT's reference kernels
+python -m tests.differential --format onnx        # with ONNX Runtime
 python -m tests.differential --graphs 500 --seed 7
 python -m tests.differential --per-file 2         # small models, which become one function
 python -m tests.differential --target all         # for every target; run where this machine can
@@ -18,7 +19,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from tests.differential.trial import run_trial
+from tests.differential.trial import FILES, run_trial
 from tests.targets.processors import ROWS
 
 WAYS = {"both": (False, True), "kernels": (True,), "primitives": (False,)}
@@ -26,6 +27,7 @@ WAYS = {"both": (False, True), "kernels": (True,), "primitives": (False,)}
 
 @click.command()
 @click.option("--graphs", default=10_000, show_default=True, type=click.IntRange(min=1))
+@click.option("--format", default="tflite", show_default=True, type=click.Choice(list(FILES)))
 @click.option("--seed", default=0, show_default=True, help="Of the first file.")
 @click.option(
     "--way",
@@ -54,16 +56,18 @@ WAYS = {"both": (False, True), "kernels": (True,), "primitives": (False,)}
     type=click.Path(file_okay=False, path_type=Path),
     help="The folder for the log, and for files with a mismatch; a new one for other code.",
 )
-def main(graphs: int, seed: int, way: str, target: str, per_file: int, output: Path) -> None:
-    """Compare random graphs with LiteRT; ends with 1 if an element of an output differs."""
+def main(
+    graphs: int, format: str, seed: int, way: str, target: str, per_file: int, output: Path
+) -> None:
+    """Compare random graphs with their framework; ends with 1 if an output's element differs."""
     console, start = Console(highlight=False), time.perf_counter()
     output.mkdir(parents=True, exist_ok=True)
-    log = output / f"{way}_{target}_{per_file}.jsonl"
+    log = output / f"{'' if format == 'tflite' else f'{format}_'}{way}_{target}_{per_file}.jsonl"
     done = _known(log)
     seeds = range(seed, seed + -(-graphs // per_file))
     for number in seeds:
         if number not in done:
-            done[number] = _compare(number, per_file, way, target, output)
+            done[number] = _compare(format, number, per_file, way, target, output)
             with log.open("a") as file:
                 file.write(json.dumps(done[number]) + "\n")
             for problem in done[number]["problems"]:
@@ -82,10 +86,12 @@ def _known(log: Path) -> dict[int, dict[str, Any]]:
     return {entry["seed"]: entry for entry in entries}
 
 
-def _compare(seed: int, per_file: int, way: str, target: str, output: Path) -> dict[str, Any]:
+def _compare(
+    format: str, seed: int, per_file: int, way: str, target: str, output: Path
+) -> dict[str, Any]:
     targets = [row.target for row in ROWS.values()] if target == "all" else [target]
     try:
-        trial = run_trial(seed, per_file, targets, WAYS[way])
+        trial = run_trial(seed, per_file, targets, WAYS[way], format)
     except Exception as error:  # as much of a finding as a wrong number
         problem = f"{type(error).__name__}: {error}"[:2000]
         return {"seed": seed, "operators": 0, "problems": [problem]}

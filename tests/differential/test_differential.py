@@ -67,7 +67,7 @@ def test_random_graphs_are_compiled_for_any_target() -> None:
 
 
 def test_what_is_wrong_for_one_of_all_targets_names_it(tmp_path: Path) -> None:
-    def fake(seed: int, graphs: int, targets: list[str], ways: object) -> Trial:
+    def fake(seed: int, graphs: int, targets: list[str], *_others: object) -> Trial:
         assert {*NAMES} < {*targets}
         return Trial(seed, 5, (Mismatch(3, targets[1], True, 2, 1.0),), b"")
 

@@ -1,9 +1,8 @@
-"""One file of random graphs, compiled both ways and run, held against LiteRT."""
+"""One file of random graphs, compiled both ways and run, held against its own framework."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -12,14 +11,20 @@ from typing import Any
 import numpy as np
 import tvm
 
-from frontends.tflite import from_tflite
-from tests.differential.graphs import Graph
-from tests.differential.growth import grow
+from tests.differential.file import Array, File
+from tests.differential.tflite_file import tflite_file
 from tests.support.machine_code import write_objects
 from tvm_qnn import build
-from tvm_qnn.oracle import litert_runs
 
-Array = np.ndarray[Any, Any]
+
+def _onnx_file(seed: int, graphs: int) -> File:
+    from tests.differential.onnx.file import onnx_file  # onnx need not be installed
+
+    return onnx_file(seed, graphs)
+
+
+FILES: dict[str, Callable[[int, int], File]] = {"tflite": tflite_file, "onnx": _onnx_file}
+"""What draws a file of so many graphs from a seed, by format."""
 
 
 @dataclass(frozen=True)
@@ -50,17 +55,19 @@ class Trial:
         operators: how many it has.
         mismatches: none, if all is well.
         content: the file.
+        suffix: of its name.
     """
 
     seed: int
     operators: int
     mismatches: tuple[Mismatch, ...]
     content: bytes
+    suffix: str = "tflite"
 
     def save(self, folder: Path) -> Path:
         """Keep the file for a look."""
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"mismatch_{self.seed}.tflite"
+        path = folder / f"mismatch_{self.seed}.{self.suffix}"
         path.write_bytes(self.content)
         return path
 
@@ -70,23 +77,19 @@ def run_trial(
     graphs: int = 20,
     targets: Sequence[str] = ("host",),
     ways: Sequence[bool] = (False, True),
+    format: str = "tflite",
 ) -> Trial:
-    """Make a file of random graphs, and compare their outputs, in two runs one after the other.
+    """Make a file of random graphs, and compare their outputs in its runs, one after the other.
 
     Args:
         seed: of everything that is random.
         graphs: how many stand in the file: compiling one file of many is faster than many.
         targets: what to compile for; what this processor cannot run is compiled only.
         ways: whether to use kernels, each time that the file is compiled.
+        format: of ``FILES``.
     """
-    file = Graph(np.random.default_rng(seed))
-    for _ in range(graphs):
-        grow(file)
-    content = file.writer.finish(file.inputs, file.outputs)
-    answers = [*litert_runs(content, [file.arrays] * 2)]  # in the second they know the first
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # nothing may fall back to float32
-        mod, params = from_tflite(content)
+    file = FILES[format](seed, graphs)
+    mod, params = file.load()
     mismatches: list[Mismatch] = []
     for target, kernels in product(targets, ways):
         # The checks of arguments are alike in every function, and half of the time to compile.
@@ -95,21 +98,22 @@ def run_trial(
         if library.metadata.why_not_here() is not None:
             write_objects(library)
             continue
-        for expected in answers:
+        for expected in file.answers:
             result: Any = library.run(*file.arrays)
             arrays = list(result.values()) if isinstance(result, dict) else [result]
-            for number, index, array in zip(file.owners, file.outputs, arrays, strict=True):
-                gap = _gap(array, expected[index])
+            for number, wanted, array in zip(file.owners, expected, arrays, strict=True):
+                gap = _gap(array, wanted)
                 if gap:
                     mismatches.append(Mismatch(number, target, kernels, *gap))
-    return Trial(seed, len(file.codes), tuple(mismatches), content)
+    return Trial(seed, file.operators, tuple(mismatches), file.content, format)
 
 
 def _gap(array: Array, wanted: Array) -> tuple[int, float] | None:
     """Tell how many elements differ and by how much; None if they are equal."""
     if array.dtype != wanted.dtype or array.shape != wanted.shape:
         return wanted.size, 256
-    if np.array_equal(array, wanted):
+    is_real = array.dtype.kind == "f"
+    if np.array_equal(array, wanted, equal_nan=is_real):
         return None
     gap = np.abs(array.astype(np.float64) - wanted.astype(np.float64))
     return int(np.count_nonzero(gap)), float(gap.max())

@@ -1,0 +1,32 @@
+"""A file of random graphs of any format, with its framework's answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class File:
+    """Random graphs, and what their framework makes of them.
+
+    Attributes:
+        content: the file.
+        operators: how many it has.
+        arrays: its inputs.
+        owners: the graph of each output.
+        answers: the outputs of each run; in all of them the inputs are the same.
+        load: imports the file; gives a module and its parameters.
+    """
+
+    content: bytes
+    operators: int
+    arrays: Sequence[Array]
+    owners: Sequence[int]
+    answers: Sequence[Sequence[Array]]
+    load: Callable[[], tuple[Any, Any]]

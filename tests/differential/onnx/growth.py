@@ -1,0 +1,62 @@
+"""Grows an ONNX graph from all the steps there are."""
+
+from __future__ import annotations
+
+# Importing them registers their steps.
+from tests.differential.onnx import elementwise, layers, moves  # noqa: F401
+from tests.differential.onnx.graphs import STEPS, Graph, Value
+
+_FLOAT, _SHAPES = "float32 between quantized tensors", "its kin compute shapes"
+_DYNAMIC = "it is quantized when it runs, and its result is float32"
+NOT_DRAWN: dict[str, str] = {
+    **dict.fromkeys(
+        (
+            *("Div", "Erf", "Gelu", "LayerNormalization", "Neg", "Pow", "ReduceMean", "Sqrt"),
+            *("Sub", "Tanh", "Where"),
+        ),
+        _FLOAT,
+    ),
+    **dict.fromkeys(
+        (
+            *("Cast", "ConstantOfShape", "Equal", "Expand", "Gather", "Not", "Range", "Shape"),
+            *("Slice", "Split"),
+        ),
+        _SHAPES,
+    ),
+    **dict.fromkeys(
+        (
+            *("ConvInteger", "DynamicQuantizeLinear", "DynamicQuantizeMatMul", "MatMulInteger"),
+            "MatMulIntegerToFloat",
+        ),
+        _DYNAMIC,
+    ),
+}
+"""Operators of the importer that no step draws, and why."""
+
+_LENGTHS = (1, 1, 2, 2, 3, 3, 4, 6)
+_CHANNELS = (*range(1, 9), 16, 17, 31, 32, 33, 40, 64, 70)
+
+
+def grow(graph: Graph) -> None:
+    """Add one graph of one to six operators to a file."""
+    graph.begin()
+    value = _first(graph)
+    length, before, tries = int(graph.choice(*_LENGTHS)), len(graph.values), 0
+    while len(graph.values) - before < length and tries < 40:
+        tries += 1
+        # Not always from the newest tensor: some are read twice, and graphs have several ends.
+        start = value if graph.chance(0.85) else graph.choice(*graph.values)
+        value = STEPS[int(graph.rng.integers(len(STEPS)))](graph, start) or value
+    graph.end()
+
+
+def _first(graph: Graph) -> Value:
+    rng = graph.rng
+    kind = rng.random()
+    if kind < 0.75:
+        height, width = (int(size) for size in rng.integers(1, 14, 2))
+        shape = (graph.choice(1, 1, 1, 2, 3), graph.choice(*_CHANNELS), height, width)
+        return graph.input(shape)
+    if kind < 0.95:
+        return graph.input((int(rng.integers(1, 5)), int(rng.integers(1, 130))))
+    return graph.input(tuple(rng.integers(1, 9, 3)))
