@@ -66,7 +66,7 @@ def run_campaign(importer: str, seconds: float, first_seed: int = 0, most: int =
     """Try damaged models for a while.
 
     Args:
-        importer: "tflite" or "mxnet".
+        importer: of ``IMPORTERS``.
         seconds: how long.
         first_seed: of the first model; the others follow.
         most: how many models at most.

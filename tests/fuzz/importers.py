@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ import numpy as np
 from tvm import relax
 
 from frontends.mxnet import from_mxnet
+from frontends.onnx import from_onnx
 from frontends.tflite import from_tflite
 from frontends.tflite.writer import ModelWriter
+from legalize.passes.fold_qdq import FoldQdq
 from qnn_ops.errors import QnnError
 from qnn_ops.signature import signature_of
 from tests.differential import growth  # noqa: F401 (registers the steps)
@@ -126,7 +129,19 @@ def _load_mxnet(files: Files) -> bool:
     return _is_refused(lambda: from_mxnet(files["json"], shapes, arg_params=files["params"]))
 
 
-IMPORTERS: Mapping[str, Importer] = {
+def _load_onnx(files: Files) -> bool:
+    def load() -> tuple[Any, Any]:
+        mod, params = from_onnx(files["onnx"])
+        return FoldQdq()(mod), params  # what importing it promises
+
+    return _is_refused(load)
+
+
+IMPORTERS: dict[str, Importer] = {
     "tflite": Importer(_draw_tflite, _load_tflite),
     "mxnet": Importer(_draw_mxnet, _load_mxnet),
 }
+if find_spec("onnx") is not None:
+    from tests.fuzz import onnx_models
+
+    IMPORTERS["onnx"] = Importer(lambda rng: {"onnx": onnx_models.draw(rng)}, _load_onnx)

@@ -6,15 +6,23 @@ import json
 import multiprocessing
 import time
 import warnings
+from collections.abc import Callable
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
 
 from frontends.mxnet import from_mxnet
+from frontends.onnx import from_onnx
 from frontends.tflite import from_tflite
 from tests.fuzz.campaign import SECONDS, limit_memory
 from tests.fuzz.corpus import mxnet_cases, tflite_cases
 from tests.fuzz.corpus.case import FOLDER
+
+HAS_ONNX = find_spec("onnx") is not None
+if HAS_ONNX:
+    # Its import takes long, and is no part of a model's.
+    import tvm.relax.frontend.onnx  # noqa: F401
 
 EXPECTED: dict[str, dict[str, str]] = json.loads((FOLDER / "expected.json").read_text())
 
@@ -26,7 +34,7 @@ def outcome(name: str) -> tuple[str, str]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            _import_tflite(name) if importer == "tflite" else _import_mxnet(name)
+            IMPORTERS[importer](name)
     except Exception as error:
         return type(error).__name__, str(error)
     finally:
@@ -46,7 +54,19 @@ def _import_mxnet(name: str) -> Any:
     return from_mxnet(files["json"], json.loads(files["shapes"]), arg_params=files["params"])
 
 
-@pytest.mark.parametrize("name", EXPECTED)
+def _import_onnx(name: str) -> Any:
+    return from_onnx(FOLDER / f"{name}.onnx")
+
+
+IMPORTERS: dict[str, Callable[[str], Any]] = {
+    "tflite": _import_tflite,
+    "mxnet": _import_mxnet,
+    "onnx": _import_onnx,
+}
+NAMES = [name for name in EXPECTED if HAS_ONNX or not name.startswith("onnx_")]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_error_of_a_hostile_file(name: str) -> None:
     error, text = outcome(name)
     assert error == EXPECTED[name]["error"], text
@@ -56,8 +76,8 @@ def test_error_of_a_hostile_file(name: str) -> None:
 def test_no_file_takes_much_memory() -> None:
     def import_all() -> None:
         limit_memory()
-        for name, expected in EXPECTED.items():
-            assert outcome(name)[0] == expected["error"], name
+        for name in NAMES:
+            assert outcome(name)[0] == EXPECTED[name]["error"], name
 
     process = multiprocessing.get_context("fork").Process(target=import_all)
     process.start()
@@ -67,7 +87,8 @@ def test_no_file_takes_much_memory() -> None:
 
 
 def test_the_files_are_those_of_the_script() -> None:
-    cases = [*tflite_cases.cases(), *mxnet_cases.cases()]
+    onnx_cases = pytest.importorskip("tests.fuzz.corpus.onnx_cases", reason="it needs onnx")
+    cases = [*tflite_cases.cases(), *mxnet_cases.cases(), *onnx_cases.cases()]
     kept = {file.name: file.read_bytes() for file in FOLDER.iterdir()}
     assert json.loads(kept.pop("expected.json")) == {
         case.name: {"error": case.error, "message": case.message} for case in cases
