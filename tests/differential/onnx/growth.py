@@ -7,12 +7,25 @@ from tests.differential.onnx import elementwise, layers, moves  # noqa: F401
 from tests.differential.onnx.graphs import STEPS, Graph, Value
 
 _FLOAT, _SHAPES = "float32 between quantized tensors", "its kin compute shapes"
+_OWN_TEST = "tests/frontends/onnx has a case"
 _DYNAMIC = "it is quantized when it runs, and its result is float32"
 NOT_DRAWN: dict[str, str] = {
     **dict.fromkeys(
         (
             *("Div", "Erf", "Gelu", "LayerNormalization", "Neg", "Pow", "ReduceMean", "Sqrt"),
-            *("Sub", "Tanh", "Where"),
+            *(
+                "Sub",
+                "Tanh",
+                "Where",
+                "Abs",
+                "HardSigmoid",
+                "HardSwish",
+                "Max",
+                "Min",
+                "PRelu",
+                "Pad",
+            ),
+            *("Resize", "Round", "SpaceToDepth"),
         ),
         _FLOAT,
     ),
@@ -22,6 +35,13 @@ NOT_DRAWN: dict[str, str] = {
             *("Slice", "Split"),
         ),
         _SHAPES,
+    ),
+    **dict.fromkeys(
+        (
+            *("ArgMax", "AveragePool", "DepthToSpace", "GatherElements", "QLinearAveragePool"),
+            *("QLinearWhere", "ReduceMax", "ReduceMin", "Tile"),
+        ),
+        _OWN_TEST,
     ),
     **dict.fromkeys(
         (

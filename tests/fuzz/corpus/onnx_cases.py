@@ -187,7 +187,7 @@ def _changes() -> Iterator[tuple[str, bytes, str, str]]:
         ("scale_zero", {"sx": np.float32(0)}, _UNSUPPORTED, "got 0.0"),
         ("scale_negative", {"sw": np.float32(-0.5)}, _UNSUPPORTED, "got -0.5"),
         ("scale_infinite", {"sy": np.float32(np.inf)}, _UNSUPPORTED, "got inf"),
-        ("scale_of_integers", {"sx": np.int32(1)}, _FORMAT, ""),
+        ("scale_of_integers", {"sx": np.int32(1)}, _UNSUPPORTED, "scales must be float32"),
         ("scales_too_many", {"sw": np.ones(3, np.float32)}, _UNSUPPORTED, "3 scales along axis 1"),
         ("zero_points_too_many", {"zw": np.zeros(4, np.int8)}, _UNSUPPORTED, "4 zero points"),
         ("zero_point_of_other_type", {"zx": np.int8(3)}, _UNSUPPORTED, "zero point is int8"),
@@ -305,7 +305,7 @@ def _operators() -> Iterator[tuple[str, bytes, str, str]]:
             _UNSUPPORTED,
             "dilations is 4611",
         ),
-        ("conv_auto_pad_unknown", {"auto_pad": "SIDEWAYS"}, _FORMAT, "SIDEWAYS"),
+        ("conv_auto_pad_unknown", {"auto_pad": "SIDEWAYS"}, _UNSUPPORTED, "SIDEWAYS"),
         ("conv_window_of_others", {"kernel_shape": [3, 3]}, _UNSUPPORTED, "kernel_shape [3, 3]"),
         ("conv_group_of_text", {"group": "one"}, _FORMAT, "malformed"),
     ):
@@ -316,7 +316,12 @@ def _operators() -> Iterator[tuple[str, bytes, str, str]]:
     for name, inputs, error, message in (
         ("qlinear_too_few", quantized[:6], _FORMAT, "malformed"),
         ("qlinear_bias_missing", [*quantized, "nothing"], _FORMAT, "malformed"),
-        ("qlinear_scale_is_data", ["x", "x", *quantized[2:]], _UNSUPPORTED, "must be a constant"),
+        (
+            "qlinear_scale_is_data",
+            ["x", "x", *quantized[2:]],
+            _UNSUPPORTED,
+            "scales must be float32",
+        ),
     ):
         node = helper.make_node("QLinearConv", inputs, ["y"], kernel_shape=[1, 1])
         yield name, model(nodes=[node]).SerializeToString(), error, message
