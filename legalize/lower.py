@@ -9,6 +9,7 @@ from legalize.kernels.isa.targets import has_feature
 from legalize.loops import lower_loops
 from legalize.passes import (
     ChannelsLast,
+    DropConstantChannels,
     FoldClamps,
     FoldConstants,
     FoldPads,
@@ -42,6 +43,7 @@ def lower(mod: tvm.IRModule, target: tvm.target.Target, *, kernels: bool = True)
     mod = lower_loops(mod, target, lambda other: lower(other, target, kernels=kernels))
     wanted = [dtype for feature, dtype in _SIGNEDNESS.items() if has_feature(target, feature)]
     passes = [FoldQdq(), TabulateFloats(), ChannelsLast(), FoldPads(), FoldClamps()]
+    passes.append(DropConstantChannels())
     passes.append(SplitWords(*wanted or ["int8"]))
     if kernels:
         passes += [PreferSignedness(dtype) for dtype in wanted]

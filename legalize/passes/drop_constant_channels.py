@@ -1,0 +1,83 @@
+"""Leave out channels that are one number for every input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+from tvm.relax import op as R
+from tvm.relax.expr_functor import mutator
+
+from legalize.passes.live_channels import LiveChannels, is_reshape, layer_of
+from legalize.passes.rewriter import CallRewriter, module_pass, with_attrs
+from qnn_ops import quantized_conv2d
+from qnn_ops.registry import attrs_of, constant_of, operator_of, spec_of
+
+Array = np.ndarray[Any, Any]
+
+
+@mutator
+class _DropConstantChannels(CallRewriter):
+    def enter(self, function: relax.Function) -> None:
+        self.live = LiveChannels(function)
+        self.results = {
+            binding.value: binding.var
+            for block in function.body.blocks
+            for binding in block.bindings
+            if isinstance(binding.value, relax.Call)
+        }
+
+    def visit_call_(self, call: relax.Call) -> relax.Expr:
+        """Rewrite a call whose operand or result has fewer channels, all at once.
+
+        With one of both changed its type could not be inferred.
+        """
+        layer = layer_of(call)
+        read = kept = None
+        if layer is not None or is_reshape(call):
+            read = self.live.kept.get(call.args[0])
+            kept = self.live.kept.get(self.results.get(call))
+        if read is None and kept is None:
+            return super().visit_call_(call)
+        data = self.visit_expr(call.args[0])
+        if layer is None:
+            assert read is not None
+            return R.reshape(data, (*spec_of(call).shape[:-1], int(read.sum())))
+        bias, out = layer.bias, np.ones(len(layer.rows), bool) if kept is None else kept
+        weights = constant_of(call.args[1])
+        assert weights is not None
+        layout = "OI"
+        if operator_of(call) is quantized_conv2d:
+            layout = attrs_of(call).kernel_layout
+        weights = np.compress(out, weights, layout.index("O"))
+        if read is not None and not layer.is_depthwise:
+            weights = np.compress(read, weights, layout.index("I"))
+            bias = bias + layer.share(self.live.values[call.args[0]], ~read)
+        # Sums are taken modulo 2^32, and so may their constant part be.
+        constants = [weights, bias[out].astype(np.int32)]
+        operands = [relax.const(array, str(array.dtype)) for array in constants]
+        changed = with_attrs(call, **_of_channels(call, out, is_depthwise=layer.is_depthwise))
+        return relax.Call(changed.op, [data, *operands], changed.attrs)
+
+
+def DropConstantChannels() -> tvm.transform.Pass:
+    """Leave out the channels of convolutions and dense layers that no input changes.
+
+    What they add to the sums of the next layer joins its bias, so that its integers stay the same
+    for every input. The values of each channel are followed through the network as intervals.
+    """
+    return module_pass(_DropConstantChannels, "DropConstantChannels")
+
+
+def _of_channels(call: relax.Call, out: Array, *, is_depthwise: bool) -> dict[str, Any]:
+    """Return the attributes of a call that has these of its output channels left."""
+    attrs, count = vars(attrs_of(call)), int(out.sum())
+    changes: dict[str, Any] = {
+        name: [item for item, is_kept in zip(attrs[name], out, strict=True) if is_kept]
+        for name in ("kernel_scale", "kernel_zero_point")
+        if isinstance(attrs[name], tuple) and len(attrs[name]) > 1
+    }
+    changes |= {name: count for name in ("channels", "units") if attrs.get(name) is not None}
+    return {**changes, "groups": count} if is_depthwise else changes

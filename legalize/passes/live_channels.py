@@ -1,0 +1,218 @@
+"""The channels of a network's tensors that some input can change, and those that are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from legalize.kernels.conv2d.calls import conv_factor, dense_factor
+from qnn_ops import quantized_conv2d, quantized_dense, quantized_pool2d
+from qnn_ops.attributes import dtype_range
+from qnn_ops.checks import QUANTIZED
+from qnn_ops.float_epilogue import ONEDNN
+from qnn_ops.layouts import permutation
+from qnn_ops.quantized_pool2d import bounds as pool_bounds
+from qnn_ops.registry import Attrs, attrs_of, constant_of, operator_of, spec_of
+from qnn_ops.rounding import scale_down
+
+Array = np.ndarray[Any, Any]
+# Channels that kernels take at a time: to leave out fewer of them gains nothing.
+_WHOLE = 4
+
+Ends = tuple[Array, Array]
+"""The least and the largest value of each channel, int64."""
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """A convolution or dense layer of constant weights.
+
+    Attributes:
+        attrs: of the call.
+        rows: centred weights, int64 [out_channels, taps, in_channels]; of a depthwise convolution
+            [out_channels, taps, 1].
+        bias: int64 [out_channels].
+        factor: the result's steps of one step of the sums, one or one for each output channel.
+        is_depthwise: whether each output channel reads the input channel of its number alone.
+        pads: whether it reads padding.
+    """
+
+    attrs: Attrs
+    rows: Array
+    bias: Array
+    factor: Array
+    is_depthwise: bool
+    pads: bool
+
+    def ends(self, data: Ends) -> Ends | None:
+        """Return the ends of the result's channels by those of the data; None where sums wrap."""
+        low, high = (end - self.attrs.input_zero_point for end in data)
+        if self.pads:
+            low, high = np.minimum(low, 0), np.maximum(high, 0)
+        if self.is_depthwise:
+            low, high = low[:, None, None], high[:, None, None]
+        products = self.rows * low, self.rows * high
+        least = np.minimum(*products).sum(axis=(1, 2)) + self.bias
+        most = np.maximum(*products).sum(axis=(1, 2)) + self.bias
+        lowest, highest = dtype_range("int32")
+        if least.min() < lowest or most.max() > highest:
+            return None
+        attrs = self.attrs
+        # Beyond one step a fixed-point product may wrap, too.
+        if (self.factor >= 1).any():
+            return None
+        how = attrs.rounding, attrs.output_zero_point, (attrs.out_min, attrs.out_max)
+        ends = (
+            scale_down(end.astype(np.int32), self.factor, *how, attrs.out_dtype)
+            for end in (least, most)
+        )
+        low, high = (end.astype(np.int64) for end in ends)
+        return low, high
+
+    def share(self, values: Array, is_dropped: Array) -> Array:
+        """Return what channels of these constant values add to each sum."""
+        steps = (values - self.attrs.input_zero_point)[is_dropped]
+        return np.asarray((self.rows[..., is_dropped] * steps).sum(axis=(1, 2)))
+
+
+def layer_of(call: Any) -> Layer | None:
+    """Describe a call; None if it is no layer that can do with fewer channels."""
+    operator = operator_of(call)
+    if operator not in (quantized_conv2d, quantized_dense):
+        return None
+    attrs = attrs_of(call)
+    operands = [constant_of(operand) for operand in call.args[1:]]
+    if len(operands) > 2 or any(operand is None for operand in operands):
+        return None
+    if attrs.rounding == ONEDNN or not {attrs.out_dtype, spec_of(call.args[0]).dtype} <= {
+        *QUANTIZED
+    }:
+        return None
+    weights = operands[0]
+    assert weights is not None
+    is_depthwise = pads = False
+    if operator is quantized_conv2d:
+        if (attrs.data_layout, attrs.out_layout) != ("NHWC", "NHWC"):
+            return None
+        factor = conv_factor(attrs, str(weights.dtype))
+        weights = weights.transpose(permutation(attrs.kernel_layout, "OHWI"))
+        channels = spec_of(call.args[0]).shape[3]
+        is_depthwise = attrs.groups == channels == len(weights) and channels > 1
+        if attrs.groups > 1 and not is_depthwise:
+            return None
+        pads = any(attrs.padding)
+    else:
+        factor = dense_factor(attrs, str(weights.dtype))
+    rows = weights.reshape(len(weights), -1, weights.shape[-1]).astype(np.int64)
+    rows = rows - np.asarray(attrs.kernel_zero_point, np.int64).reshape(-1, 1, 1)
+    bias = operands[1] if len(operands) == 2 else None
+    own = np.zeros(len(rows), np.int64) if bias is None else bias.astype(np.int64)
+    return Layer(attrs, rows, own, np.asarray(factor), is_depthwise, pads)
+
+
+def keeps_channels(call: Any) -> bool:
+    """Tell whether a call's result has its first operand's channels, each made of its own alone."""
+    if operator_of(call) is quantized_pool2d:
+        attrs = attrs_of(call)
+        return attrs.layout == "NHWC" and not getattr(attrs, "count_include_pad", False)
+    if not is_reshape(call):
+        return False
+    source, result = spec_of(call.args[0]).shape, spec_of(call).shape
+    return bool(source) and bool(result) and source[-1] == result[-1] > 1
+
+
+def is_reshape(call: Any) -> bool:
+    """Tell whether a call is Relax's own reshape."""
+    return isinstance(call, relax.Call) and getattr(call.op, "name", None) == "relax.reshape"
+
+
+class LiveChannels:
+    """What is known of a function's tensors.
+
+    Attributes:
+        kept: by variable, the channels that are needed, and some that fill them up to a multiple of
+            four; without those that are all kept.
+        values: by variable, the least value of each channel: of a constant one its number.
+    """
+
+    def __init__(self, function: relax.Function) -> None:
+        """Follow the ends of values down the function, and what is read up."""
+        self._bindings = [
+            binding
+            for block in function.body.blocks
+            for binding in block.bindings
+            if isinstance(binding, relax.VarBinding)
+        ]
+        self._layers = {binding.var: layer_of(binding.value) for binding in self._bindings}
+        self._ends: dict[Any, Ends] = {}
+        for binding in self._bindings:
+            if (ends := self._made(binding)) is not None:
+                self._ends[binding.var] = ends
+        self._needed = {var: np.zeros(len(low), bool) for var, (low, _) in self._ends.items()}
+        for var in relax.analysis.free_vars(function.body.body):
+            self._need_all(var)
+        self._settle()
+        for needed in self._needed.values():
+            missing = -max(int(needed.sum()), 1) % _WHOLE + (not needed.any())
+            needed[np.flatnonzero(~needed)[:missing]] = True
+        self._settle()
+        self.kept = {var: needed for var, needed in self._needed.items() if not needed.all()}
+        self.values = {var: low for var, (low, _) in self._ends.items()}
+
+    def _made(self, binding: relax.VarBinding) -> Ends | None:
+        """Return the ends of a binding's channels; None where all of them stay."""
+        call, layer = binding.value, self._layers[binding.var]
+        if layer is not None:
+            return layer.ends(self._of(call.args[0])) or self._full(binding.var)
+        if not keeps_channels(call) or call.args[0] not in self._ends:
+            return None
+        low, high = self._ends[call.args[0]]
+        if is_reshape(call):
+            return low, high
+        bounds = pool_bounds(attrs_of(call), spec_of(call).dtype)
+        return np.clip(low, *bounds), np.clip(high, *bounds)
+
+    def _of(self, var: Any) -> Ends:
+        return self._ends.get(var) or self._full(var)
+
+    def _full(self, var: Any) -> Ends:
+        spec = spec_of(var)
+        low, high = (np.full(spec.shape[-1], end, np.int64) for end in dtype_range(spec.dtype))
+        return low, high
+
+    def _need_all(self, var: Any) -> None:
+        if var in self._needed:
+            self._needed[var][:] = True
+
+    def _settle(self) -> None:
+        """Say what is read, until nothing is added."""
+        before = -1
+        while (now := sum(int(needed.sum()) for needed in self._needed.values())) != before:
+            before = now
+            for binding in reversed(self._bindings):
+                for data, needed in self._reads(binding):
+                    if data in self._needed:
+                        self._needed[data] |= needed
+
+    def _reads(self, binding: relax.VarBinding) -> Iterator[tuple[Any, Array | bool]]:
+        call, layer = binding.value, self._layers[binding.var]
+        if layer is None and not (keeps_channels(call) and binding.var in self._needed):
+            for var in relax.analysis.free_vars(call):
+                yield var, True
+            return
+        data = call.args[0]
+        if layer is not None and not layer.is_depthwise:
+            low, high = self._of(data)
+            # A constant beside padding of another value is no constant to a window.
+            is_number = low == high
+            if layer.pads:
+                is_number = is_number & (low == layer.attrs.input_zero_point)
+            yield data, ~is_number
+            return
+        # One of both has a channel exactly if the other has it.
+        yield data, self._needed[binding.var]
+        yield binding.var, self._needed.get(data, True)
