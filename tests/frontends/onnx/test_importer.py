@@ -53,6 +53,17 @@ def test_every_tensor_equals_onnx_runtime_in_both_forms(
             np.testing.assert_array_equal(results[key], array, err_msg=f"{key}, qdq={qdq}")
 
 
+def test_an_old_operator_set() -> None:
+    model = NETWORKS["googlenet"](Style("uint8", "int8", per_channel=True, qdq=False))
+    model.opset_import[0].version = 12
+    data = image(model)
+    wanted = onnxruntime_tensors(model, [data])
+    mod, params = from_onnx(model, outputs="all")
+    results = qnn.build(mod, "host", params).run(data)
+    for key, array in wanted.items():
+        np.testing.assert_array_equal(results[key], array, err_msg=key)
+
+
 def small(qdq: bool = True) -> Any:
     net = Network(Style("uint8", "int8", per_channel=True, qdq=qdq), (1, 3, 6, 6), 0)
     return net.model(net.conv(net.input, 4))
