@@ -21,6 +21,7 @@ from legalize.passes import (
     PreferSignedness,
     SplitWords,
     TabulateFloats,
+    TabulateProducts,
     TransposeBytes,
     UseKernels,
 )
@@ -42,8 +43,8 @@ def lower(mod: tvm.IRModule, target: tvm.target.Target, *, kernels: bool = True)
     """
     mod = lower_loops(mod, target, lambda other: lower(other, target, kernels=kernels))
     wanted = [dtype for feature, dtype in _SIGNEDNESS.items() if has_feature(target, feature)]
-    passes = [FoldQdq(), TabulateFloats(), ChannelsLast(), FoldPads(), FoldClamps()]
-    passes.append(DropConstantChannels())
+    passes = [FoldQdq(), TabulateFloats(), TabulateProducts(), ChannelsLast()]
+    passes += [FoldPads(), FoldClamps(), DropConstantChannels()]
     passes.append(SplitWords(*wanted or ["int8"]))
     if kernels:
         passes += [PreferSignedness(dtype) for dtype in wanted]

@@ -20,6 +20,7 @@ from legalize.passes.pad_in_place import PadInPlace
 from legalize.passes.prefer_signedness import PreferSignedness
 from legalize.passes.split_words import SplitWords
 from legalize.passes.tabulate_floats import TabulateFloats
+from legalize.passes.tabulate_products import TabulateProducts
 from legalize.passes.transpose_bytes import TransposeBytes
 from legalize.passes.use_kernels import UseKernels
 
@@ -42,6 +43,7 @@ __all__ = [
     "PreferSignedness",
     "SplitWords",
     "TabulateFloats",
+    "TabulateProducts",
     "TransposeBytes",
     "UseKernels",
 ]

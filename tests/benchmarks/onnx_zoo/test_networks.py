@@ -12,7 +12,7 @@ from qnn_ops.errors import QnnError
 from tvm_qnn.oracle import onnxruntime_tensors
 
 
-@pytest.mark.parametrize(("name", "style"), [("squeezenet", "s8s8"), ("mobilenet_v2", "u8s8")])
+@pytest.mark.parametrize(("name", "style"), [("squeezenet", "s8s8"), ("mobilenet_v3", "u8s8")])
 def test_every_tensor_equals_onnx_runtime(name: str, style: str) -> None:
     content = onnx_zoo.build(name, style, tiny=True)
     inputs = inputs_of(content)
