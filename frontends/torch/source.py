@@ -14,6 +14,16 @@ from qnn_ops.errors import QnnError
 
 _WEIGHTED = ("conv2d.default", "linear.default")
 
+# What XNNPACK has in integers, of operands that were quantized.
+_INTEGER = {
+    *_WEIGHTED,
+    *("adaptive_avg_pool2d.default", "add.Tensor", "add_.Tensor", "cat.default"),
+    *("flatten.using_ints", "hardtanh.default", "hardtanh_.default", "max_pool2d.default"),
+    *("mean.dim", "mul.Tensor", "permute.default", "relu.default", "relu_.default"),
+    *("relu6.default", "reshape.default", "slice.Tensor", "squeeze.dim", "transpose.int"),
+    *("unsqueeze.default", "view.default"),
+}
+
 
 class TorchSource(Source):
     """A program, whose shapes are its own."""
@@ -43,12 +53,17 @@ class TorchSource(Source):
             return notes.setdefault(node.name, made)
 
         missing = missing_operators(self.program)
+        integer = set(constants)
         operators = []
         for number, node in enumerate(calls_of(self.program)):
             inputs = tuple(note(each) for each in node.all_input_nodes)
             result = note(node)
             reason = missing.get(number, "")
-            is_integer = str(node.target).startswith("quantized_decomposed.")
+            is_integer = str(node.target).startswith("quantized_decomposed.") or (
+                operator_of(node) in _INTEGER and all(each.name in integer for each in inputs)
+            )
+            if is_integer:
+                integer.add(node.name)
             operators.append(
                 OperatorInfo(
                     index=number,
