@@ -94,6 +94,8 @@ def layer_of(call: Any) -> Layer | None:
         return None
     weights = operands[0]
     assert weights is not None
+    if not weights.size:
+        return None
     is_depthwise = pads = False
     if operator is quantized_conv2d:
         if (attrs.data_layout, attrs.out_layout) != ("NHWC", "NHWC"):
@@ -130,6 +132,11 @@ def is_reshape(call: Any) -> bool:
     return isinstance(call, relax.Call) and getattr(call.op, "name", None) == "relax.reshape"
 
 
+def _is_plain(binding: relax.Binding) -> bool:
+    """Tell whether a variable is its value, of no other type."""
+    return isinstance(binding, relax.VarBinding)
+
+
 class LiveChannels:
     """What is known of a function's tensors.
 
@@ -141,13 +148,11 @@ class LiveChannels:
 
     def __init__(self, function: relax.Function) -> None:
         """Follow the ends of values down the function, and what is read up."""
-        self._bindings = [
-            binding
-            for block in function.body.blocks
-            for binding in block.bindings
-            if isinstance(binding, relax.VarBinding)
-        ]
-        self._layers = {binding.var: layer_of(binding.value) for binding in self._bindings}
+        self._bindings = [binding for block in function.body.blocks for binding in block.bindings]
+        self._layers = {
+            binding.var: layer_of(binding.value) if _is_plain(binding) else None
+            for binding in self._bindings
+        }
         self._ends: dict[Any, Ends] = {}
         for binding in self._bindings:
             if (ends := self._made(binding)) is not None:
@@ -168,7 +173,9 @@ class LiveChannels:
         call, layer = binding.value, self._layers[binding.var]
         if layer is not None:
             return layer.ends(self._of(call.args[0])) or self._full(binding.var)
-        if not keeps_channels(call) or call.args[0] not in self._ends:
+        if not _is_plain(binding) or not keeps_channels(call):
+            return None
+        if call.args[0] not in self._ends:
             return None
         low, high = self._ends[call.args[0]]
         if is_reshape(call):

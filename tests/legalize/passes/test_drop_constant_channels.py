@@ -13,6 +13,7 @@ from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter
 from legalize.passes import ChannelsLast, DropConstantChannels
+from qnn_ops import quantized_dense
 from qnn_ops.registry import constant_of, operator_of
 from tests.support.arrays import full_range
 from tvm_qnn import build
@@ -157,6 +158,37 @@ def test_a_constant_beside_padding_of_another_value_stays() -> None:
     content = Middle("NONE").content("pool")
     assert weights_of(content) == [(3, 3, 3, 12), (7, 12)]
     check(content)
+
+
+def test_what_reads_a_tensor_as_another_type_needs_all_of_it() -> None:
+    mod, params = from_tflite(Network().content("conv"))
+    mod = tvm.transform.Sequential(
+        [relax.transform.BindParams("main", dict(params)), ChannelsLast()]
+    )(mod)
+    builder = relax.BlockBuilder()
+    first = mod["main"].body.blocks[0].bindings[0]
+    x = mod["main"].params[0]
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            conv = builder.emit(first.value)
+            seen = builder.match_cast(conv, relax.TensorType((1, _SIZE, _SIZE, 16), "int8"))
+            out = builder.emit_output(relax.op.nn.relu(seen))
+        builder.emit_func_output(out)
+    before = builder.get()
+    tvm.ir.assert_structural_equal(DropConstantChannels()(before), before)
+
+
+def test_layers_without_weights_stay() -> None:
+    empty = relax.const(np.zeros((0, 4), np.int8), "int8")
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((2, 4), "int8"))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            y = builder.emit(quantized_dense(x, empty, 0.5, 0, 0.5, 0, 0.5, 0, "int8"))
+            out = builder.emit_output(y)
+        builder.emit_func_output(out)
+    before = builder.get()
+    tvm.ir.assert_structural_equal(DropConstantChannels()(before), before)
 
 
 def test_a_real_network_loses_most_of_its_weights(shared: Path) -> None:
