@@ -25,7 +25,7 @@ FIELDS = 3
     traits=FIXED,
 )
 def dynamic_encoding(
-    data: relax.Expr, asymmetric: bool, *, arithmetic: str = "tflite"
+    data: relax.Expr, asymmetric: bool, *, arithmetic: str = "tflite", whole: bool = False
 ) -> relax.Call:
     """Choose how each row of real numbers becomes int8.
 
@@ -44,10 +44,11 @@ def dynamic_encoding(
             is passed over; a row with an infinite range has the zero point 0.
         asymmetric: whether zero points may differ from 0.
         arithmetic: "tflite" or "onnxruntime"; the latter is asymmetric.
+        whole: whether the whole tensor is one row.
 
     Returns:
-        A call whose result is float32 [..., 3]: for each row its scale, how many steps a unit is,
-        and its zero point, a whole number.
+        A call whose result is float32 [..., 3], or [3] for a whole tensor: for each row its scale,
+        how many steps a unit is, and its zero point, a whole number.
 
     Raises:
         QnnError: if a dtype or shape does not fit.
@@ -55,18 +56,27 @@ def dynamic_encoding(
     attrs: dict[str, Any] = {"asymmetric": bool(asymmetric)}
     if arithmetic != "tflite":
         attrs["arithmetic"] = arithmetic
+    if whole:
+        attrs["whole"] = True
     return dynamic_encoding.call([data], **attrs)
+
+
+def is_whole(attrs: Attrs) -> bool:
+    """Tell whether a call encodes a whole tensor."""
+    return bool(getattr(attrs, "whole", False))
 
 
 @dynamic_encoding.type_rule
 def _type(attrs: Attrs, data: TensorSpec) -> TensorSpec:
     check_dtype("data", data.dtype, ("float32",))
-    if not data.shape or data.shape[-1] == 0:
+    if 0 in data.shape[-1:] or (not data.shape and not is_whole(attrs)):
         raise QnnError(f"data must have rows of at least 1 element, got shape {data.shape}")
+    if 0 in data.shape and is_whole(attrs):
+        raise QnnError(f"data must have elements, got shape {data.shape}")
     check_arithmetic(attrs)
     if is_onnxruntime(attrs) and not attrs.asymmetric:
         raise QnnError("arithmetic 'onnxruntime' has zero points")
-    return TensorSpec((*data.shape[:-1], FIELDS), "float32")
+    return TensorSpec((FIELDS,) if is_whole(attrs) else (*data.shape[:-1], FIELDS), "float32")
 
 
 dynamic_encoding.overflow_rule(cannot_overflow)
@@ -75,6 +85,8 @@ dynamic_encoding.overflow_rule(cannot_overflow)
 @dynamic_encoding.reference
 def _reference(attrs: Attrs, data: Array) -> Array:
     data = np.where(np.isnan(data), np.float32(0), data)
+    if is_whole(attrs):
+        data = data.reshape(-1)
     low, high = data.min(-1), data.max(-1)
     with np.errstate(all="ignore"):
         if is_onnxruntime(attrs):

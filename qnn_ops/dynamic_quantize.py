@@ -52,7 +52,7 @@ def dynamic_quantize(
     Args:
         data: float32, [..., K]. NaN has no integer and gives the zero point; with arithmetic
             "onnxruntime" the lowest value.
-        encoding: float32 [..., 3], of ``dynamic_encoding``.
+        encoding: float32 [..., 3], of ``dynamic_encoding``; or [3] for the whole tensor.
         out_dtype: int8; or uint8, whose values are larger by 128.
         arithmetic: "tflite" or "onnxruntime".
 
@@ -74,7 +74,7 @@ def _type(attrs: Attrs, data: TensorSpec, encoding: TensorSpec) -> TensorSpec:
         check_dtype(name, spec.dtype, ("float32",))
     check_dtype("out_dtype", attrs.out_dtype, QUANTIZED)
     check_arithmetic(attrs)
-    if not data.shape or encoding.shape != (*data.shape[:-1], FIELDS):
+    if encoding.shape not in ((FIELDS,), (*data.shape[:-1], FIELDS)):
         raise QnnError(f"an encoding of shape {encoding.shape} for data of shape {data.shape}")
     return TensorSpec(data.shape, attrs.out_dtype)
 

@@ -10,6 +10,7 @@ from tvm.relax.expr_functor import PyExprMutator, mutator
 
 from legalize.qdq.group import operator_name
 from qnn_ops import float_function
+from qnn_ops.lanes import lanes_of, max_of_lanes, sum_of_lanes
 from qnn_ops.registry import spec_of
 
 
@@ -37,8 +38,16 @@ class _Writer(PyExprMutator):
 
     def _softmax(self, data: relax.Expr, axis: int) -> relax.Expr:
         """Write a softmax: exponentials times the reciprocal of their sum."""
-        emit = self.builder_.emit
-        most = emit(R.max(data, axis, keepdims=True))
-        terms = emit(float_function(emit(R.subtract(data, most)), "exp"))
-        total = emit(R.sum(terms, axis, keepdims=True))
-        return R.multiply(terms, emit(R.divide(relax.const(np.float32(1)), total)))
+        emit, shape = self.builder_.emit, spec_of(data).shape
+        axis %= len(shape)
+        if axis < len(shape) - 1:
+            order = [*(place for place in range(len(shape)) if place != axis), axis]
+            back = [order.index(place) for place in range(len(shape))]
+            return R.permute_dims(emit(self._softmax(emit(R.permute_dims(data, order)), -1)), back)
+        # As many lanes as ONNX Runtime has on AVX512.
+        rows = emit(R.reshape(data, (*shape[:-1], *lanes_of(shape[-1], 16))))
+        most = max_of_lanes(self.builder_, rows)
+        terms = emit(float_function(emit(R.subtract(rows, most)), "exp"))
+        total = sum_of_lanes(self.builder_, terms)
+        result = R.multiply(terms, emit(R.divide(relax.const(np.float32(1)), total)))
+        return R.reshape(emit(result), shape)

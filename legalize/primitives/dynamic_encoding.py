@@ -8,7 +8,7 @@ from tvm.relax import op as R
 
 from legalize.primitives.fixed_point import const, round_half_away
 from legalize.primitives.registry import primitive
-from qnn_ops.dynamic_encoding import dynamic_encoding
+from qnn_ops.dynamic_encoding import dynamic_encoding, is_whole
 from qnn_ops.onnxruntime import is_onnxruntime
 from qnn_ops.registry import Attrs
 
@@ -17,6 +17,8 @@ _MOST = const(np.finfo(np.float32).max, "float32")
 
 @primitive(dynamic_encoding)
 def _dynamic_encoding(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
+    if is_whole(attrs):
+        data = builder.emit(R.reshape(data, (-1,)))
     # NaN is not equal to itself.
     data = builder.emit(R.where(R.equal(data, data), data, const(0, "float32")))
     if is_onnxruntime(attrs):

@@ -24,8 +24,8 @@ def test_uint8_is_more_by_128() -> None:
 
 def test_operands_must_fit() -> None:
     data, encoding = np.zeros((2, 4), np.float32), np.zeros((2, 3), np.float32)
-    with pytest.raises(QnnError, match=r"an encoding of shape \(3,\) for data of shape \(2, 4\)"):
-        dynamic_quantize.evaluate(data, encoding[0])
+    with pytest.raises(QnnError, match=r"an encoding of shape \(1, 3\) for data of shape"):
+        dynamic_quantize.evaluate(data, encoding[:1])
     with pytest.raises(QnnError, match="out_dtype must be int8 or uint8, got int16"):
         dynamic_quantize.evaluate(data, encoding, "int16")
 

@@ -12,6 +12,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Operands, converter, operands_of
 from qnn_ops import fused_multiply_add
+from qnn_ops.lanes import lanes_of, sum_of_lanes
 from qnn_ops.registry import spec_of
 
 
@@ -33,12 +34,13 @@ def _layer_normalization(
         raise UnsupportedError("it must be of float32")
     axis = int(attributes.get("axis", -1)) % len(shape)
     count = prod(shape[axis:])
-    rows = emit(R.reshape(data, (*shape[:axis], count)))
-    size = relax.const(count, "float64")
+    lanes = lanes_of(count)
+    rows = emit(R.reshape(data, (*shape[:axis], *lanes)))
+    share = relax.const(1 / count, "float64")  # fused, a division would be one for each element
 
     def mean_of(values: relax.Expr) -> relax.Expr:
-        total = emit(R.sum(values, -1, keepdims=True))
-        return emit(R.astype(R.divide(total, size), "float32"))
+        total = sum_of_lanes(builder, values)
+        return emit(R.astype(R.multiply(total, share), "float32"))
 
     distance = emit(R.subtract(rows, mean_of(emit(R.astype(rows, "float64")))))
     exact = emit(R.astype(distance, "float64"))
@@ -47,9 +49,9 @@ def _layer_normalization(
     deviation = emit(R.sqrt(R.add(variance, epsilon)))
     reciprocal = emit(R.divide(relax.const(np.float32(1)), deviation))
     steps = emit(R.multiply(distance, reciprocal))
-    scale = emit(R.reshape(scale, (count,)))
+    scale = emit(R.reshape(scale, lanes))
     if bias is None:
         result = emit(R.multiply(steps, scale))
     else:
-        result = emit(fused_multiply_add(steps, scale, emit(R.reshape(bias, (count,)))))
+        result = emit(fused_multiply_add(steps, scale, emit(R.reshape(bias, lanes))))
     return emit(R.reshape(result, shape))

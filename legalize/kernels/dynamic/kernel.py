@@ -43,19 +43,20 @@ _ALMOST_HALF = float(np.nextafter(0.5, 0.0))
 
 @cache
 def encode(
-    isa: VectorIsa, shape: tuple[int, ...], asymmetric: bool, arithmetic: str
+    isa: VectorIsa, shape: tuple[int, ...], asymmetric: bool, arithmetic: str, whole: bool
 ) -> tirx.PrimFunc:
-    """Build the function that finds the encoding of each row.
+    """Build the function that finds the encoding of each row, or of the whole tensor.
 
     Returns:
         A function of the data and the encodings.
     """
-    rows, columns = prod(shape[:-1]), shape[-1]
+    rows, columns = (1, prod(shape)) if whole else (prod(shape[:-1]), shape[-1])
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("dynamic_encoding")
         T.func_attr({"global_symbol": "dynamic_encoding", "tirx.noalias": True})
         data = T.arg("data", T.buffer(shape, "float32"))
-        output = T.arg("output", T.buffer((*shape[:-1], FIELDS), "float32"))
+        result = (FIELDS,) if whole else (*shape[:-1], FIELDS)
+        output = T.arg("output", T.buffer(result, "float32"))
         source = T.decl_buffer((rows * columns,), "float32", data=data.data)
         target = T.decl_buffer((rows * FIELDS,), "float32", data=output.data)
 
@@ -144,18 +145,21 @@ def _onnxruntime(low: Vector, high: Vector) -> list[Vector]:
 
 
 @cache
-def quantize(isa: VectorIsa, shape: tuple[int, ...], dtype: str, arithmetic: str) -> tirx.PrimFunc:
-    """Build the function that quantizes rows by their encodings.
+def quantize(
+    isa: VectorIsa, shape: tuple[int, ...], dtype: str, arithmetic: str, whole: bool
+) -> tirx.PrimFunc:
+    """Build the function that quantizes rows by their encodings, or a whole tensor by one.
 
     Returns:
         A function of the data, the encodings and the output.
     """
-    rows, columns = prod(shape[:-1]), shape[-1]
+    rows, columns = (1, prod(shape)) if whole else (prod(shape[:-1]), shape[-1])
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("dynamic_quantize")
         T.func_attr({"global_symbol": "dynamic_quantize", "tirx.noalias": True})
         data = T.arg("data", T.buffer(shape, "float32"))
-        encoding = T.arg("encoding", T.buffer((*shape[:-1], FIELDS), "float32"))
+        encodings = (FIELDS,) if whole else (*shape[:-1], FIELDS)
+        encoding = T.arg("encoding", T.buffer(encodings, "float32"))
         output = T.arg("output", T.buffer(shape, dtype))
         source = T.decl_buffer((rows * columns,), "float32", data=data.data)
         fields = T.decl_buffer((rows * FIELDS,), "float32", data=encoding.data)

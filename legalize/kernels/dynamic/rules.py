@@ -12,7 +12,7 @@ from legalize.kernels.dynamic import kernel
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import VectorRule
 from qnn_ops import dynamic_encoding, dynamic_quantize
-from qnn_ops.dynamic_encoding import FIELDS
+from qnn_ops.dynamic_encoding import FIELDS, is_whole
 from qnn_ops.onnxruntime import arithmetic_of
 from qnn_ops.registry import Attrs, Operator, spec_of
 
@@ -27,8 +27,9 @@ def _encode(
     shape = spec_of(operands[0]).shape
     if 0 in shape:
         return None
-    function = kernel.encode(isa, shape, bool(attrs.asymmetric), arithmetic_of(attrs))
-    result = (*shape[:-1], FIELDS)
+    whole = is_whole(attrs)
+    function = kernel.encode(isa, shape, bool(attrs.asymmetric), arithmetic_of(attrs), whole)
+    result = (FIELDS,) if whole else (*shape[:-1], FIELDS)
     return call_tir(builder, "dynamic_encoding", function, list(operands), result, "float32")
 
 
@@ -42,7 +43,8 @@ def _quantize(
     shape = spec_of(operands[0]).shape
     if 0 in shape:
         return None
-    function = kernel.quantize(isa, shape, attrs.out_dtype, arithmetic_of(attrs))
+    whole = spec_of(operands[1]).shape == (FIELDS,)
+    function = kernel.quantize(isa, shape, attrs.out_dtype, arithmetic_of(attrs), whole)
     operands = list(operands)
     return call_tir(builder, "dynamic_quantize", function, operands, shape, attrs.out_dtype)
 
