@@ -25,7 +25,7 @@ from frontends.tflite.interface import (
     needed_operators,
     signature,
 )
-from frontends.tflite.model import HANDLE, Model, Operator, Tensor
+from frontends.tflite.model import COMPLEX, HANDLE, Model, Operator, Tensor
 from frontends.tflite.names import tensor_names
 from frontends.tflite.reader import read_model
 from frontends.tflite.states import states_of
@@ -38,6 +38,7 @@ from qnn_ops.registry import spec_of
 _STATES_DTYPE = ("ARG_MAX", "ARG_MIN")
 # What an operator computes with; tensors of other types tell it axes, sizes and the like.
 _COMPUTED = ("float32", "int8", "uint8")
+_TAKE_COMPLEX = ("COMPLEX_ABS", "IMAG", "REAL")
 # Their result may have elements where an operand has none.
 _TAKE_NOTHING = (
     *("IF", "WHILE"),
@@ -150,7 +151,8 @@ def _convert_operators(
     """
 
     def shape_of(tensor: Tensor) -> tuple[int, ...]:
-        return spec_of(values.of(tensor)).shape
+        shape = spec_of(values.of(tensor)).shape
+        return shape[:-1] if tensor.dtype == COMPLEX else shape
 
     problems: list[Problem] = []
     fallbacks: list[str] = []
@@ -179,8 +181,10 @@ def _convert(ctx: Context) -> bool:
     outputs = [ctx.output(position) for position in range(len(ctx.operator.outputs))]
     outputs = [tensor for tensor in outputs if tensor.dtype != HANDLE]
     for tensor in outputs:
-        if tensor.dtype not in DTYPES:
+        is_complex = tensor.dtype == COMPLEX and ctx.operator.code == "RFFT2D"
+        if tensor.dtype not in DTYPES and not is_complex:
             raise UnsupportedError(f"{tensor.label} is of type {tensor.dtype}")
+    _check_complex(ctx)
     rule, is_fallback = rule_for(ctx.model, ctx.operator)
     results = convert_in_float(rule, ctx) if is_fallback else rule(ctx)
     results = results if isinstance(results, list) else [results]
@@ -189,7 +193,8 @@ def _convert(ctx: Context) -> bool:
     for tensor, expr in zip(outputs, results, strict=True):
         call = ctx.builder.typed(expr)
         result = spec_of(call)
-        if result.dtype != tensor.dtype and ctx.operator.code not in _STATES_DTYPE:
+        dtype = "float32" if tensor.dtype == COMPLEX else tensor.dtype
+        if result.dtype != dtype and ctx.operator.code not in _STATES_DTYPE:
             raise QnnError(f"gives {result.dtype}, {tensor.label} is {tensor.dtype}")
         if 0 in result.shape:
             call = R.zeros(result.shape, result.dtype)  # so that no kernel meets it
@@ -199,6 +204,14 @@ def _convert(ctx: Context) -> bool:
         owner = ctx.values.owner
         ctx.builder.results[variable.name] = ctx.operator.index if owner is None else owner
     return is_fallback
+
+
+def _check_complex(ctx: Context) -> None:
+    """Raise if an operator reads a complex tensor, and is none of those that do."""
+    for index in ctx.operator.inputs:
+        tensor = ctx.model.tensors[index]
+        if index >= 0 and tensor.dtype == COMPLEX and ctx.operator.code not in _TAKE_COMPLEX:
+            raise UnsupportedError(f"{tensor.label} is complex")
 
 
 def _check_elements(ctx: Context) -> None:

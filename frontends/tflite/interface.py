@@ -8,7 +8,7 @@ from math import inf
 
 from tvm import relax
 
-from frontends.tflite.model import Model, Operator, State, Tensor
+from frontends.tflite.model import COMPLEX, Model, Operator, State, Tensor
 from frontends.tflite.roles import NO_ROLE, roles_of
 from frontends.tflite.values import INPUT_DTYPES
 from qnn_ops.attributes import int_list_attr
@@ -78,6 +78,9 @@ def kept_outputs(
         QnnError: a tensor does not exist, or its name is not unique, or no operator computes it.
     """
     if outputs is None:
+        for tensor in (model.tensors[index] for index in model.outputs):
+            if tensor.dtype == COMPLEX:
+                raise QnnError(f"{tensor.label} is complex, and an output of the model")
         return model.outputs
     if outputs == "all":
         return model.computed

@@ -11,6 +11,7 @@ from frontends.tflite.options import Options
 from frontends.tflite.quantization import Quantization
 
 HANDLE = "resource"
+COMPLEX = "complex64"
 """The type of tensors that name a variable."""
 
 
@@ -105,12 +106,12 @@ class Model:
 
     @property
     def computed(self) -> tuple[int, ...]:
-        """The tensors that operators compute, in the order of the operators."""
+        """The tensors that operators compute, in the order of the operators; no complex ones."""
         return tuple(
             index
             for operator in self.operators
             for index in operator.outputs
-            if self.tensors[index].dtype != HANDLE
+            if self.tensors[index].dtype not in (HANDLE, COMPLEX)
         )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
+import numpy as np
+
 from frontends.tflite.flatbuffer import Table
 from frontends.tflite.schema import ENUM_FIELDS, by_value, pascal_case
 
@@ -33,9 +35,14 @@ BY_TYPE = {bool: _scalar, int: _scalar, float: _finite, str: _enum}
 Activation = Annotated[str, _enum("fused_activation_function")]
 Stride = Annotated[tuple[int, int], _positive("stride_h", "stride_w")]
 Dilation = Annotated[tuple[int, int], _positive("dilation_h_factor", "dilation_w_factor")]
+Stride3 = Annotated[tuple[int, int, int], _positive("stride_d", "stride_h", "stride_w")]
+Dilation3 = Annotated[
+    tuple[int, int, int], _positive("dilation_d_factor", "dilation_h_factor", "dilation_w_factor")
+]
 Filter = Annotated[tuple[int, int], _positive("filter_height", "filter_width")]
 NumSplits = Annotated[int, lambda table: table.positive("NumSplits")[0]]
 SharedName = Annotated[str, lambda table: table.string("SharedName")]
+Boundaries = Annotated[np.ndarray[Any, Any], lambda table: table.vector("Boundaries", "float32")]
 Container = Annotated[str, lambda table: table.string("Container")]
 Dims = Annotated[tuple[int, ...], lambda table: table.integers("SqueezeDims")]
 NewShape = Annotated[

@@ -18,8 +18,10 @@ from frontends.tflite.flatbuffer import Table
 from frontends.tflite.option_fields import (
     BY_TYPE,
     Activation,
+    Boundaries,
     Container,
     Dilation,
+    Dilation3,
     Dims,
     Filter,
     NewShape,
@@ -27,6 +29,7 @@ from frontends.tflite.option_fields import (
     Reader,
     SharedName,
     Stride,
+    Stride3,
 )
 from frontends.tflite.schema import (
     OPTIONS_BY_OPERATOR,
@@ -94,6 +97,23 @@ class Conv2DOptions(Options):
     dilation: Dilation
     activation: Activation
     quantized_bias_type: str
+
+
+@dataclass(frozen=True)
+class Conv3DOptions(Options):
+    """Convolution of volumes; `stride` and `dilation` are (depth, height, width)."""
+
+    padding: str
+    stride: Stride3
+    dilation: Dilation3
+    activation: Activation
+
+
+@dataclass(frozen=True)
+class BucketizeOptions(Options):
+    """Boundaries of ranges of numbers, float32."""
+
+    boundaries: Boundaries
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ OPTIONS_TABLES = _members(tflite.BuiltinOptions)
 # An operator's options table has the operator's name, but for these.
 _SHARED_OPTIONS = {
     "AVERAGE_POOL_2D": "Pool2DOptions",
+    "CONV_3D_TRANSPOSE": "Conv3DOptions",
     "L2_POOL_2D": "Pool2DOptions",
     "MAX_POOL_2D": "Pool2DOptions",
     "MAXIMUM": "MaximumMinimumOptions",

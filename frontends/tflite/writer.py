@@ -297,7 +297,7 @@ def _snake_case(field: str) -> str:
 
 
 def _option_value(where: str, options_type: str | None, field: str, value: Any) -> Any:
-    """Return the value as the schema stores it: a number, or an int32 array for a vector."""
+    """Return the value as the schema stores it: a number, or an array for a vector."""
     if options_type is None:
         raise QnnError(f"{where} has no options, got {field!r}")
     if not hasattr(tflite, f"{options_type}Add{pascal_case(field)}"):
@@ -305,7 +305,7 @@ def _option_value(where: str, options_type: str | None, field: str, value: Any) 
         known = [_snake_case(n[len(prefix) :]) for n in dir(tflite) if n.startswith(prefix)]
         raise QnnError(f"{where} has no option {field!r}; it has {', '.join(known) or 'none'}")
     if hasattr(tflite, f"{options_type}Start{pascal_case(field)}Vector"):
-        return np.asarray(value, np.int32)
+        return np.asarray(value, np.float32 if field == "boundaries" else np.int32)
     if field not in ENUM_FIELDS:
         return value
     if value not in ENUM_FIELDS[field]:

@@ -23,6 +23,7 @@ _ABSENT = "LiteRT's reference kernels lack it"
 _NO_INT16 = "LiteRT takes no int16"
 NOT_DRAWN = {
     "QUANTIZED": {"ELU": _ABSENT},
+    "DATA": dict.fromkeys(("RFFT2D", "COMPLEX_ABS", "REAL", "IMAG"), _ORDER),
     "FLOAT": {
         **dict.fromkeys(("CEIL", "ELU", "ROUND"), _ABSENT),
         **dict.fromkeys(
@@ -35,6 +36,8 @@ NOT_DRAWN = {
                 *("L2_NORMALIZATION", "LOCAL_RESPONSE_NORMALIZATION", "LOG_SOFTMAX", "SOFTMAX"),
                 *(
                     "CONV_2D",
+                    "CONV_3D",
+                    "CONV_3D_TRANSPOSE",
                     "DEPTHWISE_CONV_2D",
                     "TRANSPOSE_CONV",
                     "FULLY_CONNECTED",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -50,8 +51,10 @@ def numbers(graph: Graph, value: Value) -> Value | None:
     graph.operator("CAST", [value.index], first)
     every = ["PAD", "PADV2", *(["RESIZE_NEAREST_NEIGHBOR"] if dtype != "int64" else [])]
     every += ["MEAN"] if dtype != "bool" else ["REDUCE_ANY", "REDUCE_ALL"]
+    every += ["BUCKETIZE"] if dtype != "bool" else []
     every += ["SIGN", "SQUARED_DIFFERENCE", "ADD_N", "DIV"] if dtype == "int32" else []
-    code, operands, options = str(graph.choice(*every)), [first.index], {}
+    code, operands = str(graph.choice(*every)), [first.index]
+    options: dict[str, Any] = {}
     if code in ("PAD", "PADV2"):
         operands.append(graph.constant([[0, 0], [1, 0], [0, 2], [0, 0]]))
         operands += [graph.constant(np.array(1).astype(dtype))] if code == "PADV2" else []
@@ -62,10 +65,12 @@ def numbers(graph: Graph, value: Value) -> Value | None:
     elif code in ("MEAN", "REDUCE_ANY", "REDUCE_ALL"):
         operands.append(graph.constant([1, 3]))
         shape, options = (shape[0], 1, shape[2], 1), {"keep_dims": True}
+    elif code == "BUCKETIZE":
+        options = {"boundaries": np.sort(graph.rng.normal(0, 50, 5)).astype(np.float32)}
     elif code != "SIGN":
         operands.append(graph.aside(graph.rng.choice([-7, -1, 1, 3], shape).astype(dtype)))
     version = {"version": 2} if code == "SIGN" else {}
-    result = graph.tensor(shape, dtype, None)
+    result = graph.tensor(shape, "int32" if code == "BUCKETIZE" else dtype, None)
     graph.operator(code, operands, result, **options, **version)
     return value
 

@@ -59,6 +59,27 @@ def cast(draw: Draw) -> None:
     draw.operator([draw.given(np.asarray(numbers))], (result, None))
 
 
+@drawn("BUCKETIZE")
+def bucket(draw: Draw) -> None:
+    dtype, shape = str(draw.choice("int32", "int64", "float32", draw.dtype())), draw.shape()
+    limits = np.sort(draw.rng.normal(0, 2, draw.size())).astype(np.float32)
+    if draw.chance(0.05):
+        limits = limits[::-1]
+    draw.operator([draw.input(shape, dtype)], ("int32", None), boundaries=limits)
+
+
+@drawn("RFFT2D", "COMPLEX_ABS", "REAL", "IMAG")
+def transform(draw: Draw) -> None:
+    """Draw a transform and what reads it, of which a run tells nothing by itself."""
+    shape = draw.shape(1, 4)
+    lengths = [int(draw.choice(1, 2, 4, 8, draw.size())) for _ in range(2)]
+    made = draw.writer.tensor("made", (1,), "complex64")
+    draw.writer.operator("RFFT2D", [draw.input(shape, "float32"), draw.numbers(lengths)], [made])
+    if draw.code == "RFFT2D":
+        draw.code = "COMPLEX_ABS"
+    draw.operator([made], ("float32", None))
+
+
 @drawn("ONE_HOT")
 def one_hot(draw: Draw) -> None:
     shape, dtype = draw.shape(0, 3), draw.dtype()

@@ -72,6 +72,11 @@ class Sheet:
         self._outputs += results
         return results[0]
 
+    def inside(self, index: int) -> int:
+        """Make a result no output of the model."""
+        self._outputs.remove(index)
+        return index
+
     def model(self) -> bytes:
         return self._writer.finish(self._inputs, self._outputs)
 

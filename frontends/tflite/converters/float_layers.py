@@ -61,7 +61,7 @@ def _convolved(
         data_layout="NHWC",
         kernel_layout="OHWI",
     )
-    return activate(options.activation, _with_bias(ctx, sums, 2, channels))
+    return activate(options.activation, with_bias(ctx, sums, 2, channels))
 
 
 @float_converter("FULLY_CONNECTED")
@@ -73,14 +73,14 @@ def convert_float_fully_connected(ctx: Context) -> relax.Expr:
     outer, depth, units = rows_of(ctx, options.keep_num_dims)
     data = ctx.builder.emit(reshaped(ctx.input(0).expr, (*outer, depth)))
     sums = R.matmul(data, ctx.builder.emit(R.permute_dims(ctx.input(1).expr)))
-    return activate(options.activation, _with_bias(ctx, sums, 2, units))
+    return activate(options.activation, with_bias(ctx, sums, 2, units))
 
 
 @float_converter("TRANSPOSE_CONV")
 def convert_float_transpose_conv(ctx: Context) -> relax.Expr:
     """Return what a convolution of these weights would have taken: of the size that is stated."""
     sums = transposed_sums(ctx, ctx.input(2).expr, ctx.input(1).expr)
-    biased = _with_bias(ctx, sums, 3, ctx.input(1).shape[0])
+    biased = with_bias(ctx, sums, 3, ctx.input(1).shape[0])
     return activate(ctx.options(TransposeConvOptions).activation, biased)
 
 
@@ -111,7 +111,12 @@ def transposed_sums(ctx: Context, images: relax.Expr, planes: relax.Expr) -> rel
     return emit(R.strided_slice(padded, [1, 2], begins, ends))
 
 
-def _with_bias(ctx: Context, sums: relax.Expr, position: int, channels: int) -> relax.Expr:
+def with_bias(ctx: Context, sums: relax.Expr, position: int, channels: int) -> relax.Expr:
+    """Add the bias at a position, if there is one.
+
+    Raises:
+        QnnError: it is not float32, or not one value for each channel.
+    """
     if not ctx.has(position):
         return sums
     bias = ctx.input(position)

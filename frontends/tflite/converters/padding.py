@@ -28,8 +28,8 @@ def window_padding(
     """
     if scheme == "VALID":
         return 0, 0, 0, 0
-    top, bottom = _same(size[0], window[0], stride[0], dilation[0])
-    left, right = _same(size[1], window[1], stride[1], dilation[1])
+    top, bottom = same_ends(size[0], window[0], stride[0], dilation[0])
+    left, right = same_ends(size[1], window[1], stride[1], dilation[1])
     return top, left, bottom, right
 
 
@@ -47,7 +47,8 @@ def check_windows(
         window_count(name, *sizes, before, after)
 
 
-def _same(size: int, window: int, stride: int, dilation: int) -> tuple[int, int]:
+def same_ends(size: int, window: int, stride: int, dilation: int) -> tuple[int, int]:
+    """Return the padding before and behind one axis that SAME asks for."""
     count = -(-size // stride)
     extent = (window - 1) * dilation + 1
     total = max(0, (count - 1) * stride + extent - size)

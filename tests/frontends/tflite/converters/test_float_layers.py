@@ -22,6 +22,12 @@ STEP: dict[str, Any] = {
     "dilation_h_factor": 1,
     "dilation_w_factor": 1,
 }
+THICK: dict[str, Any] = {
+    "dilation_d_factor": 1,
+    "dilation_h_factor": 1,
+    "dilation_w_factor": 1,
+}
+WIDE: dict[str, Any] = {**THICK, "dilation_h_factor": 2, "dilation_w_factor": 2}
 # Code, data, weights, bias, result, options.
 LAYERS: list[tuple[str, tuple[int, ...], tuple[int, ...], int, tuple[int, ...], dict[str, Any]]] = [
     ("CONV_2D", (2, 9, 8, 5), (7, 3, 3, 5), 7, (2, 5, 8, 7), {"padding": "SAME", **STEP}),
@@ -38,6 +44,38 @@ LAYERS: list[tuple[str, tuple[int, ...], tuple[int, ...], int, tuple[int, ...], 
     ("FULLY_CONNECTED", (2, 3, 20), (4, 20), 0, (2, 3, 4), {"keep_num_dims": True}),
     ("TRANSPOSE_CONV", (2, 5, 4, 5), (7, 3, 3, 5), 7, (2, 10, 8, 7), {"padding": "SAME"}),
     ("TRANSPOSE_CONV", (1, 5, 4, 5), (7, 3, 2, 5), 0, (1, 12, 9, 7), {"padding": "VALID"}),
+    (
+        "CONV_3D",
+        (2, 6, 7, 5, 3),
+        (3, 2, 3, 3, 4),
+        4,
+        (2, 3, 7, 3, 4),
+        {"padding": "SAME", "stride_d": 2, "stride_h": 1, "stride_w": 2, **THICK},
+    ),
+    (
+        "CONV_3D",
+        (1, 6, 7, 8, 3),
+        (2, 2, 3, 3, 4),
+        0,
+        (1, 5, 5, 4, 4),
+        {"padding": "VALID", "stride_d": 1, "stride_h": 1, "stride_w": 1, **WIDE},
+    ),
+    (
+        "CONV_3D_TRANSPOSE",
+        (2, 3, 2, 3, 5),
+        (3, 3, 2, 4, 5),
+        4,
+        (2, 6, 4, 5, 4),
+        {"padding": "SAME"},
+    ),
+    (
+        "CONV_3D_TRANSPOSE",
+        (1, 3, 2, 3, 5),
+        (3, 2, 2, 4, 5),
+        0,
+        (1, 8, 4, 6, 4),
+        {"padding": "VALID"},
+    ),
     ("BATCH_MATMUL", (2, 5, 40), (2, 40, 6), 0, (2, 5, 6), {}),
     ("BATCH_MATMUL", (3, 40, 5), (6, 40), 0, (3, 5, 6), {"adj_x": True, "adj_y": True}),
 ]
@@ -62,6 +100,10 @@ def sheet_of(arrays: dict[int, Array], sign: Any = lambda array: array) -> Sheet
         if code == "TRANSPOSE_CONV":
             options = {**options, "stride_h": 2, "stride_w": 2}
             operands = [sheet.constant(result), operands[1], values]
+        if code == "CONV_3D_TRANSPOSE":
+            steps = {"stride_d": 2, "stride_h": 2, "stride_w": 2}
+            options = {**options, **steps, **THICK}
+            operands = [sheet.constant(result), operands[1], values]
         if channels:
             operands.append(sheet.constant(next_array((channels,))))
         sheet.operator(code, operands, (result, "float32", None), **options)
@@ -81,7 +123,7 @@ def test_sums_differ_by_their_order_at_most(target: str) -> None:
     for index, result, layer in zip(read_model(model).outputs, results, LAYERS, strict=True):
         # Two sums of n products, in any order and with fused products or without, each lie
         # within n rounding errors of the sum of their sizes.
-        terms = int(np.prod(layer[2][1:])) + 1
+        terms = int(np.prod(layer[2])) // (layer[3] or 1) + 1
         bound = 2 * terms * 2.0**-24 * totals[index]
         assert result.shape == expected[index].shape
         assert (np.abs(result - expected[index]) <= bound).all(), layer[0]

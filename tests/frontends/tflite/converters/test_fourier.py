@@ -1,0 +1,67 @@
+"""RFFT2D, and what reads its result."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from frontends.tflite import from_tflite
+from frontends.tflite.writer import ModelWriter
+from qnn_ops import QnnError
+from tvm_qnn import build
+from tvm_qnn.oracle import litert_tensors
+
+Array = np.ndarray[Any, Any]
+CODES = ("COMPLEX_ABS", "REAL", "IMAG")
+
+
+def spectrum(
+    shape: tuple[int, ...], lengths: tuple[int, int], codes: tuple[str, ...] = CODES
+) -> bytes:
+    """Return a transform, and parts of it; without parts the transform."""
+    writer = ModelWriter()
+    x = writer.tensor("x", shape, "float32")
+    sizes = writer.tensor("lengths", (2,), "int32", None, np.array(lengths, np.int32))
+    made = (*shape[:-2], lengths[0], lengths[1] // 2 + 1)
+    y = writer.tensor("y", made, "complex64")
+    writer.operator("RFFT2D", [x, sizes], [y])
+    parts = [writer.tensor(f"part{i}", made, "float32") for i in range(len(codes))]
+    for code, part in zip(codes, parts, strict=True):
+        writer.operator(code, [y], [part])
+    return writer.finish([x], parts or [y])
+
+
+@pytest.mark.parametrize(
+    ("shape", "lengths"),
+    [((2, 3, 1, 400), (1, 512)), ((2, 6, 5), (8, 8)), ((9, 20), (4, 16)), ((3, 1), (2, 2))],
+)
+def test_transforms_are_as_near_as_their_last_rounding(
+    shape: tuple[int, ...], lengths: tuple[int, int]
+) -> None:
+    model = spectrum(shape, lengths)
+    data = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    expected = [*litert_tensors(model, [data]).values()][-3:]
+    mod, params = from_tflite(model)
+    results = build(mod, "llvm", params).run(data).values()
+    # Both sum in float64. LiteRT rounds to float32 once more before it takes the size.
+    bound = 2.0**-22 * np.abs(data).sum(axis=(-2, -1)).max()
+    for result, wanted in zip(results, expected, strict=True):
+        assert result.shape == wanted.shape
+        assert result.dtype == wanted.dtype
+        np.testing.assert_allclose(result, wanted, rtol=0, atol=bound)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "codes", "message"),
+    [
+        ((1, 6), CODES, "no powers of two"),
+        ((2, 1), CODES, "rows of one value"),
+        ((1, 8), (), "complex, and an output"),
+        ((1, 8), ("CAST",), "is complex"),
+    ],
+)
+def test_what_is_refused(lengths: tuple[int, int], codes: tuple[str, ...], message: str) -> None:
+    with pytest.raises(QnnError, match=message):
+        from_tflite(spectrum((2, 8), lengths, codes))
