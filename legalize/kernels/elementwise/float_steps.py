@@ -21,6 +21,8 @@ _LARGEST_PRODUCT = 2.0**30
 # Products of 17 bits by float32 scales from here on, and their sums, are exact in float64.
 _LARGEST_INTEGER = 1 << 17
 _LEAST_SCALE = 2.0**-18
+# So that float32 holds what squares of 15 bits become, and int32 that rounded.
+_LEAST_SQUARE_SCALE, _LARGEST_SQUARE_SCALE = 2.0**-60, 1.0
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,35 @@ def float_steps(
         return FloatSteps(scale, same, None)
     above, below = addend_for(x >= 0), addend_for(x < 0)
     return None if above is None or below is None else FloatSteps(scale, above, below)
+
+
+def square_steps(outputs: Array, scale: float, bounds: tuple[int, int]) -> FloatSteps | None:
+    """Find an addend for which the steps of squares, of up to 30 bits, are exact.
+
+    Args:
+        outputs: the results for the squares of 0, 1, …, within the bounds.
+        scale: how much a step of a square is, about.
+        bounds: within 0 to 255.
+
+    Returns:
+        None if there is none.
+    """
+    scale = float(np.float32(scale))
+    if not _LEAST_SQUARE_SCALE <= scale <= _LARGEST_SQUARE_SCALE:
+        return None
+    # As a conversion to float32 rounds them.
+    squares = (np.arange(outputs.size) ** 2).astype(np.float32).astype(np.float64)
+    addend = _addend(squares, outputs, scale, bounds)
+    if addend is None:
+        return None
+    # Their products are exact in float64, but not always what an addend is added to.
+    sums = squares * scale + addend
+    for end in (-np.inf, np.inf):
+        if (
+            np.clip(np.trunc(np.nextafter(sums, end).astype(np.float32)), *bounds) != outputs
+        ).any():
+            return None
+    return FloatSteps(scale, addend, None)
 
 
 def _addend(x: Array, outputs: Array, scale: float, bounds: tuple[int, int]) -> float | None:

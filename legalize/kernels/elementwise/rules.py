@@ -12,7 +12,7 @@ from legalize.kernels.call import call_tir
 from legalize.kernels.elementwise.add import Terms, add
 from legalize.kernels.elementwise.affine import affine_form, stated_form
 from legalize.kernels.elementwise.float_form import FloatForm, float_form
-from legalize.kernels.elementwise.float_steps import float_steps
+from legalize.kernels.elementwise.float_steps import float_steps, square_steps
 from legalize.kernels.elementwise.multiply import Rescaling, Rounding, multiply
 from legalize.kernels.elementwise.square import Squares, squared_difference
 from legalize.kernels.isa.base import AffineForm, VectorIsa
@@ -27,7 +27,7 @@ from qnn_ops.arithmetic import multiply_by_quantized_multiplier, quantize_multip
 from qnn_ops.attributes import dtype_range
 from qnn_ops.elementwise import product_multiplier, sum_multipliers
 from qnn_ops.onnxruntime import is_onnxruntime, moved_by, product_factor
-from qnn_ops.quantized_squared_difference import square_multipliers
+from qnn_ops.quantized_squared_difference import SQUARE_SHIFT, square_multipliers
 from qnn_ops.registry import Attrs, Operator, TensorSpec, spec_of
 from qnn_ops.xnnpack import is_xnnpack
 
@@ -125,9 +125,14 @@ def _squared_difference(
     shape = _shape(lhs, rhs)
     if shape is None:
         return None
-    squares = Squares(
-        _zero_points(attrs, (lhs.dtype, rhs.dtype)), _integers(square_multipliers(attrs))
-    )
+    zero_points = _zero_points(attrs, (lhs.dtype, rhs.dtype))
+    reals = square_multipliers(attrs)
+    # On their common scale, operands are half of 255, shifted, at most.
+    most = (255 << SQUARE_SHIFT) + 2
+    exact = multiply_by_quantized_multiplier(np.arange(most) ** 2, *quantize_multiplier(reals[2]))
+    outputs = np.clip(exact.astype(np.int64) + zero_points[2], *_bounds(attrs))
+    steps = square_steps(outputs, reals[2], _bounds(attrs))
+    squares = Squares(zero_points, _integers(reals), steps)
     dtypes = lhs.dtype, rhs.dtype, attrs.out_dtype
     function = squared_difference(isa, (lhs.shape, rhs.shape), squares, dtypes, _bounds(attrs))
     name = "squared_difference"

@@ -8,6 +8,7 @@ from functools import cache
 from tvm import tirx
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.elementwise.float_steps import FloatSteps, stepped
 from legalize.kernels.elementwise.pairs import Shape, pairwise
 from legalize.kernels.ir.fixed_point import rescaled
 from legalize.kernels.ir.registers import kept, lanes_in
@@ -17,7 +18,7 @@ from legalize.kernels.isa.base import VectorIsa
 from qnn_ops.quantized_squared_difference import SQUARE_SHIFT
 
 # Roughly what one thread computes.
-_BYTES_PER_MICROSECOND = 2_000
+_BYTES_PER_MICROSECOND = 4_000
 _HALF = 1 << 30, 0  # the multiplier of the operand of the larger scale
 
 
@@ -28,10 +29,12 @@ class Squares:
     Attributes:
         zero_points: of lhs, rhs and the output, as steps from their lowest values.
         multipliers: of lhs, rhs and the square, each with its shift.
+        steps: of the square, in float32, where they are exact.
     """
 
     zero_points: tuple[int, int, int]
     multipliers: tuple[tuple[int, int], tuple[int, int], tuple[int, int]]
+    steps: FloatSteps | None
 
 
 @cache
@@ -65,7 +68,10 @@ def squared_difference(
 
     def squared(lhs: Vector, rhs: Vector) -> Vector:
         difference = kept(common(lhs, 0) - common(rhs, 1))
-        result = rescaled(difference * difference, *squares.multipliers[2])
+        square = difference * difference
+        if squares.steps is not None:
+            return stepped(squares.steps, square)
+        result = rescaled(square, *squares.multipliers[2])
         return result + splat("int32", squares.zero_points[2], lanes_in(lhs))
 
     def combine(lhs: Vector, rhs: Vector) -> Vector:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from legalize.kernels.elementwise.float_steps import FloatSteps, float_steps
+from legalize.kernels.elementwise.float_steps import FloatSteps, float_steps, square_steps
 from qnn_ops.arithmetic import multiply_by_quantized_multiplier, quantize_multiplier
 
 Array = np.ndarray[Any, Any]
@@ -67,3 +67,16 @@ def test_sums_below_zero_may_need_an_addend_of_their_own() -> None:
 def test_what_float32_cannot_tell_has_none(largest: int, scale: float) -> None:
     x = np.arange(-largest, largest + 1, max(largest // 100, 1))
     assert float_steps(x, np.clip(x, 0, 255), scale, (0, 255)) is None
+
+
+def test_squares_have_steps_for_most_scales() -> None:
+    rng = np.random.default_rng(4)
+    found = 0
+    for scale in np.exp2(rng.uniform(-24, -14, 40)).tolist():
+        exact = np.rint(np.arange(32642, dtype=np.float64) ** 2 * scale)
+        found += square_steps(np.clip(exact.astype(np.int64), 0, 255), scale, (0, 255)) is not None
+    assert found >= 30
+
+
+def test_a_scale_that_squares_do_not_have_has_no_steps() -> None:
+    assert square_steps(np.zeros(10, np.int64), 2.0**-80, (0, 255)) is None
