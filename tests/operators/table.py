@@ -136,6 +136,21 @@ int8, uint8 and int16 are quantized tensors; int32, int64 and bool mean themselv
 """
 
 
+REASONS = """
+## What is refused, and why
+
+- UNIQUE, and WHERE of a run's data: the shape of the result depends on the data.
+- NOT_EQUAL, PRELU and SUM of int16, EMBEDDING_LOOKUP of int16 and int8, MATRIX_DIAG and
+  MATRIX_SET_DIAG of bool: LiteRT's reference kernels
+  [take the data for that of another type](numerics.md#where-tflites-reference-kernels-surprise).
+- FULLY_CONNECTED whose int4 weights have a scale for each block: LiteRT's reference kernel gives
+  zeros; only its XNNPACK delegate reads such scales.
+- MULTINOMIAL, RANDOM_STANDARD_NORMAL, RANDOM_UNIFORM, STABLEHLO_RNG_BIT_GENERATOR: random numbers.
+- HASHTABLE and its kin, LSH_PROJECTION, SKIP_GRAM: mostly for tables and texts of strings.
+- BITCAST, EMBEDDING_LOOKUP_SPARSE and POW of int32: no quantized model was met that has them.
+"""
+
+
 def page() -> str:
     """Return the page, in Markdown."""
     rows, weighted = cells(example, CODES, DTYPES), cells(weighted_example, WEIGHTED_CODES, WEIGHTS)
@@ -146,6 +161,7 @@ def page() -> str:
         + _table(weighted, WEIGHTS)
         + "\n## Operators without a row\n\n"
         + _rest([code for code, row in rows.items() if {*row} == {NONE}])
+        + REASONS
     )
 
 
