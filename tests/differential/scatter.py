@@ -49,7 +49,7 @@ def numbers(graph: Graph, value: Value) -> Value | None:
     dtype, shape = str(graph.choice("int32", "bool", "int64")), value.shape
     first = graph.tensor(shape, dtype, None)
     graph.operator("CAST", [value.index], first)
-    every = ["PAD", "PADV2", *(["RESIZE_NEAREST_NEIGHBOR"] if dtype != "int64" else [])]
+    every = ["PAD", *(["PADV2", "RESIZE_NEAREST_NEIGHBOR"] if dtype != "int64" else [])]
     every += ["MEAN"] if dtype != "bool" else ["REDUCE_ANY", "REDUCE_ALL"]
     every += ["BUCKETIZE"] if dtype != "bool" else []
     every += ["SIGN", "SQUARED_DIFFERENCE", "ADD_N", "DIV"] if dtype == "int32" else []
