@@ -29,7 +29,7 @@ def _window(graph: Graph, value: Value, *, is_pool: bool) -> dict[str, Any] | No
     elif kind != "none":
         attrs["auto_pad"] = kind
     if kind.startswith("SAME"):
-        leaps = any(step > tap + 1 for step, tap in zip(strides, taps, strict=True))
+        leaps = any(s > tap + (not is_pool) for s, tap in zip(strides, taps, strict=True))
         if gaps != [1, 1] or leaps:
             return None  # ONNX Runtime refuses it
         spans = [-(-size // stride) for size, stride in zip(sizes, strides, strict=True)]
