@@ -11,7 +11,7 @@ from tvm import relax
 from frontends.builder import Imported
 from frontends.errors import ModelFormatError, UnsupportedOperatorError, reason_of
 from frontends.onnx.clips import without_clips
-from frontends.onnx.constants import constants_of, dtype_of
+from frontends.onnx.constants import constants_of, drop_identities, dtype_of
 from frontends.onnx.float_products import with_float_products
 from frontends.onnx.folding import with_folded_shapes
 from frontends.onnx.groups import check_groups
@@ -71,6 +71,8 @@ def from_onnx(
 def import_proto(proto: Any, shapes: Shapes | None = None) -> Imported:
     """Import what ``read_proto`` gave; see ``from_onnx``."""
     onnx = onnx_package()
+    proto = type(proto).FromString(proto.SerializeToString())
+    drop_identities(proto.graph)
     proto = _paired_once(proto)
     graph = proto.graph
     check_groups(
