@@ -62,6 +62,7 @@ def compare(
     quantized and the outputs. Ends with code 1 if an element of a tensor differs.
     """
     from frontends.formats import read_model
+    from qnn_ops.input_ranges import with_input_ranges
     from qnn_ops.signature import signature_of
     from tvm_qnn import compare as compare_model
     from tvm_qnn.cli.arguments import read_inputs
@@ -78,8 +79,10 @@ def compare(
     if histogram is not None:
         check_file(histogram)
         check_picture(histogram)
-    infos = signature_of(read_model(model).convert(dict(shapes)).mod).inputs
-    given = read_inputs(inputs, infos) if inputs else {}
+    source = read_model(model)
+    mod = source.convert(dict(shapes)).mod
+    infos = with_input_ranges(mod, signature_of(mod)).inputs
+    given = read_inputs(inputs, infos, source.descriptions().inputs) if inputs else {}
     arrays = [given.get(info.name, noise(info)) for info in infos]
     with timed(progress(), f"Run {model.name} here and on {reference.title}"):
         found = compare_model(
