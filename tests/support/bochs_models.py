@@ -41,14 +41,18 @@ int (*const functions[])(void *, const TVMFFIAny *, int32_t, TVMFFIAny *) = {run
 """
 
 
-def _write_parts(folder: Path, path: Path, code: Any, symbol: str, constants: bytes) -> None:
+def _write_parts(
+    folder: Path, path: Path, code: str, symbol: str, constants: bytes, alignment: int
+) -> None:
     """Write code and constants of an export in files that the emulator's compiler takes."""
     path.write_bytes(b"")  # the object, which is read, but not used
-    bochs.write_assembly(code, folder)
+    source = folder / "functions.ll"
+    source.write_text(code)
+    bochs.write_assembly(tvm.runtime.load_module(str(source)), folder)
     weights = folder / "weights.bin"
     weights.write_bytes(constants)
     (folder / "weights.s").write_text(
-        f'.section .rodata\n.globl {symbol}\n.balign 64\n{symbol}: .incbin "{weights}"\n'
+        f'.section .rodata\n.globl {symbol}\n.balign {alignment}\n{symbol}: .incbin "{weights}"\n'
     )
 
 
