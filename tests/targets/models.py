@@ -34,6 +34,7 @@ Array = np.ndarray[Any, Any]
 _TESTS = Path(__file__).parents[1]
 _SHARED = _TESTS.parents[1] / "shared" / "models"
 _GRAPHS = 12  # in a file of random ones
+_FEW = 15  # every one of so many targets, of a model that takes seconds
 # LiteRT reads its int8 state as int16, and writes beyond it.
 _NOT_FOR_LITERT = "keyword_svdf_i8"
 
@@ -145,7 +146,7 @@ def _zoo() -> list[Model]:
                 partial(zoo.build, name, style, tiny=True),
                 1e-5 if name == "hybrid_lstm_spotter" else 0.0,
             ),
-            10,
+            _FEW,
             multiplies=True,
             emulates=name == "mobilenet_v1",
         )
@@ -162,7 +163,7 @@ def _onnx() -> list[Model]:
         Model(
             f"onnx {name} {style.activations}",
             partial(_onnx_network, partial(make, style)),
-            2,
+            4,
             multiplies=True,
         )
         for name, make in NETWORKS.items()
@@ -174,9 +175,9 @@ def _mxnet() -> list[Model]:
     folder, trained = (_TESTS / "fixtures" / name for name in ("mxnet", "mxnet_digits"))
     return [
         # It ends with a softmax of floats.
-        Model("mxnet digits", partial(_fixture, trained / "digits", 1e-6), 10, emulates=False),
+        Model("mxnet digits", partial(_fixture, trained / "digits", 1e-6), _FEW, emulates=False),
         *(
-            Model(f"mxnet {prefix}", partial(_fixture, folder / prefix), 10)
+            Model(f"mxnet {prefix}", partial(_fixture, folder / prefix), _FEW)
             for prefix in _prefixes(folder)
         ),
     ]
@@ -186,7 +187,7 @@ def _float() -> list[Model]:
     folder = _TESTS / "fixtures" / "mxnet_float"
     # The largest that the tests of these operators allow; each has its own reason there.
     return [
-        Model(f"mxnet float {prefix}", partial(_fixture, folder / prefix, 1e-6), 10)
+        Model(f"mxnet float {prefix}", partial(_fixture, folder / prefix, 1e-6), _FEW)
         for prefix in _prefixes(folder)
     ]
 
@@ -202,7 +203,7 @@ def _shared() -> list[Model]:
             Model(
                 path.stem,
                 partial(_tflite, path.read_bytes),
-                10,
+                _FEW,
                 multiplies=path.stem not in ("split_concat_u8",),
                 emulates=path.stat().st_size < 1 << 20,
             )
@@ -210,12 +211,12 @@ def _shared() -> list[Model]:
             if path.stem != _NOT_FOR_LITERT
         ),
         *(
-            Model(f"mxnet {prefix}", partial(_stored, tiny / prefix), 10)
+            Model(f"mxnet {prefix}", partial(_stored, tiny / prefix), _FEW)
             for prefix in _prefixes(tiny)
             if "-sg-auto" in prefix
         ),
         *(
-            Model(f"mxnet {prefix}", partial(_stored, _SHARED / "mxnet" / prefix), 10)
+            Model(f"mxnet {prefix}", partial(_stored, _SHARED / "mxnet" / prefix), _FEW)
             for prefix in _prefixes(_SHARED / "mxnet")
         ),
     ]
