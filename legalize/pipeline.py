@@ -6,6 +6,8 @@ import tvm
 from tvm import relax
 from tvm.relax.backend.cpu_generic import pipeline as cpu
 
+from legalize.kernels.isa.mcu import CORES, RISCV32
+from legalize.kernels.kernel import has_features
 from legalize.passes import (
     FuseLookups,
     InlineElementwise,
@@ -17,9 +19,11 @@ from legalize.passes import (
 
 def relax_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:
     """Return TVM's pipeline for processors, with more fusion, and loops that become vector code."""
-    return tvm.transform.Sequential(
-        [calls_pipeline(target), OneFunction(), *cpu.finalize_passes(target)]
-    )
+    # Microcontrollers have no virtual machine to save calls of, and LLVM has no end with some
+    # large functions for the smallest of them.
+    is_mcu = any(has_features(target, features) for features in (CORES, RISCV32))
+    joined = [] if is_mcu else [OneFunction()]
+    return tvm.transform.Sequential([calls_pipeline(target), *joined, *cpu.finalize_passes(target)])
 
 
 def calls_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:

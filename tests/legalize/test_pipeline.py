@@ -25,6 +25,7 @@ from tests.support.arrays import full_range
 from tests.support.modules import module
 from tests.support.operators import module_of, run
 from tests.support.x86 import TARGET, needs_native_vnni
+from tvm_qnn.target.target import parse_target
 
 Array = np.ndarray[Any, Any]
 
@@ -124,3 +125,14 @@ def test_a_resize_in_one_loop_rounds_every_product(target: Any, dtype: str) -> N
     mod = LegalizeQnn()(module_of(quantized_resize2d, [data], **attrs))
     expected = quantized_resize2d.evaluate(data, **attrs)
     np.testing.assert_array_equal(run_through(mod, target, data), expected)
+
+
+@pytest.mark.parametrize(("name", "calls"), [("x86-avx2", 1), ("cortex-m0plus", 2), ("riscv32", 2)])
+def test_only_for_processors_with_a_virtual_machine_calls_become_one(name: str, calls: int) -> None:
+    target = parse_target(name)
+    data = {"x": relax.TensorType((3, 5, 16), "float32")}
+    mod = module(data, lambda x: relax.op.max(relax.op.max(x, axis=0), axis=0))
+    with target:
+        done = relax_pipeline(target)(lower(mod, target, kernels=False))
+    functions = [f for f in done.functions.values() if isinstance(f, tvm.tirx.PrimFunc)]
+    assert len(functions) == calls
