@@ -147,7 +147,8 @@ def _zoo() -> list[Model]:
                 1e-5 if name == "hybrid_lstm_spotter" else 0.0,
             ),
             _FEW,
-            multiplies=True,
+            # Those that hear one spectrum at a time have layers of one row.
+            multiplies=not name.endswith(("_stream", "_spotter")),
             emulates=name == "mobilenet_v1",
         )
         for name, style in zoo.MODELS
