@@ -21,6 +21,7 @@ from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
 
 _BYTES = ("int8", "uint8")
+_LEAST_VARIANCE = 1e-8
 
 
 def float_lstm(
@@ -34,7 +35,8 @@ def float_lstm(
     """Return the outputs of all steps, the new hidden values and the new cells.
 
     Source of the arithmetic: EvalFloat and EvalHybrid of TFLite's kernels/lstm_eval.cc. Several
-    steps are a loop, whose turns have the products of hidden values.
+    steps are a loop, whose turns have the products of hidden values. Gates that are normalized get
+    their biases afterwards, the others at first.
 
     Args:
         ctx: the operator.
@@ -49,14 +51,17 @@ def float_lstm(
     rows = emit(reshaped(data, (batch * steps, size)))
     asymmetric = options.asymmetric_quantize_inputs
     weights = _Weights.of(operands.weights, asymmetric=asymmetric)
-    bias = relax.const(np.concatenate([_real(tensor) for tensor in operands.biases]))
-    sums = emit(R.add(weights.product(ctx, rows), bias))
-    sums = emit(reshaped(sums, (batch, steps, bias.ty.shape[0])))
+    sums = weights.product(ctx, rows)
+    if not operands.norm:
+        bias = np.concatenate([_real(tensor) for tensor in operands.biases])
+        sums = emit(R.add(sums, relax.const(bias)))
+    columns = spec_of(sums).shape[1]
     step = _Step(operands, options)
     if steps == 1:
-        first = emit(reshaped(sums, (batch, bias.ty.shape[0])))
+        first = emit(reshaped(sums, (batch, columns)))
         new = step.write(ctx, first, hidden, cells)
         return emit(reshaped(new[0], (batch, 1, operands.outputs))), *new
+    sums = emit(reshaped(sums, (batch, steps, columns)))
     zeros = relax.const(np.zeros((batch, steps, operands.outputs), np.float32))
     begin = [relax.const(np.zeros(1, np.int32)), sums, hidden, cells, emit(zeros)]
     results = ctx.builder.loop(_condition(ctx, begin, steps), step.body(ctx, begin), begin)
@@ -64,8 +69,6 @@ def float_lstm(
 
 
 def _check(operands: LstmOperands, options: UnidirectionalSequenceLSTMOptions) -> None:
-    if operands.norm:
-        raise UnsupportedError("gates of float32 that are normalized")
     if options.activation != "TANH":
         raise UnsupportedError(f"activation {options.activation} of float32 data")
     for clip in (options.cell_clip, options.proj_clip):
@@ -73,7 +76,7 @@ def _check(operands: LstmOperands, options: UnidirectionalSequenceLSTMOptions) -
             raise QnnError(f"clips at {clip}, which is below 0")
     dtype = operands.weights[-1].dtype
     alike = [*operands.weights, *operands.recurrent, *operands.peepholes, *operands.projection[:1]]
-    real = [*operands.biases, *operands.projection[1:]]
+    real = [*operands.biases, *operands.norm, *operands.projection[1:]]
     for tensors, needed in ((alike, dtype), (real, "float32")):
         for tensor in tensors:
             if tensor.dtype != needed:
@@ -202,17 +205,23 @@ class _Step:
         seen = [name for name in names if name != "cell"]
         peepholes = dict(zip(seen, operands.peepholes, strict=False))
 
+        def whole(name: str) -> relax.Expr:
+            if not operands.norm:
+                return gates[name]
+            place = names.index(name)
+            parts = (relax.const(_real(part[place])) for part in (operands.norm, operands.biases))
+            return _normalized(ctx, gates[name], *parts)
+
         def opened(name: str, seen_cells: relax.Expr) -> relax.Expr:
-            gate = gates[name]
             if name in peepholes:
                 weights = relax.const(_real(peepholes[name]))
-                gate = emit(R.add(gate, R.multiply(seen_cells, weights)))
-            return emit(R.sigmoid(gate))
+                gates[name] = emit(R.add(gates[name], R.multiply(seen_cells, weights)))
+            return emit(R.sigmoid(whole(name)))
 
         forget = opened("forget", cells)
         one = relax.const(np.float32(1))
         let_in = opened("input", cells) if "input" in names else emit(R.subtract(one, forget))
-        proposed = emit(R.tanh(gates["cell"]))
+        proposed = emit(R.tanh(whole("cell")))
         new = emit(R.add(R.multiply(forget, cells), R.multiply(let_in, proposed)))
         new = _clipped(ctx, new, self.options.cell_clip)
         given = emit(R.multiply(opened("output", new), R.tanh(new)))
@@ -223,6 +232,25 @@ class _Step:
                 given = emit(R.add(given, relax.const(_real(bias))))
             given = _clipped(ctx, given, self.options.proj_clip)
         return given, new
+
+
+def _normalized(
+    ctx: Context, sums: relax.Expr, weights: relax.Expr, bias: relax.Expr
+) -> relax.Expr:
+    """Return a gate's sums, [batch, cells], with a mean of 0 and a deviation of 1, weighed.
+
+    Source: MeanStddevNormalization of TFLite's kernels/internal/reference/portable_tensor_utils.cc.
+    """
+    emit, count = ctx.builder.emit, relax.const(np.float32(spec_of(sums).shape[1]))
+
+    def mean(values: relax.Expr) -> relax.Expr:
+        return emit(R.divide(R.sum(values, [1], keepdims=True), count))
+
+    centred_sums = emit(R.subtract(sums, mean(sums)))
+    variance = mean(emit(R.multiply(centred_sums, centred_sums)))
+    root = emit(R.sqrt(R.add(variance, relax.const(np.float32(_LEAST_VARIANCE)))))
+    inverse = emit(R.divide(relax.const(np.float32(1)), root))
+    return emit(R.add(R.multiply(R.multiply(centred_sums, inverse), weights), bias))
 
 
 def _clipped(ctx: Context, values: relax.Expr, limit: float) -> relax.Expr:

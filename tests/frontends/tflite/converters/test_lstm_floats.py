@@ -38,6 +38,7 @@ class Lstm:
     outputs: int = 0
     coupled: bool = False
     peepholes: bool = False
+    norm: bool = False
     time_major: bool = False
     cell_clip: float = 0.0
     proj_clip: float = 0.0
@@ -73,6 +74,7 @@ class Lstm:
         peepholes = by_gate(seeing, self.cells)
         peepholes.pop(GATES.index("cell"))
         biases = by_gate(gates, self.cells, real=True)
+        norm = by_gate(gates if self.norm else (), self.cells, real=True)
         projection = [-1, -1]
         if self.outputs:
             projection = [constant(outputs, self.cells), constant(outputs, real=True)]
@@ -89,7 +91,7 @@ class Lstm:
             "asymmetric_quantize_inputs": self.asymmetric,
             **changed,
         }
-        operands = [x, *weights, *recurrent, *peepholes, *biases, *projection, *states, *[-1] * 4]
+        operands = [x, *weights, *recurrent, *peepholes, *biases, *projection, *states, *norm]
         writer.operator(CODE, operands, [y], **options)
         return writer.finish([x], [y])
 
@@ -105,6 +107,10 @@ class Lstm:
         Lstm("int8", batch=3, peepholes=True, asymmetric=True),
         Lstm("uint8", steps=1, coupled=True),
         Lstm("int8", batch=2, outputs=5, time_major=True, size=40, cells=33),
+        Lstm(norm=True, batch=2, cells=33),
+        Lstm(norm=True, coupled=True, peepholes=True, outputs=4, cell_clip=0.6, time_major=True),
+        Lstm("int8", norm=True, peepholes=True, batch=2),
+        Lstm("uint8", norm=True, coupled=True, steps=1, outputs=3, asymmetric=True),
     ],
     ids=str,
 )
