@@ -74,20 +74,3 @@ def move_constants(graph: Any) -> None:
         copies = [type(node).FromString(node.SerializeToString()) for node in kept]
         del graph.node[:]
         graph.node.extend(copies)
-
-
-def drop_identities(graph: Any) -> None:
-    """Leave out a graph's Identity nodes, as ONNX Runtime does, but those that give an output."""
-    kept = {value.name for value in graph.output}
-    names: dict[str, str] = {}
-    for place in reversed(range(len(graph.node))):
-        node = graph.node[place]
-        is_identity = node.op_type == "Identity" and node.domain in ("", "ai.onnx")
-        if is_identity and node.output[0] not in kept:
-            names[node.output[0]] = node.input[0]
-            del graph.node[place]
-    for node in graph.node:
-        for place, name in enumerate(node.input):
-            while name in names:
-                name = names[name]
-            node.input[place] = name

@@ -11,10 +11,11 @@ from tvm import relax
 from frontends.builder import Imported
 from frontends.errors import ModelFormatError, UnsupportedOperatorError, reason_of
 from frontends.onnx.clips import without_clips
-from frontends.onnx.constants import constants_of, drop_identities, dtype_of
+from frontends.onnx.constants import constants_of, dtype_of
 from frontends.onnx.float_products import with_float_products
 from frontends.onnx.folding import with_folded_shapes
 from frontends.onnx.groups import check_groups
+from frontends.onnx.identities import without_identities
 from frontends.onnx.operators import check_operators
 from frontends.onnx.package import onnx_package
 from frontends.onnx.pairs import with_single_pairs
@@ -71,8 +72,6 @@ def from_onnx(
 def import_proto(proto: Any, shapes: Shapes | None = None) -> Imported:
     """Import what ``read_proto`` gave; see ``from_onnx``."""
     onnx = onnx_package()
-    proto = type(proto).FromString(proto.SerializeToString())
-    drop_identities(proto.graph)
     proto = _paired_once(proto)
     graph = proto.graph
     check_groups(
@@ -124,11 +123,12 @@ def in_groups(proto: Any) -> Any:
 def _paired_once(proto: Any) -> Any:
     """Return a copy of the model in which no tensor is quantized twice in a row.
 
-    Products that nothing quantizes are quantized operators in it.
+    An Identity between two pairs would hide that they are two. Products that nothing quantizes
+    are quantized operators in it.
     """
     onnx, graph = onnx_package(), proto.graph
-    nodes = [_copied(onnx, node) for node in graph.node]
     kept = [value.name for value in graph.output]
+    nodes = without_identities([_copied(onnx, node) for node in graph.node], kept)
     constants = constants_of(proto)
     nodes, added = with_single_pairs(nodes, constants, kept, _free_prefix(graph))
     nodes = with_float_products(nodes, {**constants, **added}, attributes_of)

@@ -11,7 +11,7 @@ pytest.importorskip("onnx", reason="onnx is not installed")
 
 import onnx
 
-from frontends.onnx.constants import constants_of, drop_identities, move_constants
+from frontends.onnx.constants import constants_of, move_constants
 
 
 def test_constant_nodes_become_initializers() -> None:
@@ -48,16 +48,3 @@ def test_a_constant_of_no_known_dtype_is_told() -> None:
     tensor.name, tensor.data_type = "w", 77
     with pytest.raises(ModelFormatError, match="the constant 'w': its dtype 77 is unknown"):
         constants_of(model)
-
-
-def test_identities_go_as_in_onnx_runtime() -> None:
-    # Between two pairs of QuantizeLinear and DequantizeLinear one would hide that they are pairs.
-    helper = onnx.helper
-    pairs = [("x", "a"), ("a", "b"), ("b", "y")]
-    nodes = [helper.make_node("Identity", [first], [then]) for first, then in pairs]
-    nodes.append(helper.make_node("Relu", ["b"], ["z"]))
-    ends = [helper.make_tensor_value_info(name, 1, [1]) for name in "xyz"]
-    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:])
-    drop_identities(graph)
-    found = [(node.op_type, node.input[0], node.output[0]) for node in graph.node]
-    assert found == [("Identity", "x", "y"), ("Relu", "x", "z")]
