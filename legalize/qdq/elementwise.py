@@ -13,12 +13,12 @@ from qnn_ops import quantized_add, quantized_multiply
 @rule("add")
 def _add(group: Group, call: relax.Call) -> relax.Expr:
     biased = with_bias(group, call)
-    return _pair(group, call, quantized_add) if biased is None else biased
+    return of_pair(group, call, quantized_add, **ORT) if biased is None else biased
 
 
 @rule("multiply")
 def _multiply(group: Group, call: relax.Call) -> relax.Expr:
-    return _pair(group, call, quantized_multiply)
+    return of_pair(group, call, quantized_multiply, **ORT)
 
 
 def with_bias(group: Group, call: relax.Call) -> relax.Expr | None:
@@ -37,7 +37,18 @@ def with_bias(group: Group, call: relax.Call) -> relax.Expr | None:
     return None
 
 
-def _pair(group: Group, call: relax.Call, operator: Any) -> relax.Expr:
+def of_pair(group: Group, call: relax.Call, operator: Any, **arithmetic: str) -> relax.Expr:
+    """Return the call of a dialect's operator of two tensors.
+
+    Args:
+        group: which it stands for.
+        call: the group's float operator.
+        operator: the dialect's.
+        arithmetic: its attribute of that name.
+
+    Raises:
+        NoRuleError, LeftInFloatError: as ``Group.activation`` does.
+    """
     lhs, rhs = (group.activation(operand) for operand in call.args)
     result: relax.Expr = operator(
         lhs.data,
@@ -47,6 +58,6 @@ def _pair(group: Group, call: relax.Call, operator: Any) -> relax.Expr:
         rhs_scale=rhs.scale,
         rhs_zero_point=rhs.zero_point,
         **group.result(),
-        **ORT,
+        **arithmetic,
     )
     return result

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tvm import relax
 
-from legalize.qdq.elementwise import with_bias
+from legalize.qdq.elementwise import of_pair, with_bias
 from legalize.qdq.group import Group, NoRuleError, operator_name, rule
 from legalize.qdq.xnnpack_missing import MISSING
 from qnn_ops import quantized_add, quantized_concat, quantized_multiply
@@ -20,27 +18,12 @@ def _add(group: Group, call: relax.Call) -> relax.Expr:
         if name in MISSING:
             raise NoRuleError(f"a bias of {name} is not among the operators here")
     biased = with_bias(group, call)
-    return _pair(group, call, quantized_add) if biased is None else biased
+    return of_pair(group, call, quantized_add, arithmetic=XNNPACK) if biased is None else biased
 
 
 @rule("multiply", arithmetics=[XNNPACK])
 def _multiply(group: Group, call: relax.Call) -> relax.Expr:
-    return _pair(group, call, quantized_multiply)
-
-
-def _pair(group: Group, call: relax.Call, operator: Any) -> relax.Expr:
-    lhs, rhs = (group.activation(operand) for operand in call.args)
-    result: relax.Expr = operator(
-        lhs.data,
-        rhs.data,
-        lhs_scale=lhs.scale,
-        lhs_zero_point=lhs.zero_point,
-        rhs_scale=rhs.scale,
-        rhs_zero_point=rhs.zero_point,
-        **group.result(),
-        arithmetic=XNNPACK,
-    )
-    return result
+    return of_pair(group, call, quantized_multiply, arithmetic=XNNPACK)
 
 
 @rule("concat", arithmetics=[XNNPACK])

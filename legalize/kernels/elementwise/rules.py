@@ -151,10 +151,7 @@ def _multiply(
     if shape is None:
         return None
     dtypes = lhs.dtype, rhs.dtype, attrs.out_dtype
-    zero_points = (
-        attrs.lhs_zero_point - dtype_range(lhs.dtype)[0],
-        attrs.rhs_zero_point - dtype_range(rhs.dtype)[0],
-    )
+    zero_points = _zero_points(attrs, (lhs.dtype, rhs.dtype))[:2]
     if is_onnxruntime(attrs) or is_xnnpack(attrs):
         rescaling: Rescaling | Rounding | None = _rounding(attrs)
     else:
