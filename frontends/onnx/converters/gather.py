@@ -32,12 +32,15 @@ def _gather_elements(
 
 
 def _from_first(builder: relax.BlockBuilder, places: relax.Expr, size: int) -> relax.Expr:
-    """Return places that are counted from the first."""
+    """Return places that are counted from the first; those beyond the ends are the nearest."""
     known = constant_of(places)
-    if known is None:
-        dtype = spec_of(places).dtype
-        zero, extent = (relax.const(np.asarray(each, dtype), dtype) for each in (0, size))
-        return builder.emit(R.where(R.less(places, zero), R.add(places, extent), places))
-    if known.size and not -size <= known.min() <= known.max() < size:
-        raise UnsupportedError(f"places beyond the {size} that there are")
-    return relax.const(np.asarray(known % size, known.dtype), str(known.dtype))
+    if known is not None:
+        if known.size and not -size <= known.min() <= known.max() < size:
+            raise UnsupportedError(f"places beyond the {size} that there are")
+        return relax.const(np.asarray(known % size, known.dtype), str(known.dtype))
+    dtype = spec_of(places).dtype
+    zero, extent, last = (
+        relax.const(np.asarray(each, dtype), dtype) for each in (0, size, size - 1)
+    )
+    counted = R.where(R.less(places, zero), R.add(places, extent), places)
+    return builder.emit(R.minimum(R.maximum(counted, zero), last))
