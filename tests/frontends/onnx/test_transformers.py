@@ -41,6 +41,7 @@ def test_quantized_when_it_runs(per_channel: bool) -> None:
 )
 def test_quantized_before(activations: str, qdq: bool) -> None:
     model = static(network(TINY), TINY, activations=activations, qdq=qdq)
+    # The same byte at a tie may be another: Softmax and LayerNormalization are float32 between.
     np.testing.assert_allclose(*results(model, 1), atol=0.05)
 
 
