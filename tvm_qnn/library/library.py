@@ -15,6 +15,7 @@ import numpy as np
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import Signature, TensorInfo
 from tvm_qnn.io.closing import Closing
+from tvm_qnn.io.outputs import scratch
 from tvm_qnn.library import formats, runtime
 from tvm_qnn.library.arrays import benchmark_arrays, checked, input_arrays, reals
 from tvm_qnn.library.files import FileOrigin
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
+_PICKLED = "pickled.so"
+
 
 class Library(Closing):
     """A model compiled for one target. Made by ``tvm_qnn.build`` or ``tvm_qnn.load``.
@@ -37,6 +40,7 @@ class Library(Closing):
     keeps it in the library from one run to the next: the runs of threads then come one after
     another, and a ``session`` for each stream has a state of its own. A process that was forked
     from one that ran libraries runs them, too; it must not be forked while another thread runs one.
+    A pickled library is its file's bytes, and the state: other processes load it from them.
 
     As a context, ``with tvm_qnn.load(path) as library``, it is closed at the end.
     """
@@ -235,6 +239,12 @@ class Library(Closing):
         with self._lock:
             self._origin = self._program = None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        with scratch() as folder:
+            path = folder / _PICKLED
+            self._open().write(path, self.metadata, None)
+            return _unpickled, (path.read_bytes(), self.num_threads, self._own.kept())
+
     def _open(self) -> Origin:
         if self._origin is None:
             raise QnnError("this library was closed")
@@ -303,3 +313,16 @@ def load(
     except Exception as error:  # of a description or code that was changed, TVM raises any
         reason = (str(error).strip().splitlines() or [type(error).__name__])[-1]
         raise QnnError(f"{file} is not a library that can be loaded here: {reason}") from error
+
+
+def _unpickled(contents: bytes, num_threads: int | None, state: Sequence[Array]) -> Library:
+    """Return the library of a file's contents; one for another machine can be sent on from here."""
+    with scratch() as folder:
+        path = folder / _PICKLED
+        path.write_bytes(contents)
+        origin = FileOrigin(path)
+        library = Library(origin.metadata, origin, num_threads=num_threads)
+        if library.metadata.why_not_here() is None:
+            library._ready()  # while there is the file
+    library._own.restore(state)
+    return library

@@ -13,7 +13,7 @@ import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -123,6 +123,9 @@ class Remote(Closing):
         for handle in self._connection:
             handle.close()
 
+    def __reduce__(self) -> NoReturn:
+        raise QnnError("a session on a device cannot be pickled: connect in the other process, too")
+
     def _open(self) -> Any:
         if self._session is None:
             raise QnnError("this session was closed")
@@ -224,6 +227,11 @@ class RemoteLibrary:
             return Timing(tuple(evaluate(_MAIN).results))
 
         return _told("the device failed", measure, self._connection)
+
+    def __reduce__(self) -> NoReturn:
+        raise QnnError(
+            "a library on a device cannot be pickled: pickle the one that was loaded there"
+        )
 
     def _open(self) -> Any:
         if self._machine is None:

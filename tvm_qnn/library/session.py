@@ -20,7 +20,8 @@ class Session:
     """A stream of runs of one library, with a state of its own. Made by ``Library.session``.
 
     Each run begins with the state that the one before it left. Several sessions of one library do
-    not know each other. Threads may share a session; its runs then come one after another.
+    not know each other. Threads may share a session; its runs then come one after another. A
+    pickled session is the library's file and the state: the copy goes on from there by itself.
     """
 
     def __init__(self, states: Sequence[StateInfo], step: Step) -> None:
@@ -57,5 +58,24 @@ class Session:
             arrays = self._arrays
         return {info.name: array.copy() for info, array in zip(self._states, arrays, strict=True)}
 
+    def kept(self) -> list[Array]:
+        """Return what the model keeps, in order, for another session of the same library."""
+        with self._lock:
+            return list(self._arrays)
+
+    def restore(self, arrays: Sequence[Array]) -> None:
+        """Go to a state that ``kept`` returned."""
+        with self._lock:
+            self._arrays = list(arrays)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self._states, self._step, self.kept())
+
     def _initial(self) -> list[Array]:
         return [info.array() for info in self._states]
+
+
+def _restored(states: Sequence[StateInfo], step: Step, arrays: Sequence[Array]) -> Session:
+    session = Session(states, step)
+    session.restore(arrays)
+    return session
