@@ -41,7 +41,7 @@ _COMPUTED = ("float32", "int8", "uint8")
 _TAKE_COMPLEX = ("COMPLEX_ABS", "IMAG", "REAL")
 # Their result may have elements where an operand has none.
 _TAKE_NOTHING = (
-    *("IF", "WHILE"),
+    *("IF", "STABLEHLO_COMPOSITE", "WHILE"),
     *("CONCATENATION", "PAD", "PADV2"),
     *("REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "SUM", "SPACE_TO_BATCH_ND"),
     *("SCATTER_ND", "SPARSE_TO_DENSE", "UNSORTED_SEGMENT_MAX", "UNSORTED_SEGMENT_MIN"),

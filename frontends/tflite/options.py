@@ -32,12 +32,13 @@ from frontends.tflite.option_fields import (
     Stride3,
 )
 from frontends.tflite.schema import (
+    LATER_OPTIONS_TABLES,
     OPTIONS_BY_OPERATOR,
     OPTIONS_TABLES,
     by_value,
 )
 
-_TABLE_NAMES = by_value(OPTIONS_TABLES)
+_TABLE_NAMES = {"": by_value(OPTIONS_TABLES), "2": by_value(LATER_OPTIONS_TABLES)}
 _CLASSES: dict[str, type[Options]] = {}
 
 
@@ -67,11 +68,14 @@ def read_options(code: str, operator: Table) -> Options | None:
         return None
     where = f"{operator.where} options"
     accessor_type = getattr(tflite, cls.__name__)
-    number = int(operator.scalar("BuiltinOptionsType"))
-    name = _TABLE_NAMES.get(number, f"number {number}")
+    union = "2" if cls.__name__ in LATER_OPTIONS_TABLES else ""
+    number = int(operator.scalar(f"BuiltinOptions{union}Type"))
+    name = _TABLE_NAMES[union].get(number, f"number {number}")
     if name not in (cls.__name__, "NONE"):
         raise ModelFormatError(f"{where}: are {name}, needs {cls.__name__}")
-    table = None if name == "NONE" else operator.union("BuiltinOptions", accessor_type, where)
+    table = (
+        None if name == "NONE" else operator.union(f"BuiltinOptions{union}", accessor_type, where)
+    )
     table = table or Table.empty(accessor_type, where)
     return cls(**{field: read(table) for field, read in _readers(cls.__name__).items()})
 
@@ -439,3 +443,10 @@ class IfOptions(Options):
 
     then_subgraph_index: int
     else_subgraph_index: int
+
+
+@dataclass(frozen=True)
+class StableHLOCompositeOptions(Options):
+    """What several operators make up: the number of the subgraph that has them."""
+
+    decomposition_subgraph_index: int

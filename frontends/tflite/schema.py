@@ -14,6 +14,8 @@ def _members(enum: Any) -> dict[str, int]:
 OPERATORS = _members(tflite.BuiltinOperator)
 DTYPES = {name.lower(): value for name, value in _members(tflite.TensorType).items()}
 OPTIONS_TABLES = _members(tflite.BuiltinOptions)
+LATER_OPTIONS_TABLES = _members(tflite.BuiltinOptions2)
+"""Those that did not fit the first union of tables."""
 
 # An operator's options table has the operator's name, but for these.
 _SHARED_OPTIONS = {
@@ -34,7 +36,7 @@ _SHARED_OPTIONS = {
 OPTIONS_BY_OPERATOR = {
     code: name
     for code in OPERATORS
-    for name in OPTIONS_TABLES
+    for name in (*OPTIONS_TABLES, *LATER_OPTIONS_TABLES)
     if name == _SHARED_OPTIONS.get(code)
     or name.lower() == code.replace("_", "").lower() + "options"
 }

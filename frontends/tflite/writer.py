@@ -46,6 +46,7 @@ _INT8_VERSIONS = {
     "DEPTH_TO_SPACE": 1,
     "DEPTHWISE_CONV_2D": 3,
     "ASSIGN_VARIABLE": 1,
+    "BITCAST": 1,
     "BITWISE_XOR": 1,
     "DILATE": 1,
     "ELU": 1,
@@ -67,9 +68,11 @@ _INT8_VERSIONS = {
     "SCATTER_ND": 1,
     "SHAPE": 1,
     "SQUEEZE": 1,
-    **{f"STABLEHLO_{name}": 1 for name in ("ADD", "MAXIMUM", "MINIMUM", "MULTIPLY")},
+    **{f"STABLEHLO_{name}": 1 for name in ("ADD", "COMPOSITE", "MAXIMUM", "MINIMUM", "MULTIPLY")},
     "WHILE": 1,
 }
+# Types of options that are vectors, but of int32.
+_VECTORS = {"boundaries": np.float32, "composite_attributes": np.uint8}
 # Their first version is in no runtime.
 _FIRST_VERSIONS = {"BROADCAST_TO": 2}
 
@@ -305,7 +308,7 @@ def _option_value(where: str, options_type: str | None, field: str, value: Any) 
         known = [_snake_case(n[len(prefix) :]) for n in dir(tflite) if n.startswith(prefix)]
         raise QnnError(f"{where} has no option {field!r}; it has {', '.join(known) or 'none'}")
     if hasattr(tflite, f"{options_type}Start{pascal_case(field)}Vector"):
-        return np.asarray(value, np.float32 if field == "boundaries" else np.int32)
+        return np.asarray(value, _VECTORS.get(field, np.int32))
     if field not in ENUM_FIELDS:
         return value
     if value not in ENUM_FIELDS[field]:

@@ -11,7 +11,7 @@ import tflite
 from flatbuffers import flexbuffers
 
 from frontends.tflite.quantization import Quantization
-from frontends.tflite.schema import DTYPES, OPTIONS_TABLES, pascal_case
+from frontends.tflite.schema import DTYPES, LATER_OPTIONS_TABLES, OPTIONS_TABLES, pascal_case
 from frontends.tflite.sparsity import Level, Sparsity
 
 _BUFFER_ALIGNMENT = 16  # what the runtime expects of constants; the schema says so too
@@ -165,13 +165,22 @@ def encode_operator(builder: Any, operator: OperatorToWrite) -> int:
     tflite.OperatorAddInputs(builder, inputs)
     tflite.OperatorAddOutputs(builder, outputs)
     if options is not None:
-        tflite.OperatorAddBuiltinOptionsType(builder, OPTIONS_TABLES[str(options_type)])
-        tflite.OperatorAddBuiltinOptions(builder, options)
+        _add_options(builder, str(options_type), options)
     if middle is not None:
         tflite.OperatorAddIntermediates(builder, middle)
     if custom is not None:
         tflite.OperatorAddCustomOptions(builder, custom)
     return int(tflite.OperatorEnd(builder))
+
+
+def _add_options(builder: Any, options_type: str, options: int) -> None:
+    """Put an operator's options into the union that has their type."""
+    if options_type in OPTIONS_TABLES:
+        tflite.OperatorAddBuiltinOptionsType(builder, OPTIONS_TABLES[options_type])
+        tflite.OperatorAddBuiltinOptions(builder, options)
+    else:
+        tflite.OperatorAddBuiltinOptions2Type(builder, LATER_OPTIONS_TABLES[options_type])
+        tflite.OperatorAddBuiltinOptions2(builder, options)
 
 
 def encode_operator_code(builder: Any, code: int, version: int, name: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.differential.graphs import Graph, Value, step
+from tests.support.composites import runs
 
 _CODES = ("RELU", "RELU6", "RELU_N1_TO_1")
 
@@ -43,6 +44,21 @@ def repeat(graph: Graph, value: Value) -> Value | None:
         inner.end([i, n, data], [following, n, twice])
     subgraphs = {"cond_subgraph_index": first, "body_subgraph_index": first + 1}
     graph.operator("WHILE", [begin, end, value.index], *left, result, **subgraphs)
+    return result
+
+
+@step(int16=True)
+def combine(graph: Graph, value: Value) -> Value:
+    """Run a subgraph that says what an operator of another name is made of."""
+    number = graph.writer.subgraphs + 1
+    result = graph.result(value, value.shape)
+    inner = graph.writer.subgraph()
+    a, b, c = (inner.tensor(name, value.shape, value.dtype, value.encoding) for name in "abc")
+    inner.operator("MAXIMUM", [a, b], [c])
+    inner.end([a, b], [c])
+    other = graph.data(value.dtype, value.shape)
+    operands = [value.index, graph.constant(other, value.encoding)]
+    graph.operator("STABLEHLO_COMPOSITE", operands, result, **runs(number))
     return result
 
 

@@ -40,6 +40,19 @@ def whole(graph: Graph, value: Value) -> Value | None:
     return value
 
 
+@step(int16=True)
+def read_as(graph: Graph, value: Value) -> Value:
+    """Read a value as integers of another type; nothing grows from them."""
+    dtype = str(graph.choice("int8", "uint8", "int16", "int32", "int64"))
+    old, new = np.dtype(value.dtype).itemsize, np.dtype(dtype).itemsize
+    shape = [*value.shape, old // new] if new < old else [*value.shape]
+    operand = value.index
+    if new > old:
+        operand = graph.aside(graph.data(value.dtype, (*shape, new // old)))
+    graph.operator("BITCAST", [operand], graph.tensor(shape, dtype, None))
+    return value
+
+
 @step(weight=3, int16=True)
 def plain(graph: Graph, value: Value) -> Value | None:
     """Move, compare or pool integers of which the file states no scale; nothing grows from them."""

@@ -52,6 +52,15 @@ def reshape(draw: Draw) -> None:
     draw.operator(operands, result, **options)
 
 
+@drawn("BITCAST")
+def read_as(draw: Draw) -> None:
+    dtype, new = draw.dtype(), draw.dtype()
+    parts = np.dtype(new).itemsize // np.dtype(dtype).itemsize
+    shape = (*draw.shape(), parts) if parts > 1 and draw.chance(0.9) else draw.shape()
+    data = draw.input(shape, dtype, draw.encoding(dtype))
+    draw.operator([data], (new, draw.encoding(new)))
+
+
 @drawn("SQUEEZE")
 def squeeze(draw: Draw) -> None:
     data, shape, result = moved(draw)

@@ -7,6 +7,7 @@ import numpy as np
 from frontends.tflite.quantization import Quantization
 from tests.differential.variables import handle
 from tests.edges.draw import Draw, drawn
+from tests.support.composites import runs
 from tests.support.lstm_models import CODE, LstmModel
 
 
@@ -43,6 +44,20 @@ def filter_over_time(draw: Draw) -> None:
     activation = "RELU" if draw.chance(0.95) else "NONE"
     result = ("int8", draw.encoding("int8", 5.0))
     draw.operator(operands, result, rank=rank, fused_activation_function=activation)
+
+
+@drawn("STABLEHLO_COMPOSITE")
+def combine(draw: Draw) -> None:
+    shape, dtype = draw.shape(0, 4), draw.dtype()
+    encoding = draw.encoding(dtype)
+    inner, kind = draw.writer.subgraph(), (shape, dtype, encoding)
+    a, b, c = (inner.tensor(name, *kind) for name in "abc")
+    sizes = np.array(shape, np.int32)
+    inner.operator("RESHAPE", [b, inner.tensor("s", sizes.shape, "int32", None, sizes)], [c])
+    inner.end([a, b], [c] if draw.chance(0.9) else [c, a])
+    operands = [draw.input(shape, dtype, encoding) for _ in range(2)]
+    number = 1 if draw.chance(0.95) else draw.choice(0, 2, -1)
+    draw.operator(operands, (dtype, encoding), shape=shape, **runs(number))
 
 
 @drawn("WHILE", "IF")

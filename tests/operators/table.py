@@ -146,8 +146,12 @@ REASONS = """
 - FULLY_CONNECTED whose int4 weights have a scale for each block: LiteRT's reference kernel gives
   zeros; only its XNNPACK delegate reads such scales.
 - MULTINOMIAL, RANDOM_STANDARD_NORMAL, RANDOM_UNIFORM, STABLEHLO_RNG_BIT_GENERATOR: random numbers.
-- HASHTABLE and its kin, LSH_PROJECTION, SKIP_GRAM: mostly for tables and texts of strings.
-- BITCAST, EMBEDDING_LOOKUP_SPARSE and POW of int32: no quantized model was met that has them.
+- HASHTABLE, HASHTABLE_FIND, HASHTABLE_IMPORT, HASHTABLE_SIZE: LiteRT's reference kernels lack them,
+  and its default ones have tables from strings to int64 and back alone; there are no tensors of
+  strings here. SKIP_GRAM is of strings, too.
+- BITCAST of float32 to integers and back, EMBEDDING_LOOKUP_SPARSE, LSH_PROJECTION, POW of int32,
+  FAKE_QUANT, REDUCE_WINDOW, STABLEHLO_GATHER, STABLEHLO_PAD, STABLEHLO_REDUCE_WINDOW,
+  STABLEHLO_SCATTER: no quantized model was met that has them.
 """
 
 

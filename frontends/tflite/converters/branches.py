@@ -1,4 +1,4 @@
-"""IF."""
+"""IF and STABLEHLO_COMPOSITE."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from frontends.tflite.converters.control import (
 )
 from frontends.tflite.converters.registry import data_converter
 from frontends.tflite.model import Model
-from frontends.tflite.options import IfOptions, WhileOptions
+from frontends.tflite.options import IfOptions, StableHLOCompositeOptions, WhileOptions
 from frontends.tflite.values import Values
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import TensorSpec, spec_of
@@ -54,14 +54,33 @@ def convert_if(ctx: Context) -> list[relax.Expr]:
     return [R.where(flag, *pair) for pair in zip(*results, strict=True)]
 
 
+@data_converter("STABLEHLO_COMPOSITE")
+def convert_composite(ctx: Context) -> list[relax.Expr]:
+    """Run the subgraph, whatever name the file has for what it computes."""
+    graph = subgraph(ctx, ctx.options(StableHLOCompositeOptions).decomposition_subgraph_index)
+    # Constants, however large, may be weights.
+    arguments = [
+        ctx.constant(i) if ctx.tensor(i).is_constant else operand(ctx, i)
+        for i in range(len(ctx.operator.inputs))
+    ]
+    return [expr_of(value) for value in run(ctx, graph, arguments)]
+
+
+def _subgraphs_of(options: object) -> tuple[int, ...]:
+    """Return the numbers of the subgraphs that an operator without a loop runs."""
+    if isinstance(options, IfOptions):
+        return options.then_subgraph_index, options.else_subgraph_index
+    if isinstance(options, StableHLOCompositeOptions):
+        return (options.decomposition_subgraph_index,)
+    return ()
+
+
 def _loops(graph: Model, seen: set[int]) -> bool:
     """Tell whether a subgraph, or one that it runs, has a loop."""
     for each in graph.operators:
         if isinstance(each.options, WhileOptions):
             return True
-        if not isinstance(each.options, IfOptions):
-            continue
-        for number in (each.options.then_subgraph_index, each.options.else_subgraph_index):
+        for number in _subgraphs_of(each.options):
             if 1 <= number <= len(graph.subgraphs) and number not in seen:
                 seen.add(number)
                 if _loops(graph.subgraphs[number - 1], seen):

@@ -1,4 +1,4 @@
-"""IF, and subgraphs that are run."""
+"""IF and STABLEHLO_COMPOSITE, and subgraphs that are run."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from qnn_ops import QnnError
+from tests.support.composites import runs
 from tvm_qnn.compare import compare
 
 Array = np.ndarray[Any, Any]
@@ -67,3 +68,81 @@ def test_a_subgraph_takes_what_it_is_given() -> None:
     graph.end([a], [a])
     with pytest.raises(QnnError, match="its subgraph takes 1 tensors, gets 0"):
         from_tflite(writer.finish([], [x]))
+
+
+def composite(number: int = 1, inner: int = 2) -> bytes:
+    """Return a dense layer and what a subgraph of it runs, whose weights are arguments."""
+    rng, writer = np.random.default_rng(3), ModelWriter()
+    x = writer.tensor("x", (2, 70), "int8", Q)
+    y, z = (writer.tensor(name, (2, 64), "int8", Q) for name in "yz")
+    scale = Quantization.per_tensor(0.01, 0)
+    array = rng.integers(-127, 128, (64, 70)).astype(np.int8)
+    weights = writer.tensor("weights", array.shape, "int8", scale, array)
+    writer.operator("STABLEHLO_COMPOSITE", [x, weights], [y, z], **runs(number))
+    graph = writer.subgraph()
+    a = graph.tensor("a", (2, 70), "int8", Q)
+    b = graph.tensor("b", array.shape, "int8", scale)
+    c, d = (graph.tensor(name, (2, 64), "int8", Q) for name in "cd")
+    graph.operator("FULLY_CONNECTED", [a, b], [c])
+    graph.operator("STABLEHLO_COMPOSITE", [c], [d], **runs(inner))
+    graph.end([a, b], [d, c])
+    graph = writer.subgraph()
+    e, f = (graph.tensor(name, (2, 64), "int8", Q) for name in "ef")
+    graph.operator("RELU", [e], [f])
+    graph.end([e], [f])
+    return writer.finish([x], [y, z])
+
+
+def test_operators_that_make_up_one_equal_litert() -> None:
+    data = np.random.default_rng(5).integers(-128, 128, (2, 70)).astype(np.int8)
+    assert compare(composite(), [data], "llvm").differing == ()
+
+
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [((4,), "runs subgraph 4, there are 2 others"), ((1, 1), "its subgraph takes 2 tensors")],
+)
+def test_composites_of_wrong_subgraphs(numbers: Any, message: str) -> None:
+    with pytest.raises(QnnError, match=message):
+        from_tflite(composite(*numbers))
+
+
+def test_a_loop_inside_a_composite_runs_in_the_chosen_branch_alone() -> None:
+    writer = ModelWriter()
+    x, y = (writer.tensor(name, (4,), "int8", Q) for name in "xy")
+    flag, n = writer.tensor("flag", (), "bool"), writer.tensor("n", (), "int32")
+    writer.operator("IF", [flag, x, n], [y], then_subgraph_index=1, else_subgraph_index=2)
+    graph = writer.subgraph()
+    a, b = (graph.tensor(name, (4,), "int8", Q) for name in "ab")
+    m = graph.tensor("m", (), "int32")
+    graph.operator("STABLEHLO_COMPOSITE", [a, m], [b], **runs(3))
+    graph.end([a, m], [b])
+    graph = writer.subgraph()
+    a, b = (graph.tensor(name, (4,), "int8", Q) for name in "ab")
+    m = graph.tensor("m", (), "int32")
+    graph.operator("RELU", [a], [b])
+    graph.end([a, m], [b])
+    graph = writer.subgraph()  # doubles until n is 0, which -1 never becomes
+    a, b = (graph.tensor(name, (4,), "int8", Q) for name in "ab")
+    m, end = (graph.tensor(name, (), "int32") for name in ("m", "end"))
+    loop = {"cond_subgraph_index": 4, "body_subgraph_index": 5}
+    graph.operator("WHILE", [a, m], [b, end], **loop)
+    graph.end([a, m], [b])
+    graph = writer.subgraph()
+    a, m = graph.tensor("a", (4,), "int8", Q), graph.tensor("m", (), "int32")
+    more, zero = graph.tensor("more", (), "bool"), np.array(0, np.int32)
+    graph.operator("NOT_EQUAL", [m, graph.tensor("zero", (), "int32", None, zero)], [more])
+    graph.end([a, m], [more])
+    graph = writer.subgraph()
+    a, b = (graph.tensor(name, (4,), "int8", Q) for name in "ab")
+    m, less = (graph.tensor(name, (), "int32") for name in ("m", "less"))
+    one = graph.tensor("one", (), "int32", None, np.array(1, np.int32))
+    graph.operator("ADD", [a, a], [b])
+    graph.operator("SUB", [m, one], [less], version=1)
+    graph.end([a, m], [b, less])
+    model = writer.finish([x, flag, n], [y])
+    data = np.array([-9, 3, 5, 30], np.int8)
+    # A turn of the loop that is not chosen would have no end.
+    for chosen, turns in ((True, 2), (False, -1)):
+        inputs = [data, np.array(chosen), np.array(turns, np.int32)]
+        assert compare(model, inputs, "llvm").differing == ()
