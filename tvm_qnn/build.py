@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +22,17 @@ from tvm_qnn.library.cache import BuildCache, CachedOrigin, build_key, cache_fol
 from tvm_qnn.library.library import Library
 from tvm_qnn.library.metadata import Metadata, compiler_versions, contents_digest, runtime_versions
 from tvm_qnn.library.threads import check_num_threads
+from tvm_qnn.library.variants import VariantsOrigin
 from tvm_qnn.standalone import export_standalone
 from tvm_qnn.target.codegen import compile_module
-from tvm_qnn.target.target import TargetLike, parse_target, requirements
+from tvm_qnn.target.target import TargetLike, parse_target, parse_targets, requirements
 
 _NAMED = 3  # of the parameters that are missing
 
 
 def build(
     mod: tvm.IRModule,
-    target: TargetLike = "llvm",
+    target: TargetLike | Sequence[TargetLike] = "llvm",
     params: Mapping[str, Any] | None = None,
     *,
     kernels: bool = True,
@@ -44,7 +45,8 @@ def build(
         mod: its ``main`` may mix operators of the dialect with Relax's own.
         target: "host" for this machine, a kind and options such as "llvm -mcpu=znver4", the
             same as a dict, or a ``tvm.target.Target``; plain "llvm" is any machine of this
-            one's architecture.
+            one's architecture. Or a list of such: one library for several processors of one
+            architecture, each of which runs the variant that uses most of what it has.
         params: constants by parameter name, as an importer returns them.
         kernels: use the hand-written kernels of the target's instruction set where there is
             one; without them everything runs through the portable primitives, and the results
@@ -65,10 +67,17 @@ def build(
         The compiled library, ready to run here if this machine can run the target's code.
 
     Raises:
-        QnnError: if the target cannot be understood, the module has no main function, a
-            parameter is unknown, does not fit or is missing, or ``num_threads`` is below 1.
+        QnnError: if a target cannot be understood, several do not fit together, the module has
+            no main function, a parameter is unknown, does not fit or is missing, or
+            ``num_threads`` is below 1.
     """
     check_num_threads(num_threads)
+    if isinstance(target, list | tuple):
+        variants = [
+            build(mod, each, params, kernels=kernels, cache=cache) for each in parse_targets(target)
+        ]
+        origin = VariantsOrigin([(each.metadata, each._open()) for each in variants])
+        return Library(origin.metadata, origin, num_threads=num_threads)
     parsed = parse_target(target)
     params = {} if params is None else params
     bound = _bind(mod, params)

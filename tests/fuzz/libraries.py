@@ -86,9 +86,9 @@ def campaign(tries: int, seed: int) -> Counter[str]:
     rng = random.Random(seed)
     with tempfile.TemporaryDirectory() as folder:
         path = made(Path(folder))
-        package = read_package(path)
+        (variant,) = read_package(path).variants
         contents = path.read_bytes()
-        bytecode = contents.index(package.bytecode), len(package.bytecode)
+        bytecode = contents.index(variant.bytecode), len(variant.bytecode)
         found: Counter[str] = Counter()
         for number in range(tries):
             other = Path(folder, f"changed{number}.so")

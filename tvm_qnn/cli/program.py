@@ -18,6 +18,7 @@ from tvm_qnn.cli.commands.compare import compare
 from tvm_qnn.cli.commands.compile import compile_model
 from tvm_qnn.cli.commands.completion import completion
 from tvm_qnn.cli.commands.demo import demo
+from tvm_qnn.cli.commands.info import info
 from tvm_qnn.cli.commands.inspect import inspect
 from tvm_qnn.cli.commands.profile import profile
 from tvm_qnn.cli.commands.run import run
@@ -25,7 +26,7 @@ from tvm_qnn.cli.commands.targets import targets
 from tvm_qnn.cli.streams import OutputError, readable_streams
 from tvm_qnn.io.text import visible
 
-COMMANDS = (inspect, compile_model, run, bench, profile, compare, targets, demo, completion)
+COMMANDS = (inspect, compile_model, run, bench, profile, compare, info, targets, demo, completion)
 
 
 INTERRUPTED = 130

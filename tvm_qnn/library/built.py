@@ -11,7 +11,7 @@ import tvm
 
 from tvm_qnn.library import runtime
 from tvm_qnn.library.metadata import Metadata
-from tvm_qnn.library.package import write_package
+from tvm_qnn.library.package import Variant, write_package
 from tvm_qnn.target.codegen import Compiled
 from tvm_qnn.target.linker import find_linker, shared_library_linker
 
@@ -44,13 +44,8 @@ class BuiltOrigin:
 
     def write(self, path: Path, metadata: Metadata, cc: str | None) -> None:
         """Link the kernels and write the file."""
-        write_package(
-            path,
-            self._link(find_linker(cc, metadata.requirements.platform)),
-            self._compiled.bytecode,
-            self.constants(),
-            metadata,
-        )
+        link = self._link(find_linker(cc, metadata.requirements.platform))
+        write_package(path, [Variant(metadata, link, self._compiled.bytecode, self.constants())])
 
     def constants(self) -> list[np.ndarray[Any, Any]]:
         """Return the constants as arrays of the same memory."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import tvm_ffi
 
 from qnn_ops.errors import QnnError
+from tvm_qnn.io.outputs import scratch
 from tvm_qnn.library import runtime
 from tvm_qnn.library.metadata import Metadata
-from tvm_qnn.library.package import Package, copy_package, is_still, read_package
+from tvm_qnn.library.package import Package, Variant, copy_package, is_still, read_package
+from tvm_qnn.library.variants import best_variant, with_others
 
 if TYPE_CHECKING:
     import tvm
@@ -40,11 +42,10 @@ class FileOrigin:
         """
         self._path = path.absolute()
         self._package = read_package(self._path, digest)
-
-    @property
-    def metadata(self) -> Metadata:
+        variants = [variant.metadata for variant in self._package.variants]
+        self._taken = best_variant(variants)
+        self.metadata = with_others(variants, self._taken)
         """The library's description of itself."""
-        return self._package.metadata
 
     @property
     def digest(self) -> str | None:
@@ -57,14 +58,12 @@ class FileOrigin:
         Raises:
             QnnError: if the system's loader refuses it.
         """
-        package = self._package
+        package, variant = self._package, self._package.variants[self._taken]
         runtime.load_runtime()
         try:
-            # Not kept alive beyond the program that uses it.
-            name = _own_name(self._path, package)
-            kernels = tvm_ffi.load_module(name, keep_module_alive=False)
-            constants = [runtime.tensor(array, copy=False) for array in package.constants]
-            program = runtime.Program(package.bytecode, [kernels], constants, package)
+            constants = [runtime.tensor(array, copy=False) for array in variant.constants]
+            kernels = self._kernels(variant)
+            program = runtime.Program(variant.bytecode, [kernels], constants, package)
         except RuntimeError as error:
             reason = str(error).strip().splitlines()[-1]
             raise QnnError(f"{self._path} cannot be loaded here: {reason}") from error
@@ -73,6 +72,16 @@ class FileOrigin:
             _NUMBERS.pop((self._path, package.end), None)
             raise QnnError(f"{self._path} was replaced while it was loaded")
         return program
+
+    def _kernels(self, variant: Variant) -> Any:
+        """Return the module of a variant's kernels, not kept alive beyond the program."""
+        if not self._taken:
+            name = _own_name(self._path, self._package)
+            return tvm_ffi.load_module(name, keep_module_alive=False)
+        # The system's loader takes no shared library from the middle of a file.
+        with scratch() as folder:
+            variant.link(folder / self._path.name)
+            return tvm_ffi.load_module(str(folder / self._path.name), keep_module_alive=False)
 
     def write(self, path: Path, metadata: Metadata, cc: str | None) -> None:
         """Copy the file."""

@@ -72,6 +72,7 @@ def _lowered(origin: Origin, name: str) -> tvm.IRModule:
     lowered = origin.lowered
     if lowered is None:
         raise QnnError(
-            f"a loaded library cannot be exported in format {name!r}: export what build gives"
+            f"a loaded library cannot be exported in format {name!r}, nor one for several targets: "
+            "export what build gives for one"
         )
     return lowered

@@ -6,7 +6,8 @@ import os
 import re
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,10 @@ class Library(Closing):
 
     num_threads: int | None
     """How many threads a run uses; None: as many as TVM takes by itself. Can be changed."""
+
+    metadata: Metadata
+    """The library's description of itself; of a library for several targets, of the variant that
+    this machine runs best, and ``metadata.others`` of the rest."""
 
     def __init__(
         self, metadata: Metadata, origin: Origin, *, num_threads: int | None = None
@@ -285,6 +290,8 @@ def load(
     that comes over a network, give the digest that you got by a way that you trust. The file may
     be replaced or removed while it is loaded, but not be written to.
 
+    Of a library for several targets the variant is taken that uses most of what this processor has.
+
     Args:
         path: of the file.
         num_threads: as for ``build``.
@@ -298,18 +305,34 @@ def load(
     check_num_threads(num_threads)
     if digest is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", digest):
         raise QnnError(f"a digest is 64 hexadecimal digits (SHA-256), got {digest!r}")
-    file = Path(path)
-    if not file.is_file():
-        raise QnnError(f"no library at {file}")
-    if file.suffix != ".so":
-        raise QnnError(f"the name of a library must end in .so, got {file}")
-    try:
+    with _naming(file := Path(path)):
         origin = FileOrigin(file, digest and digest.lower())
         if reason := origin.metadata.why_not_here():
             raise QnnError(reason)
         library = Library(origin.metadata, origin, num_threads=num_threads)
         library._ready()
         return library
+
+
+def read_origin(path: Path) -> FileOrigin:
+    """Read and check a library's file, also one for another machine; none of its code is loaded.
+
+    Raises:
+        QnnError: if the file is missing, damaged or not such a library.
+    """
+    with _naming(path):
+        return FileOrigin(path)
+
+
+@contextmanager
+def _naming(file: Path) -> Iterator[None]:
+    """Check a library's name; turn errors of the block, which reads it, into one that has it."""
+    if not file.is_file():
+        raise QnnError(f"no library at {file}")
+    if file.suffix != ".so":
+        raise QnnError(f"the name of a library must end in .so, got {file}")
+    try:
+        yield
     except Exception as error:  # of a description or code that was changed, TVM raises any
         reason = (str(error).strip().splitlines() or [type(error).__name__])[-1]
         raise QnnError(f"{file} is not a library that can be loaded here: {reason}") from error

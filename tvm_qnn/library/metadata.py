@@ -8,7 +8,7 @@ import json
 import math
 import platform
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,7 @@ class Metadata:
         versions: of the programs that made it, by name.
         digest: of its bytecode and constants, in hexadecimal: equal for equal models.
         key: of the build, where a cache holds it; else empty.
+        others: of the library's variants for other targets, where it was built for several.
     """
 
     signature: Signature
@@ -46,6 +47,7 @@ class Metadata:
     versions: Mapping[str, str]
     digest: str
     key: str = ""
+    others: tuple[Metadata, ...] = ()
 
     @functools.cached_property
     def target(self) -> tvm.target.Target:
@@ -56,6 +58,13 @@ class Metadata:
 
     def why_not_here(self) -> str | None:
         """Say why the library cannot run in this process; None if it can."""
+        reason = self._why_not_here()
+        if reason is None or not self.others:
+            return reason
+        reasons = dict.fromkeys([reason, *(each._why_not_here() for each in self.others)])
+        return f"none of its {1 + len(self.others)} variants: " + "; ".join(filter(None, reasons))
+
+    def _why_not_here(self) -> str | None:
         here = runtime_versions()
         for name, made in self.versions.items():
             if name in here and here[name] != made:
@@ -64,7 +73,9 @@ class Metadata:
 
     def to_fields(self) -> dict[str, Any]:
         """Return the fields, as JSON can hold them."""
-        return {**asdict(self), "signature": self.signature.to_json()}
+        fields = {**asdict(replace(self, others=())), "signature": self.signature.to_json()}
+        del fields["others"]
+        return fields
 
     @staticmethod
     def from_fields(fields: Mapping[str, Any]) -> Metadata:

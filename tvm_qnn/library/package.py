@@ -4,10 +4,12 @@ The system's loader maps the shared library and does not see the rest. In order:
 
     shared library | bytecode | constants, each at a multiple of 64 bytes | description | end
 
-The description is JSON: metadata and, for the bytecode and each constant, where it is. The end has
-a fixed size: where the description is, and a digest of every byte before it. So a file is known
-to be whole, and what it needs is known, before any of its code is loaded; and constants are used
-where the system maps them from the file, which all processes share.
+A library for several targets has what stands before the description once for each, its variants;
+constants that several have are there once. The description is JSON: for each variant its metadata
+and where its shared library, its bytecode and each of its constants are. The end has a fixed size:
+where the description is, and a digest of every byte before it. So a file is known to be whole, and
+what it needs is known, before any of its code is loaded; and constants are used where the system
+maps them from the file, which all processes share.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import math
 import mmap
 import os
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,19 +42,32 @@ _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
+class Variant:
+    """A library's code for one target.
+
+    Attributes:
+        metadata: what the code tells of itself.
+        link: writes the shared library of its kernels to a path; the folder may be used.
+        bytecode: of TVM's virtual machine: the code that uses the kernels.
+        constants: the arrays that it takes, contiguous; of a file that was read, views of it.
+    """
+
+    metadata: Metadata
+    link: Callable[[Path], object]
+    bytecode: bytes
+    constants: Sequence[Array]
+
+
+@dataclass(frozen=True)
 class Package:
     """A file that was read and is whole.
 
     Attributes:
-        metadata: of the library.
-        bytecode: of TVM's virtual machine.
-        constants: views of the mapped file.
+        variants: its code; the shared library of the first one is where the file begins.
         memory: the mapped file.
     """
 
-    metadata: Metadata
-    bytecode: bytes
-    constants: tuple[Array, ...]
+    variants: tuple[Variant, ...]
     memory: mmap.mmap
 
     @property
@@ -66,36 +81,36 @@ class Package:
         return self.memory[-_END.size :]
 
 
-def write_package(
-    path: Path,
-    link: Callable[[Path], object],
-    bytecode: bytes,
-    constants: Sequence[Array],
-    metadata: Metadata,
-) -> None:
+def write_package(path: Path, variants: Sequence[Variant]) -> None:
     """Write a library's file in one step: there is the old one, or the whole new one.
 
     Args:
         path: of the file.
-        link: writes the shared library of its kernels to a path; the folder may be used.
-        bytecode: the code that uses the kernels.
-        constants: the arrays that it takes; contiguous.
-        metadata: what the library tells of itself.
+        variants: its code, at least for one target.
 
     Raises:
         QnnError: if it cannot be written.
     """
     with replacing(path) as part:
-        link(part)
+        first, *others = variants
+        first.link(part)
+        kernels = [(0, part.stat().st_size)]
         with part.open("r+b") as stream:
             stream.seek(0, os.SEEK_END)
-            places = {"bytecode": _append(stream, memoryview(bytecode))}
+            for other in others:
+                other.link(file := part.with_name("kernels.so"))
+                kernels.append(_append(stream, memoryview(file.read_bytes())))
+            stored: dict[bytes, tuple[int, int]] = {}
             described = [
-                {"dtype": str(array.dtype), "shape": array.shape, "at": _append(stream, array.data)}
-                for array in constants
+                {
+                    "metadata": variant.metadata.to_fields(),
+                    "kernels": place,
+                    "bytecode": _append(stream, memoryview(variant.bytecode)),
+                    "constants": [_constant(stream, each, stored) for each in variant.constants],
+                }
+                for variant, place in zip(variants, kernels, strict=True)
             ]
-            fields = {"metadata": metadata.to_fields(), "constants": described, **places}
-            text = json.dumps(fields, sort_keys=True).encode()
+            text = json.dumps({"variants": described}, sort_keys=True).encode()
             offset, size = _append(stream, memoryview(text))
             stream.seek(0)
             digest = _digest(stream, offset + size, hashlib.blake2b(digest_size=32))
@@ -140,15 +155,13 @@ def read_package(path: Path, digest: str | None = None) -> Package:
         memory = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY)
     try:
         fields = json.loads(memory[offset : offset + size])
-        constants = tuple(_view(memory, **each) for each in fields["constants"])
-        start, count = fields["bytecode"]
-        metadata = Metadata.from_fields(fields["metadata"])
-        bytecode = memory[start : start + count]
+        first, *others = (_variant(memory, **each) for each in fields["variants"])
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         # Whole, but of another version of this format.
         raise QnnError(f"its description cannot be understood: {error!r}") from error
-    check_bytecode(bytecode, len(constants))
-    return Package(metadata, bytecode, constants, memory)
+    for variant in (first, *others):
+        check_bytecode(variant.bytecode, len(variant.constants))
+    return Package((first, *others), memory)
 
 
 def is_still(path: Path, package: Package) -> bool:
@@ -157,6 +170,33 @@ def is_still(path: Path, package: Package) -> bool:
         stream.seek(-_END.size, os.SEEK_END)
         return stream.read() == package.end
     return False
+
+
+def _variant(
+    memory: mmap.mmap,
+    metadata: Mapping[str, Any],
+    kernels: Sequence[int],
+    bytecode: Sequence[int],
+    constants: Sequence[Mapping[str, Any]],
+) -> Variant:
+    """Return the variant of which a description tells where its parts are."""
+    (start, size), (begin, count) = kernels, bytecode
+    return Variant(
+        Metadata.from_fields(metadata),
+        lambda path: path.write_bytes(memory[start : start + size]),
+        memory[begin : begin + count],
+        tuple(_view(memory, **each) for each in constants),
+    )
+
+
+def _constant(
+    stream: BinaryIO, array: Array, stored: dict[bytes, tuple[int, int]]
+) -> dict[str, Any]:
+    """Write a constant where its bytes are not stored yet, and describe it."""
+    key = hashlib.blake2b(array.data).digest()
+    if key not in stored:
+        stored[key] = _append(stream, array.data)
+    return {"dtype": str(array.dtype), "shape": array.shape, "at": stored[key]}
 
 
 def _append(stream: BinaryIO, data: memoryview) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import tvm
@@ -11,7 +11,7 @@ from tvm.target import codegen
 
 from qnn_ops.errors import QnnError
 from tvm_qnn.target import microcontrollers
-from tvm_qnn.target.processor import TILES, extensions_here, told_of
+from tvm_qnn.target.processor import TILES, extensions_here, parts, told_of
 from tvm_qnn.target.requirements import Requirements
 
 TargetLike: TypeAlias = "str | Mapping[str, Any] | tvm.target.Target"
@@ -107,6 +107,40 @@ def parse_target(target: TargetLike) -> tvm.target.Target:
     _check_platform(_tvm_target(platform, target), target)
     _check_processor(fields, platform, target)
     return _tvm_target(fields, target)
+
+
+def split_targets(text: str) -> list[str]:
+    """Return the targets of a text with commas between them, as "x86-avx2,x86-amx".
+
+    Commas inside a target, as in "llvm -mattr=+avx2,+fma", are followed by a sign.
+    """
+    return [part.strip() for part in re.split(r",(?![+-])", text)]
+
+
+def parse_targets(targets: Sequence[TargetLike]) -> list[tvm.target.Target]:
+    """Return the TVM targets of one library's variants, as ``parse_target`` makes them.
+
+    Raises:
+        QnnError: as ``parse_target``; or if there are none, they are for several architectures or
+            systems, or two of them need the same of a processor.
+    """
+    if not targets:
+        raise QnnError("a library is for one target or several, got none")
+    parsed = [parse_target(target) for target in targets]
+    needs = [requirements(target) for target in parsed]
+    for place, (target, need) in enumerate(zip(targets, needs, strict=True)):
+        if parts(need.platform) != parts(needs[0].platform):
+            raise QnnError(
+                f"the targets of a library are of one architecture: {str(targets[0])!r} is for "
+                f"{needs[0].platform}, {str(target)!r} for {need.platform}"
+            )
+        for other, known in zip(targets[:place], needs[:place], strict=True):
+            if known.extensions == need.extensions:
+                raise QnnError(
+                    f"of the targets {str(other)!r} and {str(target)!r}, which need the same of a "
+                    "processor, one would never be taken: leave it out"
+                )
+    return parsed
 
 
 def requirements(target: tvm.target.Target) -> Requirements:

@@ -59,7 +59,8 @@ def refused(path: Path, contents: bytes) -> str:
 
 def test_a_whole_file_is_read(file: Path) -> None:
     package = read_package(file)
-    (constant,) = package.constants
+    (variant,) = package.variants
+    (constant,) = variant.constants
     np.testing.assert_array_equal(constant, W)
     assert constant.__array_interface__["data"][0] % 64 == 0
     assert isinstance(package.memory, mmap.mmap)
@@ -114,13 +115,10 @@ def test_other_bytes_are_no_library(
 
 def rewritten(file: Path, path: Path, **changes: Any) -> None:
     """Return a whole library with other metadata."""
-    package = read_package(file)
+    (variant,) = read_package(file).variants
+    metadata = replace(variant.metadata, **changes)
     write_package(
-        path,
-        lambda part: shutil.copy(file, part),
-        package.bytecode,
-        package.constants,
-        replace(package.metadata, **changes),
+        path, [replace(variant, metadata=metadata, link=lambda part: shutil.copy(file, part))]
     )
 
 
@@ -145,13 +143,14 @@ def test_what_cannot_run_here_is_refused(
 
 
 def test_metadata_comes_back(file: Path, tmp_path: Path) -> None:
-    metadata = read_package(file).metadata
+    metadata = read_package(file).variants[0].metadata
     assert metadata.requirements.platform
     assert metadata.versions.keys() == {"tvm", "tvm-ffi", "tvm-qnn", "llvm", "python", "numpy"}
     assert len(metadata.digest) == 64
     assert Metadata.from_fields(metadata.to_fields()) == metadata
     rewritten(file, tmp_path / "other.so", key="something")
-    assert read_package(tmp_path / "other.so").metadata == replace(metadata, key="something")
+    (variant,) = read_package(tmp_path / "other.so").variants
+    assert variant.metadata == replace(metadata, key="something")
 
 
 def test_what_is_written_of_another_version_is_an_error(
@@ -171,9 +170,9 @@ def test_a_failure_leaves_the_old_file_and_no_other(file: Path, tmp_path: Path) 
         part.write_text("half")
         raise QnnError("no more room")
 
-    package = read_package(file)
+    (variant,) = read_package(file).variants
     with pytest.raises(QnnError, match="no more room"):
-        write_package(path, fail, package.bytecode, package.constants, package.metadata)
+        write_package(path, [replace(variant, link=fail)])
     assert path.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["adder.so"]
 
@@ -230,7 +229,7 @@ def test_a_library_that_is_no_file_has_no_digest() -> None:
 
 
 def test_what_a_description_says_of_tensors_is_checked(file: Path, tmp_path: Path) -> None:
-    (info,) = read_package(file).metadata.signature.inputs
+    (info,) = read_package(file).variants[0].metadata.signature.inputs
     wrong: list[dict[str, Any]] = [
         {"shape": (-2, 3000)},
         {"shape": (2.0, 3000)},

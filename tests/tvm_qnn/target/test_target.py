@@ -13,7 +13,9 @@ from tvm_qnn.target.target import (
     NAMES,
     host_target,
     parse_target,
+    parse_targets,
     requirements,
+    split_targets,
     why_not_here,
 )
 
@@ -147,3 +149,33 @@ def test_a_missing_instruction_set_extension_is_named(monkeypatch: pytest.Monkey
     assert "avx512vnni" in reason
     assert "avx2" not in reason
     assert why_not_here(parse_target({**X86, "mcpu": "sandybridge"})) is None
+
+
+def test_targets_stand_between_commas() -> None:
+    assert split_targets("host") == ["host"]
+    assert split_targets("x86-avx2, x86-amx") == ["x86-avx2", "x86-amx"]
+    both = "llvm -mcpu=haswell -mattr=+avx512f,-fma,aarch64 -mcpu=cortex-a72"
+    assert split_targets(both) == [
+        "llvm -mcpu=haswell -mattr=+avx512f,-fma",
+        "aarch64 -mcpu=cortex-a72",
+    ]
+
+
+def test_targets_of_one_library_are_those_of_each() -> None:
+    names = ["x86-avx2", "x86-avx512-vnni"]
+    assert [str(each) for each in parse_targets(names)] == [str(parse_target(n)) for n in names]
+
+
+@pytest.mark.parametrize(
+    ("targets", "message"),
+    [
+        ([], "for one target or several, got none"),
+        (["x86-avx2", "x86"], "cannot understand the target 'x86'"),
+        (["x86-avx2", "aarch64"], "'x86-avx2' is for x86_64-linux-gnu, 'aarch64' for aarch64"),
+        (["x86-avx2", "x86-amx", "x86-avx2"], "'x86-avx2' and 'x86-avx2', which need the same"),
+        (["aarch64", "aarch64 -mcpu=cortex-a72"], "'aarch64' and 'aarch64 -mcpu=cortex-a72'"),
+    ],
+)
+def test_targets_that_make_no_library_are_errors(targets: list[str], message: str) -> None:
+    with pytest.raises(QnnError, match=message):
+        parse_targets(targets)

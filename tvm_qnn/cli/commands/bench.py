@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tvm_qnn.cli.commands.options import ModelFile, json_option, model_argument, print_json
+from tvm_qnn.cli.commands.json_output import json_option, print_json
+from tvm_qnn.cli.commands.options import ModelFile, model_argument
 from tvm_qnn.cli.commands.run import library_of, model_of
 
 if TYPE_CHECKING:

@@ -8,14 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tvm_qnn.cli.commands.options import (
-    FILE,
-    json_option,
-    print_json,
-    progress,
-    shape_option,
-    target_option,
-)
+from tvm_qnn.cli.commands.json_output import json_option, print_json
+from tvm_qnn.cli.commands.options import FILE, progress, shape_option, target_option
 from tvm_qnn.cli.commands.outputs import check_file
 
 if TYPE_CHECKING:

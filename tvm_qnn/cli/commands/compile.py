@@ -10,11 +10,10 @@ from pathlib import Path
 
 import click
 
+from tvm_qnn.cli.commands.json_output import json_option, print_json
 from tvm_qnn.cli.commands.options import (
     ModelFile,
-    json_option,
     model_argument,
-    print_json,
     progress,
     target_option,
 )
@@ -51,7 +50,9 @@ def compile_model(
 ) -> None:
     """Compile MODEL to a shared library, or to files for a C compiler.
 
-    `tvm-qnn run` and `tvm_qnn.load` run the library. A folder or an archive gets an object file
+    `tvm-qnn run` and `tvm_qnn.load` run the library. With several names in --target, as in
+    x86-avx2,x86-avx512-vnni,x86-amx, it has code for each, and the best for a processor is taken
+    where it is loaded. A folder or an archive gets an object file
     with code and weights, a header and an example, which need nothing but a C compiler.
     """
     from qnn_ops.errors import QnnError
@@ -60,21 +61,25 @@ def compile_model(
     from tvm_qnn.io.text import visible
     from tvm_qnn.target.linker import find_linker
     from tvm_qnn.target.microcontrollers import is_bare
-    from tvm_qnn.target.target import parse_target, requirements
+    from tvm_qnn.target.target import parse_target, parse_targets, requirements, split_targets
 
-    parsed = parse_target(target)
-    ending = "" if is_bare(parsed) else LIBRARY
+    names = split_targets(target)
+    parsed = parse_targets(names) if len(names) > 1 else [parse_target(target)]
+    bare = any(map(is_bare, parsed))
+    ending = "" if bare else LIBRARY
     path = output or Path(f"{model.path.stem.removesuffix('-symbol')}{ending}")
     is_library = path.suffix == LIBRARY
     # Before the minutes of a large model, not after them.
     _check(path)
-    if is_library and is_bare(parsed):
+    if is_library and bare:
         raise QnnError(
             f"nothing loads libraries on {target}: name a folder or a .tar file for C files, "
             f"as in -o {path.stem}"
         )
+    if len(parsed) > 1 and not is_library:
+        raise QnnError("C files are for one target; a library, which ends in .so, takes several")
     if is_library:
-        find_linker(cc, requirements(parsed).platform)
+        find_linker(cc, requirements(parsed[0]).platform)
     elif cc is not None:
         raise click.UsageError("--cc is for libraries: the C files are not linked")
     console, start = progress(), time.perf_counter()
@@ -83,19 +88,26 @@ def compile_model(
     if is_library:
         with timed(console, f"Compile for {target}"):
             # What is kept was linked without being told by what.
-            library = build(imported.mod, target, imported.params, cache=cache and cc is None)
+            chosen = parsed if len(parsed) > 1 else parsed[0]
+            library = build(imported.mod, chosen, imported.params, cache=cache and cc is None)
         with timed(console, f"Write {path}"):
             library.export(path, cc)
         files = [path]
     else:
         with timed(console, f"Compile for {target}, into {path}"):
             files = _write_c(
-                partial(export_c, imported.mod, target, imported.params), model.path, path
+                partial(export_c, imported.mod, parsed[0], imported.params), model.path, path
             )
     seconds = time.perf_counter() - start
     if as_json:
-        names = [str(file) for file in files]
-        print_json({"files": names, "target": str(parsed), "seconds": round(seconds, 3)})
+        texts = [str(each) for each in parsed]
+        print_json(
+            {
+                "files": [str(file) for file in files],
+                "target": texts if len(texts) > 1 else texts[0],
+                "seconds": round(seconds, 3),
+            }
+        )
     else:
         size = sum(file.stat().st_size for file in files) / 1e6
         text = f"{path}: {size:.1f} MB, for {target}, in {seconds:.1f} s"

@@ -8,13 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tvm_qnn.cli.commands.options import (
-    ModelFile,
-    json_option,
-    model_argument,
-    print_json,
-    progress,
-)
+from tvm_qnn.cli.commands.json_output import json_option, print_json
+from tvm_qnn.cli.commands.options import ModelFile, model_argument, progress
 from tvm_qnn.cli.commands.outputs import check_file
 
 if TYPE_CHECKING:

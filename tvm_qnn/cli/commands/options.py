@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from frontends.formats import formats, read_model
-from tvm_qnn.io.json_text import to_json
 
 if TYPE_CHECKING:
     from frontends.formats import Source
@@ -128,17 +127,8 @@ def _targets(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> l
     """Return the names of targets that begin with what is typed so far."""
     from tvm_qnn.target.target import NAMES
 
-    return [name for name in ("host", *NAMES) if name.startswith(incomplete)]
-
-
-def json_option(function: F) -> F:
-    """Add --json, for programs that read the answer."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
-
-
-def print_json(value: Any) -> None:
-    """Print plain Python values as JSON; what is no finite number is null."""
-    click.echo(to_json(value, indent=2))
+    before, comma, begun = incomplete.rpartition(",")
+    return [before + comma + name for name in ("host", *NAMES) if name.startswith(begun)]
 
 
 def progress() -> Terminal:

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tvm_qnn.cli.commands.json_output import json_option, print_json
 from tvm_qnn.cli.commands.options import (
     ModelFile,
-    json_option,
     model_argument,
-    print_json,
     progress,
     target_option,
 )

@@ -9,14 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tvm_qnn.cli.commands.options import (
-    ModelFile,
-    Numbers,
-    json_option,
-    model_argument,
-    print_json,
-    progress,
-)
+from tvm_qnn.cli.commands.json_output import json_option, print_json
+from tvm_qnn.cli.commands.options import ModelFile, Numbers, model_argument, progress
 from tvm_qnn.cli.commands.outputs import check_file
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from tvm_qnn.cli.commands.options import json_option, print_json
+from tvm_qnn.cli.commands.json_output import json_option, print_json
 
 
 @click.command()

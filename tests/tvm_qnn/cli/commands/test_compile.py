@@ -160,3 +160,34 @@ def test_a_model_of_no_operators(model: Path) -> None:
         assert result.exit_code == 0, result.output
     np.testing.assert_array_equal(load("none.so").run(array), array)
     build(*from_tflite(model)[:1]).export("tvm.so", format="tvm")
+
+
+@needs_linker
+def test_several_targets_are_one_library_for_a_fleet(model: Path) -> None:
+    command = ["compile", str(model), "--no-cache", "--target", "x86-sse4.1,x86-avx2"]
+    result = CliRunner().invoke(main, [*command, "--json"])
+    assert result.exit_code == 0, result.output
+    said = json.loads(result.stdout)
+    assert ["nehalem" in said["target"][0], "haswell" in said["target"][1]] == [True, True]
+    told = json.loads(CliRunner().invoke(main, ["info", *said["files"], "--json"]).stdout)
+    assert {each["target"]["mcpu"] for each in told["variants"]} == {"nehalem", "haswell"}
+
+
+@pytest.mark.parametrize(
+    ("targets", "output", "message"),
+    [
+        ("x86-avx2,aarch64", "m.so", "the targets of a library are of one architecture"),
+        ("x86-avx2,x86-avx2", "m.so", "would never be taken: leave it out"),
+        ("x86-avx2,x86-amx", "m.tar", "C files are for one target"),
+        ("x86-avx2,", "m.so", "the target is empty"),
+    ],
+)
+def test_targets_that_make_no_library_are_errors(
+    model: Path, targets: str, output: str, message: str
+) -> None:
+    result = CliRunner().invoke(
+        main, ["compile", str(model), "--target", targets, "--output", output]
+    )
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert not Path(output).exists()

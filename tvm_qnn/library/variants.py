@@ -1,0 +1,66 @@
+"""Libraries of several variants: the same model, compiled for several targets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tvm_qnn.io.outputs import replacing
+from tvm_qnn.library import runtime
+from tvm_qnn.library.metadata import Metadata
+from tvm_qnn.library.origin import Origin
+from tvm_qnn.library.package import read_package, write_package
+
+if TYPE_CHECKING:
+    import tvm
+
+
+def best_variant(variants: Sequence[Metadata]) -> int:
+    """Return the place of the variant that runs best on this machine; 0 if none runs.
+
+    That is the one which uses most extensions of the instruction set; of those that use equally
+    many, the first.
+    """
+    running = [place for place, each in enumerate(variants) if each.why_not_here() is None]
+    return max(running, key=lambda place: len(variants[place].requirements.extensions), default=0)
+
+
+def with_others(variants: Sequence[Metadata], taken: int) -> Metadata:
+    """Return what a library tells of itself of which one variant was taken."""
+    others = (*variants[:taken], *variants[taken + 1 :])
+    return replace(variants[taken], others=others)
+
+
+class VariantsOrigin:
+    """Code for several targets; see ``tvm_qnn.library.origin.Origin``."""
+
+    lowered: tvm.IRModule | None = None
+    digest: str | None = None
+
+    def __init__(self, variants: Sequence[tuple[Metadata, Origin]]) -> None:
+        """Join what was built for one target each.
+
+        Args:
+            variants: what each library tells of itself, and the origin of its code.
+        """
+        self._variants = tuple(variants)
+        described = [metadata for metadata, _ in variants]
+        self._taken = best_variant(described)
+        self.metadata = with_others(described, self._taken)
+        """The library's description of itself."""
+
+    def program(self) -> runtime.Program:
+        """Make the program of the variant that runs best here."""
+        return self._variants[self._taken][1].program()
+
+    def write(self, path: Path, metadata: Metadata, cc: str | None) -> None:
+        """Write the file of all variants."""
+        del metadata
+        with replacing(path) as part:
+            packages = []
+            for number, (each, origin) in enumerate(self._variants):
+                origin.write(file := part.with_name(f"{number}.so"), each, cc)
+                packages.append(read_package(file))
+            write_package(part, [variant for each in packages for variant in each.variants])
