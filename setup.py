@@ -100,6 +100,7 @@ setup(
             *ONNX,
             "onnxruntime>=1.20,<2",  # against which a tutorial holds a model
             "sphinx>=8,<10",
+            "sphinx-click>=6,<7",  # the commands' reference
             "sphinx-gallery>=0.19,<1",  # renders the tutorials
             "myst-parser>=4,<6",  # pages in Markdown
             "furo>=2024.8.6",  # the theme

@@ -16,6 +16,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
+    "sphinx_click",
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build", "tutorials/GALLERY_HEADER.rst"]
@@ -33,7 +34,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "tutorials",
     "filename_pattern": r"\.py$",
     "ignore_pattern": r"__init__\.py",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "reading_order.ReadingOrder",
     "download_all_examples": False,
     "abort_on_example_error": True,
 }

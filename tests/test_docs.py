@@ -23,11 +23,9 @@ PAGES = [
 MADE = {DOCS / "operators.md", ROOT / "out"}
 
 
-def operator_table() -> ModuleType:
-    """Return the extension of Sphinx that fills in the operators."""
-    spec = importlib.util.spec_from_file_location(
-        "operator_table", DOCS / "_ext" / "operator_table.py"
-    )
+def extension(name: str) -> ModuleType:
+    """Return one of the project's own extensions of Sphinx."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / "_ext" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -66,7 +64,18 @@ def test_the_reference_has_every_pass_operator_and_name() -> None:
     listed = set(re.findall(r":: (legalize\.passes\.\w+)", text_of("reference/legalize.md")))
     assert modules <= listed
     operators = {name.removeprefix("relax.qnn.") for name in OPERATORS}
-    text = operator_table().with_operators(text_of("reference/qnn_ops.md"))
+    text = extension("operator_table").with_operators(text_of("reference/qnn_ops.md"))
     assert set(re.findall(r"autofunction:: qnn_ops\.\w+\.(\w+)", text)) == operators
     own = set(tvm_qnn.__all__) - operators
     assert own <= set(re.findall(r"\w+", text_of("reference/tvm_qnn.md")))
+
+
+def test_every_tutorial_has_its_place_in_the_gallery() -> None:
+    place = extension("reading_order").ReadingOrder("tutorials")
+    names = [path.name for path in (ROOT / "tutorials").glob("*.py")]
+    assert sorted(map(place, names)) == list(range(len(names)))
+
+
+def test_commands_are_in_the_reference() -> None:
+    assert ".. click:: tvm_qnn.cli.program:main" in text_of("reference/commands.md")
+    assert ":nested: full" in text_of("reference/commands.md")

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R
@@ -215,6 +216,12 @@ for scales in [((0.5, 3), (0.5, -100)), ((0.5, 3), (0.3, -128))]:
         comparison = qnn.compare(content, [every_value], kernels=kernels)
         print("  kernel:   " if kernels else "  primitive:", "equal", comparison.is_equal)
         assert comparison.is_equal
+
+figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
+axes.step(every_value[0], qnn.build(mod, "host", params).run(every_value)[0], where="mid")
+axes.set_xlabel("int8 value")
+axes.set_ylabel("quantized_abs")
+plt.show()
 
 # %%
 # In the project itself these five pieces stand in five files with a test each, as

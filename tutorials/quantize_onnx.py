@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
@@ -152,3 +153,9 @@ with one_core():
 ours = timings["tvm-qnn"].median
 for name, timing in timings.items():
     print(f"{name}: {1e3 * timing.median:.2f} ms, {timing.median / ours:.1f} times tvm-qnn's")
+
+figure, axes = plt.subplots(figsize=(7, 2.2), layout="constrained")
+axes.barh(list(timings), [1e3 * timing.median for timing in timings.values()])
+axes.invert_yaxis()
+axes.set_xlabel("milliseconds a run")
+plt.show()

@@ -12,6 +12,7 @@ Run it with ``python tutorials/quantized_matmul.py``.
 
 from __future__ import annotations
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from qnn_ops.arithmetic import clamp_to, quantize_multiplier
@@ -137,3 +138,11 @@ error = np.abs(result - product)
 show("the bound", bound)
 print(f"\nlargest error {error.max():.4f}, largest bound {bound.max():.4f}")
 print("every error is within its bound:", bool((error <= bound).all()))
+
+figure, axes = plt.subplots(figsize=(6, 3.2), layout="constrained")
+places = np.arange(error.size)
+axes.bar(places, bound.ravel(), color="lightgray", label="the bound")
+axes.bar(places, error.ravel(), label="the error")
+axes.set_xlabel("element of the product")
+axes.legend()
+plt.show()

@@ -27,6 +27,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import tvm_qnn as qnn
@@ -98,6 +99,13 @@ if server is not None:
 here = qnn.build(mod, "host", params)
 expected = np.concatenate([here.run(image[None]) for image in images])
 assert np.array_equal(scores, expected)
+
+figure, row = plt.subplots(1, 8, figsize=(8, 1.5), layout="constrained")
+for axes, picture, found in zip(row, pictures, scores.argmax(axis=1), strict=False):
+    axes.imshow(picture, cmap="gray_r")
+    axes.set_title(str(found))
+    axes.set_axis_off()
+plt.show()
 
 # %%
 # A C program
