@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 
 from setuptools import find_packages, setup
@@ -68,11 +69,14 @@ BENCH = [
     "tensorflow-cpu>=2.18,<3; sys_platform == 'linux' and platform_machine == 'x86_64'",
 ]
 
+HERE = Path(__file__).parent
+VERSION = runpy.run_path(str(HERE / "tvm_qnn" / "version.py"))["__version__"]
+
 setup(
     name="tvm-qnn",
-    version="0.1.0",
+    version=VERSION,
     description="Pre-quantized models compiled by TVM to integer code, bit for bit",
-    long_description=Path(__file__).with_name("README.md").read_text(encoding="utf-8"),
+    long_description=(HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     license_expression="Apache-2.0",
     license_files=["LICENSE"],

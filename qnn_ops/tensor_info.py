@@ -45,6 +45,14 @@ class TensorInfo:
     low: float | None = None
     high: float | None = None
 
+    def describe(self) -> str:
+        """Say in a line what the tensor is: "x  int8  1×8×8×1  scale 0.5, zero point 3"."""
+        shape = "×".join(map(str, self.shape)) or "one number"
+        text = f"{self.name}  {self.dtype}  {shape}"
+        if self.scale is not None:
+            text += f"  scale {self.scale:g}, zero point {self.zero_point}"
+        return text
+
 
 @dataclass(frozen=True)
 class StateInfo(TensorInfo):
@@ -85,6 +93,11 @@ class Signature:
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
     states: tuple[StateInfo, ...] = ()
+
+    def by_role(self) -> list[tuple[str, TensorInfo]]:
+        """Return all tensors, each with "input", "output" or "state"."""
+        roles = {"input": self.inputs, "output": self.outputs, "state": self.states}
+        return [(role, info) for role, infos in roles.items() for info in infos]
 
     def to_json(self) -> str:
         """Return the signature as JSON text."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import re
 from pathlib import Path
@@ -79,3 +80,25 @@ def test_every_tutorial_has_its_place_in_the_gallery() -> None:
 def test_commands_are_in_the_reference() -> None:
     assert ".. click:: tvm_qnn.cli.program:main" in text_of("reference/commands.md")
     assert ":nested: full" in text_of("reference/commands.md")
+
+
+def test_the_reference_has_what_tutorials_import() -> None:
+    documented = {
+        name
+        for path in (DOCS / "reference").glob("*.md")
+        for name in re.findall(r"^\.\. auto\w+:: ([\w.]+)", path.read_text("utf-8"), re.MULTILINE)
+    }
+    imported = {
+        (node.module, alias.name)
+        for path in (ROOT / "tutorials").glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level
+        for alias in node.names
+        if node.module.split(".")[0] in ("qnn_ops", "legalize", "frontends", "tvm_qnn")
+    }
+    missing = {
+        f"{module}.{name}"
+        for module, name in imported
+        if not {module, f"{module}.{name}"} & documented
+    }
+    assert missing == set()

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+import tvm_qnn
+
 ROOT = Path(__file__).resolve().parents[1]
 SHIPPED = ("qnn_ops", "legalize", "frontends", "tvm_qnn")
 LEFT_OUT = (".*", "out", "build", "dist", "*.egg-info", "__pycache__", "fixtures", "_build")
@@ -101,13 +103,14 @@ def test_it_has_every_file_of_the_packages_and_no_other(wheel: Path) -> None:
     assert names == expected
 
 
-def test_it_states_its_licence_and_its_python(wheel: Path) -> None:
+def test_it_states_its_version_licence_and_python(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
         header = archive.read(name).decode().partition("\n\n")[0]
         licences = [name for name in archive.namelist() if name.endswith("/LICENSE")]
     assert len(licences) == 1
     stated = dict(line.split(": ", 1) for line in header.splitlines())
+    assert stated["Version"] == tvm_qnn.__version__
     assert stated["License-Expression"] == "Apache-2.0"
     assert set(stated["Requires-Python"].split(",")) == {">=3.10", "<3.14"}
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import qnn_ops
 from qnn_ops.lazy import make_lazy
+from tvm_qnn.version import __version__
 
 if TYPE_CHECKING:
     from frontends.mxnet import from_mxnet
@@ -33,6 +34,7 @@ __all__ = [
     "QuantizedFallbackWarning",
     "Timing",
     "WrappingSumsWarning",
+    "__version__",
     "build",
     "compare",
     "fold_qdq",

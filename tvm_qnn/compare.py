@@ -19,10 +19,13 @@ from frontends.tflite.model import Model
 from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
 from tvm_qnn.build import build
+from tvm_qnn.io.html import table
 from tvm_qnn.oracle import check_litert, check_onnxruntime, litert_runs, onnxruntime_tensors
 from tvm_qnn.target.target import runnable_target
 
 Array = np.ndarray[Any, Any]
+
+_SHOWN = 10  # of the tensors that differ
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class TensorComparison:
     steps: Mapping[int, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """Every tensor that a model's operators compute, in the order of the operators.
 
@@ -77,6 +80,19 @@ class Comparison:
     def elements(self) -> int:
         """The number of elements that were compared."""
         return sum(tensor.elements for tensor in self.tensors)
+
+    def __repr__(self) -> str:
+        equal = len(self.tensors) - len(self.differing)
+        said = f"{equal} of {len(self.tensors)} tensors equal those of {self.reference}"
+        lines = [f"Comparison: {said}", *map(str, self.differing[:_SHOWN])]
+        more = len(self.differing) - _SHOWN
+        return "\n  ".join([*lines, *([f"and {more} more"] if more > 0 else [])])
+
+    def _repr_html_(self) -> str:
+        title, *_ = repr(self).splitlines()
+        heads = ("differing tensor", "operator", "elements", "differing", "worst")
+        rows = [(t.name, t.operator, t.elements, t.differing, t.worst) for t in self.differing]
+        return table(title, heads, rows)
 
 
 def compare(

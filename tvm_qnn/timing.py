@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from tvm_qnn.io.html import table
+
 LEAST_ROUNDS = 3
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Timing:
     """Seconds of repeated runs: what a clock on the wall shows, if nothing else is said."""
 
@@ -37,6 +39,19 @@ class Timing:
     def maximum(self) -> float:
         """The slowest run, in seconds."""
         return max(self.seconds)
+
+    def __repr__(self) -> str:
+        figures = ", ".join(f"{name} {text}" for name, text in self._figures())
+        return f"Timing of {len(self.seconds)} runs: {figures}"
+
+    def _repr_html_(self) -> str:
+        return table(f"Timing of {len(self.seconds)} runs", ("", "a run"), self._figures())
+
+    def _figures(self) -> list[tuple[str, str]]:
+        return [
+            (name, f"{milliseconds(getattr(self, of))} ms")
+            for name, of in {"median": "median", "fastest": "minimum", "slowest": "maximum"}.items()
+        ]
 
 
 def milliseconds(seconds: float, digits: int = 3) -> str:

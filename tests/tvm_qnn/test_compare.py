@@ -9,7 +9,8 @@ import pytest
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from qnn_ops import QnnError
-from tvm_qnn import compare
+from tvm_qnn import Comparison, compare
+from tvm_qnn.compare import TensorComparison
 
 Q = Quantization.per_tensor(0.5, 3)
 X = np.array([[-100, 0, 100]], np.int8)
@@ -23,6 +24,20 @@ def model() -> bytes:
     writer.operator("RELU", [x], [y])
     writer.operator("DEQUANTIZE", [y], [z])
     return writer.finish([x], [z])
+
+
+def test_it_shows_what_differs() -> None:
+    equal = TensorComparison(1, "y", "RELU", 3, 0, 0.0)
+    differing = [TensorComparison(n, f"z{n}", "ADD", 5, 2, 1.0) for n in range(12)]
+    said = "tensors equal those of LiteRT's reference kernels"
+    assert repr(Comparison((equal,))) == f"Comparison: 1 of 1 {said}"
+    lines = repr(Comparison((equal, *differing))).splitlines()
+    assert lines[0] == f"Comparison: 1 of 13 {said}"
+    assert "name='z0'" in lines[1]
+    assert (len(lines), lines[-1]) == (12, "  and 2 more")
+    html = Comparison((equal, *differing))._repr_html_()
+    row = "<td>z11</td><td>ADD</td><td>5</td><td>2</td><td>1.0</td>"
+    assert (html.count("<tr>"), row in html) == (13, True)
 
 
 @pytest.mark.parametrize("kernels", [False, True])

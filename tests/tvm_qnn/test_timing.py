@@ -17,6 +17,15 @@ def test_the_median_is_the_middle() -> None:
     assert tvm_qnn.Timing is Timing
 
 
+def test_it_shows_its_figures() -> None:
+    timing = Timing((0.003, 0.001, 0.002))
+    figures = ["median 2 ms", "fastest 1 ms", "slowest 3 ms"]
+    assert repr(timing) == "Timing of 3 runs: " + ", ".join(figures)
+    html = timing._repr_html_()
+    assert "<caption>Timing of 3 runs</caption>" in html
+    assert all(f"<td>{each.replace(' ', '</td><td>', 1)}</td>" in html for each in figures)
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [(5.8284, "5828"), (0.2146, "215"), (0.02146, "21.5"), (0.0021, "2.1"), (0.00001234, "0.0123")],

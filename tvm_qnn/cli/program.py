@@ -25,6 +25,7 @@ from tvm_qnn.cli.commands.run import run
 from tvm_qnn.cli.commands.targets import targets
 from tvm_qnn.cli.streams import OutputError, readable_streams
 from tvm_qnn.io.text import visible
+from tvm_qnn.version import __version__
 
 COMMANDS = (inspect, compile_model, run, bench, profile, compare, info, targets, demo, completion)
 
@@ -118,7 +119,7 @@ def _one_line(message: Warning | str, *_place: object, **_more: object) -> str:
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--debug", is_flag=True, help="Show where in the program an error arose.")
-@click.version_option(package_name="tvm-qnn", message="%(package)s %(version)s")
+@click.version_option(__version__, package_name="tvm-qnn", message="%(package)s %(version)s")
 def main(debug: bool) -> None:
     """Compile quantized models to integer code that computes what their framework computes."""
 

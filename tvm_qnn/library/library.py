@@ -16,6 +16,7 @@ import numpy as np
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import Signature, TensorInfo
 from tvm_qnn.io.closing import Closing
+from tvm_qnn.io.html import table
 from tvm_qnn.io.outputs import scratch
 from tvm_qnn.library import formats, runtime
 from tvm_qnn.library.arrays import benchmark_arrays, checked, input_arrays, reals
@@ -138,6 +139,26 @@ class Library(Closing):
         if self.signature.states:
             return self._own.run(*arrays, **options)
         return self._step((), *arrays, **options)[0]
+
+    def __call__(self, /, *arrays: Array, **named: Any) -> Any:
+        """Run the model once, as ``run`` does."""
+        return self.run(*arrays, **named)
+
+    def __repr__(self) -> str:
+        tensors = (f"{role} {each.describe()}" for role, each in self.signature.by_role())
+        lines = [f"tvm_qnn.Library for {self.metadata.processor}", *tensors]
+        return "\n  ".join(lines)
+
+    def _repr_html_(self) -> str:
+        return table(
+            f"tvm_qnn.Library for {self.metadata.processor}",
+            ("", "name", "dtype", "shape", "scale", "zero point"),
+            [
+                (role, each.name, each.dtype, each.shape)
+                + (("", "") if each.scale is None else (f"{each.scale:g}", each.zero_point))
+                for role, each in self.signature.by_role()
+            ],
+        )
 
     def session(self) -> Session:
         """Return a stream of runs with a state of its own, which is that before the first run."""

@@ -17,6 +17,7 @@ import numpy as np
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import Signature, TensorInfo
 from tvm_qnn.target.requirements import Requirements
+from tvm_qnn.version import __version__
 
 if TYPE_CHECKING:
     import tvm
@@ -55,6 +56,12 @@ class Metadata:
         import tvm
 
         return tvm.target.Target(json.loads(self.target_text))
+
+    @property
+    def processor(self) -> str:
+        """The processor's name that it was compiled for, or its extensions; this needs no TVM."""
+        fields = json.loads(self.target_text)
+        return str(fields.get("mcpu") or " ".join(fields.get("mattr", ())) or "any processor")
 
     def why_not_here(self) -> str | None:
         """Say why the library cannot run in this process; None if it can."""
@@ -146,7 +153,7 @@ def compiler_versions() -> dict[str, str]:
     from tvm.target import codegen
 
     return {
-        "tvm-qnn": version("tvm-qnn"),
+        "tvm-qnn": __version__,
         "llvm": str(codegen.llvm_version_major()),
         "python": platform.python_version(),
         "numpy": np.__version__,

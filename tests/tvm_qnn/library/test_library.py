@@ -60,6 +60,26 @@ def test_inputs_go_by_position_or_name_or_both(library: Library) -> None:
         np.testing.assert_array_equal(result, X + W)
 
 
+def test_a_call_is_a_run(quantized: Library) -> None:
+    x, n = np.array([0.5, 0, 0, 0], np.float32), np.zeros(4, np.int32)
+    assert quantized(x, n=n, quantize_inputs=True)["sum"].tolist() == [22, 20, 20, 20]
+
+
+def test_it_shows_its_target_and_tensors(quantized: Library) -> None:
+    processor = quantized.metadata.processor
+    assert repr(quantized).splitlines() == [
+        f"tvm_qnn.Library for {processor}",
+        "  input x  int8  4  scale 0.5, zero point 10",
+        "  input n  int32  4",
+        "  output sum  int8  4  scale 0.25, zero point -1",
+        "  output n  int32  4",
+    ]
+    html = quantized._repr_html_()
+    assert f"<caption>tvm_qnn.Library for {processor}</caption>" in html
+    cells = "<td>input</td><td>x</td><td>int8</td><td>(4,)</td><td>0.5</td><td>10</td>"
+    assert f"<tr>{cells}</tr>" in html
+
+
 def test_an_input_need_not_be_contiguous(library: Library) -> None:
     transposed = np.ascontiguousarray(X.T).T
     assert not transposed.flags.c_contiguous

@@ -11,7 +11,6 @@ import click
 from tvm_qnn.cli.commands.json_output import json_option, print_json
 
 if TYPE_CHECKING:
-    from qnn_ops.tensor_info import TensorInfo
     from tvm_qnn.library.metadata import Metadata
 
 
@@ -48,17 +47,12 @@ def info(library: Path, as_json: bool) -> None:
         return
     lines = [f"{library}: {library.stat().st_size / 1e6:.1f} MB, SHA-256 {origin.digest}"]
     signature = taken.signature
-    for role, infos in (
-        ("input", signature.inputs),
-        ("output", signature.outputs),
-        ("state", signature.states),
-    ):
-        lines += [f"  {role} {_described(each)}" for each in infos]
+    lines += [f"  {role} {each.describe()}" for role, each in signature.by_role()]
     for each in (taken, *taken.others):
         note = "  (taken here)" if each is taken and reason is None else ""
         extensions = ", ".join(each.requirements.extensions) or "nothing else"
         needs = f"{each.requirements.platform}, needs {extensions}"
-        lines.append(f"  for {_processor(each)}: {needs}{note}")
+        lines.append(f"  for {each.processor}: {needs}{note}")
     lines += [f"  cannot run here: {reason}"] if reason else []
     lines.append("  made with " + ", ".join(map(" ".join, taken.versions.items())))
     click.echo(visible("\n".join(lines), kept="\n"))
@@ -70,16 +64,3 @@ def _fields(variant: Metadata) -> dict[str, Any]:
         "platform": variant.requirements.platform,
         "needs": list(variant.requirements.extensions),
     }
-
-
-def _processor(variant: Metadata) -> str:
-    fields = json.loads(variant.target_text)
-    return str(fields.get("mcpu") or " ".join(fields.get("mattr", ())) or "any processor")
-
-
-def _described(tensor: TensorInfo) -> str:
-    shape = "×".join(map(str, tensor.shape)) or "one number"
-    text = f"{tensor.name}  {tensor.dtype}  {shape}"
-    if tensor.scale is not None:
-        text += f"  scale {tensor.scale:g}, zero point {tensor.zero_point}"
-    return text

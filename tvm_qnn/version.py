@@ -1,0 +1,3 @@
+"""The version's one place: setup.py reads it here, too."""
+
+__version__ = "0.1.0"
