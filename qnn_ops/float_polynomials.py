@@ -1,4 +1,7 @@
-"""The numbers of MLAS's functions of float32: ends of ranges, and coefficients of polynomials."""
+"""The numbers of functions of float32: ends of ranges, and coefficients of polynomials.
+
+All but tanh's are MLAS's; those are of tanhf of Cephes.
+"""
 
 from __future__ import annotations
 
@@ -24,3 +27,8 @@ ERF_ABOVE = (
     *(6.34846687e-1, 1.28717512e-1),
 )
 ERF_EXP = (*(1.38319808e-3, 8.37550033e-3, 4.16689515e-2, 1.66664466e-1, 4.99999851e-1, 1.0, 1.0),)
+TANH_SPLIT = 0.625
+TANH_BELOW = (
+    *(-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1),
+    -3.33332819422e-1,
+)

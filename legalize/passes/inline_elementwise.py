@@ -27,6 +27,7 @@ def InlineElementwise() -> tvm.transform.Pass:
     * what was narrowed to 8 bits: it is the end of an operator's arithmetic, and as a block that
       is read twice is inlined twice, a chain of operators would grow without bound;
     * what has become so large that compiling it would take long;
+    * what has variables of its own, if it is read in several places: TIR has each variable once;
     * what is read backwards, if it is itself read through quotients or remainders, or the other
       way around: TVM's simplifier gets remainders of a falling index wrong.
     """
@@ -42,6 +43,7 @@ def _inline(schedule: s_tir.Schedule, block: Any) -> None:
         and not _is_narrowed(tir_block)
         and all(_reads_once(reader, tir_block) for reader in readers)
         and len(str(tir_block.body)) <= _LARGEST_TEXT
+        and (not _has_variables(tir_block) or _loads(readers, tir_block) == 1)
         and not _divides_backwards([tir_block, *readers])
     ):
         schedule.compute_inline(block)
@@ -51,6 +53,26 @@ def _is_narrowed(tir_block: Any) -> bool:
     """Tell whether what the block stores was computed with more bits than it has."""
     value = tir_block.body.value
     return isinstance(value, tirx.Cast) and str(value.ty) in ("int8", "uint8")
+
+
+def _has_variables(tir_block: Any) -> bool:
+    return any(isinstance(node, tirx.Let) for node in _nodes(tir_block.body))
+
+
+def _loads(readers: Sequence[Any], tir_block: Any) -> int:
+    """Count the places where readers load what a block writes."""
+    (written,) = tir_block.writes
+    return sum(
+        isinstance(node, tvm.ir.TensorLoad) and node.source.same_as(written.source)
+        for reader in readers
+        for node in _nodes(reader.body)
+    )
+
+
+def _nodes(tree: Any) -> list[Any]:
+    found: list[Any] = []
+    structural_walk(tree, found.append)
+    return found
 
 
 def _reads_once(reader: Any, tir_block: Any) -> bool:

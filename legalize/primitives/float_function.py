@@ -17,13 +17,15 @@ from qnn_ops.registry import Attrs
 Expr = Any
 """A scalar of TIR."""
 
+MultiplyAdd = Callable[[Expr, Expr, Expr], Expr]
+
 _WHOLES_BITS = int(np.float32(polynomials.WHOLES).view(np.int32))
 _BIAS, _MANTISSA_BITS = 127, 23
 
 
 @primitive(float_function)
 def _float_function(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr) -> relax.Expr:
-    function = _erf if attrs.function == "erf" else lambda x: _exp(x, polynomials.EXP)
+    function = _RULES[attrs.function]
 
     def compute(tensor: te.Tensor) -> te.Tensor:
         return te.compute(tensor.shape, lambda *at: function(tensor(*at)), attrs.function)
@@ -46,29 +48,34 @@ def _fma(lhs: Expr, rhs: Expr, addend: Expr) -> Expr:
     return call_llvm_pure_intrin("float32", "llvm.fma.f32", lhs, rhs, addend)
 
 
-def _horner(coefficients: Sequence[float], x: Expr) -> Expr:
+def _multiply_add(lhs: Expr, rhs: Expr, addend: Expr) -> Expr:
+    """Return a sum that LLVM rounds once where that is one instruction."""
+    return lhs * rhs + addend
+
+
+def _horner(coefficients: Sequence[float], x: Expr, fma: MultiplyAdd = _fma) -> Expr:
     result = _const(coefficients[0])
     for coefficient in coefficients[1:]:
-        result = _fma(result, x, _const(coefficient))
+        result = fma(result, x, _const(coefficient))
     return result
 
 
-def _exp(x: Expr, coefficients: Sequence[float]) -> Expr:
+def _exp(x: Expr, coefficients: Sequence[float], fma: MultiplyAdd = _fma) -> Expr:
     high, low = polynomials.MINUS_LOG_2
 
     def bounded(x: Expr) -> Expr:
         return _let(
-            _fma(x, _const(polynomials.LOG2_E), _const(polynomials.WHOLES)), lambda b: of(x, b)
+            fma(x, _const(polynomials.LOG2_E), _const(polynomials.WHOLES)), lambda b: of(x, b)
         )
 
     def of(x: Expr, biased: Expr) -> Expr:
         # The difference of bits, not of floats, which TVM would simplify.
         power = tirx.reinterpret("int32", biased) - tirx.const(_WHOLES_BITS, "int32")
         whole = power.astype("float32")
-        rest = _fma(whole, _const(low), _fma(whole, _const(high), x))
+        rest = fma(whole, _const(low), fma(whole, _const(high), x))
         exponent = (power + tirx.const(_BIAS, "int32")) << tirx.const(_MANTISSA_BITS, "int32")
         factor = tirx.reinterpret("float32", exponent)
-        return _let(rest, lambda rest: _horner(coefficients, rest) * factor)
+        return _let(rest, lambda rest: _horner(coefficients, rest, fma) * factor)
 
     return _let(tirx.max(_const(polynomials.LOWEST_EXPONENT), x), bounded)
 
@@ -84,3 +91,37 @@ def _erf(x: Expr) -> Expr:
         return call_llvm_pure_intrin("float32", "llvm.copysign.f32", value, x)
 
     return _let(tirx.min(tirx.abs(x), _const(polynomials.ERF_END)), of)
+
+
+def _logistic(x: Expr) -> Expr:
+    def of(power: Expr) -> Expr:
+        share = _const(1) / (_const(1) + power)
+        return _let(share, lambda share: tirx.Select(x < _const(0), power * share, share))
+
+    return _let(_exp(_const(0) - tirx.abs(x), polynomials.EXP, _multiply_add), of)
+
+
+def _tanh(x: Expr) -> Expr:
+    def of(size: Expr, power: Expr) -> Expr:
+        square = size * size
+        slope = _let(
+            square, lambda square: _horner(polynomials.TANH_BELOW, square, _multiply_add) * square
+        )
+        below = _multiply_add(slope, size, size)
+        above = (_const(1) - power) / (_const(1) + power)
+        value = tirx.Select(size < _const(polynomials.TANH_SPLIT), below, above)
+        return call_llvm_pure_intrin("float32", "llvm.copysign.f32", value, x)
+
+    def sized(size: Expr) -> Expr:
+        power = _exp(_const(-2) * size, polynomials.EXP, _multiply_add)
+        return _let(power, lambda power: of(size, power))
+
+    return _let(tirx.abs(x), sized)
+
+
+_RULES: dict[str, Callable[[Expr], Expr]] = {
+    "erf": _erf,
+    "exp": lambda x: _exp(x, polynomials.EXP),
+    "logistic": _logistic,
+    "tanh": _tanh,
+}

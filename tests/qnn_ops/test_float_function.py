@@ -38,8 +38,36 @@ def test_erf_equals_onnx_runtime() -> None:
     np.testing.assert_array_equal(float_function.evaluate(data["x"], "erf"), expected)
 
 
+@pytest.mark.parametrize("function", ["logistic", "tanh"])
+def test_within_three_units_of_the_true_functions(function: str) -> None:
+    data, found = near_functions(function)
+    assert ulps_from_truth(data, found, function) <= 3
+    odd = np.array([np.inf, -np.inf, 0.0, -0.0, 1e-30], np.float32)
+    expected = {"logistic": [1, 0, 0.5, 0.5, 0.5], "tanh": [1, -1, 0.0, -0.0, 1e-30]}[function]
+    ends = float_function.evaluate(odd, function)
+    np.testing.assert_array_equal(ends, np.array(expected, np.float32))
+    np.testing.assert_array_equal(np.signbit(ends), np.signbit(np.array(expected)))
+
+
+def near_functions(function: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return numbers whose results are no less than the least normal one, and the reference's."""
+    x = np.concatenate([numbers(), np.linspace(-86, 86, 30_000, dtype=np.float32)])
+    x = x[np.abs(x) < 86]
+    return x, float_function.evaluate(x, function)
+
+
+def ulps_from_truth(x: np.ndarray, found: np.ndarray, function: str) -> float:
+    """Return by how many units in the last place results lie off at most."""
+    wide = x.astype(np.float64)
+    true = np.tanh(wide) if function == "tanh" else 1 / (1 + np.exp(-wide))
+    units = np.spacing(np.abs(true).astype(np.float32)).astype(np.float64)
+    return float(np.max(np.abs(found.astype(np.float64) - true) / units))
+
+
 def test_the_function_is_a_known_one() -> None:
-    with pytest.raises(QnnError, match="function must be one of erf, exp, got 'sin'"):
+    with pytest.raises(
+        QnnError, match="function must be one of erf, exp, logistic, tanh, got 'sin'"
+    ):
         float_function.evaluate(np.zeros(3, np.float32), "sin")
     with pytest.raises(QnnError, match="data must be float32"):
         float_function.evaluate(np.zeros(3, np.int8), "erf")

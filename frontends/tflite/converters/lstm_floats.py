@@ -16,7 +16,7 @@ from frontends.tflite.converters.hybrid import SUMS, centred, quantized_rows
 from frontends.tflite.converters.lstm_operands import LstmOperands
 from frontends.tflite.model import Tensor
 from frontends.tflite.options import UnidirectionalSequenceLSTMOptions
-from qnn_ops import quantized_dense
+from qnn_ops import float_function, quantized_dense
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
 
@@ -216,15 +216,15 @@ class _Step:
             if name in peepholes:
                 weights = relax.const(_real(peepholes[name]))
                 gates[name] = emit(R.add(gates[name], R.multiply(seen_cells, weights)))
-            return emit(R.sigmoid(whole(name)))
+            return emit(float_function(whole(name), "logistic"))
 
         forget = opened("forget", cells)
         one = relax.const(np.float32(1))
         let_in = opened("input", cells) if "input" in names else emit(R.subtract(one, forget))
-        proposed = emit(R.tanh(whole("cell")))
+        proposed = emit(float_function(whole("cell"), "tanh"))
         new = emit(R.add(R.multiply(forget, cells), R.multiply(let_in, proposed)))
         new = _clipped(ctx, new, self.options.cell_clip)
-        given = emit(R.multiply(opened("output", new), R.tanh(new)))
+        given = emit(R.multiply(opened("output", new), float_function(new, "tanh")))
         if operands.projection:
             weights = _Weights.of(operands.projection[:1], asymmetric=asymmetric)
             given = weights.product(ctx, given)

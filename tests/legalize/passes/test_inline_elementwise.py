@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tvm
-from tvm import relax
+from tvm import relax, te, tirx
 from tvm.relax import op as R
 from tvm.relax.backend.cpu_generic import pipeline as cpu
 from tvm.script import ir as I
@@ -110,6 +110,20 @@ def test_each_operator_of_a_chain_has_its_loop() -> None:
     buffers = [line for line in after.script().splitlines() if "sblock_alloc_buffer" in line]
     assert len(buffers) == 4
     assert all(line.endswith('"int8")') for line in buffers)
+
+
+@pytest.mark.parametrize("is_read_twice", [False, True])
+def test_what_has_variables_is_inlined_where_it_is_read_once(is_read_twice: bool) -> None:
+    def squared(value: Any) -> Any:
+        variable = tirx.Var("v", "float32")
+        return tirx.Let(variable, value + value, variable * variable)
+
+    x = te.placeholder((8,), "float32", "x")
+    square = te.compute((8,), lambda i: squared(x[i]), "square")
+    ends = te.compute((8,), lambda i: square[i] * (square[i] if is_read_twice else x[i]), "ends")
+    mod = tvm.IRModule({"main": te.create_prim_func([x, ends])})
+    after = InlineElementwise()(mod)
+    assert blocks(after) == (["square", "ends"] if is_read_twice else ["ends"])
 
 
 def test_expressions_do_not_grow_without_bound() -> None:

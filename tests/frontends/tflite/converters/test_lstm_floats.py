@@ -126,6 +126,33 @@ def test_every_run_of_a_stream_is_near_litert(model: Lstm) -> None:
         np.testing.assert_allclose(library.run(x), expected[output], rtol=0, atol=_TOLERANCE)
 
 
+@pytest.mark.parametrize("gate", ["cell", "output"])
+def test_gates_are_within_six_units_of_litert(gate: str) -> None:
+    # All other gates are open, so that results are tanh(tanh(x)) or logistic(x) · tanh(1): two
+    # functions, of which each is within three units here, and Eigen's within some there.
+    writer, x = ModelWriter(), np.linspace(-20, 20, 4001, dtype=np.float32).reshape(-1, 1, 1)
+
+    def constant(value: float, *shape: int) -> int:
+        array = np.full(shape, value, np.float32)
+        return writer.tensor(f"c{len(writer._tensors)}", shape, "float32", None, array)
+
+    data = writer.tensor("x", x.shape, "float32")
+    weights = [constant(each == gate, 1, 1) for each in GATES]
+    recurrent = [constant(0, 1, 1) for _ in GATES]
+    biases = [constant(0 if each == gate else 100, 1) for each in GATES]
+    states = [
+        writer.tensor(name, (len(x), 1), "float32", is_variable=True) for name in ("h", "cells")
+    ]
+    result = writer.tensor("y", x.shape, "float32")
+    operands = [data, *weights, *recurrent, -1, -1, -1, *biases, -1, -1, *states, *[-1] * 4]
+    writer.operator(CODE, operands, [result], fused_activation_function="TANH")
+    content = writer.finish([data], [result])
+    mod, params = from_tflite(content)
+    (expected,) = litert_runs(content, [[x]])
+    found = tvm_qnn.build(mod, "host", params).run(x)
+    np.testing.assert_array_max_ulp(found, expected[result], 6)
+
+
 def test_steps_of_one_run_are_those_of_several() -> None:
     mod, params = from_tflite(Lstm("int8", steps=4).write())
     whole = tvm_qnn.build(mod, "llvm", params)
