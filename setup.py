@@ -1,7 +1,12 @@
-"""Packaging of tvm-qnn: what is installed, and which versions it needs and why."""
+"""Packaging of tvm-qnn: what is installed, and which versions it needs and why.
+
+`tools/runtime_wheel.py` makes the distribution for devices, with what stands here.
+"""
 
 from __future__ import annotations
 
+import os
+import re
 import runpy
 from pathlib import Path
 
@@ -72,44 +77,81 @@ BENCH = [
 HERE = Path(__file__).parent
 VERSION = runpy.run_path(str(HERE / "tvm_qnn" / "version.py"))["__version__"]
 
-setup(
-    name="tvm-qnn",
-    version=VERSION,
-    description="Pre-quantized models compiled by TVM to integer code, bit for bit",
-    long_description=(HERE / "README.md").read_text(encoding="utf-8"),
-    long_description_content_type="text/markdown",
-    license_expression="Apache-2.0",
-    license_files=["LICENSE"],
-    python_requires=">=3.10,<3.14",
-    packages=find_packages(
-        include=[
-            name + suffix
-            for name in ("qnn_ops", "legalize", "frontends", "tvm_qnn")
-            for suffix in ("", ".*")
-        ]
-    ),
-    package_data={"": ["py.typed"], "tvm_qnn": ["**/*.tflite", "**/*.npz", "inspect/page.*"]},
-    install_requires=INSTALL,
-    extras_require={
-        "demo": DEMO,
-        "onnx": ONNX,
-        "torch": TORCH,
-        "test": TEST,
-        "bench": BENCH,
-        # Only for an environment of its own, on Python 3.10 or 3.11: MXNet is retired and does
-        # not import on a numpy newer than 1.23.
-        "mxnet": ["mxnet==1.9.1", "numpy==1.23.5"],
-        "docs": [
-            *DEMO,
-            *ONNX,
-            "onnxruntime>=1.20,<2",  # against which a tutorial holds a model
-            "sphinx>=8,<10",
-            "sphinx-click>=6,<7",  # the commands' reference
-            "sphinx-gallery>=0.19,<1",  # renders the tutorials
-            "myst-parser>=4,<6",  # pages in Markdown
-            "furo>=2024.8.6",  # the theme
-            "cloudpickle>=3,<4",  # TVM's RPC server, which a tutorial starts, needs it
-        ],
-    },
-    entry_points={"console_scripts": ["tvm-qnn = tvm_qnn.cli:main"]},
-)
+# Where the project is published; the release workflow knows.
+HOME = os.environ.get("TVM_QNN_HOME", "").rstrip("/")
+
+
+def page(path: str) -> str:
+    """Return a page as an index shows it: what it links beside itself is at home, or plain text."""
+    text = (HERE / path).read_text(encoding="utf-8")
+    target = rf"[\1]({HOME}/blob/v{VERSION}/\2)" if HOME else r"\1"
+    return re.sub(r"\[([^]]+)\]\((?!https?:|#)([^)]+)\)", target, text)
+
+
+ABOUT = {
+    "version": VERSION,
+    "author": "the tvm-qnn developers",
+    "license_expression": "Apache-2.0",
+    "python_requires": ">=3.10,<3.14",
+    "long_description_content_type": "text/markdown",
+    "project_urls": {
+        "Source": HOME,
+        "Documentation": f"{HOME}/tree/v{VERSION}/docs",
+        "Changelog": f"{HOME}/blob/v{VERSION}/CHANGELOG.md",
+        "Issues": f"{HOME}/issues",
+    }
+    if HOME
+    else {},
+    "keywords": ["quantization", "int8", "tflite", "onnx", "mxnet", "pytorch", "tvm", "compiler"],
+    "classifiers": [
+        "Development Status :: 4 - Beta",
+        "Intended Audience :: Developers",
+        "Intended Audience :: Science/Research",
+        "Operating System :: POSIX :: Linux",
+        "Programming Language :: Python :: 3 :: Only",
+        *(f"Programming Language :: Python :: 3.{minor}" for minor in range(10, 14)),
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+        "Topic :: Software Development :: Compilers",
+        "Typing :: Typed",
+    ],
+}
+
+if __name__ == "__main__":
+    setup(
+        name="tvm-qnn",
+        description="Pre-quantized models compiled by TVM to integer code, bit for bit",
+        long_description=page("README.md"),
+        license_files=["LICENSE"],
+        **ABOUT,
+        packages=find_packages(
+            include=[
+                name + suffix
+                for name in ("qnn_ops", "legalize", "frontends", "tvm_qnn")
+                for suffix in ("", ".*")
+            ]
+        ),
+        package_data={"": ["py.typed"], "tvm_qnn": ["**/*.tflite", "**/*.npz", "inspect/page.*"]},
+        install_requires=INSTALL,
+        extras_require={
+            "demo": DEMO,
+            "onnx": ONNX,
+            "torch": TORCH,
+            "test": TEST,
+            "bench": BENCH,
+            # Only for an environment of its own, on Python 3.10 or 3.11: MXNet is retired and does
+            # not import on a numpy newer than 1.23.
+            "mxnet": ["mxnet==1.9.1", "numpy==1.23.5"],
+            "docs": [
+                *DEMO,
+                *ONNX,
+                "onnxruntime>=1.20,<2",  # against which a tutorial holds a model
+                "sphinx>=8,<10",
+                "sphinx-click>=6,<7",  # the commands' reference
+                "sphinx-gallery>=0.19,<1",  # renders the tutorials
+                "myst-parser>=4,<6",  # pages in Markdown
+                "furo>=2024.8.6",  # the theme
+                "cloudpickle>=3,<4",  # TVM's RPC server, which a tutorial starts, needs it
+            ],
+        },
+        entry_points={"console_scripts": ["tvm-qnn = tvm_qnn.cli:main"]},
+    )

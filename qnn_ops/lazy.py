@@ -21,10 +21,16 @@ class _LazyPackage(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name == "_homes" or name not in self._homes:
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        *before, home = self._homes[name]
-        for module in before:
-            importlib.import_module(module)
-        value = getattr(importlib.import_module(home), name)
+        homes = self._homes[name]
+        try:
+            *_, home = map(importlib.import_module, homes)
+        except ModuleNotFoundError as error:
+            if error.name not in homes:
+                raise
+            raise ImportError(
+                f"{self.__name__}.{name} is not in tvm-qnn-runtime: pip install tvm-qnn"
+            ) from error
+        value = getattr(home, name)
         setattr(self, name, value)
         return value
 

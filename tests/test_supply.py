@@ -54,7 +54,7 @@ def packaging() -> dict[str, Any]:
         stand_in = SimpleNamespace(setup=said.update, find_packages=lambda **_options: [])
         patch.setitem(sys.modules, "setuptools", stand_in)
         patch.chdir(ROOT)
-        runpy.run_path("setup.py")
+        runpy.run_path("setup.py", run_name="__main__")
     return said
 
 

@@ -9,13 +9,14 @@ import math
 import platform
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import Signature, TensorInfo
+from tvm_qnn.library.runtime import BUNDLED
 from tvm_qnn.target.requirements import Requirements
 from tvm_qnn.version import __version__
 
@@ -142,9 +143,20 @@ def runtime_versions() -> dict[str, str]:
         QnnError: if one is not installed.
     """
     try:
-        return {name: version(package) for name, package in _RUNTIME.items()}
-    except ModuleNotFoundError as error:
+        return {name: _version(package) for name, package in _RUNTIME.items()}
+    except PackageNotFoundError as error:
         raise QnnError(f"running a library needs TVM: {error}") from error
+
+
+def _version(package: str) -> str:
+    """Return the version of a package that is installed, or came with tvm-qnn-runtime."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        bundled = BUNDLED / f"{package}.version"
+        if not bundled.is_file():
+            raise
+        return bundled.read_text(encoding="ascii").strip()
 
 
 @functools.cache

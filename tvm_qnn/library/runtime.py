@@ -33,6 +33,9 @@ _CPU, _POOLED = 1, 2  # TVM's numbers for the device and the allocator
 # 300,000 take minutes where other programs want the processor, as each look lets them run; and a
 # worker that is to end looks on first.
 _LOOKS = ("TVM_THREAD_POOL_SPIN_COUNT", "2000")
+BUNDLED = Path(__file__).parents[1] / "lib"
+"""The runtime's folder in the distribution for devices, which has no compiler; else not there."""
+
 _FILES = {"linux": "libtvm_runtime.so", "darwin": "libtvm_runtime.dylib"}
 
 
@@ -48,9 +51,10 @@ def load_runtime() -> None:
     """
     os.environ.setdefault(*_LOOKS)
     spec = importlib.util.find_spec("tvm")
-    if spec is None or not spec.submodule_search_locations:
-        raise QnnError("running a library needs TVM: pip install apache-tvm")
-    folders = [Path(folder) / "lib" for folder in spec.submodule_search_locations]
+    folders = (
+        [Path(folder) / "lib" for folder in spec.submodule_search_locations or ()] if spec else []
+    )
+    folders.append(BUNDLED)
     if chosen := os.environ.get("TVM_LIBRARY_PATH"):  # as TVM itself searches
         folders.insert(0, Path(chosen))
     name = _FILES.get(sys.platform)
@@ -59,6 +63,8 @@ def load_runtime() -> None:
             # Global, as TVM loads it: the kernels of libraries find its functions.
             ctypes.CDLL(str(file), ctypes.RTLD_GLOBAL)
             return
+    if spec is None or not spec.submodule_search_locations:
+        raise QnnError("running a library needs TVM: pip install apache-tvm")
     importlib.import_module("tvm")  # another way to install it; it knows its own
 
 

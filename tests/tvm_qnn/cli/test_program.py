@@ -124,5 +124,5 @@ def test_it_is_also_a_module() -> None:
     )
     assert result.stdout.startswith("Usage: python -m tvm_qnn demo ")
     # What makes help slow where it is imported.
-    assert "tvm_qnn.cli.program" in result.stderr
+    assert "tvm_qnn.cli.commands.demo" in result.stderr
     assert "tvm_ffi" not in result.stderr

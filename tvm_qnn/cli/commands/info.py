@@ -23,6 +23,7 @@ def info(library: Path, as_json: bool) -> None:
     Inputs, outputs and states; the targets that it has code for, which of them is taken on this
     machine, or why none is; the versions that made it, and its SHA-256.
     """
+    # Not before it is needed: `tvm-qnn --help` answers at once.
     from tvm_qnn.io.text import visible
     from tvm_qnn.library.library import read_origin
 
