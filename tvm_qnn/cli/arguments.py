@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from frontends.descriptions import Description
-from qnn_ops.encoding import Encoding, quantize_array
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import TensorInfo
-from tvm_qnn.cli.arrays import read_archive, read_array
 from tvm_qnn.cli.model_files import ending
+from tvm_qnn.io.arrays import fitted, read_archive, read_array
 from tvm_qnn.io.images import as_input, picture_shape, read_picture
 from tvm_qnn.io.normalization import Normalization, normalization_of
 
@@ -82,7 +81,7 @@ def read_inputs(
                 raise QnnError(f"no input is named {key!r}; there are {', '.join(by_name)}")
             if key in arrays:
                 raise QnnError(f"input {key!r} is given twice")
-            arrays[key] = _fitted(array, by_name[key])
+            arrays[key] = fitted(array, by_name[key])
     if missing := [name for name in by_name if name not in arrays]:
         raise QnnError(f"missing input {', '.join(map(repr, missing))}: give a file with --input")
     return arrays
@@ -123,18 +122,3 @@ def _named(text: str, infos: dict[str, TensorInfo]) -> tuple[str | None, Path]:
             raise QnnError(f"no input is named {name!r}; there are {', '.join(infos)}")
         return name, Path(path)
     return None, Path(text)
-
-
-def _fitted(array: Array, info: TensorInfo) -> Array:
-    if (1, *array.shape) == info.shape:
-        array = array[None]
-    if array.shape != info.shape:
-        raise QnnError(f"input {info.name!r} has shape {info.shape}, got {array.shape}")
-    if str(array.dtype) == info.dtype:
-        return array
-    if array.dtype.kind == "f" and info.dtype.startswith("float"):
-        return array.astype(info.dtype)
-    if array.dtype.kind == "f" and info.scale is not None and info.zero_point is not None:
-        encoding = Encoding(info.scale, info.zero_point, info.dtype)
-        return quantize_array(array.astype(np.float32), encoding)
-    raise QnnError(f"input {info.name!r} takes {info.dtype}, got {array.dtype}")

@@ -15,10 +15,10 @@ import numpy as np
 import tvm_qnn.library.library
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import TensorInfo
-from tvm_qnn.cli.arrays import read_archive, read_array, write_archive
 from tvm_qnn.cli.commands.info import info
 from tvm_qnn.cli.commands.json_output import json_option, print_json
 from tvm_qnn.cli.group import Commands
+from tvm_qnn.io.arrays import read_archive, read_array, write_archive
 from tvm_qnn.io.text import visible
 from tvm_qnn.version import __version__
 

@@ -15,7 +15,7 @@ import pytest
 
 from qnn_ops.errors import QnnError
 from tests.support.disks import small_files
-from tvm_qnn.cli.arrays import write_archive
+from tvm_qnn.io.arrays import write_archive
 from tvm_qnn.io.figures import new_figure, save_figure
 from tvm_qnn.io.outputs import filling, replacing, scratch, write_text
 

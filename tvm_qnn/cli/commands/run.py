@@ -92,8 +92,8 @@ def run(
     from tvm_qnn.answers import Question, readings_of
     from tvm_qnn.cli.answers import check_drawing, describe, show, write_drawing
     from tvm_qnn.cli.arguments import check_files, picture_among, read_inputs
-    from tvm_qnn.cli.arrays import write_archive
     from tvm_qnn.cli.model_files import ending
+    from tvm_qnn.io.arrays import write_archive
     from tvm_qnn.io.images import open_picture
 
     if output is not None and ending(output) != ".npz":

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from qnn_ops.errors import QnnError
-from tvm_qnn.cli.arrays import read_archive, read_array, write_archive
+from tvm_qnn.io.arrays import read_archive, read_array, write_archive
 
 ARRAY = np.random.default_rng(0).integers(-9, 9, (1, 30), np.int8)
 

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from qnn_ops.encoding import Encoding, quantize_array
 from qnn_ops.errors import QnnError
+from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.io.outputs import replacing
 
 Array = np.ndarray[Any, Any]
@@ -50,6 +52,28 @@ def write_archive(path: Path, arrays: Mapping[str, Array]) -> None:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, array, allow_pickle=False)
+
+
+def fitted(array: Array, info: TensorInfo) -> Array:
+    """Return an array with an input's shape and dtype.
+
+    A missing first dimension of 1 is added; reals for a quantized input are quantized.
+
+    Raises:
+        QnnError: if the array does not fit.
+    """
+    if (1, *array.shape) == info.shape:
+        array = array[None]
+    if array.shape != info.shape:
+        raise QnnError(f"input {info.name!r} has shape {info.shape}, got {array.shape}")
+    if str(array.dtype) == info.dtype:
+        return array
+    if array.dtype.kind == "f" and info.dtype.startswith("float"):
+        return array.astype(info.dtype)
+    if array.dtype.kind == "f" and info.scale is not None and info.zero_point is not None:
+        encoding = Encoding(info.scale, info.zero_point, info.dtype)
+        return quantize_array(array.astype(np.float32), encoding)
+    raise QnnError(f"input {info.name!r} takes {info.dtype}, got {array.dtype}")
 
 
 def _read(path: Path, kind: str) -> Array | dict[str, Array]:
