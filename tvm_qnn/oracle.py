@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -102,7 +103,13 @@ class LiteRtSession:
     """
 
     def __init__(
-        self, model: bytes, num_threads: int = 1, xnnpack: bool = True, *, batch: int = 1
+        self,
+        model: bytes,
+        num_threads: int = 1,
+        xnnpack: bool = True,
+        *,
+        batch: int = 1,
+        reference: bool = False,
     ) -> None:
         """Load a model.
 
@@ -112,21 +119,25 @@ class LiteRtSession:
             xnnpack: whether to use XNNPACK's kernels, as LiteRT does by default, or only the
                 optimized ones of its own.
             batch: images of a run of a model that takes single ones.
+            reference: whether to use the reference kernels, whatever ``xnnpack`` says.
 
         Raises:
             QnnError: if ai-edge-litert is not installed, or LiteRT rejects the model or the batch.
         """
         resolver = "AUTO" if xnnpack else "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
+        resolver = "BUILTIN_REF" if reference else resolver
         self._interpreter = _interpreter(model, num_threads, resolver, batch)
         self._outputs = [detail["index"] for detail in self._interpreter.get_output_details()]
 
     @property
     def inputs(self) -> list[TensorInfo]:
-        """Name, shape and dtype of each input, in the model's order."""
-        return [
-            TensorInfo(each["name"], tuple(each["shape"].tolist()), np.dtype(each["dtype"]).name)
-            for each in self._interpreter.get_input_details()
-        ]
+        """Name, shape, dtype and quantization of each input, in the model's order."""
+        return [_info(each) for each in self._interpreter.get_input_details()]
+
+    @property
+    def outputs(self) -> list[TensorInfo]:
+        """Name, shape, dtype and quantization of each output, in the model's order."""
+        return [_info(each) for each in self._interpreter.get_output_details()]
 
     def prepare(self, inputs: Sequence[np.ndarray]) -> Callable[[], None]:
         """Return a function that runs the model on these inputs each time it is called, for timing.
@@ -155,6 +166,14 @@ class LiteRtSession:
         """
         self.prepare(inputs)()
         return [self._interpreter.get_tensor(index) for index in self._outputs]
+
+
+def _info(detail: Any) -> TensorInfo:
+    shape, dtype = tuple(detail["shape"].tolist()), np.dtype(detail["dtype"]).name
+    scales = detail["quantization_parameters"]["scales"].tolist()
+    zero_points = detail["quantization_parameters"]["zero_points"].tolist()
+    pair = (scales[0], zero_points[0]) if len(scales) == len(zero_points) == 1 else (None, None)
+    return TensorInfo(detail["name"], shape, dtype, *pair)
 
 
 def _interpreter_module() -> Any:
@@ -295,27 +314,62 @@ def _onnxruntime() -> Any:
     return onnxruntime
 
 
-def _run_onnxruntime(proto: Any, inputs: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
-    onnxruntime = _onnxruntime()
-    content = proto.SerializeToString()
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-    options.log_severity_level = 3  # it warns of constants that nothing reads
-    options.add_session_config_entry("session.qdqisint8allowed", "1")
-    if not _has_int8_activations(proto):
-        # It would make uint8 weights of int8 ones, with which int8 activations have no kernel.
-        options.add_session_config_entry("session.x64quantprecision", "1")
-    try:
-        session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-        names = [each.name for each in session.get_inputs()]
+class OnnxRuntimeSession:
+    """An ONNX model on ONNX Runtime, made once and run many times; as ``onnxruntime_outputs``."""
+
+    def __init__(self, proto: Any, num_threads: int = 0) -> None:
+        """Load an ``onnx.ModelProto``, for so many threads; 0: as many as it takes by itself.
+
+        Raises:
+            QnnError: if onnxruntime is not installed, or ONNX Runtime rejects the model.
+        """
+        onnxruntime = _onnxruntime()
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+        options.intra_op_num_threads = num_threads
+        options.log_severity_level = 3  # it warns of constants that nothing reads
+        options.add_session_config_entry("session.qdqisint8allowed", "1")
+        if not _has_int8_activations(proto):
+            # It would make uint8 weights of int8 ones, with which int8 activations have no kernel.
+            options.add_session_config_entry("session.x64quantprecision", "1")
+        providers = ["CPUExecutionProvider"]
+        with _told_of_onnxruntime():
+            content = proto.SerializeToString()
+            self._session = onnxruntime.InferenceSession(content, options, providers=providers)
+        self.inputs = [_onnx_info(each) for each in self._session.get_inputs()]
+        self.outputs = [_onnx_info(each) for each in self._session.get_outputs()]
+
+    def run(self, inputs: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+        """Run the model once, and return its outputs by name.
+
+        Raises:
+            QnnError: if an input does not fit.
+        """
+        names = [info.name for info in self.inputs]
         if len(names) != len(inputs):
             raise QnnError(f"ONNX Runtime: number of inputs: needs {len(names)}, got {len(inputs)}")
-        results = session.run(None, dict(zip(names, inputs, strict=True)))
-    except QnnError:
-        raise
+        with _told_of_onnxruntime():
+            results = self._session.run(None, dict(zip(names, inputs, strict=True)))
+        return dict(zip([info.name for info in self.outputs], results, strict=True))
+
+
+def _run_onnxruntime(proto: Any, inputs: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+    return OnnxRuntimeSession(proto).run(inputs)
+
+
+@contextmanager
+def _told_of_onnxruntime() -> Iterator[None]:
+    try:
+        yield
     except Exception as error:  # of onnxruntime.capi, a dozen classes
         raise QnnError(f"ONNX Runtime rejects the model: {error}") from error
-    return dict(zip([each.name for each in session.get_outputs()], results, strict=True))
+
+
+def _onnx_info(each: Any) -> TensorInfo:
+    """Return what ONNX Runtime says of an input or output; a size that is open is 1."""
+    dtype = each.type.removeprefix("tensor(").removesuffix(")")
+    shape = tuple(size if isinstance(size, int) else 1 for size in each.shape)
+    return TensorInfo(each.name, shape, {"float": "float32", "double": "float64"}.get(dtype, dtype))
 
 
 def _has_int8_activations(proto: Any) -> bool:

@@ -9,6 +9,7 @@ import pytest
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from qnn_ops.errors import QnnError
+from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.oracle import LiteRtSession, litert_tensors
 
 DATA = np.array([-3, -1, 1, 3, 5], np.int8).reshape(1, 1, 5, 1)
@@ -57,6 +58,19 @@ def test_a_session_runs_the_default_kernels_again_and_again(model: bytes) -> Non
 def test_without_xnnpack_the_kernels_are_litert_s_own(model: bytes) -> None:
     (output,) = LiteRtSession(model, xnnpack=False).run([DATA])
     assert output.ravel().tolist() == [1, 0, -1, -2, -3]
+
+
+def test_a_session_may_run_the_reference_kernels(model: bytes) -> None:
+    session = LiteRtSession(model, reference=True)
+    for sign in (1, -1):
+        (output,) = session.run([sign * DATA])
+        assert np.array_equal(output, litert_tensors(model, [sign * DATA])[NEGATED])
+
+
+def test_a_session_knows_inputs_and_outputs(model: bytes) -> None:
+    session = LiteRtSession(model)
+    assert session.inputs == [TensorInfo("data", DATA.shape, "int8", 1.0, 0)]
+    assert session.outputs == [TensorInfo("negated", DATA.shape, "int8", 2.0, 0)]
 
 
 def test_a_prepared_run_repeats_on_the_same_inputs(model: bytes) -> None:
