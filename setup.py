@@ -26,6 +26,7 @@ INSTALL = [
     "flatbuffers>=24.3,<27",  # writes TFLite files (the tflite package only reads)
     "click>=8.1,<9",  # the command line
     "rich>=13.7,<16",  # its tables and progress display
+    "tomli>=2,<3; python_version < '3.11'",  # reads TOML, as tomllib does from 3.11 on
 ]
 
 DEMO = [
@@ -38,6 +39,11 @@ ONNX = [
     "onnx>=1.16,<2",
 ]
 
+EVALUATE = [
+    *DEMO,
+    "pycocotools>=2.0.7,<3",  # COCO's figures of detectors
+]
+
 # Of torch and its companions each release knows those of its own time.
 TORCH = [
     "torch>=2.13,<2.14",
@@ -46,7 +52,7 @@ TORCH = [
 ]
 
 TEST = [
-    *DEMO,
+    *EVALUATE,
     *ONNX,
     "onnxruntime>=1.20,<2",  # the oracle of ONNX models
     "scikit-learn>=1.5,<2",  # held-out digits for the trained model, and its training script
@@ -130,10 +136,14 @@ if __name__ == "__main__":
                 for suffix in ("", ".*")
             ]
         ),
-        package_data={"": ["py.typed"], "tvm_qnn": ["**/*.tflite", "**/*.npz", "inspect/page.*"]},
+        package_data={
+            "": ["py.typed"],
+            "tvm_qnn": ["**/*.tflite", "**/*.npz", "inspect/page.*", "evaluate/page.html"],
+        },
         install_requires=INSTALL,
         extras_require={
             "demo": DEMO,
+            "evaluate": EVALUATE,
             "onnx": ONNX,
             "torch": TORCH,
             "test": TEST,

@@ -21,7 +21,7 @@ SHIPPED = ("qnn_ops", "legalize", "frontends", "tvm_qnn")
 # What metadata calls the licences.
 SPELLINGS = {
     "Apache-2.0": ("Apache-2.0", "Apache 2.0", "Apache License 2.0", "Apache Software License"),
-    "BSD-2-Clause": ("BSD-2-Clause", "BSD 2-Clause License"),
+    "BSD-2-Clause": ("BSD-2-Clause", "BSD 2-Clause License", "FreeBSD"),
     # Older releases of numpy state no more than the family.
     "BSD-3-Clause": ("BSD-3-Clause", "3-clause BSD", "BSD License"),
     "MIT": ("MIT", "MIT License"),

@@ -12,6 +12,7 @@ from tvm_qnn.cli.commands.compare import compare
 from tvm_qnn.cli.commands.compile import compile_model
 from tvm_qnn.cli.commands.completion import completion
 from tvm_qnn.cli.commands.demo import demo
+from tvm_qnn.cli.commands.evaluate import evaluate
 from tvm_qnn.cli.commands.info import info
 from tvm_qnn.cli.commands.inspect import inspect
 from tvm_qnn.cli.commands.profile import profile
@@ -20,7 +21,10 @@ from tvm_qnn.cli.commands.targets import targets
 from tvm_qnn.cli.group import Commands
 from tvm_qnn.version import __version__
 
-COMMANDS = (inspect, compile_model, run, bench, profile, compare, info, targets, demo, completion)
+COMMANDS = (
+    *(inspect, compile_model, run, evaluate, bench, profile, compare),
+    *(info, targets, demo, completion),
+)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

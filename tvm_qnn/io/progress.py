@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
 
 from tvm_qnn.io.terminal import styled
 from tvm_qnn.io.text import visible
@@ -25,6 +36,29 @@ def timed(console: Console, text: str) -> Iterator[None]:
         yield
     seconds = styled(f"{time.perf_counter() - start:.1f} s", "dim")
     console.print("  ", styled("✓", "green"), " ", styled(text, ""), "  ", seconds, sep="")
+
+
+@contextmanager
+def counted(console: Console, text: str, total: int, done: int = 0) -> Iterator[Callable[[], None]]:
+    """Show how many of so many things are done, how many a second, and the time that is left.
+
+    Yields:
+        A function to call for each of them.
+    """
+    what = TextColumn("  {task.description}", markup=False)
+    columns = (what, BarColumn(20), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
+    hidden = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=hidden) as progress:
+        task = progress.add_task(visible(text), total=total, completed=done)
+        yield lambda: progress.advance(task)
+
+
+class _Rate(ProgressColumn):
+    """Things done in a second."""
+
+    def render(self, task: Task) -> Text:
+        """Return it as text, empty until it is known."""
+        return Text("" if task.speed is None else f"{task.speed:,.1f}/s", "dim")
 
 
 @contextmanager

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from tvm_qnn.io.progress import native_code_is_quiet, timed
+from tvm_qnn.io.progress import counted, native_code_is_quiet, timed
 from tvm_qnn.io.terminal import Terminal
 
 
@@ -45,3 +45,21 @@ def test_notes_of_native_code_are_dropped(capfd: pytest.CaptureFixture[str]) -> 
         os.write(2, b"INFO: a delegate\n")
     os.write(2, b"heard\n")
     assert capfd.readouterr().err == "heard\n"
+
+
+def test_what_is_counted_is_seen_on_a_terminal_with_its_rate() -> None:
+    text = io.StringIO()
+    console = Terminal(file=text, width=100, force_terminal=True)
+    with counted(console, "Evaluate k[/x]\a", 7, done=2) as advance:
+        advance()
+        advance()
+    assert r"Evaluate k[/x]\x07" in text.getvalue()
+    assert "4/7" in text.getvalue()
+    assert "/s" in text.getvalue()
+
+
+def test_elsewhere_nothing_is_printed_of_it() -> None:
+    text = io.StringIO()
+    with counted(Terminal(file=text), "Evaluate", 7) as advance:
+        advance()
+    assert text.getvalue() == ""

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.metrics import accuracy_score, jaccard_score
+
+from qnn_ops.errors import QnnError
+from qnn_ops.tensor_info import TensorInfo
+from tests.support.pictures import write_picture
+from tvm_qnn.answers.masks import MaskReading
+from tvm_qnn.evaluate.feed import Feed
+from tvm_qnn.evaluate.preparation import Preparation
+from tvm_qnn.evaluate.samples import MASKS, Data, Sample
+from tvm_qnn.evaluate.tasks.segmentation import IGNORED, Segmentation
+
+SIZE = (6, 9)
+FEED = Feed.of((TensorInfo("x", (1, *SIZE, 3), "uint8"),), {}, Preparation())
+MAP = TensorInfo("y", (1, *SIZE), "int32", role="map", classes=4)
+TASK = Segmentation(MaskReading((MAP,), (), 5, "", True), 0, 4)
+
+
+def test_figures_are_scikit_learn_s(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    truths, found = rng.integers(0, 4, (2, 3, *SIZE))
+    truths[rng.uniform(size=truths.shape) < 0.2] = IGNORED
+    samples = []
+    for place, truth in enumerate(truths):
+        path = tmp_path / f"{place}.png"
+        write_picture(path, truth)
+        samples.append(Sample(path, "", mask=path))
+    records = [
+        TASK.record(FEED, sample, [array[None].astype(np.int32)])
+        for sample, array in zip(samples, found, strict=True)
+    ]
+    figures = TASK.figures(Data(MASKS, tuple(samples)), records)
+    counted = truths != IGNORED
+    pair = truths[counted], found[counted]
+    assert figures["mean_iou"] == pytest.approx(jaccard_score(*pair, average="macro"))
+    assert [row["iou"] for row in figures["classes"]] == pytest.approx(
+        jaccard_score(*pair, average=None)
+    )
+    assert figures["accuracy"] == accuracy_score(*pair)
+    assert TASK.fault(samples[0], records[0]) > 0
+
+
+def test_a_class_out_of_range_is_told(tmp_path: Path) -> None:
+    write_picture(tmp_path / "m.png", np.full(SIZE, 4))
+    sample = Sample(tmp_path / "m.png", "", mask=tmp_path / "m.png")
+    with pytest.raises(QnnError, match=r"m.png: class 4 is out of range: the model has 4 classes"):
+        TASK.record(FEED, sample, [np.zeros((1, *SIZE), np.int32)])
+
+
+def test_places_that_do_not_count_may_be_all(tmp_path: Path) -> None:
+    write_picture(tmp_path / "m.png", np.full(SIZE, IGNORED))
+    sample = Sample(tmp_path / "m.png", "", mask=tmp_path / "m.png")
+    record = TASK.record(FEED, sample, [np.zeros((1, *SIZE), np.int32)])
+    figures = TASK.figures(Data(MASKS, (sample,)), [record])
+    assert (figures["mean_iou"], figures["classes"]) == (None, [])
+    assert TASK.fault(sample, record) == 0

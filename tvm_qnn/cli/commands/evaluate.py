@@ -1,0 +1,254 @@
+"""`tvm-qnn evaluate`."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tvm_qnn.cli.commands.json_output import json_option, print_json
+from tvm_qnn.cli.commands.options import FILE, ModelFile, Numbers, model_argument, progress
+from tvm_qnn.cli.commands.outputs import check_folder
+from tvm_qnn.cli.commands.run import model_of, normalization
+
+if TYPE_CHECKING:
+    from tvm_qnn.evaluate import Beside, Evaluation, Feed, Preparation
+    from tvm_qnn.evaluate.pool import Runner
+    from tvm_qnn.evaluate.tasks.task import Task
+    from tvm_qnn.library.library import Library
+
+
+@click.command()
+@model_argument
+@click.argument("data", type=click.Path(exists=True, path_type=Path))
+@click.option("--labels", type=FILE, help="The names of the model's classes, one a line.")
+@click.option(
+    "--offset",
+    type=click.IntRange(min=0),
+    help="What is added to the numbers of labels, as 1 where the model's class 0 is a background.",
+)
+@click.option(
+    "--crop",
+    type=click.FloatRange(0, 1, min_open=True),
+    help="Keep this middle part of a picture's width and height, as 0.875.",
+)
+@click.option(
+    "--resize",
+    type=click.IntRange(min=1),
+    metavar="PIXELS",
+    help="Scale the shorter side to this, and cut out the input's size in the middle; without it "
+    "all of the picture is scaled to the input's size.",
+)
+@click.option("--order", type=click.Choice(["rgb", "bgr"]), help="Of the input's colours.")
+@click.option(
+    "--mean", type=Numbers(), metavar="NUMBER[,…]", help="What is subtracted; as for `run`."
+)
+@click.option(
+    "--std", type=Numbers(), metavar="NUMBER[,…]", help="What is divided by; as for `run`."
+)
+@click.option(
+    "--config",
+    type=FILE,
+    help="A TOML file with these options; by default MODEL's name with .toml, if it is there.",
+)
+@click.option(
+    "--against",
+    type=FILE,
+    help="Another .tflite or .onnx model to run beside it, instead of MODEL in its own framework.",
+)
+@click.option("--alone", is_flag=True, help="Run nothing beside the model.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="Processes, of one thread each; by default one for each processor.",
+)
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="A folder for the report, tables and figures; what was stopped goes on from there.",
+)
+@json_option
+def evaluate(
+    model: ModelFile,
+    data: Path,
+    labels: Path | None,
+    against: Path | None,
+    alone: bool,
+    jobs: int | None,
+    output: Path | None,
+    as_json: bool,
+    **others: Any,
+) -> None:
+    """Tell how right MODEL is on DATA, and whether its framework says the same.
+
+    DATA is a folder with a folder for each class; a .csv or .jsonl file with path and label of each
+    picture; an .npz file with arrays of inputs and labels; a folder with pictures in `images` and
+    masks of equal names in `masks`; or a .json file of boxes, as COCO has them. MODEL is a library
+    or a model file. A .tflite model runs on LiteRT's reference kernels as well, an .onnx model on
+    ONNX Runtime.
+    """
+    from tvm_qnn.answers import Question, readings_of
+    from tvm_qnn.evaluate import Feed, Job, classes_of, journal_of, read_data, task_of
+    from tvm_qnn.evaluate import evaluate as run_all
+    from tvm_qnn.evaluate.journal import NAME
+    from tvm_qnn.evaluate.report import write_report
+    from tvm_qnn.io.progress import counted
+
+    if alone and against is not None:
+        raise click.UsageError("--alone runs nothing beside the model, and --against does")
+    if output is not None:
+        check_folder(output)
+    settings = _settings(model.path, others, labels)
+    preparation = _preparation(settings)
+    signature, descriptions, make = model_of(model, 1)
+    question = Question(signature, descriptions, settings.get("labels"))
+    readings = readings_of(question)
+    read = read_data(data, classes_of(readings, settings.get("offset", 0)))
+    task = task_of(read.kind, readings, signature.outputs)
+    feed = Feed.of(signature.inputs, descriptions.inputs, preparation)
+    feed.check(read.samples[0])
+    beside = None if alone else _beside(model.path, against, feed, task, preparation)
+    if beside is not None:
+        beside.feed.check(read.samples[0])
+    for note in (*descriptions.notes, *question.notes):
+        warnings.warn(note, stacklevel=2)
+    console = progress()
+    is_picture = read.samples[0].row is None
+    for note in (*read.notes, *_decided(feed, is_picture)):
+        console.print(note)
+    library = make()
+    run, content = _runner(library, jobs)
+    job = Job(content, read, feed, task, beside)
+    if output is not None:
+        output.mkdir(parents=True, exist_ok=True)
+    journal = journal_of(job, library.metadata.digest, output and output / NAME)
+    done, start = len(journal.records), time.perf_counter()
+    with counted(console, f"Evaluate {model.path.name}", len(read.samples), done) as advance:
+        found = run_all(job, run, journal, advance)
+    seconds = time.perf_counter() - start
+    title = f"{model.path.name} on {data.name or data}"
+    files = [] if output is None else write_report(output, title, found)
+    if as_json:
+        new = len(read.samples) - done
+        times = {"new_samples": new, "seconds": round(seconds, 3), "files": [*map(str, files)]}
+        print_json({"model": str(model.path), "data": str(data), **found.figures, "run": times})
+    else:
+        _print(title, found, files)
+
+
+def _settings(model: Path, options: dict[str, Any], labels: Path | None) -> dict[str, Any]:
+    """Return what the options say, and else a TOML file."""
+    from tvm_qnn.evaluate import read_settings
+
+    config = options.pop("config") or model.with_suffix(".toml")
+    found = read_settings(config) if config.is_file() else {}
+    given = {**options, "labels": labels}
+    return {**found, **{name: value for name, value in given.items() if value is not None}}
+
+
+def _preparation(settings: dict[str, Any]) -> Preparation:
+    from tvm_qnn.evaluate import Preparation
+
+    kept = {name: settings[name] for name in ("crop", "resize", "order") if name in settings}
+    given = normalization(settings.get("mean"), settings.get("std"))
+    return Preparation(**kept, normalization=given)
+
+
+def _beside(
+    model: Path, against: Path | None, feed: Feed, task: Task, preparation: Preparation
+) -> Beside | None:
+    """Return what runs beside the model: its own framework, or another model's."""
+    from qnn_ops.errors import QnnError
+    from tvm_qnn.cli.model_files import LIBRARY
+    from tvm_qnn.evaluate import Beside, Feed
+    from tvm_qnn.evaluate.peers import described, peer_of
+
+    if against is None:
+        if model.suffix == LIBRARY:
+            return None
+        peer = peer_of(model, is_other=False)
+        if peer is not None:
+            peer.start()  # an error before the minutes of a large model
+        return None if peer is None else Beside(peer, feed, task)
+    peer = peer_of(against, is_other=True)
+    if peer is None:
+        raise QnnError(f"--against takes a .tflite or an .onnx model, {against} is none")
+    inputs, outputs, descriptions = described(against, peer.start())
+    own = Feed.of(inputs, descriptions, preparation)
+    try:
+        theirs = task.on(outputs)
+    except IndexError:
+        raise QnnError(f"{against} has other outputs than {model}") from None
+    # The same object where it is the same, so that inputs are made once.
+    return Beside(peer, feed if _alike(own, feed) else own, theirs)
+
+
+def _alike(one: Feed, other: Feed) -> bool:
+    from dataclasses import replace
+
+    unnamed = [tuple(replace(info, name="") for info in each.infos) for each in (one, other)]
+    return unnamed[0] == unnamed[1] and one.normalization == other.normalization
+
+
+def _decided(feed: Feed, is_picture: bool) -> list[str]:
+    """Say what pixels were taken for; a guess is a warning."""
+    if not is_picture or feed.normalization is None:
+        return []
+    told = f"input {feed.infos[0].name!r}: {feed.normalization.describe()}"
+    if feed.normalization.is_guess:
+        warnings.warn(f"{told}; --mean and --std say it", stacklevel=2)
+        return []
+    return [told]
+
+
+def _runner(library: Library, jobs: int | None) -> tuple[Runner, bytes]:
+    """Return what runs samples, and the library as other processes load it."""
+    import pickle
+
+    from qnn_ops.errors import QnnError
+    from tvm_qnn.evaluate import in_process, in_processes
+
+    count = jobs or _processors()
+    if count == 1:
+        return in_process(library), b""
+    try:
+        return in_processes(count), pickle.dumps(library)
+    except QnnError as error:  # nothing to link with
+        if jobs is not None:
+            raise
+        warnings.warn(f"one process: the library cannot be given to others: {error}", stacklevel=2)
+        return in_process(library), b""
+
+
+def _processors() -> int:
+    has_affinity = hasattr(os, "sched_getaffinity")
+    return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+
+
+def _print(title: str, found: Evaluation, files: list[Path]) -> None:
+    from rich.table import Table
+
+    from tvm_qnn.evaluate.report import remarks, summary
+    from tvm_qnn.io.terminal import Terminal
+
+    console = Terminal()
+    beside = found.figures["beside"]
+    heads = ["tvm-qnn", *([beside["title"]] if beside else [])]
+    table = Table("", title=f"{title}: {found.figures['samples']:,} samples", title_justify="left")
+    for head in heads:
+        table.add_column(head, justify="right")
+    for name, cells in summary(found):
+        table.add_row(name, *cells)
+    if table.rows:
+        console.print(table)
+    else:
+        console.print(f"{title}: {found.figures['samples']:,} samples")
+    for text in remarks(found):
+        console.print(text)
+    for path in files:
+        console.print(f"Written: {path}")

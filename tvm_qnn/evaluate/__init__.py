@@ -1,0 +1,25 @@
+"""How right a model is on data, and whether it is what its own framework computes."""
+
+from tvm_qnn.evaluate.evaluation import Evaluation, evaluate, journal_of
+from tvm_qnn.evaluate.feed import Feed
+from tvm_qnn.evaluate.pool import in_process, in_processes
+from tvm_qnn.evaluate.preparation import Preparation, read_settings
+from tvm_qnn.evaluate.sources import read_data
+from tvm_qnn.evaluate.tasks import classes_of, task_of
+from tvm_qnn.evaluate.worker import Beside, Job
+
+__all__ = [
+    "Beside",
+    "Evaluation",
+    "Feed",
+    "Job",
+    "Preparation",
+    "classes_of",
+    "evaluate",
+    "in_process",
+    "in_processes",
+    "journal_of",
+    "read_data",
+    "read_settings",
+    "task_of",
+]

@@ -1,0 +1,179 @@
+"""From a sample to the inputs of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from frontends.descriptions import Description
+from qnn_ops.errors import QnnError
+from qnn_ops.tensor_info import TensorInfo
+from tvm_qnn.evaluate.preparation import Preparation
+from tvm_qnn.evaluate.samples import Sample
+from tvm_qnn.evaluate.sources.archives import LABELS
+from tvm_qnn.io.arrays import fitted, read_archive
+from tvm_qnn.io.images import as_input, open_picture, picture_shape
+from tvm_qnn.io.normalization import Normalization, normalization_of
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Feed:
+    """What makes a model's inputs.
+
+    Attributes:
+        infos: the inputs.
+        preparation: of pictures.
+        normalization: what pixels stand for; None for integers that cover the pictures' range.
+    """
+
+    infos: tuple[TensorInfo, ...]
+    preparation: Preparation
+    normalization: Normalization | None
+
+    @staticmethod
+    def of(
+        infos: tuple[TensorInfo, ...],
+        descriptions: Mapping[int, Description],
+        preparation: Preparation,
+    ) -> Feed:
+        """Decide what pixels stand for; as ``normalization_of``."""
+        normalization = None
+        if len(infos) == 1:
+            given = preparation.normalization
+            normalization = normalization_of(infos[0], descriptions.get(0), given)
+        return Feed(infos, preparation, normalization)
+
+    def check(self, sample: Sample) -> None:
+        """Check that samples of this kind fit the inputs, before anything is compiled.
+
+        Raises:
+            QnnError: if not.
+        """
+        if sample.row is not None:
+            self.arrays(sample)
+            return
+        if len(self.infos) != 1:
+            raise QnnError(
+                f"the model has {len(self.infos)} inputs: data for it is an .npz file that has an "
+                "array for each, by its name"
+            )
+        height, width, _ = picture_shape(self.infos[0])
+        self.preparation.check(height, width)
+        self.arrays(sample)
+
+    def arrays(self, sample: Sample) -> list[Array]:
+        """Return the inputs for a sample.
+
+        Raises:
+            QnnError: if it cannot be read or does not fit; says which one.
+        """
+        try:
+            if sample.row is None:
+                return [self._pixels(open_picture(sample.path, self._mode), self.infos[0])]
+            rows = self._rows(sample.path)
+            return [self._fitted(rows[info.name][sample.row], info) for info in self.infos]
+        except QnnError as error:
+            told = str(error)
+            known = sample.where == str(sample.path) and sample.where in told
+            raise QnnError(told if known else f"{sample.where}: {told}") from error
+
+    def truth(self, sample: Sample, height: int, width: int) -> Array:
+        """Return the classes in a sample's mask at places that the model sees [height, width].
+
+        Raises:
+            QnnError: if it cannot be read.
+        """
+        from PIL import Image
+
+        assert sample.mask is not None
+        try:
+            with Image.open(sample.mask) as mask:
+                if mask.mode not in ("P", "L", "1", "I;16", "I"):
+                    raise QnnError(f"a mask has a class in each pixel, this one {mask.mode}")
+                seen = Image.fromarray(np.asarray(mask).astype(np.int32))
+        except QnnError as error:
+            raise QnnError(f"{sample.mask}: {error}") from None
+        except Exception as error:  # of Pillow's formats, any
+            raise QnnError(f"{sample.mask} is not a picture that Pillow can read") from error
+        size = picture_shape(self.infos[0])[:2]
+        seen = self.preparation.frame(seen, *size, smooth=False)
+        if size != (height, width):
+            from PIL.Image import Resampling
+
+            seen = seen.resize((width, height), Resampling.NEAREST)
+        return np.asarray(seen).astype(np.int64)
+
+    def picture(self, sample: Sample) -> Image:
+        """Return a sample as a picture for a person, as small as the model sees it or larger.
+
+        Raises:
+            QnnError: if it is none.
+        """
+        from PIL import Image
+
+        if sample.row is None:
+            return open_picture(sample.path)
+        row = self._rows(sample.path)[self.infos[0].name][sample.row]
+        height, width, channels = picture_shape(self.infos[0])
+        if row.size != height * width * channels:
+            raise QnnError(f"{sample.where} is no picture")
+        array = row.reshape(height, width, channels).astype(np.float64)
+        low, high = array.min(), array.max()
+        grey = ((array - low) * (255 / max(high - low, 1e-9))).astype(np.uint8)
+        return Image.fromarray(grey[..., 0] if channels == 1 else grey).convert("RGB")
+
+    @property
+    def _mode(self) -> str:
+        return "RGB" if picture_shape(self.infos[0])[2] == 3 else "L"
+
+    def _rows(self, path: Path) -> dict[str, Array]:
+        """Return the arrays of an archive by the names of the inputs."""
+        if path not in self._archives:
+            arrays = {key: each for key, each in read_archive(path).items() if key not in LABELS}
+            names = [info.name for info in self.infos]
+            if len(names) == len(arrays) == 1:
+                arrays = dict(zip(names, arrays.values(), strict=True))
+            if missing := [name for name in names if name not in arrays]:
+                raise QnnError(
+                    f"it has no array for input {missing[0]!r}; it has {', '.join(arrays)}"
+                )
+            self._archives[path] = arrays
+        return self._archives[path]
+
+    @cached_property
+    def _archives(self) -> dict[Path, dict[str, Array]]:
+        return {}
+
+    def _fitted(self, row: Array, info: TensorInfo) -> Array:
+        """Bring a row to an input: bytes of a picture like a picture, all else as it is."""
+        if row.dtype != np.uint8 or len(self.infos) != 1 or row.ndim not in (2, 3):
+            return fitted(row, info)
+        try:
+            _, _, channels = picture_shape(info)
+        except QnnError:
+            return fitted(row, info)
+        pixels = row[..., None] if row.ndim == 2 else row
+        if pixels.shape[2] != channels:
+            return fitted(row, info)
+        from PIL import Image
+
+        picture = Image.fromarray(pixels[..., 0] if channels == 1 else pixels)
+        return self._pixels(picture, info)
+
+    def _pixels(self, picture: Image, info: TensorInfo) -> Array:
+        height, width, channels = picture_shape(info)
+        seen = self.preparation.frame(picture, height, width)
+        pixels = np.asarray(seen, np.uint8).reshape(height, width, channels)
+        if self.preparation.order == "bgr":
+            pixels = np.ascontiguousarray(pixels[..., ::-1])
+        return as_input(pixels, info, self.normalization)

@@ -1,0 +1,103 @@
+"""The model, or another one, on its own framework."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from frontends.descriptions import Description
+from frontends.formats import format_of, read_model
+from frontends.onnx.reader import read_proto
+from qnn_ops.errors import QnnError
+from qnn_ops.input_ranges import with_input_ranges
+from qnn_ops.signature import signature_of
+from qnn_ops.tensor_info import TensorInfo
+from tvm_qnn.oracle import LiteRtSession, OnnxRuntimeSession
+
+Array = np.ndarray[Any, Any]
+
+
+class Session(Protocol):
+    """A model that is ready to run."""
+
+    inputs: Sequence[TensorInfo]
+    outputs: Sequence[TensorInfo]
+
+    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        """Run it once."""
+
+
+class _LiteRt(LiteRtSession):
+    def __init__(self, content: bytes) -> None:
+        super().__init__(content, reference=True)
+
+
+class _OnnxRuntime:
+    def __init__(self, content: bytes) -> None:
+        self._session = OnnxRuntimeSession(read_proto(content), num_threads=1)
+        self.inputs, self.outputs = self._session.inputs, self._session.outputs
+
+    def run(self, inputs: Sequence[Array]) -> list[Array]:
+        return list(self._session.run(inputs).values())
+
+
+_SESSIONS: Mapping[str, tuple[str, Any]] = {
+    "TFLite": ("LiteRT's reference kernels", _LiteRt),
+    "ONNX": ("ONNX Runtime", _OnnxRuntime),
+}
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A model that runs on its own framework, beside ours.
+
+    Attributes:
+        title: of the framework, with the file if it is another model.
+        format: of the model.
+        content: of its file.
+    """
+
+    title: str
+    format: str
+    content: bytes
+
+    def start(self) -> Session:
+        """Load it, for one thread.
+
+        Raises:
+            QnnError: if the framework is not installed, or rejects the model.
+        """
+        session: Session = _SESSIONS[self.format][1](self.content)
+        return session
+
+
+def peer_of(path: Path, *, is_other: bool) -> Peer | None:
+    """Return a model on its framework; None for a format whose framework is not run.
+
+    Args:
+        path: of the model.
+        is_other: whether it is another model than the one that is evaluated.
+    """
+    kind = format_of(path).name
+    if kind not in _SESSIONS:
+        return None
+    title = _SESSIONS[kind][0]
+    return Peer(f"{path.name} on {title}" if is_other else title, kind, path.read_bytes())
+
+
+def described(
+    path: Path, session: Session
+) -> tuple[tuple[TensorInfo, ...], tuple[TensorInfo, ...], Mapping[int, Description]]:
+    """Return inputs, outputs and descriptions of another model, which may be of float32 alone."""
+    source = read_model(path)
+    descriptions = source.descriptions().inputs
+    try:
+        mod = source.convert().mod
+    except QnnError:
+        return tuple(session.inputs), tuple(session.outputs), descriptions
+    signature = with_input_ranges(mod, signature_of(mod))
+    return signature.inputs, signature.outputs, descriptions

@@ -1,0 +1,121 @@
+"""How well masks fit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from qnn_ops.errors import QnnError
+from qnn_ops.tensor_info import TensorInfo
+from tvm_qnn.answers.masks import MaskReading
+from tvm_qnn.evaluate.feed import Feed
+from tvm_qnn.evaluate.samples import Data, Sample
+from tvm_qnn.evaluate.tasks.task import Array, Record, Task
+
+IGNORED = 255
+"""The number in masks of places that do not count, as PASCAL VOC has it."""
+
+
+@dataclass(frozen=True)
+class Segmentation(Task):
+    """The class of each place.
+
+    Attributes:
+        reading: of the output with the mask.
+        place: of that output.
+        count: of classes; 0 if it is not known.
+    """
+
+    reading: MaskReading
+    place: int
+    count: int
+
+    named = (("mean_iou", "mean IoU"), ("accuracy", "places that are right"))
+
+    def on(self, outputs: Sequence[TensorInfo]) -> Segmentation:
+        """Return the same of another model."""
+        return replace(self, reading=replace(self.reading, outputs=(outputs[self.place],)))
+
+    def record(self, feed: Feed, sample: Sample, outputs: Sequence[Array]) -> dict[str, Any]:
+        """Return how many places have which truth and which prediction."""
+        found = self.reading.answer([outputs[self.place]]).places
+        height, width = found.shape
+        truth = feed.truth(sample, height, width)
+        counted = truth != IGNORED
+        pairs, counts = np.unique(
+            np.stack([truth[counted], found[counted]]), axis=1, return_counts=True
+        )
+        known = pairs[0]
+        if self.count and known.size and not 0 <= known.min() <= known.max() < self.count:
+            worst = int(known.max() if known.max() >= self.count else known.min())
+            raise QnnError(
+                f"{sample.mask}: class {worst} is out of range: the model has {self.count} "
+                f"classes, 0 to {self.count - 1}; {IGNORED} is for what does not count"
+            )
+        return {"pairs": np.vstack([pairs, counts]).T.tolist()}
+
+    def figures(self, data: Data, records: Sequence[Record]) -> dict[str, Any]:
+        """Return the mean of the classes' IoU, their own, and the confusion matrix."""
+        del data
+        confusion: Counter[tuple[int, int]] = Counter()
+        for record in records:
+            for truth, found, count in record["pairs"]:
+                confusion[truth, found] += count
+        true: Counter[int] = Counter()
+        predicted: Counter[int] = Counter()
+        for (truth, found), count in confusion.items():
+            true[truth] += count
+            predicted[found] += count
+        rows: list[dict[str, Any]] = []
+        for index in sorted(true | predicted):
+            right = confusion[index, index]
+            union = true[index] + predicted[index] - right
+            label = self.reading.labels[index] if index < len(self.reading.labels) else ""
+            rows.append(
+                {
+                    "class": index,
+                    "label": label,
+                    "places": true[index],
+                    "predicted": predicted[index],
+                    "right": right,
+                    "iou": right / union,
+                }
+            )
+        places = true.total()
+        right = sum(row["right"] for row in rows)
+        return {
+            "mean_iou": sum(row["iou"] for row in rows) / len(rows) if rows else None,
+            "accuracy": right / places if places else None,
+            "places": places,
+            "classes": rows,
+            "confusion": [[*pair, confusion[pair]] for pair in sorted(confusion)],
+        }
+
+    def rows(self, figures: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return a row for each class."""
+        return list(figures["classes"])
+
+    def agrees(self, ours: Record, theirs: Record) -> bool:
+        """Tell whether both are right at the same places of the same classes."""
+        return bool(ours["pairs"] == theirs["pairs"])
+
+    def cells(self, sample: Sample, record: Record) -> dict[str, Any]:
+        """Return how many places are right."""
+        del sample
+        pairs = record["pairs"]
+        right = sum(count for truth, found, count in pairs if truth == found)
+        places = sum(count for *_, count in pairs)
+        return {"places": places, "right": right}
+
+    def fault(self, sample: Sample, record: Record) -> float:
+        """Return the part of the places that are wrong."""
+        cells = self.cells(sample, record)
+        return 1 - cells["right"] / cells["places"] if cells["places"] else 0.0
+
+    def caption(self, sample: Sample, record: Record) -> str:
+        """Say how many places are wrong."""
+        return f"{self.fault(sample, record):.1%} of the places are wrong"

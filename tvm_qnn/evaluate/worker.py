@@ -1,0 +1,142 @@
+"""One sample after another: what each worker does, in this process or in another."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from qnn_ops.tensor_info import TensorInfo
+from tvm_qnn.evaluate.feed import Feed
+from tvm_qnn.evaluate.peers import Peer, Session
+from tvm_qnn.evaluate.samples import Data
+from tvm_qnn.evaluate.tasks.task import Task
+from tvm_qnn.library.library import Library
+
+Array = np.ndarray[Any, Any]
+
+_FOUND = "count"  # the role of the output that tells how many detections there are
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What runs beside our model.
+
+    Attributes:
+        peer: the model and its framework.
+        feed: its inputs.
+        task: of its outputs.
+    """
+
+    peer: Peer
+    feed: Feed
+    task: Task
+
+
+@dataclass(frozen=True)
+class Job:
+    """All that a worker needs; it goes to other processes and machines.
+
+    Attributes:
+        library: our model, pickled once for all; empty where it is at hand.
+        data: all samples.
+        feed: the model's inputs.
+        task: of its outputs.
+        beside: what else runs.
+    """
+
+    library: bytes
+    data: Data
+    feed: Feed
+    task: Task
+    beside: Beside | None
+
+
+class Worker:
+    """A model with one thread, and what runs beside it."""
+
+    def __init__(self, job: Job, library: Library | None = None) -> None:
+        """Load the models.
+
+        Args:
+            job: what is asked.
+            library: our model, if it need not be loaded.
+
+        Raises:
+            QnnError: if one cannot be loaded here.
+        """
+        self._job = job
+        self._library: Library = pickle.loads(job.library) if library is None else library
+        self._peer: Session | None = None
+        self._peer = self._beside()
+
+    def record(self, place: int) -> dict[str, Any]:
+        """Return what is kept of one sample.
+
+        Raises:
+            QnnError: if it cannot be read or does not fit; says which one.
+        """
+        job = self._job
+        sample = job.data.samples[place]
+        inputs = job.feed.arrays(sample)
+        if self._library.signature.states:
+            self._library.reset()
+        result = self._library.run(*inputs)
+        outputs = list(result.values()) if isinstance(result, dict) else [result]
+        record = {"place": place, **job.task.record(job.feed, sample, outputs)}
+        if job.beside is None:
+            return record
+        beside = job.beside
+        same = beside.feed is job.feed
+        if self._library.signature.states:
+            self._peer = self._beside()  # a state cannot be reset whatever holds it
+        assert self._peer is not None
+        theirs = self._peer.run(inputs if same else beside.feed.arrays(sample))
+        record["beside"] = beside.task.record(beside.feed, sample, theirs)
+        record["differing"] = differing(self._library.outputs, outputs, theirs)
+        return record
+
+    def _beside(self) -> Session | None:
+        return None if self._job.beside is None else self._job.beside.peer.start()
+
+
+def differing(
+    infos: Sequence[TensorInfo], ours: Sequence[Array], theirs: Sequence[Array]
+) -> dict[str, Any] | None:
+    """Return how many elements differ, and the first that does.
+
+    Of detections only those count that were found: behind them LiteRT leaves what memory held.
+
+    Args:
+        infos: our outputs.
+        ours: their elements.
+        theirs: those of the other model.
+
+    Returns:
+        None where outputs have other shapes or dtypes, so that nothing can be compared.
+    """
+    pairs = [*zip(ours, theirs, strict=False)]
+    if len(ours) != len(theirs) or any(a.shape != b.shape or a.dtype != b.dtype for a, b in pairs):
+        return None
+    roles = [info.role for info in infos]
+    found = int(ours[roles.index(_FOUND)].ravel()[0]) if _FOUND in roles else None
+    count = elements = 0
+    first = None
+    for info, mine, other in zip(infos, ours, theirs, strict=True):
+        if found is not None and info.role not in ("", _FOUND):
+            mine, other = mine[:, :found], other[:, :found]
+        unequal = (mine != other) & ~((mine != mine) & (other != other))
+        count += int(np.count_nonzero(unequal))
+        elements += mine.size
+        if first is None and unequal.any():
+            index = tuple(int(each[0]) for each in np.nonzero(unequal))
+            first = {
+                "output": info.name,
+                "index": list(index),
+                "ours": mine[index].item(),
+                "theirs": other[index].item(),
+            }
+    return {"elements": elements, "differing": count, "first": first}
