@@ -218,6 +218,10 @@ class ModelWriter:
         """How many subgraphs were added: the number of the last one."""
         return len(self._subgraphs)
 
+    def dtype(self, index: int) -> str:
+        """Return the dtype of a tensor that was added; nothing for -1."""
+        return self._tensors[index].dtype if index >= 0 else ""
+
     def end(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         """End a subgraph.
 

@@ -22,6 +22,7 @@ class File:
         owners: the graph of each output.
         answers: the outputs of each run; in all of them the inputs are the same.
         load: imports the file; gives a module and its parameters.
+        bounds: how far each output may lie off; none if all are exact.
     """
 
     content: bytes
@@ -30,3 +31,4 @@ class File:
     owners: Sequence[int]
     answers: Sequence[Sequence[Array]]
     load: Callable[[], tuple[Any, Any]]
+    bounds: Sequence[float] = ()

@@ -55,6 +55,7 @@ class Graph:
         self.codes: list[str] = []
         self.drawn: set[tuple[str, str, bool]] = set()  # of results: code, dtype, has a scale
         self.values: list[Value] = []  # of the graph under way
+        self.bounds: dict[int, float] = {}  # how far a result may lie off, by tensor
         self.writer = ModelWriter()
         self._results: list[int] = []
         self._read: set[int] = set()
@@ -101,7 +102,11 @@ class Graph:
 
     def operator(self, code: str, operands: Sequence[int], *results: Value, **options: Any) -> None:
         self.codes.append(code)
-        self.drawn.update((code, each.dtype, each.encoding is not None) for each in results)
+        weights = self.writer.dtype(operands[1]) if len(operands) > 1 else ""
+        for each in results:
+            is_hybrid = each.dtype == "float32" and weights in ("int8", "uint8")
+            dtype = "hybrid" if is_hybrid else each.dtype
+            self.drawn.add((code, dtype, each.encoding is not None))
         self.writer.operator(code, list(operands), [value.index for value in results], **options)
         self._read.update(operands)
         self._results += [value.index for value in results]

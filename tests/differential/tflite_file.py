@@ -28,4 +28,5 @@ def tflite_file(seed: int, graphs: int) -> File:
 
     runs = litert_runs(content, [file.arrays] * 2)  # in the second they know the first
     answers = [[found[index] for index in file.outputs] for found in runs]
-    return File(content, len(file.codes), file.arrays, file.owners, answers, load)
+    bounds = [file.bounds.get(index, 0.0) for index in file.outputs]
+    return File(content, len(file.codes), file.arrays, file.owners, answers, load, bounds)

@@ -101,19 +101,24 @@ def run_trial(
         for expected in file.answers:
             result: Any = library.run(*file.arrays)
             arrays = list(result.values()) if isinstance(result, dict) else [result]
-            for number, wanted, array in zip(file.owners, expected, arrays, strict=True):
-                gap = _gap(array, wanted)
+            bounds = file.bounds or [0.0] * len(arrays)
+            for number, wanted, array, bound in zip(
+                file.owners, expected, arrays, bounds, strict=True
+            ):
+                gap = _gap(array, wanted, bound)
                 if gap:
                     mismatches.append(Mismatch(number, target, kernels, *gap))
     return Trial(seed, file.operators, tuple(mismatches), file.content, format)
 
 
-def _gap(array: Array, wanted: Array) -> tuple[int, float] | None:
-    """Tell how many elements differ and by how much; None if they are equal."""
+def _gap(array: Array, wanted: Array, bound: float) -> tuple[int, float] | None:
+    """Tell how many elements differ and by how much; None if they are as near as they must be."""
     if array.dtype != wanted.dtype or array.shape != wanted.shape:
         return wanted.size, 256
     is_real = array.dtype.kind == "f"
     if np.array_equal(array, wanted, equal_nan=is_real):
+        return None
+    if bound and np.allclose(array, wanted, rtol=0, atol=bound, equal_nan=True):
         return None
     gap = np.abs(array.astype(np.float64) - wanted.astype(np.float64))
     return int(np.count_nonzero(gap)), float(gap.max())
