@@ -32,9 +32,10 @@ PROGRAM = "tvm_qnn.cli.device"
 TVM = "apache-tvm"
 
 _NEEDED = ("apache-tvm-ffi", "numpy", "click")  # of what tvm-qnn requires
-_FROM_TVM = (
-    *("lib/libtvm_runtime.so", "LICENSE", "NOTICE"),
-    "licenses/LICENSE.builtin_fp16.txt",  # compiled into the runtime
+_LIBRARY = "lib/libtvm_runtime.so"
+_LICENCES = (
+    *("LICENSE", "NOTICE"),
+    "licenses/LICENSE.builtin_fp16.txt",  # of what is compiled into the library
 )
 
 
@@ -62,17 +63,17 @@ def build_wheel(output: Path, tvm: Distribution) -> Path:
         "install_requires": [each for each in required if each.startswith(_NEEDED)],
         "platform": _platform(tvm),
     }
-    with tempfile.TemporaryDirectory() as name:
-        stage = Path(name)
+    with tempfile.TemporaryDirectory() as folder:
+        stage = Path(folder)
         for module in modules(PROGRAM):
             place = stage / module.relative_to(ROOT)
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(module, place)
         for package in ("tvm_qnn", "qnn_ops"):
             shutil.copy(ROOT / package / "py.typed", stage / package)
-        _take_runtime(tvm, stage / "tvm_qnn" / "lib")
-        for file in (ROOT / "tools/runtime/setup.py", ROOT / "tools/runtime/README.md"):
-            shutil.copy(file, stage)
+        _take_runtime(tvm, stage)
+        for name in ("setup.py", "pyproject.toml", "README.md"):
+            shutil.copy(ROOT / "tools" / "runtime" / name, stage)
         shutil.copy(ROOT / "LICENSE", stage)
         (stage / "setup.json").write_text(json.dumps(fields), encoding="utf-8")
         wheels = stage / "dist"
@@ -115,14 +116,17 @@ def _imports(body: list[ast.stmt]) -> Iterator[str]:
             yield from _imports(statement.body)
 
 
-def _take_runtime(tvm: Distribution, folder: Path) -> None:
-    folder.mkdir()
-    for name in _FROM_TVM:
-        file: Any = tvm.locate_file(f"tvm/{name}")
-        if not file.is_file():
-            raise QnnError(f"{TVM} {tvm.version} has no {name}")
-        (folder / Path(name).name).write_bytes(file.read_bytes())
-    (folder / f"{TVM}.version").write_text(f"{tvm.version}\n", encoding="ascii")
+def _take_runtime(tvm: Distribution, stage: Path) -> None:
+    """Take the library and its version, and beside the packages its licences."""
+    library, licences = stage / "tvm_qnn" / "lib", stage / TVM
+    for folder, names in ((library, [_LIBRARY]), (licences, _LICENCES)):
+        folder.mkdir()
+        for name in names:
+            file: Any = tvm.locate_file(f"tvm/{name}")
+            if not file.is_file():
+                raise QnnError(f"{TVM} {tvm.version} has no {name}")
+            (folder / Path(name).name).write_bytes(file.read_bytes())
+    (library / f"{TVM}.version").write_text(f"{tvm.version}\n", encoding="ascii")
 
 
 def _platform(tvm: Distribution) -> str:

@@ -30,9 +30,9 @@ class Wheel(bdist_wheel):
 setup(
     **FIELDS,
     long_description=(HERE / "README.md").read_text(encoding="utf-8"),
-    packages=find_packages(),
+    packages=find_packages(include=["tvm_qnn*", "qnn_ops*"]),
     package_data={"": ["py.typed"], "tvm_qnn": ["lib/*"]},
-    license_files=["LICENSE", "tvm_qnn/lib/LICENSE*", "tvm_qnn/lib/NOTICE"],
+    license_files=["LICENSE", "apache-tvm/*"],
     entry_points={"console_scripts": ["tvm-qnn-runtime = tvm_qnn.cli.device:main"]},
     distclass=Binary,
     cmdclass={"bdist_wheel": Wheel},

@@ -1,4 +1,4 @@
-"""Conversion rules: one operator, or one small family, a file. Importing them registers them."""
+"""Conversion rules of TFLite: an operator, or a small family, a file. Importing registers them."""
 
 from __future__ import annotations
 
