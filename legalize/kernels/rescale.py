@@ -111,7 +111,13 @@ def steps_of(staircase: Staircase, least: Array, most: Array, low: int, high: in
 
 
 def prove(
-    staircase: Staircase, real: Array, least: Array, most: Array, bounds: tuple[int, int]
+    staircase: Staircase,
+    real: Array,
+    least: Array,
+    most: Array,
+    bounds: tuple[int, int],
+    *,
+    narrow: bool = False,
 ) -> Form | None:
     """Return a form that is the reference for every sum of every channel; None if none is found.
 
@@ -124,6 +130,7 @@ def prove(
         least: int64 [channels], the least sum that each channel can reach.
         most: the largest one likewise.
         bounds: of the outputs.
+        narrow: whether only forms of 32 bits with one addend will do.
     """
     if not (real >= 0).all() or not (real < 1).all():
         return None
@@ -133,6 +140,8 @@ def prove(
     is_constant = ~steps.has_start[:-1].any(axis=0)
     real = np.where(is_constant, 0.0, real)
     for is_wide, has_signs, left, right in _kinds(real, least, most):
+        if narrow and (is_wide or has_signs):
+            return None
         form = _form(steps, real, left, right, is_wide=is_wide, has_signs=has_signs)
         if form is not None:
             return form

@@ -32,6 +32,28 @@ def unpacked(word: Index, dtype: str) -> list[Index]:
     return [kept(T.call_llvm_pure_intrin("int32", name, value)) for value in (word, rotated)]
 
 
+def low_bytes(word: Index) -> Index:
+    """Return bytes 0 and 2 of a register, each widened to 16 bits with its sign."""
+    return kept(T.call_llvm_pure_intrin("int32", "llvm.arm.sxtb16", word))
+
+
+def copy_bytes(source: Buffer, start: Index, target: Buffer, to: Index, count: int) -> None:
+    """Copy bytes that are aligned in no way, a register at a time."""
+
+    def copy(offset: Index, size: int) -> None:
+        if size == 1:
+            T.buffer_store(target, source[start + offset], [to + offset])
+            return
+        T.buffer_store(
+            target, source[T.ramp(start + offset, 1, size)], [T.ramp(to + offset, 1, size)]
+        )
+
+    with T.serial(count // WORD) as i:
+        copy(i * WORD, WORD)
+    for offset in range(count // WORD * WORD, count):
+        copy(offset, 1)
+
+
 def add_products(lhs: Index, rhs: Index, total: Index) -> Index:
     """Add the products of both pairs of 16 bits to a sum."""
     return T.call_llvm_pure_intrin("int32", "llvm.arm.smlad", lhs, rhs, total)

@@ -39,39 +39,69 @@ class Epilogue:
     Attributes:
         output: dtype and bounds.
         form: how sums are rescaled; None for int32 outputs, which are the sums.
+        bias: what sums begin with; None where the form adds it.
     """
 
     output: OutputStage
     form: Form | None
+    bias: Array | None
 
     @property
-    def constants(self) -> tuple[Array, ...]:
-        """What ``rescaled`` reads of each channel."""
-        form = self.form
-        if form is None:
-            return ()
-        constants = form.multiplier, form.addend.reshape(-1)
-        return constants if form.left.size == 1 else (*constants, form.left.astype(np.int8))
+    def rows(self) -> tuple[Array, ...]:
+        """What a kernel reads of each channel, int32: the bias last, if there is one."""
+        rows: list[Array] = []
+        if self.form is not None:
+            rows.append(self.form.multiplier)
+            if not self.form.is_wide:
+                rows.extend(self.form.addend)
+            if self.form.left.size > 1:
+                rows.append(self.form.left)
+        if self.bias is not None:
+            rows.append(self.bias)
+        return tuple(row.astype(np.int32) for row in rows)
 
-    def rescaled(self, total: Index, channel: Index, constants: Sequence[Buffer]) -> Index:
+    def constants(self, lanes: int = 1) -> tuple[Array, ...]:
+        """Return the arrays that a kernel reads.
+
+        Args:
+            lanes: channels whose numbers of a row lie side by side; they divide all.
+        """
+        rows = np.stack(self.rows) if self.rows else np.zeros((1, 0), np.int32)
+        fields = rows.reshape(len(rows), -1, lanes).transpose(1, 0, 2).reshape(-1)
+        if self.form is None or not self.form.is_wide:
+            return (np.ascontiguousarray(fields),)
+        return np.ascontiguousarray(fields), self.form.addend.reshape(-1)
+
+    def start(self, channel: Index, constants: Sequence[Buffer]) -> Index:
+        """Return what the sum of a channel begins with."""
+        if self.bias is None:
+            return T.int32(0)
+        return constants[0][channel * len(self.rows) + len(self.rows) - 1]
+
+    def rescaled(
+        self, total: Index, channel: Index, constants: Sequence[Buffer], lifted: int = 0
+    ) -> Index:
         """Return the output of a sum, which is read more than once.
 
         Args:
             total: the sum.
             channel: its number.
             constants: the buffers of ``constants``.
+            lifted: bits by which the sum is shifted to the left already.
         """
         form = self.form
         if form is None:
-            return total
-        multiplier, addends, *lefts = constants
-        left = T.Cast("int32", lefts[0][channel]) if lefts else T.int32(int(form.left[0]))
-        shifted = T.shift_left(total, left)
-        product = T.Cast("int64", shifted) * T.Cast("int64", multiplier[channel])
-        addend = addends[channel]
+            return T.shift_right(total, T.int32(lifted)) if lifted else total
+        fields = [constants[0][channel * len(self.rows) + i] for i in range(len(self.rows))]
+        multiplier, *addends = fields
+        if form.is_wide:
+            count = form.addend.shape[1]
+            addends = [constants[1][i * count + channel] for i in range(len(form.addend))]
+        addend = addends[0]
         if len(form.addend) > 1:
-            negative = addends[form.addend.shape[1] + channel]
-            addend = T.Select(total < 0, negative, addend)
+            addend = T.Select(total < 0, addends[1], addend)
+        shifted = _shifted(total, self, fields, lifted)
+        product = T.Cast("int64", shifted) * T.Cast("int64", multiplier)
         if form.is_wide:
             right = T.int64(_HIGH + form.right)
             value = T.Cast("int32", T.shift_right(product + addend, right))
@@ -80,6 +110,22 @@ class Epilogue:
             value = T.shift_right(high + addend, T.int32(form.right))
         low, high = T.int32(self.output.low), T.int32(self.output.high)
         return T.Cast(self.output.dtype, T.max(T.min(kept(value), high), low))
+
+    @property
+    def left_row(self) -> int:
+        """Which of ``rows`` has the shifts to the left, where each channel has its own."""
+        assert self.form is not None
+        return 1 + (0 if self.form.is_wide else len(self.form.addend))
+
+
+def _shifted(total: Index, epilogue: Epilogue, fields: Sequence[Index], lifted: int) -> Index:
+    form = epilogue.form
+    assert form is not None
+    if form.left.size > 1:
+        own = T.shift_right(total, T.int32(lifted)) if lifted else total
+        return T.shift_left(own, fields[epilogue.left_row])
+    left = int(form.left[0]) - lifted
+    return T.shift_left(total, T.int32(left)) if left >= 0 else T.shift_right(total, T.int32(-left))
 
 
 def folded_bias(rows: Array, zero_point: int, bias: Array | None) -> Array:
@@ -107,10 +153,8 @@ def epilogue_of(
         in_dtype: of the data.
     """
     if output.dtype == "int32":
-        return Epilogue(output, None)
-    info, wide = np.iinfo(in_dtype), rows.astype(np.int64)
-    ends = wide * info.min, wide * info.max
-    least, most = (end(*ends).sum(axis=1) + bias for end in (np.minimum, np.maximum))
+        return Epilogue(output, None, bias)
+    least, most = reach_of(rows, in_dtype)
     multiplier, shift = (
         np.broadcast_to(np.asarray(each), len(rows)) for each in (weights.multiplier, weights.shift)
     )
@@ -125,5 +169,21 @@ def epilogue_of(
     real = np.asarray(multiplier, np.float64)
     if output.rounding not in _FLOATS:
         real = real * 2.0 ** (shift.astype(np.float64) - 31)
-    form = prove(staircase, real, least, most, (output.low, output.high))
-    return None if form is None else Epilogue(output, form)
+    bounds = output.low, output.high
+    form = prove(lambda sums: staircase(sums + bias), real, least, most, bounds, narrow=True)
+    if form is not None:
+        return Epilogue(output, form, None)
+    form = prove(staircase, real, least + bias, most + bias, bounds)
+    return None if form is None else Epilogue(output, form, bias)
+
+
+def reach_of(rows: Array, in_dtype: str) -> tuple[Array, Array]:
+    """Return the least and the most that products of each channel add up to, int64.
+
+    Args:
+        rows: centred weights of each output channel.
+        in_dtype: of the data.
+    """
+    info, wide = np.iinfo(in_dtype), rows.astype(np.int64)
+    ends = wide * info.min, wide * info.max
+    return np.minimum(*ends).sum(axis=1), np.maximum(*ends).sum(axis=1)

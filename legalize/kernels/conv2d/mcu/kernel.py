@@ -1,8 +1,11 @@
 """Convolutions and dense layers on microcontrollers: a few pixels and channels at a time.
 
-The values that some pixels read are gathered first, with their padding, so that one loop goes over
-all products of a tile; where they lie in the data as they are needed, nothing is gathered. Cores
-that multiply pairs unpack them then, once for all channels.
+What some pixels read is gathered first, with its padding, so that one loop goes over all products
+of a tile. Cores that multiply pairs unpack it then, once for all channels.
+
+Such cores read the weights of two channels as pairs of one: (a + 256·b). Products with these and,
+after one more instruction, with a alone make both sums, as 256·Σb·x = Σ(a + 256·b)·x − Σa·x. That
+spares half of what unpacking both would take.
 """
 
 from __future__ import annotations
@@ -15,10 +18,16 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.mcu.epilogue import Epilogue
+from legalize.kernels.conv2d.mcu.window import gather, is_pixelwise
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.ir.registers import kept
 from legalize.kernels.ir.types import Array, Buffer, Index
-from legalize.kernels.isa.mcu import WORD, add_products, unpacked, word_of
+from legalize.kernels.isa.mcu import WORD, add_products, copy_bytes, low_bytes, unpacked, word_of
+
+JOINED = 8
+"""Bits between the weights of two channels that are read as one."""
+
+_UNROLLED = 2  # words of values in a turn of the innermost loop
 
 
 @dataclass(frozen=True)
@@ -29,27 +38,48 @@ class Tile:
         pixels: whose sums are added up together.
         channels: of each; they divide the output's.
         has_pairs: whether two products are added at a time.
+        is_joined: whether weights of two channels are read as one.
     """
 
     pixels: int
     channels: int
     has_pairs: bool
+    is_joined: bool = False
 
 
-def choose_tile(spec: ConvSpec, *, has_pairs: bool) -> Tile:
-    """Return as many pixels and channels as the registers of a core have sums for."""
+def choose_tile(spec: ConvSpec, *, has_pairs: bool, can_join: bool = False) -> Tile:
+    """Return as many pixels and channels as the registers of a core have sums for.
+
+    Args:
+        spec: the convolution.
+        has_pairs: whether the core multiplies pairs.
+        can_join: whether weights may be read as ``join`` makes them.
+    """
     if spec.out_pixels == 1:
         channels = 4 if spec.out_channels % 4 == 0 else 2
         pixels = 1
     else:
         pixels, channels = min(3 if has_pairs else 2, spec.out_pixels), 2
-    return Tile(pixels, channels if spec.out_channels % channels == 0 else 1, has_pairs)
+    channels = channels if spec.out_channels % channels == 0 else 1
+    return Tile(pixels, channels, has_pairs, has_pairs and can_join and channels > 1)
 
 
 def depth_of(spec: ConvSpec, tile: Tile) -> int:
     """Return the products of a sum, with those of zeros that fill the last word."""
     depth = spec.kernel_height * spec.kernel_width * spec.in_channels
     return -(-depth // WORD) * WORD if tile.has_pairs else depth
+
+
+def join(rows: Array) -> Array | None:
+    """Return weights of each two channels as one, int16; None where they do not fit.
+
+    Args:
+        rows: int8, of each output channel.
+    """
+    if len(rows) % 2:
+        return None
+    joined = rows[::2].astype(np.int64) + (rows[1::2].astype(np.int64) << JOINED)
+    return None if joined.min(initial=0) < np.iinfo(np.int16).min else joined.astype("<i2")
 
 
 def packed_rows(rows: Array, tile: Tile, depth: int) -> Array:
@@ -60,8 +90,14 @@ def packed_rows(rows: Array, tile: Tile, depth: int) -> Array:
         tile: of the kernel.
         depth: as ``depth_of`` gives it.
     """
-    step = WORD if tile.has_pairs else 1
     padded = np.pad(rows, ((0, 0), (0, depth - rows.shape[1])))
+    if tile.is_joined:
+        joined = join(padded)
+        assert joined is not None
+        # Of four values, the first and the third are a pair.
+        steps = joined.reshape(-1, tile.channels // 2, depth // WORD, 2, 2)
+        return np.ascontiguousarray(steps.transpose(0, 2, 1, 4, 3)).reshape(-1).view(np.int8)
+    step = WORD if tile.has_pairs else 1
     steps = padded.reshape(-1, tile.channels, depth // step, step)
     return np.ascontiguousarray(steps.transpose(0, 2, 1, 3)).reshape(-1)
 
@@ -85,23 +121,22 @@ def conv2d(spec: ConvSpec, tile: Tile, epilogue: Epilogue) -> tirx.PrimFunc:
     return builder.get()
 
 
-def arguments(spec: ConvSpec, weights: int, epilogue: Epilogue) -> list[Buffer]:
-    """Declare a function's arguments: data, weights, bias, the epilogue's constants, output.
+def arguments(spec: ConvSpec, weights: int, constants: tuple[Array, ...]) -> list[Buffer]:
+    """Declare a function's arguments: data, weights, the epilogue's constants, output.
 
     The data and the output are of one dimension.
 
     Args:
         spec: the convolution.
         weights: how many there are.
-        epilogue: has the constants.
+        constants: of the epilogue.
     """
     data = T.arg("data", T.buffer(spec.in_shape, spec.in_dtype))
-    constants = [
+    buffers = [
         T.arg("weights", T.buffer((weights,), "int8")),
-        T.arg("bias", T.buffer((spec.out_channels,), "int32")),
         *(
             T.arg(f"constants_{number}", T.buffer(array.shape, str(array.dtype)))
-            for number, array in enumerate(epilogue.constants)
+            for number, array in enumerate(constants)
         ),
     ]
     output = T.arg("output", T.buffer(spec.out_shape, spec.output.dtype))
@@ -112,24 +147,24 @@ def arguments(spec: ConvSpec, weights: int, epilogue: Epilogue) -> list[Buffer]:
             (output, spec.out_shape, spec.output.dtype),
         )
     ]
-    return [flat[0], *constants, flat[1]]
+    return [flat[0], *buffers, flat[1]]
 
 
 class _Writer:
     def __init__(self, spec: ConvSpec, tile: Tile, epilogue: Epilogue) -> None:
         self.spec, self.tile, self.epilogue = spec, tile, epilogue
         self.depth = depth_of(spec, tile)
-        (self.data, self.weights, self.bias, *self.constants, self.output) = arguments(
-            spec, self.depth * spec.out_channels, epilogue
+        count = self.depth * spec.out_channels
+        (self.data, self.weights, *self.constants, self.output) = arguments(
+            spec, count, epilogue.constants()
         )
-        window = spec.kernel_height, spec.kernel_width, *spec.strides
-        is_pixelwise = window == (1, 1, 1, 1) and not any(spec.padding)
-        self.is_gathered = not is_pixelwise or self.depth != spec.in_channels
-        if self.is_gathered:
-            self.patches = T.alloc_buffer((tile.pixels * self.depth,), spec.in_dtype)
-        # A single pixel is as well unpacked where it is multiplied.
-        self.is_unpacked = tile.has_pairs and tile.pixels > 1
-        if self.is_unpacked:
+        # Where values need not be unpacked, those of single pixels are read where they are.
+        self.is_read = not tile.has_pairs and is_pixelwise(spec)
+        # Words of the data are unpacked on their way.
+        self.has_words = tile.has_pairs and spec.in_channels % WORD == 0
+        if not self.is_read and not self.has_words:
+            self.values = T.alloc_buffer((tile.pixels * self.depth,), spec.in_dtype)
+        if tile.has_pairs:
             self.pairs = T.alloc_buffer((tile.pixels * self.depth // 2,), "int32")
 
     def write(self) -> None:
@@ -137,108 +172,125 @@ class _Writer:
         with T.serial(-(-spec.out_pixels // tile.pixels)) as number:
             # The last tile may do some pixels again.
             first = kept(T.min(number * tile.pixels, spec.out_pixels - tile.pixels))
-            if self.is_gathered:
+            if not self.is_read:
                 with T.serial(tile.pixels) as i:
-                    self._gather(first + i, i * self.depth)
-            if self.is_unpacked:
-                with T.serial(self.depth // WORD) as j:
-                    self._unpack(first, j)
+                    self._gather(kept(first + i), i)
+            if tile.has_pairs and not self.has_words:
+                with T.serial(self.depth // WORD) as j, T.serial(tile.pixels) as i:
+                    self._unpack(self.values, i * self.depth + j * WORD, j, i)
             with T.serial(spec.out_channels // tile.channels) as group:
                 self._tile(first, group)
 
-    def _gather(self, pixel: Index, to: Index) -> None:
+    def _gather(self, pixel: Index, i: Index) -> None:
         """Copy what a pixel reads, and the padding in it."""
+        dtype, zero_point = self.spec.in_dtype, self.spec.input_zero_point
+        if self.has_words:
+            word = T.int32(int(np.full(WORD, zero_point, dtype).view(np.int32)[0]))
+
+            def copy(start: Index, to: Index, count: int) -> None:
+                with T.serial(count // WORD) as j:
+                    self._unpack(self.data, start + j * WORD, T.truncdiv(to, WORD) + j, i)
+
+            def fill(to: Index, count: int) -> None:
+                pairs = unpacked(word, dtype)
+                with T.serial(count // WORD) as j:
+                    self._keep_pairs(pairs, T.truncdiv(to, WORD) + j, i)
+
+            gather(self.spec, pixel, copy, fill)
+            return
+        first = kept(i * self.depth)
+
+        def copy_values(start: Index, to: Index, count: int) -> None:
+            copy_bytes(self.data, start, self.values, first + to, count)
+
+        def fill_values(to: Index, count: int) -> None:
+            with T.serial(count) as c:
+                value = T.Cast(dtype, T.int32(zero_point))
+                T.buffer_store(self.values, value, [first + to + c])
+
+        gather(self.spec, pixel, copy_values, fill_values)
         spec = self.spec
-        channels, (top, left, *_) = spec.in_channels, spec.padding
-        area = spec.out_height * spec.out_width
-        image, within = kept(pixel // area), kept(pixel % area)
-        y = kept(within // spec.out_width * spec.strides[0] - top)
-        x = kept(within % spec.out_width * spec.strides[1] - left)
-        with T.serial(spec.kernel_height) as down, T.serial(spec.kernel_width) as across:
-            row, column = kept(y + down * spec.dilation[0]), kept(x + across * spec.dilation[1])
-            start = ((image * spec.in_height + row) * spec.in_width + column) * channels
-            place = to + (down * spec.kernel_width + across) * channels
+        gathered = spec.kernel_height * spec.kernel_width * spec.in_channels
+        if gathered < self.depth:
+            fill_values(gathered, self.depth - gathered)
 
-            def copy(start: Index = start, place: Index = place) -> None:
-                with T.serial(channels) as c:
-                    T.buffer_store(self.patches, self.data[start + c], [place + c])
+    def _unpack(self, source: Buffer, start: Index, j: Index, i: Index) -> None:
+        self._keep_pairs(unpacked(word_of(source, start), self.spec.in_dtype), j, i)
 
-            if any(spec.padding):
-                rows = T.And(row >= 0, row < spec.in_height)
-                columns = T.And(column >= 0, column < spec.in_width)
-                with T.If(T.And(rows, columns)):
-                    with T.Then():
-                        copy()
-                    with T.Else(), T.serial(channels) as c:
-                        self._fill(place + c)
-            else:
-                copy()
-        if filled := self.depth - spec.kernel_height * spec.kernel_width * channels:
-            with T.serial(filled) as c:
-                self._fill(to + (self.depth - filled) + c)
-
-    def _fill(self, place: Index) -> None:
-        value = T.Cast(self.spec.in_dtype, T.int32(self.spec.input_zero_point))
-        T.buffer_store(self.patches, value, [place])
-
-    def _place(self, first: Index, i: int, k: Index) -> tuple[Buffer, Index]:
-        """Return where value k of pixel i of the tile is."""
-        if self.is_gathered:
-            return self.patches, i * self.depth + k
-        return self.data, (first + i) * self.depth + k
-
-    def _unpack(self, first: Index, j: Index) -> None:
-        pixels = self.tile.pixels
-        for i in range(pixels):
-            word = word_of(*self._place(first, i, j * WORD))
-            for half, pair in enumerate(unpacked(word, self.spec.in_dtype)):
-                T.buffer_store(self.pairs, pair, [(j * 2 + half) * pixels + i])
+    def _keep_pairs(self, pairs: list[Index], j: Index, i: Index) -> None:
+        for half, pair in enumerate(pairs):
+            T.buffer_store(self.pairs, pair, [(j * 2 + half) * self.tile.pixels + i])
 
     def _tile(self, first: Index, group: Index) -> None:
         pixels, channels = self.tile.pixels, self.tile.channels
         sums = T.alloc_buffer((pixels * channels,), "int32", scope="global")
         for q in range(channels):
+            start = self._start(group * channels + q, q)
             for i in range(pixels):
-                T.buffer_store(sums, self.bias[group * channels + q], [q * pixels + i])
+                T.buffer_store(sums, start, [q * pixels + i])
         step = WORD if self.tile.has_pairs else 1
-        with T.serial(self.depth // step) as k:
-            place = (group * (self.depth // step) + k) * channels * step
-            if self.tile.has_pairs:
-                self._add_pairs(sums, first, k, place)
-            else:
-                self._add_values(sums, first, k, place)
+        add_words = self._add_joined if self.tile.is_joined else self._add_pairs
+        turns = self.depth // step
+        unrolled = _UNROLLED if self.tile.has_pairs and turns % _UNROLLED == 0 else 1
+        with T.serial(turns // unrolled) as turn:
+            for n in range(unrolled):
+                k = turn * unrolled + n
+                place = (group * turns + k) * channels * step
+                if self.tile.has_pairs:
+                    add_words(sums, k, place)
+                else:
+                    self._add_values(sums, first, k, place)
         for q in range(channels):
             for i in range(pixels):
-                channel = kept(group * channels + q)
-                value = self.epilogue.rescaled(sums[q * pixels + i], channel, self.constants)
-                place = (first + i) * self.spec.out_channels + channel
-                T.buffer_store(self.output, value, [place])
+                self._finish(sums, q, i, first, group)
+
+    def _start(self, channel: Index, q: int) -> Index:
+        start = self.epilogue.start(channel, self.constants)
+        if not self.tile.is_joined or q % 2 == 0 or self.epilogue.bias is None:
+            return kept(start)
+        below = self.epilogue.start(channel - 1, self.constants)
+        return kept(T.shift_left(start, T.int32(JOINED)) + below)
+
+    def _finish(self, sums: Buffer, q: int, i: int, first: Index, group: Index) -> None:
+        pixels, channels = self.tile.pixels, self.tile.channels
+        channel, total, lifted = kept(group * channels + q), sums[q * pixels + i], 0
+        if self.tile.is_joined and q % 2:
+            total, lifted = kept(total - sums[(q - 1) * pixels + i]), JOINED
+        value = self.epilogue.rescaled(total, channel, self.constants, lifted)
+        T.buffer_store(self.output, value, [(first + i) * self.spec.out_channels + channel])
 
     def _add_values(self, sums: Buffer, first: Index, k: Index, place: Index) -> None:
         pixels = self.tile.pixels
         values = []
         for i in range(pixels):
-            buffer, at = self._place(first, i, k)
-            values.append(kept(T.Cast("int32", buffer[at])))
+            if self.is_read:
+                value = self.data[(first + i) * self.depth + k]
+            else:
+                value = self.values[i * self.depth + k]
+            values.append(kept(T.Cast("int32", value)))
         for q in range(self.tile.channels):
             weight = kept(T.Cast("int32", self.weights[place + q]))
             for i in range(pixels):
                 total = sums[q * pixels + i] + values[i] * weight
                 T.buffer_store(sums, total, [q * pixels + i])
 
-    def _add_pairs(self, sums: Buffer, first: Index, k: Index, place: Index) -> None:
+    def _add_pairs(self, sums: Buffer, k: Index, place: Index) -> None:
         pixels = self.tile.pixels
-        if self.is_unpacked:
-            values = [
-                [kept(self.pairs[(k * 2 + half) * pixels + i]) for i in range(pixels)]
-                for half in range(2)
-            ]
-        else:
-            word = word_of(*self._place(first, 0, k * WORD))
-            values = [[pair] for pair in unpacked(word, self.spec.in_dtype)]
         for q in range(self.tile.channels):
             weights = unpacked(word_of(self.weights, place + q * WORD), "int8")
             for half in range(2):
                 for i in range(pixels):
-                    total = add_products(values[half][i], weights[half], sums[q * pixels + i])
+                    value = kept(self.pairs[(k * 2 + half) * pixels + i])
+                    total = add_products(value, weights[half], sums[q * pixels + i])
                     T.buffer_store(sums, total, [q * pixels + i])
+
+    def _add_joined(self, sums: Buffer, k: Index, place: Index) -> None:
+        pixels = self.tile.pixels
+        for q in range(0, self.tile.channels, 2):
+            for half in range(2):
+                both = word_of(self.weights, place + (q + half) * WORD)
+                for channel, weights in ((q, low_bytes(both)), (q + 1, both)):
+                    for i in range(pixels):
+                        value = kept(self.pairs[(k * 2 + half) * pixels + i])
+                        total = add_products(value, weights, sums[channel * pixels + i])
+                        T.buffer_store(sums, total, [channel * pixels + i])

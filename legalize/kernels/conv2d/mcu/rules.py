@@ -6,16 +6,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
+import numpy as np
 from tvm import relax, tirx
 
 from legalize.kernels.conv2d.calls import conv_factor, dense_factor, sums_first
 from legalize.kernels.conv2d.groups import each_group
-from legalize.kernels.conv2d.mcu.epilogue import ROUNDINGS, Epilogue, epilogue_of, folded_bias
-from legalize.kernels.conv2d.mcu.kernel import Tile, choose_tile, conv2d, depth_of, packed_rows
-from legalize.kernels.conv2d.plan import Weights
+from legalize.kernels.conv2d.mcu.epilogue import (
+    ROUNDINGS,
+    Epilogue,
+    epilogue_of,
+    folded_bias,
+    reach_of,
+)
+from legalize.kernels.conv2d.mcu.helium.plan import plan_helium
+from legalize.kernels.conv2d.mcu.kernel import (
+    JOINED,
+    Tile,
+    choose_tile,
+    conv2d,
+    depth_of,
+    join,
+    packed_rows,
+)
+from legalize.kernels.conv2d.plan import Planner, Weights
 from legalize.kernels.conv2d.rules import ConvRules
 from legalize.kernels.conv2d.spec import UNFUSED, ConvSpec
 from legalize.kernels.ir.types import Array
+from legalize.kernels.isa.helium import HELIUM
 from legalize.kernels.isa.mcu import CORES, PAIRS, RISCV32
 from legalize.kernels.kernel import Row
 from qnn_ops import quantized_conv2d, quantized_dense
@@ -29,13 +46,11 @@ class McuPlan:
     Attributes:
         spec: the convolution.
         tile: what is computed at a time.
-        bias: with the data's zero point in it.
         epilogue: what the sums become.
     """
 
     spec: ConvSpec
     tile: Tile
-    bias: Array
     epilogue: Epilogue
     _weights: Weights
 
@@ -44,7 +59,7 @@ class McuPlan:
         """The arrays, in the order of the function's arguments."""
         rows = self._weights.kernel.reshape(self.spec.out_channels, -1)
         packed = packed_rows(rows, self.tile, depth_of(self.spec, self.tile))
-        return (packed, self.bias, *self.epilogue.constants)
+        return (packed, *self.epilogue.constants())
 
     def pack(self, weights: Weights) -> McuPlan:
         """Return this: the epilogue was proven for its weights."""
@@ -70,37 +85,41 @@ def plan_conv2d(spec: ConvSpec, weights: Weights, *, has_pairs: bool) -> McuPlan
     epilogue = epilogue_of(spec.output, weights, rows, bias, spec.in_dtype)
     if epilogue is None:
         return None
-    return McuPlan(spec, choose_tile(spec, has_pairs=has_pairs), bias, epilogue, weights)
+    can_join = has_pairs and _can_join(spec, rows, bias)
+    tile = choose_tile(spec, has_pairs=has_pairs, can_join=can_join)
+    return McuPlan(spec, tile, epilogue, weights)
 
 
-def _rules(*, has_pairs: bool) -> ConvRules:
-    return ConvRules(
-        partial(plan_conv2d, has_pairs=has_pairs),
-        lambda attrs, _: attrs.rounding in ROUNDINGS,
-        "int8",
-        stages=False,
-    )
+def _can_join(spec: ConvSpec, rows: Array, bias: Array) -> bool:
+    """Tell whether two channels' weights and sums can be kept as one."""
+    sums = [np.abs(end).max() + np.abs(bias).max() for end in reach_of(rows, spec.in_dtype)]
+    return join(rows) is not None and max(sums) < 1 << (31 - JOINED)
+
+
+def _rules(plan: Planner) -> ConvRules:
+    return ConvRules(plan, lambda attrs, _: attrs.rounding in ROUNDINGS, "int8", stages=False)
 
 
 def _conv2d(
-    builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr], *, has_pairs: bool
+    builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr], *, plan: Planner
 ) -> relax.Expr | None:
     """Return a convolution, or one for each group of it."""
-    rule = _rules(has_pairs=has_pairs).conv2d
+    rule = _rules(plan).conv2d
     if attrs.groups == 1:
         return rule(builder, attrs, operands)
     channels = spec_of(operands[0]).shape[attrs.data_layout.index("C")]
     return None if attrs.groups == channels else each_group(rule)(builder, attrs, operands)
 
 
-def _rows(features: tuple[str, ...], *, has_pairs: bool) -> list[Row]:
-    conv2d = sums_first(partial(_conv2d, has_pairs=has_pairs), conv_factor)
-    dense = sums_first(_rules(has_pairs=has_pairs).dense, dense_factor)
+def _rows(features: tuple[str, ...], plan: Planner) -> list[Row]:
+    conv2d = sums_first(partial(_conv2d, plan=plan), conv_factor)
+    dense = sums_first(_rules(plan).dense, dense_factor)
     return [(quantized_conv2d, features, conv2d), (quantized_dense, features, dense)]
 
 
 ROWS = [
-    *_rows(PAIRS, has_pairs=True),
-    *_rows(CORES, has_pairs=False),
-    *_rows(RISCV32, has_pairs=False),
+    *_rows(HELIUM, plan_helium),
+    *_rows(PAIRS, partial(plan_conv2d, has_pairs=True)),
+    *_rows(CORES, partial(plan_conv2d, has_pairs=False)),
+    *_rows(RISCV32, partial(plan_conv2d, has_pairs=False)),
 ]

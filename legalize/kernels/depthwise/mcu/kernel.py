@@ -16,6 +16,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.mcu.epilogue import Epilogue
 from legalize.kernels.conv2d.mcu.kernel import arguments
 from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.depthwise.mcu.band import Band
 from legalize.kernels.ir.registers import kept
 from legalize.kernels.ir.types import Array, Buffer, Index
 from legalize.kernels.isa.mcu import WORD, add_product, unpacked, word_of
@@ -60,47 +61,20 @@ class _Writer:
     def __init__(self, spec: ConvSpec, epilogue: Epilogue, *, has_pairs: bool) -> None:
         self.spec, self.epilogue, self.has_pairs = spec, epilogue, has_pairs
         count = spec.kernel_height * spec.kernel_width * spec.out_channels
-        (self.data, self.weights, self.bias, *self.constants, self.output) = arguments(
-            spec, count * (2 if has_pairs else 1), epilogue
+        (self.data, self.weights, *self.constants, self.output) = arguments(
+            spec, count * (2 if has_pairs else 1), epilogue.constants()
         )
-        _, left, _, right = spec.padding
-        self.pitch = (left + spec.in_width + right) * spec.in_channels
-        self.band = T.alloc_buffer((spec.kernel_height * self.pitch,), spec.in_dtype)
+        self.band = Band(spec, self.data)
 
     def write(self) -> None:
         spec = self.spec
         with T.serial(spec.batch) as image:
-            with T.serial(spec.kernel_height * self.pitch) as i:
-                self._fill(i)
+            self.band.fill()
             with T.serial(spec.out_height) as y:
-                with T.serial(spec.kernel_height) as n:
-                    is_new = T.Or(y == 0, n >= spec.kernel_height - spec.strides[0])
-                    with T.If(is_new), T.Then():
-                        self._copy_row(image, kept(y * spec.strides[0] + n))
-                rows = [
-                    kept((y * spec.strides[0] + n) % spec.kernel_height * self.pitch)
-                    for n in range(spec.kernel_height)
-                ]
+                rows = self.band.read(image, y)
                 with T.serial(spec.out_width) as x:
                     pixel = (image * spec.out_height + y) * spec.out_width + x
                     self._pixel(rows, kept(x * spec.strides[1] * spec.in_channels), kept(pixel))
-
-    def _fill(self, place: Index) -> None:
-        value = T.Cast(self.spec.in_dtype, T.int32(self.spec.input_zero_point))
-        T.buffer_store(self.band, value, [place])
-
-    def _copy_row(self, image: Index, number: Index) -> None:
-        """Copy a row of the padded data, by its number, or fill it."""
-        spec = self.spec
-        top, left, *_ = spec.padding
-        row, length = kept(number - top), spec.in_width * spec.in_channels
-        to = kept(number % spec.kernel_height * self.pitch + left * spec.in_channels)
-        with T.If(T.And(row >= 0, row < spec.in_height)):
-            with T.Then(), T.serial(length) as i:
-                start = (image * spec.in_height + row) * length
-                T.buffer_store(self.band, self.data[start + i], [to + i])
-            with T.Else(), T.serial(length) as i:
-                self._fill(to + i)
 
     def _pixel(self, rows: Sequence[Index], column: Index, pixel: Index) -> None:
         spec = self.spec
@@ -108,7 +82,9 @@ class _Writer:
         with T.serial(spec.out_channels // lanes) as group:
             sums = T.alloc_buffer((lanes,), "int32", scope="global")
             for lane in range(lanes):
-                T.buffer_store(sums, self.bias[group * lanes + lane], [lane])
+                T.buffer_store(
+                    sums, self.epilogue.start(group * lanes + lane, self.constants), [lane]
+                )
             places = [
                 rows[down] + column + across * spec.in_channels + group * lanes
                 for down in range(spec.kernel_height)
@@ -119,7 +95,7 @@ class _Writer:
                     self._add_four(sums, group * len(places) + tap, place)
                 else:
                     weight = T.Cast("int32", self.weights[tap * spec.out_channels + group])
-                    product = T.Cast("int32", self.band[place]) * weight
+                    product = T.Cast("int32", self.band.buffer[place]) * weight
                     T.buffer_store(sums, sums[0] + product, [0])
             for lane in range(lanes):
                 channel = kept(group * lanes + lane)
@@ -128,7 +104,7 @@ class _Writer:
 
     def _add_four(self, sums: Buffer, four: Index, place: Index) -> None:
         """Add the products of a tap of four channels."""
-        pairs = unpacked(word_of(self.band, place), self.spec.in_dtype)
+        pairs = unpacked(word_of(self.band.buffer, place), self.spec.in_dtype)
         for half, pair in enumerate(pairs):
             weights = word_of(self.weights, (four * 2 + half) * WORD)
             for top in (False, True):

@@ -10,11 +10,13 @@ from tvm import tirx
 from legalize.kernels.conv2d.calls import conv_factor, sums_first
 from legalize.kernels.conv2d.mcu.epilogue import ROUNDINGS, Epilogue, epilogue_of, folded_bias
 from legalize.kernels.conv2d.mcu.rules import is_served
-from legalize.kernels.conv2d.plan import Weights
+from legalize.kernels.conv2d.plan import Planner, Weights
 from legalize.kernels.conv2d.rules import ConvRules
 from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.depthwise.mcu.helium_plan import plan_helium
 from legalize.kernels.depthwise.mcu.kernel import depthwise_conv2d, packed_taps
 from legalize.kernels.ir.types import Array
+from legalize.kernels.isa.helium import HELIUM
 from legalize.kernels.isa.mcu import CORES, PAIRS, RISCV32, WORD
 from legalize.kernels.kernel import Row
 from qnn_ops import quantized_conv2d
@@ -60,21 +62,17 @@ def plan_depthwise(spec: ConvSpec, weights: Weights, *, has_pairs: bool) -> Dept
         return None
     fits = has_pairs and spec.out_channels % WORD == 0
     taps = packed_taps(weights.kernel, has_pairs=fits)
-    return DepthwisePlan(spec, epilogue, fits, (taps, bias, *epilogue.constants))
+    return DepthwisePlan(spec, epilogue, fits, (taps, *epilogue.constants()))
 
 
-def _row(features: tuple[str, ...], *, has_pairs: bool) -> Row:
-    rules = ConvRules(
-        partial(plan_depthwise, has_pairs=has_pairs),
-        lambda attrs, _: attrs.rounding in ROUNDINGS,
-        "int8",
-        stages=False,
-    )
+def _row(features: tuple[str, ...], plan: Planner) -> Row:
+    rules = ConvRules(plan, lambda attrs, _: attrs.rounding in ROUNDINGS, "int8", stages=False)
     return quantized_conv2d, features, sums_first(rules.depthwise, conv_factor)
 
 
 ROWS = [
-    _row(PAIRS, has_pairs=True),
-    _row(CORES, has_pairs=False),
-    _row(RISCV32, has_pairs=False),
+    _row(HELIUM, plan_helium),
+    _row(PAIRS, partial(plan_depthwise, has_pairs=True)),
+    _row(CORES, partial(plan_depthwise, has_pairs=False)),
+    _row(RISCV32, partial(plan_depthwise, has_pairs=False)),
 ]

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from legalize.kernels.conv2d.mcu.epilogue import Epilogue
-from legalize.kernels.conv2d.mcu.kernel import choose_tile, packed_rows
+from legalize.kernels.conv2d.mcu.kernel import Tile, choose_tile, join, packed_rows
 from legalize.kernels.conv2d.mcu.rules import McuPlan, plan_conv2d
 from legalize.kernels.rescale import Form
+from tests.support import mcu
 from tests.support.convolutions import SPEC, Problem, problem_of, random_problem
+from tests.support.programs import Case
 from tests.support.x86 import run_on
 from tvm_qnn.standalone.functions import compile_functions
 from tvm_qnn.target.target import parse_target
@@ -63,13 +66,48 @@ def test_every_kind_of_form_is_computed_as_numpy_does(
     addend = (np.arange(24 * signs).reshape(signs, 24) * 100 * scale).astype(dtype)
     form = Form(left, 4, np.full(24, 1 << 25, np.int32), addend)
     plan = planned(problem)
-    own = replace(plan, epilogue=Epilogue(problem.spec.output, form))
+    bias = np.arange(24, dtype=np.int32) * 50 - 600
+    own = replace(plan, epilogue=Epilogue(problem.spec.output, form, bias))
     inputs = [problem.data, *own.constants]
     spec = problem.spec
     result = run_on("nehalem", own.function(own), inputs, spec.out_shape, "int8")
-    centred = problem.data.astype(np.int64) - spec.input_zero_point
-    sums = centred @ problem.kernel[:, 0, 0].T.astype(np.int64) + problem.bias
+    sums = problem.data.astype(np.int64) @ problem.kernel[:, 0, 0].T.astype(np.int64) + bias
     np.testing.assert_array_equal(result, np.clip(form(sums), -128, 127))
+
+
+def case_of(problem: Problem, plan: McuPlan) -> Case:
+    spec, inputs = problem.spec, [problem.data, *plan.constants]
+    return Case(plan.function(plan), inputs, spec.out_shape, spec.output.dtype)
+
+
+@mcu.emulated
+def test_pairs_equal_the_definition(tmp_path: Path) -> None:
+    rng = np.random.default_rng(6)
+    drawn = [random_problem(rng, ("tflite", "upward", "float64")) for _ in range(120)]
+    # Weights of which two channels' make no pair; dense layers; windows of whole words.
+    for how in ("min", "max", "ends"):
+        drawn.append(problem_of(POINTWISE, rng, how=how))
+    single = replace(POINTWISE, in_height=1, in_width=1)
+    for channels in (3, 16, 640):
+        drawn.append(problem_of(replace(single, in_channels=channels), rng))
+    drawn.append(problem_of(replace(SPEC, padding=(1, 1, 1, 1)), rng))
+    plans = [plan_conv2d(each.spec, each.weights, has_pairs=True) for each in drawn]
+    served = [(each, plan) for each, plan in zip(drawn, plans, strict=True) if plan is not None]
+    assert {plan.tile.is_joined for _, plan in served} == {True, False}
+    cases = [case_of(each, plan) for each, plan in served]
+    results = mcu.run_cases("cortex-m4", cases, tmp_path)
+    for (problem, _), result in zip(served, results, strict=True):
+        np.testing.assert_array_equal(result, problem.result, err_msg=str(problem.spec))
+
+
+def test_weights_of_two_channels_are_one_pair() -> None:
+    rows = np.array([[1, 2, 3, 4], [5, 6, 7, -8]], np.int8)
+    assert join(np.array([[-1], [-128]], np.int8)) is None
+    joined = join(rows)
+    assert joined is not None
+    assert joined.tolist() == [[1 + 5 * 256, 2 + 6 * 256, 3 + 7 * 256, 4 - 8 * 256]]
+    packed = packed_rows(rows, Tile(1, 2, has_pairs=True, is_joined=True), 4)
+    assert packed.view("<i2").tolist() == joined[0, [0, 2, 1, 3]].tolist()
 
 
 def assembly(problem: Problem, name: str, *, has_pairs: bool) -> str:

@@ -1,0 +1,89 @@
+"""The outputs that sums become, four channels at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.conv2d.mcu.epilogue import Epilogue
+from legalize.kernels.ir.registers import kept
+from legalize.kernels.ir.types import Array, Buffer, Index, Vector
+from legalize.kernels.ir.vectors import splat
+from legalize.kernels.isa.helium import FOUR, lifted, lifted_saturating, upper_products
+
+_TOP = 24  # bits beside the byte of an output
+
+
+def constants(epilogue: Epilogue, lanes: int = FOUR) -> tuple[Array, ...]:
+    """Return the array that ``Fields`` reads, filled with zeros to whole vectors.
+
+    Args:
+        epilogue: whose form is not wide.
+        lanes: channels whose numbers of a row lie side by side.
+    """
+    rows = np.stack(epilogue.rows)
+    filled = np.pad(rows, ((0, 0), (0, -rows.shape[1] % lanes)))
+    return (np.ascontiguousarray(filled.reshape(len(rows), -1, lanes).transpose(1, 0, 2)).ravel(),)
+
+
+class Fields:
+    """The constants of four channels, each read when it is asked for first.
+
+    Args:
+        epilogue: whose they are.
+        buffer: has what ``constants`` gives.
+        group: the number of ``lanes`` channels.
+        lanes: as in ``constants``.
+        first: of the four among these.
+    """
+
+    def __init__(
+        self, epilogue: Epilogue, buffer: Buffer, group: Index, lanes: int = FOUR, first: int = 0
+    ) -> None:
+        self.epilogue, self.buffer = epilogue, buffer
+        self.start, self.lanes = group * lanes * len(epilogue.rows) + first, lanes
+        self._read: dict[int, Vector] = {}
+
+    def row(self, number: int) -> Vector:
+        """Return one of the epilogue's ``rows``."""
+        if number not in self._read:
+            ramp = T.ramp(self.start + number * self.lanes, 1, FOUR)
+            self._read[number] = kept(self.buffer[ramp])
+        return self._read[number]
+
+    def with_bias(self, total: Vector) -> Vector:
+        """Add the bias to sums, if it is not in the form."""
+        epilogue = self.epilogue
+        return total if epilogue.bias is None else kept(total + self.row(len(epilogue.rows) - 1))
+
+    def scaled(self, total: Vector) -> Vector:
+        """Return sums, bias included, before their last shift."""
+        epilogue, form = self.epilogue, self.epilogue.form
+        assert form is not None
+        if form.left.size > 1:
+            raised = lifted(total, self.row(epilogue.left_row))
+        else:
+            raised = T.shift_left(total, splat("int32", int(form.left[0]), FOUR))
+        addend = self.row(1)
+        if len(form.addend) > 1:
+            addend = T.Select(total < splat("int32", 0, FOUR), self.row(2), addend)
+        return kept(upper_products(raised, self.row(0)) + addend)
+
+    def rescaled(self, total: Vector) -> Vector:
+        """Return sums as outputs of 32 bits, of which the lowest eight count.
+
+        Args:
+            total: without their bias.
+        """
+        total = self.with_bias(total)
+        output, form = self.epilogue.output, self.epilogue.form
+        if form is None:
+            return total
+        value = self.scaled(total)
+        info = np.iinfo(output.dtype)
+        if (output.low, output.high) == (info.min, info.max) == (-128, 127) and form.right < _TOP:
+            raised = kept(lifted_saturating(value, _TOP - form.right))
+            return T.shift_right(raised, splat("int32", _TOP, FOUR))
+        value = T.shift_right(value, splat("int32", form.right, FOUR))
+        low, high = (splat("int32", end, FOUR) for end in (output.low, output.high))
+        return T.max(T.min(kept(value), high), low)

@@ -1,0 +1,90 @@
+"""The rows of the data that a row of a depthwise convolution's output reads, with their padding.
+
+Each is copied once: the next row of the output finds those that it shares in their places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.ir.registers import kept
+from legalize.kernels.ir.rows import ramp
+from legalize.kernels.ir.types import Buffer, Index
+from legalize.kernels.ir.vectors import splat
+
+
+class Band:
+    """A buffer of as many rows as the kernel has.
+
+    Args:
+        spec: the convolution, without dilation.
+        data: of one dimension.
+        width: bytes that are copied at a time where there are as many; the buffer has as many
+            more than its rows.
+    """
+
+    def __init__(self, spec: ConvSpec, data: Buffer, width: int = 1) -> None:
+        self.spec, self.data, self.width = spec, data, width
+        _, left, _, right = spec.padding
+        self.pitch = (left + spec.in_width + right) * spec.in_channels
+        size = spec.kernel_height * self.pitch + (width if width > 1 else 0)
+        self.buffer = T.alloc_buffer((size,), spec.in_dtype)
+
+    def fill(self) -> None:
+        """Write what fills all with padding."""
+        self._fill(0, self.spec.kernel_height * self.pitch)
+
+    def read(self, image: Index, y: Index) -> list[Index]:
+        """Write what copies the rows that are new for row ``y`` of the output.
+
+        Returns:
+            Where each row of the window begins.
+        """
+        spec = self.spec
+        with T.serial(spec.kernel_height) as n:
+            is_new = T.Or(y == 0, n >= spec.kernel_height - spec.strides[0])
+            with T.If(is_new), T.Then():
+                self._copy_row(image, kept(y * spec.strides[0] + n))
+        return [
+            kept((y * spec.strides[0] + n) % spec.kernel_height * self.pitch)
+            for n in range(spec.kernel_height)
+        ]
+
+    def _copy_row(self, image: Index, number: Index) -> None:
+        """Copy a row of the padded data, by its number, or fill it."""
+        spec = self.spec
+        top, left, *_ = spec.padding
+        row, length = kept(number - top), spec.in_width * spec.in_channels
+        to = kept(number % spec.kernel_height * self.pitch + left * spec.in_channels)
+        with T.If(T.And(row >= 0, row < spec.in_height)):
+            with T.Then():
+                start = kept((image * spec.in_height + row) * length)
+
+                def copy(offset: Index, width: int) -> None:
+                    value = self.data[ramp(start + offset, width)]
+                    T.buffer_store(self.buffer, value, [ramp(to + offset, width)])
+
+                self._each(length, copy)
+            with T.Else():
+                self._fill(to, length)
+
+    def _fill(self, place: Index, count: int) -> None:
+        def fill(offset: Index, width: int) -> None:
+            value = splat(self.spec.in_dtype, self.spec.input_zero_point, width)
+            T.buffer_store(self.buffer, value, [ramp(place + offset, width)])
+
+        self._each(count, fill)
+
+    def _each(self, count: int, write: Callable[[Index, int], None]) -> None:
+        whole, rest = divmod(count, self.width)
+        if whole:
+            with T.serial(whole) as i:
+                write(i * self.width, self.width)
+        if rest and whole:
+            write(count - self.width, self.width)
+        elif rest:
+            with T.serial(rest) as i:
+                write(i, 1)

@@ -1,0 +1,111 @@
+"""Running compiled functions on emulated microcontrollers, all in one program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.mcu.boards import BOARDS, missing, run
+from tests.support.programs import Case
+from tvm_qnn.standalone.functions import compile_functions
+from tvm_qnn.target.target import parse_target
+
+Array = np.ndarray[Any, Any]
+
+_APART = 64  # bytes between outputs, which stay zero
+
+
+def emulated(test: Callable[..., None]) -> Callable[..., None]:
+    """Mark a test that runs functions on a board."""
+    reason = f"no emulated boards: {missing()}"
+    return pytest.mark.mcu(pytest.mark.skipif(missing() is not None, reason=reason)(test))
+
+
+def run_cases(core: str, cases: Sequence[Case], folder: Path) -> list[Array]:
+    """Compile the cases' functions for a core and call each on its board.
+
+    Args:
+        core: a name in ``BOARDS``.
+        cases: what to call.
+        folder: for files; must be empty.
+
+    Raises:
+        AssertionError: if something is written beside an output.
+    """
+    names = [f"called_{number}" for number in range(len(cases))]
+    functions = {name: case.function for name, case in zip(names, cases, strict=True)}
+    symbols = {name: name for name in names}
+    compiled = compile_functions(functions, symbols, parse_target(core))
+    compiled.module.write_to_file(str(folder / "model.o"), "o")
+    inputs, calls, places = _Block(), [], []
+    size = _APART
+    for name, case in zip(names, cases, strict=True):
+        pointers = [f"in + {inputs.add(array)}" for array in case.inputs]
+        places.append(size)
+        scratch, start = [], 0
+        for each in compiled.scratch[name]:
+            scratch.append(f"work + {start}")
+            start += _padded(each)
+        calls.append((name, [*pointers, f"out + {size}", *scratch], start))
+        size += _padded(int(np.prod(case.shape)) * np.dtype(case.dtype).itemsize) + _APART
+    data = inputs.bytes()
+    _write(folder, calls, len(data), size)
+    answer = run(BOARDS[core], folder, [np.frombuffer(data, np.uint8)]).outputs[0]
+    return _outputs(np.frombuffer(answer, np.uint8), cases, places)
+
+
+def _write(folder: Path, calls: Sequence[tuple[str, list[str], int]], read: int, made: int) -> None:
+    scratch = max(start for *_, start in calls) + _APART
+    (folder / "model.h").write_text(
+        f"#define MODEL_ALIGNMENT 16\n#define MODEL_WORKSPACE_SIZE {scratch}\n"
+        f"#define MODEL_INPUT_0_SIZE {read}\n#define MODEL_OUTPUT_0_SIZE {made}\n"
+        "int model_run(const void *const *inputs, void *const *outputs, void *workspace);\n"
+    )
+    declared = "".join(
+        f"void {name}({', '.join(['const void *'] * len(operands))});\n"
+        for name, operands, _ in calls
+    )
+    called = "".join(f"  {name}({', '.join(operands)});\n" for name, operands, _ in calls)
+    (folder / "model.c").write_text(
+        f'#include "model.h"\n{declared}'
+        "int model_run(const void *const *inputs, void *const *outputs, void *workspace) {\n"
+        "  const char *in = inputs[0];\n  char *out = outputs[0], *work = workspace;\n"
+        f"  (void)work;\n{called}  return 0;\n}}\n"
+    )
+
+
+class _Block:
+    """Arrays one after the other, each aligned."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def add(self, array: Array) -> int:
+        """Return where an array begins."""
+        start, content = self._size, np.ascontiguousarray(array).tobytes()
+        self._size = _padded(start + len(content))
+        self._parts.append(content.ljust(self._size - start, b"\0"))
+        return start
+
+    def bytes(self) -> bytes:
+        """Return all of them."""
+        return b"".join(self._parts)
+
+
+def _padded(size: int) -> int:
+    return -(-size // 16) * 16
+
+
+def _outputs(answer: Array, cases: Sequence[Case], places: Sequence[int]) -> list[Array]:
+    results, rest = [], answer.copy()
+    for place, case in zip(places, cases, strict=True):
+        size = int(np.prod(case.shape)) * np.dtype(case.dtype).itemsize
+        results.append(answer[place : place + size].view(case.dtype).reshape(case.shape))
+        rest[place : place + size] = 0
+    assert not rest.any(), "written beside an output"
+    return results
