@@ -9,6 +9,7 @@
 #                instructions; installs the emulator likewise
 #   make test-mcu  tests on emulated microcontrollers; installs the emulator and a compiler likewise
 #   make test-torch  tests of PyTorch models, against ExecuTorch; installs both, which are large
+#   make test-ray  tests of evaluation on a Ray cluster; installs Ray
 #   make test-targets  compile the models of the tests for every target, run or emulate what can
 #                be, and check the instructions: a share of them (ALL=1: all, in hours)
 #   make bench   time tvm-qnn and its peers (MODELS="m.tflite resnet50:int8": on these), and
@@ -24,7 +25,7 @@ BIN := .venv/bin
 SAY := @printf '==> %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-arm test-avx512 test-mcu test-torch test-targets lint types layers bench docs mxnet clean
+.PHONY: help demo test test-arm test-avx512 test-mcu test-torch test-ray test-targets lint types layers bench docs mxnet clean
 
 help:
 	@sed -n '3,$${/^#/!q;s/^# \{0,1\}//p;}' Makefile
@@ -69,6 +70,10 @@ test-mcu: .venv/installed-test
 test-torch: .venv/installed-test .venv/installed-torch
 	$(SAY) "Tests of PyTorch models"
 	@$(BIN)/python -m pytest -m torch --numprocesses auto --dist worksteal
+
+test-ray: .venv/installed-test .venv/installed-ray
+	$(SAY) "Tests on a Ray cluster"
+	@$(BIN)/python -m pytest -m ray
 
 test-targets: .venv/installed-test
 	$(SAY) "Every target"

@@ -144,6 +144,7 @@ if __name__ == "__main__":
         extras_require={
             "demo": DEMO,
             "evaluate": EVALUATE,
+            "ray": [*EVALUATE, "ray[data]>=2.60,<2.64"],  # evaluates on many machines
             "onnx": ONNX,
             "torch": TORCH,
             "test": TEST,

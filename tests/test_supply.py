@@ -32,7 +32,7 @@ SPELLINGS = {
 
 # Packages that are imported by another name.
 MODULES = {"apache-tvm": "tvm", "apache-tvm-ffi": "tvm_ffi", "ai-edge-litert": "ai_edge_litert"}
-MODULES |= {"pillow": "PIL", "scikit-learn": "sklearn"}
+MODULES |= {"pillow": "PIL", "scikit-learn": "sklearn", "ray[data]": "ray"}
 
 
 def table(heading: str) -> list[list[str]]:

@@ -137,7 +137,11 @@ class Feed:
         return "RGB" if picture_shape(self.infos[0])[2] == 3 else "L"
 
     def _rows(self, path: Path) -> dict[str, Array]:
-        """Return the arrays of an archive by the names of the inputs."""
+        """Return the arrays of an archive by the names of the inputs.
+
+        They go to other processes with this object, once they were read.
+        """
+        path = path.absolute()
         if path not in self._archives:
             arrays = {key: each for key, each in read_archive(path).items() if key not in LABELS}
             names = [info.name for info in self.infos]

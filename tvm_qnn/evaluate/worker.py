@@ -122,7 +122,7 @@ def differing(
     if len(ours) != len(theirs) or any(a.shape != b.shape or a.dtype != b.dtype for a, b in pairs):
         return None
     roles = [info.role for info in infos]
-    found = int(ours[roles.index(_FOUND)].ravel()[0]) if _FOUND in roles else None
+    found = int(np.nan_to_num(ours[roles.index(_FOUND)].flat[0])) if _FOUND in roles else None
     count = elements = 0
     first = None
     for info, mine, other in zip(infos, ours, theirs, strict=True):
@@ -132,7 +132,7 @@ def differing(
         count += int(np.count_nonzero(unequal))
         elements += mine.size
         if first is None and unequal.any():
-            index = tuple(int(each[0]) for each in np.nonzero(unequal))
+            index = tuple(np.argwhere(unequal)[0].tolist())
             first = {
                 "output": info.name,
                 "index": list(index),

@@ -32,6 +32,12 @@ def test_the_first_difference_is_told() -> None:
     }
 
 
+def test_an_output_without_axes_is_one_element() -> None:
+    found = differing([TensorInfo("y", (), "int8")], [np.array(1)], [np.array(2)])
+    assert found is not None
+    assert found["first"] == {"output": "y", "index": [], "ours": 1, "theirs": 2}
+
+
 def test_outputs_of_another_kind_are_not_compared() -> None:
     assert differing([SCORES], [array(1)], [array(1, dtype="float32")]) is None
     assert differing([SCORES], [array(1)], [array(1, 2)]) is None

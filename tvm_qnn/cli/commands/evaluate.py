@@ -67,6 +67,13 @@ if TYPE_CHECKING:
     help="Processes, of one thread each; by default one for each processor.",
 )
 @click.option(
+    "--ray",
+    is_flag=False,
+    flag_value="",
+    metavar="[ADDRESS]",
+    help="Run on a Ray cluster, by default on that of this machine; --jobs is then for all of it.",
+)
+@click.option(
     "--output",
     "-o",
     type=click.Path(file_okay=False, path_type=Path),
@@ -80,6 +87,7 @@ def evaluate(
     against: Path | None,
     alone: bool,
     jobs: int | None,
+    ray: str | None,
     output: Path | None,
     as_json: bool,
     **others: Any,
@@ -95,6 +103,7 @@ def evaluate(
     from tvm_qnn.answers import Question, readings_of
     from tvm_qnn.evaluate import Feed, Job, classes_of, journal_of, read_data, task_of
     from tvm_qnn.evaluate import evaluate as run_all
+    from tvm_qnn.evaluate.cluster import Cluster, check_ray
     from tvm_qnn.evaluate.journal import NAME
     from tvm_qnn.evaluate.report import write_report
     from tvm_qnn.io.progress import counted
@@ -103,6 +112,8 @@ def evaluate(
         raise click.UsageError("--alone runs nothing beside the model, and --against does")
     if output is not None:
         check_folder(output)
+    if ray is not None:
+        check_ray()
     settings = _settings(model.path, others, labels)
     preparation = _preparation(settings)
     signature, descriptions, make = model_of(model, 1)
@@ -122,7 +133,7 @@ def evaluate(
     for note in (*read.notes, *_decided(feed, is_picture)):
         console.print(note)
     library = make()
-    run, content = _runner(library, jobs)
+    run, content = _runner(library, jobs, ray)
     job = Job(content, read, feed, task, beside)
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)
@@ -136,9 +147,14 @@ def evaluate(
     if as_json:
         new = len(read.samples) - done
         times = {"new_samples": new, "seconds": round(seconds, 3), "files": [*map(str, files)]}
+        if isinstance(run, Cluster):
+            times["nodes"] = dict(run.nodes)
         print_json({"model": str(model.path), "data": str(data), **found.figures, "run": times})
     else:
         _print(title, found, files)
+        if isinstance(run, Cluster):
+            counts = ", ".join(f"{count:,}" for count in run.nodes.values())
+            click.echo(f"Samples of each node: {counts}")
 
 
 def _settings(model: Path, options: dict[str, Any], labels: Path | None) -> dict[str, Any]:
@@ -206,13 +222,16 @@ def _decided(feed: Feed, is_picture: bool) -> list[str]:
     return [told]
 
 
-def _runner(library: Library, jobs: int | None) -> tuple[Runner, bytes]:
+def _runner(library: Library, jobs: int | None, ray: str | None) -> tuple[Runner, bytes]:
     """Return what runs samples, and the library as other processes load it."""
     import pickle
 
     from qnn_ops.errors import QnnError
     from tvm_qnn.evaluate import in_process, in_processes
+    from tvm_qnn.evaluate.cluster import Cluster
 
+    if ray is not None:
+        return Cluster(ray, jobs), pickle.dumps(library)
     count = jobs or _processors()
     if count == 1:
         return in_process(library), b""

@@ -1,0 +1,179 @@
+"""Workers on a Ray cluster: actors of Ray Data, each with one thread."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from qnn_ops.errors import QnnError
+from tvm_qnn.evaluate.pool import parts
+from tvm_qnn.evaluate.worker import Job, Worker
+from tvm_qnn.io.json_text import to_json
+
+# Times that workers may end without a single sample in between, and the seconds by which the pause
+# after each grows: for half a minute a lost node may be taken for one that is there.
+_VAIN, _PAUSE = 6, 2.0
+
+
+def check_ray() -> None:
+    """Check that Ray Data is installed.
+
+    Raises:
+        QnnError: if it cannot be imported.
+    """
+    try:
+        import ray.data  # noqa: F401
+    except ImportError as error:
+        raise QnnError(
+            "--ray needs the package ray[data], which cannot be imported "
+            f"({error}); install it with: pip install 'tvm-qnn[ray]'"
+        ) from error
+
+
+class Cluster:
+    """What runs samples on a cluster, as a ``Runner``.
+
+    Attributes:
+        nodes: how many samples each node has run, by its id.
+    """
+
+    def __init__(self, address: str, workers: int | None = None) -> None:
+        """Name a cluster.
+
+        Args:
+            address: of it, as ``ray.init`` takes it; empty: the one that this machine belongs to,
+                or else a new one of this machine alone.
+            workers: how many at most; None: one for each processor of the cluster.
+        """
+        self._address, self._workers = address, workers
+        self.nodes: Counter[str] = Counter()
+
+    def __call__(self, job: Job, places: Sequence[int]) -> Iterator[dict[str, Any]]:
+        """Yield the record of each sample; once, whatever happens to the workers.
+
+        When a worker or a node ends, what it had not given is run again by those that are left.
+
+        Raises:
+            QnnError: if there is no such cluster, a sample is bad, or all workers end.
+        """
+        check_ray()
+        import ray
+
+        is_new = not ray.is_initialized()
+        if is_new:
+            self._connect()
+        # Ray Data prints its plan and its progress.
+        logging.getLogger("ray.data").setLevel(logging.CRITICAL)
+        context = ray.data.DataContext.get_current()
+        context.enable_progress_bars = False
+        try:
+            yield from self._all(ray.put(_with_whole_paths(job)), places)
+        finally:
+            if is_new:
+                ray.shutdown()
+
+    def _connect(self) -> None:
+        import ray
+
+        try:
+            ray.init(
+                address=self._address or None, log_to_driver=False, logging_level=logging.ERROR
+            )
+        except Exception as error:  # ConnectionError, ValueError and others
+            where = f" at {self._address}" if self._address else ""
+            raise QnnError(f"there is no Ray cluster{where}: {error}") from error
+
+    def _all(self, job: Any, places: Sequence[int]) -> Iterator[dict[str, Any]]:
+        from ray.exceptions import RayError
+
+        left = dict.fromkeys(places)
+        vain = 0
+        while left:
+            before = len(left)
+            try:
+                for record in self._some(job, [*left]):
+                    if record["place"] in left:
+                        del left[record["place"]]
+                        yield record
+            except RayError as error:
+                vain = 0 if len(left) < before else vain + 1
+                if vain == _VAIN:
+                    raise QnnError(f"the workers on the Ray cluster end: {error}") from error
+                time.sleep(vain * _PAUSE)
+
+    def _some(self, job: Any, places: Sequence[int]) -> Iterator[dict[str, Any]]:
+        """Yield records until all are done, or a worker ends."""
+        import ray
+
+        resources: Any = ray.cluster_resources  # without annotations
+        count = self._workers or max(1, math.floor(resources().get("CPU", 1)))
+        turns = parts(places, count)
+        count = min(count, len(turns))
+        rows = ray.data.from_items(
+            [{"places": list(turn)} for turn in turns], override_num_blocks=len(turns)
+        ).map_batches(
+            _Actor,
+            fn_constructor_args=(job,),
+            batch_size=1,
+            compute=ray.data.ActorPoolStrategy(min_size=1, max_size=count, initial_size=count),
+            num_cpus=1,
+            # A dead one would wait for room that a lost node has taken with it, and its samples
+            # with it: what is left is begun anew instead.
+            max_restarts=0,
+        )
+        for row in rows.iter_rows():
+            if row["error"]:
+                raise QnnError(row["error"])
+            found = json.loads(row["records"])
+            self.nodes[row["node"]] += len(found)
+            yield from found
+
+
+class _Actor:
+    """A worker. An error is part of its answer: Ray would wrap it, and lose its class."""
+
+    def __init__(self, job: Any) -> None:
+        """Load the models.
+
+        Args:
+            job: the reference of a ``Job``.
+        """
+        import ray
+
+        self._node = ray.get_runtime_context().get_node_id()
+        self._worker: Worker | None = None
+        self._error = ""
+        try:
+            self._worker = Worker(ray.get(job))
+        except QnnError as error:
+            self._error = str(error)
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, list[str]]:
+        """Run the samples of a batch of turns."""
+        records: list[dict[str, Any]] = []
+        error = self._error
+        try:
+            if self._worker is not None:
+                records = [self._worker.record(int(place)) for place in batch["places"][0]]
+        except QnnError as bad:
+            error = str(bad)
+        return {"records": [to_json(records)], "error": [error], "node": [self._node]}
+
+
+def _with_whole_paths(job: Job) -> Job:
+    """Return a job whose files are found from any folder."""
+    samples = tuple(
+        replace(
+            sample,
+            path=sample.path.absolute(),
+            mask=None if sample.mask is None else sample.mask.absolute(),
+        )
+        for sample in job.data.samples
+    )
+    return replace(job, data=replace(job.data, samples=samples))
