@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import statistics
 import time
@@ -13,12 +14,21 @@ from tvm_qnn.io.html import table
 
 LEAST_ROUNDS = 3
 
+QUIET = 1.25
+"""The largest median of a quiet machine's runs, as a multiple of the fastest."""
+
 
 @dataclass(frozen=True, repr=False)
 class Timing:
-    """Seconds of repeated runs: what a clock on the wall shows, if nothing else is said."""
+    """Seconds of repeated runs: what a clock on the wall shows, if nothing else is said.
+
+    Attributes:
+        seconds: of each run.
+        starts: when each began, by the same clock; none where that was not noted.
+    """
 
     seconds: tuple[float, ...]
+    starts: tuple[float, ...] = ()
 
     @staticmethod
     def of(function: Callable[[], object], repeat: int) -> Timing:
@@ -39,6 +49,16 @@ class Timing:
     def maximum(self) -> float:
         """The slowest run, in seconds."""
         return max(self.seconds)
+
+    def percentile(self, percent: float) -> float:
+        """Return the time, in seconds, that so many percent of the runs did not exceed."""
+        rank = math.ceil(percent / 100 * len(self.seconds))
+        return sorted(self.seconds)[max(rank, 1) - 1]
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether the machine left the runs alone: the median is near the fastest run."""
+        return self.median <= QUIET * self.minimum
 
     def __repr__(self) -> str:
         figures = ", ".join(f"{name} {text}" for name, text in self._figures())
@@ -82,13 +102,15 @@ def alternate(
         for function in functions.values():
             function()
     measured: dict[str, list[float]] = {name: [] for name in functions}
+    starts: dict[str, list[float]] = {name: [] for name in functions}
     start = time.perf_counter()
     for done in range(rounds):
         if done >= LEAST_ROUNDS and time.perf_counter() - start > seconds:
             break
         for name, function in functions.items():
+            starts[name].append(clock())
             measured[name].append(_seconds(function, clock))
-    return {name: Timing(tuple(values)) for name, values in measured.items()}
+    return {name: Timing(tuple(measured[name]), tuple(starts[name])) for name in functions}
 
 
 @contextmanager

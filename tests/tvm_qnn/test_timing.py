@@ -17,6 +17,24 @@ def test_the_median_is_the_middle() -> None:
     assert tvm_qnn.Timing is Timing
 
 
+@pytest.mark.parametrize(("percent", "expected"), [(0, 1.0), (50, 5.0), (90, 9.0), (99, 10.0)])
+def test_percentiles_are_times_of_runs(percent: float, expected: float) -> None:
+    assert Timing(tuple(map(float, range(10, 0, -1)))).percentile(percent) == expected
+    assert Timing((2.0,)).percentile(percent) == 2
+
+
+def test_a_machine_is_quiet_whose_median_is_near_the_fastest_run() -> None:
+    assert Timing((1.0, 1.2, 9.0)).is_quiet
+    assert not Timing((1.0, 1.3, 1.3)).is_quiet
+
+
+def test_runs_in_turn_have_starts() -> None:
+    ticks = iter(range(100))
+    found = alternate({"a": int, "b": int}, rounds=2, clock=lambda: next(ticks))
+    assert found["a"] == Timing((1, 1), (0, 6))
+    assert found["b"] == Timing((1, 1), (3, 9))
+
+
 def test_it_shows_its_figures() -> None:
     timing = Timing((0.003, 0.001, 0.002))
     figures = ["median 2 ms", "fastest 1 ms", "slowest 3 ms"]

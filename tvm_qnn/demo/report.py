@@ -56,13 +56,14 @@ def _times(timings: dict[str, Timing]) -> Table:
 
 
 def times_table(title: str, timings: Mapping[str, Timing]) -> Table:
-    """List the median, fastest and slowest run of each program."""
+    """List the median, the fastest and the slowest runs of each program."""
     table = Table(title=title, title_justify="left")
     table.add_column("milliseconds")
-    for column in ("median", "fastest", "slowest"):
+    for column in ("median", "fastest", "90 %", "99 %", "slowest"):
         table.add_column(column, justify="right")
     for name, timing in timings.items():
-        seconds = (timing.median, timing.minimum, timing.maximum)
+        slow = (timing.percentile(90), timing.percentile(99), timing.maximum)
+        seconds = (timing.median, timing.minimum, *slow)
         table.add_row(name, *map(milliseconds, seconds))
     return table
 

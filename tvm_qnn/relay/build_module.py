@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -12,6 +11,7 @@ import tvm
 
 from qnn_ops.errors import QnnError
 from tvm_qnn import build as build_library
+from tvm_qnn.io.json_text import to_json
 from tvm_qnn.library.library import Library
 
 
@@ -38,7 +38,7 @@ class FactoryModule:
 
     def get_graph_json(self) -> str:
         """Write names, shapes and dtypes of inputs and outputs as JSON: there is no graph."""
-        return json.dumps(asdict(self.library.signature))
+        return to_json(asdict(self.library.signature))
 
     def get_params(self) -> dict[str, Any]:
         """Return no parameters: the weights are part of the library."""

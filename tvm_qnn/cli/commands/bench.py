@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,14 +11,18 @@ import click
 
 from tvm_qnn.cli.commands.json_output import json_option, print_json
 from tvm_qnn.cli.commands.options import ModelFile, model_argument
+from tvm_qnn.cli.commands.outputs import check_file
 from tvm_qnn.cli.commands.run import library_of, model_of
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
 
     from tvm_qnn.throughput import Streams
+    from tvm_qnn.timing import Timing
 
 OURS, LITERT = "tvm-qnn", "LiteRT (XNNPACK)"
+
+FILE_TO_WRITE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command()
@@ -40,6 +45,10 @@ OURS, LITERT = "tvm-qnn", "LiteRT (XNNPACK)"
 @click.option(
     "--batch", type=click.IntRange(min=1), help="Count images a second, so many in a run."
 )
+@click.option("--csv", "csv_file", type=FILE_TO_WRITE, help="A file for every run's time, as CSV.")
+@click.option(
+    "--trace", type=FILE_TO_WRITE, help="A .json file for every run, to open in Perfetto."
+)
 @json_option
 def bench(
     model: ModelFile,
@@ -47,6 +56,8 @@ def bench(
     threads: int,
     streams: int | None,
     batch: int | None,
+    csv_file: Path | None,
+    trace: Path | None,
     as_json: bool,
 ) -> None:
     """Time MODEL, a library or a model file, with noise as its input.
@@ -55,14 +66,20 @@ def bench(
     One thread is kept on one core. With --streams or --batch, images a second are counted, of
     OpenVINO, too, where it is installed. More peers: `make bench` in the project's repository.
     """
+    for path in filter(None, (csv_file, trace)):
+        check_file(path)
     if streams is not None or batch is not None:
         if threads != 1:
             raise click.UsageError("--threads are of one run; with --streams or --batch it has one")
-        _count_images(model, rounds, streams or 1, batch or 1, as_json=as_json)
+        if trace is not None:
+            raise click.UsageError("--trace is of single runs, not of --streams or --batch")
+        _count_images(model, rounds, streams or 1, batch or 1, csv_file, as_json=as_json)
         return
     from contextlib import nullcontext
 
+    from tvm_qnn.io.chrome_trace import chrome_trace
     from tvm_qnn.io.images import noise
+    from tvm_qnn.io.outputs import write_text
     from tvm_qnn.timing import alternate, one_core
 
     library = library_of(model, threads)
@@ -72,6 +89,14 @@ def bench(
     programs |= peers
     with one_core() if threads == 1 else nullcontext():
         timings = alternate(programs, rounds)
+    if csv_file is not None:
+        _write_csv(csv_file, "seconds", {name: each.seconds for name, each in timings.items()})
+    if trace is not None:
+        spans = {
+            name: zip(each.starts, each.seconds, strict=True) for name, each in timings.items()
+        }
+        write_text(trace, chrome_trace(f"tvm-qnn bench {model.path.name}", spans))
+    _warn(timings)
     if as_json:
         _print_json({name: _figures(timing) for name, timing in timings.items()}, absent)
         return
@@ -103,8 +128,35 @@ def _peers(
     return {LITERT: session.prepare(inputs)}, {}
 
 
+def _warn(timings: Mapping[str, Timing]) -> None:
+    """Warn where the machine had something else to do."""
+    for name, timing in timings.items():
+        if not timing.is_quiet:
+            ratio = timing.median / timing.minimum
+            warnings.warn(
+                f"the machine was not quiet: the median run of {name} took {ratio:.2f} times as "
+                "long as the fastest; end what else runs, or take more --rounds",
+                stacklevel=2,
+            )
+
+
+def _write_csv(path: Path, figure: str, columns: Mapping[str, Sequence[float]]) -> None:
+    """Write a row for each run or turn of each program."""
+    import csv
+    import io
+
+    from tvm_qnn.io.outputs import write_text
+
+    text = io.StringIO()
+    rows = csv.writer(text)
+    rows.writerow(("program", "run", figure))
+    for name, values in columns.items():
+        rows.writerows((name, run, value) for run, value in enumerate(values))
+    write_text(path, text.getvalue())
+
+
 def _count_images(
-    model: ModelFile, rounds: int, streams: int, batch: int, *, as_json: bool
+    model: ModelFile, rounds: int, streams: int, batch: int, csv_file: Path | None, *, as_json: bool
 ) -> None:
     """Count images a second of every program."""
     from contextlib import ExitStack
@@ -114,6 +166,9 @@ def _count_images(
     with on_cores(streams), ExitStack() as stack:
         programs, absent = _streams(model, streams, batch, stack)
         rates = in_turn(programs, batch, rounds=rounds)
+    if csv_file is not None:
+        turns = {name: each.turns for name, each in rates.items()}
+        _write_csv(csv_file, "images_per_second", turns)
     if as_json:
         figures = {
             name: {
@@ -132,9 +187,9 @@ def _count_images(
     from tvm_qnn.demo.report import rates_table
     from tvm_qnn.io.terminal import Terminal
 
-    turns = len(rates[OURS].turns)
+    count = len(rates[OURS].turns)
     what = f"{_counted(streams, 'stream')}, {_counted(batch, 'image')} a run"
-    title = f"{model.path.name}, {what}, {turns} turns of each"
+    title = f"{model.path.name}, {what}, {count} turns of each"
     Terminal().print(rates_table(title, {name: each.turns for name, each in rates.items()}))
 
 
@@ -200,10 +255,13 @@ def _tell(absent: Mapping[str, str]) -> None:
         click.echo(f"Without {name}: {visible(reason)}", err=True)
 
 
-def _figures(timing: Any) -> dict[str, Any]:
+def _figures(timing: Timing) -> dict[str, Any]:
     return {
         "median_seconds": timing.median,
         "minimum_seconds": timing.minimum,
         "maximum_seconds": timing.maximum,
+        "p90_seconds": timing.percentile(90),
+        "p99_seconds": timing.percentile(99),
+        "is_quiet": timing.is_quiet,
         "runs": len(timing.seconds),
     }

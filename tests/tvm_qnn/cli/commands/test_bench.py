@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from qnn_ops.errors import QnnError
-from tvm_qnn import oracle, throughput
+from tvm_qnn import oracle, throughput, timing
 from tvm_qnn.cli import main
 from tvm_qnn.throughput import rates
 
@@ -17,6 +18,40 @@ def test_both_programs_are_timed(model: Path) -> None:
     assert result.exit_code == 0, result.output
     assert "tvm-qnn" in result.stdout
     assert "LiteRT" in result.stdout
+
+
+def test_runs_are_written_as_csv_and_as_a_trace(model: Path) -> None:
+    options = ["--rounds", "3", "--csv", "runs.csv", "--trace", "runs.json", "--json"]
+    result = CliRunner().invoke(main, ["bench", str(model), *options])
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    head, *rows = csv.reader(Path("runs.csv").read_text().splitlines())
+    assert head == ["program", "run", "seconds"]
+    events = json.loads(Path("runs.json").read_text())["traceEvents"]
+    for name in ("tvm-qnn", "LiteRT (XNNPACK)"):
+        seconds = [float(row[2]) for row in rows if row[0] == name]
+        assert len(seconds) == 3
+        assert max(seconds) == found[name]["maximum_seconds"] == found[name]["p99_seconds"]
+        assert sorted(seconds)[1] == found[name]["median_seconds"]
+        spans = [each["dur"] for each in events if each["ph"] == "X" and each["name"] == name]
+        assert spans == pytest.approx([1e6 * each for each in seconds])
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+def test_a_machine_that_is_not_quiet_is_told(
+    model: Path, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder, quiet: bool
+) -> None:
+    monkeypatch.setattr(timing, "QUIET", 1e9 if quiet else 0.5)
+    result = CliRunner().invoke(main, ["bench", str(model), "--rounds", "3", "--json"])
+    told = [each for each in recwarn if "the machine was not quiet" in str(each.message)]
+    assert len(told) == (0 if quiet else 2)
+    assert json.loads(result.stdout)["tvm-qnn"]["is_quiet"] is quiet
+
+
+def test_a_trace_is_of_single_runs(model: Path) -> None:
+    result = CliRunner().invoke(main, ["bench", str(model), "--streams", "2", "--trace", "a.json"])
+    assert result.exit_code == 2
+    assert "--trace is of single runs" in result.stderr
 
 
 def test_without_litert_the_reason_is_told(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,10 +79,11 @@ def short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("short_turns")
 @pytest.mark.parametrize(("streams", "batch"), [(2, 1), (1, 3)])
 def test_images_are_counted(model: Path, streams: int, batch: int) -> None:
-    arguments = ["bench", str(model), "--rounds", "3", "--streams", str(streams)]
+    arguments = ["bench", str(model), "--rounds", "3", "--streams", str(streams), "--csv", "c.csv"]
     result = CliRunner().invoke(main, [*arguments, "--batch", str(batch), "--json"])
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
+    assert len(Path("c.csv").read_text().splitlines()) == 1 + 3 * len(found)
     for name in ("tvm-qnn", "LiteRT (XNNPACK)"):
         assert 0 < found[name]["slowest_turn"] <= found[name]["images_per_second"]
         assert found[name]["images_per_second"] <= found[name]["fastest_turn"]
