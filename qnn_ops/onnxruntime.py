@@ -26,7 +26,7 @@ ARITHMETICS = ("tflite", ONNXRUNTIME)
 # What QLinearSoftmax leaves free below the largest float32, as a logarithm; and the values a row
 # may have for each step of floor(1 / output_scale) before a product leaves float32.
 _SOFTMAX_RESERVE = 5.0
-_SOFTMAX_HEADROOM = 148
+_SOFTMAX_MOST = 2**30
 
 # MLAS's logistic function: beyond its end it is flat; the highest powers first.
 _SIGMOID_END = np.float32(18)
@@ -264,24 +264,22 @@ def softmax_factor(output_scale: float) -> np.float32:
     return np.float32(np.floor(np.float32(1) / np.float32(output_scale)))
 
 
-def check_softmax(output_scale: float, count: int) -> None:
-    """Raise where a product leaves float32, whose quotient ONNX Runtime then leaves undefined."""
-    if softmax_factor(output_scale) >= _SOFTMAX_HEADROOM * count:
-        raise QnnError(
-            f"output_scale {output_scale:.4g} is too small for a softmax of {count} values: ONNX "
-            f"Runtime's products overflow from 1 / {_SOFTMAX_HEADROOM * count} on"
-        )
+def check_softmax(output_scale: float) -> None:
+    """Raise where steps do not fit 32 bits."""
+    if softmax_factor(output_scale) >= _SOFTMAX_MOST:
+        raise QnnError(f"output_scale {output_scale:.4g} is too small for a softmax")
 
 
 def softmax_onnxruntime(attrs: Any, data: Array) -> Array:
-    """Compute QLinearSoftmax along the last axis."""
+    """Compute QLinearSoftmax along the last axis, whose sums are float32 and quotients float64."""
     table = softmax_table(attrs.input_scale, data.shape[-1])
     values = data.astype(np.int64)
     terms = table[255 + values - values.max(axis=-1, keepdims=True)]
     total = np.zeros((*data.shape[:-1], 1), np.float32)
     for place in range(data.shape[-1]):  # in this order: every sum is rounded
         total += terms[..., place : place + 1]
-    steps = np.rint(terms * softmax_factor(attrs.output_scale) / total).astype(np.int64)
+    factor = np.float64(softmax_factor(attrs.output_scale))
+    steps = np.rint(terms.astype(np.float64) * factor / total).astype(np.int64)
     bounds = dtype_range(attrs.out_dtype)
     return np.asarray(np.clip(steps + attrs.output_zero_point, *bounds), attrs.out_dtype)
 

@@ -77,7 +77,8 @@ def quantized_softmax(
     exponentials and the reciprocal come from tables: see qnn_ops.softmax_int16.
 
     With arithmetic "onnxruntime", QLinearSoftmax, with any scale and zero point of the result: a
-    float32 table of exponentials, added one after the other in float32; see qnn_ops.onnxruntime.
+    float32 table of exponentials, added one after the other in float32, and float64 quotients; see
+    qnn_ops.onnxruntime.
 
     Args:
         quantized_data: int8, uint8 or int16, any shape of at least one dimension.
@@ -145,7 +146,7 @@ def _check_onnxruntime(attrs: Attrs, data: TensorSpec) -> None:
             "a softmax of arithmetic 'onnxruntime' has values along the last axis and beta 1, got "
             f"shape {data.shape}, axis {attrs.axis} and beta {attrs.beta}"
         )
-    check_softmax(attrs.output_scale, data.shape[axis])
+    check_softmax(attrs.output_scale)
 
 
 def output_quantization(dtype: str, out_dtype: str) -> tuple[float, int]:

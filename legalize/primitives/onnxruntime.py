@@ -63,8 +63,9 @@ def softmax_onnxruntime(
     table = softmax_table(attrs.input_scale, spec_of(distance).shape[-1])[::-1].copy()
     terms = builder.emit(R.take(const(table, "float32"), distance, axis=0, mode="clip"))
     total = R.sum(terms, -1, keepdims=True)  # one after the other
-    factor = const(softmax_factor(attrs.output_scale), "float32")
-    steps = R.round(R.divide(R.multiply(terms, factor), total))
+    factor = const(softmax_factor(attrs.output_scale), "float64")
+    products = R.multiply(R.astype(terms, "float64"), factor)
+    steps = R.round(R.divide(products, R.astype(builder.emit(total), "float64")))
     low, high = dtype_range(attrs.out_dtype)
     shifted = R.add(R.astype(steps, "int32"), const(attrs.output_zero_point, "int32"))
     bounded = R.minimum(R.maximum(shifted, const(low, "int32")), const(high, "int32"))

@@ -198,10 +198,26 @@ def test_the_hyperbolic_tangent_has_all_bits() -> None:
     np.testing.assert_array_equal(hyperbolic_tangent(data), wanted)
 
 
-def test_a_softmax_that_overflows_is_refused() -> None:
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_quotients_of_a_softmax_are_doubles(dtype: str) -> None:
+    rng = np.random.default_rng(3)
+    near = np.clip(rng.normal(128, 12, (400_000, 16)), 0, 255) + dtype_range(dtype)[0]
+    data, one = near.astype(dtype), np.zeros((4, 1), dtype)
+    # Ties, which float32 meets and float64 does not; and products beyond float32.
+    for array, scale, output in ((data, 0.09151991, 0.00392157), (one, 0.1, 1 / 3000)):
+        operands = {"x": array, "sx": np.asarray(F(scale)), "zx": np.asarray(3, dtype)}
+        operands |= {"sy": np.asarray(F(output)), "zy": np.asarray(0, dtype)}
+        wanted = run_operator("QLinearSoftmax", operands, dtype, ("x",), axis=-1, opset=13)
+        got = quantized_softmax.evaluate(
+            array, scale, 3, output, 0, dtype, arithmetic="onnxruntime"
+        )
+        np.testing.assert_array_equal(got, wanted)
+
+
+def test_a_softmax_whose_steps_do_not_fit_is_refused() -> None:
     data = np.zeros((4, 1), np.uint8)
-    with pytest.raises(QnnError, match="too small for a softmax of 1 values"):
-        quantized_softmax.evaluate(data, 0.1, 0, 1 / 300, 0, "uint8", arithmetic="onnxruntime")
+    with pytest.raises(QnnError, match="1e-10 is too small for a softmax"):
+        quantized_softmax.evaluate(data, 0.1, 0, 1e-10, 0, "uint8", arithmetic="onnxruntime")
 
 
 def test_other_operators_have_no_such_arithmetic() -> None:
