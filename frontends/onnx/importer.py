@@ -19,6 +19,7 @@ from frontends.onnx.identities import without_identities
 from frontends.onnx.operators import check_operators
 from frontends.onnx.package import onnx_package
 from frontends.onnx.pairs import with_single_pairs
+from frontends.onnx.parameters import with_quantized_parameters
 from frontends.onnx.propagation import propagated
 from frontends.onnx.qoperators import RULES, with_groups
 from frontends.onnx.reader import Shapes, opset_of, read_proto, with_shapes
@@ -124,13 +125,17 @@ def _paired_once(proto: Any) -> Any:
     """Return a copy of the model in which no tensor is quantized twice in a row.
 
     An Identity between two pairs would hide that they are two. Products that nothing quantizes
-    are quantized operators in it.
+    are quantized operators in it, and what is multiplied with quantized data is quantized, too.
     """
     onnx, graph = onnx_package(), proto.graph
     kept = [value.name for value in graph.output]
     nodes = without_identities([_copied(onnx, node) for node in graph.node], kept)
     constants = constants_of(proto)
-    nodes, added = with_single_pairs(nodes, constants, kept, _free_prefix(graph))
+    prefix = _free_prefix(graph)
+    nodes, added = with_single_pairs(nodes, constants, kept, prefix)
+    known = {**constants, **added}
+    nodes, more = with_quantized_parameters(nodes, known, attributes_of, prefix)
+    added |= more
     nodes = with_float_products(nodes, {**constants, **added}, attributes_of)
     return _with_nodes(proto, nodes, added)
 

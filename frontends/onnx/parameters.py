@@ -1,0 +1,135 @@
+"""Float weights and biases of quantized products, which ONNX Runtime quantizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from frontends.onnx.package import onnx_package
+
+Array = np.ndarray[Any, Any]
+
+_UNIT_AXIS = {"Conv": 0, "ConvTranspose": 0, "Gemm": 1}
+"""The operators, and the axis that scales of their weights must have."""
+_PASSED = ("Clip", "Relu")
+_SEVERAL = 2
+
+
+def with_quantized_parameters(
+    nodes: list[Any], constants: Mapping[str, Array], attributes_of: Any, prefix: str
+) -> tuple[list[Any], dict[str, Array]]:
+    """Write a DequantizeLinear of integers for such weights and biases.
+
+    Of operators whose data is dequantized and whose result is quantized, perhaps after a Relu or
+    Clip: also of those that stay in float.
+
+    Args:
+        nodes: of a model; their operands are renamed.
+        constants: of it, by name.
+        attributes_of: gives a node's attributes.
+        prefix: of names that no tensor has.
+
+    Returns:
+        The nodes, and constants that are new.
+    """
+    writer = _Writer(nodes, constants, attributes_of, prefix)
+    for node in nodes:
+        if node.op_type in _UNIT_AXIS and node.domain in ("", "ai.onnx"):
+            writer.quantize(node)
+        writer.nodes.append(node)
+    return writer.nodes, writer.added
+
+
+class _Writer:
+    def __init__(
+        self, nodes: list[Any], constants: Mapping[str, Array], attributes_of: Any, prefix: str
+    ) -> None:
+        self.constants, self.attributes_of, self.prefix = constants, attributes_of, prefix
+        self.made = {name: node for node in nodes for name in node.output}
+        self.readers: dict[str, list[Any]] = {}
+        for node in nodes:
+            for name in set(node.input):
+                self.readers.setdefault(name, []).append(node)
+        self.nodes: list[Any] = []
+        self.added: dict[str, Array] = {}
+
+    def quantize(self, node: Any) -> None:
+        """Quantize the parameters of one operator."""
+        if len(node.input) < _SEVERAL or not self._is_quantized(node):
+            return
+        data, weights, bias = (*node.input, "")[:3]
+        step = self._scale(data)
+        reals = self.constants.get(bias)
+        has_bias = reals is not None and reals.ndim == 1 and reals.dtype == np.float32
+        if step is None or step.size != 1 or (bias and not has_bias):
+            return
+        scales = self._scale(weights)
+        if scales is None:
+            array = self.constants.get(weights)
+            if weights in self.made or array is None or array.dtype != np.float32:
+                return
+            node.input[1], scales = self._quantized(node, array)
+        elif not has_bias or not self._fits(node, scales, reals):
+            return
+        if reals is not None and has_bias:
+            steps = np.asarray(step.reshape(()) * scales, np.float32)
+            integers = np.clip(np.rint(reals / steps).astype(np.float64), -(2.0**31), 2.0**31 - 1)
+            axis = {"axis": 0} if steps.size > 1 else {}
+            steps = steps.reshape(-1 if axis else ())
+            names = self._constants(node, "bias", integers.astype(np.int32), steps)
+            node.input[2] = self._dequantized(node, "bias", names, **axis)
+
+    def _is_quantized(self, node: Any) -> bool:
+        """Tell whether the one reader of a result, or of its activation, quantizes it."""
+        while len(readers := self.readers.get(node.output[0], [])) == 1:
+            (node,) = readers
+            if node.op_type == "QuantizeLinear":
+                return True
+            if node.op_type not in _PASSED or len(node.output) != 1:
+                return False
+        return False
+
+    def _scale(self, name: str) -> Array | None:
+        """Return the scale that a tensor is dequantized with, if it is a constant."""
+        source = self.made.get(name)
+        if source is None or source.op_type != "DequantizeLinear" or len(source.input) < _SEVERAL:
+            return None
+        scale = self.constants.get(source.input[1])
+        return scale if scale is not None and scale.dtype == np.float32 else None
+
+    def _fits(self, node: Any, scales: Array, bias: Array | None) -> bool:
+        if scales.size == 1:
+            return True
+        attributes = self.attributes_of(self.made[node.input[1]])
+        array = self.constants.get(self.made[node.input[1]].input[0])
+        if attributes.get("block_size", 0) or bias is None or scales.shape != bias.shape:
+            return False
+        wanted = _UNIT_AXIS[node.op_type]
+        if node.op_type == "Gemm" and self.attributes_of(node).get("transB", 0):
+            wanted = 0
+        return array is not None and int(attributes.get("axis", 1)) % array.ndim == wanted
+
+    def _quantized(self, node: Any, array: Array) -> tuple[str, Array]:
+        """Quantize weights to int8, from their lowest value to their highest."""
+        low, high = (min(array.min(), np.float32(0)), max(array.max(), np.float32(0)))
+        scale = np.float32(1) if low == high else np.float32((high - low) / np.float32(255))
+        point = np.rint(np.clip(np.float32(-128) - np.float32(low / scale), -128, 127))
+        steps = np.clip(np.rint(array / scale) + point, -128, 127).astype(np.int8)
+        names = self._constants(node, "weights", steps, np.asarray(scale))
+        zero_point = f"{names[0]}_point"
+        self.added[zero_point] = np.asarray(point, np.int8)
+        return self._dequantized(node, "weights", [*names, zero_point]), np.asarray(scale)
+
+    def _constants(self, node: Any, part: str, *arrays: Array) -> list[str]:
+        stem = f"{self.prefix}{node.output[0]}_{part}"
+        names = [f"{stem}_bytes", f"{stem}_scale"]
+        self.added |= dict(zip(names, arrays, strict=True))
+        return names
+
+    def _dequantized(self, node: Any, part: str, names: list[str], **attributes: int) -> str:
+        output = f"{self.prefix}{node.output[0]}_{part}"
+        make = onnx_package().helper.make_node
+        self.nodes.append(make("DequantizeLinear", names, [output], **attributes))
+        return output
