@@ -42,7 +42,9 @@ def _conv_integer(attributes: Attributes) -> None:
 
 
 _PLAIN = (
-    *("Abs", "Add", "ArgMax", "AveragePool", "Cast", "Clip", "Concat", "Constant", "Conv"),
+    *("Abs", "Add", "And", "ArgMax", "AveragePool", "BatchNormalization", "Cast", "Ceil", "Clip"),
+    *("Concat", "Constant", "Conv", "ConvTranspose", "Elu", "Exp", "Floor", "GlobalMaxPool"),
+    *("Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Log", "Or", "ReduceSum", "ScatterND"),
     *("ConstantOfShape", "DepthToSpace", "Div", "DynamicQuantizeLinear", "Equal", "Erf", "Expand"),
     *("Flatten", "Gather", "GatherElements", "Gelu", "GlobalAveragePool", "HardSigmoid"),
     *("HardSwish", "Identity", "LayerNormalization", "LeakyRelu", "MatMul", "MatMulInteger"),

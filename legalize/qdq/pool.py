@@ -31,8 +31,8 @@ def _max_pool(group: Group, call: relax.Call) -> relax.Expr:
     )
 
 
-@rule("nn.avg_pool2d")
-def _avg_pool2d(group: Group, call: relax.Call) -> relax.Expr:
+@rule("nn.avg_pool2d", "nn.avg_pool3d")
+def _average_pool(group: Group, call: relax.Call) -> relax.Expr:
     """Add up dequantized values in float32; the result's zero point is added before it is rounded.
 
     A window that is the whole image is a global average.
@@ -40,7 +40,7 @@ def _avg_pool2d(group: Group, call: relax.Call) -> relax.Expr:
     data, attrs = group.activation(call.args[0]), call.attrs
     if bool(attrs.ceil_mode) or any(int(step) != 1 for step in attrs.dilation):
         raise NoRuleError("an average of windows with dilations, or whose size is rounded up")
-    axes = [str(attrs.layout).index(letter) for letter in "HW"]
+    axes = [place for place, letter in enumerate(str(attrs.layout)) if letter in "DHW"]
     image = [spec_of(data.data).shape[axis] for axis in axes]
     if not any(map(int, attrs.padding)) and [int(size) for size in attrs.pool_size] == image:
         return quantized_mean(data.data, axes, True, **data.input, **group.result(), **ORT)
@@ -54,9 +54,9 @@ def _avg_pool2d(group: Group, call: relax.Call) -> relax.Expr:
     return R.astype(R.clip(moved, low, high), dtype)
 
 
-@rule("nn.avg_pool1d", "nn.avg_pool3d")
-def _avg_pool(_group: Group, _call: relax.Call) -> relax.Expr:
-    raise NoRuleError("an average of windows that are not of two dimensions")
+@rule("nn.avg_pool1d")
+def _avg_pool1d(_group: Group, _call: relax.Call) -> relax.Expr:
+    raise NoRuleError("an average of rows")
 
 
 @rule("mean")

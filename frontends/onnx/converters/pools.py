@@ -16,6 +16,7 @@ _OPERATORS = {
     ("max", 2): R.nn.max_pool2d,
     ("max", 3): R.nn.max_pool3d,
     ("avg", 2): R.nn.avg_pool2d,
+    ("avg", 3): R.nn.avg_pool3d,
 }
 
 

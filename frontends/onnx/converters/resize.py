@@ -1,4 +1,4 @@
-"""Resize to the nearest neighbours."""
+"""Resize to the nearest neighbours, or to what lies between four of them."""
 
 from __future__ import annotations
 
@@ -32,13 +32,23 @@ def _resize(
     builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
 ) -> relax.Expr:
     data, _, scales, sizes = operands_of(operands, 4)
-    if attributes.get("mode", b"nearest") != b"nearest":
-        raise UnsupportedError("only the mode nearest is imported")
+    mode = attributes.get("mode", b"nearest")
+    if mode not in (b"linear", b"nearest") or attributes.get("antialias", 0):
+        raise UnsupportedError("only the modes linear and nearest are imported, without antialias")
     if attributes.get("keep_aspect_ratio_policy", b"stretch") != b"stretch":
         raise UnsupportedError("only the policy stretch is imported")
     shape = spec_of(data).shape
     axes = [int(axis) % len(shape) for axis in attributes.get("axes", range(len(shape)))]
     factors, extents = _factors(scales, sizes, [shape[axis] for axis in axes])
+    if min(extents) < 1:
+        raise UnsupportedError("a size must be positive")
+    if mode == b"linear":
+        return _linear(
+            builder,
+            data,
+            attributes,
+            dict(zip(axes, zip(factors, extents, strict=True), strict=True)),
+        )
     for axis, factor, extent in zip(axes, factors, extents, strict=True):
         places = _places(attributes, shape[axis], extent, factor)
         if places.tolist() != list(range(shape[axis])):
@@ -65,23 +75,75 @@ def _factors(
 
 def _places(attributes: dict[str, Any], size: int, extent: int, factor: Any) -> Array:
     """Return the place along an axis that each new one takes its value from."""
-    mode = attributes.get("coordinate_transformation_mode", b"half_pixel").decode()
     rounding = attributes.get("nearest_mode", b"round_prefer_floor").decode()
-    new, half = np.arange(extent).astype(np.float32), np.float32(0.5)
-    if extent < 1:
-        raise UnsupportedError("a size must be positive")
-    if factor == 1:
-        return np.arange(extent)
-    if mode == "asymmetric":
-        old = new / factor
-    elif mode == "half_pixel":
-        old = (new + half) / factor - half
-    elif mode == "pytorch_half_pixel":
-        old = (new + half) / factor - half if extent > 1 else np.zeros_like(new)
-    elif mode == "align_corners":
-        old = new * np.float32(size - 1) / np.float32(extent - 1) if extent > 1 else new * 0
-    else:
-        raise UnsupportedError(f"places by {mode} are not imported")
     if rounding not in _ROUNDINGS:
         raise UnsupportedError(f"nearest_mode {rounding!r} is not known")
+    old = _coordinates(attributes, size, extent, factor)
     return np.clip(_ROUNDINGS[rounding](old), 0, size - 1).astype(np.int64)
+
+
+def _coordinates(attributes: dict[str, Any], size: int, extent: int, factor: Any) -> Array:
+    """Return where each new place lies among the old ones, in float32."""
+    mode = attributes.get("coordinate_transformation_mode", b"half_pixel").decode()
+    new, half = np.arange(extent).astype(np.float32), np.float32(0.5)
+    if factor == 1:
+        return new
+    if mode == "asymmetric":
+        return np.asarray(new / factor)
+    if mode == "half_pixel" or (mode == "pytorch_half_pixel" and extent > 1):
+        return np.asarray((new + half) / factor - half)
+    if mode == "pytorch_half_pixel" or (mode == "align_corners" and extent == 1):
+        return np.zeros_like(new)
+    if mode == "align_corners":
+        return np.asarray(new * np.float32(size - 1) / np.float32(extent - 1))
+    raise UnsupportedError(f"places by {mode} are not imported")
+
+
+def _linear(
+    builder: relax.BlockBuilder,
+    data: relax.Expr,
+    attributes: dict[str, Any],
+    sizes: dict[int, tuple[Any, int]],
+) -> relax.Expr:
+    """Return the sum of four neighbours times their shares, in ONNX Runtime's order.
+
+    Args:
+        builder: of the function.
+        data: images, channels first, or one image.
+        attributes: of the operator.
+        sizes: the scale and the new size of axes.
+    """
+    shape, emit = spec_of(data).shape, builder.emit
+    axes = [len(shape) - 2, len(shape) - 1]
+    others = [axis for axis, (factor, _) in sizes.items() if factor != 1 and axis not in axes]
+    if len(shape) not in (2, 4) or others or spec_of(data).dtype != "float32":
+        raise UnsupportedError("linear is imported for the last two axes of images of float32")
+    if attributes.get("exclude_outside", 0):
+        raise UnsupportedError("exclude_outside is not imported")
+    sides = []
+    for axis in axes:
+        factor, extent = sizes.get(axis, (np.float32(1), shape[axis]))
+        sides.append(
+            _neighbours(_coordinates(attributes, shape[axis], extent, factor), shape[axis])
+        )
+    (rows, tops), (columns, lefts) = sides
+    total: relax.Expr | None = None
+    for row, down in zip(rows, tops, strict=True):
+        line = emit(R.take(data, relax.const(row, "int64"), axes[0], mode="clip"))
+        for column, right in zip(columns, lefts, strict=True):
+            corner = emit(R.take(line, relax.const(column, "int64"), axes[1], mode="clip"))
+            share = relax.const(right * down.reshape(-1, 1))
+            term = emit(R.multiply(share, corner))
+            total = term if total is None else emit(R.add(total, term))
+    return total
+
+
+def _neighbours(old: Array, size: int) -> tuple[list[Array], list[Array]]:
+    """Return the places before and after each, and their shares."""
+    old = np.clip(old, np.float32(0), np.float32(size - 1))
+    low = np.minimum(old.astype(np.int64), size - 1)
+    high = np.minimum(low + 1, size - 1)
+    after, before = (np.abs(old - each.astype(np.float32)) for each in (low, high))
+    for share in (after, before):
+        share[low == high] = np.float32(0.5)
+    return [low, high], [before, after]

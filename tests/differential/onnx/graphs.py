@@ -368,7 +368,9 @@ QLINEAR: dict[str, tuple[str, Operands]] = {
     "Concat": ("QLinearConcat", _joined),
     **{
         op: (f"QLinear{op}", _all)
-        for op in ("Add", "Mul", "GlobalAveragePool", "LeakyRelu", "Sigmoid", "Softmax")
+        for op in (
+            *("Add", "AveragePool", "GlobalAveragePool", "LeakyRelu", "Mul", "Sigmoid", "Softmax"),
+        )
     },
 }
 """The quantized operator of one of the standard, and how its operands are ordered."""

@@ -3,43 +3,24 @@
 from __future__ import annotations
 
 # Importing them registers their steps.
-from tests.differential.onnx import elementwise, layers, moves  # noqa: F401
+from tests.differential.onnx import elementwise, layers, moves, reals  # noqa: F401
 from tests.differential.onnx.graphs import STEPS, Graph, Value
 
-_FLOAT, _SHAPES = "float32 between quantized tensors", "its kin compute shapes"
+_SHAPES = "its kin compute shapes"
 _OWN_TEST = "tests/frontends/onnx has a case"
 _DYNAMIC = "it is quantized when it runs, and its result is float32"
 NOT_DRAWN: dict[str, str] = {
     **dict.fromkeys(
         (
-            *("Div", "Erf", "Gelu", "LayerNormalization", "Neg", "Pow", "ReduceMean", "Sqrt"),
-            *(
-                "Sub",
-                "Tanh",
-                "Where",
-                "Abs",
-                "HardSigmoid",
-                "HardSwish",
-                "Max",
-                "Min",
-                "PRelu",
-                "Pad",
-            ),
-            *("Resize", "Round", "SpaceToDepth"),
-        ),
-        _FLOAT,
-    ),
-    **dict.fromkeys(
-        (
-            *("Cast", "ConstantOfShape", "Equal", "Expand", "Gather", "Not", "Range", "Shape"),
-            *("Slice", "Split"),
+            *("And", "Cast", "ConstantOfShape", "Equal", "Expand", "Not", "Or", "Range"),
+            *("ScatterND", "Shape"),
         ),
         _SHAPES,
     ),
     **dict.fromkeys(
         (
-            *("ArgMax", "AveragePool", "DepthToSpace", "GatherElements", "QLinearAveragePool"),
-            *("QLinearWhere", "ReduceMax", "ReduceMin", "Tile"),
+            *("ArgMax", "GatherElements", "Gelu", "LayerNormalization", "Pow", "QLinearWhere"),
+            *("ReduceSum", "Split"),
         ),
         _OWN_TEST,
     ),

@@ -111,3 +111,16 @@ def max_pool(graph: Graph, value: Value) -> Value | None:
         return None
     spans = window.pop("spans")
     return graph.moved("MaxPool", value, (*value.shape[:2], *spans), **window)
+
+
+@step()
+def average_pool(graph: Graph, value: Value) -> Value | None:
+    if len(value.shape) != 4:
+        return None
+    window = _window(graph, value, is_pool=True)
+    if window is None:
+        return None
+    spans = window.pop("spans")
+    result = graph.result((*value.shape[:2], *spans), value.scale * 0.6)
+    includes = int(graph.chance(0.5))
+    return graph.group("AveragePool", [value], result, count_include_pad=includes, **window)

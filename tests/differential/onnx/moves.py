@@ -91,3 +91,60 @@ def unsqueeze(graph: Graph, value: Value) -> Value | None:
 @step()
 def identity(graph: Graph, value: Value) -> Value:
     return graph.moved("Identity", value, value.shape)
+
+
+@step()
+def pad(graph: Graph, value: Value) -> Value:
+    rank = len(value.shape)
+    widths = graph.rng.integers(0, 3, 2 * rank) * (graph.rng.random(2 * rank) < 0.4)
+    shape = [size + int(widths[i] + widths[i + rank]) for i, size in enumerate(value.shape)]
+    # With real zeros: integers would have the zero point.
+    node = graph.node("Pad", [graph.real(value), graph.constant(widths.astype(np.int64))])
+    result = Value("", tuple(shape), value.scales, value.point, value.encoding)
+    if graph.chance(1 / 8):
+        result = graph.result(shape, value.scale)
+    return graph.add(graph.node("QuantizeLinear", [node, *result.encoding]), result)
+
+
+@step()
+def cut(graph: Graph, value: Value) -> Value:
+    axis = int(graph.rng.integers(len(value.shape)))
+    begin = int(graph.rng.integers(value.shape[axis]))
+    end = int(graph.rng.integers(begin + 1, value.shape[axis] + 1))
+    pace = int(graph.choice(1, 1, 2))
+    shape = list(value.shape)
+    shape[axis] = -(-(end - begin) // pace)
+    ends = (np.array([each], np.int64) for each in (begin, end, axis, pace))
+    return graph.moved("Slice", value, shape, *ends)
+
+
+@step()
+def gather(graph: Graph, value: Value) -> Value:
+    axis = int(graph.rng.integers(len(value.shape)))
+    places = graph.rng.integers(-value.shape[axis], value.shape[axis], 3)
+    shape = [*value.shape[:axis], 3, *value.shape[axis + 1 :]]
+    return graph.moved("Gather", value, shape, places.astype(np.int64), axis=axis)
+
+
+@step()
+def repeat(graph: Graph, value: Value) -> Value | None:
+    times = graph.rng.integers(1, 3, len(value.shape))
+    if prod(value.shape) > 2000:
+        return None
+    shape = [size * int(time) for size, time in zip(value.shape, times, strict=True)]
+    return graph.moved("Tile", value, shape, times.astype(np.int64))
+
+
+@step()
+def blocks(graph: Graph, value: Value) -> Value | None:
+    if len(value.shape) != 4:
+        return None
+    batch, depth, height, width = value.shape
+    if depth % 4 == 0:
+        mode = str(graph.choice("DCR", "CRD"))
+        shape = (batch, depth // 4, height * 2, width * 2)
+        return graph.moved("DepthToSpace", value, shape, blocksize=2, mode=mode)
+    if height % 2 or width % 2:
+        return None
+    shape = (batch, depth * 4, height // 2, width // 2)
+    return graph.moved("SpaceToDepth", value, shape, blocksize=2)

@@ -96,6 +96,13 @@ FLOATS = {
     "absolute": Case("Abs", ("x",), {}, 0.03),
     "square root, of numbers below 0 too": Case("Sqrt", ("x",), {}, 0.01),
     "negative": Case("Neg", ("x",), {}, 0.05),
+    "floor": Case("Floor", ("x",), {}, 0.05),
+    "ceiling": Case("Ceil", ("x",), {}, 0.05),
+    "exponential": Case("Exp", ("x",), {}, 0.9),
+    "logarithm, of numbers below 0 too": Case("Log", ("x",), {}, 0.01),
+    "elu": Case("Elu", ("x",), {"alpha": 0.7}, 0.02),
+    "largest of all": Case("GlobalMaxPool", ("x",), {}, 0.05),
+    "sum of channels": Case("ReduceSum", ("x", ints(1)), {}, 0.25),
     "mean": Case("ReduceMean", ("x", ints(2, 3)), {}, 0.0125),
     "mean of rows": Case("ReduceMean", ("x", ints(-1)), {"keepdims": 0}, 2.0**-6),
     "mean of all": Case("ReduceMean", ("x",), {}, 0.001),
@@ -139,6 +146,37 @@ def test_what_onnx_runtime_moves_quantization_over(dtype: str) -> None:
 def test_what_onnx_runtime_has_in_float(dtype: str) -> None:
     for scale in (0.0625, 0.0437):
         assert check(FLOATS, dtype, scale)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_averages_of_volumes(dtype: str) -> None:
+    cases = {
+        "window": pool("AveragePool", [2, 3, 2], 0.05, strides=[1, 2, 2], pads=[0, 1, 1, 1, 0, 0]),
+        "pads": pool("AveragePool", [3, 2, 2], 0.25, pads=[1] * 6, count_include_pad=1),
+        "all": pool("AveragePool", [4, 8, 4], 0.021),
+        "global": Case("GlobalAveragePool", ("x",), {}, 0.0125),
+    }
+    assert not check(cases, dtype, 0.0437, (1, 2, 4, 8, 4))
+
+
+@pytest.mark.parametrize("op", ["Greater", "GreaterOrEqual", "Less", "LessOrEqual"])
+def test_comparisons(op: str) -> None:
+    branches = Branches({}, "uint8", 0.05, SHAPE)
+    x, y = branches.reals["x"], branches.reals["y"]
+    (first,) = branches.node(op, [x, y])
+    (second,) = branches.node(op, [y, branches.constant(np.float32(0.0811))])
+    (both,) = branches.node("And", [first, second])
+    (either,) = branches.node("Or", [both, branches.constant(MASK)])
+    (result,) = branches.node("Where", [either, x, y])
+    encoding = branches.encodings["x"]
+    (name,) = branches.node("QuantizeLinear", [result, *encoding])
+    model = branches.model()
+    value = onnx.helper.make_tensor_value_info(name, onnx.TensorProto.UINT8, SHAPE)
+    model.graph.output.append(value)
+    data = [RNG.normal(0, 1, SHAPE).astype(np.float32) for _ in "xy"]
+    wanted = onnxruntime_tensors(model, data)[name]
+    mod, params = from_onnx(model)
+    np.testing.assert_array_equal(qnn.build(mod, "host", params).run(*data), wanted)
 
 
 @pytest.mark.parametrize("last", [0, 1])

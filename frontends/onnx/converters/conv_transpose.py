@@ -1,0 +1,156 @@
+"""ConvTranspose, whose float32 sums have the order that ONNX Runtime adds them in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+from math import prod
+from typing import Any
+
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.onnx.converters.registry import Operands, converter, operands_of
+from qnn_ops.registry import spec_of
+
+_BLOCK = 128
+"""The products that ONNX Runtime adds up, and the columns it does so for, if there are many."""
+_FEWEST = 16
+"""Columns that it does not divide any more."""
+_MOST = 1024
+"""Taps of a window, and places between its strides: each has its own operators."""
+
+
+@converter("ConvTranspose")
+def _conv_transpose(
+    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
+) -> relax.Expr:
+    """Multiply each pixel by the weights of all taps, and add up what meets in a place.
+
+    As ONNX Runtime does: the sums over channels first, then the taps, one by one, then the bias.
+    """
+    data, weights, bias = operands_of(operands, 3)
+    batch, channels, *image = spec_of(data).shape
+    depth, units, *kernel = spec_of(weights).shape
+    groups = int(attributes.get("group", 1))
+    if depth != channels or groups < 1 or channels % groups or len(kernel) != len(image):
+        raise UnsupportedError(
+            f"{groups} groups of weights of shape {list(spec_of(weights).shape)} for data of "
+            f"shape {list(spec_of(data).shape)}"
+        )
+    if not kernel or list(attributes.get("kernel_shape", kernel)) != kernel:
+        raise UnsupportedError(f"its weights have windows of {kernel}")
+    emit = builder.emit
+    columns, rows = prod(image), units * prod(kernel)
+    pixels = emit(R.reshape(data, (batch, groups, channels // groups, columns)))
+    taps = emit(R.reshape(weights, (groups, channels // groups, rows)))
+    products = _products(builder, emit(R.permute_dims(taps, [0, 2, 1])), pixels)
+    parts = emit(R.reshape(products, (batch, groups * units, *kernel, *image)))
+    axes = list(_axes(attributes, image, kernel))
+    count = max(prod(kernel), prod(axis.stride for axis in axes))
+    if count > _MOST:
+        raise UnsupportedError(f"a window of {count} taps or places, the most are {_MOST}")
+    result = _overlaid(builder, parts, axes)
+    if bias is None:
+        return result
+    return R.add(emit(result), R.reshape(bias, (1, -1, *[1] * len(image))))
+
+
+def _products(builder: relax.BlockBuilder, rows: relax.Expr, columns: relax.Expr) -> relax.Expr:
+    """Multiply matrices; long sums are those of blocks, as ONNX Runtime adds them."""
+    depth, count = spec_of(columns).shape[-2:]
+    size = _block(depth, count)
+    total: relax.Expr | None = None
+    for begin in range(0, depth, size):
+        end = min(begin + size, depth)
+        left = builder.emit(R.strided_slice(rows, [2], [begin], [end]))
+        right = builder.emit(R.strided_slice(columns, [2], [begin], [end]))
+        part = builder.emit(R.matmul(left, right))
+        total = part if total is None else builder.emit(R.add(total, part))
+    return total
+
+
+def _block(depth: int, columns: int) -> int:
+    """Return how many products ONNX Runtime adds up before it adds the sum to the last one."""
+    size, width = _BLOCK, _BLOCK
+    if columns >= depth:
+        return size  # or fewer, but not fewer than there are
+    while width > _FEWEST and width // 2 >= columns:
+        size, width = size * 2, width // 2
+    return size
+
+
+class _Axis:
+    """One axis of the image.
+
+    Attributes:
+        stride: of the pixels in the result.
+        size: of the result.
+        begin: the first place that is kept.
+        taps: the phase of each tap, and by how many strides it is moved.
+        length: of the result in strides, with what is not kept.
+    """
+
+    def __init__(self, image: int, taps: list[int], stride: int, size: int, begin: int) -> None:
+        self.stride, self.size, self.begin = stride, size, begin
+        self.taps = [(place % stride, place // stride) for place in taps]
+        reached = image + max(move for _, move in self.taps)
+        self.length = max(reached, -(-(begin + size) // stride))
+        self.image = image
+
+
+def _axes(attributes: Mapping[str, Any], image: list[int], kernel: list[int]) -> Iterator[_Axis]:
+    """Read the window."""
+    rank = len(image)
+    strides, dilations, more = (
+        [int(each) for each in attributes.get(name, [default] * rank)]
+        for name, default in (("strides", 1), ("dilations", 1), ("output_padding", 0))
+    )
+    mode = attributes.get("auto_pad", b"NOTSET").decode()
+    given = attributes.get("pads", [0] * 2 * rank) if mode == "NOTSET" else [0] * 2 * rank
+    pads = [int(each) for each in given]
+    sizes = [int(each) for each in attributes.get("output_shape", ())][-rank:]
+    if not len(strides) == len(dilations) == len(more) == rank or len(pads) != 2 * rank:
+        raise UnsupportedError("attributes of its window have different lengths")
+    if min(*strides, *dilations) < 1 or min(*pads, *more) < 0 or len(sizes) not in (0, rank):
+        raise UnsupportedError("sizes of its window must not be negative")
+    for axis, extent in enumerate(image):
+        step, taps = strides[axis], [tap * dilations[axis] for tap in range(kernel[axis])]
+        whole = (extent - 1) * step + taps[-1] + 1 + more[axis]
+        before, size = pads[axis], whole - pads[axis] - pads[axis + rank]
+        if sizes or mode.startswith("SAME"):
+            size = sizes[axis] if sizes else extent * step
+            total = max(whole - size, 0)
+            before = total // 2 if mode == "SAME_UPPER" else total - total // 2
+        if size < 1:
+            raise UnsupportedError("its padding leaves nothing")
+        yield _Axis(extent, taps, step, size, before)
+
+
+def _overlaid(builder: relax.BlockBuilder, parts: relax.Expr, axes: list[_Axis]) -> relax.Expr:
+    """Add up what the taps give, in their order: [N, C, taps…, image…] to [N, C, result…]."""
+    emit, rank = builder.emit, len(axes)
+    batch, channels = spec_of(parts).shape[:2]
+    lengths = [axis.length for axis in axes]
+    sums: dict[tuple[int, ...], relax.Expr] = {}
+    taps, kept = list(range(2, 2 + rank)), (batch, channels, *(axis.image for axis in axes))
+    for tap in product(*(range(len(axis.taps)) for axis in axes)):
+        found = [axis.taps[place] for axis, place in zip(axes, tap, strict=True)]
+        part = emit(R.strided_slice(parts, taps, tap, [place + 1 for place in tap]))
+        widths = [0, 0, 0, 0]
+        for axis, (_, move) in zip(axes, found, strict=True):
+            widths += [move, axis.length - axis.image - move]
+        moved = emit(R.nn.pad(emit(R.reshape(part, kept)), widths))
+        phase = tuple(phase for phase, _ in found)
+        sums[phase] = emit(R.add(sums[phase], moved)) if phase in sums else moved
+    phases = list(product(*(range(axis.stride) for axis in axes)))
+    nothing = R.zeros((batch, channels, *lengths), "float32")
+    result = emit(R.stack([sums.get(phase, nothing) for phase in phases], 2))
+    result = emit(R.reshape(result, (batch, channels, *(axis.stride for axis in axes), *lengths)))
+    order = [each for axis in range(rank) for each in (2 + rank + axis, 2 + axis)]
+    result = emit(R.permute_dims(result, [0, 1, *order]))
+    sizes = [axis.length * axis.stride for axis in axes]
+    result = emit(R.reshape(result, (batch, channels, *sizes)))
+    ends = [axis.begin + axis.size for axis in axes]
+    return R.strided_slice(result, taps, [axis.begin for axis in axes], ends)
