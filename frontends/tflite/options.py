@@ -430,6 +430,34 @@ class UnidirectionalSequenceLSTMOptions(Options):
 
 
 @dataclass(frozen=True)
+class LSTMOptions(Options):
+    """A step of an LSTM; `kernel_type` is 0 for a tensor of weights for each gate."""
+
+    activation: Activation
+    cell_clip: float
+    proj_clip: float
+    kernel_type: int
+    asymmetric_quantize_inputs: bool
+
+
+@dataclass(frozen=True)
+class RNNOptions(Options):
+    """A step of a plain recurrent layer."""
+
+    activation: Activation
+    asymmetric_quantize_inputs: bool
+
+
+@dataclass(frozen=True)
+class SequenceRNNOptions(Options):
+    """A plain recurrent layer; `time_major` says that steps come before the batch."""
+
+    time_major: bool
+    activation: Activation
+    asymmetric_quantize_inputs: bool
+
+
+@dataclass(frozen=True)
 class WhileOptions(Options):
     """A loop: the numbers of the subgraphs that say whether it goes on, and that it repeats."""
 

@@ -32,6 +32,7 @@ _SHARED_OPTIONS = {
     "REDUCE_MIN": "ReducerOptions",
     "REDUCE_PROD": "ReducerOptions",
     "SUM": "ReducerOptions",
+    "UNIDIRECTIONAL_SEQUENCE_RNN": "SequenceRNNOptions",
 }
 OPTIONS_BY_OPERATOR = {
     code: name

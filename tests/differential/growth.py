@@ -20,6 +20,7 @@ from tests.differential.graphs import INT16_STEPS, STEPS, Graph, Value
 
 _ABSENT = "LiteRT's reference kernels lack it"
 _NO_INT16 = "LiteRT takes no int16"
+_RECURRENT = ("SVDF", "UNIDIRECTIONAL_SEQUENCE_LSTM")
 NOT_DRAWN = {
     "QUANTIZED": {"ELU": _ABSENT},
     "FLOAT": dict.fromkeys(("CEIL", "ELU", "ROUND"), _ABSENT),
@@ -27,7 +28,7 @@ NOT_DRAWN = {
         **dict.fromkeys(
             ("DEPTH_TO_SPACE", "SPACE_TO_DEPTH", "SCATTER_ND", "SPARSE_TO_DENSE"), _NO_INT16
         ),
-        **dict.fromkeys(("SVDF", "UNIDIRECTIONAL_SEQUENCE_LSTM"), "their data are int8"),
+        **dict.fromkeys(_RECURRENT, "they take no int16 data"),
     },
 }
 """Operators that no step draws, by the registry's table, or of int16, and why."""

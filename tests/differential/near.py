@@ -17,6 +17,7 @@ from tests.differential.graphs import Array, Graph, Value, step
 from tests.differential.layers import window_of
 from tests.support.float_lstm import Lstm
 from tests.support.lstm_models import CODE
+from tests.support.rnn_models import Rnn
 
 _UNIT = 2.0**-24
 
@@ -227,10 +228,27 @@ def near_memory(graph: Graph, value: Value) -> Value:
         cell_clip=graph.choice(0.0, 0.5),
         proj_clip=graph.choice(0.0, 0.3),
         asymmetric=graph.chance(0.5),
+        code=graph.choice(CODE, CODE, "LSTM"),
     )
     data = graph.aside(_numbers(graph, lstm.shape))
     operands, options = lstm.parts(graph.writer, graph.rng, data)
     # Hybrid, a hidden value at a tie may be quantized either way. A norm divides errors.
     bound = 2.0**-12 if weights == "float32" else 2.0**-5
-    _result(graph, CODE, operands, lstm.result, bound, **options)
+    _result(graph, lstm.code, operands, lstm.result, bound, **options)
+    return value
+
+
+@step(int16=True)
+def near_loop(graph: Graph, value: Value) -> Value:
+    """Run a plain recurrent layer of float32, or a hybrid one."""
+    batch, steps, size, units = (int(each) for each in graph.rng.integers(1, 8, 4))
+    weights = str(graph.choice("float32", "int8", "uint8"))
+    activation = str(graph.choice("TANH", "RELU6", "RELU_N1_TO_1"))
+    times = steps if graph.chance(0.7) else 0
+    flags = graph.chance(0.5), graph.chance(0.5)
+    rnn = Rnn(weights, batch, times, size, units, activation, *flags)
+    data = graph.aside(_numbers(graph, rnn.shape))
+    operands, options = rnn.parts(graph.writer, graph.rng, data)
+    bound = 2.0**-12 if weights == "float32" else 2.0**-5
+    _result(graph, rnn.code, operands, rnn.result, bound, **options)
     return value

@@ -6,9 +6,11 @@ import numpy as np
 
 from frontends.tflite.quantization import Quantization
 from tests.differential.variables import handle
-from tests.edges.draw import Draw, drawn
+from tests.edges.draw import ACTIVATIONS, Draw, drawn
 from tests.support.composites import runs
+from tests.support.float_lstm import Lstm
 from tests.support.lstm_models import CODE, LstmModel
+from tests.support.rnn_models import Rnn
 
 
 @drawn("VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE")
@@ -32,6 +34,9 @@ def keep(draw: Draw) -> None:
 @drawn("SVDF")
 def filter_over_time(draw: Draw) -> None:
     batch, size, units, rank, steps = (max(draw.size(), 1) for _ in range(5))
+    if draw.chance(0.5):
+        _real_filter(draw, (batch, size), (units, rank, steps))
+        return
     filters = units * rank + int(draw.chance(0.05))
     scales = [Quantization.per_tensor(float(draw.choice(0.01, 0.3, 2.0)), 0) for _ in range(3)]
     operands = [
@@ -46,6 +51,43 @@ def filter_over_time(draw: Draw) -> None:
     draw.operator(operands, result, rank=rank, fused_activation_function=activation)
 
 
+def _real_filter(draw: Draw, shape: tuple[int, int], sizes: tuple[int, int, int]) -> None:
+    """Draw one of float32 data, and weights of float32 or of bytes."""
+    units, rank, steps = sizes
+    filters = units * rank + int(draw.chance(0.05))
+    dtype = str(draw.choice("float32", "int8", "uint8"))
+    operands = [draw.input(shape, "float32")]
+    for columns in (shape[1], steps):
+        encoding = None if dtype == "float32" else Quantization.per_tensor(0.02, 0)
+        array = draw.data("int8" if encoding else dtype, (filters, columns))
+        array = np.maximum(array, -127).view(dtype)
+        operands.append(draw.constant(array, encoding))
+    operands.append(draw.constant(draw.data("float32", (units,))) if draw.chance(0.5) else -1)
+    kept = (shape[0], filters * steps)
+    operands.append(draw.writer.tensor("s", kept, "float32", is_variable=True))
+    activation = str(draw.choice(*ACTIVATIONS))
+    draw.operator(operands, ("float32", None), rank=rank, fused_activation_function=activation)
+
+
+@drawn("RNN", "UNIDIRECTIONAL_SEQUENCE_RNN")
+def loop(draw: Draw) -> None:
+    batch, size, units = (draw.size() for _ in range(3))
+    rnn = Rnn(
+        *(str(draw.choice("float32", "int8", "uint8")), batch),
+        steps=0 if draw.code == "RNN" else max(draw.size(), 1),
+        size=size,
+        units=max(units, 1),
+        activation=str(draw.choice("TANH", *ACTIVATIONS[1:])),
+        time_major=draw.chance(0.5),
+        asymmetric=draw.chance(0.5),
+    )
+    data = draw.given(draw.data("float32", rnn.shape))
+    operands, options = rnn.parts(draw.writer, draw.rng, data)
+    if draw.chance(0.1):
+        operands[int(draw.rng.integers(1, len(operands)))] = draw.choice(-1, *operands[1:])
+    draw.operator(operands, ("float32", None), **options)
+
+
 @drawn("STABLEHLO_COMPOSITE")
 def combine(draw: Draw) -> None:
     shape, dtype = draw.shape(0, 4), draw.dtype()
@@ -58,6 +100,24 @@ def combine(draw: Draw) -> None:
     operands = [draw.input(shape, dtype, encoding) for _ in range(2)]
     number = 1 if draw.chance(0.95) else draw.choice(0, 2, -1)
     draw.operator(operands, (dtype, encoding), shape=shape, **runs(number))
+
+
+def _remember_reals(draw: Draw, sizes: tuple[int, int, int, int]) -> None:
+    lstm = Lstm(
+        *(str(draw.choice("float32", "int8", "uint8")), *sizes),
+        *(draw.choice(0, max(draw.size(), 1)), draw.chance(0.5), draw.chance(0.5)),
+        norm=draw.chance(0.3),
+        time_major=draw.chance(0.5),
+        cell_clip=draw.choice(0.0, 0.0, 1.0),
+        asymmetric=draw.chance(0.5),
+        activation=str(draw.choice("TANH", "TANH", "RELU6")),
+        code=draw.code,
+    )
+    data = draw.given(draw.data("float32", lstm.shape))
+    operands, options = lstm.parts(draw.writer, draw.rng, data)
+    if draw.chance(0.2):
+        operands[int(draw.rng.integers(1, len(operands)))] = draw.choice(-1, *operands[1:])
+    draw.operator(operands, ("float32", None), **options)
 
 
 @drawn("WHILE", "IF")
@@ -76,10 +136,13 @@ def control(draw: Draw) -> None:
     draw.operator([flag, data], ("int8", encoding), shape=shape, **numbers)
 
 
-@drawn(CODE)
+@drawn("LSTM", CODE)
 def remember(draw: Draw) -> None:
     batch, steps, size, cells = (draw.size() for _ in range(4))
     cells = max(cells, 1)
+    if draw.code == "LSTM" or draw.chance(0.5):
+        _remember_reals(draw, (batch, steps, size, cells))
+        return
     lstm = LstmModel(
         *(batch, steps, size, cells, draw.choice(0, max(draw.size(), 1))),
         coupled=draw.chance(0.5),

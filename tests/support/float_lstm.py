@@ -29,17 +29,21 @@ class Lstm:
     cell_clip: float = 0.0
     proj_clip: float = 0.0
     asymmetric: bool = False
+    activation: str = "TANH"
+    code: str = CODE
 
     @property
-    def shape(self) -> tuple[int, int, int]:
-        """The data's shape."""
+    def shape(self) -> tuple[int, ...]:
+        """The data's shape; that of LSTM, the operator of one step, is a row for each image."""
+        if self.code == "LSTM":
+            return self.batch, self.size
         first = (self.steps, self.batch) if self.time_major else (self.batch, self.steps)
         return *first, self.size
 
     @property
-    def result(self) -> tuple[int, int, int]:
+    def result(self) -> tuple[int, ...]:
         """The result's shape."""
-        return *self.shape[:2], self.outputs or self.cells
+        return *self.shape[:-1], self.outputs or self.cells
 
     def parts(
         self, writer: ModelWriter, rng: np.random.Generator, data: int
@@ -75,8 +79,8 @@ class Lstm:
             for name, count in (("hidden", outputs), ("cells", self.cells))
         ]
         options = {
-            "fused_activation_function": "TANH",
-            "time_major": self.time_major,
+            "fused_activation_function": self.activation,
+            **({} if self.code == "LSTM" else {"time_major": self.time_major}),
             "cell_clip": self.cell_clip,
             "proj_clip": self.proj_clip,
             "asymmetric_quantize_inputs": self.asymmetric,
@@ -90,5 +94,5 @@ class Lstm:
         x = writer.tensor("x", self.shape, "float32")
         operands, options = self.parts(writer, rng, x)
         y = writer.tensor("y", self.result, "float32")
-        writer.operator(CODE, operands, [y], **{**options, **changed})
+        writer.operator(self.code, operands, [y], **{**options, **changed})
         return writer.finish([x], [y])

@@ -71,7 +71,8 @@ class LstmOperands:
             projection = [ctx.tensor(_PROJECTION), ctx.tensor(_PROJECTION_BIAS)]
         weights, recurrent = by_gate(_WEIGHTS), by_gate(_RECURRENT)
         norm = by_gate(_NORM) if ctx.has(_NORM + GATES.index("forget")) else []
-        size = _sizes(ctx.input(0).shape, 3, ctx.tensor(0))[2]
+        rank = 2 if ctx.operator.code == "LSTM" else 3
+        size = _sizes(ctx.input(0).shape, rank, ctx.tensor(0))[-1]
         count = _sizes(weights[-1].shape, 2, weights[-1])[0]
         outputs = _sizes(recurrent[-1].shape, 2, recurrent[-1])[1]
         found = cls(

@@ -9,6 +9,8 @@ import pytest
 
 import tvm_qnn
 from frontends.tflite import from_tflite
+from frontends.tflite.quantization import Quantization
+from frontends.tflite.writer import ModelWriter
 from qnn_ops.errors import QnnError
 from tests.support.arrays import full_range
 from tests.support.lstm_models import LstmModel
@@ -95,3 +97,19 @@ def test_what_does_not_fit_is_one_error(
 ) -> None:
     with pytest.raises(QnnError, match=f"operator 0 UNIDIRECTIONAL_SEQUENCE_LSTM.*{message}"):
         from_tflite(model.write(**changes))
+
+
+@pytest.mark.parametrize(
+    "model", [LstmModel(batch=2, steps=1, peepholes=True), LstmModel(steps=1, outputs=5, norm=True)]
+)
+def test_an_operator_of_one_step_equals_litert(model: LstmModel) -> None:
+    rng, writer = np.random.default_rng(2), ModelWriter()
+    shape = (model.batch, model.size)
+    x = writer.tensor("x", shape, "int8", Quantization.per_tensor(0.05, 3))
+    operands, encoding, options = model.parts(writer, rng, x)
+    del options["time_major"]
+    y = writer.tensor("y", (model.batch, model.result[-1]), "int8", encoding)
+    writer.operator("LSTM", operands, [y], **options)
+    content = writer.finish([x], [y])
+    runs = [[full_range(rng, "int8", shape)] for _ in range(3)]
+    assert compare(content, runs[0], "llvm", then=runs[1:]).differing == ()

@@ -40,6 +40,9 @@ _TOLERANCE = 2e-6
         Lstm(norm=True, coupled=True, peepholes=True, outputs=4, cell_clip=0.6, time_major=True),
         Lstm("int8", norm=True, peepholes=True, batch=2),
         Lstm("uint8", norm=True, coupled=True, steps=1, outputs=3, asymmetric=True),
+        Lstm(activation="RELU", cell_clip=0.7),
+        Lstm(code="LSTM", batch=2, peepholes=True, outputs=3),
+        Lstm("int8", code="LSTM", coupled=True, norm=True, activation="RELU6"),
     ],
     ids=str,
 )
@@ -99,7 +102,8 @@ def test_steps_of_one_run_are_those_of_several() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"fused_activation_function": "RELU"}, UnsupportedOperatorError, "activation RELU of"),
+        ({"fused_activation_function": "SIGN_BIT"}, UnsupportedOperatorError, "SIGN_BIT"),
+        ({"fused_activation_function": "NONE"}, UnsupportedOperatorError, "no activation"),
         ({"cell_clip": -1.0}, QnnError, "clips at -1.0, which is below 0"),
     ],
 )

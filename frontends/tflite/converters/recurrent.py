@@ -1,0 +1,182 @@
+"""What layers over time share: their states, weights of rows of float32, and the loop of steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.builder import ModuleBuilder
+from frontends.errors import UnsupportedError
+from frontends.tflite.converters.activations import activate
+from frontends.tflite.converters.context import Array, Context, per_tensor, reshaped
+from frontends.tflite.converters.hybrid import SUMS, centred, quantized_rows
+from frontends.tflite.model import Tensor
+from qnn_ops import float_function, quantized_dense
+from qnn_ops.errors import QnnError
+from qnn_ops.registry import spec_of
+
+_BYTES = ("int8", "uint8")
+
+Step = Callable[[Context, relax.Expr, Sequence[relax.Expr]], Sequence[relax.Expr]]
+"""Gives the new states, of which the first is the output, of a row of sums and the old states."""
+
+
+def state_of(ctx: Context, tensor: Tensor, batch: int, size: int, dtype: str) -> relax.Expr:
+    """Return a state, a row for each of the batch.
+
+    Raises:
+        QnnError: the tensor does not keep so much.
+    """
+    if not tensor.is_variable:
+        raise QnnError(f"the state {tensor.label} is no variable tensor")
+    if tensor.dtype != dtype or prod(tensor.shape) != batch * size:
+        raise QnnError(
+            f"the state {tensor.label} is {tensor.dtype} of shape {tensor.shape}, "
+            f"needs {dtype} of {batch * size} elements"
+        )
+    return ctx.builder.emit(reshaped(ctx.values.of(tensor), (batch, size)))
+
+
+def turned(ctx: Context, sequence: relax.Expr, *, time_major: bool) -> relax.Expr:
+    """Let steps and batch change places, if they are not where they belong."""
+    first, second, size = spec_of(sequence).shape
+    if not time_major:
+        return sequence
+    if 1 in (first, second):
+        return ctx.builder.emit(reshaped(sequence, (second, first, size)))
+    return ctx.builder.emit(R.permute_dims(sequence, [1, 0, 2]))
+
+
+def bent(activation: str, expr: relax.Expr) -> relax.Expr:
+    """Return the activation of a layer over time, applied to float32."""
+    return float_function(expr, "tanh") if activation == "TANH" else activate(activation, expr)
+
+
+def check_constants(tensors: Sequence[Tensor], dtype: str) -> None:
+    """Raise unless all are constants of a type."""
+    for tensor in tensors:
+        if tensor.dtype != dtype:
+            raise UnsupportedError(f"{tensor.label} is {tensor.dtype}, needs {dtype}")
+        if not tensor.is_constant:
+            raise QnnError(f"{tensor.label} must be constant")
+
+
+@dataclass(frozen=True)
+class RowWeights:
+    """Weights of rows of float32.
+
+    Attributes:
+        array: float32 or int8, [results, size].
+        scales: of each result, for int8.
+        asymmetric: whether rows that meet int8 have zero points.
+    """
+
+    array: Array
+    scales: Array | None
+    asymmetric: bool
+
+    @classmethod
+    def of(cls, tensors: Sequence[Tensor], *, asymmetric: bool) -> RowWeights:
+        """Join the weights of gates."""
+        arrays = [_value(tensor) for tensor in tensors]
+        if tensors[0].dtype not in _BYTES:
+            return cls(np.concatenate(arrays), None, asymmetric)
+        scales = [
+            np.full(len(array), per_tensor(tensor)[0], np.float32)
+            for tensor, array in zip(tensors, arrays, strict=True)
+        ]
+        joined = np.concatenate([array.view(np.int8) for array in arrays])
+        return cls(joined, np.concatenate(scales), asymmetric)
+
+    def product(self, ctx: Context, rows: relax.Expr) -> relax.Expr:
+        """Multiply rows, [count, size], which meet int8 quantized each by itself."""
+        emit, count = ctx.builder.emit, spec_of(rows).shape[0]
+        name = ctx.builder.fresh("weights")
+        if self.scales is None:
+            weights = ctx.builder.add_constant(name, np.ascontiguousarray(self.array.T))
+            return emit(R.matmul(rows, weights))
+        weights = ctx.builder.add_constant(name, self.array)
+        quantized = quantized_rows(ctx, rows, count, (count, 1), asymmetric=self.asymmetric)
+        sums = emit(quantized_dense(quantized.values, weights, *SUMS))
+        steps = centred(ctx, sums, quantized, self.array.sum(axis=1))
+        return emit(R.multiply(steps, R.multiply(quantized.scale, relax.const(self.scales))))
+
+
+def real_of(tensor: Tensor) -> Array:
+    """Return a constant as float32; bytes by their scale."""
+    array = _value(tensor)
+    if tensor.dtype not in _BYTES:
+        return array
+    return array.view(np.int8).astype(np.float32) * np.float32(per_tensor(tensor)[0])
+
+
+def _value(tensor: Tensor) -> Array:
+    return np.zeros(tensor.shape, tensor.dtype) if tensor.data is None else tensor.data
+
+
+def run_steps(
+    ctx: Context, sums: relax.Expr, states: Sequence[relax.Expr], step: Step
+) -> list[relax.Expr]:
+    """Return the outputs of all steps, [batch, steps, size], and the new states.
+
+    Several steps are a loop.
+
+    Args:
+        ctx: the operator.
+        sums: what the data gives, [batch, steps, columns].
+        states: [batch, size] each.
+        step: writes one.
+    """
+    batch, steps, columns = spec_of(sums).shape
+    size = spec_of(states[0]).shape[1]
+    if steps == 1:
+        first = ctx.builder.emit(reshaped(sums, (batch, columns)))
+        new = step(ctx, first, states)
+        return [ctx.builder.emit(reshaped(new[0], (batch, 1, size))), *new]
+    zeros = ctx.builder.emit(relax.const(np.zeros((batch, steps, size), np.float32)))
+    begin = [relax.const(np.zeros(1, np.int32)), sums, *states, zeros]
+    condition, body = _condition(ctx, begin, steps), _body(ctx, begin, step)
+    results = ctx.builder.loop(condition, body, begin)
+    return [results[-1], *results[2:-1]]
+
+
+def _condition(ctx: Context, begin: Sequence[relax.Expr], steps: int) -> relax.Function:
+    """Return the function that tells whether there are steps left."""
+    builder = ModuleBuilder(ctx.builder)
+    turn, *_ = _parameters(builder, begin)
+    return builder.function(
+        lambda: [builder.emit(R.less(turn, relax.const(np.array([steps], np.int32))))]
+    )
+
+
+def _parameters(builder: ModuleBuilder, begin: Sequence[relax.Expr]) -> list[relax.Var]:
+    specs = [spec_of(each) for each in begin]
+    names = ["turn", "sums", *(f"state{i}" for i in range(len(begin) - 3)), "outputs"]
+    return [
+        builder.add_input(builder.fresh(name), spec.shape, spec.dtype)
+        for name, spec in zip(names, specs, strict=True)
+    ]
+
+
+def _body(ctx: Context, begin: Sequence[relax.Expr], step: Step) -> relax.Function:
+    """Return the function of a turn, which puts its outputs among those of all."""
+    inner = replace(ctx, builder=ModuleBuilder(ctx.builder))
+    emit = inner.builder.emit
+    turn, sums, *states, outputs = _parameters(inner.builder, begin)
+    (batch, steps, columns), size = spec_of(sums).shape, spec_of(outputs).shape[2]
+
+    def convert() -> list[relax.Expr]:
+        row = emit(reshaped(emit(R.take(sums, turn, 1, "clip")), (batch, columns)))
+        new = step(inner, row, states)
+        places = relax.const(np.arange(steps, dtype=np.int32).reshape(steps, 1))
+        row = emit(reshaped(new[0], (batch, 1, size)))
+        made = emit(R.where(emit(R.equal(places, turn)), row, outputs))
+        following = emit(R.add(turn, relax.const(np.ones(1, np.int32))))
+        return [following, sums, *new, made]
+
+    return inner.builder.function(convert)
