@@ -21,6 +21,7 @@ from legalize.kernels.depthwise.arm import rules as depthwise_arm
 from legalize.kernels.depthwise.mcu import rules as depthwise_mcu
 from legalize.kernels.depthwise.x86 import rules as depthwise_x86
 from legalize.kernels.dynamic import rules as dynamic
+from legalize.kernels.elementwise import mcu as elementwise_mcu
 from legalize.kernels.elementwise import rules as elementwise
 from legalize.kernels.isa import neon_vectors, x86_vectors
 from legalize.kernels.isa.base import VectorIsa
@@ -57,6 +58,7 @@ _ROWS: tuple[Row, ...] = (
     *depthwise_arm.ROWS,
     *conv2d_mcu.ROWS,
     *depthwise_mcu.ROWS,
+    *elementwise_mcu.ROWS,
     *conv2d_x86.ROWS,
     *depthwise_x86.ROWS,
     *matmul.ROWS,

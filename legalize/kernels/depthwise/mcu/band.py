@@ -14,6 +14,7 @@ from legalize.kernels.ir.registers import kept
 from legalize.kernels.ir.rows import ramp
 from legalize.kernels.ir.types import Buffer, Index
 from legalize.kernels.ir.vectors import splat
+from legalize.kernels.isa.helium import SIZE, unseen
 
 
 class Band:
@@ -65,6 +66,7 @@ class Band:
 
                 def copy(offset: Index, width: int) -> None:
                     value = self.data[ramp(start + offset, width)]
+                    value = unseen(value) if width == SIZE else value
                     T.buffer_store(self.buffer, value, [ramp(to + offset, width)])
 
                 self._each(length, copy)

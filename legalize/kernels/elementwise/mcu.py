@@ -1,0 +1,137 @@
+"""Sums and differences of tensors of one shape on microcontrollers, as affine forms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import product
+from math import prod
+from typing import Any
+
+from tvm import relax, tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.call import call_tir
+from legalize.kernels.elementwise.affine import affine_form, stated_form
+from legalize.kernels.ir.registers import kept
+from legalize.kernels.ir.rows import ramp
+from legalize.kernels.ir.types import Buffer, Index, Vector
+from legalize.kernels.ir.vectors import splat, vector_of
+from legalize.kernels.isa.base import AffineForm
+from legalize.kernels.isa.helium import FOUR, HELIUM, lifted_saturating
+from legalize.kernels.isa.mcu import CORES, RISCV32
+from legalize.kernels.kernel import Row
+from qnn_ops import quantized_add, quantized_subtract
+from qnn_ops.attributes import dtype_range
+from qnn_ops.onnxruntime import is_onnxruntime
+from qnn_ops.registry import Attrs, Operator, spec_of
+from qnn_ops.xnnpack import is_xnnpack
+
+_TOP = 24  # bits beside the byte of an output
+
+
+def add(
+    count: int,
+    form: AffineForm,
+    dtypes: tuple[str, str, str],
+    bounds: tuple[int, int],
+    *,
+    lanes: int,
+) -> tirx.PrimFunc:
+    """Build the function that adds two tensors.
+
+    Args:
+        count: of their values.
+        form: what the sum is.
+        dtypes: of lhs, rhs and the output.
+        bounds: of the output.
+        lanes: values at a time; four are a vector of Helium.
+    """
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("add")
+        T.func_attr({"global_symbol": "add", "tirx.noalias": True})
+        buffers = [
+            T.arg(name, T.buffer((count,), dtype))
+            for name, dtype in zip(("lhs", "rhs", "output"), dtypes, strict=True)
+        ]
+        whole = count // lanes
+        with T.serial(whole) as i:
+            _add(buffers, i * lanes, form, bounds, lanes)
+        for offset in range(whole * lanes, count):
+            _add(buffers, offset, form, bounds, 1)
+    return builder.get()
+
+
+def _add(
+    buffers: Sequence[Buffer], start: Index, form: AffineForm, bounds: tuple[int, int], lanes: int
+) -> None:
+    lhs, rhs, output = buffers
+    place, wide = ramp(start, lanes), vector_of("int32", lanes)
+    lowest = [dtype_range(str(buffer.dtype))[0] for buffer in buffers]
+
+    def constant(value: int) -> Vector:
+        return splat("int32", value, lanes)
+
+    # Of the values as they are: steps from the lowest ones are shifts of the addend.
+    moved = form.addend - lowest[0] * form.lhs - lowest[1] * form.rhs
+    products = T.Cast(wide, lhs[place]) * constant(form.lhs)
+    value = kept(products + T.Cast(wide, rhs[place]) * constant(form.rhs) + constant(moved))
+    if form.below:
+        below = T.Select(value < constant(form.zero), constant(form.below), constant(0))
+        value = kept(value + below)
+    late = lowest[2]
+    if _has_room(form, lowest[2]):
+        value, late = value + constant(lowest[2] << form.shift), 0
+    is_saturating = lanes == FOUR and form.shift <= _TOP and not late and lowest[2]
+    if is_saturating and bounds == (-128, 127):
+        raised = kept(lifted_saturating(kept(value), _TOP - form.shift))
+        value = T.shift_right(raised, constant(_TOP))
+    else:
+        value = T.shift_right(value, constant(form.shift)) + constant(late)
+        value = T.max(T.min(kept(value), constant(bounds[1])), constant(bounds[0]))
+    T.buffer_store(output, T.Cast(vector_of(str(output.dtype), lanes), value), [place])
+
+
+def _has_room(form: AffineForm, lowest: int) -> bool:
+    """Tell whether sums stay in int32 if the output's lowest value is added before the shift."""
+    ends = [
+        lhs * form.lhs + rhs * form.rhs + form.addend + below + (lowest << form.shift)
+        for lhs, rhs, below in product((0, 255), (0, 255), (0, form.below))
+    ]
+    return max(map(abs, ends)) < 2**31
+
+
+def _sum(
+    builder: relax.BlockBuilder,
+    attrs: Attrs,
+    operands: Sequence[relax.Expr],
+    *,
+    operator: Operator[Any],
+    sign: int,
+    lanes: int,
+) -> relax.Expr | None:
+    lhs, rhs = (spec_of(operand) for operand in operands)
+    if lhs.shape != rhs.shape or 0 in lhs.shape or is_onnxruntime(attrs):
+        return None
+    dtypes = lhs.dtype, rhs.dtype
+    if is_xnnpack(attrs):
+        form = stated_form(attrs, dtypes)
+    else:
+        form = affine_form(operator, attrs, dtypes, sign)
+    if form is None:
+        return None
+    bounds = attrs.out_min, attrs.out_max
+    flat = [builder.emit(relax.op.reshape(each, (prod(lhs.shape),))) for each in operands]
+    out_dtypes = (*dtypes, attrs.out_dtype)
+    function = add(prod(lhs.shape), form, out_dtypes, bounds, lanes=lanes)
+    shape = (prod(lhs.shape),)
+    result = call_tir(builder, "add", function, flat, shape, attrs.out_dtype)
+    return relax.op.reshape(result, lhs.shape)
+
+
+ROWS: list[Row] = [
+    (operator, features, partial(_sum, operator=operator, sign=sign, lanes=lanes))
+    for operator, sign in ((quantized_add, 1), (quantized_subtract, -1))
+    for features, lanes in ((HELIUM, FOUR), (CORES, 1), (RISCV32, 1))
+]
