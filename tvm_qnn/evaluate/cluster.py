@@ -6,6 +6,7 @@ import json
 import logging
 import math
 import time
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -115,24 +116,27 @@ class Cluster:
         count = self._workers or max(1, math.floor(resources().get("CPU", 1)))
         turns = parts(places, count)
         count = min(count, len(turns))
-        rows = ray.data.from_items(
-            [{"places": list(turn)} for turn in turns], override_num_blocks=len(turns)
-        ).map_batches(
-            _Actor,
-            fn_constructor_args=(job,),
-            batch_size=1,
-            compute=ray.data.ActorPoolStrategy(min_size=1, max_size=count, initial_size=count),
-            num_cpus=1,
-            # A dead one would wait for room that a lost node has taken with it, and its samples
-            # with it: what is left is begun anew instead.
-            max_restarts=0,
-        )
+        with warnings.catch_warnings():
+            # Of options that a later release drops: setup.py leaves that one out.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            rows = ray.data.from_items(
+                [{"places": list(turn)} for turn in turns], override_num_blocks=len(turns)
+            ).map_batches(
+                _Actor,
+                fn_constructor_args=(job,),
+                batch_size=1,
+                compute=ray.data.ActorPoolStrategy(min_size=1, max_size=count, initial_size=count),
+                num_cpus=1,
+                # A dead one would wait for room that a lost node has taken with it, and its samples
+                # with it: what is left is begun anew instead.
+                max_restarts=0,
+            )
         for row in rows.iter_rows():
-            if row["error"]:
-                raise QnnError(row["error"])
             found = json.loads(row["records"])
             self.nodes[row["node"]] += len(found)
             yield from found
+            if row["error"]:
+                raise QnnError(row["error"])
 
 
 class _Actor:
@@ -158,11 +162,13 @@ class _Actor:
         """Run the samples of a batch of turns."""
         records: list[dict[str, Any]] = []
         error = self._error
-        try:
-            if self._worker is not None:
-                records = [self._worker.record(int(place)) for place in batch["places"][0]]
-        except QnnError as bad:
-            error = str(bad)
+        worker = self._worker
+        if worker is not None:
+            try:
+                for place in batch["places"][0]:
+                    records.append(worker.record(int(place)))
+            except QnnError as bad:
+                error = str(bad)
         return {"records": [to_json(records)], "error": [error], "node": [self._node]}
 
 
