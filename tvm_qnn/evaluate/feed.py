@@ -158,21 +158,33 @@ class Feed:
     def _archives(self) -> dict[Path, dict[str, Array]]:
         return {}
 
-    def _fitted(self, row: Array, info: TensorInfo) -> Array:
-        """Bring a row to an input: bytes of a picture like a picture, all else as it is."""
+    def takes_pixels(self, sample: Sample) -> bool:
+        """Tell whether a sample is a picture, whose pixels are normalized.
+
+        Raises:
+            QnnError: if it cannot be read.
+        """
+        if sample.row is None:
+            return True
+        rows = self._rows(sample.path)
+        return any(self._is_picture(rows[info.name][sample.row], info) for info in self.infos)
+
+    def _is_picture(self, row: Array, info: TensorInfo) -> bool:
         if row.dtype != np.uint8 or len(self.infos) != 1 or row.ndim not in (2, 3):
-            return fitted(row, info)
+            return False
         try:
             _, _, channels = picture_shape(info)
         except QnnError:
-            return fitted(row, info)
-        pixels = row[..., None] if row.ndim == 2 else row
-        if pixels.shape[2] != channels:
+            return False
+        return channels == (1 if row.ndim == 2 else row.shape[2])
+
+    def _fitted(self, row: Array, info: TensorInfo) -> Array:
+        """Bring a row to an input: bytes of a picture like a picture, all else as it is."""
+        if not self._is_picture(row, info):
             return fitted(row, info)
         from PIL import Image
 
-        picture = Image.fromarray(pixels[..., 0] if channels == 1 else pixels)
-        return self._pixels(picture, info)
+        return self._pixels(Image.fromarray(row[..., 0] if row.shape[2:] == (1,) else row), info)
 
     def _pixels(self, picture: Image, info: TensorInfo) -> Array:
         height, width, channels = picture_shape(info)

@@ -55,6 +55,10 @@ def test_rows_of_bytes_are_pictures_and_others_what_they_are(tmp_path: Path) -> 
         for name in ("a.npz", "b.npz", "c.npz")
     ]
     assert all(np.array_equal(each, found[0]) for each in found)
+    assert [
+        feed(GREY).takes_pixels(Sample(tmp_path / name, name, row=0))
+        for name in ("a.npz", "b.npz", "c.npz")
+    ] == [True, False, False]
     assert found[0].shape == GREY.shape
     assert found[0].dtype == np.int8
 

@@ -129,7 +129,7 @@ def evaluate(
     for note in (*descriptions.notes, *question.notes):
         warnings.warn(note, stacklevel=2)
     console = progress()
-    is_picture = read.samples[0].row is None
+    is_picture = feed.takes_pixels(read.samples[0])
     for note in (*read.notes, *_decided(feed, is_picture)):
         console.print(note)
     library = make()
