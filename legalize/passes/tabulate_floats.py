@@ -52,17 +52,10 @@ class _TabulateFloats(CallRewriter):
     def rewrite(
         self, operator: Operator[Any], original: relax.Call, call: relax.Call
     ) -> relax.Expr:
-        if operator is not quantize or not _has_one_scale(call):
+        found = _chain_of(call, self.lookup_binding) if operator is quantize else None
+        if found is None:
             return call
-        if attrs_of(call).out_dtype not in QUANTIZED:
-            return call
-        chain = _Chain(self.lookup_binding, spec_of(call).shape)
-        try:
-            result = chain.copied(call.args[0])
-        except _OtherError:
-            return call
-        if chain.source is None:
-            return call
+        chain, result = found
         table = chain.table(relax.Call(call.op, [result], call.attrs))
         return quantized_lookup(chain.source, relax.const(table, str(table.dtype)))
 
@@ -75,6 +68,30 @@ def TabulateFloats() -> tvm.transform.Pass:
     gets the same.
     """
     return module_pass(lambda mod: _TabulateFloats(mod), "TabulateFloats")
+
+
+def is_tabulated(call: relax.Call, binding_of: Callable[[relax.Var], Any]) -> bool:
+    """Tell whether what a quantize quantizes becomes a table.
+
+    Args:
+        call: the quantize.
+        binding_of: gives what a variable is bound to.
+    """
+    return _chain_of(call, binding_of) is not None
+
+
+def _chain_of(
+    call: relax.Call, binding_of: Callable[[relax.Var], Any]
+) -> tuple[_Chain, relax.Expr] | None:
+    """Return a copy of what is quantized, if it is computed of one tensor of bytes."""
+    if not _has_one_scale(call) or attrs_of(call).out_dtype not in QUANTIZED:
+        return None
+    chain = _Chain(binding_of, spec_of(call).shape)
+    try:
+        result = chain.copied(call.args[0])
+    except _OtherError:
+        return None
+    return None if chain.source is None else (chain, result)
 
 
 class _Chain:

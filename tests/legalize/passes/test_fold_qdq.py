@@ -183,7 +183,10 @@ def _other_dtype(x: relax.Expr) -> relax.Expr:
         (_two_readers, "relax.nn.max_pool2d: the result of relax.nn.max_pool2d has other readers"),
         (_relu_inside, "the output's zero point is not its lowest value"),
         (_other_dtype, "must be of one 8-bit dtype, got uint8 and int8"),
-        (lambda x: q(R.exp(dq(x, 0.3, 3, "uint8")), 0.3, 3, "uint8"), "no integers for relax.exp"),
+        (
+            lambda x: q(R.sum(dq(x, 0.3, 3, "uint8"), 1), 0.3, 3, "uint8"),
+            "no integers for relax.sum",
+        ),
     ],
 )
 def test_what_stays_float_is_told(body: Callable[..., Any], reason: str) -> None:
@@ -191,6 +194,19 @@ def test_what_stays_float_is_told(body: Callable[..., Any], reason: str) -> None
     with pytest.warns(LeftInFloatWarning, match=reason):
         result = fold_qdq(mod)
     assert not any("qnn.quantized" in name for name in calls(result))
+
+
+def test_what_becomes_a_table_is_not_told() -> None:
+    def body(x: relax.Expr) -> relax.Expr:
+        real = dq(x, 0.3, 3, "uint8")
+        return q(R.minimum(R.exp(real), R.multiply(real, real)), 0.3, 3, "uint8")
+
+    mod = module(image("uint8"), body)
+    assert "relax.minimum" in calls(folded(mod))
+    mod["main"] = mod["main"].with_attr(ATTRIBUTE, "onnxruntime")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "relax.minimum" not in calls(lower(mod, tvm.target.Target("llvm")))
 
 
 def test_a_module_that_promises_integers_says_what_has_no_rule() -> None:
@@ -245,8 +261,9 @@ def test_xnnpack_bounds_integers_that_have_their_activation_later() -> None:
 
 def test_xnnpack_ends_no_product_in_relu() -> None:
     def body(x: relax.Expr) -> relax.Expr:
-        real = dq(x, 0.5, 3, "int8")
-        return q(R.nn.relu(R.multiply(real, real)), 5.0, 7, "int8")
+        other = dq(R.permute_dims(x, [0, 1, 3, 2]), 0.5, 3, "int8")
+        product = R.multiply(dq(x, 0.5, 3, "int8"), other)
+        return q(R.nn.relu(product), 5.0, 7, "int8")
 
     with pytest.warns(LeftInFloatWarning, match="XNNPACK does not end relax.multiply in an"):
         fold_qdq(module(image("int8"), body), "xnnpack")
