@@ -27,7 +27,10 @@ from legalize.kernels.isa.mcu import WORD, add_products, copy_bytes, low_bytes, 
 JOINED = 8
 """Bits between the weights of two channels that are read as one."""
 
-_UNROLLED = 2  # words of values in a turn of the innermost loop
+# From so many products of a sum on, loops over six sums are ordered so that some go to the stack.
+_DEEP = 48
+
+_UNROLLED = 2  # words of values in a turn of the innermost loop over six sums
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,9 @@ def choose_tile(spec: ConvSpec, *, has_pairs: bool, can_join: bool = False) -> T
         channels = 4 if spec.out_channels % 4 == 0 else 2
         pixels = 1
     else:
-        pixels, channels = min(3 if has_pairs else 2, spec.out_pixels), 2
+        depth = spec.kernel_height * spec.kernel_width * spec.in_channels
+        pixels = min(3 if has_pairs and depth < _DEEP else 2, spec.out_pixels)
+        channels = 2
     channels = channels if spec.out_channels % channels == 0 else 1
     return Tile(pixels, channels, has_pairs, has_pairs and can_join and channels > 1)
 
@@ -231,7 +236,7 @@ class _Writer:
         step = WORD if self.tile.has_pairs else 1
         add_words = self._add_joined if self.tile.is_joined else self._add_pairs
         turns = self.depth // step
-        unrolled = _UNROLLED if self.tile.has_pairs and turns % _UNROLLED == 0 else 1
+        unrolled = _UNROLLED if pixels > 2 and turns % _UNROLLED == 0 else 1
         with T.serial(turns // unrolled) as turn:
             for n in range(unrolled):
                 k = turn * unrolled + n

@@ -145,6 +145,7 @@ def test_words_are_filled_with_zeros() -> None:
 def test_a_tile_s_channels_divide_all() -> None:
     for channels, expected in ((7, 1), (8, 2)):
         tile = choose_tile(replace(SPEC, out_channels=channels), has_pairs=True)
-        assert (tile.pixels, tile.channels) == (3, expected)
+        assert (tile.pixels, tile.channels) == (2, expected)
+    assert choose_tile(POINTWISE, has_pairs=True).pixels == 3
     single = replace(POINTWISE, in_height=1, in_width=1, out_channels=8)
     assert choose_tile(single, has_pairs=True).channels == 4
