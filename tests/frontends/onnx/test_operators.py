@@ -102,6 +102,9 @@ FLOATS = {
     "logarithm, of numbers below 0 too": Case("Log", ("x",), {}, 0.01),
     "elu": Case("Elu", ("x",), {"alpha": 0.7}, 0.02),
     "largest of all": Case("GlobalMaxPool", ("x",), {}, 0.05),
+    "scatter": Case(
+        "ScatterND", ("x", ints(0, 1).reshape(1, 2), floats(*[1.3] * 64).reshape(1, 8, 8))
+    ),
     "sum of channels": Case("ReduceSum", ("x", ints(1)), {}, 0.25),
     "mean": Case("ReduceMean", ("x", ints(2, 3)), {}, 0.0125),
     "mean of rows": Case("ReduceMean", ("x", ints(-1)), {"keepdims": 0}, 2.0**-6),
