@@ -30,7 +30,9 @@ from tvm_qnn.oracle import litert_tensors
 Array = np.ndarray[Any, Any]
 
 
-def count(model: bytes, core: str, runs: Sequence[Array], folder: Path) -> Result:
+def count(
+    model: bytes, core: str, runs: Sequence[Array], folder: Path, *, arena: bool = False
+) -> Result:
     """Count the instructions of a model of one input and one output.
 
     Args:
@@ -38,12 +40,13 @@ def count(model: bytes, core: str, runs: Sequence[Array], folder: Path) -> Resul
         core: a name in ``BOARDS``.
         runs: the inputs.
         folder: for files; must be empty.
+        arena: whether input and output lie in the workspace.
 
     Raises:
         QnnError: if a tool is missing, or an output is not LiteRT's.
     """
     mod, params = from_tflite(model)
-    export_c(mod, core, params, folder / "model")
+    export_c(mod, core, params, folder / "model", arena=arena)
     result = run(BOARDS[core], folder, runs)
     for number, (made, array) in enumerate(zip(result.outputs, runs, strict=True)):
         tensors = litert_tensors(model, [array])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import random
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -30,6 +31,17 @@ class Layout:
     size: int
 
 
+Leads: TypeAlias = "Mapping[str, Mapping[tuple[int, int], int]]"
+"""How many bytes an output of a function must begin before an input to lie over it.
+
+By the function's name, and the numbers of its arguments: the input's and the output's. Below 0 the
+output may begin that much behind the input.
+"""
+
+# Orders that are tried where tensors may overlap.
+_TRIES = 300
+
+
 def lay_out(plan: Plan, alignment: int = ALIGNMENT) -> Layout:
     """Give every temporary tensor a place that no other one uses at the same time.
 
@@ -39,21 +51,142 @@ def lay_out(plan: Plan, alignment: int = ALIGNMENT) -> Layout:
         plan: has the tensors.
         alignment: of each in bytes.
     """
-    lives = _lives(plan)
-    offsets = [0] * len(plan.temporaries)
-    placed: list[int] = []
-    size = 0
-    for number in sorted(lives, key=lambda number: (-plan.temporaries[number], number)):
-        first, last = lives[number]
-        others = [
-            (offsets[other], offsets[other] + plan.temporaries[other])
-            for other in placed
-            if lives[other][0] <= last and first <= lives[other][1]
-        ]
-        offsets[number] = _lowest_gap(plan.temporaries[number], sorted(others), alignment)
-        size = max(size, offsets[number] + plan.temporaries[number])
-        placed.append(number)
-    return Layout(tuple(offsets), _aligned(size, alignment))
+    lives = lives_of(plan)
+    return _Places(plan, alignment, lives, {}).of(_by_size(plan, lives))
+
+
+def lay_out_over(
+    plan: Plan,
+    alignment: int,
+    leads: Leads,
+    *,
+    given: Collection[int] = (),
+    wanted: Collection[int] = (),
+) -> Layout:
+    """Give every temporary tensor a place, over an input that its call reads last where it may be.
+
+    Several orders in which to place them are tried, and the one that takes least is taken.
+
+    Args:
+        plan: has the tensors.
+        alignment: of each in bytes.
+        leads: where outputs may lie over inputs.
+        given: tensors that live before the first call.
+        wanted: tensors that live after the last one.
+    """
+    lives = lives_of(plan)
+    for number in given:
+        lives[number] = (0, lives.get(number, (0, 0))[1])
+    for number in wanted:
+        lives[number] = (lives[number][0], len(plan.calls))
+    places = _Places(plan, alignment, lives, _overlaps(plan, lives, leads))
+    # What is written last is placed first: what it may lie over is then placed behind it.
+    backwards = sorted(lives, key=lambda number: lives[number], reverse=True)
+    best, order = min(
+        ((places.of(order), order) for order in (backwards, _by_size(plan, lives))),
+        key=lambda pair: pair[0].size,
+    )
+    rng, least = random.Random(0), places.least
+    for _ in range(_TRIES):
+        if best.size <= least:
+            break
+        ends = (best.offsets[number] + plan.temporaries[number] for number in order)
+        top = [i for i, end in enumerate(ends) if _aligned(end, alignment) == best.size]
+        moved = rng.choice(top)
+        changed = [*order[:moved], *order[moved + 1 :]]
+        changed.insert(rng.randrange(moved + 1), order[moved])
+        layout = places.of(changed)
+        if layout.size <= best.size:
+            best, order = layout, changed
+    return best
+
+
+def _by_size(plan: Plan, lives: Mapping[int, tuple[int, int]]) -> list[int]:
+    return sorted(lives, key=lambda number: (-plan.temporaries[number], number))
+
+
+def _overlaps(
+    plan: Plan, lives: Mapping[int, tuple[int, int]], leads: Leads
+) -> dict[tuple[int, int], int]:
+    """Return the leads of tensors: of one that is read last where another is written first."""
+    overlaps = {}
+    for step, call in enumerate(plan.calls):
+        known = leads.get(call.function, {}) if call.function else {}
+        numbers = [each.number if isinstance(each, Temporary) else -1 for each in call.arguments]
+        for source, target in {(numbers[i], numbers[j]) for i, j in known}:
+            ends = (i for i, number in enumerate(numbers) if number == source)
+            pairs = [(i, numbers.index(target)) for i in ends]
+            if min(source, target) < 0 or numbers.count(target) > 1 or source == target:
+                continue
+            if lives[source][1] == step == lives[target][0] and known.keys() >= set(pairs):
+                overlaps[source, target] = max(known[pair] for pair in pairs)
+    return overlaps
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Finds places for tensors, one after the other.
+
+    Attributes:
+        plan: has the tensors.
+        alignment: of each in bytes.
+        lives: the first and the last call of each.
+        overlaps: the leads of those that may overlap, the earlier one first.
+    """
+
+    plan: Plan
+    alignment: int
+    lives: Mapping[int, tuple[int, int]]
+    overlaps: Mapping[tuple[int, int], int]
+
+    @property
+    def least(self) -> int:
+        """The bytes below which no layout can be."""
+        sizes, lives = self.plan.temporaries, self.lives
+        bounds = [0]
+        for step in range(len(self.plan.calls)):
+            living = [number for number, life in lives.items() if life[0] <= step <= life[1]]
+            shared = [
+                min(sizes[source], sizes[target])
+                for source, target in self.overlaps
+                if lives[source][1] == step
+            ]
+            bounds.append(sum(sizes[number] for number in living) - sum(shared))
+        return _aligned(max(bounds), self.alignment)
+
+    def of(self, order: Sequence[int]) -> Layout:
+        """Return a layout: each tensor as low as those allow that were placed before it."""
+        sizes = self.plan.temporaries
+        offsets = [0] * len(sizes)
+        placed: list[int] = []
+        size = 0
+        for number in order:
+            offset = 0
+            for start, end in sorted(self._taken(number, placed, offsets)):
+                if offset <= start:
+                    break
+                offset = max(offset, _aligned(end, self.alignment))
+            offsets[number] = offset
+            size = max(size, offset + sizes[number])
+            placed.append(number)
+        return Layout(tuple(offsets), _aligned(size, self.alignment))
+
+    def _taken(
+        self, number: int, placed: Sequence[int], offsets: Sequence[int]
+    ) -> Iterator[tuple[int, int]]:
+        """Yield the ranges of offsets that a tensor cannot have: those between two bounds."""
+        sizes, (first, last) = self.plan.temporaries, self.lives[number]
+        size = sizes[number]
+        for other in placed:
+            if self.lives[other][0] > last or first > self.lives[other][1]:
+                continue
+            start, end = offsets[other] - size, offsets[other] + sizes[other]
+            if (lead := self.overlaps.get((other, number))) is not None:
+                start = max(start, offsets[other] - lead)
+            if (lead := self.overlaps.get((number, other))) is not None:
+                end = min(end, offsets[other] + lead)
+            if start < end:
+                yield start, end
 
 
 def pack(
@@ -71,7 +204,7 @@ def pack(
     return b"".join(parts), tuple(offsets)
 
 
-def _lives(plan: Plan) -> dict[int, tuple[int, int]]:
+def lives_of(plan: Plan) -> dict[int, tuple[int, int]]:
     """Return the numbers of the first and the last call that use each temporary tensor."""
     lives: dict[int, tuple[int, int]] = {}
     for step, call in enumerate(plan.calls):
@@ -80,15 +213,6 @@ def _lives(plan: Plan) -> dict[int, tuple[int, int]]:
                 first, _ = lives.get(place.number, (step, step))
                 lives[place.number] = (first, step)
     return lives
-
-
-def _lowest_gap(size: int, taken: Sequence[tuple[int, int]], alignment: int) -> int:
-    offset = 0
-    for start, end in taken:
-        if offset + size <= start:
-            break
-        offset = max(offset, _aligned(end, alignment))
-    return offset
 
 
 def _aligned(size: int, alignment: int) -> int:

@@ -100,7 +100,12 @@ def build(
 
 
 def export_c(
-    mod: tvm.IRModule, target: TargetLike, params: Mapping[str, Any] | None, path: Path
+    mod: tvm.IRModule,
+    target: TargetLike,
+    params: Mapping[str, Any] | None,
+    path: Path,
+    *,
+    arena: bool = False,
 ) -> None:
     """Write a model as C files alone: as ``Library.export`` does, without a library.
 
@@ -109,6 +114,7 @@ def export_c(
         target: what to compile for.
         params: constants by parameter name.
         path: of the files, without the ends of their names.
+        arena: whether inputs and outputs lie in the workspace, too: see ``export_standalone``.
 
     Raises:
         QnnError: as ``build`` and ``Library.export``.
@@ -119,7 +125,7 @@ def export_c(
     with interruptible() as check:
         lowered = _lower(bound, parsed, kernels=True)
         check()
-        export_standalone(lowered, signature, parsed, path)
+        export_standalone(lowered, signature, parsed, path, arena=arena)
 
 
 def _from(

@@ -7,6 +7,7 @@ from typing import Any
 
 import tvm
 from tvm import s_tir, tirx
+from tvm.ir.expr import TensorLoad
 from tvm_ffi import structural_walk
 
 from legalize.passes.tir_blocks import is_elementwise, is_one, tir_block_pass
@@ -23,7 +24,7 @@ def InlineElementwise() -> tvm.transform.Pass:
 
     Some blocks keep their buffer:
 
-    * what is read more often: broadcast, or read by a convolution or pooling;
+    * what is read more often, broadcast or read by a convolution or pooling, unless it is a copy;
     * what was narrowed to 8 bits: it is the end of an operator's arithmetic, and as a block that
       is read twice is inlined twice, a chain of operators would grow without bound;
     * what has become so large that compiling it would take long;
@@ -41,7 +42,7 @@ def _inline(schedule: s_tir.Schedule, block: Any) -> None:
         readers
         and is_elementwise(tir_block)
         and not _is_narrowed(tir_block)
-        and all(_reads_once(reader, tir_block) for reader in readers)
+        and (_is_copy(tir_block) or all(_reads_once(reader, tir_block) for reader in readers))
         and len(str(tir_block.body)) <= _LARGEST_TEXT
         and (not _has_variables(tir_block) or _loads(readers, tir_block) == 1)
         and not _divides_backwards([tir_block, *readers])
@@ -73,6 +74,15 @@ def _nodes(tree: Any) -> list[Any]:
     found: list[Any] = []
     structural_walk(tree, found.append)
     return found
+
+
+def _is_copy(tir_block: Any) -> bool:
+    """Tell whether the block copies each element to the same place, as where nothing is padded."""
+    value = tir_block.body.value
+    if not isinstance(value, TensorLoad) or len(value.indices) != len(tir_block.body.indices):
+        return False
+    pairs = zip(value.indices, tir_block.body.indices, strict=True)
+    return all(_is_plain(read) and read.same_as(written) for read, written in pairs)
 
 
 def _reads_once(reader: Any, tir_block: Any) -> bool:

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from legalize.call_plan import Call, Input, Plan, Temporary
-from legalize.memory_plan import ALIGNMENT, lay_out, pack
+from legalize.call_plan import Call, Input, Output, Plan, Temporary
+from legalize.memory_plan import ALIGNMENT, lay_out, lay_out_over, pack
 
 
 def chain(sizes: list[int]) -> Plan:
@@ -31,6 +31,60 @@ def test_a_narrow_machine_wastes_no_bytes() -> None:
     assert (layout.offsets, layout.size) == ((8, 0, 8), 16)
     contents, offsets = pack([np.ones(5, np.int8), np.ones(1, np.int32)], alignment=4)
     assert (offsets, len(contents)) == ((0, 8), 12)
+
+
+def test_an_output_lies_over_the_input_that_its_call_reads_last() -> None:
+    leads = {"f": {(0, 1): 8}}
+    layout = lay_out_over(chain([640, 640, 640]), 4, leads)
+    assert layout.size == 640 + 2 * 8
+    assert layout.offsets == (16, 8, 0)
+    # Over one that is read again it does not.
+    calls = [*chain([64, 64]).calls, Call("g", (Temporary(0), Temporary(1), Output(0)))]
+    assert lay_out_over(Plan(tuple(calls), (), (64, 64)), 4, leads).size == 128
+
+
+def test_an_input_that_is_read_twice_needs_both_leads() -> None:
+    calls = Call("g", (Input(0), Temporary(0))), Call("f", (Temporary(0),) * 2 + (Temporary(1),))
+    plan = Plan(calls, (), (64, 64))
+    sizes = [
+        lay_out_over(plan, 4, {"f": leads}).size
+        for leads in ({(0, 2): 0}, {(0, 2): 0, (1, 2): 12}, {(0, 2): 0, (1, 2): 99})
+    ]
+    assert sizes == [128, 76, 128]
+
+
+def test_a_negative_lead_lets_outputs_go_up_again() -> None:
+    calls = [Call("f", (Input(0), Temporary(0)))]
+    calls += [Call("fg"[i % 2], (Temporary(i), Temporary(i + 1))) for i in range(6)]
+    leads = {"f": {(0, 1): 16}, "g": {(0, 1): -16}}
+    assert lay_out_over(Plan(tuple(calls), (), (640,) * 7), 4, leads).size == 640 + 16
+
+
+def test_what_is_given_and_what_is_wanted_keep_their_places() -> None:
+    plan = chain([64, 64, 64])
+    assert lay_out_over(plan, 4, {}).size == 128
+    assert lay_out_over(plan, 4, {}, given=[2]).size == 192
+    assert lay_out_over(plan, 4, {}, wanted=[0]).size == 192
+
+
+@given(
+    st.lists(st.integers(1, 300), min_size=1, max_size=8),
+    st.lists(st.integers(-300, 300), min_size=8, max_size=8),
+)
+def test_no_output_is_nearer_to_its_input_than_it_may_be(
+    sizes: list[int], least: list[int]
+) -> None:
+    calls = [Call("f0", (Input(0), Temporary(0)))]
+    calls += [Call(f"f{i}", (Temporary(i - 1), Temporary(i))) for i in range(1, len(sizes))]
+    leads = {f"f{i}": {(0, 1): lead} for i, lead in enumerate(least)}
+    layout = lay_out_over(Plan(tuple(calls), (), tuple(sizes)), 4, leads)
+    assert layout.size <= lay_out(Plan(tuple(calls), (), tuple(sizes)), 4).size
+    for i in range(1, len(sizes)):
+        source, target = layout.offsets[i - 1 : i + 1]
+        is_beside = target + sizes[i] <= source or source + sizes[i - 1] <= target
+        assert is_beside or source - target >= least[i]
+        assert target % 4 == 0
+        assert target + sizes[i] <= layout.size
 
 
 @given(

@@ -24,6 +24,9 @@ CEILINGS = {
     "cortex-m55": {"ad_i8": 0.046, "kws_i8": 0.74, "ic_resnet_i8": 2.47, "vww_i8": 1.55},
 }
 
+# Bytes of the workspace, with input and output in it.
+RAM = {"ad_i8": 2_000, "kws_i8": 9_600, "ic_resnet_i8": 36_000, "vww_i8": 41_000}
+
 
 def inputs_of(content: bytes, runs: int) -> list[np.ndarray]:
     graph, rng = read_model(content), np.random.default_rng(0)
@@ -49,6 +52,22 @@ def test_real_models_are_litert_s_and_take_no_more_than_they_did(
     result = count(content, core, inputs_of(content, 3), tmp_path)
     assert len({*result.outputs}) > 1
     assert max(result.instructions) < CEILINGS[core][name] * 1e6
+
+
+@pytest.mark.parametrize("core", CEILINGS)
+@pytest.mark.parametrize("name", RAM)
+def test_real_models_are_litert_s_in_little_memory(
+    name: str, core: str, shared: Path, tmp_path: Path
+) -> None:
+    content = (shared / "models" / "tflite" / f"{name}.tflite").read_bytes()
+    result = count(content, core, inputs_of(content, 3), tmp_path, arena=True)
+    assert len({*result.outputs}) > 1
+    assert workspace_of(tmp_path) < RAM[name]
+    assert max(result.instructions) < 1.1 * CEILINGS[core][name] * 1e6
+
+
+def workspace_of(folder: Path) -> int:
+    return int((folder / "model.h").read_text().split("WORKSPACE_SIZE ")[1].split()[0])
 
 
 def test_a_wrong_output_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

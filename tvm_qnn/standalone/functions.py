@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 import tvm
 from tvm import tirx
 from tvm_ffi import structural_map
 
+from tvm_qnn.standalone.overlap import Pair, leads, size_of_buffer
+from tvm_qnn.standalone.shared import with_shared_memory
 from tvm_qnn.target.indices import wide_indices
 
 # TVM keeps smaller buffers of a function on the stack, and asks its runtime for the others.
@@ -25,16 +26,49 @@ _WRAPPING = ["tirx.MakePackedAPI", "tirx.FP8StorageLegalize", "tirx.BF16StorageL
 
 @dataclass(frozen=True)
 class Compiled:
-    """Functions in one module of TVM's.
+    """Functions as loops, which LLVM makes code of, by name.
 
     Attributes:
-        module: has LLVM's code.
-        scratch: for each function, by its name in the module that was compiled, the sizes in
-            bytes of the blocks of memory that it takes as further, last arguments.
+        target: what they are for.
+        functions: the loops.
+        scratch: of each the sizes in bytes of the blocks of memory that it takes as further, last
+            arguments.
     """
 
-    module: Any
+    target: tvm.target.Target
+    functions: dict[str, tirx.PrimFunc]
     scratch: dict[str, tuple[int, ...]]
+
+    def leads(self, alignment: int) -> dict[str, dict[Pair, int]]:
+        """Return of each function how its outputs may lie over its inputs; see ``overlap.leads``.
+
+        Args:
+            alignment: of tensors in bytes; those of larger elements do not lie over others.
+        """
+        return {name: leads(function, alignment) for name, function in self.functions.items()}
+
+    @property
+    def module(self) -> Any:
+        """A module that has LLVM's code, of functions that take pointers to separate memory."""
+        return self.module_of({name: {"": ()} for name in self.functions})
+
+    def module_of(self, variants: Mapping[str, Mapping[str, Sequence[int]]]) -> Any:
+        """Return a module that has LLVM's code.
+
+        Args:
+            variants: of each function the arguments that share their memory, by the end of the
+                variant's name in C. The first of them is a pointer to it; for each other one the
+                function takes how many elements behind that it begins.
+        """
+        functions = {}
+        for name, each in variants.items():
+            for end, members in each.items():
+                function, _ = _with_pointers(self.functions[name], members)
+                symbol = f"{function.attrs['global_symbol']}{end}"
+                functions[f"{name}{end}"] = function.with_attr("global_symbol", symbol)
+        _, finalize, _ = tirx.get_tir_pipeline("s_tir")
+        mod = finalize()(tvm.IRModule(functions))
+        return tvm.get_global_func("target.build.llvm")(mod, self.target)
 
 
 def compile_functions(
@@ -49,14 +83,15 @@ def compile_functions(
     """
     mod = tvm.IRModule({name: _prepared(f, symbols[name]) for name, f in functions.items()})
     mod = tirx.transform.BindTarget(target.with_host(target))(mod)
-    pipeline, finalize, _ = tirx.get_tir_pipeline("s_tir")
+    pipeline, _, _ = tirx.get_tir_pipeline("s_tir")
     disabled = [*_WRAPPING, *wide_indices(functions.values(), target)]
     with tvm.transform.PassContext(disabled_pass=disabled):
         mod = pipeline(mod)
-    pointers = {name: _with_pointers(mod[name]) for name in functions}
-    mod = tvm.IRModule({name: function for name, (function, _) in pointers.items()})
-    module = tvm.get_global_func("target.build.llvm")(finalize()(mod), target)
-    return Compiled(module, {name: scratch for name, (_, scratch) in pointers.items()})
+    return Compiled(
+        target,
+        {name: mod[name] for name in functions},
+        {name: _with_pointers(mod[name], ())[1] for name in functions},
+    )
 
 
 def _prepared(function: tirx.PrimFunc, symbol: str) -> tirx.PrimFunc:
@@ -71,35 +106,43 @@ def _serial(loop: tirx.For) -> tirx.For:
     return tirx.For(loop.loop_var, loop.min, loop.extent, tirx.ForKind.SERIAL, loop.body)
 
 
-def _with_pointers(function: tirx.PrimFunc) -> tuple[tirx.PrimFunc, tuple[int, ...]]:
-    """Rewrite a function to take pointers for buffers, its own large ones too; and their sizes."""
-    parameters = [tirx.Var(f"argument_{i}", "handle") for i in range(len(function.params))]
-    buffers = zip(function.params, parameters, strict=True)
+def _with_pointers(
+    function: tirx.PrimFunc, members: Sequence[int]
+) -> tuple[tirx.PrimFunc, tuple[int, ...]]:
+    """Rewrite a function to take pointers for buffers, its own large ones too; and their sizes.
+
+    Args:
+        function: lowered.
+        members: the arguments that share their memory.
+    """
+    body, buffers = function.body, list(function.params)
+    shifts: Mapping[int, tirx.Var] = {}
+    if members:
+        body, buffers[members[0]], shifts = with_shared_memory(function, members)
+    parameters = [
+        shifts[i] if i in shifts else tirx.Var(f"argument_{i}", "handle")
+        for i in range(len(buffers))
+    ]
     # TVM takes the memory of a buffer that is a parameter itself for nobody else's, also where the
     # function has no "noalias"; LLVM then lifts loads out of loops, and spills them.
     declared = [
         tirx.DeclBuffer(buffer, data=tirx.reinterpret("handle", pointer))
-        for buffer, pointer in buffers
+        for i, (buffer, pointer) in enumerate(zip(buffers, parameters, strict=True))
+        if i not in shifts
     ]
     sizes: list[int] = []
 
     def lift(allocation: tirx.AllocBuffer) -> tirx.Stmt:
-        size = _size(allocation.buffer)
+        size = size_of_buffer(allocation.buffer)
         if size < _STACK:
             return allocation
         sizes.append(size)
         parameters.append(tirx.Var(f"scratch_{len(sizes)}", "handle"))
         return tirx.DeclBuffer(allocation.buffer, data=parameters[-1])
 
-    body = structural_map(function.body, (tirx.AllocBuffer, lift))
+    body = structural_map(body, (tirx.AllocBuffer, lift))
     body = tirx.SeqStmt([*declared, body])
     # Without these TVM takes no buffer for small enough to lie on the stack.
     for key, value in (("device_type", _CPU), ("device_id", 0)):
         body = tirx.AttrStmt("default", key, tirx.IntImm("int32", value), body)
     return tirx.PrimFunc(parameters, body, None, function.attrs), tuple(sizes)
-
-
-def _size(buffer: Any) -> int:
-    dtype = tvm.DataType(buffer.dtype)
-    shape: Sequence[Any] = buffer.shape
-    return prod(int(extent) for extent in shape) * ((dtype.bits * dtype.lanes + 7) // 8)

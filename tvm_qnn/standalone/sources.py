@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 
 import numpy as np
 import tvm
 
-from legalize.call_plan import Call, Constant, Input, Output, Place, Plan
-from legalize.memory_plan import Layout
+from legalize.call_plan import Call, Constant, Input, Output, Place, Plan, Temporary
 from qnn_ops.tensor_info import Signature, TensorInfo
+from tvm_qnn.standalone.arrangement import OVER, Arrangement, size_of
 
 _C_TYPES = {"float16": "uint16_t", "float32": "float", "float64": "double", "bool": "uint8_t"}
 
@@ -25,23 +24,27 @@ class Program:
         prefix: what every name in C begins with.
         signature: the inputs and outputs.
         target: what the code is for.
-        alignment: of every pointer, in bytes.
-        plan: the calls of a run.
-        symbols: the functions' names in C by those in the plan.
+        arranged: the calls of a run, and where its tensors lie.
         offsets: where each constant begins, and behind them the states before the first run.
-        layout: where each temporary tensor lies.
         needs: the functions of other libraries that the object calls; None: not known.
     """
 
     prefix: str
     signature: Signature
     target: tvm.target.Target
-    alignment: int
-    plan: Plan
-    symbols: Mapping[str, str]
+    arranged: Arrangement
     offsets: tuple[int, ...]
-    layout: Layout
     needs: Sequence[str] | None
+
+    @property
+    def alignment(self) -> int:
+        """Of every pointer, in bytes."""
+        return self.arranged.alignment
+
+    @property
+    def plan(self) -> Plan:
+        """The calls of a run."""
+        return self.arranged.plan
 
     @property
     def macro(self) -> str:
@@ -68,8 +71,9 @@ class Program:
     @property
     def arguments(self) -> str:
         """The arguments of the function that runs the model, in C."""
-        keeps = ", void *state" if self.signature.states else ""
-        return f"const void *inputs[], void *outputs[], void *workspace{keeps}"
+        given = [] if self.arranged.arena else ["const void *inputs[]", "void *outputs[]"]
+        keeps = ["void *state"] if self.signature.states else []
+        return ", ".join([*given, "void *workspace", *keeps])
 
     @property
     def machine(self) -> str:
@@ -85,18 +89,12 @@ def weights(prefix: str) -> str:
 
 
 def files(program: Program) -> dict[str, str]:
-    """Return the files' contents by name: header, support code and an example."""
+    """Return the files' contents by name: header and support code."""
     prefix = program.prefix
     return {
         f"{prefix}.h": _header(program),
         f"{prefix}.c": _support(program),
-        f"{prefix}_main.c": _example(program),
     }
-
-
-def size_of(info: TensorInfo) -> int:
-    """Count the bytes of a tensor."""
-    return prod(info.shape) * np.dtype(info.dtype).itemsize
 
 
 def _header(program: Program) -> str:
@@ -105,7 +103,11 @@ def _header(program: Program) -> str:
         line
         for kind, infos in (("INPUT", signature.inputs), ("OUTPUT", signature.outputs))
         for number, info in enumerate(infos)
-        for line in _constants_of(f"{m}_{kind}_{number}", f"{kind.lower()} {number}", info)
+        for line in (
+            *_constants_of(f"{m}_{kind}_{number}", f"{kind.lower()} {number}", info),
+            *_place_of(program, kind, number),
+            "",
+        )
     ]
     return f"""\
 /* A quantized model, made by tvm-qnn for {program.machine}.
@@ -119,14 +121,13 @@ extern "C" {{
 #endif
 
 #define {m}_ALIGNMENT {program.alignment} /* of every pointer, in bytes */
-#define {m}_WORKSPACE_SIZE {max(program.layout.size, program.alignment)} /* bytes */
+#define {m}_WORKSPACE_SIZE {max(program.arranged.layout.size, program.alignment)} /* bytes */
 #define {m}_INPUTS {len(signature.inputs)}
 #define {m}_OUTPUTS {len(signature.outputs)}
 {_state_size(program)}
 {chr(10).join(tensors)}
 /* Run the model once.
- * inputs, outputs: pointers to dense arrays, the last axis innermost. They must not overlap.
- * workspace: {m}_WORKSPACE_SIZE bytes, whose contents do not matter before or after.
+{_tensors_note(program)}
  * Every pointer must be a multiple of {m}_ALIGNMENT.
  * {_state_note(program)}
  * Returns 0, or 1 if a pointer is null or not aligned, and then does nothing. */
@@ -138,6 +139,17 @@ int {prefix}_run({program.arguments});
 
 #endif
 """
+
+
+def _tensors_note(program: Program) -> str:
+    m = program.macro
+    if program.arranged.arena is None:
+        return f"""\
+ * inputs, outputs: pointers to dense arrays, the last axis innermost. They must not overlap.
+ * workspace: {m}_WORKSPACE_SIZE bytes, whose contents do not matter before or after."""
+    return f"""\
+ * workspace: {m}_WORKSPACE_SIZE bytes, with the inputs at their offsets, dense arrays, the last
+ * axis innermost. Afterwards the outputs are at theirs, and all else in it may have changed."""
 
 
 def _state_size(program: Program) -> str:
@@ -192,7 +204,16 @@ def _constants_of(macro: str, what: str, info: TensorInfo) -> list[str]:
         lines.append(f"/* real value = (integer - {macro}_ZERO_POINT) * {macro}_SCALE */")
         lines.append(f"#define {macro}_SCALE {info.scale!r}f")
         lines.append(f"#define {macro}_ZERO_POINT ({info.zero_point})")
-    return [*lines, ""]
+    return lines
+
+
+def _place_of(program: Program, kind: str, number: int) -> list[str]:
+    arena = program.arranged.arena
+    if arena is None:
+        return []
+    tensor = (arena.inputs if kind == "INPUT" else arena.outputs)[number]
+    place = program.arranged.layout.offsets[tensor]
+    return [f"#define {program.macro}_{kind}_{number}_OFFSET {place} /* in the workspace */"]
 
 
 def _c_type(dtype: str) -> str:
@@ -200,16 +221,16 @@ def _c_type(dtype: str) -> str:
 
 
 def _support(program: Program) -> str:
-    m, prefix, signature = program.macro, program.prefix, program.signature
-    functions = {
-        program.symbols[call.function]: len(call.arguments)
-        for call in program.plan.calls
-        if call.function
-    }
-    declarations = [
-        f"extern void {symbol}({', '.join(['const void *'] * count)});"
-        for symbol, count in functions.items()
-    ]
+    m, prefix = program.macro, program.prefix
+    functions = {}
+    for call in program.plan.calls:
+        if call.function:
+            shifts = program.arranged.members_of(call)[1:]
+            kinds = [
+                "int32_t" if i in shifts else "const void *" for i in range(len(call.arguments))
+            ]
+            functions[_symbol(program, call)] = ", ".join(kinds)
+    declarations = [f"extern void {symbol}({kinds});" for symbol, kinds in functions.items()]
     return f"""\
 /* Calls the functions of {prefix}.o, in their order. */
 #include "{prefix}.h"
@@ -229,11 +250,7 @@ static int is_wrong(const void *pointer) {{
   unsigned char *const memory = (unsigned char *)workspace;
 
 {_state_check(program)}  if (is_wrong(workspace)) return 1;
-  for (int i = 0; i < {len(signature.inputs)}; i++)
-    if (is_wrong(inputs[i])) return 1;
-  for (int i = 0; i < {len(signature.outputs)}; i++)
-    if (is_wrong(outputs[i])) return 1;
-  (void)constants, (void)memory;
+{_tensors_check(program)}  (void)constants, (void)memory;
 
 {chr(10).join(_call(program, call) for call in program.plan.calls)}
 {_state_change(program)}  return 0;
@@ -252,6 +269,17 @@ int {program.prefix}_reset(void *state) {{
   return 0;
 }}
 
+"""
+
+
+def _tensors_check(program: Program) -> str:
+    if program.arranged.arena is not None:
+        return ""
+    return f"""\
+  for (int i = 0; i < {len(program.signature.inputs)}; i++)
+    if (is_wrong(inputs[i])) return 1;
+  for (int i = 0; i < {len(program.signature.outputs)}; i++)
+    if (is_wrong(outputs[i])) return 1;
 """
 
 
@@ -274,12 +302,34 @@ def _state_change(program: Program) -> str:
 def _call(program: Program, call: Call) -> str:
     arguments = [_pointer(program, place) for place in call.arguments]
     if call.function:
-        return f"  {program.symbols[call.function]}({', '.join(arguments)});"
+        arguments = [_shift(program, call, i) or text for i, text in enumerate(arguments)]
+        return f"  {_symbol(program, call)}({', '.join(arguments)});"
     to = call.arguments[0]
-    assert isinstance(to, Output)
-    results = (*program.signature.outputs, *program.signature.states)
-    size = size_of(results[to.number])
+    if isinstance(to, Temporary):
+        size = program.plan.temporaries[to.number]
+    else:
+        results = (*program.signature.outputs, *program.signature.states)
+        size = size_of(results[to.number])
     return f"  memcpy({', '.join(arguments)}, {size});"
+
+
+def _symbol(program: Program, call: Call) -> str:
+    end = OVER if program.arranged.members_of(call) else ""
+    return f"{program.arranged.symbols[call.function or '']}{end}"
+
+
+def _shift(program: Program, call: Call, number: int) -> str | None:
+    """Return how many elements behind the first member an argument begins, where it is one."""
+    members = program.arranged.members_of(call)
+    if number not in members[1:]:
+        return None
+    begins = [
+        program.arranged.layout.offsets[place.number]
+        for place in (call.arguments[members[0]], call.arguments[number])
+        if isinstance(place, Temporary)
+    ]
+    dtype = program.arranged.compiled.functions[call.function or ""].params[number].dtype
+    return str((begins[1] - begins[0]) // np.dtype(str(dtype)).itemsize)
 
 
 def _pointer(program: Program, place: Place) -> str:
@@ -293,80 +343,4 @@ def _pointer(program: Program, place: Place) -> str:
         return f"kept + {program.state_size + program.state_offsets[state]}"
     if isinstance(place, Constant):
         return f"constants + {program.offsets[place.number]}"
-    return f"memory + {program.layout.offsets[place.number]}"
-
-
-def _example(program: Program) -> str:
-    m, prefix, signature = program.macro, program.prefix, program.signature
-    memory = "\n".join(
-        f"static _Alignas({m}_ALIGNMENT) unsigned char {kind}{i}[{m}_{kind.upper()}_{i}_SIZE];"
-        for kind, infos in (("input", signature.inputs), ("output", signature.outputs))
-        for i in range(len(infos))
-    )
-    inputs = ", ".join(f"input{i}" for i in range(len(signature.inputs)))
-    outputs = ", ".join(f"output{i}" for i in range(len(signature.outputs)))
-    input_sizes = ", ".join(f"sizeof input{i}" for i in range(len(signature.inputs)))
-    output_sizes = ", ".join(f"sizeof output{i}" for i in range(len(signature.outputs)))
-    has_state = bool(signature.states)
-    state = ", state" if has_state else ""
-    begin = f"  if ({prefix}_reset(state)) return 1;\n" if has_state else ""
-    memory_of_state = f"static _Alignas({m}_ALIGNMENT) unsigned char state[{m}_STATE_SIZE];"
-    keeps = f"\n{memory_of_state}" if has_state else ""
-    return f"""\
-/* Runs the model on files: one for each input, then one for each output, of raw elements.
- * Input files may hold several examples after one another; so do the output files then.
- *
- *   {_compiler(program.target)} -O2 -o {prefix} {prefix}_main.c {prefix}.c {prefix}.o -lm
- *   ./{prefix} INPUT... OUTPUT... */
-#include <stdio.h>
-
-#include "{prefix}.h"
-
-static _Alignas({m}_ALIGNMENT) unsigned char workspace[{m}_WORKSPACE_SIZE];
-{memory}{keeps}
-
-int main(int count, char **names) {{
-  const void *inputs[] = {{{inputs}}};
-  void *outputs[] = {{{outputs}}};
-  const size_t input_sizes[] = {{{input_sizes}}}, output_sizes[] = {{{output_sizes}}};
-  FILE *files[{m}_INPUTS + {m}_OUTPUTS];
-
-  if (count != 1 + {m}_INPUTS + {m}_OUTPUTS) {{
-    fprintf(stderr, "usage: %s INPUT... OUTPUT...\\n", names[0]);
-    return 2;
-  }}
-  for (int i = 0; i < {m}_INPUTS + {m}_OUTPUTS; i++)
-    if (!(files[i] = fopen(names[1 + i], i < {m}_INPUTS ? "rb" : "wb"))) {{
-      perror(names[1 + i]);
-      return 1;
-    }}
-{begin}  for (;;) {{
-    for (int i = 0; i < {m}_INPUTS; i++) {{
-      size_t got = fread((void *)inputs[i], 1, input_sizes[i], files[i]);
-      if (i == 0 && got == 0) return 0;
-      if (got != input_sizes[i]) {{
-        fprintf(stderr, "%s ends in the middle of an input\\n", names[1 + i]);
-        return 1;
-      }}
-    }}
-    if ({prefix}_run(inputs, outputs, workspace{state})) return 1;
-    for (int i = 0; i < {m}_OUTPUTS; i++)
-      if (fwrite(outputs[i], 1, output_sizes[i], files[{m}_INPUTS + i]) != output_sizes[i]) {{
-        perror(names[1 + {m}_INPUTS + i]);
-        return 1;
-      }}
-  }}
-}}
-"""
-
-
-def _compiler(target: tvm.target.Target) -> str:
-    attrs = target.attrs
-    triple = str(attrs.get("mtriple", ""))
-    architecture = triple.split("-")[0]
-    if architecture.startswith("thumb"):
-        floats = "hard" if triple.endswith("hf") else "soft"
-        options = f"-mcpu={attrs.get('mcpu', 'CORE')} -mthumb -mfloat-abi={floats}"
-        return f"arm-none-eabi-gcc {options} --specs=rdimon.specs -Wl,--gc-sections"
-    known = {"aarch64": "aarch64-linux-gnu-gcc", "armv7l": "arm-linux-gnueabihf-gcc"}
-    return known.get(architecture, "cc")
+    return f"memory + {program.arranged.layout.offsets[place.number]}"

@@ -9,16 +9,21 @@ from tvm import relax
 from tvm.relax import op as R
 
 import tvm_qnn
-from legalize.call_plan import Call, Input, Output, Plan, Temporary
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import Signature
 from tests.frontends.tflite.converters.test_variables import inputs as inputs_of_ring
 from tests.frontends.tflite.converters.test_variables import ring
 from tests.support.arrays import full_range
 from tests.support.modules import adder, module
-from tests.support.standalone import check_call, compile_example, run_standalone
+from tests.support.standalone import (
+    check_call,
+    compile_example,
+    run_example,
+    run_standalone,
+)
 from tvm_qnn import Library, digits
-from tvm_qnn.standalone.export import _with_scratch, export_standalone
+from tvm_qnn.build import export_c
+from tvm_qnn.standalone.export import export_standalone
 from tvm_qnn.target.target import parse_target
 
 needs_cc = pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler cc on the path")
@@ -40,6 +45,41 @@ def test_a_network_gives_what_the_library_gives(style: str, tmp_path: Path) -> N
     for inputs, result in zip(runs, results, strict=True):
         np.testing.assert_array_equal(result, library.run(*inputs))
     assert len({array.tobytes() for array in results}) == 3
+
+
+@needs_cc
+@pytest.mark.parametrize("style", digits.STYLES)
+def test_inputs_and_outputs_may_lie_in_the_workspace(style: str, tmp_path: Path) -> None:
+    library = built(style)
+    rng = np.random.default_rng(0)
+    (info,) = library.inputs
+    runs = [[full_range(rng, info.dtype, info.shape)] for _ in range(3)]
+    imported, params = tvm_qnn.from_tflite(digits.model(style))
+    export_c(imported, "host", params, tmp_path / "model", arena=True)
+    program = compile_example(tmp_path, "model", "cc")
+    results = run_example([program], library.signature, runs, tmp_path)
+    for inputs, (result,) in zip(runs, results, strict=True):
+        np.testing.assert_array_equal(result, library.run(*inputs))
+    header = (tmp_path / "model.h").read_text()
+    assert "int model_run(void *workspace);" in header
+    library.export(tmp_path / "beside", format="c")
+    sizes = [workspace_size(tmp_path / name) for name in ("model.h", "beside.h")]
+    assert sizes[0] <= sizes[1]
+
+
+def workspace_size(header: Path) -> int:
+    return int(header.read_text().split("WORKSPACE_SIZE ")[1].split()[0])
+
+
+@needs_cc
+def test_copies_and_states_beside_an_arena(tmp_path: Path) -> None:
+    mod, params = tvm_qnn.from_tflite(ring())
+    library = tvm_qnn.build(mod, "host", params)
+    export_c(mod, "host", params, tmp_path / "model", arena=True)
+    program = compile_example(tmp_path, "model", "cc")
+    runs = inputs_of_ring(5)
+    results = [array for (array,) in run_example([program], library.signature, runs, tmp_path)]
+    np.testing.assert_array_equal(results, [library.run(*arrays) for arrays in runs])
 
 
 @needs_cc
@@ -160,15 +200,3 @@ def test_what_takes_the_runtime_is_refused_by_name(tmp_path: Path) -> None:
             builder.get(), Signature((), ()), parse_target("llvm"), tmp_path / "model"
         )
     assert not list(tmp_path.iterdir())
-
-
-def test_scratch_is_memory_of_one_call() -> None:
-    plan = Plan(
-        (Call("f", (Input(0), Temporary(0))), Call("f", (Temporary(0), Output(0)))), (), (8,)
-    )
-    plan = _with_scratch(plan, {"f": (100, 200)})
-    assert [call.arguments for call in plan.calls] == [
-        (Input(0), Temporary(0), Temporary(1), Temporary(2)),
-        (Temporary(0), Output(0), Temporary(3), Temporary(4)),
-    ]
-    assert plan.temporaries == (8, 100, 200, 100, 200)

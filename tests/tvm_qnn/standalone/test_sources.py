@@ -8,15 +8,19 @@ import pytest
 from legalize.call_plan import Call, Constant, Input, Output, Plan, Temporary
 from legalize.memory_plan import lay_out
 from qnn_ops.signature import Signature, TensorInfo
-from tvm_qnn.standalone.sources import Program, files, size_of
+from tvm_qnn.standalone.arrangement import Arrangement, size_of
+from tvm_qnn.standalone.example import example
+from tvm_qnn.standalone.functions import Compiled
+from tvm_qnn.standalone.sources import Program, files
 from tvm_qnn.target.target import parse_target
+
+SIGNATURE = Signature(
+    (TensorInfo("a */ b", (2, 3), "int8", 0.5, -3), TensorInfo("c", (), "bool")),
+    (TensorInfo("y", (1000,), "int32"), TensorInfo("z", (2, 3), "int8", 0.25, 0)),
+)
 
 
 def written(needs: Sequence[str] | None) -> dict[str, str]:
-    signature = Signature(
-        (TensorInfo("a */ b", (2, 3), "int8", 0.5, -3), TensorInfo("c", (), "bool")),
-        (TensorInfo("y", (1000,), "int32"), TensorInfo("z", (2, 3), "int8", 0.25, 0)),
-    )
     plan = Plan(
         (
             Call("first", (Input(0), Constant(1), Temporary(0))),
@@ -28,8 +32,10 @@ def written(needs: Sequence[str] | None) -> dict[str, str]:
     )
     target = parse_target("armv7-neon")
     symbols = {"first": "net_0_first", "second": "net_1_second"}
-    where = (0, 64), lay_out(plan)
-    return files(Program("net", signature, target, 64, plan, symbols, *where, needs))
+    compiled = Compiled(target, {}, {})
+    arranged = Arrangement(plan, compiled, symbols, 64, lay_out(plan), None)
+    program = Program("net", SIGNATURE, target, arranged, (0, 64), needs)
+    return {**files(program), "net_main.c": example(program)}
 
 
 @pytest.fixture

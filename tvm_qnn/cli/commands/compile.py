@@ -34,6 +34,11 @@ LIBRARY, ARCHIVE = ".so", ".tar"
 @target_option
 @click.option("--cc", help="The linker to use; by default one on the path, or ziglang.")
 @click.option(
+    "--arena",
+    is_flag=True,
+    help="Write C files that take the least memory: inputs and outputs lie in the workspace.",
+)
+@click.option(
     "--cache/--no-cache",
     default=True,
     show_default=True,
@@ -45,6 +50,7 @@ def compile_model(
     output: Path | None,
     target: str,
     cc: str | None,
+    arena: bool,
     cache: bool,
     as_json: bool,
 ) -> None:
@@ -80,6 +86,8 @@ def compile_model(
         raise QnnError("C files are for one target; a library, which ends in .so, takes several")
     if is_library:
         find_linker(cc, requirements(parsed[0]).platform)
+        if arena:
+            raise click.UsageError("--arena is for C files, which a library is not")
     elif cc is not None:
         raise click.UsageError("--cc is for libraries: the C files are not linked")
     console, start = progress(), time.perf_counter()
@@ -95,9 +103,8 @@ def compile_model(
         files = [path]
     else:
         with timed(console, f"Compile for {target}, into {path}"):
-            files = _write_c(
-                partial(export_c, imported.mod, parsed[0], imported.params), model.path, path
-            )
+            export = partial(export_c, imported.mod, parsed[0], imported.params, arena=arena)
+            files = _write_c(export, model.path, path)
     seconds = time.perf_counter() - start
     if as_json:
         texts = [str(each) for each in parsed]

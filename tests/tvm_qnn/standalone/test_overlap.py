@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import ctypes
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from tests.support.standalone import check_call
+from tvm_qnn.standalone.functions import compile_functions
+from tvm_qnn.standalone.overlap import leads, size_of_buffer
+from tvm_qnn.target.objects import write_object
+from tvm_qnn.target.target import parse_target
+
+Buffers = list[Any]
+
+HOST = parse_target("host")
+
+
+def function(
+    sizes: list[tuple[int, str]], write: Callable[[Buffers], None], **attrs: object
+) -> tirx.PrimFunc:
+    """Write a function of buffers of these lengths and dtypes."""
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("f")
+        T.func_attr({"tirx.noalias": True, **attrs})
+        names = [f"b{i}" for i in range(len(sizes))]
+        arguments = zip(names, sizes, strict=True)
+        write([T.arg(name, T.buffer((size,), dtype)) for name, (size, dtype) in arguments])
+    return builder.get()
+
+
+def lead(sizes: list[tuple[int, str]], write: Callable[[Buffers], None]) -> int:
+    return leads(function(sizes, write), 4)[0, 1]
+
+
+def every(step: int, offset: int = 0, turns: int = 8) -> Callable[[Buffers], None]:
+    """Store to element i what is in the element ``step * i + offset``."""
+
+    def write(buffers: Buffers) -> None:
+        source, target = buffers
+        with T.serial(turns) as i:
+            T.buffer_store(target, source[i * step + offset], [i])
+
+    return write
+
+
+def backwards(buffers: Buffers) -> None:
+    source, target = buffers
+    with T.serial(8) as i:
+        T.buffer_store(target, source[7 - i], [i])
+
+
+def window(buffers: Buffers) -> None:
+    """Add three neighbours, at the edges those that are there."""
+    source, target = buffers
+    with T.serial(8) as i:
+        T.buffer_store(target, T.int8(0), [i])
+        with T.serial(3) as j:
+            inside = T.And(i + j >= 1, i + j < 9)
+            with T.If(inside), T.Then():
+                T.buffer_store(target, target[i] + source[i + j - 1], [i])
+
+
+def all_before_any(buffers: Buffers) -> None:
+    source, target = buffers
+    kept = T.alloc_buffer((8,), "int8")
+    with T.serial(8) as i:
+        T.buffer_store(kept, source[i], [i])
+    with T.serial(8) as j:
+        T.buffer_store(target, kept[7 - j], [j])
+
+
+def last_pixels_again(buffers: Buffers) -> None:
+    """Three at a time, as kernels do; the last three share one with those before."""
+    source, target = buffers
+    first = T.alloc_buffer((1,), "int32")
+    kept = T.alloc_buffer((3,), "int8")
+    with T.serial(3) as tile:
+        T.buffer_store(first, T.min(tile * 3, 5), [0])
+        with T.serial(3) as i:
+            T.buffer_store(kept, source[first[0] + i], [i])
+        with T.serial(3) as j:
+            T.buffer_store(target, kept[j], [first[0] + j])
+
+
+def counter(buffers: Buffers) -> None:
+    """Read at an index that each turn makes of the turn before, which is not followed."""
+    source, target = buffers
+    place = T.alloc_buffer((1,), "int32")
+    T.buffer_store(place, T.int32(7), [0])
+    with T.serial(8) as i:
+        T.buffer_store(target, source[place[0]], [i])
+        T.buffer_store(place, place[0] - 1, [0])
+
+
+def vectors(buffers: Buffers) -> None:
+    source, target = buffers
+    with T.serial(2) as i:
+        T.buffer_store(target, source[T.ramp(i * 4, 1, 4)], [T.ramp(i * 4, 1, 4)])
+
+
+BYTES = [(8, "int8"), (8, "int8")]
+
+
+CASES = [
+    (BYTES, every(1), 0),
+    ([(16, "int8"), (8, "int8")], every(2), -1),
+    ([(16, "int8"), (8, "int8")], every(1, 8), -8),
+    ([(8, "int32"), (8, "int32")], every(1), 0),
+    (BYTES, backwards, 7),
+    (BYTES, window, 2),
+    (BYTES, all_before_any, -8),
+    (BYTES, last_pixels_again, 1),
+    (BYTES, counter, 7),
+    (BYTES, vectors, 0),
+]
+
+
+@pytest.mark.parametrize(("sizes", "write", "expected"), CASES)
+def test_a_lead_is_what_the_order_of_loads_allows(
+    sizes: list[tuple[int, str]], write: Callable[[Buffers], None], expected: int
+) -> None:
+    assert lead(sizes, write) == expected
+
+
+@pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler cc on the path")
+def test_code_gives_the_same_over_its_input_as_beside_it(tmp_path: Path) -> None:
+    functions = {f"f{i}": function(sizes, write) for i, (sizes, write, _) in enumerate(CASES)}
+    compiled = compile_functions(functions, {name: name for name in functions}, HOST)
+    variants = {name: {"": (0, 1)} for name in functions}
+    write_object(compiled.module_of(variants), tmp_path / "f.o")
+    check_call(["cc", "-shared", "-o", tmp_path / "f.so", tmp_path / "f.o"])
+    library = ctypes.CDLL(str(tmp_path / "f.so"))
+    rng = np.random.default_rng(0)
+    for (name, function_), (sizes, _, least) in zip(functions.items(), CASES, strict=True):
+        source, target = map(size_of_buffer, function_.params)
+        results = set()
+        item = np.dtype(sizes[1][1]).itemsize
+        contents = rng.integers(-100, 100, 200).astype(np.int8)
+        # From beside the input to as far over it as it may be, in whole elements.
+        for each in range(target, least - 1, -1):
+            block = contents.copy()
+            start = block.ctypes.data + 100 // 4 * 4
+            if each % item == 0:
+                shift = ctypes.c_int32(-each // item)
+                getattr(library, name)(ctypes.c_void_p(start), shift)
+                results.add(block[100 - each : 100 - each + target].tobytes())
+        assert len(results) == 1, (name, source)
+
+
+def test_a_condition_that_is_known_in_a_turn_counts() -> None:
+    def write(buffers: Buffers) -> None:
+        source, target = buffers
+        kept = T.alloc_buffer((4,), "int8")
+        with T.serial(7) as i:
+            with T.serial(2) as n:
+                is_new = T.Or(i == 0, n >= 1)
+                with T.If(is_new), T.Then():
+                    T.buffer_store(kept, source[i + n], [(i + n) % 2])
+            T.buffer_store(target, kept[0] + kept[1], [i])
+
+    assert lead(BYTES, write) == -1
+
+
+def test_tensors_of_other_elements_do_not_lie_over_one_another() -> None:
+    assert leads(function([(8, "int8"), (8, "int32")], every(1)), 4) == {}
+    assert leads(function([(8, "int64"), (8, "int64")], every(1)), 4) == {}
+    assert leads(function([(8, "int64"), (8, "int64")], every(1)), 8) == {(0, 1): 0}
+
+
+@pytest.mark.parametrize(
+    "pointer", [lambda source: source.data, lambda source: T.address_of(source[0])]
+)
+def test_what_is_called_with_memory_is_not_followed(pointer: Callable[[Any], Any]) -> None:
+    def write(buffers: Buffers) -> None:
+        source, target = buffers
+        T.buffer_store(target, T.call_extern("int8", "f", pointer(source)), [0])
+
+    assert leads(function(BYTES, write), 4) == {}
+
+
+def test_a_function_that_is_called_in_place_promises_no_separate_memory() -> None:
+    target = parse_target("cortex-m4")
+    compiled = compile_functions({"f": function(BYTES, every(1))}, {"f": "m_f"}, target)
+    assert compiled.leads(4) == {"f": {(0, 1): 0}}
+    code = str(compiled.module_of({"f": {"": (), "_over": (0, 1)}}).inspect_source("ll"))
+    lines = [line for line in code.splitlines() if "void @m_f" in line]
+    assert sorted(line.count("ptr noalias") for line in lines) == [1, 2]
+    assert sum("i32" in line for line in lines) == 1

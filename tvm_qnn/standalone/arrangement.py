@@ -1,0 +1,185 @@
+"""A lowered model as calls of functions, with a place in memory for each tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from math import prod
+
+import numpy as np
+import tvm
+
+from legalize import calls_pipeline
+from legalize.call_plan import Call, Input, NotCallsError, Output, Place, Plan, Temporary, plan_of
+from legalize.memory_plan import ALIGNMENT, Layout, lay_out, lay_out_over
+from legalize.passes.bodies import is_view
+from qnn_ops.errors import QnnError
+from qnn_ops.tensor_info import Signature, TensorInfo
+from tvm_qnn.standalone.functions import Compiled, compile_functions
+from tvm_qnn.target.microcontrollers import alignment_of
+
+_LONGEST = 40
+
+OVER = "_over"
+"""The end of the name in C of a function whose tensors lie over one another."""
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """What a run calls, and where its tensors lie.
+
+    Attributes:
+        plan: the calls.
+        compiled: the functions.
+        symbols: the functions' names in C by those in the plan.
+        alignment: of every pointer, in bytes.
+        layout: where each temporary tensor lies.
+        arena: the inputs and outputs that lie in the workspace; None: they do not.
+    """
+
+    plan: Plan
+    compiled: Compiled
+    symbols: Mapping[str, str]
+    alignment: int
+    layout: Layout
+    arena: Arena | None
+
+    @cached_property
+    def shared(self) -> dict[str, tuple[int, ...]]:
+        """The arguments that share their memory in a call of a function, where some do."""
+        found: dict[str, set[int]] = {}
+        for call in self.plan.calls:
+            if call.function and (members := self._overlap(call)):
+                found[call.function] = found.get(call.function, set()) | members
+        return {name: tuple(sorted(members)) for name, members in found.items()}
+
+    def _overlap(self, call: Call) -> set[int]:
+        """Return the numbers of the arguments that lie over others."""
+        sizes, offsets = self.plan.temporaries, self.layout.offsets
+        spans = {
+            i: (offsets[place.number], offsets[place.number] + sizes[place.number])
+            for i, place in enumerate(call.arguments)
+            if isinstance(place, Temporary)
+        }
+        return {
+            number
+            for i, j in combinations(spans, 2)
+            if max(spans[i][0], spans[j][0]) < min(spans[i][1], spans[j][1])
+            and call.arguments[i] != call.arguments[j]
+            for number in (i, j)
+        }
+
+    def members_of(self, call: Call) -> tuple[int, ...]:
+        """Return the arguments of a call that its function takes as parts of one memory."""
+        members = self.shared.get(call.function or "", ())
+        places = [call.arguments[i] for i in members]
+        # Such a function serves all calls whose tensors lie in the workspace.
+        return members if all(isinstance(place, Temporary) for place in places) else ()
+
+    @property
+    def variants(self) -> dict[str, dict[str, tuple[int, ...]]]:
+        """What is to be compiled: see ``Compiled.module_of``."""
+        found: dict[str, dict[str, tuple[int, ...]]] = {}
+        for call in self.plan.calls:
+            if call.function:
+                members = self.members_of(call)
+                found.setdefault(call.function, {})[OVER if members else ""] = members
+        return found
+
+
+@dataclass(frozen=True)
+class Arena:
+    """Inputs and outputs that lie in the workspace.
+
+    Attributes:
+        inputs: the temporary tensor of each input, by number.
+        outputs: that of each output.
+    """
+
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+def arrange(
+    lowered: tvm.IRModule,
+    signature: Signature,
+    target: tvm.target.Target,
+    prefix: str,
+    *,
+    arena: bool = False,
+) -> Arrangement:
+    """Read the calls of a model, and plan its memory.
+
+    Args:
+        lowered: what ``legalize.lower`` made of it.
+        signature: its inputs and outputs.
+        target: what it was lowered for.
+        prefix: what the functions' names in C begin with.
+        arena: whether inputs and outputs lie in the workspace, too, and an output may lie over an
+            input that its call reads last: the least memory, for some more instructions.
+
+    Raises:
+        QnnError: if the model does what takes TVM's runtime.
+    """
+    with target:
+        mod = calls_pipeline(target)(lowered)
+    try:
+        plan = plan_of(mod, is_view)
+    except NotCallsError as error:
+        raise QnnError(
+            f"the model cannot be exported without TVM's runtime: it needs {error.what}; "
+            "export it as .so instead"
+        ) from error
+    functions = {call.function: mod[call.function] for call in plan.calls if call.function}
+    # Names of fused functions tell all that was fused.
+    symbols = {name: f"{prefix}_{i}_{name[:_LONGEST]}" for i, name in enumerate(functions)}
+    compiled = compile_functions(functions, symbols, target)
+    plan = _with_scratch(plan, compiled.scratch)
+    alignment = alignment_of(target) or ALIGNMENT
+    if not arena:
+        return Arrangement(plan, compiled, symbols, alignment, lay_out(plan, alignment), None)
+    plan, places = _with_arena(plan, signature)
+    leads = compiled.leads(alignment)
+    layout = lay_out_over(plan, alignment, leads, given=places.inputs, wanted=places.outputs)
+    return Arrangement(plan, compiled, symbols, alignment, layout, places)
+
+
+def _with_scratch(plan: Plan, scratch: Mapping[str, Sequence[int]]) -> Plan:
+    """Return the plan with the memory that functions need for themselves as their last arguments.
+
+    Args:
+        plan: without it.
+        scratch: the sizes in bytes of each block that a function takes.
+    """
+    temporaries = list(plan.temporaries)
+    calls = []
+    for call in plan.calls:
+        sizes = scratch.get(call.function, ()) if call.function else ()
+        blocks = range(len(temporaries), len(temporaries) + len(sizes))
+        temporaries += sizes
+        calls.append(Call(call.function, (*call.arguments, *map(Temporary, blocks))))
+    return Plan(tuple(calls), plan.constants, tuple(temporaries))
+
+
+def size_of(info: TensorInfo) -> int:
+    """Count the bytes of a tensor."""
+    return prod(info.shape) * np.dtype(info.dtype).itemsize
+
+
+def _with_arena(plan: Plan, signature: Signature) -> tuple[Plan, Arena]:
+    """Return the plan with inputs and outputs as temporary tensors, but not the states."""
+    ends = (Input, signature.inputs), (Output, signature.outputs)
+    places: list[Place] = [kind(n) for kind, infos in ends for n in range(len(infos))]
+    first = len(plan.temporaries)
+    known = {place: Temporary(first + n) for n, place in enumerate(places)}
+    calls = [
+        Call(call.function, tuple(known.get(place, place) for place in call.arguments))
+        for call in plan.calls
+    ]
+    sizes = [size_of(info) for _, infos in ends for info in infos]
+    numbers = tuple(range(first, first + len(sizes)))
+    count = len(signature.inputs)
+    arena = Arena(numbers[:count], numbers[count:])
+    return Plan(tuple(calls), plan.constants, (*plan.temporaries, *sizes)), arena

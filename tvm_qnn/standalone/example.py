@@ -1,0 +1,133 @@
+"""A program that runs an exported model on files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import tvm
+
+from tvm_qnn.standalone.sources import Program
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What a program in C declares for a model.
+
+    Attributes:
+        declarations: of all memory.
+        inputs: the pointers to the inputs, separated by commas.
+        outputs: those to the outputs.
+        arguments: of the function that runs the model, where ``inputs`` and ``outputs`` are arrays.
+        begin: a statement to begin a stream of runs, if there is a state.
+    """
+
+    declarations: str
+    inputs: str
+    outputs: str
+    arguments: str
+    begin: str
+
+
+def memory_of(program: Program) -> Memory:
+    """Return what a program declares to run a model."""
+    m, signature, arena = program.macro, program.signature, program.arranged.arena
+    ends = ("input", len(signature.inputs)), ("output", len(signature.outputs))
+    blocks = {"workspace": f"{m}_WORKSPACE_SIZE"}
+    names = {kind: [f"{kind}{i}" for i in range(count)] for kind, count in ends}
+    if arena is None:
+        blocks |= {
+            name: f"{m}_{kind.upper()}_{i}_SIZE"
+            for kind, each in names.items()
+            for i, name in enumerate(each)
+        }
+    else:
+        names = {
+            kind: [f"workspace + {m}_{kind.upper()}_{i}_OFFSET" for i in range(count)]
+            for kind, count in ends
+        }
+    if signature.states:
+        blocks["state"] = f"{m}_STATE_SIZE"
+    return Memory(
+        "\n".join(
+            f"static _Alignas({m}_ALIGNMENT) unsigned char {name}[{size}];"
+            for name, size in blocks.items()
+        ),
+        ", ".join(names["input"]),
+        ", ".join(names["output"]),
+        ", ".join(
+            [
+                *(["inputs", "outputs"] if arena is None else []),
+                "workspace",
+                *(["state"] if signature.states else []),
+            ]
+        ),
+        f"  if ({program.prefix}_reset(state)) return 1;\n" if signature.states else "",
+    )
+
+
+def example(program: Program) -> str:
+    """Return the program that runs a model on files."""
+    m, prefix, signature = program.macro, program.prefix, program.signature
+    memory = memory_of(program)
+    sizes = {
+        kind: ", ".join(f"{m}_{kind}_{i}_SIZE" for i in range(len(infos)))
+        for kind, infos in (("INPUT", signature.inputs), ("OUTPUT", signature.outputs))
+    }
+    return f"""\
+/* Runs the model on files: one for each input, then one for each output, of raw elements.
+ * Input files may hold several examples after one another; so do the output files then.
+ *
+ *   {compiler(program.target)} -O2 -o {prefix} {prefix}_main.c {prefix}.c {prefix}.o -lm
+ *   ./{prefix} INPUT... OUTPUT... */
+#include <stdio.h>
+
+#include "{prefix}.h"
+
+{memory.declarations}
+
+int main(int count, char **names) {{
+  const void *inputs[] = {{{memory.inputs}}};
+  void *outputs[] = {{{memory.outputs}}};
+  const size_t input_sizes[] = {{{sizes["INPUT"]}}}, output_sizes[] = {{{sizes["OUTPUT"]}}};
+  FILE *files[{m}_INPUTS + {m}_OUTPUTS];
+
+  if (count != 1 + {m}_INPUTS + {m}_OUTPUTS) {{
+    fprintf(stderr, "usage: %s INPUT... OUTPUT...\\n", names[0]);
+    return 2;
+  }}
+  for (int i = 0; i < {m}_INPUTS + {m}_OUTPUTS; i++)
+    if (!(files[i] = fopen(names[1 + i], i < {m}_INPUTS ? "rb" : "wb"))) {{
+      perror(names[1 + i]);
+      return 1;
+    }}
+{memory.begin}  for (;;) {{
+    for (int i = 0; i < {m}_INPUTS; i++) {{
+      size_t got = fread((void *)inputs[i], 1, input_sizes[i], files[i]);
+      if (i == 0 && got == 0) return 0;
+      if (got != input_sizes[i]) {{
+        fprintf(stderr, "%s ends in the middle of an input\\n", names[1 + i]);
+        return 1;
+      }}
+    }}
+    if ({prefix}_run({memory.arguments})) return 1;
+    for (int i = 0; i < {m}_OUTPUTS; i++)
+      if (fwrite(outputs[i], 1, output_sizes[i], files[{m}_INPUTS + i]) != output_sizes[i]) {{
+        perror(names[1 + {m}_INPUTS + i]);
+        return 1;
+      }}
+  }}
+}}
+"""
+
+
+def compiler(target: tvm.target.Target) -> str:
+    """Return the command of a C compiler for a target."""
+    attrs = target.attrs
+    triple = str(attrs.get("mtriple", ""))
+    architecture = triple.split("-")[0]
+    if architecture.startswith("thumb"):
+        floats = "hard" if triple.endswith("hf") else "soft"
+        options = f"-mcpu={attrs.get('mcpu', 'CORE')} -mthumb -mfloat-abi={floats}"
+        return f"arm-none-eabi-gcc {options} --specs=rdimon.specs -Wl,--gc-sections"
+    known = {"aarch64": "aarch64-linux-gnu-gcc", "armv7l": "arm-linux-gnueabihf-gcc"}
+    return known.get(architecture, "cc")

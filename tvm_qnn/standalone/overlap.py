@@ -1,0 +1,385 @@
+"""How far a function's output may lie over its input: what is read before it is written over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import tirx
+from tvm.ir.expr import TensorLoad
+from tvm_ffi import structural_walk
+
+from tvm_qnn.standalone.spans import Array, Span, combined, exactly, joined, negated
+
+Pair = tuple[int, int]
+"""The numbers of two parameters: one that is read, and one that is written."""
+
+# Loops are followed turn by turn, all inside one another, up to so many turns.
+_TURNS = 1 << 16
+_FAR = 1 << 48  # beyond any address: of what is not accessed
+
+
+class _UnreadableError(Exception):
+    """A function does what is not understood here."""
+
+
+def leads(function: tirx.PrimFunc, alignment: int) -> dict[Pair, int]:
+    """Return how many bytes an output must begin before an input, at least, to lie over it.
+
+    A lead below 0 says that the output may as well begin that much behind the input. There is a
+    lead for each parameter that is only read and each one that is written. They are bounds, from
+    the order of the function's loads and stores in its loops.
+
+    Args:
+        function: lowered, with buffers of one dimension.
+        alignment: the most bytes of an element.
+
+    Returns:
+        The leads, between tensors of the first output's dtype; none if the function does what is
+        not understood here.
+    """
+    reader = _Reader(function)
+    try:
+        uses = reader.statement(function.body)
+    except _UnreadableError:
+        return {}
+    sizes = [size_of_buffer(parameter) for parameter in function.params]
+    dtypes = [str(parameter.dtype) for parameter in function.params]
+    kind = dtypes[min(reader.written)] if reader.written else ""
+    items = map(_item_size, function.params)
+    fits = [dtype == kind and item <= alignment for dtype, item in zip(dtypes, items, strict=True)]
+    alike = [number for number, is_alike in enumerate(fits) if is_alike]
+    return {
+        (source, target): int(max(uses.gap(source, target).max(), -sizes[source]))
+        for source in alike
+        for target in alike
+        if source not in reader.written and target in reader.written
+    }
+
+
+def size_of_buffer(buffer: Any) -> int:
+    """Count the bytes of a buffer of known shape."""
+    return prod(int(extent) for extent in buffer.shape) * _item_size(buffer)
+
+
+def _item_size(buffer: Any) -> int:
+    dtype = tvm.DataType(buffer.dtype)
+    return int((dtype.bits * dtype.lanes + 7) // 8)
+
+
+@dataclass(frozen=True)
+class _Uses:
+    """What a piece of code does to the parameters, by their numbers, in each turn around it.
+
+    Attributes:
+        reads: the first byte that is read of each.
+        writes: the end of the bytes that are written of each.
+        gaps: of each pair, the most by which such an end lies behind a byte that is read later.
+    """
+
+    reads: Mapping[int, Array] = field(default_factory=dict)
+    writes: Mapping[int, Array] = field(default_factory=dict)
+    gaps: Mapping[Pair, Array] = field(default_factory=dict)
+
+    def gap(self, source: int, target: int) -> Array:
+        return self.gaps.get((source, target), np.array([-_FAR]))
+
+    def then(self, later: _Uses) -> _Uses:
+        """Return the uses of this and of what comes after it."""
+        gaps = _merged(np.maximum, self.gaps, later.gaps)
+        crossed = {
+            (source, target): end - start
+            for target, end in self.writes.items()
+            for source, start in later.reads.items()
+        }
+        return _Uses(
+            _merged(np.minimum, self.reads, later.reads),
+            _merged(np.maximum, self.writes, later.writes),
+            _merged(np.maximum, gaps, crossed),
+        )
+
+    def where(self, active: Any) -> _Uses:
+        """Return the uses of code that does not run in all turns."""
+        return _Uses(
+            {key: np.where(active, start, _FAR) for key, start in self.reads.items()},
+            {key: np.where(active, end, -_FAR) for key, end in self.writes.items()},
+            {key: np.where(active, gap, -_FAR) for key, gap in self.gaps.items()},
+        )
+
+    def repeated(self, outer: int, turns: int) -> _Uses:
+        """Return the uses of a whole loop, of which these are the turns, in each turn around it."""
+
+        def by_turn(values: Array) -> Array:
+            return np.broadcast_to(values, outer * turns).reshape(outer, turns)
+
+        gaps = {key: by_turn(gap).max(axis=1) for key, gap in self.gaps.items()}
+        crossed = {}
+        for target, end in self.writes.items():
+            ends = np.maximum.accumulate(by_turn(end), axis=1)[:, :-1]
+            for source, start in self.reads.items() if turns > 1 else ():
+                crossed[source, target] = (ends - by_turn(start)[:, 1:]).max(axis=1)
+        return _Uses(
+            {key: by_turn(start).min(axis=1) for key, start in self.reads.items()},
+            {key: by_turn(end).max(axis=1) for key, end in self.writes.items()},
+            _merged(np.maximum, gaps, crossed),
+        )
+
+    def in_any_order(self) -> _Uses:
+        """Return the uses of a loop whose turns are not followed: these are of all together."""
+        return self.then(self)
+
+
+def _merged(
+    choose: Callable[[Array, Array], Array], first: Mapping[Any, Array], second: Mapping[Any, Array]
+) -> dict[Any, Array]:
+    merged = {**first, **second}
+    merged.update({key: choose(first[key], second[key]) for key in first.keys() & second.keys()})
+    return merged
+
+
+class _Reader:
+    """Follows a function's code in its order, in all turns of the loops around at once."""
+
+    def __init__(self, function: tirx.PrimFunc) -> None:
+        self.written: set[int] = set()
+        self._numbers = {parameter: n for n, parameter in enumerate(function.params)}
+        # The memory that a buffer is in, by its first name.
+        self._memory: dict[Any, Any] = {parameter: parameter for parameter in function.params}
+        # What is known of variables, and of memory of one number.
+        self._values: dict[Any, Span] = {}
+        self._turns = 1
+        structural_walk(function.body, lambda node: self._declare(node))
+
+    def _declare(self, node: Any) -> None:
+        if isinstance(node, tirx.AllocBuffer):
+            self._memory[node.buffer] = node.buffer
+        if not isinstance(node, tirx.DeclBuffer):
+            return
+        data = node.data
+        while isinstance(data, tvm.ir.Call) and data.op.name == "tirx.buffer_data":
+            data = data.args[0]
+        self._memory[node.buffer] = self._memory.get(data)
+
+    def statement(self, node: Any) -> _Uses:
+        rule = _STATEMENTS.get(type(node))
+        if rule is None:
+            raise _UnreadableError
+        return rule(self, node)
+
+    def _sequence(self, node: tirx.SeqStmt) -> _Uses:
+        uses = _Uses()
+        for each in node.seq:
+            uses = uses.then(self.statement(each))
+        return uses
+
+    def _name(self, _node: Any) -> _Uses:
+        return _Uses()
+
+    def _attribute(self, node: tirx.AttrStmt) -> _Uses:
+        return self.statement(node.body)
+
+    def _binding(self, node: tirx.Bind) -> _Uses:
+        uses, span = self.value(node.value)
+        self._values[node.var] = span
+        return uses
+
+    def _evaluation(self, node: tirx.Evaluate) -> _Uses:
+        return self.value(node.value)[0]
+
+    def _store(self, node: tirx.BufferStore) -> _Uses:
+        uses, value = self.value(node.value)
+        memory = self._memory_of(node.buffer)
+        more, place = self._index(node.indices)
+        uses = uses.then(more)
+        if memory in self._numbers:
+            number = self._numbers[memory]
+            self.written.add(number)
+            size = size_of_buffer(node.buffer)
+            end = (
+                np.array([size])
+                if place is None
+                else np.minimum((place[1] + 1) * _item_size(node.buffer), size)
+            )
+            return uses.then(_Uses(writes={number: end}))
+        self._values[memory] = value if _is_number(node.buffer) else None
+        return uses
+
+    def _branch(self, node: tirx.IfThenElse) -> _Uses:
+        uses, condition = self.value(node.condition)
+        branches = [(node.then_case, condition), (node.else_case, negated(condition))]
+        for case, is_taken in branches:
+            if case is None:
+                continue
+            known = dict(self._values)
+            inner = self.statement(case)
+            self._forget(known)
+            uses = uses.then(inner if is_taken is None else inner.where(is_taken[1] > 0))
+        return uses
+
+    def _loop(self, node: tirx.For) -> _Uses:
+        if not all(isinstance(each, tirx.IntImm) for each in (node.min, node.extent)):
+            raise _UnreadableError
+        first, turns, outer = int(node.min), int(node.extent), self._turns
+        if turns < 1 or (node.step is not None and int(node.step) != 1):
+            raise _UnreadableError
+        known = dict(self._values)
+        # What a turn finds there may be of the turn before it.
+        changed = self._changed(node)
+        self._values = {key: span for key, span in known.items() if key not in changed}
+        is_followed = outer * turns <= _TURNS
+        if is_followed:
+            self._turns = outer * turns
+            self._values = {key: _spread(span, turns) for key, span in self._values.items()}
+            number = np.tile(np.arange(first, first + turns), outer)
+            self._values[node.loop_var] = number, number
+        else:
+            self._values[node.loop_var] = np.array([first]), np.array([first + turns - 1])
+        uses = self.statement(node.body)
+        uses = uses.repeated(outer, turns) if is_followed else uses.in_any_order()
+        self._turns = outer
+        self._values = {key: span for key, span in known.items() if key not in changed}
+        return uses
+
+    def _changed(self, loop: tirx.For) -> set[Any]:
+        """Return the memory that a loop stores to."""
+        stored: set[Any] = set()
+        note = (tirx.BufferStore, lambda node: stored.add(self._memory_of(node.buffer)))
+        structural_walk(loop.body, note)
+        return stored
+
+    def _memory_of(self, buffer: Any) -> Any:
+        memory = self._memory.get(buffer)
+        if memory is None or int(buffer.elem_offset) != 0:
+            raise _UnreadableError
+        return memory
+
+    def _index(self, indices: Any) -> tuple[_Uses, Span]:
+        lanes = [tvm.DataType(str(index.ty.dtype)).lanes for index in indices]
+        if len(lanes) != 1 or (lanes[0] > 1 and not isinstance(indices[0], tirx.Ramp)):
+            raise _UnreadableError
+        return self.value(indices[0])
+
+    def _forget(self, known: dict[Any, Span]) -> None:
+        """Forget what has changed since; what was known of it then may be so or not."""
+        changed = {key for key, span in self._values.items() if known.get(key) is not span}
+        self._values = {key: None if key in changed else span for key, span in known.items()}
+
+    def value(self, node: Any) -> tuple[_Uses, Span]:
+        """Return what computing an expression reads, and its span."""
+        if isinstance(node, tirx.IntImm):
+            return _Uses(), exactly(int(node.value))
+        rule = _VALUES.get(type(node))
+        if rule is not None:
+            return rule(self, node)
+        names = _PARTS.get(type(node))
+        if names is None:
+            raise _UnreadableError
+        uses, spans = self._all(getattr(node, name) for name in names)
+        return uses, combined(type(node), *spans) if names == _TWO else None
+
+    def _all(self, nodes: Any) -> tuple[_Uses, list[Span]]:
+        uses, spans = _Uses(), []
+        for node in nodes:
+            more, span = self.value(node)
+            uses = uses.then(more)
+            spans.append(span)
+        return uses, spans
+
+    def _variable(self, node: tirx.Var) -> tuple[_Uses, Span]:
+        if not isinstance(node.ty, tvm.ir.PrimType):
+            raise _UnreadableError  # a pointer that goes who knows where
+        return _Uses(), self._values.get(node)
+
+    def _cast(self, node: tirx.Cast) -> tuple[_Uses, Span]:
+        uses, span = self.value(node.value)
+        is_wide = str(node.ty.dtype) in ("int32", "int64")
+        return uses, span if is_wide else None
+
+    def _not(self, node: tirx.Not) -> tuple[_Uses, Span]:
+        uses, span = self.value(node.a)
+        return uses, negated(span)
+
+    def _select(self, node: tirx.Select) -> tuple[_Uses, Span]:
+        uses, (_, *values) = self._all([node.condition, node.true_value, node.false_value])
+        return uses, joined(*values)
+
+    def _ramp(self, node: tirx.Ramp) -> tuple[_Uses, Span]:
+        uses, (base, stride) = self._all([node.base, node.stride])
+        if base is None or stride is None:
+            return uses, None
+        last = stride[0] * (int(node.lanes) - 1), stride[1] * (int(node.lanes) - 1)
+        return uses, (base[0] + np.minimum(last[0], 0), base[1] + np.maximum(last[1], 0))
+
+    def _list(self, node: Any) -> tuple[_Uses, Span]:
+        uses, _ = self._all([*node.vectors, *node.indices])
+        return uses, None
+
+    def _call(self, node: tvm.ir.Call) -> tuple[_Uses, Span]:
+        # What gives a pointer hides what is read through it.
+        is_number = isinstance(node.ty, tvm.ir.PrimType) and str(node.ty.dtype) != "handle"
+        if not isinstance(node.op, tvm.ir.Op) or not is_number:
+            raise _UnreadableError
+        return self._all(node.args)[0], None
+
+    def _load(self, node: Any) -> tuple[_Uses, Span]:
+        memory = self._memory_of(node.source)
+        uses, place = self._index(node.indices)
+        if memory not in self._numbers:
+            return uses, self._values.get(memory) if _is_number(node.source) else None
+        least = np.array([0])
+        start = least if place is None else np.maximum(place[0] * _item_size(node.source), least)
+        return uses.then(_Uses(reads={self._numbers[memory]: start})), None
+
+
+def _is_number(buffer: Any) -> bool:
+    return prod(map(int, buffer.shape)) == 1 and str(buffer.dtype) in _INTEGERS
+
+
+def _spread(span: Span, turns: int) -> Span:
+    """Return a span of the turns of a loop: what is known of each turn around it."""
+    if span is None or (span[0].size == 1 and span[1].size == 1):
+        return span
+    low, high = (np.repeat(each, turns) if each.size > 1 else each for each in span)
+    return low, high
+
+
+_INTEGERS = ("int32", "int64")
+_TWO = ("a", "b")
+_BINARY = (
+    *(tirx.Add, tirx.Sub, tirx.Mul, tirx.Div, tirx.Mod, tirx.FloorDiv, tirx.FloorMod),
+    *(tirx.Min, tirx.Max, tirx.And, tirx.Or, tirx.LShift, tirx.RShift),
+    *(tirx.BitwiseAnd, tirx.BitwiseOr, tirx.BitwiseXor),
+    *(tirx.EQ, tirx.NE, tirx.LT, tirx.LE, tirx.GT, tirx.GE),
+)
+_PARTS: dict[type, tuple[str, ...]] = {
+    **dict.fromkeys(_BINARY, _TWO),
+    tirx.BitwiseNot: ("a",),
+    tirx.Broadcast: ("value",),
+    tirx.FloatImm: (),
+    tvm.ir.StringImm: (),
+}
+_VALUES: dict[type, Callable[[_Reader, Any], tuple[_Uses, Span]]] = {
+    tirx.Var: _Reader._variable,
+    tirx.Cast: _Reader._cast,
+    tirx.Not: _Reader._not,
+    tirx.Select: _Reader._select,
+    tirx.Ramp: _Reader._ramp,
+    tirx.Shuffle: _Reader._list,
+    tvm.ir.Call: _Reader._call,
+    TensorLoad: _Reader._load,
+}
+_STATEMENTS: dict[type, Callable[[_Reader, Any], _Uses]] = {
+    tirx.SeqStmt: _Reader._sequence,
+    tirx.AllocBuffer: _Reader._name,
+    tirx.DeclBuffer: _Reader._name,
+    tirx.AttrStmt: _Reader._attribute,
+    tirx.Bind: _Reader._binding,
+    tirx.Evaluate: _Reader._evaluation,
+    tirx.BufferStore: _Reader._store,
+    tirx.IfThenElse: _Reader._branch,
+    tirx.For: _Reader._loop,
+}

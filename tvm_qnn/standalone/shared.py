@@ -1,0 +1,74 @@
+"""Functions whose tensors lie in one another's memory.
+
+LLVM takes the memory of every pointer that a function gets for its own. So tensors that overlap
+come as one pointer, and as numbers: how far behind it the others begin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+import tvm
+from tvm import tirx
+from tvm.ir.expr import TensorLoad
+from tvm.tirx.buffer import decl_buffer
+from tvm_ffi import structural_map, structural_walk
+
+
+def with_shared_memory(
+    function: tirx.PrimFunc, members: Sequence[int]
+) -> tuple[Any, Any, Mapping[int, tirx.Var]]:
+    """Rewrite a function so that some of its tensors, of one dtype, are parts of one buffer.
+
+    Args:
+        function: lowered, with buffers of one dimension.
+        members: the parameters that are, by number; the first one's begin is the buffer's.
+
+    Returns:
+        The body, the buffer, and by parameter how many elements behind it the others begin.
+    """
+    buffers = [function.params[number] for number in members]
+    size = sum(prod(map(int, each.shape)) for each in buffers)
+    shared = decl_buffer((size,), buffers[0].dtype, "shared")
+    shifts = {number: tirx.Var(f"shift_{number}", "int32") for number in members[1:]}
+    moved = {buffers[0]: tirx.IntImm("int32", 0)}
+    moved |= dict(zip(buffers[1:], shifts.values(), strict=True))
+
+    def find(node: Any) -> None:
+        if isinstance(node, tirx.DeclBuffer) and (owner := _owner(node)) in moved:
+            moved[node.buffer] = moved[owner]
+
+    structural_walk(function.body, find)
+
+    def drop(node: tirx.DeclBuffer) -> tirx.Stmt:
+        return tirx.Evaluate(tirx.IntImm("int32", 0)) if _owner(node) in moved else node
+
+    def load(node: Any) -> Any:
+        if node.source not in moved:
+            return node
+        return tirx.BufferLoad(shared, [_behind(node.indices[0], moved[node.source])])
+
+    def store(node: tirx.BufferStore) -> tirx.Stmt:
+        if node.buffer not in moved:
+            return node
+        return tirx.BufferStore(shared, node.value, [_behind(node.indices[0], moved[node.buffer])])
+
+    rules = [(tirx.DeclBuffer, drop), (TensorLoad, load), (tirx.BufferStore, store)]
+    return structural_map(function.body, rules), shared, shifts
+
+
+def _owner(node: tirx.DeclBuffer) -> Any:
+    data = node.data
+    while isinstance(data, tvm.ir.Call) and data.op.name == "tirx.buffer_data":
+        data = data.args[0]
+    return data
+
+
+def _behind(index: Any, shift: Any) -> Any:
+    if isinstance(shift, tirx.IntImm):
+        return index
+    if isinstance(index, tirx.Ramp):
+        return tirx.Ramp(_behind(index.base, shift), index.stride, index.lanes)
+    return index + tirx.Cast(index.ty.dtype, shift)
