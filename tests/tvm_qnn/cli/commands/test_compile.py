@@ -55,6 +55,17 @@ def test_a_microcontroller_gets_c_files_and_no_word_of_tvm_s(
     assert "Warning" not in capfd.readouterr().err
 
 
+def test_an_arena_is_for_c_files_alone(model: Path) -> None:
+    arguments = ["compile", str(model), "--arena"]
+    result = CliRunner().invoke(main, [*arguments, "--target", "cortex-m4"])
+    assert result.exit_code == 0, result.output
+    assert "DIGITS_INPUT_0_OFFSET" in Path("digits/digits.h").read_text()
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 2
+    assert "--arena is for C files, which a library is not" in result.output
+    assert not Path("digits.so").exists()
+
+
 def test_no_library_is_made_for_what_loads_none(model: Path) -> None:
     arguments = ["compile", str(model), "--target", "cortex-m55", "-o", "digits.so"]
     result = CliRunner().invoke(main, arguments)
