@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from qnn_ops.errors import QnnError
+from qnn_ops.tensor_info import TensorInfo
+from tests.support.onnx_graphs import Node, model_of
+from tvm_qnn.oracle import (
+    OnnxRuntimeSession,
+    check_onnxruntime,
+    onnxruntime_outputs,
+    onnxruntime_tensors,
+)
+
+DATA = np.array([[-1.0, 0.26, 0.5]], np.float32)
+
+
+@pytest.fixture
+def model() -> Any:
+    nodes: list[Node] = [
+        ("QuantizeLinear", "x s z", "q", {}),
+        ("DequantizeLinear", "q s z", "y", {}),
+        ("Relu", "y", "r", {}),
+    ]
+    constants = {"s": np.float32(0.5), "z": np.int8(3)}
+    return model_of(nodes, {"x": DATA}, ["r"], constants)
+
+
+def test_every_quantized_tensor_comes_with_the_outputs(model: Any) -> None:
+    found = onnxruntime_tensors(model, [DATA])
+    assert set(found) == {"q", "r"}
+    np.testing.assert_array_equal(found["q"], np.array([[1, 4, 4]], np.int8))
+    np.testing.assert_array_equal(onnxruntime_outputs(model, [DATA])["r"], found["r"])
+
+
+def test_a_session_knows_inputs_and_outputs(model: Any) -> None:
+    session = OnnxRuntimeSession(model, 1)
+    assert session.inputs == [TensorInfo("x", (1, 3), "float32")]
+    assert session.outputs == [TensorInfo("r", (1, 3), "float32")]
+    np.testing.assert_array_equal(session.run([DATA])["r"], [[0, 0.5, 0.5]])
+
+
+def test_a_missing_input_is_an_error(model: Any) -> None:
+    with pytest.raises(QnnError, match="number of inputs: needs 1, got 0"):
+        onnxruntime_outputs(model, [])
+
+
+def test_what_onnx_runtime_says_is_told(model: Any) -> None:
+    with pytest.raises(QnnError, match=r"ONNX Runtime rejects the model: .*x"):
+        onnxruntime_outputs(model, [DATA.astype(np.int8)])
+
+
+def test_without_onnx_runtime_the_error_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(QnnError, match="pip install onnxruntime"):
+        check_onnxruntime()

@@ -1,0 +1,22 @@
+"""The frameworks themselves, each of which says what its models compute."""
+
+from tvm_qnn.oracle.litert import LiteRtSession, check_litert, litert_runs, litert_tensors
+from tvm_qnn.oracle.onnx_runtime import (
+    OnnxRuntimeSession,
+    check_onnxruntime,
+    onnxruntime_outputs,
+    onnxruntime_tensors,
+)
+from tvm_qnn.oracle.xnnpack import xnnpack_outputs
+
+__all__ = [
+    "LiteRtSession",
+    "OnnxRuntimeSession",
+    "check_litert",
+    "check_onnxruntime",
+    "litert_runs",
+    "litert_tensors",
+    "onnxruntime_outputs",
+    "onnxruntime_tensors",
+    "xnnpack_outputs",
+]

@@ -1,0 +1,150 @@
+"""ONNX Runtime, with the settings under which its integers are those of this project."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from qnn_ops.errors import QnnError
+from qnn_ops.tensor_info import TensorInfo
+
+
+def onnxruntime_tensors(model: Any, inputs: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+    """Run an ONNX model on ONNX Runtime and return every tensor that it quantizes.
+
+    See ``onnxruntime_outputs``.
+
+    Args:
+        model: a path, a file's contents, or an ``onnx.ModelProto``.
+        inputs: one array for each input of the model, in the model's order, of its shape and dtype.
+
+    Returns:
+        The quantized tensors, in the order of the nodes, and the model's outputs, by name.
+
+    Raises:
+        ModelFormatError: as ``onnxruntime_outputs``.
+        QnnError: as ``onnxruntime_outputs``.
+    """
+    from frontends.onnx.importer import with_all_outputs
+    from frontends.onnx.reader import read_proto
+
+    return _run(with_all_outputs(read_proto(model)), inputs)
+
+
+def onnxruntime_outputs(model: Any, inputs: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+    """Run an ONNX model on ONNX Runtime.
+
+    With all optimizations, ``session.qdqisint8allowed=1``, and for models of uint8 activations
+    ``session.x64quantprecision=1``: the integers that this project reproduces. See the
+    documentation's page on numbers of ONNX models.
+
+    Args:
+        model: as for ``onnxruntime_tensors``.
+        inputs: as for ``onnxruntime_tensors``.
+
+    Returns:
+        The model's outputs, by name.
+
+    Raises:
+        ModelFormatError: the model is malformed.
+        QnnError: if onnx or onnxruntime is not installed, ONNX Runtime rejects the model, or an
+            input does not fit.
+    """
+    from frontends.onnx.reader import read_proto
+
+    return _run(read_proto(model), inputs)
+
+
+def check_onnxruntime() -> None:
+    """Check that ONNX Runtime is installed.
+
+    Raises:
+        QnnError: if it cannot be imported.
+    """
+    _package()
+
+
+def _package() -> Any:
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise QnnError(
+            "comparing with ONNX Runtime needs the package onnxruntime, which cannot be imported "
+            f"({error}); install it with: pip install onnxruntime"
+        ) from error
+    return onnxruntime
+
+
+class OnnxRuntimeSession:
+    """An ONNX model on ONNX Runtime, made once and run many times; as ``onnxruntime_outputs``."""
+
+    def __init__(self, proto: Any, num_threads: int = 0) -> None:
+        """Load an ``onnx.ModelProto``, for so many threads; 0: as many as it takes by itself.
+
+        Raises:
+            QnnError: if onnxruntime is not installed, or ONNX Runtime rejects the model.
+        """
+        onnxruntime = _package()
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+        options.intra_op_num_threads = num_threads
+        options.log_severity_level = 3  # it warns of constants that nothing reads
+        options.add_session_config_entry("session.qdqisint8allowed", "1")
+        if not _has_int8_activations(proto):
+            # It would make uint8 weights of int8 ones, with which int8 activations have no kernel.
+            options.add_session_config_entry("session.x64quantprecision", "1")
+        providers = ["CPUExecutionProvider"]
+        with _told():
+            content = proto.SerializeToString()
+            self._session = onnxruntime.InferenceSession(content, options, providers=providers)
+        self.inputs = [_info(each) for each in self._session.get_inputs()]
+        self.outputs = [_info(each) for each in self._session.get_outputs()]
+
+    def run(self, inputs: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+        """Run the model once, and return its outputs by name.
+
+        Raises:
+            QnnError: if an input does not fit.
+        """
+        names = [info.name for info in self.inputs]
+        if len(names) != len(inputs):
+            raise QnnError(f"ONNX Runtime: number of inputs: needs {len(names)}, got {len(inputs)}")
+        with _told():
+            results = self._session.run(None, dict(zip(names, inputs, strict=True)))
+        return dict(zip([info.name for info in self.outputs], results, strict=True))
+
+
+def _run(proto: Any, inputs: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+    return OnnxRuntimeSession(proto).run(inputs)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # of onnxruntime.capi, a dozen classes
+        raise QnnError(f"ONNX Runtime rejects the model: {error}") from error
+
+
+def _info(each: Any) -> TensorInfo:
+    """Return what ONNX Runtime says of an input or output; a size that is open is 1."""
+    dtype = each.type.removeprefix("tensor(").removesuffix(")")
+    shape = tuple(size if isinstance(size, int) else 1 for size in each.shape)
+    return TensorInfo(each.name, shape, {"float": "float32", "double": "float64"}.get(dtype, dtype))
+
+
+def _has_int8_activations(proto: Any) -> bool:
+    """Tell whether a node's result has a zero point of int8."""
+    int8 = {tensor.name for tensor in proto.graph.initializer if tensor.data_type == tensor.INT8}
+    nodes = (node for node in proto.graph.node if node.op_type != "DequantizeLinear")
+    # Weights have one, too: what tells is the last operand, or a data operand's.
+    places = {"QuantizeLinear": 2, "QLinearConv": 7, "QLinearMatMul": 7, "QLinearConcat": 1}
+    return any(
+        len(node.input) > places.get(node.op_type, 2)
+        and node.input[places.get(node.op_type, 2)] in int8
+        for node in nodes
+        if node.op_type.startswith("Q")
+    )
