@@ -10,8 +10,6 @@ import re
 import runpy
 from pathlib import Path
 
-from setuptools import find_packages, setup
-
 LITERT = "ai-edge-litert==2.3.0"  # exact: LiteRT has changed how FULLY_CONNECTED rounds before
 
 INSTALL = [
@@ -123,6 +121,9 @@ ABOUT = {
 }
 
 if __name__ == "__main__":
+    # Here, as others read what stands above, in processes that may have loaded distutils.
+    from setuptools import find_packages, setup
+
     setup(
         name="tvm-qnn",
         description="Pre-quantized models compiled by TVM to integer code, bit for bit",

@@ -34,7 +34,7 @@ def model(*codes: str, dtype: str = "int8") -> bytes:
 def test_files_are_sorted_by_what_becomes_of_them(tmp_path: Path) -> None:
     (tmp_path / "deeper").mkdir()
     (tmp_path / "a.tflite").write_bytes(model("HARD_SWISH"))
-    (tmp_path / "deeper" / "b.tflite").write_bytes(model("BITCAST", dtype="float32"))
+    (tmp_path / "deeper" / "b.tflite").write_bytes(model("FAKE_QUANT", dtype="float32"))
     (tmp_path / "c.tflite").write_bytes(b"nothing")
     result = CliRunner().invoke(main, [str(tmp_path), "--json"])
     assert result.exit_code == 0, result.output
@@ -42,7 +42,7 @@ def test_files_are_sorted_by_what_becomes_of_them(tmp_path: Path) -> None:
     assert found["a.tflite"]["kind"] == "equal"
     assert found["a.tflite"]["elements"] == 4
     assert found["deeper/b.tflite"]["kind"] == "refused"
-    assert found["deeper/b.tflite"]["reasons"] == ["BITCAST"]
+    assert found["deeper/b.tflite"]["reasons"] == ["FAKE_QUANT"]
     assert found["c.tflite"]["kind"] == "LiteRT refuses"
     assert [each for each in found if found[each]["imports"]] == ["a.tflite"]
 

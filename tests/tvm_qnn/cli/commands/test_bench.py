@@ -83,7 +83,8 @@ def test_images_are_counted(model: Path, streams: int, batch: int) -> None:
     result = CliRunner().invoke(main, [*arguments, "--batch", str(batch), "--json"])
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
-    assert len(Path("c.csv").read_text().splitlines()) == 1 + 3 * len(found)
+    ran = [name for name in found if "absent" not in found[name]]
+    assert len(Path("c.csv").read_text().splitlines()) == 1 + 3 * len(ran)
     for name in ("tvm-qnn", "LiteRT (XNNPACK)"):
         assert 0 < found[name]["slowest_turn"] <= found[name]["images_per_second"]
         assert found[name]["images_per_second"] <= found[name]["fastest_turn"]
