@@ -89,6 +89,9 @@ def test_numbers_that_are_none_are_equal_and_tolerances_count() -> None:
     assert "1 elements" in str(Loaded(None, {}, [], [ones]).differs([near]))
     assert Loaded(None, {}, [], [ones], 1e-6).differs([near]) is None
     assert Loaded(None, {}, [], [ones], 1e-6).differs([near[::-1]]) is not None
+    both = Loaded(None, {}, [], [ones, ones], bounds=[1e-6, 0])
+    assert both.differs([near, ones]) is None
+    assert "of output 1" in str(both.differs([near, near]))
     assert "float64" in str(Loaded(None, {}, [], [ones]).differs([ones.astype(np.float64)]))
 
 
