@@ -15,7 +15,8 @@ from qnn_ops.errors import QnnError
 from qnn_ops.input_ranges import with_input_ranges
 from qnn_ops.registry import TensorSpec
 from qnn_ops.signature import ATTRIBUTE, main_function, parameter_specs, signature_of
-from qnn_ops.tensor_info import with_unique_names
+from qnn_ops.tensor_info import Signature, with_unique_names
+from tvm_qnn.io.images import noise
 from tvm_qnn.io.interrupts import interruptible
 from tvm_qnn.library.built import BuiltOrigin
 from tvm_qnn.library.cache import BuildCache, CachedOrigin, build_key, cache_folder
@@ -24,6 +25,7 @@ from tvm_qnn.library.metadata import Metadata, compiler_versions, contents_diges
 from tvm_qnn.library.threads import check_num_threads
 from tvm_qnn.library.variants import VariantsOrigin
 from tvm_qnn.standalone import export_standalone
+from tvm_qnn.standalone.vectors import Vector
 from tvm_qnn.target.codegen import compile_module
 from tvm_qnn.target.target import TargetLike, parse_target, parse_targets, requirements
 
@@ -106,6 +108,7 @@ def export_c(
     path: Path,
     *,
     arena: bool = False,
+    test_vectors: int = 0,
 ) -> None:
     """Write a model as C files alone: as ``Library.export`` does, without a library.
 
@@ -115,17 +118,43 @@ def export_c(
         params: constants by parameter name.
         path: of the files, without the ends of their names.
         arena: whether inputs and outputs lie in the workspace, too: see ``export_standalone``.
+        test_vectors: how many runs on random inputs are part of a program that compares. Their
+            outputs are what a library for this machine computes; the runs of a model that keeps a
+            state are one stream.
 
     Raises:
         QnnError: as ``build`` and ``Library.export``.
     """
     parsed = parse_target(target)
+    lowered, signature = lower_model(mod, parsed, params)
+    with interruptible():
+        vectors = _vectors(mod, params, test_vectors) if test_vectors else []
+        export_standalone(lowered, signature, parsed, path, arena=arena, vectors=vectors)
+
+
+def _vectors(mod: tvm.IRModule, params: Mapping[str, Any] | None, count: int) -> list[Vector]:
+    library = build(mod, "host", params, num_threads=1)
+    vectors = []
+    for run in range(count):
+        seeds = range(run * len(library.inputs), (run + 1) * len(library.inputs))
+        inputs = tuple(map(noise, library.inputs, seeds))
+        made = library.run(*inputs)
+        outputs = tuple(made.values()) if isinstance(made, dict) else (made,)
+        vectors.append(Vector(inputs, outputs))
+    return vectors
+
+
+def lower_model(
+    mod: tvm.IRModule, target: tvm.target.Target, params: Mapping[str, Any] | None
+) -> tuple[tvm.IRModule, Signature]:
+    """Lower a model, as ``build`` takes it; return its inputs and outputs, too.
+
+    Raises:
+        QnnError: as ``build``.
+    """
     bound = _bind(mod, params or {})
-    signature = with_unique_names(signature_of(bound))
-    with interruptible() as check:
-        lowered = _lower(bound, parsed, kernels=True)
-        check()
-        export_standalone(lowered, signature, parsed, path, arena=arena)
+    with interruptible():
+        return _lower(bound, target, kernels=True), with_unique_names(signature_of(bound))
 
 
 def _from(

@@ -58,9 +58,9 @@ def run_example(
     return [[array[i] for array in results] for i in range(len(runs))]
 
 
-def compile_example(folder: Path, name: str, *compiler: str) -> Path:
-    """Compile the example program of the export of this name, with this command."""
-    sources = [folder / f"{name}{end}" for end in ("_main.c", ".c", ".o")]
+def compile_example(folder: Path, name: str, *compiler: str, main: str = "_main.c") -> Path:
+    """Compile the example program of the export of this name, or another one, with this command."""
+    sources = [folder / f"{name}{end}" for end in (main, ".c", ".o")]
     program = folder / name
     check_call([*compiler, *_FLAGS, "-static", "-o", program, *sources, "-lm"])
     return program

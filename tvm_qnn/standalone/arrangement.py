@@ -46,6 +46,11 @@ class Arrangement:
     layout: Layout
     arena: Arena | None
 
+    @property
+    def workspace(self) -> int:
+        """The bytes of memory that a run takes beside its inputs, outputs and states."""
+        return max(self.layout.size, self.alignment)
+
     @cached_property
     def shared(self) -> dict[str, tuple[int, ...]]:
         """The arguments that share their memory in a call of a function, where some do."""
@@ -138,12 +143,22 @@ def arrange(
     compiled = compile_functions(functions, symbols, target)
     plan = _with_scratch(plan, compiled.scratch)
     alignment = alignment_of(target) or ALIGNMENT
-    if not arena:
-        return Arrangement(plan, compiled, symbols, alignment, lay_out(plan, alignment), None)
-    plan, places = _with_arena(plan, signature)
+    arranged = Arrangement(plan, compiled, symbols, alignment, lay_out(plan, alignment), None)
+    return in_arena(arranged, signature) if arena else arranged
+
+
+def in_arena(arranged: Arrangement, signature: Signature) -> Arrangement:
+    """Return the same calls with inputs and outputs in the workspace; see ``arrange``.
+
+    Args:
+        arranged: with inputs and outputs beside it.
+        signature: the model's inputs and outputs.
+    """
+    compiled, alignment = arranged.compiled, arranged.alignment
+    plan, places = _with_arena(arranged.plan, signature)
     leads = compiled.leads(alignment)
     layout = lay_out_over(plan, alignment, leads, given=places.inputs, wanted=places.outputs)
-    return Arrangement(plan, compiled, symbols, alignment, layout, places)
+    return Arrangement(plan, compiled, arranged.symbols, alignment, layout, places)
 
 
 def _with_scratch(plan: Plan, scratch: Mapping[str, Sequence[int]]) -> Plan:

@@ -15,15 +15,13 @@ class Memory:
 
     Attributes:
         declarations: of all memory.
-        inputs: the pointers to the inputs, separated by commas.
-        outputs: those to the outputs.
-        arguments: of the function that runs the model, where ``inputs`` and ``outputs`` are arrays.
+        tensors: arrays of pointers, ``inputs`` and ``outputs``, and of sizes.
+        arguments: of the function that runs the model, where there are these arrays.
         begin: a statement to begin a stream of runs, if there is a state.
     """
 
     declarations: str
-    inputs: str
-    outputs: str
+    tensors: str
     arguments: str
     begin: str
 
@@ -47,13 +45,20 @@ def memory_of(program: Program) -> Memory:
         }
     if signature.states:
         blocks["state"] = f"{m}_STATE_SIZE"
+    inputs, outputs = ", ".join(names["input"]), ", ".join(names["output"])
+    sizes = {
+        kind: ", ".join(f"{m}_{kind.upper()}_{i}_SIZE" for i in range(count))
+        for kind, count in ends
+    }
     return Memory(
         "\n".join(
             f"static _Alignas({m}_ALIGNMENT) unsigned char {name}[{size}];"
             for name, size in blocks.items()
         ),
-        ", ".join(names["input"]),
-        ", ".join(names["output"]),
+        f"""\
+  const void *inputs[] = {{{inputs}}};
+  void *outputs[] = {{{outputs}}};
+  const size_t input_sizes[] = {{{sizes["input"]}}}, output_sizes[] = {{{sizes["output"]}}};""",
         ", ".join(
             [
                 *(["inputs", "outputs"] if arena is None else []),
@@ -67,12 +72,8 @@ def memory_of(program: Program) -> Memory:
 
 def example(program: Program) -> str:
     """Return the program that runs a model on files."""
-    m, prefix, signature = program.macro, program.prefix, program.signature
+    m, prefix = program.macro, program.prefix
     memory = memory_of(program)
-    sizes = {
-        kind: ", ".join(f"{m}_{kind}_{i}_SIZE" for i in range(len(infos)))
-        for kind, infos in (("INPUT", signature.inputs), ("OUTPUT", signature.outputs))
-    }
     return f"""\
 /* Runs the model on files: one for each input, then one for each output, of raw elements.
  * Input files may hold several examples after one another; so do the output files then.
@@ -86,9 +87,7 @@ def example(program: Program) -> str:
 {memory.declarations}
 
 int main(int count, char **names) {{
-  const void *inputs[] = {{{memory.inputs}}};
-  void *outputs[] = {{{memory.outputs}}};
-  const size_t input_sizes[] = {{{sizes["INPUT"]}}}, output_sizes[] = {{{sizes["OUTPUT"]}}};
+{memory.tensors}
   FILE *files[{m}_INPUTS + {m}_OUTPUTS];
 
   if (count != 1 + {m}_INPUTS + {m}_OUTPUTS) {{

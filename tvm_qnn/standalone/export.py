@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import tvm
@@ -12,18 +13,21 @@ from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import Signature
 from tvm_qnn.io.outputs import filling
 from tvm_qnn.standalone import sources
-from tvm_qnn.standalone.arrangement import arrange
+from tvm_qnn.standalone.arrangement import Arrangement, arrange
 from tvm_qnn.standalone.example import example
 from tvm_qnn.standalone.image import write_object
 from tvm_qnn.standalone.lean import lean
 from tvm_qnn.standalone.symbols import undefined_symbols
+from tvm_qnn.standalone.vectors import Vector, vectors_program
 
+_TEST = "_test.c"
 _C_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
-def file_names(prefix: str) -> list[str]:
-    """Return the names of the files of an export."""
-    return [f"{prefix}{end}" for end in (".c", ".h", ".o", "_main.c")]
+def file_names(prefix: str, *, has_vectors: bool = False) -> list[str]:
+    """Return the names of the files of an export, with or without test vectors."""
+    ends = [".c", ".h", ".o", "_main.c", *([_TEST] if has_vectors else [])]
+    return [f"{prefix}{end}" for end in ends]
 
 
 def export_standalone(
@@ -33,6 +37,7 @@ def export_standalone(
     path: Path,
     *,
     arena: bool = False,
+    vectors: Sequence[Vector] = (),
 ) -> None:
     """Write a model as files that a C compiler makes a program of, without TVM.
 
@@ -44,6 +49,8 @@ def export_standalone(
             files are ``m.o`` (code and constants), ``m.h``, ``m.c`` and ``m_main.c``, a program
             that shows how to call it.
         arena: whether inputs and outputs lie in the workspace, too: see ``arrange``.
+        vectors: runs from the first state on, to which ``m_test.c`` compares; none for no such
+            file.
 
     Raises:
         QnnError: if the name is none in C, the folder cannot be written to, or the model does
@@ -58,16 +65,28 @@ def export_standalone(
     if not path.parent.is_dir():
         raise QnnError(f"cannot write {path}: there is no folder {path.parent}")
     arranged = arrange(lowered, signature, target, prefix, arena=arena)
-    kept = [constant.numpy() for constant in arranged.plan.constants]
-    kept += [info.array() for info in signature.states]
-    constants, offsets = pack(kept, arranged.alignment)
-    module = arranged.compiled.module_of(arranged.variants)
+    constants, offsets = pack_constants(arranged, signature)
+    code = code_of(arranged)
     with filling(path.parent) as folder:
         file = folder / f"{prefix}.o"
-        code = lean(str(module.inspect_source("ll")), target)
         write_object(file, code, sources.weights(prefix), constants, arranged.alignment)
         needs = undefined_symbols(file.read_bytes())
         program = sources.Program(prefix, signature, target, arranged, offsets, needs)
         texts = {**sources.files(program), f"{prefix}_main.c": example(program)}
+        if vectors:
+            texts[f"{prefix}{_TEST}"] = vectors_program(program, vectors)
         for name, text in texts.items():
             (folder / name).write_text(text, encoding="utf-8")
+
+
+def pack_constants(arranged: Arrangement, signature: Signature) -> tuple[bytes, tuple[int, ...]]:
+    """Return the constants of a model, behind them its first states, and where each begins."""
+    kept = [constant.numpy() for constant in arranged.plan.constants]
+    kept += [info.array() for info in signature.states]
+    return pack(kept, arranged.alignment)
+
+
+def code_of(arranged: Arrangement) -> str:
+    """Return the functions of a model as LLVM's text."""
+    module = arranged.compiled.module_of(arranged.variants)
+    return lean(str(module.inspect_source("ll")), arranged.compiled.target)

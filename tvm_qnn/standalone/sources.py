@@ -121,7 +121,7 @@ extern "C" {{
 #endif
 
 #define {m}_ALIGNMENT {program.alignment} /* of every pointer, in bytes */
-#define {m}_WORKSPACE_SIZE {max(program.arranged.layout.size, program.alignment)} /* bytes */
+#define {m}_WORKSPACE_SIZE {program.arranged.workspace} /* bytes */
 #define {m}_INPUTS {len(signature.inputs)}
 #define {m}_OUTPUTS {len(signature.outputs)}
 {_state_size(program)}

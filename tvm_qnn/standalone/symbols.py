@@ -1,11 +1,14 @@
-"""The symbols that an object file needs of other libraries."""
+"""What an object file tells: the symbols that it needs of other libraries, and its sections."""
 
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 _SYMBOLS = 2  # the type of a section, SHT_SYMTAB
+_LOADED = 2  # of a section's flags, SHF_ALLOC
 
 
 @dataclass(frozen=True)
@@ -34,14 +37,9 @@ def undefined_symbols(contents: bytes) -> list[str] | None:
     Returns:
         The names; None if the file is not in the format ELF.
     """
-    if contents[:4] != b"\x7fELF":
+    if not _is_elf(contents):
         return None
-    form, order = _CLASSES[contents[4]], _ORDERS[contents[5]]
-    header = struct.unpack_from(order + form.header, contents, 16)
-    start, size, count = header[5], header[10], header[11]
-    sections = [
-        struct.unpack_from(order + form.section, contents, start + i * size) for i in range(count)
-    ]
+    form, order, _, sections = _read(contents)
     names = set()
     for section in sections:
         if section[1] != _SYMBOLS:
@@ -50,8 +48,44 @@ def undefined_symbols(contents: bytes) -> list[str] | None:
         texts = sections[section[6]][4]
         symbols = struct.iter_unpack(order + form.symbol, contents[offset : offset + length])
         for symbol in symbols:
-            place = texts + symbol[0]
-            name = contents[place : contents.index(b"\0", place)].decode()
+            name = _text(contents, texts + symbol[0])
             if name and symbol[form.index] == 0:
                 names.add(name)
     return sorted(names)
+
+
+def loaded_sections(contents: bytes) -> dict[str, int] | None:
+    """Return the bytes that each section of an object file takes in a program, by its name.
+
+    Args:
+        contents: of the file.
+
+    Returns:
+        The sizes; None if the file is not in the format ELF.
+    """
+    if not _is_elf(contents):
+        return None
+    _, _, names, sections = _read(contents)
+    sizes: Counter[str] = Counter()
+    for name, _, flags, _, _, size, *_ in sections:
+        if flags & _LOADED and size:
+            sizes[_text(contents, sections[names][4] + name)] += size
+    return dict(sizes)
+
+
+def _is_elf(contents: bytes) -> bool:
+    return contents[:4] == b"\x7fELF"
+
+
+def _read(contents: bytes) -> tuple[_Class, str, int, list[tuple[Any, ...]]]:
+    """Return class and order of bytes, the number of the section that has names, and sections."""
+    form, order = _CLASSES[contents[4]], _ORDERS[contents[5]]
+    header = struct.unpack_from(order + form.header, contents, 16)
+    start, size, count, names = header[5], *header[10:]
+    places = range(start, start + size * count, size)
+    sections = [struct.unpack_from(order + form.section, contents, place) for place in places]
+    return form, order, names, sections
+
+
+def _text(contents: bytes, place: int) -> str:
+    return contents[place : contents.index(b"\0", place)].decode()

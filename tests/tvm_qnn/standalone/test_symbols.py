@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -9,7 +10,8 @@ import pytest
 
 import tvm_qnn
 from tests.support.tiles import network
-from tvm_qnn.standalone.symbols import undefined_symbols
+from tvm_qnn.build import export_c
+from tvm_qnn.standalone.symbols import loaded_sections, undefined_symbols
 
 
 def header(target: str, folder: Path) -> tuple[list[str] | None, str]:
@@ -32,3 +34,23 @@ def test_the_header_says_exactly_what_the_object_needs(target: str, tmp_path: Pa
 
 def test_other_files_are_not_read() -> None:
     assert undefined_symbols(b"\xcf\xfa\xed\xfe") is None
+    assert loaded_sections(b"\xcf\xfa\xed\xfe") is None
+
+
+@pytest.mark.parametrize("target", ["x86-avx2", "cortex-m4"])
+def test_the_sections_that_a_program_loads(target: str, tmp_path: Path) -> None:
+    export_c(network(), target, None, tmp_path / "m")
+    sections = loaded_sections((tmp_path / "m.o").read_bytes())
+    assert sections is not None
+    calls = (tmp_path / "m.c").read_text()
+    functions = re.findall(r"^extern void (\w+)\(", calls, re.MULTILINE)
+    assert {f".text.{name}" for name in functions} <= sections.keys()
+    assert all(sections.values())
+    assert not {".symtab", ".strtab", ".comment"} & sections.keys()
+    if tool := shutil.which("size"):
+        result = subprocess.run([tool, "-A", tmp_path / "m.o"], capture_output=True, check=False)
+        lines = [line.split() for line in result.stdout.decode().splitlines()]
+        told = {
+            words[0]: int(words[1]) for words in lines if len(words) == 3 and words[0][0] == "."
+        }
+        assert sections.items() <= told.items()

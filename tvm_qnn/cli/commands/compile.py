@@ -39,6 +39,13 @@ LIBRARY, ARCHIVE = ".so", ".tar"
     help="Write C files that take the least memory: inputs and outputs lie in the workspace.",
 )
 @click.option(
+    "--test-vectors",
+    metavar="N",
+    default=0,
+    type=click.IntRange(min=0),
+    help="Write, too, a program that compares N runs with what they give on this machine.",
+)
+@click.option(
     "--cache/--no-cache",
     default=True,
     show_default=True,
@@ -51,6 +58,7 @@ def compile_model(
     target: str,
     cc: str | None,
     arena: bool,
+    test_vectors: int,
     cache: bool,
     as_json: bool,
 ) -> None:
@@ -86,8 +94,9 @@ def compile_model(
         raise QnnError("C files are for one target; a library, which ends in .so, takes several")
     if is_library:
         find_linker(cc, requirements(parsed[0]).platform)
-        if arena:
-            raise click.UsageError("--arena is for C files, which a library is not")
+        for name, is_given in (("--arena", arena), ("--test-vectors", test_vectors)):
+            if is_given:
+                raise click.UsageError(f"{name} is for C files, which a library is not")
     elif cc is not None:
         raise click.UsageError("--cc is for libraries: the C files are not linked")
     console, start = progress(), time.perf_counter()
@@ -103,8 +112,15 @@ def compile_model(
         files = [path]
     else:
         with timed(console, f"Compile for {target}, into {path}"):
-            export = partial(export_c, imported.mod, parsed[0], imported.params, arena=arena)
-            files = _write_c(export, model.path, path)
+            export = partial(
+                export_c,
+                imported.mod,
+                parsed[0],
+                imported.params,
+                arena=arena,
+                test_vectors=test_vectors,
+            )
+            files = _write_c(export, model.path, path, has_vectors=test_vectors > 0)
     seconds = time.perf_counter() - start
     if as_json:
         texts = [str(each) for each in parsed]
@@ -137,7 +153,9 @@ def _check(path: Path) -> None:
         raise QnnError(f"cannot write {path}: there is no folder {path.parent}")
 
 
-def _write_c(export: Callable[[Path], None], model: Path, path: Path) -> list[Path]:
+def _write_c(
+    export: Callable[[Path], None], model: Path, path: Path, *, has_vectors: bool
+) -> list[Path]:
     """Return the C files, in a folder or in an archive; named after the model."""
     import tarfile
 
@@ -146,11 +164,12 @@ def _write_c(export: Callable[[Path], None], model: Path, path: Path) -> list[Pa
 
     name = "".join(c if c.isascii() and c.isalnum() else "_" for c in model.stem)
     name = name if name[:1].isalpha() else f"model_{name}"
+    names = file_names(name, has_vectors=has_vectors)
     if path.suffix == ARCHIVE:
         with replacing(path) as part:
             export(part.with_name(name))
             with tarfile.open(part, "w") as archive:
-                for file in file_names(name):
+                for file in names:
                     archive.add(part.with_name(file), file)
         return [path]
     is_new = not path.exists()
@@ -162,4 +181,4 @@ def _write_c(export: Callable[[Path], None], model: Path, path: Path) -> list[Pa
             if is_new:
                 path.rmdir()
         raise
-    return [path / file for file in file_names(name)]
+    return [path / file for file in names]

@@ -66,6 +66,25 @@ def test_an_arena_is_for_c_files_alone(model: Path) -> None:
     assert not Path("digits.so").exists()
 
 
+def test_vectors_are_beside_c_files_alone(model: Path) -> None:
+    arguments = ["compile", str(model), "--test-vectors", "2"]
+    for output in ("bundle", "bundle.tar"):
+        options = ["-o", output, "--target", "cortex-m4", "--json"]
+        result = CliRunner().invoke(main, [*arguments, *options])
+        assert result.exit_code == 0, result.output
+    text = Path("bundle/digits_test.c").read_text()
+    assert "#define VECTORS 2\n" in text
+    with tarfile.open("bundle.tar") as archive:
+        assert set(archive.getnames()) == {path.name for path in Path("bundle").iterdir()}
+        packed = archive.extractfile("digits_test.c")
+        assert packed is not None
+        assert packed.read().decode() == text
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 2
+    assert "--test-vectors is for C files, which a library is not" in result.output
+    assert not Path("digits.so").exists()
+
+
 def test_no_library_is_made_for_what_loads_none(model: Path) -> None:
     arguments = ["compile", str(model), "--target", "cortex-m55", "-o", "digits.so"]
     result = CliRunner().invoke(main, arguments)
