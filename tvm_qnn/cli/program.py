@@ -16,13 +16,14 @@ from tvm_qnn.cli.commands.evaluate import evaluate
 from tvm_qnn.cli.commands.info import info
 from tvm_qnn.cli.commands.inspect import inspect
 from tvm_qnn.cli.commands.profile import profile
+from tvm_qnn.cli.commands.report import report
 from tvm_qnn.cli.commands.run import run
 from tvm_qnn.cli.commands.targets import targets
 from tvm_qnn.cli.group import Commands
 from tvm_qnn.version import __version__
 
 COMMANDS = (
-    *(inspect, compile_model, run, evaluate, bench, profile, compare),
+    *(inspect, compile_model, run, evaluate, bench, profile, report, compare),
     *(info, targets, demo, completion),
 )
 

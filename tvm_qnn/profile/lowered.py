@@ -95,21 +95,30 @@ def assign(calls: Sequence[str], lowered: Sequence[LoweredCall]) -> list[int | N
         calls: names of the functions, in the order in which they ran.
         lowered: the calls of the lowered function.
     """
+    return [next(iter(each)) if len(each) == 1 else None for each in candidates(calls, lowered)]
+
+
+def candidates(calls: Sequence[str], lowered: Sequence[LoweredCall]) -> list[frozenset[int | None]]:
+    """Return the operators that each function that ran may belong to; none where nothing is known.
+
+    Args:
+        calls: names of the functions, in the order in which they ran.
+        lowered: the calls of the lowered function.
+    """
     anchors = [index for index, call in enumerate(lowered) if call.kernel is not None]
     kernels = {lowered[index].kernel for index in anchors}
     if [name for name in calls if name in kernels] != [lowered[index].kernel for index in anchors]:
-        return [None] * len(calls)
-    owners: list[int | None] = []
+        return [frozenset()] * len(calls)
+    owners: list[frozenset[int | None]] = []
     done = 0
     for name in calls:
         if name in kernels:
-            owners.append(lowered[anchors[done]].operator)
+            owners.append(frozenset([lowered[anchors[done]].operator]))
             done += 1
         else:
             before = anchors[done - 1] + 1 if done else 0
             after = anchors[done] if done < len(anchors) else len(lowered)
-            between = {call.operator for call in lowered[before:after]}
-            owners.append(between.pop() if len(between) == 1 else None)
+            owners.append(frozenset(call.operator for call in lowered[before:after]))
     return owners
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from legalize import lower
 from tests.support.tiles import network
-from tvm_qnn.profile.lowered import LoweredCall, assign, functions_on_tiles
+from tvm_qnn.profile.lowered import LoweredCall, assign, candidates, functions_on_tiles
 from tvm_qnn.target.target import parse_target
 
 LOWERED = [
@@ -25,6 +25,12 @@ def test_kernels_belong_to_their_operators_and_others_to_the_one_between() -> No
 def test_what_may_belong_to_several_operators_belongs_to_none() -> None:
     calls = ["stage", "conv2d", "conv2d", "fused_cast_add"]
     assert assign(calls, LOWERED) == [0, 0, 2, None]
+
+
+def test_candidates_are_the_operators_between_two_kernels() -> None:
+    calls = ["stage", "conv2d", "max", "conv2d", "fused_cast_add"]
+    assert candidates(calls, LOWERED) == [{0}, {0}, {1}, {2}, {2, 3, None}]
+    assert candidates(["other"], LOWERED) == [set()]
 
 
 def test_nothing_is_assigned_if_other_kernels_ran_than_were_lowered() -> None:

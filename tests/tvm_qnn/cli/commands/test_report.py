@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.legalize.passes.test_drop_constant_channels import Network
+from tests.tvm_qnn.cli.commands.conftest import SHOWN
+from tvm_qnn.cli import main
+from tvm_qnn.target.target import parse_target
+
+
+def not_strict(name: str) -> None:
+    pytest.fail(f"{name} is no JSON")
+
+
+def test_layers_and_totals(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    arguments = ["report", str(model), "--target", "cortex-m4"]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    assert not result.stderr
+    told = json.loads(CliRunner().invoke(main, [*arguments, "--json"]).stdout)
+    lines = result.stdout.splitlines()
+    inputs, outputs = told["inputs"], told["outputs"]
+    assert lines[-3:] == [
+        f"RAM {told['ram']:,} bytes: workspace {told['workspace']:,}, inputs {inputs}, "
+        f"outputs {outputs}; with --arena {told['arena_ram']:,}",
+        f"flash {told['flash']:,} bytes: constants {told['constant_bytes']:,}, "
+        f"code {told['function_bytes']:,}",
+        f"{told['macs']:,} MACs, 100% of the file's",
+    ]
+    for layer in told["layers"]:
+        if layer["macs"]:
+            assert any(f"{layer['macs']:,}" in line and layer["code"] in line for line in lines)
+    assert [path.name for path in model.parent.iterdir()] == [model.name]
+
+
+@pytest.mark.parametrize("target", ["cortex-m4", "x86-avx2", "wasm32"])
+def test_json_is_strict_and_its_layers_are_the_total(model: Path, target: str) -> None:
+    result = CliRunner().invoke(main, ["report", str(model), "--target", target, "--json"])
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout, parse_constant=not_strict)
+    layers = told["layers"]
+    assert sum(layer["macs"] for layer in layers) == told["macs"]
+    if target == "wasm32":
+        assert told["flash"] is told["function_bytes"] is None
+    else:
+        flash = sum(layer["constant_bytes"] + layer["function_bytes"] for layer in layers)
+        assert flash + told["shared_bytes"] == told["flash"]
+    assert max(layer["workspace"] for layer in layers) <= told["workspace"]
+    assert told["target"] == str(parse_target(target))
+
+
+def test_which_channels_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    path = tmp_path / "net.tflite"
+    path.write_bytes(Network().content("conv"))
+    arguments = ["report", str(path), "--target", "cortex-m4"]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    assert re.search(r"CONV_2D +│ 1×6×6×16 │ +4 │ +11,664 │", result.stdout)
+    assert "75% of the file's" in result.stdout
+    told = json.loads(CliRunner().invoke(main, [*arguments, "--json"]).stdout)
+    assert [4, 5, 9, 12] in [
+        channels for layer in told["layers"] for channels in layer["left_out"].values()
+    ]
+
+
+def test_a_target_without_elf_says_that_code_is_not_known(model: Path) -> None:
+    result = CliRunner().invoke(main, ["report", str(model), "--target", "wasm32"])
+    assert result.exit_code == 0, result.output
+    assert "code not known" in result.stdout
+
+
+def test_names_are_shown_as_they_are(hostile: Path) -> None:
+    result = CliRunner().invoke(main, ["report", hostile.name, "--target", "cortex-m4"])
+    assert result.exit_code == 0, result.output
+    assert SHOWN in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("x86-avx2,x86-amx", "a report is for one target, got 'x86-avx2,x86-amx'"),
+        ("cuda", "a target is a processor"),
+        ("cortex-m4 -mfloat-abi=hard", "results would be wrong"),
+    ],
+)
+def test_what_does_not_work_is_one_line(model: Path, target: str, message: str) -> None:
+    result = CliRunner().invoke(main, ["report", str(model), "--target", target])
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1

@@ -1,0 +1,87 @@
+"""`tvm-qnn report`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tvm_qnn.cli.commands.json_output import json_option, print_json
+from tvm_qnn.cli.commands.options import ModelFile, model_argument, progress, target_option
+
+if TYPE_CHECKING:
+    from tvm_qnn.footprint import Footprint
+
+
+@click.command()
+@model_argument
+@target_option
+@json_option
+def report(model: ModelFile, target: str, as_json: bool) -> None:
+    """Show what MODEL takes of a target's memory, layer by layer.
+
+    Products (MACs), constants and code in flash, bytes of the workspace in use, and how many
+    channels are left out because they are one number for every input (--json says which); together
+    the RAM, with and without `compile --arena`. It is what the C files take that `tvm-qnn compile`
+    writes. Nothing is linked, and nothing runs.
+    """
+    from qnn_ops.errors import QnnError
+    from tvm_qnn.footprint import footprint
+    from tvm_qnn.io.progress import timed
+    from tvm_qnn.io.terminal import Terminal
+    from tvm_qnn.target.target import split_targets
+
+    if len(split_targets(target)) > 1:
+        raise QnnError(f"a report is for one target, got {target!r}")
+    with timed(progress(), f"Compile {model.path.name} for {target}"):
+        found = footprint(
+            model.path,
+            target,
+            params=model.params,
+            shapes=model.shapes,
+            semantics=model.semantics,
+        )
+    if as_json:
+        totals = ("macs", "flash", "ram", "arena_ram")
+        print_json({**asdict(found), **{name: getattr(found, name) for name in totals}})
+        return
+    console = Terminal()
+    console.print(_table(found))
+    for line in _lines(found):
+        console.print(line, soft_wrap=True)
+
+
+def _table(found: Footprint) -> Any:
+    from rich.table import Table
+
+    table = Table("layer")
+    table.add_column("operator", max_width=18, overflow="fold")
+    for column in ("output", "left out", "MACs", "constants", "code", "workspace"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for layer in found.layers:
+        sizes = layer.constant_bytes, layer.function_bytes, layer.workspace
+        shape = "×".join(map(str, layer.shape))
+        macs = f"{layer.macs:,}" if layer.macs else ""
+        left_out = str(sum(map(len, layer.left_out.values())) or "")
+        table.add_row(layer.name, layer.code, shape, left_out, macs, *map(_number, sizes))
+    return table
+
+
+def _lines(found: Footprint) -> Iterator[str]:
+    parts = {"inputs": found.inputs, "outputs": found.outputs, "states": found.states}
+    beside = "".join(f", {name} {size:,}" for name, size in parts.items() if size)
+    yield (
+        f"RAM {found.ram:,} bytes: workspace {found.workspace:,}{beside}; "
+        f"with --arena {found.arena_ram:,}"
+    )
+    code = "code not known" if found.function_bytes is None else f"code {found.function_bytes:,}"
+    flash = found.constant_bytes if found.flash is None else found.flash
+    yield f"flash {flash:,} bytes: constants {found.constant_bytes:,}, {code}"
+    share = f", {found.macs / found.model_macs:.0%} of the file's" if found.model_macs else ""
+    yield f"{found.macs:,} MACs{share}"
+
+
+def _number(value: int | None) -> str:
+    return "–" if value is None else f"{value:,}"

@@ -1,0 +1,136 @@
+"""What a model takes: memory, flash and products."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import tvm
+
+from frontends.formats import read_model
+from tvm_qnn.build import lower_model
+from tvm_qnn.footprint.channels import WholeModule, remains_of
+from tvm_qnn.footprint.layers import Layer, layers_of
+from tvm_qnn.footprint.steps import code_sections, steps_of
+from tvm_qnn.io.interrupts import interruptible
+from tvm_qnn.profile.lowered import LoweredModule, lowered_calls
+from tvm_qnn.standalone.arrangement import arrange, in_arena, size_of
+from tvm_qnn.standalone.export import pack_constants
+from tvm_qnn.standalone.sources import Program
+from tvm_qnn.target.target import TargetLike, parse_target
+
+_PREFIX = "model"
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """What a model takes as C files, in bytes and products, but for the stack and the C code.
+
+    Attributes:
+        target: what it was compiled for.
+        layers: in the order of a run.
+        model_macs: products of the model in the file, with the channels that are left out.
+        shared_bytes: of flash, in no layer: what several functions read, first values of states.
+        constant_bytes: of all constants.
+        function_bytes: of all machine code; None where it is not known, as of files that are not
+            ELF.
+        workspace: as the header says.
+        arena_workspace: likewise with inputs and outputs in the workspace.
+        inputs: of all inputs.
+        outputs: of all outputs.
+        states: of what is kept between two runs, if there is any.
+    """
+
+    target: str
+    layers: tuple[Layer, ...]
+    model_macs: int
+    shared_bytes: int
+    constant_bytes: int
+    function_bytes: int | None
+    workspace: int
+    arena_workspace: int
+    inputs: int
+    outputs: int
+    states: int
+
+    @property
+    def macs(self) -> int:
+        """Products that a run adds up."""
+        return sum(layer.macs for layer in self.layers)
+
+    @property
+    def flash(self) -> int | None:
+        """Constants and machine code; None where that is not known."""
+        return None if self.function_bytes is None else self.constant_bytes + self.function_bytes
+
+    @property
+    def ram(self) -> int:
+        """The workspace, inputs, outputs and states."""
+        return self.workspace + self.inputs + self.outputs + self.states
+
+    @property
+    def arena_ram(self) -> int:
+        """The workspace with inputs and outputs in it, and states."""
+        return self.arena_workspace + self.states
+
+
+def footprint(
+    model: Any,
+    target: TargetLike = "host",
+    *,
+    params: str | os.PathLike[str] | None = None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    semantics: str | None = None,
+) -> Footprint:
+    """Compile a model's functions, plan its memory, and tell what it takes; nothing is linked.
+
+    Args:
+        model: as ``frontends.formats.read_model`` takes it: a path, a file's contents, an object.
+        target: as for ``tvm_qnn.build``.
+        params: the file of an MXNet model's parameters; by default the one beside the symbol.
+        shapes: of inputs by name, where they are not the file's.
+        semantics: of an MXNet model, as ``from_mxnet`` takes it; by default "mxnet".
+
+    Raises:
+        QnnError: the model or target does not fit, or the model does what takes TVM's runtime.
+    """
+    parsed = parse_target(target)
+    source = read_model(model, params, semantics)
+    operators = {info.index: info for info in source.summary("", shapes).operators}
+    imported = source.convert(shapes)
+    whole: Any = WholeModule()
+    lowered: Any = LoweredModule()
+    with tvm.transform.PassContext(opt_level=2, instruments=[whole, lowered]):
+        mod, signature = lower_model(imported.mod, parsed, imported.params)
+    with interruptible():
+        arranged = arrange(mod, signature, parsed, _PREFIX)
+        workspace = in_arena(arranged, signature).workspace
+        code = code_sections(arranged)
+    constants, offsets = pack_constants(arranged, signature)
+    steps = steps_of(
+        arranged,
+        lowered_calls(lowered.mod, imported.results),
+        [end - start for start, end in pairwise([*offsets, len(constants)])],
+        code,
+    )
+    remains = remains_of(whole.mod, imported.results)
+    layers = tuple(layers_of([*steps], operators, remains))
+    total = len(constants) + sum((code or {}).values())
+    program = Program(_PREFIX, signature, parsed, arranged, offsets, None)
+    return Footprint(
+        target=str(parsed),
+        layers=layers,
+        model_macs=sum(operator.macs for operator in operators.values()),
+        shared_bytes=total
+        - sum(layer.constant_bytes + (layer.function_bytes or 0) for layer in layers),
+        constant_bytes=len(constants),
+        function_bytes=None if code is None else sum(code.values()),
+        workspace=arranged.workspace,
+        arena_workspace=workspace,
+        inputs=sum(map(size_of, signature.inputs)),
+        outputs=sum(map(size_of, signature.outputs)),
+        states=2 * program.state_size,
+    )
