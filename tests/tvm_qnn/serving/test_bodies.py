@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tvm_qnn.serving import bodies
+from tvm_qnn.serving.bodies import Bodies
+
+LIMIT = 10
+
+
+def answered(parts: Sequence[bytes], headers: dict[bytes, bytes] | None = None) -> Any:
+    """Send a body in parts; return status and body of the answer, or None."""
+    sent: list[Any] = []
+    waiting = [
+        *({"type": "http.request", "body": part, "more_body": True} for part in parts),
+        {"type": "http.request", "more_body": False},
+    ]
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        assert dict(scope["headers"])[b"content-type"] == b"application/json"
+        message = await receive()
+        assert not message["more_body"]
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": message["body"]})
+
+    async def receive() -> Any:
+        return waiting.pop(0)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "headers": [*(headers or {}).items()]}
+    asyncio.run(Bodies(app, LIMIT)(scope, receive, send))
+    return sent and (sent[0]["status"], sent[1]["body"])
+
+
+def test_a_body_comes_whole() -> None:
+    assert answered([b"12345", b"67890"]) == (200, b"1234567890")
+    assert answered([]) == (200, b"")
+    assert answered([b"{}"], {b"Content-Type": b"text/plain"}) == (200, b"{}")
+
+
+def test_a_body_that_is_too_large_is_refused() -> None:
+    status, body = answered([b"12345", b"67890", b"1"])
+    assert status == 413
+    assert json.loads(body) == {"error": "the body has more than 10 bytes"}
+
+
+def test_a_body_without_end_is_not_read_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies, "_DROPPED", 20)
+    parts = [b"12345"] * 7  # the last of which brings it above
+    assert answered(parts)[0] == 413
+
+
+@pytest.mark.parametrize(
+    ("header", "status", "reason"),
+    [
+        (b"content-encoding", 415, "compressed"),
+        (b"Inference-Header-Content-Length", 400, "binary_data=False"),
+    ],
+)
+def test_bodies_of_other_kinds_are_refused(header: bytes, status: int, reason: str) -> None:
+    found, body = answered([b"{}"], {header: b"gzip"})
+    assert found == status
+    assert reason in json.loads(body)["error"]

@@ -1,0 +1,85 @@
+"""The bodies of HTTP requests: as large as the model's inputs can be, and no larger."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Message, Receive, Send], Awaitable[None]]
+
+# How much of a body that is refused is read and dropped: a client that still sends it may not read
+# the answer.
+_DROPPED = 64 << 20
+
+_TYPE = (b"content-type", b"application/json")
+
+_REFUSED_HEADERS = {
+    b"content-encoding": (415, "the body is compressed, which this server does not take"),
+    b"inference-header-content-length": (
+        400,
+        "binary tensors are taken over gRPC only: over HTTP, send them as JSON (with tritonclient, "
+        "binary_data=False)",
+    ),
+}
+
+
+class Bodies:
+    """What reads bodies for an application of ASGI, and refuses those that are too large."""
+
+    def __init__(self, app: App, limit: int) -> None:
+        """Stand before an application.
+
+        Args:
+            app: gets each body whole.
+            limit: in bytes.
+        """
+        self._app, self._limit = app, limit
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Read the body of a request, and pass it on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        parts: list[bytes] = []
+        size, more = 0, True
+        while more and size <= self._limit + _DROPPED:
+            message = await receive()
+            if message["type"] != "http.request":
+                return  # the client is gone
+            part, more = message.get("body", b""), message.get("more_body", False)
+            size += len(part)
+            if size <= self._limit:
+                parts.append(part)
+        if size > self._limit:
+            await _refuse(send, 413, f"the body has more than {self._limit:,} bytes")
+            return
+        for name, _ in scope["headers"]:
+            if refusal := _REFUSED_HEADERS.get(name.lower()):
+                await _refuse(send, *refusal)
+                return
+        waiting: list[Message] = [
+            {"type": "http.request", "body": b"".join(parts), "more_body": False}
+        ]
+
+        async def replay() -> Message:
+            return waiting.pop() if waiting else await receive()
+
+        # Whatever a client calls it, as curl does, it is JSON or an error.
+        kept = [(name, value) for name, value in scope["headers"] if name.lower() != _TYPE[0]]
+        await self._app({**scope, "headers": [*kept, _TYPE]}, replay, send)
+
+
+async def _refuse(send: Send, status: int, reason: str) -> None:
+    """Answer with an error as the protocol has it."""
+    body = json.dumps({"error": reason}).encode()
+    headers = [
+        _TYPE,
+        (b"content-length", str(len(body)).encode()),
+        (b"connection", b"close"),
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,85 @@
+"""Any number of rows on a library that takes a fixed number of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from qnn_ops.errors import QnnError
+from qnn_ops.tensor_info import TensorInfo
+from tvm_qnn.library.library import Library
+
+Array = np.ndarray[Any, Any]
+
+
+def run_once(library: Library, arrays: Sequence[Array]) -> dict[str, Array]:
+    """Run a library; return its outputs by name, also where there is only one."""
+    found = library.run(*arrays)
+    return found if isinstance(found, dict) else {library.outputs[0].name: found}
+
+
+def run_rows(library: Library, rows: int, arrays: Sequence[Array]) -> dict[str, Array]:
+    """Run a library as often as the rows of its inputs take, the last time on zeros beside them.
+
+    Args:
+        library: one that ``independent_rows`` took.
+        rows: how many it takes, as that function says.
+        arrays: the inputs, with equally many rows, at least one.
+    """
+    count = len(arrays[0])
+    parts = []
+    for start in range(0, count, rows):
+        some = [_filled(array[start : start + rows], rows) for array in arrays]
+        parts.append(run_once(library, some))
+    return {name: np.concatenate([part[name] for part in parts])[:count] for name in parts[0]}
+
+
+def independent_rows(library: Library) -> int:
+    """Return how many rows a library takes at a time, each of which has an answer of its own.
+
+    That is the first dimension of all its inputs and outputs. That no row has a share in another
+    one's answer is tried out, on random inputs.
+
+    Raises:
+        QnnError: if the library is for one row, or its rows are not independent.
+    """
+    infos = (*library.inputs, *library.outputs)
+    sizes = {info.shape[0] if info.shape else 0 for info in infos}
+    if len(sizes) != 1 or max(sizes) < 2:
+        raise QnnError(
+            "batching needs a model whose inputs and outputs have the same first dimension, of at "
+            f"least 2, got {', '.join(info.describe() for info in infos)}: compile it for a batch"
+        )
+    generator = np.random.default_rng(0)
+    one, other = ([_any(info, generator) for info in library.inputs] for _ in range(2))
+    mixed = [np.concatenate([a[:1], b[1:]]) for a, b in zip(one, other, strict=True)]
+    first, rest, both = (run_once(library, arrays) for arrays in (one, other, mixed))
+    for name, array in both.items():
+        expected = np.concatenate([first[name][:1], rest[name][1:]])
+        if array.tobytes() != expected.tobytes():
+            raise QnnError(
+                f"batching needs rows that are independent, but output {name!r} of one row changes "
+                "with another row of the inputs"
+            )
+    return sizes.pop()
+
+
+def _filled(array: Array, rows: int) -> Array:
+    if len(array) == rows:
+        return array
+    return np.concatenate([array, np.zeros((rows - len(array), *array.shape[1:]), array.dtype)])
+
+
+def _any(info: TensorInfo, generator: np.random.Generator) -> Array:
+    """Return random values of an input; small ones where they may be places in a table."""
+    dtype = np.dtype(info.dtype)
+    if dtype.kind == "f":
+        low = 0.0 if info.low is None else info.low
+        high = 1.0 if info.high is None else info.high
+        return generator.uniform(low, high, info.shape).astype(dtype)
+    if dtype.itemsize > 2 or dtype.kind == "b":
+        return generator.integers(0, 2, info.shape).astype(dtype)
+    limits = np.iinfo(dtype)
+    return generator.integers(limits.min, limits.max, info.shape, dtype, endpoint=True)

@@ -1,0 +1,187 @@
+"""A library as a server offers it: what it takes of requests, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from qnn_ops.errors import QnnError
+from qnn_ops.tensor_info import TensorInfo
+from tvm_qnn.io.classes import best_classes, fitted_labels, is_classifier
+from tvm_qnn.library.arrays import input_arrays, reals
+from tvm_qnn.library.library import Library
+from tvm_qnn.serving.rows import independent_rows, run_once, run_rows
+from tvm_qnn.serving.tensors import datatype_of, read_tensor, tensor_fields
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Wish:
+    """An output that a request wants.
+
+    Attributes:
+        info: of the output.
+        top: how many of the best classes, instead of the tensor; 0: the tensor.
+        is_real: whether the real values of a quantized output are wanted.
+    """
+
+    info: TensorInfo
+    top: int = 0
+    is_real: bool = False
+
+
+class Served:
+    """A library as a server offers it. Threads may share it."""
+
+    rows: int
+    """How many rows a run takes, of which a request may have any number; 0: its own shape only."""
+
+    def __init__(self, library: Library, *, batching: bool = False) -> None:
+        """Take a library.
+
+        Args:
+            library: to run.
+            batching: whether the first dimension counts rows, of which requests may have any
+                number.
+
+        Raises:
+            QnnError: if the model has a state, or ``batching`` does not fit it.
+        """
+        if library.signature.states:
+            raise QnnError(
+                "this model keeps a state from one run to the next, which the clients of a server "
+                "would share: it cannot be served"
+            )
+        self.library = library
+        self.rows = independent_rows(library) if batching else 0
+        self._labels: dict[str, tuple[str, ...]] = {}
+
+    def name_classes(self, labels: tuple[str, ...], where: str, output: str = "") -> None:
+        """Name the classes of one output, or without a name of all that are classifiers'.
+
+        Args:
+            labels: a name for each class.
+            where: what the names are from, for errors.
+            output: its name.
+
+        Raises:
+            QnnError: if there are no such classes, or another number of them.
+        """
+        found = [
+            info
+            for info in self.library.outputs
+            if is_classifier(self._row(info)) and output in ("", info.name)
+        ]
+        if not found:
+            raise QnnError(f"{where}: the model's outputs have no classes to name")
+        for info in found:
+            classes = max(self._row(info).shape)
+            self._labels[info.name] = fitted_labels(labels, classes, where)
+
+    def described(self, infos: Iterable[TensorInfo]) -> Iterator[dict[str, Any]]:
+        """Yield the protocol's description of inputs or outputs; any number of rows is -1."""
+        for info in infos:
+            shape = [-1, *info.shape[1:]] if self.rows else [*info.shape]
+            fields: dict[str, Any] = {"name": info.name, "datatype": datatype_of(info.dtype)}
+            fields["shape"] = shape
+            if info.scale is not None:
+                fields["parameters"] = {"scale": info.scale, "zero_point": info.zero_point}
+            yield fields
+
+    def inputs_of(self, tensors: Sequence[Any]) -> list[Array]:
+        """Return the inputs of a request in order; reals for integers are quantized.
+
+        Args:
+            tensors: as ``read_tensor`` takes them.
+
+        Raises:
+            QnnError: if one is missing, unknown, given twice, or does not fit.
+        """
+        infos = self.library.inputs
+        names = [info.name for info in infos]
+        named: dict[str, Array] = {}
+        for tensor in tensors:
+            if tensor.name not in names:
+                raise QnnError(f"no input is named {tensor.name!r}; there are {', '.join(names)}")
+            if tensor.name in named:
+                raise QnnError(f"input {tensor.name!r} is given twice")
+            named[tensor.name] = read_tensor(tensor)
+        if self.rows:
+            counts = {len(array) if array.ndim else 0 for array in named.values()}
+            if len(counts) > 1 or 0 in counts:
+                raise QnnError("all inputs of a request have the same number of rows, at least one")
+            count = max(counts, default=1)
+            infos = tuple(replace(info, shape=(count, *info.shape[1:])) for info in infos)
+        return input_arrays(infos, (), named, quantize=True)
+
+    def wishes_of(self, request: Any) -> list[Wish]:
+        """Return the outputs that a request wants; all, if it names none.
+
+        Raises:
+            QnnError: if it wants what there is not.
+        """
+        is_real = _parameter(request, "dequantize_outputs") is True
+        known = {info.name: info for info in self.library.outputs}
+        if not request.outputs:
+            return [Wish(info, 0, is_real) for info in known.values()]
+        wishes: dict[str, Wish] = {}
+        for output in request.outputs:
+            if output.name not in known:
+                raise QnnError(f"no output is named {output.name!r}; there are {', '.join(known)}")
+            if output.name in wishes:
+                raise QnnError(f"output {output.name!r} is wanted twice")
+            info, top = known[output.name], _parameter(output, "classification") or 0
+            if type(top) is not int or top < 0:
+                raise QnnError(f"output {info.name!r}: classification is a number, got {top!r}")
+            if top and not is_classifier(self._row(info)):
+                raise QnnError(f"output {info.name!r} has no scores of classes")
+            wishes[info.name] = Wish(info, top, is_real)
+        return [*wishes.values()]
+
+    def run(self, arrays: Sequence[Array]) -> dict[str, Array]:
+        """Run on inputs in order; return outputs by name.
+
+        Raises:
+            QnnError: if the library's code fails.
+        """
+        if self.rows:
+            return run_rows(self.library, self.rows, arrays)
+        return run_once(self.library, arrays)
+
+    def answer(self, wish: Wish, array: Array) -> dict[str, Any]:
+        """Return what a wish is answered with, as MLServer's fields.
+
+        Args:
+            wish: for one output.
+            array: that output, of any number of rows.
+        """
+        info = wish.info
+        if wish.top:
+            array = self._classes(self._row(info), array, wish.top)
+        elif wish.is_real:
+            array = reals(info, array)
+        return tensor_fields(info.name, array)
+
+    def _classes(self, info: TensorInfo, array: Array, top: int) -> Array:
+        """Return the best classes of each row as texts: score, number and, where known, name."""
+        labels = self._labels.get(info.name, ())
+        texts = [
+            [
+                ":".join([f"{guess.score}", f"{guess.index}", *([guess.label] if labels else [])])
+                for guess in best_classes(row, info, labels, top)
+            ]
+            for row in array.reshape(-1, max(info.shape))
+        ]
+        return np.array(texts if self.rows or len(info.shape) > 1 else texts[0], np.str_)
+
+    def _row(self, info: TensorInfo) -> TensorInfo:
+        """Return what an output of one row is."""
+        return replace(info, shape=(1, *info.shape[1:])) if self.rows else info
+
+
+def _parameter(holder: Any, name: str) -> Any:
+    return getattr(holder.parameters, name, None)
