@@ -42,6 +42,11 @@ EVALUATE = [
     "pycocotools>=2.0.7,<3",  # COCO's figures of detectors
 ]
 
+SERVE = [
+    "mlserver>=1.7.1,<1.8",  # parts of it are used that its documentation does not promise
+    "fastapi>=0.88,!=0.89.0,<0.116",  # as MLServer has it: one of its errors is answered anew
+]
+
 # Of torch and its companions each release knows those of its own time.
 TORCH = [
     "torch>=2.13,<2.14",
@@ -146,6 +151,14 @@ if __name__ == "__main__":
             "demo": DEMO,
             "evaluate": EVALUATE,
             "ray": [*EVALUATE, "ray[data]>=2.60,<2.64"],  # evaluates on many machines
+            # For an environment of its own: MLServer takes no protobuf of today.
+            "serve": SERVE,
+            "test-serve": [
+                *SERVE,
+                "tritonclient[grpc]>=2.42,<3",  # a real client
+                "hypothesis>=6.100,<7",
+                "pytest>=9,<10",
+            ],
             "onnx": ONNX,
             "torch": TORCH,
             "test": TEST,
