@@ -10,6 +10,8 @@
 #   make test-mcu  tests on emulated microcontrollers; installs the emulator and a compiler likewise
 #   make test-torch  tests of PyTorch models, against ExecuTorch; installs both, which are large
 #   make test-ray  tests of evaluation on a Ray cluster; installs Ray
+#   make test-serve  tests of the server, with a real client; installs MLServer in an environment of
+#                its own, for which it needs Python 3.10 to 3.12
 #   make test-targets  compile the models of the tests for every target, run or emulate what can
 #                be, and check the instructions: a share of them (ALL=1: all, in hours)
 #   make bench   time tvm-qnn and its peers (MODELS="m.tflite resnet50:int8": on these), and
@@ -25,7 +27,7 @@ BIN := .venv/bin
 SAY := @printf '==> %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-arm test-avx512 test-mcu test-torch test-ray test-targets lint types layers bench docs mxnet clean
+.PHONY: help demo test test-arm test-avx512 test-mcu test-torch test-ray test-serve test-targets lint types layers bench docs mxnet clean
 
 help:
 	@sed -n '3,$${/^#/!q;s/^# \{0,1\}//p;}' Makefile
@@ -75,6 +77,22 @@ test-ray: .venv/installed-test .venv/installed-ray
 	$(SAY) "Tests on a Ray cluster"
 	@$(BIN)/python -m pytest -m ray
 
+# MLServer takes no protobuf of today, nor Python 3.13.
+.venv-serve/installed: setup.py pyproject.toml
+	$(SAY) "Setting up .venv-serve with MLServer (a minute or more)"
+	@for python in $(PYTHON) python3.12 python3.11 python3.10; do \
+	  "$$python" -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 12))' \
+	    2>/dev/null && exec "$$python" -m venv .venv-serve; done; \
+	  echo "MLServer needs Python 3.10 to 3.12: name one, as in" \
+	    "'make test-serve PYTHON=/opt/python3.12/bin/python3'." >&2; exit 1
+	@.venv-serve/bin/python -m pip install --quiet --disable-pip-version-check \
+	  --editable '.[test-serve]'
+	@touch $@
+
+test-serve: .venv-serve/installed
+	$(SAY) "Tests of the server"
+	@.venv-serve/bin/python -m pytest -m serve tests/tvm_qnn/serving/test_server.py
+
 test-targets: .venv/installed-test
 	$(SAY) "Every target"
 	@$(BIN)/python -m tests.targets --jobs "$$(nproc)" $(if $(ALL),--all)
@@ -119,6 +137,6 @@ docs: .venv/installed-docs
 	@$(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
 
 clean:
-	rm -rf .venv .venv-mxnet build dist out *.egg-info docs/_build docs/tutorials
+	rm -rf .venv .venv-mxnet .venv-serve build dist out *.egg-info docs/_build docs/tutorials
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

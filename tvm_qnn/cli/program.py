@@ -18,12 +18,13 @@ from tvm_qnn.cli.commands.inspect import inspect
 from tvm_qnn.cli.commands.profile import profile
 from tvm_qnn.cli.commands.report import report
 from tvm_qnn.cli.commands.run import run
+from tvm_qnn.cli.commands.serve import serve
 from tvm_qnn.cli.commands.targets import targets
 from tvm_qnn.cli.group import Commands
 from tvm_qnn.version import __version__
 
 COMMANDS = (
-    *(inspect, compile_model, run, evaluate, bench, profile, report, compare),
+    *(inspect, compile_model, run, evaluate, serve, bench, profile, report, compare),
     *(info, targets, demo, completion),
 )
 
