@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
-import os
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -29,6 +28,7 @@ from tvm_qnn.io.classes import read_lines
 from tvm_qnn.library.library import load
 from tvm_qnn.serving.served import Served
 from tvm_qnn.serving.tensors import datatype_of
+from tvm_qnn.target.processor import processors
 
 _FAILED = 500
 _EXTRA = ("digest", "labels", "num_threads", "served")
@@ -63,9 +63,8 @@ class Runtime(MLModel):
         self.inputs = [MetadataTensor(**each) for each in served.described(served.library.inputs)]
         self.outputs = [MetadataTensor(**each) for each in served.described(served.library.outputs)]
         self.settings.platform = self.settings.platform or "tvm-qnn"
-        processors = os.cpu_count() or 1
-        threads = served.library.num_threads or processors
-        self._pool = ThreadPoolExecutor(max(1, processors // threads), "tvm-qnn-serve")
+        runs = processors() // (served.library.num_threads or processors())
+        self._pool = ThreadPoolExecutor(max(1, runs), "tvm-qnn-serve")
         self._inner = self._run
         if batching:
             # In place of what MLServer has put before ``predict``, where requests are not checked.

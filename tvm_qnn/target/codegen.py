@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from legalize.lift import lift_constants
 from tvm_qnn.io.outputs import scratch
 from tvm_qnn.target.indices import wide_indices
 from tvm_qnn.target.objects import in_memory, write_object
+from tvm_qnn.target.processor import processors
 
 # How many parts the functions are divided into. Not by the number of processors: the same model
 # makes the same parts, and so the same code, everywhere.
@@ -150,8 +150,7 @@ def _serialized(executable: relax.VMExecutable) -> bytes:
 
 def _each(function: Callable[[_In], _Out], items: Iterable[_In]) -> list[_Out]:
     """Map in threads, which gains: TVM and LLVM leave Python's lock alone."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    pool = ThreadPoolExecutor(cores or 1)
+    pool = ThreadPoolExecutor(processors())
     try:
         return list(pool.map(function, items))
     finally:

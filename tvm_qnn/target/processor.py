@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import platform
 import re
 import sys
@@ -32,6 +33,11 @@ _ARM_BITS: dict[str, dict[tuple[int, int], str]] = {
     },
     "arm": {(_AT_HWCAP, 12): "neon", (_AT_HWCAP, 24): "dotprod", (_AT_HWCAP, 27): "i8mm"},
 }
+
+
+def processors() -> int:
+    """Return how many processors this program may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def this_platform() -> str:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,13 +8,24 @@ import pytest
 from tvm.target import codegen
 
 from tvm_qnn.target import processor
-from tvm_qnn.target.processor import extensions_here
+from tvm_qnn.target.processor import extensions_here, processors
 from tvm_qnn.target.target import EXTENSIONS, host_target, requirements
 
 
 def test_what_this_machine_has_is_what_llvm_says() -> None:
     told = {*requirements(host_target()).extensions}
     assert extensions_here(sorted(EXTENSIONS)) == told
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="threads cannot be bound here")
+def test_processors_are_those_that_the_program_may_use() -> None:
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(before)})
+    try:
+        assert processors() == 1
+    finally:
+        os.sched_setaffinity(0, before)
+    assert processors() == len(before)
 
 
 @pytest.fixture

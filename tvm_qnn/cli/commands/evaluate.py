@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
 from pathlib import Path
@@ -229,10 +228,11 @@ def _runner(library: Library, jobs: int | None, ray: str | None) -> tuple[Runner
     from qnn_ops.errors import QnnError
     from tvm_qnn.evaluate import in_process, in_processes
     from tvm_qnn.evaluate.cluster import Cluster
+    from tvm_qnn.target.processor import processors
 
     if ray is not None:
         return Cluster(ray, jobs), pickle.dumps(library)
-    count = jobs or _processors()
+    count = jobs or processors()
     if count == 1:
         return in_process(library), b""
     try:
@@ -242,11 +242,6 @@ def _runner(library: Library, jobs: int | None, ray: str | None) -> tuple[Runner
             raise
         warnings.warn(f"one process: the library cannot be given to others: {error}", stacklevel=2)
         return in_process(library), b""
-
-
-def _processors() -> int:
-    has_affinity = hasattr(os, "sched_getaffinity")
-    return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
 
 
 def _print(title: str, found: Evaluation, files: list[Path]) -> None:
