@@ -14,6 +14,7 @@ from tvm_qnn.standalone.arrangement import Arrangement
 from tvm_qnn.standalone.export import code_of
 from tvm_qnn.standalone.image import write_object
 from tvm_qnn.standalone.symbols import loaded_sections
+from tvm_qnn.target.options import options_kept
 
 COPY = "memcpy"
 """What stands for a function where a tensor is copied."""
@@ -82,7 +83,7 @@ def code_sections(arranged: Arrangement) -> dict[str, int] | None:
     Returns:
         The sizes; None where object files are not in the format ELF.
     """
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, options_kept(arranged.compiled.target):
         file = Path(folder) / "code.o"
         write_object(file, code_of(arranged), "no_constants", b"", arranged.alignment)
         return loaded_sections(file.read_bytes())

@@ -19,6 +19,7 @@ from tvm_qnn.standalone.image import write_object
 from tvm_qnn.standalone.lean import lean
 from tvm_qnn.standalone.symbols import undefined_symbols
 from tvm_qnn.standalone.vectors import Vector, vectors_program
+from tvm_qnn.target.options import options_kept
 
 _TEST = "_test.c"
 _C_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -66,10 +67,11 @@ def export_standalone(
         raise QnnError(f"cannot write {path}: there is no folder {path.parent}")
     arranged = arrange(lowered, signature, target, prefix, arena=arena)
     constants, offsets = pack_constants(arranged, signature)
-    code = code_of(arranged)
     with filling(path.parent) as folder:
         file = folder / f"{prefix}.o"
-        write_object(file, code, sources.weights(prefix), constants, arranged.alignment)
+        with options_kept(target):
+            code = code_of(arranged)
+            write_object(file, code, sources.weights(prefix), constants, arranged.alignment)
         needs = undefined_symbols(file.read_bytes())
         program = sources.Program(prefix, signature, target, arranged, offsets, needs)
         texts = {**sources.files(program), f"{prefix}_main.c": example(program)}

@@ -18,6 +18,7 @@ from legalize.lift import lift_constants
 from tvm_qnn.io.outputs import scratch
 from tvm_qnn.target.indices import wide_indices
 from tvm_qnn.target.objects import in_memory, write_object
+from tvm_qnn.target.options import options_kept
 from tvm_qnn.target.processor import processors
 
 # How many parts the functions are divided into. Not by the number of processors: the same model
@@ -40,11 +41,13 @@ class Compiled:
         bytecode: of TVM's virtual machine; ``main`` takes the constants after its inputs.
         constants: tensors.
         kernels: LLVM modules of the functions that the bytecode calls, by the name of one of them.
+        target: what they are for.
     """
 
     bytecode: bytes
     constants: tuple[Any, ...]
     kernels: Mapping[str, Any]
+    target: tvm.target.Target
 
     def make_runnable(self) -> None:
         """Turn the kernels into machine code in memory, which their first call does else."""
@@ -54,8 +57,12 @@ class Compiled:
         """Write the kernels as object files for a linker."""
         files = [folder / f"kernels{i}.o" for i in range(len(self.kernels))]
         parts = zip(self.kernels.values(), files, strict=True)
-        _each(lambda part: write_object(*part), parts)
+        _each(self._write, parts)
         return files
+
+    def _write(self, part: tuple[Any, Path]) -> None:
+        with options_kept(self.target):
+            write_object(*part)
 
 
 def compile_module(
@@ -82,13 +89,14 @@ def compile_module(
         levels = (context.required_pass, disabled)
         is_outer = any(variable.name_hint in outer for variable in part.functions)
         config = {**context.config, **({} if is_outer else _UNCHECKED)}
-        with tvm.transform.PassContext(context.opt_level, *levels, config=config), target:
+        passes = tvm.transform.PassContext(context.opt_level, *levels, config=config)
+        with passes, target, options_kept(target):
             return tirx.build(part, target=target)
 
     # Where nothing is to be computed, there is something to link all the same.
     parts = _parts(functions if functions is not None else _nothing(), outer, target)
     kernels = dict(zip(parts, _each(build, parts.values()), strict=True))
-    return Compiled(_serialized(builder.get()), tuple(constants), kernels)
+    return Compiled(_serialized(builder.get()), tuple(constants), kernels, target)
 
 
 def _nothing() -> tvm.IRModule:

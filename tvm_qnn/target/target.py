@@ -11,6 +11,7 @@ from tvm.target import codegen
 
 from qnn_ops.errors import QnnError
 from tvm_qnn.target import microcontrollers
+from tvm_qnn.target.options import with_options
 from tvm_qnn.target.processor import TILES, extensions_here, parts, told_of
 from tvm_qnn.target.requirements import Requirements
 
@@ -243,7 +244,7 @@ def _for_hard_floats(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _completed(fields: dict[str, Any]) -> dict[str, Any]:
-    return microcontrollers.with_vector_bits(_for_hard_floats(fields))
+    return with_options(microcontrollers.with_vector_bits(_for_hard_floats(fields)))
 
 
 def _tvm_target(fields: Mapping[str, Any], target: TargetLike) -> tvm.target.Target:
