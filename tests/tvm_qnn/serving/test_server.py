@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.serving.clients import grpc_body, http_body, measured, over_grpc, over_http
 from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
@@ -35,6 +36,7 @@ pytestmark = [pytest.mark.serve, needs_linker]
 
 NAMES = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 CLIENTS = 8
+REQUESTS = 10_000
 ROWS = 4
 
 
@@ -235,17 +237,19 @@ def test_metrics_count(server: Server, inputs: np.ndarray) -> None:
     assert "model_infer_request_duration" in server.metrics()
 
 
-def test_memory_stays(server: Server, inputs: np.ndarray) -> None:
-    def some() -> None:
-        for kind in ("http", "grpc"):
-            for each in inputs[:100]:
-                server.ask(kind, each)
-
-    some()
+@pytest.mark.parametrize(
+    ("kind", "connect", "write"), [("http", over_http, http_body), ("grpc", over_grpc, grpc_body)]
+)
+def test_memory_stays(
+    server: Server, library: Any, inputs: np.ndarray, kind: str, connect: Any, write: Any
+) -> None:
+    name = ("digits",) if kind == "grpc" else ()
+    body = write(*name, library.inputs, [inputs[0]])
+    ask = (connect, server.ports[kind == "grpc"], "digits", body, CLIENTS)
+    measured(*ask, requests=REQUESTS // 5)
     before = server.resident()
-    some()
-    some()
-    assert server.resident() - before < 4096  # KiB, for 400 requests
+    assert len(measured(*ask, requests=REQUESTS).seconds) == REQUESTS
+    assert server.resident() - before < 4096  # KiB
 
 
 def test_a_port_that_is_taken_is_one_error(server: Server, folder: Path) -> None:

@@ -1,0 +1,1 @@
+"""Servers of the Open Inference Protocol, and what asks them."""
