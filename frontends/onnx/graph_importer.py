@@ -28,20 +28,32 @@ class _GraphImporter(ONNXGraphImporter):
     ) -> Any:
         number, node = next(self.numbers)
         if op_name not in CONVERTERS:
-            return super()._convert_operator(op_name, inputs, attrs, opset)
+            return self._kept(super()._convert_operator(op_name, inputs, attrs, opset))
         try:
             result: relax.Expr = CONVERTERS[op_name](self.bb, list(inputs), attrs)
         except UnsupportedError as error:
             found = (number, op_name, str(error), list(node.output))
             raise UnsupportedOperatorError([found]) from None
-        return result if isinstance(result, relax.Tuple) else self.bb.normalize(result)
+        return result if isinstance(result, relax.Tuple) else self._kept(result)
+
+    def _kept(self, result: Any) -> Any:
+        """Give a tensor that is computed a variable of its own."""
+        is_tensor = isinstance(result, relax.Call) and isinstance(
+            self.bb.normalize(result).ty, relax.TensorType
+        )
+        return self.bb.emit(result) if is_tensor else self.bb.normalize(result)
 
 
-def import_graph(proto: Any) -> tvm.IRModule:
+def import_graph(proto: Any) -> tuple[tvm.IRModule, dict[str, Any]]:
     """Import a model whose operators are known, and whose shapes are static.
+
+    Returns:
+        The module, and what holds each tensor, by its name.
 
     Raises:
         UnsupportedOperatorError: an own rule does not take an operator.
     """
     with contextlib.redirect_stdout(io.StringIO()):  # TVM's importer prints what it fails at
-        return _GraphImporter({}, "float32").from_onnx(proto.graph, opset_of(proto))
+        importer = _GraphImporter({}, "float32")
+        mod = importer.from_onnx(proto.graph, opset_of(proto))
+    return mod, importer._nodes

@@ -10,6 +10,7 @@ from tvm import relax
 
 from frontends.builder import Imported
 from frontends.errors import ModelFormatError, UnsupportedOperatorError, reason_of
+from frontends.naming import owners, with_results
 from frontends.onnx.clips import without_clips
 from frontends.onnx.constants import constants_of, dtype_of
 from frontends.onnx.float_products import with_float_products
@@ -73,6 +74,7 @@ def from_onnx(
 def import_proto(proto: Any, shapes: Shapes | None = None) -> Imported:
     """Import what ``read_proto`` gave; see ``from_onnx``."""
     onnx = onnx_package()
+    written = list(proto.graph.node)
     proto = _paired_once(proto)
     graph = proto.graph
     check_groups(
@@ -86,15 +88,28 @@ def import_proto(proto: Any, shapes: Shapes | None = None) -> Imported:
     from frontends.onnx.graph_importer import import_graph
 
     try:
-        mod = import_graph(grouped)
+        mod, values = import_graph(grouped)
     except UnsupportedOperatorError:
         raise
     except Exception as error:  # whatever TVM's importer meets
         raise ModelFormatError(f"the ONNX model cannot be imported: {reason_of(error)}") from None
+    mod, results = _with_results(mod, written, values)
     main = mod["main"].with_attr("num_input", len(grouped.graph.input))
     main = main.with_attr("qdq_arithmetic", ONNXRUNTIME)
     mod["main"] = with_signature(main, _signature(onnx, grouped, main))
-    return Imported(mod, {}, {})
+    return Imported(mod, {}, results)
+
+
+def _with_results(
+    mod: tvm.IRModule, nodes: list[Any], values: Mapping[str, Any]
+) -> tuple[tvm.IRModule, dict[str, int]]:
+    """Name variables for the file's nodes whose results they hold."""
+    made = {name: number for number, node in enumerate(nodes) for name in node.output}
+    codes = [node.op_type for node in nodes]
+    operands = [made.get(node.input[0]) if node.input else None for node in nodes]
+    owner = owners(codes, operands, ["QuantizeLinear"], ["DequantizeLinear"], ["Relu", "Clip"])
+    results = [(values[name], owner[number]) for name, number in made.items() if name in values]
+    return with_results(mod, results, codes)
 
 
 def in_groups(proto: Any) -> Any:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import tvm
 
 from frontends.builder import Imported
 from frontends.errors import ModelFormatError, UnsupportedOperatorError, reason_of
-from frontends.torch.operators import reasons, rules
+from frontends.naming import owners, with_results
+from frontends.torch.operators import CLAMPING, DEQUANTIZING, QUANTIZING, reasons, rules
 from frontends.torch.package import torch_package
 from frontends.torch.reader import (
     calls_of,
@@ -58,20 +60,37 @@ def import_program(program: Any) -> Imported:
     signature = Signature(
         tuple(info_of(node) for node in inputs), tuple(info_of(node) for node in outputs)
     )
-    from tvm.relax.frontend.torch import from_exported_program as import_floats
+    from tvm.relax.frontend.torch.exported_program_translator import ExportedProgramImporter
 
+    importer = ExportedProgramImporter()
     try:
-        mod = import_floats(
+        mod = importer.from_exported_program(
             program,
+            keep_params_as_input=False,
             unwrap_unit_return_tuple=True,
+            no_bind_return_tuple=False,
             custom_convert_map=rules(constants_of(program)),
-            run_ep_decomposition=False,
         )
     except Exception as error:  # whatever TVM's importer meets
         raise ModelFormatError(f"the program cannot be imported: {reason_of(error)}") from None
+    mod, results = _with_results(mod, calls_of(program), importer.env)
     main = mod["main"].with_attr("num_input", len(inputs))
     mod["main"] = with_signature(main.with_attr("qdq_arithmetic", XNNPACK), signature)
-    return Imported(mod, {}, {})
+    return Imported(mod, {}, results)
+
+
+def _with_results(
+    mod: tvm.IRModule, nodes: list[Any], values: Mapping[Any, Any]
+) -> tuple[tvm.IRModule, dict[str, int]]:
+    """Name variables for the nodes whose results they hold."""
+    places = {node: number for number, node in enumerate(nodes)}
+    codes = [operator_of(node) for node in nodes]
+    operands = [
+        next((places.get(each) for each in node.all_input_nodes[:1]), None) for node in nodes
+    ]
+    owner = owners(codes, operands, QUANTIZING, DEQUANTIZING, CLAMPING)
+    results = [(values[node], owner[number]) for node, number in places.items() if node in values]
+    return with_results(mod, results, codes)
 
 
 def missing_operators(program: Any) -> dict[int, str]:

@@ -22,6 +22,14 @@ Rule = Callable[[Any, Any], relax.Var]
 _PER_TENSOR = ("quantize_per_tensor.default", "dequantize_per_tensor.default")
 _PER_CHANNEL = "dequantize_per_channel.default"
 
+QUANTIZING = _PER_TENSOR[:1]
+DEQUANTIZING = (_PER_TENSOR[1], _PER_CHANNEL)
+CLAMPING = (
+    *("hardtanh.default", "hardtanh_.default", "relu.default", "relu_.default"),
+    *("relu6.default", "relu6_.default"),
+)
+"""What XNNPACK makes a part of the quantized operator before it."""
+
 _PRODUCTS = ("conv2d.default", "linear.default")
 _SUMS = ("add.Tensor", "add_.Tensor")
 _PADS = ("constant_pad_nd.default", "pad.default")

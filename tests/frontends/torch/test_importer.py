@@ -13,6 +13,7 @@ import tvm_qnn as qnn
 from frontends.errors import ModelFormatError, UnsupportedOperatorError
 from qnn_ops.errors import QnnError
 from tvm_qnn.oracle import xnnpack_outputs
+from tvm_qnn.profile import profile
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("executorch", reason="executorch is not installed")
@@ -280,6 +281,16 @@ def test_summaries_name_nodes() -> None:
     lowerings = {operator.code: operator.lowering for operator in summary.operators}
     assert lowerings["conv2d.default"] == lowerings["relu.default"] == "integer"
     assert summary.macs == 4 * 16 * 27
+
+
+def test_a_profile_names_nodes() -> None:
+    program = quantized(networks.Small(), (1, 3, 32, 32))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        layers = profile(program, repeat=1).layers
+    products = [layer for layer in layers if layer.code in ("conv2d.default", "linear.default")]
+    assert len(products) == 6  # and one is a part of the hardtanh after it
+    assert all(layer.operations for layer in products)
 
 
 def test_the_guide_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

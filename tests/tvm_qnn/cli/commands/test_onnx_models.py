@@ -56,6 +56,15 @@ def test_inspect_draws_a_page_with_times() -> None:
 
 
 @pytest.mark.usefixtures("network")
+def test_profile_names_the_file_s_operators() -> None:
+    layers = json.loads(command("profile", "net.onnx", "--rounds", "1", "--json").stdout)["layers"]
+    codes = [layer["code"] for layer in layers]
+    assert codes.count("Conv") == 6
+    assert {"Gemm", "MaxPool"} <= set(codes)
+    assert all(layer["operations"] for layer in layers if layer["code"] == "Conv")
+
+
+@pytest.mark.usefixtures("network")
 def test_run_takes_a_picture_and_prints_the_best_classes(network: Path) -> None:
     (wanted,) = onnxruntime_outputs(network, [np.load("photo.npy")]).values()
     for file in ("photo.png", "photo.npy"):

@@ -1,0 +1,90 @@
+"""Names for the variables of modules that TVM's importers made, so that they tell operators."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import tvm
+from tvm import relax
+from tvm.relax.expr_functor import PyExprMutator, mutator
+
+
+def owners(
+    codes: Sequence[str],
+    operands: Sequence[int | None],
+    quantizing: Collection[str],
+    dequantizing: Collection[str],
+    clamping: Collection[str],
+) -> list[int]:
+    """Tell which operator each operator's result is a result of, by their numbers.
+
+    What quantizes a result belongs to the operator that computed it, and so does what clamps it
+    between them: these are one group. Every other operator owns its own result.
+
+    Args:
+        codes: the operators' kinds.
+        operands: the number of the operator that makes each one's first operand, if one does.
+        quantizing: kinds of operators that quantize.
+        dequantizing: kinds of operators that dequantize.
+        clamping: kinds of operators that become part of a quantized one.
+    """
+    found = []
+    for number, code in enumerate(codes):
+        owner: int | None = number
+        if code in quantizing:
+            owner = operands[number]
+            while owner is not None and codes[owner] in clamping:
+                before = operands[owner]
+                if before is None or codes[before] in dequantizing:
+                    break
+                owner = before
+        is_own = owner is None or codes[owner] in (*quantizing, *dequantizing)
+        found.append(number if is_own or owner is None else owner)
+    return found
+
+
+def with_results(
+    mod: tvm.IRModule, results: Iterable[tuple[Any, int]], codes: Sequence[str]
+) -> tuple[tvm.IRModule, dict[str, int]]:
+    """Rename the variables that hold operators' results.
+
+    Args:
+        mod: a module whose ``main`` is not yet rewritten.
+        results: what holds a result, and the number of the operator that owns it, in the order of
+            the file. Of several variables of an operator, the last gets the name.
+        codes: the operators' kinds.
+
+    Returns:
+        The module, and the operators' numbers by the names of their variables.
+    """
+    last = {
+        number: variable for variable, number in results if isinstance(variable, relax.DataflowVar)
+    }
+    names = {
+        variable: f"{''.join(c if c.isalnum() else '_' for c in codes[number])}_{number}"
+        for number, variable in last.items()
+    }
+    renamer = _Renamer(mod, names)
+    renamer.builder_.update_func(mod.get_global_var("main"), renamer.visit_expr(mod["main"]))
+    return renamer.builder_.finalize(), {names[each]: number for number, each in last.items()}
+
+
+@mutator
+class _Renamer(PyExprMutator):
+    def __init__(self, mod: tvm.IRModule, names: Mapping[relax.Var, str]) -> None:
+        super().__init__(mod)
+        self._names = names
+        self._renamed: dict[Any, relax.DataflowVar] = {}
+
+    def visit_var_binding_(self, binding: relax.VarBinding) -> None:
+        value = self.visit_expr(binding.value)
+        variable = self.visit_var_def(binding.var)
+        if binding.var in self._names:
+            variable = relax.DataflowVar(self._names[binding.var], variable.ty)
+            self._renamed[binding.var] = variable
+        self.builder_.emit_normalized(relax.VarBinding(variable, value))
+
+    def visit_dataflow_var_(self, variable: Any) -> relax.Expr:
+        renamed = self._renamed.get(variable)
+        return self.visit_expr_post_order(variable) if renamed is None else renamed
