@@ -12,6 +12,10 @@ if TYPE_CHECKING:
 IDENTIFIER = b"TFL3"
 """The identifier that every file has at byte 4."""
 
+SEMANTICS = ("litert", "tflm")
+"""Whose integers are meant: those of LiteRT's reference kernels, or those of TFLM, for
+microcontrollers."""
+
 METADATA = "TFLITE_METADATA"
 """What a file calls the metadata for those who use it."""
 
@@ -21,6 +25,7 @@ class TFLite(Format):
 
     name = "TFLite"
     suffixes = (".tflite",)
+    semantics = SEMANTICS
 
     def recognises(self, model: Any) -> bool:
         """Look for the identifier, or for what the classes of such models have."""
@@ -30,10 +35,10 @@ class TFLite(Format):
 
     def read(self, model: Any, params: Any, semantics: str | None) -> TFLiteSource:
         """Read a model; all that belongs to it is in the file."""
-        del params, semantics
+        del params
         from frontends.tflite.source import TFLiteSource
 
-        return TFLiteSource(model)
+        return TFLiteSource(model, semantics or SEMANTICS[0])
 
 
 FORMAT = TFLite()

@@ -19,12 +19,14 @@ from frontends.tflite.converters.context import Context
 from frontends.tflite.converters.registry import rule_for
 from frontends.tflite.fallback import convert_in_float, warn_of_fallback
 from frontends.tflite.folding import fold
+from frontends.tflite.format import SEMANTICS
 from frontends.tflite.interface import (
     input_shapes,
     kept_outputs,
     needed_operators,
     signature,
 )
+from frontends.tflite.micro import check_micro
 from frontends.tflite.model import COMPLEX, HANDLE, Model, Operator, Tensor
 from frontends.tflite.names import tensor_names
 from frontends.tflite.reader import read_model
@@ -54,6 +56,7 @@ def from_tflite(
     shape_dict: Mapping[str, Sequence[int]] | None = None,
     dtype_dict: Mapping[str, str] | None = None,
     outputs: str | Sequence[str | int] | None = None,
+    semantics: str = SEMANTICS[0],
 ) -> tuple[tvm.IRModule, dict[str, tvm.runtime.Tensor]]:
     """Import a quantized TFLite model.
 
@@ -65,6 +68,9 @@ def from_tflite(
         outputs: what the module returns. None: the model's outputs. "all": every tensor that an
             operator computes, in the order of the operators. A list of names or numbers of
             tensors: those alone; operators that none of them depends on are left out.
+        semantics: "litert" is what LiteRT's reference kernels compute; "tflm" what TFLM does
+            (LiteRT for Microcontrollers), which scales the sums of FULLY_CONNECTED with two
+            roundings and leaves the scale of RELU6 as it is.
 
     Returns:
         The module and its parameters. Its ``main`` takes the model's inputs, then what the model
@@ -78,6 +84,7 @@ def from_tflite(
     Raises:
         ModelFormatError: the file is damaged.
         UnsupportedOperatorError: the model has operators without a conversion; names them all.
+            For "tflm" those are more.
         QnnError: an argument does not fit the model, or an operator its tensors.
         OSError: the path cannot be read.
 
@@ -86,9 +93,20 @@ def from_tflite(
             is computed in float32.
         WrappingSumsWarning: once, where sums of products can leave int32, and wrap as LiteRT's do.
     """
-    graph = model if isinstance(model, Model) else read_model(model)
+    graph = with_semantics(model if isinstance(model, Model) else read_model(model), semantics)
     imported = import_graph(graph, shape_dict, dtype_dict, outputs)
     return imported.mod, imported.params
+
+
+def with_semantics(graph: Model, semantics: str) -> Model:
+    """Return a model whose operators give the integers of these semantics.
+
+    Raises:
+        QnnError: there are no such semantics.
+    """
+    if semantics not in SEMANTICS:
+        raise QnnError(f"semantics must be one of {', '.join(SEMANTICS)}, got {semantics!r}")
+    return replace(graph, semantics=semantics)
 
 
 def import_graph(
@@ -185,6 +203,8 @@ def _convert(ctx: Context) -> bool:
         if tensor.dtype not in DTYPES and not is_complex:
             raise UnsupportedError(f"{tensor.label} is of type {tensor.dtype}")
     _check_complex(ctx)
+    if ctx.model.semantics == "tflm":
+        check_micro(ctx.model, ctx.operator)
     rule, is_fallback = rule_for(ctx.model, ctx.operator)
     results = convert_in_float(rule, ctx) if is_fallback else rule(ctx)
     results = results if isinstance(results, list) else [results]

@@ -95,6 +95,7 @@ class Model:
         description: free text in the file.
         subgraphs: every other subgraph of the file, the first of them is number 1; of the main
             subgraph only.
+        semantics: whose integers its operators give: one of ``frontends.tflite.format.SEMANTICS``.
     """
 
     tensors: tuple[Tensor, ...]
@@ -103,6 +104,7 @@ class Model:
     outputs: tuple[int, ...]
     description: str = ""
     subgraphs: tuple[Model, ...] = ()
+    semantics: str = "litert"
 
     @property
     def computed(self) -> tuple[int, ...]:

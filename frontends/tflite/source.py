@@ -25,7 +25,8 @@ from frontends.summary import (
     TensorNote,
 )
 from frontends.tflite.converters.registry import rule_for
-from frontends.tflite.importer import import_graph
+from frontends.tflite.format import SEMANTICS
+from frontends.tflite.importer import import_graph, with_semantics
 from frontends.tflite.metadata import read_metadata
 from frontends.tflite.model import Model, Operator, Tensor
 from frontends.tflite.reader import read_model
@@ -45,9 +46,19 @@ _PRODUCTS: dict[str, Callable[[list[_Shape], _Shape], int]] = {
 class TFLiteSource(Source):
     """A TFLite model."""
 
-    def __init__(self, model: Any) -> None:
-        """Read a model: its path, its contents, or an object."""
-        self.graph = model if isinstance(model, Model) else read_model(model)
+    def __init__(self, model: Any, semantics: str = SEMANTICS[0]) -> None:
+        """Read a model.
+
+        Args:
+            model: its path, its contents, or an object.
+            semantics: one of ``SEMANTICS``.
+
+        Raises:
+            QnnError: there are no such semantics.
+        """
+        self.graph = with_semantics(
+            model if isinstance(model, Model) else read_model(model), semantics
+        )
         self._model = model
 
     def convert(self, shapes: Shapes | None = None) -> Imported:

@@ -78,11 +78,14 @@ def test_what_is_no_model_is_told(tmp_path: Path) -> None:
         format_of(tmp_path / "missing.tflite")
 
 
-def test_what_is_for_another_format_is_told() -> None:
+def test_what_is_for_another_format_is_told(tmp_path: Path) -> None:
     model = digits.model("int8")
     with pytest.raises(QnnError, match="--params is for MXNet models: this one is of TFLite"):
         read_model(model, params="net-0000.params")
-    with pytest.raises(QnnError, match="--semantics is for MXNet models: this one is of TFLite"):
+    (tmp_path / "net.onnx").touch()
+    with pytest.raises(QnnError, match=r"--semantics is for TFLite and MXNet models: .* of ONNX"):
+        read_model(tmp_path / "net.onnx", semantics="mxnet")
+    with pytest.raises(QnnError, match="semantics must be one of litert, tflm, got 'mxnet'"):
         read_model(model, semantics="mxnet")
 
 

@@ -33,7 +33,7 @@ def subgraph(ctx: Context, number: int) -> Model:
     others = ctx.model.subgraphs
     if not 1 <= number <= len(others):
         raise UnsupportedError(f"runs subgraph {number}, there are {len(others)} others")
-    return replace(others[number - 1], subgraphs=others)
+    return replace(others[number - 1], subgraphs=others, semantics=ctx.model.semantics)
 
 
 def operand(ctx: Context, position: int) -> Value:

@@ -45,6 +45,7 @@ def convert_fully_connected(ctx: Context) -> relax.Expr:
         bias=_bias(ctx, options, weight.shape[0]),
         out_min=low,
         out_max=high,
+        rounding="tflite" if ctx.model.semantics == "tflm" else "float64",
     )
 
 

@@ -7,7 +7,7 @@ from tvm import relax
 from frontends.tflite.converters.activations import activate
 from frontends.tflite.converters.context import Context, per_tensor
 from frontends.tflite.converters.registry import converter, float_converter, int16_converter
-from qnn_ops import quantized_relu
+from qnn_ops import quantized_relu, requantize
 
 _CODES = ("RELU", "RELU6", "RELU_N1_TO_1")
 
@@ -18,9 +18,14 @@ def convert_relu(ctx: Context) -> relax.Expr:
     """Return a clamp, and a change of scale where the output has another."""
     data, result = ctx.input(0), ctx.output()
     kind = ctx.operator.code.lower()
-    return quantized_relu(
-        data.expr, *data.quantization, *per_tensor(result), result.dtype, kind=kind
-    )
+    expr, encoding, wanted = data.expr, data.quantization, per_tensor(result)
+    if ctx.model.semantics == "tflm":
+        # RELU's multiplier is float64's quotient, as QUANTIZE's; RELU6 leaves the scale as it is.
+        if kind == "relu" and encoding != wanted:
+            expr = ctx.builder.emit(requantize(expr, *encoding, *wanted, result.dtype))
+            encoding = wanted
+        wanted = encoding
+    return quantized_relu(expr, *encoding, *wanted, result.dtype, kind=kind)
 
 
 @float_converter(*_CODES)

@@ -94,5 +94,5 @@ def test_errors(model: bytes) -> None:
         profile(model, repeat=0)
     with pytest.raises(QnnError, match="cannot run here"):
         profile(model, "llvm -mtriple=riscv64-linux-gnu -mcpu=generic-rv64")
-    with pytest.raises(QnnError, match="--semantics is for MXNet models"):
+    with pytest.raises(QnnError, match="semantics must be one of litert, tflm"):
         profile(model, semantics="mxnet")

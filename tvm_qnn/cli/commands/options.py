@@ -100,9 +100,12 @@ def model_argument(function: Callable[..., None]) -> Callable[..., None]:
     decorated = shape_option(command)
     decorated = click.option(
         "--semantics",
+        "--reference",
+        "semantics",
         type=click.Choice([name for one in formats() for name in one.semantics]),
-        help="Which results an MXNet model gives: those of MXNet 1.9.1, by default, or those that "
-        "MXNet should have given.",
+        help="Whose results a model gives. Of TFLite: those of LiteRT's reference kernels, by "
+        "default, or of TFLM, for microcontrollers. Of MXNet: those of MXNet 1.9.1, by default, "
+        "or those that MXNet should have given.",
     )(decorated)
     decorated = click.option(
         "--params",

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from tests.frontends.mxnet.files import array_list, dense, symbol_json
+from tests.frontends.tflite.test_micro import unary
 from tests.support.linking import needs_linker
 from tvm_qnn.cli import main
 
@@ -95,7 +96,7 @@ def test_every_command_takes_semantics(
 
 
 @pytest.mark.parametrize("command", ["inspect", "compile", "run", "bench", "profile"])
-def test_semantics_of_a_tflite_file_are_refused(command: str, model: Path) -> None:
+def test_semantics_of_another_format_are_refused(command: str, model: Path) -> None:
     arguments = [command, str(model), "--semantics", "mxnet"]
     if command == "run":
         arguments += ["-i", str(model)]
@@ -103,7 +104,7 @@ def test_semantics_of_a_tflite_file_are_refused(command: str, model: Path) -> No
         arguments += ["-o", "bundle"]  # files for C, which no linker makes
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 1
-    assert result.stderr.startswith("Error: --semantics is for MXNet models")
+    assert result.stderr.startswith("Error: semantics must be one of litert, tflm, got 'mxnet'")
 
 
 def test_semantics_of_a_library_are_refused(tmp_path: Path) -> None:
@@ -117,4 +118,16 @@ def test_semantics_of_a_library_are_refused(tmp_path: Path) -> None:
 def test_other_semantics_are_refused(model: Path) -> None:
     result = CliRunner().invoke(main, ["compile", str(model), "--semantics", "tvm"])
     assert result.exit_code == 2
-    assert "'mxnet', 'corrected'" in result.stderr
+    assert "'litert', 'tflm', 'mxnet', 'corrected'" in result.stderr
+
+
+@pytest.mark.parametrize("option", ["--semantics", "--reference"])
+def test_a_tflite_model_gives_what_tflm_gives(option: str, tmp_path: Path) -> None:
+    path = tmp_path / "gelu.tflite"
+    path.write_bytes(unary("GELU", "int8"))
+    result = CliRunner().invoke(main, ["inspect", str(path), option, "tflm", "--ir"])
+    assert result.exit_code == 1
+    assert "what TFLM computes for it is not computed here" in result.stderr
+    path.write_bytes(unary("TANH", "int8"))
+    result = CliRunner().invoke(main, ["inspect", str(path), option, "tflm"])
+    assert result.exit_code == 0, result.output

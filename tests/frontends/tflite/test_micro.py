@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from frontends.errors import UnsupportedOperatorError
+from frontends.formats import read_model
+from frontends.tflite import from_tflite
+from frontends.tflite.micro import ARITHMETIC, FLOATS, MOVES
+from frontends.tflite.quantization import Quantization
+from frontends.tflite.writer import ModelWriter
+from qnn_ops.errors import QnnError
+from tests.frontends.tflite.converters.test_variables import ring
+from tvm_qnn import build, digits
+from tvm_qnn.oracle import litert_tensors
+
+Array = np.ndarray[Any, Any]
+
+FILE = Path(__file__).parents[2] / "fixtures" / "tflm" / "tflm.npz"
+
+with np.load(FILE) as arrays:
+    FOUND = dict(arrays)
+NAMES = sorted({key.split("/")[0] for key in FOUND})
+
+
+def golden(name: str) -> tuple[bytes, list[Array], list[Array]]:
+    """Return a model, its inputs, and TFLM's outputs."""
+    content = FOUND[f"{name}/model"].tobytes()
+    ends = [
+        [FOUND[key] for key in sorted(FOUND) if key.startswith(f"{name}/{kind}")]
+        for kind in ("input", "output")
+    ]
+    return content, ends[0], ends[1]
+
+
+def computed(content: bytes, inputs: list[Array], semantics: str) -> list[Array]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mod, params = from_tflite(content, semantics=semantics)
+    made: Any = build(mod, "host", params).run(*inputs)
+    return [*made.values()] if isinstance(made, dict) else [made]
+
+
+def unary(code: str, dtype: str, *, scale: float = 0.1) -> bytes:
+    writer = ModelWriter()
+    x = writer.tensor("x", (4,), dtype, Quantization.per_tensor(0.1, 0))
+    y = writer.tensor("y", (4,), dtype, Quantization.per_tensor(scale, 0))
+    writer.operator(code, [x], [y])
+    return writer.finish([x], [y])
+
+
+def test_every_operator_is_in_the_fixture() -> None:
+    missing = {*ARITHMETIC, *MOVES, *FLOATS} - {name.rsplit("-", 1)[0] for name in NAMES}
+    assert missing == set()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_integers_are_tflm_s(name: str) -> None:
+    content, inputs, outputs = golden(name)
+    for mine, wanted in zip(computed(content, inputs, "tflm"), outputs, strict=True):
+        np.testing.assert_array_equal(mine, wanted, strict=True)
+
+
+@pytest.mark.parametrize("name", ["FULLY_CONNECTED-0", "FULLY_CONNECTED-1", "RELU-0"])
+def test_litert_s_differ_by_one_now_and_then(name: str) -> None:
+    content, inputs, (wanted,) = golden(name)
+    tensors = litert_tensors(content, inputs)
+    (litert_s,) = computed(content, inputs, "litert")
+    np.testing.assert_array_equal(litert_s, tensors[max(tensors)])
+    differences = litert_s.astype(int) - wanted
+    assert 0 < np.count_nonzero(differences) < differences.size // 10
+    assert np.abs(differences).max() == 1
+
+
+def test_relu6_leaves_the_scale_as_it_is() -> None:
+    content = unary("RELU6", "int8", scale=0.05)
+    data = np.array([-5, 7, 60, 61], np.int8)
+    (found,) = computed(content, [data], "tflm")
+    assert found.tolist() == [0, 7, 60, 60]
+    (found,) = computed(content, [data], "litert")
+    assert found.tolist() == [0, 14, 120, 120]
+
+
+def test_what_subgraphs_compute_is_tflm_s() -> None:
+    writer = ModelWriter()
+    other = writer.subgraph()
+    for graph in (writer, other):
+        graph.tensor("x", (4,), "int8", Quantization.per_tensor(0.1, 0))
+        graph.tensor("y", (4,), "int8", Quantization.per_tensor(0.05, 0))
+    other.operator("RELU6", [0], [1])
+    other.end([0], [1])
+    number = writer.subgraphs
+    which = writer.tensor("which", (1,), "bool")
+    writer.operator("IF", [which, 0], [1], then_subgraph_index=number, else_subgraph_index=number)
+    content = writer.finish([which, 0], [1])
+    data = [np.array([True]), np.array([-5, 7, 60, 61], np.int8)]
+    assert computed(content, data, "tflm")[0].tolist() == [0, 7, 60, 60]
+    assert computed(content, data, "litert")[0].tolist() == [0, 14, 120, 120]
+
+
+@pytest.mark.parametrize(
+    ("code", "dtype", "message"),
+    [
+        ("GELU", "int8", "GELU: what TFLM computes for it is not computed here"),
+        (
+            "RELU",
+            "uint8",
+            "RELU: what TFLM computes for tensors of type uint8 is not computed here",
+        ),
+        ("RELU", "int16", "type int16 is not computed here"),
+    ],
+)
+def test_what_is_not_held_to_tflm_is_refused(code: str, dtype: str, message: str) -> None:
+    content = unary(code, dtype)
+    from_tflite(content)
+    with pytest.raises(UnsupportedOperatorError, match=message):
+        from_tflite(content, semantics="tflm")
+
+
+def test_models_that_keep_a_state_are_taken() -> None:
+    from_tflite(ring(), semantics="tflm")
+
+
+def test_other_semantics_are_an_error() -> None:
+    for take in (lambda name: from_tflite(digits.model("int8"), semantics=name), _read):
+        with pytest.raises(QnnError, match="semantics must be one of litert, tflm, got 'mxnet'"):
+            take("mxnet")
+
+
+def _read(semantics: str) -> None:
+    read_model(digits.model("int8"), semantics=semantics)
