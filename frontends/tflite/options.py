@@ -458,6 +458,28 @@ class SequenceRNNOptions(Options):
 
 
 @dataclass(frozen=True)
+class BidirectionalSequenceLSTMOptions(Options):
+    """Two LSTMs; `merge_outputs` joins their results along the last axis."""
+
+    activation: Activation
+    cell_clip: float
+    proj_clip: float
+    merge_outputs: bool
+    time_major: bool
+    asymmetric_quantize_inputs: bool
+
+
+@dataclass(frozen=True)
+class BidirectionalSequenceRNNOptions(Options):
+    """Two plain recurrent layers; `merge_outputs` joins their results along the last axis."""
+
+    time_major: bool
+    activation: Activation
+    merge_outputs: bool
+    asymmetric_quantize_inputs: bool
+
+
+@dataclass(frozen=True)
 class WhileOptions(Options):
     """A loop: the numbers of the subgraphs that say whether it goes on, and that it repeats."""
 

@@ -15,6 +15,7 @@ import numpy as np
 from frontends.tflite.quantization import Quantization
 from tests.differential.graphs import Array, Graph, Value, step
 from tests.differential.layers import window_of
+from tests.support.bidirectional import BothWays
 from tests.support.float_lstm import Lstm
 from tests.support.lstm_models import CODE
 from tests.support.rnn_models import Rnn
@@ -232,9 +233,7 @@ def near_memory(graph: Graph, value: Value) -> Value:
     )
     data = graph.aside(_numbers(graph, lstm.shape))
     operands, options = lstm.parts(graph.writer, graph.rng, data)
-    # Hybrid, a hidden value at a tie may be quantized either way. A norm divides errors.
-    bound = 2.0**-12 if weights == "float32" else 2.0**-5
-    _result(graph, lstm.code, operands, lstm.result, bound, **options)
+    _result(graph, lstm.code, operands, lstm.result, _bound_over_time(weights), **options)
     return value
 
 
@@ -249,6 +248,40 @@ def near_loop(graph: Graph, value: Value) -> Value:
     rnn = Rnn(weights, batch, times, size, units, activation, *flags)
     data = graph.aside(_numbers(graph, rnn.shape))
     operands, options = rnn.parts(graph.writer, graph.rng, data)
-    bound = 2.0**-12 if weights == "float32" else 2.0**-5
-    _result(graph, rnn.code, operands, rnn.result, bound, **options)
+    _result(graph, rnn.code, operands, rnn.result, _bound_over_time(weights), **options)
     return value
+
+
+@step(int16=True)
+def near_both_ways(graph: Graph, value: Value) -> Value:
+    """Run two recurrent layers, one of them backwards, where LiteRT's numbers are no accident."""
+    batch, steps, size, units = (int(each) for each in graph.rng.integers(1, 8, 4))
+    weights = str(graph.choice("float32", "int8", "uint8"))
+    time_major, asymmetric, merged = (graph.chance(0.5) for _ in range(3))
+    if graph.chance(0.5):
+        layer: Lstm | Rnn = Lstm(
+            *(weights, batch, steps, size, units, graph.choice(0, int(graph.rng.integers(1, 8)))),
+            coupled=graph.chance(0.5),
+            peepholes=graph.chance(0.5),
+            time_major=time_major,
+            asymmetric=asymmetric,
+        )
+        merged = merged and (time_major or batch == 1)
+        beside = int(graph.choice(0, size, 3))
+        crossed = beside != size or graph.chance(0.5)
+    else:
+        time_major = time_major and weights == "float32"
+        layer = Rnn(weights, batch, steps, size, units, "TANH", time_major, asymmetric)
+        beside, crossed = int(graph.choice(0, size)), not time_major or graph.chance(0.5)
+    both = BothWays(layer, int(graph.rng.integers(1, 8)), merged, beside, crossed)
+    data = [graph.aside(_numbers(graph, shape)) for shape in both.shapes]
+    operands, options = both.parts(graph.writer, graph.rng, data)
+    results = [graph.tensor(shape, "float32", None) for shape in both.results]
+    graph.operator(both.code, operands, *results, **options)
+    graph.bounds |= {each.index: _bound_over_time(weights) for each in results}
+    return value
+
+
+def _bound_over_time(weights: str) -> float:
+    # Hybrid, a hidden value at a tie may be quantized either way. A norm divides errors.
+    return 2.0**-12 if weights == "float32" else 2.0**-5

@@ -7,6 +7,7 @@ import numpy as np
 from frontends.tflite.quantization import Quantization
 from tests.differential.variables import handle
 from tests.edges.draw import ACTIVATIONS, Draw, drawn
+from tests.support.bidirectional import BothWays
 from tests.support.composites import runs
 from tests.support.float_lstm import Lstm
 from tests.support.lstm_models import CODE, LstmModel
@@ -86,6 +87,23 @@ def loop(draw: Draw) -> None:
     if draw.chance(0.1):
         operands[int(draw.rng.integers(1, len(operands)))] = draw.choice(-1, *operands[1:])
     draw.operator(operands, ("float32", None), **options)
+
+
+@drawn("BIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_RNN")
+def both_ways(draw: Draw) -> None:
+    batch, steps, size, units = (max(draw.size(), 1) for _ in range(4))
+    weights = str(draw.choice("float32", "int8", "uint8"))
+    kind: type[Lstm | Rnn] = Lstm if draw.code.endswith("LSTM") else Rnn
+    layer = kind(weights, batch, steps, size, units, time_major=draw.chance(0.5))
+    beside = draw.choice(0, size, draw.size())
+    flags = draw.chance(0.5), beside, draw.chance(0.5)
+    both = BothWays(layer, max(draw.size(), 1), *flags)
+    data = [draw.given(draw.data("float32", shape)) for shape in both.shapes]
+    operands, options = both.parts(draw.writer, draw.rng, data)
+    if draw.chance(0.1):
+        operands[int(draw.rng.integers(1, len(operands)))] = draw.choice(-1, *operands[1:])
+    results = [("float32", None)] * len(both.results)
+    draw.operator(operands, *results, **options)
 
 
 @drawn("STABLEHLO_COMPOSITE")

@@ -146,8 +146,11 @@ REASONS = """
 - FULLY_CONNECTED whose int4 weights have a scale for each block: LiteRT's reference kernel gives
   zeros; only its XNNPACK delegate reads such scales.
 - MULTINOMIAL, RANDOM_STANDARD_NORMAL, RANDOM_UNIFORM, STABLEHLO_RNG_BIT_GENERATOR: random numbers.
-- BIDIRECTIONAL_SEQUENCE_LSTM and BIDIRECTIONAL_SEQUENCE_RNN: converters write two layers and a
-  REVERSE_V2. LSTM with one tensor of weights (its basic kernel): only old converters wrote it.
+- BIDIRECTIONAL_SEQUENCE_LSTM of several images with one result, not time major;
+  BIDIRECTIONAL_SEQUENCE_RNN that is hybrid and time major, has a second sequence of another size,
+  or one without weights and not time major; LSTM of float32 weights without an activation: LiteRT's
+  reference kernels read beyond tensors there, or what memory held.
+- LSTM with one tensor of weights (its basic kernel): only old converters wrote it.
 - HASHTABLE, HASHTABLE_FIND, HASHTABLE_IMPORT, HASHTABLE_SIZE: LiteRT's reference kernels lack them,
   and its default ones have tables from strings to int64 and back alone; there are no tensors of
   strings here. SKIP_GRAM is of strings, too.

@@ -49,7 +49,7 @@ class Rnn:
         self, writer: ModelWriter, rng: np.random.Generator, data: int
     ) -> tuple[list[int], dict[str, Any]]:
         """Add constants and the state; return operands and options."""
-        operands = [data]
+        operands, first = [data], len(writer._tensors)
         for columns in (self.size, self.units):
             name, shape = f"w{len(writer._tensors)}", (self.units, columns)
             if self.weights == "float32":
@@ -60,9 +60,9 @@ class Rnn:
                 encoding = Quantization.per_tensor(float(rng.uniform(0.002, 0.006)), 0)
                 operands.append(writer.tensor(name, shape, self.weights, encoding, array))
         bias = rng.normal(0, 0.3, self.units).astype(np.float32)
-        operands.append(writer.tensor(f"b{data}", bias.shape, "float32", None, bias))
+        operands.append(writer.tensor(f"b{first}", bias.shape, "float32", None, bias))
         kept = (self.batch, self.units)
-        operands.append(writer.tensor(f"hidden{data}", kept, "float32", is_variable=True))
+        operands.append(writer.tensor(f"hidden{first}", kept, "float32", is_variable=True))
         options = {
             "fused_activation_function": self.activation,
             "asymmetric_quantize_inputs": self.asymmetric,

@@ -8,8 +8,8 @@ from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.lstm_floats import float_lstm
 from frontends.tflite.converters.lstm_integers import integer_lstm
-from frontends.tflite.converters.lstm_operands import LstmOperands
-from frontends.tflite.converters.recurrent import state_of, turned
+from frontends.tflite.converters.lstm_operands import ALONE, LstmOperands, Places
+from frontends.tflite.converters.recurrent import Way, state_of
 from frontends.tflite.converters.registry import data_converter
 from frontends.tflite.options import LSTMOptions, UnidirectionalSequenceLSTMOptions
 from qnn_ops.errors import QnnError
@@ -22,32 +22,40 @@ _WEIGHTS = ("float32", "int8", "uint8")
 def convert_lstm(ctx: Context) -> relax.Expr:
     """Run an LSTM over the steps of a sequence, or one; it goes on where the run before ended."""
     options = _options(ctx)
-    operands = LstmOperands.of(ctx)
-    data = ctx.input(0)
+    return run_lstm(ctx, options, ALONE, Way(options.time_major))
+
+
+def run_lstm(
+    ctx: Context, options: UnidirectionalSequenceLSTMOptions, at: Places, way: Way
+) -> relax.Expr:
+    """Return the results of one LSTM of an operator, and change its states.
+
+    Args:
+        ctx: the operator.
+        options: of it.
+        at: where the operands are.
+        way: how it goes over its data.
+    """
+    operands = LstmOperands.of(ctx, at)
+    data = ctx.input(at.data)
     dtypes = data.tensor.dtype, operands.weights[-1].dtype
     if dtypes not in _RULES:
         raise UnsupportedError(f"of {dtypes[0]} data and {dtypes[1]} weights")
     rule, kept, counted = _RULES[dtypes]
     if 0 in data.shape:
         raise QnnError(f"{data.tensor.label} has no elements")
-    sequence = data.expr
-    if len(data.shape) == 2:
-        sequence = ctx.builder.emit(reshaped(sequence, (data.shape[0], 1, data.shape[1])))
-    batch, steps, _ = spec_of(sequence).shape
-    if options.time_major:
-        batch, steps = steps, batch
+    rows = way.begin(ctx, at.data)
+    batch, steps, _ = spec_of(rows).shape
     hidden = state_of(ctx, operands.hidden, batch, operands.outputs, kept)
     cells = state_of(ctx, operands.cells, batch, operands.count, counted)
     if ctx.output().dtype != dtypes[0]:
         raise UnsupportedError(f"an {ctx.output().dtype} result of {dtypes[0]} data")
-    rows = turned(ctx, sequence, time_major=options.time_major)
-    results = rule(ctx, operands, options, rows, hidden, cells)
+    beside = {} if at.beside is None else {"beside": way.begin_beside(ctx, at.beside[0], rows)}
+    results = rule(ctx, operands, options, rows, hidden, cells, **beside)
     for tensor, new in zip((operands.hidden, operands.cells), results[1:], strict=True):
         ctx.values.change(tensor, reshaped(new, tensor.shape))
     result = ctx.builder.emit(reshaped(results[0], (batch, steps, operands.outputs)))
-    if len(data.shape) == 2:
-        return reshaped(result, (batch, operands.outputs))
-    return turned(ctx, result, time_major=options.time_major)
+    return way.end(ctx, result, len(data.shape))
 
 
 def _options(ctx: Context) -> UnidirectionalSequenceLSTMOptions:

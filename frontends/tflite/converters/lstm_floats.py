@@ -16,6 +16,7 @@ from frontends.tflite.converters.recurrent import (
     RowWeights,
     bent,
     check_constants,
+    products_of_rows,
     real_of,
     run_steps,
 )
@@ -34,6 +35,7 @@ def float_lstm(
     data: relax.Expr,
     hidden: relax.Expr,
     cells: relax.Expr,
+    beside: relax.Expr | None = None,
 ) -> tuple[relax.Expr, relax.Expr, relax.Expr]:
     """Return the outputs of all steps, the new hidden values and the new cells.
 
@@ -48,13 +50,15 @@ def float_lstm(
         data: float32, [batch, steps, size].
         hidden: float32, [batch, outputs].
         cells: float32, [batch, cells].
+        beside: a second sequence, as the data, for which there are other weights.
     """
     _check(operands, options)
-    emit, (batch, steps, size) = ctx.builder.emit, spec_of(data).shape
-    rows = emit(reshaped(data, (batch * steps, size)))
+    emit, (batch, steps, _) = ctx.builder.emit, spec_of(data).shape
     asymmetric = options.asymmetric_quantize_inputs
-    weights = RowWeights.of(operands.weights, asymmetric=asymmetric)
-    sums = weights.product(ctx, rows)
+    sums = products_of_rows(ctx, operands.weights, data, asymmetric=asymmetric)
+    if beside is not None:
+        more = products_of_rows(ctx, operands.beside, beside, asymmetric=asymmetric)
+        sums = emit(R.add(sums, more))
     if not operands.norm:
         bias = np.concatenate([real_of(tensor) for tensor in operands.biases])
         sums = emit(R.add(sums, relax.const(bias)))
@@ -65,13 +69,14 @@ def float_lstm(
 
 
 def _check(operands: LstmOperands, options: UnidirectionalSequenceLSTMOptions) -> None:
-    if options.activation == "NONE":
+    if options.activation == "NONE" and operands.weights[-1].dtype == "float32":
         raise UnsupportedError("no activation: LiteRT then multiplies by what memory held")
     for clip in (options.cell_clip, options.proj_clip):
         if clip < 0:
             raise QnnError(f"clips at {clip}, which is below 0")
     dtype = operands.weights[-1].dtype
     alike = [*operands.weights, *operands.recurrent, *operands.peepholes, *operands.projection[:1]]
+    alike += operands.beside
     real = [*operands.biases, *operands.norm, *operands.projection[1:]]
     check_constants(alike, dtype)
     check_constants(real, "float32")
@@ -127,7 +132,10 @@ class _Step:
         proposed = emit(bent(self.options.activation, whole("cell")))
         new = emit(R.add(R.multiply(forget, cells), R.multiply(let_in, proposed)))
         new = _clipped(ctx, new, self.options.cell_clip)
-        given = emit(R.multiply(opened("output", new), bent(self.options.activation, new)))
+        # Without an activation LiteRT takes what the cell gate made, not the cells.
+        activation = self.options.activation
+        seen_new = proposed if activation == "NONE" else bent(activation, new)
+        given = emit(R.multiply(opened("output", new), seen_new))
         if operands.projection:
             weights = RowWeights.of(operands.projection[:1], asymmetric=asymmetric)
             given = weights.product(ctx, given)

@@ -3,18 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from frontends.tflite.converters.context import Context
 from frontends.tflite.model import Tensor
 from qnn_ops.errors import QnnError
 from qnn_ops.quantized_lstm import GATES
 
-# Where the operator has them: weights and biases for the gates in their order.
-_WEIGHTS, _RECURRENT, _PEEPHOLES, _BIASES = 1, 5, 9, 12
-_PROJECTION, _PROJECTION_BIAS, _HIDDEN, _CELLS, _NORM = 16, 17, 18, 19, 20
-_COUNTS = (_NORM, _NORM + len(GATES))
 _SEEING = ("input", "forget", "output")
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where an operator has the operands of an LSTM: the first of each kind, in the gates' order.
+
+    Attributes:
+        counts: how many operands there may be.
+        data: the data.
+        weights: of the data.
+        recurrent: weights of the hidden values.
+        peepholes: weights of the cells.
+        biases: of the gates.
+        projection: weights, and after them the bias.
+        hidden: the state of hidden values, and after it that of cells.
+        norm: weights of the normalization; None where the operator has none.
+        beside: a second sequence and its weights; None where there is none.
+    """
+
+    counts: tuple[int, ...]
+    data: int
+    weights: int
+    recurrent: int
+    peepholes: int
+    biases: int
+    projection: int
+    hidden: int
+    norm: int | None = None
+    beside: tuple[int, int] | None = None
+
+
+ALONE = Places((20, 24), 0, 1, 5, 9, 12, 16, 18, 20)
+"""Those of an LSTM that goes one way."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +62,7 @@ class LstmOperands:
         cells: the state of cells.
         count: how many cells there are.
         outputs: how many values a step gives.
+        beside: weights of a second sequence; none without one.
     """
 
     gates: tuple[str, ...]
@@ -46,33 +76,37 @@ class LstmOperands:
     cells: Tensor
     count: int
     outputs: int
+    beside: list[Tensor] = field(default_factory=list)
 
     @classmethod
-    def of(cls, ctx: Context) -> LstmOperands:
+    def of(cls, ctx: Context, at: Places = ALONE) -> LstmOperands:
         """Take an operator's.
 
         Raises:
             QnnError: one is missing, or does not fit the others.
         """
-        if len(ctx.operator.inputs) not in _COUNTS:
-            raise QnnError(f"needs 20 or 24 inputs, got {len(ctx.operator.inputs)}")
-        gates = GATES if ctx.has(_WEIGHTS) else GATES[1:]
+        if len(ctx.operator.inputs) not in at.counts:
+            needed = " or ".join(map(str, at.counts))
+            raise QnnError(f"needs {needed} inputs, got {len(ctx.operator.inputs)}")
+        gates = GATES if ctx.has(at.weights) else GATES[1:]
         places = [GATES.index(gate) for gate in gates]
 
         def by_gate(first: int) -> list[Tensor]:
             return [ctx.tensor(first + place) for place in places]
 
-        _check_left_out(ctx, gates)
+        _check_left_out(ctx, gates, at)
         seeing = [_SEEING.index(gate) for gate in gates if gate in _SEEING]
-        has_peepholes = any(ctx.has(_PEEPHOLES + place) for place in range(len(_SEEING)))
-        peepholes = [ctx.tensor(_PEEPHOLES + place) for place in seeing] if has_peepholes else []
-        projection = [ctx.tensor(_PROJECTION)] if ctx.has(_PROJECTION) else []
-        if ctx.has(_PROJECTION_BIAS):
-            projection = [ctx.tensor(_PROJECTION), ctx.tensor(_PROJECTION_BIAS)]
-        weights, recurrent = by_gate(_WEIGHTS), by_gate(_RECURRENT)
-        norm = by_gate(_NORM) if ctx.has(_NORM + GATES.index("forget")) else []
+        has_peepholes = any(ctx.has(at.peepholes + place) for place in range(len(_SEEING)))
+        peepholes = [ctx.tensor(at.peepholes + place) for place in seeing] if has_peepholes else []
+        projection = [ctx.tensor(at.projection)] if ctx.has(at.projection) else []
+        if ctx.has(at.projection + 1):
+            projection = [ctx.tensor(at.projection), ctx.tensor(at.projection + 1)]
+        weights, recurrent = by_gate(at.weights), by_gate(at.recurrent)
+        norm: list[Tensor] = []
+        if at.norm is not None and ctx.has(at.norm + GATES.index("forget")):
+            norm = by_gate(at.norm)
         rank = 2 if ctx.operator.code == "LSTM" else 3
-        size = _sizes(ctx.input(0).shape, rank, ctx.tensor(0))[-1]
+        size = _sizes(ctx.input(at.data).shape, rank, ctx.tensor(at.data))[-1]
         count = _sizes(weights[-1].shape, 2, weights[-1])[0]
         outputs = _sizes(recurrent[-1].shape, 2, recurrent[-1])[1]
         found = cls(
@@ -80,21 +114,23 @@ class LstmOperands:
             weights,
             recurrent,
             peepholes,
-            by_gate(_BIASES),
+            by_gate(at.biases),
             norm,
             projection,
-            ctx.tensor(_HIDDEN),
-            ctx.tensor(_CELLS),
+            ctx.tensor(at.hidden),
+            ctx.tensor(at.hidden + 1),
             count,
             outputs,
+            [] if at.beside is None else by_gate(at.beside[1]),
         )
-        found._check(size)
+        found._check(size, 0 if at.beside is None else ctx.input(at.beside[0]).shape[-1])
         return found
 
-    def _check(self, size: int) -> None:
+    def _check(self, size: int, size_beside: int) -> None:
         cells = (self.count,)
         needed: list[tuple[Sequence[Tensor], tuple[int, ...]]] = [
             (self.weights, (self.count, size)),
+            (self.beside, (self.count, size_beside)),
             (self.recurrent, (self.count, self.outputs)),
             (self.peepholes, cells),
             (self.biases, cells),
@@ -112,12 +148,16 @@ class LstmOperands:
             )
 
 
-def _check_left_out(ctx: Context, gates: Sequence[str]) -> None:
+def _check_left_out(ctx: Context, gates: Sequence[str], at: Places) -> None:
     """Raise if an LSTM without an input gate has parts of one."""
     if "input" in gates:
         return
-    for first, what in ((_RECURRENT, "weights"), (_BIASES, "a bias"), (_NORM, "a norm")):
-        if ctx.has(first):
+    beside = None if at.beside is None else at.beside[1]
+    for first, what in (
+        *((at.recurrent, "weights"), (at.biases, "a bias"), (at.norm, "a norm")),
+        (beside, "weights"),
+    ):
+        if first is not None and ctx.has(first):
             raise QnnError(f"input {first} is {what} of the input gate, which has no others")
 
 

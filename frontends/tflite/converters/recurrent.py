@@ -52,6 +52,52 @@ def turned(ctx: Context, sequence: relax.Expr, *, time_major: bool) -> relax.Exp
     return ctx.builder.emit(R.permute_dims(sequence, [1, 0, 2]))
 
 
+@dataclass(frozen=True)
+class Way:
+    """How a layer goes over a sequence.
+
+    Attributes:
+        time_major: whether steps come before the batch.
+        backward: whether the last step is the first.
+    """
+
+    time_major: bool
+    backward: bool = False
+
+    def begin(self, ctx: Context, place: int) -> relax.Expr:
+        """Return an input as [batch, steps, size], in the order of steps; of rank 2 it is one."""
+        data = ctx.input(place)
+        if len(data.shape) == 2:
+            return ctx.builder.emit(reshaped(data.expr, (data.shape[0], 1, data.shape[1])))
+        return self._reversed(ctx, turned(ctx, data.expr, time_major=self.time_major))
+
+    def end(self, ctx: Context, result: relax.Expr, rank: int) -> relax.Expr:
+        """Return results, [batch, steps, size], as the operator gives them."""
+        if rank == 2:
+            batch, _, size = spec_of(result).shape
+            return reshaped(result, (batch, size))
+        return turned(ctx, self._reversed(ctx, result), time_major=self.time_major)
+
+    def begin_beside(self, ctx: Context, place: int, first: relax.Expr) -> relax.Expr:
+        """Return a second sequence, which has as many steps as a first one.
+
+        Raises:
+            QnnError: it does not, or is no float32.
+        """
+        tensor = ctx.tensor(place)
+        if tensor.dtype != "float32" or len(ctx.input(place).shape) != 3:
+            raise QnnError(f"{tensor.label} is {tensor.dtype} of shape {tensor.shape}")
+        sequence = self.begin(ctx, place)
+        if spec_of(sequence).shape[:2] != spec_of(first).shape[:2] or 0 in tensor.shape:
+            raise QnnError(f"{tensor.label} of shape {tensor.shape} does not fit the data")
+        return sequence
+
+    def _reversed(self, ctx: Context, sequence: relax.Expr) -> relax.Expr:
+        if not self.backward or spec_of(sequence).shape[1] == 1:
+            return sequence
+        return ctx.builder.emit(R.flip(sequence, 1))
+
+
 def bent(activation: str, expr: relax.Expr) -> relax.Expr:
     """Return the activation of a layer over time, applied to float32."""
     return float_function(expr, "tanh") if activation == "TANH" else activate(activation, expr)
@@ -105,6 +151,15 @@ class RowWeights:
         sums = emit(quantized_dense(quantized.values, weights, *SUMS))
         steps = centred(ctx, sums, quantized, self.array.sum(axis=1))
         return emit(R.multiply(steps, R.multiply(quantized.scale, relax.const(self.scales))))
+
+
+def products_of_rows(
+    ctx: Context, weights: Sequence[Tensor], data: relax.Expr, *, asymmetric: bool
+) -> relax.Expr:
+    """Multiply all steps, [batch, steps, size], by the weights of gates: [batch · steps, …]."""
+    batch, steps, size = spec_of(data).shape
+    rows = ctx.builder.emit(reshaped(data, (batch * steps, size)))
+    return RowWeights.of(weights, asymmetric=asymmetric).product(ctx, rows)
 
 
 def real_of(tensor: Tensor) -> Array:

@@ -41,6 +41,8 @@ _TOLERANCE = 2e-6
         Lstm("int8", norm=True, peepholes=True, batch=2),
         Lstm("uint8", norm=True, coupled=True, steps=1, outputs=3, asymmetric=True),
         Lstm(activation="RELU", cell_clip=0.7),
+        Lstm("uint8", activation="NONE", cell_clip=0.7, batch=2, norm=True, peepholes=True),
+        Lstm("int8", activation="NONE", coupled=True, outputs=4, steps=2),
         Lstm(code="LSTM", batch=2, peepholes=True, outputs=3),
         Lstm("int8", code="LSTM", coupled=True, norm=True, activation="RELU6"),
     ],
