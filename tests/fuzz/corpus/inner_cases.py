@@ -10,6 +10,7 @@ import numpy as np
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.sparsity import Level, Sparsity
 from frontends.tflite.writer import ModelWriter
+from tests.support.composites import runs
 
 _Q = Quantization.per_tensor(0.5, 0)
 _UNSUPPORTED, _FORMAT = "UnsupportedOperatorError", "ModelFormatError"
@@ -20,6 +21,7 @@ def cases() -> Iterator[tuple[str, bytes, str, str]]:
     """Yield names, contents, and the error that each must get."""
     yield from _loops()
     yield from _choices()
+    yield from _composites()
     yield from _variables()
     yield from _sparse()
     yield from _bits()
@@ -93,6 +95,45 @@ def _choices() -> Iterator[tuple[str, bytes, str, str]]:
             graph.operator("RESHAPE", [data, sizes], [made])
             graph.end([data], [made])
         yield f"if_{name}", writer.finish(operands, [result]), error, message
+
+
+def _composites() -> Iterator[tuple[str, bytes, str, str]]:
+    """Yield operators that several others make up, which do not fit them, or are none."""
+    for name, changes, error, message in (
+        ("missing", {"number": 7}, _UNSUPPORTED, "runs subgraph 7"),
+        ("negative", {"number": -1}, _UNSUPPORTED, "runs subgraph -1"),
+        ("is_main", {"number": 0}, _UNSUPPORTED, "runs subgraph 0"),
+        ("runs_itself", {"inner": 1}, _UNSUPPORTED, "more than 8 deep"),
+        ("takes_more", {"takes": 2}, "QnnError", "takes 2"),
+        ("takes_less", {"takes": 0}, _FORMAT, "before it has a value"),
+        ("gives_more", {"gives": 2}, "QnnError", "gives 2"),
+        ("gives_less", {"gives": 0}, "QnnError", "gives 0"),
+        ("gives_a_missing_tensor", {"ends": 99}, _FORMAT, "99"),
+    ):
+        yield f"composite_{name}", _composite(**changes), error, message
+
+
+def _composite(
+    number: int = 1,
+    inner: int = 0,
+    takes: int = 1,
+    gives: int = 1,
+    ends: int = 0,
+) -> bytes:
+    """Return a composite that runs a subgraph of one operator, or of another composite."""
+    writer = ModelWriter()
+    x, y = (writer.tensor(name, (1, 4), "int8", _Q) for name in "xy")
+    writer.operator("STABLEHLO_COMPOSITE", [x], [y], **runs(number))
+    graph = writer.subgraph()
+    a, b, c = (graph.tensor(name, (1, 4), "int8", _Q) for name in "abc")
+    if inner:
+        graph.operator("STABLEHLO_COMPOSITE", [a], [b], **runs(inner))
+    else:
+        graph.operator("RELU", [a], [b])
+    graph.end([a, c][:takes], [b, a][:gives])
+    if ends:
+        graph._ends = ([a], [ends])  # the writer gives no tensor that is missing
+    return writer.finish([x], [y])
 
 
 def _variables() -> Iterator[tuple[str, bytes, str, str]]:
