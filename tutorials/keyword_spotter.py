@@ -295,4 +295,4 @@ print("two sessions and a reset: the same", len(again), "answers")
 
 comparison = qnn.compare(model, [windows[0]], then=[[window] for window in windows[40:79]])
 assert comparison.is_equal
-print(f"{len(comparison.tensors)} tensors equal, {comparison.elements:,} elements")
+print(f"{len(comparison.tensors)} tensors equal, {comparison.elements:,} elements in all runs")

@@ -31,7 +31,8 @@ def print_comparison(console: Terminal, comparison: Comparison) -> None:
     console.print(
         f"Equal to {comparison.reference}: ",
         styled(f"{count - len(wrong)} of {count} tensors"),
-        f", {comparison.elements - elements:,} of {comparison.elements:,} elements.",
+        f", {comparison.elements - elements:,} of {comparison.elements:,} elements",
+        f" in {comparison.runs:,} runs." if comparison.runs > 1 else ".",
         sep="",
     )
     if wrong:
@@ -40,11 +41,13 @@ def print_comparison(console: Terminal, comparison: Comparison) -> None:
 
 def _differing(comparison: Comparison) -> Table:
     table = Table("tensor", "operator", title="Tensors that differ", title_justify="left")
-    for column in ("elements", "differing", "by at most"):
+    for column in ("elements", "differing", "by at most", "SQNR", "cosine"):
         table.add_column(column, justify="right")
     for tensor in comparison.differing[:MOST_ROWS]:
         sizes = (f"{tensor.elements:,}", f"{tensor.differing:,}", f"{tensor.worst:g}")
-        table.add_row(tensor.name, tensor.operator, *sizes)
+        noise = "" if tensor.sqnr is None else f"{tensor.sqnr:.1f} dB"
+        angle = "" if tensor.cosine is None else f"{tensor.cosine:.6f}"
+        table.add_row(tensor.name, tensor.operator, *sizes, noise, angle)
     if len(comparison.differing) > MOST_ROWS:
         table.caption = f"and {len(comparison.differing) - MOST_ROWS} more"
     return table

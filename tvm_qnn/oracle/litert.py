@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ def litert_tensors(
 
 def litert_runs(
     model: bytes,
-    runs: Sequence[Sequence[np.ndarray]],
+    runs: Iterable[Sequence[np.ndarray]],
     num_threads: int = 1,
     *,
     resize: bool = False,
@@ -51,7 +52,7 @@ def litert_runs(
 
     Args:
         model: as for ``litert_tensors``.
-        runs: the inputs of each run.
+        runs: the inputs of each run, at least one; each is taken when it is its turn.
         num_threads: as for ``litert_tensors``.
         resize: as for ``litert_tensors``; by the inputs of the first run.
 
@@ -61,7 +62,9 @@ def litert_runs(
     Raises:
         QnnError: as ``litert_tensors``.
     """
-    shapes = [np.shape(each) for each in runs[0]] if resize else []
+    turns = iter(runs)
+    first = next(turns)
+    shapes = [np.shape(each) for each in first] if resize else []
     interpreter = _interpreter(model, num_threads, "BUILTIN_REF", shapes=shapes)
     graph = tflite.Model.GetRootAs(model).Subgraphs(0)
     operators = [graph.Operators(i) for i in range(graph.OperatorsLength())]
@@ -71,7 +74,7 @@ def litert_runs(
         for index in computed
         if index >= 0 and graph.Tensors(index).Type() not in _WITHOUT_ELEMENTS
     ]
-    for inputs in runs:
+    for inputs in chain([first], turns):
         _set_inputs(interpreter, inputs)
         _invoke(interpreter)
         found = {index: _data(interpreter, index) for index in known}

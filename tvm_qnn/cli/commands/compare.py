@@ -9,29 +9,70 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tvm_qnn.cli.commands.json_output import json_option, print_json
-from tvm_qnn.cli.commands.options import FILE, progress, shape_option, target_option
+from tvm_qnn.cli.commands.options import ModelFile, model_argument, progress, target_option
 from tvm_qnn.cli.commands.outputs import check_file
 
 if TYPE_CHECKING:
+    from frontends.formats import Source
     from tvm_qnn.compare import Comparison
+
+_FRAMEWORKS = ("litert", "onnxruntime")
+
+
+class _Against(click.ParamType):
+    """The name of a framework, or a file."""
+
+    name = "against"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | Path:
+        if value in _FRAMEWORKS or isinstance(value, Path):
+            return value
+        if not Path(value).is_file():
+            self.fail(f"{value!r} is neither {' nor '.join(_FRAMEWORKS)}, nor a file", param, ctx)
+        return Path(value)
+
+
+class _Address(click.ParamType):
+    """HOST:PORT as a pair."""
+
+    name = "address"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, int]:
+        if isinstance(value, tuple):
+            return value
+        host, _, port = value.rpartition(":")
+        if not host or not port.isdecimal():
+            self.fail(f"{value!r} is not of the form HOST:PORT", param, ctx)
+        return host, int(port)
 
 
 @click.command()
-@click.argument("model", type=FILE)
+@model_argument
 @click.option(
     "--input",
     "-i",
     "inputs",
     multiple=True,
     metavar="[NAME=]FILE",
-    help="A picture, a .npy or .npz file; by default, noise.",
+    help="A picture, a .npy or .npz file, or a folder of them; by default, noise.",
 )
 @click.option(
     "--against",
-    type=click.Choice(["litert", "onnxruntime"]),
-    help="What to compare with; by default what MODEL's format is of.",
+    type=_Against(),
+    metavar="litert|onnxruntime|FILE",
+    help="What to compare with: by default what MODEL's format is of; or another model, a library, "
+    "or a .npz file of outputs by name.",
 )
-@shape_option
+@click.option(
+    "--device",
+    type=_Address(),
+    metavar="HOST:PORT",
+    help="Run MODEL there, where TVM's RPC server is.",
+)
 @target_option
 @click.option("--primitives", is_flag=True, help="Portable code instead of the kernels.")
 @click.option(
@@ -41,10 +82,10 @@ if TYPE_CHECKING:
 )
 @json_option
 def compare(
-    model: Path,
+    model: ModelFile,
     inputs: tuple[str, ...],
-    against: str | None,
-    shapes: tuple[tuple[str, tuple[int, ...]], ...],
+    against: str | Path | None,
+    device: tuple[str, int] | None,
     target: str,
     primitives: bool,
     histogram: Path | None,
@@ -53,47 +94,127 @@ def compare(
     """Compare every tensor of MODEL with what its own framework computes.
 
     A .tflite file with LiteRT's reference kernels; an .onnx file with ONNX Runtime, all that is
-    quantized and the outputs. Ends with code 1 if an element of a tensor differs.
+    quantized and the outputs. With --against FILE or --device, or if MODEL is a library, the
+    outputs alone. Ends with code 1 if an element of a tensor differs.
     """
-    from frontends.formats import read_model
-    from qnn_ops.input_ranges import with_input_ranges
-    from qnn_ops.signature import signature_of
-    from tvm_qnn import compare as compare_model
-    from tvm_qnn.cli.arguments import read_inputs
     from tvm_qnn.cli.histogram import save_histogram
-    from tvm_qnn.compare import reference_of
+    from tvm_qnn.cli.model_files import LIBRARY
+    from tvm_qnn.cli.sides import turns
     from tvm_qnn.io.figures import check_picture
-    from tvm_qnn.io.images import noise
-    from tvm_qnn.io.progress import timed
-    from tvm_qnn.target.target import runnable_target
+    from tvm_qnn.target.target import parse_target, runnable_target
 
-    reference = reference_of(model, against)
-    reference.check()
-    parsed = runnable_target(target)
+    is_library = model.path.suffix == LIBRARY
+    if is_library and (model.params or model.shapes or model.semantics or primitives):
+        raise click.UsageError(
+            "--params, --shape, --semantics and --primitives are for model files, not for libraries"
+        )
+    if is_library and not isinstance(against, Path):
+        raise click.UsageError(
+            "a library does not know its model's file: name what to compare with by --against FILE"
+        )
+    parsed = runnable_target(target) if device is None else parse_target(target)
+    files = turns(inputs)
     if histogram is not None:
         check_file(histogram)
         check_picture(histogram)
-    source = read_model(model)
-    mod = source.convert(dict(shapes)).mod
-    infos = with_input_ranges(mod, signature_of(mod)).inputs
-    given = read_inputs(inputs, infos, source.descriptions().inputs) if inputs else {}
-    arrays = [given.get(info.name, noise(info)) for info in infos]
-    with timed(progress(), f"Run {model.name} here and on {reference.title}"):
-        found = compare_model(
-            model, arrays, parsed, kernels=not primitives, shape_dict=dict(shapes)
-        )
+    if device is None and not isinstance(against, Path):
+        found = _tensors(model, files, against, parsed, not primitives)
+    else:
+        source = None if is_library else model.read()
+        found = _outputs(model, source, files, against, device, parsed, not primitives)
     if histogram is not None:
-        save_histogram(histogram, found, model.name)
+        save_histogram(histogram, found, model.path.name)
     if as_json:
         tensors = [asdict(tensor) for tensor in found.tensors]
-        print_json({"equal": found.is_equal, "reference": found.reference, "tensors": tensors})
+        print_json(
+            {
+                "equal": found.is_equal,
+                "reference": found.reference,
+                "runs": found.runs,
+                "tensors": tensors,
+            }
+        )
     else:
-        _print(found)
+        _print(found, files)
     if not found.is_equal:
         raise SystemExit(1)
 
 
-def _print(found: Comparison) -> None:
+def _tensors(
+    model: ModelFile,
+    files: list[tuple[str, ...]],
+    against: str | None,
+    target: Any,
+    kernels: bool,
+) -> Comparison:
+    """Compare all tensors with the model's own framework."""
+    from qnn_ops.input_ranges import with_input_ranges
+    from qnn_ops.signature import signature_of
+    from tvm_qnn import compare as compare_model
+    from tvm_qnn.cli.arguments import read_inputs
+    from tvm_qnn.compare import reference_of
+    from tvm_qnn.io.images import noise
+    from tvm_qnn.io.progress import timed
+
+    reference = reference_of(model.path, against)
+    reference.check()
+    source = model.read()
+    mod = source.convert(model.shapes).mod
+    infos = with_input_ranges(mod, signature_of(mod)).inputs
+    described = source.descriptions().inputs
+
+    def arrays(texts: tuple[str, ...]) -> list[Any]:
+        given = read_inputs(texts, infos, described) if texts else {}
+        return [given.get(info.name, noise(info)) for info in infos]
+
+    first, *rest = files
+    with timed(progress(), f"Run {model.path.name} here and on {reference.title}"):
+        return compare_model(
+            model.path,
+            arrays(first),
+            target,
+            kernels=kernels,
+            shape_dict=dict(model.shapes),
+            then=map(arrays, rest),
+        )
+
+
+def _outputs(
+    model: ModelFile,
+    source: Source | None,
+    files: list[tuple[str, ...]],
+    against: str | Path | None,
+    device: tuple[str, int] | None,
+    target: Any,
+    kernels: bool,
+) -> Comparison:
+    """Compare the outputs with those of another program."""
+    from contextlib import ExitStack
+
+    from tvm_qnn import remote
+    from tvm_qnn.cli.sides import other_side, runs_of, side_here, side_of_framework
+    from tvm_qnn.compare import compare_outputs, reference_of
+    from tvm_qnn.io.progress import timed
+
+    if isinstance(against, Path):
+        theirs = other_side(against)
+        if not theirs.inputs and (len(files) > 1 or not files[0]):
+            raise click.UsageError("outputs in an archive are of one --input")
+    else:
+        reference_of(model.path, against).check()
+        found = side_of_framework(model.path, is_other=False)
+        assert found is not None  # what has a reference is run
+        theirs = found
+    with ExitStack() as stack:
+        upload = None if device is None else stack.enter_context(remote(*device)).load
+        stack.enter_context(timed(progress(), f"Run {model.path.name} and {theirs.title}"))
+        ours = side_here(model.path, source, model.shapes, target, kernels, upload)
+        return compare_outputs(
+            ours.program, theirs.program, runs_of(files, ours, theirs), theirs.title
+        )
+
+
+def _print(found: Comparison, files: list[tuple[str, ...]]) -> None:
     from tvm_qnn.demo.report import print_comparison
     from tvm_qnn.io.terminal import Terminal, styled
 
@@ -101,5 +222,9 @@ def _print(found: Comparison) -> None:
     print_comparison(console, found)
     if found.differing:
         first: Any = found.differing[0]
-        name = styled(first.name)
-        console.print("The first that differs: ", name, f", of {first.operator}.", sep="")
+        said = ["The first that differs: ", styled(first.name)]
+        if first.operator:
+            said.append(f", of {first.operator}")
+        if found.runs > 1 and first.run is not None:
+            said += [", with ", styled(", ".join(files[first.run]))]
+        console.print(*said, ".", sep="")

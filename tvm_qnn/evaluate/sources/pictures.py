@@ -8,7 +8,8 @@ from qnn_ops.errors import QnnError
 from tvm_qnn.evaluate.samples import CLASSES, MASKS, NOTHING, Classes, Data, Sample
 
 # Those of torchvision's ImageFolder.
-_ENDINGS = {".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp"}
+ENDINGS = {".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp"}
+"""Of files that are pictures."""
 
 _PICTURES, _MASKS = ("images", "pictures"), "masks"
 
@@ -79,7 +80,7 @@ def _is_hidden(path: Path) -> bool:
 def _pictures(folder: Path) -> list[Path]:
     """Return the pictures of a folder and of those within, in ImageFolder's order."""
     here = sorted(folder.iterdir())
-    found = [path for path in here if path.is_file() and path.suffix.lower() in _ENDINGS]
+    found = [path for path in here if path.is_file() and path.suffix.lower() in ENDINGS]
     for inner in here:
         if inner.is_dir() and not _is_hidden(inner):
             found += _pictures(inner)

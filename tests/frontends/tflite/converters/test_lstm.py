@@ -44,7 +44,7 @@ def test_every_run_of_a_stream_equals_litert(model: LstmModel) -> None:
     first, *then = stream(model, 4)
     comparison = compare(model.write(), first, then=then)
     assert comparison.differing == ()
-    assert len(comparison.tensors) == 4
+    assert (comparison.runs, len(comparison.tensors)) == (4, 1)
 
 
 def test_a_run_goes_on_where_the_one_before_ended() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -65,8 +66,8 @@ def test_other_shapes_than_the_file_s() -> None:
 def _with_oracle(monkeypatch: pytest.MonkeyPatch, **changes: np.ndarray[Any, Any]) -> Any:
     right = {1: np.array([[3, 3, 100]], np.int8), 2: np.array([[0, 0, 48.5]], np.float32)}
     wrong = {**right, **{int(name[1:]): array for name, array in changes.items()}}
-    module = sys.modules["tvm_qnn.compare"]  # the package's own attribute is the function
-    monkeypatch.setattr(module, "litert_runs", lambda *_, **__: [wrong])
+    module = sys.modules["tvm_qnn.compare.references"]
+    monkeypatch.setattr(module, "litert_runs", lambda *_, **__: iter([wrong]))
     return compare(model(), [X], "llvm")
 
 
@@ -94,3 +95,18 @@ def test_a_shape_or_dtype_that_differs(
 def test_an_input_that_does_not_fit() -> None:
     with pytest.raises(QnnError, match="int8"):
         compare(model(), [X.astype(np.uint8)], "llvm")
+
+
+def test_runs_are_taken_one_by_one_and_counted_together() -> None:
+    taken = []
+
+    def later() -> Iterator[list[np.ndarray[Any, Any]]]:
+        for number in range(3):
+            taken.append(number)
+            yield [X + np.int8(number)]
+
+    runs = later()
+    comparison = compare(model(), [X], "llvm", then=runs)
+    assert comparison.is_equal
+    assert (comparison.runs, taken) == (4, [0, 1, 2])
+    assert [(t.name, t.elements) for t in comparison.tensors] == [("y", 12), ("z", 12)]

@@ -1,0 +1,190 @@
+"""The two sides of a comparison of outputs, as the command line names them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from frontends.descriptions import Description
+from frontends.formats import Source
+from qnn_ops.errors import QnnError
+from qnn_ops.input_ranges import with_input_ranges
+from qnn_ops.signature import Signature, signature_of
+from qnn_ops.tensor_info import TensorInfo, with_unique_names
+from tvm_qnn.build import build
+from tvm_qnn.cli.arguments import read_inputs
+from tvm_qnn.cli.model_files import LIBRARY, ending
+from tvm_qnn.compare import Archive, Here, Program
+from tvm_qnn.evaluate.peers import described, peer_of
+from tvm_qnn.evaluate.sources.pictures import ENDINGS
+from tvm_qnn.io.arrays import read_archive
+from tvm_qnn.io.images import noise
+from tvm_qnn.library.arrays import input_arrays, reals
+from tvm_qnn.library.library import Library, load
+
+Array = np.ndarray[Any, Any]
+Upload = Callable[[Library], Any]
+
+_ARRAYS = (".npy", ".npz")
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a comparison.
+
+    Attributes:
+        program: what runs.
+        inputs: what it takes; none for outputs that are known already.
+        descriptions: what its file tells of them, by their places.
+        title: as people call it.
+    """
+
+    program: Program
+    inputs: Sequence[TensorInfo]
+    descriptions: Mapping[int, Description]
+    title: str
+
+
+@dataclass(frozen=True)
+class _Session:
+    """A framework's session, whose outputs are described as the model's file does."""
+
+    session: Program
+    outputs: Sequence[TensorInfo]
+
+    def run(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        return self.session.run(inputs)
+
+
+def side_here(
+    path: Path,
+    source: Source | None,
+    shapes: Mapping[str, Sequence[int]],
+    target: Any,
+    kernels: bool,
+    upload: Upload | None = None,
+) -> Side:
+    """Return what tvm-qnn computes.
+
+    Args:
+        path: of a library or a model.
+        source: the model; None for a library.
+        shapes: of inputs, where they are not the file's.
+        target: to compile a model for.
+        kernels: whether with the kernels.
+        upload: brings a library to the device where it shall run.
+    """
+    if source is None:
+        library = load(path)
+        signature, descriptions = library.signature, {}
+    else:
+        imported = source.convert(shapes)
+        signature = _signature(imported.mod)
+        library = build(imported.mod, target, imported.params, kernels=kernels)
+        descriptions = dict(source.descriptions().inputs)
+    placed = library if upload is None else upload(library)
+    return Side(Here(placed), signature.inputs, descriptions, path.name)
+
+
+def side_of_framework(path: Path, *, is_other: bool) -> Side | None:
+    """Return what a model computes on its own framework; None if that is not run.
+
+    Args:
+        path: of the model.
+        is_other: whether it is another model than the one that tvm-qnn runs.
+    """
+    peer = peer_of(path, is_other=is_other)
+    if peer is None:
+        return None
+    session = peer.start()
+    inputs, outputs, descriptions = described(path, session)
+    return Side(_Session(session, outputs), inputs, descriptions, peer.title)
+
+
+def other_side(path: Path) -> Side:
+    """Return what is compared with: an archive of outputs, a library, or another model.
+
+    Raises:
+        QnnError: if the file is none of them.
+    """
+    if ending(path) == ".npz":
+        return Side(Archive(read_archive(path)), (), {}, path.name)
+    if path.suffix == LIBRARY:
+        return side_here(path, None, {}, None, True)
+    from frontends.formats import read_model
+
+    found = side_of_framework(path, is_other=True)
+    return found or side_here(path, read_model(path), {}, "host", True)
+
+
+def turns(texts: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the files of each run: one run, or one for each file of a folder.
+
+    Raises:
+        QnnError: if a folder has no pictures or arrays.
+    """
+    if len(texts) != 1:
+        return [tuple(texts)]
+    name, equals, rest = texts[0].partition("=")
+    prefix, folder = (name + equals, Path(rest)) if equals else ("", Path(texts[0]))
+    if not folder.is_dir():
+        return [tuple(texts)]
+    known = (*_ARRAYS, *ENDINGS)
+    files = sorted(
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and not path.name.startswith(".") and path.suffix.lower() in known
+    )
+    if not files:
+        raise QnnError(f"{folder} has neither pictures nor arrays")
+    return [(f"{prefix}{path}",) for path in files]
+
+
+def runs_of(
+    files: Sequence[Sequence[str]], ours: Side, theirs: Side
+) -> Iterator[tuple[list[Array], list[Array]]]:
+    """Yield the inputs of both sides, run by run; noise, if there are no files.
+
+    Where the other side takes what ours does, both get the same. Otherwise files are read for each
+    of them, and noise stands for the same real numbers.
+
+    Raises:
+        QnnError: if they do not fit.
+    """
+    for texts in files:
+        if texts:
+            given = list(_read(texts, ours))
+            yield given, given if _is_alike(ours, theirs) else list(_read(texts, theirs))
+        else:
+            given = [noise(info) for info in ours.inputs]
+            yield given, given if _is_alike(ours, theirs) else _converted(given, ours, theirs)
+
+
+def _read(texts: Sequence[str], side: Side) -> Iterator[Array]:
+    arrays = read_inputs(texts, side.inputs, side.descriptions)
+    return (arrays[info.name] for info in side.inputs)
+
+
+def _converted(given: Sequence[Array], ours: Side, theirs: Side) -> list[Array]:
+    """Return the same real numbers as another side takes them."""
+    pairs = zip(ours.inputs, given, strict=True)
+    return input_arrays(
+        theirs.inputs, [reals(info, each) for info, each in pairs], {}, quantize=True
+    )
+
+
+def _is_alike(ours: Side, theirs: Side) -> bool:
+    """Tell whether both take the same arrays; what takes none takes any."""
+    one, other = (
+        [replace(info, name="", role="", classes=0, low=None, high=None) for info in side.inputs]
+        for side in (ours, theirs)
+    )
+    return not other or one == other
+
+
+def _signature(mod: Any) -> Signature:
+    return with_input_ranges(mod, with_unique_names(signature_of(mod)))

@@ -1,0 +1,159 @@
+"""What models are compared with: their own frameworks, tensor by tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tvm
+
+from frontends.formats import format_of
+from frontends.onnx import from_onnx
+from frontends.onnx.reader import read_proto
+from frontends.tflite import from_tflite
+from frontends.tflite.custom_options import DetectionPostProcessOptions
+from frontends.tflite.model import Model
+from frontends.tflite.reader import read_model
+from qnn_ops.errors import QnnError
+from tvm_qnn.oracle import OnnxRuntimeSession, check_litert, check_onnxruntime, litert_runs
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Computed:
+    """What is compared.
+
+    Attributes:
+        mod: whose outputs are ``tensors``.
+        params: of it.
+        tensors: key in ``answers``, number and operator of each.
+        answers: the framework's tensors of each run, which are computed as they are taken.
+    """
+
+    mod: tvm.IRModule
+    params: Mapping[str, Any]
+    tensors: Sequence[tuple[Any, int, str]]
+    answers: Iterator[Mapping[Any, Array]]
+
+
+_Runs = Iterable[Sequence[Array]]
+_Compute = Callable[
+    [Any, _Runs, "Mapping[str, Sequence[int]] | None", "Mapping[Any, Array] | None"], Computed
+]
+
+
+def _with_litert(
+    model: Any,
+    runs: _Runs,
+    shape_dict: Mapping[str, Sequence[int]] | None,
+    expected: Mapping[Any, Array] | None,
+) -> Computed:
+    content = model if isinstance(model, bytes) else Path(model).read_bytes()
+    graph = read_model(content)
+    mod, params = from_tflite(graph, shape_dict, outputs="all")
+    answers = (
+        litert_runs(content, runs, resize=bool(shape_dict))
+        if expected is None
+        else iter([dict(expected)])
+    )
+    codes = {index: each.code for each in graph.operators for index in each.outputs}
+    tensors = [(index, index, codes[index]) for index in graph.computed]
+    known = (_without_leftovers(graph, answer) for answer in answers)
+    return Computed(mod, params, tensors, known)
+
+
+def _with_onnxruntime(
+    model: Any,
+    runs: _Runs,
+    shape_dict: Mapping[str, Sequence[int]] | None,
+    expected: Mapping[Any, Array] | None,
+) -> Computed:
+    from frontends.onnx.importer import with_all_outputs
+
+    proto = read_proto(model)
+    mod, params = from_onnx(proto, shape_dict, outputs="all")
+    answers: Iterator[Mapping[Any, Array]]
+    if expected is None:
+        session = OnnxRuntimeSession(with_all_outputs(proto))
+        names = [info.name for info in session.outputs]
+        answers = map(session.run, runs)
+    else:
+        names, answers = [*expected], iter([expected])
+    made = {name: number for number, node in enumerate(proto.graph.node) for name in node.output}
+
+    def operator(name: str) -> str:
+        node = proto.graph.node[made[name]]
+        if node.op_type == "QuantizeLinear" and node.input[0] in made:
+            node = proto.graph.node[made[node.input[0]]]
+        return str(node.op_type)
+
+    tensors = [(n, made.get(n, -1), operator(n) if n in made else "") for n in names]
+    return Computed(mod, params, tensors, answers)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What a model is compared with.
+
+    Attributes:
+        name: as the command line has it.
+        format: of the models that it runs.
+        title: as people call it.
+        check: raises if it is not installed.
+        compute: imports a model, and runs it there.
+    """
+
+    name: str
+    format: str
+    title: str
+    check: Callable[[], None]
+    compute: _Compute
+
+
+REFERENCES = (
+    Reference("litert", "TFLite", "LiteRT's reference kernels", check_litert, _with_litert),
+    Reference("onnxruntime", "ONNX", "ONNX Runtime", check_onnxruntime, _with_onnxruntime),
+)
+
+
+def reference_of(model: Any, against: str | None = None) -> Reference:
+    """Return what a model is compared with.
+
+    Args:
+        model: as for ``compare``.
+        against: the name of one of ``REFERENCES``.
+
+    Raises:
+        QnnError: if there is none for the model's format, or it is not that one.
+        OSError: if the path cannot be read.
+    """
+    kind = format_of(model).name
+    found = next((each for each in REFERENCES if each.format == kind), None)
+    if found is None or against not in (None, found.name):
+        pairs = " and ".join(f"{each.format} with {each.name}" for each in REFERENCES)
+        what = "the model" if isinstance(model, bytes) else str(model)
+        raise QnnError(
+            f"{what} is of {kind}: a comparison is of {pairs}, or against another model, a "
+            "library or an archive of outputs"
+        )
+    return found
+
+
+def _without_leftovers(graph: Model, expected: Mapping[int, Array]) -> dict[int, Array]:
+    """Put zeros where LiteRT leaves what memory held: behind the boxes that a detector found."""
+    known = dict(expected)
+    for operator in graph.operators:
+        options = operator.options
+        if isinstance(options, DetectionPostProcessOptions) and not options.use_regular_nms:
+            found = int(known[operator.outputs[3]][0]) * options.max_classes_per_detection
+            given = min(options.max_classes_per_detection, options.num_classes)
+            for index in operator.outputs[:3]:
+                known[index] = array = known[index].copy()
+                array[:, found:] = 0
+                for rest in range(given, options.max_classes_per_detection):
+                    array[:, rest :: options.max_classes_per_detection] = 0
+    return known
