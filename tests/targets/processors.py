@@ -109,7 +109,7 @@ _ROWS = (
     _aarch64("cortex-a53", "cortex-a53", *_NEON_ROW),
     _aarch64("cortex-a72", "cortex-a72", *_NEON_ROW),
     _aarch64("cortex-a76", "cortex-a76", *_DOT_ROW),
-    _aarch64("cortex-x2", "max,sme=off", (r"\tsmmla\t",), ()),
+    _aarch64("cortex-x2", "max,sme=off", (r"\tsmmla\t", r"\tsdot\t"), ()),
     Row(
         "armv7-neon",
         "armv7-neon",
