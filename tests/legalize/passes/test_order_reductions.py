@@ -68,6 +68,26 @@ def total(x: T.Buffer((6,), "int32"), y: T.Buffer((1,), "int32")) -> None:
 
 
 @T.prim_func(private=True, s_tir=True)
+def largest(x: T.Buffer((4, 6), "int32"), y: T.Buffer((), "int32")) -> None:
+    for j, k in T.grid(4, 6):
+        with T.sblock("max"):
+            vj, vk = T.axis.remap("RR", [j, k])
+            with T.init():
+                y[()] = -1
+            y[()] = T.max(y[()], x[vj, vk])
+
+
+@T.prim_func(private=True, s_tir=True)
+def ordered_largest(x: T.Buffer((4, 6), "int32"), y: T.Buffer((), "int32")) -> None:
+    with T.sblock("max_init"):
+        y[()] = -1
+    for j, k in T.grid(4, 6):
+        with T.sblock("max_update"):
+            vj, vk = T.axis.remap("RR", [j, k])
+            y[()] = T.max(y[()], x[vj, vk])
+
+
+@T.prim_func(private=True, s_tir=True)
 def diagonal_sums(x: T.Buffer((4, 6, 4), "int32"), y: T.Buffer((4,), "int32")) -> None:
     for c, k in T.grid(4, 6):
         with T.sblock("sum"):
@@ -83,6 +103,10 @@ def ordered(function: Any) -> Any:
 
 def test_sums_of_columns_go_row_by_row() -> None:
     tvm.ir.assert_structural_equal(ordered(column_sums), ordered_column_sums)
+
+
+def test_one_value_s_first_is_set_before_the_loops() -> None:
+    tvm.ir.assert_structural_equal(ordered(largest), ordered_largest)
 
 
 @pytest.mark.parametrize(
