@@ -25,11 +25,13 @@ from legalize.passes import (
     TransposeBytes,
     UseKernels,
 )
+from qnn_ops.serial import serial
 
 # What the kernels of an architecture multiply with int8 weights, by a feature that they all need.
 _SIGNEDNESS = {"sse4.1": "uint8", "neon": "int8"}
 
 
+@serial
 def lower(mod: tvm.IRModule, target: tvm.target.Target, *, kernels: bool = True) -> tvm.IRModule:
     """Lower every operator of the dialect for ``target``.
 

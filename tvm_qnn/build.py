@@ -14,6 +14,7 @@ from legalize import lower, relax_pipeline
 from qnn_ops.errors import QnnError
 from qnn_ops.input_ranges import with_input_ranges
 from qnn_ops.registry import TensorSpec
+from qnn_ops.serial import serial
 from qnn_ops.signature import ATTRIBUTE, main_function, parameter_specs, signature_of
 from qnn_ops.tensor_info import Signature, with_unique_names
 from tvm_qnn.io.images import noise
@@ -32,6 +33,7 @@ from tvm_qnn.target.target import TargetLike, parse_target, parse_targets, requi
 _NAMED = 3  # of the parameters that are missing
 
 
+@serial
 def build(
     mod: tvm.IRModule,
     target: TargetLike | Sequence[TargetLike] = "llvm",
@@ -101,6 +103,7 @@ def build(
     return Library(*built, num_threads=num_threads)
 
 
+@serial
 def export_c(
     mod: tvm.IRModule,
     target: TargetLike,
@@ -144,6 +147,7 @@ def _vectors(mod: tvm.IRModule, params: Mapping[str, Any] | None, count: int) ->
     return vectors
 
 
+@serial
 def lower_model(
     mod: tvm.IRModule, target: tvm.target.Target, params: Mapping[str, Any] | None
 ) -> tuple[tvm.IRModule, Signature]:

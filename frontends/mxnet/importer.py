@@ -22,10 +22,12 @@ from frontends.mxnet.live import read_model
 from frontends.mxnet.params import read_params
 from frontends.mxnet.values import Value
 from qnn_ops.errors import QnnError
+from qnn_ops.serial import serial
 
 Array = np.ndarray[Any, Any]
 
 
+@serial
 def from_mxnet(
     symbol: Any,
     shape: Shapes = None,

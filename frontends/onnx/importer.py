@@ -28,12 +28,14 @@ from frontends.onnx.tensors import check_tensors
 from qnn_ops.checks import check_choice
 from qnn_ops.onnxruntime import ONNXRUNTIME
 from qnn_ops.registry import type_spec
+from qnn_ops.serial import serial
 from qnn_ops.signature import Signature, TensorInfo, with_signature
 
 _PREFIX = "tvm_qnn_"
 _QUANTIZING = ("DynamicQuantizeLinear", "QuantizeLinear")
 
 
+@serial
 def from_onnx(
     model: Any,
     shape_dict: Mapping[str, Sequence[int]] | None = None,

@@ -35,6 +35,7 @@ from frontends.tflite.values import DTYPES, Values
 from frontends.tflite.wrapping import warn_of_wrapping
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
+from qnn_ops.serial import serial
 
 # The dtype of their result is what their options say, whatever the file says of the tensor.
 _STATES_DTYPE = ("ARG_MAX", "ARG_MIN")
@@ -51,6 +52,7 @@ _TAKE_NOTHING = (
 )
 
 
+@serial
 def from_tflite(
     model: bytes | str | os.PathLike[str] | Model | Any,
     shape_dict: Mapping[str, Sequence[int]] | None = None,

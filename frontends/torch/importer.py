@@ -20,10 +20,12 @@ from frontends.torch.reader import (
     read_program,
     user_nodes,
 )
+from qnn_ops.serial import serial
 from qnn_ops.signature import Signature, with_signature
 from qnn_ops.xnnpack import XNNPACK
 
 
+@serial
 def from_exported_program(
     program: Any,
 ) -> tuple[tvm.IRModule, dict[str, tvm.runtime.Tensor]]:

@@ -22,6 +22,7 @@ from qnn_ops.checks import ACTIVATIONS, check_choice
 from qnn_ops.errors import QnnError
 from qnn_ops.onnxruntime import ONNXRUNTIME
 from qnn_ops.registry import Operator, attrs_of, constant_of, operator_of, spec_of
+from qnn_ops.serial import serial
 from qnn_ops.signature import main_function
 
 ATTRIBUTE = "qdq_arithmetic"
@@ -63,6 +64,7 @@ def FoldQdq(arithmetic: str | None = None) -> tvm.transform.Pass:
     return tvm.transform.module_pass(rewrite, opt_level=0, name="FoldQdq")
 
 
+@serial
 def fold_qdq(mod: tvm.IRModule, arithmetic: str = ONNXRUNTIME) -> tvm.IRModule:
     """Make integer operators of float ones between dequantize and quantize.
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import tvm
 from tvm import relax
 
 import tvm_qnn
+from frontends.tflite import from_tflite
 from qnn_ops import quantize
 from qnn_ops.errors import QnnError
 from qnn_ops.signature import Signature, TensorInfo, with_signature
@@ -33,6 +35,16 @@ def test_parameters_become_constants() -> None:
         library = tvm_qnn.build(adder(), "host", {"w": value})
         assert library.inputs == (TensorInfo("x", (2, 3), "int8"),)
         assert library.run(X).tolist() == (X + W).tolist()
+
+
+def test_threads_may_import_and_build_side_by_side() -> None:
+    def answer(_: int) -> bytes:
+        mod, params = from_tflite(digits.model("int8"))
+        return tvm_qnn.build(mod, "host", params).run(images).tobytes()
+
+    images = np.zeros((1, 8, 8, 1), np.int8)
+    with ThreadPoolExecutor(4) as pool:
+        assert len({*pool.map(answer, range(8))}) == 1
 
 
 def test_the_module_stays_as_it_was() -> None:

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from qnn_ops.serial import serial
+
+inside = threading.Semaphore()
+
+
+@serial
+def alone(turns: int) -> int:
+    """Call itself, and tell how many calls there were."""
+    assert turns == 0 or inside.acquire(blocking=False), "another thread is inside"
+    try:
+        return 0 if turns == 0 else 1 + alone(0)
+    finally:
+        if turns:
+            inside.release()
+
+
+@serial
+def failing() -> None:
+    raise ValueError("no")
+
+
+def test_one_thread_at_a_time_is_inside() -> None:
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(alone, [1] * 1000)) == 1000
+
+
+def test_an_error_lets_others_in() -> None:
+    with pytest.raises(ValueError, match="no"):
+        failing()
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(alone, 1).result(timeout=10) == 1
+
+
+def test_a_function_keeps_its_name_and_text() -> None:
+    assert alone.__name__ == "alone"
+    assert str(alone.__doc__).startswith("Call itself")
