@@ -13,12 +13,18 @@ from tvm_qnn.inspect.layout import layers, positions
 from tvm_qnn.io.json_text import to_json
 
 
-def html_report(summary: Summary, seconds: Mapping[str, float] | None = None) -> str:
+def html_report(
+    summary: Summary,
+    seconds: Mapping[str, float] | None = None,
+    differences: Mapping[str, Mapping[str, Any]] | None = None,
+) -> str:
     """Write a page with the drawn graph, a search, each operator's details and the counts.
 
     Args:
         summary: of the model.
         seconds: what operators take, by the name of their first output, where it was measured.
+        differences: the fields of ``TensorComparison`` of their outputs, by the name of the first
+            one, where they were compared.
     """
     edges = _edges(summary)
     places = positions(layers(edges))
@@ -29,6 +35,7 @@ def html_report(summary: Summary, seconds: Mapping[str, float] | None = None) ->
             "y": places[number][1],
             "from": edges[number],
             "seconds": (seconds or {}).get(operator.name),
+            "difference": (differences or {}).get(operator.name),
         }
         for number, operator in enumerate(summary.operators)
     ]

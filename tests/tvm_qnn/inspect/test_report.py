@@ -68,22 +68,112 @@ def test_numbers_that_json_does_not_have_are_null() -> None:
 @pytest.mark.skipif(not BROWSER, reason="there is no Chromium on this machine")
 def test_search_and_click_in_a_browser(summary: Summary, tmp_path: Path) -> None:
     number = next(i for i, op in enumerate(summary.operators) if op.code == "ADD")
-    script = f"""<script>
+    script = f"""<script>{{
         const typed = document.getElementById("search");
         typed.value = "add";
         typed.dispatchEvent(new Event("input"));
-        document.querySelector('[data-node="{number}"]').dispatchEvent(new MouseEvent("click"));
-    </script>"""
+        const box = document.querySelector('[data-node="{number}"]');
+        box.dispatchEvent(new MouseEvent("click", {{ bubbles: true }}));
+    }}</script>"""
     dom = _dom(html_report(summary).replace("</body>", f"{script}</body>"), tmp_path)
-    adds = [op for op in summary.operators if op.code == "ADD"]
-    shown = set(re.findall(r'class="node[^"]*\bmatch\b[^"]*" data-node="(\d+)"', dom))
-    assert {str(op.index) for op in adds} <= shown
-    assert f"{len(shown)} found" in dom
+    boxes = re.findall(r'class="(node[^"]*)" data-node="(\d+)"', dom)
+    shown = {int(place): kinds.split() for kinds, place in boxes}
+    assert "chosen" in shown[number]
+    found = {place for place, kinds in shown.items() if "match" in kinds}
+    assert {n for n in shown if summary.operators[n].code == "ADD"} <= found
+    assert all("faded" in kinds for place, kinds in shown.items() if place not in found)
     details = re.search(r'<section id="details">(.*?)</section>', dom, re.DOTALL)
     assert details
     assert f"{number} ADD" in details[1]
     for note in (*summary.operators[number].inputs, *summary.operators[number].outputs):
         assert note.quantization in re.sub("<wbr>", "", details[1])
+
+
+def large(count: int = 3000) -> Summary:
+    """Make a chain of operators."""
+    notes = [TensorNote(i, f"block/{i}/y", (1, 8, 8, 4), "int8") for i in range(count + 1)]
+    operators = tuple(
+        OperatorInfo(i, ("CONV_2D", "RELU")[i % 2], notes[i + 1].name, (notes[i],), (notes[i + 1],))
+        for i in range(count)
+    )
+    return Summary("large", "TFLite", (notes[0],), (notes[-1],), operators, 0, 0)
+
+
+@pytest.mark.skipif(not BROWSER, reason="there is no Chromium on this machine")
+def test_thousands_of_operators_take_few_elements(tmp_path: Path) -> None:
+    summary = large()
+    script = """<script>{
+        const counts = [];
+        const count = () => counts.push(document.querySelectorAll("#graph *").length);
+        count();
+        document.getElementById("search").value = "relu";
+        document.getElementById("search").dispatchEvent(new Event("input"));
+        count();
+        document.getElementById("fit").click();
+        count();
+        document.title = JSON.stringify([counts, document.getElementById("found").textContent]);
+    }</script>"""
+    dom = _dom(html_report(summary).replace("</body>", f"{script}</body>"), tmp_path)
+    title = re.search("<title>(.*?)</title>", dom)
+    assert title
+    counts, found = json.loads(title[1])
+    assert found == "1500 found"
+    assert max(counts) < 500  # a box has five
+
+
+@pytest.mark.skipif(not BROWSER, reason="there is no Chromium on this machine")
+def test_colours_are_those_of_time_or_difference(summary: Summary, tmp_path: Path) -> None:
+    first, second = summary.operators[:2]
+    times = {first.name: 4e-6, second.name: 1e-6}
+    off = {second.name: {"differing": 3, "elements": 4, "worst": 2, "sqnr": 10, "cosine": 0.5}}
+    script = """<script>{
+        const fills = () => [0, 1, 2].map((n) => document.querySelector(
+            `[data-node="${n}"] rect`).getAttribute("fill"));
+        const words = () => document.getElementById("legend").textContent;
+        const seen = [colours.value, fills(), words()];
+        colours.value = "time";
+        colours.dispatchEvent(new Event("change"));
+        choose(1);
+        document.title = JSON.stringify([...seen, fills(), words()]);
+    }</script>"""
+    page = html_report(summary, times, off).replace("</body>", f"{script}</body>")
+    dom = _dom(page, tmp_path)
+    title = re.search("<title>(.*?)</title>", dom)
+    assert title
+    kind, off_fills, off_words, fills, words = json.loads(title[1])
+    assert kind == "difference"
+    assert off_fills == ["#ffffff", "#fb8c3c", "#ffffff"]
+    assert off_words.endswith("to 75 %")
+    assert fills == ["#fb8c3c", "#ffc88b", "#ffffff"]
+    assert words.endswith("to 4.0 µs")
+    assert "3 of 4 elements, by at most 2" in re.sub("<wbr>", "", dom)
+
+
+@pytest.mark.skipif(not BROWSER, reason="there is no Chromium on this machine")
+def test_buttons_and_fingers_zoom(summary: Summary, tmp_path: Path) -> None:
+    script = """<script>{
+        const finger = (kind, id, x) => graph.dispatchEvent(new PointerEvent(
+            kind, { pointerId: id, clientX: x, clientY: 300, bubbles: true }));
+        const widths = [view.w];
+        document.getElementById("nearer").click();
+        widths.push(view.w);
+        document.getElementById("farther").click();
+        widths.push(view.w);
+        finger("pointerdown", 1, 100);
+        finger("pointerdown", 2, 200);
+        finger("pointermove", 2, 300);
+        widths.push(view.w);
+        finger("pointerup", 1, 100);
+        finger("pointerup", 2, 300);
+        document.title = JSON.stringify(widths);
+    }</script>"""
+    dom = _dom(html_report(summary).replace("</body>", f"{script}</body>"), tmp_path)
+    title = re.search("<title>(.*?)</title>", dom)
+    assert title
+    start, near, far, pinched = json.loads(title[1])
+    assert near == pytest.approx(start / 1.5)
+    assert far == pytest.approx(start)
+    assert pinched == pytest.approx(start / 2)
 
 
 @pytest.mark.skipif(not BROWSER, reason="there is no Chromium on this machine")

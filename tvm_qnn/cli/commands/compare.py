@@ -80,6 +80,11 @@ class _Address(click.ParamType):
     type=click.Path(dir_okay=False, path_type=Path),
     help="A PNG file for a histogram of the differences.",
 )
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A file for one page with the graph and the differences, to open in a browser.",
+)
 @json_option
 def compare(
     model: ModelFile,
@@ -89,6 +94,7 @@ def compare(
     target: str,
     primitives: bool,
     histogram: Path | None,
+    html: Path | None,
     as_json: bool,
 ) -> None:
     """Compare every tensor of MODEL with what its own framework computes.
@@ -112,6 +118,10 @@ def compare(
         raise click.UsageError(
             "a library does not know its model's file: name what to compare with by --against FILE"
         )
+    if html is not None:
+        if is_library:
+            raise click.UsageError("--html draws the graph of a model file, not of a library")
+        check_file(html)
     parsed = runnable_target(target) if device is None else parse_target(target)
     files = turns(inputs)
     if histogram is not None:
@@ -124,6 +134,8 @@ def compare(
         found = _outputs(model, source, files, against, device, parsed, not primitives)
     if histogram is not None:
         save_histogram(histogram, found, model.path.name)
+    if html is not None:
+        _write_page(html, model, found)
     if as_json:
         tensors = [asdict(tensor) for tensor in found.tensors]
         print_json(
@@ -212,6 +224,15 @@ def _outputs(
         return compare_outputs(
             ours.program, theirs.program, runs_of(files, ours, theirs), theirs.title
         )
+
+
+def _write_page(path: Path, model: ModelFile, found: Comparison) -> None:
+    from tvm_qnn.inspect import html_report
+    from tvm_qnn.io.outputs import write_text
+
+    summary = model.read().summary(model.path.name, model.shapes)
+    differences = {tensor.name: asdict(tensor) for tensor in found.tensors}
+    write_text(path, html_report(summary, differences=differences))
 
 
 def _print(found: Comparison, files: list[tuple[str, ...]]) -> None:

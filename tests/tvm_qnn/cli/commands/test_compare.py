@@ -168,6 +168,19 @@ def test_a_folder_of_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert f"with {folder / 'inner' / '2.npy'}." in " ".join(result.stdout.split())
 
 
+def test_a_page_with_the_differences(tmp_path: Path) -> None:
+    fine, coarse = (
+        small(tmp_path / name, "int8", scale) for name, scale in (("a", 0.5), ("b", 1.0))
+    )
+    np.save(tmp_path / "x.npy", np.array([[0.5, 1, 2, 3]], np.float32))
+    page = tmp_path / "page.html"
+    found(1, fine, "--against", coarse, "-i", tmp_path / "x.npy", "--html", page)
+    assert (
+        '"difference": {"index": 0, "name": "y", "operator": "", "elements": 4, "differing": 1'
+        in (page.read_text("utf-8"))
+    )
+
+
 @needs_linker
 def test_on_a_device(tmp_path: Path) -> None:
     file = small(tmp_path / "r.tflite", "int8", 0.5)
