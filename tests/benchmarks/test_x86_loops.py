@@ -8,7 +8,7 @@ import pytest
 from benchmarks.loops.assembly import Loop
 from benchmarks.loops.layer import LAYER_3X3
 from benchmarks.loops.table import rows
-from benchmarks.x86_loops import PROCESSORS, SUITE, WITH_VNNI, planned, products, sums
+from benchmarks.x86_loops import PROCESSORS, SUITE, WITH_WINOGRAD, planned, products, sums
 from legalize.kernels.conv2d.x86.winograd.plan import WinogradPlan
 from tests.support.mca import mca
 
@@ -51,7 +51,7 @@ def test_sums_are_products_and_as_many_additions() -> None:
 def test_what_is_called_winograd_is_it() -> None:
     plans = {processor: planned(LAYER_3X3, processor.isa)[0] for processor in PROCESSORS}
     transformed = {processor for processor in plans if isinstance(plans[processor], WinogradPlan)}
-    assert transformed == {*PROCESSORS} - {*WITH_VNNI}
+    assert transformed == {*WITH_WINOGRAD}
 
 
 @pytest.mark.avx512
@@ -64,9 +64,10 @@ def test_the_sums_of_convolutions_keep_their_units_busy(tmp_path: Path) -> None:
         if "sums" in kernel.name
     ]
     found = list(rows(replace(SUITE, kernels=kernels), mca(), tmp_path))
-    assert len(found) == 8
+    assert len(found) == 9
     for name, processor, *_, speed, busiest, peak in found:
         assert int(busiest.strip(" %")) >= 95, (name, processor)
-        assert int(peak.strip(" %")) >= 90, (name, processor)
+        is_of_words = processor == "Ice Lake" and "Winograd" in name
+        assert int(peak.strip(" %")) >= (85 if is_of_words else 90), (name, processor)
         if processor == "Ice Lake":
-            assert float(speed) > 0.98 * 128
+            assert float(speed) > (0.85 * 64 if is_of_words else 0.98 * 128)

@@ -7,7 +7,8 @@ and add the products:
 * Without it the bytes are widened to 16 bits, even and odd ones apart, and vpmaddwd adds pairs of
   products with int16 weights, in two halves. (vpmaddubsw, which multiplies bytes, saturates its
   sums to 16 bits.) Weights of 16 bits hold w − zw for any zero point.
-* Or the data is int16 already, two values a K-step.
+* Or the data is int16 already, two values a K-step; vpdpwssd multiplies and adds these in one
+  instruction.
 * Or vpmaddubsw multiplies bytes all the same, with weights cut so that nothing saturates (see
   conv2d/x86/pairs), and vpmaddwd adds its sums two by two; those of two K-steps at once, where they
   add up exactly in 16 bits.
@@ -23,7 +24,12 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.registers import DWORD
 from legalize.kernels.ir.types import Buffer, Index, Vector
-from legalize.kernels.isa.x86_instructions import add_pairs, dot_bytes, shuffle_bytes
+from legalize.kernels.isa.x86_instructions import (
+    add_pairs,
+    add_to_pairs,
+    dot_bytes,
+    shuffle_bytes,
+)
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,8 @@ class Products(ABC):
     """Vectors that hold the weights of a K-step; data that is widened takes as many."""
     spare: ClassVar[int]
     """Registers beside accumulators and weights that a K-step needs."""
+    takes_raw_weights: ClassVar[bool] = False
+    """Whether weights are multiplied with their zero point in them."""
 
     @property
     @abstractmethod
@@ -110,6 +118,7 @@ class ByteProducts(Products):
 
     weight_dtype = "int8"
     spare = 1
+    takes_raw_weights = True
 
     @property
     def instructions(self) -> int:
@@ -140,6 +149,21 @@ class WordProducts(Products):
     def multiply_add(self, accumulator: Vector, data: Vector, weights: Vector) -> Vector:
         """Add products by vpmaddwd."""
         return accumulator + add_pairs(data, weights)
+
+
+class WordDots(WordProducts):
+    """Vpdpwssd, of data that is int16 already; sums are modulo 2^32."""
+
+    spare = 1
+
+    @property
+    def instructions(self) -> int:
+        """Vpdpwssd."""
+        return 1
+
+    def multiply_add(self, accumulator: Vector, data: Vector, weights: Vector) -> Vector:
+        """Add products by vpdpwssd."""
+        return add_to_pairs(accumulator, data, weights)
 
 
 class WidenedProducts(WordProducts):

@@ -29,6 +29,23 @@ def add_pairs(first: Vector, second: Vector) -> Vector:
     return T.call_llvm_pure_intrin(f"int32x{lanes}", f"llvm.x86.{name}", first, second)
 
 
+def add_to_pairs(accumulator: Vector, first: Vector, second: Vector) -> Vector:
+    """Add to each int32 lane of 16 two products of int16, modulo 2^32 (vpdpwssd)."""
+    name = "llvm.x86.avx512.vpdpwssd.512"
+    return T.call_llvm_pure_intrin("int32x16", name, accumulator, first, second)
+
+
+def wrapped(operation: str, first: Vector, second: Vector) -> Vector:
+    """Add, subtract or multiply int32 modulo 2^32: ``add``, ``sub`` or ``mul``.
+
+    TVM's own operators promise LLVM that nothing leaves int32.
+    """
+    lanes = lanes_in(first)
+    everywhere = T.broadcast(T.bool(True), lanes), T.uint32(lanes)
+    name = f"llvm.vp.{operation}.v{lanes}i32"
+    return T.call_llvm_pure_intrin(f"int32x{lanes}", name, first, second, *everywhere)
+
+
 def broadcast_bytes(buffer: Buffer, offset: Index, lanes: int = 16) -> Vector:
     """Load four bytes and repeat them in each int32 lane: uint8x(4·lanes)."""
     dword = T.reinterpret("int32", buffer[T.ramp(offset, 1, 4)])

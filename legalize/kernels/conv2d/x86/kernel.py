@@ -133,7 +133,7 @@ class ConvKernel:
         self.bias = T.arg("bias", T.buffer((vectors, lanes), "int32"))
         self._declare_k_steps()
         zero_point = None
-        if spec.has_asymmetric_kernel and self.isa.has_byte_products:
+        if spec.has_asymmetric_kernel and self.products.takes_raw_weights:
             zero_point = T.arg("kernel_zero_point", T.buffer((1,), "int32"))
         self.constants = []
         for number, (dtype, rows) in enumerate(self.epilogue.constants):

@@ -101,7 +101,7 @@ class Plan(ABC):
         """
         spec = self.spec
         kernel, zero_point = signed_kernel(spec, weights.kernel, weights.zero_point)
-        if not self.products.isa.has_byte_products:
+        if not self.products.takes_raw_weights:
             kernel, zero_point = kernel - zero_point, 0
         folded_bias, scales = fold(spec, weights, kernel, zero_point)
         lanes = lane_channels(spec, self.products.isa, self.tiling)

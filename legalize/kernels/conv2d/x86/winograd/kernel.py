@@ -3,7 +3,7 @@
 As ../kernel.py, but the sums are products of transformed data and weights:
 
     for each task
-      for each panel of tiles, of 2 × 2 outputs each for 3 × 3
+      for each panel of tiles, of 2 × 2 or 4 × 4 outputs each for 3 × 3
         transform the data
         for each block of output channels
           for each position of the transform
@@ -15,7 +15,6 @@ As ../kernel.py, but the sums are products of transformed data and weights:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tvm.script.ir_builder import tirx as T
@@ -24,19 +23,25 @@ from legalize.kernels.conv2d.tiling import Section
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.prefetch import fetch_ahead
+from legalize.kernels.conv2d.x86.winograd.combine import both_ways
 from legalize.kernels.ir.registers import (
     DWORD,
     get_lanes,
-    kept,
     local_vector,
     set_lanes,
     unsigned_min,
 )
+from legalize.kernels.ir.rows import for_each_piece
 from legalize.kernels.ir.tasks import loop_between, share
 from legalize.kernels.ir.types import Index, Vector
+from legalize.kernels.isa.x86 import WordDots
+from legalize.kernels.isa.x86_instructions import wrapped
 
 if TYPE_CHECKING:
     from legalize.kernels.conv2d.x86.winograd.plan import WinogradPlan
+
+# Outputs of a tile that end together; those of 4 × 4 would not stay in registers.
+_PIXELS = 4
 
 
 class WinogradKernel(ConvKernel):
@@ -45,6 +50,7 @@ class WinogradKernel(ConvKernel):
     def __init__(self, plan: WinogradPlan, epilogue: Epilogue) -> None:
         """Write a plan's function."""
         self.plan = plan
+        self.wraps = isinstance(plan.products, WordDots)
         super().__init__(plan, epilogue)
         nr = max(section.nr for section in plan.tiling)
         self.data_stride = plan.stride(2 * plan.spec.in_channels) // 2
@@ -117,22 +123,18 @@ class WinogradKernel(ConvKernel):
         _, height, width, _ = self.spec.staged_shape
         image, row, column = self._place(first + tile)
         origin = ((image * height + row) * width + column) * channels
-        words = 2 * self.isa.lanes
-        with T.serial(channels // words) as piece:
-            data = [
-                [
-                    self._words(origin + (i * width + j) * channels + piece * words)
-                    for j in range(x.extent)
-                ]
-                for i in range(y.extent)
-            ]
-            for position, value in enumerate(_both_ways(y.data, x.data, data)):
-                place = position * self.data_stride + tile * channels + piece * words
+
+        def write(offset: Index, words: int) -> None:
+            def load(i: int, j: int) -> Vector:
+                place = origin + (i * width + j) * channels + offset
+                return T.Cast(f"int16x{words}", self.source[T.ramp(place, 1, words)])
+
+            rows = both_ways(y.data, x.data, load, wraps=False)
+            for position, value in enumerate(value for row in rows for value in row):
+                place = position * self.data_stride + tile * channels + offset
                 T.buffer_store(self.transformed, value, [T.ramp(place, 1, words)])
 
-    def _words(self, offset: Index) -> Vector:
-        words = 2 * self.isa.lanes
-        return kept(T.Cast(f"int16x{words}", self.source[T.ramp(offset, 1, words)]))
+        for_each_piece(channels, write, 2 * self.isa.lanes)
 
     def _multiply(self, section: Section, first_vector: Index, position: Index) -> None:
         """Write the sums of products of a position of the transform."""
@@ -174,50 +176,39 @@ class WinogradKernel(ConvKernel):
         y, x = plan.transform.y, plan.transform.x
         image, row, column = self._place(first + tile)
         pixel = (image * spec.out_height + row) * spec.out_width + column
-        pixels = [
-            pixel + i * spec.out_width + j
-            for i in range(y.tile_outputs)
-            for j in range(x.tile_outputs)
-        ]
-        acc = [[local_vector(lanes) for _ in range(nr)] for _ in pixels]
-        shift = T.broadcast(T.int32(plan.transform.scale_bits), lanes)
-        for j in range(nr):
-            bias = self.bias[first_vector + j, T.ramp(0, 1, lanes)]
-            sums = [
-                [
-                    self.multiplied[self._sums_place(nr, i * x.extent + k, tile, j)]
-                    for k in range(x.extent)
-                ]
-                for i in range(y.extent)
+
+        def vector(number: int) -> list[list[Vector]]:
+            def load(i: int, j: int) -> Vector:
+                place = self._sums_place(nr, i * x.extent + j, tile, number)
+                return self.multiplied[place]
+
+            return both_ways(y.outputs, x.outputs, load, wraps=self.wraps)
+
+        values = [vector(number) for number in range(nr)]
+        rows = max(1, _PIXELS // x.tile_outputs)
+        for top in range(0, y.tile_outputs, rows):
+            places = [
+                (i, j)
+                for i in range(top, min(top + rows, y.tile_outputs))
+                for j in range(x.tile_outputs)
             ]
-            for outputs, value in zip(acc, _both_ways(y.outputs, x.outputs, sums), strict=True):
-                set_lanes(outputs[j], T.shift_right(value, shift) + bias, lanes)
-        self._finish(section, first_vector, pixels, acc)
+            acc = [[local_vector(lanes) for _ in range(nr)] for _ in places]
+            for number in range(nr):
+                bias = self.bias[first_vector + number, T.ramp(0, 1, lanes)]
+                for outputs, (i, j) in zip(acc, places, strict=True):
+                    value = self._divided(values[number][i][j])
+                    set_lanes(outputs[number], value + bias, lanes)
+            pixels = [pixel + i * spec.out_width + j for i, j in places]
+            self._finish(section, first_vector, pixels, acc)
+
+    def _divided(self, value: Vector) -> Vector:
+        """Divide outputs by what they are too large."""
+        transform, lanes = self.plan.transform, self.isa.lanes
+        if transform.inverse != 1:
+            value = wrapped("mul", value, T.broadcast(T.int32(transform.inverse), lanes))
+        return T.shift_right(value, T.broadcast(T.int32(transform.scale_bits), lanes))
 
     def _sums_place(self, nr: int, position: Index, tile: Index, number: int) -> Index:
         """Return the place of a vector of sums of a tile."""
         lanes = self.isa.lanes
         return T.ramp(position * self.sums_stride + (tile * nr + number) * lanes, 1, lanes)
-
-
-_Matrix = tuple[tuple[int, ...], ...]
-
-
-def _both_ways(y: _Matrix, x: _Matrix, values: list[list[Vector]]) -> list[Vector]:
-    """Multiply a matrix of vectors with one matrix from the left and one, turned, from the right.
-
-    Returns:
-        The vectors, row after row.
-    """
-    columns = list(zip(*values, strict=True))
-    lines = [[kept(_combined(row, column)) for column in columns] for row in y]
-    return [_combined(row, line) for line in lines for row in x]
-
-
-def _combined(factors: Sequence[int], values: Sequence[Vector]) -> Vector:
-    """Add vectors with factors of 1, 0 and -1, the first of which that is not 0 is 1."""
-    total = None
-    for factor, value in sorted(zip(factors, values, strict=True), key=lambda pair: -pair[0]):
-        if factor:
-            total = value if total is None else total + value if factor > 0 else total - value
-    return total

@@ -24,10 +24,11 @@ from legalize.kernels.conv2d.x86.winograd.transform import (
     stays_in_range,
     transform_of,
     transform_weights,
+    wraps_back,
 )
 from legalize.kernels.ir.tasks import LEAST_TASK, task_count
 from legalize.kernels.ir.types import Array
-from legalize.kernels.isa.x86 import Isa, PairProducts, WordProducts
+from legalize.kernels.isa.x86 import AVX512_VNNI, Isa, PairProducts, WordDots, WordProducts
 
 _NR = 2
 _LINE = 64
@@ -50,6 +51,8 @@ _FIRST_BYTE = 0.08
 # The share of a convolution's time that transforming data once more may take.
 _AGAIN = 0.04
 _WORTH_IT = 0.85
+# Of what a convolution takes in products of bytes, where those are one instruction.
+_WORTH_IT_BESIDE_DOTS = 0.9
 
 
 @dataclass(frozen=True)
@@ -137,14 +140,19 @@ class WinogradPlan(Plan):
 
 
 def plan(spec: ConvSpec, isa: Isa, weights: Weights, most: float) -> WinogradPlan | None:
-    """Plan a convolution, where bytes are not multiplied and added by one instruction.
+    """Plan a convolution.
 
-    It must take less than pairs may take at best, than which nothing else has fewer units. No sum
-    of products may leave int32.
+    Where bytes are not multiplied and added by one instruction, it must take less than pairs may
+    take at best, than which nothing else has fewer units. No sum of products may leave int32, or
+    outputs not come back to it.
     """
-    planned = None if isa.has_byte_products else cut(spec, isa)
+    if isa.has_byte_products and isa.lanes < AVX512_VNNI.lanes:
+        return None
+    planned = cut(spec, isa)
     if planned is None or planned.cost > most:
         return None
+    if isa.has_byte_products:
+        return planned if wraps_back(planned.transform, weights.centred) else None
     if planned.units > _WORTH_IT * units(spec, PairProducts(isa)):
         return None
     transformed = transform_weights(planned.transform, weights.centred)
@@ -162,8 +170,14 @@ def cut(spec: ConvSpec, isa: Isa) -> WinogradPlan | None:
     Returns:
         None where there is no transform, or channels do not fill vectors of words.
     """
-    products, transform = WordProducts(isa), transform_of(spec)
-    if transform is None or spec.in_channels % (2 * isa.lanes) or spec.staged_dtype != "uint8":
+    has_dots = isa.has_byte_products
+    products = WordDots(isa) if has_dots else WordProducts(isa)
+    transform = transform_of(spec, has_dots=has_dots)
+    if transform is None or spec.staged_dtype != "uint8":
+        return None
+    if spec.in_channels % isa.lanes or spec.in_channels < 2 * isa.lanes:
+        return None
+    if spec.in_channels % (2 * isa.lanes) and not has_dots:
         return None
     rows = -(-spec.out_height // transform.y.tile_outputs)
     columns = -(-spec.out_width // transform.x.tile_outputs)
@@ -193,4 +207,5 @@ def cut(spec: ConvSpec, isa: Isa) -> WinogradPlan | None:
         for panel, at_once in ways
     )
     cheapest = min(plans, key=lambda plan: plan.units)
-    return replace(cheapest, cost=cheapest.units * LEAST_K_STEP / _WORTH_IT)
+    factor = 1 / _WORTH_IT_BESIDE_DOTS if has_dots else LEAST_K_STEP / _WORTH_IT
+    return replace(cheapest, cost=cheapest.units * factor)

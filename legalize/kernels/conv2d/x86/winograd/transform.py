@@ -1,4 +1,4 @@
-"""Winograd's minimal filtering F(2, 3) in integers: two outputs of three taps in four products.
+"""Winograd's minimal filtering in integers: two outputs of three taps in four products, F(2, 3).
 
 For outputs y and taps g along one axis, y = Aᵀ[(G·g) ⊙ (Bᵀ·d)] with four values d of the data
 (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2015, section 4.1). B and A
@@ -6,9 +6,16 @@ are of 0, 1 and -1, and so is G once it is doubled, but for two 2s: then y comes
 nothing is ever rounded. Along both axes a kernel of 3 × 3 takes 16 products for four outputs, in
 place of 36, of which the sums are four times the convolution's.
 
-Products of transformed values take 16 bits. Where data and weights of bytes are multiplied by one
-instruction there is nothing to be gained; elsewhere two instructions, vpmaddwd and a sum, take the
-place of three for twice as many products of bytes.
+Products of transformed values take 16 bits: two instructions, vpmaddwd and a sum, take the place
+of three for twice as many products of bytes.
+
+Where one instruction multiplies and adds four bytes, and one two words (vpdpwssd), F(2, 3) would
+gain little. F(4, 3) computes four outputs in six products: 36 for 16 outputs of a 3 × 3 kernel, in
+place of 144. Its matrices are of the points 0, ±1, ±2 and infinity. Weights are taken times 24
+along each axis, so that all is integer, and the last position's times 12, for which outputs
+take twice its sum. Then weights of bytes fit in 16 bits, and so does the data. Outputs come out 576
+times as large, and may leave int32 on their way. But all is done modulo 2^32: times the inverse of
+9, they are 64 times as large, which is right if that fits in int32.
 """
 
 from __future__ import annotations
@@ -53,13 +60,25 @@ class Axis:
 
 
 _PLAIN = Axis(((1,),), ((1,),), ((1,),), 1)
-_MINIMAL = Axis(
+_TWO = Axis(
     data=((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, 1, 0, -1)),
     weights=((2, 0, 0), (1, 1, 1), (1, -1, 1), (0, 0, 2)),
     outputs=((1, 1, 1, 0), (0, 1, -1, -1)),
     scale=2,
 )
-_BY_TAPS = {1: _PLAIN, 3: _MINIMAL}
+_FOUR = Axis(
+    data=(
+        *((4, 0, -5, 0, 1, 0), (0, 4, -4, -1, 1, 0), (0, -4, -4, 1, 1, 0)),
+        *((0, 2, -1, -2, 1, 0), (0, -2, -1, 2, 1, 0), (0, 4, 0, -5, 0, 1)),
+    ),
+    weights=((6, 0, 0), (-4, 4, -4), (-4, -4, -4), (1, -2, 4), (1, 2, 4), (0, 0, 12)),
+    outputs=(
+        *((1, 1, 1, 1, 1, 0), (0, -1, 1, -2, 2, 0)),
+        *((0, 1, 1, 4, 4, 0), (0, -1, 1, -8, 8, 2)),
+    ),
+    scale=24,
+)
+_BY_TAPS = {1: _PLAIN, 3: _TWO}
 
 
 @dataclass(frozen=True)
@@ -80,9 +99,19 @@ class Transform:
         return self.y.extent * self.x.extent
 
     @property
+    def scale(self) -> int:
+        """By how much outputs are too large."""
+        return self.y.scale * self.x.scale
+
+    @property
     def scale_bits(self) -> int:
-        """By how many bits sums are to be shifted."""
-        return (self.y.scale * self.x.scale).bit_length() - 1
+        """By how many bits outputs are to be shifted, once they are divided by what is odd."""
+        return (self.scale & -self.scale).bit_length() - 1
+
+    @property
+    def inverse(self) -> int:
+        """What divides by the odd part of the scale, modulo 2^32."""
+        return pow(self.scale >> self.scale_bits, -1, 1 << 32)
 
     @cached_property
     def data_bounds(self) -> Array:
@@ -92,13 +121,20 @@ class Transform:
         return np.asarray(_MAX_DATA * np.maximum(*parts))
 
 
-def transform_of(spec: ConvSpec) -> Transform | None:
-    """Return the transform of a convolution; None if it has none that saves products."""
+def transform_of(spec: ConvSpec, *, has_dots: bool = False) -> Transform | None:
+    """Return the transform of a convolution; None if it has none that saves products.
+
+    Args:
+        spec: the convolution.
+        has_dots: whether one instruction multiplies and adds bytes, and one words.
+    """
     taps = spec.kernel_height, spec.kernel_width
     is_dense = spec.strides == (1, 1) and spec.dilation == (1, 1)
     if not is_dense or max(taps) == 1 or not set(taps) <= set(_BY_TAPS):
         return None
-    transform = Transform(*(_BY_TAPS[count] for count in taps))
+    if has_dots and taps != (3, 3):
+        return None
+    transform = Transform(_FOUR, _FOUR) if has_dots else Transform(*(_BY_TAPS[n] for n in taps))
     fits = (
         spec.out_height >= transform.y.tile_outputs and spec.out_width >= transform.x.tile_outputs
     )
@@ -113,12 +149,15 @@ def transform_weights(transform: Transform, kernel: Array) -> Array:
         kernel: w − zw, integers of -255 to 255, [out_channels, KH, KW, in_channels].
 
     Returns:
-        int16 [out_channels, positions, in_channels].
+        int16 [out_channels, positions, in_channels], or int32 where they do not fit.
     """
-    y, x = (np.array(axis.weights, np.int16) for axis in (transform.y, transform.x))
-    rows = np.einsum("ia,oabc->oibc", y, kernel.astype(np.int16))
+    y, x = (np.array(axis.weights, np.int32) for axis in (transform.y, transform.x))
+    rows = np.einsum("ia,oabc->oibc", y, kernel.astype(np.int32))
     both = np.einsum("jb,oibc->oijc", x, rows)
-    return np.asarray(both.reshape(len(kernel), transform.positions, -1))
+    fits = np.abs(both).max(initial=0) <= np.iinfo(np.int16).max
+    return np.asarray(
+        both.reshape(len(kernel), transform.positions, -1), np.int16 if fits else np.int32
+    )
 
 
 def stays_in_range(transform: Transform, weights: Array) -> bool:
@@ -131,3 +170,15 @@ def stays_in_range(transform: Transform, weights: Array) -> bool:
     sums = np.abs(weights.astype(np.int64)).sum(axis=2) * transform.data_bounds
     both = np.kron(np.array(transform.y.outputs), np.array(transform.x.outputs))
     return bool((sums @ np.abs(both).T).max() <= _MAX_SUM)
+
+
+def wraps_back(transform: Transform, kernel: Array) -> bool:
+    """Tell whether outputs that are computed modulo 2^32 are right, whatever the data.
+
+    Args:
+        transform: from ``transform_of``.
+        kernel: w − zw, integers of -255 to 255, [out_channels, KH, KW, in_channels].
+    """
+    largest = _MAX_DATA * np.abs(kernel.astype(np.int64)).sum(axis=(1, 2, 3)).max()
+    fits = transform_weights(transform, kernel).dtype == np.int16
+    return bool(fits and largest << transform.scale_bits <= _MAX_SUM)

@@ -13,7 +13,7 @@ from legalize.kernels.conv2d.x86.dot.plan import DotPlan
 from legalize.kernels.conv2d.x86.pairs.plan import PairsPlan
 from legalize.kernels.conv2d.x86.ways import cheapest_plan
 from legalize.kernels.conv2d.x86.winograd.plan import WinogradPlan
-from legalize.kernels.isa.x86 import AMX, AVX2, AVX512_VNNI, AVX512BW, SSE41, Isa
+from legalize.kernels.isa.x86 import AMX, AVX2, AVX512_VNNI, AVX512BW, AVX_VNNI, SSE41, Isa
 from tests.legalize.kernels.conv2d.x86.amx.test_plan import sized
 from tests.legalize.kernels.conv2d.x86.test_kernel import SPEC
 
@@ -46,8 +46,10 @@ def test_without_byte_products_small_kernels_are_transformed(isa: Isa) -> None:
     assert chosen(POINTWISE, isa) == ("uint8", "int8", PairsPlan)
 
 
-def test_byte_products_leave_nothing_to_be_saved() -> None:
-    assert chosen(THREE, AVX512_VNNI) == ("uint8", "int8", DotPlan)
+def test_beside_byte_products_larger_tiles_are_transformed() -> None:
+    assert chosen(THREE, AVX512_VNNI) == ("uint8", "int16", WinogradPlan)
+    assert chosen(POINTWISE, AVX512_VNNI) == ("uint8", "int8", DotPlan)
+    assert chosen(THREE, AVX_VNNI) == ("uint8", "int8", DotPlan)
 
 
 def test_tiles_come_before_vectors() -> None:

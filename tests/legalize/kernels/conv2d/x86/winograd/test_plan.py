@@ -10,12 +10,13 @@ import pytest
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.x86.tiling import registers_of
+from legalize.kernels.conv2d.x86.ways import cheapest_plan
 from legalize.kernels.conv2d.x86.winograd.plan import (
     WinogradPlan,
     cut,
     plan,
 )
-from legalize.kernels.isa.x86 import AVX2, AVX512BW, SSE41, Isa, WordProducts
+from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, AVX_VNNI, SSE41, Isa, WordProducts
 from tests.legalize.kernels.conv2d.x86.amx.test_plan import sized
 
 Array = np.ndarray[Any, Any]
@@ -104,6 +105,37 @@ def test_it_is_chosen_where_it_takes_less(
     shape: tuple[int, int, int, int], kernel: int, is_chosen: bool
 ) -> None:
     assert (choice(sized(*shape, kernel)) is not None) == is_chosen
+
+
+@pytest.mark.parametrize(
+    ("shape", "is_chosen"),
+    [
+        ((56, 56, 64, 64), True),
+        # Half a vector of words at the end.
+        ((71, 71, 80, 192), True),
+        # So many weights that reading them takes what the products save.
+        ((14, 14, 256, 256), False),
+        # Few pixels, of which tiles of 4 × 4 compute more than there are.
+        ((7, 7, 64, 64), False),
+        ((56, 56, 16, 64), False),
+        ((56, 56, 40, 64), False),
+    ],
+)
+def test_beside_byte_products_it_is_chosen_where_it_takes_less(
+    shape: tuple[int, int, int, int], is_chosen: bool
+) -> None:
+    spec = sized(*shape, 3)
+    kernel = np.ones((spec.out_channels, 3, 3, spec.in_channels), np.int8)
+    found = cheapest_plan(spec, AVX512_VNNI, Weights(kernel))
+    assert isinstance(found, WinogradPlan) == is_chosen
+    assert not isinstance(cheapest_plan(spec, AVX_VNNI, Weights(kernel)), WinogradPlan)
+
+
+def test_beside_byte_products_outputs_must_come_back_to_int32() -> None:
+    spec = sized(20, 20, 128, 64, 3)
+    shape = spec.out_channels, 3, 3, spec.in_channels
+    assert choice(spec, np.full(shape, 114, np.int8), AVX512_VNNI) is not None
+    assert choice(spec, np.full(shape, 115, np.int8), AVX512_VNNI) is None
 
 
 def test_it_is_not_chosen_where_sums_could_leave_int32() -> None:

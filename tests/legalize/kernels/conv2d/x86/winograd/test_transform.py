@@ -11,6 +11,7 @@ from legalize.kernels.conv2d.x86.winograd.transform import (
     stays_in_range,
     transform_of,
     transform_weights,
+    wraps_back,
 )
 from tests.legalize.kernels.conv2d.x86.test_kernel import SPEC
 from tests.support.convolutions import changed
@@ -20,8 +21,9 @@ Array = np.ndarray[Any, Any]
 WINDOWS = [(3, 3), (1, 3), (3, 1)]
 
 
-def transform_for(window: tuple[int, int]) -> Transform:
-    transform = transform_of(replace(SPEC, kernel_height=window[0], kernel_width=window[1]))
+def transform_for(window: tuple[int, int], *, has_dots: bool = False) -> Transform:
+    spec = replace(SPEC, kernel_height=window[0], kernel_width=window[1])
+    transform = transform_of(spec, has_dots=has_dots)
     assert transform is not None
     return transform
 
@@ -38,9 +40,11 @@ def outputs(transform: Transform, sums: Array) -> Array:
     return np.asarray(np.kron(np.array(transform.y.outputs), np.array(transform.x.outputs)) @ sums)
 
 
-@pytest.mark.parametrize("window", WINDOWS)
-def test_sums_are_the_convolution_times_a_power_of_two(window: tuple[int, int]) -> None:
-    transform = transform_for(window)
+@pytest.mark.parametrize(
+    ("window", "has_dots"), [*((one, False) for one in WINDOWS), ((3, 3), True)]
+)
+def test_sums_are_multiples_of_the_convolution(window: tuple[int, int], has_dots: bool) -> None:
+    transform = transform_for(window, has_dots=has_dots)
     rng = np.random.default_rng(0)
     for _ in range(20):
         tile = rng.integers(0, 256, (transform.y.extent, transform.x.extent, 5))
@@ -51,12 +55,20 @@ def test_sums_are_the_convolution_times_a_power_of_two(window: tuple[int, int]) 
             np.ndindex(transform.y.tile_outputs, transform.x.tile_outputs)
         ):
             patch = tile[i : i + window[0], j : j + window[1]]
-            assert found[number] == (patch * kernel[0]).sum() << transform.scale_bits
+            wanted = (patch * kernel[0]).sum()
+            assert found[number] == wanted * transform.scale
+            shifted = int(found[number]) * transform.inverse % 2**32
+            assert shifted == int(wanted) << transform.scale_bits & (2**32 - 1)
 
 
-@pytest.mark.parametrize(("window", "products", "of"), [((3, 3), 16, 36), ((1, 3), 4, 6)])
-def test_products_are_saved(window: tuple[int, int], products: int, of: int) -> None:
-    transform = transform_for(window)
+@pytest.mark.parametrize(
+    ("window", "has_dots", "products", "of"),
+    [((3, 3), False, 16, 36), ((1, 3), False, 4, 6), ((3, 3), True, 36, 144)],
+)
+def test_products_are_saved(
+    window: tuple[int, int], has_dots: bool, products: int, of: int
+) -> None:
+    transform = transform_for(window, has_dots=has_dots)
     assert transform.positions == products
     assert transform.y.tile_outputs * transform.x.tile_outputs * window[0] * window[1] == of
 
@@ -95,6 +107,33 @@ def test_sums_that_could_leave_int32_are_seen() -> None:
     most = (2**31 - 1) // one
     assert fits(most)
     assert not fits(most + 1)
+
+
+def test_data_of_larger_tiles_takes_sixteen_bits() -> None:
+    assert transform_for((3, 3), has_dots=True).data_bounds.max() < 2**15
+
+
+def test_outputs_that_could_not_come_back_are_seen() -> None:
+    transform = transform_for((3, 3), has_dots=True)
+    kernel = np.full((1, 3, 3, 2000), 127)
+    most = (2**31 - 1 >> 6) // (255 * 9 * 127)
+    assert wraps_back(transform, kernel[..., :most])
+    assert not wraps_back(transform, kernel[..., : most + 1])
+
+
+def test_weights_that_do_not_fit_sixteen_bits_are_seen() -> None:
+    transform = transform_for((3, 3), has_dots=True)
+    kernel = np.zeros((1, 3, 3, 1), np.int16)
+    kernel[0, 2, 2] = -128
+    assert wraps_back(transform, kernel)
+    kernel[0, 2, 2] = 255
+    assert not wraps_back(transform, kernel)
+
+
+@pytest.mark.parametrize("window", [(1, 3), (3, 1)])
+def test_beside_dots_one_axis_saves_nothing(window: tuple[int, int]) -> None:
+    spec = replace(SPEC, kernel_height=window[0], kernel_width=window[1])
+    assert transform_of(spec, has_dots=True) is None
 
 
 @pytest.mark.parametrize(

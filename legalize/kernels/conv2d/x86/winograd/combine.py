@@ -1,0 +1,99 @@
+"""Products of small matrices of integers and vectors, in few instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.ir.registers import kept, lanes_in
+from legalize.kernels.ir.types import Vector
+from legalize.kernels.isa.x86_instructions import wrapped
+
+Matrix = tuple[tuple[int, ...], ...]
+
+
+def both_ways(
+    y: Matrix, x: Matrix, load: Callable[[int, int], Vector], *, wraps: bool
+) -> list[list[Vector]]:
+    """Multiply a matrix of vectors with one matrix from the left and one, turned, from the right.
+
+    Args:
+        y: the one from the left.
+        x: the one from the right.
+        load: gives the vector of a row and a column.
+        wraps: whether vectors are of int32 that may leave its range, and come back modulo 2^32.
+
+    Returns:
+        Rows of vectors.
+    """
+    columns = []
+    for column in range(len(x[0])):
+        loaded = _Combiner([kept(load(row, column)) for row in range(len(y[0]))], wraps)
+        columns.append([kept(loaded.combined(factors)) for factors in y])
+    lines = [_Combiner(line, wraps) for line in zip(*columns, strict=True)]
+    return [[line.combined(factors) for factors in x] for line in lines]
+
+
+class _Combiner:
+    """Sums of the same vectors with factors; what several sums share is computed once."""
+
+    def __init__(self, values: Sequence[Vector], wraps: bool) -> None:
+        self._values = values
+        self._wraps = wraps
+        self._pairs: dict[tuple[int, int, bool], Vector] = {}
+
+    def combined(self, factors: Sequence[int]) -> Vector:
+        """Add the vectors with factors: one is positive, or two are opposite.
+
+        Two whose factors are of the same size are added or subtracted first.
+        """
+        terms: list[tuple[int, int, int | None]] = []
+        for size in sorted({abs(factor) for factor in factors if factor}):
+            places = [i for i, factor in enumerate(factors) if abs(factor) == size]
+            while len(places) > 1:
+                last, first = places.pop(), places.pop()
+                terms.append((factors[last], last, first))
+            terms += [(factors[place], place, None) for place in places]
+        if all(factor < 0 for factor, *_ in terms):
+            turned = next(t for t in terms if t[2] is not None and factors[t[2]] > 0)
+            terms.remove(turned)
+            factor, place, other = turned
+            assert other is not None
+            terms.append((-factor, other, place))
+        terms.sort(key=lambda term: -term[0])
+        total = None
+        for factor, place, other in terms:
+            value = self._values[place]
+            if other is not None:
+                value = self._pair(place, other, is_sum=factors[place] == factors[other])
+            part = self._times(value, abs(factor))
+            if total is None:
+                total = part
+            else:
+                total = self._plus(total, part) if factor > 0 else self._minus(total, part)
+        return total
+
+    def _pair(self, place: int, other: int, *, is_sum: bool) -> Vector:
+        """Return the sum of two vectors, or one less the other."""
+        key = place, other, is_sum
+        if key not in self._pairs:
+            change = self._plus if is_sum else self._minus
+            self._pairs[key] = kept(change(self._values[place], self._values[other]))
+        return self._pairs[key]
+
+    def _plus(self, a: Vector, b: Vector) -> Vector:
+        return wrapped("add", a, b) if self._wraps else a + b
+
+    def _minus(self, a: Vector, b: Vector) -> Vector:
+        return wrapped("sub", a, b) if self._wraps else a - b
+
+    def _times(self, value: Vector, factor: int) -> Vector:
+        if factor == 1:
+            return value
+        lanes = lanes_in(value)
+        literal = getattr(T, str(value.ty.dtype).split("x")[0])
+        if factor & (factor - 1):
+            constant = T.broadcast(literal(factor), lanes)
+            return wrapped("mul", value, constant) if self._wraps else value * constant
+        return T.shift_left(value, T.broadcast(literal(factor.bit_length() - 1), lanes))
