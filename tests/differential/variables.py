@@ -10,6 +10,7 @@ from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from tests.differential.graphs import Graph, Value, step
 from tests.support.arrays import full_range
+from tests.support.basic_lstm import DATA, BasicLstm
 from tests.support.lstm_models import CODE, LstmModel
 
 
@@ -91,3 +92,18 @@ def remember(graph: Graph, value: Value) -> Value | None:
     result = graph.tensor(lstm.result, "int8", encoding)
     graph.operator(CODE, operands, result, **options)
     return result
+
+
+@step()
+def remember_step(graph: Graph, value: Value) -> Value:
+    """Run a step of an LSTM of uint8, which goes on in the second run."""
+    batch, size, units = (int(each) for each in graph.rng.integers(1, 12, 3))
+    scale = float(graph.rng.uniform(0.001, 0.3))
+    lstm = BasicLstm(batch, size, units, scale)
+    data = graph.aside(graph.data("uint8", (batch, size)), DATA)
+    operands, results, options = lstm.parts(graph.writer, graph.rng, data)
+    shapes = [(batch, units)] * 2 + [(batch, size + units), (batch, 4 * units)]
+    kinds = zip(results, shapes, ("uint8", "int16") * 2, lstm.encodings, strict=True)
+    made = [Value(*each) for each in kinds]
+    graph.operator("LSTM", operands, *made, version=2, **options)
+    return made[0] if value.dtype == "uint8" else value

@@ -7,6 +7,7 @@ import numpy as np
 from frontends.tflite.quantization import Quantization
 from tests.differential.variables import handle
 from tests.edges.draw import ACTIVATIONS, Draw, drawn
+from tests.support.basic_lstm import DATA, BasicLstm
 from tests.support.bidirectional import BothWays
 from tests.support.composites import runs
 from tests.support.float_lstm import Lstm
@@ -158,6 +159,9 @@ def control(draw: Draw) -> None:
 def remember(draw: Draw) -> None:
     batch, steps, size, cells = (draw.size() for _ in range(4))
     cells = max(cells, 1)
+    if draw.code == "LSTM" and draw.chance(0.3):
+        _remember_step(draw)
+        return
     if draw.code == "LSTM" or draw.chance(0.5):
         _remember_reals(draw, (batch, steps, size, cells))
         return
@@ -174,3 +178,14 @@ def remember(draw: Draw) -> None:
     if draw.chance(0.2):
         operands[int(draw.rng.integers(1, len(operands)))] = draw.choice(-1, *operands[1:])
     draw.operator(operands, ("int8", encoding), **options)
+
+
+def _remember_step(draw: Draw) -> None:
+    batch, size, units = (max(draw.size(), 1) for _ in range(3))
+    lstm = BasicLstm(batch, size, units, float(draw.choice(0.001, 0.02, 0.3, 1e5)))
+    data = draw.input((batch, size), "uint8", draw.choice(DATA, draw.encoding("uint8")))
+    operands, _, options = lstm.parts(draw.writer, draw.rng, data)
+    if draw.chance(0.1):
+        operands[int(draw.rng.integers(1, len(operands)))] = draw.choice(-1, *operands[1:])
+    kinds = zip(("uint8", "int16") * 2, lstm.encodings, strict=True)
+    draw.operator(operands, *kinds, version=2, **options)

@@ -6,6 +6,7 @@ from tvm import relax
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, reshaped
+from frontends.tflite.converters.lstm_basic import basic_lstm
 from frontends.tflite.converters.lstm_floats import float_lstm
 from frontends.tflite.converters.lstm_integers import integer_lstm
 from frontends.tflite.converters.lstm_operands import ALONE, LstmOperands, Places
@@ -19,9 +20,11 @@ _WEIGHTS = ("float32", "int8", "uint8")
 
 
 @data_converter("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM")
-def convert_lstm(ctx: Context) -> relax.Expr:
+def convert_lstm(ctx: Context) -> relax.Expr | list[relax.Expr]:
     """Run an LSTM over the steps of a sequence, or one; it goes on where the run before ended."""
     options = _options(ctx)
+    if options is None:
+        return basic_lstm(ctx)
     return run_lstm(ctx, options, ALONE, Way(options.time_major))
 
 
@@ -58,17 +61,13 @@ def run_lstm(
     return way.end(ctx, result, len(data.shape))
 
 
-def _options(ctx: Context) -> UnidirectionalSequenceLSTMOptions:
-    """Return the options; those of a single step as those of a sequence.
-
-    Raises:
-        UnsupportedError: the operator is another kind of LSTM.
-    """
+def _options(ctx: Context) -> UnidirectionalSequenceLSTMOptions | None:
+    """Return the options, those of a single step as those of a sequence; None of a basic kernel."""
     if ctx.operator.code != "LSTM":
         return ctx.options(UnidirectionalSequenceLSTMOptions)
     options = ctx.options(LSTMOptions)
     if options.kernel_type:
-        raise UnsupportedError("the basic kernel, of one tensor of weights")
+        return None
     return UnidirectionalSequenceLSTMOptions(
         activation=options.activation,
         cell_clip=options.cell_clip,
