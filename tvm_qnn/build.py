@@ -26,6 +26,7 @@ from tvm_qnn.library.metadata import Metadata, compiler_versions, contents_diges
 from tvm_qnn.library.threads import check_num_threads
 from tvm_qnn.library.variants import VariantsOrigin
 from tvm_qnn.standalone import export_standalone
+from tvm_qnn.standalone.packages import Package
 from tvm_qnn.standalone.vectors import Vector
 from tvm_qnn.target.codegen import compile_module
 from tvm_qnn.target.target import TargetLike, parse_target, parse_targets, requirements
@@ -112,7 +113,8 @@ def export_c(
     *,
     arena: bool = False,
     test_vectors: int = 0,
-) -> None:
+    package: Package | None = None,
+) -> list[str]:
     """Write a model as C files alone: as ``Library.export`` does, without a library.
 
     Args:
@@ -124,6 +126,10 @@ def export_c(
         test_vectors: how many runs on random inputs are part of a program that compares. Their
             outputs are what a library for this machine computes; the runs of a model that keeps a
             state are one stream.
+        package: the form of the folder, of ``package_for``; None for the files alone.
+
+    Returns:
+        The files' paths, from the folder on.
 
     Raises:
         QnnError: as ``build`` and ``Library.export``.
@@ -132,7 +138,9 @@ def export_c(
     lowered, signature = lower_model(mod, parsed, params)
     with interruptible():
         vectors = _vectors(mod, params, test_vectors) if test_vectors else []
-        export_standalone(lowered, signature, parsed, path, arena=arena, vectors=vectors)
+        return export_standalone(
+            lowered, signature, parsed, path, arena=arena, vectors=vectors, package=package
+        )
 
 
 def _vectors(mod: tvm.IRModule, params: Mapping[str, Any] | None, count: int) -> list[Vector]:

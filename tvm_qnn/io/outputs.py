@@ -40,15 +40,19 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def filling(folder: Path) -> Iterator[Path]:
-    """Yield an empty folder, whose files are moved to ``folder`` at the end.
+    """Yield an empty folder, whose files and folders are moved to ``folder`` at the end.
 
     Raises:
         QnnError: as ``replacing``.
     """
     with _naming(folder), scratch(folder) as inside:
         yield inside
-        for part in sorted(inside.iterdir()):
-            _move(part, folder / part.name)
+        for part in sorted(inside.rglob("*")):
+            place = folder / part.relative_to(inside)
+            if part.is_dir():
+                place.mkdir(exist_ok=True)
+            else:
+                _move(part, place)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -244,8 +244,8 @@ class Library(Closing):
             format: "so": a shared library that ``tvm_qnn.load`` loads, written in one step.
                 "tvm": a shared library as TVM itself writes it, for its own runtime, RPC server
                 and tools; ``tvm_qnn.load`` does not take it, because it cannot be checked.
-                "c": ``m.o``, ``m.h``, ``m.c`` and an example ``m_main.c`` for a C compiler;
-                they need no TVM, no heap and no threads.
+                "c": ``m.o``, ``m.h``, ``m.hpp``, ``m.c`` and an example ``m_main.c`` for a
+                C compiler; they need no TVM, no heap and no threads.
 
         Raises:
             QnnError: if there is no linker, linking fails, the path does not fit, the library

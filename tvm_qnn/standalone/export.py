@@ -13,22 +13,19 @@ from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import Signature
 from tvm_qnn.io.outputs import filling
 from tvm_qnn.standalone import sources
+from tvm_qnn.standalone.archive import archive
 from tvm_qnn.standalone.arrangement import Arrangement, arrange
+from tvm_qnn.standalone.cpp import cpp_header
 from tvm_qnn.standalone.example import example
 from tvm_qnn.standalone.image import write_object
 from tvm_qnn.standalone.lean import lean
-from tvm_qnn.standalone.symbols import undefined_symbols
+from tvm_qnn.standalone.packages import Package
+from tvm_qnn.standalone.symbols import offered_symbols, undefined_symbols
 from tvm_qnn.standalone.vectors import Vector, vectors_program
 from tvm_qnn.target.options import options_kept
 
 _TEST = "_test.c"
 _C_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-
-
-def file_names(prefix: str, *, has_vectors: bool = False) -> list[str]:
-    """Return the names of the files of an export, with or without test vectors."""
-    ends = [".c", ".h", ".o", "_main.c", *([_TEST] if has_vectors else [])]
-    return [f"{prefix}{end}" for end in ends]
 
 
 def export_standalone(
@@ -39,7 +36,8 @@ def export_standalone(
     *,
     arena: bool = False,
     vectors: Sequence[Vector] = (),
-) -> None:
+    package: Package | None = None,
+) -> list[str]:
     """Write a model as files that a C compiler makes a program of, without TVM.
 
     Args:
@@ -47,11 +45,15 @@ def export_standalone(
         signature: its inputs and outputs.
         target: what it was lowered for.
         path: its last part, say ``m``, is what the names of the C functions begin with. The
-            files are ``m.o`` (code and constants), ``m.h``, ``m.c`` and ``m_main.c``, a program
-            that shows how to call it.
+            files are ``m.o`` (code and constants), ``m.h``, ``m.hpp``, ``m.c`` and ``m_main.c``, a
+            program that shows how to call it.
         arena: whether inputs and outputs lie in the workspace, too: see ``arrange``.
         vectors: runs from the first state on, to which ``m_test.c`` compares; none for no such
             file.
+        package: the form of the folder; None for these files alone.
+
+    Returns:
+        The files' paths, from the folder on.
 
     Raises:
         QnnError: if the name is none in C, the folder cannot be written to, or the model does
@@ -74,11 +76,34 @@ def export_standalone(
             write_object(file, code, sources.weights(prefix), constants, arranged.alignment)
         needs = undefined_symbols(file.read_bytes())
         program = sources.Program(prefix, signature, target, arranged, offsets, needs)
-        texts = {**sources.files(program), f"{prefix}_main.c": example(program)}
+        texts = {
+            **sources.files(program),
+            f"{prefix}.hpp": cpp_header(program),
+            f"{prefix}_main.c": example(program),
+        }
         if vectors:
             texts[f"{prefix}{_TEST}"] = vectors_program(program, vectors)
+        if package is not None:
+            texts = {package.place(name): text for name, text in texts.items()}
+            texts |= package.texts(program)
+            file = _packed(package, program, file)
         for name, text in texts.items():
-            (folder / name).write_text(text, encoding="utf-8")
+            place = folder / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text, encoding="utf-8")
+        return sorted([*texts, str(file.relative_to(folder))])
+
+
+def _packed(package: Package, program: sources.Program, file: Path) -> Path:
+    """Put an object file where a package has it."""
+    place = file.parent / package.place_of_code(program)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    if package.library is None:
+        return file.rename(place)
+    contents = file.read_bytes()
+    file.unlink()
+    place.write_bytes(archive(contents, offered_symbols(contents) or ()))
+    return place
 
 
 def pack_constants(arranged: Arrangement, signature: Signature) -> tuple[bytes, tuple[int, ...]]:

@@ -198,7 +198,7 @@ def _needs(program: Program) -> str:
 def _constants_of(macro: str, what: str, info: TensorInfo) -> list[str]:
     shape = ", ".join(map(str, info.shape))
     name = info.name.replace("*/", "* /")
-    lines = [f"/* {what}: {name}, {_c_type(info.dtype)} [{shape}] */"]
+    lines = [f"/* {what}: {name}, {c_type(info.dtype)} [{shape}] */"]
     lines.append(f"#define {macro}_SIZE {size_of(info)} /* bytes */")
     if info.scale is not None:
         lines.append(f"/* real value = (integer - {macro}_ZERO_POINT) * {macro}_SCALE */")
@@ -216,7 +216,8 @@ def _place_of(program: Program, kind: str, number: int) -> list[str]:
     return [f"#define {program.macro}_{kind}_{number}_OFFSET {place} /* in the workspace */"]
 
 
-def _c_type(dtype: str) -> str:
+def c_type(dtype: str) -> str:
+    """Return the type in C of a tensor's elements."""
     return _C_TYPES.get(dtype, f"{dtype}_t")
 
 

@@ -1,13 +1,15 @@
-"""What an object file tells: the symbols that it needs of other libraries, and its sections."""
+"""What an object file tells: the symbols that it needs and has, and its sections."""
 
 from __future__ import annotations
 
 import struct
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 _SYMBOLS = 2  # the type of a section, SHT_SYMTAB
+_GLOBAL = 1  # binding of a symbol, STB_GLOBAL
 _LOADED = 2  # of a section's flags, SHF_ALLOC
 
 
@@ -18,12 +20,13 @@ class _Class:
     header: str  # from byte 16 on, the place of the sections fourth
     section: str  # name, type, flags, address, offset, size, link, …
     symbol: str
-    index: int  # of a symbol's section in it
+    info: int  # place of a symbol's type and binding in it
+    index: int  # that of its section
 
 
 _CLASSES = {
-    1: _Class("HHIIIIIHHHHHH", "IIIIIIIIII", "IIIBBH", 5),
-    2: _Class("HHIQQQIHHHHHH", "IIQQQQIIQQ", "IBBHQQ", 3),
+    1: _Class("HHIIIIIHHHHHH", "IIIIIIIIII", "IIIBBH", 3, 5),
+    2: _Class("HHIQQQIHHHHHH", "IIQQQQIIQQ", "IBBHQQ", 1, 3),
 }
 _ORDERS = {1: "<", 2: ">"}
 
@@ -39,19 +42,22 @@ def undefined_symbols(contents: bytes) -> list[str] | None:
     """
     if not _is_elf(contents):
         return None
-    form, order, _, sections = _read(contents)
-    names = set()
-    for section in sections:
-        if section[1] != _SYMBOLS:
-            continue
-        offset, length = section[4:6]
-        texts = sections[section[6]][4]
-        symbols = struct.iter_unpack(order + form.symbol, contents[offset : offset + length])
-        for symbol in symbols:
-            name = _text(contents, texts + symbol[0])
-            if name and symbol[form.index] == 0:
-                names.add(name)
-    return sorted(names)
+    return sorted({name for name, _, section in _symbols(contents) if name and section == 0})
+
+
+def offered_symbols(contents: bytes) -> list[str] | None:
+    """Return the names of the symbols that an object file has for others, in order.
+
+    Args:
+        contents: of the file.
+
+    Returns:
+        The names; None if the file is not in the format ELF.
+    """
+    if not _is_elf(contents):
+        return None
+    symbols = _symbols(contents)
+    return sorted({name for name, binding, section in symbols if section and binding == _GLOBAL})
 
 
 def loaded_sections(contents: bytes) -> dict[str, int] | None:
@@ -85,6 +91,19 @@ def _read(contents: bytes) -> tuple[_Class, str, int, list[tuple[Any, ...]]]:
     places = range(start, start + size * count, size)
     sections = [struct.unpack_from(order + form.section, contents, place) for place in places]
     return form, order, names, sections
+
+
+def _symbols(contents: bytes) -> Iterator[tuple[str, int, int]]:
+    """Yield name, binding and section of each symbol."""
+    form, order, _, sections = _read(contents)
+    for section in sections:
+        if section[1] != _SYMBOLS:
+            continue
+        offset, length = section[4:6]
+        texts = sections[section[6]][4]
+        for symbol in struct.iter_unpack(order + form.symbol, contents[offset : offset + length]):
+            name = _text(contents, texts + symbol[0])
+            yield name, symbol[form.info] >> 4, symbol[form.index]
 
 
 def _text(contents: bytes, place: int) -> str:

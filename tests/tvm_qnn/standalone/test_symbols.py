@@ -11,7 +11,7 @@ import pytest
 import tvm_qnn
 from tests.support.tiles import network
 from tvm_qnn.build import export_c
-from tvm_qnn.standalone.symbols import loaded_sections, undefined_symbols
+from tvm_qnn.standalone.symbols import loaded_sections, offered_symbols, undefined_symbols
 
 
 def header(target: str, folder: Path) -> tuple[list[str] | None, str]:
@@ -35,6 +35,7 @@ def test_the_header_says_exactly_what_the_object_needs(target: str, tmp_path: Pa
 def test_other_files_are_not_read() -> None:
     assert undefined_symbols(b"\xcf\xfa\xed\xfe") is None
     assert loaded_sections(b"\xcf\xfa\xed\xfe") is None
+    assert offered_symbols(b"\xcf\xfa\xed\xfe") is None
 
 
 @pytest.mark.parametrize("target", ["x86-avx2", "cortex-m4"])

@@ -46,6 +46,11 @@ LIBRARY, ARCHIVE = ".so", ".tar"
     help="Write, too, a program that compares N runs with what they give on this machine.",
 )
 @click.option(
+    "--package",
+    type=click.Choice(["cmake", "arduino", "zephyr", "cmsis", "platformio", "esp-idf"]),
+    help="Write C files as a folder that this build system takes.",
+)
+@click.option(
     "--cache/--no-cache",
     default=True,
     show_default=True,
@@ -59,6 +64,7 @@ def compile_model(
     cc: str | None,
     arena: bool,
     test_vectors: int,
+    package: str | None,
     cache: bool,
     as_json: bool,
 ) -> None:
@@ -73,6 +79,7 @@ def compile_model(
     from tvm_qnn.build import build, export_c
     from tvm_qnn.io.progress import timed
     from tvm_qnn.io.text import visible
+    from tvm_qnn.standalone.packages import package_for
     from tvm_qnn.target.linker import find_linker
     from tvm_qnn.target.microcontrollers import is_bare
     from tvm_qnn.target.target import parse_target, parse_targets, requirements, split_targets
@@ -94,11 +101,13 @@ def compile_model(
         raise QnnError("C files are for one target; a library, which ends in .so, takes several")
     if is_library:
         find_linker(cc, requirements(parsed[0]).platform)
-        for name, is_given in (("--arena", arena), ("--test-vectors", test_vectors)):
+        of_c = ("--arena", arena), ("--test-vectors", test_vectors), ("--package", package)
+        for name, is_given in of_c:
             if is_given:
                 raise click.UsageError(f"{name} is for C files, which a library is not")
     elif cc is not None:
         raise click.UsageError("--cc is for libraries: the C files are not linked")
+    form = package_for(package, parsed[0]) if package else None
     console, start = progress(), time.perf_counter()
     with timed(console, f"Import {model.path.name}"):
         imported = model.read().convert(model.shapes)
@@ -119,8 +128,9 @@ def compile_model(
                 imported.params,
                 arena=arena,
                 test_vectors=test_vectors,
+                package=form,
             )
-            files = _write_c(export, model.path, path, has_vectors=test_vectors > 0)
+            files = _write_c(export, model.path, path)
     seconds = time.perf_counter() - start
     if as_json:
         texts = [str(each) for each in parsed]
@@ -153,29 +163,25 @@ def _check(path: Path) -> None:
         raise QnnError(f"cannot write {path}: there is no folder {path.parent}")
 
 
-def _write_c(
-    export: Callable[[Path], None], model: Path, path: Path, *, has_vectors: bool
-) -> list[Path]:
+def _write_c(export: Callable[[Path], list[str]], model: Path, path: Path) -> list[Path]:
     """Return the C files, in a folder or in an archive; named after the model."""
     import tarfile
 
     from tvm_qnn.io.outputs import replacing
-    from tvm_qnn.standalone.export import file_names
 
     name = "".join(c if c.isascii() and c.isalnum() else "_" for c in model.stem)
     name = name if name[:1].isalpha() else f"model_{name}"
-    names = file_names(name, has_vectors=has_vectors)
     if path.suffix == ARCHIVE:
         with replacing(path) as part:
-            export(part.with_name(name))
+            names = export(part.with_name(name))
             with tarfile.open(part, "w") as archive:
                 for file in names:
-                    archive.add(part.with_name(file), file)
+                    archive.add(part.parent / file, file)
         return [path]
     is_new = not path.exists()
     path.mkdir(exist_ok=True)
     try:
-        export(path / name)
+        names = export(path / name)
     except BaseException:
         with suppress(OSError):
             if is_new:

@@ -35,7 +35,7 @@ def test_files_for_a_c_compiler(model: Path) -> None:
         result = runner.invoke(main, arguments)
         assert result.exit_code == 0, result.output
     names = {path.name for path in Path("bundle").iterdir()}
-    assert names == {"digits.o", "digits.h", "digits.c", "digits_main.c"}
+    assert names == {"digits.o", "digits.h", "digits.hpp", "digits.c", "digits_main.c"}
     with tarfile.open("bundle.tar") as archive:
         assert set(archive.getnames()) == names
     assert json.loads(result.stdout)["files"] == ["bundle.tar"]
@@ -47,7 +47,7 @@ def test_a_microcontroller_gets_c_files_and_no_word_of_tvm_s(
     result = CliRunner().invoke(main, ["compile", str(model), "--target", "cortex-m4"])
     assert result.exit_code == 0, result.output
     assert {path.name for path in Path("digits").iterdir()} == {
-        *("digits.o", "digits.h", "digits.c", "digits_main.c")
+        *("digits.o", "digits.h", "digits.hpp", "digits.c", "digits_main.c")
     }
     header = Path("digits/digits.h").read_text()
     assert "#define DIGITS_ALIGNMENT 4 " in header
@@ -85,6 +85,24 @@ def test_vectors_are_beside_c_files_alone(model: Path) -> None:
     assert not Path("digits.so").exists()
 
 
+def test_packages_are_folders_or_archives(model: Path) -> None:
+    arguments = ["compile", str(model), "--target", "cortex-m4", "--package", "arduino"]
+    for output in ("bundle", "bundle.tar"):
+        result = CliRunner().invoke(main, [*arguments, "-o", output])
+        assert result.exit_code == 0, result.output
+    files = {str(path.relative_to("bundle")) for path in Path("bundle").rglob("*.*")}
+    assert {"library.properties", "src/cortex-m4/libdigits_code.a"} <= files
+    with tarfile.open("bundle.tar") as archive:
+        assert set(archive.getnames()) == {name for name in files if Path("bundle", name).is_file()}
+    result = CliRunner().invoke(main, ["compile", str(model), "--package", "cmake"])
+    assert result.exit_code == 2
+    assert "--package is for C files, which a library is not" in result.output
+    result = CliRunner().invoke(main, [*arguments[:-1], "esp-idf", "-o", "other"])
+    assert result.exit_code == 1
+    assert "'esp-idf' is for 32-bit RISC-V" in result.stderr
+    assert not Path("other").exists()
+
+
 def test_no_library_is_made_for_what_loads_none(model: Path) -> None:
     arguments = ["compile", str(model), "--target", "cortex-m55", "-o", "digits.so"]
     result = CliRunner().invoke(main, arguments)
@@ -99,7 +117,7 @@ def test_the_files_of_other_models_in_the_folder_are_not_told(model: Path) -> No
         result = CliRunner().invoke(main, arguments)
         assert result.exit_code == 0, result.output
     files = json.loads(result.stdout)["files"]
-    assert files == [f"bundle/digits{end}" for end in (".c", ".h", ".o", "_main.c")]
+    assert files == [f"bundle/digits{end}" for end in (".c", ".h", ".hpp", ".o", "_main.c")]
     assert len(list(Path("bundle").iterdir())) == 2 * len(files)
 
 

@@ -1,0 +1,39 @@
+"""Folders of a standalone export, as the build systems of microcontrollers take them."""
+
+from __future__ import annotations
+
+import re
+
+import tvm
+
+from qnn_ops.errors import QnnError
+from tvm_qnn.standalone.packages import arduino, cmake, cmsis, esp_idf, platformio, zephyr
+from tvm_qnn.standalone.packages.package import Package
+
+PACKAGES: dict[str, Package] = {
+    "cmake": cmake.PACKAGE,
+    "arduino": arduino.PACKAGE,
+    "zephyr": zephyr.PACKAGE,
+    "cmsis": cmsis.PACKAGE,
+    "platformio": platformio.PACKAGE,
+    "esp-idf": esp_idf.PACKAGE,
+}
+"""By the name that `tvm-qnn compile --package` takes."""
+
+
+def package_for(name: str, target: tvm.target.Target) -> Package:
+    """Return the package of a name.
+
+    Raises:
+        QnnError: there is none, or it is not for such a target.
+    """
+    if name not in PACKAGES:
+        raise QnnError(f"package must be one of {', '.join(PACKAGES)}, got {name!r}")
+    package = PACKAGES[name]
+    triple = str(target.attrs.get("mtriple", ""))
+    if not re.match(package.triples, triple):
+        raise QnnError(f"the package {name!r} is for {package.processors}, not for {triple}")
+    return package
+
+
+__all__ = ["PACKAGES", "Package", "package_for"]
