@@ -1,15 +1,20 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from frontends.tflite.quantization import Quantization
+from frontends.tflite.writer import ModelWriter
 from tests.tvm_qnn.cli.commands.conftest import SHOWN
 from tvm_qnn import digits
 from tvm_qnn.cli import main
+from tvm_qnn.cli.commands.profile import _broken
 
 
 def test_the_table_and_the_picture(tmp_path: Path) -> None:
@@ -23,6 +28,49 @@ def test_the_table_and_the_picture(tmp_path: Path) -> None:
     assert result.stdout.count("CONV_2D") >= 2
     assert "ms a run" in result.stdout
     assert (output / "profile_digits.png").read_bytes().startswith(b"\x89PNG")
+
+
+def profiled(monkeypatch: pytest.MonkeyPatch, path: Path, columns: int) -> list[list[str]]:
+    """Return the lines of the table of layers, cell by cell."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.chdir(path.parent)
+    result = CliRunner().invoke(main, ["profile", path.name, "--rounds", "1"])
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.partition("└")[0].splitlines()
+    assert max(map(len, lines)) <= columns
+    return [[cell.strip() for cell in re.split("[│┃]", line)[1:-1]] for line in lines]
+
+
+def long_names(path: Path) -> Path:
+    """Write a model whose layers are told apart by the ends of their names."""
+    writer = ModelWriter()
+    names = ["x", *(f"MobilenetV2/expanded_conv_{n}/expand/LeakyRelu;other/{n}" for n in "12")]
+    tensors = [
+        writer.tensor(name, (1, 112, 112, 96), "int8", Quantization.per_tensor(0.5, 0))
+        for name in names
+    ]
+    for given, made in pairwise(tensors):
+        writer.operator("HARD_SWISH", [given], [made])
+    path.write_bytes(writer.finish(tensors[:1], tensors[-1:]))
+    return path
+
+
+def test_names_are_legible_in_eighty_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = long_names(tmp_path / "m.tflite")
+    first = [row[0] for row in profiled(monkeypatch, path, 80) if row]
+    assert first.count("HARD_SWISH") == 2
+    ends = [cell for cell in first if cell.startswith("…")]
+    for cell, number in zip(ends, "12", strict=True):
+        assert cell.endswith(f"_{number}/expand/LeakyRelu")
+    wide = [row[:2] for row in profiled(monkeypatch, path, 200) if len(row) == 7]
+    assert ["MobilenetV2/expanded_conv_1/expand/LeakyRelu;other/1", "HARD_SWISH"] in wide
+
+
+def test_operators_with_long_names_break_where_words_end() -> None:
+    assert _broken("_sg_mkldnn_fully_connected", 16) == ["_sg_mkldnn_", "fully_connected"]
+    assert _broken("CONV_2D", 16) == ["CONV_2D"]
 
 
 def test_a_missing_model_is_an_error() -> None:
