@@ -14,7 +14,8 @@ def rounded(result: relax.Expr) -> relax.Expr:
 
     Compilers make one fused multiply-add, with one rounding, of a product and a sum where the
     processor has it, and simplify a + b - b to a. Between the two stands a choice here, which
-    changes no number.
+    changes no number: what is below all numbers is itself twice. With a constant in its place TVM
+    would load it, which is a gather in vector code, or LLVM add what follows to either choice.
     """
-    infinite = relax.const(np.float32(-np.inf))
+    infinite = R.multiply(result, relax.const(np.float32(2)))
     return R.where(R.less(result, relax.const(_LOWEST)), infinite, result)

@@ -13,7 +13,7 @@ from tvm_ffi import structural_walk
 from legalize.passes.tir_blocks import is_elementwise, is_one, tir_block_pass
 
 # TVM's simplifier takes minutes for expressions of ten times this size.
-_LARGEST_TEXT = 4000
+_LARGEST_TEXT = 6000
 
 
 def InlineElementwise() -> tvm.transform.Pass:

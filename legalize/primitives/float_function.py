@@ -28,7 +28,8 @@ def _float_function(builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr)
     function = _RULES[attrs.function]
 
     def compute(tensor: te.Tensor) -> te.Tensor:
-        return te.compute(tensor.shape, lambda *at: function(tensor(*at)), attrs.function)
+        # What computes the data is fused, and shall be there once.
+        return te.compute(tensor.shape, lambda *at: _let(tensor(*at), function), attrs.function)
 
     result: relax.Expr = builder.emit_te(compute, data, primfunc_name_hint=attrs.function)
     return result

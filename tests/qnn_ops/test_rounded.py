@@ -1,13 +1,21 @@
 from __future__ import annotations
 
 import numpy as np
+import tvm
 from tvm import relax
 from tvm.relax import op as R
 
+from legalize import calls_pipeline
 from qnn_ops.rounded import rounded
 from tests.support.modules import module
 from tests.support.operators import run
 from tvm_qnn import host_target
+
+TYPES = {name: relax.TensorType((4000,), "float32") for name in "xyz"}
+
+
+def product_and_sum(x: relax.Expr, y: relax.Expr, z: relax.Expr) -> relax.Expr:
+    return R.add(rounded(relax.BlockBuilder.current().emit(R.multiply(x, y))), z)
 
 
 def test_a_product_is_rounded_before_a_sum() -> None:
@@ -15,12 +23,16 @@ def test_a_product_is_rounded_before_a_sum() -> None:
     arrays = [rng.normal(size=4000).astype(np.float32) for _ in range(3)]
     arrays[0][:4] = np.nan, np.inf, -np.inf, 3e38
     arrays[1][:4] = 1, 1, 1, -3e38
-    types = {name: relax.TensorType((4000,), "float32") for name in "xyz"}
-
-    def body(x: relax.Expr, y: relax.Expr, z: relax.Expr) -> relax.Expr:
-        return R.add(rounded(relax.BlockBuilder.current().emit(R.multiply(x, y))), z)
-
     with np.errstate(all="ignore"):
         expected = arrays[0] * arrays[1] + arrays[2]
-    actual = run(relax.transform.Normalize()(module(types, body)), arrays, host_target())
+    actual = run(relax.transform.Normalize()(module(TYPES, product_and_sum)), arrays, host_target())
     np.testing.assert_array_equal(actual, expected)
+
+
+def test_the_code_loads_no_constant() -> None:
+    mod = relax.transform.Normalize()(module(TYPES, product_and_sum))
+    with host_target() as target:
+        lowered = calls_pipeline(target)(mod)
+    (function,) = (f for f in lowered.functions.values() if isinstance(f, tvm.tirx.PrimFunc))
+    shapes = [tuple(map(int, parameter.shape)) for parameter in function.params]
+    assert shapes == [(4000,)] * 4

@@ -15,6 +15,7 @@ from tvm.script import tirx as T
 import legalize
 from legalize.passes import InlineElementwise
 from qnn_ops import (
+    float_function,
     quantize,
     quantized_add,
     quantized_concat,
@@ -26,6 +27,7 @@ from qnn_ops import (
     quantized_softmax,
     requantize,
 )
+from qnn_ops.rounded import rounded
 from tests.support.arrays import full_range
 from tests.support.modules import module
 from tests.support.operators import run
@@ -66,6 +68,25 @@ def blocks(mod: tvm.IRModule) -> list[str]:
     lines = (line.strip() for line in mod.script().splitlines())
     names = [line.split('"')[1] for line in lines if line.startswith("with T.sblock(")]
     return [name for name in names if name != "root"]
+
+
+def test_gelu_is_one_loop() -> None:
+    def gelu(data: relax.Expr, bias: relax.Expr) -> relax.Expr:
+        emit = relax.BlockBuilder.current().emit
+        scaled = emit(R.multiply(emit(R.astype(data, "float32")), relax.const(np.float32(0.01))))
+        total = emit(R.add(emit(rounded(scaled)), bias))
+        erf = emit(float_function(emit(R.divide(total, relax.const(np.float32(2**0.5)))), "erf"))
+        factor = emit(R.add(erf, relax.const(np.float32(1))))
+        return R.multiply(emit(R.multiply(total, factor)), relax.const(np.float32(0.5)))
+
+    inputs = {
+        "data": relax.TensorType((6, 40), "int32"),
+        "bias": relax.TensorType((40,), "float32"),
+    }
+    mod = legalize.LegalizeQnn()(relax.transform.Normalize()(module(inputs, gelu)))
+    with TARGET:
+        mod = legalize.calls_pipeline(TARGET)(mod)
+    assert len(blocks(mod)) == 1
 
 
 def tensors(*shapes: tuple[int, ...], dtype: str = "int8") -> dict[str, relax.Type]:
