@@ -24,6 +24,11 @@ class TensorNote:
         dtype: numpy's name for it.
         quantization: in words, empty if there is none.
         is_constant: whether the file holds its value.
+        scales: the real value of one step: one number, or one for each place along ``axis``; none
+            where it is not quantized so.
+        zero_points: the integers that mean 0, as many.
+        axis: that of the numbers; without meaning where there is one.
+        limits: the lowest and the highest real value, for a tensor that is quantized by its range.
     """
 
     index: int
@@ -32,6 +37,10 @@ class TensorNote:
     dtype: str
     quantization: str = ""
     is_constant: bool = False
+    scales: tuple[float, ...] = ()
+    zero_points: tuple[int, ...] = ()
+    axis: int = 0
+    limits: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -100,13 +100,15 @@ class MXNetSource(Source):
 
     def _note(self, number: int, node: Node, values: Mapping[Entry, Value]) -> TensorNote:
         shape, dtype = _type(values.get(Entry(number)))
+        limits = _limits(values.get(Entry(number, 1)), values.get(Entry(number, 2)))
         return TensorNote(
             index=number,
             name=node.name,
             shape=shape,
             dtype=dtype,
-            quantization=_range(values.get(Entry(number, 1)), values.get(Entry(number, 2))),
+            quantization="from {:.6g} to {:.6g}".format(*limits) if limits else "",
             is_constant=node.is_variable and node.name in self.constants,
+            limits=limits,
         )
 
 
@@ -132,9 +134,9 @@ def _type(value: Value | None) -> tuple[tuple[int, ...], str]:
     return spec.shape, spec.dtype
 
 
-def _range(low: Value | None, high: Value | None) -> str:
+def _limits(low: Value | None, high: Value | None) -> tuple[float, ...]:
     ends = [float(end) for end in (low, high) if isinstance(end, np.ndarray) and end.size == 1]
-    return f"from {ends[0]:.6g} to {ends[1]:.6g}" if len(ends) == 2 else ""
+    return tuple(ends) if len(ends) == 2 else ()
 
 
 def _operator(

@@ -143,6 +143,7 @@ def _notes(graph: Model, indices: tuple[int, ...]) -> tuple[TensorNote, ...]:
 
 
 def _note(tensor: Tensor) -> TensorNote:
+    known = tensor.quantization
     return TensorNote(
         index=tensor.index,
         name=tensor.name,
@@ -150,6 +151,9 @@ def _note(tensor: Tensor) -> TensorNote:
         dtype=tensor.dtype,
         quantization=_quantization(tensor),
         is_constant=tensor.data is not None,
+        scales=() if known is None else tuple(known.scale.tolist()),
+        zero_points=() if known is None else tuple(known.zero_point.tolist()),
+        axis=0 if known is None else known.axis,
     )
 
 

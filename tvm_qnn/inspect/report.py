@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from importlib.resources import files
 from string import Template
 from typing import Any
 
-from frontends.summary import Summary
+from frontends.summary import Summary, TensorNote
 from tvm_qnn.inspect.layout import layers, positions
 from tvm_qnn.io.json_text import to_json
+
+_SHOWN = ("name", "shape", "dtype", "quantization", "is_constant")
 
 
 def html_report(
@@ -31,6 +33,8 @@ def html_report(
     nodes = [
         {
             **asdict(operator),
+            "inputs": _notes(operator.inputs),
+            "outputs": _notes(operator.outputs),
             "x": places[number][0],
             "y": places[number][1],
             "from": edges[number],
@@ -42,8 +46,8 @@ def html_report(
     data: dict[str, Any] = {
         "name": summary.name,
         "format": summary.format,
-        "inputs": [asdict(note) for note in summary.inputs],
-        "outputs": [asdict(note) for note in summary.outputs],
+        "inputs": _notes(summary.inputs),
+        "outputs": _notes(summary.outputs),
         "parameters": summary.parameters,
         "parameter_bytes": summary.parameter_bytes,
         "macs": summary.macs,
@@ -59,6 +63,11 @@ def html_report(
         # No text of the model may end the element that it stands in.
         data=to_json(data).replace("<", "\\u003c"),
     )
+
+
+def _notes(notes: Iterable[TensorNote]) -> list[dict[str, Any]]:
+    """Return what the page shows of tensors."""
+    return [{key: getattr(note, key) for key in _SHOWN} for note in notes]
 
 
 def _edges(summary: Summary) -> dict[int, list[int]]:

@@ -191,6 +191,15 @@ def _dom(page: str, folder: Path) -> str:
     line = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
     line += [f"--user-data-dir={folder / 'profile'}", path.as_uri()]
     environment = {**os.environ, "HOME": str(folder)}
-    return subprocess.run(
-        line, capture_output=True, text=True, check=True, timeout=120, env=environment
-    ).stdout
+    dom = folder / "dom.html"
+    # No pipes: Chromium's helpers may keep them open after its end.
+    with dom.open("wb") as out:
+        subprocess.run(
+            line,
+            stdout=out,
+            stderr=subprocess.DEVNULL,
+            check=True,
+            timeout=120,
+            env=environment,
+        )
+    return dom.read_text("utf-8")

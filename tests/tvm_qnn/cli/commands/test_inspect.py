@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -25,6 +26,28 @@ def test_json_for_programs(model: Path) -> None:
     found = json.loads(CliRunner().invoke(main, ["inspect", str(model), "--json"]).stdout)
     assert found["macs"] == sum(operator["macs"] for operator in found["operators"]) > 0
     assert found["inputs"][0]["dtype"] == "int8"
+
+
+def test_scales_are_numbers_with_all_their_digits(tmp_path: Path) -> None:
+    writer = ModelWriter()
+    scale = float(np.float32(1 / 3))
+    x, y = (writer.tensor(name, (1, 4), "int8", Quantization.per_tensor(scale, 3)) for name in "xy")
+    writer.operator("RELU", [x], [y])
+    path = tmp_path / "r.tflite"
+    path.write_bytes(writer.finish([x], [y]))
+    found = json.loads(CliRunner().invoke(main, ["inspect", str(path), "--json"]).stdout)
+    (tensor,) = found["inputs"]
+    assert (tensor["scales"], tensor["zero_points"]) == ([scale], [3])
+    assert found["operators"][0]["outputs"][0]["scales"] == [scale]
+
+
+def test_ranges_of_mxnet_are_numbers() -> None:
+    fixture = Path(__file__).parents[3] / "fixtures" / "mxnet_digits" / "digits-symbol.json"
+    words = ["inspect", str(fixture), "--shape", "data=1,1,8,8", "--json"]
+    found = json.loads(CliRunner().invoke(main, words).stdout)
+    limits = found["operators"][0]["outputs"][0]["limits"]
+    assert len(limits) == 2
+    assert limits[0] < limits[1]
 
 
 def test_the_module_of_quantized_operators(model: Path) -> None:
