@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict
-from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tvm_qnn.cli.commands.json_output import json_option, print_json
+from tvm_qnn.cli.commands.layer_table import layer_table
 from tvm_qnn.cli.commands.options import (
     ModelFile,
     model_argument,
@@ -21,11 +20,6 @@ from tvm_qnn.cli.commands.outputs import check_file, check_folder
 
 if TYPE_CHECKING:
     from tvm_qnn.profile import Profile
-
-_WIDE = 130
-"""Characters of a line in which names of layers and operators stand side by side."""
-
-_LEAST = 8
 
 
 @click.command()
@@ -109,57 +103,17 @@ def _picture(folder: Path, model: Path) -> Path | None:
 
 
 def _table(found: Profile, width: int) -> Any:
-    """List the layers; where lines are short, with their names below their operators."""
-    from rich.table import Table
-    from rich.text import Text
-
-    from tvm_qnn.io.terminal import styled
     from tvm_qnn.profile import share_of_peak
 
     total = sum(layer.seconds for layer in found.layers)
-    rows = []
+    layers = []
     for layer in found.layers:
         row = ["×".join(map(str, layer.shape)), f"{1e6 * layer.seconds:.1f}"]
         row += [f"{layer.seconds / total:.1%}"]
         if layer.operations:
             row += [f"{layer.speed / 1e9:.0f}", _percent(share_of_peak([layer]))]
-        rows.append(row)
-    figures = ("output", "µs", "time", "GOP/s", "of peak")
-    is_wide = width >= _WIDE
-    table = Table("layer", "operator") if is_wide else Table("operator, layer")
-    for column in figures:
-        table.add_column(column, justify="right", no_wrap=True)
-    columns = zip_longest(figures, *rows, fillvalue="")
-    room = width - 1 - _room(0) - sum(_room(max(map(len, cells))) for cells in columns)
-    room = max(room, _LEAST)
-    for layer, row in zip(found.layers, rows, strict=True):
-        if is_wide:
-            table.add_row(layer.name, layer.code, *row)
-        else:
-            lines = [*_broken(layer.code or "(other)", room), _end(layer.name, room)]
-            table.add_row(Text("\n").join(styled(line, "") for line in lines), *row)
-    return table
-
-
-def _room(characters: int) -> int:
-    """Return what a column of so many characters takes, with a line and a space at either side."""
-    return characters + 3
-
-
-def _broken(name: str, room: int) -> list[str]:
-    """Break a name where its words end, in lines of so many characters."""
-    lines = [""]
-    for word in re.split("(?<=_)", name):
-        if lines[-1] and len(lines[-1] + word) > room:
-            lines.append("")
-        lines[-1] += word
-    return lines
-
-
-def _end(name: str, room: int) -> str:
-    """Return the end of a layer's name, which tells it from others; of several the first one's."""
-    first = name.partition(";")[0]
-    return first if len(first) <= room else f"…{first[1 - room :]}"
+        layers.append((layer.name, layer.code, row))
+    return layer_table(layers, ("output", "µs", "time", "GOP/s", "of peak"), width)
 
 
 def _by_operator(found: Profile) -> Any:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tvm_qnn.cli.commands.json_output import json_option, print_json
+from tvm_qnn.cli.commands.layer_table import layer_table
 from tvm_qnn.cli.commands.options import ModelFile, model_argument, progress, target_option
 
 if TYPE_CHECKING:
@@ -48,25 +49,20 @@ def report(model: ModelFile, target: str, as_json: bool) -> None:
         print_json({**asdict(found), **{name: getattr(found, name) for name in totals}})
         return
     console = Terminal()
-    console.print(_table(found))
+    console.print(_table(found, console.width))
     for line in _lines(found):
         console.print(line, soft_wrap=True)
 
 
-def _table(found: Footprint) -> Any:
-    from rich.table import Table
-
-    table = Table("layer")
-    table.add_column("operator", max_width=18, overflow="fold")
-    for column in ("output", "left out", "MACs", "constants", "code", "workspace"):
-        table.add_column(column, justify="right", no_wrap=True)
+def _table(found: Footprint, width: int) -> Any:
+    layers = []
     for layer in found.layers:
-        sizes = layer.constant_bytes, layer.function_bytes, layer.workspace
-        shape = "×".join(map(str, layer.shape))
-        macs = f"{layer.macs:,}" if layer.macs else ""
         left_out = str(sum(map(len, layer.left_out.values())) or "")
-        table.add_row(layer.name, layer.code, shape, left_out, macs, *map(_number, sizes))
-    return table
+        sizes = layer.constant_bytes, layer.function_bytes, layer.workspace
+        row = ["×".join(map(str, layer.shape)), left_out, f"{layer.macs:,}" if layer.macs else ""]
+        layers.append((layer.name, layer.code, [*row, *map(_number, sizes)]))
+    figures = ("output", "left out", "MACs", "constants", "code", "workspace")
+    return layer_table(layers, figures, width)
 
 
 def _lines(found: Footprint) -> Iterator[str]:

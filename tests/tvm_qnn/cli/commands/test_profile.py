@@ -14,7 +14,6 @@ from frontends.tflite.writer import ModelWriter
 from tests.tvm_qnn.cli.commands.conftest import SHOWN
 from tvm_qnn import digits
 from tvm_qnn.cli import main
-from tvm_qnn.cli.commands.profile import _broken
 
 
 def test_the_table_and_the_picture(tmp_path: Path) -> None:
@@ -66,11 +65,6 @@ def test_names_are_legible_in_eighty_columns(
         assert cell.endswith(f"_{number}/expand/LeakyRelu")
     wide = [row[:2] for row in profiled(monkeypatch, path, 200) if len(row) == 7]
     assert ["MobilenetV2/expanded_conv_1/expand/LeakyRelu;other/1", "HARD_SWISH"] in wide
-
-
-def test_operators_with_long_names_break_where_words_end() -> None:
-    assert _broken("_sg_mkldnn_fully_connected", 16) == ["_sg_mkldnn_", "fully_connected"]
-    assert _broken("CONV_2D", 16) == ["CONV_2D"]
 
 
 def test_a_missing_model_is_an_error() -> None:

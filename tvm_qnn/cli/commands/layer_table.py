@@ -1,0 +1,68 @@
+"""Tables of a model's layers, legible in eighty columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Any
+
+_WIDE = 130
+"""Characters of a line in which names of layers and operators stand side by side."""
+
+_LEAST = 8
+
+
+def layer_table(
+    layers: Sequence[tuple[str, str, Sequence[str]]], figures: Sequence[str], width: int
+) -> Any:
+    """List the layers; where lines are short, with their names below their operators.
+
+    Args:
+        layers: of each its name, its operator and its figures, of which the last may be missing.
+        figures: their names.
+        width: of the terminal, in characters.
+
+    Returns:
+        A table of rich's.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    from tvm_qnn.io.terminal import styled
+
+    is_wide = width >= _WIDE
+    table = Table("layer", "operator") if is_wide else Table("operator, layer")
+    for column in figures:
+        table.add_column(column, justify="right", no_wrap=True)
+    columns = zip_longest(figures, *(row for _, _, row in layers), fillvalue="")
+    room = width - 1 - _room(0) - sum(_room(max(map(len, cells))) for cells in columns)
+    room = max(room, _LEAST)
+    for name, code, row in layers:
+        if is_wide:
+            table.add_row(name, code, *row)
+        else:
+            lines = [*_broken(code or "(other)", room), _end(name, room)]
+            table.add_row(Text("\n").join(styled(line, "") for line in lines), *row)
+    return table
+
+
+def _room(characters: int) -> int:
+    """Return what a column of so many characters takes, with a line and a space at either side."""
+    return characters + 3
+
+
+def _broken(name: str, room: int) -> list[str]:
+    """Break a name where its words end, in lines of so many characters."""
+    lines = [""]
+    for word in re.split("(?<=_)", name):
+        if lines[-1] and len(lines[-1] + word) > room:
+            lines.append("")
+        lines[-1] += word
+    return lines
+
+
+def _end(name: str, room: int) -> str:
+    """Return the end of a layer's name, which tells it from others; of several the first one's."""
+    first = name.partition(";")[0]
+    return first if len(first) <= room else f"…{first[1 - room :]}"
