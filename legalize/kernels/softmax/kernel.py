@@ -35,6 +35,7 @@ from legalize.kernels.ir.rows import for_each_piece, ramp
 from legalize.kernels.ir.types import Index, Vector
 from legalize.kernels.ir.vectors import splat, spread, vector_of
 from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.softmax.largest import largest_of
 from legalize.kernels.softmax.many_rows import many_rows
 from legalize.kernels.softmax.results import LEAST_BITS, result
 from qnn_ops.softmax_arithmetic import (
@@ -130,7 +131,9 @@ class _Kernel:
                     add = self._sum_of_bytes
             with T.serial(rows) as row:
                 start = row * self.columns
-                T.buffer_store(self.largest, self._largest(start), [0])
+                T.buffer_store(
+                    self.largest, largest_of(self.isa, self.source, start, self.columns), [0]
+                )
                 add(start)
                 _reciprocal(self.total[0], self.fraction, self.down)
                 write(start)
@@ -215,26 +218,6 @@ class _Kernel:
 
         # All pieces are whole vectors: the row is longer than one.
         for_each_piece(self.columns, look_up, isa.size)
-
-    def _largest(self, start: Index) -> Vector:
-        """Write the loop over a row that finds its largest value."""
-        lanes = self.isa.size if self.columns >= self.isa.size else 1
-        largest = T.alloc_buffer((lanes,), self.dtype, scope="global")
-        everything = ramp(0, lanes)
-        T.buffer_store(largest, self.source[ramp(start, lanes)], [everything])
-
-        def compare(i: Index, width: int) -> None:
-            value = T.max(largest[everything], self.source[ramp(start + i, width)])
-            T.buffer_store(largest, value, [everything])
-
-        if lanes == 1:
-            with T.serial(self.columns) as i:
-                compare(i, 1)
-            return largest[0]
-        for_each_piece(self.columns, compare, lanes)
-        name = "smax" if self.dtype == "int8" else "umax"
-        name = f"llvm.vector.reduce.{name}.v{lanes}i8"
-        return T.call_llvm_pure_intrin(self.dtype, name, largest[everything])
 
     def _distance(self, place: Index) -> Vector:
         """Compute the distance of a value from the largest."""

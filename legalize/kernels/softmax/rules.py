@@ -12,8 +12,9 @@ from legalize.kernels.call import call_tir
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import VectorRule
 from legalize.kernels.softmax.kernel import softmax
+from legalize.kernels.softmax.onnxruntime import softmax_onnxruntime
 from qnn_ops import quantized_softmax
-from qnn_ops.onnxruntime import is_onnxruntime
+from qnn_ops.onnxruntime import is_onnxruntime, softmax_factor, softmax_table
 from qnn_ops.registry import Attrs, Operator, spec_of
 from qnn_ops.softmax_arithmetic import exp_table, sum_term
 
@@ -33,14 +34,31 @@ def _softmax(
     isa: VectorIsa,
 ) -> relax.Expr | None:
     spec = spec_of(operands[0])
-    if is_onnxruntime(attrs) or attrs.axis % len(spec.shape) != len(spec.shape) - 1:
+    if attrs.axis % len(spec.shape) != len(spec.shape) - 1:
         return None
+    if is_onnxruntime(attrs):
+        return _onnxruntime(builder, attrs, operands[0], isa)
     table = exp_table(attrs.input_scale, attrs.beta)
     constants = [relax.const(array, "int32") for array in (table, sum_term(table))]
     point = attrs.output_zero_point
     distances = 1 + int(np.flatnonzero(table >= LEAST_EXPONENTIAL).max(initial=0))
     function = softmax(isa, spec.shape, spec.dtype, attrs.out_dtype, point, distances)
     operands = [operands[0], *constants]
+    return call_tir(builder, "softmax", function, operands, spec.shape, attrs.out_dtype)
+
+
+def _onnxruntime(
+    builder: relax.BlockBuilder, attrs: Attrs, data: relax.Expr, isa: VectorIsa
+) -> relax.Expr | None:
+    spec = spec_of(data)
+    if 0 in spec.shape:
+        return None
+    # The reference's table has the largest distance first.
+    table = softmax_table(attrs.input_scale, spec.shape[-1])[::-1].copy()
+    factor = float(softmax_factor(attrs.output_scale))
+    point = attrs.output_zero_point
+    function = softmax_onnxruntime(isa, spec.shape, spec.dtype, attrs.out_dtype, point, factor)
+    operands = [data, relax.const(table, "float32")]
     return call_tir(builder, "softmax", function, operands, spec.shape, attrs.out_dtype)
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,20 @@ def test_the_kernel_equals_the_reference(place: Place) -> None:
     ]
     # Many short rows are computed a block at a time; the last block overlaps the one before.
     calls += [random_softmax(rng, shape, False) for shape in [(3, 7, 16), (37, 3), (17, 21)]]
+    check_calls(place, calls)
+
+
+@each_place
+def test_the_kernel_of_onnx_runtime_equals_the_reference(place: Place) -> None:
+    rng = np.random.default_rng(2)
+    calls = []
+    for shape in [(1, 1), (9, 5), (15, 17), (2, 3, 128), (1, 1000)]:
+        for two in (False, True):
+            call = random_softmax(rng, shape, two)
+            del call.attrs["beta"]
+            scale = float(np.float32(rng.choice([1 / 256, 0.004, 1 / 128])))
+            changed = {"output_scale": scale, "arithmetic": "onnxruntime"}
+            calls.append(replace(call, attrs={**call.attrs, **changed}))
     check_calls(place, calls)
 
 

@@ -1,0 +1,159 @@
+"""Softmax of rows of bytes as ONNX Runtime computes it: sums one by one, quotients in float64.
+
+    for each block of rows
+      for each column
+        for each row of the block
+          term = table[largest − x]
+          total += term
+      for each row of the block
+        for each column
+          output = round(term·factor / total) + zero point, clamped
+
+An addition waits for the one before it, so the sums of several rows go on side by side.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from math import prod
+
+import numpy as np
+from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.ir.registers import kept, lanes_in, local_vector
+from legalize.kernels.ir.rows import pieces, powers_of_two, ramp
+from legalize.kernels.ir.types import Buffer, Index, Vector
+from legalize.kernels.ir.vectors import splat, spread, vector_of
+from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.softmax.largest import largest_of
+from qnn_ops.attributes import dtype_range
+
+_ROWS = 8
+_DISTANCES = 256
+_DOUBLE = 8
+_WHOLES = 1.5 * 2.0**52
+_WHOLES_BITS = int(np.float64(_WHOLES).view(np.int64))
+
+
+@cache
+def softmax_onnxruntime(
+    isa: VectorIsa,
+    shape: tuple[int, ...],
+    dtype: str,
+    out_dtype: str,
+    output_zero_point: int,
+    factor: float,
+) -> tirx.PrimFunc:
+    """Build the function that computes a softmax along the last axis.
+
+    Args:
+        isa: the vectors.
+        shape: of the data.
+        dtype: of the data.
+        out_dtype: of the output.
+        output_zero_point: of the output.
+        factor: how many steps of the output stand for 1.
+
+    Returns:
+        A function of the data; the exponentials by a value's distance from the largest,
+        float32 [256]; and the output.
+    """
+    rows, columns = prod(shape[:-1]), shape[-1]
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("softmax")
+        T.func_attr({"global_symbol": "softmax", "tirx.noalias": True})
+        data = T.arg("data", T.buffer(shape, dtype))
+        table = T.arg("table", T.buffer((_DISTANCES,), "float32"))
+        output = T.arg("output", T.buffer(shape, out_dtype))
+        source = T.decl_buffer((rows * columns,), dtype, data=data.data)
+        target = T.decl_buffer((rows * columns,), out_dtype, data=output.data)
+        terms = T.alloc_buffer((min(rows, _ROWS) * columns,), "float32", scope="global")
+
+        def block(first: Index, count: int) -> None:
+            totals = _terms(isa, source, table, terms, first * columns, count, columns)
+            for place, total in enumerate(totals):
+                start = place * columns
+                quotient = _Quotient(factor, total, output_zero_point, out_dtype)
+                _write(isa, terms, start, target, first * columns + start, columns, quotient)
+
+        whole, rest = divmod(rows, _ROWS)
+        if whole:
+            with T.serial(whole) as turn:
+                block(turn * _ROWS, _ROWS)
+        for offset, count in powers_of_two(rest):
+            block(T.int32(whole * _ROWS + offset), count)
+    return builder.get()
+
+
+def _terms(
+    isa: VectorIsa,
+    source: Buffer,
+    table: Buffer,
+    terms: Buffer,
+    start: Index,
+    count: int,
+    columns: int,
+) -> list[Vector]:
+    """Write the exponentials of some rows, and return their sums."""
+    largest = [
+        kept(T.Cast("int32", largest_of(isa, source, start + row * columns, columns)))
+        for row in range(count)
+    ]
+    totals = [local_vector(1, "float32") for _ in range(count)]
+    for total in totals:
+        T.buffer_store(total, T.float32(0), [0])
+    with T.serial(columns) as column:
+        for row, total in enumerate(totals):
+            place = row * columns + column
+            term = kept(table[largest[row] - T.Cast("int32", source[start + place])])
+            T.buffer_store(terms, term, [place])
+            T.buffer_store(total, total[0] + term, [0])
+    return [kept(T.Cast("float64", total[0])) for total in totals]
+
+
+class _Quotient:
+    """What becomes of exponentials, given their sum."""
+
+    def __init__(self, factor: float, total: Vector, zero_point: int, dtype: str) -> None:
+        self.factor, self.total = factor, total
+        self.zero_point, self.dtype = zero_point, dtype
+
+    def of(self, terms: Vector) -> Vector:
+        lanes = lanes_in(terms)
+        product = T.Cast(vector_of("float64", lanes), terms) * splat("float64", self.factor, lanes)
+        quotient = kept(product / spread(self.total, lanes))
+        # Where the last bit of a float64 is worth 1, the sum is a whole number.
+        total = quotient + splat("float64", _WHOLES, lanes)
+        bits = T.reinterpret(vector_of("int64", lanes), total)
+        steps = bits - splat("int64", _WHOLES_BITS - self.zero_point, lanes)
+        low, high = dtype_range(self.dtype)
+        whole = T.Cast(vector_of("int32", lanes), steps)
+        whole = T.max(T.min(whole, splat("int32", high, lanes)), splat("int32", low, lanes))
+        return T.Cast(vector_of(self.dtype, lanes), whole)
+
+
+def _write(
+    isa: VectorIsa,
+    terms: Buffer,
+    start: int,
+    target: Buffer,
+    to: Index,
+    columns: int,
+    quotient: _Quotient,
+) -> None:
+    """Write a row of results."""
+
+    def piece(offset: Index, lanes: int) -> None:
+        T.buffer_store(
+            target, quotient.of(terms[ramp(start + offset, lanes)]), [ramp(to + offset, lanes)]
+        )
+
+    lanes = isa.size // _DOUBLE
+    whole, rest = pieces(columns, lanes)
+    if whole:
+        with T.serial(whole) as turn:
+            piece(turn * lanes, lanes)
+    for offset, width in rest:
+        piece(T.int32(offset), width)
