@@ -24,8 +24,8 @@ class Tensor:
         name: its name in the file; may be empty and need not be unique.
         shape: its dimensions; `()` is a scalar.
         dtype: its numpy name ("uint8", "int8", "int32", "float32", "bool", ...); types that
-            numpy lacks go by the schema's name in lower case ("string", ...). Constants of int4 are
-            unpacked to int8.
+            numpy lacks go by the schema's name in lower case ("string", ...). Constants of int4
+            and int2 are unpacked to int8.
         quantization: scales and zero points; None where the file states no scale, and for
             types that are not integers.
         data: a constant's values, a read-only view into the file of shape `shape` and type
@@ -34,7 +34,7 @@ class Tensor:
         shape_signature: the shape with -1 for dimensions that the file leaves open; empty where
             the file says nothing, which means that `shape` is meant.
         is_variable: whether it keeps its value from one run to the next.
-        is_unpacked: whether the file has it as int4.
+        packed: the type that it has in the file, if that is int4 or int2; else nothing.
     """
 
     index: int
@@ -45,7 +45,7 @@ class Tensor:
     data: np.ndarray | None = None
     shape_signature: tuple[int, ...] = ()
     is_variable: bool = False
-    is_unpacked: bool = False
+    packed: str = ""
 
     @property
     def is_constant(self) -> bool:

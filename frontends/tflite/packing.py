@@ -1,4 +1,4 @@
-"""Constants of four bits, two to a byte."""
+"""Constants of four bits or two, several to a byte, the first in its lowest bits."""
 
 from __future__ import annotations
 
@@ -7,20 +7,34 @@ import numpy.typing as npt
 
 Bytes = npt.NDArray[np.uint8]
 
+BITS = {"int4": 4, "int2": 2}
+"""Of the types that are packed."""
 
-def unpack_int4(packed: Bytes, count: int) -> npt.NDArray[np.int8]:
-    """Return numbers of -8 to 7 as int8; the lower half of each byte comes first.
+
+def packed_size(dtype: str, count: int) -> int:
+    """Return how many bytes so many numbers take."""
+    return -(-count * BITS[dtype] // 8)
+
+
+def unpack(packed: Bytes, dtype: str, count: int) -> npt.NDArray[np.int8]:
+    """Return numbers as int8.
 
     Args:
-        packed: uint8 of rank 1, of half as many bytes, rounded up.
+        packed: uint8 of rank 1, of ``packed_size`` bytes.
+        dtype: the packed type.
         count: of the numbers.
     """
-    halves = np.stack([packed << 4, packed & 0xF0], axis=-1).reshape(-1)[:count]
-    return halves.view(np.int8) >> 4
+    bits = BITS[dtype]
+    # Each number's bits at the upper end of a byte, from where they are shifted with their sign.
+    ends = np.array(range(8 - bits, -1, -bits), np.uint8)
+    parts = (packed[:, None] << ends).reshape(-1)[:count]
+    return parts.view(np.int8) >> (8 - bits)
 
 
-def pack_int4(numbers: npt.NDArray[np.int8]) -> Bytes:
-    """Do the reverse of ``unpack_int4``, of an array of any shape."""
-    halves = numbers.reshape(-1).view(np.uint8) & 0xF
-    halves = np.pad(halves, (0, len(halves) % 2))
-    return np.asarray(halves[0::2] | (halves[1::2] << 4), np.uint8)
+def pack(numbers: npt.NDArray[np.int8], dtype: str) -> Bytes:
+    """Do the reverse of ``unpack``, of an array of any shape."""
+    bits = BITS[dtype]
+    parts = numbers.reshape(-1).view(np.uint8) & ((1 << bits) - 1)
+    parts = np.pad(parts, (0, -len(parts) % (8 // bits))).reshape(-1, 8 // bits)
+    places = np.array(range(0, 8, bits), np.uint8)
+    return np.asarray(np.bitwise_or.reduce(parts << places, axis=1), np.uint8)

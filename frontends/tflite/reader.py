@@ -21,7 +21,7 @@ from frontends.tflite.flatbuffer import Table
 from frontends.tflite.format import IDENTIFIER
 from frontends.tflite.model import Model, Operator, Tensor
 from frontends.tflite.options import read_options
-from frontends.tflite.packing import unpack_int4
+from frontends.tflite.packing import BITS, packed_size, unpack
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.schema import DTYPES, OPERATORS, by_value
 from frontends.tflite.sparsity import densified, read_sparsity
@@ -34,12 +34,12 @@ _MAX_RANK = 32  # of a numpy array, before numpy 2
 _OPERATOR_NAMES, _TENSOR_TYPES = by_value(OPERATORS), by_value(DTYPES)
 
 # Named one by one: other packages may add int4 and bfloat16 to numpy, in unpacked form.
-_NUMPY_TYPES = set(DTYPES) - {"string", "resource", "variant", "int4", "bfloat16"}
+_NUMPY_TYPES = set(DTYPES) - {"string", "resource", "variant", "bfloat16", *BITS}
 # Value ranges of the types that carry scales and zero points.
 _INTEGER_RANGES = {
     name: (int(np.iinfo(name).min), int(np.iinfo(name).max))
     for name in ("uint8", "int8", "uint16", "int16", "uint32", "int32", "int64")
-} | {"int4": (-8, 7)}
+} | {name: (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for name, bits in BITS.items()}
 # int32 and int64 tensors are mostly biases, whose scale no kernel reads: a pruned channel may well
 # have scale 0 there, or one that is no number. What reads it checks it.
 _SCALE_MAY_BE_ANY = ("uint32", "int32", "int64")
@@ -182,12 +182,12 @@ def _tensor(index: int, table: Table, buffers: list[np.ndarray | None]) -> Tenso
         name=name,
         shape=shape,
         # As which LiteRT's kernels unpack it.
-        dtype="int8" if dtype == "int4" and data is not None else dtype,
+        dtype="int8" if dtype in BITS and data is not None else dtype,
         quantization=_quantization(table, shape, dtype),
         data=data,
         shape_signature=table.integers("ShapeSignature"),
         is_variable=bool(table.scalar("IsVariable")),
-        is_unpacked=dtype == "int4" and data is not None,
+        packed=dtype if dtype in BITS and data is not None else "",
     )
 
 
@@ -198,16 +198,16 @@ def _constant(table: Table, raw: np.ndarray, shape: tuple[int, ...], dtype: str)
         if dtype not in _NUMPY_TYPES or raw.size % np.dtype(dtype).itemsize:
             raise ModelFormatError(f"{table.where}: stores {raw.size} bytes of {dtype} sparsely")
         return densified(raw.view(dtype), read_sparsity(sparsity), shape, table.where)
-    if dtype not in _NUMPY_TYPES and dtype != "int4":
+    if dtype not in _NUMPY_TYPES and dtype not in BITS:
         return raw
-    needed = -(-count // 2) if dtype == "int4" else count * np.dtype(dtype).itemsize
+    needed = packed_size(dtype, count) if dtype in BITS else count * np.dtype(dtype).itemsize
     if raw.size != needed:
         raise ModelFormatError(
             f"{table.where}: buffer holds {raw.size} bytes, "
             f"shape {_brief(shape)} of {dtype} needs {needed}"
         )
-    if dtype == "int4":
-        return unpack_int4(raw, count).reshape(shape)
+    if dtype in BITS:
+        return unpack(raw, dtype, count).reshape(shape)
     return raw.view(dtype).reshape(shape)
 
 

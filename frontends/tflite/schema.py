@@ -12,7 +12,8 @@ def _members(enum: Any) -> dict[str, int]:
 
 
 OPERATORS = _members(tflite.BuiltinOperator)
-DTYPES = {name.lower(): value for name, value in _members(tflite.TensorType).items()}
+# The package's schema is older than the type int2.
+DTYPES = {name.lower(): value for name, value in _members(tflite.TensorType).items()} | {"int2": 19}
 OPTIONS_TABLES = _members(tflite.BuiltinOptions)
 LATER_OPTIONS_TABLES = _members(tflite.BuiltinOptions2)
 """Those that did not fit the first union of tables."""

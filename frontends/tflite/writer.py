@@ -12,7 +12,7 @@ import numpy.typing as npt
 import tflite
 
 from frontends.tflite.format import IDENTIFIER, METADATA
-from frontends.tflite.packing import pack_int4
+from frontends.tflite.packing import BITS, pack
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.schema import (
     DTYPES,
@@ -120,8 +120,8 @@ class ModelWriter:
             shape: the tensor's shape.
             dtype: the dtype's name, as numpy spells it: "uint8", "float32", ...
             quantization: the scales and zero points, None for a real-valued tensor.
-            data: the value of a constant, of that shape and dtype, or of int8 for int4; None for an
-                activation.
+            data: the value of a constant, of that shape and dtype, int8 for int4 and int2; None for
+                an activation.
             sparsity: the order of the values, where ``data`` has only some, in one row.
             is_variable: whether it keeps its value from one run to the next.
 
@@ -136,14 +136,14 @@ class ModelWriter:
             raise QnnError(f"tensor {name!r}: TFLite has no dtype {dtype!r}")
         buffer = 0
         if data is not None:
-            needed = "int8" if dtype == "int4" else dtype
+            needed = "int8" if dtype in BITS else dtype
             if (data.shape != shape and sparsity is None) or data.dtype.name != needed:
                 raise QnnError(
                     f"tensor {name!r}: data must be {needed} of shape {shape}, "
                     f"got {data.dtype} of shape {data.shape}"
                 )
             buffer = len(self._buffers)
-            stored = pack_int4(data) if dtype == "int4" else data
+            stored = pack(data, dtype) if dtype in BITS else data
             stored = stored.astype(stored.dtype.newbyteorder("<"), copy=False)
             self._buffers.append(stored.tobytes())
         self._tensors.append(

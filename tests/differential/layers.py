@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from frontends.tflite.packing import BITS
 from frontends.tflite.quantization import Quantization
 from tests.differential.graphs import ACTIVATIONS, Array, Graph, Value, step
 
@@ -45,10 +46,11 @@ def _weights(graph: Graph, shape: Sequence[int], dtype: str, axis: int) -> tuple
 
 
 def _stored(graph: Graph, data: Array, quantization: Quantization) -> int:
-    """Store weights, now and then what four bits hold of them."""
+    """Store weights, now and then what four bits hold of them, or of a matrix two."""
     if data.dtype != np.int8 or graph.chance(0.9):
         return graph.constant(data, quantization)
-    return graph.tensor(data.shape, "int4", quantization, data >> 4).index
+    dtype = str(graph.choice("int4", "int2")) if data.ndim == 2 else "int4"
+    return graph.tensor(data.shape, dtype, quantization, data >> (8 - BITS[dtype])).index
 
 
 def _bias(graph: Graph, value: Value, weights: Quantization, channels: int) -> int:

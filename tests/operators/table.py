@@ -143,6 +143,8 @@ REASONS = """
 - NOT_EQUAL, PRELU and SUM of int16, EMBEDDING_LOOKUP of int16 and int8, MATRIX_DIAG and
   MATRIX_SET_DIAG of bool: LiteRT's reference kernels
   [take the data for that of another type](numerics.md#where-tflites-reference-kernels-surprise).
+- CONV_2D of int2 weights, DEPTHWISE_CONV_2D of int16 data and int4 weights, EMBEDDING_LOOKUP of
+  int4 or int2 rows that are not made real: LiteRT's reference kernels do not unpack them there.
 - FULLY_CONNECTED whose int4 weights have a scale for each block: LiteRT's reference kernel gives
   zeros; only its XNNPACK delegate reads such scales.
 - MULTINOMIAL, RANDOM_STANDARD_NORMAL, RANDOM_UNIFORM, STABLEHLO_RNG_BIT_GENERATOR: random numbers.

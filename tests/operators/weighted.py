@@ -7,10 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from frontends.tflite.packing import BITS
 from frontends.tflite.quantization import Quantization
 from tests.operators.example import IMAGE, Example
 
-WEIGHTS = ("int8 × int8", "int8 × int4", "int16 × int8", "float32 × int8", "float32 × int4")
+WEIGHTS = (
+    *("int8 × int8", "int8 × int4", "int8 × int2"),
+    *("int16 × int8", "int16 × int4", "int16 × int2"),
+    *("float32 × int8", "float32 × int4", "float32 × int2"),
+)
 """Types of data and weights."""
 
 
@@ -26,10 +31,10 @@ class Weighted(Example):
         count = shape[axis] if per_channel else 1
         scales = np.full(count, 0.02, np.float32)
         quantization = Quantization(scales, np.zeros(count, np.int64), axis)
-        if self.weights_dtype == "int4":
-            return self.four_bits(
-                self.rng.integers(-7, 8, tuple(shape)).astype(np.int8), quantization
-            )
+        if self.weights_dtype in BITS:
+            highest = 2 ** (BITS[self.weights_dtype] - 1)
+            numbers = self.rng.integers(1 - highest, highest, tuple(shape)).astype(np.int8)
+            return self.packed(numbers, self.weights_dtype, quantization)
         array = self.rng.integers(-127, 128, tuple(shape)).astype(np.int8)
         return self.constant(array, quantization)
 

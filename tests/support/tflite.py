@@ -57,9 +57,9 @@ class Sheet:
         name, dtype = self._name("c"), values.dtype.name
         return self._writer.tensor(name, shape, dtype, quantization, values, sparsity)
 
-    def four_bits(self, numbers: Array, quantization: Quantization) -> int:
-        """Return a constant of int4, of numbers in int8."""
-        return self._writer.tensor(self._name("c"), numbers.shape, "int4", quantization, numbers)
+    def packed(self, numbers: Array, dtype: str, quantization: Quantization) -> int:
+        """Return a constant of int4 or int2, of numbers in int8."""
+        return self._writer.tensor(self._name("c"), numbers.shape, dtype, quantization, numbers)
 
     def bias(self, array: Array, quantization: Quantization | None = None) -> int:
         """Add a constant of the array's own dtype."""

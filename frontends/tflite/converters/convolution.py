@@ -38,7 +38,7 @@ def convert_depthwise_conv_2d(ctx: Context) -> relax.Expr:
     """Return a convolution of every channel by itself; the kernel is [1, height, width, C * M]."""
     data, kernel = ctx.input(0), ctx.weights(1)
     check_ranks(data, kernel)
-    if data.tensor.dtype == "int16" and kernel.tensor.is_unpacked:
+    if data.tensor.dtype == "int16" and kernel.tensor.packed:
         # LiteRT does not unpack them there.
         raise UnsupportedError("int4 weights beside int16 data")
     # The multiplier M follows from the shapes; old files state a wrong one.

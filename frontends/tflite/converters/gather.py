@@ -72,6 +72,9 @@ def convert_embedding_lookup(ctx: Context) -> relax.Expr:
     dtype, is_hybrid = ctx.output().dtype, _is_hybrid(ctx)
     if table.tensor.dtype != dtype and not is_hybrid:
         raise UnsupportedError(f"{dtype} from a table of {table.tensor.dtype}")
+    if table.tensor.packed and not is_hybrid:
+        packed = table.tensor.packed
+        raise UnsupportedError(f"{dtype} from a table of {packed}, which LiteRT does not unpack")
     if len(places.shape) != 1 or len(table.shape) < 2:
         raise QnnError(f"rows {places.shape} of a table of shape {table.shape}")
     _check_places(ctx, 0, table.shape[:1])

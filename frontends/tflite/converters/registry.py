@@ -39,6 +39,7 @@ DATA: dict[str, Rule] = {}
 _LAYERS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
 # They are imported where their operands are constant.
 _OF_DATA = ("RANGE", "UNIQUE", "WHERE")
+_OF_TWO_BITS = ("EMBEDDING_LOOKUP", "FULLY_CONNECTED")
 _QUANTIZED_DTYPES = ("int8", "uint8", "int16", "int4", "float16")
 
 _EIGHT_BITS = set(EIGHT_BITS)
@@ -101,6 +102,7 @@ def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
         QnnError: the operator's tensors lack quantization.
     """
     code = operator.code
+    _check_packed(model, operator)
     if code in DATA:
         return DATA[code], False
     if code.startswith("CUSTOM:"):
@@ -145,6 +147,14 @@ def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
     if dtypes in ({"int32"}, {"int64"}, {"bool"}) and code in WHOLE:
         return WHOLE[code], False
     raise UnsupportedError(f"no conversion rule for tensors of type {', '.join(sorted(dtypes))}")
+
+
+def _check_packed(model: Model, operator: Operator) -> None:
+    """Raise if LiteRT's reference kernels read weights of two bits as if they were others."""
+    for index in operator.inputs:
+        tensor = model.tensors[index] if index >= 0 else None
+        if tensor is not None and tensor.packed == "int2" and operator.code not in _OF_TWO_BITS:
+            raise UnsupportedError(f"{tensor.label} is int2, which LiteRT does not unpack there")
 
 
 def _is_hybrid(code: str, inputs: Sequence[Tensor]) -> bool:

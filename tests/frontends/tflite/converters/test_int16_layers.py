@@ -162,7 +162,7 @@ def test_compiled_layers() -> None:
 
 def test_weights_of_4_bits_that_litert_does_not_unpack() -> None:
     sheet = Sheet(seed=17)
-    kernel = sheet.four_bits(np.ones((1, 1, 1, 2), np.int8), symmetric(0.1))
+    kernel = sheet.packed(np.ones((1, 1, 1, 2), np.int8), "int4", symmetric(0.1))
     operands = [data(sheet, (1, 3, 3, 2), symmetric(0.1)), kernel]
     window = {"padding": "VALID", "stride_h": 1, "stride_w": 1, "depth_multiplier": 1}
     sheet.operator("DEPTHWISE_CONV_2D", operands, ((1, 3, 3, 2), "int16", symmetric(0.1)), **window)
