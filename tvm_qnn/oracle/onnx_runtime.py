@@ -113,7 +113,9 @@ class OnnxRuntimeSession:
         if len(names) != len(inputs):
             raise QnnError(f"ONNX Runtime: number of inputs: needs {len(names)}, got {len(inputs)}")
         with _told():
-            results = self._session.run(None, dict(zip(names, inputs, strict=True)))
+            # It takes no scalars of numpy, such as an element of an array.
+            arrays = [np.asarray(array) for array in inputs]
+            results = self._session.run(None, dict(zip(names, arrays, strict=True)))
         return dict(zip([info.name for info in self.outputs], results, strict=True))
 
 

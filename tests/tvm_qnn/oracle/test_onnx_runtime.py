@@ -44,6 +44,12 @@ def test_a_session_knows_inputs_and_outputs(model: Any) -> None:
     np.testing.assert_array_equal(session.run([DATA])["r"], [[0, 0.5, 0.5]])
 
 
+def test_a_number_of_numpy_is_an_input_without_axes() -> None:
+    model = model_of([("Neg", "x", "y", {})], {"x": np.array(0.5, np.float32)}, ["y"], {})
+    # An element of an array is no array.
+    assert OnnxRuntimeSession(model, 1).run([DATA[0, 2]])["y"] == -0.5
+
+
 def test_a_missing_input_is_an_error(model: Any) -> None:
     with pytest.raises(QnnError, match="number of inputs: needs 1, got 0"):
         onnxruntime_outputs(model, [])
