@@ -53,8 +53,9 @@ def profile(
 
     Times each operator on one thread of one core, and counts its operations (a product and its
     addition are two). The peak is what the instruction that a layer multiplies with, on vectors or
-    on AMX's tiles, reaches on registers, measured beside it. With --json, or where matplotlib is
-    missing, no picture is drawn.
+    on AMX's tiles, reaches on registers, measured beside it; a 3 × 3 convolution, of whose products
+    a transform saves many, may pass it. With --json, or where matplotlib is missing, no picture is
+    drawn.
     """
     from frontends.formats import format_of
     from tvm_qnn import profile as profiles
