@@ -6,12 +6,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tvm import relax
+from tvm.relax import op as R
 
-from benchmarks.mcu.boards import BOARDS, missing
+from benchmarks.mcu.boards import BOARDS, missing, run
 from benchmarks.mcu_instructions import count
 from frontends.tflite.reader import read_model
 from tests.support.arrays import full_range
+from tests.support.modules import module
 from tvm_qnn import digits
+from tvm_qnn.build import export_c
+from tvm_qnn.target.microcontrollers import HARD_FLOAT
 
 pytestmark = [
     pytest.mark.mcu,
@@ -79,3 +84,19 @@ def test_a_wrong_output_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     )
     with pytest.raises(Exception, match="the output of run 0 on cortex-m33 is not LiteRT's"):
         count(content, "cortex-m33", [array], tmp_path)
+
+
+@pytest.mark.parametrize("core", ["cortex-m4", "cortex-m4+hardfloat", "cortex-m55+hardfloat"])
+def test_floats_are_passed_as_the_platform_passes_them(core: str, tmp_path: Path) -> None:
+    x = np.random.default_rng(0).normal(0, 1e6, (4, 8)).astype(np.float32)
+    mod = module(
+        {"x": relax.TensorType(x.shape, "float32")},
+        lambda x: R.astype(
+            R.astype(R.multiply(x, relax.const(1.5, "float32")), "int64"), "float32"
+        ),
+    )
+    export_c(mod, core, None, tmp_path / "model")
+    board = BOARDS[core.removesuffix(HARD_FLOAT)]
+    result = run(board, tmp_path, [x], hard=core.endswith(HARD_FLOAT))
+    expected = (x * np.float32(1.5)).astype(np.int64).astype(np.float32)
+    assert result.outputs == [expected.tobytes()]

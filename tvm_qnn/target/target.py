@@ -232,12 +232,15 @@ def _for_hard_floats(fields: dict[str, Any]) -> dict[str, Any]:
     """Return the options of a platform that ends in hf: nothing else links with its libraries.
 
     LLVM does not find "gnueabihf" in a name without a vendor, and then passes arguments to the
-    compiler's own functions in the wrong registers: conversions of floats gave wrong integers.
+    compiler's own functions in the wrong registers: conversions of floats gave wrong integers. For
+    "eabihf" it calls other functions than C's memcpy and memset.
     """
     triple = str(fields.get("mtriple", ""))
     if not triple.endswith("hf"):
         return fields
-    architecture, *rest = triple.split("-")
+    architecture, *rest = triple.removesuffix("-eabihf").split("-")
+    if triple.endswith("-eabihf"):
+        rest.append("gnueabihf")
     if len(rest) == 2:
         triple = "-".join([architecture, "unknown", *rest])
     return {"mfloat-abi": "hard", **fields, "mtriple": triple}

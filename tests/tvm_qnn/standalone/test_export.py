@@ -24,6 +24,7 @@ from tests.support.standalone import (
 from tvm_qnn import Library, digits
 from tvm_qnn.build import export_c
 from tvm_qnn.standalone.export import export_standalone
+from tvm_qnn.standalone.symbols import undefined_symbols
 from tvm_qnn.target.target import parse_target
 
 needs_cc = pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler cc on the path")
@@ -145,6 +146,15 @@ def test_two_models_link_into_one_program_that_needs_no_heap_and_no_threads(tmp_
     if shutil.which("nm"):
         undefined = check_call(["nm", "-u", tmp_path / "first.o"]).split()
         assert set(undefined) <= {"U", "memcpy", "memset"}
+
+
+@pytest.mark.parametrize("target", ["cortex-m4", "cortex-m4+hardfloat", "cortex-m55", "riscv32"])
+def test_integer_networks_call_c_s_own_functions_alone(target: str, tmp_path: Path) -> None:
+    mod, params = tvm_qnn.from_tflite(digits.model("int8"))
+    export_c(mod, target, params, tmp_path / "m")
+    needs = undefined_symbols((tmp_path / "m.o").read_bytes())
+    assert needs is not None
+    assert {*needs} <= {"memcpy", "memset"}
 
 
 @needs_cc

@@ -27,7 +27,7 @@ def test_machines_with_a_system_keep_their_alignment() -> None:
 
 def test_hard_floats_come_with_the_platform_that_passes_them() -> None:
     target = parse_target("cortex-m4+hardfloat")
-    assert target.attrs["mtriple"] == "thumbv7em-unknown-none-eabihf"
+    assert target.attrs["mtriple"] == "thumbv7em-unknown-none-gnueabihf"
     assert target.attrs["mfloat-abi"] == "hard"
     assert with_hard_floats("cortex-m4") is None
     with pytest.raises(QnnError, match=r"the target 'cortex-m3\+hardfloat'"):
