@@ -66,7 +66,7 @@ test-avx512: .venv/installed-test
 
 test-mcu: .venv/installed-test
 	$(SAY) "Tests on emulated microcontrollers"
-	@if .ci/install-mcu; then \
+	@if .ci/install-mcu $(BIN)/python; then \
 	  $(BIN)/python -m pytest -m mcu --numprocesses auto --dist worksteal; fi
 
 test-torch: .venv/installed-test .venv/installed-torch
