@@ -15,6 +15,9 @@ from legalize.passes.tir_blocks import is_elementwise, is_one, tir_block_pass
 # TVM's simplifier takes minutes for expressions of ten times this size.
 _LARGEST_TEXT = 6000
 
+# It takes two to three times as long for each shift around others: 2 s for 8, over 20 s for 10.
+_MOST_SHIFTS = 6
+
 
 def InlineElementwise() -> tvm.transform.Pass:
     """Inline, in every TIR function, the elementwise blocks whose elements are read once.
@@ -27,7 +30,8 @@ def InlineElementwise() -> tvm.transform.Pass:
     * what is read more often, broadcast or read by a convolution or pooling, unless it is a copy;
     * what was narrowed to 8 bits: it is the end of an operator's arithmetic, and as a block that
       is read twice is inlined twice, a chain of operators would grow without bound;
-    * what has become so large that compiling it would take long;
+    * what has become so large, or has so many shifts one inside the other, that compiling it would
+      take long;
     * what has variables of its own, if it is read in several places: TIR has each variable once;
     * what is read backwards, if it is itself read through quotients or remainders, or the other
       way around: TVM's simplifier gets remainders of a falling index wrong.
@@ -44,6 +48,7 @@ def _inline(schedule: s_tir.Schedule, block: Any) -> None:
         and not _is_narrowed(tir_block)
         and (_is_copy(tir_block) or all(_reads_once(reader, tir_block) for reader in readers))
         and len(str(tir_block.body)) <= _LARGEST_TEXT
+        and _nested_shifts(tir_block.body) <= _MOST_SHIFTS
         and (not _has_variables(tir_block) or _loads(readers, tir_block) == 1)
         and not _divides_backwards([tir_block, *readers])
     ):
@@ -54,6 +59,14 @@ def _is_narrowed(tir_block: Any) -> bool:
     """Tell whether what the block stores was computed with more bits than it has."""
     value = tir_block.body.value
     return isinstance(value, tirx.Cast) and str(value.ty) in ("int8", "uint8")
+
+
+def _nested_shifts(tree: Any) -> int:
+    """Count the most shifts to the right that lie one inside the other."""
+    inside = [
+        node for node in _nodes(tree) if isinstance(node, tirx.RShift) and not node.same_as(tree)
+    ]
+    return isinstance(tree, tirx.RShift) + max(map(_nested_shifts, inside), default=0)
 
 
 def _has_variables(tir_block: Any) -> bool:

@@ -157,6 +157,17 @@ def test_expressions_do_not_grow_without_bound() -> None:
     assert len(after.script()) < 100_000
 
 
+@pytest.mark.parametrize(("shifts", "loops"), [(7, 1), (8, 2), (21, 3)])
+def test_few_shifts_lie_one_inside_the_other(shifts: int, loops: int) -> None:
+    def body(x: relax.Expr) -> relax.Expr:
+        for _ in range(shifts):
+            x = R.right_shift(R.add(x, relax.const(5, "int64")), relax.const(3, "int64"))
+        return x
+
+    mod = fused(module(tensors(SHAPE, dtype="int64"), body))
+    assert len(blocks(InlineElementwise()(mod))) == loops
+
+
 def test_what_a_convolution_reads_stays() -> None:
     def body(x: relax.Expr, w: relax.Expr) -> relax.Call:
         return quantized_conv2d(x, w, **CONV, padding=1, data_layout="NHWC", kernel_layout="OHWI")

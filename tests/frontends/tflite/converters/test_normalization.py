@@ -78,6 +78,14 @@ def test_products_equal_litert_s(dtype: str) -> None:
     check(sheet)
 
 
+def test_a_product_of_many_values_equals_litert_s() -> None:
+    sheet = Sheet(seed=63)
+    data = data_of(sheet, "int8", (60, 40), 0.05)
+    encoding = random_quantization(sheet.rng, "int8", 1e-3)
+    sheet.operator("REDUCE_PROD", [data, sheet.constant([1])], ((60,), "int8", encoding))
+    check(sheet)
+
+
 @pytest.mark.parametrize("code", ["L2_NORMALIZATION", "LOG_SOFTMAX"])
 def test_results_have_one_encoding(code: str) -> None:
     sheet = Sheet()
