@@ -1,0 +1,68 @@
+"""How the options of an operator are read, by the fields of their dataclass."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import get_type_hints
+
+import tflite
+
+from frontends.errors import ModelFormatError
+from frontends.tflite.flatbuffer import Table
+from frontends.tflite.option_fields import BY_TYPE, Reader
+from frontends.tflite.schema import (
+    LATER_OPTIONS_TABLES,
+    OPTIONS_BY_OPERATOR,
+    OPTIONS_TABLES,
+    by_value,
+)
+
+_TABLE_NAMES = {"": by_value(OPTIONS_TABLES), "2": by_value(LATER_OPTIONS_TABLES)}
+_CLASSES: dict[str, type[Options]] = {}
+
+
+class Options:
+    """Base of all option dataclasses."""
+
+    def __init_subclass__(cls) -> None:
+        _CLASSES[cls.__name__] = cls
+
+
+def read_options(code: str, operator: Table) -> Options | None:
+    """Read an operator's options.
+
+    Args:
+        code: the operator's name, for instance "CONV_2D".
+        operator: the operator's table.
+
+    Returns:
+        The options; with the schema's default values if the file has none for this
+        operator, None if the operator has no options that are read.
+
+    Raises:
+        ModelFormatError: the file has another operator's options, or values that make no sense.
+    """
+    cls = _CLASSES.get(OPTIONS_BY_OPERATOR.get(code, ""))
+    if cls is None:
+        return None
+    where = f"{operator.where} options"
+    accessor_type = getattr(tflite, cls.__name__)
+    union = "2" if cls.__name__ in LATER_OPTIONS_TABLES else ""
+    number = int(operator.scalar(f"BuiltinOptions{union}Type"))
+    name = _TABLE_NAMES[union].get(number, f"number {number}")
+    if name not in (cls.__name__, "NONE"):
+        raise ModelFormatError(f"{where}: are {name}, needs {cls.__name__}")
+    table = (
+        None if name == "NONE" else operator.union(f"BuiltinOptions{union}", accessor_type, where)
+    )
+    table = table or Table.empty(accessor_type, where)
+    return cls(**{field: read(table) for field, read in _readers(cls.__name__).items()})
+
+
+@cache
+def _readers(name: str) -> dict[str, Reader]:
+    hints = get_type_hints(_CLASSES[name], include_extras=True)
+    return {
+        field: hint.__metadata__[0] if hasattr(hint, "__metadata__") else BY_TYPE[hint](field)
+        for field, hint in hints.items()
+    }

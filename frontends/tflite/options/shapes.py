@@ -1,0 +1,137 @@
+"""Options: what moves values about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from frontends.tflite.option_fields import Activation, Dims, NewShape, NumSplits
+from frontends.tflite.options.base import Options
+
+
+@dataclass(frozen=True)
+class ConcatenationOptions(Options):
+    """Concatenation; a negative `axis` counts from the end."""
+
+    axis: int
+    activation: Activation
+
+
+@dataclass(frozen=True)
+class ReshapeOptions(Options):
+    """Reshape; `new_shape` may hold one -1, and is None if only an input states it."""
+
+    new_shape: NewShape
+
+
+@dataclass(frozen=True)
+class SqueezeOptions(Options):
+    """Squeeze; no `dims` means all dimensions that are 1, negative ones count from the end."""
+
+    dims: Dims
+
+
+@dataclass(frozen=True)
+class _ResizeOptions(Options):
+    align_corners: bool
+    half_pixel_centers: bool
+
+
+class ResizeBilinearOptions(_ResizeOptions):
+    """Bilinear resize."""
+
+
+class ResizeNearestNeighborOptions(_ResizeOptions):
+    """Nearest neighbour resize."""
+
+
+@dataclass(frozen=True)
+class StridedSliceOptions(Options):
+    """Strided slice; bit i of a mask speaks of entry i of begin, end and strides.
+
+    `offset` says that end is counted from begin.
+    """
+
+    begin_mask: int
+    end_mask: int
+    ellipsis_mask: int
+    new_axis_mask: int
+    shrink_axis_mask: int
+    offset: bool
+
+
+@dataclass(frozen=True)
+class _NumSplitsOptions(Options):
+    num_splits: NumSplits
+
+
+class SplitOptions(_NumSplitsOptions):
+    """Split into equal parts; the axis is an input."""
+
+
+class SplitVOptions(_NumSplitsOptions):
+    """Split into parts of given sizes; sizes and axis are inputs."""
+
+
+@dataclass(frozen=True)
+class MirrorPadOptions(Options):
+    """Mirror padding; `mode` is "REFLECT" or "SYMMETRIC"."""
+
+    mode: str
+
+
+@dataclass(frozen=True)
+class ReverseSequenceOptions(Options):
+    """Reversal of the first elements along ``seq_dim``, in each of the batches."""
+
+    seq_dim: int
+    batch_dim: int
+
+
+@dataclass(frozen=True)
+class PackOptions(Options):
+    """Stack; `axis` is the new one, a negative one counts from the end of the result's."""
+
+    axis: int
+
+
+@dataclass(frozen=True)
+class UnpackOptions(Options):
+    """Parts of size 1 along an axis, which they lack."""
+
+    num: int
+    axis: int
+
+
+@dataclass(frozen=True)
+class GatherOptions(Options):
+    """Elements by their places along an axis; the first `batch_dims` axes are gone through."""
+
+    axis: int
+    batch_dims: int
+
+
+@dataclass(frozen=True)
+class OneHotOptions(Options):
+    """One-hot; `axis` is the new one, -1 is the last."""
+
+    axis: int
+
+
+@dataclass(frozen=True)
+class _BlockSizeOptions(Options):
+    block_size: int
+
+
+class DepthToSpaceOptions(_BlockSizeOptions):
+    """Blocks from channels."""
+
+
+class SpaceToDepthOptions(_BlockSizeOptions):
+    """Channels from blocks."""
+
+
+@dataclass(frozen=True)
+class ShapeOptions(Options):
+    """Shape of a tensor; `out_type` is "int32" or "int64"."""
+
+    out_type: str

@@ -1,0 +1,100 @@
+"""Options: functions of values, and arithmetic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from frontends.tflite.option_fields import Activation, Boundaries
+from frontends.tflite.options.base import Options
+
+
+@dataclass(frozen=True)
+class _ActivationOptions(Options):
+    activation: Activation
+
+
+@dataclass(frozen=True)
+class _SumOptions(_ActivationOptions):
+    pot_scale_int16: bool
+
+
+class AddOptions(_SumOptions):
+    """Addition; `pot_scale_int16` asks for shifts where all scales are powers of two."""
+
+
+class SubOptions(_SumOptions):
+    """Subtraction; `pot_scale_int16` as of an addition."""
+
+
+class MulOptions(_ActivationOptions):
+    """Multiplication."""
+
+
+class DivOptions(_ActivationOptions):
+    """Division."""
+
+
+@dataclass(frozen=True)
+class SoftmaxOptions(Options):
+    """Softmax; `beta` multiplies the logits."""
+
+    beta: float
+
+
+@dataclass(frozen=True)
+class LeakyReluOptions(Options):
+    """Leaky ReLU; `alpha` is the slope below zero."""
+
+    alpha: float
+
+
+@dataclass(frozen=True)
+class GeluOptions(Options):
+    """GELU; `approximate` asks for the one by tanh."""
+
+    approximate: bool
+
+
+@dataclass(frozen=True)
+class LocalResponseNormalizationOptions(Options):
+    """Normalization by neighbouring channels."""
+
+    radius: int
+    bias: float
+    alpha: float
+    beta: float
+
+
+@dataclass(frozen=True)
+class BucketizeOptions(Options):
+    """Boundaries of ranges of numbers, float32."""
+
+    boundaries: Boundaries
+
+
+@dataclass(frozen=True)
+class CumsumOptions(Options):
+    """Running sums; without the element itself, or from the end."""
+
+    exclusive: bool
+    reverse: bool
+
+
+@dataclass(frozen=True)
+class ReducerOptions(Options):
+    """Reductions; the axes are an input."""
+
+    keep_dims: bool
+
+
+@dataclass(frozen=True)
+class _OutputTypeOptions(Options):
+    output_type: str
+
+
+class ArgMaxOptions(_OutputTypeOptions):
+    """Index of the largest element; `output_type` is "int32" or "int64"."""
+
+
+class ArgMinOptions(_OutputTypeOptions):
+    """Index of the smallest element; `output_type` is "int32" or "int64"."""
