@@ -11,12 +11,14 @@ from tvm import relax
 from frontends.builder import Imported
 from frontends.errors import ModelFormatError, UnsupportedOperatorError, reason_of
 from frontends.naming import owners, with_results
+from frontends.onnx.branches import with_taken_branches
 from frontends.onnx.clips import without_clips
 from frontends.onnx.constants import constants_of, dtype_of
 from frontends.onnx.float_products import with_float_products
 from frontends.onnx.folding import with_folded_shapes
 from frontends.onnx.groups import check_groups
 from frontends.onnx.identities import without_identities
+from frontends.onnx.names import free_prefix
 from frontends.onnx.operators import check_operators
 from frontends.onnx.package import onnx_package
 from frontends.onnx.pairs import with_single_pairs
@@ -31,7 +33,6 @@ from qnn_ops.registry import type_spec
 from qnn_ops.serial import serial
 from qnn_ops.signature import Signature, TensorInfo, with_signature
 
-_PREFIX = "tvm_qnn_"
 _QUANTIZING = ("DynamicQuantizeLinear", "QuantizeLinear")
 
 
@@ -76,6 +77,7 @@ def from_onnx(
 def import_proto(proto: Any, shapes: Shapes | None = None) -> Imported:
     """Import what ``read_proto`` gave; see ``from_onnx``."""
     onnx = onnx_package()
+    proto = with_taken_branches(proto, shapes)
     written = list(proto.graph.node)
     proto = _paired_once(proto)
     graph = proto.graph
@@ -124,7 +126,7 @@ def in_groups(proto: Any) -> Any:
     graph = proto.graph
     constants = constants_of(proto)
     groups, missing = with_groups(
-        graph.node, constants, attributes_of, _free_prefix(graph), opset_of(proto)
+        graph.node, constants, attributes_of, free_prefix(graph), opset_of(proto)
     )
     if missing:
         raise UnsupportedOperatorError(
@@ -148,7 +150,7 @@ def _paired_once(proto: Any) -> Any:
     kept = [value.name for value in graph.output]
     nodes = without_identities([_copied(onnx, node) for node in graph.node], kept)
     constants = constants_of(proto)
-    prefix = _free_prefix(graph)
+    prefix = free_prefix(graph)
     nodes, added = with_single_pairs(nodes, constants, kept, prefix)
     known = {**constants, **added}
     nodes, more = with_quantized_parameters(nodes, known, attributes_of, prefix)
@@ -166,7 +168,7 @@ def _propagated(proto: Any) -> Any:
         for value in (*graph.input, *graph.value_info, *graph.output)
     }
     kept = [value.name for value in graph.output]
-    prefix = _free_prefix(graph)
+    prefix = free_prefix(graph)
     return _with_nodes(proto, propagated(nodes, constants_of(proto), kept, types, prefix), {})
 
 
@@ -181,15 +183,6 @@ def _with_nodes(proto: Any, nodes: list[Any], added: Mapping[str, Any]) -> Any:
         onnx.numpy_helper.from_array(array, name) for name, array in added.items()
     )
     return result
-
-
-def _free_prefix(graph: Any) -> str:
-    """Return what no name begins with."""
-    names = {name for node in graph.node for name in (*node.input, *node.output)}
-    prefix = _PREFIX
-    while any(name.startswith(prefix) for name in names):
-        prefix += "_"
-    return prefix
 
 
 def _copied(onnx: Any, node: Any) -> Any:
