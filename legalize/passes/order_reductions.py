@@ -18,8 +18,8 @@ def OrderReductions() -> tvm.transform.Pass:
     step of such a sum is a jump in memory, and none of it becomes vector code. Each element is
     still summed in the same order, so floats do not change either.
 
-    Where several loops give one element, its first value is set before them: LLVM 22 may work
-    without end, as for ARMv7, on loops that each ask whether it is the first step.
+    Where several loops give one element, they become one, and its first value is set before it.
+    On nested loops that gather in memory LLVM 22 may work without end.
     """
     return tir_block_pass(_order, "OrderReductions")
 
@@ -33,7 +33,7 @@ def _order(schedule: s_tir.Schedule, block: Any) -> None:
     kept = [(axis, loop) for axis, loop in axes if axis.iter_type == tirx.IterVar.DataPar]
     long = [(axis, loop) for axis, loop in kept if not is_one(axis.dom.extent)]
     if not long and len(reduced) > 1:
-        schedule.decompose_reduction(block, loops[0])
+        schedule.decompose_reduction(block, schedule.fuse(*reduced))
     if not reduced or not long:
         return
     last, loop = long[-1]
