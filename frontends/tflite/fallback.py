@@ -44,5 +44,5 @@ def warn_of_fallback(where: str) -> None:
         f"{where}: there is no integer rule for this quantized operator; it is computed in "
         "float32 between dequantize and quantize, and may differ from TFLite by a rounding",
         QuantizedFallbackWarning,
-        stacklevel=4,
+        stacklevel=5,
     )

@@ -21,5 +21,5 @@ def warn_of_wrapping(found: Sequence[tuple[str, str]]) -> None:
     warnings.warn(
         f"{where}: {reached}: it wraps, as in LiteRT's builds, where data is that extreme{more}",
         WrappingSumsWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
