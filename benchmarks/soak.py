@@ -23,6 +23,7 @@ import numpy as np
 from rich.console import Console
 
 from tvm_qnn.io.images import noise
+from tvm_qnn.library.arrays import results_of
 from tvm_qnn.library.library import Library, load
 from tvm_qnn.timing import milliseconds
 
@@ -111,10 +112,8 @@ def _round(library: Library, inputs: list[list[Array]], expected: list[bytes]) -
 
 
 def _digest(library: Library, arrays: list[Array]) -> bytes:
-    result = library.run(*arrays)
-    outputs = list(result.values()) if isinstance(result, dict) else [result]
     digest = hashlib.blake2b(digest_size=16)
-    for output in outputs:
+    for output in results_of(library.run(*arrays)):
         digest.update(output.tobytes())
     return digest.digest()
 

@@ -19,6 +19,7 @@ from qnn_ops.signature import ATTRIBUTE, main_function, parameter_specs, signatu
 from qnn_ops.tensor_info import Signature, with_unique_names
 from tvm_qnn.io.images import noise
 from tvm_qnn.io.interrupts import interruptible
+from tvm_qnn.library.arrays import results_of
 from tvm_qnn.library.built import BuiltOrigin
 from tvm_qnn.library.cache import BuildCache, CachedOrigin, build_key, cache_folder
 from tvm_qnn.library.library import Library
@@ -149,9 +150,7 @@ def _vectors(mod: tvm.IRModule, params: Mapping[str, Any] | None, count: int) ->
     for run in range(count):
         seeds = range(run * len(library.inputs), (run + 1) * len(library.inputs))
         inputs = tuple(map(noise, library.inputs, seeds))
-        made = library.run(*inputs)
-        outputs = tuple(made.values()) if isinstance(made, dict) else (made,)
-        vectors.append(Vector(inputs, outputs))
+        vectors.append(Vector(inputs, tuple(results_of(library.run(*inputs)))))
     return vectors
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.peers.base import Array, Peer, Session
+from tvm_qnn.library.arrays import results_of
 
 
 class Ours(Peer):
@@ -49,5 +50,4 @@ class _Session:
         return run
 
     def outputs(self) -> list[Array]:
-        result = self._library.run(*self._inputs)
-        return list(result.values()) if isinstance(result, dict) else [result]
+        return results_of(self._library.run(*self._inputs))

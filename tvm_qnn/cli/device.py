@@ -20,6 +20,7 @@ from tvm_qnn.cli.commands.json_output import json_option, print_json
 from tvm_qnn.cli.group import Commands
 from tvm_qnn.io.arrays import read_archive, read_array, write_archive
 from tvm_qnn.io.text import visible
+from tvm_qnn.library.arrays import named_results
 from tvm_qnn.version import __version__
 
 Array = np.ndarray[Any, Any]
@@ -66,8 +67,7 @@ def run(
         raise click.UsageError("--output is an archive of arrays, its name must end in .npz")
     loaded = tvm_qnn.library.library.load(library, num_threads=threads)
     arrays: dict[str, Any] = {"quantize_inputs": True, **read_inputs(inputs, loaded.inputs)}
-    result = loaded.run(**arrays)
-    results = result if isinstance(result, dict) else {loaded.outputs[0].name: result}
+    results = named_results(loaded.outputs, loaded.run(**arrays))
     if output is not None:
         write_archive(output, results)
     answers = [_answer(each, results[each.name]) for each in loaded.outputs]

@@ -11,6 +11,7 @@ from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.compare.comparison import Comparison
 from tvm_qnn.compare.tally import Tally
+from tvm_qnn.library.arrays import results_of
 
 Array = np.ndarray[Any, Any]
 
@@ -37,8 +38,7 @@ class Here:
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
         """Run it once."""
-        found = self._library.run(*inputs)
-        return list(found.values()) if isinstance(found, dict) else [found]
+        return results_of(self._library.run(*inputs))
 
 
 class Archive:

@@ -13,6 +13,7 @@ from tvm_qnn.build import build
 from tvm_qnn.compare.comparison import Comparison
 from tvm_qnn.compare.references import reference_of
 from tvm_qnn.compare.tally import Tally
+from tvm_qnn.library.arrays import results_of
 from tvm_qnn.target.target import runnable_target
 
 Array = np.ndarray[Any, Any]
@@ -65,8 +66,7 @@ def compare(
     compared = set()
     runs = 0
     for given, answer in zip(ours, chain([first], computed.answers), strict=True):
-        results = library.run(*given)
-        arrays = results.values() if isinstance(results, dict) else [results]
+        arrays = results_of(library.run(*given))
         for (key, tally), array in zip(tallies.items(), arrays, strict=True):
             if key in answer:
                 tally.add(array, answer[key], runs)

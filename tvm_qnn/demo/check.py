@@ -13,6 +13,7 @@ from tvm_qnn.build import build
 from tvm_qnn.compare import Comparison, compare
 from tvm_qnn.io.progress import native_code_is_quiet, timed
 from tvm_qnn.io.terminal import Terminal
+from tvm_qnn.library.arrays import results_of
 from tvm_qnn.library.library import Library
 from tvm_qnn.oracle import LiteRtSession, litert_tensors
 from tvm_qnn.target.target import host_target
@@ -73,8 +74,7 @@ def check_and_time(
 
 
 def _outputs(library: Library, inputs: Sequence[Array]) -> list[Array]:
-    result = library.run(*inputs)
-    return list(result.values()) if isinstance(result, dict) else [result]
+    return results_of(library.run(*inputs))
 
 
 def _are_equal(outputs: Sequence[Array], graph: Model, expected: Mapping[int, Array]) -> bool:

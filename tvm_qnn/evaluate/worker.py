@@ -14,6 +14,7 @@ from tvm_qnn.evaluate.feed import Feed
 from tvm_qnn.evaluate.peers import Peer, Session
 from tvm_qnn.evaluate.samples import Data
 from tvm_qnn.evaluate.tasks.task import Task
+from tvm_qnn.library.arrays import results_of
 from tvm_qnn.library.library import Library
 
 Array = np.ndarray[Any, Any]
@@ -84,8 +85,7 @@ class Worker:
         inputs = job.feed.arrays(sample)
         if self._library.signature.states:
             self._library.reset()
-        result = self._library.run(*inputs)
-        outputs = list(result.values()) if isinstance(result, dict) else [result]
+        outputs = results_of(self._library.run(*inputs))
         record = {"place": place, **job.task.record(job.feed, sample, outputs)}
         if job.beside is None:
             return record

@@ -106,6 +106,18 @@ def _dtype(name: str) -> np.dtype[Any]:
     return np.dtype(name)
 
 
+def results_of(found: Array | Mapping[str, Array]) -> list[Array]:
+    """Return what a run gave, in the order of the outputs, also where there is only one."""
+    return list(found.values()) if isinstance(found, Mapping) else [found]
+
+
+def named_results(
+    infos: Sequence[TensorInfo], found: Array | Mapping[str, Array]
+) -> dict[str, Array]:
+    """Return what a run gave by the names of the outputs, also where there is only one."""
+    return dict(zip((info.name for info in infos), results_of(found), strict=True))
+
+
 def reals(info: TensorInfo, array: Array) -> Array:
     """Return the real numbers of a quantized tensor; another one as it is."""
     encoding = _encoding(info)

@@ -11,6 +11,7 @@ from tvm.runtime.module import BenchmarkResult
 
 from qnn_ops.errors import QnnError
 from qnn_ops.signature import TensorInfo
+from tvm_qnn.library.arrays import results_of
 from tvm_qnn.library.library import Library
 from tvm_qnn.relay.build_module import FactoryModule
 from tvm_qnn.timing import Timing
@@ -57,8 +58,7 @@ class GraphModule:
         """Run the model, after ``set_input(**input_dict)``."""
         if input_dict:
             self.set_input(**input_dict)
-        result = self._library.run(*self._inputs)
-        self._outputs = list(result.values()) if isinstance(result, dict) else [result]
+        self._outputs = results_of(self._library.run(*self._inputs))
 
     def get_num_inputs(self) -> int:
         """Return the number of inputs."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import TensorInfo
+from tvm_qnn.library.arrays import named_results
 from tvm_qnn.library.library import Library
 
 Array = np.ndarray[Any, Any]
@@ -16,8 +17,7 @@ Array = np.ndarray[Any, Any]
 
 def run_once(library: Library, arrays: Sequence[Array]) -> dict[str, Array]:
     """Run a library; return its outputs by name, also where there is only one."""
-    found = library.run(*arrays)
-    return found if isinstance(found, dict) else {library.outputs[0].name: found}
+    return named_results(library.outputs, library.run(*arrays))
 
 
 def run_rows(library: Library, rows: int, arrays: Sequence[Array]) -> dict[str, Array]:

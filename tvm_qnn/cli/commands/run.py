@@ -95,6 +95,7 @@ def run(
     from tvm_qnn.cli.model_files import ending
     from tvm_qnn.io.arrays import write_archive
     from tvm_qnn.io.images import open_picture
+    from tvm_qnn.library.arrays import named_results
 
     if output is not None and ending(output) != ".npz":
         raise click.UsageError("--output is an archive of arrays, its name must end in .npz")
@@ -116,8 +117,8 @@ def run(
     for note in (*descriptions.notes, *question.notes):
         warnings.warn(note, stacklevel=2)
     library = make()
-    result = library.run(*(arrays[info.name] for info in library.inputs))
-    results = result if isinstance(result, dict) else {library.outputs[0].name: result}
+    found = library.run(*(arrays[info.name] for info in library.inputs))
+    results = named_results(library.outputs, found)
     if output is not None:
         write_archive(output, results)
     answers = {
