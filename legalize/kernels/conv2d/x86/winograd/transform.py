@@ -180,5 +180,6 @@ def wraps_back(transform: Transform, kernel: Array) -> bool:
         kernel: w − zw, integers of -255 to 255, [out_channels, KH, KW, in_channels].
     """
     largest = _MAX_DATA * np.abs(kernel.astype(np.int64)).sum(axis=(1, 2, 3)).max()
-    fits = transform_weights(transform, kernel).dtype == np.int16
-    return bool(fits and largest << transform.scale_bits <= _MAX_SUM)
+    if largest << transform.scale_bits > _MAX_SUM:
+        return False
+    return transform_weights(transform, kernel).dtype == np.int16
