@@ -51,7 +51,7 @@ class Compiled:
 
     def make_runnable(self) -> None:
         """Turn the kernels into machine code in memory, which their first call does else."""
-        _each(lambda name: self.kernels[name].get_function(name), self.kernels)
+        _each(self._compile, self.kernels)
 
     def write_objects(self, folder: Path) -> list[Path]:
         """Write the kernels as object files for a linker."""
@@ -59,6 +59,10 @@ class Compiled:
         parts = zip(self.kernels.values(), files, strict=True)
         _each(self._write, parts)
         return files
+
+    def _compile(self, name: str) -> None:
+        with options_kept(self.target):
+            self.kernels[name].get_function(name)
 
     def _write(self, part: tuple[Any, Path]) -> None:
         with options_kept(self.target):
