@@ -92,7 +92,7 @@ def footprint(
         target: as for ``tvm_qnn.build``.
         params: the file of an MXNet model's parameters; by default the one beside the symbol.
         shapes: of inputs by name, where they are not the file's.
-        semantics: of an MXNet model, as ``from_mxnet`` takes it; by default "mxnet".
+        semantics: whose results are meant, as ``from_tflite`` and ``from_mxnet`` take them.
 
     Raises:
         QnnError: the model or target does not fit, or the model does what takes TVM's runtime.

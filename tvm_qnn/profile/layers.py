@@ -115,7 +115,7 @@ def profile(
         repeat: how many runs to take the medians of.
         params: the file of an MXNet model's parameters; by default the one beside the symbol.
         shapes: of an MXNet model's inputs by name, where the file does not say.
-        semantics: of an MXNet model, as ``from_mxnet`` takes it; by default "mxnet".
+        semantics: whose results are meant, as ``from_tflite`` and ``from_mxnet`` take them.
 
     Raises:
         QnnError: the model or target does not fit.
