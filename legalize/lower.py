@@ -19,6 +19,7 @@ from legalize.passes import (
     LegalizeQnn,
     PadInPlace,
     PreferSignedness,
+    ScaleSums,
     SplitWords,
     TabulateFloats,
     TabulateProducts,
@@ -54,6 +55,6 @@ def lower(mod: tvm.IRModule, target: tvm.target.Target, *, kernels: bool = True)
     passes = [LegalizeQnn(), FoldConstants()]
     if kernels:
         target = target_of_kernels(mod, target)
-        rules = (PadInPlace, FuseSums, JoinInPlace, UseKernels, TransposeBytes)
+        rules = (PadInPlace, FuseSums, ScaleSums, JoinInPlace, UseKernels, TransposeBytes)
         passes = [*(each(target) for each in rules), *passes]
     return tvm.transform.Sequential(passes)(mod)

@@ -19,6 +19,9 @@ Array = np.ndarray[Any, Any]
 FIELDS = 3
 """The numbers that encode a row: its scale, how many steps a unit is, its zero point."""
 
+SCALE_FIELD, POINT_FIELD = 0, 2
+"""The places of two of them."""
+
 
 @operator(
     "data",

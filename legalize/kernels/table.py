@@ -13,6 +13,7 @@ import tvm
 from tvm import relax
 
 from legalize.kernels.conv2d.arm import rules as conv2d_arm
+from legalize.kernels.conv2d.calls import Scaling
 from legalize.kernels.conv2d.mcu import rules as conv2d_mcu
 from legalize.kernels.conv2d.x86 import fusions as conv2d_fusions
 from legalize.kernels.conv2d.x86 import rules as conv2d_x86
@@ -111,6 +112,12 @@ BORDERS: Fusions[Callable[[relax.BlockBuilder, relax.Call, relax.Call], _Result]
 
 None, too, where that does not spare the reader a copy.
 """
+
+
+SCALED: Fusions[Callable[[relax.BlockBuilder, relax.Call, Scaling], _Result]] = Fusions(
+    conv2d_fusions.SCALED
+)
+"""``rule(builder, call, scaling)``: a call of ``quantized_dense`` for sums, which are scaled."""
 
 
 def vectors_for(target: tvm.target.Target) -> list[VectorIsa]:

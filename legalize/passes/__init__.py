@@ -18,6 +18,7 @@ from legalize.passes.one_function import OneFunction
 from legalize.passes.order_reductions import OrderReductions
 from legalize.passes.pad_in_place import PadInPlace
 from legalize.passes.prefer_signedness import PreferSignedness
+from legalize.passes.scale_sums import ScaleSums
 from legalize.passes.split_words import SplitWords
 from legalize.passes.tabulate_floats import TabulateFloats
 from legalize.passes.tabulate_products import TabulateProducts
@@ -41,6 +42,7 @@ __all__ = [
     "OrderReductions",
     "PadInPlace",
     "PreferSignedness",
+    "ScaleSums",
     "SplitWords",
     "TabulateFloats",
     "TabulateProducts",

@@ -11,8 +11,8 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
-from legalize.kernels.conv2d.plan import Weights
-from legalize.kernels.conv2d.spec import UNFUSED, Addend, ConvSpec, Fusion, OutputStage
+from legalize.kernels.conv2d.plan import Columns, Weights
+from legalize.kernels.conv2d.spec import UNFUSED, Addend, ConvSpec, Encoding, Fusion, OutputStage
 from legalize.kernels.ir.types import Array
 from legalize.kernels.kernel import Rule
 from legalize.primitives.fixed_point import saturate, scale_down
@@ -246,6 +246,27 @@ def dense_call(attrs: Attrs, operands: Sequence[relax.Expr], ends_in: EndsIn) ->
     weights = weights.reshape(-1, 1, 1, depth)
     factor, shape = dense_factor(attrs, str(weights.dtype)), (prod(outer), 1, 1, depth)
     return _described(attrs, operands, weights, factor, shape, ends_in)
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """How the sums of a dense layer become float32: the arithmetic of x86/epilogue/real.py.
+
+    Attributes:
+        encoding: of the data's rows, or of all: float32, from ``dynamic_encoding``.
+        offset: what is added to its zero points; None where the sums do not depend on them.
+        columns: what there is for each unit.
+    """
+
+    encoding: relax.Expr
+    offset: int | None
+    columns: Columns
+
+    def of(self, call: ConvCall) -> ConvCall:
+        """Return a call for sums as one for float32."""
+        fusion = Fusion(encoding=Encoding(spec_of(self.encoding).shape, self.offset))
+        spec = replace(call.spec, output=OutputStage("float32"), fusion=fusion)
+        return replace(call, spec=spec, weights=replace(call.weights, columns=self.columns))
 
 
 def depthwise_call(

@@ -14,6 +14,22 @@ from legalize.kernels.ir.types import Array
 
 
 @dataclass(frozen=True, eq=False)
+class Columns:
+    """What sums that become float32 take for each output channel.
+
+    Attributes:
+        scale: float32; times that of the row it is the real value of a step.
+        points: int32, what a sum has too much for each step of the row's zero point; None where
+            it does not depend on it.
+        bias: float32, if there is one.
+    """
+
+    scale: Array
+    points: Array | None = None
+    bias: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class Weights:
     """The constants of a convolution.
 
@@ -25,6 +41,7 @@ class Weights:
             gives it; for a rounding of floats the real multiplier. Not used for ``int32`` outputs.
         shift: int32 [out_channels] or one for all, -31 to 31 (30 for ``upward`` rounding),
             positive to the left. Not used where the multiplier is real.
+        columns: for ``float32`` outputs.
     """
 
     kernel: Array
@@ -32,6 +49,7 @@ class Weights:
     bias: Array | None = None
     multiplier: Array | float = 0
     shift: Array | int = 0
+    columns: Columns | None = None
 
     @property
     def centred(self) -> Array:
@@ -66,7 +84,7 @@ class Plan(Protocol):
 
         Returns:
             A function of the data, ``spec.staged_dtype`` of ``spec.staged_shape``; the constants
-            of ``packed``; the tensor that is added, if there is one; and the output,
+            of ``packed``; the tensor that is added or the encodings, if there are; and the output,
             ``spec.stored.dtype`` of ``spec.target_shape``.
         """
 

@@ -12,6 +12,7 @@ from legalize.kernels.call import SORTED_LAST, call_tir
 from legalize.kernels.conv2d.calls import (
     ConvCall,
     EndsIn,
+    Scaling,
     conv_call,
     dense_call,
     depthwise_call,
@@ -69,15 +70,23 @@ class ConvRules:
         return self._emit(builder, call, plan, call.data, operands[3:], into)
 
     def dense(
-        self, builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr]
+        self,
+        builder: relax.BlockBuilder,
+        attrs: Attrs,
+        operands: Sequence[relax.Expr],
+        *,
+        scaling: Scaling | None = None,
     ) -> relax.Expr | None:
-        """Return a dense layer."""
+        """Return a dense layer; of float32 where the call's sums are to be scaled."""
         call = dense_call(attrs, operands, self.ends_in)
+        encodings = []
+        if call is not None and scaling is not None:
+            call, encodings = scaling.of(call), [scaling.encoding]
         plan = self._planned(call)
         if call is None or plan is None:
             return None
         pixels = builder.emit(R.reshape(call.data, call.spec.in_shape))
-        result = self._emit(builder, call, plan, pixels)
+        result = self._emit(builder, call, plan, pixels, encodings)
         outer = spec_of(call.data).shape[:-1]
         return R.reshape(builder.emit(result), (*outer, call.spec.out_channels))
 

@@ -15,8 +15,8 @@ class OutputStage:
     """The outputs that accumulators become.
 
     Attributes:
-        dtype: ``uint8``, ``int8`` or, for the accumulator itself, ``int32``: then nothing else of
-            it counts.
+        dtype: ``uint8``, ``int8`` or, for the accumulator itself, ``int32``, or ``float32`` for
+            what encodings of rows make of it: then nothing else of it counts.
         zero_point: added after rescaling.
         low: lower bound of the output.
         high: upper bound of the output.
@@ -30,6 +30,24 @@ class OutputStage:
     low: int = -(2**31)
     high: int = 2**31 - 1
     rounding: str = "tflite"
+
+    @property
+    def fills_lanes(self) -> bool:
+        """Whether an output takes as many bytes as its accumulator."""
+        return self.dtype in ("int32", "float32")
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """The encodings of the data's rows, which a run tells: see ``qnn_ops.dynamic_encoding``.
+
+    Attributes:
+        shape: of the tensor; [3] for all rows.
+        offset: what is added to its zero points; None where the sums do not depend on them.
+    """
+
+    shape: tuple[int, ...]
+    offset: int | None
 
 
 @dataclass(frozen=True)
@@ -89,12 +107,14 @@ class Fusion:
             is not ``int32``.
         part: the channels of a larger tensor that the output is, if it is not a tensor of its own.
         border: what is written around the output, which is no ``part`` then.
+        encoding: makes float32 of the sums, and there is nothing else then.
     """
 
     addend: Addend | None = None
     residual: Residual | None = None
     part: Slice | None = None
     border: Border | None = None
+    encoding: Encoding | None = None
 
     @property
     def added_dtype(self) -> str | None:

@@ -61,3 +61,10 @@ def fused_multiply_add(a: Vector, b: Vector, c: Vector) -> Vector:
     lanes = lanes_in(a)
     name = f"llvm.fma.{'' if lanes == 1 else f'v{lanes}'}f32"
     return T.call_llvm_pure_intrin(vector_of("float32", lanes), name, a, b, c)
+
+
+def rounded_apart(value: Vector) -> Vector:
+    """Return a float32 product that LLVM makes no fused multiply-add of."""
+    lanes = lanes_in(value)
+    name = f"llvm.arithmetic.fence.{'' if lanes == 1 else f'v{lanes}'}f32"
+    return T.call_llvm_pure_intrin(vector_of("float32", lanes), name, value)

@@ -1,4 +1,4 @@
-"""Convolutions that do more: add another tensor, write to a part of one, or a border around it."""
+"""Kernels that do more: add another tensor, write to a part of one, or a border; scale sums."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 from tvm import relax
 
+from legalize.kernels.conv2d.calls import Scaling
 from legalize.kernels.conv2d.spec import Border, Fusion, OutputStage, Residual
 from legalize.kernels.conv2d.x86.rules import CONV_ISAS, rules_of
 from legalize.kernels.elementwise.affine import affine_form
@@ -15,7 +16,7 @@ from legalize.kernels.elementwise.float_form import float_form
 from legalize.kernels.ir.registers import DWORD
 from legalize.kernels.isa.x86 import Isa
 from legalize.kernels.kernel import Slice
-from qnn_ops import quantized_add, quantized_conv2d, quantized_subtract
+from qnn_ops import quantized_add, quantized_conv2d, quantized_dense, quantized_subtract
 from qnn_ops.attributes import dtype_range
 from qnn_ops.float_epilogue import ONEDNN
 from qnn_ops.onnxruntime import is_onnxruntime
@@ -126,8 +127,15 @@ def with_border(
     return rules_of(isa).conv2d(builder, attrs, list(call.args), fusion=fusion)
 
 
+def _scaled(
+    builder: relax.BlockBuilder, call: relax.Call, scaling: Scaling, *, isa: Isa
+) -> relax.Expr | None:
+    return rules_of(isa).dense(builder, attrs_of(call), list(call.args), scaling=scaling)
+
+
 SUMS = [(quantized_conv2d, isa.features, partial(_sum, isa=isa)) for isa in CONV_ISAS]
 PARTS = [(quantized_conv2d, isa.features, partial(_part, isa=isa)) for isa in CONV_ISAS]
+SCALED = [(quantized_dense, isa.features, partial(_scaled, isa=isa)) for isa in CONV_ISAS]
 BORDERS = [
     (quantized_conv2d, isa.features, partial(with_border, isa=isa))
     for isa in CONV_ISAS

@@ -37,9 +37,16 @@ from legalize.kernels.conv2d.x86.pixel_sums import pixel_sums
 from legalize.kernels.conv2d.x86.prefetch import fetch_ahead
 from legalize.kernels.conv2d.x86.store import narrow, store_pixel
 from legalize.kernels.conv2d.x86.tiling import microseconds
-from legalize.kernels.ir.registers import get_lanes, local_vector, set_lanes, store_pieces
+from legalize.kernels.ir.registers import (
+    get_lanes,
+    kept,
+    local_vector,
+    set_lanes,
+    store_pieces,
+)
 from legalize.kernels.ir.tasks import task_count
 from legalize.kernels.ir.types import Buffer, Expr, Index, Vector
+from qnn_ops.dynamic_encoding import FIELDS, POINT_FIELD, SCALE_FIELD
 
 if TYPE_CHECKING:
     from legalize.kernels.conv2d.x86.plan import Plan
@@ -59,6 +66,7 @@ class ConvKernel:
         self.residual = None
         if residual is not None and epilogue.float_sum is None:
             self.residual = ResidualSum(plan.spec.output, residual, self.isa)
+        self.encoding: Buffer | None = None
         self.weight_dtype = weight_dtype or plan.products.weight_dtype
         self.tasks = self._task_count()
 
@@ -144,6 +152,9 @@ class ConvKernel:
         addend = None
         if spec.fusion.added_dtype is not None:
             addend = T.arg("addend", T.buffer(spec.out_shape, spec.fusion.added_dtype))
+        encoding = None
+        if spec.fusion.encoding is not None:
+            encoding = T.arg("encoding", T.buffer(spec.fusion.encoding.shape, "float32"))
         out_dtype = spec.stored.dtype
         output = T.arg("output", T.buffer(spec.target_shape, out_dtype))
         batch, height, width, channels = spec.staged_shape
@@ -155,6 +166,9 @@ class ConvKernel:
         self.addend = None
         if addend is not None:
             self.addend = T.decl_buffer((size,), addend.dtype, data=addend.data)
+        if encoding is not None:
+            size = prod(encoding.shape)
+            self.encoding = T.decl_buffer((size,), "float32", data=encoding.data)
         self.sums = None
         if zero_point is not None:
             self.sums = pixel_sums(spec, self.isa, self.source, zero_point, self.tasks)
@@ -200,13 +214,14 @@ class ConvKernel:
         if self.residual is not None:
             as_bytes = self.residual.vectors_as_bytes(section.nr, channels)
             as_words = self.residual.vectors_as_words(section.nr)
+        encodings = self._encodings(pixels)
         # Vector by vector, so that its constants stay in registers.
         for j in range(section.nr):
-            for pixel, row in zip(pixels, acc, strict=True):
+            for pixel, row, encoding in zip(pixels, acc, encodings, strict=True):
                 addend = None
                 if self.epilogue.float_sum is None and j >= max(as_bytes, as_words):
                     addend = self._addend(section, first_vector, pixel, j, channels)
-                self._emit(first_vector + j, row[j], addend)
+                self._emit(first_vector + j, row[j], encoding or addend)
         # Now pixel by pixel: vector by vector, constants of both would not stay in registers.
         if self.epilogue.float_sum is not None:
             for pixel, row in zip(pixels, acc, strict=True):
@@ -226,6 +241,23 @@ class ConvKernel:
                     branch.enter_context(T.If(conditions[i]))
                     branch.enter_context(T.Then())
                 store_pixel(self.spec, self.target, pixel, first_vector, vectors, channels, ends)
+
+    def _encodings(self, pixels: list[Index]) -> list[Vector]:
+        """Return scale and zero point of each row, where outputs are of float32."""
+        fields, encoding = self.encoding, self.spec.fusion.encoding
+        if fields is None or encoding is None:
+            return [None] * len(pixels)
+
+        def row(start: Index) -> Vector:
+            scale = kept(fields[start + SCALE_FIELD])
+            if encoding.offset is None:
+                return scale, None
+            point = T.Cast("int32", fields[start + POINT_FIELD])
+            return scale, kept(point + T.int32(encoding.offset))
+
+        if encoding.shape == (FIELDS,):
+            return [row(0)] * len(pixels)
+        return [row(pixel * FIELDS) for pixel in pixels]
 
     def _narrowed(self, section: Section, acc: list[list[Buffer]]) -> list[Vector]:
         """Return all outputs of the first pixels, as bytes, if pixels are narrowed together."""

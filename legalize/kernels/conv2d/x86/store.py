@@ -84,8 +84,9 @@ def narrow(output: OutputStage, vectors: list[Vector]) -> list[tuple[Vector, int
     """Turn accumulators into outputs in order of channels: (value, first channel, channels)."""
     width = lanes_in(vectors[0])
     lanes = width * len(vectors)
-    if output.dtype == "int32":
-        return [(vector, i * width, width) for i, vector in enumerate(vectors)]
+    if output.fills_lanes:
+        dtype = f"{output.dtype}x{width}"
+        return [(T.reinterpret(dtype, each), i * width, width) for i, each in enumerate(vectors)]
     if len(vectors) == 4:
         halves = narrow_pair(*vectors[:2]), narrow_pair(*vectors[2:])
         return [(_clamp(output, narrow_to_bytes(*halves, output.dtype), lanes), 0, lanes)]

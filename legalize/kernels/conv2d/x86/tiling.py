@@ -129,7 +129,7 @@ def lane_channels(spec: ConvSpec, isa: Isa, tiling: Tiling) -> npt.NDArray[np.in
             start = section.first_vector + block * section.nr
             for first, size in store_pieces(section.nr):
                 order = np.arange(size * lanes).reshape(size, lanes)
-                if spec.output.dtype != "int32":
+                if not spec.output.fills_lanes:
                     order = order.reshape(-1, size, 4).transpose(1, 0, 2).reshape(size, lanes)
                 vector = start + first
                 channels[vector : vector + size] = vector * lanes + order

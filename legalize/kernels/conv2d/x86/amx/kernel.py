@@ -201,7 +201,7 @@ class TileKernel(ConvKernel):
 
     def _narrowed(self, section: Section, acc: list[list[Buffer]]) -> list[Vector]:
         """Return the outputs of pixels that have four vectors together."""
-        if section.nr not in (1, 2) or self.spec.stored.dtype == "int32":
+        if section.nr not in (1, 2) or self.spec.stored.fills_lanes:
             return []
         pixels = [[get_lanes(vector, _LANES) for vector in row] for row in acc]
         count = 4 // section.nr

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from legalize.kernels.conv2d.plan import Columns
 from legalize.kernels.conv2d.spec import Addend, OutputStage
 from legalize.kernels.conv2d.x86.epilogue.float_sum import FloatSum
 from legalize.kernels.conv2d.x86.epilogue.rounded_sum import RoundedSum
@@ -23,12 +24,14 @@ class Scales:
         shift: int32 [out_channels], positive to the left.
         bias: int32 [out_channels], part of the accumulators.
         bound: no accumulator is further from zero.
+        columns: of outputs of float32.
     """
 
     multiplier: Array
     shift: Array
     bias: Array
     bound: int
+    columns: Columns | None = None
 
 
 class Chosen(NamedTuple):
@@ -79,11 +82,12 @@ class Epilogue(ABC):
         Args:
             x: int32 vector, the accumulators.
             rows: a function from row to vector for each array.
-            addend: int32 vector of the tensor that is added before rounding, if there is one.
+            addend: int32 vector of the tensor that is added before rounding, if there is one; or
+                the row's scale and zero point, for outputs of float32.
 
         Returns:
             The outputs, int32, before the clamp, if it does not say otherwise; the bits of float32
-            if there is a ``float_sum``.
+            if there is a ``float_sum``, or outputs are of float32.
         """
 
 

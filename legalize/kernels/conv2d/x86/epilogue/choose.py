@@ -13,11 +13,15 @@ from legalize.kernels.conv2d.x86.epilogue.float32 import Float32
 from legalize.kernels.conv2d.x86.epilogue.float64 import Double, Magic
 from legalize.kernels.conv2d.x86.epilogue.float_sum import float_sum
 from legalize.kernels.conv2d.x86.epilogue.onednn import OneDnn
+from legalize.kernels.conv2d.x86.epilogue.real import Real
 from legalize.kernels.conv2d.x86.epilogue.rounded_sum import RoundedSum
 from legalize.kernels.elementwise.float_form import FloatForm
 from legalize.kernels.ir.types import Array
 
-EPILOGUES: tuple[type[Epilogue], ...] = (Sums, Magic, Double, OneDnn, Float32, FixedPoint, General)
+EPILOGUES: tuple[type[Epilogue], ...] = (
+    *(Sums, Real, Magic, Double, OneDnn, Float32),
+    *(FixedPoint, General),
+)
 """The cheapest first."""
 
 _MULTIPLIERS = {"float32": "float32", "float64": "float64", "onednn": "float32"}
@@ -42,7 +46,7 @@ def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tu
     if dtype == "int32":
         check_scales(spec, multiplier, shift)
     folded, bound = fold_zero_points(spec, kernel, zero_point, bias)
-    return folded, Scales(multiplier, shift, bias, bound)
+    return folded, Scales(multiplier, shift, bias, bound, weights.columns)
 
 
 def choose_epilogue(

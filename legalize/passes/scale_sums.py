@@ -1,0 +1,257 @@
+"""Let the kernel of a dense layer make real numbers of its sums."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+from tvm.relax import op as R
+from tvm.relax.expr_functor import mutator
+
+from legalize.kernels.conv2d.calls import Scaling
+from legalize.kernels.conv2d.plan import Columns
+from legalize.kernels.table import SCALED
+from legalize.passes.rewriter import CallRewriter, count_uses, first_found, module_pass
+from legalize.qdq.group import operator_name
+from qnn_ops import dynamic_encoding, quantized_dense
+from qnn_ops.attributes import dtype_range
+from qnn_ops.dynamic_encoding import FIELDS, POINT_FIELD, SCALE_FIELD
+from qnn_ops.dynamic_quantize import OFFSETS
+from qnn_ops.registry import TensorSpec, attrs_of, constant_of, operator_of, spec_of
+from qnn_ops.rounded import rounded
+
+Array = np.ndarray[Any, Any]
+
+_SUMS = ("int32", *dtype_range("int32"))
+# Zero points, below 256, take no more off a sum than this times that: half of int32.
+_MOST_POINTS = 2**30 // 256
+# How many read a product that ``qnn_ops.rounded`` rounds.
+_OF_ROUNDED = 3
+# The operators between a field of an encoding and its use.
+_OF_SCALES = ("relax.reshape",)
+_OF_POINTS = ("relax.reshape", "relax.astype", "relax.subtract")
+
+
+def ScaleSums(target: tvm.target.Target) -> tvm.transform.Pass:
+    """Let kernels for ``target`` scale the sums of products with data that the run quantized.
+
+    A frontend writes such a layer operator by operator: int32 sums, less what the zero points of
+    the rows add to them; as float32; times the scale of the row times that of the column; plus a
+    bias. The kernel computes the same, in registers. Only where nothing else reads what comes
+    between, and where ``dynamic_encoding`` tells the rows' scales and zero points.
+    """
+    rules_for = SCALED.serving(target)
+
+    @mutator
+    class _ScaleSums(CallRewriter):
+        def enter(self, function: relax.Function) -> None:
+            self.chains = _Chains(function).found()
+
+        def visit_call_(self, call: relax.Call) -> relax.Expr:
+            chain = self.chains.get(call)
+            scaled = None if chain is None else self._scaled(chain)
+            return super().visit_call_(call) if scaled is None else scaled
+
+        def _scaled(self, chain: _Chain) -> relax.Expr | None:
+            operands = [self.visit_expr(operand) for operand in chain.dense.args]
+            dense = relax.Call(chain.dense.op, operands, chain.dense.attrs)
+            dense = self.builder_.normalize(dense)
+            scaling = Scaling(self.visit_expr(chain.encoding), chain.offset, chain.columns)
+            result = first_found(rule(self.builder_, dense, scaling) for rule in rules_for(dense))
+            return None if result is None else self.builder_.normalize(result)
+
+    return module_pass(_ScaleSums, "ScaleSums")
+
+
+@dataclass(frozen=True, eq=False)
+class _Chain:
+    """Sums, and what is computed of them.
+
+    Attributes:
+        dense: the call that gives the sums.
+        encoding: the variable of the rows' encodings.
+        offset: what is added to their zero points; None where the sums do not depend on these.
+        columns: what there is for each unit.
+    """
+
+    dense: relax.Call
+    encoding: relax.Var
+    offset: int | None
+    columns: Columns
+
+
+@dataclass(frozen=True, eq=False)
+class _Factors:
+    """A product of what there is for each row with what there is for each column.
+
+    Attributes:
+        encoding: the variable of which the rows' numbers are a field.
+        offset: what is added to them.
+        columns: one for each column.
+    """
+
+    encoding: relax.Var
+    offset: int
+    columns: Array
+
+
+class _Chains:
+    """The variables of a function, and what reads them."""
+
+    def __init__(self, function: relax.Function) -> None:
+        """Look at all bindings."""
+        self.uses = count_uses(function)
+        self.values: dict[Any, relax.Expr] = {}
+        self.readers: dict[Any, list[Any]] = defaultdict(list)
+        for block in function.body.blocks:
+            for binding in block.bindings:
+                self.values[binding.var] = binding.value
+                for operand in getattr(binding.value, "args", ()):
+                    if isinstance(operand, relax.Var):
+                        self.readers[operand].append(binding.var)
+
+    def found(self) -> dict[Any, _Chain]:
+        """Return the chains that follow sums, by the calls that compute the last results."""
+        chains = {}
+        for variable, value in self.values.items():
+            if operator_of(value) is quantized_dense and len(value.args) == 2:
+                attrs = attrs_of(value)
+                if (attrs.out_dtype, attrs.out_min, attrs.out_max) == _SUMS:
+                    chains.update(self._chain(variable, value))
+        return chains
+
+    def _chain(self, sums: Any, dense: relax.Call) -> dict[Any, _Chain]:
+        """Return the chain that follows sums, if there is one."""
+        shape, points = spec_of(dense).shape, None
+        centred = self._reader(sums, "subtract")
+        if centred is not None:
+            minuend, taken = self.values[centred].args
+            points = self._factors(taken, shape, POINT_FIELD)
+            if points is None or not minuend.same_as(sums):
+                return {}
+            if np.abs(points.columns.astype(np.int64)).max(initial=0) > _MOST_POINTS:
+                return {}
+        real = self._reader(sums if centred is None else centred, "astype")
+        product = None if real is None else self._reader(real, "multiply")
+        if product is None or spec_of(product) != TensorSpec(shape, "float32"):
+            return {}
+        scales = self._factors(self._other(product, real), shape, SCALE_FIELD)
+        if scales is None or (points and not points.encoding.same_as(scales.encoding)):
+            return {}
+        result, bias = self._biased(product, shape)
+        column_points, offset = (None, None) if points is None else (points.columns, points.offset)
+        columns = Columns(scales.columns, column_points, bias)
+        return {self.values[result]: _Chain(dense, scales.encoding, offset, columns)}
+
+    def _factors(self, expr: relax.Expr, shape: tuple[int, ...], field: int) -> _Factors | None:
+        """Return the factors of a product that is to broadcast with sums of a shape."""
+        if not isinstance(expr, relax.Var) or expr not in self.values:
+            return None
+        value = self.values[expr]
+        if operator_name(value) != "relax.multiply":
+            return None
+        for rows, other in (value.args, reversed(value.args)):
+            columns, encoded = _columns(other, shape[-1]), self._encoding(rows, field)
+            if columns is not None and encoded is not None:
+                encoding, offset = encoded
+                fits = _has_rows(spec_of(encoding).shape, spec_of(rows).shape, shape[:-1])
+                return _Factors(encoding, offset, columns) if fits else None
+        return None
+
+    def _encoding(self, expr: relax.Expr, field: int) -> tuple[Any, int] | None:
+        """Return the encoding of which an expression is a field, and what is added to that."""
+        offset, dtypes = 0, set[str]()
+        passed = _OF_POINTS if field == POINT_FIELD else _OF_SCALES
+        while isinstance(expr, relax.Var) and expr in self.values:
+            value = self.values[expr]
+            name, dtype = operator_name(value), spec_of(expr).dtype
+            if name == "relax.strided_slice":
+                # Bytes hold the zero points of their own type only.
+                holds = all(OFFSETS.get(each, offset) == offset for each in dtypes)
+                is_field = holds and offset in OFFSETS.values() and self._is_field(value, field)
+                return (value.args[0], offset) if is_field else None
+            if name not in passed:
+                return None
+            if name == "relax.subtract":
+                taken = constant_of(value.args[1])
+                if taken is None or taken.size != 1 or taken.dtype != np.int32:
+                    return None
+                offset -= int(taken.item())
+            dtypes.add(dtype)
+            expr = value.args[0]
+        return None
+
+    def _is_field(self, value: relax.Call, field: int) -> bool:
+        """Tell whether a slice is a field of an encoding."""
+        encoding, axes = value.args[:2]
+        if operator_of(self.values.get(encoding)) is not dynamic_encoding:
+            return False
+        wanted = R.strided_slice(encoding, axes, [field], [field + 1])
+        one_each = (*spec_of(encoding).shape[:-1], 1)
+        # Bounds print as tuples of numbers.
+        given, others = ([str(each) for each in call.args[2:4]] for call in (value, wanted))
+        return spec_of(value).shape == one_each and given == others
+
+    def _biased(self, product: Any, shape: tuple[int, ...]) -> tuple[Any, Array | None]:
+        """Return the last result that the kernel gives, and the bias, if it is a sum with one."""
+        readers = self.readers[product]
+        ends = [each for each in readers if self._is_rounded(each, product)]
+        if len(ends) != 1 or len(readers) != _OF_ROUNDED or self.uses[product] != len(readers):
+            return product, None
+        total = self._reader(ends[0], "add")
+        bias = None if total is None else _columns(self._other(total, ends[0]), shape[-1])
+        if bias is None or spec_of(total).shape != shape:
+            return ends[0], None
+        return total, bias
+
+    def _is_rounded(self, variable: Any, product: Any) -> bool:
+        """Tell whether a variable is what ``qnn_ops.rounded`` makes of a product."""
+        wanted = rounded(product)
+        value = self.values[variable]
+        if operator_name(value) != operator_name(wanted) or not value.args[2].same_as(product):
+            return False
+        return all(
+            _is_same(self.values.get(given), other)
+            for given, other in zip(value.args[:2], wanted.args[:2], strict=True)
+        )
+
+    def _reader(self, variable: Any, name: str) -> Any:
+        """Return the only reader of a variable, if it is of such an operator."""
+        readers = self.readers[variable]
+        if len(readers) != 1 or self.uses[variable] != 1:
+            return None
+        return readers[0] if operator_name(self.values[readers[0]]) == f"relax.{name}" else None
+
+    def _other(self, variable: Any, operand: Any) -> relax.Expr:
+        """Return the operand beside one."""
+        lhs, rhs = self.values[variable].args
+        return rhs if lhs.same_as(operand) else lhs
+
+
+def _is_same(call: Any, other: relax.Call) -> bool:
+    """Tell whether a call is another one, of a variable and a constant."""
+    if operator_name(call) != operator_name(other) or not call.args[0].same_as(other.args[0]):
+        return False
+    constant, wanted = (constant_of(each.args[1]) for each in (call, other))
+    return constant is not None and wanted is not None and bool(np.array_equal(constant, wanted))
+
+
+def _columns(expr: relax.Expr, units: int) -> Array | None:
+    """Return a constant that broadcasts along columns, one for each."""
+    array = constant_of(expr)
+    if array is None or (array.size != 1 and (array.size, array.shape[-1]) != (units, units)):
+        return None
+    return np.broadcast_to(array.reshape(-1), (units,))
+
+
+def _has_rows(encoding: tuple[int, ...], field: tuple[int, ...], outer: tuple[int, ...]) -> bool:
+    """Tell whether a field that broadcasts with sums has for each row what its encoding has."""
+    if encoding == (FIELDS,) or prod(outer) == 1:
+        return prod(field) == 1
+    one_each = [size for size in field if size != 1] == [size for size in outer if size != 1]
+    return prod(encoding) == FIELDS * prod(outer) and field[-1] == 1 and one_each
