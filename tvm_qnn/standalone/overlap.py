@@ -13,6 +13,7 @@ from tvm import tirx
 from tvm.ir.expr import TensorLoad
 from tvm_ffi import structural_walk
 
+from legalize.kernels.isa.mcu import TWO_WORDS
 from tvm_qnn.standalone.spans import Array, Span, combined, exactly, joined, negated
 
 Pair = tuple[int, int]
@@ -319,11 +320,19 @@ class _Reader:
         return uses, None
 
     def _call(self, node: tvm.ir.Call) -> tuple[_Uses, Span]:
+        if isinstance(node.op, tvm.ir.Op) and node.op.name == "tirx.call_extern":
+            return self._words(*node.args), None
         # What gives a pointer hides what is read through it.
         is_number = isinstance(node.ty, tvm.ir.PrimType) and str(node.ty.dtype) != "handle"
         if not isinstance(node.op, tvm.ir.Op) or not is_number:
             raise _UnreadableError
         return self._all(node.args)[0], None
+
+    def _words(self, name: tvm.ir.StringImm, *operands: Any) -> _Uses:
+        if name.value != TWO_WORDS:
+            raise _UnreadableError
+        (place,) = operands
+        return self._load(place.args[0])[0]
 
     def _load(self, node: Any) -> tuple[_Uses, Span]:
         memory = self._memory_of(node.source)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.registers import kept
@@ -19,22 +21,60 @@ PAIRS = ("mclass", "dsp")
 RISCV32 = ("32bit",)
 """What LLVM calls RISC-V of 32 bits."""
 
+TWO_WORDS = "tvm_qnn_two_words"
+"""A function of a place in memory: the two registers there, as one int64."""
+
+# LLVM's pass that makes one instruction of two loads is left out. It makes one of a volatile load.
+_TWO_WORDS_IR = f"""
+define i64 @{TWO_WORDS}(ptr %place) {{
+  %words = load volatile i64, ptr %place, align 4
+  ret i64 %words
+}}
+"""
+
+
+def reading_words() -> Any:
+    """Open the part of a function that may call ``words_of``."""
+    return T.attr("default", "pragma_import_llvm", _TWO_WORDS_IR)
+
+
+def words_of(buffer: Buffer, start: Index, count: int) -> list[Index]:
+    """Read neighbouring registers, two by an instruction.
+
+    Args:
+        buffer: of int8 or int32.
+        start: a place in it that is aligned to a register.
+        count: how many.
+    """
+    step = 1 if str(buffer.dtype) == "int32" else WORD
+    words = []
+    for first in range(0, count - 1, 2):
+        place = T.address_of(buffer[start + first * step])
+        both = kept(T.call_extern("int64", TWO_WORDS, place))
+        words.append(kept(T.Cast("int32", both)))
+        words.append(kept(T.Cast("int32", T.shift_right(both, T.int64(32)))))
+    if count % 2:
+        last = start + (count - 1) * step
+        words.append(kept(buffer[last]) if step == 1 else word_of(buffer, last))
+    return words
+
 
 def word_of(buffer: Buffer, start: Index) -> Index:
     """Read four bytes as a register."""
     return kept(T.reinterpret("int32", buffer[T.ramp(start, 1, WORD)]))
 
 
-def unpacked(word: Index, dtype: str) -> list[Index]:
-    """Return bytes 0 and 2 of a register, and bytes 1 and 3, each widened to 16 bits."""
+def half_of(word: Index, half: int, dtype: str = "int8") -> Index:
+    """Return bytes 0 and 2 of a register, or bytes 1 and 3, each widened to 16 bits."""
     name = "llvm.arm.sxtb16" if dtype == "int8" else "llvm.arm.uxtb16"
-    rotated = T.call_llvm_pure_intrin("int32", "llvm.fshr.i32", word, word, T.int32(8))
-    return [kept(T.call_llvm_pure_intrin("int32", name, value)) for value in (word, rotated)]
+    if half:
+        word = T.call_llvm_pure_intrin("int32", "llvm.fshr.i32", word, word, T.int32(8))
+    return kept(T.call_llvm_pure_intrin("int32", name, word))
 
 
-def low_bytes(word: Index) -> Index:
-    """Return bytes 0 and 2 of a register, each widened to 16 bits with its sign."""
-    return kept(T.call_llvm_pure_intrin("int32", "llvm.arm.sxtb16", word))
+def unpacked(word: Index, dtype: str) -> list[Index]:
+    """Return both halves of a register: see ``half_of``."""
+    return [half_of(word, half, dtype) for half in range(2)]
 
 
 def copy_bytes(source: Buffer, start: Index, target: Buffer, to: Index, count: int) -> None:

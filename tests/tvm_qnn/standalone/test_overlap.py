@@ -12,6 +12,7 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.isa.mcu import reading_words, words_of
 from tests.support.standalone import check_call
 from tvm_qnn.standalone.functions import compile_functions
 from tvm_qnn.standalone.overlap import leads, size_of_buffer
@@ -106,6 +107,14 @@ def vectors(buffers: Buffers) -> None:
         T.buffer_store(target, source[T.ramp(i * 4, 1, 4)], [T.ramp(i * 4, 1, 4)])
 
 
+def words(buffers: Buffers) -> None:
+    """Read two registers by a call, and store a byte of the second one."""
+    source, target = buffers
+    with reading_words(), T.serial(8) as i:
+        _, second = words_of(source, i * 4, 2)
+        T.buffer_store(target, T.Cast("int8", second), [i])
+
+
 BYTES = [(8, "int8"), (8, "int8")]
 
 
@@ -120,6 +129,7 @@ CASES = [
     (BYTES, last_pixels_again, 1),
     (BYTES, counter, 7),
     (BYTES, vectors, 0),
+    ([(36, "int8"), (8, "int8")], words, -3),
 ]
 
 

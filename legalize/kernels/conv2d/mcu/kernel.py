@@ -10,6 +10,7 @@ spares half of what unpacking both would take.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,15 +23,19 @@ from legalize.kernels.conv2d.mcu.window import gather, is_pixelwise
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.ir.registers import kept
 from legalize.kernels.ir.types import Array, Buffer, Index
-from legalize.kernels.isa.mcu import WORD, add_products, copy_bytes, low_bytes, unpacked, word_of
+from legalize.kernels.isa.mcu import (
+    WORD,
+    add_products,
+    copy_bytes,
+    half_of,
+    reading_words,
+    unpacked,
+    word_of,
+    words_of,
+)
 
 JOINED = 8
 """Bits between the weights of two channels that are read as one."""
-
-# From so many products of a sum on, loops over six sums are ordered so that some go to the stack.
-_DEEP = 48
-
-_UNROLLED = 2  # words of values in a turn of the innermost loop over six sums
 
 
 @dataclass(frozen=True)
@@ -62,9 +67,7 @@ def choose_tile(spec: ConvSpec, *, has_pairs: bool, can_join: bool = False) -> T
         channels = 4 if spec.out_channels % 4 == 0 else 2
         pixels = 1
     else:
-        depth = spec.kernel_height * spec.kernel_width * spec.in_channels
-        pixels = min(3 if has_pairs and depth < _DEEP else 2, spec.out_pixels)
-        channels = 2
+        pixels, channels = min(2, spec.out_pixels), 2
     channels = channels if spec.out_channels % channels == 0 else 1
     return Tile(pixels, channels, has_pairs, has_pairs and can_join and channels > 1)
 
@@ -122,7 +125,9 @@ def conv2d(spec: ConvSpec, tile: Tile, epilogue: Epilogue) -> tirx.PrimFunc:
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("conv2d")
         T.func_attr({"global_symbol": "conv2d", "tirx.noalias": True})
-        _Writer(spec, tile, epilogue).write()
+        writer = _Writer(spec, tile, epilogue)
+        with reading_words() if tile.has_pairs else nullcontext():
+            writer.write()
     return builder.get()
 
 
@@ -234,17 +239,13 @@ class _Writer:
             for i in range(pixels):
                 T.buffer_store(sums, start, [q * pixels + i])
         step = WORD if self.tile.has_pairs else 1
-        add_words = self._add_joined if self.tile.is_joined else self._add_pairs
         turns = self.depth // step
-        unrolled = _UNROLLED if pixels > 2 and turns % _UNROLLED == 0 else 1
-        with T.serial(turns // unrolled) as turn:
-            for n in range(unrolled):
-                k = turn * unrolled + n
-                place = (group * turns + k) * channels * step
-                if self.tile.has_pairs:
-                    add_words(sums, k, place)
-                else:
-                    self._add_values(sums, first, k, place)
+        with T.serial(turns) as k:
+            place = (group * turns + k) * channels * step
+            if self.tile.has_pairs:
+                self._add_pairs(sums, k, place)
+            else:
+                self._add_values(sums, first, k, place)
         for q in range(channels):
             for i in range(pixels):
                 self._finish(sums, q, i, first, group)
@@ -280,22 +281,17 @@ class _Writer:
                 T.buffer_store(sums, total, [q * pixels + i])
 
     def _add_pairs(self, sums: Buffer, k: Index, place: Index) -> None:
-        pixels = self.tile.pixels
-        for q in range(self.tile.channels):
-            weights = unpacked(word_of(self.weights, place + q * WORD), "int8")
-            for half in range(2):
+        """Add the products of four values: channel by channel, or of two channels at a time."""
+        pixels, channels = self.tile.pixels, self.tile.channels
+        words = words_of(self.weights, place, channels)
+        values = words_of(self.pairs, k * 2 * pixels, 2 * pixels)
+        for half in range(2):
+            for q in range(channels):
+                if self.tile.is_joined:
+                    both = words[q // 2 * 2 + half]
+                    weights = both if q % 2 else half_of(both, 0)
+                else:
+                    weights = half_of(words[q], half)
                 for i in range(pixels):
-                    value = kept(self.pairs[(k * 2 + half) * pixels + i])
-                    total = add_products(value, weights[half], sums[q * pixels + i])
+                    total = add_products(values[half * pixels + i], weights, sums[q * pixels + i])
                     T.buffer_store(sums, total, [q * pixels + i])
-
-    def _add_joined(self, sums: Buffer, k: Index, place: Index) -> None:
-        pixels = self.tile.pixels
-        for q in range(0, self.tile.channels, 2):
-            for half in range(2):
-                both = word_of(self.weights, place + (q + half) * WORD)
-                for channel, weights in ((q, low_bytes(both)), (q + 1, both)):
-                    for i in range(pixels):
-                        value = kept(self.pairs[(k * 2 + half) * pixels + i])
-                        total = add_products(value, weights, sums[channel * pixels + i])
-                        T.buffer_store(sums, total, [channel * pixels + i])
