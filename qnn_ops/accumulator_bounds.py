@@ -242,15 +242,30 @@ def check_fixed_point(
     shifts = np.atleast_1d(np.asarray(shift, np.int64))
     if shifts.max() > 31:
         raise QnnError(f"the scales do not go together: a shift by {shifts.max()} bits is too far")
-    left = np.maximum(shifts, 0)
-    lifted = Bounds(bounds.low << left, bounds.high << left)
-    check_int32(lifted, f", shifted left by {left.max()} bits to be scaled,")
+    leaves = lifted_beyond_int32(bounds, shifts)
+    if leaves:
+        raise QnnError(leaves + _UNDEFINED)
     # It grows with what is scaled, so that its ends are those of the bounds.
     low, high = (
         multiply_by_quantized_multiplier(end, multiplier, shifts).astype(np.int64)
         for end in (bounds.low, bounds.high)
     )
     check_int32(Bounds(low, high) + zero_point, ", scaled,")
+
+
+def lifted_beyond_int32(bounds: Bounds, shift: npt.ArrayLike) -> str:
+    """Say how far integers go that are shifted left to be scaled, if int32 does not hold that.
+
+    Args:
+        bounds: of the integers, within int32.
+        shift: at most 31, to the left where positive; one, or one per channel.
+
+    Returns:
+        The first such channel and its bound; empty where int32 holds all.
+    """
+    left = np.maximum(np.asarray(shift, np.int64), 0)
+    lifted = Bounds(bounds.low << left, bounds.high << left)
+    return _leaves_int32(lifted, f", shifted left by {left.max()} bits to be scaled,")
 
 
 def check_activation(kind: str, scale: float, zero_point: int) -> None:

@@ -172,11 +172,6 @@ def sum_multipliers(attrs: Attrs) -> tuple[float, float, float]:
 
 
 def product_multiplier(attrs: Attrs) -> float:
-    """Return the real multiplier of a product, kept to where it saturates every result but 0."""
-    return saturating(stated_product_multiplier(attrs), attrs.out_dtype)
-
-
-def stated_product_multiplier(attrs: Attrs) -> float:
     """Compute a product's multiplier, rounded to float32 after each of two steps as TFLite's.
 
     x86 processors shift 32 bits by the last five bits of a count, and TFLite's code does not look

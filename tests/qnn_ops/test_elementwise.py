@@ -76,19 +76,16 @@ def test_operands_that_do_not_fit_are_named(
         module_of(operator, [lhs, rhs], **PLAIN)
 
 
-@pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.name)
+@pytest.mark.parametrize("operator", [quantized_add, quantized_subtract], ids=lambda op: op.name)
 def test_far_too_small_an_output_scale_saturates(operator: Operator[Any]) -> None:
     every = np.arange(-128, 128, dtype=np.int8)
-    # A product's shift counts modulo 32.
-    far = 1e-7 if operator is quantized_multiply else 1e-30
-    for scales in ((1.0, 1.0, far), (3e38, 3e38, 1e-38), (1e-3, 1.0, 1e-7)):
+    for scales in ((1.0, 1.0, 1e-30), (3e38, 3e38, 1e-38), (1e-3, 1.0, 1e-7)):
         result = operator.evaluate(
             every[:, None], every, scales[0], 0, scales[1], 0, scales[2], 0, "int8"
         )
         real = {
             "quantized_add": every[:, None] * scales[0] + every * scales[1],
             "quantized_subtract": every[:, None] * scales[0] - every * scales[1],
-            "quantized_multiply": every[:, None].astype(float) * every,
         }[operator.name]
         np.testing.assert_array_equal(
             result, np.where(real > 0, 127, np.where(real < 0, -128, 0)).astype(np.int8)

@@ -31,6 +31,9 @@ from qnn_ops.quantized_squared_difference import SQUARE_SHIFT, square_multiplier
 from qnn_ops.registry import Attrs, Operator, TensorSpec, spec_of
 from qnn_ops.xnnpack import is_xnnpack
 
+# Of a product that is shifted left: int32 holds it, and its sum with a zero point.
+_LARGEST_LIFTED = 2**31 - 1 - 255
+
 
 def _add(
     builder: relax.BlockBuilder,
@@ -174,13 +177,16 @@ def _rounding(attrs: Attrs) -> Rounding | None:
     return Rounding(factor, attrs.output_zero_point - moved, low - moved)
 
 
-def _rescaling(attrs: Attrs, zero_points: tuple[int, int]) -> Rescaling:
+def _rescaling(attrs: Attrs, zero_points: tuple[int, int]) -> Rescaling | None:
+    """Return the rescaling of products; None where it leaves int32, and wraps."""
     real = product_multiplier(attrs)
     multiplier, shift = (int(part) for part in quantize_multiplier(real))
     zero_point = attrs.output_zero_point - dtype_range(attrs.out_dtype)[0]
     ends = [(-zero, 255 - zero) for zero in zero_points]
     corners = [left * right for left in ends[0] for right in ends[1]]
     products = np.arange(min(corners), max(corners) + 1)
+    if max(map(abs, corners)) << max(shift, 0) > _LARGEST_LIFTED:
+        return None
     scaled = multiply_by_quantized_multiplier(products, multiplier, shift).astype(np.int64)
     bounds = _bounds(attrs)
     steps = float_steps(products, np.clip(scaled + zero_point, *bounds), real, bounds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -164,7 +165,6 @@ def unary(code: str, scale: float) -> Sheet:
     [
         (elementwise, "ADD", 2.0**-19),
         (elementwise, "SUB", 2.0**-19),
-        (elementwise, "MUL", 2.0**-16),
         (unary, "QUANTIZE", 2.0**-23),
         (unary, "RELU", 2.0**-23),
         (unary, "LEAKY_RELU", 2.0**-23),
@@ -176,6 +176,25 @@ def test_the_finest_results_equal_litert_and_finer_ones_are_refused(
     make(code, scale * 1.001).check_reference()
     with pytest.raises(QnnError, match=f"operator 0 {code}"):
         from_tflite(make(code, scale * 0.499).model())
+
+
+@pytest.mark.filterwarnings("ignore::frontends.tflite.wrapping.WrappingSumsWarning")
+@pytest.mark.parametrize("bits", [0, 3, 9, 13])
+def test_products_that_are_shifted_beyond_int32_wrap_as_in_litert(bits: int) -> None:
+    sheet = elementwise("MUL", 2.0**-16 * 1.001)
+    assert "shifted left" not in warnings_of(sheet)
+    sheet = elementwise("MUL", 2.0 ** -(16 + bits) * 0.499)
+    assert f"shifted left by {17 + bits + 1} bits" in warnings_of(sheet)
+    sheet.check_reference()
+    assert differing_tensors(sheet.model(), [sheet.arrays], "host", kernels=True) == []
+
+
+def warnings_of(sheet: Sheet) -> str:
+    """Import a model, and return what the importer warns of."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        from_tflite(sheet.model())
+    return " ".join(str(each.message) for each in caught)
 
 
 def test_hard_swish_beyond_its_shifts() -> None:
