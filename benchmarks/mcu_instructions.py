@@ -31,7 +31,13 @@ Array = np.ndarray[Any, Any]
 
 
 def count(
-    model: bytes, core: str, runs: Sequence[Array], folder: Path, *, arena: bool = False
+    model: bytes,
+    core: str,
+    runs: Sequence[Array],
+    folder: Path,
+    *,
+    arena: bool = False,
+    ram_limit: int | None = None,
 ) -> Result:
     """Count the instructions of a model of one input and one output.
 
@@ -41,12 +47,13 @@ def count(
         runs: the inputs.
         folder: for files; must be empty.
         arena: whether input and output lie in the workspace.
+        ram_limit: as ``export_c`` takes it.
 
     Raises:
         QnnError: if a tool is missing, or an output is not LiteRT's.
     """
     mod, params = from_tflite(model)
-    export_c(mod, core, params, folder / "model", arena=arena)
+    export_c(mod, core, params, folder / "model", arena=arena, ram_limit=ram_limit)
     result = run(BOARDS[core], folder, runs)
     for number, (made, array) in enumerate(zip(result.outputs, runs, strict=True)):
         tensors = litert_tensors(model, [array])

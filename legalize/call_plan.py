@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any, TypeAlias
 
@@ -80,11 +81,18 @@ class Plan:
         calls: in their order.
         constants: by number.
         temporaries: the size in bytes of each, by number.
+        parts: temporary tensors that lie in others: in which one, which is in no other, and how
+            many bytes behind its begin.
     """
 
     calls: tuple[Call, ...]
     constants: tuple[tvm.runtime.Tensor, ...]
     temporaries: tuple[int, ...]
+    parts: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+
+    def home(self, number: int) -> tuple[int, int]:
+        """Return the temporary tensor that is in no other, in which one lies, and where."""
+        return self.parts.get(number, (number, 0))
 
 
 def plan_of(mod: tvm.IRModule, is_view: Callable[[Any], bool] = lambda function: False) -> Plan:
@@ -135,7 +143,7 @@ class _Reader:
         self._values: dict[relax.Var, _Value] = {
             parameter: Input(number) for number, parameter in enumerate(main.params)
         }
-        self._known_constants: dict[tvm.runtime.Tensor, Constant] = {}
+        self._known_constants: dict[tuple[Any, ...], Constant] = {}
 
     def read(self) -> list[Place]:
         """Read the calls; return the places of the results."""
@@ -158,10 +166,13 @@ class _Reader:
         return self._values[expr]
 
     def _constant(self, expr: tvm.ir.GenericConst) -> _Value:
-        if expr.value not in self._known_constants:
-            self._known_constants[expr.value] = Constant(len(self.constants))
+        # Kernels of several layers may have equal ones, each made by itself.
+        array = expr.value.numpy()
+        key = array.shape, str(array.dtype), hashlib.sha256(array.tobytes()).digest()
+        if key not in self._known_constants:
+            self._known_constants[key] = Constant(len(self.constants))
             self.constants.append(expr.value)
-        return self._known_constants[expr.value]
+        return self._known_constants[key]
 
     def _tuple(self, expr: relax.Tuple) -> _Value:
         return tuple(self._value(field) for field in expr.fields)

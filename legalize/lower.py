@@ -15,6 +15,7 @@ from legalize.passes import (
     FoldPads,
     FoldQdq,
     FuseSums,
+    InStrips,
     JoinInPlace,
     LegalizeQnn,
     PadInPlace,
@@ -26,6 +27,7 @@ from legalize.passes import (
     TransposeBytes,
     UseKernels,
 )
+from legalize.passes.in_strips import Choice
 from qnn_ops.serial import serial
 
 # What the kernels of an architecture multiply with int8 weights, by a feature that they all need.
@@ -33,13 +35,20 @@ _SIGNEDNESS = {"sse4.1": "uint8", "neon": "int8"}
 
 
 @serial
-def lower(mod: tvm.IRModule, target: tvm.target.Target, *, kernels: bool = True) -> tvm.IRModule:
+def lower(
+    mod: tvm.IRModule,
+    target: tvm.target.Target,
+    *,
+    kernels: bool = True,
+    strips: Choice | None = None,
+) -> tvm.IRModule:
     """Lower every operator of the dialect for ``target``.
 
     Args:
         mod: main's weights must be constants for kernels to be used.
         target: what its instruction set offers decides which kernels serve.
         kernels: whether to use hand-written kernels at all.
+        strips: chooses the layers that are computed strip by strip; None: none are.
 
     Returns:
         A module of Relax operators and TIR functions only.
@@ -48,6 +57,7 @@ def lower(mod: tvm.IRModule, target: tvm.target.Target, *, kernels: bool = True)
     wanted = [dtype for feature, dtype in _SIGNEDNESS.items() if has_feature(target, feature)]
     passes = [FoldQdq(), TabulateFloats(), TabulateProducts(), ChannelsLast()]
     passes += [FoldPads(), FoldClamps(), DropConstantChannels()]
+    passes += [] if strips is None else [InStrips(strips)]
     passes.append(SplitWords(*wanted or ["int8"]))
     if kernels:
         passes += [PreferSignedness(dtype) for dtype in wanted]

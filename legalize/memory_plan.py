@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -105,22 +106,84 @@ def _by_size(plan: Plan, lives: Mapping[int, tuple[int, int]]) -> list[int]:
     return sorted(lives, key=lambda number: (-plan.temporaries[number], number))
 
 
+@dataclass(frozen=True)
+class _Use:
+    """A use of a tensor, or of a part of it, by a call.
+
+    Attributes:
+        step: the number of the call.
+        argument: the number of the argument.
+        start: the first byte of the tensor that may be used.
+        end: behind the last one.
+    """
+
+    step: int
+    argument: int
+    start: int
+    end: int
+
+
+def _uses_of(plan: Plan) -> dict[int, list[_Use]]:
+    uses: dict[int, list[_Use]] = {}
+    for step, call in enumerate(plan.calls):
+        for i, place in enumerate(call.arguments):
+            if isinstance(place, Temporary):
+                home, start = plan.home(place.number)
+                use = _Use(step, i, start, start + plan.temporaries[place.number])
+                uses.setdefault(home, []).append(use)
+    return uses
+
+
 def _overlaps(
     plan: Plan, lives: Mapping[int, tuple[int, int]], leads: Leads
 ) -> dict[tuple[int, int], int]:
-    """Return the leads of tensors: of one that is read last where another is written first."""
-    overlaps = {}
-    for step, call in enumerate(plan.calls):
-        known = leads.get(call.function, {}) if call.function else {}
-        numbers = [each.number if isinstance(each, Temporary) else -1 for each in call.arguments]
-        for source, target in {(numbers[i], numbers[j]) for i, j in known}:
-            ends = (i for i, number in enumerate(numbers) if number == source)
-            pairs = [(i, numbers.index(target)) for i in ends]
-            if min(source, target) < 0 or numbers.count(target) > 1 or source == target:
-                continue
-            if lives[source][1] == step == lives[target][0] and known.keys() >= set(pairs):
-                overlaps[source, target] = max(known[pair] for pair in pairs)
+    """Return the leads of tensors: of one that is whole before another one is begun."""
+    uses, overlaps = _uses_of(plan), {}
+    for source, target in permutations(uses, 2):
+        begin, end = lives[target][0], lives[source][1]
+        if not lives[source][0] <= begin <= end:
+            continue
+        if begin != uses[target][0].step or end != uses[source][-1].step:
+            continue  # one that is given, or wanted
+        reads = [use for use in uses[source] if use.step >= begin]
+        others = [use for use in uses[target] if use.step <= end]
+        lead = _lead(plan, leads, reads, others)
+        if lead is not None:
+            overlaps[source, target] = lead
     return overlaps
+
+
+def _lead(plan: Plan, leads: Leads, reads: Sequence[_Use], others: Sequence[_Use]) -> int | None:
+    """Return the lead of a tensor over another one that is only read; None if there is none.
+
+    Args:
+        plan: has the calls.
+        leads: of their functions.
+        reads: the uses of the other one, since there is the tensor.
+        others: the uses of the tensor, as long as there is the other one.
+    """
+
+    def known(use: _Use) -> Mapping[tuple[int, int], int]:
+        return leads.get(plan.calls[use.step].function or "", {})
+
+    if any(use.argument not in {source for source, _ in known(use)} for use in reads):
+        return None
+    bounds = []
+    for written in others:
+        pairs = known(written)
+        if written.argument in {source for source, _ in pairs}:
+            continue
+        if written.argument not in {target for _, target in pairs}:
+            return None
+        for read in reads:
+            if read.step > written.step:
+                bounds.append(written.end - read.start)
+            elif read.step == written.step:
+                lead = pairs.get((read.argument, written.argument))
+                if lead is None:
+                    return None
+                bounds.append(lead + written.start - read.start)
+    return max(bounds, default=None)
 
 
 @dataclass(frozen=True)
@@ -149,7 +212,7 @@ class _Places:
             shared = [
                 min(sizes[source], sizes[target])
                 for source, target in self.overlaps
-                if lives[source][1] == step
+                if lives[target][0] <= step <= min(lives[source][1], lives[target][1])
             ]
             bounds.append(sum(sizes[number] for number in living) - sum(shared))
         return _aligned(max(bounds), self.alignment)
@@ -169,6 +232,8 @@ class _Places:
             offsets[number] = offset
             size = max(size, offset + sizes[number])
             placed.append(number)
+        for number, (home, start) in self.plan.parts.items():
+            offsets[number] = offsets[home] + start
         return Layout(tuple(offsets), _aligned(size, self.alignment))
 
     def _taken(
@@ -205,13 +270,17 @@ def pack(
 
 
 def lives_of(plan: Plan) -> dict[int, tuple[int, int]]:
-    """Return the numbers of the first and the last call that use each temporary tensor."""
+    """Return the numbers of the first and the last call that use each temporary tensor.
+
+    A tensor that lies in another one lives as long as that, and is not told.
+    """
     lives: dict[int, tuple[int, int]] = {}
     for step, call in enumerate(plan.calls):
         for place in call.arguments:
             if isinstance(place, Temporary):
-                first, _ = lives.get(place.number, (step, step))
-                lives[place.number] = (first, step)
+                home, _ = plan.home(place.number)
+                first, _ = lives.get(home, (step, step))
+                lives[home] = (first, step)
     return lives
 
 

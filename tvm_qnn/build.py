@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import tvm
 from tvm import relax
 
 from legalize import lower, relax_pipeline
+from legalize.passes.in_strips import Choice
 from qnn_ops.errors import QnnError
 from qnn_ops.input_ranges import with_input_ranges
 from qnn_ops.registry import TensorSpec
@@ -27,9 +29,12 @@ from tvm_qnn.library.metadata import Metadata, compiler_versions, contents_diges
 from tvm_qnn.library.threads import check_num_threads
 from tvm_qnn.library.variants import VariantsOrigin
 from tvm_qnn.standalone import export_standalone
+from tvm_qnn.standalone.arrangement import arrange, state_size
 from tvm_qnn.standalone.packages import Package
+from tvm_qnn.standalone.ram_limit import Fitted, fit
 from tvm_qnn.standalone.vectors import Vector
 from tvm_qnn.target.codegen import compile_module
+from tvm_qnn.target.microcontrollers import is_bare
 from tvm_qnn.target.target import TargetLike, parse_target, parse_targets, requirements
 
 _NAMED = 3  # of the parameters that are missing
@@ -113,6 +118,7 @@ def export_c(
     path: Path,
     *,
     arena: bool = False,
+    ram_limit: int | None = None,
     test_vectors: int = 0,
     package: Package | None = None,
 ) -> list[str]:
@@ -124,6 +130,8 @@ def export_c(
         params: constants by parameter name.
         path: of the files, without the ends of their names.
         arena: whether inputs and outputs lie in the workspace, too: see ``export_standalone``.
+        ram_limit: the bytes of memory that the model may take, inputs and outputs among them, which
+            then lie in the workspace. Layers run in strips where it takes that.
         test_vectors: how many runs on random inputs are part of a program that compares. Their
             outputs are what a library for this machine computes; the runs of a model that keeps a
             state are one stream.
@@ -136,7 +144,11 @@ def export_c(
         QnnError: as ``build`` and ``Library.export``.
     """
     parsed = parse_target(target)
-    lowered, signature = lower_model(mod, parsed, params)
+    if ram_limit is None:
+        lowered, signature = lower_model(mod, parsed, params)
+    else:
+        fitted, signature = lower_within(mod, parsed, params, ram_limit)
+        lowered, arena = fitted.lowered, True
     with interruptible():
         vectors = _vectors(mod, params, test_vectors) if test_vectors else []
         return export_standalone(
@@ -166,6 +178,34 @@ def lower_model(
     bound = _bind(mod, params or {})
     with interruptible():
         return _lower(bound, target, kernels=True), with_unique_names(signature_of(bound))
+
+
+@serial
+def lower_within(
+    mod: tvm.IRModule, target: tvm.target.Target, params: Mapping[str, Any] | None, limit: int
+) -> tuple[Fitted, Signature]:
+    """Lower a model as ``lower_model`` does, to take no more memory than a limit.
+
+    Args:
+        mod: as ``build`` takes it, as are the parameters.
+        target: without an operating system.
+        params: constants by parameter name.
+        limit: the bytes of the workspace with inputs and outputs in it, and of states.
+
+    Raises:
+        QnnError: as ``build``; or if no schedule is found that keeps within the limit.
+    """
+    if not is_bare(target):
+        raise QnnError(f"a limit of memory is for microcontrollers, got {str(target)!r}")
+    bound = _bind(mod, params or {})
+    signature = with_unique_names(signature_of(bound))
+
+    def memory_of(lowered: tvm.IRModule) -> int:
+        arranged = arrange(lowered, signature, target, "model", arena=True)
+        return arranged.workspace + 2 * state_size(signature, arranged.alignment)
+
+    with interruptible():
+        return fit(partial(_lower, bound, target, True), memory_of, limit), signature
 
 
 def _from(
@@ -211,9 +251,11 @@ def _compile(
     return metadata, origin
 
 
-def _lower(mod: tvm.IRModule, target: tvm.target.Target, kernels: bool) -> tvm.IRModule:
+def _lower(
+    mod: tvm.IRModule, target: tvm.target.Target, kernels: bool, strips: Choice | None = None
+) -> tvm.IRModule:
     with target:
-        lowered = lower(mod, target, kernels=kernels)
+        lowered = lower(mod, target, kernels=kernels, strips=strips)
         lowered["main"] = lowered["main"].without_attr(ATTRIBUTE)
     return lowered
 

@@ -10,6 +10,7 @@ from legalize.passes.fold_pads import FoldPads
 from legalize.passes.fold_qdq import FoldQdq
 from legalize.passes.fuse_lookups import FuseLookups
 from legalize.passes.fuse_sums import FuseSums
+from legalize.passes.in_strips import InStrips
 from legalize.passes.inline_elementwise import InlineElementwise
 from legalize.passes.join_in_place import JoinInPlace
 from legalize.passes.join_in_steps import JoinInSteps
@@ -34,6 +35,7 @@ __all__ = [
     "FoldQdq",
     "FuseLookups",
     "FuseSums",
+    "InStrips",
     "InlineElementwise",
     "JoinInPlace",
     "JoinInSteps",

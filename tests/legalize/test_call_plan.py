@@ -36,6 +36,15 @@ def test_calls_read_inputs_and_constants_and_write_outputs() -> None:
     np.testing.assert_array_equal(plan.constants[0].numpy(), table)
 
 
+def test_equal_constants_are_one() -> None:
+    def body(x: relax.Var) -> relax.Expr:
+        tables = (relax.const(np.arange(6, dtype=np.int8).reshape(2, 3)) for _ in range(2))
+        return [R.add(x, table) for table in tables]
+
+    plan = planned({"x": INT8}, body)
+    assert len(plan.constants) == 1
+
+
 def test_what_lies_between_two_calls_is_temporary() -> None:
     # A sum over an axis does not become one function with another.
     types = {"x": relax.TensorType((2, 3, 5), "int32")}

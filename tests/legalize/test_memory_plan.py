@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from legalize.call_plan import Call, Input, Output, Plan, Temporary
@@ -58,6 +58,67 @@ def test_a_negative_lead_lets_outputs_go_up_again() -> None:
     calls += [Call("fg"[i % 2], (Temporary(i), Temporary(i + 1))) for i in range(6)]
     leads = {"f": {(0, 1): 16}, "g": {(0, 1): -16}}
     assert lay_out_over(Plan(tuple(calls), (), (640,) * 7), 4, leads).size == 640 + 16
+
+
+def test_parts_lie_in_their_whole() -> None:
+    calls = (
+        Call("f", (Input(0), Temporary(0))),
+        Call("f", (Temporary(1), Temporary(2))),
+        Call("f", (Temporary(2), Output(0))),
+    )
+    layout = lay_out(Plan(calls, (), (64, 16, 8), {1: (0, 48)}), 4)
+    assert layout.offsets[1] == layout.offsets[0] + 48
+    assert layout.size == 64 + 8
+
+
+def strips(order: list[int]) -> Plan:
+    """Quarters of a tensor become those of another, by way of a third one, in some order."""
+    calls: list[Call] = []
+    parts: dict[int, tuple[int, int]] = {}
+    sizes = [64, 64]
+    for quarter in order:
+        source, between, target = range(len(sizes), len(sizes) + 3)
+        sizes += [16, 16, 16]
+        parts |= {source: (0, 16 * quarter), target: (1, 16 * quarter)}
+        calls += [Call("f", (Temporary(source), Temporary(between)))]
+        calls += [Call("f", (Temporary(between), Temporary(target)))]
+    return Plan(tuple(calls), (), tuple(sizes), parts)
+
+
+def test_a_whole_that_is_made_in_parts_lies_over_what_was_read() -> None:
+    leads = {"f": {(0, 1): 0}}
+    layout = lay_out_over(strips([0, 1, 2, 3]), 4, leads, given=[0], wanted=[1])
+    assert layout.size == 64 + 16
+    # The quarter that is made first would lie over what is read later.
+    layout = lay_out_over(strips([3, 2, 1, 0]), 4, leads, given=[0], wanted=[1])
+    assert layout.size > 64 + 16
+    # Nor may it be wherever something else writes the source.
+    plan = strips([0, 1, 2, 3])
+    written = Call("f", (Temporary(1), Temporary(0)))
+    plan = Plan((*plan.calls[:2], written, *plan.calls[2:]), (), plan.temporaries, plan.parts)
+    assert lay_out_over(plan, 4, leads, given=[0], wanted=[1]).size == 128
+
+
+@settings(max_examples=20)
+@given(st.permutations(range(4)), st.integers(-20, 20))
+def test_no_byte_is_written_over_before_it_was_read(order: list[int], lead: int) -> None:
+    plan = strips(order)
+    layout = lay_out_over(plan, 4, {"f": {(0, 1): lead}}, given=[0], wanted=[1])
+    spans = [
+        [
+            (layout.offsets[place.number], layout.offsets[place.number] + 16)
+            for place in call.arguments
+            if isinstance(place, Temporary)
+        ]
+        for call in plan.calls
+    ]
+    for step, (read, written) in enumerate(spans):
+        is_beside = written[1] <= read[0] or read[1] <= written[0]
+        assert is_beside or read[0] - written[0] >= lead
+        # Neither the source, as long as it is read, nor the results before are written over.
+        kept = [spans[later][0] for later in range(step + 1, len(spans)) if later % 2 == 0]
+        kept += [spans[before][1] for before in range(1, step, 2)]
+        assert all(written[1] <= other[0] or other[1] <= written[0] for other in kept)
 
 
 def test_what_is_given_and_what_is_wanted_keep_their_places() -> None:

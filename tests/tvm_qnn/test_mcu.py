@@ -71,6 +71,18 @@ def test_real_models_are_litert_s_in_little_memory(
     assert max(result.instructions) < 1.1 * CEILINGS[core][name] * 1e6
 
 
+@pytest.mark.parametrize("core", CEILINGS)
+@pytest.mark.parametrize(("name", "limit"), [("vww_i8", 33 << 10), ("ic_resnet_i8", 28 << 10)])
+def test_real_models_in_strips_are_litert_s_within_a_limit(
+    name: str, limit: int, core: str, shared: Path, tmp_path: Path
+) -> None:
+    content = (shared / "models" / "tflite" / f"{name}.tflite").read_bytes()
+    result = count(content, core, inputs_of(content, 3), tmp_path, ram_limit=limit)
+    assert len({*result.outputs}) > 1
+    assert workspace_of(tmp_path) <= limit
+    assert max(result.instructions) < 2 * CEILINGS[core][name] * 1e6
+
+
 def workspace_of(folder: Path) -> int:
     return int((folder / "model.h").read_text().split("WORKSPACE_SIZE ")[1].split()[0])
 

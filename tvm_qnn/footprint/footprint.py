@@ -11,7 +11,7 @@ from typing import Any
 import tvm
 
 from frontends.formats import read_model
-from tvm_qnn.build import lower_model
+from tvm_qnn.build import lower_model, lower_within
 from tvm_qnn.footprint.channels import WholeModule, remains_of
 from tvm_qnn.footprint.layers import Layer, layers_of
 from tvm_qnn.footprint.steps import code_sections, steps_of
@@ -19,6 +19,7 @@ from tvm_qnn.io.interrupts import interruptible
 from tvm_qnn.profile.lowered import LoweredModule, lowered_calls
 from tvm_qnn.standalone.arrangement import arrange, in_arena, size_of
 from tvm_qnn.standalone.export import pack_constants
+from tvm_qnn.standalone.schedules import Schedule
 from tvm_qnn.standalone.sources import Program
 from tvm_qnn.target.target import TargetLike, parse_target
 
@@ -42,6 +43,8 @@ class Footprint:
         inputs: of all inputs.
         outputs: of all outputs.
         states: of what is kept between two runs, if there is any.
+        strips: what runs in strips: how many layers, in how many strips, of how many rows, and how
+            many products are computed more than once for that; None: nothing does.
     """
 
     target: str
@@ -55,11 +58,13 @@ class Footprint:
     inputs: int
     outputs: int
     states: int
+    strips: Mapping[str, int] | None
 
     @property
     def macs(self) -> int:
         """Products that a run adds up."""
-        return sum(layer.macs for layer in self.layers)
+        repeated = 0 if self.strips is None else self.strips["repeated_macs"]
+        return sum(layer.macs for layer in self.layers) + repeated
 
     @property
     def flash(self) -> int | None:
@@ -84,6 +89,7 @@ def footprint(
     params: str | os.PathLike[str] | None = None,
     shapes: Mapping[str, Sequence[int]] | None = None,
     semantics: str | None = None,
+    ram_limit: int | None = None,
 ) -> Footprint:
     """Compile a model's functions, plan its memory, and tell what it takes; nothing is linked.
 
@@ -93,6 +99,7 @@ def footprint(
         params: the file of an MXNet model's parameters; by default the one beside the symbol.
         shapes: of inputs by name, where they are not the file's.
         semantics: whose results are meant, as ``from_tflite`` and ``from_mxnet`` take them.
+        ram_limit: as ``export_c`` takes it.
 
     Raises:
         QnnError: the model or target does not fit, or the model does what takes TVM's runtime.
@@ -104,7 +111,12 @@ def footprint(
     whole: Any = WholeModule()
     lowered: Any = LoweredModule()
     with tvm.transform.PassContext(opt_level=2, instruments=[whole, lowered]):
-        mod, signature = lower_model(imported.mod, parsed, imported.params)
+        if ram_limit is None:
+            mod, signature = lower_model(imported.mod, parsed, imported.params)
+            strips = None
+        else:
+            fitted, signature = lower_within(imported.mod, parsed, imported.params, ram_limit)
+            mod, strips = fitted.lowered, _told(fitted.schedule)
     with interruptible():
         arranged = arrange(mod, signature, parsed, _PREFIX)
         workspace = in_arena(arranged, signature).workspace
@@ -133,4 +145,16 @@ def footprint(
         inputs=sum(map(size_of, signature.inputs)),
         outputs=sum(map(size_of, signature.outputs)),
         states=2 * program.state_size,
+        strips=strips,
     )
+
+
+def _told(schedule: Schedule | None) -> dict[str, int] | None:
+    if schedule is None:
+        return None
+    return {
+        "layers": schedule.layers,
+        "count": schedule.count,
+        "rows": schedule.strips.rows,
+        "repeated_macs": schedule.products,
+    }

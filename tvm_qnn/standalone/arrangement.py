@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from math import prod
@@ -18,6 +18,7 @@ from legalize.passes.bodies import is_view
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import Signature, TensorInfo
 from tvm_qnn.standalone.functions import Compiled, compile_functions
+from tvm_qnn.standalone.parts import with_parts
 from tvm_qnn.target.microcontrollers import alignment_of
 
 _LONGEST = 40
@@ -141,8 +142,8 @@ def arrange(
     # Names of fused functions tell all that was fused.
     symbols = {name: f"{prefix}_{i}_{name[:_LONGEST]}" for i, name in enumerate(functions)}
     compiled = compile_functions(functions, symbols, target)
-    plan = _with_scratch(plan, compiled.scratch)
     alignment = alignment_of(target) or ALIGNMENT
+    plan = with_parts(_with_scratch(plan, compiled.scratch), functions, alignment)
     arranged = Arrangement(plan, compiled, symbols, alignment, lay_out(plan, alignment), None)
     return in_arena(arranged, signature) if arena else arranged
 
@@ -156,6 +157,7 @@ def in_arena(arranged: Arrangement, signature: Signature) -> Arrangement:
     """
     compiled, alignment = arranged.compiled, arranged.alignment
     plan, places = _with_arena(arranged.plan, signature)
+    plan = with_parts(plan, compiled.functions, alignment)
     leads = compiled.leads(alignment)
     layout = lay_out_over(plan, alignment, leads, given=places.inputs, wanted=places.outputs)
     return Arrangement(plan, compiled, arranged.symbols, alignment, layout, places)
@@ -175,12 +177,17 @@ def _with_scratch(plan: Plan, scratch: Mapping[str, Sequence[int]]) -> Plan:
         blocks = range(len(temporaries), len(temporaries) + len(sizes))
         temporaries += sizes
         calls.append(Call(call.function, (*call.arguments, *map(Temporary, blocks))))
-    return Plan(tuple(calls), plan.constants, tuple(temporaries))
+    return replace(plan, calls=tuple(calls), temporaries=tuple(temporaries))
 
 
 def size_of(info: TensorInfo) -> int:
     """Count the bytes of a tensor."""
     return prod(info.shape) * np.dtype(info.dtype).itemsize
+
+
+def state_size(signature: Signature, alignment: int) -> int:
+    """Count the bytes of all states, each of which begins at a multiple of an alignment."""
+    return sum(-(-size_of(info) // alignment) * alignment for info in signature.states)
 
 
 def _with_arena(plan: Plan, signature: Signature) -> tuple[Plan, Arena]:
@@ -197,4 +204,5 @@ def _with_arena(plan: Plan, signature: Signature) -> tuple[Plan, Arena]:
     numbers = tuple(range(first, first + len(sizes)))
     count = len(signature.inputs)
     arena = Arena(numbers[:count], numbers[count:])
-    return Plan(tuple(calls), plan.constants, (*plan.temporaries, *sizes)), arena
+    temporaries = (*plan.temporaries, *sizes)
+    return replace(plan, calls=tuple(calls), temporaries=temporaries), arena

@@ -11,7 +11,7 @@ import tvm
 
 from legalize.call_plan import Call, Constant, Input, Output, Place, Plan, Temporary
 from qnn_ops.tensor_info import Signature, TensorInfo
-from tvm_qnn.standalone.arrangement import OVER, Arrangement, size_of
+from tvm_qnn.standalone.arrangement import OVER, Arrangement, size_of, state_size
 
 _C_TYPES = {"float16": "uint16_t", "float32": "float", "float64": "double", "bool": "uint8_t"}
 
@@ -65,8 +65,7 @@ class Program:
     @property
     def state_size(self) -> int:
         """The bytes of all states; behind them their new values are written."""
-        sizes = map(size_of, self.signature.states)
-        return sum(-(-size // self.alignment) * self.alignment for size in sizes)
+        return state_size(self.signature, self.alignment)
 
     @property
     def arguments(self) -> str:

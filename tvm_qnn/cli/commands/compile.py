@@ -15,6 +15,7 @@ from tvm_qnn.cli.commands.options import (
     ModelFile,
     model_argument,
     progress,
+    ram_limit_option,
     target_option,
 )
 from tvm_qnn.cli.commands.outputs import check_file, check_folder
@@ -38,6 +39,7 @@ LIBRARY, ARCHIVE = ".so", ".tar"
     is_flag=True,
     help="Write C files that take the least memory: inputs and outputs lie in the workspace.",
 )
+@ram_limit_option
 @click.option(
     "--test-vectors",
     metavar="N",
@@ -63,6 +65,7 @@ def compile_model(
     target: str,
     cc: str | None,
     arena: bool,
+    ram_limit: int | None,
     test_vectors: int,
     package: str | None,
     cache: bool,
@@ -101,8 +104,13 @@ def compile_model(
         raise QnnError("C files are for one target; a library, which ends in .so, takes several")
     if is_library:
         find_linker(cc, requirements(parsed[0]).platform)
-        of_c = ("--arena", arena), ("--test-vectors", test_vectors), ("--package", package)
-        for name, is_given in of_c:
+        of_c = {
+            "--arena": arena,
+            "--ram-limit": ram_limit,
+            "--test-vectors": test_vectors,
+            "--package": package,
+        }
+        for name, is_given in of_c.items():
             if is_given:
                 raise click.UsageError(f"{name} is for C files, which a library is not")
     elif cc is not None:
@@ -127,6 +135,7 @@ def compile_model(
                 parsed[0],
                 imported.params,
                 arena=arena,
+                ram_limit=ram_limit,
                 test_vectors=test_vectors,
                 package=form,
             )

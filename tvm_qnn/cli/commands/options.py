@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
@@ -62,6 +63,23 @@ class Numbers(click.ParamType):
         return numbers
 
 
+class _Bytes(click.ParamType):
+    """64K or 65536 as a number."""
+
+    name = "bytes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        found = re.fullmatch(r"(\d{1,12})([KM]?)", value)
+        if not found or not int(found[1]):
+            self.fail(f"{value!r} is no number of bytes, as 65536 or 64K", param, ctx)
+        return int(found[1]) << _POWERS[found[2]]
+
+
+_POWERS = {"": 0, "K": 10, "M": 20}
+
+
 @dataclass(frozen=True)
 class ModelFile:
     """MODEL, and what was given for it."""
@@ -113,6 +131,17 @@ def model_argument(function: Callable[..., None]) -> Callable[..., None]:
         help="The .params file of an MXNet model; by default the one beside MODEL.",
     )(decorated)
     return click.argument("model", type=FILE)(decorated)
+
+
+def ram_limit_option(function: F) -> F:
+    """Add --ram-limit, as a number of bytes."""
+    return click.option(
+        "--ram-limit",
+        type=_Bytes(),
+        metavar="64K",
+        help="Of microcontrollers: how much memory the model may take, as with --arena. Its first "
+        "layers run in strips of rows where it takes that.",
+    )(function)
 
 
 def target_option(function: F) -> F:

@@ -10,7 +10,13 @@ import click
 
 from tvm_qnn.cli.commands.json_output import json_option, print_json
 from tvm_qnn.cli.commands.layer_table import layer_table
-from tvm_qnn.cli.commands.options import ModelFile, model_argument, progress, target_option
+from tvm_qnn.cli.commands.options import (
+    ModelFile,
+    model_argument,
+    progress,
+    ram_limit_option,
+    target_option,
+)
 
 if TYPE_CHECKING:
     from tvm_qnn.footprint import Footprint
@@ -19,8 +25,9 @@ if TYPE_CHECKING:
 @click.command()
 @model_argument
 @target_option
+@ram_limit_option
 @json_option
-def report(model: ModelFile, target: str, as_json: bool) -> None:
+def report(model: ModelFile, target: str, ram_limit: int | None, as_json: bool) -> None:
     """Show what MODEL takes of a target's memory, layer by layer.
 
     Products (MACs), constants and code in flash, bytes of the workspace in use, and how many
@@ -43,6 +50,7 @@ def report(model: ModelFile, target: str, as_json: bool) -> None:
             params=model.params,
             shapes=model.shapes,
             semantics=model.semantics,
+            ram_limit=ram_limit,
         )
     if as_json:
         totals = ("macs", "flash", "ram", "arena_ram")
@@ -75,6 +83,11 @@ def _lines(found: Footprint) -> Iterator[str]:
     code = "code not known" if found.function_bytes is None else f"code {found.function_bytes:,}"
     flash = found.constant_bytes if found.flash is None else found.flash
     yield f"flash {flash:,} bytes: constants {found.constant_bytes:,}, {code}"
+    if (strips := found.strips) is not None:
+        yield (
+            f"{strips['layers']} layers run in {strips['count']} strips of up to "
+            f"{strips['rows']} rows, with {strips['repeated_macs']:,} MACs more"
+        )
     share = f", {found.macs / found.model_macs:.0%} of the file's" if found.model_macs else ""
     yield f"{found.macs:,} MACs{share}"
 

@@ -66,6 +66,25 @@ def test_an_arena_is_for_c_files_alone(model: Path) -> None:
     assert not Path("digits.so").exists()
 
 
+def test_a_limit_of_memory_is_kept_in_an_arena(model: Path) -> None:
+    arguments = ["compile", str(model), "--ram-limit", "1K"]
+    result = CliRunner().invoke(main, [*arguments, "--target", "cortex-m4"])
+    assert result.exit_code == 0, result.output
+    header = Path("digits/digits.h").read_text()
+    assert "DIGITS_INPUT_0_OFFSET" in header
+    assert int(header.split("WORKSPACE_SIZE ")[1].split()[0]) <= 1024
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 2
+    assert "--ram-limit is for C files, which a library is not" in result.output
+
+
+@pytest.mark.parametrize("limit", ["0", "64k", "-1", "1.5K", ""])
+def test_a_limit_is_a_number_of_bytes(model: Path, limit: str) -> None:
+    result = CliRunner().invoke(main, ["compile", str(model), "--ram-limit", limit])
+    assert result.exit_code == 2
+    assert "is no number of bytes, as 65536 or 64K" in result.output
+
+
 def test_vectors_are_beside_c_files_alone(model: Path) -> None:
     arguments = ["compile", str(model), "--test-vectors", "2"]
     for output in ("bundle", "bundle.tar"):

@@ -70,6 +70,26 @@ def test_which_channels_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyP
     ]
 
 
+def test_what_runs_in_strips(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    arguments = ["report", str(model), "--target", "cortex-m4", "--ram-limit"]
+    told = json.loads(CliRunner().invoke(main, [*arguments, "1K", "--json"]).stdout)
+    assert told["arena_ram"] <= 1024
+    strips = told["strips"]
+    assert told["macs"] == told["model_macs"] + strips["repeated_macs"]
+    assert told["layers"][0]["code"].startswith("CONV_2D + DEPTHWISE_CONV_2D + ")
+    result = CliRunner().invoke(main, [*arguments, "1K"])
+    assert (
+        f"{strips['layers']} layers run in {strips['count']} strips of up to {strips['rows']} rows"
+    ) in result.stdout
+    told = json.loads(CliRunner().invoke(main, [*arguments, "1M", "--json"]).stdout)
+    assert told["strips"] is None
+    monkeypatch.setattr("tvm_qnn.standalone.ram_limit._TRIES", 1)
+    result = CliRunner().invoke(main, [*arguments, "100"])
+    assert result.exit_code == 1
+    assert "the model may take 100 bytes of memory" in result.stderr
+
+
 def test_a_target_without_elf_says_that_code_is_not_known(model: Path) -> None:
     result = CliRunner().invoke(main, ["report", str(model), "--target", "wasm32"])
     assert result.exit_code == 0, result.output

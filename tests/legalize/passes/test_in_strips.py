@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+import tvm
+
+from legalize.passes import InStrips
+from legalize.passes.in_strips import Strips
+from qnn_ops import quantized_conv2d
+from qnn_ops.registry import operator_of
+from tests.support.arrays import full_range
+from tests.support.stems import SHAPE, network
+from tvm_qnn import build
+
+Array = np.ndarray
+
+TARGET = "llvm"
+X = full_range(np.random.default_rng(0), "int8", SHAPE)
+
+
+def in_strips(mod: tvm.IRModule, strips: Strips | None) -> tvm.IRModule:
+    return InStrips(lambda _function, _stems: strips)(mod)
+
+
+@pytest.fixture(scope="module")
+def expected() -> Array:
+    return np.asarray(build(network(), TARGET).run(X))
+
+
+@pytest.mark.parametrize(("stem", "rows"), [(0, 4), (1, 1), (3, 2), (3, 4)])
+def test_strips_are_the_whole(stem: int, rows: int, expected: Array) -> None:
+    mod = in_strips(network(), Strips(stem, rows))
+    np.testing.assert_array_equal(build(mod, TARGET).run(X), expected)
+
+
+def test_each_strip_has_its_layers_and_nothing_runs_twice() -> None:
+    mod = in_strips(network(), Strips(1, 2))
+    called = Counter(
+        getattr(operator_of(binding.value), "name", None)
+        for block in mod["main"].body.blocks
+        for binding in block.bindings
+    )
+    # Three convolutions of the stem in three strips, and two others.
+    assert called[quantized_conv2d.name] == 3 * 3 + 2
+    assert called["quantized_add"] == 3
+
+
+def test_none_that_is_chosen_leaves_all_as_it_is() -> None:
+    mod = network()
+    tvm.ir.assert_structural_equal(in_strips(mod, None), mod)

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tvm
+
+from legalize.passes.stems import Stem, stems_of
+from tests.support.stems import network
+from tvm_qnn.standalone.schedules import Schedule, peak, schedules
+
+
+def told(mod: tvm.IRModule) -> tuple[Sequence[Stem], list[Schedule]]:
+    function = mod["main"]
+    stems = stems_of(function)
+    return stems, [*schedules(function, stems)]
+
+
+def test_the_peak_is_of_what_lives_together() -> None:
+    # The first convolution's result, read twice, beside the depthwise one's.
+    assert peak(network()["main"]) == 2 * 13 * 6 * 8
+
+
+def test_rows_that_strips_share_are_counted_again() -> None:
+    stems, found = told(network())
+    (schedule,) = (each for each in found if each.strips.stem == 1 and each.strips.rows == 2)
+    row, each, low = [count for count in stems[1].products.values() if count]
+    # 20 rows of the first convolution instead of 13, 14 of the next, which has 13, and all 6.
+    assert schedule.products == 6 * row + 1 * each
+    assert low
+    assert (schedule.count, schedule.layers) == (3, 4)
+
+
+def test_fewer_rows_take_less_memory_and_more_products() -> None:
+    _, found = told(network())
+    rows = [each for each in found if each.strips.stem == 1]
+    assert [each.strips.rows for each in rows] == [1, 2, 3]
+    assert rows[0].estimate < rows[-1].estimate < peak(network()["main"]) + 13 * 6 * 4
+    assert rows[0].products > rows[-1].products > 0
