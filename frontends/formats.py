@@ -14,10 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from frontends.builder import Imported
     from frontends.descriptions import Descriptions
     from frontends.summary import Summary
     from qnn_ops.errors import QnnError
+
+    Array = np.ndarray[Any, Any]
 
 FOLDERS = ("tflite", "mxnet", "onnx", "torch")
 """One for each format."""
@@ -51,6 +55,9 @@ class Source(Protocol):
         Raises:
             QnnError: the shapes do not fit.
         """
+
+    def constants(self) -> Mapping[int, Array]:
+        """Return what the file holds for tensors, by the indices that ``summary`` gives them."""
 
     def descriptions(self) -> Descriptions:
         """Return what the file tells of inputs and outputs, beyond what running it needs."""

@@ -23,6 +23,8 @@ from frontends.summary import FLOAT, INTEGER, UNSUPPORTED, OperatorInfo, Summary
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
 
+Array = np.ndarray[Any, Any]
+
 _INTEGER = ("_contrib_quantize", "_contrib_dequantize", "_contrib_requantize", "_sg_")
 
 _PRODUCTS_PER_OUTPUT = {
@@ -48,7 +50,7 @@ class MXNetSource(Source):
         if params is None and isinstance(model, str | os.PathLike):
             params = params_beside(Path(model))
         self.graph, own = read_model(model)
-        self.constants = {**own, **parameters(params)}
+        self.parameters = {**own, **parameters(params)}
         self.semantics = semantics
 
     def convert(
@@ -56,7 +58,7 @@ class MXNetSource(Source):
     ) -> Imported:
         """Import it; ``values`` takes what ``import_graph`` says."""
         return import_graph(
-            self.graph, self.constants, shapes or None, semantics=self.semantics, values=values
+            self.graph, self.parameters, shapes or None, semantics=self.semantics, values=values
         )
 
     def summary(self, name: str, shapes: Shapes | None = None) -> Summary:
@@ -64,9 +66,7 @@ class MXNetSource(Source):
         values: dict[Entry, Value] = {}
         reasons = self._reasons(shapes, values)
         numbered = list(enumerate(self.graph.nodes))
-        for number, node in numbered:
-            if node.is_variable and node.name in self.constants:
-                values[Entry(number)] = self.constants[node.name]
+        values |= {Entry(number): array for number, array in self.constants().items()}
         notes = [self._note(number, node, values) for number, node in numbered]
         return Summary(
             name=name,
@@ -82,9 +82,17 @@ class MXNetSource(Source):
                 for number, node in numbered
                 if not node.is_variable
             ),
-            parameters=sum(array.size for array in self.constants.values()),
-            parameter_bytes=sum(array.nbytes for array in self.constants.values()),
+            parameters=sum(array.size for array in self.parameters.values()),
+            parameter_bytes=sum(array.nbytes for array in self.parameters.values()),
         )
+
+    def constants(self) -> dict[int, Array]:
+        """Return the parameters that the graph names."""
+        return {
+            number: self.parameters[node.name]
+            for number, node in enumerate(self.graph.nodes)
+            if node.is_variable and node.name in self.parameters
+        }
 
     def _reasons(self, shapes: Shapes | None, values: dict[Entry, Value]) -> dict[int, str]:
         """List why operators cannot be imported, by number; fill in values, as far as are known."""
@@ -107,7 +115,7 @@ class MXNetSource(Source):
             shape=shape,
             dtype=dtype,
             quantization="from {:.6g} to {:.6g}".format(*limits) if limits else "",
-            is_constant=node.is_variable and node.name in self.constants,
+            is_constant=node.is_variable and node.name in self.parameters,
             limits=limits,
         )
 

@@ -8,7 +8,7 @@ from typing import Any
 from frontends.builder import Imported
 from frontends.errors import UnsupportedOperatorError
 from frontends.formats import Shapes, Source
-from frontends.onnx.constants import constants_of, dtype_of
+from frontends.onnx.constants import Array, constants_of, dtype_of
 from frontends.onnx.importer import attributes_of, import_proto, in_groups
 from frontends.onnx.operators import reasons
 from frontends.onnx.reader import read_proto, with_shapes
@@ -36,10 +36,12 @@ class OnnxSource(Source):
     def summary(self, name: str, shapes: Shapes | None = None) -> Summary:
         """Describe it, node by node."""
         constants = constants_of(self.proto)
-        notes = self._notes(shapes)
-        for key, array in constants.items():
-            dtype = array.dtype.name
-            notes[key] = TensorNote(len(notes), key, array.shape, dtype, is_constant=True)
+        # First, as ``constants`` counts them; inputs of the graph may be among them.
+        notes = {
+            key: TensorNote(number, key, array.shape, array.dtype.name, is_constant=True)
+            for number, (key, array) in enumerate(constants.items())
+        }
+        self._add_notes(notes, shapes)
 
         def note(key: str) -> TensorNote:
             return notes.setdefault(key, TensorNote(len(notes), key, (), ""))
@@ -75,7 +77,11 @@ class OnnxSource(Source):
             parameter_bytes=sum(array.nbytes for array in constants.values()),
         )
 
-    def _notes(self, shapes: Shapes | None) -> dict[str, TensorNote]:
+    def constants(self) -> dict[int, Array]:
+        """Return the initializers."""
+        return dict(enumerate(constants_of(self.proto).values()))
+
+    def _add_notes(self, notes: dict[str, TensorNote], shapes: Shapes | None) -> None:
         try:
             proto = with_shapes(self.proto, shapes)
         except QnnError:
@@ -83,13 +89,11 @@ class OnnxSource(Source):
                 raise
             proto = self.proto  # it can be looked at without
         graph = proto.graph
-        notes: dict[str, TensorNote] = {}
         for value in (*graph.input, *graph.value_info, *graph.output):
             tensor = value.type.tensor_type
             dtype = dtype_of(value) if tensor.elem_type else ""
             sizes = tuple(dim.dim_value for dim in tensor.shape.dim)
-            notes[value.name] = TensorNote(len(notes), value.name, sizes, dtype)
-        return notes
+            notes.setdefault(value.name, TensorNote(len(notes), value.name, sizes, dtype))
 
     def _missing(self) -> dict[int, str]:
         try:

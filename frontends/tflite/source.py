@@ -32,6 +32,7 @@ from frontends.tflite.model import Model, Operator, Tensor
 from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
 
+Array = np.ndarray[Any, Any]
 _Shape = tuple[int, ...]
 
 _PRODUCTS: dict[str, Callable[[list[_Shape], _Shape], int]] = {
@@ -70,7 +71,7 @@ class TFLiteSource(Source):
         if shapes:
             raise QnnError("--shape does not change what a TFLite file holds: leave it out here")
         graph, reasons = self.graph, self._reasons()
-        constants = [tensor.data for tensor in graph.tensors if tensor.data is not None]
+        constants = self.constants().values()
         return Summary(
             name=name,
             format="TFLite",
@@ -80,6 +81,12 @@ class TFLiteSource(Source):
             parameters=sum(array.size for array in constants),
             parameter_bytes=sum(array.nbytes for array in constants),
         )
+
+    def constants(self) -> dict[int, Array]:
+        """Return the tensors whose values stand in the file."""
+        return {
+            tensor.index: tensor.data for tensor in self.graph.tensors if tensor.data is not None
+        }
 
     def descriptions(self) -> Descriptions:
         """Read the file's metadata."""

@@ -9,7 +9,14 @@ from frontends.builder import Imported
 from frontends.formats import Shapes, Source
 from frontends.summary import FLOAT, INTEGER, UNSUPPORTED, OperatorInfo, Summary, TensorNote
 from frontends.torch.importer import import_program, missing_operators
-from frontends.torch.reader import calls_of, constants_of, operator_of, read_program, user_nodes
+from frontends.torch.reader import (
+    Array,
+    calls_of,
+    constants_of,
+    operator_of,
+    read_program,
+    user_nodes,
+)
 from qnn_ops.errors import QnnError
 
 _WEIGHTED = ("conv2d.default", "linear.default")
@@ -42,13 +49,18 @@ class TorchSource(Source):
         _check_shapes(shapes)
         constants = constants_of(self.program)
         notes: dict[str, TensorNote] = {}
+        numbers = {key: number for number, key in enumerate(constants)}  # as ``constants`` counts
 
         def note(node: Any) -> TensorNote:
             value = node.meta.get("val")
             shape = tuple(int(size) for size in getattr(value, "shape", ()))
             dtype = str(getattr(value, "dtype", "")).removeprefix("torch.")
             made = TensorNote(
-                len(notes), node.name, shape, dtype, is_constant=node.name in constants
+                numbers.setdefault(node.name, len(numbers)),
+                node.name,
+                shape,
+                dtype,
+                is_constant=node.name in constants,
             )
             return notes.setdefault(node.name, made)
 
@@ -87,6 +99,10 @@ class TorchSource(Source):
             parameters=sum(array.size for array in constants.values()),
             parameter_bytes=sum(array.nbytes for array in constants.values()),
         )
+
+    def constants(self) -> dict[int, Array]:
+        """Return parameters, buffers and constants."""
+        return dict(enumerate(constants_of(self.program).values()))
 
 
 def _check_shapes(shapes: Shapes | None) -> None:

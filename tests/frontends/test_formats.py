@@ -98,6 +98,11 @@ def test_every_source_is_converted_and_described() -> None:
         assert [info.shape for info in signature.inputs] == [note.shape for note in summary.inputs]
         assert summary.name == "digits"
         assert summary.macs > 0
+        constants = source.constants()
+        notes = {note.index: note for op in summary.operators for note in op.inputs}
+        held = {index for index, note in notes.items() if note.is_constant}
+        assert held <= constants.keys()
+        assert all(notes[index].shape == constants[index].shape for index in held)
 
 
 def test_formats_are_listed_without_tvm() -> None:

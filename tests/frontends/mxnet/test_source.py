@@ -88,7 +88,7 @@ def test_the_newest_parameters_beside_a_symbol(tmp_path: Path) -> None:
 def test_the_parameters_beside_the_symbol_are_taken() -> None:
     named = MXNetSource(SYMBOL, PARAMS, "mxnet")
     found = MXNetSource(str(SYMBOL), None, "mxnet")
-    assert found.constants.keys() == named.constants.keys() != set()
+    assert found.parameters.keys() == named.parameters.keys() != set()
 
 
 def test_the_variables_of_results_are_known() -> None:
