@@ -1,7 +1,9 @@
-"""A model's graph, drawn."""
+"""A model's graph, drawn, and beside another one."""
 
 from __future__ import annotations
 
+from tvm_qnn.inspect.changes import Changes, Described, changes_of
+from tvm_qnn.inspect.model_explorer import model_explorer_graph
 from tvm_qnn.inspect.report import html_report
 
-__all__ = ["html_report"]
+__all__ = ["Changes", "Described", "changes_of", "html_report", "model_explorer_graph"]

@@ -9,16 +9,22 @@ from string import Template
 from typing import Any
 
 from frontends.summary import Summary, TensorNote
+from tvm_qnn.inspect.changes import Changes
+from tvm_qnn.inspect.drawing import OPERATOR, REMOVED, Node, edges_of, nodes_of
+from tvm_qnn.inspect.histograms import Array, channel_ranges, histogram, real_range
 from tvm_qnn.inspect.layout import layers, positions
 from tvm_qnn.io.json_text import to_json
 
 _SHOWN = ("name", "shape", "dtype", "quantization", "is_constant")
+_SCRIPTS = ("graph.js", "panel.js")
 
 
 def html_report(
     summary: Summary,
     seconds: Mapping[str, float] | None = None,
     differences: Mapping[str, Mapping[str, Any]] | None = None,
+    constants: Mapping[int, Array] | None = None,
+    changes: Changes | None = None,
 ) -> str:
     """Write a page with the drawn graph, a search, each operator's details and the counts.
 
@@ -27,55 +33,76 @@ def html_report(
         seconds: what operators take, by the name of their first output, where it was measured.
         differences: the fields of ``TensorComparison`` of their outputs, by the name of the first
             one, where they were compared.
+        constants: the tensors whose values the file holds, by their indices: their spread is shown.
+        changes: the difference from another model, which is drawn as well.
     """
-    edges = _edges(summary)
+    nodes = nodes_of(summary, changes)
+    edges = edges_of(nodes, summary, changes)
     places = positions(layers(edges))
-    nodes = [
-        {
-            **asdict(operator),
-            "inputs": _notes(operator.inputs),
-            "outputs": _notes(operator.outputs),
-            "x": places[number][0],
-            "y": places[number][1],
-            "from": edges[number],
-            "seconds": (seconds or {}).get(operator.name),
-            "difference": (differences or {}).get(operator.name),
-        }
-        for number, operator in enumerate(summary.operators)
-    ]
+    drawn = []
+    for number, node in enumerate(nodes):
+        held = constants or {}
+        if node.kind == REMOVED and changes is not None:
+            held = changes.other.constants
+        operator, is_own = node.operator, node.kind == OPERATOR
+        drawn.append(
+            {
+                **asdict(operator),
+                "kind": node.kind,
+                "inputs": _notes(operator.inputs, held),
+                "outputs": _notes(operator.outputs, held),
+                "x": places[number][0],
+                "y": places[number][1],
+                "from": edges[number],
+                "seconds": (seconds or {}).get(operator.name) if is_own else None,
+                "difference": (differences or {}).get(operator.name) if is_own else None,
+                **_change(number, node, changes),
+            }
+        )
     data: dict[str, Any] = {
         "name": summary.name,
         "format": summary.format,
-        "inputs": _notes(summary.inputs),
-        "outputs": _notes(summary.outputs),
+        "inputs": _notes(summary.inputs, {}),
+        "outputs": _notes(summary.outputs, {}),
+        "operators": len(summary.operators),
         "parameters": summary.parameters,
         "parameter_bytes": summary.parameter_bytes,
         "macs": summary.macs,
         "counts": summary.counts(),
-        "nodes": nodes,
+        "nodes": drawn,
         "has_times": seconds is not None,
+        "other": None if changes is None else changes.other.summary.name,
     }
     here = files("tvm_qnn.inspect")
-    parts = {name: (here / f"page.{name}").read_text("utf-8") for name in ("css", "js", "html")}
-    return Template(parts["html"]).substitute(
-        css=parts["css"],
-        js=parts["js"],
+    read = {name: (here / f"page.{name}").read_text("utf-8") for name in ("css", "html", *_SCRIPTS)}
+    return Template(read["html"]).substitute(
+        css=read["css"],
+        js="".join(read[name] for name in _SCRIPTS),
         # No text of the model may end the element that it stands in.
         data=to_json(data).replace("<", "\\u003c"),
     )
 
 
-def _notes(notes: Iterable[TensorNote]) -> list[dict[str, Any]]:
+def _notes(notes: Iterable[TensorNote], constants: Mapping[int, Array]) -> list[dict[str, Any]]:
     """Return what the page shows of tensors."""
-    return [{key: getattr(note, key) for key in _SHOWN} for note in notes]
+    shown = []
+    for note in notes:
+        values = constants.get(note.index)
+        spread = None if values is None or values.dtype.name != note.dtype else histogram(values)
+        ranges = channel_ranges(note)
+        found: dict[str, Any] = {key: getattr(note, key) for key in _SHOWN}
+        found |= {"range": None if note.is_constant else real_range(note)}
+        found |= {"values": None if spread is None else spread._asdict()}
+        found |= {"channels": None if ranges is None else ranges._asdict()}
+        shown.append(found)
+    return shown
 
 
-def _edges(summary: Summary) -> dict[int, list[int]]:
-    """List for each operator the ones whose results it takes, by their places in the list."""
-    makers: dict[int, int] = {}
-    edges: dict[int, list[int]] = {}
-    for number, operator in enumerate(summary.operators):
-        found = (makers.get(note.index) for note in operator.inputs)
-        edges[number] = list(dict.fromkeys(maker for maker in found if maker is not None))
-        makers.update(dict.fromkeys((note.index for note in operator.outputs), number))
-    return edges
+def _change(number: int, node: Node, changes: Changes | None) -> dict[str, Any]:
+    """Return what the page shows of a box's difference from the other model."""
+    if changes is None:
+        return {"change": None, "changes": []}
+    told = changes.changes.get(number, ())
+    kinds = dict.fromkeys(changes.added, "added") | dict.fromkeys(changes.changed, "changed")
+    kind = REMOVED if node.kind == REMOVED else kinds.get(number, "equal")
+    return {"change": kind, "changes": [change.text for change in told]}

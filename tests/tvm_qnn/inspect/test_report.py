@@ -11,7 +11,8 @@ import pytest
 
 from frontends.formats import read_model
 from frontends.summary import UNSUPPORTED, OperatorInfo, Summary, TensorNote
-from tvm_qnn.inspect import html_report
+from tvm_qnn import digits
+from tvm_qnn.inspect import Described, changes_of, html_report
 from tvm_qnn.zoo import build as zoo
 
 BROWSER = next(
@@ -36,9 +37,10 @@ def test_the_page_needs_no_other_file(summary: Summary) -> None:
     assert not re.search(r"(src|href)=|url\(|@import|https?://(?!www\.w3\.org/2000/svg)", page)
     nodes = data_of(page)["nodes"]
     assert isinstance(nodes, list)
-    assert len(nodes) == len(summary.operators)
-    # Every operator but the first takes what another one gives.
-    assert [node["from"] for node in nodes].count([]) == 1
+    kinds = [node["kind"] for node in nodes]
+    assert kinds == ["operator"] * len(summary.operators) + ["input", "output"]
+    # All but the input take what another one gives.
+    assert [node["kind"] for node in nodes if node["from"] == []] == ["input"]
 
 
 def test_times_are_those_of_the_operators(summary: Summary) -> None:
@@ -80,7 +82,8 @@ def test_search_and_click_in_a_browser(summary: Summary, tmp_path: Path) -> None
     shown = {int(place): kinds.split() for kinds, place in boxes}
     assert "chosen" in shown[number]
     found = {place for place, kinds in shown.items() if "match" in kinds}
-    assert {n for n in shown if summary.operators[n].code == "ADD"} <= found
+    adds = {n for n, operator in enumerate(summary.operators) if operator.code == "ADD"}
+    assert adds & shown.keys() <= found
     assert all("faded" in kinds for place, kinds in shown.items() if place not in found)
     details = re.search(r'<section id="details">(.*?)</section>', dom, re.DOTALL)
     assert details
@@ -182,6 +185,33 @@ def test_a_model_of_no_operators_in_a_browser(tmp_path: Path) -> None:
     dom = _dom(html_report(Summary("m", "TFLite", (note,), (note,), (), 0, 0)), tmp_path)
     assert "0 operators" in dom
     assert not re.search(r'viewBox="[^"]*NaN', dom)
+
+
+@pytest.mark.skipif(not BROWSER, reason="there is no Chromium on this machine")
+def test_histograms_and_changes_in_a_browser(tmp_path: Path) -> None:
+    sources = [read_model(digits.model(style)) for style in ("int8", "uint8")]
+    ours, theirs = (Described(s.summary("d"), s.constants()) for s in sources)
+    changes = changes_of(ours, theirs)
+    page = html_report(ours.summary, constants=ours.constants, changes=changes)
+    script = """<script>{
+        choose(0);
+        const words = document.getElementById("legend").textContent;
+        const bars = [...document.querySelectorAll("#details figure svg")];
+        document.title = JSON.stringify([colours.value, words, bars.map((bar) => [
+            bar.getAttribute("aria-label"), bar.querySelectorAll("rect").length])]);
+    }</script>"""
+    dom = _dom(page.replace("</body>", f"{script}</body>"), tmp_path)
+    title = re.search("<title>(.*?)</title>", dom)
+    assert title
+    kind, words, bars = json.loads(title[1])
+    assert (kind, words) == ("change", "equalchanged")
+    weights = next(note for note in ours.summary.operators[0].inputs if note.is_constant)
+    values = ours.constants[weights.index]
+    name = f"values of {weights.name}, from {values.min()} to "
+    (count,) = [count for label, count in bars if label.startswith(name)]
+    assert 16 < count <= 32
+    assert any("ranges of the channels" in label for label, _ in bars)
+    assert "input 0: int8, was uint8" in re.sub("<wbr>", "", dom)
 
 
 def _dom(page: str, folder: Path) -> str:

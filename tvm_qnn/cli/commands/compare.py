@@ -230,9 +230,11 @@ def _write_page(path: Path, model: ModelFile, found: Comparison) -> None:
     from tvm_qnn.inspect import html_report
     from tvm_qnn.io.outputs import write_text
 
-    summary = model.read().summary(model.path.name, model.shapes)
+    source = model.read()
+    summary = source.summary(model.path.name, model.shapes)
     differences = {tensor.name: asdict(tensor) for tensor in found.tensors}
-    write_text(path, html_report(summary, differences=differences))
+    page = html_report(summary, differences=differences, constants=source.constants())
+    write_text(path, page)
 
 
 def _print(found: Comparison, files: list[tuple[str, ...]]) -> None:

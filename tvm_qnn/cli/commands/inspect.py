@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tvm_qnn.cli.commands.json_output import json_option, print_json
-from tvm_qnn.cli.commands.options import ModelFile, model_argument, progress
+from tvm_qnn.cli.commands.options import FILE, ModelFile, model_argument, progress
 from tvm_qnn.cli.commands.outputs import check_file
 
 if TYPE_CHECKING:
+    from frontends.formats import Source
     from frontends.summary import Summary, TensorNote
+    from tvm_qnn.inspect import Changes
     from tvm_qnn.io.terminal import Terminal
 
 
@@ -25,13 +27,28 @@ if TYPE_CHECKING:
     type=click.Path(dir_okay=False, path_type=Path),
     help="A file for one page with the graph, to open in a browser.",
 )
-@click.option("--times", is_flag=True, help="With --html: compile, and time each operator.")
+@click.option(
+    "--model-explorer",
+    "explorer",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A .json file with the graph, to open in Google's Model Explorer.",
+)
+@click.option(
+    "--times", is_flag=True, help="With a file of the graph: compile, and time each operator."
+)
+@click.option(
+    "--against",
+    type=FILE,
+    help="Another model of the same format: tell what MODEL has otherwise, in the page in colours.",
+)
 @json_option
 def inspect(
     model: ModelFile,
     ir: bool,
     html: Path | None,
+    explorer: Path | None,
     times: bool,
+    against: Path | None,
     as_json: bool,
 ) -> None:
     """Show what MODEL holds, and what becomes integer code.
@@ -40,30 +57,42 @@ def inspect(
     which operators are lowered to integers, which fall back to float32, which cannot be imported
     and why.
     """
-    if times and html is None:
-        raise click.UsageError("--times is for the page: give --html, too")
-    if ir and (as_json or html is not None):
-        raise click.UsageError("--ir prints the module only: leave out --json and --html")
+    written = [path for path in (html, explorer) if path is not None]
+    if times and not written:
+        raise click.UsageError("--times is for the graph: give --html or --model-explorer, too")
+    if ir and (as_json or written or against is not None):
+        raise click.UsageError(
+            "--ir prints the module only: leave out --json, --against and files of the graph"
+        )
+    from tvm_qnn.io.json_text import to_json
+    from tvm_qnn.io.outputs import write_text
+    from tvm_qnn.io.terminal import Terminal
     from tvm_qnn.io.text import visible
 
     source = model.read()
-    if html is not None:
-        check_file(html)
+    for path in written:
+        check_file(path)
     if ir:
         click.echo(visible(source.convert(model.shapes).mod.script(show_meta=False), kept="\n"))
         return
     summary = source.summary(model.path.name, model.shapes)
+    changes = None if against is None else _changes(model, source, summary, against)
+    seconds = _seconds(model) if times else None
     if html is not None:
         from tvm_qnn.inspect import html_report
-        from tvm_qnn.io.outputs import write_text
 
-        seconds = _seconds(model) if times else None
-        write_text(html, html_report(summary, seconds))
+        page = html_report(summary, seconds, constants=source.constants(), changes=changes)
+        write_text(html, page)
+    if explorer is not None:
+        from tvm_qnn.inspect import model_explorer_graph
+
+        write_text(explorer, to_json(model_explorer_graph(summary, seconds)))
     if as_json:
-        print_json({**asdict(summary), "macs": summary.macs})
+        told = {} if changes is None else {"against": _as_json(changes)}
+        print_json({**asdict(summary), "macs": summary.macs, **told})
+    elif changes is not None:
+        _print_changes(Terminal(), summary, changes)
     else:
-        from tvm_qnn.io.terminal import Terminal
-
         _print(Terminal(), summary)
 
 
@@ -76,6 +105,60 @@ def _seconds(model: ModelFile) -> dict[str, float]:
             model.path, params=model.params, shapes=model.shapes, semantics=model.semantics
         )
     return {layer.name: layer.seconds for layer in found.layers}
+
+
+def _changes(model: ModelFile, source: Source, summary: Summary, against: Path) -> Changes:
+    from tvm_qnn.inspect import Described, changes_of
+
+    other = ModelFile(against, None, model.semantics, model.shapes)
+    read = other.read()
+    theirs = Described(read.summary(against.name, other.shapes), read.constants())
+    return changes_of(Described(summary, source.constants()), theirs)
+
+
+def _as_json(changes: Changes) -> dict[str, Any]:
+    """Return operators of MODEL by their places, of the other one by themselves."""
+    other = changes.other.summary
+    return {
+        "name": other.name,
+        "equal": len(changes.partners) - len(changes.changed),
+        "changed": [
+            {
+                "place": place,
+                "place_there": changes.partners[place],
+                "changes": [each._asdict() for each in found],
+            }
+            for place in changes.changed
+            if (found := changes.changes[place])
+        ],
+        "added": list(changes.added),
+        "removed": [asdict(other.operators[place]) for place in changes.removed],
+    }
+
+
+def _print_changes(console: Terminal, summary: Summary, changes: Changes) -> None:
+    from rich.table import Table
+
+    from tvm_qnn.io.terminal import styled
+
+    other, changed = changes.other.summary, changes.changed
+    counts = f"{len(changes.partners) - len(changed)} operators are equal, {len(changed)} changed"
+    counts += f", {len(changes.added)} added, {len(changes.removed)} removed"
+    console.print(styled(summary.name), " beside ", styled(other.name), f": {counts}", sep="")
+    table = Table("", "operator", "gives", "in its")
+    for operators, places, kind in (
+        (summary.operators, changed, "changed"),
+        (summary.operators, changes.added, "added"),
+        (other.operators, changes.removed, "removed"),
+    ):
+        for place in places:
+            operator = operators[place]
+            found = changes.changes[place] if kind == "changed" else ()
+            told = ", ".join(dict.fromkeys(each.what for each in found))
+            what = f"{operator.index} {operator.code}"
+            table.add_row(kind, what, styled(operator.name, ""), told)
+    if table.row_count:
+        console.print(table)
 
 
 def _print(console: Terminal, summary: Summary) -> None:

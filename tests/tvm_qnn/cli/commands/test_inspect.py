@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from tests.tvm_qnn.cli.commands.conftest import SHOWN
+from tvm_qnn import digits
 from tvm_qnn.cli import main
 
 
@@ -81,6 +82,31 @@ def test_the_page_with_times(model: Path) -> None:
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
     assert '"has_times": true' in Path("page.html").read_text("utf-8")
+
+
+def test_a_file_for_model_explorer_with_times(model: Path) -> None:
+    arguments = ["inspect", str(model), "--model-explorer", "graph.json", "--times"]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    (graph,) = json.loads(Path("graph.json").read_text("utf-8"))["graphs"]
+    assert any(each["key"] == "time" for node in graph["nodes"] for each in node.get("attrs", ()))
+
+
+def test_the_difference_from_another_model(model: Path) -> None:
+    Path("other.tflite").write_bytes(digits.model("uint8"))
+    line = ["inspect", str(model), "--against", "other.tflite"]
+    result = CliRunner().invoke(main, [*line, "--html", "page.html"])
+    assert result.exit_code == 0, result.output
+    assert "0 operators are equal, 10 changed, 0 added, 0 removed" in " ".join(
+        result.stdout.split()
+    )
+    assert "types, quantization, values" in result.stdout
+    assert '"change": "changed"' in Path("page.html").read_text("utf-8")
+    found = json.loads(CliRunner().invoke(main, [*line, "--json"]).stdout)["against"]
+    assert (found["name"], found["equal"], found["added"]) == ("other.tflite", 0, [])
+    assert found["changed"][0]["changes"][0]["text"].startswith("input 0: int8, was uint8")
+    same = CliRunner().invoke(main, ["inspect", str(model), "--against", str(model), "--json"])
+    assert json.loads(same.stdout)["against"]["changed"] == []
 
 
 def test_times_want_a_page(model: Path) -> None:

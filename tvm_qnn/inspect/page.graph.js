@@ -5,7 +5,7 @@ const WIDTH = 150, HEIGHT = 40, COLUMN = 175, ROW = 74;
 let chosen = null, asked = "", matches = [], found = new Set(), current = 0;
 
 function make(name, attributes, parent, text) {
-  const isDrawing = ["g", "rect", "text", "path", "title"].includes(name);
+  const isDrawing = ["svg", "g", "rect", "text", "path", "title"].includes(name);
   const element = isDrawing
     ? document.createElementNS("http://www.w3.org/2000/svg", name)
     : document.createElement(name);
@@ -18,6 +18,7 @@ function make(name, attributes, parent, text) {
 const number = (value) => value.toLocaleString("en");
 const shape = (note) => note.shape.join("×");
 const micro = (seconds) => `${(1e6 * seconds).toFixed(1)} µs`;
+const isEnd = (node) => node.kind === "input" || node.kind === "output";
 const center = (node) => [node.x * COLUMN, node.y * ROW];
 
 function row(table, cells, numbers = 0) {
@@ -79,7 +80,7 @@ function start() {
   // A long network is no more than a line as a whole: begin at its top.
   const readable = 1.3 * graph.getBoundingClientRect().width;
   if (view.w > readable && data.nodes.length) {
-    const [x, y] = center(data.nodes[0]);
+    const [x, y] = center(data.nodes.find((node) => node.y === 0));
     view = { x: x - readable / 2, y: y - HEIGHT, w: readable, h: (readable * view.h) / view.w };
     show();
   }
@@ -153,27 +154,33 @@ function nodeAt(event) {
   return place < 0 ? undefined : place;
 }
 
-// The colours: how operators are computed, how long they take, or how far they are off.
+// The colours: how operators are computed, what became of them, how long they take, or how far they
+// are off.
 
-const LOWERINGS = {
-  integer: "#dbeafe", float32: "#fef3c7", "float32 between dequantize and quantize": "#fed7aa",
-  unsupported: "#fecaca",
+const END = "#e2e8f0";
+const CLASSES = {
+  lowering: {
+    integer: "#dbeafe", float32: "#fef3c7", "float32 between dequantize and quantize": "#fed7aa",
+    unsupported: "#fecaca", "input of the model": END, "output of the model": END,
+  },
+  change: { equal: "#f1f5f9", changed: "#fde68a", added: "#bbf7d0", removed: "#fecaca" },
 };
 const HEAT = ["#ffffff", "#fff3e0", "#ffe6c4", "#ffd8a8", "#ffc88b", "#ffb66e", "#ffa252", "#fb8c3c"];
 const percent = (share) => `${(100 * share).toPrecision(2)} %`;
 const differing = (node) => node.difference && node.difference.differing / node.difference.elements;
 const SCALES = { time: [(node) => node.seconds, micro], difference: [differing, percent] };
-let scale = null, highest = 0;
+let scale = null, classes = "lowering", highest = 0;
 
 function colourBy(kind) {
   scale = SCALES[kind] ?? null;
+  classes = kind in CLASSES ? kind : "lowering";
   highest = scale ? Math.max(0, ...data.nodes.map((node) => scale[0](node) ?? 0)) : 0;
   legend();
   paint();
 }
 
 function colour(node) {
-  if (!scale) return LOWERINGS[node.lowering];
+  if (!scale) return CLASSES[classes][node[classes]];
   const share = highest ? (scale[0](node) ?? 0) / highest : 0;
   return HEAT[Math.ceil(Math.sqrt(share) * (HEAT.length - 1))];
 }
@@ -184,8 +191,8 @@ function legend() {
   const upTo = (i) => scale[1](highest * (i / (HEAT.length - 1)) ** 2);
   const entries = scale
     ? HEAT.map((each, i) => [each, i ? `to ${upTo(i)}` : "nothing"])
-    : Object.entries(LOWERINGS)
-      .filter(([name]) => data.nodes.some((node) => node.lowering === name))
+    : Object.entries(CLASSES[classes])
+      .filter(([name]) => data.nodes.some((node) => node[classes] === name))
       .map(([name, each]) => [each, name]);
   for (const [each, text] of highest || !scale ? entries : entries.slice(0, 1)) {
     const entry = make("li", {}, list);
@@ -277,8 +284,10 @@ function drawn(place) {
   }, boxes);
   const size = { x: -WIDTH / 2, y: -HEIGHT / 2, width: WIDTH, height: HEIGHT };
   make("rect", { ...size, "data-lowering": node.lowering }, box);
-  make("text", { y: -3 }, box, node.code.length > 22 ? `${node.code.slice(0, 21)}…` : node.code);
-  const small = [node.outputs.length ? shape(node.outputs[0]) : ""];
+  const code = isEnd(node) ? `${node.code} ${node.name}` : node.code;
+  make("text", { y: -3 }, box, code.length > 22 ? `${code.slice(0, 21)}…` : code);
+  const [first] = isEnd(node) ? [...node.inputs, ...node.outputs] : node.outputs;
+  const small = [first ? shape(first) : ""];
   if (node.seconds !== null) small.push(micro(node.seconds));
   make("text", { y: 12, class: "small" }, box, small.join("  "));
   make("title", {}, box, `${node.index} ${node.name}`);
@@ -294,99 +303,3 @@ function choose(place) {
   paint();
   details(data.nodes[place]);
 }
-
-function details(node) {
-  const section = document.getElementById("details");
-  section.replaceChildren();
-  make("h2", {}, section, `${node.index} ${node.code}`);
-  const facts = make("table", {}, section);
-  row(facts, ["computed in", node.reason ? `${node.lowering}: ${node.reason}` : node.lowering]);
-  if (node.macs) row(facts, ["MACs", number(node.macs)]);
-  if (node.seconds !== null) row(facts, ["time", micro(node.seconds)]);
-  if (node.difference) {
-    const { differing, elements, worst, sqnr, cosine } = node.difference;
-    const off = differing ? `, by at most ${worst ?? "infinity"}` : "";
-    row(facts, ["differing", `${number(differing)} of ${number(elements)} elements${off}`]);
-    if (differing && sqnr !== null) row(facts, ["SQNR", `${sqnr.toFixed(1)} dB`]);
-    if (differing && cosine !== null) row(facts, ["cosine", String(cosine)]);
-  }
-  for (const [key, value] of Object.entries(node.options)) {
-    row(facts, [key, Array.isArray(value) ? value.join(", ") : String(value)]);
-  }
-  for (const [title, notes] of [["Inputs", node.inputs], ["Outputs", node.outputs]]) {
-    make("h2", {}, section, title);
-    const table = make("table", {}, section);
-    for (const note of notes) {
-      const kind = note.is_constant ? " constant" : "";
-      row(table, [note.name, `${note.dtype} ${shape(note)}${kind}`, note.quantization]);
-    }
-  }
-}
-
-// The search.
-
-function words(node) {
-  const notes = [...node.inputs, ...node.outputs];
-  const texts = notes.map((note) => `${note.name} ${note.dtype} ${shape(note)}`);
-  return [node.index, node.code, node.name, node.lowering, ...texts].join(" ").toLowerCase();
-}
-
-const index = data.nodes.map(words);
-
-function search(text) {
-  asked = text.trim().toLowerCase();
-  matches = asked ? index.flatMap((each, i) => (each.includes(asked) ? [i] : [])) : [];
-  found = new Set(matches);
-  current = 0;
-  document.getElementById("found").textContent = asked ? `${matches.length} found` : "";
-  if (matches.length) goTo(data.nodes[matches[0]]);
-  paint();
-}
-
-const field = document.getElementById("search");
-field.addEventListener("input", () => search(field.value));
-field.addEventListener("keydown", (event) => {
-  if (event.key !== "Enter" || !matches.length) return;
-  if (chosen === matches[current]) current = (current + 1) % matches.length;
-  choose(matches[current]);
-  goTo(data.nodes[matches[current]]);
-});
-// The tables.
-
-document.title = `${data.name} – tvm-qnn`;
-document.getElementById("title").textContent = data.name;
-const facts = [
-  data.format, `${number(data.nodes.length)} operators`, `${number(data.parameters)} parameters`,
-  `${(data.parameter_bytes / 1e6).toFixed(2)} MB`,
-];
-if (data.macs) facts.push(`${number(Math.round(data.macs / 1e4) / 100)} M MACs`);
-document.getElementById("facts").textContent = facts.join(" · ");
-
-const counts = document.getElementById("counts");
-const heads = make("tr", {}, counts);
-const titles = ["operator", "computed in", "count", "M MACs"];
-if (data.has_times) titles.push("time");
-titles.forEach((text, i) => make("th", i > 1 ? { class: "number" } : {}, heads, text));
-for (const [code, lowering, count, macs] of data.counts) {
-  const cells = [code, lowering, number(count), macs ? (macs / 1e6).toFixed(1) : ""];
-  if (data.has_times) {
-    const same = data.nodes.filter((node) => node.code === code && node.lowering === lowering);
-    cells.push(micro(same.reduce((sum, node) => sum + (node.seconds ?? 0), 0)));
-  }
-  row(counts, cells, titles.length - 2);
-}
-const ends = document.getElementById("ends");
-for (const [kind, notes] of [["input", data.inputs], ["output", data.outputs]]) {
-  for (const note of notes) row(ends, [kind, note.name, `${note.dtype} ${shape(note)}`, note.quantization]);
-}
-const colours = document.getElementById("colours");
-for (const option of [...colours.options]) {
-  const known = option.value in SCALES
-    ? data.nodes.some((node) => SCALES[option.value][0](node) !== null) : true;
-  if (!known) option.remove();
-}
-colours.parentElement.hidden = colours.options.length < 2;
-colours.addEventListener("change", () => colourBy(colours.value));
-if (colours.querySelector("[value=difference]")) colours.value = "difference";
-colourBy(colours.value);
-start();

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from frontends.formats import read_model
+from frontends.summary import Summary
+from tests.tvm_qnn.inspect.test_changes import CHAIN, WEIGHTS, Layer, graph
+from tvm_qnn import digits
+from tvm_qnn.inspect import changes_of
+from tvm_qnn.inspect.drawing import edges_of, nodes_of
+from tvm_qnn.inspect.layout import layers
+
+
+def test_operators_stand_between_the_ends() -> None:
+    summary = read_model(digits.model("int8")).summary("digits")
+    nodes = nodes_of(summary)
+    edges = edges_of(nodes, summary)
+    count = len(summary.operators)
+    assert [node.kind for node in nodes[count:]] == ["input", "output"]
+    assert nodes[:count] == nodes_of(summary)[:count]
+    assert (edges[0], edges[count], edges[count + 1]) == ([count], [], [count - 1])
+    rows = layers(edges)
+    assert (rows[0], rows[-1]) == ([count], [count + 1])
+
+
+def test_an_input_that_is_an_output() -> None:
+    model = graph(CHAIN)
+    inputs = model.summary.inputs
+    summary = Summary("m", "TFLite", inputs, inputs, (), 0, 0)
+    assert edges_of(nodes_of(summary), summary) == {0: [], 1: [0]}
+
+
+def test_what_was_removed_is_drawn_between_its_neighbours() -> None:
+    shorter: list[Layer] = [CHAIN[0], ("SOFTMAX", "c", "a")]
+    model, other = graph(shorter, WEIGHTS), graph(CHAIN, WEIGHTS)
+    changes = changes_of(model, other)
+    nodes = nodes_of(model.summary, changes)
+    assert [node.kind for node in nodes] == ["operator", "operator", "input", "output", "removed"]
+    edges = edges_of(nodes, model.summary, changes)
+    assert edges[4] == [0]
+    assert edges[1] == [0, 4]
+
+
+def test_removed_at_the_ends() -> None:
+    model = graph([("RELU", "b", "x")])
+    other = graph([("NEG", "n", "x"), ("RELU", "b", "n"), ("ABS", "z", "b")])
+    changes = changes_of(model, other)
+    nodes = nodes_of(model.summary, changes)
+    edges = edges_of(nodes, model.summary, changes)
+    operator, given, result, first, last = range(5)
+    assert edges[first] == [given]
+    assert edges[operator] == [given, first]
+    assert edges[last] == [operator]
+    assert edges[result] == [operator, last]  # this model's, and the other's
+
+
+def test_no_circle_where_the_order_differs() -> None:
+    # The other model goes a, r, c; this one c, a: an edge back is left out.
+    other = graph([("ABS", "a", "x"), ("NEG", "r", "a"), ("RELU", "c", "r")])
+    model = graph([("RELU", "c", "x"), ("ABS", "a", "c")])
+    changes = changes_of(model, other)
+    nodes = nodes_of(model.summary, changes)
+    edges = edges_of(nodes, model.summary, changes)
+    assert sorted(node for row in layers(edges) for node in row) == list(range(len(nodes)))

@@ -1,0 +1,109 @@
+"""What is drawn of a model: its operators between its inputs and its outputs, in their order.
+
+Beside another model, operators that only the other one has are drawn, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from frontends.summary import OperatorInfo, Summary, TensorNote
+from tvm_qnn.inspect.changes import Changes, makers_of
+
+OPERATOR, INPUT, OUTPUT, REMOVED = "operator", "input", "output", "removed"
+
+_Order = tuple[float, int]
+
+
+@dataclass(frozen=True)
+class Node:
+    """One box.
+
+    Attributes:
+        kind: OPERATOR, INPUT, OUTPUT or REMOVED.
+        operator: what it shows; of an end of the model, one that takes or gives its tensor.
+        order: what it is drawn after is lower.
+    """
+
+    kind: str
+    operator: OperatorInfo
+    order: _Order
+
+
+def nodes_of(summary: Summary, changes: Changes | None = None) -> list[Node]:
+    """List the boxes: operators first, at their places, then the ends, then what was removed."""
+    nodes = [Node(OPERATOR, op, (place, 0)) for place, op in enumerate(summary.operators)]
+    last = len(nodes)
+    for number, note in enumerate(summary.inputs):
+        nodes.append(Node(INPUT, _end(number, INPUT, note, (), (note,)), (-1, number)))
+    for number, note in enumerate(summary.outputs):
+        nodes.append(Node(OUTPUT, _end(number, OUTPUT, note, (note,), ()), (last, number)))
+    if changes is not None:
+        nodes += _removed(changes)
+    return nodes
+
+
+def edges_of(
+    nodes: list[Node], summary: Summary, changes: Changes | None = None
+) -> dict[int, list[int]]:
+    """List for each box the ones whose results it takes, by their places in the list.
+
+    Keys come in an order in which a box stands behind those that it takes results of.
+    """
+    inputs = len(summary.operators)
+    givers = {note.index: inputs + number for number, note in enumerate(summary.inputs)}
+    givers |= makers_of(summary)
+    found = {number: set(_given(node.operator.inputs, givers)) for number, node in enumerate(nodes)}
+    if changes is not None:
+        for giver, taker in _others_edges(nodes, summary, changes):
+            found[taker].add(giver)
+    edges = {}
+    for number in sorted(found, key=lambda number: nodes[number].order):
+        order = nodes[number].order
+        edges[number] = sorted(other for other in found[number] if nodes[other].order < order)
+    return edges
+
+
+def _end(
+    number: int,
+    kind: str,
+    note: TensorNote,
+    inputs: tuple[TensorNote, ...],
+    outputs: tuple[TensorNote, ...],
+) -> OperatorInfo:
+    return OperatorInfo(number, kind, note.name, inputs, outputs, lowering=f"{kind} of the model")
+
+
+def _removed(changes: Changes) -> Iterator[Node]:
+    """Give what the other model alone has, behind the partner of what comes before it there."""
+    places = {their: place for place, their in changes.partners.items()}
+    before = -1
+    for place, operator in enumerate(changes.other.summary.operators):
+        before = places.get(place, before)
+        if place in changes.removed:
+            yield Node(REMOVED, operator, (before + 0.5, place))
+
+
+def _others_edges(
+    nodes: list[Node], summary: Summary, changes: Changes
+) -> Iterator[tuple[int, int]]:
+    """Give the edges of the other model from and to what it alone has."""
+    other = changes.other.summary
+    first = len(nodes) - len(changes.removed)
+    own = {their: first + number for number, their in enumerate(changes.removed)}
+    boxes = {their: place for place, their in changes.partners.items()} | own
+    inputs, outputs = len(summary.operators), len(summary.operators) + len(summary.inputs)
+    ends = zip(range(inputs, outputs), other.inputs, strict=False)
+    givers = {note.index: number for number, note in ends}
+    givers |= {index: boxes[maker] for index, maker in makers_of(other).items()}
+    for their, operator in enumerate(other.operators):
+        for giver in _given(operator.inputs, givers):
+            if their in own or giver >= first:
+                yield giver, boxes[their]
+    for number, note in zip(range(outputs, first), other.outputs, strict=False):
+        yield from ((giver, number) for giver in _given((note,), givers) if giver >= first)
+
+
+def _given(notes: Iterable[TensorNote], givers: Mapping[int, int]) -> Iterator[int]:
+    return (givers[note.index] for note in notes if note.index in givers)
