@@ -37,6 +37,9 @@ from legalize.kernels.isa.mcu import (
 JOINED = 8
 """Bits between the weights of two channels that are read as one."""
 
+MOST_KEPT = 1023
+"""Bytes of the unpacked values of a single pixel that are kept; more are unpacked by each tile."""
+
 
 @dataclass(frozen=True)
 class Tile:
@@ -76,6 +79,18 @@ def depth_of(spec: ConvSpec, tile: Tile) -> int:
     """Return the products of a sum, with those of zeros that fill the last word."""
     depth = spec.kernel_height * spec.kernel_width * spec.in_channels
     return -(-depth // WORD) * WORD if tile.has_pairs else depth
+
+
+def unpacks_anew(spec: ConvSpec, tile: Tile) -> bool:
+    """Tell whether each tile unpacks the data, which spares memory for all of it unpacked.
+
+    Only data of a single pixel that reads all of it is, from the place where it lies.
+    """
+    window, data = (spec.kernel_height, spec.kernel_width), (spec.in_height, spec.in_width)
+    reads_all = spec.out_pixels == 1 and window == data and not any(spec.padding)
+    depth = depth_of(spec, tile)
+    is_large = 2 * depth > MOST_KEPT and spec.in_channels % WORD == 0
+    return tile.has_pairs and reads_all and is_large
 
 
 def join(rows: Array) -> Array | None:
@@ -172,9 +187,10 @@ class _Writer:
         self.is_read = not tile.has_pairs and is_pixelwise(spec)
         # Words of the data are unpacked on their way.
         self.has_words = tile.has_pairs and spec.in_channels % WORD == 0
+        self.unpacks_anew = unpacks_anew(spec, tile)
         if not self.is_read and not self.has_words:
             self.values = T.alloc_buffer((tile.pixels * self.depth,), spec.in_dtype)
-        if tile.has_pairs:
+        if tile.has_pairs and not self.unpacks_anew:
             self.pairs = T.alloc_buffer((tile.pixels * self.depth // 2,), "int32")
 
     def write(self) -> None:
@@ -182,7 +198,7 @@ class _Writer:
         with T.serial(-(-spec.out_pixels // tile.pixels)) as number:
             # The last tile may do some pixels again.
             first = kept(T.min(number * tile.pixels, spec.out_pixels - tile.pixels))
-            if not self.is_read:
+            if not self.is_read and not self.unpacks_anew:
                 with T.serial(tile.pixels) as i:
                     self._gather(kept(first + i), i)
             if tile.has_pairs and not self.has_words:
@@ -284,7 +300,10 @@ class _Writer:
         """Add the products of four values: channel by channel, or of two channels at a time."""
         pixels, channels = self.tile.pixels, self.tile.channels
         words = words_of(self.weights, place, channels)
-        values = words_of(self.pairs, k * 2 * pixels, 2 * pixels)
+        if self.unpacks_anew:
+            values = unpacked(word_of(self.data, k * WORD), self.spec.in_dtype)
+        else:
+            values = words_of(self.pairs, k * 2 * pixels, 2 * pixels)
         for half in range(2):
             for q in range(channels):
                 if self.tile.is_joined:

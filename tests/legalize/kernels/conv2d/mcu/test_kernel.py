@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from legalize.kernels.conv2d.mcu.epilogue import Epilogue
-from legalize.kernels.conv2d.mcu.kernel import Tile, choose_tile, join, packed_rows
+from legalize.kernels.conv2d.mcu.kernel import Tile, choose_tile, join, packed_rows, unpacks_anew
 from legalize.kernels.conv2d.mcu.rules import McuPlan, plan_conv2d
 from legalize.kernels.rescale import Form
 from tests.support import mcu
@@ -91,6 +91,8 @@ def test_pairs_equal_the_definition(tmp_path: Path) -> None:
     for channels in (3, 16, 640):
         drawn.append(problem_of(replace(single, in_channels=channels), rng))
     drawn.append(problem_of(replace(SPEC, padding=(1, 1, 1, 1)), rng))
+    window = replace(SPEC, in_height=3, in_width=3, in_channels=60)
+    drawn += [problem_of(replace(window, in_dtype=dtype), rng) for dtype in ("int8", "uint8")]
     plans = [plan_conv2d(each.spec, each.weights, has_pairs=True) for each in drawn]
     served = [(each, plan) for each, plan in zip(drawn, plans, strict=True) if plan is not None]
     assert {plan.tile.is_joined for _, plan in served} == {True, False}
@@ -108,6 +110,23 @@ def test_weights_of_two_channels_are_one_pair() -> None:
     assert joined.tolist() == [[1 + 5 * 256, 2 + 6 * 256, 3 + 7 * 256, 4 - 8 * 256]]
     packed = packed_rows(rows, Tile(1, 2, has_pairs=True, is_joined=True), 4)
     assert packed.view("<i2").tolist() == joined[0, [0, 2, 1, 3]].tolist()
+
+
+def test_values_of_a_large_dense_layer_are_unpacked_where_they_are_multiplied() -> None:
+    single = replace(POINTWISE, in_height=1, in_width=1)
+    for channels in (508, 512):
+        problem = problem_of(replace(single, in_channels=channels), np.random.default_rng(7))
+        plan = planned(problem, has_pairs=True)
+        functions = {"conv": plan.function(plan)}
+        compiled = compile_functions(functions, {"conv": "m_conv"}, parse_target("cortex-m4"))
+        assert compiled.scratch["conv"] == ()
+        assert unpacks_anew(plan.spec, plan.tile) == (channels == 512)
+    window = replace(SPEC, in_height=3, in_width=3, in_channels=60)
+    assert unpacks_anew(window, choose_tile(window, has_pairs=True))
+    assert not unpacks_anew(window, choose_tile(window, has_pairs=False))
+    for fields in ({"padding": (0, 0, 1, 1)}, {"in_width": 4}, {"in_channels": 62}):
+        other = replace(window, **fields, strides=(2, 2))
+        assert not unpacks_anew(other, choose_tile(other, has_pairs=True))
 
 
 def assembly(problem: Problem, name: str, *, has_pairs: bool) -> str:
