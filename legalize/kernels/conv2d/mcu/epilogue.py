@@ -12,6 +12,7 @@ from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import OutputStage
 from legalize.kernels.ir.registers import kept
 from legalize.kernels.ir.types import Array, Buffer, Index
+from legalize.kernels.isa.mcu import words_of
 from legalize.kernels.rescale import Form, prove
 from qnn_ops.arithmetic import (
     multiply_by_quantized_multiplier,
@@ -30,6 +31,21 @@ ROUNDINGS = (*_ROUNDINGS, *_FLOATS)
 """Those that an epilogue may have a form of."""
 
 _HIGH = 32
+
+
+@dataclass(frozen=True)
+class Fields:
+    """What rescales the sums of a channel.
+
+    Attributes:
+        multiplier: None for int32 outputs, which are the sums.
+        addends: of all sums, or of those that are not negative and those that are.
+        left: bits to shift to the left, where each channel has its own.
+    """
+
+    multiplier: Index | None
+    addends: tuple[Index, ...]
+    left: Index | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,30 +94,48 @@ class Epilogue:
             return T.int32(0)
         return constants[0][channel * len(self.rows) + len(self.rows) - 1]
 
-    def rescaled(
-        self, total: Index, channel: Index, constants: Sequence[Buffer], lifted: int = 0
-    ) -> Index:
+    def fields(
+        self, channel: Index, constants: Sequence[Buffer], *, has_pairs: bool = False
+    ) -> Fields:
+        """Read what rescales the sums of a channel.
+
+        Args:
+            channel: its number.
+            constants: the buffers of ``constants``.
+            has_pairs: whether two registers are read by an instruction, in ``reading_words``.
+        """
+        form = self.form
+        if form is None:
+            return Fields(None, (), None)
+        count = len(self.rows) - (self.bias is not None)
+        first = channel * len(self.rows)
+        if has_pairs:
+            rows = words_of(constants[0], first, count)
+        else:
+            rows = [constants[0][first + i] for i in range(count)]
+        left = rows.pop() if form.left.size > 1 else None
+        multiplier, *addends = rows
+        if form.is_wide:
+            channels = form.addend.shape[1]
+            addends = [constants[1][i * channels + channel] for i in range(len(form.addend))]
+        return Fields(multiplier, tuple(addends), left)
+
+    def rescaled(self, total: Index, fields: Fields, lifted: int = 0) -> Index:
         """Return the output of a sum, which is read more than once.
 
         Args:
             total: the sum.
-            channel: its number.
-            constants: the buffers of ``constants``.
+            fields: of its channel.
             lifted: bits by which the sum is shifted to the left already.
         """
         form = self.form
         if form is None:
             return T.shift_right(total, T.int32(lifted)) if lifted else total
-        fields = [constants[0][channel * len(self.rows) + i] for i in range(len(self.rows))]
-        multiplier, *addends = fields
-        if form.is_wide:
-            count = form.addend.shape[1]
-            addends = [constants[1][i * count + channel] for i in range(len(form.addend))]
-        addend = addends[0]
-        if len(form.addend) > 1:
-            addend = T.Select(total < 0, addends[1], addend)
-        shifted = _shifted(total, self, fields, lifted)
-        product = T.Cast("int64", shifted) * T.Cast("int64", multiplier)
+        addend = fields.addends[0]
+        if len(fields.addends) > 1:
+            addend = T.Select(total < 0, fields.addends[1], addend)
+        shifted = _shifted(total, form, fields.left, lifted)
+        product = T.Cast("int64", shifted) * T.Cast("int64", fields.multiplier)
         if form.is_wide:
             right = T.int64(_HIGH + form.right)
             value = T.Cast("int32", T.shift_right(product + addend, right))
@@ -118,12 +152,10 @@ class Epilogue:
         return 1 + (0 if self.form.is_wide else len(self.form.addend))
 
 
-def _shifted(total: Index, epilogue: Epilogue, fields: Sequence[Index], lifted: int) -> Index:
-    form = epilogue.form
-    assert form is not None
-    if form.left.size > 1:
+def _shifted(total: Index, form: Form, own_left: Index | None, lifted: int) -> Index:
+    if own_left is not None:
         own = T.shift_right(total, T.int32(lifted)) if lifted else total
-        return T.shift_left(own, fields[epilogue.left_row])
+        return T.shift_left(own, own_left)
     left = int(form.left[0]) - lifted
     return T.shift_left(total, T.int32(left)) if left >= 0 else T.shift_right(total, T.int32(-left))
 

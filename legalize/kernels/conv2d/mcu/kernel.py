@@ -18,7 +18,7 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.conv2d.mcu.epilogue import Epilogue
+from legalize.kernels.conv2d.mcu.epilogue import Epilogue, Fields
 from legalize.kernels.conv2d.mcu.window import gather, is_pixelwise
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.ir.registers import kept
@@ -263,8 +263,10 @@ class _Writer:
             else:
                 self._add_values(sums, first, k, place)
         for q in range(channels):
+            channel = kept(group * channels + q)
+            fields = self.epilogue.fields(channel, self.constants, has_pairs=self.tile.has_pairs)
             for i in range(pixels):
-                self._finish(sums, q, i, first, group)
+                self._finish(sums, q, i, fields, (first + i) * self.spec.out_channels + channel)
 
     def _start(self, channel: Index, q: int) -> Index:
         start = self.epilogue.start(channel, self.constants)
@@ -273,13 +275,12 @@ class _Writer:
         below = self.epilogue.start(channel - 1, self.constants)
         return kept(T.shift_left(start, T.int32(JOINED)) + below)
 
-    def _finish(self, sums: Buffer, q: int, i: int, first: Index, group: Index) -> None:
-        pixels, channels = self.tile.pixels, self.tile.channels
-        channel, total, lifted = kept(group * channels + q), sums[q * pixels + i], 0
+    def _finish(self, sums: Buffer, q: int, i: int, fields: Fields, to: Index) -> None:
+        pixels = self.tile.pixels
+        total, lifted = sums[q * pixels + i], 0
         if self.tile.is_joined and q % 2:
             total, lifted = kept(total - sums[(q - 1) * pixels + i]), JOINED
-        value = self.epilogue.rescaled(total, channel, self.constants, lifted)
-        T.buffer_store(self.output, value, [(first + i) * self.spec.out_channels + channel])
+        T.buffer_store(self.output, self.epilogue.rescaled(total, fields, lifted), [to])
 
     def _add_values(self, sums: Buffer, first: Index, k: Index, place: Index) -> None:
         pixels = self.tile.pixels

@@ -7,6 +7,7 @@ the output finds those that it shares in their places.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 import numpy as np
 from tvm import tirx
@@ -19,7 +20,7 @@ from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.depthwise.mcu.band import Band
 from legalize.kernels.ir.registers import kept
 from legalize.kernels.ir.types import Array, Buffer, Index
-from legalize.kernels.isa.mcu import WORD, add_product, unpacked, word_of
+from legalize.kernels.isa.mcu import WORD, add_product, reading_words, unpacked, word_of, words_of
 
 _ORDER = [0, 2, 1, 3]  # of four channels whose bytes are unpacked
 
@@ -53,7 +54,9 @@ def depthwise_conv2d(spec: ConvSpec, epilogue: Epilogue, *, has_pairs: bool) -> 
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("depthwise_conv2d")
         T.func_attr({"global_symbol": "depthwise_conv2d", "tirx.noalias": True})
-        _Writer(spec, epilogue, has_pairs=has_pairs).write()
+        writer = _Writer(spec, epilogue, has_pairs=has_pairs)
+        with reading_words() if has_pairs else nullcontext():
+            writer.write()
     return builder.get()
 
 
@@ -99,14 +102,15 @@ class _Writer:
                     T.buffer_store(sums, sums[0] + product, [0])
             for lane in range(lanes):
                 channel = kept(group * lanes + lane)
-                value = self.epilogue.rescaled(sums[lane], channel, self.constants)
+                fields = self.epilogue.fields(channel, self.constants, has_pairs=self.has_pairs)
+                value = self.epilogue.rescaled(sums[lane], fields)
                 T.buffer_store(self.output, value, [pixel * spec.out_channels + channel])
 
     def _add_four(self, sums: Buffer, four: Index, place: Index) -> None:
         """Add the products of a tap of four channels."""
         pairs = unpacked(word_of(self.band.buffer, place), self.spec.in_dtype)
-        for half, pair in enumerate(pairs):
-            weights = word_of(self.weights, (four * 2 + half) * WORD)
+        words = words_of(self.weights, four * 2 * WORD, 2)
+        for half, (pair, weights) in enumerate(zip(pairs, words, strict=True)):
             for top in (False, True):
                 lane = _ORDER[2 * half + top]
                 total = add_product(pair, weights, sums[lane], top=top)

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
 from legalize.kernels.depthwise.mcu.kernel import packed_taps
 from legalize.kernels.depthwise.mcu.rules import plan_depthwise
+from tests.support import mcu
 from tests.support.convolutions import SPEC, problem_of, random_problem
+from tests.support.programs import Case
 from tests.support.x86 import run_on
 from tvm_qnn.standalone.functions import compile_functions
 from tvm_qnn.target.target import parse_target
@@ -25,6 +28,35 @@ def test_equals_the_definition() -> None:
         np.testing.assert_array_equal(result, problem.result, err_msg=str(spec))
         served += 1
     assert served > 10
+
+
+@mcu.emulated
+def test_fours_of_channels_equal_the_definition(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    drawn = [
+        random_problem(rng, ("tflite", "upward", "float64"), is_depthwise=True) for _ in range(150)
+    ]
+    drawn += [
+        problem_of(
+            replace(SPEC, in_channels=8, out_channels=8, in_dtype=dtype), rng, is_depthwise=True
+        )
+        for dtype in ("int8", "uint8")
+    ]
+    plans = [plan_depthwise(each.spec, each.weights, has_pairs=True) for each in drawn]
+    served = [(each, plan) for each, plan in zip(drawn, plans, strict=True) if plan is not None]
+    assert {plan.has_pairs for _, plan in served} == {True, False}
+    cases = [
+        Case(
+            plan.function(plan),
+            [problem.data, *plan.constants],
+            problem.spec.out_shape,
+            problem.spec.output.dtype,
+        )
+        for problem, plan in served
+    ]
+    results = mcu.run_cases("cortex-m4", cases, tmp_path)
+    for (problem, _), result in zip(served, results, strict=True):
+        np.testing.assert_array_equal(result, problem.result, err_msg=str(problem.spec))
 
 
 def test_four_channels_are_multiplied_as_they_are_unpacked() -> None:
@@ -54,3 +86,5 @@ def test_a_core_with_pairs_multiplies_halves() -> None:
     code = compiled.module.inspect_source("asm")
     assert code.count("smlabb") >= 18
     assert code.count("smlatt") >= 18
+    # Weights of a tap, and what rescales a channel.
+    assert code.count("ldrd") >= 9 + 4
