@@ -1,4 +1,4 @@
-"""LLVM's text of a module, made fit for linkers that drop what a program does not need."""
+"""LLVM's text of a module, made fit for small machines and their linkers."""
 
 from __future__ import annotations
 
@@ -16,15 +16,23 @@ _DEFINITION = re.compile(
 # Object files that are not ELF name sections in other ways.
 _NO_ELF = re.compile(r"apple|darwin|macos|windows|wasm")
 
+# TVM aligns a function's own buffers to 16 bytes. Where the stack is aligned to 8, a function that
+# has one then aligns the stack, and keeps a register to find its arguments by.
+_ALIGNED = re.compile(r"\balign 16\b")
+_M_PROFILE = re.compile(r"thumb")
+
 
 def lean(code: str, target: tvm.target.Target) -> str:
     """Return code whose functions have sections of their own, and need no table to unwind by.
+
+    Those of Cortex-M take the stack as it is aligned.
 
     Args:
         code: a module as LLVM's text.
         target: what it is for.
     """
-    has_sections = not _NO_ELF.search(str(target.attrs.get("mtriple", "")))
+    triple = str(target.attrs.get("mtriple", ""))
+    has_sections = not _NO_ELF.search(triple)
 
     def change(found: re.Match[str]) -> str:
         head, name, section, rest = found.groups()
@@ -32,4 +40,5 @@ def lean(code: str, target: tvm.target.Target) -> str:
             section = f' section ".text.{name}"'
         return f"{head} nounwind{section}{rest} {{"
 
-    return _DEFINITION.sub(change, _ENTRY.sub("", code))
+    text = _DEFINITION.sub(change, _ENTRY.sub("", code))
+    return _ALIGNED.sub("align 8", text) if _M_PROFILE.match(triple) else text

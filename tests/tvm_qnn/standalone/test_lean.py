@@ -24,6 +24,17 @@ def test_functions_stand_alone_and_are_not_unwound(name: str) -> None:
     assert ('section ".text.m_a"' in code) == (name != "wasm32")
 
 
+@pytest.mark.parametrize("name", ["cortex-m4", "cortex-m55"])
+def test_functions_of_cortex_m_align_no_stack(name: str) -> None:
+    target = parse_target(name)
+    compiled = compile_functions({"a": through_buffer(100)}, {"a": "m_a"}, target)
+    before = str(compiled.module.inspect_source("ll"))
+    assert re.search(r" = alloca .*align 16", before)
+    code = lean(before, target)
+    assert re.search(r" = alloca .*align 8", code)
+    assert "align 16" not in code
+
+
 def test_a_function_by_itself_has_no_second_copy() -> None:
     target = parse_target("cortex-m4")
     compiled = compile_functions({"a": through_buffer(8)}, {"a": "m_a"}, target)
