@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from qnn_ops.errors import QnnError
     from qnn_ops.float_function import float_function
     from qnn_ops.fused_multiply_add import fused_multiply_add
+    from qnn_ops.natural_power import natural_power
     from qnn_ops.quantize import quantize
     from qnn_ops.quantized_add import quantized_add
     from qnn_ops.quantized_concat import quantized_concat
@@ -53,6 +54,7 @@ __all__ = [
     "dynamic_quantize",
     "float_function",
     "fused_multiply_add",
+    "natural_power",
     "quantize",
     "quantized_add",
     "quantized_concat",

@@ -41,6 +41,21 @@ def whole(graph: Graph, value: Value) -> Value | None:
 
 
 @step(int16=True)
+def raise_to(graph: Graph, value: Value) -> Value | None:
+    """Raise what a value is cast to to powers: one for all, which wrap, or one for each."""
+    if len(value.shape) > 4:
+        return None
+    base, power = (graph.tensor(value.shape, "int32", None) for _ in range(2))
+    graph.operator("CAST", [value.index], base)
+    most = int(graph.choice(4, 9, 40, 2**31 - 1))
+    shape = () if graph.chance(0.5) else value.shape
+    exponents = graph.rng.integers(0, most, shape).astype(np.int32)
+    operand = graph.constant(exponents) if graph.chance(0.5) else graph.aside(exponents)
+    graph.operator("POW", [base.index, operand], power)
+    return value
+
+
+@step(int16=True)
 def read_as(graph: Graph, value: Value) -> Value:
     """Read a value as integers of another type; nothing grows from them."""
     dtype = str(graph.choice("int8", "uint8", "int16", "int32", "int64"))

@@ -130,6 +130,16 @@ def real_function(graph: Graph, value: Value) -> Value:
 
 
 @step(int16=True)
+def real_grid(graph: Graph, value: Value) -> Value:
+    """Round to evenly spaced numbers."""
+    result = graph.tensor(value.shape, "float32", None)
+    low, high = (float(graph.rng.uniform(0, 60)) * value.scale for _ in range(2))
+    ends = {"min": -low, "max": high + value.scale, "num_bits": int(graph.choice(1, 4, 8, 16))}
+    graph.operator("FAKE_QUANT", [_reals(graph, value).index], result, **ends)
+    return _quantized(graph, value, result, value.scale)
+
+
+@step(int16=True)
 def real_pair(graph: Graph, value: Value) -> Value | None:
     """Combine with numbers that are not near 0, by which a quotient stays of their size."""
     if len(value.shape) > 4:

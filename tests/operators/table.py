@@ -140,8 +140,8 @@ REASONS = """
 ## What is refused, and why
 
 - UNIQUE, and WHERE of a run's data: the shape of the result depends on the data.
-- NOT_EQUAL, PRELU and SUM of int16, EMBEDDING_LOOKUP of int16 and int8, MATRIX_DIAG and
-  MATRIX_SET_DIAG of bool: LiteRT's reference kernels
+- NOT_EQUAL, PRELU and SUM of int16, EMBEDDING_LOOKUP of int16 and int8, FAKE_QUANT of integers,
+  MATRIX_DIAG and MATRIX_SET_DIAG of bool: LiteRT's reference kernels
   [take the data for that of another type](numerics.md#where-tflites-reference-kernels-surprise).
 - CONV_2D of int2 weights, DEPTHWISE_CONV_2D of int16 data and int4 weights, EMBEDDING_LOOKUP of
   int4 or int2 rows that are not made real: LiteRT's reference kernels do not unpack them there.
@@ -156,9 +156,9 @@ REASONS = """
 - HASHTABLE, HASHTABLE_FIND, HASHTABLE_IMPORT, HASHTABLE_SIZE: LiteRT's reference kernels lack them,
   and its default ones have tables from strings to int64 and back alone; there are no tensors of
   strings here. SKIP_GRAM is of strings, too.
-- BITCAST of float32 to integers and back, EMBEDDING_LOOKUP_SPARSE, LSH_PROJECTION, POW of int32,
-  FAKE_QUANT, REDUCE_WINDOW, STABLEHLO_GATHER, STABLEHLO_PAD, STABLEHLO_REDUCE_WINDOW,
-  STABLEHLO_SCATTER: no quantized model was met that has them.
+- BITCAST of float32 to integers and back, EMBEDDING_LOOKUP_SPARSE, LSH_PROJECTION, REDUCE_WINDOW,
+  STABLEHLO_GATHER, STABLEHLO_PAD, STABLEHLO_REDUCE_WINDOW, STABLEHLO_SCATTER: no
+  quantized model was met that has them.
 """
 
 

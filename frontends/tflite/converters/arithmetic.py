@@ -37,7 +37,6 @@ _FLOAT: dict[str, Callable[..., relax.Expr]] = {
     "DIV": R.divide,
     "MAXIMUM": R.maximum,
     "MINIMUM": R.minimum,
-    "POW": R.power,
     "ATAN2": R.atan2,
 }
 

@@ -56,6 +56,16 @@ class GeluOptions(Options):
 
 
 @dataclass(frozen=True)
+class FakeQuantOptions(Options):
+    """Rounding to so many numbers between two; `narrow_range` leaves out the lowest."""
+
+    min: float
+    max: float
+    num_bits: int
+    narrow_range: bool
+
+
+@dataclass(frozen=True)
 class LocalResponseNormalizationOptions(Options):
     """Normalization by neighbouring channels."""
 
