@@ -12,13 +12,17 @@ from tvm import relax
 from qnn_ops import float_polynomials as polynomials
 from qnn_ops.checks import check_choice, check_dtype
 from qnn_ops.float_epilogue import fused_multiply_add_float32 as fma
+from qnn_ops.onnxruntime import gru_tangent, hyperbolic_tangent, logistic
 from qnn_ops.registry import Attrs, TensorSpec, cannot_overflow, operator
 from qnn_ops.traits import Channels, Traits
 
 Array = np.ndarray[Any, Any]
 Float32Array = npt.NDArray[np.float32]
 
-FUNCTIONS = ("erf", "exp", "logistic", "tanh")
+FUNCTIONS = (
+    *("erf", "exp", "logistic", "tanh"),
+    *("onnxruntime_gru_tanh", "onnxruntime_logistic", "onnxruntime_tanh"),
+)
 
 
 @operator(
@@ -32,11 +36,13 @@ def float_function(data: relax.Expr, function: str) -> relax.Call:
     multiply-adds: polynomials by Horner, in float32. "logistic" and "tanh" are made of that "exp",
     and tanh near 0 of Cephes' polynomial; they lie within 3 ULPs of the true functions, also with
     products that are rounded by themselves, as they are where there are no fused multiply-adds.
+    Those of ONNX Runtime are quotients of polynomials, bit for bit its own.
 
     Args:
         data: float32, any shape.
         function: "erf", "logistic", "tanh", or "exp" of numbers that are not above 0, as a softmax
-            needs it; below -88 it is flat.
+            needs it; below -88 it is flat. "onnxruntime_logistic" and "onnxruntime_tanh" are its
+            Sigmoid and Tanh; "onnxruntime_gru_tanh" is that of its GRU, whose products are rounded.
 
     Returns:
         A call whose result has the data's shape and dtype.
@@ -111,4 +117,7 @@ _RULES: dict[str, Callable[[Array], Float32Array]] = {
     "exp": lambda x: _exp(x, polynomials.EXP),
     "logistic": _logistic,
     "tanh": _tanh,
+    "onnxruntime_gru_tanh": gru_tangent,
+    "onnxruntime_logistic": logistic,
+    "onnxruntime_tanh": hyperbolic_tangent,
 }

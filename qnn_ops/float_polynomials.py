@@ -1,6 +1,6 @@
 """The numbers of functions of float32: ends of ranges, and coefficients of polynomials.
 
-All but tanh's are MLAS's; those are of tanhf of Cephes.
+All but those of TANH_BELOW, which are of tanhf of Cephes, are ONNX Runtime's and its MLAS's.
 """
 
 from __future__ import annotations
@@ -31,4 +31,24 @@ TANH_SPLIT = 0.625
 TANH_BELOW = (
     *(-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2, 1.33314422036e-1),
     -3.33332819422e-1,
+)
+
+LOGISTIC_END = 18.0
+"""Where a quotient of polynomials of the square goes flat; ONNX Runtime's gates are such."""
+LOGISTIC_ABOVE = (
+    *(4.37031012579801e-11, 1.15627324459942e-07, 6.08574864600143e-05, 8.51377133304701e-03),
+    2.48287947061529e-01,
+)
+LOGISTIC_UNDER = (
+    *(6.10247389755681e-13, 5.76102136993427e-09, 6.29106785017040e-06, 1.70198817374094e-03),
+    *(1.16817656904453e-01, 9.93151921023180e-01),
+)
+TANH_END = 9.0
+GRU_TANH_END = 10.0
+TANH_ABOVE = (
+    *(-2.76076847742355e-16, 2.00018790482477e-13, -8.60467152213735e-11, 5.12229709037114e-08),
+    *(1.48572235717979e-05, 6.37261928875436e-04, 4.89352455891786e-03),
+)
+TANH_UNDER = (
+    *(1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03),
 )

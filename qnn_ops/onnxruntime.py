@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from qnn_ops import float_polynomials as polynomials
 from qnn_ops.attributes import dtype_range
 from qnn_ops.checks import QUANTIZED, check_choice, check_dtype
 from qnn_ops.errors import QnnError
@@ -27,42 +28,6 @@ ARITHMETICS = ("tflite", ONNXRUNTIME)
 # may have for each step of floor(1 / output_scale) before a product leaves float32.
 _SOFTMAX_RESERVE = 5.0
 _SOFTMAX_MOST = 2**30
-
-# MLAS's logistic function: beyond its end it is flat; the highest powers first.
-_SIGMOID_END = np.float32(18)
-_NUMERATOR = (
-    4.37031012579801e-11,
-    1.15627324459942e-07,
-    6.08574864600143e-05,
-    8.51377133304701e-03,
-    2.48287947061529e-01,
-)
-_DENOMINATOR = (
-    6.10247389755681e-13,
-    5.76102136993427e-09,
-    6.29106785017040e-06,
-    1.70198817374094e-03,
-    1.16817656904453e-01,
-    9.93151921023180e-01,
-)
-
-# Likewise its hyperbolic tangent.
-_TANH_END = np.float32(9)
-_TANH_NUMERATOR = (
-    -2.76076847742355e-16,
-    2.00018790482477e-13,
-    -8.60467152213735e-11,
-    5.12229709037114e-08,
-    1.48572235717979e-05,
-    6.37261928875436e-04,
-    4.89352455891786e-03,
-)
-_TANH_DENOMINATOR = (
-    1.19825839466702e-06,
-    1.18534705686654e-04,
-    2.26843463243900e-03,
-    4.89352518554385e-03,
-)
 
 Array = np.ndarray[Any, Any]
 Float32Array = npt.NDArray[np.float32]
@@ -286,22 +251,38 @@ def softmax_onnxruntime(attrs: Any, data: Array) -> Array:
 
 def logistic(values: npt.ArrayLike) -> Float32Array:
     """Compute 1 / (1 + exp(-x)) as QLinearSigmoid: a quotient of polynomials, by Horner."""
-    x = np.minimum(np.maximum(np.asarray(values, np.float32), -_SIGMOID_END), _SIGMOID_END)
+    x = _between(values, polynomials.LOGISTIC_END)
     square = x * x
-    numerator, denominator = (
-        _horner(coefficients, square) for coefficients in (_NUMERATOR, _DENOMINATOR)
-    )
+    numerator = _horner(polynomials.LOGISTIC_ABOVE, square)
+    denominator = _horner(polynomials.LOGISTIC_UNDER, square)
     return np.maximum(np.float32(0), x * numerator / denominator + np.float32(0.5))
 
 
 def hyperbolic_tangent(values: npt.ArrayLike) -> Float32Array:
     """Compute the hyperbolic tangent as Tanh: a quotient of polynomials, by Horner."""
-    x = np.minimum(np.maximum(np.asarray(values, np.float32), -_TANH_END), _TANH_END)
+    x = _between(values, polynomials.TANH_END)
     square = x * x
-    numerator, denominator = (
-        _horner(coefficients, square) for coefficients in (_TANH_NUMERATOR, _TANH_DENOMINATOR)
-    )
-    return np.asarray(numerator * x / denominator, np.float32)
+    numerator = _horner(polynomials.TANH_ABOVE, square)
+    return np.asarray(numerator * x / _horner(polynomials.TANH_UNDER, square), np.float32)
+
+
+def gru_tangent(values: npt.ArrayLike) -> Float32Array:
+    """Compute the hyperbolic tangent as GRU: as Tanh, but every product is rounded."""
+    x = _between(values, polynomials.GRU_TANH_END)
+    square = x * x
+
+    def horner(coefficients: tuple[float, ...]) -> Float32Array:
+        total = np.full_like(x, coefficients[0])
+        for coefficient in coefficients[1:]:
+            total = total * square + np.float32(coefficient)
+        return total
+
+    quotient = x * horner(polynomials.TANH_ABOVE) / horner(polynomials.TANH_UNDER)
+    return np.asarray(quotient, np.float32)
+
+
+def _between(values: npt.ArrayLike, end: float) -> Float32Array:
+    return np.minimum(np.maximum(np.asarray(values, np.float32), np.float32(-end)), np.float32(end))
 
 
 def _horner(coefficients: tuple[float, ...], x: Float32Array) -> Float32Array:

@@ -13,9 +13,19 @@ from qnn_ops import float_function
 from qnn_ops.lanes import lanes_of, max_of_lanes, sum_of_lanes
 from qnn_ops.registry import spec_of
 
+_FUNCTIONS = {
+    "relax.erf": "erf",
+    "relax.sigmoid": "onnxruntime_logistic",
+    "relax.tanh": "onnxruntime_tanh",
+}
+"""The dialect's for those of Relax."""
+
 
 def own_functions(mod: tvm.IRModule) -> tvm.IRModule:
-    """Write erf and softmax of float32 with the dialect's functions, which become vector code."""
+    """Write erf, gates and softmax of float32 with the dialect's functions.
+
+    These have ONNX Runtime's bits, but for the softmax, and become vector code.
+    """
     writer = _Writer(mod)
     for variable, function in mod.functions_items():
         if isinstance(function, relax.Function):
@@ -29,11 +39,12 @@ class _Writer(PyExprMutator):
         """Write a call."""
         rebuilt = self.builder_.normalize(self.visit_expr_post_order(call))
         name = operator_name(rebuilt)
-        if name not in ("relax.erf", "relax.nn.softmax") or spec_of(rebuilt).dtype != "float32":
+        known = name in _FUNCTIONS or name == "relax.nn.softmax"
+        if not known or spec_of(rebuilt).dtype != "float32":
             return rebuilt
         data = rebuilt.args[0]
-        if name == "relax.erf":
-            return self.builder_.normalize(float_function(data, "erf"))
+        if name in _FUNCTIONS:
+            return self.builder_.normalize(float_function(data, _FUNCTIONS[name]))
         return self.builder_.normalize(self._softmax(data, int(rebuilt.attrs.axis)))
 
     def _softmax(self, data: relax.Expr, axis: int) -> relax.Expr:

@@ -21,6 +21,7 @@ MultiplyAdd = Callable[[Expr, Expr, Expr], Expr]
 
 _WHOLES_BITS = int(np.float32(polynomials.WHOLES).view(np.int32))
 _BIAS, _MANTISSA_BITS = 127, 23
+_FAR = 1e30
 
 
 @primitive(float_function)
@@ -120,9 +121,53 @@ def _tanh(x: Expr) -> Expr:
     return _let(tirx.abs(x), sized)
 
 
+def _quotient(
+    x: Expr,
+    end: float,
+    above: Sequence[float],
+    under: Sequence[float],
+    fma_of: Callable[[Expr], MultiplyAdd] = lambda _square: _fma,
+) -> Expr:
+    """Return a number times the quotient of two polynomials of its square."""
+
+    def of(x: Expr, square: Expr) -> Expr:
+        fma = fma_of(square)
+        return _horner(above, square, fma) * x / _horner(under, square, fma)
+
+    bounded = tirx.min(tirx.max(x, _const(-end)), _const(end))
+    return _let(bounded, lambda x: _let(x * x, lambda square: of(x, square)))
+
+
+def _onnxruntime_logistic(x: Expr) -> Expr:
+    end, above, under = (
+        polynomials.LOGISTIC_END,
+        polynomials.LOGISTIC_ABOVE,
+        polynomials.LOGISTIC_UNDER,
+    )
+    return tirx.max(_const(0), _quotient(x, end, above, under) + _const(0.5))
+
+
+def _onnxruntime_tanh(x: Expr) -> Expr:
+    return _quotient(x, polynomials.TANH_END, polynomials.TANH_ABOVE, polynomials.TANH_UNDER)
+
+
+def _onnxruntime_gru_tanh(x: Expr) -> Expr:
+    def fma_of(square: Expr) -> MultiplyAdd:
+        # Below all products, which LLVM does not know: so it must round them to compare. Of a
+        # constant it would know what to do.
+        below = square * _const(-_FAR)
+        return lambda lhs, rhs, addend: tirx.max(lhs * rhs, below) + addend
+
+    end, above, under = polynomials.GRU_TANH_END, polynomials.TANH_ABOVE, polynomials.TANH_UNDER
+    return _quotient(x, end, above, under, fma_of)
+
+
 _RULES: dict[str, Callable[[Expr], Expr]] = {
     "erf": _erf,
     "exp": lambda x: _exp(x, polynomials.EXP),
     "logistic": _logistic,
     "tanh": _tanh,
+    "onnxruntime_gru_tanh": _onnxruntime_gru_tanh,
+    "onnxruntime_logistic": _onnxruntime_logistic,
+    "onnxruntime_tanh": _onnxruntime_tanh,
 }

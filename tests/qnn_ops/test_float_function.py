@@ -30,12 +30,26 @@ def test_near_the_true_functions() -> None:
     np.testing.assert_allclose(exp, np.exp(below.astype(np.float32)), rtol=2e-7)
 
 
-def test_erf_equals_onnx_runtime() -> None:
+@pytest.mark.parametrize(
+    ("code", "function"),
+    [("Erf", "erf"), ("Sigmoid", "onnxruntime_logistic"), ("Tanh", "onnxruntime_tanh")],
+)
+def test_equal_to_onnx_runtime(code: str, function: str) -> None:
     from tests.support.onnx_graphs import model_of, on_runtime
 
-    data = {"x": numbers()}
-    expected = on_runtime(model_of([("Erf", "x", "y", {})], data, ["y"], {}), data)[0]
-    np.testing.assert_array_equal(float_function.evaluate(data["x"], "erf"), expected)
+    data = {"x": np.concatenate([numbers(), numbers() * 9])}
+    expected = on_runtime(model_of([(code, "x", "y", {})], data, ["y"], {}), data)[0]
+    np.testing.assert_array_equal(float_function.evaluate(data["x"], function), expected)
+
+
+def test_the_tangent_of_gru_rounds_its_products() -> None:
+    # That it is ONNX Runtime's is seen where its GRU is compared.
+    data = numbers()
+    own, other = (
+        float_function.evaluate(data, f"onnxruntime_{name}") for name in ("gru_tanh", "tanh")
+    )
+    assert 0.1 < (own != other).mean() < 0.9
+    np.testing.assert_allclose(own, np.tanh(data), rtol=3e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("function", ["logistic", "tanh"])
@@ -66,7 +80,7 @@ def ulps_from_truth(x: np.ndarray, found: np.ndarray, function: str) -> float:
 
 def test_the_function_is_a_known_one() -> None:
     with pytest.raises(
-        QnnError, match="function must be one of erf, exp, logistic, tanh, got 'sin'"
+        QnnError, match="function must be one of erf, exp, logistic, tanh, onnxruntime_gru_tanh"
     ):
         float_function.evaluate(np.zeros(3, np.float32), "sin")
     with pytest.raises(QnnError, match="data must be float32"):

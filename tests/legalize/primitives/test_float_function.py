@@ -12,7 +12,10 @@ from tests.support.operators import check_operator, module_of, run
 from tvm_qnn import host_target
 
 
-@pytest.mark.parametrize("function", ["erf", "exp"])
+@pytest.mark.parametrize(
+    "function",
+    ["erf", "exp", "onnxruntime_gru_tanh", "onnxruntime_logistic", "onnxruntime_tanh"],
+)
 def test_primitives_equal_the_reference(function: str) -> None:
     data = numbers()[-21_009:].reshape(3, -1)
     if function == "exp":
