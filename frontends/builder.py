@@ -47,18 +47,21 @@ class ModuleBuilder:
         wraps: how far sums of emitted calls go that are known to wrap; whoever tells it clears it.
     """
 
-    def __init__(self, home: ModuleBuilder | None = None) -> None:
+    def __init__(
+        self, home: ModuleBuilder | None = None, block: relax.BlockBuilder | None = None
+    ) -> None:
         """Start without parameters.
 
         Args:
             home: of the module whose function is built; None if that is ``main``.
+            block: what emits, where a function is begun already, whose constants are no parameters.
         """
         self.parameters: list[relax.Var] = []
         self.params: dict[str, tvm.runtime.Tensor] = {}
         self.results: dict[str, int] = {}
         self.wraps: list[str] = []
         self._home: ModuleBuilder = home._home if home else self
-        self._block = relax.BlockBuilder()
+        self._block = block or relax.BlockBuilder()
         self._taken = set(_RESERVED)
 
     def fresh(self, text: str, prefix: str = "node", suffix: str = "") -> str:

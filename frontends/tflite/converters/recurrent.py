@@ -10,6 +10,7 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
+from frontends import steps
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import activate
@@ -179,59 +180,16 @@ def run_steps(
 ) -> list[relax.Expr]:
     """Return the outputs of all steps, [batch, steps, size], and the new states.
 
-    Several steps are a loop.
-
     Args:
         ctx: the operator.
         sums: what the data gives, [batch, steps, columns].
         states: [batch, size] each.
         step: writes one.
     """
-    batch, steps, columns = spec_of(sums).shape
-    size = spec_of(states[0]).shape[1]
-    if steps == 1:
-        first = ctx.builder.emit(reshaped(sums, (batch, columns)))
-        new = step(ctx, first, states)
-        return [ctx.builder.emit(reshaped(new[0], (batch, 1, size))), *new]
-    zeros = ctx.builder.emit(relax.const(np.zeros((batch, steps, size), np.float32)))
-    begin = [relax.const(np.zeros(1, np.int32)), sums, *states, zeros]
-    condition, body = _condition(ctx, begin, steps), _body(ctx, begin, step)
-    results = ctx.builder.loop(condition, body, begin)
-    return [results[-1], *results[2:-1]]
 
+    def written(
+        builder: ModuleBuilder, rows: Sequence[relax.Expr], old: Sequence[relax.Expr]
+    ) -> Sequence[relax.Expr]:
+        return step(replace(ctx, builder=builder), rows[0], old)
 
-def _condition(ctx: Context, begin: Sequence[relax.Expr], steps: int) -> relax.Function:
-    """Return the function that tells whether there are steps left."""
-    builder = ModuleBuilder(ctx.builder)
-    turn, *_ = _parameters(builder, begin)
-    return builder.function(
-        lambda: [builder.emit(R.less(turn, relax.const(np.array([steps], np.int32))))]
-    )
-
-
-def _parameters(builder: ModuleBuilder, begin: Sequence[relax.Expr]) -> list[relax.Var]:
-    specs = [spec_of(each) for each in begin]
-    names = ["turn", "sums", *(f"state{i}" for i in range(len(begin) - 3)), "outputs"]
-    return [
-        builder.add_input(builder.fresh(name), spec.shape, spec.dtype)
-        for name, spec in zip(names, specs, strict=True)
-    ]
-
-
-def _body(ctx: Context, begin: Sequence[relax.Expr], step: Step) -> relax.Function:
-    """Return the function of a turn, which puts its outputs among those of all."""
-    inner = replace(ctx, builder=ModuleBuilder(ctx.builder))
-    emit = inner.builder.emit
-    turn, sums, *states, outputs = _parameters(inner.builder, begin)
-    (batch, steps, columns), size = spec_of(sums).shape, spec_of(outputs).shape[2]
-
-    def convert() -> list[relax.Expr]:
-        row = emit(reshaped(emit(R.take(sums, turn, 1, "clip")), (batch, columns)))
-        new = step(inner, row, states)
-        places = relax.const(np.arange(steps, dtype=np.int32).reshape(steps, 1))
-        row = emit(reshaped(new[0], (batch, 1, size)))
-        made = emit(R.where(emit(R.equal(places, turn)), row, outputs))
-        following = emit(R.add(turn, relax.const(np.ones(1, np.int32))))
-        return [following, sums, *new, made]
-
-    return inner.builder.function(convert)
+    return steps.run_steps(ctx.builder, [sums], states, written)

@@ -1,0 +1,99 @@
+"""Layers over time: a loop, whose turns are the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.builder import ModuleBuilder
+from qnn_ops.registry import spec_of
+
+Step = Callable[[ModuleBuilder, Sequence[relax.Expr], Sequence[relax.Expr]], Sequence[relax.Expr]]
+"""Gives the new states, of which the first is the output, of rows of data and the old states."""
+
+
+def run_steps(
+    builder: ModuleBuilder,
+    sequences: Sequence[relax.Expr],
+    states: Sequence[relax.Expr],
+    step: Step,
+    attributes: Mapping[str, str] | None = None,
+) -> list[relax.Expr]:
+    """Return the outputs of all steps, [batch, steps, size], and the new states.
+
+    Several steps are a loop.
+
+    Args:
+        builder: where to.
+        sequences: the data, [batch, steps, columns] each.
+        states: [batch, size] each, the first float32.
+        step: writes one.
+        attributes: of the loop's function.
+    """
+    batch, steps, _ = spec_of(sequences[0]).shape
+    size = spec_of(states[0]).shape[1]
+    if steps == 1:
+        first = [builder.emit(_row_of(each)) for each in sequences]
+        new = step(builder, first, states)
+        return [builder.emit(R.reshape(new[0], (batch, 1, size))), *new]
+    zeros = builder.emit(relax.const(np.zeros((batch, steps, size), np.float32)))
+    begin = [relax.const(np.zeros(1, np.int32)), *sequences, *states, zeros]
+    body = _body(builder, begin, len(sequences), step)
+    for key, value in (attributes or {}).items():
+        body = body.with_attr(key, value)
+    results = builder.loop(_condition(builder, begin, len(sequences), steps), body, begin)
+    return [results[-1], *results[1 + len(sequences) : -1]]
+
+
+def _row_of(sequence: relax.Expr) -> relax.Expr:
+    """Return what one step has of a sequence that is of one."""
+    batch, _, columns = spec_of(sequence).shape
+    return R.reshape(sequence, (batch, columns))
+
+
+def _condition(
+    outer: ModuleBuilder, begin: Sequence[relax.Expr], sequences: int, steps: int
+) -> relax.Function:
+    """Return the function that tells whether there are steps left."""
+    builder = ModuleBuilder(outer)
+    turn, *_ = _parameters(builder, begin, sequences)
+    return builder.function(
+        lambda: [builder.emit(R.less(turn, relax.const(np.array([steps], np.int32))))]
+    )
+
+
+def _parameters(
+    builder: ModuleBuilder, begin: Sequence[relax.Expr], sequences: int
+) -> list[relax.Var]:
+    specs = [spec_of(each) for each in begin]
+    states = len(begin) - sequences - 2
+    names = ["turn", *["sums"] * sequences, *(f"state{i}" for i in range(states)), "outputs"]
+    return [
+        builder.add_input(builder.fresh(name), spec.shape, spec.dtype)
+        for name, spec in zip(names, specs, strict=True)
+    ]
+
+
+def _body(
+    outer: ModuleBuilder, begin: Sequence[relax.Expr], count: int, step: Step
+) -> relax.Function:
+    """Return the function of a turn, which puts its outputs among those of all."""
+    inner = ModuleBuilder(outer)
+    emit = inner.emit
+    turn, *others, outputs = _parameters(inner, begin, count)
+    sequences, states = others[:count], others[count:]
+    batch, steps, size = spec_of(outputs).shape
+
+    def convert() -> list[relax.Expr]:
+        rows = [emit(_row_of(emit(R.take(each, turn, 1, "clip")))) for each in sequences]
+        new = step(inner, rows, states)
+        places = relax.const(np.arange(steps, dtype=np.int32).reshape(steps, 1))
+        row = emit(R.reshape(new[0], (batch, 1, size)))
+        made = emit(R.where(emit(R.equal(places, turn)), row, outputs))
+        following = emit(R.add(turn, relax.const(np.ones(1, np.int32))))
+        return [following, *sequences, *new, made]
+
+    return inner.function(convert)
