@@ -29,6 +29,7 @@ class _GraphImporter(ONNXGraphImporter):
         number, node = next(self.numbers)
         if op_name not in CONVERTERS:
             return self._kept(super()._convert_operator(op_name, inputs, attrs, opset))
+        attrs["tvm_custom"]["outputs"] = list(node.output)
         try:
             result: relax.Expr = CONVERTERS[op_name](self.bb, list(inputs), attrs)
         except UnsupportedError as error:

@@ -1,4 +1,4 @@
-"""Products of matrices with float results, as the standard's operators that they fuse."""
+"""Quantized products with float results, as the standard's operators that they fuse."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from frontends.onnx.package import onnx_package
 
 if TYPE_CHECKING:
     from frontends.onnx.qoperators import Groups
+
+_OF_LSTM = 12
+"""Operands of a DynamicQuantizeLSTM, the last of them scales and zero points."""
 
 
 def matmul_integer_to_float(
@@ -27,6 +30,15 @@ def dynamic_quantize_matmul(
     make = onnx_package().helper.make_node
     groups.nodes.append(make("DynamicQuantizeLinear", [a], names))
     _product(groups, node.output[0], [names[0], b, names[2], zb], (names[1], sb), bias)
+
+
+def dynamic_quantize_lstm(
+    groups: Groups, node: Any, inputs: list[str], attributes: dict[str, Any]
+) -> None:
+    """Write DynamicQuantizeLSTM: an LSTM that has also the encodings of its weights."""
+    operands = [*inputs[:_OF_LSTM], *[""] * (_OF_LSTM - len(inputs))]
+    make = onnx_package().helper.make_node
+    groups.nodes.append(make("LSTM", operands, list(node.output), **attributes))
 
 
 def _product(

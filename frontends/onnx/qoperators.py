@@ -12,7 +12,11 @@ from typing import Any
 import numpy as np
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.integer_products import dynamic_quantize_matmul, matmul_integer_to_float
+from frontends.onnx.integer_products import (
+    dynamic_quantize_lstm,
+    dynamic_quantize_matmul,
+    matmul_integer_to_float,
+)
 from frontends.onnx.package import onnx_package
 
 Array = np.ndarray[Any, Any]
@@ -198,6 +202,7 @@ def _channels_first(attrs: dict[str, Any]) -> None:
         raise UnsupportedError("channels must come before the image")
 
 
+_rule("DynamicQuantizeLSTM")(dynamic_quantize_lstm)
 _rule("DynamicQuantizeMatMul")(dynamic_quantize_matmul)
 _rule("MatMulIntegerToFloat")(matmul_integer_to_float)
 

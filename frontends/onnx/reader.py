@@ -81,7 +81,12 @@ def with_shapes(proto: Any, shapes: Shapes | None) -> Any:
     del result.graph.value_info[:]
     try:
         return onnx.shape_inference.infer_shapes(result, strict_mode=True, data_prop=True)
-    except Exception as error:  # as above
+    except Exception:  # as above
+        for value in result.graph.output:  # files tell wrong ones, which ONNX Runtime passes over
+            value.type.tensor_type.ClearField("shape")
+    try:
+        return onnx.shape_inference.infer_shapes(result, strict_mode=True, data_prop=True)
+    except Exception as error:
         raise ModelFormatError(f"the ONNX model's shapes do not fit: {_line(error)}") from None
 
 

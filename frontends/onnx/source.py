@@ -16,8 +16,8 @@ from frontends.summary import FLOAT, INTEGER, UNSUPPORTED, OperatorInfo, Summary
 from qnn_ops.errors import QnnError
 
 _INTEGER = {
-    *("ConvInteger", "DequantizeLinear", "DynamicQuantizeLinear", "DynamicQuantizeMatMul"),
-    *("MatMulInteger", "MatMulIntegerToFloat"),
+    *("ConvInteger", "DequantizeLinear", "DynamicQuantizeLinear", "DynamicQuantizeLSTM"),
+    *("DynamicQuantizeMatMul", "MatMulInteger", "MatMulIntegerToFloat"),
 }
 _PRODUCTS = ("DynamicQuantizeMatMul", "MatMul", "MatMulInteger", "MatMulIntegerToFloat")
 

@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 Node = tuple[Any, ...]
 """An operator, the names of its operands and of its results, and its attributes."""
 
-MICROSOFT = {"BiasGelu", "DynamicQuantizeMatMul", "MatMulIntegerToFloat"}
+MICROSOFT = {"BiasGelu", "DynamicQuantizeLSTM", "DynamicQuantizeMatMul", "MatMulIntegerToFloat"}
 
 
 def model_of(
@@ -39,7 +39,7 @@ def model_of(
         helper.make_node(
             op,
             ["" if name == "_" else name for name in operands.split()],
-            results.split(),
+            ["" if name == "_" else name for name in results.split()],
             domain="com.microsoft" if op in MICROSOFT else "",
             **attributes,
         )
@@ -74,6 +74,7 @@ def on_runtime(model: Any, inputs: Mapping[str, Array]) -> list[Array]:
     """Return the outputs of ONNX Runtime, with all that it fuses."""
     options = onnxruntime.SessionOptions()
     options.add_session_config_entry("session.qdqisint8allowed", "1")
+    options.intra_op_num_threads = 1  # several would take the range of a part of a batch each
     providers = ["CPUExecutionProvider"]
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers)
     return list(session.run(None, dict(inputs)))

@@ -7,6 +7,7 @@ from typing import Any
 from tvm import relax
 from tvm.relax import op as R
 
+from frontends.builder import ModuleBuilder
 from frontends.onnx.converters.registry import Operands, converter, operands_of
 from qnn_ops import dynamic_encoding, dynamic_quantize
 from qnn_ops.onnxruntime import ONNXRUNTIME
@@ -20,6 +21,14 @@ def _dynamic_quantize_linear(
 ) -> relax.Expr:
     """Return the bytes of a tensor, its scale and its zero point."""
     (data,) = operands_of(operands, 1)
+    values, scale, point = quantized(builder, data)
+    return relax.Tuple([values, scale, point])
+
+
+def quantized(
+    builder: relax.BlockBuilder | ModuleBuilder, data: relax.Expr
+) -> tuple[relax.Expr, relax.Expr, relax.Expr]:
+    """Quantize a tensor by its range: bytes, their scale and their zero point."""
     emit = builder.emit
     encoding = emit(dynamic_encoding(data, True, arithmetic=ONNXRUNTIME, whole=True))
     values = emit(dynamic_quantize(data, encoding, "uint8", arithmetic=ONNXRUNTIME))
@@ -30,4 +39,4 @@ def _dynamic_quantize_linear(
 
     steps = R.subtract(R.astype(field(2), "int32"), relax.const(_LOWEST, "int32"))
     point = emit(R.astype(steps, "uint8"))
-    return relax.Tuple([values, field(0), point])
+    return values, field(0), point

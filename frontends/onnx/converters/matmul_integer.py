@@ -8,6 +8,7 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
+from frontends.builder import ModuleBuilder
 from frontends.onnx.converters.registry import Operands, converter, operands_of
 from frontends.onnx.converters.zero_points import data_point, weight_points
 from qnn_ops import quantized_dense
@@ -24,7 +25,7 @@ def _matmul_integer(
     data, weights, own_point, other_point = operands_of(operands, 4)
     array, points = constant_of(weights), weight_points(other_point)
     if array is not None and array.ndim == 2 and points is not None:
-        return _dense(builder, data, array, own_point, points)
+        return dense(builder, data, array, own_point, points)
     left, right = (R.astype(each, "int32") for each in (data, weights))
     point, late = data_point(own_point)
     left = R.subtract(left, relax.const(point, "int32") if late is None else late)
@@ -34,8 +35,8 @@ def _matmul_integer(
     return R.matmul(builder.emit(left), builder.emit(right), out_dtype="int32")
 
 
-def _dense(
-    builder: relax.BlockBuilder,
+def dense(
+    builder: relax.BlockBuilder | ModuleBuilder,
     data: relax.Expr,
     weights: Array,
     own_point: relax.Expr | None,

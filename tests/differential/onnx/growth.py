@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 # Importing them registers their steps.
-from tests.differential.onnx import elementwise, layers, moves, reals  # noqa: F401
+from tests.differential.onnx import elementwise, layers, moves, reals, sequences  # noqa: F401
 from tests.differential.onnx.graphs import STEPS, Graph, Value
 
 _SHAPES = "its kin compute shapes"
@@ -26,8 +26,8 @@ NOT_DRAWN: dict[str, str] = {
     ),
     **dict.fromkeys(
         (
-            *("ConvInteger", "DynamicQuantizeLinear", "DynamicQuantizeMatMul", "MatMulInteger"),
-            "MatMulIntegerToFloat",
+            *("ConvInteger", "DynamicQuantizeLSTM", "DynamicQuantizeLinear"),
+            *("DynamicQuantizeMatMul", "MatMulInteger", "MatMulIntegerToFloat"),
         ),
         _DYNAMIC,
     ),

@@ -142,3 +142,14 @@ def test_old_operator_sets_are_refused() -> None:
     model.opset_import[0].version = 9
     with pytest.raises(QnnError, match="No Op registered for QuantizeLinear"):
         from_onnx(model)
+
+
+def test_what_a_file_tells_of_an_outputs_shape_may_be_wrong() -> None:
+    model = NETWORKS["googlenet"](Style("uint8", "int8", per_channel=True, qdq=True))
+    data = image(model)
+    (wanted,) = (onnxruntime_tensors(model, [data])[each.name] for each in model.graph.output)
+    model.graph.output[0].type.tensor_type.shape.dim.add().dim_value = 5
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mod, params = from_onnx(model)
+    np.testing.assert_array_equal(qnn.build(mod, "host", params).run(data), wanted)
