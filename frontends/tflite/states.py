@@ -13,6 +13,7 @@ from frontends.errors import UnsupportedOperatorError
 from frontends.tflite.folding import fold
 from frontends.tflite.model import HANDLE, Key, Model, Operator, State, Tensor
 from frontends.tflite.options import CallOnceOptions, VarHandleOptions
+from frontends.tflite.values import DTYPES
 from qnn_ops.errors import QnnError
 
 Array = np.ndarray[Any, Any]
@@ -70,6 +71,8 @@ def variable_of(operator: Operator, handles: Mapping[int, tuple[str, str]]) -> t
 
 
 def _check_size(tensor: Tensor) -> None:
+    if tensor.dtype not in DTYPES:
+        raise QnnError(f"{tensor.label} keeps a value of type {tensor.dtype}")
     if prod(tensor.shape) > _MOST:
         raise QnnError(f"{tensor.label} keeps {prod(tensor.shape)} elements, {_MOST} at most")
 

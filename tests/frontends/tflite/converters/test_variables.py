@@ -143,3 +143,12 @@ def test_what_is_assigned_must_fit_and_be_a_variable() -> None:
     writer.operator("READ_VARIABLE", [x], [y])
     with pytest.raises(QnnError, match="first input is no result of a VAR_HANDLE"):
         from_tflite(writer.finish([x], [y]))
+
+
+def test_a_variable_tensor_is_of_a_type_that_has_values() -> None:
+    writer = ModelWriter()
+    x = writer.tensor("x", (1,), "resource", is_variable=True)
+    y = writer.tensor("y", (1,), "float32")
+    writer.operator("ABS", [x], [y])
+    with pytest.raises(QnnError, match="keeps a value of type resource"):
+        from_tflite(writer.finish([], [y]))
