@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from qnn_ops.lazy import make_lazy
 
 if TYPE_CHECKING:
+    from qnn_ops.average_rows import average_rows
     from qnn_ops.decode_boxes import decode_boxes
     from qnn_ops.dequantize import dequantize
     from qnn_ops.dynamic_encoding import dynamic_encoding
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from qnn_ops.quantized_subtract import quantized_subtract
     from qnn_ops.quantized_svdf import quantized_svdf
     from qnn_ops.quantized_svdf_state import quantized_svdf_state
+    from qnn_ops.reduce_windows import reduce_windows
     from qnn_ops.requantize import requantize
     from qnn_ops.scatter_rows import scatter_rows
     from qnn_ops.select_boxes import select_boxes
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "QnnError",
+    "average_rows",
     "decode_boxes",
     "dequantize",
     "dynamic_encoding",
@@ -75,6 +78,7 @@ __all__ = [
     "quantized_subtract",
     "quantized_svdf",
     "quantized_svdf_state",
+    "reduce_windows",
     "requantize",
     "scatter_rows",
     "select_boxes",

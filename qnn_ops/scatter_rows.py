@@ -73,8 +73,8 @@ _COMBINED: dict[str, Callable[[Array, Array], Array]] = {
     "update": lambda _, new: new,
     "add": np.add,
     "multiply": np.multiply,
-    "maximum": np.maximum,
-    "minimum": np.minimum,
+    "maximum": lambda old, new: np.where(old < new, new, old),
+    "minimum": lambda old, new: np.where(new < old, new, old),
 }
 
 

@@ -44,6 +44,7 @@ OPTIONS_BY_OPERATOR = {
 }
 
 ENUM_FIELDS: dict[str, dict[str, int]] = {
+    "combiner": _members(tflite.CombinerType),
     "fused_activation_function": _members(tflite.ActivationFunctionType),
     "in_data_type": DTYPES,
     "mode": _members(tflite.MirrorPadMode),
@@ -52,6 +53,7 @@ ENUM_FIELDS: dict[str, dict[str, int]] = {
     "output_type": DTYPES,
     "padding": _members(tflite.Padding),
     "quantized_bias_type": DTYPES,
+    "reduce_function": _members(tflite.ReduceWindowFunction),
     "weights_format": _members(tflite.FullyConnectedOptionsWeightsFormat),
 }
 """Fields of options that are enumerations: their values by name."""

@@ -68,11 +68,21 @@ _INT8_VERSIONS = {
     "SCATTER_ND": 1,
     "SHAPE": 1,
     "SQUEEZE": 1,
+    "REDUCE_WINDOW": 1,
     **{f"STABLEHLO_{name}": 1 for name in ("ADD", "COMPOSITE", "MAXIMUM", "MINIMUM", "MULTIPLY")},
+    **{f"STABLEHLO_{name}": 1 for name in ("GATHER", "PAD", "REDUCE_WINDOW", "SCATTER")},
     "WHILE": 1,
 }
 # Types of options that are vectors, but of int32.
-_VECTORS = {"boundaries": np.float32, "composite_attributes": np.uint8}
+_VECTORS = {
+    "boundaries": np.float32,
+    "composite_attributes": np.uint8,
+    **dict.fromkeys(("edge_padding_low", "edge_padding_high", "interior_padding"), np.int64),
+    **dict.fromkeys(("offset_dims", "collapsed_slice_dims", "start_index_map"), np.int64),
+    **dict.fromkeys(("slice_sizes", "update_window_dims", "inserted_window_dims"), np.int64),
+    **dict.fromkeys(("scatter_dims_to_operand_dims", "padding", "base_dilations"), np.int64),
+    **dict.fromkeys(("window_dimensions", "window_strides", "window_dilations"), np.int64),
+}
 # Their first version is in no runtime.
 _FIRST_VERSIONS = {"BROADCAST_TO": 2}
 

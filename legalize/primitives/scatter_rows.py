@@ -19,8 +19,9 @@ _COMBINED: dict[str, Callable[[Any, Any], Any]] = {
     "update": lambda _, new: new,
     "add": operator.add,
     "multiply": operator.mul,
-    "maximum": T.max,
-    "minimum": T.min,
+    # As C++'s, of which either may be no number.
+    "maximum": lambda old, new: T.Select(old < new, new, old),
+    "minimum": lambda old, new: T.Select(new < old, new, old),
 }
 
 

@@ -14,6 +14,7 @@ from tests.differential import (  # noqa: F401
     reals,
     scatter,
     selection,
+    stablehlo,
     variables,
 )
 from tests.differential.graphs import INT16_STEPS, STEPS, Graph, Value

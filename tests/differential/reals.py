@@ -140,6 +140,24 @@ def real_grid(graph: Graph, value: Value) -> Value:
 
 
 @step(int16=True)
+def real_rows(graph: Graph, value: Value) -> Value | None:
+    """Add up rows, or average them; those of a place need not follow one another."""
+    if len(value.shape) < 2:
+        return None
+    count, places = (int(graph.rng.integers(1, most)) for most in (9, 5))
+    rows = graph.rng.integers(0, value.shape[0], count).astype(np.int32)
+    where = graph.rng.integers(0, places, (count, 2)).astype(np.int32)
+    where = np.sort(where, 0) if graph.chance(0.5) else where
+    operands = [graph.aside(rows), graph.aside(where), graph.constant([places, 9])]
+    operands.append(graph.aside(graph.rng.uniform(0.2, 2, count).astype(np.float32)))
+    result = graph.tensor((places, *value.shape[1:]), "float32", None)
+    operands.append(_reals(graph, value).index)
+    combiner = str(graph.choice("SUM", "MEAN", "SQRTN"))
+    graph.operator("EMBEDDING_LOOKUP_SPARSE", operands, result, combiner=combiner)
+    return _quantized(graph, value, result, value.scale)
+
+
+@step(int16=True)
 def real_pair(graph: Graph, value: Value) -> Value | None:
     """Combine with numbers that are not near 0, by which a quotient stays of their size."""
     if len(value.shape) > 4:

@@ -15,7 +15,7 @@ import click
 from rich.console import Console
 
 # Importing them registers their operators.
-from tests.edges import arithmetic, choices, moves, places, rows, states  # noqa: F401
+from tests.edges import arithmetic, choices, moves, places, rows, stablehlo, states  # noqa: F401
 from tests.edges.campaign import GOOD, run_campaign
 from tests.edges.draw import RULES, code_of
 

@@ -145,7 +145,7 @@ def _option(rng: Rng, graph: ModelWriter) -> bool:
     elif isinstance(options[name], str):
         options[name] = str(_pick(rng, ("", "other", "v1_2")))
     elif isinstance(options[name], np.ndarray):
-        options[name] = np.array(rng.choice(_SIZES, int(rng.integers(4))), np.int32)
+        options[name] = np.array(rng.choice(_SIZES, int(rng.integers(4))), options[name].dtype)
     else:
         options[name] = type(options[name])(_pick(rng, (*_SIZES, 4, 7)))
     graph._operators[place] = replace(operator, options=options)

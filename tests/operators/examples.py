@@ -136,10 +136,10 @@ def _embedding_lookup(example: Example) -> None:
 
 
 def _embedding_lookup_sparse(example: Example) -> None:
-    places = [example.indices([1, 3]), example.indices([[0, 0], [1, 0]]), example.indices([2, 1])]
+    places = [example.indices([1, 3]), example.indices([[0, 0], [1, 0]]), example.constant([2, 1])]
     weights = example.input(np.ones(2, np.float32))
     operands = [*places, weights, example.data((4, 5))]
-    example.operator("EMBEDDING_LOOKUP_SPARSE", operands, example.result((2, 5)), combiner=0)
+    example.operator("EMBEDDING_LOOKUP_SPARSE", operands, example.result((2, 5)), combiner="SUM")
 
 
 def _hashtable_lookup(example: Example) -> None:

@@ -156,9 +156,7 @@ REASONS = """
 - HASHTABLE, HASHTABLE_FIND, HASHTABLE_IMPORT, HASHTABLE_SIZE: LiteRT's reference kernels lack them,
   and its default ones have tables from strings to int64 and back alone; there are no tensors of
   strings here. SKIP_GRAM is of strings, too.
-- BITCAST of float32 to integers and back, EMBEDDING_LOOKUP_SPARSE, LSH_PROJECTION, REDUCE_WINDOW,
-  STABLEHLO_GATHER, STABLEHLO_PAD, STABLEHLO_REDUCE_WINDOW, STABLEHLO_SCATTER: no
-  quantized model was met that has them.
+- BITCAST of float32 to integers and back, LSH_PROJECTION: no quantized model was met that has them.
 """
 
 

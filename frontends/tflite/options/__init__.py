@@ -26,6 +26,7 @@ from frontends.tflite.options.recurrent import (
 from frontends.tflite.options.shapes import (
     ConcatenationOptions,
     DepthToSpaceOptions,
+    EmbeddingLookupSparseOptions,
     GatherOptions,
     MirrorPadOptions,
     OneHotOptions,
@@ -41,6 +42,13 @@ from frontends.tflite.options.shapes import (
     SqueezeOptions,
     StridedSliceOptions,
     UnpackOptions,
+)
+from frontends.tflite.options.stablehlo import (
+    ReduceWindowOptions,
+    StablehloGatherOptions,
+    StablehloPadOptions,
+    StablehloReduceWindowOptions,
+    StablehloScatterOptions,
 )
 from frontends.tflite.options.values import (
     AddOptions,
@@ -82,6 +90,7 @@ __all__ = [
     "DepthToSpaceOptions",
     "DepthwiseConv2DOptions",
     "DivOptions",
+    "EmbeddingLookupSparseOptions",
     "FakeQuantOptions",
     "FullyConnectedOptions",
     "GatherOptions",
@@ -97,6 +106,7 @@ __all__ = [
     "PackOptions",
     "Pool2DOptions",
     "RNNOptions",
+    "ReduceWindowOptions",
     "ReducerOptions",
     "ReshapeOptions",
     "ResizeBilinearOptions",
@@ -111,6 +121,10 @@ __all__ = [
     "SplitVOptions",
     "SqueezeOptions",
     "StableHLOCompositeOptions",
+    "StablehloGatherOptions",
+    "StablehloPadOptions",
+    "StablehloReduceWindowOptions",
+    "StablehloScatterOptions",
     "StridedSliceOptions",
     "SubOptions",
     "TransposeConvOptions",

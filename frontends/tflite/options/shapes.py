@@ -111,6 +111,13 @@ class GatherOptions(Options):
 
 
 @dataclass(frozen=True)
+class EmbeddingLookupSparseOptions(Options):
+    """How rows of one place are combined: "SUM", "MEAN" or "SQRTN"."""
+
+    combiner: str
+
+
+@dataclass(frozen=True)
 class OneHotOptions(Options):
     """One-hot; `axis` is the new one, -1 is the last."""
 

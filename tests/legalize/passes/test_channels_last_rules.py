@@ -213,7 +213,8 @@ def test_every_operator_of_the_dialect_has_a_rule_and_a_case() -> None:
     # They read rows, whole tensors, or boxes.
     fixed = {each.name for each in OPERATORS.values() if each.traits.channels not in RULES}
     boxes = {"decode_boxes", "select_boxes", "suppress_boxes"}
-    rows = {"dynamic_encoding", "dynamic_quantize", "natural_power", "scatter_rows", "top_places"}
+    rows = {"average_rows", "dynamic_encoding", "dynamic_quantize", "scatter_rows", "top_places"}
+    rows |= {"natural_power", "reduce_windows"}
     products = {"quantized_dense", "quantized_matmul"}
     steps = {"quantized_lstm", "quantized_svdf", "quantized_svdf_state"}
     assert fixed == rows | products | boxes | steps

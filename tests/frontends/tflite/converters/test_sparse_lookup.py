@@ -1,0 +1,100 @@
+"""EMBEDDING_LOOKUP_SPARSE."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from frontends.errors import ModelFormatError
+from frontends.tflite import from_tflite
+from frontends.tflite.schema import ENUM_FIELDS
+from qnn_ops import QnnError
+from tests.support.tflite import Sheet
+
+ANY = (1,)  # a declared shape: LiteRT works shapes out by itself
+# Where rows of one place do not follow one another, LiteRT divides more than once.
+PLACES = [
+    ([[0, 0], [0, 1], [2, 0], [2, 5], [3, 1]], [4, 2]),
+    ([[1, 0], [1, 1], [0, 0], [1, 5], [1, 1]], [3, 9]),
+    ([[0, 1, 0], [1, 0, 0], [1, 0, 3], [1, 2, 0], [0, 1, 1]], [2, 3, 1]),
+    ([[4], [0], [2], [1], [7]], [1]),
+]
+
+
+@pytest.mark.parametrize("combiner", ENUM_FIELDS["combiner"])
+def test_rows_equal_litert_s(combiner: str) -> None:
+    sheet = Sheet(seed=1)
+    table = sheet.bias(sheet.rng.normal(0, 1, (6, 2, 4)).astype(np.float32))
+    weights = sheet.input(np.array([0.3, -1.7, 0.6, 0, 2.1], np.float32))
+    rows = np.array([3, 5, 0, 3, 1], np.int32)
+    for places, sizes in PLACES:
+        for add in (sheet.input, sheet.bias):
+            operands = [add(rows), add(np.array(places, np.int32)), sheet.constant(sizes)]
+            result = ((*sizes[:-1], 2, 4), "float32", None)
+            more = [weights, table]
+            sheet.operator("EMBEDDING_LOOKUP_SPARSE", operands + more, result, combiner=combiner)
+    sheet.check()
+
+
+def operands(**given: Any) -> list[np.ndarray[Any, Any]]:
+    """Return operands that fit, but for those that are given."""
+    all_of = {
+        "rows": np.array([1, 3], np.int32),
+        "places": np.array([[0, 0], [1, 0]], np.int32),
+        "sizes": np.array([2, 1], np.int32),
+        "weights": np.ones(2, np.float32),
+        "table": np.ones((4, 5), np.float32),
+    }
+    return list({**all_of, **given}.values())
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"rows": np.array([1, 4], np.int32)}, "has places outside of"),
+        ({"rows": np.array([1, -1], np.int32)}, "has places outside of"),
+        ({"rows": np.array([1, 2, 3], np.int32)}, "rows"),
+        ({"places": np.array([[0, 0], [2, 0]], np.int32)}, "has places outside of"),
+        ({"places": np.array([0, 1], np.int32)}, r"at places \(2,\)"),
+        ({"sizes": np.array([2], np.int32)}, r"in \(2,\)"),
+        ({"sizes": np.array([-2, 1], np.int32)}, "sizes must not be negative"),
+        ({"weights": np.ones(3, np.float32)}, r"with weights \(3,\)"),
+        ({"table": np.ones(4, np.float32)}, r"of a table of shape \(4,\)"),
+        ({"table": np.ones((4, 5), np.int8)}, "of int32, int32, int32, float32, int8"),
+    ],
+)
+def test_what_is_refused(given: dict[str, Any], message: str) -> None:
+    sheet = Sheet()
+    indices = [sheet.bias(each) for each in operands(**given)]
+    sheet.operator("EMBEDDING_LOOKUP_SPARSE", indices, (ANY, "float32", None), combiner="SUM")
+    with pytest.raises(QnnError, match=message):
+        from_tflite(sheet.model())
+
+
+def test_operands_are_missing() -> None:
+    sheet = Sheet()
+    indices = [sheet.bias(each) for each in operands()]
+    sheet.operator("EMBEDDING_LOOKUP_SPARSE", indices[:3], (ANY, "float32", None))
+    with pytest.raises(QnnError, match="of int32, int32, int32"):
+        from_tflite(sheet.model())
+
+
+def test_no_such_combiner() -> None:
+    sheet = Sheet()
+    indices = [sheet.bias(each) for each in operands()]
+    sheet.operator("EMBEDDING_LOOKUP_SPARSE", indices, (ANY, "float32", None), combiner="SQRTN")
+    sheet._writer._operators[0].options["combiner"] = 77
+    with pytest.raises(ModelFormatError, match="Combiner is 77, not one of SUM, MEAN, SQRTN"):
+        from_tflite(sheet.model())
+
+
+def test_rows_of_a_run_stay_in_memory() -> None:
+    sheet = Sheet()
+    sizes, weights, table = operands()[2:]
+    wild = np.array([[2**31 - 1, 0], [-(2**31), 0]], np.int32)
+    indices = [sheet.input(np.array([99, -99], np.int32)), sheet.input(wild), sheet.bias(sizes)]
+    indices += [sheet.bias(weights), sheet.bias(table)]
+    sheet.operator("EMBEDDING_LOOKUP_SPARSE", indices, ((2, 5), "float32", None), combiner="MEAN")
+    np.testing.assert_array_equal(sheet.run(), np.ones((2, 5), np.float32))
