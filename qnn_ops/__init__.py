@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from qnn_ops.quantized_svdf import quantized_svdf
     from qnn_ops.quantized_svdf_state import quantized_svdf_state
     from qnn_ops.reduce_windows import reduce_windows
+    from qnn_ops.reinterpret import reinterpret
     from qnn_ops.requantize import requantize
     from qnn_ops.scatter_rows import scatter_rows
     from qnn_ops.select_boxes import select_boxes
@@ -79,6 +80,7 @@ __all__ = [
     "quantized_svdf",
     "quantized_svdf_state",
     "reduce_windows",
+    "reinterpret",
     "requantize",
     "scatter_rows",
     "select_boxes",

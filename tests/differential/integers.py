@@ -57,8 +57,8 @@ def raise_to(graph: Graph, value: Value) -> Value | None:
 
 @step(int16=True)
 def read_as(graph: Graph, value: Value) -> Value:
-    """Read a value as integers of another type; nothing grows from them."""
-    dtype = str(graph.choice("int8", "uint8", "int16", "int32", "int64"))
+    """Read a value as numbers of another type; nothing grows from them."""
+    dtype = str(graph.choice("int8", "uint8", "int16", "int32", "int64", "float32"))
     old, new = np.dtype(value.dtype).itemsize, np.dtype(dtype).itemsize
     shape = [*value.shape, old // new] if new < old else [*value.shape]
     operand = value.index

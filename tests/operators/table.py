@@ -156,7 +156,7 @@ REASONS = """
 - HASHTABLE, HASHTABLE_FIND, HASHTABLE_IMPORT, HASHTABLE_SIZE: LiteRT's reference kernels lack them,
   and its default ones have tables from strings to int64 and back alone; there are no tensors of
   strings here. SKIP_GRAM is of strings, too.
-- BITCAST of float32 to integers and back, LSH_PROJECTION: no quantized model was met that has them.
+- LSH_PROJECTION: no quantized model was met that has it.
 """
 
 

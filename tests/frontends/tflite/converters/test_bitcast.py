@@ -30,6 +30,22 @@ def test_integers_read_as_others_equal_litert() -> None:
     sheet.check()
 
 
+def test_bits_of_float32_equal_litert_s() -> None:
+    sheet = Sheet(seed=5)
+    reals = sheet.rng.normal(0, 1, (4, 2)).astype(np.float32)
+    reals[0] = [-0.0, np.inf]
+    data = sheet.input(reals)
+    for dtype in (*TYPES, "float32"):
+        sheet.operator("BITCAST", [data], (ANY, dtype, None))
+        parts = (2,) if dtype == "int64" else (4,)
+        # Numbers whose bits are also ones of float32.
+        bits = reals.view(dtype).reshape(-1, *parts)
+        if np.dtype(dtype).itemsize < 4:
+            bits = reals.view(dtype).reshape(-1, 4 // np.dtype(dtype).itemsize)
+        sheet.operator("BITCAST", [sheet.input(bits)], (ANY, "float32", None))
+    sheet.check()
+
+
 def test_bytes_are_signed_by_a_bitcast() -> None:
     sheet = Sheet(seed=4)
     data = sheet.random_input((1, 9), "uint8", Quantization.per_tensor(0.1, 7))
@@ -41,7 +57,8 @@ def test_bytes_are_signed_by_a_bitcast() -> None:
 @pytest.mark.parametrize(
     ("source", "dtype", "message"),
     [
-        ("float32", "int32", "from float32 to int32"),
+        ("float32", "bool", "from float32 to bool"),
+        ("float32", "int64", r"has shape \(3,\), needs 2 at its end"),
         ("int8", "int32", r"has shape \(3,\), needs 4 at its end"),
     ],
 )
