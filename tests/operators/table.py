@@ -152,7 +152,6 @@ REASONS = """
   BIDIRECTIONAL_SEQUENCE_RNN that is hybrid and time major, has a second sequence of another size,
   or one without weights and not time major; LSTM of float32 weights without an activation: LiteRT's
   reference kernels read beyond tensors there, or what memory held.
-- LSTM with one tensor of weights (its basic kernel) of float32: only old converters wrote it.
 - HASHTABLE, HASHTABLE_FIND, HASHTABLE_IMPORT, HASHTABLE_SIZE: LiteRT's reference kernels lack them,
   and its default ones have tables from strings to int64 and back alone; there are no tensors of
   strings here. SKIP_GRAM is of strings, too.

@@ -6,7 +6,8 @@ from tvm import relax
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, reshaped
-from frontends.tflite.converters.lstm_basic import basic_lstm
+from frontends.tflite.converters.lstm_basic import DATA, basic_lstm
+from frontends.tflite.converters.lstm_basic_floats import float_basic_lstm
 from frontends.tflite.converters.lstm_floats import float_lstm
 from frontends.tflite.converters.lstm_integers import integer_lstm
 from frontends.tflite.converters.lstm_operands import ALONE, LstmOperands, Places
@@ -24,7 +25,7 @@ def convert_lstm(ctx: Context) -> relax.Expr | list[relax.Expr]:
     """Run an LSTM over the steps of a sequence, or one; it goes on where the run before ended."""
     options = _options(ctx)
     if options is None:
-        return basic_lstm(ctx)
+        return float_basic_lstm(ctx) if ctx.tensor(DATA).dtype == "float32" else basic_lstm(ctx)
     return run_lstm(ctx, options, ALONE, Way(options.time_major))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R
@@ -17,8 +19,9 @@ from qnn_ops.errors import QnnError
 from qnn_ops.gate_functions import GATE_BITS, logistic_table, tanh_table
 from qnn_ops.tables_int16 import power_of_two
 
-_DATA, _HIDDEN, _WEIGHTS, _BIAS, _CELLS = range(5)
+DATA, HIDDEN, WEIGHTS, BIAS, CELLS = range(5)
 _GATES = 4
+_DTYPES = ["uint8", "uint8", "uint8", "int32", "int16", "uint8", "int16", "uint8", "int16"]
 _MIDDLE = 128  # of uint8: what is 0, whatever the tensors say
 _GATE_ONE = 2 ** (15 - GATE_BITS)
 _CELL_BITS = 4
@@ -31,15 +34,16 @@ def basic_lstm(ctx: Context) -> list[relax.Expr]:
     Source of the arithmetic: LstmCell of TFLite's kernels/internal/optimized/optimized_ops.h for
     uint8, with cells of 4 integer bits.
     """
-    _check(ctx)
-    emit, units = ctx.builder.emit, ctx.tensor(_BIAS).shape[0] // _GATES
-    data, hidden, cells = (ctx.input(place) for place in (_DATA, _HIDDEN, _CELLS))
+    units = check_basic(ctx, _DTYPES)
+    _check_cells(ctx)
+    emit = ctx.builder.emit
+    data, hidden, cells = (ctx.input(place) for place in (DATA, HIDDEN, CELLS))
     rows = emit(R.concat([data.expr, hidden.expr], axis=1))
-    point = per_tensor(ctx.tensor(_WEIGHTS))[1]
-    weights, bias = ctx.weights(_WEIGHTS).expr, ctx.weights(_BIAS).expr
+    point = per_tensor(ctx.tensor(WEIGHTS))[1]
+    weights, bias = ctx.weights(WEIGHTS).expr, ctx.weights(BIAS).expr
     encodings = (1.0, _MIDDLE, 1.0, point, *SUMS[4:])
     sums = emit(quantized_dense(rows, weights, *encodings, bias=bias))
-    both = _scaled(ctx, sums, per_tensor(ctx.tensor(_BIAS))[0])
+    both = _scaled(ctx, sums, per_tensor(ctx.tensor(BIAS))[0])
 
     def bent(table: np.ndarray[tuple[int], np.dtype[np.int16]], expr: relax.Expr) -> relax.Expr:
         constant = ctx.builder.add_constant(ctx.builder.fresh("table"), table)
@@ -76,8 +80,8 @@ def _scaled(ctx: Context, sums: relax.Expr, scale: float) -> relax.Expr:
 
 def _check_sums(ctx: Context, shift: int) -> None:
     """Raise if a sum, shifted to the left, can leave int32."""
-    weights, bias = (ctx.constant(place).astype(np.float64) for place in (_WEIGHTS, _BIAS))
-    sizes = np.abs(weights - per_tensor(ctx.tensor(_WEIGHTS))[1]).sum(axis=1)
+    weights, bias = (ctx.constant(place).astype(np.float64) for place in (WEIGHTS, BIAS))
+    sizes = np.abs(weights - per_tensor(ctx.tensor(WEIGHTS))[1]).sum(axis=1)
     reach = float((_MIDDLE * sizes + np.abs(bias)).max()) * 2.0**shift
     if reach >= 2**31:
         raise UnsupportedError(f"sums that can reach {reach:.0f}, which int32 does not hold")
@@ -93,19 +97,27 @@ def _clamped(expr: relax.Expr, highest: int) -> relax.Expr:
     return R.minimum(R.maximum(expr, number(-highest - 1)), number(highest))
 
 
-def _check(ctx: Context) -> None:
-    """Raise unless the operands are those of the kernel, and fit one another."""
-    if len(ctx.operator.inputs) != _CELLS + 1 or len(ctx.operator.outputs) != _GATES:
+def check_basic(ctx: Context, needed: Sequence[str]) -> int:
+    """Return how many units there are.
+
+    Args:
+        ctx: the operator.
+        needed: the types of its operands and results.
+
+    Raises:
+        QnnError: these do not fit one another.
+        UnsupportedError: they are of other types.
+    """
+    if len(ctx.operator.inputs) != CELLS + 1 or len(ctx.operator.outputs) != _GATES:
         counts = len(ctx.operator.inputs), len(ctx.operator.outputs)
         raise QnnError(f"needs 5 inputs and 4 outputs, got {counts[0]} and {counts[1]}")
     if ctx.options(LSTMOptions).activation != "TANH":
         raise UnsupportedError("the basic kernel with another activation than TANH")
-    operands = [ctx.input(place) for place in range(_CELLS + 1)]
+    operands = [ctx.input(place) for place in range(CELLS + 1)]
     data, hidden, weights, bias, cells = operands
     dtypes = [operand.tensor.dtype for operand in operands]
     dtypes += [ctx.output(place).dtype for place in range(_GATES)]
-    needed = ["uint8", "uint8", "uint8", "int32", "int16", "uint8", "int16", "uint8", "int16"]
-    if dtypes != needed:
+    if dtypes != list(needed):
         raise UnsupportedError(f"the basic kernel of {', '.join(dtypes)}")
     if len(data.shape) != 2 or 0 in data.shape:
         raise QnnError(f"{data.tensor.label} has shape {data.shape}, needs 2 dimensions")
@@ -120,6 +132,10 @@ def _check(ctx: Context) -> None:
     for operand, shape in shapes:
         if operand.shape != shape or not units:
             raise QnnError(f"{operand.tensor.label} has shape {operand.shape}, needs {shape}")
-    for tensor in (cells.tensor, ctx.output(1)):
+    return units
+
+
+def _check_cells(ctx: Context) -> None:
+    for tensor in (ctx.tensor(CELLS), ctx.output(1)):
         if power_of_two(per_tensor(tensor)[0]) != _CELL_BITS - 15:
             raise UnsupportedError(f"{tensor.label} has another scale than 2^-11")
