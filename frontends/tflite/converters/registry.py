@@ -146,6 +146,10 @@ def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
         return FLOAT[code], False
     if dtypes in ({"int32"}, {"int64"}, {"bool"}) and code in WHOLE:
         return WHOLE[code], False
+    shapes = [t.label for t in inputs if not t.is_constant and t.dtype in ("int32", "int64")]
+    if shapes and {tensor.dtype for tensor in outputs}.isdisjoint(("int32", "int64", "bool")):
+        # Such as paddings, axes or the shape of the result.
+        raise UnsupportedError(f"{', '.join(shapes)} must be constant")
     raise UnsupportedError(f"no conversion rule for tensors of type {', '.join(sorted(dtypes))}")
 
 

@@ -130,3 +130,17 @@ def test_shapes_that_do_not_fit(shape: tuple[int, ...], message: str) -> None:
     sheet.operator("TRANSPOSE_CONV", operands, ((1, 4, 4, 2), "int8", quantization), **options)
     with pytest.raises(QnnError, match=f"operator 0 TRANSPOSE_CONV .*{message}"):
         from_tflite(sheet.model())
+
+
+@pytest.mark.parametrize("code", ["TRANSPOSE_CONV", "PAD", "MEAN"])
+def test_shapes_axes_and_widths_of_a_run_are_named(code: str) -> None:
+    sheet, quantization = Sheet(), Quantization.per_tensor(0.1, 0)
+    data = sheet.random_input((1, 2, 2, 3), "int8", quantization)
+    given = sheet.input(np.zeros((4, 2) if code == "PAD" else (4,), np.int32))
+    operands = [data, given]
+    if code == "TRANSPOSE_CONV":
+        operands = [given, weights_of(sheet, "int8", (2, 2, 2, 3))[0], data]
+    options = {"stride_h": 2, "stride_w": 2} if code == "TRANSPOSE_CONV" else {}
+    sheet.operator(code, operands, ((1, 4, 4, 2), "int8", quantization), **options)
+    with pytest.raises(QnnError, match=rf"operator 0 {code}: tensor 1 'x2' must be constant"):
+        from_tflite(sheet.model())
