@@ -10,7 +10,8 @@ The model counts vector instructions:
 * A K-step takes MR · NR products, but no less than ``_LATENCY``: an accumulator
   waits that long for its previous product. The loads are hidden behind the products only in
   part, least of all those of weights that a block has too many of for the first-level cache.
-* An output vector takes ``_RESCALE``; a store, with its narrowing, ``_STORE`` by its width.
+* An output vector takes ``_RESCALE``, and ``_SUM`` where a tensor is added; a store, with its
+  narrowing, ``_STORE`` by its width.
 * A tile takes ``_TILE``, and for the address of every pixel ``_NEXT_PIXEL`` where pixels follow
   one another, ``_ANY_PIXEL`` where the address takes a division.
 * The last pixels are computed by a full tile, which overlaps the one before.
@@ -42,6 +43,7 @@ _NEAR_WEIGHTS = 0.5
 _FAR_WEIGHTS = 0.75
 _NEAR_BYTES = 40 << 10
 _RESCALE = 8
+_SUM = 12
 _STORE = {4: 4, 2: 5, 1: 4}
 _TILE = 16
 _NEXT_PIXEL = 1
@@ -92,12 +94,13 @@ def _cost(spec: ConvSpec, products: Products, nr: int, mr: int) -> float:
     widening = products.parts * mr if products.parts > 1 else 0
     k_step = max(products.instructions * mr * nr + widening, _LATENCY) + loads + _K_STEP
     address = _ANY_PIXEL if spec.pixel_pitch is None else _NEXT_PIXEL
-    return tiles * (k_steps * k_step + mr * (address + rescaling_units(nr)) + _TILE)
+    return tiles * (k_steps * k_step + mr * (address + rescaling_units(spec, nr)) + _TILE)
 
 
-def rescaling_units(nr: int) -> float:
+def rescaling_units(spec: ConvSpec, nr: int) -> float:
     """Estimate the cost of rescaling and storing a pixel's vectors."""
-    return _RESCALE * nr + sum(_STORE[size] for _, size in store_pieces(nr))
+    vector = _RESCALE + (_SUM if spec.fusion.residual is not None else 0)
+    return vector * nr + sum(_STORE[size] for _, size in store_pieces(nr))
 
 
 def units(spec: ConvSpec, products: Products) -> float:

@@ -39,8 +39,8 @@ from legalize.kernels.isa.x86 import AVX512_VNNI, ByteProducts, Isa
 WIDTHS = (4, 2, 1)
 """The most vectors of channels in a turn, of which there is a choice."""
 
-# The model was fitted to the others: the last one must save more than it may err.
-_UNFITTED = 0.95
+# Bytes of chunks of one size above which full ones are faster.
+_MOST_ALIKE = 48
 # Copies share the second-level cache with weights and outputs.
 _MOST_COPIES = 1 << 20
 # Of a first layer, of which a turn's copies are worth it.
@@ -134,15 +134,13 @@ def plan(spec: ConvSpec, isa: Isa, _weights: Weights, most: float) -> TilePlan |
 @cache
 def cut(spec: ConvSpec) -> TilePlan:
     """Cut a convolution into tiles of data as it is, worth it or not."""
-    *fitted, narrow = (cut_to_width(spec, nr) for nr in WIDTHS)
-    best = min(fitted, key=nanoseconds)
-    return narrow if nanoseconds(narrow) < _UNFITTED * nanoseconds(best) else best
+    return min((cut_to_width(spec, nr) for nr in WIDTHS), key=nanoseconds)
 
 
 @cache
 def cut_copied(spec: ConvSpec) -> TilePlan | None:
     """Cut a convolution into tiles of copied data; None where copies are too many, or no use."""
-    plans = [cut_copied_to_width(spec, nr) for nr in WIDTHS[:-1]] if can_copy(spec) else []
+    plans = [cut_copied_to_width(spec, nr) for nr in WIDTHS] if can_copy(spec) else []
     return min((plan for plan in plans if plan is not None), key=nanoseconds, default=None)
 
 
@@ -189,9 +187,14 @@ def cut_to_width(spec: ConvSpec, nr: int) -> TilePlan:
 
 
 def _chunks(run_length: int) -> tuple[int, int]:
-    """Return the size and number of a run's chunks: whole K-steps, none longer than the run."""
+    """Return the size and number of a run's chunks: whole K-steps, none longer than the run.
+
+    They are alike but where they would be nearly full: full ones begin on lines more often.
+    """
     count = -(-run_length // ROW_BYTES)
     chunk = -(-run_length // (count * DWORD)) * DWORD
+    if chunk > _MOST_ALIKE and run_length > ROW_BYTES:
+        chunk = ROW_BYTES
     if chunk > run_length:
         chunk = run_length // DWORD * DWORD
     return chunk, -(-run_length // chunk)

@@ -108,7 +108,7 @@ class WinogradPlan(Plan):
             products = -(-self.panel // at_once) * (k_steps * k_step + _SUMS * at_once * nr + _LOOP)
             pixels = transform.y.tile_outputs * transform.x.tile_outputs
             sums = nr * transform.positions * 2.5
-            ends = self.panel * (sums + pixels * (rescaling_units(nr) + nr) + _LOOP)
+            ends = self.panel * (sums + pixels * (rescaling_units(spec, nr) + nr) + _LOOP)
             total += section.blocks * self.panels * (transform.positions * products + ends)
         return total
 

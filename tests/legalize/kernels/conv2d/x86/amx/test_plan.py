@@ -98,7 +98,11 @@ def test_rows_are_stretches_of_their_own_where_strides_skip_some() -> None:
 
 @pytest.mark.parametrize(
     ("channels", "kernel", "chunk", "chunks"),
-    [(64, 1, 64, 1), (80, 1, 40, 2), (48, 5, 60, 4), (3, 3, 8, 2), (27, 1, 24, 2), (65, 1, 36, 2)],
+    [
+        *((64, 1, 64, 1), (80, 1, 40, 2), (3, 3, 8, 2), (27, 1, 24, 2), (65, 1, 36, 2)),
+        # Nearly full ones are full.
+        *((144, 1, 48, 3), (112, 1, 64, 2), (48, 5, 64, 4), (60, 1, 60, 1)),
+    ],
 )
 def test_chunks_are_of_one_size_and_no_longer_than_a_run(
     channels: int, kernel: int, chunk: int, chunks: int
