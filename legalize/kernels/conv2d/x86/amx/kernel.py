@@ -25,6 +25,7 @@ from legalize.kernels.conv2d.x86.amx.cost import TILES_OF_SUMS, nanoseconds
 from legalize.kernels.conv2d.x86.amx.slots import slots_of
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
+from legalize.kernels.conv2d.x86.prefetch import fetch_ahead
 from legalize.kernels.conv2d.x86.store import narrow_pixels
 from legalize.kernels.ir.registers import DWORD, get_lanes, local_vector, set_lanes, unsigned_min
 from legalize.kernels.ir.tasks import loop_between, share
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 # Of the eight tiles: sums, data, weights.
 _SUMS, _DATA, _WEIGHTS = range(TILES_OF_SUMS), (4, 5), (6, 7)
 _LANES = AVX512_VNNI.lanes
-# Values in the tiles of sums; those of two turns are in memory at a time.
+# Values in the tiles of sums, which memory holds of a turn until the next one stores its own.
 _TURN_SUMS = len(_SUMS) * amx.ROWS * _LANES
 
 
@@ -70,7 +71,7 @@ class TileKernel(ConvKernel):
     def _begin_task(self) -> None:
         amx.request_permission()
         amx.configure(self.configuration)
-        self.memory = T.alloc_buffer((2 * _TURN_SUMS,), "int32", scope="global")
+        self.memory = T.alloc_buffer((_TURN_SUMS,), "int32", scope="global")
         if 0 < self.plan.copied < self.spec.out_pixels:
             size = self.plan.copied * self.plan.pitch
             self.tiled = T.alloc_buffer((size,), self.source.dtype, scope="global")
@@ -140,7 +141,10 @@ class TileKernel(ConvKernel):
             height = taps = 1
         piece = plan.chunk * _LANES
         own_turn = T.truncmod(turn, turns)
-        fetch = self._fetch_next(section, first_vector, own_turn, turns, self.chunks)
+        size = nr * self.vector_stride
+        end = first_vector * self.vector_stride + size
+        # Of one turn, too: its products wait for weights, which the next block's need not do.
+        fetch = fetch_ahead(self.weights, end, size, self.chunks, own_turn, turns)
         with T.serial(height) as ky, T.serial(taps) as kx:
             run = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
             with T.serial(plan.chunks) as k:
@@ -157,7 +161,7 @@ class TileKernel(ConvKernel):
                     amx.multiply_add(_SUMS[total], data, vector)
                     write(chunk, total)
         for total, (i, j) in enumerate(products):
-            start = self._sums_of(section, turn, i, 0) + j * _LANES
+            start = self._sums_of(section, i, 0) + j * _LANES
             amx.store(_SUMS[total], self.memory, start, 4 * _LANES * nr)
 
     def _copy(self, section: Section, first: Index) -> None:
@@ -191,7 +195,7 @@ class TileKernel(ConvKernel):
                     conditions.append(condition)
                 acc.append([local_vector(_LANES) for _ in range(section.nr)])
                 for j, vector in enumerate(acc[-1]):
-                    start = self._sums_of(section, turn, tile, row) + j * _LANES
+                    start = self._sums_of(section, tile, row) + j * _LANES
                     sums = self.memory[T.ramp(start, 1, _LANES)]
                     sums = sums + self.bias[first_vector + j, T.ramp(0, 1, _LANES)]
                     if self.sums is not None:
@@ -257,7 +261,6 @@ class TileKernel(ConvKernel):
         is_real = x < plan.real_pixels
         return T.Select(is_real, start + y * plan.real_pixels + x, 0), is_real
 
-    def _sums_of(self, section: Section, turn: Index, tile: int, row: Index) -> Index:
+    def _sums_of(self, section: Section, tile: int, row: Index) -> Index:
         """Return where in the memory the sums of a row of a turn's tile of pixels begin."""
-        half = T.bitwise_and(turn, 1) * _TURN_SUMS
-        return half + (tile * self.plan.rows + row) * (section.nr * _LANES)
+        return (tile * self.plan.rows + row) * (section.nr * _LANES)

@@ -137,6 +137,18 @@ def test_turns_are_numbered_through_blocks() -> None:
     assert "in range(11)" in function.script()
 
 
+@pytest.mark.parametrize("nr", [1, 2])
+def test_weights_of_the_next_block_are_fetched_however_few_turns_a_block_has(nr: int) -> None:
+    problem = pointwise(in_channels=128, out_channels=64)
+    plan = cut_to_width(replace(problem.spec, in_height=7, in_width=7), nr)
+    (section,) = plan.tiling
+    assert plan.turns_of_block(section) == nr
+    problem = problem_of(plan.spec, np.random.default_rng(0))
+    # Two chunks of so many vectors, of 1 KiB each, in all turns.
+    names = instructions(arguments(problem, plan)[0])
+    assert names.count("prefetcht1") > 0
+
+
 def instructions(function: Any) -> list[str]:
     """Return the names of a function's instructions."""
     target = tvm.target.Target({"kind": "llvm", "mcpu": SAPPHIRE_RAPIDS})
