@@ -13,6 +13,7 @@ from tvm import tirx
 from tvm.ir.expr import TensorLoad
 from tvm_ffi import structural_walk
 
+from legalize.kernels.isa.helium import SAME, VECTOR
 from legalize.kernels.isa.mcu import TWO_WORDS
 from tvm_qnn.standalone.spans import Array, Span, combined, exactly, joined, negated
 
@@ -222,9 +223,7 @@ class _Reader:
         return uses
 
     def _loop(self, node: tirx.For) -> _Uses:
-        if not all(isinstance(each, tirx.IntImm) for each in (node.min, node.extent)):
-            raise _UnreadableError
-        first, turns, outer = int(node.min), int(node.extent), self._turns
+        first, turns, outer = self._number(node.min), self._number(node.extent), self._turns
         if turns < 1 or (node.step is not None and int(node.step) != 1):
             raise _UnreadableError
         known = dict(self._values)
@@ -244,6 +243,12 @@ class _Reader:
         self._turns = outer
         self._values = {key: span for key, span in known.items() if key not in changed}
         return uses
+
+    def _number(self, node: Any) -> int:
+        _, span = self.value(node)
+        if span is None or span[0].size > 1 or (span[0] != span[1]).any():
+            raise _UnreadableError
+        return int(span[0][0])
 
     def _changed(self, loop: tirx.For) -> set[Any]:
         """Return the memory that a loop stores to."""
@@ -321,18 +326,20 @@ class _Reader:
 
     def _call(self, node: tvm.ir.Call) -> tuple[_Uses, Span]:
         if isinstance(node.op, tvm.ir.Op) and node.op.name == "tirx.call_extern":
-            return self._words(*node.args), None
+            return self._extern(*node.args)
         # What gives a pointer hides what is read through it.
         is_number = isinstance(node.ty, tvm.ir.PrimType) and str(node.ty.dtype) != "handle"
         if not isinstance(node.op, tvm.ir.Op) or not is_number:
             raise _UnreadableError
         return self._all(node.args)[0], None
 
-    def _words(self, name: tvm.ir.StringImm, *operands: Any) -> _Uses:
-        if name.value != TWO_WORDS:
+    def _extern(self, name: tvm.ir.StringImm, *operands: Any) -> tuple[_Uses, Span]:
+        if name.value == SAME:
+            return self.value(operands[0])
+        if name.value not in _READ:
             raise _UnreadableError
         (place,) = operands
-        return self._load(place.args[0])[0]
+        return self._load(place.args[0])[0], None
 
     def _load(self, node: Any) -> tuple[_Uses, Span]:
         memory = self._memory_of(node.source)
@@ -356,6 +363,7 @@ def _spread(span: Span, turns: int) -> Span:
     return low, high
 
 
+_READ = (TWO_WORDS, VECTOR)
 _INTEGERS = ("int32", "int64")
 _TWO = ("a", "b")
 _BINARY = (

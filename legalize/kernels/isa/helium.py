@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.registers import kept
-from legalize.kernels.ir.types import Vector
+from legalize.kernels.ir.types import Buffer, Index, Vector
 
 HELIUM = ("mclass", "mve")
 """What LLVM calls the cores that have it."""
@@ -15,6 +17,41 @@ SIZE = 16
 
 FOUR = 4
 """int32 in a register."""
+
+VECTOR = "tvm_qnn_vector"
+"""A function of a place in memory, aligned to four bytes: the int8x16 there."""
+
+SAME = "tvm_qnn_same"
+"""A function of an int32: the same, which LLVM does not know."""
+
+# A volatile load stays where it is. LLVM would read all of a long loop's vectors before the first
+# product, and spill them. As words they may be further from a register's address than as bytes.
+_VECTOR_IR = f"""
+define <16 x i8> @{VECTOR}(ptr %place) {{
+  %words = load volatile <4 x i32>, ptr %place, align 4
+  %value = bitcast <4 x i32> %words to <16 x i8>
+  ret <16 x i8> %value
+}}
+define i32 @{SAME}(i32 %value) {{
+  %same = call i32 asm sideeffect "", "=r,0"(i32 %value)
+  ret i32 %same
+}}
+"""
+
+
+def reading_vectors() -> Any:
+    """Open the part of a function that may call ``vector_of`` and ``unseen_index``."""
+    return T.attr("default", "pragma_import_llvm", _VECTOR_IR)
+
+
+def vector_of(buffer: Buffer, start: Index) -> Vector:
+    """Read an int8x16 anew, at a place that is aligned to four bytes."""
+    return kept(T.call_extern("int8x16", VECTOR, T.address_of(buffer[start])))
+
+
+def unseen_index(value: Index) -> Index:
+    """Return an int32 as it is, which LLVM takes for another one each time."""
+    return kept(T.call_extern("int32", SAME, value))
 
 
 def dot(lhs: Vector, rhs: Vector, total: Vector) -> Vector:

@@ -12,6 +12,7 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.isa.helium import reading_vectors, unseen_index, vector_of
 from legalize.kernels.isa.mcu import reading_words, words_of
 from tests.support.standalone import check_call
 from tvm_qnn.standalone.functions import compile_functions
@@ -115,6 +116,16 @@ def words(buffers: Buffers) -> None:
         T.buffer_store(target, T.Cast("int8", second), [i])
 
 
+def bytes_of_vectors(buffers: Buffers) -> None:
+    """Read a vector by a call at a place that LLVM does not know, in as many turns."""
+    source, target = buffers
+    with reading_vectors():
+        place, turns = unseen_index(T.int32(4)), unseen_index(T.int32(8))
+        with T.serial(turns) as i:
+            vector = vector_of(source, place + i * 4)
+            T.buffer_store(target, T.Shuffle([vector], [5]), [i])
+
+
 BYTES = [(8, "int8"), (8, "int8")]
 
 
@@ -131,6 +142,7 @@ CASES = [
     (BYTES, vectors, 0),
     ([(36, "int8"), (8, "int8")], words, -3),
 ]
+VECTORS = [(48, "int8"), (8, "int8")]
 
 
 @pytest.mark.parametrize(("sizes", "write", "expected"), CASES)
@@ -138,6 +150,10 @@ def test_a_lead_is_what_the_order_of_loads_allows(
     sizes: list[tuple[int, str]], write: Callable[[Buffers], None], expected: int
 ) -> None:
     assert lead(sizes, write) == expected
+
+
+def test_a_lead_knows_what_is_hidden_from_llvm() -> None:
+    assert lead(VECTORS, bytes_of_vectors) == -7
 
 
 @pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler cc on the path")

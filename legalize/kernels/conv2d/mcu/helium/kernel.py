@@ -1,13 +1,14 @@
 """Convolutions and dense layers with Helium: sums of sixteen products at a time.
 
 What a few pixels read is gathered first, with its padding; where it lies in the data as it is
-needed, nothing is. Sums of four channels are rescaled together.
+needed, nothing is. Of neighbours in a row whose windows overlap, each vector is read once. Sums of
+four channels are rescaled together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from tvm import tirx
@@ -21,12 +22,24 @@ from legalize.kernels.conv2d.mcu.window import gather, is_pixelwise
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.ir.registers import kept
 from legalize.kernels.ir.rows import powers_of_two, ramp
-from legalize.kernels.ir.types import Array, Index, Vector
+from legalize.kernels.ir.types import Array, Buffer, Index, Vector
 from legalize.kernels.ir.vectors import splat
-from legalize.kernels.isa.helium import FOUR, SIZE, dot
+from legalize.kernels.isa.helium import (
+    FOUR,
+    SIZE,
+    dot,
+    reading_vectors,
+    unseen,
+    unseen_index,
+    vector_of,
+)
+from legalize.kernels.isa.mcu import WORD
 
-_WRITTEN_OUT = 5  # vectors of a sum whose loop is written out
-_UNROLLED = (6, 5, 4, 3, 2, 1)  # vectors in a turn of a longer one
+_MOST_HELD = 9  # vectors of a tile's data which LLVM may keep in registers over all channels
+_HELD = (5, 6)  # with those, vectors of a sum whose loop is written out, and in a turn of others
+_READ_ANEW = (9, 9)  # the same where each loop reads its vectors anew
+_MOST_REACHED = 5  # columns that neighbours read, for whose vectors there are registers
+_MOST_SHARED = 4  # vectors of a tap in a turn of neighbours' loop
 
 
 @dataclass(frozen=True)
@@ -54,13 +67,38 @@ def choose_tile(spec: ConvSpec) -> Tile:
     return Tile(min(3, spec.out_pixels), 2)
 
 
-def packed_rows(rows: Array, tile: Tile) -> Array:
+def span_of(spec: ConvSpec, tile: Tile) -> ConvSpec | None:
+    """Return a convolution whose pixels read what a tile's neighbours in a row read together.
+
+    Of such pixels, vectors of whole taps are read once. None where a tile has no such pixels.
+
+    Args:
+        spec: the convolution.
+        tile: what is computed at a time.
+    """
+    more = tile.pixels - 1
+    top, left, bottom, right = spec.padding
+    width = spec.kernel_width + more
+    if more == 0 or spec.kernel_width == 1 or width > _MOST_REACHED:
+        return None
+    if spec.in_channels % SIZE or spec.strides[1] != 1 or spec.dilation[1] != 1:
+        return None
+    if spec.out_width < tile.pixels:
+        return None
+    return replace(spec, kernel_width=width, padding=(top, left, bottom, right + more))
+
+
+def packed_rows(spec: ConvSpec, rows: Array, tile: Tile) -> Array:
     """Return int8 weights in the order in which a kernel reads them.
 
     Args:
+        spec: the convolution.
         rows: of each output channel.
         tile: of the kernel.
     """
+    if span_of(spec, tile) is not None:
+        shape = len(rows), spec.kernel_height, spec.kernel_width, -1, SIZE
+        rows = rows.reshape(shape).transpose(0, 1, 3, 2, 4).reshape(len(rows), -1)
     padded = np.pad(rows, ((0, -len(rows) % FOUR), (0, -rows.shape[1] % SIZE)))
     steps = padded.reshape(-1, tile.channels, padded.shape[1] // SIZE, SIZE)
     return np.ascontiguousarray(steps.transpose(0, 2, 1, 3)).reshape(-1)
@@ -81,7 +119,9 @@ def conv2d(spec: ConvSpec, tile: Tile, epilogue: Epilogue) -> tirx.PrimFunc:
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("conv2d")
         T.func_attr({"global_symbol": "conv2d", "tirx.noalias": True})
-        _Writer(spec, tile, epilogue).write()
+        writer = _Writer(spec, tile, epilogue)
+        with reading_vectors():
+            writer.write()
     return builder.get()
 
 
@@ -95,8 +135,16 @@ class _Writer:
             spec, channels * self.depth, constants(epilogue)
         )
         self.is_read = is_pixelwise(spec) and self.depth == spec.in_channels
+        self.is_held = self.is_read or tile.pixels * self.vectors <= _MOST_HELD
+        self.span = span_of(spec, tile)
+        # Of each step of a sum, how many vectors there are, and how far apart pixels are.
+        self.taps, self.pitch = 1, self.depth
+        size = tile.pixels * self.depth
+        if self.span is not None:
+            self.taps, self.pitch = spec.kernel_width, spec.in_channels
+            size = spec.kernel_height * self.span.kernel_width * spec.in_channels
         if not self.is_read:
-            self.values = T.alloc_buffer((tile.pixels * self.depth,), "int8")
+            self.values = T.alloc_buffer((size,), "int8")
 
     def write(self) -> None:
         spec, tile = self.spec, self.tile
@@ -105,21 +153,38 @@ class _Writer:
             # Nothing of it counts, but nothing of it is undefined.
             with T.serial(tile.pixels * self.vectors) as i:
                 T.buffer_store(self.values, splat("int8", 0, SIZE), [T.ramp(i * SIZE, 1, SIZE)])
+        # The last tile, of all pixels or of a row's, may do some pixels again.
+        if self.span is not None:
+            last = spec.out_width - tile.pixels
+            with (
+                T.serial(spec.batch * spec.out_height) as row,
+                T.serial(-(-spec.out_width // tile.pixels)) as number,
+            ):
+                first = kept(row * spec.out_width + T.min(number * tile.pixels, last))
+                self._gather(self.span, first, T.int32(0))
+                self._channels(first)
+            return
         with T.serial(-(-spec.out_pixels // tile.pixels)) as number:
-            # The last tile may do some pixels again.
             first = kept(T.min(number * tile.pixels, spec.out_pixels - tile.pixels))
             if not self.is_read:
                 with T.serial(tile.pixels) as i:
-                    self._gather(kept(first + i), kept(i * self.depth))
-            with T.serial(spec.out_channels // FOUR) as group:
-                self._four(first, group, FOUR)
-            if rest := spec.out_channels % FOUR:
-                self._four(first, spec.out_channels // FOUR, rest)
+                    self._gather(spec, kept(first + i), kept(i * self.depth))
+            self._channels(first)
 
-    def _gather(self, pixel: Index, to: Index) -> None:
+    def _channels(self, first: Index) -> None:
+        channels = self.spec.out_channels
+        with T.serial(channels // FOUR) as group:
+            self._four(first, group, FOUR)
+        if rest := channels % FOUR:
+            self._four(first, channels // FOUR, rest)
+
+    def _gather(self, spec: ConvSpec, pixel: Index, to: Index) -> None:
         def copy(start: Index, place: Index, count: int) -> None:
             def piece(offset: Index, width: int) -> None:
                 value = self.data[ramp(start + offset, width)]
+                if width == SIZE:
+                    is_aligned = spec.in_channels % WORD == 0
+                    value = vector_of(self.data, start + offset) if is_aligned else unseen(value)
                 T.buffer_store(self.values, value, [ramp(to + place + offset, width)])
 
             _in_pieces(count, piece)
@@ -131,7 +196,7 @@ class _Writer:
 
             _in_pieces(count, piece)
 
-        gather(self.spec, pixel, copy, fill)
+        gather(spec, pixel, copy, fill)
 
     def _four(self, first: Index, group: Index, count: int) -> None:
         """Write the outputs of four channels, or of the last ones."""
@@ -161,26 +226,57 @@ class _Writer:
         sums = T.alloc_buffer((pixels * channels,), "int32", scope="global")
         for i in range(pixels * channels):
             T.buffer_store(sums, T.int32(0), [i])
-        unrolled = self.vectors
-        if unrolled > _WRITTEN_OUT:
-            unrolled = next(n for n in _UNROLLED if self.vectors % n == 0 and n < self.vectors)
+        first_value = first * self.depth if self.is_read else T.int32(0)
+        first_weight = part * self.vectors * channels * SIZE
+        if not self.is_held:
+            # Else LLVM lifts loads out of loops, and spills what they gave.
+            first_value, first_weight = unseen_index(first_value), unseen_index(first_weight)
+
+        source = self.data if self.is_read else self.values
 
         def add(step: Index) -> None:
-            values = []
-            for i in range(pixels):
-                source, start = (self.data, first + i) if self.is_read else (self.values, i)
-                values.append(kept(source[T.ramp(start * self.depth + step * SIZE, 1, SIZE)]))
-            for q in range(channels):
-                place = ((part * self.vectors + step) * channels + q) * SIZE
-                weights = kept(self.weights[T.ramp(place, 1, SIZE)])
-                for i in range(pixels):
-                    total = dot(values[i], weights, sums[q * pixels + i])
-                    T.buffer_store(sums, total, [q * pixels + i])
+            place = first_value + self._place(step)
+            values = [
+                self._vector(source, place + j * self.pitch) for j in range(pixels + self.taps - 1)
+            ]
+            for tap in range(self.taps):
+                for q in range(channels):
+                    number = (step * self.taps + tap) * channels + q
+                    weights = self._vector(self.weights, first_weight + number * SIZE)
+                    for i in range(pixels):
+                        total = dot(values[i + tap], weights, sums[q * pixels + i])
+                        T.buffer_store(sums, total, [q * pixels + i])
 
-        with T.serial(self.vectors // unrolled) as turn:
+        unrolled = self._unrolled()
+        turns: Index = self.vectors // self.taps // unrolled
+        if turns > 1 and not self.is_held:
+            # Else it writes all turns out, and does so likewise.
+            turns = unseen_index(T.int32(turns))
+        with T.serial(turns) as turn:
             for n in range(unrolled):
                 add(turn * unrolled + n)
         return [sums[i] for i in range(pixels * channels)]
+
+    def _place(self, step: Index) -> Index:
+        """Return where the first pixel's vector of a step lies behind the tile's first one."""
+        if self.span is None:
+            return step * SIZE
+        count = self.spec.in_channels // SIZE
+        row, rest = T.truncdiv(step, count), T.truncmod(step, count)
+        return row * self.span.kernel_width * self.spec.in_channels + rest * SIZE
+
+    def _unrolled(self) -> int:
+        """Return the steps in a turn of a sum's loop: all if there are few, else a divisor."""
+        written_out, most = _HELD if self.is_held else _READ_ANEW
+        steps = self.vectors // self.taps
+        if self.vectors <= written_out:
+            return steps
+        if self.span is not None:
+            steps, most = self.spec.in_channels // SIZE, _MOST_SHARED
+        return max(n for n in range(1, most + 1) if steps % n == 0 and n < self.vectors)
+
+    def _vector(self, buffer: Buffer, start: Index) -> Vector:
+        return kept(buffer[T.ramp(start, 1, SIZE)]) if self.is_held else vector_of(buffer, start)
 
 
 def _in_pieces(count: int, piece: Callable[[Index, int], None]) -> None:

@@ -32,7 +32,7 @@ class HeliumPlan:
     def constants(self) -> tuple[Array, ...]:
         """The arrays, in the order of the function's arguments."""
         rows = self._weights.kernel.reshape(self.spec.out_channels, -1)
-        return (packed_rows(rows, choose_tile(self.spec)), *constants(self.epilogue))
+        return (packed_rows(self.spec, rows, choose_tile(self.spec)), *constants(self.epilogue))
 
     def pack(self, weights: Weights) -> HeliumPlan:
         """Return this: the epilogue was proven for its weights."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from legalize.kernels.conv2d.mcu.helium.kernel import Tile, choose_tile, packed_rows
+from legalize.kernels.conv2d.mcu.helium.kernel import Tile, choose_tile, packed_rows, span_of
 from legalize.kernels.conv2d.mcu.helium.plan import HeliumPlan, plan_helium
 from tests.support import mcu
 from tests.support.convolutions import SPEC, Problem, problem_of, random_problem
@@ -39,6 +39,12 @@ def test_equals_the_definition(tmp_path: Path) -> None:
         drawn.append(problem_of(replace(pointwise, in_height=1, in_width=1), rng))
     for padding in ((1, 1, 1, 1), (0, 2, 1, 0)):
         drawn.append(problem_of(replace(SPEC, padding=padding, strides=(2, 1)), rng))
+    # Neighbours that share what they read: of one tap's vectors, of some, of more than in a turn.
+    for channels in (16, 32, 80, 128):
+        spec = replace(SPEC, in_channels=channels, padding=(1, 1, 1, 1), strides=(2, 1))
+        drawn.append(problem_of(spec, rng))
+        drawn.append(problem_of(replace(spec, batch=2, kernel_width=2, kernel_height=1), rng))
+        drawn.append(problem_of(replace(spec, in_width=3, padding=(0, 0, 0, 2)), rng))
     plans = [plan_helium(problem.spec, problem.weights) for problem in drawn]
     served = [(each, plan) for each, plan in zip(drawn, plans, strict=True) if plan is not None]
     assert len(served) > 20
@@ -58,6 +64,32 @@ def test_sixteen_products_are_added_at_a_time_and_nothing_is_called() -> None:
     assert "\tbl\t" not in code
 
 
+def test_neighbours_in_a_row_read_what_they_share_once() -> None:
+    spec = replace(SPEC, in_channels=32, padding=(1, 1, 1, 1))
+    span = span_of(spec, Tile(3, 2))
+    assert span is not None
+    assert (span.kernel_height, span.kernel_width) == (3, 5)
+    assert (span.out_height, span.out_width) == (spec.out_height, spec.out_width)
+    for fields in (
+        {"strides": (1, 2)},
+        {"dilation": (1, 2)},
+        {"in_channels": 24},
+        {"kernel_width": 1},
+        {"kernel_width": 4},
+        {"in_width": 2},
+    ):
+        assert span_of(replace(spec, **fields), Tile(3, 2)) is None
+    assert span_of(spec, Tile(1, 4)) is None
+    plan = planned(problem_of(spec, np.random.default_rng(6)))
+    functions = {"conv": plan.function(plan)}
+    compiled = compile_functions(functions, {"conv": "m_conv"}, parse_target("cortex-m55"))
+    # What a row of a window has, of two channels: five vectors, not nine, for each half of a tap.
+    code = str(compiled.module.inspect_source("asm"))
+    turns = [turn.partition("\n\tle\t")[0] for turn in code.split("dls\tlr")[1:]]
+    counts = {(turn.count("vmlava.s8"), turn.count("vldrw.u32")) for turn in turns}
+    assert (36, 22) in counts
+
+
 def test_data_of_other_kinds_is_left_to_other_kernels() -> None:
     rng = np.random.default_rng(5)
     problem = problem_of(replace(POINTWISE, in_dtype="uint8"), rng)
@@ -67,7 +99,9 @@ def test_data_of_other_kinds_is_left_to_other_kernels() -> None:
 
 
 def test_rows_are_filled_to_vectors_and_fours() -> None:
-    packed = packed_rows(np.ones((3, 18), np.int8), Tile(1, 2)).reshape(2, 2, 2, 16)
+    packed = packed_rows(
+        replace(POINTWISE, in_channels=18), np.ones((3, 18), np.int8), Tile(1, 2)
+    ).reshape(2, 2, 2, 16)
     assert packed[0].sum(axis=-1).tolist() == [[16, 16], [2, 2]]
     assert packed[1].sum(axis=-1).tolist() == [[16, 0], [2, 0]]
 
