@@ -1,102 +1,135 @@
-"""If nodes whose condition is known when a model is imported, as exporters write for squeezes."""
+"""If nodes: the branch that is taken, where it is known, and else both and a choice."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from frontends.errors import ModelFormatError
-from frontends.onnx.constants import constants_of, move_constants
-from frontends.onnx.folding import with_folded_shapes
+import numpy as np
+
+from frontends.errors import ModelFormatError, UnsupportedOperatorError
 from frontends.onnx.names import free_prefix
 from frontends.onnx.package import onnx_package
 from frontends.onnx.reader import Shapes, with_shapes
+from frontends.onnx.subgraphs import FLOAT, inline, is_of_standard, keep_apart, types_of
+from frontends.onnx.tensors import shapes_of
 
-_ROUNDS = 32
-"""The shapes that a branch gives may decide on the next one."""
+_BRANCHES = {True: "then_branch", False: "else_branch"}
 
 
-def with_taken_branches(proto: Any, shapes: Shapes | None) -> Any:
-    """Return the model with branches in place of If nodes, where it is known which one is taken.
+def with_taken_branches(proto: Any, constants: Mapping[str, Any]) -> Any:
+    """Return the model with branches in place of If nodes whose conditions are constants.
 
     ONNX Runtime does so, too, before it looks for groups.
 
     Args:
-        proto: from ``read_proto``.
-        shapes: of inputs by name, where they are not the file's.
+        proto: the model.
+        constants: of it, and what follows from shapes.
+
+    Returns:
+        Another model; None if no branch is known.
 
     Raises:
-        ModelFormatError: a branch is malformed, or shapes do not fit.
-        QnnError: a shape is not known.
+        ModelFormatError: a branch is malformed.
     """
-    for _ in range(_ROUNDS):
-        if not any(map(_is_if, proto.graph.node)):
-            break
-        constants = constants_of(with_folded_shapes(with_shapes(proto, shapes)))
-        known = {node.input[0] for node in proto.graph.node if _is_if(node)} & constants.keys()
-        if not known:
-            break
-        proto = _inlined(proto, {name: bool(constants[name].all()) for name in known})
-    return proto
-
-
-def _is_if(node: Any) -> bool:
-    return node.op_type == "If" and node.domain in ("", "ai.onnx")
-
-
-def _inlined(proto: Any, conditions: Mapping[str, bool]) -> Any:
-    onnx = onnx_package()
-    result = onnx.ModelProto()
+    if not any(is_if(node) and node.input[0] in constants for node in proto.graph.node):
+        return None
+    result = onnx_package().ModelProto()
     result.CopyFrom(proto)
     graph, prefix = result.graph, free_prefix(proto.graph)
     del graph.node[:]
     for number, node in enumerate(proto.graph.node):
-        if not _is_if(node) or node.input[0] not in conditions:
+        if not is_if(node) or node.input[0] not in constants:
             graph.node.add().CopyFrom(node)
             continue
-        branch = onnx.GraphProto()
-        branch.CopyFrom(_branch(node, conditions[node.input[0]]))
-        move_constants(branch)
-        names = {name: f"{prefix}{number}_{name}" for name in _made(branch)}
-        made = {name for inner in branch.node for name in inner.output}
-        ends = []
-        for value, output in zip(branch.output, node.output, strict=True):
-            if value.name in made:
-                names[value.name] = output
-                made.remove(value.name)
-            else:  # of the graph around it, a constant, or given twice
-                ends.append((value.name, output))
-        _rename(branch.node, names)
-        for tensor in branch.initializer:
-            tensor.name = names[tensor.name]
-        graph.initializer.extend(branch.initializer)
-        graph.node.extend(branch.node)
-        for name, output in ends:
-            graph.node.append(onnx.helper.make_node("Identity", [names.get(name, name)], [output]))
+        branch = _branch(node, bool(constants[node.input[0]].all()))
+        results = {place: name for place, name in enumerate(node.output) if name}
+        inline(graph, branch, f"{prefix}{number}_", {}, results)
     return result
 
 
+def with_choices(proto: Any, shapes: Shapes | None) -> Any:
+    """Return the model with both branches, and a choice, in place of If nodes.
+
+    Args:
+        proto: the model, whose conditions are none of them constants.
+        shapes: of inputs by name, where they are not the file's.
+
+    Returns:
+        Another model; None if it has no If.
+
+    Raises:
+        ModelFormatError: a branch is malformed.
+        UnsupportedOperatorError: two branches give tensors of other shapes.
+        QnnError: a shape is not known.
+    """
+    if not any(map(is_if, proto.graph.node)):
+        return None
+    beside = _with_both(proto, shapes)
+    prefix = free_prefix(proto.graph)
+    known = shapes_of(with_shapes(beside, shapes).graph)
+    result = onnx_package().ModelProto()
+    result.CopyFrom(beside)
+    graph, make = result.graph, onnx_package().helper.make_node
+    scalar = onnx_package().numpy_helper.from_array(np.array([], np.int64), f"{prefix}scalar")
+    graph.initializer.append(scalar)
+    del graph.node[:]
+    outer = {node.output[0] for node in proto.graph.node}  # one inside a branch has its turn later
+    for number, node in enumerate(beside.graph.node):
+        if not is_if(node) or node.output[0] not in outer:
+            graph.node.add().CopyFrom(node)
+            continue
+        stem = f"{prefix}{node.output[0]}"
+        graph.node.append(make("Reshape", [node.input[0], f"{prefix}scalar"], [stem]))
+        for place, output in enumerate(node.output):
+            if not output:
+                continue
+            names = [_result_name(prefix, node, which, place) for which in _BRANCHES]
+            found = [known.get(name) for name in names]
+            if found[0] is None or found[0] != found[1]:
+                reason = f"the data choose between results of shapes {found[0]} and {found[1]}"
+                raise UnsupportedOperatorError([(number, "If", reason, list(node.output))])
+            if _branch(node, True).output[place].type.tensor_type.elem_type == FLOAT:
+                names = [_cast(graph, name) for name in names]
+            graph.node.append(make("Where", [stem, *names], [output]))
+    return result
+
+
+def _with_both(proto: Any, shapes: Shapes | None) -> Any:
+    """Return the model with what is in branches before its If nodes."""
+    result = onnx_package().ModelProto()
+    result.CopyFrom(proto)
+    graph, prefix = result.graph, free_prefix(proto.graph)
+    given = types_of(with_shapes(proto, shapes).graph)
+    del graph.node[:]
+    for node in proto.graph.node:
+        for which in _BRANCHES if is_if(node) else ():
+            stem = f"{prefix}{node.output[0]}_{which}_"
+            branch = keep_apart(graph, _branch(node, which), given, f"{stem}outer_")
+            names = [_result_name(prefix, node, which, i) for i in range(len(node.output))]
+            inline(graph, branch, stem, {}, dict(enumerate(names)))
+        graph.node.add().CopyFrom(node)
+    return result
+
+
+def _result_name(prefix: str, node: Any, which: bool, place: int) -> str:
+    return f"{prefix}{node.output[0]}_{which}_result_{place}"
+
+
+def _cast(graph: Any, name: str) -> str:
+    output = f"{name}_cast"
+    graph.node.append(onnx_package().helper.make_node("Cast", [name], [output], to=FLOAT))
+    return output
+
+
+def is_if(node: Any) -> bool:
+    """Tell whether a node is an If."""
+    return is_of_standard(node, "If")
+
+
 def _branch(node: Any, condition: bool) -> Any:
-    name = "then_branch" if condition else "else_branch"
+    name = _BRANCHES[condition]
     for attribute in node.attribute:
         if attribute.name == name and len(attribute.g.output) == len(node.output):
             return attribute.g
     raise ModelFormatError(f"If that gives {node.output[0]!r} has no {name} of its outputs")
-
-
-def _made(graph: Any) -> Iterator[str]:
-    """Yield the names of what a graph has of its own."""
-    yield from (tensor.name for tensor in graph.initializer)
-    yield from (name for node in graph.node for name in node.output if name)
-
-
-def _rename(nodes: Iterable[Any], names: Mapping[str, str]) -> None:
-    """Rename what nodes read and give; inner graphs, too, see the names around them."""
-    for node in nodes:
-        for listed in (node.input, node.output):
-            listed[:] = [names.get(name, name) for name in listed]
-        for attribute in node.attribute:
-            for graph in (attribute.g, *attribute.graphs):
-                _rename(graph.node, names)
-                for value in graph.output:
-                    value.name = names.get(value.name, value.name)

@@ -10,6 +10,7 @@ import numpy as np
 
 from frontends.onnx.package import onnx_package
 from frontends.onnx.reader import with_shapes
+from frontends.onnx.tensors import shapes_of
 
 Array = np.ndarray[Any, Any]
 
@@ -49,7 +50,7 @@ def _known_results(proto: Any) -> dict[str, Array]:
     """Compute the results of nodes whose operands are known."""
     onnx = onnx_package()
     graph = proto.graph
-    shapes = _static_shapes(graph)
+    shapes = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer} | shapes_of(graph)
     values = {
         tensor.name: onnx.numpy_helper.to_array(tensor)
         for tensor in graph.initializer
@@ -68,16 +69,6 @@ def _known_results(proto: Any) -> dict[str, Array]:
         if (value := _result(onnx, proto, node, shapes, values)) is not None:
             found[name] = values[name] = value
             left -= size
-    return found
-
-
-def _static_shapes(graph: Any) -> dict[str, tuple[int, ...]]:
-    found = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
-    for value in (*graph.input, *graph.value_info, *graph.output):
-        tensor = value.type.tensor_type
-        dims = tensor.shape.dim
-        if tensor.HasField("shape") and all(dim.WhichOneof("value") == "dim_value" for dim in dims):
-            found[value.name] = tuple(dim.dim_value for dim in dims)
     return found
 
 

@@ -11,9 +11,9 @@ from tvm import relax
 from frontends.builder import Imported
 from frontends.errors import ModelFormatError, UnsupportedOperatorError, reason_of
 from frontends.naming import owners, with_results
-from frontends.onnx.branches import with_taken_branches
 from frontends.onnx.clips import without_clips
 from frontends.onnx.constants import constants_of, dtype_of
+from frontends.onnx.control import without_subgraphs
 from frontends.onnx.float_products import with_float_products
 from frontends.onnx.folding import with_folded_shapes
 from frontends.onnx.groups import check_groups
@@ -77,7 +77,7 @@ def from_onnx(
 def import_proto(proto: Any, shapes: Shapes | None = None) -> Imported:
     """Import what ``read_proto`` gave; see ``from_onnx``."""
     onnx = onnx_package()
-    proto = with_taken_branches(proto, shapes)
+    proto = without_subgraphs(proto, shapes)
     written = list(proto.graph.node)
     proto = _paired_once(proto)
     graph = proto.graph

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from frontends.errors import UnsupportedOperatorError
 from frontends.onnx.groups import twice_quantized
 
 Array = np.ndarray[Any, Any]
@@ -26,6 +27,9 @@ def with_single_pairs(
 
     Returns:
         The nodes that are left, and constants that are new.
+
+    Raises:
+        UnsupportedOperatorError: both ranges have nothing but 0 in common.
     """
     added: dict[str, Array] = {}
     made = {name: number for number, node in enumerate(nodes) for name in node.output}
@@ -42,7 +46,12 @@ def with_single_pairs(
             continue
         if one != other:
             names = [f"{prefix}{part}_{len(added)}" for part in ("scale", "point")]
-            added |= dict(zip(names, _common(one, other), strict=True))
+            common = _common(one, other)
+            if not common[0] > 0:
+                reason = "its tensor was quantized before, by a range that has only 0 in common"
+                found = (second, nodes[second].op_type, reason, list(nodes[second].output))
+                raise UnsupportedOperatorError([found])
+            added |= dict(zip(names, common, strict=True))
             for number in (first, last):
                 nodes[number].input[1], nodes[number].input[2] = names
         nodes[last].input[0] = nodes[first].output[0]
@@ -70,6 +79,8 @@ def _common(*encodings: tuple[float, int, str]) -> tuple[Array, Array]:
         for end in (info.min, info.max)
     )
     low, high = max(lows), min(highs)
+    if not high > low:
+        return np.zeros((), np.float32), np.zeros((), encodings[0][2])
     scale = np.float32((high - low) / np.float32(info.max - info.min))
     place = np.float32(np.float32(info.min) - np.float32(low / scale))
     point = np.trunc(place + np.copysign(np.float32(0.5), place))

@@ -9,6 +9,7 @@ from frontends.builder import Imported
 from frontends.errors import UnsupportedOperatorError
 from frontends.formats import Shapes, Source
 from frontends.onnx.constants import Array, constants_of, dtype_of
+from frontends.onnx.control import CONTROL, without_subgraphs
 from frontends.onnx.importer import attributes_of, import_proto, in_groups
 from frontends.onnx.operators import reasons
 from frontends.onnx.reader import read_proto, with_shapes
@@ -106,8 +107,19 @@ class OnnxSource(Source):
 
         own = reasons(self.proto.graph.node, attributes_of)
         nodes = self.proto.graph.node
-        missing |= {k: why for k, why in own.items() if nodes[k].op_type not in RULES}
+        known = set(RULES) | set(self._written_out())
+        missing |= {k: why for k, why in own.items() if nodes[k].op_type not in known}
         return missing
+
+    def _written_out(self) -> tuple[str, ...]:
+        """Return the operators with inner graphs, if all of them become parts of this one."""
+        if not any(node.op_type in CONTROL for node in self.proto.graph.node):
+            return ()
+        try:
+            left = without_subgraphs(self.proto, None).graph.node
+        except QnnError:
+            return ()
+        return () if any(node.op_type in CONTROL for node in left) else CONTROL
 
 
 def _macs(op: str, inputs: tuple[TensorNote, ...], outputs: tuple[TensorNote, ...]) -> int:

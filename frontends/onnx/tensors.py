@@ -23,18 +23,24 @@ class Tensors:
     def __init__(self, graph: Any, constants: Mapping[str, Array]) -> None:
         """Read a graph whose shapes were inferred."""
         self.constants = constants
-        self.shapes: dict[str, tuple[int, ...]] = {}
+        self.shapes = shapes_of(graph)
         self.dtypes: dict[str, str] = {}
         for value in (*graph.input, *graph.value_info, *graph.output):
-            tensor = value.type.tensor_type
-            if tensor.elem_type:
+            if value.type.tensor_type.elem_type:
                 self.dtypes[value.name] = dtype_of(value)
-            dims = tensor.shape.dim
-            is_static = all(dim.WhichOneof("value") == "dim_value" for dim in dims)
-            if tensor.HasField("shape") and is_static:
-                self.shapes[value.name] = tuple(dim.dim_value for dim in dims)
         for name, array in constants.items():
             self.shapes[name], self.dtypes[name] = array.shape, array.dtype.name
+
+
+def shapes_of(graph: Any) -> dict[str, tuple[int, ...]]:
+    """Return the static shapes of a graph's inputs, of what its nodes make, and of its outputs."""
+    found = {}
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        tensor = value.type.tensor_type
+        dims = tensor.shape.dim
+        if tensor.HasField("shape") and all(dim.WhichOneof("value") == "dim_value" for dim in dims):
+            found[value.name] = tuple(dim.dim_value for dim in dims)
+    return found
 
 
 Check = Callable[[Tensors, list[str], dict[str, Any]], None]

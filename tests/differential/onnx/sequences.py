@@ -9,7 +9,10 @@ import numpy as np
 from tests.differential.onnx.graphs import Graph, Value, step
 from tests.support.onnx_recurrent import DIRECTIONS, GATES
 
-_FUNCTIONS = ("Tanh", "Sigmoid", "Relu", "HardSigmoid", "Softsign", "LeakyRelu")
+_OPEN = ("Tanh", "Sigmoid", "HardSigmoid", "Softsign")
+"""Functions of gates; with others states grow until they are infinite."""
+_BENT = ("Relu", "HardSigmoid", "Softsign", "LeakyRelu")
+"""Functions of what gates let through."""
 
 
 @step(weight=2)
@@ -38,11 +41,12 @@ def over_time(graph: Graph, value: Value) -> Value | None:
         attributes["linear_before_reset"] = int(graph.choice(0, 1))
     if graph.chance(0.4):
         attributes["clip"] = float(graph.choice(0.5, 3.0))
-    most = {"LSTM": 3, "GRU": 2, "RNN": 1}[op] * count
-    if op == "RNN" or graph.chance(0.3):
+    if op == "RNN":
         # The exponential of the C library, which RNN takes, is not rounded to the nearest number.
-        usable = _FUNCTIONS[2:] if op == "RNN" else _FUNCTIONS
-        attributes["activations"] = [str(graph.choice(*usable)) for _ in range(most)]
+        attributes["activations"] = [str(graph.choice(*_BENT)) for _ in range(count)]
+    elif graph.chance(0.3):
+        kinds = [_OPEN, *[_BENT] * (2 if op == "LSTM" else 1)] * count
+        attributes["activations"] = [str(graph.choice(*kind)) for kind in kinds]
     node = graph.node(op, [real, *names, lengths, states], **attributes)
     result = graph.result((steps, count, batch, units), 1 / 64)
     return graph.add(graph.node("QuantizeLinear", [node, *result.encoding]), result)

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tvm_qnn as qnn
 from frontends.errors import UnsupportedOperatorError
 from frontends.onnx import from_onnx
-from frontends.onnx.branches import with_taken_branches
+from frontends.onnx.control import without_subgraphs
 from legalize.passes.fold_qdq import fold_qdq
-from tests.support.onnx_graphs import Node, check_equal, model_of, onnx
+from tests.support.onnx_graphs import Node, check_equal, model_of, on_runtime, onnx
 
 DATA = {"x": np.arange(-8, 8, dtype=np.float32).reshape(1, 1, 4, 4)}
 IS_ONE: list[Node] = [
@@ -51,7 +52,7 @@ AS_IT_IS = branch([("Identity", "x", "same", {})], "same")
 
 
 def ops(model: Any) -> list[str]:
-    return [node.op_type for node in with_taken_branches(model, None).graph.node]
+    return [node.op_type for node in without_subgraphs(model, None).graph.node]
 
 
 def test_a_branch_that_follows_from_shapes_is_taken() -> None:
@@ -100,13 +101,69 @@ def test_branches_inside_branches_and_what_they_only_pass_on() -> None:
     check_equal(model, DATA)
 
 
-def test_what_the_data_choose_is_refused_by_name() -> None:
+CHOSEN: list[Node] = [
+    ("ReduceMax", "x", "largest", {"keepdims": 0}),
+    ("Greater", "largest half", "is_one", {}),
+]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_data_choose(sign: int) -> None:
+    first = branch([("Relu", "x", "a", {}), ("Mul", "a half", "m", {})], "m a")
+    other = branch([("Abs", "x", "b", {}), ("Tanh", "b", "n", {})], "n b")
+    nodes = [*CHOSEN, choice(first, other, "t u"), ("Add", "t u", "y", {})]
+    data = {"x": np.abs(DATA["x"]) * np.float32(sign)}
+    model = model_of(nodes, data, ["y"], CONSTANTS)
+    assert "If" not in ops(model)
+    check_equal(model, data)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_branches_that_the_data_choose_are_groups_apart(sign: int) -> None:
+    group = branch(
+        [
+            ("DequantizeLinear", "w s_w z_w", "dw", {}),
+            ("MatMul", "d dw", "m", {}),  # of what is dequantized outside: float
+            ("QuantizeLinear", "m s z", "mq", {}),
+            ("DequantizeLinear", "mq s z", "end", {}),
+        ],
+        "end",
+    )
+    inner = branch(
+        [
+            ("DequantizeLinear", "q s z", "e", {}),
+            ("DequantizeLinear", "w s_w z_w", "dw", {}),
+            ("MatMul", "e dw", "m", {}),
+            ("QuantizeLinear", "m s z", "mq", {}),
+            ("DequantizeLinear", "mq s z", "end", {}),
+        ],
+        "end",
+    )
     nodes: list[Node] = [
-        ("ReduceMax", "x", "largest", {"keepdims": 0}),
-        ("Greater", "largest half", "is_one", {}),
-        choice(SQUEEZED, AS_IT_IS),
-        ("Mul", "t half", "y", {}),
+        *CHOSEN,
+        ("QuantizeLinear", "x s z", "q", {}),
+        ("DequantizeLinear", "q s z", "d", {}),
+        choice(group, inner),
+        ("QuantizeLinear", "t half z", "last", {}),
+        ("DequantizeLinear", "last half z", "y", {}),
     ]
+    data = {"x": np.abs(DATA["x"]) * np.float32(sign)}
+    model = model_of(nodes, data, ["y"], CONSTANTS)
+    with pytest.warns(UserWarning, match="computed in float32"):
+        library = qnn.build(from_onnx(model)[0], "host")
+    np.testing.assert_array_equal(library.run(data["x"]), on_runtime(model, data)[0])
+
+
+def test_the_data_choose_within_what_they_choose() -> None:
+    inner = branch([choice(branch([("Neg", "x", "n", {})], "n"), AS_IT_IS, "i")], "i")
+    other = branch([("Abs", "x", "b", {})], "b")
+    model = model_of([*CHOSEN, choice(inner, other, "y")], DATA, ["y"], CONSTANTS)
+    assert ops(model).count("Where") == 2
+    check_equal(model, DATA)
+
+
+def test_results_of_other_shapes_are_refused_by_name() -> None:
+    nodes = [*CHOSEN, choice(SQUEEZED, AS_IT_IS), ("Mul", "t half", "y", {})]
     model = model_of(nodes, DATA, ["y"], CONSTANTS)
-    with pytest.raises(UnsupportedOperatorError, match="If"):
+    with pytest.raises(UnsupportedOperatorError, match=r"If.*results of shapes"):
         from_onnx(model)

@@ -69,6 +69,7 @@ def test_two_pairs_are_one(dtype: str) -> None:
     "encodings",
     [
         [(0.1, 3, "uint8"), (0.1, 3, "int8")],
+        [(0.1, 127, "int8"), (0.2, -128, "int8")],
         [(0.1, 3, "uint8"), (0.2, 3, "uint8"), (0.3, 5, "uint8")],
     ],
 )
