@@ -241,6 +241,14 @@ def _support(program: Program) -> str:
 extern const unsigned char {program.weights}[];
 {chr(10).join(declarations)}
 
+/* Define {m}_HOOK as the name of a function of yours, to follow a run: it gets the number and the
+ * function's name of each call before it, and how many there were and a null pointer at the end. */
+#ifdef {m}_HOOK
+extern void {m}_HOOK(int call, const char *function);
+#else
+#define {m}_HOOK(call, function) ((void)0)
+#endif
+
 static int is_wrong(const void *pointer) {{
   return !pointer || (uintptr_t)pointer % {m}_ALIGNMENT;
 }}
@@ -252,7 +260,8 @@ static int is_wrong(const void *pointer) {{
 {_state_check(program)}  if (is_wrong(workspace)) return 1;
 {_tensors_check(program)}  (void)constants, (void)memory;
 
-{chr(10).join(_call(program, call) for call in program.plan.calls)}
+{chr(10).join(_hooked(program, number, call) for number, call in enumerate(program.plan.calls))}
+  {m}_HOOK({len(program.plan.calls)}, 0);
 {_state_change(program)}  return 0;
 }}
 """
@@ -297,6 +306,11 @@ def _state_change(program: Program) -> str:
     if not program.signature.states:
         return ""
     return f"  memcpy(kept, kept + {program.state_size}, {program.state_size});\n"
+
+
+def _hooked(program: Program, number: int, call: Call) -> str:
+    function = _symbol(program, call) if call.function else "memcpy"
+    return f'  {program.macro}_HOOK({number}, "{function}");\n{_call(program, call)}'
 
 
 def _call(program: Program, call: Call) -> str:

@@ -120,6 +120,39 @@ def test_several_outputs_copies_and_large_buffers_of_functions(tmp_path: Path) -
 
 
 @needs_cc
+def test_a_hook_follows_a_run(tmp_path: Path) -> None:
+    library = built("int8")
+    library.export(tmp_path / "model", format="c")
+    (tmp_path / "main.c").write_text(
+        """\
+        #include "model.h"
+        #include <stdio.h>
+        static _Alignas(64) char x[MODEL_INPUT_0_SIZE], y[MODEL_OUTPUT_0_SIZE];
+        static _Alignas(64) char memory[MODEL_WORKSPACE_SIZE];
+        void told(int call, const char *function);
+        void told(int call, const char *function) {
+          printf("%d %s\\n", call, function ? function : "");
+        }
+        int main(void) {
+          const void *inputs[] = {x};
+          void *outputs[] = {y};
+          return model_run(inputs, outputs, memory);
+        }
+        """
+    )
+    parts = [tmp_path / name for name in ("main.c", "model.c", "model.o")]
+    flags = ("-Wall", "-Wextra", "-Werror", "-pedantic", "-DMODEL_HOOK=told")
+    check_call(["cc", *flags, "-o", tmp_path / "hooked", *parts, "-lm"])
+    lines = [line.split() for line in check_call([tmp_path / "hooked"]).splitlines()]
+    assert [int(call) for call, *_ in lines] == list(range(len(lines)))
+    assert len(lines) > 3
+    assert lines[-1][1:] == []
+    source = (tmp_path / "model.c").read_text()
+    for _, function in lines[:-1]:
+        assert f"extern void {function}(" in source or function == "memcpy"
+
+
+@needs_cc
 def test_two_models_link_into_one_program_that_needs_no_heap_and_no_threads(tmp_path: Path) -> None:
     library = tvm_qnn.build(adder(), "host")
     for name in ("first", "second"):

@@ -66,6 +66,19 @@ def test_calls_have_the_places_of_their_arguments(texts: dict[str, str]) -> None
         assert line in texts["net.c"]
 
 
+def test_a_hook_is_told_of_each_call_and_of_the_end(texts: dict[str, str]) -> None:
+    lines = [line.strip() for line in texts["net.c"].splitlines()]
+    hooks = [i for i, line in enumerate(lines) if line.startswith("NET_HOOK(")]
+    assert [lines[i] for i in hooks] == [
+        'NET_HOOK(0, "net_0_first");',
+        'NET_HOOK(1, "net_1_second");',
+        'NET_HOOK(2, "memcpy");',
+        "NET_HOOK(3, 0);",
+    ]
+    for i, called in zip(hooks, ("net_0_first(", "net_1_second(", "memcpy("), strict=False):
+        assert lines[i + 1].startswith(called)
+
+
 def test_the_header_tells_all_that_a_caller_needs(texts: dict[str, str]) -> None:
     for line in (
         "#define NET_WORKSPACE_SIZE 192 ",
