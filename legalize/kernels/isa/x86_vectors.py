@@ -19,6 +19,7 @@ from legalize.kernels.isa.x86_instructions import narrow_pair, narrow_to_bytes, 
 
 _QUARTER = 16
 _LOWER_BITS = 15
+_SHIFTED_BITS = 7
 _PREFIX = {16: "llvm.x86.sse2", 32: "llvm.x86.avx2", 64: "llvm.x86.avx512"}
 
 
@@ -108,13 +109,20 @@ class X86Vectors(VectorIsa):
         taken apart.
         """
         factors = np.array([form.lhs, form.rhs])
-        upper = (factors + (1 << (_LOWER_BITS - 1))) >> _LOWER_BITS
-        lower = factors - (upper << _LOWER_BITS)
+        total = splat("int32", form.addend, self.lanes)
+        upper, lower = _parts(factors, _SHIFTED_BITS)
+        if self.has_word_sums and np.abs(upper).max() < 1 << 15:
+            # Values of at most eight bits are still words when they are shifted this far.
+            shifted = T.shift_left(pairs, splat("int16", _SHIFTED_BITS, lanes_in(pairs)))
+            # No sum leaves int32. That it would saturate keeps LLVM from taking the last product
+            # and its sum apart, which makes two instructions of one.
+            total = self._add_pair_products(total, pairs, lower, "vpdpwssds")
+            return self._add_pair_products(total, shifted, upper, "vpdpwssds")
+        upper, lower = _parts(factors, _LOWER_BITS)
         high = T.shift_left(
             self._pair_products(pairs, upper), splat("int32", _LOWER_BITS, self.lanes)
         )
-        low = self._add_pair_products(splat("int32", form.addend, self.lanes), pairs, lower)
-        return high + low
+        return high + self._add_pair_products(total, pairs, lower)
 
     def packed_table(self, table: Array) -> Array:
         """Pack rows of 16 entries such that xor replaces choosing; for vpermb, the table itself."""
@@ -197,12 +205,14 @@ class X86Vectors(VectorIsa):
             self._splat_pair(factors),
         )
 
-    def _add_pair_products(self, total: Vector, pairs: Vector, factors: Array) -> Vector:
+    def _add_pair_products(
+        self, total: Vector, pairs: Vector, factors: Array, name: str = "vpdpwssd"
+    ) -> Vector:
         if not self.has_word_sums:
             return total + self._pair_products(pairs, factors)
         return T.call_llvm_pure_intrin(
             f"int32x{self.lanes}",
-            f"llvm.x86.avx512.vpdpwssd.{8 * self.size}",
+            f"llvm.x86.avx512.{name}.{8 * self.size}",
             total,
             pairs,
             self._splat_pair(factors),
@@ -211,6 +221,12 @@ class X86Vectors(VectorIsa):
     def _splat_pair(self, pair: Array) -> Vector:
         both = np.array(pair, np.int16).view(np.int32)
         return self._words(splat("int32", int(both[0]), self.lanes))
+
+
+def _parts(factors: Array, bits: int) -> tuple[Array, Array]:
+    """Cut factors into upper parts and lower ones of ``bits``, which have a sign."""
+    upper = (factors + (1 << (bits - 1))) >> bits
+    return upper, factors - (upper << bits)
 
 
 def _run(start: int, size: int) -> list[int]:

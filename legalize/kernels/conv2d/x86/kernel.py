@@ -229,10 +229,11 @@ class ConvKernel:
                     addend = self._addend(section, first_vector, pixel, j, channels)
                     value = self.epilogue.float_sum.emit(get_lanes(vector, lanes), addend)
                     set_lanes(vector, value, lanes)
-        narrowed = self._narrowed(section, acc)
-        for i, (pixel, row) in enumerate(zip(pixels, acc, strict=True)):
+        for pixel, row in zip(pixels, acc, strict=True):
             for j in range(as_bytes, as_words, 2):
                 self._add_to_words(section, first_vector, pixel, row, j, channels)
+        narrowed = self._narrowed(section, acc)
+        for i, (pixel, row) in enumerate(zip(pixels, acc, strict=True)):
             vectors = [get_lanes(vector, lanes) for vector in row]
             ends = [self._sums(first_vector, pixel, vectors, j) for j in range(0, as_bytes, 4)]
             ends += narrowed[i : i + 1]

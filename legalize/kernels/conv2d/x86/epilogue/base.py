@@ -10,7 +10,6 @@ import numpy as np
 
 from legalize.kernels.conv2d.plan import Columns
 from legalize.kernels.conv2d.spec import Addend, OutputStage
-from legalize.kernels.conv2d.x86.epilogue.float_sum import FloatSum
 from legalize.kernels.conv2d.x86.epilogue.rounded_sum import RoundedSum
 from legalize.kernels.ir.types import Array, Vector
 
@@ -71,7 +70,7 @@ class Epilogue(ABC):
         return ()
 
     @property
-    def float_sum(self) -> FloatSum | RoundedSum | None:
+    def float_sum(self) -> RoundedSum | None:
         """How the residual's tensor is added to what it gives, if that is floats."""
         return None
 

@@ -11,7 +11,6 @@ from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
 from legalize.kernels.conv2d.x86.epilogue.fixed_point import FixedPoint, General, Sums
 from legalize.kernels.conv2d.x86.epilogue.float32 import Float32
 from legalize.kernels.conv2d.x86.epilogue.float64 import Double, Magic
-from legalize.kernels.conv2d.x86.epilogue.float_sum import float_sum
 from legalize.kernels.conv2d.x86.epilogue.onednn import OneDnn
 from legalize.kernels.conv2d.x86.epilogue.real import Real
 from legalize.kernels.conv2d.x86.epilogue.rounded_sum import RoundedSum
@@ -58,12 +57,9 @@ def choose_epilogue(
 
 
 def with_residual(spec: ConvSpec, epilogue: Epilogue) -> Epilogue:
-    """Let an epilogue of floats add the residual's tensor, if there is one and that is exact."""
+    """Let an epilogue of floats add the residual's tensor, if the sum is of floats."""
     residual = spec.fusion.residual
-    if residual is None:
+    if residual is None or not isinstance(residual.form, FloatForm):
         return epilogue
-    if isinstance(epilogue, OneDnn) and isinstance(residual.form, FloatForm):
-        return replace(epilogue, residual=RoundedSum(spec.output, residual.form))
-    if isinstance(epilogue, Float32):
-        return replace(epilogue, residual=float_sum(spec.output, residual))
-    return epilogue
+    assert isinstance(epilogue, OneDnn)
+    return replace(epilogue, residual=RoundedSum(spec.output, residual.form))

@@ -13,8 +13,6 @@ than a step that its rounding hardly ever matters. The offset, which goes into t
 the zero point and the half that makes a floor round, but for a c below s.
 
 TFLite's double rounding lowers the steps below zero by a bit, which takes another c there.
-
-A residual sum takes the floor as a float.
 """
 
 from __future__ import annotations
@@ -27,11 +25,6 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.constants import deal
 from legalize.kernels.conv2d.spec import Addend, OutputStage
 from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
-from legalize.kernels.conv2d.x86.epilogue.float_sum import (
-    FloatSum,
-    floor_of_product,
-    product_rounded_down,
-)
 from legalize.kernels.ir.types import Array, Vector
 
 # Offsets stay below this, and so do their sums with the accumulators below 2^31.
@@ -40,6 +33,8 @@ _MAX_ACCUMULATOR = 1 << 30
 # With shifts up to this, all that finds the steps fits in 64 bits; offsets allow no larger ones.
 _MAX_SHIFT = 20
 _LANES = 16
+# Round down, and raise no exception.
+_DOWN = 9
 
 
 @dataclass(frozen=True)
@@ -48,11 +43,9 @@ class Float32(Epilogue):
 
     Attributes:
         has_two_addends: whether c is another one below zero.
-        residual: what is added to the outputs, if it is.
     """
 
     has_two_addends: bool
-    residual: FloatSum | None = None
 
     @classmethod
     def choose(
@@ -74,11 +67,6 @@ class Float32(Epilogue):
         return Chosen(cls(bool(offsets)), (table, *offsets), found.offset)
 
     @property
-    def float_sum(self) -> FloatSum | None:
-        """That of the residual."""
-        return self.residual
-
-    @property
     def constants(self) -> tuple[tuple[str, int], ...]:
         """s, l, c; and c below zero, and where zero is."""
         return (("float32", 4), ("int32", 1)) if self.has_two_addends else (("float32", 3),)
@@ -91,11 +79,16 @@ class Float32(Epilogue):
             addend = T.Select(x < rows[1](0), table(3), addend)
         value = T.Cast("float32x16", x)
         inner = T.call_llvm_pure_intrin("float32x16", "llvm.fma.v16f32", value, table(1), addend)
-        if self.residual is None:
-            return floor_of_product(value, table(0), inner)
-        outer = product_rounded_down(value, table(0), inner)
-        whole = T.call_llvm_pure_intrin("float32x16", "llvm.floor.v16f32", outer)
-        return T.reinterpret("int32x16", whole)
+        return _floor_of_product(value, table(0), inner)
+
+
+def _floor_of_product(value: Vector, factor: Vector, addend: Vector) -> Vector:
+    """Return the floor of value · factor + addend, int32x16."""
+    name, down = "llvm.x86.avx512.vfmadd.ps.512", T.int32(_DOWN)
+    total = T.call_llvm_pure_intrin("float32x16", name, value, factor, addend, down)
+    zeros = T.broadcast(T.int32(0), 16)
+    name = "llvm.x86.avx512.mask.cvtps2dq.512"
+    return T.call_llvm_pure_intrin("int32x16", name, total, zeros, T.int16(-1), down)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """Adding another quantized tensor to outputs that are still in registers, as integers.
 
 Vectors are narrowed first, and stand beside the tensor's values, so that one instruction multiplies
-both: four become bytes, which clamps them; without AVX512, two become words. Those that are left
-are added to as they are.
+both: with AVX512 four become bytes, which clamps them for nothing; two of what is left are words.
+The last one is added to by itself: as it is, or, where one instruction multiplies pairs and adds
+them, in pairs, too.
 """
 
 from __future__ import annotations
@@ -84,11 +85,11 @@ class ResidualSum:
         return T.reinterpret(f"int8x{lanes_in(sums)}", flipped(sums))
 
     def vectors_as_words(self, nr: int) -> int:
-        """Count the first vectors of a block that end in ``add_to_words``, not in bytes."""
-        return 0 if self.isa.lanes == 16 else nr // 2 * 2
+        """Count the first vectors of a block that end in ``add_to_words``, if not in bytes."""
+        return nr // 2 * 2
 
     def add_to_words(self, pair: Sequence[Vector], tensor: Vector) -> list[Vector]:
-        """Build the expressions of the sums of two vectors of 4 or 8 lanes.
+        """Build the expressions of the sums of two vectors.
 
         Args:
             pair: int32 vectors, the convolution's outputs before their clamp.
@@ -125,7 +126,14 @@ class ResidualSum:
             return T.broadcast(T.int32(value), lanes)
 
         clamped = T.max(T.min(output, splat(self.output.high)), splat(self.output.low))
-        total = clamped * splat(form.lhs) + splat(form.addend)
-        scaled = rounded(form, total + tensor * splat(form.rhs))
+        if self._vectors.has_word_sums:
+            own = T.bitwise_and(clamped, splat(0xFFFF))
+            pairs = T.bitwise_or(own, T.shift_left(tensor, splat(16)))
+            pairs = kept(T.reinterpret(f"int16x{2 * lanes}", pairs))
+            total = kept(self._vectors.affine_of_pairs(form, pairs))
+        else:
+            total = clamped * splat(form.lhs) + splat(form.addend)
+            total = total + tensor * splat(form.rhs)
+        scaled = rounded(form, total)
         offset, _ = dtype_range(self.residual.output.dtype)
         return scaled + splat(offset) if offset else scaled
