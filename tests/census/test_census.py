@@ -31,10 +31,20 @@ def model(*codes: str, dtype: str = "int8") -> bytes:
     return writer.finish([start], [value])
 
 
+def random_numbers() -> bytes:
+    """Return a model that LiteRT runs and this project refuses."""
+    writer = ModelWriter()
+    start = writer.tensor("x", (1, 4), "int8", Q)
+    shape = writer.tensor("shape", (2,), "int32", data=np.array([1, 4], np.int32))
+    result = writer.tensor("y", (1, 4), "float32")
+    writer.operator("RANDOM_UNIFORM", [shape], [result])
+    return writer.finish([start], [result])
+
+
 def test_files_are_sorted_by_what_becomes_of_them(tmp_path: Path) -> None:
     (tmp_path / "deeper").mkdir()
     (tmp_path / "a.tflite").write_bytes(model("HARD_SWISH"))
-    (tmp_path / "deeper" / "b.tflite").write_bytes(model("FAKE_QUANT", dtype="float32"))
+    (tmp_path / "deeper" / "b.tflite").write_bytes(random_numbers())
     (tmp_path / "c.tflite").write_bytes(b"nothing")
     result = CliRunner().invoke(main, [str(tmp_path), "--json"])
     assert result.exit_code == 0, result.output
@@ -42,7 +52,7 @@ def test_files_are_sorted_by_what_becomes_of_them(tmp_path: Path) -> None:
     assert found["a.tflite"]["kind"] == "equal"
     assert found["a.tflite"]["elements"] == 4
     assert found["deeper/b.tflite"]["kind"] == "refused"
-    assert found["deeper/b.tflite"]["reasons"] == ["FAKE_QUANT"]
+    assert found["deeper/b.tflite"]["reasons"] == ["RANDOM_UNIFORM"]
     assert found["c.tflite"]["kind"] == "LiteRT refuses"
     assert [each for each in found if found[each]["imports"]] == ["a.tflite"]
 

@@ -52,7 +52,7 @@ def test_flash_is_the_object_file_s(found: tuple[str, Footprint], tmp_path: Path
     sections = loaded_sections((tmp_path / "m.o").read_bytes())
     assert sections is not None
     assert told.flash == sum(sections.values())
-    functions = re.findall(r"^extern void (\w+)\(", (tmp_path / "m.c").read_text(), re.MULTILINE)
+    functions = re.findall(r"^extern void (m_\w+)\(", (tmp_path / "m.c").read_text(), re.MULTILINE)
     code = sum(sections[f".text.{name}"] for name in functions)
     assert sum(layer.function_bytes or 0 for layer in told.layers) == code > 0
 

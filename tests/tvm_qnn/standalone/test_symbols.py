@@ -44,7 +44,7 @@ def test_the_sections_that_a_program_loads(target: str, tmp_path: Path) -> None:
     sections = loaded_sections((tmp_path / "m.o").read_bytes())
     assert sections is not None
     calls = (tmp_path / "m.c").read_text()
-    functions = re.findall(r"^extern void (\w+)\(", calls, re.MULTILINE)
+    functions = re.findall(r"^extern void (m_\w+)\(", calls, re.MULTILINE)
     assert {f".text.{name}" for name in functions} <= sections.keys()
     assert all(sections.values())
     assert not {".symtab", ".strtab", ".comment"} & sections.keys()
