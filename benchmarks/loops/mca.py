@@ -14,6 +14,9 @@ from qnn_ops.errors import QnnError
 
 _LABEL = re.compile(r"\.L[\w.$]+")
 _ITERATIONS = 100
+# Versions of LLVM.
+_OLDEST, _NEWEST = 18, 25
+_VERSION = re.compile(r"LLVM version (\d+)")
 
 
 @dataclass(frozen=True)
@@ -37,10 +40,15 @@ def find_mca() -> str:
     Raises:
         QnnError: if it is not installed.
     """
-    for name in (*(f"llvm-mca-{version}" for version in range(25, 17, -1)), "llvm-mca"):
-        if path := shutil.which(name):
+    for version in range(_NEWEST, _OLDEST - 1, -1):
+        if path := shutil.which(f"llvm-mca-{version}"):
             return path
-    raise QnnError("this needs llvm-mca of LLVM 18 or later: apt install llvm-19")
+    # The one without a number is of any version.
+    path = shutil.which("llvm-mca")
+    found = path and _VERSION.search(call([path, "--version"]))
+    if path and found and int(found[1]) >= _OLDEST:
+        return path
+    raise QnnError(f"this needs llvm-mca of LLVM {_OLDEST} or later: apt install llvm-19")
 
 
 def analyze(mca: str, triple: str, processor: str, block: Sequence[str], folder: Path) -> Analysis:

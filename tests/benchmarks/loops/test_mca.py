@@ -48,3 +48,18 @@ def test_a_missing_program_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(QnnError, match="apt install llvm-19"):
         find_mca()
+
+
+@pytest.mark.parametrize(("version", "serves"), [("14.0.6", False), ("19.1.7", True)])
+def test_a_program_without_a_number_must_not_be_too_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, serves: bool
+) -> None:
+    program = tmp_path / "llvm-mca"
+    program.write_text(f"#!/bin/sh\necho Debian LLVM version {version}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    if serves:
+        assert find_mca() == str(program)
+    else:
+        with pytest.raises(QnnError, match="llvm-mca of LLVM 18"):
+            find_mca()
