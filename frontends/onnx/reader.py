@@ -86,7 +86,7 @@ def with_shapes(proto: Any, shapes: Shapes | None) -> Any:
             value.type.tensor_type.ClearField("shape")
     try:
         return onnx.shape_inference.infer_shapes(result, strict_mode=True, data_prop=True)
-    except Exception as error:
+    except Exception as error:  # as above
         raise ModelFormatError(f"the ONNX model's shapes do not fit: {_line(error)}") from None
 
 

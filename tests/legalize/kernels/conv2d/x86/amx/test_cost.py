@@ -102,6 +102,7 @@ def test_a_sum_costs_vectors_time_too() -> None:
     spec = pointwise(56, 64, 256)
     vectors = 56 * 56 * 256 / 16
     more = vector_nanoseconds(replace(spec, fusion=SUM)) - vector_nanoseconds(spec)
+    # The last tile does some pixels again.
     assert more == pytest.approx(12 * VECTOR_UNIT * vectors, rel=0.01)
-    # Measured: 160 and 237 µs.
+    # Measured: 160 and 237 µs, on a machine whose times drift by a tenth.
     assert more == pytest.approx(77_000, rel=0.1)

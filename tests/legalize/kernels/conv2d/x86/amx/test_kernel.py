@@ -144,7 +144,6 @@ def test_weights_of_the_next_block_are_fetched_however_few_turns_a_block_has(nr:
     (section,) = plan.tiling
     assert plan.turns_of_block(section) == nr
     problem = problem_of(plan.spec, np.random.default_rng(0))
-    # Two chunks of so many vectors, of 1 KiB each, in all turns.
     names = instructions(arguments(problem, plan)[0])
     assert names.count("prefetcht1") > 0
 
