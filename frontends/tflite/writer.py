@@ -61,6 +61,7 @@ _INT8_VERSIONS = {
     "NEG": 1,
     "PRELU": 1,
     "QUANTIZE": 1,
+    "RANK": 1,
     "RELU_0_TO_1": 1,
     "RELU_N1_TO_1": 1,
     "RESHAPE": 1,

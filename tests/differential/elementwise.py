@@ -206,7 +206,7 @@ def from_reals(graph: Graph, value: Value) -> Value | None:
 
 @step(int16=True)
 def extreme(graph: Graph, value: Value) -> Value:
-    other = graph.constant(graph.data(value.dtype, value.shape), value.quantization)
+    other = graph.filling(value, value.shape)
     result = graph.result(value, value.shape)
     graph.operator(str(graph.choice("MAXIMUM", "MINIMUM")), [value.index, other], result)
     return result

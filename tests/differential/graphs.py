@@ -20,6 +20,7 @@ from tests.support.arrays import full_range
 from tests.support.tflite import random_quantization
 
 Array = np.ndarray[Any, Any]
+QUANTIZED = ("int8", "uint8", "int16")
 ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 _ODD_SCALES = (0.05, 1e-3, 30.0)
 
@@ -40,7 +41,8 @@ class Value:
 
     @property
     def scale(self) -> float:
-        return float(self.quantization.scale[0])
+        """That of its encoding; 1 where it means itself."""
+        return 1.0 if self.encoding is None else float(self.encoding.scale[0])
 
 
 class Graph:
@@ -72,10 +74,12 @@ class Graph:
     def input(
         self, shape: Sequence[int], dtype: str, encoding: Quantization | None = None
     ) -> Value:
-        value = self.tensor(shape, dtype, encoding or self.encoding(dtype))
+        if dtype in QUANTIZED and encoding is None:
+            encoding = self.encoding(dtype)
+        value = self.tensor(shape, dtype, encoding)
         self.inputs.append(value.index)
         self.arrays.append(self.data(dtype, value.shape))
-        self.values.append(value)
+        self.values += [value] if encoding is not None else []
         return value
 
     def reals(self, shape: Sequence[int], scale: float) -> Value:
@@ -100,6 +104,11 @@ class Graph:
             f"c{self._count}", array.shape, array.dtype.name, quantization, array
         )
 
+    def filling(self, value: Value, shape: Sequence[int] = ()) -> int:
+        """Add a constant of a value's type and encoding."""
+        data = self.data(value.dtype, shape)
+        return self.tensor(shape, value.dtype, value.encoding, data).index
+
     def operator(self, code: str, operands: Sequence[int], *results: Value, **options: Any) -> None:
         self.codes.append(code)
         weights = self.writer.dtype(operands[1]) if len(operands) > 1 else ""
@@ -114,8 +123,8 @@ class Graph:
 
     def result(self, like: Value, shape: Sequence[int], scale: float | None = None) -> Value:
         """A tensor of ``like``'s dtype, in its encoding or in a random one of about a scale."""
-        if scale is None:
-            return self.tensor(shape, like.dtype, like.quantization)
+        if scale is None or like.encoding is None:
+            return self.tensor(shape, like.dtype, like.encoding)
         # One in eight has a scale that does not fit: most saturates, or all is about zero.
         scale *= self.choice(*_ODD_SCALES) if self.chance(1 / 8) else 1
         scale = min(max(scale, 1e-5), 1e3)  # LiteRT aborts where a later one goes beyond
@@ -136,7 +145,11 @@ class Graph:
         return chosen
 
     def data(self, dtype: str, shape: Sequence[int]) -> Array:
-        """Numbers of all the range, or of its ends only."""
+        """Numbers of all the range, or of its ends only; of float32 whole ones."""
+        if dtype == "bool":
+            return self.rng.random(tuple(shape)) < 0.5
+        if dtype == "float32":
+            return self.rng.integers(-99, 100, tuple(shape)).astype(dtype)
         numbers = full_range(self.rng, dtype, tuple(shape))
         if self.chance(1 / 6):
             info = np.iinfo(dtype)

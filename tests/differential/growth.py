@@ -8,6 +8,7 @@ from tests.differential import (  # noqa: F401
     detection,
     elementwise,
     integers,
+    kinds,
     layers,
     moves,
     near,

@@ -18,7 +18,7 @@ def concatenate(graph: Graph, value: Value) -> Value:
         shape[axis] = int(graph.rng.integers(1, 20))
         if value.dtype == "int8":
             # TFLite joins int8 tensors of one encoding only.
-            other = graph.input(shape, value.dtype, value.quantization)
+            other = graph.input(shape, value.dtype, value.encoding)
         else:
             other = graph.input(shape, value.dtype)
         others.append(other)
@@ -41,8 +41,7 @@ def pad(graph: Graph, value: Value) -> Value | None:
     if graph.chance(0.5):
         graph.operator("PAD", operands, result)
     else:
-        filling = graph.constant(graph.data(value.dtype, (1,)), value.quantization)
-        graph.operator("PADV2", [*operands, filling], result)
+        graph.operator("PADV2", [*operands, graph.filling(value, (1,))], result)
     return result
 
 

@@ -83,7 +83,7 @@ def dense(graph: Graph, value: Value) -> Value | None:
         return None
     flat = graph.result(value, (count,))
     graph.operator("RESHAPE", [value.index, graph.constant([count])], flat)
-    filler = graph.aside(np.asarray(graph.data(value.dtype, ())), value.quantization)
+    filler = graph.aside(np.asarray(graph.data(value.dtype, ())), value.encoding)
     places = graph.rng.permutation(count + 7)[:count].astype(np.int32)
     result = graph.result(value, (count + 7,))
     operands = [graph.aside(places), graph.constant([count + 7]), flat.index, filler]
@@ -100,9 +100,9 @@ def spread(graph: Graph, value: Value) -> Value | None:
     if code == "DILATE":
         steps = [int(graph.choice(1, 2, 3)) for _ in value.shape]
         sizes = [(size - 1) * each + 1 for size, each in zip(value.shape, steps, strict=True)]
-        filler = graph.constant(graph.data(value.dtype, ()), value.quantization)
         result = graph.result(value, sizes)
-        graph.operator(code, [value.index, graph.constant(steps), filler], result)
+        operands = [value.index, graph.constant(steps), graph.filling(value)]
+        graph.operator(code, operands, result)
         return result
     if code == "MATRIX_DIAG":
         result = graph.result(value, (*value.shape, value.shape[-1]))
@@ -111,7 +111,7 @@ def spread(graph: Graph, value: Value) -> Value | None:
     if len(value.shape) < 2:
         return None
     shape = (*value.shape[:-2], min(value.shape[-2:]))
-    diagonal = graph.input(shape, value.dtype, value.quantization)
+    diagonal = graph.input(shape, value.dtype, value.encoding)
     result = graph.result(value, value.shape)
     graph.operator(code, [value.index, diagonal.index], result)
     return result
@@ -135,8 +135,10 @@ def bits(graph: Graph, value: Value) -> Value | None:
     if len(value.shape) > 4:
         return None
     names = ("ADD", "MULTIPLY", "MAXIMUM", "MINIMUM")
-    codes = (*(f"STABLEHLO_{name}" for name in names), "BITWISE_XOR", "RIGHT_SHIFT")
-    other = graph.input(value.shape, value.dtype, value.quantization)
+    codes: tuple[str, ...] = tuple(f"STABLEHLO_{name}" for name in names)
+    if value.dtype not in ("int64", "bool", "float32"):
+        codes += ("BITWISE_XOR", "RIGHT_SHIFT")
+    other = graph.input(value.shape, value.dtype, value.encoding)
     result = graph.result(value, value.shape)
     graph.operator(str(graph.choice(*codes)), [value.index, other.index], result)
     return result

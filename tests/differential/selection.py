@@ -15,7 +15,7 @@ def stack(graph: Graph, value: Value) -> Value | None:
     if len(value.shape) > 3:
         return None
     axis = int(graph.rng.integers(len(value.shape) + 1))
-    other = graph.input(value.shape, value.dtype, value.quantization)
+    other = graph.input(value.shape, value.dtype, value.encoding)
     both = graph.result(value, [*value.shape[:axis], 2, *value.shape[axis:]])
     operands = [value.index, other.index]
     graph.operator("PACK", operands, both, axis=axis, values_count=2)
@@ -53,7 +53,7 @@ def update(graph: Graph, value: Value) -> Value:
     part = [int(graph.rng.integers(1, size + 1)) for size in value.shape]
     begins = graph.rng.integers(-1, max(value.shape) + 1, len(part)).astype(np.int32)
     where = graph.constant(begins) if graph.chance(0.5) else graph.aside(begins)
-    other = graph.aside(graph.data(value.dtype, tuple(part)), value.quantization)
+    other = graph.aside(graph.data(value.dtype, tuple(part)), value.encoding)
     result = graph.result(value, value.shape)
     graph.operator("DYNAMIC_UPDATE_SLICE", [value.index, other, where], result, version=1)
     return result
@@ -76,7 +76,7 @@ def repeat(graph: Graph, value: Value) -> Value | None:
 
 @step(int16=True)
 def fill(graph: Graph, value: Value) -> Value:
-    one = graph.aside(np.asarray(graph.data(value.dtype, ())), value.quantization)
+    one = graph.aside(np.asarray(graph.data(value.dtype, ())), value.encoding)
     result = graph.result(value, value.shape)
     graph.operator("FILL", [graph.constant(list(value.shape)), one], result)
     return result
@@ -140,11 +140,12 @@ def choose(graph: Graph, value: Value) -> Value | None:
     """Compare with another tensor, combine two comparisons, and choose by them."""
     if len(value.shape) > 4:
         return None
-    other = graph.input(value.shape, value.dtype, value.quantization)
-    if value.scale >= 0.99:  # LiteRT ends the process
+    other = graph.input(value.shape, value.dtype, value.encoding)
+    if value.encoding is not None and value.scale >= 0.99:  # LiteRT ends the process
         return None
     flags = []
     codes: tuple[str, ...] = ("EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL")
+    codes = codes[:1] if value.dtype == "bool" else codes
     if value.dtype != "int16":  # which LiteRT's NOT_EQUAL reads as another type
         codes += ("NOT_EQUAL",)
     for _ in range(2):

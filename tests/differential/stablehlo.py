@@ -29,10 +29,9 @@ def put_around(graph: Graph, value: Value) -> Value | None:
         sizes.append(wanted)
     if prod(sizes) > 20_000:
         return None
-    filler = graph.constant(graph.data(value.dtype, ()), value.quantization)
     result = graph.result(value, sizes)
     edges = {"edge_padding_low": low, "edge_padding_high": high, "interior_padding": between}
-    graph.operator("STABLEHLO_PAD", [value.index, filler], result, **edges)
+    graph.operator("STABLEHLO_PAD", [value.index, graph.filling(value)], result, **edges)
     return result
 
 
@@ -73,7 +72,7 @@ def put_slices(graph: Graph, value: Value) -> Value | None:
         return None
     count, rows = int(graph.rng.integers(1, 5)), value.shape[0]
     places = graph.rng.integers(0, rows + 2, (count, 1)).astype(np.int32)
-    updates = graph.input((count, *value.shape[1:]), value.dtype, value.quantization)
+    updates = graph.input((count, *value.shape[1:]), value.dtype, value.encoding)
     code = f"STABLEHLO_{graph.choice(*_CODES)}" if graph.chance(0.7) else ""
     result = graph.result(value, value.shape)
     graph.operator(
@@ -96,7 +95,7 @@ def slide(graph: Graph, value: Value) -> Value | None:
         return None
     window = [min(size, int(graph.choice(1, 1, 1, 2, 3))) for size in value.shape]
     strides = [int(graph.choice(1, 1, 2)) for _ in value.shape]
-    start = graph.constant(graph.data(value.dtype, ()), value.quantization)
+    start = graph.filling(value)
     ones = [1] * len(value.shape)
     if graph.chance(0.5):
         numbers = [np.array(each, np.int64) for each in (window, strides, ones)]

@@ -24,6 +24,7 @@ from tests.differential.graphs import STEPS, Graph
 from tests.differential.growth import NOT_DRAWN, grow
 from tests.differential.tflite_file import tflite_file
 from tests.differential.trial import Mismatch, Trial, _gap, run_trial
+from tests.operators.table import imported
 from tvm_qnn import Library
 from tvm_qnn.target.target import NAMES
 
@@ -114,6 +115,13 @@ def test_every_operator_of_a_type_is_drawn(name: str, many: Graph) -> None:
 
 def test_every_operator_of_any_type_is_drawn(many: Graph) -> None:
     assert set(DATA) <= set(many.codes)
+    assert imported() - set(many.codes) == set(NOT_DRAWN["FLOAT"])
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "bool", "float32"])
+def test_what_means_itself_is_moved(dtype: str, many: Graph) -> None:
+    moved = {code for code, each, scaled in many.drawn if each == dtype and not scaled}
+    assert moved >= {"CONCATENATION", "GATHER", "SELECT_V2", "SLICE", "STABLEHLO_PAD", "TRANSPOSE"}
 
 
 def test_every_operator_that_moves_bytes_moves_words(many: Graph) -> None:

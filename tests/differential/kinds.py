@@ -1,0 +1,114 @@
+"""Steps on tensors that mean themselves: int32, int64, bool and float32; on sizes and constants."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from frontends.tflite.quantization import Quantization
+from tests.differential import elementwise, moves, scatter, selection, stablehlo
+from tests.differential.graphs import Graph, Step, Value, step
+from tests.support.sparse import by_rows, sparse_matrix
+
+_WHOLE = ("int32", "int64")
+_NUMBERS = (*_WHOLE, "float32")
+_ALL = (*_NUMBERS, "bool")
+
+# Where a step has several operators, LiteRT has all of them for each of these types.
+_STEPS: dict[Step, tuple[str, ...]] = {
+    **dict.fromkeys((moves.concatenate, moves.move, moves.rank, moves.cut), _ALL),
+    **dict.fromkeys((moves.split, selection.blocks, scatter.turn_back), _NUMBERS),
+    **dict.fromkeys((selection.gather, selection.update, selection.repeat), _ALL),
+    **dict.fromkeys((selection.fill, selection.turn, selection.choose), _ALL),
+    **dict.fromkeys((moves.pad, selection.stack, elementwise.place), ("int32", "float32")),
+    **dict.fromkeys((selection.top, scatter.dense, scatter.spread, elementwise.extreme), _NUMBERS),
+    **dict.fromkeys((scatter.put, scatter.look_up, scatter.bits), _ALL),
+    stablehlo.put_around: _ALL,
+    **dict.fromkeys((stablehlo.take_slices, stablehlo.put_slices), _NUMBERS),
+    stablehlo.slide: _WHOLE,
+}
+
+
+@step(weight=6, int16=True)
+def of_other_types(graph: Graph, value: Value) -> Value | None:
+    """Move, compare and choose what means itself; nothing quantized grows from it."""
+    if prod(value.shape) > 3000:
+        return None
+    dtype = str(graph.choice(*_ALL))
+    other: Value | None = graph.input(value.shape, dtype)
+    fitting = [each for each, dtypes in _STEPS.items() if dtype in dtypes]
+    for _ in range(int(graph.rng.integers(1, 4))):
+        other = graph.choice(*fitting)(graph, other) or other
+    return value
+
+
+@step(weight=2, int16=True)
+def shape_again(graph: Graph, value: Value) -> Value | None:
+    """Work out a shape from sizes, and give the value that shape."""
+    if not value.shape:
+        return None
+    dtype = str(graph.choice("int32", "int32", "int64"))
+    sizes = graph.tensor([len(value.shape)], dtype, None)
+    graph.operator("SHAPE", [value.index], sizes, out_type=dtype)
+    if graph.chance(0.5) and len(value.shape) < 5:
+        # One more image, or as many as there are.
+        shape = [int(graph.choice(1, 2)), *[1] * len(value.shape)]
+        wanted = graph.tensor([len(shape)], dtype, None)
+        other = graph.tensor([len(shape)], dtype, None, np.array(shape, dtype)).index
+        graph.operator("BROADCAST_ARGS", [sizes.index, other], wanted)
+        if shape[0] * prod(value.shape) > 10_000:
+            return None
+        result = graph.result(value, [shape[0], *value.shape])
+        graph.operator("BROADCAST_TO", [value.index, wanted.index], result, version=2)
+        return result
+    first = graph.tensor([], dtype, None)
+    bounds = [graph.constant([each]) for each in (0, 1, 1)]
+    graph.operator("STRIDED_SLICE", [sizes.index, *bounds], first, shrink_axis_mask=1)
+    rest = graph.tensor([], dtype, None, np.array(prod(value.shape[1:]), dtype)).index
+    wanted = graph.tensor([2], dtype, None)
+    graph.operator("PACK", [first.index, rest], wanted, axis=0, values_count=2)
+    if dtype == "int64":
+        small = graph.tensor([2], "int32", None)
+        graph.operator("CAST", [wanted.index], small)
+        wanted = small
+    result = graph.result(value, [value.shape[0], prod(value.shape[1:])])
+    graph.operator("RESHAPE", [value.index, wanted.index], result)
+    return result
+
+
+@step(int16=True)
+def from_constants(graph: Graph, value: Value) -> Value:
+    """Count, or list the places of what is not 0; nothing grows from it."""
+    if graph.chance(0.5):
+        dtype = str(graph.choice("int32", "int64"))
+        axes = graph.tensor([], "int32", None)
+        graph.operator("RANK", [value.index], axes)
+        end, step_size = int(graph.rng.integers(1, 20)), int(graph.choice(1, 2, 3))
+        numbers = [np.array(each, dtype) for each in (0, end, step_size)]
+        operands = [graph.tensor([], dtype, None, each).index for each in numbers]
+        result = graph.tensor([-(-end // step_size)], dtype, None)
+        graph.operator("RANGE", operands, result)
+        return value
+    flags = graph.data("bool", [int(size) for size in graph.rng.integers(1, 5, 2)])
+    places = graph.tensor([int(flags.sum()), 2], "int64", None)
+    graph.operator("WHERE", [graph.constant(flags)], places)
+    return value
+
+
+@step()
+def sparse_weights(graph: Graph, value: Value) -> Value | None:
+    """Multiply by a matrix of which the file holds what is not 0."""
+    depth, units = value.shape[-1], int(graph.rng.integers(1, 9))
+    if value.dtype != "int8" or len(value.shape) != 2:
+        return None
+    values, sparsity = by_rows(sparse_matrix(graph.rng, (units, depth)))
+    encoding = Quantization.per_tensor(0.01, 0)
+    name = f"sparse{value.index}_{len(graph.codes)}"
+    stored = graph.writer.tensor(name, (units, depth), "int8", encoding, values, sparsity)
+    whole = graph.tensor((units, depth), "int8", encoding)
+    graph.operator("DENSIFY", [stored], whole, version=1)
+    graph.values.remove(whole)
+    result = graph.result(value, (value.shape[0], units), value.scale * float(np.sqrt(depth)))
+    graph.operator("FULLY_CONNECTED", [value.index, whole.index], result)
+    return result
