@@ -31,6 +31,10 @@ void soft_tileloadd64(int8_t tile, const uint8_t *memory, int64_t pitch) {
     memcpy(tiles.bytes[tile][i], memory + i * pitch, tiles.widths[tile]);
 }
 
+void soft_tileloaddt164(int8_t tile, const uint8_t *memory, int64_t pitch) {
+  soft_tileloadd64(tile, memory, pitch);
+}
+
 void soft_tilestored64(int8_t tile, uint8_t *memory, int64_t pitch) {
   if (!tiles.rows[tile]) abort();
   for (int i = 0; i < tiles.rows[tile]; i++)

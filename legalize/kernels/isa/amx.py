@@ -73,9 +73,13 @@ def clear(tile: int) -> None:
     _instruction("tilezero", T.int8(tile))
 
 
-def load(tile: int, buffer: Buffer, offset: Index, pitch: Index) -> None:
-    """Write what loads a tile: rows ``pitch`` bytes apart, the first one at an offset."""
-    _instruction("tileloadd64", T.int8(tile), T.address_of(buffer[offset]), T.int64(pitch))
+def load(tile: int, buffer: Buffer, offset: Index, pitch: Index, *, passes: bool = False) -> None:
+    """Write what loads a tile: rows ``pitch`` bytes apart, the first one at an offset.
+
+    What ``passes`` is left in the second level of caches.
+    """
+    name = "tileloaddt164" if passes else "tileloadd64"
+    _instruction(name, T.int8(tile), T.address_of(buffer[offset]), T.int64(pitch))
 
 
 def store(tile: int, buffer: Buffer, offset: Index, pitch: int) -> None:

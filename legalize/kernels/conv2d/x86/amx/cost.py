@@ -3,8 +3,8 @@
 The model is a sum: each of ``Terms`` counts something, and takes its nanoseconds. They were fitted
 to some 740 measurements of 191 convolutions and dense layers, on one core of a Xeon with AMX: half
 of the estimates are within 9 % of the times, nine tenths within 32 %. Of those layers what the
-model chooses takes 1.2 % more time than the best choices. ``sums`` and ``narrow_sums`` are of
-kernels whose sums took a fifth more instructions: they are too high.
+model chooses takes 1.2 % more time than the best choices. ``passing_tiles``, ``sums`` and
+``narrow_sums`` are of later measurements, of kernels with hints.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.x86.amx.near import NEAR_BYTES, hints, working
 from legalize.kernels.conv2d.x86.tiling import units
 from legalize.kernels.isa.amx import ROW_BYTES
 from legalize.kernels.isa.x86 import AVX512_VNNI, ByteProducts
@@ -31,6 +32,7 @@ class Terms(NamedTuple):
         turns: of all sections.
         products: of two tiles.
         far_tiles: loads of data or weights that are not in the nearest cache.
+        passing_tiles: those of them that a hint keeps out of it.
         askew_tiles: loads of data whose rows do not begin where a line of the cache does.
         vectors: of outputs.
         floors: vectors that are rounded twice below zero.
@@ -44,6 +46,7 @@ class Terms(NamedTuple):
     turns: float = 0.0
     products: float = 0.0
     far_tiles: float = 0.0
+    passing_tiles: float = 0.0
     askew_tiles: float = 0.0
     vectors: float = 0.0
     floors: float = 0.0
@@ -58,12 +61,13 @@ NANOSECONDS = Terms(
     turns=12.7,
     products=5.7,
     far_tiles=3.75,
+    passing_tiles=3.0,
     askew_tiles=3.45,
     vectors=0.95,
     floors=0.16,
     pixel_sums=0.67,
-    sums=1.55,
-    narrow_sums=1.65,
+    sums=1.3,
+    narrow_sums=1.4,
     copies=25,
 )
 """Of a convolution by itself, with data and weights in the caches from the call before."""
@@ -78,9 +82,7 @@ WORTH_IT = 0.85
 _CALL = 1000
 _COPIES = 1500
 
-# Weights of a block and data of a turn that are in the nearest cache, or the data of all pixels
-# beside them; data that is there however many weights are.
-_NEAR_BYTES = 40 << 10
+# Data of all pixels that is in the nearest cache however many weights are.
 _NEAR_DATA = 24 << 10
 
 
@@ -89,27 +91,30 @@ def terms(plan: TilePlan) -> Terms:
     spec, chunks = plan.spec, plan.runs * plan.chunks
     _, height, width, channels = spec.staged_shape
     size = spec.batch * height * width * channels
-    # Data that is read again soon comes from far once.
-    area = spec.kernel_height * spec.kernel_width
-    reads = max(1.0, area / (spec.strides[0] * spec.strides[1]))
     if plan.copied:
-        size, reads = plan.copied * plan.pitch, 1.0
+        size = plan.copied * plan.pitch
     is_askew = plan.chunk > ROW_BYTES // 2 and bool(
         plan.pitch % ROW_BYTES or plan.chunk % ROW_BYTES
     )
     has_floors = spec.output.rounding == "tflite" and spec.output.low < spec.output.zero_point
     has_sums = spec.fusion.residual is not None
-    turns = products = far = askew = vectors = narrow = 0.0
+    turns = products = far = passing = askew = vectors = narrow = 0.0
     for part in plan.tiling:
         tiles, count = plan.tiles_at_once(part), plan.turns(part)
-        weights = part.nr * AVX512_VNNI.lanes * chunks * plan.chunk
-        data = part.mr * chunks * plan.chunk / reads
+        bytes_read, hint = working(plan, part), hints(plan, part)
         turns += count
         products += count * chunks * tiles * part.nr
-        if weights + data > _NEAR_BYTES:
-            far += count * chunks * part.nr * plan.chunk / ROW_BYTES
-        if size > _NEAR_DATA and size + weights > _NEAR_BYTES:
-            far += count * chunks * tiles / reads
+        # Data that is read again soon comes from far once.
+        data = count * chunks * tiles / bytes_read.reads
+        weights = count * chunks * part.nr * plan.chunk / ROW_BYTES
+        if hint.data:
+            passing += data
+        elif size > _NEAR_DATA and size + bytes_read.weights > NEAR_BYTES:
+            far += data
+        if hint.weights:
+            passing += weights
+        elif not bytes_read.is_near and not hint.data:
+            far += weights
         if is_askew:
             askew += count * chunks * tiles
         vectors += count * part.mr * part.nr
@@ -120,6 +125,7 @@ def terms(plan: TilePlan) -> Terms:
         turns=turns,
         products=products,
         far_tiles=far,
+        passing_tiles=passing,
         askew_tiles=askew,
         vectors=vectors,
         floors=has_floors * vectors,

@@ -22,6 +22,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.tiling import Section, first_byte
 from legalize.kernels.conv2d.x86.amx.copies import copy_all, copy_pixel
 from legalize.kernels.conv2d.x86.amx.cost import TILES_OF_SUMS, nanoseconds
+from legalize.kernels.conv2d.x86.amx.near import hints
 from legalize.kernels.conv2d.x86.amx.slots import slots_of
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
@@ -145,6 +146,7 @@ class TileKernel(ConvKernel):
         end = first_vector * self.vector_stride + size
         # Of one turn, too: its products wait for weights, which the next block's need not do.
         fetch = fetch_ahead(self.weights, end, size, self.chunks, own_turn, turns)
+        passes = hints(plan, section)
         with T.serial(height) as ky, T.serial(taps) as kx:
             run = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
             with T.serial(plan.chunks) as k:
@@ -155,9 +157,11 @@ class TileKernel(ConvKernel):
                 for total, (i, j) in enumerate(products):
                     data, vector = _DATA[i % len(_DATA)], _WEIGHTS[j % len(_WEIGHTS)]
                     if i == 0:
-                        amx.load(vector, self.weights, weights + j * piece, 4 * _LANES)
+                        place = weights + j * piece
+                        amx.load(vector, self.weights, place, 4 * _LANES, passes=passes.weights)
                     if j == 0:
-                        amx.load(data, self.tiled, origins[i] + offset, plan.pitch)
+                        place = origins[i] + offset
+                        amx.load(data, self.tiled, place, plan.pitch, passes=passes.data)
                     amx.multiply_add(_SUMS[total], data, vector)
                     write(chunk, total)
         for total, (i, j) in enumerate(products):

@@ -1,0 +1,75 @@
+"""What the nearest cache keeps of the bytes that a turn of tiles reads.
+
+The turns of a block of channels read the same weights, one after the other; the blocks read the
+same data, and so do the taps of a kernel that has several. Where the weights of a block and the
+data of a turn are more together than the cache keeps, each puts out the other, and both come from
+the second level. A hint leaves one of them there, so that the other one stays near.
+
+Measured on a Xeon with AMX: one by one, layers take 0.77 to 1.02 of the time without hints.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from legalize.kernels.conv2d.tiling import Section
+from legalize.kernels.isa.x86 import AVX512_VNNI
+
+if TYPE_CHECKING:
+    from legalize.kernels.conv2d.x86.amx.plan import TilePlan
+
+NEAR_BYTES = 40 << 10
+"""Weights of a block and data of a turn that are in the nearest cache."""
+
+# Weights that stay there beside data that is read past them, and the most of such data.
+_KEPT_WEIGHTS = 36 << 10
+_PASSING_DATA = 36 << 10
+# Data that stays beside weights that are read past it.
+_KEPT_DATA = 20 << 10
+
+
+class Working(NamedTuple):
+    """The bytes that a turn reads.
+
+    Attributes:
+        weights: of a block.
+        data: of a turn, each byte once.
+        reads: how often a turn reads a byte of data.
+    """
+
+    weights: int
+    data: float
+    reads: float
+
+    @property
+    def is_near(self) -> bool:
+        """Whether the nearest cache keeps both."""
+        return self.weights + self.data <= NEAR_BYTES
+
+
+class Hints(NamedTuple):
+    """Whether each operand is left in the second level of caches."""
+
+    data: bool = False
+    weights: bool = False
+
+
+def working(plan: TilePlan, section: Section) -> Working:
+    """Count the bytes that a turn of a section reads."""
+    spec, depth = plan.spec, plan.runs * plan.chunks * plan.chunk
+    area = spec.kernel_height * spec.kernel_width
+    reads = 1.0 if plan.copied else max(1.0, area / (spec.strides[0] * spec.strides[1]))
+    return Working(section.nr * AVX512_VNNI.lanes * depth, section.mr * depth / reads, reads)
+
+
+def hints(plan: TilePlan, section: Section) -> Hints:
+    """Choose what the loads of a section leave in the second level."""
+    weights, data, reads = bytes_read = working(plan, section)
+    if bytes_read.is_near:
+        return Hints()
+    # Data that is read again at once must stay.
+    if reads > 1:
+        return Hints(weights=True)
+    if weights <= _KEPT_WEIGHTS and data <= _PASSING_DATA:
+        return Hints(data=True)
+    return Hints(weights=data <= _KEPT_DATA)
