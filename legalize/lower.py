@@ -18,6 +18,7 @@ from legalize.passes import (
     InStrips,
     JoinInPlace,
     LegalizeQnn,
+    MultiplyFloats,
     PadInPlace,
     PreferSignedness,
     ScaleSums,
@@ -65,6 +66,7 @@ def lower(
     passes = [LegalizeQnn(), FoldConstants()]
     if kernels:
         target = target_of_kernels(mod, target)
-        rules = (PadInPlace, FuseSums, ScaleSums, JoinInPlace, UseKernels, TransposeBytes)
-        passes = [*(each(target) for each in rules), *passes]
+        rules = (PadInPlace, FuseSums, ScaleSums, JoinInPlace, UseKernels)
+        moves = (MultiplyFloats, TransposeBytes)
+        passes = [*(each(target) for each in (*rules, *moves)), *passes]
     return tvm.transform.Sequential(passes)(mod)

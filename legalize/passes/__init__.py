@@ -15,6 +15,7 @@ from legalize.passes.inline_elementwise import InlineElementwise
 from legalize.passes.join_in_place import JoinInPlace
 from legalize.passes.join_in_steps import JoinInSteps
 from legalize.passes.legalize_qnn import LegalizeQnn
+from legalize.passes.multiply_floats import MultiplyFloats
 from legalize.passes.one_function import OneFunction
 from legalize.passes.order_reductions import OrderReductions
 from legalize.passes.pad_in_place import PadInPlace
@@ -40,6 +41,7 @@ __all__ = [
     "JoinInPlace",
     "JoinInSteps",
     "LegalizeQnn",
+    "MultiplyFloats",
     "OneFunction",
     "OrderReductions",
     "PadInPlace",

@@ -60,6 +60,11 @@ class VectorIsa(ABC):
         return self.size // 4
 
     @property
+    def registers(self) -> int:
+        """Vectors that registers hold."""
+        return 32
+
+    @property
     def fuses_products(self) -> bool:
         """Whether a product and a sum of float32 can have one rounding."""
         return True

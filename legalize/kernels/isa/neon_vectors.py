@@ -24,6 +24,11 @@ class NeonVectors(VectorIsa):
     is_armv7: bool = False
 
     @property
+    def registers(self) -> int:
+        """Return 32, of ARMv7 16."""
+        return 16 if self.is_armv7 else 32
+
+    @property
     def fuses_products(self) -> bool:
         """Whether there is fmla, as not on every ARMv7."""
         return not self.is_armv7

@@ -36,6 +36,11 @@ class X86Vectors(VectorIsa):
     has_byte_permutation: bool = False
 
     @property
+    def registers(self) -> int:
+        """Return 32 with AVX512, else 16."""
+        return 32 if self.size == 64 else 16
+
+    @property
     def fuses_products(self) -> bool:
         """Whether there is FMA, which every processor with AVX2 has."""
         return self.size > _QUARTER

@@ -17,13 +17,13 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.registers import kept, unsigned_min
 from legalize.kernels.ir.rows import for_each_piece, ramp
+from legalize.kernels.ir.squares import columns_of
 from legalize.kernels.ir.tasks import shared_loop, task_count
-from legalize.kernels.ir.types import Index, Vector
+from legalize.kernels.ir.types import Index
 
 SIDE = 16
 """Rows and columns of a square."""
 
-_STEPS = 4  # by which rows become columns
 # Roughly what one thread moves.
 _BYTES_PER_MICROSECOND = 8_000
 
@@ -100,7 +100,7 @@ def transpose(
 
         def square(start: Index, place: Index) -> None:
             rows = [kept(source[T.ramp(start + i * last.source, 1, SIDE)]) for i in range(SIDE)]
-            for i, row in enumerate(_columns(rows)):
+            for i, row in enumerate(columns_of(rows)):
                 T.buffer_store(target, row, [T.ramp(place + i * along.target, 1, SIDE)])
 
         def squares(start: Index, place: Index) -> None:
@@ -145,20 +145,3 @@ def _loops(axes: list[Axis], size: int, body: Callable[[Index, Index], None]) ->
         first.extent,
         lambda i: inner(rest, i * first.source, i * first.target),
     )
-
-
-def _columns(rows: list[Vector]) -> list[Vector]:
-    """Transpose 16 vectors of 16 bytes: each step interleaves those that lie 8 apart."""
-    half = SIDE // 2
-    for _ in range(_STEPS):
-        rows = [
-            kept(T.Shuffle([rows[i], rows[i + half]], _interleaved(part)))
-            for i in range(half)
-            for part in (0, 1)
-        ]
-    return rows
-
-
-def _interleaved(part: int) -> list[int]:
-    half = SIDE // 2
-    return [place for i in range(part * half, (part + 1) * half) for place in (i, i + SIDE)]

@@ -1,0 +1,1 @@
+"""Products of float32 matrices, whose axes may lie in memory in any order."""

@@ -1,0 +1,196 @@
+"""Products of float32 matrices, of tiles whose sums stay in registers.
+
+for each product, and block of columns          in parallel, if there is work for several
+packed = the block of rhs, its columns side by side
+for each tile of rows
+sums += lhs · packed, one value of the depth after the other
+output = sums
+
+Each sum is the same chain of fused products and sums that TVM's loops give, in the same order. The
+last tile of rows overlaps the one before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from math import prod
+
+from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.float_matmul.spec import FloatMatmul, View
+from legalize.kernels.ir.floats import fused_multiply_add
+from legalize.kernels.ir.registers import (
+    get_lanes,
+    kept,
+    local_vector,
+    set_lanes,
+    unsigned_min,
+)
+from legalize.kernels.ir.rows import load_filled, store_lanes
+from legalize.kernels.ir.squares import columns_of
+from legalize.kernels.ir.tasks import shared_loop, task_count
+from legalize.kernels.ir.types import Index
+from legalize.kernels.ir.vectors import splat, spread
+from legalize.kernels.isa.base import VectorIsa
+
+_MOST_ROWS = 6
+# Roughly what one thread multiplies with vectors of 16.
+_PRODUCTS_PER_MICROSECOND = 40_000
+
+
+def tile_rows(rows: int) -> int:
+    """Choose the rows of a tile: few that are computed twice, and few loads for each product."""
+    sizes = range(1, min(rows, _MOST_ROWS) + 1)
+    return min(sizes, key=lambda size: (-(-rows // size) * (size + 1), -size))
+
+
+@cache
+def float_matmul(isa: VectorIsa, spec: FloatMatmul) -> tirx.PrimFunc:
+    """Build the function of a product.
+
+    Returns:
+        A function of lhs, rhs and the output, as they lie in memory.
+    """
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("float_matmul")
+        T.func_attr({"global_symbol": "float_matmul", "tirx.noalias": True})
+        _Kernel(isa, spec).write()
+    return builder.get()
+
+
+class _Kernel:
+    """The buffers of one function, and what writes its loops."""
+
+    def __init__(self, isa: VectorIsa, spec: FloatMatmul) -> None:
+        self.isa, self.spec, self.lanes = isa, spec, isa.lanes
+        views = {"lhs": spec.lhs, "rhs": spec.rhs, "output": spec.output}
+        buffers = [T.arg(name, T.buffer(view.shape, "float32")) for name, view in views.items()]
+        self.lhs, self.rhs, self.target = (
+            T.decl_buffer((view.size,), "float32", data=buffer.data)
+            for view, buffer in zip(views.values(), buffers, strict=True)
+        )
+
+    def write(self) -> None:
+        """Write blocks of as many vectors as registers hold, then the columns that are left."""
+        spec = self.spec
+        products = prod(spec.outer) * spec.rows * spec.columns * spec.depth
+        tasks = task_count(products / _PRODUCTS_PER_MICROSECOND * self.isa.size / 64)
+        most = self.isa.registers // 8
+        vectors = -(-spec.columns // self.lanes)
+        whole, rest = divmod(vectors, most)
+        for first, blocks, size in ((0, whole, most), (whole * most, 1, rest)):
+            if blocks and size:
+                turn = self._block(first, blocks, size)
+                shared_loop(tasks, prod(spec.outer) * blocks, turn)
+
+    def _block(self, first: int, blocks: int, size: int) -> Callable[[Index], None]:
+        """Return what writes the tiles of a block of ``size`` vectors of columns."""
+        spec = self.spec
+
+        def write(turn: Index) -> None:
+            product = kept(T.truncdiv(turn, T.int32(blocks)))
+            column = (first + (turn - product * blocks) * size) * self.lanes
+            lhs, rhs, output = (
+                kept(self._start(view, product)) for view in (spec.lhs, spec.rhs, spec.output)
+            )
+            packed = T.alloc_buffer((spec.depth * size * self.lanes,), "float32", scope="global")
+            pack = self._pack_columns if spec.is_transposed else self._pack_rows
+            pack(packed, rhs, column, size)
+            rows = tile_rows(spec.rows)
+            with T.serial(-(-spec.rows // rows)) as number:
+                row = unsigned_min(number * rows, spec.rows - rows)
+                sums = self._sums(packed, lhs + row * spec.lhs.strides[-2], rows, size)
+                place = output + row * spec.output.strides[-2] + column
+                is_last = first + blocks * size == -(-spec.columns // self.lanes)
+                self._store(sums, place, column, is_last=is_last)
+
+        return write
+
+    def _start(self, view: View, product: Index) -> Index:
+        """Return where a product's matrix begins."""
+        place, left = T.int32(0), product
+        pairs = list(zip(self.spec.outer, self.spec.outer_strides(view), strict=True))
+        for extent, stride in reversed(pairs):
+            rest = T.truncdiv(left, T.int32(extent))
+            place = place + (left - rest * extent) * stride
+            left = rest
+        return place
+
+    def _pack_rows(self, packed: Index, start: Index, column: Index, size: int) -> None:
+        """Copy a block of rhs whose rows are neighbours in memory."""
+        spec, lanes = self.spec, self.lanes
+        rest = spec.columns % lanes
+
+        def copy(k: Index, vector: Index, count: int) -> None:
+            source = start + k * spec.rhs.strides[-2] + column + vector * lanes
+            value = load_filled(self.rhs, source, count, lanes)
+            T.buffer_store(packed, value, [T.ramp((k * size + vector) * lanes, 1, lanes)])
+
+        with T.serial(spec.depth) as k:
+            for vector in range(size):
+                if not rest or vector < size - 1:
+                    copy(k, T.int32(vector), lanes)
+                    continue
+                with T.If(column + (vector + 1) * lanes <= spec.columns):
+                    with T.Then():
+                        copy(k, T.int32(vector), lanes)
+                    with T.Else():
+                        copy(k, T.int32(vector), rest)
+
+    def _pack_columns(self, packed: Index, start: Index, column: Index, size: int) -> None:
+        """Transpose a block of rhs whose columns are neighbours in memory, square by square.
+
+        The last square overlaps the one before; past the last column stands that one again.
+        """
+        spec, lanes = self.spec, self.lanes
+        with T.serial(size) as vector, T.serial(-(-spec.depth // lanes)) as number:
+            k = unsigned_min(number * lanes, spec.depth - lanes)
+            numbers = [
+                unsigned_min(column + vector * lanes + i, spec.columns - 1) for i in range(lanes)
+            ]
+            places = [start + each * spec.rhs.strides[-1] + k for each in numbers]
+            square = columns_of([kept(self.rhs[T.ramp(place, 1, lanes)]) for place in places])
+            for i, row in enumerate(square):
+                place = ((k + i) * size + vector) * lanes
+                T.buffer_store(packed, row, [T.ramp(place, 1, lanes)])
+
+    def _sums(self, packed: Index, start: Index, rows: int, size: int) -> list[list[Index]]:
+        """Write the loop of a tile, and return the buffers of its sums, row by row."""
+        spec, lanes = self.spec, self.lanes
+        sums = [[local_vector(lanes, "float32") for _ in range(size)] for _ in range(rows)]
+        for each in (each for row in sums for each in row):
+            set_lanes(each, splat("float32", 0.0, lanes), lanes)
+        with T.serial(spec.depth) as k:
+            values = [
+                kept(packed[T.ramp((k * size + vector) * lanes, 1, lanes)])
+                for vector in range(size)
+            ]
+            for number, row in enumerate(sums):
+                place = start + number * spec.lhs.strides[-2] + k * spec.lhs.strides[-1]
+                factor = kept(spread(self.lhs[place], lanes))
+                for value, each in zip(values, row, strict=True):
+                    total = fused_multiply_add(factor, value, get_lanes(each, lanes))
+                    set_lanes(each, total, lanes)
+        return sums
+
+    def _store(
+        self, sums: list[list[Index]], start: Index, column: Index, *, is_last: bool
+    ) -> None:
+        """Store a tile; of a vector that passes the last column, what is before that."""
+        spec, lanes = self.spec, self.lanes
+        rest = spec.columns % lanes
+        for number, row in enumerate(sums):
+            for vector, each in enumerate(row):
+                place = start + number * spec.output.strides[-2] + vector * lanes
+                value = get_lanes(each, lanes)
+                if not rest or not is_last or vector < len(row) - 1:
+                    T.buffer_store(self.target, value, [T.ramp(place, 1, lanes)])
+                    continue
+                with T.If(column + (vector + 1) * lanes <= spec.columns):
+                    with T.Then():
+                        T.buffer_store(self.target, value, [T.ramp(place, 1, lanes)])
+                    with T.Else():
+                        store_lanes(self.target, value, 0, place, rest)

@@ -1,0 +1,101 @@
+"""The shape of a product of float32 matrices, as the kernel takes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from legalize.kernels.isa.base import VectorIsa
+
+_LEAST_ROWS = 4
+"""Of which packing the other matrix is worth it."""
+
+
+@dataclass(frozen=True)
+class View:
+    """Matrices in memory.
+
+    Attributes:
+        shape: of the tensor in memory.
+        order: the tensor's axis that each axis of the matrices is.
+    """
+
+    shape: tuple[int, ...]
+    order: tuple[int, ...]
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """The shape of the matrices."""
+        return tuple(self.shape[axis] for axis in self.order)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """How far neighbours along each axis of the matrices lie apart; 0 where there is one."""
+        return tuple(
+            prod(self.shape[axis + 1 :]) if self.shape[axis] > 1 else 0 for axis in self.order
+        )
+
+    @property
+    def size(self) -> int:
+        """Numbers in the tensor."""
+        return prod(self.shape)
+
+
+@dataclass(frozen=True)
+class FloatMatmul:
+    """Products of matrices of float32.
+
+    Attributes:
+        lhs: [..., rows, depth]; the first axes are those of rhs, or are repeated.
+        rhs: [..., depth, columns].
+        output: [..., rows, columns].
+    """
+
+    lhs: View
+    rhs: View
+    output: View
+
+    @property
+    def rows(self) -> int:
+        """Rows of a product."""
+        return self.output.extents[-2]
+
+    @property
+    def columns(self) -> int:
+        """Columns of a product."""
+        return self.output.extents[-1]
+
+    @property
+    def depth(self) -> int:
+        """Numbers that are added up for one of a result."""
+        return self.lhs.extents[-1]
+
+    @property
+    def outer(self) -> tuple[int, ...]:
+        """The axes before those of a matrix."""
+        return self.output.extents[:-2]
+
+    @property
+    def is_transposed(self) -> bool:
+        """Whether the columns of rhs lie in rows."""
+        return self.rhs.strides[-1] != 1
+
+    def outer_strides(self, view: View) -> tuple[int, ...]:
+        """Return how far the matrices of neighbouring products lie apart, axis by axis."""
+        strides = view.strides[:-2]
+        return (0,) * (len(self.outer) - len(strides)) + strides
+
+
+def is_served(spec: FloatMatmul, isa: VectorIsa) -> bool:
+    """Tell whether the kernel computes a product: not where it is small.
+
+    Processors that round a product before it is added are TVM's, whose code does so.
+    """
+    return (
+        isa.fuses_products
+        and spec.lhs.size > 0
+        and spec.rows >= _LEAST_ROWS
+        and min(spec.columns, spec.depth) >= isa.lanes
+        and 1 in spec.rhs.strides[-2:]
+        and spec.output.strides[-1] == 1
+    )

@@ -1,0 +1,131 @@
+"""Let kernels multiply matrices of float32."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import tvm
+from tvm import relax
+from tvm.relax.expr_functor import PyExprMutator, mutator
+
+from legalize.kernels.call import call_tir
+from legalize.kernels.float_matmul.kernel import float_matmul
+from legalize.kernels.float_matmul.spec import FloatMatmul, View, is_served
+from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.table import vectors_for
+from legalize.passes.channels_last_rules import static_shape
+from legalize.passes.rewriter import constant_variables, count_uses
+from legalize.qdq.group import operator_name
+from qnn_ops.registry import spec_of
+
+_MATMUL, _PERMUTE, _FLOAT = "relax.matmul", "relax.permute_dims", "float32"
+
+
+def MultiplyFloats(target: tvm.target.Target) -> tvm.transform.Pass:
+    """Replace Relax's ``matmul`` of float32 by a kernel, where it serves.
+
+    Changes of the order of axes before it, and of its result, are a part of the kernel's reading
+    and writing.
+
+    Args:
+        target: without vectors, nothing is replaced.
+    """
+    vectors = vectors_for(target)
+
+    def rewrite(mod: tvm.IRModule, _context: tvm.transform.PassContext) -> tvm.IRModule:
+        rewriter = _MultiplyFloats(mod)
+        for variable, function in mod.functions_items():
+            if isinstance(function, relax.Function):
+                rewriter.enter(function, vectors[0])
+                rewriter.builder_.update_func(variable, rewriter.visit_expr(function))
+        return relax.transform.DeadCodeElimination()(rewriter.builder_.finalize())
+
+    if not vectors:
+        return tvm.transform.Sequential([], name="MultiplyFloats")
+    return tvm.transform.module_pass(rewrite, opt_level=0, name="MultiplyFloats")
+
+
+@mutator
+class _MultiplyFloats(PyExprMutator):
+    def enter(self, function: relax.Function, isa: VectorIsa) -> None:
+        """Find the products whose only reader changes the order of their axes."""
+        self.isa = isa
+        self.constants = constant_variables(function)
+        self.values: dict[Any, relax.Expr] = {}
+        self.moved: set[Any] = set()
+        uses: Counter[Any] = count_uses(function)
+        for block in function.body.blocks:
+            for binding in block.bindings:
+                value = self.values[binding.var] = binding.value
+                if operator_name(value) == _PERMUTE and uses[value.args[0]] == 1:
+                    product = self.values.get(value.args[0])
+                    if product is not None and self._product(product, _order(value)) is not None:
+                        self.moved.add(product)
+
+    def visit_call_(self, call: relax.Call) -> relax.Expr:
+        """Write a product as a kernel."""
+        product, order = call, None
+        if operator_name(call) == _PERMUTE and self.values.get(call.args[0]) in self.moved:
+            product, order = self.values[call.args[0]], _order(call)
+        elif call in self.moved:
+            return self.visit_expr_post_order(call)
+        found = self._product(product, order)
+        if found is None:
+            return self.visit_expr_post_order(call)
+        spec, sources = found
+        operands = [self.visit_expr(source) for source in sources]
+        function, shape = float_matmul(self.isa, spec), spec.output.shape
+        return call_tir(self.builder_, "float_matmul", function, operands, shape, "float32")
+
+    def _product(
+        self, call: relax.Expr, order: tuple[int, ...] | None
+    ) -> tuple[FloatMatmul, list[relax.Expr]] | None:
+        """Describe a product, whose result's axes have an order, and say what it reads.
+
+        Returns:
+            None if it is none for the kernel.
+        """
+        if operator_name(call) != _MATMUL or self._is_constant(call):
+            return None
+        shapes = [static_shape(tensor) for tensor in (*call.args, call)]
+        known = [shape for shape in shapes if shape is not None and len(shape) > 1]
+        if len(known) < len(shapes) or {spec_of(each).dtype for each in call.args} != {_FLOAT}:
+            return None
+        shape = known[-1]
+        order = tuple(range(len(shape))) if order is None else order
+        back = tuple(order.index(axis) for axis in range(len(shape)))
+        output = View(tuple(shape[axis] for axis in order), back)
+        (lhs, left), (rhs, right) = map(self._source, call.args, known)
+        if 1 not in right.strides[-2:]:
+            rhs, right = call.args[1], _plain(known[1])
+        spec = FloatMatmul(left, right, output)
+        return (spec, [lhs, rhs]) if is_served(spec, self.isa) else None
+
+    def _source(self, operand: relax.Expr, shape: tuple[int, ...]) -> tuple[relax.Expr, View]:
+        """Return what an operand is in memory, and how it is read."""
+        call = self.values.get(operand)
+        order = None if call is None or self._is_constant(call) else _order(call)
+        if call is None or order is None:
+            return operand, _plain(shape)
+        back = [order.index(axis) for axis in range(len(order))]
+        return call.args[0], View(tuple(shape[axis] for axis in back), order)
+
+    def _is_constant(self, call: relax.Expr) -> bool:
+        return self.constants.issuperset(relax.analysis.free_vars(call))
+
+
+def _plain(shape: tuple[int, ...]) -> View:
+    return View(shape, tuple(range(len(shape))))
+
+
+def _order(call: relax.Expr) -> tuple[int, ...] | None:
+    """Return the order of axes that a call changes to; None if it is another one."""
+    if not isinstance(call, relax.Call) or operator_name(call) != _PERMUTE:
+        return None
+    shape = static_shape(call)
+    if shape is None:
+        return None
+    rank = len(shape)
+    axes = call.attrs.axes or range(-1, -rank - 1, -1)
+    return tuple(int(axis) % rank for axis in axes)

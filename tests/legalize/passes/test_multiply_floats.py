@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+from tvm.relax import op as R
+
+from legalize.kernels.float_matmul.kernel import tile_rows
+from legalize.kernels.kernel import IS_KERNEL
+from legalize.passes import MultiplyFloats
+from qnn_ops.float_epilogue import fused_multiply_add_float32
+from tests.support.kernels import PLACES, Place
+from tests.support.modules import module
+from tests.support.programs import Case
+
+Array = np.ndarray[Any, Any]
+HASWELL = tvm.target.Target({"kind": "llvm", "mcpu": "haswell"})
+
+FUSING = [place for place in PLACES if place.name not in ("sse4.1", "cortex-a15")]
+"""Where a product and a sum can have one rounding."""
+
+
+@dataclass(frozen=True)
+class Product:
+    """A product of two tensors.
+
+    Attributes:
+        lhs: shape of the first.
+        rhs: of the second.
+        written: writes it in Relax.
+        computed: the matrices, and the axes of the result, in numpy.
+    """
+
+    lhs: tuple[int, ...]
+    rhs: tuple[int, ...]
+    written: Callable[[relax.Expr, relax.Expr], relax.Expr]
+    computed: Callable[[Array, Array], tuple[Array, Array, tuple[int, ...]]]
+
+
+def plain(lhs: tuple[int, ...], rhs: tuple[int, ...]) -> Product:
+    order = tuple(range(len(lhs)))
+    return Product(lhs, rhs, R.matmul, lambda x, y: (x, y, order))
+
+
+PRODUCTS = {
+    "whole tiles": plain((12, 32), (32, 64)),
+    "columns left": plain((13, 21), (21, 83)),
+    "fewer rows than a tile": plain((5, 16), (16, 16)),
+    "deep": plain((7, 300), (300, 39)),
+    "batches": plain((2, 3, 9, 18), (2, 3, 18, 20)),
+    "one matrix for several": plain((2, 3, 9, 18), (3, 18, 70)),
+    # Queries and keys, and what they weigh, as heads of attention lie in memory.
+    "keys": Product(
+        (2, 9, 3, 20),
+        (2, 35, 3, 20),
+        lambda x, y: R.matmul(R.permute_dims(x, [0, 2, 1, 3]), R.permute_dims(y, [0, 2, 3, 1])),
+        lambda x, y: (x.transpose(0, 2, 1, 3), y.transpose(0, 2, 3, 1), (0, 1, 2, 3)),
+    ),
+    "heads": Product(
+        (2, 3, 9, 35),
+        (2, 35, 3, 20),
+        lambda x, y: R.permute_dims(R.matmul(x, R.permute_dims(y, [0, 2, 1, 3])), [0, 2, 1, 3]),
+        lambda x, y: (x, y.transpose(0, 2, 1, 3), (0, 2, 1, 3)),
+    ),
+    # Its columns lie in no run, and are put into one first.
+    "columns apart": Product(
+        (18, 17),
+        (17, 18, 2),
+        lambda x, y: R.matmul(x, R.permute_dims(y, [2, 0, 1])),
+        lambda x, y: (x[None], y.transpose(2, 0, 1), (0, 1, 2)),
+    ),
+    "rows of lhs apart": Product(
+        (18, 17),
+        (18, 40),
+        lambda x, y: R.matmul(R.permute_dims(x), y),
+        lambda x, y: (x.T, y, (0, 1)),
+    ),
+}
+
+
+def chain(lhs: Array, rhs: Array) -> Array:
+    """Products that are fused with their sums, in order of depth."""
+    outer = np.broadcast_shapes(lhs.shape[:-2], rhs.shape[:-2])
+    total = np.zeros((*outer, lhs.shape[-2], rhs.shape[-1]), np.float32)
+    for k in range(lhs.shape[-1]):
+        terms = np.broadcast_arrays(lhs[..., :, k, None], rhs[..., None, k, :], total)
+        total = fused_multiply_add_float32(*terms)
+    return total
+
+
+def written(product: Product) -> tvm.IRModule:
+    types = {
+        name: relax.TensorType(shape, "float32")
+        for name, shape in (("x", product.lhs), ("y", product.rhs))
+    }
+    return module(types, product.written)
+
+
+def kernels(mod: tvm.IRModule) -> list[Any]:
+    return [
+        function.with_attr("global_symbol", variable.name_hint)
+        for variable, function in mod.functions_items()
+        if function.attrs is not None and IS_KERNEL in function.attrs
+    ]
+
+
+def operators(mod: tvm.IRModule) -> list[str]:
+    """The names of what main still calls of Relax's own."""
+    found: list[str] = []
+
+    def visit(expr: relax.Expr) -> None:
+        if isinstance(expr, relax.Call) and expr.op.name not in ("relax.call_tir",):
+            found.append(str(expr.op.name))
+
+    relax.analysis.post_order_visit(mod["main"].body, visit)
+    return found
+
+
+@pytest.mark.parametrize(
+    "place", [pytest.param(place, id=place.name, marks=place.marks) for place in FUSING]
+)
+def test_sums_are_chains_of_fused_products(place: Place) -> None:
+    rng = np.random.default_rng(1)
+    cases, expected = [], []
+    for name, product in PRODUCTS.items():
+        lhs, rhs = (rng.normal(size=each).astype(np.float32) for each in (product.lhs, product.rhs))
+        left, right, order = product.computed(lhs, rhs)
+        expected.append(chain(left, right).transpose(order))
+        (function,) = kernels(MultiplyFloats(tvm.target.Target(place.target))(written(product)))
+        operands = [lhs, np.ascontiguousarray(right) if name == "columns apart" else rhs]
+        cases.append(Case(function, operands, expected[-1].shape, "float32"))
+    for name, result, wanted in zip(PRODUCTS, place.run(cases), expected, strict=True):
+        np.testing.assert_array_equal(result, wanted, err_msg=name)
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_orders_of_axes_are_no_copies(name: str) -> None:
+    left = operators(MultiplyFloats(HASWELL)(written(PRODUCTS[name])))
+    assert left == (["relax.permute_dims"] if name == "columns apart" else [])
+
+
+def test_a_result_with_another_reader_is_kept() -> None:
+    types = {name: relax.TensorType((2, 16, 16), "float32") for name in "xy"}
+
+    def both(x: relax.Expr, y: relax.Expr) -> list[relax.Expr]:
+        product = R.matmul(x, y)
+        builder = relax.BlockBuilder.current()
+        assert builder is not None
+        product = builder.emit(product)
+        return [R.permute_dims(product, [1, 0, 2]), R.negative(product)]
+
+    mod = MultiplyFloats(HASWELL)(module(types, both))
+    assert len(kernels(mod)) == 1
+    assert sorted(operators(mod)) == ["relax.negative", "relax.permute_dims"]
+
+
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "dtype"),
+    [
+        ((3, 16), (16, 16), "float32"),  # few rows
+        ((16, 16), (16, 7), "float32"),  # few columns
+        ((16, 7), (7, 16), "float32"),  # short sums
+        ((16,), (16, 16), "float32"),
+        ((16, 16), (16, 16), "float64"),
+    ],
+)
+def test_other_products_are_left_to_tvm(
+    lhs: tuple[int, ...], rhs: tuple[int, ...], dtype: str
+) -> None:
+    types = {"x": relax.TensorType(lhs, dtype), "y": relax.TensorType(rhs, dtype)}
+    assert not kernels(MultiplyFloats(HASWELL)(module(types, R.matmul)))
+
+
+@pytest.mark.parametrize("mcpu", ["x86-64", "nehalem"])
+def test_processors_that_fuse_no_products_are_left_to_tvm(mcpu: str) -> None:
+    target = tvm.target.Target({"kind": "llvm", "mcpu": mcpu})
+    assert not kernels(MultiplyFloats(target)(written(PRODUCTS["whole tiles"])))
+
+
+def test_tiles_have_few_rows_that_are_computed_twice() -> None:
+    assert [tile_rows(rows) for rows in (4, 5, 6, 7, 9, 12, 128)] == [4, 5, 6, 4, 5, 6, 6]
