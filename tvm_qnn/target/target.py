@@ -54,6 +54,8 @@ NAMES: dict[str, dict[str, Any]] = {
 }
 """Targets by the names that ``parse_target`` takes beside TVM's own, for Linux or no system."""
 
+_HALF_REGISTERS = "prefer-256-bit"  # as LLVM calls it
+
 _PLATFORMS = ("x86-sse4.1", "aarch64", "armv7-neon")  # one of each
 
 
@@ -73,7 +75,7 @@ def host_target() -> tvm.target.Target:
     differing += [f"+{name}" for name in sorted(here - named)]
     if differing:
         fields["mattr"] = differing
-    return tvm.target.Target(fields)
+    return tvm.target.Target(_completed(fields))
 
 
 def parse_target(target: TargetLike) -> tvm.target.Target:
@@ -246,8 +248,22 @@ def _for_hard_floats(fields: dict[str, Any]) -> dict[str, Any]:
     return {"mfloat-abi": "hard", **fields, "mtriple": triple}
 
 
+def _with_whole_registers(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a processor whose loops take all of a register.
+
+    For some with registers of 512 bits LLVM makes vectors of 256, which do not lower the clock; the
+    kernels take all 512 anyway.
+    """
+    extensions = list(fields.get("mattr", ()))
+    told = any(str(each)[1:] == _HALF_REGISTERS for each in extensions)
+    if told or "mcpu" not in fields or _HALF_REGISTERS not in _features(tvm.target.Target(fields)):
+        return fields
+    return {**fields, "mattr": [*extensions, f"-{_HALF_REGISTERS}"]}
+
+
 def _completed(fields: dict[str, Any]) -> dict[str, Any]:
-    return with_options(microcontrollers.with_vector_bits(_for_hard_floats(fields)))
+    fields = _with_whole_registers(_for_hard_floats(fields))
+    return with_options(microcontrollers.with_vector_bits(fields))
 
 
 def _tvm_target(fields: Mapping[str, Any], target: TargetLike) -> tvm.target.Target:

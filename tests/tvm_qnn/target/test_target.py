@@ -4,9 +4,14 @@ from typing import Any
 
 import pytest
 import tvm
+from tvm import relax
+from tvm.relax import op as R
 from tvm.target import codegen
 
 from qnn_ops.errors import QnnError
+from tests.support.machine_code import assembly
+from tests.support.modules import module
+from tvm_qnn import build
 from tvm_qnn.target import microcontrollers
 from tvm_qnn.target.target import (
     EXTENSIONS,
@@ -179,3 +184,20 @@ def test_targets_of_one_library_are_those_of_each() -> None:
 def test_targets_that_make_no_library_are_errors(targets: list[str], message: str) -> None:
     with pytest.raises(QnnError, match=message):
         parse_targets(targets)
+
+
+@pytest.mark.parametrize("mcpu", ["cascadelake", "sapphirerapids"])
+def test_loops_take_whole_registers_unless_told_otherwise(mcpu: str) -> None:
+    parsed = parse_target(f"llvm -mcpu={mcpu}")
+    assert list(parsed.attrs["mattr"]) == ["-prefer-256-bit"]
+    assert parse_target(parsed).same_as(parsed)
+    told = parse_target(f"llvm -mcpu={mcpu} -mattr=+prefer-256-bit")
+    assert list(told.attrs["mattr"]) == ["+prefer-256-bit"]
+    types = {name: relax.TensorType((64, 64), "float32") for name in "xy"}
+    codes = [assembly(build(module(types, R.add), target)) for target in (parsed, told)]
+    assert ["zmm" in code for code in codes] == [True, False]
+
+
+@pytest.mark.parametrize("mcpu", ["haswell", "znver4"])
+def test_other_processors_keep_their_options(mcpu: str) -> None:
+    assert "mattr" not in parse_target(f"llvm -mcpu={mcpu}").attrs
