@@ -137,6 +137,6 @@ docs: .venv/installed-docs
 	@$(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
 
 clean:
-	rm -rf .venv .venv-mxnet .venv-serve build dist out *.egg-info docs/_build docs/tutorials
+	rm -rf .venv .venv-mxnet .venv-serve build dist out *.egg-info docs/_build docs/charts docs/tutorials
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

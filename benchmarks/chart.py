@@ -7,6 +7,8 @@ from pathlib import Path
 
 from tvm_qnn.io.figures import new_figure, save_figure
 
+_TICKS = [digit * 10.0**power for power in range(-3, 4) for digit in (1, 2, 5)]
+
 
 def save_bars(
     path: Path,
@@ -27,8 +29,9 @@ def save_bars(
         groups: the models.
         series: by program, a value for each model; None where there is none.
         labels: by program, the text at each bar.
-        logarithmic: whether the axis is.
+        logarithmic: whether the axis is; bars then begin at 1.
     """
+    base = 1.0 if logarithmic else 0.0
     height = 1.2 + 0.22 * len(groups) * (len(series) + 1)
     figure = new_figure(9, height)
     axes = figure.add_subplot()
@@ -36,9 +39,8 @@ def save_bars(
     for number, (name, values) in enumerate(series.items()):
         places = [index + number * step for index in range(len(groups))]
         kept = [i for i, value in enumerate(values) if value is not None]
-        bars = axes.barh(
-            [places[i] for i in kept], [values[i] or 0.0 for i in kept], step * 0.9, label=name
-        )
+        lengths = [(values[i] or 0.0) - base for i in kept]
+        bars = axes.barh([places[i] for i in kept], lengths, step * 0.9, base, label=name)
         axes.bar_label(bars, [labels[name][i] for i in kept], padding=2, fontsize=7)
     axes.set_yticks([i + 0.5 - step for i in range(len(groups))], groups)
     axes.invert_yaxis()
@@ -46,7 +48,10 @@ def save_bars(
     axes.set_title(title, fontsize=9, loc="left")
     axes.margins(x=0.1)
     if logarithmic:
-        axes.set_xscale("log")
+        axes.set_xscale("log", subs=())
+        least, most = axes.get_xlim()
+        axes.set_xticks([tick for tick in _TICKS if least <= tick <= most])
+        axes.xaxis.set_major_formatter("{x:g}")
         axes.axvline(1.0, color="black", linewidth=0.8)
     axes.legend(fontsize=7, loc="best")
     save_figure(figure, path)

@@ -13,6 +13,7 @@ copyright = author
 extensions = [
     "myst_parser",
     "operator_table",
+    "speed_charts",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",

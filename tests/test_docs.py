@@ -77,6 +77,44 @@ def test_every_tutorial_has_its_place_in_the_gallery() -> None:
     assert sorted(map(place, names)) == list(range(len(names)))
 
 
+def test_charts_of_speed_show_the_tables_of_the_readme(tmp_path: Path) -> None:
+    speed = extension("speed_charts")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    found = speed.charts(readme)
+    assert len(found) == 4
+    with_tiles, without = found[:2]
+    assert (with_tiles.title + ", no AMX", with_tiles.models) == (without.title, without.models)
+    rows = re.findall(r"^(\| [^|]+) \| [\d.]+ \| ([\d.]+ \(.*)", readme, re.MULTILINE)
+    said = [(model, float(each)) for model, row in rows for each in re.findall(r"\(([.\d]+)", row)]
+    drawn: list[tuple[str, float]] = []
+    for chart in found:
+        assert [*chart.times] == ["LiteRT", "OpenVINO"]
+        for times in chart.times.values():
+            ratios = (round(1 / time, 5) for time in times)
+            drawn += zip((f"| {model}" for model in chart.models), ratios, strict=True)
+        speed.draw(chart, tmp_path / "chart.svg")
+        assert "<svg" in (tmp_path / "chart.svg").read_text(encoding="utf-8")
+    assert len(drawn) > 80
+    assert sorted(drawn) == sorted(said)
+    page = speed.with_charts(text_of("performance.md"), found)
+    assert page.count("](charts/") == 4
+    assert "OpenVINO takes" in page
+
+
+def test_a_table_of_speed_of_another_form_is_an_error() -> None:
+    speed = extension("speed_charts")
+    machine = "<!-- speed -->\n\nA board, commit 1a:\n\n"
+    table = "| model | tvm-qnn | LiteRT |\n|---|---|---|\n| a | 1.0 | {} |\n\n<!-- /speed -->"
+    (chart,) = speed.charts(machine + table.format("4.0 (0.25)"))
+    assert (chart.title, chart.models, chart.times) == ("board", ("a",), {"LiteRT": (4.0,)})
+    assert speed.charts(machine + table.format("–"))[0].times == {"LiteRT": (None,)}
+    with pytest.raises(ValueError, match="a table of speed has 'fast', not a time and a ratio"):
+        speed.charts(machine + table.format("fast"))
+    for text in ("", "<!-- speed -->\n\n" + table.format("4.0 (0.25)")):
+        with pytest.raises(ValueError, match="the machines above them, are missing"):
+            speed.charts(text)
+
+
 def test_commands_are_in_the_reference() -> None:
     assert ".. click:: tvm_qnn.cli.program:main" in text_of("reference/commands.md")
     assert ":nested: full" in text_of("reference/commands.md")
