@@ -19,6 +19,7 @@ const number = (value) => value.toLocaleString("en");
 const shape = (note) => note.shape.join("×");
 const micro = (seconds) => `${(1e6 * seconds).toFixed(1)} µs`;
 const isEnd = (node) => node.kind === "input" || node.kind === "output";
+const headline = (node) => `${isEnd(node) ? "" : `${node.index} `}${node.code} ${node.name}`;
 const center = (node) => [node.x * COLUMN, node.y * ROW];
 
 function row(table, cells, numbers = 0) {
@@ -252,7 +253,7 @@ function mark(box, place) {
   box.classList.toggle("match", found.has(place));
   box.classList.toggle("faded", asked !== "" && !found.has(place));
   box.classList.toggle("chosen", place === chosen);
-  box.firstChild.setAttribute("fill", colour(data.nodes[place]));
+  box.querySelector("rect").setAttribute("fill", colour(data.nodes[place]));
 }
 
 function draw() {
@@ -280,8 +281,9 @@ function draw() {
 function drawn(place) {
   const node = data.nodes[place], [x, y] = center(node);
   const box = make("g", {
-    class: "node", "data-node": place, tabindex: 0, transform: `translate(${x} ${y})`,
+    class: "node", "data-node": place, tabindex: 0, role: "button", transform: `translate(${x} ${y})`,
   }, boxes);
+  make("title", {}, box, headline(node));
   const size = { x: -WIDTH / 2, y: -HEIGHT / 2, width: WIDTH, height: HEIGHT };
   make("rect", { ...size, "data-lowering": node.lowering }, box);
   const code = isEnd(node) ? `${node.code} ${node.name}` : node.code;
@@ -290,9 +292,12 @@ function drawn(place) {
   const small = [first ? shape(first) : ""];
   if (node.seconds !== null) small.push(micro(node.seconds));
   make("text", { y: 12, class: "small" }, box, small.join("  "));
-  make("title", {}, box, `${node.index} ${node.name}`);
   mark(box, place);
-  box.addEventListener("keydown", (event) => { if (event.key === "Enter") choose(place); });
+  box.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    choose(place);
+  });
   return box;
 }
 
