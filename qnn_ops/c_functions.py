@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -11,6 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 Float32Array = npt.NDArray[np.float32]
+
+# What the loader calls the C library: elsewhere it is part of this program.
+_LIBRARY = {"win32": "ucrtbase"}
 
 
 def by_c(
@@ -28,9 +32,9 @@ def by_c(
 
 def _c_function(name: str) -> Callable[[float], float] | None:
     try:
-        function = getattr(ctypes.CDLL(None), name)
+        function = getattr(ctypes.CDLL(_LIBRARY.get(sys.platform)), name)
     except (AttributeError, OSError, TypeError):
-        # A system whose C library cannot be asked by that name.
+        # A system whose C library has another name, or not this function.
         return None
     function.restype, function.argtypes = ctypes.c_float, [ctypes.c_float]
     return partial(function)

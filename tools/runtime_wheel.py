@@ -114,6 +114,8 @@ def _imports(body: list[ast.stmt]) -> Iterator[str]:
             yield from (f"{statement.module}.{alias.name}" for alias in statement.names)
         elif isinstance(statement, ast.Try):
             yield from _imports(statement.body)
+        elif isinstance(statement, ast.If) and ast.unparse(statement.test) != "TYPE_CHECKING":
+            yield from _imports([*statement.body, *statement.orelse])
 
 
 def _take_runtime(tvm: Distribution, stage: Path) -> None:

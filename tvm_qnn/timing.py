@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from tvm_qnn.io.cores import on_cores
 from tvm_qnn.io.html import table
 
 LEAST_ROUNDS = 3
@@ -117,20 +118,16 @@ def alternate(
 def one_core() -> Iterator[None]:
     """Keep this thread on one core, and TVM's parallel loops in this thread.
 
-    Both are as before afterwards. Where the system cannot bind a thread to a core (macOS), only
-    the second holds.
+    Both are as before afterwards. Where the system cannot bind a thread to a core (macOS, Windows),
+    only the second holds.
     """
     variable = "TVM_NUM_THREADS"  # TVM reads it at every parallel loop
     before = os.environ.get(variable)
-    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
     os.environ[variable] = "1"
-    if cores:
-        os.sched_setaffinity(0, {min(cores)})
     try:
-        yield
+        with on_cores(1):
+            yield
     finally:
-        if cores:
-            os.sched_setaffinity(0, cores)
         if before is None:
             del os.environ[variable]
         else:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from qnn_ops.errors import QnnError
 
-_PREFIX, _SUFFIX = ".tvm-qnn-", ".part"
+if sys.platform == "win32":
+    from tvm_qnn.io.claimed_folders import own_folder, sweep
+else:
+    from tvm_qnn.io.locked_folders import own_folder, sweep
 
 _DEVICES = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
 
@@ -62,7 +65,7 @@ def write_text(path: Path, text: str) -> None:
         QnnError: if it cannot be written.
     """
     with replacing(path) as part:
-        part.write_text(text, encoding="utf-8")
+        part.write_text(text, encoding="utf-8", newline="\n")
 
 
 @contextmanager
@@ -73,44 +76,17 @@ def scratch(folder: Path | None = None) -> Iterator[Path]:
         folder: the place where it is made; None: the system's for temporary files.
     """
     folder = folder or Path(tempfile.gettempdir())
-    _sweep(folder)
-    inside, lock = _locked(folder)
-    try:
-        yield inside
-    finally:
-        shutil.rmtree(inside, ignore_errors=True)
-        os.close(lock)
-
-
-def _locked(folder: Path) -> tuple[Path, int]:
-    """Return a new folder and its lock, which the system opens when this process ends."""
-    while True:
-        inside = Path(tempfile.mkdtemp(_SUFFIX, _PREFIX, folder))
-        with suppress(FileNotFoundError):  # swept by another process before it was locked
-            lock = os.open(inside, os.O_RDONLY)
-            with suppress(OSError):  # a file system without locks, where nobody sweeps
-                fcntl.flock(lock, fcntl.LOCK_EX)
-            if inside.is_dir():
-                return inside, lock
-            os.close(lock)
-
-
-def _sweep(folder: Path) -> None:
-    """Remove what processes left that were killed: the folders that nobody locks."""
-    with suppress(OSError):
-        for stale in folder.glob(f"{_PREFIX}*{_SUFFIX}"):
-            with suppress(OSError):
-                lock = os.open(stale, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    shutil.rmtree(stale, ignore_errors=True)
-                finally:
-                    os.close(lock)
+    sweep(folder)
+    with own_folder(folder) as inside:
+        try:
+            yield inside
+        finally:
+            shutil.rmtree(inside, ignore_errors=True)
 
 
 def _move(part: Path, path: Path) -> None:
     """Move in one step, even if the power fails: what a link points to is replaced."""
-    with part.open("rb") as file:
+    with part.open("r+b") as file:  # for writing: Windows writes out no other file
         os.fsync(file.fileno())
     os.replace(part, path.resolve() if path.is_symlink() else path)
 

@@ -56,7 +56,7 @@ def cache_folder() -> Path | None:
         return Path(chosen)
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "tvm-qnn"
-    base = os.environ.get("XDG_CACHE_HOME", "")
+    base = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME", "")
     return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "tvm-qnn"
 
 
@@ -205,7 +205,7 @@ def _sources() -> str:
             _add(digest, str(path.relative_to(folder)).encode())
             _add(digest, path.read_bytes())
     # Not its 260 MB: a compiler of the same version that was built anew has another time.
-    for path in sorted((Path(tvm.__file__).parent / "lib").glob("libtvm_*")):
+    for path in sorted((Path(tvm.__file__).parent / "lib").glob("*tvm_*")):
         status = path.stat()
         _add(digest, f"{path.name} {status.st_size} {status.st_mtime_ns}".encode())
     return digest.hexdigest()

@@ -13,6 +13,7 @@ import struct
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 PATIENCE = 10.0
@@ -20,13 +21,25 @@ PATIENCE = 10.0
 
 # A host of which nothing is heard is asked after 10 s and every 5 s then, three times; what it does
 # not acknowledge in 25,000 ms is an error.
-_TCP = {"TCP_KEEPIDLE": 10, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 25_000}
+_TCP = {
+    "TCP_KEEPIDLE": 10,
+    "TCP_KEEPALIVE": 10,  # what macOS calls it
+    "TCP_KEEPINTVL": 5,
+    "TCP_KEEPCNT": 3,
+    "TCP_USER_TIMEOUT": 25_000,
+}
+
+_NUMBERS = Path("/dev/fd")
+"""What this process has open, by number, on systems that tell."""
 
 
 def connected(
     host: str, port: int, connect: Callable[[], Any], timeout: float
 ) -> tuple[Any, list[socket.socket]]:
     """Return the session that ``connect`` makes, and handles of its connection.
+
+    Windows does not tell of a connection that another library made: there are none then, and who
+    waits for a device that falls silent afterwards waits as long as TVM's client does.
 
     Args:
         host: the name or address of the server.
@@ -59,7 +72,7 @@ def connected(
         raise TimeoutError(f"no answer within {timeout:g} s")
     if failure:
         raise failure[0]
-    found = [handle for number, handle in _sockets().items() if number not in before]
+    found = [handle for ends, handle in _sockets().items() if ends not in before]
     for connection in found:
         limit(connection, timeout)
     return result[0], found
@@ -74,17 +87,16 @@ def answers(host: str, port: int) -> None:
     socket.create_connection((host, port), PATIENCE).close()
 
 
-def _sockets() -> dict[int, socket.socket]:
-    """Return this process's TCP connections, as further handles, by their numbers in the system."""
+def _sockets() -> dict[tuple[Any, Any], socket.socket]:
+    """Return this process's TCP connections, as further handles, by the addresses of their ends."""
     found = {}
-    for number in map(int, os.listdir("/dev/fd")):
+    for number in map(int, os.listdir(_NUMBERS) if _NUMBERS.is_dir() else ()):
         with suppress(OSError):
-            status = os.fstat(number)
-            if not stat.S_ISSOCK(status.st_mode):
+            if not stat.S_ISSOCK(os.fstat(number).st_mode):
                 continue
             handle = socket.socket(fileno=os.dup(number))
             if handle.family in (socket.AF_INET, socket.AF_INET6):
-                found[status.st_ino] = handle
+                found[handle.getsockname(), handle.getpeername()] = handle
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,6 +96,8 @@ def _own_name(path: Path, package: Package) -> str:
     The system's loader takes a library for the one that it has loaded by the same name, whatever
     file bears the name now: kernels of the old file would meet the constants of the new one.
     """
+    if sys.platform == "win32":  # which replaces no file that is loaded
+        return str(path)
     key = path, package.end
     if key not in _NUMBERS:
         _NUMBERS[key] = next(_NEXT)

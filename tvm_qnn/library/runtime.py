@@ -36,7 +36,11 @@ _LOOKS = ("TVM_THREAD_POOL_SPIN_COUNT", "2000")
 BUNDLED = Path(__file__).parents[1] / "lib"
 """The runtime's folder in the distribution for devices, which has no compiler; else not there."""
 
-_FILES = {"linux": "libtvm_runtime.so", "darwin": "libtvm_runtime.dylib"}
+_FILES = {
+    "linux": "libtvm_runtime.so",
+    "darwin": "libtvm_runtime.dylib",
+    "win32": "tvm_runtime.dll",
+}
 
 
 @functools.cache

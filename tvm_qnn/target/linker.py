@@ -15,6 +15,9 @@ from tvm_qnn.target.processor import parts, this_platform
 
 COMPILERS = ("cc", "gcc", "clang")
 
+_COMPILERS_OF = {"windows": ("clang",)}
+"""Of systems where not all of these link what TVM compiles."""
+
 CROSS = {
     ("aarch64", "linux"): "aarch64-linux-gnu",
     ("arm", "linux"): "arm-linux-gnueabihf",
@@ -42,9 +45,10 @@ def find_linker(named: str | None = None, platform: str | None = None) -> list[s
     wanted = parts(platform or this_platform())
     is_foreign = wanted != parts(this_platform())
     if named:
-        return _named(named, CROSS.get(wanted) if is_foreign else None)
+        words = _named(named, CROSS.get(wanted) if is_foreign else None)
+        return words if is_foreign else [*words, *_native_options(wanted[1])]
     if not is_foreign:
-        return _native()
+        return [*_native(wanted[1]), *_native_options(wanted[1])]
     if wanted not in CROSS:
         raise QnnError(f"no linker for {platform} is known here: name one with cc=")
     return _cross(CROSS[wanted])
@@ -61,17 +65,34 @@ def _named(name: str, triple: str | None) -> list[str]:
     return [path]
 
 
-def _native() -> list[str]:
-    for name in COMPILERS:
+def _native(system: str) -> list[str]:
+    names = _COMPILERS_OF.get(system, COMPILERS)
+    for name in names:
         if path := shutil.which(name):
             return [path]
+    if system == "windows":
+        raise QnnError(
+            "exporting a library needs a linker, and clang is not on the path: install LLVM and "
+            "the build tools of Visual Studio"
+        )
     if importlib.util.find_spec("ziglang"):
         return _zig()
     raise QnnError(
         "exporting a library needs a linker, and none of cc, gcc and clang is on the path: "
-        "install your system's C compiler (Debian, Ubuntu: apt install gcc), "
-        "or 'pip install ziglang'"
+        "install your system's C compiler (Debian, Ubuntu: apt install gcc; macOS: "
+        "xcode-select --install), or 'pip install ziglang'"
     )
+
+
+def _native_options(system: str) -> list[str]:
+    """Return what tells a system's linker where TVM's own functions, which code calls, are."""
+    if system == "darwin":
+        return ["-undefined", "dynamic_lookup"]
+    if system == "windows":
+        from tvm_ffi.libinfo import find_windows_implib
+
+        return [str(find_windows_implib())]
+    return []
 
 
 def _cross(triple: str) -> list[str]:

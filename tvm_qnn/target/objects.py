@@ -6,6 +6,7 @@ LLVM ends the process where a disk is full. So it writes to memory, and this cop
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -32,9 +33,10 @@ def write_object(module: Any, path: Path) -> None:
 def in_memory(paths: Iterable[Path]) -> Iterator[None]:
     """Let paths of no file lead to memory, where the system has files there."""
     with ExitStack() as stack:
-        for path in paths if _MEMORY.is_dir() else ():
-            file = stack.enter_context(os.fdopen(os.memfd_create(path.name), "wb"))
-            path.symlink_to(_MEMORY / str(file.fileno()))
+        if sys.platform == "linux" and _MEMORY.is_dir():
+            for path in paths:
+                file = stack.enter_context(os.fdopen(os.memfd_create(path.name), "wb"))
+                path.symlink_to(_MEMORY / str(file.fileno()))
         yield
 
 

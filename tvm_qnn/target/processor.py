@@ -23,6 +23,13 @@ _ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA = 158, 0x1023, 18
 TILES = ("amx-int8", "amx-tile")
 """LLVM's names of the extensions of AMX for bytes."""
 
+# How triples and Python begin the names of systems.
+_SYSTEMS = {
+    "linux": ("linux",),
+    "darwin": ("darwin", "macos"),
+    "windows": ("windows", "win32"),
+}
+
 _ARM_BITS: dict[str, dict[tuple[int, int], str]] = {
     "aarch64": {
         (_AT_HWCAP, 1): "neon",
@@ -126,7 +133,7 @@ def parts(triple: str) -> tuple[str, str]:
         architecture = "arm"
     elif re.fullmatch(r"i[3-9]86", architecture):
         architecture = "i686"
-    for system, names in {"linux": ("linux",), "darwin": ("darwin", "macos")}.items():
+    for system, names in _SYSTEMS.items():
         if any(part.startswith(names) for part in rest):
             return architecture, system
     return architecture, "-".join(rest)

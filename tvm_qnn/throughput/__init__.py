@@ -5,7 +5,7 @@ from __future__ import annotations
 from tvm_qnn.throughput.litert import LITERT, start_litert
 from tvm_qnn.throughput.open_vino import OPENVINO, start_open_vino
 from tvm_qnn.throughput.ours import OURS, SharedLibrary
-from tvm_qnn.throughput.rates import Rates, Streams, in_turn, on_cores, with_batch
+from tvm_qnn.throughput.rates import Rates, Streams, in_turn, with_batch
 
 __all__ = [
     "LITERT",
@@ -15,7 +15,6 @@ __all__ = [
     "SharedLibrary",
     "Streams",
     "in_turn",
-    "on_cores",
     "start_litert",
     "start_open_vino",
     "with_batch",

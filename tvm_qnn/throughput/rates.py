@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from qnn_ops.errors import QnnError
@@ -85,16 +83,3 @@ def with_batch(infos: Sequence[TensorInfo], batch: int) -> list[TensorInfo]:
         if batch > 1 and info.shape[:1] != (1,):
             raise QnnError(f"input {info.name!r} of shape {info.shape} does not take single images")
     return [replace(info, shape=(batch, *info.shape[1:]) if info.shape else ()) for info in infos]
-
-
-@contextmanager
-def on_cores(count: int) -> Iterator[None]:
-    """Keep this thread, and the threads and processes that it starts, on so many cores."""
-    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
-    if cores:
-        os.sched_setaffinity(0, set(sorted(cores)[:count]))
-    try:
-        yield
-    finally:
-        if cores:
-            os.sched_setaffinity(0, cores)

@@ -210,6 +210,11 @@ def test_the_folder_is_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert cache_folder() == tmp_path / "tvm-qnn"
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # is to be ignored, says its specification
     assert cache_folder() == Path.home() / ".cache" / "tvm-qnn"
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path / "local"))
+    assert cache_folder() == tmp_path / "local" / "tvm-qnn"
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert cache_folder() == Path.home() / "Library" / "Caches" / "tvm-qnn"
 
 
 def test_without_the_argument_nothing_is_kept(folder: Path) -> None:

@@ -16,6 +16,7 @@ from qnn_ops.errors import QnnError
 from tests.support.linking import needs_linker
 from tests.support.modules import adder
 from tests.support.rpc import rpc_group, rpc_process
+from tvm_qnn.library import connections
 
 HOST = "127.0.0.1"
 X = np.ones((2, 3), np.int8)
@@ -40,6 +41,28 @@ def test_a_host_that_accepts_and_says_nothing_is_an_error_in_time() -> None:
 def test_a_port_where_nobody_listens_is_an_error_at_once(key: str | None) -> None:
     with within(8), pytest.raises(QnnError, match=f"cannot reach .* at {HOST}:9: "):
         tvm_qnn.remote(HOST, 9, key=key)
+
+
+def test_connections_are_known_by_their_ends() -> None:
+    with socket.create_server((HOST, 0)) as server:
+        before = {*connections._sockets()}
+        port = server.getsockname()[1]
+        with socket.create_connection((HOST, port)) as first, server.accept()[0] as second:
+            ends = first.getsockname(), first.getpeername()
+            found = connections._sockets()
+            assert {*found} - before == {ends, ends[::-1]}
+            found[ends].sendall(b"text")
+            assert second.recv(4) == b"text"
+            for handle in found.values():
+                handle.close()
+
+
+def test_a_system_that_does_not_tell_of_connections_has_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "_NUMBERS", tmp_path / "fd")
+    assert connections._sockets() == {}
+    assert connections.connected(HOST, 9, lambda: "session", 1) == ("session", [])
 
 
 @needs_linker

@@ -47,6 +47,36 @@ def test_zig_links_where_there_is_no_compiler(
     assert find_linker() == [str(compiler)]
 
 
+@pytest.mark.parametrize("here", ["arm64-darwin", "x86_64-darwin"])
+def test_macos_is_told_that_tvm_has_the_functions_that_code_calls(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, here: str
+) -> None:
+    monkeypatch.setattr("tvm_qnn.target.linker.this_platform", lambda: here)
+    clang = program(folder / "clang")
+    line = [str(clang), "-undefined", "dynamic_lookup"]
+    assert find_linker() == line
+    assert find_linker("clang", here.replace("-", "-apple-") + "23.1.0") == line
+    assert find_linker("clang", "x86_64-linux-gnu")[1:] == [
+        "--target=x86_64-linux-gnu",
+        "-nostdlib",
+    ]
+
+
+def test_windows_links_with_clang_and_the_functions_of_tvm(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tvm_qnn.target.linker.this_platform", lambda: "amd64-win32")
+    monkeypatch.setattr("tvm_ffi.libinfo.find_windows_implib", lambda: r"C:\tvm_ffi.lib")
+    program(folder / "gcc")
+    with pytest.raises(
+        QnnError, match="clang is not on the path: install LLVM and the build tools"
+    ):
+        find_linker()
+    clang = program(folder / "clang")
+    assert find_linker() == [str(clang), r"C:\tvm_ffi.lib"]
+    assert find_linker("clang", "x86_64-pc-windows-msvc") == [str(clang), r"C:\tvm_ffi.lib"]
+
+
 def test_without_any_the_error_says_what_to_install(folder: Path) -> None:
     with pytest.raises(QnnError, match=r"needs a linker.*apt install gcc.*pip install ziglang"):
         find_linker()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import shutil
+import sys
 from pathlib import Path
 from typing import NoReturn
 
@@ -14,6 +15,7 @@ from tests.support.disks import small_disk
 from tests.support.modules import adder
 from tvm_qnn.library.library import Library
 from tvm_qnn.target.linker import COMPILERS
+from tvm_qnn.target.objects import in_memory
 
 W = np.arange(6000, dtype=np.int8).reshape(2, 3000)
 
@@ -21,6 +23,18 @@ W = np.arange(6000, dtype=np.int8).reshape(2, 3000)
 @pytest.fixture(scope="module")
 def library() -> Library:
     return tvm_qnn.build(adder((2, 3000)), "host", {"w": W})
+
+
+def test_elsewhere_than_on_linux_objects_are_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "m.o"
+    with in_memory([path]):
+        assert path.is_symlink() == (sys.platform == "linux")
+    path.unlink(missing_ok=True)
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with in_memory([path]):
+        assert not path.is_symlink()
 
 
 NAMES = {"so": "m.so", "tvm": "m.so", "c": "m"}

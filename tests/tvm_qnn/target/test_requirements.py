@@ -15,6 +15,8 @@ from tvm_qnn.target.requirements import Requirements
         ("armv7l-linux-gnueabihf", "armv8l-linux"),
         ("aarch64-linux-gnu", "aarch64-linux"),
         ("arm64-apple-darwin23.1.0", "arm64-darwin"),
+        ("arm64-apple-macosx11.0", "arm64-darwin"),
+        ("x86_64-pc-windows-msvc", "amd64-win32"),
     ],
 )
 def test_one_platform_has_several_names(

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import os
 import time
 
 import pytest
 
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import TensorInfo
-from tvm_qnn.throughput import Streams, in_turn, on_cores, rates, with_batch
+from tvm_qnn.throughput import Streams, in_turn, rates, with_batch
 
 
 class Counted(Streams):
@@ -53,11 +52,3 @@ def test_inputs_take_so_many_images() -> None:
 def test_a_batch_of_batches_is_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(QnnError, match=r"input 'x' of shape .* does not take single images"):
         with_batch([TensorInfo("x", shape, "int8")], 2)
-
-
-@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="threads cannot be bound here")
-def test_threads_are_kept_on_cores() -> None:
-    before = os.sched_getaffinity(0)
-    with on_cores(1):
-        assert os.sched_getaffinity(0) == {min(before)}
-    assert os.sched_getaffinity(0) == before

@@ -161,7 +161,8 @@ def _count_images(
     """Count images a second of every program."""
     from contextlib import ExitStack
 
-    from tvm_qnn.throughput import in_turn, on_cores
+    from tvm_qnn.io.cores import on_cores
+    from tvm_qnn.throughput import in_turn
 
     with on_cores(streams), ExitStack() as stack:
         programs, absent = _streams(model, streams, batch, stack)

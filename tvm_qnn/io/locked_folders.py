@@ -1,0 +1,52 @@
+"""Folders with a lock that ends with its process, on systems that lock folders."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+assert sys.platform != "win32"  # which has claimed_folders.py instead
+
+PREFIX, SUFFIX = ".tvm-qnn-", ".part"
+
+
+@contextmanager
+def own_folder(folder: Path) -> Iterator[Path]:
+    """Yield a new folder that ``sweep`` leaves alone, in this process and in others."""
+    inside, lock = _locked(folder)
+    try:
+        yield inside
+    finally:
+        os.close(lock)
+
+
+def sweep(folder: Path) -> None:
+    """Remove what processes left that were killed: the folders that nobody locks."""
+    with suppress(OSError):
+        for stale in folder.glob(f"{PREFIX}*{SUFFIX}"):
+            with suppress(OSError):
+                lock = os.open(stale, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(stale, ignore_errors=True)
+                finally:
+                    os.close(lock)
+
+
+def _locked(folder: Path) -> tuple[Path, int]:
+    """Return a new folder and its lock, which the system opens when this process ends."""
+    while True:
+        inside = Path(tempfile.mkdtemp(SUFFIX, PREFIX, folder))
+        with suppress(FileNotFoundError):  # swept by another process before it was locked
+            lock = os.open(inside, os.O_RDONLY)
+            with suppress(OSError):  # a file system without locks, where nobody sweeps
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            if inside.is_dir():
+                return inside, lock
+            os.close(lock)
