@@ -26,6 +26,10 @@ try:
     from mxnet.contrib import quantization
 except (ImportError, AttributeError):  # the latter: MXNet with a numpy newer than 1.23
     mx = None
+try:
+    import matplotlib.pyplot as plt
+except ImportError:  # as in the environment of MXNet
+    plt = None
 
 pictures, labels = digits.held_out()
 pictures = (pictures[:, None] / digits.INK).astype(np.float32)  # 1 channel, from 0 to 1
@@ -108,6 +112,20 @@ library.export(path)
 scores = qnn.load(path).run(pictures[test])
 accuracy = (scores.argmax(axis=1) == labels[test]).mean()
 print(f"{path.name}: {path.stat().st_size / 1e3:.0f} kB, {100 * accuracy:.1f}% right")
+
+# %%
+# The eight digits of which it is least certain, with its answer and, where that is wrong, what was
+# written:
+
+if plt is not None:
+    second, first = np.sort(scores, axis=1)[:, -2:].T
+    figure, row = plt.subplots(1, 8, figsize=(8, 1.5), layout="constrained")
+    for axes, place in zip(row, np.argsort(first - second), strict=False):
+        answer, truth = scores[place].argmax(), labels[test][place]
+        axes.imshow(pictures[test][place, 0], cmap="gray_r")
+        axes.set_title(f"{answer}" if answer == truth else f"{answer}, not {truth}")
+        axes.axis("off")
+    plt.show()
 
 # %%
 # Is it right?
