@@ -1,5 +1,6 @@
 """Settings of Sphinx: `make docs` builds the pages, the tutorials among them."""
 
+import runpy
 import sys
 from pathlib import Path
 
@@ -9,6 +10,7 @@ sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent)]
 project = "tvm-qnn"
 author = "the tvm-qnn developers"
 copyright = author
+version = release = runpy.run_path(str(HERE.parent / "tvm_qnn" / "version.py"))["__version__"]
 
 extensions = [
     "myst_parser",
@@ -22,7 +24,21 @@ extensions = [
 ]
 exclude_patterns = ["_build", "tutorials/GALLERY_HEADER.rst"]
 html_theme = "furo"
-html_title = "tvm-qnn"
+html_title = f"tvm-qnn {version}"
+templates_path = ["_templates"]
+html_static_path = ["_static"]
+html_css_files = ["versions.css"]
+html_js_files = [("versions.js", {"defer": "defer"})]
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "sidebar/versions.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+    ]
+}
 
 autodoc_typehints = "description"
 napoleon_use_ivar = True  # a named tuple describes its fields itself, too
