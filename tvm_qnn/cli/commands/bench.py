@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tvm_qnn.cli.commands.json_output import json_option, print_json
-from tvm_qnn.cli.commands.options import ModelFile, model_argument
+from tvm_qnn.cli.commands.options import (
+    ModelFile,
+    device_option,
+    model_argument,
+    progress,
+    target_option,
+)
 from tvm_qnn.cli.commands.outputs import check_file
 from tvm_qnn.cli.commands.run import library_of, model_of
 
@@ -45,6 +51,8 @@ FILE_TO_WRITE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--batch", type=click.IntRange(min=1), help="Count images a second, so many in a run."
 )
+@device_option
+@target_option
 @click.option("--csv", "csv_file", type=FILE_TO_WRITE, help="A file for every run's time, as CSV.")
 @click.option(
     "--trace", type=FILE_TO_WRITE, help="A .json file for every run, to open in Perfetto."
@@ -56,6 +64,8 @@ def bench(
     threads: int,
     streams: int | None,
     batch: int | None,
+    device: tuple[str, int] | None,
+    target: str,
     csv_file: Path | None,
     trace: Path | None,
     as_json: bool,
@@ -64,10 +74,21 @@ def bench(
 
     A .tflite model is timed in turn with LiteRT on the same threads, where LiteRT is installed.
     One thread is kept on one core. With --streams or --batch, images a second are counted, of
-    OpenVINO, too, where it is installed. More peers: `make bench` in the project's repository.
+    OpenVINO, too, where it is installed. More peers: `make bench` in the project's repository. With
+    --device, the runs are timed there, by the device's clock.
     """
     for path in filter(None, (csv_file, trace)):
         check_file(path)
+    if device is not None:
+        if streams is not None or batch is not None or threads != 1 or trace is not None:
+            raise click.UsageError(
+                "--streams, --batch, --threads and --trace are of runs on this machine, not of "
+                "--device, where TVM_NUM_THREADS sets the threads"
+            )
+        _tell_times(model, {OURS: _on_device(model, device, target, rounds)}, {}, csv_file, as_json)
+        return
+    if target != "host":
+        raise click.UsageError("--target is for --device: here, runs are of this machine")
     if streams is not None or batch is not None:
         if threads != 1:
             raise click.UsageError("--threads are of one run; with --streams or --batch it has one")
@@ -89,24 +110,50 @@ def bench(
     programs |= peers
     with one_core() if threads == 1 else nullcontext():
         timings = alternate(programs, rounds)
-    if csv_file is not None:
-        _write_csv(csv_file, "seconds", {name: each.seconds for name, each in timings.items()})
     if trace is not None:
         spans = {
             name: zip(each.starts, each.seconds, strict=True) for name, each in timings.items()
         }
         write_text(trace, chrome_trace(f"tvm-qnn bench {model.path.name}", spans))
+    _tell_times(model, timings, absent, csv_file, as_json, threads)
+
+
+def _tell_times(
+    model: ModelFile,
+    timings: Mapping[str, Timing],
+    absent: Mapping[str, str],
+    csv_file: Path | None,
+    as_json: bool,
+    threads: int | None = None,
+) -> None:
+    """Print times, here of so many threads or of a device, and write them to files."""
+    from tvm_qnn.demo.report import times_table
+    from tvm_qnn.io.terminal import Terminal
+
+    if csv_file is not None:
+        _write_csv(csv_file, "seconds", {name: each.seconds for name, each in timings.items()})
     _warn(timings)
     if as_json:
         _print_json({name: _figures(timing) for name, timing in timings.items()}, absent)
         return
     _tell(absent)
-    from tvm_qnn.demo.report import times_table
-    from tvm_qnn.io.terminal import Terminal
-
     runs = len(timings[OURS].seconds)
-    title = f"{model.path.name}, {_counted(threads, 'thread')}, {runs} runs of each in turn"
-    Terminal().print(times_table(title, timings))
+    where = "on the device" if threads is None else _counted(threads, "thread")
+    Terminal().print(
+        times_table(f"{model.path.name}, {where}, {runs} runs of each in turn", timings)
+    )
+
+
+def _on_device(model: ModelFile, device: tuple[str, int], target: str, rounds: int) -> Timing:
+    """Time a model on a device."""
+    from tvm_qnn import remote
+    from tvm_qnn.io.images import noise
+    from tvm_qnn.io.progress import timed
+
+    *_, make = model_of(model, None, target)
+    library = make()
+    with remote(*device) as session, timed(progress(), f"Run {model.path.name} on the device"):
+        return session.load(library).benchmark(*map(noise, library.inputs), repeat=rounds)
 
 
 def _peers(

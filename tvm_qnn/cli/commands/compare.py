@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tvm_qnn.cli.commands.json_output import json_option, print_json
-from tvm_qnn.cli.commands.options import ModelFile, model_argument, progress, target_option
+from tvm_qnn.cli.commands.options import (
+    ModelFile,
+    device_option,
+    model_argument,
+    progress,
+    target_option,
+)
 from tvm_qnn.cli.commands.outputs import check_file
 
 if TYPE_CHECKING:
@@ -34,22 +40,6 @@ class _Against(click.ParamType):
         return Path(value)
 
 
-class _Address(click.ParamType):
-    """HOST:PORT as a pair."""
-
-    name = "address"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, int]:
-        if isinstance(value, tuple):
-            return value
-        host, _, port = value.rpartition(":")
-        if not host or not port.isdecimal():
-            self.fail(f"{value!r} is not of the form HOST:PORT", param, ctx)
-        return host, int(port)
-
-
 @click.command()
 @model_argument
 @click.option(
@@ -67,12 +57,7 @@ class _Address(click.ParamType):
     help="What to compare with: by default what MODEL's format is of; or another model, a library, "
     "or a .npz file of outputs by name.",
 )
-@click.option(
-    "--device",
-    type=_Address(),
-    metavar="HOST:PORT",
-    help="Run MODEL there, where TVM's RPC server is.",
-)
+@device_option
 @target_option
 @click.option("--primitives", is_flag=True, help="Portable code instead of the kernels.")
 @click.option(

@@ -63,6 +63,22 @@ class Numbers(click.ParamType):
         return numbers
 
 
+class _Address(click.ParamType):
+    """HOST:PORT as a pair."""
+
+    name = "address"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, int]:
+        if isinstance(value, tuple):
+            return value
+        host, _, port = value.rpartition(":")
+        if not host or not port.isdecimal():
+            self.fail(f"{value!r} is not of the form HOST:PORT", param, ctx)
+        return host, int(port)
+
+
 class _Bytes(click.ParamType):
     """64K or 65536 as a number."""
 
@@ -92,6 +108,16 @@ class ModelFile:
     def read(self) -> Source:
         """Read a model of any format."""
         return read_model(self.path, self.params, self.semantics)
+
+
+def device_option(function: F) -> F:
+    """Add --device, as a pair of host and port."""
+    return click.option(
+        "--device",
+        type=_Address(),
+        metavar="HOST:PORT",
+        help="Run MODEL there, where TVM's RPC server is.",
+    )(function)
 
 
 def shape_option(function: F) -> F:

@@ -140,9 +140,9 @@ def library_of(model: ModelFile, threads: int | None) -> Library:
 
 
 def model_of(
-    model: ModelFile, threads: int | None
+    model: ModelFile, threads: int | None, target: str = "host"
 ) -> tuple[Signature, Descriptions, Callable[[], Library]]:
-    """Return what is known of a library or a model, and its loader or compiler for this machine."""
+    """Return what is known of a library or a model, and its loader or compiler."""
     from frontends.descriptions import Descriptions
     from tvm_qnn.cli.model_files import LIBRARY
     from tvm_qnn.library.library import load
@@ -166,8 +166,9 @@ def model_of(
         imported = source.convert(model.shapes)
 
     def make() -> Library:
-        with timed(console, "Compile for this machine"):
-            return build(imported.mod, "host", imported.params, num_threads=threads, cache=True)
+        where = "this machine" if target == "host" else target
+        with timed(console, f"Compile for {where}"):
+            return build(imported.mod, target, imported.params, num_threads=threads, cache=True)
 
     signature = with_input_ranges(imported.mod, with_unique_names(signature_of(imported.mod)))
     return signature, source.descriptions(), make

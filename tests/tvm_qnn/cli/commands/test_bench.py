@@ -8,6 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from qnn_ops.errors import QnnError
+from tests.support.linking import needs_linker
+from tests.support.rpc import rpc_process
 from tvm_qnn import oracle, throughput, timing
 from tvm_qnn.cli import main
 from tvm_qnn.throughput import rates
@@ -120,3 +122,34 @@ def test_a_librarys_batch_is_its_own(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["bench", str(path), "--batch", "2"])
     assert result.exit_code == 2
     assert "--batch is for model files" in result.stderr
+
+
+@needs_linker
+def test_runs_of_a_device_are_timed_there(model: Path, tmp_path: Path) -> None:
+    with rpc_process("tvm.exec.rpc_server", tmp_path / "server.txt") as port:
+        where = ["--device", f"127.0.0.1:{port}", "--rounds", "4"]
+        result = CliRunner().invoke(main, ["bench", str(model), *where, "--json", "--csv", "r.csv"])
+        assert result.exit_code == 0, result.output
+        text = CliRunner().invoke(main, ["bench", str(model), *where]).stdout
+    found = json.loads(result.stdout)
+    assert list(found) == ["tvm-qnn"]
+    _, *rows = csv.reader(Path("r.csv").read_text().splitlines())
+    assert max(float(row[2]) for row in rows) == found["tvm-qnn"]["maximum_seconds"] < 1
+    assert len(rows) == found["tvm-qnn"]["runs"] == 4
+    assert f"{model.name}, on the device, 4 runs" in text
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--device", "there"], "'there' is not of the form HOST:PORT"),
+        (["--device", "there:1", "--streams", "2"], "are of runs on this machine, not of --device"),
+        (["--device", "there:1", "--threads", "2"], "TVM_NUM_THREADS sets the threads"),
+        (["--device", "127.0.0.1:9"], "cannot reach the RPC server at 127.0.0.1:9"),
+        (["--target", "x86-avx2"], "--target is for --device"),
+    ],
+)
+def test_what_a_device_does_not_do(model: Path, options: list[str], message: str) -> None:
+    result = CliRunner().invoke(main, ["bench", str(model), *options])
+    assert result.exit_code in (1, 2)
+    assert message in " ".join(result.stderr.replace("│", " ").split())
