@@ -13,6 +13,7 @@ copyright = author
 version = release = runpy.run_path(str(HERE.parent / "tvm_qnn" / "version.py"))["__version__"]
 
 extensions = [
+    "accessible",
     "myst_parser",
     "operator_table",
     "speed_charts",
@@ -26,8 +27,9 @@ exclude_patterns = ["_build", "tutorials/GALLERY_HEADER.rst"]
 html_theme = "furo"
 html_title = f"tvm-qnn {version}"
 templates_path = ["_templates"]
+html_theme_options = {"top_of_page_buttons": []}
 html_static_path = ["_static"]
-html_css_files = ["versions.css"]
+html_css_files = ["pages.css"]
 html_js_files = [("versions.js", {"defer": "defer"})]
 html_sidebars = {
     "**": [

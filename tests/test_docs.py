@@ -140,3 +140,12 @@ def test_the_reference_has_what_tutorials_import() -> None:
         if not {module, f"{module}.{name}"} & documented
     }
     assert missing == set()
+
+
+def test_pages_are_mended_once() -> None:
+    accessible = extension("accessible")
+    page = "\n".join(accessible.MENDED)
+    mended = accessible.mended(page)
+    assert not any(fault in mended for fault in accessible.MENDED)
+    assert mended.count("tabindex") == 2
+    assert accessible.mended(mended) == mended
