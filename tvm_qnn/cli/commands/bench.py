@@ -23,6 +23,7 @@ from tvm_qnn.cli.commands.run import library_of, model_of
 if TYPE_CHECKING:
     from contextlib import ExitStack
 
+    from tvm_qnn.library.library import Library
     from tvm_qnn.throughput import Streams
     from tvm_qnn.timing import Timing
 
@@ -51,6 +52,9 @@ FILE_TO_WRITE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--batch", type=click.IntRange(min=1), help="Count images a second, so many in a run."
 )
+@click.option(
+    "--memory", is_flag=True, help="Tell, too, the memory that a process takes for the library."
+)
 @device_option
 @target_option
 @click.option("--csv", "csv_file", type=FILE_TO_WRITE, help="A file for every run's time, as CSV.")
@@ -64,6 +68,7 @@ def bench(
     threads: int,
     streams: int | None,
     batch: int | None,
+    memory: bool,
     device: tuple[str, int] | None,
     target: str,
     csv_file: Path | None,
@@ -80,10 +85,10 @@ def bench(
     for path in filter(None, (csv_file, trace)):
         check_file(path)
     if device is not None:
-        if streams is not None or batch is not None or threads != 1 or trace is not None:
+        if streams is not None or batch is not None or threads != 1 or trace or memory:
             raise click.UsageError(
-                "--streams, --batch, --threads and --trace are of runs on this machine, not of "
-                "--device, where TVM_NUM_THREADS sets the threads"
+                "--streams, --batch, --threads, --memory and --trace are of runs on this machine, "
+                "not of --device, where TVM_NUM_THREADS sets the threads"
             )
         _tell_times(model, {OURS: _on_device(model, device, target, rounds)}, {}, csv_file, as_json)
         return
@@ -92,8 +97,10 @@ def bench(
     if streams is not None or batch is not None:
         if threads != 1:
             raise click.UsageError("--threads are of one run; with --streams or --batch it has one")
-        if trace is not None:
-            raise click.UsageError("--trace is of single runs, not of --streams or --batch")
+        if trace is not None or memory:
+            raise click.UsageError(
+                "--trace and --memory are of single runs, not of --streams or --batch"
+            )
         _count_images(model, rounds, streams or 1, batch or 1, csv_file, as_json=as_json)
         return
     from contextlib import nullcontext
@@ -115,7 +122,18 @@ def bench(
             name: zip(each.starts, each.seconds, strict=True) for name, each in timings.items()
         }
         write_text(trace, chrome_trace(f"tvm-qnn bench {model.path.name}", spans))
-    _tell_times(model, timings, absent, csv_file, as_json, threads)
+    taken = _memory(library) if memory else None
+    _tell_times(model, timings, absent, csv_file, as_json, threads, taken)
+
+
+def _memory(library: Library) -> int:
+    """Return the bytes that a process takes for a library."""
+    from tvm_qnn.io.outputs import scratch
+    from tvm_qnn.throughput import memory_of
+
+    with scratch() as folder:
+        library.export(folder / "model.so")
+        return memory_of(folder / "model.so")
 
 
 def _tell_times(
@@ -125,8 +143,9 @@ def _tell_times(
     csv_file: Path | None,
     as_json: bool,
     threads: int | None = None,
+    memory: int | None = None,
 ) -> None:
-    """Print times, here of so many threads or of a device, and write them to files."""
+    """Print times, here of so many threads or of a device, and bytes; write times to files."""
     from tvm_qnn.demo.report import times_table
     from tvm_qnn.io.terminal import Terminal
 
@@ -134,7 +153,10 @@ def _tell_times(
         _write_csv(csv_file, "seconds", {name: each.seconds for name, each in timings.items()})
     _warn(timings)
     if as_json:
-        _print_json({name: _figures(timing) for name, timing in timings.items()}, absent)
+        figures = {name: _figures(timing) for name, timing in timings.items()}
+        if memory is not None:
+            figures[OURS]["memory_bytes"] = memory
+        _print_json(figures, absent)
         return
     _tell(absent)
     runs = len(timings[OURS].seconds)
@@ -142,6 +164,10 @@ def _tell_times(
     Terminal().print(
         times_table(f"{model.path.name}, {where}, {runs} runs of each in turn", timings)
     )
+    if memory is not None:
+        click.echo(
+            f"A process that loads the library and runs it takes {memory / 1e6:.2f} MB for it."
+        )
 
 
 def _on_device(model: ModelFile, device: tuple[str, int], target: str, rounds: int) -> Timing:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -50,10 +52,23 @@ def test_a_machine_that_is_not_quiet_is_told(
     assert json.loads(result.stdout)["tvm-qnn"]["is_quiet"] is quiet
 
 
-def test_a_trace_is_of_single_runs(model: Path) -> None:
-    result = CliRunner().invoke(main, ["bench", str(model), "--streams", "2", "--trace", "a.json"])
+@pytest.mark.parametrize("option", [["--trace", "a.json"], ["--memory"]])
+def test_traces_and_memory_are_of_single_runs(model: Path, option: list[str]) -> None:
+    result = CliRunner().invoke(main, ["bench", str(model), "--streams", "2", *option])
     assert result.exit_code == 2
-    assert "--trace is of single runs" in result.stderr
+    assert "--trace and --memory are of single runs" in result.stderr
+
+
+@needs_linker
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells it")
+def test_memory_is_told(model: Path) -> None:
+    line = ["bench", str(model), "--rounds", "2", "--memory"]
+    figures = json.loads(CliRunner().invoke(main, [*line, "--json"]).stdout)
+    assert 10_000 < figures["tvm-qnn"]["memory_bytes"] < 20e6
+    assert "memory_bytes" not in figures["LiteRT (XNNPACK)"]
+    found = re.search(r"takes ([\d.]+) MB for it\.", CliRunner().invoke(main, line).stdout)
+    assert found
+    assert 0.01 < float(found[1]) < 20
 
 
 def test_without_litert_the_reason_is_told(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
