@@ -13,7 +13,7 @@ from tvm import tirx
 from tvm.ir.expr import TensorLoad
 from tvm_ffi import structural_walk
 
-from legalize.kernels.isa.helium import SAME, VECTOR
+from legalize.kernels.isa.helium import SAME, SCATTER, VECTOR
 from legalize.kernels.isa.mcu import TWO_WORDS
 from tvm_qnn.standalone.spans import Array, Span, combined, exactly, joined, negated
 
@@ -194,21 +194,22 @@ class _Reader:
 
     def _store(self, node: tirx.BufferStore) -> _Uses:
         uses, value = self.value(node.value)
-        memory = self._memory_of(node.buffer)
         more, place = self._index(node.indices)
         uses = uses.then(more)
-        if memory in self._numbers:
-            number = self._numbers[memory]
-            self.written.add(number)
-            size = size_of_buffer(node.buffer)
-            end = (
-                np.array([size])
-                if place is None
-                else np.minimum((place[1] + 1) * _item_size(node.buffer), size)
-            )
-            return uses.then(_Uses(writes={number: end}))
-        self._values[memory] = value if _is_number(node.buffer) else None
-        return uses
+        memory = self._memory_of(node.buffer)
+        if memory not in self._numbers:
+            self._values[memory] = value if _is_number(node.buffer) else None
+            return uses
+        return uses.then(self._written(node.buffer, place, 0))
+
+    def _written(self, buffer: Any, place: Span, most: int) -> _Uses:
+        """Return the uses of a store to an argument, ``most`` elements behind a place or nearer."""
+        number = self._numbers[self._memory_of(buffer)]
+        self.written.add(number)
+        end = np.array([size_of_buffer(buffer)])
+        if place is not None:
+            end = np.minimum((place[1] + 1 + most) * _item_size(buffer), end)
+        return _Uses(writes={number: end})
 
     def _branch(self, node: tirx.IfThenElse) -> _Uses:
         uses, condition = self.value(node.condition)
@@ -336,10 +337,21 @@ class _Reader:
     def _extern(self, name: tvm.ir.StringImm, *operands: Any) -> tuple[_Uses, Span]:
         if name.value == SAME:
             return self.value(operands[0])
+        if name.value == SCATTER:
+            return self._scatter(*operands), None
         if name.value not in _READ:
             raise _UnreadableError
         (place,) = operands
         return self._load(place.args[0])[0], None
+
+    def _scatter(self, place: Any, offsets: Any, values: Any, most: Any) -> _Uses:
+        uses, _ = self._all([offsets, values])
+        (target,) = place.args
+        more, start = self._index(target.indices)
+        uses = uses.then(more)
+        if self._memory_of(target.source) not in self._numbers:
+            return uses
+        return uses.then(self._written(target.source, start, int(most)))
 
     def _load(self, node: Any) -> tuple[_Uses, Span]:
         memory = self._memory_of(node.source)

@@ -12,7 +12,7 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.isa.helium import reading_vectors, unseen_index, vector_of
+from legalize.kernels.isa.helium import reading_vectors, scatter, unseen_index, vector_of
 from legalize.kernels.isa.mcu import reading_words, words_of
 from tests.support.standalone import check_call
 from tvm_qnn.standalone.functions import compile_functions
@@ -126,6 +126,15 @@ def bytes_of_vectors(buffers: Buffers) -> None:
             T.buffer_store(target, T.Shuffle([vector], [5]), [i])
 
 
+def scattered_bytes(buffers: Buffers) -> None:
+    """Store a byte of a vector at each fourth place by a call."""
+    source, target = buffers
+    offsets = T.Shuffle([T.int16(4 * i) for i in range(8)], list(range(8)))
+    with reading_vectors(), T.serial(4) as i:
+        values = T.Cast("int16x8", source[T.ramp(i * 8, 1, 8)])
+        scatter(target, i, offsets, values, 28)
+
+
 BYTES = [(8, "int8"), (8, "int8")]
 
 
@@ -154,6 +163,8 @@ def test_a_lead_is_what_the_order_of_loads_allows(
 
 def test_a_lead_knows_what_is_hidden_from_llvm() -> None:
     assert lead(VECTORS, bytes_of_vectors) == -7
+    # The first turn writes 29 bytes, and the second one reads from the ninth on.
+    assert lead([(32, "int8"), (32, "int8")], scattered_bytes) == 21
 
 
 @pytest.mark.skipif(not shutil.which("cc"), reason="no C compiler cc on the path")

@@ -11,6 +11,7 @@ from legalize.kernels.conv2d.mcu.epilogue import Epilogue
 from legalize.kernels.conv2d.mcu.helium.plan import helium_epilogue
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.depthwise.mcu import columns
 from legalize.kernels.depthwise.mcu.helium import depthwise_conv2d, lanes_of, packed
 from legalize.kernels.ir.types import Array
 
@@ -25,13 +26,14 @@ class HeliumDepthwise:
     Attributes:
         spec: the convolution.
         epilogue: what the sums become.
-        groups: of taps whose products are added up in 16 bits.
+        groups: of taps whose products are added up in 16 bits; None for products of all taps by
+            one instruction, as ``columns`` has them.
         constants: the arrays, in the order of the function's arguments.
     """
 
     spec: ConvSpec
     epilogue: Epilogue
-    groups: tuple[tuple[int, ...], ...]
+    groups: tuple[tuple[int, ...], ...] | None
     constants: tuple[Array, ...]
 
     def pack(self, _weights: Weights) -> HeliumDepthwise:
@@ -39,23 +41,29 @@ class HeliumDepthwise:
         return self
 
     def function(self, _packed: HeliumDepthwise) -> tirx.PrimFunc:
-        """Build the function: see ``depthwise_conv2d``."""
+        """Build the function: see both of the name ``depthwise_conv2d``."""
+        if self.groups is None:
+            return columns.depthwise_conv2d(self.spec, self.epilogue)
         return depthwise_conv2d(self.spec, self.epilogue, self.groups)
 
 
 def plan_helium(spec: ConvSpec, weights: Weights) -> HeliumDepthwise | None:
-    """Plan a convolution of each channel by itself, of int8 and of sixteen channels or their like.
+    """Plan a convolution of each channel by itself, of int8.
 
-    Fewer channels must make a vector of several pixels that lie side by side.
+    Where ``columns`` does not serve it, sixteen channels or fewer must make a vector, of several
+    pixels that lie side by side.
     """
     taps = spec.kernel_height * spec.kernel_width
     if spec.dilation != (1, 1) or taps > _MOST_TAPS or spec.output.dtype != "int8":
         return None
-    if lanes_of(spec) is None:
-        return None
     rows = weights.kernel.reshape(taps, spec.out_channels).T
     epilogue = helium_epilogue(spec, weights, rows)
     if epilogue is None:
+        return None
+    if columns.serves(spec) and epilogue.form is not None and epilogue.form.right > 1:
+        arrays = columns.packed(spec, rows), *epilogue.constants()
+        return HeliumDepthwise(spec, epilogue, None, arrays)
+    if lanes_of(spec) is None:
         return None
     arrays = packed(spec, rows, epilogue)
     return HeliumDepthwise(spec, epilogue, groups_of(rows), arrays)

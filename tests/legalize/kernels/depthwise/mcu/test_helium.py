@@ -4,16 +4,24 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.depthwise.mcu.helium import lanes_of
 from legalize.kernels.depthwise.mcu.helium_plan import groups_of, plan_helium
 from tests.support import mcu
-from tests.support.convolutions import SPEC, problem_of, random_problem
+from tests.support.convolutions import SPEC, Problem, problem_of, random_problem
 from tests.support.programs import Case
 from tvm_qnn.standalone.functions import compile_functions
 from tvm_qnn.target.target import parse_target
 
-WIDE = replace(SPEC, in_channels=32, out_channels=32, padding=(1, 1, 1, 1))
+
+def with_channels(spec: ConvSpec, channels: int) -> ConvSpec:
+    return replace(spec, in_channels=channels, out_channels=channels)
+
+
+WIDE = replace(with_channels(SPEC, 32), padding=(1, 1, 1, 1))
+LARGE = replace(WIDE, kernel_height=5, kernel_width=5, padding=(2, 2, 2, 2))
 
 
 @mcu.emulated
@@ -21,15 +29,24 @@ def test_equals_the_definition(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     roundings = "tflite", "upward", "float64"
     drawn = [random_problem(rng, roundings, is_depthwise=True) for _ in range(200)]
-    for channels in (4, 8, 16, 24, 40):
-        spec = replace(WIDE, in_channels=channels, out_channels=channels)
-        for strides in ((1, 1), (2, 2)):
-            drawn.append(problem_of(replace(spec, strides=strides), rng, is_depthwise=True))
+    for channels in (4, 8, 12, 16, 23, 40):
+        for spec in (with_channels(WIDE, channels), with_channels(LARGE, channels)):
+            for strides in ((1, 1), (2, 2), (1, 3)):
+                drawn.append(problem_of(replace(spec, strides=strides), rng, is_depthwise=True))
+    for width in range(4, 30):
+        spec = replace(WIDE, batch=2, in_channels=9, out_channels=9, in_width=width)
+        window = replace(spec, kernel_height=1 + width % 4, kernel_width=1 + width // 4 % 3)
+        bounded = replace(spec, output=replace(spec.output, low=-100 + width, high=90))
+        for each in (spec, window, bounded):
+            drawn.append(problem_of(each, rng, is_depthwise=True))
     for how in ("ends", "min", "max"):
-        drawn.append(problem_of(WIDE, rng, how=how, is_depthwise=True))
+        for spec in (WIDE, LARGE):
+            drawn.append(problem_of(spec, rng, how=how, is_depthwise=True))
     plans = [plan_helium(problem.spec, problem.weights) for problem in drawn]
     served = [(each, plan) for each, plan in zip(drawn, plans, strict=True) if plan is not None]
-    assert len(served) > 12
+    by_columns = [plan.groups is None for _, plan in served]
+    assert by_columns.count(True) > 60
+    assert by_columns.count(False) > 20
     cases = [
         Case(plan.function(plan), [problem.data, *plan.constants], problem.spec.out_shape, "int8")
         for problem, plan in served
@@ -39,15 +56,35 @@ def test_equals_the_definition(tmp_path: Path) -> None:
         np.testing.assert_array_equal(result, problem.result, err_msg=str(problem.spec))
 
 
-def test_products_are_of_vectors() -> None:
-    problem = problem_of(WIDE, np.random.default_rng(2), is_depthwise=True)
+@pytest.mark.parametrize(
+    ("spec", "instructions"),
+    [
+        (WIDE, ("vmlav.s8", "vmulh.s32", "vqshrnt.s32", "vstrb.16")),
+        (LARGE, ("vmullb.s8", "vmullt.s8", "vmulh.s32", "vqmovnt.s16")),
+    ],
+)
+def test_products_are_of_vectors(spec: ConvSpec, instructions: tuple[str, ...]) -> None:
+    code = code_of(problem_of(spec, np.random.default_rng(2), is_depthwise=True))
+    for instruction in instructions:
+        assert instruction in code
+
+
+def test_a_product_and_its_addend_are_one_instruction() -> None:
+    """Where one addend serves all sums, as without a tie at a negative one."""
+    rng = np.random.default_rng(3)
+    output = replace(WIDE.output, low=0, rounding="upward")
+    problem = problem_of(replace(WIDE, output=output), rng, is_depthwise=True)
+    code = code_of(replace(problem, bias=np.zeros_like(problem.bias)))
+    assert "vqdmlash.s32" in code
+    assert "vmulh" not in code
+
+
+def code_of(problem: Problem) -> str:
     plan = plan_helium(problem.spec, problem.weights)
     assert plan is not None
     target = parse_target("cortex-m55")
     compiled = compile_functions({"conv": plan.function(plan)}, {"conv": "m_conv"}, target)
-    code = str(compiled.module.inspect_source("asm"))
-    for instruction in ("vmullb.s8", "vmullt.s8", "vmulh.s32", "vqmovnt.s16"):
-        assert instruction in code
+    return str(compiled.module.inspect_source("asm"))
 
 
 def test_taps_are_joined_as_far_as_16_bits_go() -> None:
@@ -61,5 +98,5 @@ def test_taps_are_joined_as_far_as_16_bits_go() -> None:
 
 def test_few_channels_are_those_of_several_pixels() -> None:
     for channels, strides, expected in ((8, 1, 8), (8, 2, None), (6, 1, None), (40, 2, 16)):
-        spec = replace(WIDE, in_channels=channels, out_channels=channels)
+        spec = with_channels(WIDE, channels)
         assert lanes_of(replace(spec, strides=(strides, strides))) == expected
