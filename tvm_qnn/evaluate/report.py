@@ -144,7 +144,7 @@ def _draw_confusion(
 
 def _page(folder: Path, title: str, found: Evaluation, classes: Sequence[Mapping[str, Any]]) -> str:
     beside = found.figures["beside"]
-    heads = ["", "tvm-qnn", *([beside["title"]] if beside else [])]
+    heads = ["figure", "tvm-qnn", *([beside["title"]] if beside else [])]
     parts = [_table(heads, [[name, *cells] for name, cells in summary(found)])]
     parts += [f"<p>{escape(visible(text))}</p>" for text in remarks(found)]
     if worst := _worst(found):
@@ -152,7 +152,8 @@ def _page(folder: Path, title: str, found: Evaluation, classes: Sequence[Mapping
     if classes:
         matrix = base64.b64encode((folder / CONFUSION).read_bytes()).decode()
         parts += ["<h2>True and predicted classes</h2>"]
-        parts += [f'<img class="wide" src="data:image/png;base64,{matrix}" alt="matrix">']
+        shown = "Samples by true and predicted class"
+        parts += [f'<img class="wide" src="data:image/png;base64,{matrix}" alt="{shown}">']
         rows = [[_cell(value) for value in row.values()] for row in classes]
         parts += ["<h2>Classes</h2>", _table([*classes[0]], rows)]
     page = Template((files("tvm_qnn.evaluate") / "page.html").read_text("utf-8"))
@@ -171,7 +172,7 @@ def _table(heads: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
         return f"<tr>{''.join(inside)}</tr>"
 
     body = "".join(line(row, "td") for row in rows)
-    return f'<div class="table"><table>{line(heads, "th")}{body}</table></div>'
+    return f'<div class="table" tabindex="0"><table>{line(heads, "th")}{body}</table></div>'
 
 
 def _worst(found: Evaluation) -> list[str]:

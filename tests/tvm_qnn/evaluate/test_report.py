@@ -95,6 +95,9 @@ def test_the_page_has_the_worst_pictures_and_no_text_is_markup(
     assert "<b>" not in page
     assert "&lt;i&gt;a" in page
     assert "http" not in page
+    assert "<main>" in page
+    assert page.count('tabindex="0"') == page.count("<table>") == 2
+    assert "<th></th>" not in page
 
 
 def test_alone_there_is_one_column(found: Evaluation, tmp_path: Path) -> None:
