@@ -17,6 +17,8 @@
 #   make bench   time tvm-qnn and its peers (MODELS="m.tflite resnet50:int8": on these), and
 #                measure memory and building; tables and charts in out/
 #   make docs    build the documentation, tutorials run, in docs/_build/html
+#   make axe     look for faults of the documentation's pages, for readers of screens and on a
+#                phone; needs node, npm and Chromium
 #   make mxnet   quantize networks of Gluon's zoo with MXNet, and hold tvm-qnn against it; in an
 #                environment of its own, for which it needs Python 3.10 or 3.11
 #                (MODELS="inceptionv3 resnet50_v1": only these)
@@ -27,7 +29,7 @@ BIN := .venv/bin
 SAY := @printf '==> %s\n'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-arm test-avx512 test-mcu test-torch test-ray test-serve test-targets lint types layers bench docs mxnet clean
+.PHONY: help demo test test-arm test-avx512 test-mcu test-torch test-ray test-serve test-targets lint types layers bench docs axe mxnet clean
 
 help:
 	@sed -n '3,$${/^#/!q;s/^# \{0,1\}//p;}' Makefile
@@ -135,6 +137,13 @@ mxnet: .venv-mxnet/installed
 docs: .venv/installed-docs
 	$(SAY) "Documentation, with its tutorials run"
 	@$(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
+
+out/axe/node_modules:
+	@npm install --silent --no-audit --no-fund --prefix out/axe axe-core@4 playwright-core@1
+
+axe: docs out/axe/node_modules
+	$(SAY) "Faults of the pages"
+	@node tools/axe.mjs out/axe docs/_build/html
 
 clean:
 	rm -rf .venv .venv-mxnet .venv-serve build dist out *.egg-info docs/_build docs/charts docs/tutorials
