@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from qnn_ops.errors import QnnError
     from qnn_ops.float_function import float_function
     from qnn_ops.fused_multiply_add import fused_multiply_add
+    from qnn_ops.hash_signs import hash_signs
     from qnn_ops.natural_power import natural_power
     from qnn_ops.quantize import quantize
     from qnn_ops.quantized_add import quantized_add
@@ -58,6 +59,7 @@ __all__ = [
     "dynamic_quantize",
     "float_function",
     "fused_multiply_add",
+    "hash_signs",
     "natural_power",
     "quantize",
     "quantized_add",

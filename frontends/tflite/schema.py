@@ -54,6 +54,7 @@ ENUM_FIELDS: dict[str, dict[str, int]] = {
     "padding": _members(tflite.Padding),
     "quantized_bias_type": DTYPES,
     "reduce_function": _members(tflite.ReduceWindowFunction),
+    "type": _members(tflite.LSHProjectionType),
     "weights_format": _members(tflite.FullyConnectedOptionsWeightsFormat),
 }
 """Fields of options that are enumerations: their values by name."""

@@ -56,6 +56,7 @@ _INT8_VERSIONS = {
     "HARD_SWISH": 1,
     "HASHTABLE_LOOKUP": 1,
     "IF": 1,
+    "LSH_PROJECTION": 1,
     "MATRIX_DIAG": 1,
     "MATRIX_SET_DIAG": 1,
     "NEG": 1,

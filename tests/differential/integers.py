@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,21 @@ def read_as(graph: Graph, value: Value) -> Value:
     if new > old:
         operand = graph.aside(graph.data(value.dtype, (*shape, new // old)))
     graph.operator("BITCAST", [operand], graph.tensor(shape, dtype, None))
+    return value
+
+
+@step(int16=True)
+def project(graph: Graph, value: Value) -> Value | None:
+    """Hash rows of at most 60 bytes; nothing grows from the signs of their sums."""
+    if prod(value.shape[1:]) * np.dtype(value.dtype).itemsize > 60 or value.shape[0] == 0:
+        return None
+    count, bits = (int(each) for each in graph.rng.integers(1, 7, 2))
+    functions = graph.constant(graph.rng.normal(0, 1, (count, bits)).astype(np.float32))
+    operands, kind = [functions, value.index], str(graph.choice("SPARSE", "DENSE"))
+    if graph.chance(0.5):
+        operands.append(graph.aside(graph.rng.normal(0, 1, value.shape[0]).astype(np.float32)))
+    signs = graph.tensor([count * (bits if kind == "DENSE" else 1)], "int32", None)
+    graph.operator("LSH_PROJECTION", operands, signs, type=kind)
     return value
 
 

@@ -61,6 +61,17 @@ def read_as(draw: Draw) -> None:
     draw.operator([data], (new, draw.encoding(new)))
 
 
+@drawn("LSH_PROJECTION")
+def project(draw: Draw) -> None:
+    dtype, shape = draw.dtype(), draw.shape(1)
+    functions = draw.rng.normal(0, 1, (draw.size(), draw.choice(1, 2, 20, 31, 32, 33)))
+    operands = [draw.given(functions.astype(np.float32)), draw.input(shape, dtype)]
+    if draw.chance(0.5):
+        count = shape[0] + (draw.choice(-1, 1) if draw.chance(0.05) else 0)
+        operands.append(draw.given(draw.rng.normal(0, 1, max(count, 0)).astype(np.float32)))
+    draw.operator(operands, ("int32", None), shape=(1,), type=draw.choice("SPARSE", "DENSE"))
+
+
 @drawn("SQUEEZE")
 def squeeze(draw: Draw) -> None:
     data, shape, result = moved(draw)

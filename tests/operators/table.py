@@ -155,7 +155,7 @@ REASONS = """
 - HASHTABLE, HASHTABLE_FIND, HASHTABLE_IMPORT, HASHTABLE_SIZE: LiteRT's reference kernels lack them,
   and its default ones have tables from strings to int64 and back alone; there are no tensors of
   strings here. SKIP_GRAM is of strings, too.
-- LSH_PROJECTION: no quantized model was met that has it.
+- LSH_PROJECTION of items of more than 60 bytes: FarmHash hashes these in another way.
 """
 
 

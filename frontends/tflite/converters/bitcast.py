@@ -25,13 +25,17 @@ def convert_bitcast(ctx: Context) -> relax.Expr:
 
     Wider numbers are taken apart along a new last axis, narrower ones are joined along it.
     """
-    data, dtype = ctx.input(0), ctx.output().dtype
-    source = data.tensor.dtype
+    data = ctx.input(0)
+    return read_as(ctx, data.expr, data.tensor.dtype, ctx.output().dtype)
+
+
+def read_as(ctx: Context, data: relax.Expr, source: str, dtype: str) -> relax.Expr:
+    """Read numbers of one type as those of another."""
     if source == dtype:
-        return data.expr
+        return data
     if not {source, dtype} <= {*_BITS, "float32"}:
         raise UnsupportedError(f"from {source} to {dtype}")
-    bits = _as_other(ctx, data.expr) if source == "float32" else data.expr
+    bits = _as_other(ctx, data) if source == "float32" else data
     inner = ["int32" if each == "float32" else each for each in (source, dtype)]
     result = bits if len({*inner}) == 1 else _integers(ctx, bits, inner[0], inner[1])
     return _as_other(ctx, result) if dtype == "float32" else result

@@ -123,6 +123,10 @@ def check_basic(ctx: Context, needed: Sequence[str]) -> int:
         raise QnnError(f"{data.tensor.label} has shape {data.shape}, needs 2 dimensions")
     batch, size = data.shape
     units = bias.shape[0] // _GATES if bias.shape else 0
+    if not units:
+        raise QnnError(
+            f"{bias.tensor.label} has shape {bias.shape}, needs {_GATES} numbers for each unit"
+        )
     shapes: list[tuple[Operand, tuple[int, ...]]] = [
         (hidden, (batch, units)),
         (weights, (_GATES * units, size + units)),
@@ -130,7 +134,7 @@ def check_basic(ctx: Context, needed: Sequence[str]) -> int:
         (cells, (batch, units)),
     ]
     for operand, shape in shapes:
-        if operand.shape != shape or not units:
+        if operand.shape != shape:
             raise QnnError(f"{operand.tensor.label} has shape {operand.shape}, needs {shape}")
     return units
 

@@ -118,6 +118,13 @@ class EmbeddingLookupSparseOptions(Options):
 
 
 @dataclass(frozen=True)
+class LSHProjectionOptions(Options):
+    """Whether signs are bits of numbers, "SPARSE", or numbers themselves, "DENSE"."""
+
+    type: str
+
+
+@dataclass(frozen=True)
 class OneHotOptions(Options):
     """One-hot; `axis` is the new one, -1 is the last."""
 

@@ -25,6 +25,9 @@ def cases() -> Iterator[tuple[str, bytes, str, str]]:
     yield from _variables()
     yield from _sparse()
     yield from _bits()
+    yield from _projections()
+    yield from _read_as()
+    yield from _lstms()
 
 
 def _loops() -> Iterator[tuple[str, bytes, str, str]]:
@@ -247,3 +250,77 @@ _OF_COUNT = {
     "too_many": (_FORMAT, "buffer holds 5 bytes"),
     "none": (_FORMAT, "before it has a value"),
 }
+
+
+def _projections() -> Iterator[tuple[str, bytes, str, str]]:
+    for name, functions, items, weights, error, message in (
+        ("no_items", (2, 3), (0,), None, _UNSUPPORTED, "items of shape (0,)"),
+        ("no_functions", (0, 3), (4,), None, _UNSUPPORTED, "functions of (0, 3)"),
+        ("items_of_nothing", (2, 3), (4, 0), None, _UNSUPPORTED, "items of shape (4, 0)"),
+        ("33_bits", (2, 33), (4,), None, "QnnError", "at most 32 bits"),
+        ("one_axis", (6,), (4,), None, "QnnError", "has shape (6,)"),
+        ("weights_missing", (2, 3), (4,), (3,), "QnnError", "has shape (3,), needs (4,)"),
+        ("item_huge", (2, 3), (4, _HUGE), None, "QnnError", "at most 60 bytes"),
+    ):
+        writer = ModelWriter()
+        seeds = writer.tensor("h", functions, "float32", None, np.ones(functions, np.float32))
+        operands = [seeds, writer.tensor("x", items, "int8", _Q)]
+        if weights:
+            array = np.ones(weights, np.float32)
+            operands.append(writer.tensor("w", weights, "float32", None, array))
+        result = writer.tensor("y", (1,), "int32")
+        writer.operator("LSH_PROJECTION", operands, [result], type="DENSE")
+        yield f"projection_{name}", writer.finish(operands[1:2], [result]), error, message
+
+
+def _read_as() -> Iterator[tuple[str, bytes, str, str]]:
+    for name, shape, dtype, new, error, message in (
+        ("other_parts", (2, 3), "int8", "int32", "QnnError", "needs 4 at its end"),
+        ("no_parts", (), "int8", "int16", "QnnError", "needs 2 at its end"),
+        ("flags", (4,), "bool", "int8", _UNSUPPORTED, "from bool to int8"),
+        ("rank_of_9", (1,) * 9, "int32", "int8", "", ""),
+        ("nothing", (0, 4), "int8", "float32", "", ""),
+    ):
+        writer = ModelWriter()
+        x, y = writer.tensor("x", shape, dtype), writer.tensor("y", (1,), new)
+        writer.operator("BITCAST", [x], [y])
+        yield f"bitcast_{name}", writer.finish([x], [y]), error, message
+
+
+def _lstms() -> Iterator[tuple[str, bytes, str, str]]:
+    """Yield steps of LSTM of float32 whose tensors do not go together."""
+    for name, changes, error, message in (
+        ("no_cells", {"units": 0}, "QnnError", "needs 4 numbers for each unit"),
+        ("weights_of_others", {"columns": 6}, "QnnError", "shape (8, 6), needs (8, 5)"),
+        ("bias_of_others", {"bias": 7}, "QnnError", "shape (1, 2), needs (1, 1)"),
+        ("state_of_others", {"kept": 9}, "QnnError", "shape (1, 9), needs (1, 2)"),
+        ("operands_missing", {"most": 3}, "QnnError", "needs 5 inputs"),
+        ("data_of_one_axis", {"axes": 1}, "QnnError", "needs 2 dimensions"),
+    ):
+        yield f"lstm_{name}", _lstm(**changes), error, message
+
+
+def _lstm(
+    units: int = 2,
+    columns: int = 0,
+    bias: int = 0,
+    kept: int = 0,
+    most: int = 5,
+    axes: int = 2,
+) -> bytes:
+    writer = ModelWriter()
+    size, kept = 3, kept or units
+    writer.tensor("q", (1,), "int8", _Q)  # without it TVM's own importer serves the model
+    data = writer.tensor("x", (1, size)[-axes:], "float32")
+    shape = (4 * units, columns or size + units)
+    weights = writer.tensor("w", shape, "float32", None, np.ones(shape, np.float32))
+    array = np.ones(bias or 4 * units, np.float32)
+    operands = [data, writer.tensor("h", (1, kept), "float32", is_variable=True), weights]
+    operands.append(writer.tensor("b", array.shape, "float32", None, array))
+    operands.append(writer.tensor("c", (1, kept), "float32", is_variable=True))
+    shapes = ((1, units), (1, units), (1, size + units), (1, 4 * units))
+    names = zip("yzuv", shapes, strict=True)
+    results = [writer.tensor(name, each, "float32") for name, each in names]
+    options: dict[str, Any] = {"kernel_type": 1, "fused_activation_function": "TANH"}
+    writer.operator("LSTM", operands[:most], results, **options)
+    return writer.finish([data], results[:1])
