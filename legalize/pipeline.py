@@ -14,6 +14,7 @@ from legalize.passes import (
     JoinInSteps,
     OneFunction,
     OrderReductions,
+    ShareStorage,
 )
 
 
@@ -23,7 +24,8 @@ def relax_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:
     # large functions for the smallest of them.
     is_mcu = any(has_features(target, features) for features in (CORES, RISCV32))
     joined = [] if is_mcu else [OneFunction()]
-    return tvm.transform.Sequential([calls_pipeline(target), *joined, *cpu.finalize_passes(target)])
+    passes = [calls_pipeline(target), *joined, ShareStorage(), *cpu.finalize_passes(target)]
+    return tvm.transform.Sequential(passes)
 
 
 def calls_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:

@@ -21,6 +21,13 @@ Row = tuple[Operator[Any], tuple[str, ...], Rule]
 IS_KERNEL = "qnn.is_kernel"
 """The attribute of functions that are written to the last loop: no pass is to improve them."""
 
+WRITES_OVER = "qnn.writes_over"
+"""The attribute of functions whose last argument, the output, may lie over another one of its size.
+
+It is the number of that argument, each element of which is read before the output's element in its
+place is written, once.
+"""
+
 _Rule = TypeVar("_Rule")
 
 

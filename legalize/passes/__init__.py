@@ -21,6 +21,7 @@ from legalize.passes.order_reductions import OrderReductions
 from legalize.passes.pad_in_place import PadInPlace
 from legalize.passes.prefer_signedness import PreferSignedness
 from legalize.passes.scale_sums import ScaleSums
+from legalize.passes.share_storage import ShareStorage
 from legalize.passes.split_words import SplitWords
 from legalize.passes.tabulate_floats import TabulateFloats
 from legalize.passes.tabulate_products import TabulateProducts
@@ -47,6 +48,7 @@ __all__ = [
     "PadInPlace",
     "PreferSignedness",
     "ScaleSums",
+    "ShareStorage",
     "SplitWords",
     "TabulateFloats",
     "TabulateProducts",

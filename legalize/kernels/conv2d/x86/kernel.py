@@ -46,6 +46,7 @@ from legalize.kernels.ir.registers import (
 )
 from legalize.kernels.ir.tasks import task_count
 from legalize.kernels.ir.types import Buffer, Expr, Index, Vector
+from legalize.kernels.kernel import WRITES_OVER
 from qnn_ops.dynamic_encoding import FIELDS, POINT_FIELD, SCALE_FIELD
 
 if TYPE_CHECKING:
@@ -80,7 +81,14 @@ class ConvKernel:
             self._declare()
             fill_border(self.spec, self.target)
             self._loops()
-        return builder.get()
+        function = builder.get()
+        if not self._writes_over_addend():
+            return function
+        return function.with_attr(WRITES_OVER, len(function.params) - 2)
+
+    def _writes_over_addend(self) -> bool:
+        """Tell whether outputs may lie over the residual's tensor."""
+        return False
 
     def _loops(self) -> None:
         """Write the loops over tasks, blocks of channels and tiles."""

@@ -69,6 +69,22 @@ class TileKernel(ConvKernel):
         if self.plan.copied == self.spec.out_pixels:
             self.tiled = copy_all(self.spec, self.plan.pitch, self.source, self.tasks)
 
+    def _writes_over_addend(self) -> bool:
+        # What is computed twice would be added to twice.
+        plan, fusion = self.plan, self.spec.fusion
+        is_in_place = fusion.part is None and fusion.border is None
+        if fusion.residual is None or not is_in_place:
+            return False
+        if plan.tiles_per_line * plan.rows != plan.line_pixels:
+            return False
+        return all(self._is_computed_once(section) for section in plan.tiling)
+
+    def _is_computed_once(self, section: Section) -> bool:
+        at_once = self.plan.tiles_at_once(section)
+        slots = slots_of(self.plan.rows, at_once, self.chunks, at_once * section.nr)
+        rows = slots.chunks * len(slots.after) * slots.rows
+        return self.plan.tiles % at_once == 0 and rows == self.plan.rows
+
     def _begin_task(self) -> None:
         amx.request_permission()
         amx.configure(self.configuration)

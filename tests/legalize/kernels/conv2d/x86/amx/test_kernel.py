@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 import tvm
 
-from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.spec import ConvSpec, Fusion, OutputStage, Residual
 from legalize.kernels.conv2d.x86.amx.plan import WIDTHS, TilePlan, cut, cut_to_width
+from legalize.kernels.isa.base import AffineForm
+from legalize.kernels.kernel import WRITES_OVER
 from tests.support.convolutions import SPEC, Problem, changed, problem_of, random_problem
 from tests.support.tiles import use_soft_tiles
-from tests.support.x86 import host_has, needs_native_vnni, run_on
+from tests.support.x86 import TARGET, host_has, needs_native_vnni, run_on
 
 SAPPHIRE_RAPIDS = "sapphirerapids"
 NARROWING = "vpackuswb"
@@ -163,3 +165,56 @@ def test_tasks_ask_for_tiles_of_their_own() -> None:
     text = function.script()
     body = text[text.index("T.parallel(") :]
     assert body.index("llvm.x86.ldtilecfg") < body.index("llvm.x86.tilerelease")
+
+
+def with_residual(side: int, channels: int, out_channels: int) -> Problem:
+    """Return a 1 × 1 convolution to which a tensor is added."""
+    spec = replace(pointwise(channels, out_channels).spec, in_height=side, in_width=side)
+    form = AffineForm(lhs=700_000, rhs=500_000, addend=1 << 18, shift=20)
+    residual = Residual("uint8", form, OutputStage("uint8", 0, 0, 255))
+    spec = replace(spec, fusion=Fusion(residual=residual))
+    return problem_of(spec, np.random.default_rng(0), exponent=-9)
+
+
+@pytest.mark.parametrize(
+    ("side", "channels", "nr", "is_over"),
+    [
+        (8, 64, 4, True),
+        (8, 128, 2, True),
+        # 9 · 9 pixels are six tiles of 14, the last of which has some of another, too.
+        (9, 64, 4, False),
+        # Three tiles, two at once.
+        (6, 64, 2, False),
+    ],
+)
+def test_outputs_may_lie_over_the_tensor_that_is_added_if_each_is_computed_once(
+    side: int, channels: int, nr: int, is_over: bool
+) -> None:
+    problem = with_residual(side, channels, out_channels=64)
+    function, _ = arguments(problem, cut_to_width(problem.spec, nr))
+    assert (WRITES_OVER in function.attrs) == is_over
+    if is_over:
+        names = [parameter.name for parameter in function.params]
+        assert "addend" in names[int(function.attrs[WRITES_OVER])]
+
+
+@needs_native_vnni
+@pytest.mark.parametrize(("side", "channels", "nr"), [(8, 64, 4), (8, 512, 4), (16, 128, 2)])
+def test_sums_over_the_tensor_that_is_added_are_the_same(
+    monkeypatch: pytest.MonkeyPatch, side: int, channels: int, nr: int
+) -> None:
+    use_soft_tiles(monkeypatch)
+    problem = with_residual(side, channels, out_channels=128)
+    function, inputs = arguments(problem, cut_to_width(problem.spec, nr))
+    assert WRITES_OVER in function.attrs
+    tensor = np.random.default_rng(1).integers(0, 256, problem.spec.out_shape, np.uint8)
+    apart = run_on(
+        "cascadelake", function, [*inputs, tensor.copy()], problem.spec.out_shape, "uint8"
+    )
+    target = tvm.target.Target({**TARGET, "mcpu": "cascadelake"})
+    library = tvm.compile(function, target=target)
+    over = tvm.runtime.tensor(tensor)
+    arrays = [tvm.runtime.tensor(np.asarray(array, order="C")) for array in inputs]
+    library[function.attrs["global_symbol"]](*arrays, over, over)
+    np.testing.assert_array_equal(over.numpy(), apart)
+    assert len(np.unique(apart)) > 20

@@ -1,0 +1,138 @@
+"""Give the temporary tensors of a model as little memory as goes without shifts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import tvm
+from tvm import relax
+from tvm.relax.expr_functor import PyExprMutator, mutator
+
+from legalize.call_plan import Plan, Temporary, plan_of
+from legalize.kernels.kernel import WRITES_OVER
+from legalize.memory_plan import ALIGNMENT, lives_of
+from qnn_ops.errors import QnnError
+
+
+@dataclass(frozen=True)
+class Storages:
+    """Blocks of memory, each of which is some temporary tensors in turn.
+
+    Attributes:
+        sizes: of each in bytes.
+        places: the block of each temporary tensor that a call uses, by their numbers.
+    """
+
+    sizes: tuple[int, ...]
+    places: Mapping[int, int]
+
+
+def ShareStorage() -> tvm.transform.Pass:
+    """Allocate blocks for the temporary tensors of ``main``, which share them.
+
+    Caches hold few bytes: the fewer a model uses, the more of them it finds there. TVM's own plan
+    gives a tensor the first block that is free and near in size. Here the largest tensors choose
+    first; and an output lies over an input of its size that its call reads last, where the
+    function says that it may. Each tensor begins where its block does, as kernels want it.
+
+    ``main`` must allocate and call only, as ``CallTIRRewrite`` leaves it; else it stays, and so do
+    the tensors that it returns.
+    """
+
+    def rewrite(mod: tvm.IRModule, _context: tvm.transform.PassContext) -> tvm.IRModule:
+        try:
+            plan = plan_of(mod)
+        except QnnError:
+            return mod
+        storages = share(plan, _written_over(mod))
+        rebuilt = tvm.IRModule(dict(mod.functions_items()), attrs=mod.attrs)
+        rebuilt["main"] = _Allocator(mod, storages).visit_expr(mod["main"])
+        return rebuilt
+
+    return tvm.transform.module_pass(rewrite, opt_level=0, name="ShareStorage")
+
+
+def share(plan: Plan, written_over: Mapping[str, int]) -> Storages:
+    """Choose the blocks.
+
+    Args:
+        plan: has the tensors.
+        written_over: the argument that the last one may lie over, by the function's name.
+    """
+    lives = lives_of(plan)
+    # Tensors that lie over one another, by the first one.
+    chains = {number: [number] for number in lives}
+    for step, call in enumerate(plan.calls):
+        pair = _pair(plan, lives, step, written_over.get(call.function or ""))
+        if pair is not None:
+            source, target = pair
+            first = next(first for first, chain in chains.items() if source in chain)
+            chains[first] += chains.pop(target)
+    sizes: list[int] = []
+    taken: list[list[tuple[int, int]]] = []
+    places = {}
+    for chain in sorted(chains.values(), key=lambda chain: -plan.temporaries[chain[0]]):
+        begin, end = lives[chain[0]][0], lives[chain[-1]][1]
+        free = (
+            block
+            for block, others in enumerate(taken)
+            if all(last < begin or end < first for first, last in others)
+        )
+        block = next(free, len(sizes))
+        if block == len(sizes):
+            sizes.append(-(-plan.temporaries[chain[0]] // ALIGNMENT) * ALIGNMENT)
+            taken.append([])
+        taken[block].append((begin, end))
+        places.update(dict.fromkeys(chain, block))
+    return Storages(tuple(sizes), places)
+
+
+def _pair(
+    plan: Plan, lives: Mapping[int, tuple[int, int]], step: int, argument: int | None
+) -> tuple[int, int] | None:
+    """Return the tensor that a call's output may lie over, and the output; None without them."""
+    if argument is None:
+        return None
+    places = plan.calls[step].arguments
+    source, target = places[argument], places[-1]
+    if not isinstance(source, Temporary) or not isinstance(target, Temporary):
+        return None
+    is_last = lives[source.number][1] == step == lives[target.number][0]
+    is_alone = places.count(source) == 1
+    sizes = {plan.temporaries[source.number], plan.temporaries[target.number]}
+    return (source.number, target.number) if is_last and is_alone and len(sizes) == 1 else None
+
+
+def _written_over(mod: tvm.IRModule) -> dict[str, int]:
+    attrs = {variable.name_hint: function.attrs for variable, function in mod.functions_items()}
+    return {name: int(each[WRITES_OVER]) for name, each in attrs.items() if WRITES_OVER in each}
+
+
+@mutator
+class _Allocator(PyExprMutator):
+    """Replaces allocations, in their order."""
+
+    def __init__(self, mod: tvm.IRModule, storages: Storages) -> None:
+        super().__init__(mod)
+        self._storages = storages
+        self._blocks: dict[int, relax.Expr] = {}
+        self._count = 0
+
+    def visit_call_(self, call: relax.Call) -> relax.Expr:
+        if call.op != tvm.ir.Op.get("relax.builtin.alloc_tensor"):
+            return call
+        number = self._count
+        self._count += 1
+        block = self._storages.places.get(number)
+        if block is None:
+            return call
+        shape: Sequence[relax.Expr] = call.args[0]
+        return relax.op.memory.alloc_tensor(self._storage(block), 0, shape, str(call.ty.dtype))
+
+    def _storage(self, block: int) -> relax.Expr:
+        if block not in self._blocks:
+            shape = relax.ShapeExpr([self._storages.sizes[block]])
+            storage = relax.op.memory.alloc_storage(shape, 0, "global", "uint8")
+            self._blocks[block] = self.builder_.emit(storage, "storage")
+        return self._blocks[block]
