@@ -125,6 +125,8 @@ def densified(values: Array, sparsity: Sparsity, shape: Sequence[int], where: st
         count = len(turns)
     if count != len(values):
         raise ModelFormatError(f"{where}: stores {len(values)} sparse values, needs {count}")
+    if not rank:
+        return values.reshape(())
     axes = [np.zeros(count, np.int64)] * rank
     for axis, turns in zip(order, places, strict=True):
         if axis < rank:

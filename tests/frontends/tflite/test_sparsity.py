@@ -84,3 +84,10 @@ def test_a_huge_dense_level_needs_no_memory() -> None:
     levels = (Level(1 << 25), Level(0, np.array([0, 1]), np.array([0])))
     with pytest.raises(ModelFormatError, match="a dense level has 33554432 places"):
         densified(np.ones(1, np.int8), Sparsity((0, 1), (), levels), (1 << 25, 1), "w")
+
+
+def test_a_number_of_no_axes_is_stored_as_it_is() -> None:
+    whole = densified(np.full(1, 7, np.int8), Sparsity((), (), ()), (), "w")
+    assert (whole.shape, whole.item()) == ((), 7)
+    with pytest.raises(ModelFormatError, match="stores 2 sparse values, needs 1"):
+        densified(np.ones(2, np.int8), Sparsity((), (), ()), (), "w")
