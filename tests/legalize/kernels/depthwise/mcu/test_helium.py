@@ -70,7 +70,7 @@ def test_products_are_of_vectors(spec: ConvSpec, instructions: tuple[str, ...]) 
 
 
 def test_a_product_and_its_addend_are_one_instruction() -> None:
-    """Where one addend serves all sums, as without a tie at a negative one."""
+    """Check it where one addend serves all sums, as without ties at negative ones."""
     rng = np.random.default_rng(3)
     output = replace(WIDE.output, low=0, rounding="upward")
     problem = problem_of(replace(WIDE, output=output), rng, is_depthwise=True)
