@@ -29,7 +29,7 @@ from tvm_qnn.library.metadata import Metadata, compiler_versions, contents_diges
 from tvm_qnn.library.threads import check_num_threads
 from tvm_qnn.library.variants import VariantsOrigin
 from tvm_qnn.standalone import export_standalone
-from tvm_qnn.standalone.arrangement import arrange, state_size
+from tvm_qnn.standalone.arrangement import Arrangement, arrange, state_size
 from tvm_qnn.standalone.packages import Package
 from tvm_qnn.standalone.ram_limit import Fitted, fit
 from tvm_qnn.standalone.vectors import Vector
@@ -121,6 +121,7 @@ def export_c(
     ram_limit: int | None = None,
     test_vectors: int = 0,
     package: Package | None = None,
+    names: Callable[[Arrangement], Sequence[str]] | None = None,
 ) -> list[str]:
     """Write a model as C files alone: as ``Library.export`` does, without a library.
 
@@ -136,6 +137,7 @@ def export_c(
             outputs are what a library for this machine computes; the runs of a model that keeps a
             state are one stream.
         package: the form of the folder, of ``package_for``; None for the files alone.
+        names: as ``export_standalone`` takes it. The lowering for the target is the last one.
 
     Returns:
         The files' paths, from the folder on.
@@ -144,15 +146,23 @@ def export_c(
         QnnError: as ``build`` and ``Library.export``.
     """
     parsed = parse_target(target)
+    with interruptible():
+        vectors = _vectors(mod, params, test_vectors) if test_vectors else []
     if ram_limit is None:
         lowered, signature = lower_model(mod, parsed, params)
     else:
         fitted, signature = lower_within(mod, parsed, params, ram_limit)
         lowered, arena = fitted.lowered, True
     with interruptible():
-        vectors = _vectors(mod, params, test_vectors) if test_vectors else []
         return export_standalone(
-            lowered, signature, parsed, path, arena=arena, vectors=vectors, package=package
+            lowered,
+            signature,
+            parsed,
+            path,
+            arena=arena,
+            vectors=vectors,
+            package=package,
+            names=names,
         )
 
 

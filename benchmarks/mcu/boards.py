@@ -75,6 +75,8 @@ class Result:
         outputs: the bytes of each run's output.
         instructions: of each run.
         functions: of the last run, by function, most first.
+        calls: of each call of the last run, with the few that tell of it; none where the program
+            does not tell.
         stack: the most bytes that a run took.
         code: bytes of code of the whole program.
         constants: bytes of its constants.
@@ -83,6 +85,7 @@ class Result:
     outputs: list[bytes]
     instructions: list[int]
     functions: dict[str, int]
+    calls: list[int]
     stack: int
     code: int
     constants: int
@@ -95,7 +98,14 @@ def missing() -> str | None:
     return f"no {' and no '.join(absent)} on the path: {PACKAGES}" if absent else None
 
 
-def run(board: Board, export: Path, inputs: Sequence[Array], *, hard: bool = False) -> Result:
+def run(
+    board: Board,
+    export: Path,
+    inputs: Sequence[Array],
+    *,
+    hard: bool = False,
+    tells_calls: bool = False,
+) -> Result:
     """Make a program of an export, and run it on a board.
 
     Args:
@@ -103,15 +113,21 @@ def run(board: Board, export: Path, inputs: Sequence[Array], *, hard: bool = Fal
         export: the folder that has ``model.c``, ``model.h`` and ``model.o``; gets the program.
         inputs: of each run the model's input.
         hard: whether floats are passed in registers of their own.
+        tells_calls: whether the program tells of each call of a run, for which it takes some
+            instructions more.
 
     Raises:
         QnnError: if a tool is missing or a program fails.
     """
     if reason := missing():
         raise QnnError(reason)
-    program = _link(board, export, hard=hard)
+    program = _link(board, export, hard=hard, tells_calls=tells_calls)
     (export / "inputs").write_bytes(b"".join(each.tobytes() for each in inputs))
-    counts = _emulate(board, program, export)
+    spans = _emulate(board, program, export)
+    # Between two runs there is one span; of a run that tells of its calls there are several.
+    turn = (len(spans) - 1) // len(inputs)
+    runs = [spans[start : start + turn - 1] for start in range(1, len(spans) - 1, turn)]
+    counts = [_together(run) for run in runs]
     output = (export / "outputs").read_bytes()
     size = len(output) // len(inputs)
     sections = _sections(program)
@@ -119,24 +135,26 @@ def run(board: Board, export: Path, inputs: Sequence[Array], *, hard: bool = Fal
         [output[start : start + size] for start in range(0, len(output), size)],
         [sum(blocks.values()) for blocks in counts],
         _by_function(program, counts[-1]),
+        [sum(span.values()) for span in runs[-1][1:-1]],
         int.from_bytes((export / "stack").read_bytes(), "little"),
         sections[".text"],
         sections.get(".rodata", 0),
     )
 
 
-def _link(board: Board, export: Path, *, hard: bool) -> Path:
+def _link(board: Board, export: Path, *, hard: bool, tells_calls: bool) -> Path:
     program, script = export / "program.elf", export / "program.ld"
     script.write_text(board.map + (_HERE / "board.ld").read_text())
     floats = "hard" if hard else "soft"
     sources = [_HERE / "run_model.c", _HERE / "board.c", export / "model.c", export / "model.o"]
     core = [f"-mcpu={board.core}", f"-mfloat-abi={floats}", f"-I{_HERE}", f"-I{export}"]
+    core += ["-DMODEL_HOOK=on_call"] if tells_calls else []
     call([f"{_PREFIX}gcc", *_FLAGS, *core, *sources, "-T", script, "-lm", "-o", program])
     return program
 
 
 def _emulate(board: Board, program: Path, folder: Path) -> list[dict[int, int]]:
-    """Return the instructions of each run, by the address of each block of code."""
+    """Return the instructions from mark to mark, by the address of each block of code."""
     plugin, out = folder / "count.so", folder / "counts"
     call(["cc", "-O2", "-shared", "-fPIC", "-o", plugin, _HERE / "count.c"])
     (mark,) = (start for start, name in _symbols(program) if name == "board_mark")
@@ -153,8 +171,14 @@ def _emulate(board: Board, program: Path, folder: Path) -> list[dict[int, int]]:
             spans[-1][address] = spans[-1].get(address, 0) + count
         else:
             spans.append({})
-    # From the first mark of each run to its second one.
-    return spans[1:-1:2]
+    return spans
+
+
+def _together(spans: Sequence[dict[int, int]]) -> dict[int, int]:
+    total: Counter[int] = Counter()
+    for span in spans:
+        total.update(span)
+    return dict(total)
 
 
 def _symbols(program: Path) -> list[tuple[int, str]]:

@@ -16,6 +16,14 @@ static _Alignas(MODEL_ALIGNMENT) unsigned char output[MODEL_OUTPUT_0_SIZE];
 #define RUN() model_run(inputs, outputs, workspace)
 #endif
 
+#ifdef MODEL_HOOK
+void on_call(int call, const char *layer);
+void on_call(int call, const char *layer) {
+  (void)call, (void)layer;
+  board_mark();
+}
+#endif
+
 int main(void) {
 #ifndef MODEL_INPUT_0_OFFSET
   const void *inputs[] = {input};

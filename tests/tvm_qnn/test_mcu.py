@@ -10,7 +10,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from benchmarks.mcu.boards import BOARDS, missing, run
-from benchmarks.mcu_instructions import count
+from benchmarks.mcu_instructions import by_layer, count
 from frontends.tflite.reader import read_model
 from tests.support.arrays import full_range
 from tests.support.modules import module
@@ -85,6 +85,20 @@ def test_real_models_in_strips_are_litert_s_within_a_limit(
 
 def workspace_of(folder: Path) -> int:
     return int((folder / "model.h").read_text().split("WORKSPACE_SIZE ")[1].split()[0])
+
+
+def test_instructions_of_layers_are_those_of_a_run(tmp_path: Path) -> None:
+    content = digits.model("int8")
+    (tmp_path / "layers").mkdir()
+    (tmp_path / "run").mkdir()
+    told = by_layer(content, "cortex-m4", tmp_path / "layers")
+    total = count(content, "cortex-m4", inputs_of(content, 1), tmp_path / "run").instructions[0]
+    assert {layer.code for layer, _ in told} > {"CONV_2D", "FULLY_CONNECTED"}
+    shares = [share for _, share in told]
+    calls = sum(len(layer.calls) for layer, _ in told)
+    # Each call is told of in a few instructions.
+    assert total - 100 < sum(shares) < total + 30 * calls
+    assert max(shares) > total / 4
 
 
 def test_a_wrong_output_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from tvm_qnn.footprint.follower import Follower
 from tvm_qnn.footprint.footprint import Footprint, footprint
 from tvm_qnn.footprint.layers import Layer
 
-__all__ = ["Footprint", "Layer", "footprint"]
+__all__ = ["Follower", "Footprint", "Layer", "footprint"]

@@ -8,15 +8,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-import tvm
-
 from frontends.formats import read_model
 from tvm_qnn.build import lower_model, lower_within
-from tvm_qnn.footprint.channels import WholeModule, remains_of
-from tvm_qnn.footprint.layers import Layer, layers_of
-from tvm_qnn.footprint.steps import code_sections, steps_of
+from tvm_qnn.footprint.follower import Follower
+from tvm_qnn.footprint.layers import Layer
+from tvm_qnn.footprint.steps import code_sections
 from tvm_qnn.io.interrupts import interruptible
-from tvm_qnn.profile.lowered import LoweredModule, lowered_calls
 from tvm_qnn.standalone.arrangement import arrange, in_arena, size_of
 from tvm_qnn.standalone.export import pack_constants
 from tvm_qnn.standalone.schedules import Schedule
@@ -106,11 +103,9 @@ def footprint(
     """
     parsed = parse_target(target)
     source = read_model(model, params, semantics)
-    operators = {info.index: info for info in source.summary("", shapes).operators}
     imported = source.convert(shapes)
-    whole: Any = WholeModule()
-    lowered: Any = LoweredModule()
-    with tvm.transform.PassContext(opt_level=2, instruments=[whole, lowered]):
+    follower = Follower(source, imported, shapes)
+    with follower.context():
         if ram_limit is None:
             mod, signature = lower_model(imported.mod, parsed, imported.params)
             strips = None
@@ -122,20 +117,14 @@ def footprint(
         workspace = in_arena(arranged, signature).workspace
         code = code_sections(arranged)
     constants, offsets = pack_constants(arranged, signature)
-    steps = steps_of(
-        arranged,
-        lowered_calls(lowered.mod, imported.results),
-        [end - start for start, end in pairwise([*offsets, len(constants)])],
-        code,
-    )
-    remains = remains_of(whole.mod, imported.results)
-    layers = tuple(layers_of([*steps], operators, remains))
+    sizes = [end - start for start, end in pairwise([*offsets, len(constants)])]
+    layers = follower.layers(arranged, sizes, code)
     total = len(constants) + sum((code or {}).values())
     program = Program(_PREFIX, signature, parsed, arranged, offsets, None)
     return Footprint(
         target=str(parsed),
         layers=layers,
-        model_macs=sum(operator.macs for operator in operators.values()),
+        model_macs=sum(operator.macs for operator in follower.operators.values()),
         shared_bytes=total
         - sum(layer.constant_bytes + (layer.function_bytes or 0) for layer in layers),
         constant_bytes=len(constants),

@@ -20,6 +20,7 @@ class Layer:
             operator. Of several operators that cannot be told apart, the last one's.
         code: of the operator, as "CONV_2D", or of several with + between; empty if there is none.
         shape: of the operator's first output in the file.
+        calls: their numbers in a run, as the hook of a C export tells them.
         functions: those that are called, in order.
         macs: products that it adds up.
         left_out: the channels that are one number for every input, and are left out, by the name of
@@ -33,6 +34,7 @@ class Layer:
     name: str
     code: str
     shape: tuple[int, ...]
+    calls: tuple[int, ...]
     functions: tuple[str, ...]
     macs: int
     left_out: Mapping[str, tuple[int, ...]]
@@ -58,7 +60,8 @@ def layers_of(
     keys = [(step.operators, 0 if step.operators else 1 + n) for n, step in enumerate(steps)]
     homes = _homes(keys, operators, remains)
     for key in dict.fromkeys(keys):
-        own = [steps[n] for n, other in enumerate(keys) if other == key]
+        calls = tuple(n for n, other in enumerate(keys) if other == key)
+        own = [steps[n] for n in calls]
         computed = sorted(number for number, home in homes.items() if home == key)
         described = [operators[number] for number in computed or sorted(key[0])]
         functions = tuple(step.function for step in own)
@@ -67,6 +70,7 @@ def layers_of(
             described[-1].name if described else functions[0],
             " + ".join(operator.code for operator in described),
             _shape(described[-1]) if described else (),
+            calls,
             functions,
             sum(macs_left(operators[number], remains) for number in computed),
             {

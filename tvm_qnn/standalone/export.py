@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import tvm
@@ -37,6 +37,7 @@ def export_standalone(
     arena: bool = False,
     vectors: Sequence[Vector] = (),
     package: Package | None = None,
+    names: Callable[[Arrangement], Sequence[str]] | None = None,
 ) -> list[str]:
     """Write a model as files that a C compiler makes a program of, without TVM.
 
@@ -51,6 +52,7 @@ def export_standalone(
         vectors: runs from the first state on, to which ``m_test.c`` compares; none for no such
             file.
         package: the form of the folder; None for these files alone.
+        names: tells the layer of each call, for who follows a run; None for functions' names.
 
     Returns:
         The files' paths, from the folder on.
@@ -75,7 +77,8 @@ def export_standalone(
             code = code_of(arranged)
             write_object(file, code, sources.weights(prefix), constants, arranged.alignment)
         needs = undefined_symbols(file.read_bytes())
-        program = sources.Program(prefix, signature, target, arranged, offsets, needs)
+        layers = None if names is None else names(arranged)
+        program = sources.Program(prefix, signature, target, arranged, offsets, needs, layers)
         texts = {
             **sources.files(program),
             f"{prefix}.hpp": cpp_header(program),

@@ -27,6 +27,8 @@ class Program:
         arranged: the calls of a run, and where its tensors lie.
         offsets: where each constant begins, and behind them the states before the first run.
         needs: the functions of other libraries that the object calls; None: not known.
+        names: of the layers to which the calls of a run belong; None where a call is named after
+            its function.
     """
 
     prefix: str
@@ -35,6 +37,7 @@ class Program:
     arranged: Arrangement
     offsets: tuple[int, ...]
     needs: Sequence[str] | None
+    names: Sequence[str] | None = None
 
     @property
     def alignment(self) -> int:
@@ -242,11 +245,11 @@ extern const unsigned char {program.weights}[];
 {chr(10).join(declarations)}
 
 /* Define {m}_HOOK as the name of a function of yours, to follow a run: it gets the number and the
- * function's name of each call before it, and how many there were and a null pointer at the end. */
+ * layer's name of each call before it, and how many there were and a null pointer at the end. */
 #ifdef {m}_HOOK
-extern void {m}_HOOK(int call, const char *function);
+extern void {m}_HOOK(int call, const char *layer);
 #else
-#define {m}_HOOK(call, function) ((void)0)
+#define {m}_HOOK(call, layer) ((void)0)
 #endif
 
 static int is_wrong(const void *pointer) {{
@@ -309,8 +312,19 @@ def _state_change(program: Program) -> str:
 
 
 def _hooked(program: Program, number: int, call: Call) -> str:
-    function = _symbol(program, call) if call.function else "memcpy"
-    return f'  {program.macro}_HOOK({number}, "{function}");\n{_call(program, call)}'
+    name = _symbol(program, call) if call.function else "memcpy"
+    name = program.names[number] if program.names is not None else name
+    return f"  {program.macro}_HOOK({number}, {_c_string(name)});\n{_call(program, call)}"
+
+
+def _c_string(text: str) -> str:
+    """Write any text as C does; two question marks in it begin nothing else."""
+
+    def written(byte: int) -> str:
+        is_plain = 0x20 <= byte < 0x7F and byte not in b'"\\?'
+        return chr(byte) if is_plain else f"\\{byte:03o}"
+
+    return f'"{"".join(map(written, text.encode(errors="replace")))}"'
 
 
 def _call(program: Program, call: Call) -> str:

@@ -20,7 +20,7 @@ SIGNATURE = Signature(
 )
 
 
-def written(needs: Sequence[str] | None) -> dict[str, str]:
+def written(needs: Sequence[str] | None, names: Sequence[str] | None = None) -> dict[str, str]:
     plan = Plan(
         (
             Call("first", (Input(0), Constant(1), Temporary(0))),
@@ -34,7 +34,7 @@ def written(needs: Sequence[str] | None) -> dict[str, str]:
     symbols = {"first": "net_0_first", "second": "net_1_second"}
     compiled = Compiled(target, {}, {})
     arranged = Arrangement(plan, compiled, symbols, 64, lay_out(plan), None)
-    program = Program("net", SIGNATURE, target, arranged, (0, 64), needs)
+    program = Program("net", SIGNATURE, target, arranged, (0, 64), needs, names)
     return {**files(program), "net_main.c": example(program)}
 
 
@@ -102,3 +102,13 @@ def test_the_example_names_the_compiler_for_the_target(texts: dict[str, str]) ->
 def test_sizes_are_in_bytes() -> None:
     assert size_of(TensorInfo("x", (2, 3), "float32")) == 24
     assert size_of(TensorInfo("x", (), "bool")) == 1
+
+
+def test_a_hook_is_told_any_name_of_a_layer_as_it_is() -> None:
+    text = written([], ['conv "1"\\\n??/', "Größe/7", "copy"])["net.c"]
+    for line in (
+        r'NET_HOOK(0, "conv \0421\042\134\012\077\077/");',
+        r'NET_HOOK(1, "Gr\303\266\303\237e/7");',
+        'NET_HOOK(2, "copy");',
+    ):
+        assert line in text

@@ -80,6 +80,7 @@ def compile_model(
     """
     from qnn_ops.errors import QnnError
     from tvm_qnn.build import build, export_c
+    from tvm_qnn.footprint import Follower
     from tvm_qnn.io.progress import timed
     from tvm_qnn.io.text import visible
     from tvm_qnn.standalone.packages import package_for
@@ -118,7 +119,8 @@ def compile_model(
     form = package_for(package, parsed[0]) if package else None
     console, start = progress(), time.perf_counter()
     with timed(console, f"Import {model.path.name}"):
-        imported = model.read().convert(model.shapes)
+        source = model.read()
+        imported = source.convert(model.shapes)
     if is_library:
         with timed(console, f"Compile for {target}"):
             # What is kept was linked without being told by what.
@@ -128,7 +130,8 @@ def compile_model(
             library.export(path, cc)
         files = [path]
     else:
-        with timed(console, f"Compile for {target}, into {path}"):
+        follower = Follower(source, imported, model.shapes)
+        with timed(console, f"Compile for {target}, into {path}"), follower.context():
             export = partial(
                 export_c,
                 imported.mod,
@@ -138,6 +141,7 @@ def compile_model(
                 ram_limit=ram_limit,
                 test_vectors=test_vectors,
                 package=form,
+                names=follower.names,
             )
             files = _write_c(export, model.path, path)
     seconds = time.perf_counter() - start

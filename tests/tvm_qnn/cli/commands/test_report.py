@@ -55,6 +55,18 @@ def test_json_is_strict_and_its_layers_are_the_total(model: Path, target: str) -
     assert told["target"] == str(parse_target(target))
 
 
+def test_a_hook_is_told_the_names_of_the_report_s_layers(model: Path, tmp_path: Path) -> None:
+    arguments = [str(model), "--target", "cortex-m4"]
+    told = json.loads(CliRunner().invoke(main, ["report", *arguments, "--json"]).stdout)
+    result = CliRunner().invoke(main, ["compile", *arguments, "-o", str(tmp_path / "c")])
+    assert result.exit_code == 0, result.output
+    source = next(tmp_path.glob("c/*[!n].c")).read_text()
+    names = dict(re.findall(r'^  [A-Z_0-9]+_HOOK\((\d+), "(.+)"\);$', source, re.MULTILINE))
+    expected = {str(call): layer["name"] for layer in told["layers"] for call in layer["calls"]}
+    assert names == expected
+    assert len({*names.values()}) > 3
+
+
 def test_which_channels_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "120")
     path = tmp_path / "net.tflite"
