@@ -12,6 +12,7 @@ from legalize.passes import (
     FuseLookups,
     InlineElementwise,
     JoinInSteps,
+    MergeLoops,
     OneFunction,
     OrderReductions,
     ShareStorage,
@@ -45,6 +46,7 @@ def calls_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:
             FuseLookups(),
             *fuse,
             InlineElementwise(),
+            MergeLoops(),
             OrderReductions(),
             *cpu.dataflow_lower_passes(target),
         ]

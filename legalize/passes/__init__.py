@@ -15,6 +15,7 @@ from legalize.passes.inline_elementwise import InlineElementwise
 from legalize.passes.join_in_place import JoinInPlace
 from legalize.passes.join_in_steps import JoinInSteps
 from legalize.passes.legalize_qnn import LegalizeQnn
+from legalize.passes.merge_loops import MergeLoops
 from legalize.passes.multiply_floats import MultiplyFloats
 from legalize.passes.one_function import OneFunction
 from legalize.passes.order_reductions import OrderReductions
@@ -42,6 +43,7 @@ __all__ = [
     "JoinInPlace",
     "JoinInSteps",
     "LegalizeQnn",
+    "MergeLoops",
     "MultiplyFloats",
     "OneFunction",
     "OrderReductions",

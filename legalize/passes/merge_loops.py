@@ -1,0 +1,73 @@
+"""Make one loop of short innermost ones that run along memory."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import tvm
+from tvm import s_tir, sym, tirx
+from tvm_ffi import structural_walk
+
+from legalize.passes.tir_blocks import is_elementwise, is_one, tir_block_pass
+
+_LONGEST = 64
+"""Turns of an innermost loop that LLVM unrolls: it then makes vectors of a loop around it."""
+
+_COMPARISONS = (tirx.LT, tirx.LE, tirx.GT, tirx.GE, tirx.EQ, tirx.NE)
+
+
+def MergeLoops() -> tvm.transform.Pass:
+    """Merge the two innermost loops of elementwise blocks, in every TIR function.
+
+    Where a row is cut into lanes, the innermost loop has a few turns. LLVM unrolls it, and gathers
+    and scatters elements to make vectors of the loop around it. Merged are loops which together run
+    along memory in all that the block reads and writes, or stand still there.
+    """
+    return tir_block_pass(_merge, "MergeLoops")
+
+
+def _merge(schedule: s_tir.Schedule, block: Any) -> None:
+    tir_block, loops = schedule.get(block), schedule.get_loops(block)
+    axes = tir_block.iter_vars
+    if not is_elementwise(tir_block) or len(loops) != len(axes) or len(loops) < 2:
+        return
+    extents = [axis.dom.extent for axis in axes[-2:]]
+    if not all(isinstance(extent, tirx.IntImm) and extent.value > 1 for extent in extents):
+        return
+    if extents[1].value <= _LONGEST and _runs_along_memory(tir_block):
+        schedule.fuse(*loops[-2:])
+
+
+def _runs_along_memory(tir_block: Any) -> bool:
+    """Tell whether each turn of the outer loop goes on where those of the inner one end."""
+    first, second = tir_block.iter_vars[-2:]
+    analyzer = sym.Analyzer()
+    for axis in tir_block.iter_vars:
+        analyzer.bind(axis.var, axis.dom)
+    inner = second.dom.extent.value
+
+    def is_plain(access: Any) -> bool:
+        if not all(is_one(part.extent) for part in access.region):
+            return False
+        shape = access.source.shape
+        places = [part.min * prod(shape[i + 1 :]) for i, part in enumerate(access.region)]
+        address = analyzer.simplify(sum(places, start=first.var * 0))
+        steps = sym.detect_linear_equation(address, [first.var, second.var])[:2]
+        known = [step.value for step in steps if isinstance(step, tirx.IntImm)]
+        return len(known) == 2 and known[0] == known[1] * inner
+
+    accesses = [*tir_block.reads, *tir_block.writes]
+    return all(map(is_plain, accesses)) and not _is_compared(tir_block, {first.var, second.var})
+
+
+def _is_compared(tir_block: Any, variables: set[Any]) -> bool:
+    """Tell whether a block's value depends on where it is, as that of a padding does."""
+    found: list[Any] = []
+
+    def visit(node: Any) -> None:
+        if isinstance(node, _COMPARISONS):
+            found.extend(tirx.analysis.undefined_vars(node))
+
+    structural_walk(tir_block.body, visit)
+    return not variables.isdisjoint(found)
