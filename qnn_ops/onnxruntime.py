@@ -201,6 +201,18 @@ def _reals(scale: float, zero_point: int, dtype: str) -> Float32Array:
         return np.float32(scale) * (np.arange(low, high + 1) - zero_point).astype(np.float32)
 
 
+def bias_steps(reals: npt.ArrayLike, steps: npt.ArrayLike) -> Array:
+    """Return a float bias as int32, in steps of the sums.
+
+    What int32 does not hold is the lowest value, either way, as x86's conversion gives it.
+    """
+    quotients = np.asarray(reals, np.float32) / np.asarray(steps, np.float32)
+    whole = np.rint(quotients).astype(np.float64)
+    lowest, above = -(2.0**31), 2.0**31
+    fits = (whole >= lowest) & (whole < above)
+    return np.where(fits, whole, lowest).astype(np.int32)
+
+
 def mean_factor(attrs: Any, count: int) -> float:
     """Return the result's steps of one step of a sum of ``count`` values."""
     with np.errstate(over="ignore", under="ignore"):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from frontends.onnx.package import onnx_package
+from qnn_ops.onnxruntime import bias_steps
 
 Array = np.ndarray[Any, Any]
 
@@ -75,10 +76,10 @@ class _Writer:
             return
         if reals is not None and has_bias:
             steps = np.asarray(step.reshape(()) * scales, np.float32)
-            integers = np.clip(np.rint(reals / steps).astype(np.float64), -(2.0**31), 2.0**31 - 1)
+            integers = bias_steps(reals, steps)
             axis = {"axis": 0} if steps.size > 1 else {}
             steps = steps.reshape(-1 if axis else ())
-            names = self._constants(node, "bias", integers.astype(np.int32), steps)
+            names = self._constants(node, "bias", integers, steps)
             node.input[2] = self._dequantized(node, "bias", names, **axis)
 
     def _is_quantized(self, node: Any) -> bool:

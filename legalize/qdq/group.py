@@ -13,7 +13,7 @@ from tvm import relax
 from qnn_ops import dequantize
 from qnn_ops.attributes import Scale, ZeroPoint, dtype_range
 from qnn_ops.checks import QUANTIZED
-from qnn_ops.onnxruntime import ONNXRUNTIME
+from qnn_ops.onnxruntime import ONNXRUNTIME, bias_steps
 from qnn_ops.registry import Attrs, attrs_of, constant_of, operator_of, spec_of
 from qnn_ops.xnnpack import XNNPACK, reciprocal
 
@@ -202,11 +202,10 @@ class Group:
                 raise LeftInFloatError("a bias must be a constant")
             values = real.reshape(-1).astype(np.float32)
             if self.arithmetic == XNNPACK:
-                real = values * data.bias_factors(weights)
+                steps = np.rint(values * data.bias_factors(weights)).astype(np.float64)
+                integers = np.clip(steps, -(2.0**31), 2.0**31 - 1).astype(np.int32)
             else:
-                real = values / data.bias_steps(weights)
-            steps = np.rint(real).astype(np.float64)
-            integers = np.clip(steps, -(2.0**31), 2.0**31 - 1).astype(np.int32)
+                integers = bias_steps(values, data.bias_steps(weights))
         if integers.size not in (1, channels) or spec_of(expr).shape[-1:] == ():
             raise NoRuleError(f"a bias of shape {integers.shape} for {channels} channels")
         return np.broadcast_to(integers.reshape(-1), channels).copy()

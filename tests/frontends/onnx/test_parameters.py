@@ -30,6 +30,13 @@ CASES = {
     "relu": conv(REALS, BIAS, after="Relu"),
     "sigmoid": conv(REALS, BIAS, scale=1 / 256, after="Sigmoid"),
     "transposed": Case("ConvTranspose", ("x", REALS[:4, :3], BIAS[:3]), {}, 0.05),
+    # Steps of a billionth: the first two biases are more of them than int32 holds.
+    "beyond int32": Case(
+        "ConvTranspose",
+        ("x", Weights(BYTES[:4], np.array(1e-9, np.float32)), floats(3.5, -3.5, 0.05, -0.05)),
+        {},
+        1e-3,
+    ),
     "transposed, of few": Case("ConvTranspose", ("x", Weights(BYTES[:4], ONE), BIAS[:4]), {}, 0.4),
 }
 ROWS = {
