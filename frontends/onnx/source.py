@@ -21,6 +21,9 @@ _INTEGER = {
     *("DynamicQuantizeMatMul", "MatMulInteger", "MatMulIntegerToFloat"),
 }
 _PRODUCTS = ("DynamicQuantizeMatMul", "MatMul", "MatMulInteger", "MatMulIntegerToFloat")
+_OVER_TIME = ("DynamicQuantizeLSTM", "GRU", "LSTM", "RNN")
+_STATES = 2
+"""The place of the weights of hidden values."""
 
 
 class OnnxSource(Source):
@@ -126,6 +129,10 @@ def _macs(op: str, inputs: tuple[TensorNote, ...], outputs: tuple[TensorNote, ..
     """Count an operator's products, by the shapes of its weights and its result."""
     if op in _PRODUCTS and inputs[0].shape:
         return prod(outputs[0].shape) * inputs[0].shape[-1]
+    if op in _OVER_TIME and len(inputs) > _STATES:
+        # Weights of the data and of hidden values: each once for every row of every step.
+        data, *weights = (each.shape for each in inputs[: _STATES + 1])
+        return prod(data[:2]) * sum(map(prod, weights))
     place = {"Conv": 1, "ConvInteger": 1, "QLinearConv": 3}.get(op)
     if place is None or len(inputs) <= place:
         return 0

@@ -15,8 +15,9 @@ from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Operands
 from frontends.onnx.converters.row_weights import ByteWeights, FloatWeights
 from frontends.steps import run_steps
+from qnn_ops import dequantize
 from qnn_ops.onnxruntime import ONNXRUNTIME
-from qnn_ops.registry import constant_of, spec_of
+from qnn_ops.registry import attrs_of, constant_of, operator_of, spec_of
 
 Array = np.ndarray[Any, Any]
 Weights = FloatWeights | ByteWeights
@@ -82,7 +83,7 @@ class Layer:
         Raises:
             UnsupportedError: one is not imported, or ONNX Runtime refuses it.
         """
-        self.builder, self.kind = ModuleBuilder(block=builder), kind
+        self.block, self.builder, self.kind = builder, ModuleBuilder(block=builder), kind
         self.emit = self.builder.emit
         (x, w, r, b, self.lengths, *states, p, sw, zw, sr, zr) = self._sorted(operands)
         direction = _text(attributes.get("direction", "forward"))
@@ -293,7 +294,12 @@ class Layer:
         return state
 
     def _constant(self, name: str, operand: relax.Expr, shape: tuple[int, ...]) -> Array:
+        """Return a constant, or what one is dequantized to."""
         value = constant_of(operand)
+        if value is None and isinstance(operand, relax.Var):
+            call = self.block.lookup_binding(operand)
+            integers = constant_of(call.args[0]) if operator_of(call) is dequantize else None
+            value = None if integers is None else dequantize.apply(attrs_of(call), integers)
         if value is None:
             raise UnsupportedError(f"{name} must be a constant")
         if value.shape != shape:
