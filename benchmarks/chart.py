@@ -19,6 +19,7 @@ def save_bars(
     labels: Mapping[str, Sequence[str]],
     *,
     logarithmic: bool = False,
+    width: float = 9,
 ) -> None:
     """Draw a group of bars for each model, one bar for each program.
 
@@ -30,10 +31,11 @@ def save_bars(
         series: by program, a value for each model; None where there is none.
         labels: by program, the text at each bar.
         logarithmic: whether the axis is; bars then begin at 1.
+        width: of the chart, in inches.
     """
     base = 1.0 if logarithmic else 0.0
     height = 1.2 + 0.22 * len(groups) * (len(series) + 1)
-    figure = new_figure(9, height)
+    figure = new_figure(width, height)
     axes = figure.add_subplot()
     step = 1 / (len(series) + 1)
     for number, (name, values) in enumerate(series.items()):
@@ -45,7 +47,7 @@ def save_bars(
     axes.set_yticks([i + 0.5 - step for i in range(len(groups))], groups)
     axes.invert_yaxis()
     axes.set_xlabel(unit)
-    axes.set_title(title, fontsize=9, loc="left")
+    figure.suptitle(title, fontsize=9, x=0.01, ha="left")
     axes.margins(x=0.1)
     if logarithmic:
         axes.set_xscale("log", subs=())

@@ -92,8 +92,17 @@ def draw(chart: Chart, path: Path) -> None:
         program: ["" if time is None else f"{time:.2g}" for time in times]
         for program, times in chart.times.items()
     }
-    unit = f"time, as a multiple of {OURS}'s (logarithmic; right of the line {OURS} is faster)"
-    save_bars(path, chart.title, unit, chart.models, chart.times, labels, logarithmic=True)
+    unit = f"time as a multiple of {OURS}'s, logarithmic"
+    save_bars(
+        path,
+        chart.title,
+        unit,
+        chart.models,
+        chart.times,
+        labels,
+        logarithmic=True,
+        width=6,  # its texts can be read on a phone
+    )
 
 
 def with_charts(text: str, found: list[Chart]) -> str:
