@@ -95,7 +95,9 @@ def test_a_process_that_dies_is_an_outcome(tmp_path: Path) -> None:
     with patch.object(trial, "compare", lambda *_, **__: os._exit(9)):
         assert try_file(tmp_path, file).kind == "crashed"
     with patch.object(trial, "litert_tensors", lambda *_, **__: os._exit(9)):
-        assert try_file(tmp_path, file).kind == "LiteRT refuses"
+        outcome = try_file(tmp_path, file)
+    assert (outcome.kind, outcome.imports) == ("LiteRT dies", True)
+    assert outcome.reasons == ("the process died with code 9",)
 
 
 def test_reasons_are_counted_alone_and_with_others() -> None:

@@ -27,7 +27,7 @@ from tvm_qnn.oracle import litert_tensors
 
 Array = np.ndarray[Any, Any]
 
-CLASSES = ("equal", "close", "differs", "refused", "LiteRT refuses", "crashed")
+CLASSES = ("equal", "close", "differs", "refused", "LiteRT refuses", "LiteRT dies", "crashed")
 """What may become of a file: "refused" is what LiteRT runs and tvm-qnn does not import.
 
 "close" is a file whose first difference is one of float32, where the order of sums or a library's
@@ -77,7 +77,9 @@ def try_file(folder: Path, file: Path, seconds: float = _SECONDS) -> Outcome:
     if isinstance(ours, Death):
         return Outcome(name, "crashed", (ours.reason,))
     if theirs is not None:
-        return Outcome(name, "LiteRT refuses", (theirs.reason,), imports=ours)
+        dies = isinstance(theirs, Death)
+        kind, reason = ("LiteRT dies", theirs.reason) if dies else ("LiteRT refuses", theirs)
+        return Outcome(name, kind, (reason,), imports=ours)
     return Outcome(name, **ours, imports=ours["kind"] != "refused")
 
 
@@ -86,7 +88,7 @@ def _in_child(work: Callable[[Path], Any], file: Path, seconds: float) -> Any:
     return answer
 
 
-def _ask_litert(kept: Path, file: Path) -> Death | None:
+def _ask_litert(kept: Path, file: Path) -> str | None:
     """Keep all tensors in a file; tell why there are none."""
     try:
         content = file.read_bytes()
@@ -94,7 +96,7 @@ def _ask_litert(kept: Path, file: Path) -> Death | None:
         with without_stderr():
             expected = litert_tensors(content, inputs)
     except Exception as error:
-        return Death(_reason(error))
+        return _reason(error)
     arrays: dict[str, Any] = {str(index): array for index, array in expected.items()}
     np.savez(kept, **arrays)
     return None
