@@ -10,6 +10,7 @@ import tvm
 from tvm import tirx
 from tvm_ffi import structural_map
 
+from legalize.kernels.ir.tasks import NUM_THREADS
 from tvm_qnn.standalone.overlap import Pair, leads, size_of_buffer
 from tvm_qnn.standalone.shared import with_shared_memory
 from tvm_qnn.target.indices import wide_indices
@@ -17,6 +18,7 @@ from tvm_qnn.target.indices import wide_indices
 # TVM keeps smaller buffers of a function on the stack, and asks its runtime for the others.
 _STACK = 1024
 
+_CALL = tvm.ir.Op.get("tirx.tvm_call_packed")
 _C_CALLS = 2  # tvm::CallingConv: what TVM passes over when it wraps functions for its runtime
 _CPU = 1  # DLPack's kDLCPU
 
@@ -95,7 +97,7 @@ def compile_functions(
 
 
 def _prepared(function: tirx.PrimFunc, symbol: str) -> tirx.PrimFunc:
-    body = structural_map(function.body, (tirx.For, _serial))
+    body = structural_map(function.body, [(tirx.For, _serial), (tvm.ir.Call, _one_thread)])
     attrs = {"global_symbol": symbol, "calling_conv": _C_CALLS}
     return function.with_body(body).with_attrs(attrs)
 
@@ -104,6 +106,12 @@ def _serial(loop: tirx.For) -> tirx.For:
     if loop.kind != tirx.ForKind.PARALLEL:
         return loop
     return tirx.For(loop.loop_var, loop.min, loop.extent, tirx.ForKind.SERIAL, loop.body)
+
+
+def _one_thread(call: tvm.ir.Call) -> Any:
+    if not call.op.same_as(_CALL) or call.args[0].value != NUM_THREADS:
+        return call
+    return tirx.IntImm("int32", 1)
 
 
 def _with_pointers(

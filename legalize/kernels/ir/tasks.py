@@ -3,8 +3,9 @@
 A parallel loop runs over a fixed number of tasks, each the same fraction of the work, and TVM
 gives every thread neighbouring tasks. The number is one that the usual numbers of threads divide;
 a task takes at least some microseconds, as starting the threads takes one or two. What is too
-little for two tasks is a plain loop. Nothing is summed across tasks, so the results do not
-depend on the threads.
+little for two tasks is a plain loop. Where tasks begin and end with work of their own, a run has
+only as many as there are threads. Nothing is summed across tasks, so the results do not depend on
+the threads.
 """
 
 from __future__ import annotations
@@ -13,11 +14,15 @@ from collections.abc import Callable
 
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.ir.registers import kept
 from legalize.kernels.ir.types import Index
 
 # Each divides the next but one, so that two, three or four threads mostly get equal shares.
 _COUNTS = (120, 60, 24, 12, 6, 4, 2)
 
+
+NUM_THREADS = "runtime.NumThreads"
+"""TVM's function that tells how many threads share the loops that this one starts."""
 
 LEAST_TASK = 6.0
 """Microseconds that a task takes at least, unless said otherwise."""
@@ -52,7 +57,15 @@ def shared_loop(tasks: int, extent: int, body: Callable[[Index], None]) -> None:
         loop_between(*share(task, tasks, extent), body)
 
 
-def share(task: Index, tasks: int, extent: int) -> tuple[Index, Index]:
+def as_threads(tasks: int) -> Index:
+    """Write the number of tasks, given the most, where each thread is to have one.
+
+    So do kernels whose tasks begin and end with work that no other hides.
+    """
+    return kept(T.max(T.min(T.call_packed(NUM_THREADS), tasks), 1))
+
+
+def share(task: Index, tasks: Index, extent: int) -> tuple[Index, Index]:
     """Return the first turn of a task, and the first one after it."""
     return T.truncdiv(task * extent, tasks), T.truncdiv((task + 1) * extent, tasks)
 

@@ -12,6 +12,7 @@ from legalize.kernels.conv2d.arm.kernel import conv2d
 from legalize.kernels.conv2d.arm.pack import pack_conv2d
 from legalize.kernels.conv2d.calls import fixed_point
 from legalize.kernels.conv2d.plan import Weights
+from legalize.kernels.ir.tasks import as_threads
 from legalize.kernels.isa.arm import DOTPROD
 from tests.support.convolutions import SPEC
 from tvm_qnn.standalone.functions import compile_functions
@@ -44,6 +45,21 @@ def test_large_buffers_become_arguments_and_parallel_loops_plain_ones() -> None:
     for symbol, arguments in (("m_small", 2), ("m_large", 3)):
         (line,) = (line for line in code.splitlines() if f"void @{symbol}(" in line)
         assert line.count("ptr ") == arguments
+
+
+def test_what_asks_for_threads_has_one() -> None:
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("count")
+        y = T.arg("y", T.buffer((4,), "int32"))
+        with T.parallel(as_threads(4)) as task:
+            T.buffer_store(y, task + 7, [task])
+    compiled = compile_functions({"count": builder.get()}, {"count": "m"}, parse_target("aarch64"))
+    code = compiled.module.inspect_source("ll")
+    assert "TVMBackend" not in code
+    assert "NumThreads" not in code
+    # The one task is written out.
+    assert "store i32 7" in code
+    assert "store i32 8" not in code
 
 
 def test_kernels_without_noalias_are_compiled_as_they_say() -> None:

@@ -98,11 +98,15 @@ class ConvKernel:
                 self._whole(section)
             self._end_task()
             return
-        with T.parallel(self.tasks) as task:
+        with T.parallel(self._tasks_begun()) as task:
             self._begin_task()
             for section in self.tiling:
                 self._share(section, task)
             self._end_task()
+
+    def _tasks_begun(self) -> Index:
+        """Return how many of the tasks that there may be a run has."""
+        return self.tasks
 
     def _task_count(self) -> int:
         return task_count(self._microseconds())

@@ -15,12 +15,16 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.stage import stage
+from legalize.kernels.conv2d.x86.amx.cost import nanoseconds
+from legalize.kernels.conv2d.x86.amx.plan import cut
 from legalize.kernels.conv2d.x86.dot.plan import dot_plan
+from legalize.kernels.conv2d.x86.plan import Plan
 from legalize.kernels.conv2d.x86.tiling import microseconds
-from legalize.kernels.ir.tasks import shared_loop, task_count
+from legalize.kernels.ir.tasks import NUM_THREADS, as_threads, shared_loop, task_count
 from legalize.kernels.isa.x86 import AVX512_VNNI
 from qnn_ops.windows import sliding_windows
 from tests.support.arrays import full_range
+from tests.support.tiles import use_soft_tiles
 from tests.support.x86 import needs_native_vnni, run
 
 SPEC = ConvSpec(
@@ -64,6 +68,28 @@ def test_every_turn_is_done_once(in_threads: Callable[..., Any], tasks: int, ext
     np.testing.assert_array_equal(counts.numpy(), np.ones(extent))
 
 
+def begin_tasks(most: int) -> Any:
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("begin")
+        T.func_attr({"global_symbol": "begin"})
+        marks = T.arg("marks", T.buffer((most,), "int32"))
+        with T.parallel(as_threads(most)) as task:
+            T.buffer_store(marks, marks[task] + 1, [task])
+    return builder.get()
+
+
+@pytest.mark.parametrize("most", [2, 24])
+def test_each_thread_has_one_task_where_that_is_wanted(
+    in_threads: Callable[..., Any], most: int
+) -> None:
+    library = tvm.compile(begin_tasks(most), target="llvm")
+    marks = tvm.runtime.tensor(np.zeros(most, np.int32))
+    in_threads(library["begin"], marks)
+    # Of which TVM has no more than there are processors.
+    begun = min(in_threads(tvm.get_global_func(NUM_THREADS)), most)
+    np.testing.assert_array_equal(marks.numpy(), np.arange(most) < begun)
+
+
 @pytest.mark.parametrize(
     ("microseconds", "expected"), [(0, 1), (11, 1), (12, 2), (40, 6), (150, 24), (1e6, 120)]
 )
@@ -77,11 +103,26 @@ def test_results_do_not_depend_on_threads(
     in_threads: Callable[..., Any], out_channels: int
 ) -> None:
     """The sums of zero points, the staging and the convolution are shared out here."""
-    spec = replace(SPEC, out_channels=out_channels)
-    plan = dot_plan(spec, AVX512_VNNI)
-    assert task_count(microseconds(spec, plan.products, plan.tiling)) > 3
-    rng = np.random.default_rng(0)
-    kernel = full_range(rng, "int8", (out_channels, 3, 3, 64))
+    plan = dot_plan(replace(SPEC, out_channels=out_channels), AVX512_VNNI)
+    assert task_count(microseconds(plan.spec, plan.products, plan.tiling)) > 3
+    check(in_threads, plan)
+
+
+@needs_native_vnni
+@pytest.mark.parametrize("out_channels", [80, 208])
+def test_results_of_tiles_do_not_depend_on_threads(
+    in_threads: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, out_channels: int
+) -> None:
+    use_soft_tiles(monkeypatch)
+    plan = cut(replace(SPEC, out_channels=out_channels))
+    assert task_count(nanoseconds(plan) / 1000) > 3
+    check(in_threads, plan)
+
+
+def check(in_threads: Callable[..., Any], plan: Plan) -> None:
+    """Compare a convolution's sums with the definition's."""
+    spec, rng = plan.spec, np.random.default_rng(0)
+    kernel = full_range(rng, "int8", (spec.out_channels, 3, 3, 64))
     packed = plan.pack(Weights(kernel, -9))
     data = full_range(rng, "uint8", spec.in_shape)
     staged = in_threads(run, stage(spec), [data], spec.staged_shape, "uint8")

@@ -28,8 +28,15 @@ from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.prefetch import fetch_ahead
 from legalize.kernels.conv2d.x86.store import narrow_pixels
-from legalize.kernels.ir.registers import DWORD, get_lanes, local_vector, set_lanes, unsigned_min
-from legalize.kernels.ir.tasks import loop_between, share
+from legalize.kernels.ir.registers import (
+    DWORD,
+    get_lanes,
+    kept,
+    local_vector,
+    set_lanes,
+    unsigned_min,
+)
+from legalize.kernels.ir.tasks import as_threads, loop_between, share
 from legalize.kernels.ir.types import Buffer, Expr, Index, Vector
 from legalize.kernels.isa import amx
 from legalize.kernels.isa.x86 import AVX512_VNNI
@@ -99,8 +106,13 @@ class TileKernel(ConvKernel):
     def _whole(self, section: Section) -> None:
         self._turns(section, 0, self.plan.turns(section))
 
+    def _tasks_begun(self) -> Index:
+        # Each loads a configuration, and rescales its last turn beside no products.
+        self.begun = as_threads(self.tasks)
+        return self.begun
+
     def _share(self, section: Section, task: Index) -> None:
-        start, stop = share(task, self.tasks, self.plan.turns(section))
+        start, stop = map(kept, share(task, self.begun, self.plan.turns(section)))
         with T.If(start < stop), T.Then():
             self._turns(section, start, stop)
 
