@@ -52,8 +52,10 @@ def main(layers: int, width: int, tokens: int, rounds: int, seconds: float, outp
     )
     model = network(sizes)
     rows = []
+    # First, as this imports ONNX Runtime, which takes other kernels where it then finds one core.
+    forms = _forms(model, sizes)
     with one_core():
-        for name, quantized in _forms(model, sizes):
+        for name, quantized in forms:
             ours, theirs = _here(quantized, sizes), _there(quantized, sizes)
             difference = np.abs(ours() - theirs()).max()
             times = alternate({"ours": ours, "theirs": theirs}, rounds, seconds)

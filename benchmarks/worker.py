@@ -48,6 +48,7 @@ def load_model(peer: Peer, order: Fields) -> tuple[Callable[[], object], Fields]
     start = time.perf_counter()
     import_all(peer.modules)
     imported = time.perf_counter()
+    _bind(order)
     session = peer.load(Path(order["file"]), order["threads"])
     run = session.prepare(inputs)
     run()
@@ -82,12 +83,11 @@ def time_runs(
 def serve(orders: TextIO, answers: TextIO) -> None:
     """Follow the first order; if it is to load, then time runs until there are no more orders."""
     order = json.loads(orders.readline())
-    if order["cores"] and hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, order["cores"])
     if order["without_amx"]:
         amx.forbid()
     peer = PEERS[order["peer"]]
     if order["do"] == "compile":
+        _bind(order)
         _answer(answers, compile_model(peer, order))
         return
     clock = CLOCKS[order["clock"]]
@@ -96,6 +96,16 @@ def serve(orders: TextIO, answers: TextIO) -> None:
     for line in orders:
         turn = json.loads(line)
         _answer(answers, time_runs(run, turn["warmup"], turn["count"], clock))
+
+
+def _bind(order: Fields) -> None:
+    """Keep this process on the cores of an order.
+
+    Not before a program is imported: ONNX Runtime that finds one core then takes other kernels, and
+    half as long again on a processor with AMX.
+    """
+    if order["cores"] and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, order["cores"])
 
 
 def _answer(answers: TextIO, value: object) -> None:

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import pytest
+
+from benchmarks import worker
+from benchmarks.peers.base import Peer
+
+
+class Program(Peer):
+    """One that stops when it is to load a model."""
+
+    name, distribution, modules = "a program", "", ("a_module",)
+
+    def __init__(self, events: list[Any]) -> None:
+        self.events = events
+
+    def load(self, file: Path, threads: int) -> NoReturn:
+        self.events.append("load")
+        raise RuntimeError(f"{file}, {threads}")
+
+
+def test_a_program_is_imported_before_it_is_bound_to_cores(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    events: list[Any] = []
+    monkeypatch.setattr(worker, "import_all", events.extend)
+    monkeypatch.setattr(os, "sched_setaffinity", lambda *bound: events.append(bound), raising=False)
+    np.savez(tmp_path / "inputs.npz", x=np.zeros(1))
+    order = {"inputs": tmp_path / "inputs.npz", "file": "model", "threads": 1, "cores": [3]}
+    with pytest.raises(RuntimeError, match="model, 1"):
+        worker.load_model(Program(events), order)
+    assert events == ["a_module", (0, [3]), "load"]
