@@ -15,10 +15,11 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.stage import stage
+from legalize.kernels.conv2d.x86.amx import kernel
 from legalize.kernels.conv2d.x86.amx.cost import nanoseconds
 from legalize.kernels.conv2d.x86.amx.plan import cut
 from legalize.kernels.conv2d.x86.dot.plan import dot_plan
-from legalize.kernels.conv2d.x86.plan import Plan
+from legalize.kernels.conv2d.x86.plan import Plan, _built
 from legalize.kernels.conv2d.x86.tiling import microseconds
 from legalize.kernels.ir.tasks import NUM_THREADS, as_threads, shared_loop, task_count
 from legalize.kernels.isa.x86 import AVX512_VNNI
@@ -109,12 +110,19 @@ def test_results_do_not_depend_on_threads(
 
 
 @needs_native_vnni
-@pytest.mark.parametrize("out_channels", [80, 208])
+@pytest.mark.parametrize("read_by_all", [0, 1 << 20], ids=["channels", "pixels"])
+@pytest.mark.parametrize("out_channels", [144, 208])
 def test_results_of_tiles_do_not_depend_on_threads(
-    in_threads: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, out_channels: int
+    in_threads: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+    out_channels: int,
+    read_by_all: int,
 ) -> None:
     use_soft_tiles(monkeypatch)
+    monkeypatch.setattr(kernel, "_READ_BY_ALL", read_by_all)
     plan = cut(replace(SPEC, out_channels=out_channels))
+    assert any(section.blocks > 1 for section in plan.tiling)
+    _built.cache_clear()
     assert task_count(nanoseconds(plan) / 1000) > 3
     check(in_threads, plan)
 

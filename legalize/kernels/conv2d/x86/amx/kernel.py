@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 # Of the eight tiles: sums, data, weights.
 _SUMS, _DATA, _WEIGHTS = range(TILES_OF_SUMS), (4, 5), (6, 7)
 _LANES = AVX512_VNNI.lanes
+# Up to so many bytes of weights each thread reads all of them, and pixels of its own.
+_READ_BY_ALL = 192 << 10
 # Values in the tiles of sums, which memory holds of a turn until the next one stores its own.
 _TURN_SUMS = len(_SUMS) * amx.ROWS * _LANES
 
@@ -104,7 +106,7 @@ class TileKernel(ConvKernel):
         amx.release()
 
     def _whole(self, section: Section) -> None:
-        self._turns(section, 0, self.plan.turns(section))
+        self._turns(section, 0, self.plan.turns(section), lambda place: place)
 
     def _tasks_begun(self) -> Index:
         # Each loads a configuration, and rescales its last turn beside no products.
@@ -112,20 +114,47 @@ class TileKernel(ConvKernel):
         return self.begun
 
     def _share(self, section: Section, task: Index) -> None:
+        weights = self.isa.vectors(self.spec.out_channels) * self.vector_stride
+        if section.blocks > 1 and weights <= _READ_BY_ALL:
+            self._share_of_pixels(section, task)
+            return
         start, stop = map(kept, share(task, self.begun, self.plan.turns(section)))
         with T.If(start < stop), T.Then():
-            self._turns(section, start, stop)
+            self._turns(section, start, stop, lambda place: place)
 
-    def _turns(self, section: Section, start: Index, stop: Index) -> None:
-        """Write the loop over turns, of which there is one at least."""
-        self._multiply(section, start, lambda chunk, product: None)
+    def _share_of_pixels(self, section: Section, task: Index) -> None:
+        """Write the same turns of each block: a core then reads mostly what it wrote before."""
+        turns = self.plan.turns_of_block(section)
+        first, end = map(kept, share(task, self.begun, turns))
+        count = kept(end - first)
+
+        def number(place: Index) -> Index:
+            return T.truncdiv(place, count) * turns + first + T.truncmod(place, count)
+
+        with T.If(first < end), T.Then():
+            self._turns(section, 0, section.blocks * count, number)
+
+    def _turns(
+        self, section: Section, start: Index, stop: Index, number: Callable[[Index], Index]
+    ) -> None:
+        """Write the loop over turns, of which there is one at least.
+
+        Args:
+            section: the section.
+            start: the first one's place in the order.
+            stop: the place after the last one's.
+            number: of the turn at a place.
+        """
+        self._multiply(section, number(start), lambda chunk, product: None)
         loop_between(
             start + 1,
             stop,
-            lambda turn: self._multiply(section, turn, self._rescaling(section, turn - 1)),
+            lambda place: self._multiply(
+                section, kept(number(place)), self._rescaling(section, kept(number(place - 1)))
+            ),
         )
         with T.serial(self.plan.rows) as row:
-            self._rescale(section, stop - 1, row, 1)
+            self._rescale(section, number(stop - 1), row, 1)
 
     def _rescaling(self, section: Section, turn: Index) -> Callable[[Index, int], None]:
         """Tell how a turn is rescaled: what is written after each chunk's products."""
