@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from tvm_qnn.library.threads import use_threads
+
 # The first example of a property often pays for a compilation: no time limit per example. In
 # continuous integration the examples are the same each time, so that a change is judged by what
 # it changes; elsewhere each run tries new ones.
@@ -21,6 +23,15 @@ os.environ["TVM_QNN_CACHE"] = "0"
 # A shell lets what it starts in the background ignore Ctrl-C, of which there are tests.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def pool() -> None:
+    """Make the pool of threads of the thread that runs the tests.
+
+    A kernel that a test calls by itself may ask for it, and would make it of one thread.
+    """
+    use_threads(None)
 
 
 @pytest.fixture(scope="session")

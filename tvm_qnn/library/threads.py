@@ -106,16 +106,17 @@ def use_threads(count: int | None) -> None:
     Raises:
         QnnError: if other code has made a smaller pool in this thread before.
     """
-    if getattr(_local, "count", None) == count:
+    if getattr(_local, "count", _NEVER) == count:
         return
     _local.ready = _NEVER
     configure = runtime.function("runtime.config_threadpool")
     with _unbound():
+        if not hasattr(_local, "count"):
+            # This makes the pool, which kernels that ask for the number of threads make else.
+            _use(configure, max(count or 1, os.cpu_count() or 1))
         if count is None:
             configure(_BIG, _default())
         else:
-            if not hasattr(_local, "count"):
-                _use(configure, max(count, os.cpu_count() or 1))  # this makes the pool
             _use(configure, count)
     _local.count = count
     if count is not None and (used := runtime.function("runtime.NumThreads")()) < count:

@@ -292,13 +292,13 @@ class TestUnsupported:
         )
         # Wrong as well, but not what is told first.
         sheet.operator("TRANSPOSE", [data, sheet.constant([0, 0])], ((2, 3), "int8", Q))
-        sheet.operator("LSH_PROJECTION", [data], ((2, 3), "int8", Q))
+        sheet.operator("MULTINOMIAL", [data], ((2, 3), "int8", Q))
         with pytest.raises(UnsupportedOperatorError) as caught:
             from_tflite(sheet.model())
         assert caught.value.operators == (
             (0, "SKIP_GRAM", "no conversion rule", ["x1", "y2"]),
             (2, "CONCATENATION", "fused activation RELU", ["y3", "y4"]),
-            (4, "LSH_PROJECTION", "no conversion rule", ["x1", "y7"]),
+            (4, "MULTINOMIAL", "no conversion rule", ["x1", "y7"]),
         )
 
     @pytest.mark.parametrize("dtype", ["int8", "uint8"])

@@ -70,14 +70,14 @@ def test_how_each_operator_is_computed(path: Path) -> None:
     writer.operator("DEQUANTIZE", [x], [real])
     writer.operator("LOGISTIC", [real], [sigmoid])
     writer.operator("COS", [x], [cosine])
-    writer.operator("LSH_PROJECTION", [x], [odd])
+    writer.operator("MULTINOMIAL", [x], [odd])
     path.write_bytes(writer.finish([x], [sigmoid, cosine, odd]))
     found = {operator.code: operator for operator in summary_of(path).operators}
     assert found["DEQUANTIZE"].lowering == INTEGER
     assert found["LOGISTIC"].lowering == FLOAT
     assert found["COS"].lowering == FALLBACK
-    assert found["LSH_PROJECTION"].lowering == UNSUPPORTED
-    assert found["LSH_PROJECTION"].reason == "no conversion rule"
+    assert found["MULTINOMIAL"].lowering == UNSUPPORTED
+    assert found["MULTINOMIAL"].reason == "no conversion rule"
 
 
 def test_the_variables_of_results_are_known(path: Path) -> None:

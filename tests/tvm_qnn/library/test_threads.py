@@ -13,9 +13,10 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 import tvm_qnn
+from legalize.kernels.ir.tasks import NUM_THREADS
 from qnn_ops.errors import QnnError
 from tests.support.modules import adder
-from tvm_qnn.library.threads import MOST_THREADS, use_threads
+from tvm_qnn.library.threads import MOST_THREADS, call_in_threads, use_threads
 
 TASKS = 48
 
@@ -102,3 +103,13 @@ def test_a_library_runs_in_its_threads(
     library.num_threads = 0
     with pytest.raises(QnnError, match="num_threads"):
         library.run(ones, ones)
+
+
+def test_more_threads_may_follow_a_run_that_did_not_say_how_many(
+    in_new_thread: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kernels may ask TVM for the number of threads, which makes the pool."""
+    monkeypatch.setenv("TVM_NUM_THREADS", "1")
+    ask = tvm.get_global_func(NUM_THREADS)
+    assert in_new_thread(call_in_threads, None, ask) == 1
+    assert in_new_thread(call_in_threads, 2, ask) == 2
