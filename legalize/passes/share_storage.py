@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import tvm
@@ -127,8 +127,8 @@ class _Allocator(PyExprMutator):
         block = self._storages.places.get(number)
         if block is None:
             return call
-        shape: Sequence[relax.Expr] = call.args[0]
-        return relax.op.memory.alloc_tensor(self._storage(block), 0, shape, str(call.ty.dtype))
+        storage, dtype = self._storage(block), str(call.ty.dtype)
+        return relax.op.memory.alloc_tensor(storage, 0, call.args[0], dtype)
 
     def _storage(self, block: int) -> relax.Expr:
         if block not in self._blocks:

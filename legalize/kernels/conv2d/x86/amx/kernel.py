@@ -23,7 +23,7 @@ from legalize.kernels.conv2d.tiling import Section, first_byte
 from legalize.kernels.conv2d.x86.amx.copies import copy_all, copy_pixel
 from legalize.kernels.conv2d.x86.amx.cost import TILES_OF_SUMS, nanoseconds
 from legalize.kernels.conv2d.x86.amx.near import hints
-from legalize.kernels.conv2d.x86.amx.slots import slots_of
+from legalize.kernels.conv2d.x86.amx.slots import Slots, slots_of
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.prefetch import fetch_ahead
@@ -89,10 +89,13 @@ class TileKernel(ConvKernel):
         return all(self._is_computed_once(section) for section in plan.tiling)
 
     def _is_computed_once(self, section: Section) -> bool:
-        at_once = self.plan.tiles_at_once(section)
-        slots = slots_of(self.plan.rows, at_once, self.chunks, at_once * section.nr)
+        slots = self._slots(section)
         rows = slots.chunks * len(slots.after) * slots.rows
-        return self.plan.tiles % at_once == 0 and rows == self.plan.rows
+        return self.plan.tiles % self.plan.tiles_at_once(section) == 0 and rows == self.plan.rows
+
+    def _slots(self, section: Section) -> Slots:
+        at_once = self.plan.tiles_at_once(section)
+        return slots_of(self.plan.rows, at_once, self.chunks, at_once * section.nr)
 
     def _begin_task(self) -> None:
         amx.request_permission()
@@ -158,8 +161,7 @@ class TileKernel(ConvKernel):
 
     def _rescaling(self, section: Section, turn: Index) -> Callable[[Index, int], None]:
         """Tell how a turn is rescaled: what is written after each chunk's products."""
-        at_once = self.plan.tiles_at_once(section)
-        slots = slots_of(self.plan.rows, at_once, self.chunks, at_once * section.nr)
+        slots = self._slots(section)
 
         def write(chunk: Index, product: int) -> None:
             if product not in slots.after:
