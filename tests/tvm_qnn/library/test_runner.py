@@ -70,6 +70,14 @@ def test_the_machine_is_passed_by_from_the_second_run_on() -> None:
         )
 
 
+def test_an_input_that_the_kernel_takes_twice_is_that_of_each_run() -> None:
+    program = tvm_qnn.build(module({"x0": TY}, lambda x: R.subtract(x, x)), "host")._ready()
+    runner = Runner(program.machine())
+    for number in (1, 2, 5):
+        result = runtime.array_of(runner(*tensors(number)))
+        np.testing.assert_array_equal(result, np.zeros(SHAPE, np.int32))
+
+
 def test_so_it_is_with_several_results() -> None:
     machine = program(lambda x, y: [steps(x, 2), steps(y, 3)], inputs=2).machine()
     runner = Runner(machine)
