@@ -31,8 +31,10 @@ from legalize.kernels.kernel import Fusions, Kernel, Row, Rule, Slice, VectorRul
 from legalize.kernels.matmul import rules as matmul
 from legalize.kernels.mean import rules as mean
 from legalize.kernels.pad import rules as pad
+from legalize.kernels.pool import mcu as pool_mcu
 from legalize.kernels.pool import rules as pool
 from legalize.kernels.resize import rules as resize
+from legalize.kernels.softmax import mcu as softmax_mcu
 from legalize.kernels.softmax import rules as softmax
 from legalize.kernels.svdf import rules as svdf
 from qnn_ops.registry import Operator
@@ -60,6 +62,8 @@ _ROWS: tuple[Row, ...] = (
     *conv2d_mcu.ROWS,
     *depthwise_mcu.ROWS,
     *elementwise_mcu.ROWS,
+    *pool_mcu.ROWS,
+    *softmax_mcu.ROWS,
     *conv2d_x86.ROWS,
     *depthwise_x86.ROWS,
     *matmul.ROWS,

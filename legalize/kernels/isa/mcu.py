@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from tvm.script.ir_builder import tirx as T
@@ -72,9 +73,23 @@ def half_of(word: Index, half: int, dtype: str = "int8") -> Index:
     return kept(T.call_llvm_pure_intrin("int32", name, word))
 
 
+def add_bytes(total: Index, word: Index, half: int, dtype: str = "int8") -> Index:
+    """Add bytes 0 and 2 of a register, or bytes 1 and 3, to a pair of 16 bits."""
+    name = "llvm.arm.sxtab16" if dtype == "int8" else "llvm.arm.uxtab16"
+    if half:
+        word = T.call_llvm_pure_intrin("int32", "llvm.fshr.i32", word, word, T.int32(8))
+    return T.call_llvm_pure_intrin("int32", name, total, word)
+
+
 def unpacked(word: Index, dtype: str) -> list[Index]:
     """Return both halves of a register: see ``half_of``."""
     return [half_of(word, half, dtype) for half in range(2)]
+
+
+def flat(buffer: Buffer) -> Buffer:
+    """Return a buffer as one of a single dimension."""
+    size = prod(int(each) for each in buffer.shape)
+    return T.decl_buffer((size,), str(buffer.dtype), data=buffer.data)
 
 
 def copy_bytes(source: Buffer, start: Index, target: Buffer, to: Index, count: int) -> None:

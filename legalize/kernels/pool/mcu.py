@@ -1,0 +1,192 @@
+"""Averages of windows on microcontrollers: of a few channels at a time, with sums in registers.
+
+Cores that multiply pairs add bytes to pairs of 16 bits, Helium to eight of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from tvm import relax, tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.call import call_tir
+from legalize.kernels.ir.registers import kept
+from legalize.kernels.ir.rows import ramp
+from legalize.kernels.ir.types import Buffer, Index, Vector
+from legalize.kernels.ir.vectors import splat, vector_of
+from legalize.kernels.isa.helium import EIGHT, HELIUM
+from legalize.kernels.isa.mcu import CORES, PAIRS, RISCV32, WORD, add_bytes, flat, word_of
+from legalize.kernels.kernel import Row
+from legalize.kernels.pool.kernel import PoolSpec
+from qnn_ops import quantized_pool2d
+from qnn_ops.quantized_pool2d import bounds, origin_of, rounding_of, window_counts
+from qnn_ops.registry import Attrs, spec_of
+
+_BYTES = ("int8", "uint8")
+_MOST_TAPS = 255  # whose sums have 16 bits
+
+_HALF = 16
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """Channels that are summed at a time.
+
+    Attributes:
+        count: of them; it divides all.
+        most_taps: of a window; None for any.
+    """
+
+    count: int
+    most_taps: int | None = None
+
+
+ONE = Lanes(1)
+PAIRED = Lanes(WORD, _MOST_TAPS)
+VECTOR = Lanes(EIGHT, _MOST_TAPS)
+
+
+def average(spec: PoolSpec, lanes: Lanes) -> tirx.PrimFunc:
+    """Build the function that averages the windows of images.
+
+    Args:
+        spec: the pooling, whose ties round away from the origin.
+        lanes: channels at a time.
+    """
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("average")
+        T.func_attr({"global_symbol": "average", "tirx.noalias": True})
+        data = T.arg("data", T.buffer(spec.in_shape, spec.dtype))
+        output = T.arg("output", T.buffer(spec.out_shape, spec.dtype))
+        _Writer(spec, lanes, flat(data), flat(output)).write()
+    return builder.get()
+
+
+class _Writer:
+    def __init__(self, spec: PoolSpec, lanes: Lanes, data: Buffer, output: Buffer) -> None:
+        self.spec, self.lanes, self.data, self.output = spec, lanes.count, data, output
+        self.is_paired = lanes is PAIRED
+
+    def write(self) -> None:
+        spec = self.spec
+        images, height, width, channels = spec.out_shape
+        with T.serial(images) as image, T.serial(height) as y:
+            top, rows = self._span(y, 0)
+            with T.serial(width) as x:
+                left, columns = self._span(x, 1)
+                corner = (image * spec.in_shape[1] + top) * spec.in_shape[2] + left
+                corner, pixel = kept(corner), kept((image * height + y) * width + x)
+                taps = rows * columns
+                with T.serial(channels // self.lanes) as group:
+                    first = kept(group * self.lanes)
+                    add = self._sums()
+                    with T.serial(rows) as n, T.serial(columns) as m:
+                        add((corner + n * spec.in_shape[2] + m) * channels + first)
+                    self._finish(taps, pixel * channels + first)
+
+    def _span(self, place: Index, axis: int) -> tuple[Index, Index]:
+        """Return the first row or column of a window that is in the image, and how many are."""
+        spec = self.spec
+        size, window, stride = spec.in_shape[1 + axis], spec.window[axis], spec.strides[axis]
+        first, before = place * stride, spec.padding[axis]
+        last = (spec.out_shape[1 + axis] - 1) * stride - before + window
+        if before == 0 and last <= size:
+            return first, T.int32(window)
+        begin = kept(T.max(first - before, 0))
+        return begin, kept(T.min(first - before + window, size) - begin)
+
+    def _sums(self) -> Callable[[Index], None]:
+        """Allocate sums of zero; return what adds the channels at a place."""
+        dtype = self.spec.dtype
+        if self.is_paired:
+            self.sums = T.alloc_buffer((2,), "int32", scope="global")
+            for half in range(2):
+                T.buffer_store(self.sums, T.int32(0), [half])
+            return self._add_word
+        kind = "int32" if self.lanes == 1 else dtype.replace("8", "16")
+        self.sums = T.alloc_buffer((self.lanes,), kind, scope="global")
+        everything = ramp(0, self.lanes)
+        T.buffer_store(self.sums, splat(kind, 0, self.lanes), [everything])
+
+        def add(place: Index) -> None:
+            values = T.Cast(vector_of(kind, self.lanes), self.data[ramp(place, self.lanes)])
+            T.buffer_store(self.sums, self.sums[everything] + values, [everything])
+
+        return add
+
+    def _add_word(self, place: Index) -> None:
+        word = word_of(self.data, place)
+        for half in range(2):
+            total = add_bytes(self.sums[half], word, half, self.spec.dtype)
+            T.buffer_store(self.sums, total, [half])
+
+    def _finish(self, taps: Index, to: Index) -> None:
+        lanes = 1 if self.is_paired else min(self.lanes, WORD)
+        for first in range(0, self.lanes, lanes):
+            total = kept(self._total(first, lanes))
+            value = self._quotient(total, T.broadcast(taps, lanes) if lanes > 1 else taps, lanes)
+            value = T.Cast(vector_of(self.spec.dtype, lanes), value)
+            T.buffer_store(self.output, value, [ramp(to + first, lanes)])
+
+    def _total(self, first: int, lanes: int) -> Vector:
+        if not self.is_paired:
+            return T.Cast(vector_of("int32", lanes), self.sums[ramp(first, lanes)])
+        both, dtype = self.sums[first % 2], self.spec.dtype.replace("8", "16")
+        if first >= 2:
+            both = T.shift_right(both, T.int32(_HALF))
+        return T.Cast("int32", T.Cast(dtype, both))
+
+    def _quotient(self, total: Vector, taps: Vector, lanes: int) -> Vector:
+        """Divide sums by the number of their values: halves round away from the origin."""
+        spec = self.spec
+
+        def constant(value: int) -> Vector:
+            return splat("int32", value, lanes)
+
+        if spec.origin:
+            total = kept(total - taps * constant(spec.origin))
+        half = kept(T.truncdiv(taps, constant(2)))
+        half = T.Select(total < constant(0), constant(0) - half, half)
+        value = T.truncdiv(total + half, taps) + constant(spec.origin)
+        low, high = (constant(bound) for bound in spec.bounds)
+        return T.max(T.min(kept(value), high), low)
+
+
+def _average(
+    builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr], *, lanes: Lanes
+) -> relax.Expr | None:
+    data = spec_of(operands[0])
+    if attrs.pool_type != "avg" or attrs.layout != "NHWC" or data.dtype not in _BYTES:
+        return None
+    if rounding_of(attrs) != "half_away" or getattr(attrs, "count_include_pad", False):
+        return None
+    batch, height, width, channels = data.shape
+    taps = window_counts(attrs, (height, width))
+    out_shape = batch, *taps.shape, channels
+    if 0 in out_shape:
+        return None
+    if channels % lanes.count or (lanes.most_taps and taps.max() > lanes.most_taps):
+        lanes = ONE
+    spec = PoolSpec(
+        in_shape=(batch, height, width, channels),
+        out_shape=out_shape,
+        dtype=data.dtype,
+        pool_type=attrs.pool_type,
+        window=attrs.pool_size,
+        strides=attrs.strides,
+        padding=attrs.padding[:2],
+        bounds=bounds(attrs, data.dtype),
+        origin=origin_of(attrs),
+    )
+    function, given = average(spec, lanes), [operands[0]]
+    return call_tir(builder, "average", function, given, out_shape, data.dtype)
+
+
+ROWS: list[Row] = [
+    (quantized_pool2d, features, partial(_average, lanes=lanes))
+    for features, lanes in ((HELIUM, VECTOR), (PAIRS, PAIRED), (CORES, ONE), (RISCV32, ONE))
+]
