@@ -41,22 +41,33 @@ def _conv_integer(attributes: Attributes) -> None:
         raise UnsupportedError("auto_pad is not imported")
 
 
+def _reduction(attributes: Attributes) -> None:
+    if attributes.get("noop_with_empty_axes", 0):
+        raise UnsupportedError("no axes are all axes: noop_with_empty_axes is not imported")
+
+
+_REDUCTIONS = ("ReduceL1", "ReduceL2", "ReduceProd", "ReduceSumSquare")
+
 _PLAIN = (
-    *("Abs", "Add", "And", "ArgMax", "AveragePool", "BatchNormalization", "Cast", "Ceil", "Clip"),
-    *("Concat", "Constant", "Conv", "ConvTranspose", "Elu", "Exp", "Floor", "GlobalMaxPool"),
-    *("Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Log", "Or", "ReduceSum", "ScatterND"),
-    *("ConstantOfShape", "DepthToSpace", "Div", "DynamicQuantizeLinear", "Equal", "Erf", "Expand"),
-    *("Flatten", "GRU", "Gather", "GatherElements", "Gelu", "GlobalAveragePool", "HardSigmoid"),
-    *("HardSwish", "Identity", "LSTM", "LayerNormalization", "LeakyRelu", "MatMul"),
-    *("MatMulInteger", "RNN"),
-    *("Max", "MaxPool", "Min", "Mul", "Neg", "Not", "PRelu", "Pad", "Pow", "QLinearConv"),
-    *("QLinearMatMul", "Range", "ReduceMax", "ReduceMean", "ReduceMin", "Relu", "Reshape"),
-    *("Resize", "Round", "Shape", "Sigmoid", "Slice", "Softmax", "SpaceToDepth", "Split", "Sqrt"),
-    *("Squeeze", "Sub", "Tanh", "Tile", "Transpose", "Unsqueeze", "Where"),
+    *("Abs", "Add", "And", "ArgMax", "ArgMin", "AveragePool", "BatchNormalization", "Cast", "Ceil"),
+    *("Clip", "Concat", "Constant", "ConstantOfShape", "Conv", "ConvTranspose", "Cos", "CumSum"),
+    *("DepthToSpace", "Div", "DynamicQuantizeLinear", "Einsum", "Elu", "Equal", "Erf", "Exp"),
+    *("Expand", "Flatten", "Floor", "GRU", "Gather", "GatherElements", "GatherND", "Gelu"),
+    *("GlobalAveragePool", "GlobalMaxPool", "Greater", "GreaterOrEqual", "GridSample"),
+    *("GroupNormalization", "HardSigmoid", "HardSwish", "Identity", "InstanceNormalization", "LRN"),
+    *("LSTM", "LayerNormalization", "LeakyRelu", "Less", "LessOrEqual", "Log", "LogSoftmax"),
+    *("MatMul", "MatMulInteger", "Max", "MaxPool", "Mean", "Min", "Mish", "Mul", "Neg", "Not"),
+    *("Or", "PRelu", "Pad", "Pow", "QLinearConv", "QLinearMatMul", "RNN", "Range"),
+    *("Reciprocal", "ReduceMax", "ReduceMean", "ReduceMin"),
+    *("ReduceSum", "Relu", "Reshape", "Resize", "Round"),
+    *("ScatterElements", "ScatterND", "Selu", "Shape", "Sigmoid", "Sign", "Sin", "Size", "Slice"),
+    *("Softmax", "Softplus", "Softsign", "SpaceToDepth", "Split", "Sqrt", "Squeeze", "Sub", "Sum"),
+    *("Tanh", "ThresholdedRelu", "Tile", "TopK", "Transpose", "Trilu", "Unsqueeze", "Where"),
 )
 
 OPERATORS: dict[str, Check] = {
     **dict.fromkeys(_PLAIN, _anything),
+    **dict.fromkeys(_REDUCTIONS, _reduction),
     "ConvInteger": _conv_integer,
     "DequantizeLinear": _dequantize,
     "Gemm": _gemm,

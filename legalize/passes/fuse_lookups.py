@@ -7,7 +7,7 @@ from tvm import s_tir, tirx
 
 from legalize.kernels.kernel import IS_KERNEL
 from legalize.loop_functions import OPAQUE
-from legalize.passes.tir_blocks import is_elementwise
+from legalize.passes.tir_blocks import blocks_of, is_elementwise
 
 # Relax's pattern kind of functions of which an element of the output is one of the inputs'.
 _INJECTIVE = 2
@@ -37,5 +37,5 @@ def _is_one_elementwise_step(function: tirx.PrimFunc) -> bool:
     if not isinstance(function.body, s_tir.SBlockRealize):
         return False
     schedule = s_tir.Schedule(function, debug_mask=0)
-    blocks = [schedule.get(b) for b in schedule.get_child_blocks(schedule.get_sblock("root"))]
+    blocks = [schedule.get(b) for b in blocks_of(schedule, function)]
     return len(blocks) == 1 and is_elementwise(blocks[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tvm
@@ -24,7 +24,7 @@ def tir_block_pass(change: Callable[[s_tir.Schedule, Any], None], name: str) -> 
         if not isinstance(function.body, s_tir.SBlockRealize) or IS_KERNEL in function.attrs:
             return function
         schedule = s_tir.Schedule(function, debug_mask=0, error_render_level="none")
-        for block in schedule.get_child_blocks(schedule.get_sblock("root")):
+        for block in blocks_of(schedule, function):
             try:
                 change(schedule, block)
             except s_tir.ScheduleError:
@@ -32,6 +32,12 @@ def tir_block_pass(change: Callable[[s_tir.Schedule, Any], None], name: str) -> 
         return schedule.mod["main"]
 
     return tirx.transform.prim_func_pass(rewrite, opt_level=0, name=name)
+
+
+def blocks_of(schedule: s_tir.Schedule, function: tirx.PrimFunc) -> Sequence[Any]:
+    """Return the blocks within a function's outermost one, which TVM does not always name alike."""
+    outermost = schedule.get_sblock(function.body.block.name_hint)
+    return schedule.get_child_blocks(outermost)
 
 
 def is_elementwise(tir_block: Any) -> bool:

@@ -11,6 +11,7 @@ import pytest
 
 import tvm_qnn as qnn
 from frontends.onnx import from_onnx
+from legalize.passes.fold_qdq import LeftInFloatWarning
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
@@ -81,11 +82,18 @@ def on_runtime(model: Any, inputs: Mapping[str, Array]) -> list[Array]:
 
 
 def compiled(
-    model: Any, inputs: Mapping[str, Array], target: Any = "host", **options: Any
+    model: Any,
+    inputs: Mapping[str, Array],
+    target: Any = "host",
+    *,
+    in_float: bool = False,
+    **options: Any,
 ) -> list[Array]:
-    """Return the outputs of the model as it is compiled here."""
+    """Return the outputs of the model as it is compiled here, of which some may be in float."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        if in_float:
+            warnings.simplefilter("ignore", LeftInFloatWarning)
         mod, params = from_onnx(model)
         library = qnn.build(mod, target, params, **options)
     result = library.run(*inputs.values())
@@ -93,12 +101,12 @@ def compiled(
 
 
 def check_equal(
-    model: Any, inputs: Mapping[str, Array], *, primitives: bool = False
+    model: Any, inputs: Mapping[str, Array], *, primitives: bool = False, in_float: bool = False
 ) -> list[Array]:
     """Compare every bit, through kernels, and perhaps through primitives; return the outputs."""
     expected = on_runtime(model, inputs)
     for kernels in (True, False) if primitives else (True,):
-        actual = compiled(model, inputs, kernels=kernels)
+        actual = compiled(model, inputs, in_float=in_float, kernels=kernels)
         for ours, theirs in zip(actual, expected, strict=True):
             assert ours.dtype == theirs.dtype
             np.testing.assert_array_equal(ours, theirs, err_msg=f"kernels={kernels}")

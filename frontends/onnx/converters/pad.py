@@ -9,6 +9,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
+from frontends.onnx.converters.known import known_number
 from frontends.onnx.converters.registry import Operands, converter, operands_of
 from qnn_ops.registry import constant_of, spec_of
 
@@ -28,7 +29,9 @@ def _pad(builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, 
     widths = [(max(before, 0), max(after, 0)) for before, after in widths]
     mode = attributes.get("mode", b"constant").decode()
     if mode == "constant":
-        value = 0.0 if fill is None else _number(fill)
+        value = 0.0 if fill is None else known_number(builder, fill)
+        if value is None:
+            raise UnsupportedError("its value must be constant")
         value = attributes.get("value", value)
         return R.nn.pad(data, [side for pair in widths for side in pair], "constant", value)
     if mode not in _MODES:
@@ -54,10 +57,3 @@ def _widths(given: Any, axes: relax.Expr | None, rank: int) -> list[tuple[int, i
     ):
         widths[int(axis) % rank] = (int(before), int(after))
     return widths
-
-
-def _number(value: relax.Expr) -> float:
-    known = constant_of(value)
-    if known is None or known.size != 1:
-        raise UnsupportedError("its value must be constant")
-    return float(known.item())

@@ -31,7 +31,8 @@ def _half_away(x: Array) -> Array:
 def _resize(
     builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
 ) -> relax.Expr:
-    data, _, scales, sizes = operands_of(operands, 4)
+    # The operator of version 10 has no region of interest.
+    data, *_, scales, sizes = operands_of(operands, 4) if len(operands) != 2 else (*operands, None)
     mode = attributes.get("mode", b"nearest")
     if mode not in (b"linear", b"nearest") or attributes.get("antialias", 0):
         raise UnsupportedError("only the modes linear and nearest are imported, without antialias")

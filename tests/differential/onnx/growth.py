@@ -13,14 +13,18 @@ NOT_DRAWN: dict[str, str] = {
     **dict.fromkeys(
         (
             *("And", "Cast", "ConstantOfShape", "Equal", "Expand", "Not", "Or", "Range"),
-            *("ScatterND", "Shape"),
+            *("ScatterND", "Shape", "Size"),
         ),
         _SHAPES,
     ),
     **dict.fromkeys(
         (
-            *("ArgMax", "GatherElements", "Gelu", "LayerNormalization", "Pow", "QLinearWhere"),
-            *("ReduceSum", "Split"),
+            *("ArgMax", "ArgMin", "Cos", "CumSum", "Einsum", "GatherElements", "GatherND", "Gelu"),
+            *("GridSample", "GroupNormalization", "InstanceNormalization", "LRN", "LogSoftmax"),
+            *("LayerNormalization", "Mean", "Mish", "Pow", "QLinearWhere", "Reciprocal"),
+            *("ReduceL1", "ReduceL2", "ReduceProd", "ReduceSum", "ReduceSumSquare", "Selu", "Sign"),
+            *("ScatterElements", "Sin", "Softplus", "Softsign", "Split", "Sum"),
+            *("ThresholdedRelu", "TopK", "Trilu"),
         ),
         _OWN_TEST,
     ),

@@ -1,0 +1,25 @@
+"""Numbers that are constants, though a DequantizeLinear may stand before them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tvm import relax
+
+from qnn_ops import dequantize
+from qnn_ops.registry import attrs_of, constant_of, operator_of
+
+Array = np.ndarray[Any, Any]
+
+
+def known_number(builder: relax.BlockBuilder, expr: relax.Expr) -> float | None:
+    """Return the one number of a constant, or of a constant that is dequantized; else None."""
+    value = builder.lookup_binding(expr) if isinstance(expr, relax.Var) else expr
+    if operator_of(value) is not dequantize:
+        known = constant_of(expr)
+        return None if known is None or known.size != 1 else float(known.item())
+    known = constant_of(value.args[0])
+    if known is None or known.size != 1:
+        return None
+    return float(dequantize.apply(attrs_of(value), known).item())
