@@ -42,13 +42,25 @@ def read_proto(model: Any) -> Any:
     else:
         raise QnnError(f"an ONNX model is a path, bytes or ModelProto, got {type(model).__name__}")
     _check_external(proto)
+    _check_model(onnx, proto)
+    _check_opset(proto)
+    move_constants(proto.graph)
+    return proto
+
+
+def _check_model(onnx: Any, proto: Any) -> None:
+    """Raise if the package finds a fault, but that inputs and outputs have no shape."""
+    types = (value.type for value in (*proto.graph.input, *proto.graph.output))
+    tensors = (each.tensor_type for each in types if each.WhichOneof("value") == "tensor_type")
+    shapeless = [tensor for tensor in tensors if not tensor.HasField("shape")]
+    for tensor in shapeless:
+        tensor.shape.SetInParent()
     try:
         onnx.checker.check_model(proto)
     except Exception as error:  # of onnx.checker, and of the protobuf library on its way
         raise ModelFormatError(f"the ONNX model is malformed: {_line(error)}") from None
-    _check_opset(proto)
-    move_constants(proto.graph)
-    return proto
+    for tensor in shapeless:
+        tensor.ClearField("shape")
 
 
 def with_shapes(proto: Any, shapes: Shapes | None) -> Any:
@@ -98,9 +110,12 @@ def _set_shape(value: Any, given: Sequence[int] | None) -> None:
         sizes = int_list_attr(f"the shape of input {value.name!r}", given)
         if value.type.tensor_type.HasField("shape") and len(sizes) != len(dims):
             raise QnnError(f"input {value.name!r} has {len(dims)} dimensions, got {sizes}")
+        value.type.tensor_type.shape.SetInParent()
         del dims[:]
         for size in sizes:
             dims.add().dim_value = size
+    if not value.type.tensor_type.HasField("shape"):
+        raise QnnError(f"input {value.name!r} has no shape: give its shape by name")
     for dim in dims:
         if dim.WhichOneof("value") != "dim_value" or dim.dim_value < 1:
             text = [each.dim_value or each.dim_param or "?" for each in dims]

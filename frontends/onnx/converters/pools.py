@@ -33,8 +33,8 @@ def _max_pool(
 def _average_pool(
     builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
 ) -> relax.Expr:
-    if attributes.get("ceil_mode", 0) or any(each != 1 for each in attributes.get("dilations", ())):
-        raise UnsupportedError("an average with ceil_mode or dilations is not imported")
+    if any(each != 1 for each in attributes.get("dilations", ())):
+        raise UnsupportedError("an average with dilations is not imported")
     includes = bool(attributes.get("count_include_pad", 0))
     return _pooled("avg", builder, operands, attributes, count_include_pad=includes)
 

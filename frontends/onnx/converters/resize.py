@@ -118,6 +118,7 @@ def _linear(
     axes = [len(shape) - 2, len(shape) - 1]
     others = [axis for axis, (factor, _) in sizes.items() if factor != 1 and axis not in axes]
     if len(shape) not in (2, 4) or others or spec_of(data).dtype != "float32":
+        # Of bytes it depends on the layout that ONNX Runtime chooses for the operators around.
         raise UnsupportedError("linear is imported for the last two axes of images of float32")
     if attributes.get("exclude_outside", 0):
         raise UnsupportedError("exclude_outside is not imported")

@@ -153,3 +153,21 @@ def test_what_a_file_tells_of_an_outputs_shape_may_be_wrong() -> None:
         warnings.simplefilter("ignore")
         mod, params = from_onnx(model)
     np.testing.assert_array_equal(qnn.build(mod, "host", params).run(data), wanted)
+
+
+def test_inputs_and_outputs_need_no_shape() -> None:
+    model = NETWORKS["googlenet"](Style("uint8", "int8", per_channel=True, qdq=True))
+    data = image(model)
+    wanted = qnn.build(*_first_two(from_onnx(model))).run(data)
+    name = model.graph.input[0].name
+    for value in (*model.graph.input, *model.graph.output):
+        value.type.tensor_type.ClearField("shape")
+    with pytest.raises(QnnError, match=f"{name!r} has no shape: give its shape by name"):
+        from_onnx(model)
+    result = qnn.build(*_first_two(from_onnx(model, {name: data.shape}))).run(data)
+    np.testing.assert_array_equal(result, wanted)
+
+
+def _first_two(imported: Any) -> tuple[Any, str, Any]:
+    mod, params = imported
+    return mod, "host", params

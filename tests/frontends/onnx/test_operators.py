@@ -67,6 +67,14 @@ INTEGERS = {
         "AveragePool", [3, 2], 0.25, pads=[1, 0, 2, 1], strides=[2, 1], count_include_pad=1
     ),
     "average pool of the same size": pool("AveragePool", [3, 3], 0.03, auto_pad="SAME_UPPER"),
+    "average pool rounded up": pool("AveragePool", [3, 3], 0.03, strides=[2, 2], ceil_mode=1),
+    "average pool rounded up that counts pads": pool(
+        *("AveragePool", [3, 3], 0.03),
+        strides=[3, 2],
+        pads=[1, 1, 1, 1],
+        ceil_mode=1,
+        count_include_pad=1,
+    ),
     "average of all": pool("AveragePool", [8, 8], 0.021),
     "average of all and pads": pool("AveragePool", [8, 8], 0.05, pads=[1, 1, 1, 1]),
     "global average": Case("GlobalAveragePool", ("x",), {}, 0.0125),
