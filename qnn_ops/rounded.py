@@ -6,7 +6,7 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
-_LOWEST = np.finfo(np.float32).min
+_MOST = np.finfo(np.float32).max
 
 
 def rounded(result: relax.Expr) -> relax.Expr:
@@ -14,8 +14,10 @@ def rounded(result: relax.Expr) -> relax.Expr:
 
     Compilers make one fused multiply-add, with one rounding, of a product and a sum where the
     processor has it, and simplify a + b - b to a. Between the two stands a choice here, which
-    changes no number: what is below all numbers is itself twice. With a constant in its place TVM
-    would load it, which is a gather in vector code, or LLVM add what follows to either choice.
+    changes no number: what is beyond all numbers is itself twice. With a constant in its place TVM
+    would load it, which is a gather in vector code, or LLVM add what follows to either choice. Both
+    ends are asked for: LLVM knows the sign of some products, and that these pass one end never.
     """
     infinite = R.multiply(result, relax.const(np.float32(2)))
-    return R.where(R.less(result, relax.const(_LOWEST)), infinite, result)
+    is_infinite = R.greater(R.abs(result), relax.const(_MOST))
+    return R.where(is_infinite, infinite, result)

@@ -6,10 +6,11 @@ from tvm import relax
 from tvm.relax import op as R
 
 from legalize import calls_pipeline
+from qnn_ops import dequantize, quantized_relu
 from qnn_ops.rounded import rounded
 from tests.support.modules import module
 from tests.support.operators import run
-from tvm_qnn import host_target
+from tvm_qnn import build, host_target
 
 TYPES = {name: relax.TensorType((4000,), "float32") for name in "xyz"}
 
@@ -36,3 +37,21 @@ def test_the_code_loads_no_constant() -> None:
     (function,) = (f for f in lowered.functions.values() if isinstance(f, tvm.tirx.PrimFunc))
     shapes = [tuple(map(int, parameter.shape)) for parameter in function.params]
     assert shapes == [(4000,)] * 4
+
+
+def test_a_product_whose_sign_is_known_is_rounded_too() -> None:
+    rng = np.random.default_rng(2)
+    steps = rng.integers(-(2**15), 2**15, 4000).astype(np.int16)
+    addend = rng.normal(0, 300, 4000).astype(np.float32)
+    encoding = 0.07039218, 0
+
+    def computed(x: relax.Expr, y: relax.Expr) -> relax.Expr:
+        emit = relax.BlockBuilder.current().emit
+        positive = emit(quantized_relu(x, *encoding, *encoding, "int16"))
+        total = emit(rounded(emit(R.add(emit(dequantize(positive, *encoding)), y))))
+        return R.subtract(total, y)
+
+    types = {"x": relax.TensorType((4000,), "int16"), "y": TYPES["y"]}
+    library = build(relax.transform.Normalize()(module(types, computed)), "host")
+    products = np.maximum(steps, 0).astype(np.float32) * np.float32(encoding[0])
+    np.testing.assert_array_equal(library.run(steps, addend), products + addend - addend)
