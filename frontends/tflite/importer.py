@@ -41,7 +41,9 @@ from qnn_ops.serial import serial
 _STATES_DTYPE = ("ARG_MAX", "ARG_MIN")
 # What an operator computes with; tensors of other types tell it axes, sizes and the like.
 _COMPUTED = ("float32", "int8", "uint8")
-_TAKE_COMPLEX = ("COMPLEX_ABS", "IMAG", "REAL")
+_KEEP_COMPLEX = ("EXPAND_DIMS", "RESHAPE", "SQUEEZE")
+_GIVE_COMPLEX = ("RFFT2D", *_KEEP_COMPLEX)
+_TAKE_COMPLEX = ("COMPLEX_ABS", "IMAG", "REAL", *_KEEP_COMPLEX)
 # Their result may have elements where an operand has none.
 _TAKE_NOTHING = (
     *("IF", "STABLEHLO_COMPOSITE", "WHILE"),
@@ -202,7 +204,7 @@ def _convert(ctx: Context) -> bool:
     outputs = [ctx.output(position) for position in range(len(ctx.operator.outputs))]
     outputs = [tensor for tensor in outputs if tensor.dtype != HANDLE]
     for tensor in outputs:
-        is_complex = tensor.dtype == COMPLEX and ctx.operator.code == "RFFT2D"
+        is_complex = tensor.dtype == COMPLEX and ctx.operator.code in _GIVE_COMPLEX
         if tensor.dtype not in DTYPES and not is_complex:
             raise UnsupportedError(f"{tensor.label} is of type {tensor.dtype}")
     _check_complex(ctx)
@@ -235,6 +237,10 @@ def _check_complex(ctx: Context) -> None:
         tensor = ctx.model.tensors[index]
         if index >= 0 and tensor.dtype == COMPLEX and ctx.operator.code not in _TAKE_COMPLEX:
             raise UnsupportedError(f"{tensor.label} is complex")
+    if ctx.operator.code in _KEEP_COMPLEX:
+        data, result = ctx.tensor(0), ctx.output()
+        if (data.dtype == COMPLEX) != (result.dtype == COMPLEX):
+            raise QnnError(f"{data.label} is {data.dtype}, {result.label} is {result.dtype}")
 
 
 def _check_elements(ctx: Context) -> None:

@@ -1,4 +1,4 @@
-"""RESHAPE, SQUEEZE and EXPAND_DIMS."""
+"""RESHAPE, SQUEEZE and EXPAND_DIMS, of complex tensors too, whose last axis stays as it is."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from tvm import relax
 from tvm.relax import op as R
 
-from frontends.tflite.converters.context import Context, axis_of, reshaped
+from frontends.tflite.converters.context import Context, Operand, axis_of, reshaped
 from frontends.tflite.converters.quantization import check_same_quantization
 from frontends.tflite.converters.registry import data_converter
+from frontends.tflite.model import COMPLEX
 from frontends.tflite.options import ReshapeOptions, SqueezeOptions
 from qnn_ops.errors import QnnError
 
@@ -19,17 +20,23 @@ from qnn_ops.errors import QnnError
 def convert_reshape(ctx: Context) -> relax.Expr:
     """Return the shape comes from an input or, in old files, from the options."""
     data = ctx.input(0)
+    sizes, parts = _sizes(data)
     shape = list(_new_shape(ctx))
-    count = math.prod(data.shape)
     declared = data.tensor.shape
     # A file of batch 1 asked for another batch: what it reshapes image by image stays so.
-    if data.shape != declared and shape and shape[0] == (declared[:1] or (0,))[0] > 0:
-        shape[0] = data.shape[0]
+    if sizes != declared and shape and shape[0] == (declared[:1] or (0,))[0] > 0:
+        shape[0] = sizes[0]
     if shape.count(-1) == 1:
-        shape[shape.index(-1)] = _rest(data.shape, [size for size in shape if size != -1])
-    if any(size < 0 for size in shape) or math.prod(shape) != count:
-        raise QnnError(f"cannot reshape {data.tensor.label} of shape {data.shape} to {shape}")
-    return reshaped(data.expr, shape)
+        shape[shape.index(-1)] = _rest(sizes, [size for size in shape if size != -1])
+    if any(size < 0 for size in shape) or math.prod(shape) != math.prod(sizes):
+        raise QnnError(f"cannot reshape {data.tensor.label} of shape {sizes} to {shape}")
+    return reshaped(data.expr, [*shape, *parts])
+
+
+def _sizes(data: Operand) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the shape that the file knows, and that of a complex number's parts, if it is one."""
+    rank = len(data.shape) - (data.tensor.dtype == COMPLEX)
+    return data.shape[:rank], data.shape[rank:]
 
 
 def _rest(shape: Sequence[int], known: Sequence[int]) -> int:
@@ -52,13 +59,14 @@ def _new_shape(ctx: Context) -> tuple[int, ...]:
 def convert_squeeze(ctx: Context) -> relax.Expr:
     """Drop the given dimensions of size 1, or all of them."""
     data = ctx.input(0)
-    rank = len(data.shape)
-    dims = {axis_of(dim, rank) for dim in ctx.options(SqueezeOptions).dims}
+    sizes, parts = _sizes(data)
+    dims = {axis_of(dim, len(sizes)) for dim in ctx.options(SqueezeOptions).dims}
     if not dims:
-        dims = {axis for axis, size in enumerate(data.shape) if size == 1}
-    if any(data.shape[axis] != 1 for axis in dims):
-        raise QnnError(f"cannot squeeze axes {sorted(dims)} out of shape {data.shape}")
-    return reshaped(data.expr, [s for axis, s in enumerate(data.shape) if axis not in dims])
+        dims = {axis for axis, size in enumerate(sizes) if size == 1}
+    if any(sizes[axis] != 1 for axis in dims):
+        raise QnnError(f"cannot squeeze axes {sorted(dims)} out of shape {sizes}")
+    kept = [size for axis, size in enumerate(sizes) if axis not in dims]
+    return reshaped(data.expr, [*kept, *parts])
 
 
 @data_converter("EXPAND_DIMS")
@@ -67,6 +75,5 @@ def convert_expand_dims(ctx: Context) -> relax.Expr:
     data, result = ctx.input(0), ctx.output()
     if data.tensor.quantization is not None and result.quantization is not None:
         check_same_quantization(data.tensor, result)
-    return R.expand_dims(
-        data.expr, axis_of(ctx.integer(1, ("int32", "int64")), len(data.shape) + 1)
-    )
+    axis, (sizes, _) = ctx.integer(1, ("int32", "int64")), _sizes(data)
+    return R.expand_dims(data.expr, axis_of(axis, len(sizes) + 1))

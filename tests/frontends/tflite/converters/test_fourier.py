@@ -53,6 +53,59 @@ def test_transforms_are_as_near_as_their_last_rounding(
         np.testing.assert_allclose(result, wanted, rtol=0, atol=bound)
 
 
+Step = tuple[str, tuple[int, ...], Any, dict[str, Any]]
+
+
+def reshaped(*steps: Step, last: str) -> bytes:
+    """Return the size of a transform that operators give other shapes: code, shape, operand."""
+    writer = ModelWriter()
+    x = writer.tensor("x", (3, 1, 30), "float32")
+    sizes = writer.tensor("lengths", (2,), "int32", None, np.array([1, 32], np.int32))
+    made = writer.tensor("made", (3, 1, 17), "complex64")
+    writer.operator("RFFT2D", [x, sizes], [made])
+    shape: tuple[int, ...] = (3, 1, 17)
+    for number, (code, shape, operand, options) in enumerate(steps):
+        others = (
+            [] if operand is None else [writer.tensor("", operand.shape, "int32", None, operand)]
+        )
+        result = writer.tensor(
+            f"y{number}", shape, last if number == len(steps) - 1 else "complex64"
+        )
+        writer.operator(code, [made, *others], [result], **options)
+        made = result
+    if last == "complex64":
+        writer.operator("COMPLEX_ABS", [made], [writer.tensor("size", shape, "float32")])
+        made += 1
+    return writer.finish([x], [made])
+
+
+def test_complex_tensors_take_other_shapes() -> None:
+    shape = np.array([-1, 17], np.int32)
+    model = reshaped(
+        ("SQUEEZE", (3, 17), None, {"squeeze_dims": [1]}),
+        ("EXPAND_DIMS", (3, 17, 1), np.array(-1, np.int32), {}),
+        ("SQUEEZE", (3, 17), None, {}),
+        ("RESHAPE", (3, 17), shape, {}),
+        last="complex64",
+    )
+    data = np.random.default_rng(1).normal(size=(3, 1, 30)).astype(np.float32)
+    (expected,) = [*litert_tensors(model, [data]).values()][-1:]
+    mod, params = from_tflite(model)
+    result = build(mod, "llvm", params).run(data)
+    assert result.shape == expected.shape == (3, 17)
+    bound = 2.0**-22 * np.abs(data).sum(axis=-1).max()
+    np.testing.assert_allclose(result, expected, rtol=0, atol=bound)
+
+
+def test_a_shape_is_that_of_whole_complex_numbers() -> None:
+    step: Step = ("RESHAPE", (3, 34), np.array([3, 34], np.int32), {})
+    with pytest.raises(QnnError, match=r"of shape \(3, 1, 17\) to \[3, 34\]"):
+        from_tflite(reshaped(step, last="complex64"))
+    step = ("RESHAPE", (3, 17), np.array([3, 17], np.int32), {})
+    with pytest.raises(QnnError, match=r"is complex64, .* is float32"):
+        from_tflite(reshaped(step, last="float32"))
+
+
 @pytest.mark.parametrize(
     ("lengths", "codes", "message"),
     [
