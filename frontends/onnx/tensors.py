@@ -14,6 +14,7 @@ from frontends.onnx.constants import dtype_of
 Array = np.ndarray[Any, Any]
 
 _SMALL = 1 << 31
+_DTYPES = ("int8", "uint8", "int16", "uint16", "int32")
 _FILL, _MOST = "ConstantOfShape", 1 << 24
 
 
@@ -123,6 +124,9 @@ def _dequantize(tensors: Tensors, inputs: list[str], attributes: dict[str, Any])
     _encoding(tensors, inputs, attributes)
     data, _, point = (*inputs, "")[:3]
     kinds = tensors.dtypes.get(data), tensors.dtypes.get(point)
+    for kind in kinds:
+        if kind is not None and kind not in _DTYPES:
+            raise UnsupportedError(f"{kind} is not imported")
     if None not in kinds and kinds[0] != kinds[1]:
         raise UnsupportedError(f"its data are {kinds[0]}, its zero point is {kinds[1]}")
 
