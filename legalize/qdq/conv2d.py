@@ -79,6 +79,7 @@ def convolution(
     data, weights = operands
     extra: dict[str, Any] = {}
     if bias is not None:
+        group.check_bias(bias, data, weights)
         channels = spec_of(weights.data).shape[str(window["kernel_layout"]).index("O")]
         extra["bias"] = relax.const(group.bias(bias, data, weights, channels), "int32")
     return quantized_conv2d(

@@ -35,6 +35,9 @@ MOVEMENTS = {
 RUNTIMES = {ONNXRUNTIME: "ONNX Runtime", XNNPACK: "XNNPACK"}
 """By arithmetic, whose integers groups mean."""
 
+_NEAR, _SHARE = np.float32(1e-6), np.float32(1e-2)
+"""How far from the product of scales that of a bias may be for ONNX Runtime 1.32."""
+
 
 class LeftInFloatError(Exception):
     """A rule's word that the runtime computes a group in float, and why."""
@@ -181,6 +184,28 @@ class Group:
                 f"{self.attrs.out_dtype}"
             )
         return operand
+
+    def check_bias(self, expr: relax.Expr, data: Operand, weights: Operand) -> None:
+        """Raise where ONNX Runtime takes the bias of a convolution for none of integers.
+
+        Steps must be the products of those of data and weights, within a hundredth.
+
+        Raises:
+            LeftInFloatError: they are not, or 0 is not 0.
+        """
+        value = self.value(expr)
+        while operator_name(value) in MOVEMENTS:
+            value = self.value(value.args[0])
+        if self.arithmetic != ONNXRUNTIME or operator_of(value) is not dequantize:
+            return
+        attrs, wanted = attrs_of(value), self._float32(data.bias_steps(weights))
+        far = np.abs(self._float32(attrs.scale) - wanted) > _NEAR + _SHARE * np.abs(wanted)
+        if np.any(far) or np.any(np.asarray(attrs.zero_point)):
+            raise LeftInFloatError("the scale of the bias is not that of data times weights")
+
+    @staticmethod
+    def _float32(numbers: Any) -> Array:
+        return np.asarray(numbers, np.float32).reshape(-1)
 
     def bias(self, expr: relax.Expr, data: Operand, weights: Operand, channels: int) -> Array:
         """Return a bias in steps of the products of data and weights, one per channel.
