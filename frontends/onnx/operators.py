@@ -36,11 +36,6 @@ def _dequantize(attributes: Attributes) -> None:
         raise UnsupportedError("real numbers and scales must be float32")
 
 
-def _conv_integer(attributes: Attributes) -> None:
-    if attributes.get("auto_pad", b"NOTSET") not in (b"NOTSET", b"VALID"):
-        raise UnsupportedError("auto_pad is not imported")
-
-
 def _reduction(attributes: Attributes) -> None:
     if attributes.get("noop_with_empty_axes", 0):
         raise UnsupportedError("no axes are all axes: noop_with_empty_axes is not imported")
@@ -50,7 +45,17 @@ _REDUCTIONS = ("ReduceL1", "ReduceL2", "ReduceProd", "ReduceSumSquare")
 
 _PLAIN = (
     *("Abs", "Add", "And", "ArgMax", "ArgMin", "AveragePool", "BatchNormalization", "Cast", "Ceil"),
-    *("Clip", "Concat", "Constant", "ConstantOfShape", "Conv", "ConvTranspose", "Cos", "CumSum"),
+    *(
+        "Clip",
+        "Concat",
+        "Constant",
+        "ConstantOfShape",
+        "Conv",
+        "ConvInteger",
+        "ConvTranspose",
+        "Cos",
+        "CumSum",
+    ),
     *("DepthToSpace", "Div", "DynamicQuantizeLinear", "Einsum", "Elu", "Equal", "Erf", "Exp"),
     *("Expand", "Flatten", "Floor", "GRU", "Gather", "GatherElements", "GatherND", "Gelu"),
     *("GlobalAveragePool", "GlobalMaxPool", "Greater", "GreaterOrEqual", "GridSample"),
@@ -68,7 +73,6 @@ _PLAIN = (
 OPERATORS: dict[str, Check] = {
     **dict.fromkeys(_PLAIN, _anything),
     **dict.fromkeys(_REDUCTIONS, _reduction),
-    "ConvInteger": _conv_integer,
     "DequantizeLinear": _dequantize,
     "Gemm": _gemm,
     "QuantizeLinear": _quantize,

@@ -10,13 +10,12 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Operands, converter, operands_of
+from frontends.onnx.converters.windows import window_of
 from frontends.onnx.converters.zero_points import data_point, weight_points
 from qnn_ops import quantized_conv2d
 from qnn_ops.registry import constant_of, spec_of
 
 Array = np.ndarray[Any, Any]
-
-_AXES = 2
 
 
 @converter("ConvInteger")
@@ -30,18 +29,42 @@ def _conv_integer(
     the image: a constant.
     """
     data, weights, own_point, other_point = operands_of(operands, 4)
-    array, points = constant_of(weights), weight_points(other_point)
-    if len(spec_of(data).shape) != _AXES + 2:
-        raise UnsupportedError("its window must have two dimensions")
-    point, late = data_point(own_point)
+    kernel = spec_of(weights).shape[2:]
+    place = window_of(attributes, spec_of(data).shape[2:], kernel)
+    if len(kernel) not in (1, 2):
+        raise UnsupportedError("its window must have one dimension or two")
+    is_row = len(kernel) == 1  # of an image
+    if is_row:
+        array = constant_of(weights)
+        data, place = builder.emit(R.expand_dims(data, [2])), place.as_row()
+        weights = (
+            builder.emit(R.expand_dims(weights, [2]))
+            if array is None
+            else relax.const(array[:, :, None], str(array.dtype))
+        )
     window: dict[str, Any] = {
-        "strides": list(attributes.get("strides", [1] * _AXES)),
-        "padding": list(attributes.get("pads", [0] * 2 * _AXES)),
-        "dilation": list(attributes.get("dilations", [1] * _AXES)),
+        "strides": place.strides,
+        "padding": place.padding,
+        "dilation": place.dilations,
         "groups": int(attributes.get("group", 1)),
         "data_layout": "NCHW",
         "kernel_layout": "OIHW",
     }
+    sums = _sums(builder, data, weights, (own_point, other_point), window)
+    return R.squeeze(builder.emit(sums), [2]) if is_row else sums
+
+
+def _sums(
+    builder: relax.BlockBuilder,
+    data: relax.Expr,
+    weights: relax.Expr,
+    given: tuple[relax.Expr | None, relax.Expr | None],
+    window: dict[str, Any],
+) -> relax.Expr:
+    """Return the sums of an image's convolution, with the zero points of data and weights."""
+    own_point, other_point = given
+    array, points = constant_of(weights), weight_points(other_point)
+    point, late = data_point(own_point)
     if array is None or points is None or points.size > 1:
         words = R.subtract(
             R.astype(data, "int32"), relax.const(point, "int32") if late is None else late

@@ -50,14 +50,9 @@ def _pooled(
     kernel = [int(each) for each in attributes.get("kernel_shape", ())]
     window = window_of(attributes, spec_of(data).shape[2:], kernel)
     if len(kernel) == 1:  # a row of an image
-        data, kernel, window = builder.emit(R.expand_dims(data, [2])), [1, *kernel], _row(window)
+        data, kernel, window = builder.emit(R.expand_dims(data, [2])), [1, *kernel], window.as_row()
         return R.squeeze(builder.emit(_call(kind, data, kernel, window, extra)), [2])
     return _call(kind, data, kernel, window, extra)
-
-
-def _row(window: Window) -> Window:
-    before, after = window.padding
-    return Window([1, *window.strides], [1, *window.dilations], [0, before, 0, after])
 
 
 def _call(

@@ -23,6 +23,11 @@ class Window:
     dilations: list[int]
     padding: list[int]
 
+    def as_row(self) -> Window:
+        """Return the window over a row as one over an image of that row."""
+        before, after = self.padding
+        return Window([1, *self.strides], [1, *self.dilations], [0, before, 0, after])
+
 
 def window_of(attributes: Mapping[str, Any], image: Sequence[int], kernel: Sequence[int]) -> Window:
     """Read a window, whose padding a mode may state, or a size that is rounded up.

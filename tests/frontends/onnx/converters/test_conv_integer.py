@@ -7,7 +7,7 @@ import pytest
 
 from frontends.errors import UnsupportedOperatorError
 from frontends.onnx import from_onnx
-from tests.support.onnx_graphs import Node, check_equal, model_of
+from tests.support.onnx_graphs import Node, check_equal, model_of, onnx
 
 CHAIN: list[Node] = [
     ("DynamicQuantizeLinear", "x", "q sx zx", {}),
@@ -22,6 +22,7 @@ WINDOWS = [
     {"pads": [0, 1, 2, 0], "strides": [2, 1], "dilations": [1, 2]},
     {"group": 2},
     {"group": 6, "pads": [2, 2, 2, 2]},
+    {"auto_pad": "SAME_LOWER", "strides": [2, 2]},
 ]
 
 
@@ -53,12 +54,27 @@ def test_a_constant_zero_point() -> None:
     check_equal(model_of(nodes, data, ["y:int32"], made), data)
 
 
-def test_what_is_refused() -> None:
-    data = {"x": np.zeros((1, 6, 7, 7), np.uint8)}
-    made = constants(1, "int8", np.random.default_rng(3))
-    nodes: list[Node] = [("ConvInteger", "x w", "y", {"auto_pad": "SAME_UPPER"})]
-    with pytest.raises(UnsupportedOperatorError, match="auto_pad is not imported"):
-        from_onnx(model_of(nodes, data, ["y:int32"], made))
+@pytest.mark.parametrize("window", [{"pads": [2, 1]}, {"auto_pad": "SAME_UPPER", "group": 3}])
+def test_rows(window: dict[str, Any]) -> None:
+    rng = np.random.default_rng(4)
+    made = constants(window.get("group", 1), "int8", rng)
+    made |= {"w": made["w"][:, :, 0], "bias": made["bias"][..., 0]}
+    nodes = [(op, *rest, window if op == "ConvInteger" else attrs) for op, *rest, attrs in CHAIN]
+    data = {"x": rng.normal(0.5, 2, (2, 6, 9)).astype(np.float32)}
+    check_equal(model_of(nodes, data, ["y"], made), data)
+    del made["w"]  # now an input, as a branch may give it
+    data |= {"w": rng.integers(-128, 128, (12, 6 // window.get("group", 1), 3)).astype(np.int8)}
+    check_equal(model_of(nodes, data, ["y"], made), data)
+
+
+def test_volumes_are_refused() -> None:
+    data = {"x": np.zeros((1, 6, 7, 7, 7), np.uint8), "w": np.zeros((2, 6, 3, 3, 3), np.uint8)}
+    model = model_of([("Identity", "x", "y", {})], data, ["y:uint8"], {})
+    del model.graph.node[:]
+    model.graph.node.append(onnx.helper.make_node("ConvInteger", ["x", "w"], ["y"]))
+    model.graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.INT32
+    with pytest.raises(UnsupportedOperatorError, match="one dimension or two"):
+        from_onnx(model)
 
 
 def test_weights_that_the_run_tells() -> None:
