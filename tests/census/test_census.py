@@ -57,6 +57,17 @@ def test_files_are_sorted_by_what_becomes_of_them(tmp_path: Path) -> None:
     assert [each for each in found if found[each]["imports"]] == ["a.tflite"]
 
 
+def test_what_litert_takes_and_is_not_read_here_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "a.tflite"
+    scale, nan = (np.array([value], np.float32).tobytes() for value in (0.05, np.nan))
+    file.write_bytes(model("HARD_SWISH").replace(scale, nan))
+    outcome = try_file(tmp_path, file)
+    assert (outcome.kind, outcome.imports) == ("refused", False)
+    assert outcome.reasons == (
+        "tensor: malformed quantization: scale # is nan, needs a positive number",
+    )
+
+
 def test_what_differs_is_told_with_the_first_operator(tmp_path: Path) -> None:
     file = tmp_path / "a.tflite"
     file.write_bytes(model("HARD_SWISH", "RELU"))
