@@ -59,9 +59,11 @@ def rows_of(ctx: Context, keep_num_dims: bool) -> tuple[tuple[int, ...], int, in
         QnnError: the data are no whole rows.
     """
     data, weight = ctx.input(0), ctx.tensor(1)
-    if len(weight.shape) != 2:
-        raise QnnError(f"{weight.label} must have 2 dimensions, got {weight.shape}")
-    units, depth = weight.shape
+    # Of weights that a run computes files may state none.
+    shape = weight.shape if weight.is_constant else ctx.input(1).shape
+    if len(shape) != 2:
+        raise QnnError(f"{weight.label} must have 2 dimensions, got {shape}")
+    units, depth = shape
     if keep_num_dims:
         if data.shape[-1:] != (depth,):
             raise QnnError(

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from frontends.tflite import from_tflite
+from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
 from qnn_ops import QnnError
 from tests.support.tflite import Sheet
@@ -160,3 +161,14 @@ def test_kernels_that_do_not_fit() -> None:
     sheet.operator("CONV_2D", [data, kernel], ((1, 2, 4, 4), "float32", None), **STEP)
     with pytest.raises(QnnError, match=r"a kernel of shape \(4, 1, 1, 4\) for data"):
         from_tflite(sheet.model())
+
+
+def test_weights_that_a_run_quantizes_may_state_no_shape() -> None:
+    """Of layers that were trained with quantization, and converted without it."""
+    sheet, rng = Sheet(), np.random.default_rng(4)
+    values = sheet.constant(rng.integers(-100, 100, (5, 8)).astype(np.float32))
+    steps = sheet.operator("QUANTIZE", [values], ((), "uint8", Quantization.per_tensor(1.0, 128)))
+    real = sheet.operator("DEQUANTIZE", [steps], ((), "float32", None))
+    rows = sheet.input(rng.integers(-100, 100, (3, 8)).astype(np.float32))
+    sheet.operator("FULLY_CONNECTED", [rows, real], ((3, 5), "float32", None))
+    sheet.check()
