@@ -27,6 +27,7 @@ _FUNCTIONS = (
         "exp",
         "floor",
         "log",
+        "isnan",
         "negative",
         "round",
         "rsqrt",

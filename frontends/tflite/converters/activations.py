@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
@@ -12,7 +13,13 @@ from qnn_ops.accumulator_bounds import check_activation
 from qnn_ops.activations import activation_range
 
 _KINDS = {"NONE": "none", "RELU": "relu", "RELU6": "relu6", "RELU_N1_TO_1": "relu_n1_to_1"}
-_FLOAT_RANGES = {"relu": (0.0, float("inf")), "relu6": (0.0, 6.0), "relu_n1_to_1": (-1.0, 1.0)}
+_MOST = float(np.finfo(np.float32).max)
+_FLOAT_RANGES = {
+    "none": (-_MOST, _MOST),
+    "relu": (0.0, _MOST),
+    "relu6": (0.0, 6.0),
+    "relu_n1_to_1": (-1.0, 1.0),
+}
 
 
 def clamp_range(activation: str, output: Tensor) -> tuple[int, int]:
@@ -30,6 +37,16 @@ def activate(activation: str, expr: relax.Expr) -> relax.Expr:
     if kind == "relu":
         return R.nn.relu(expr)
     return R.clip(expr, *_FLOAT_RANGES[kind])
+
+
+def limited(activation: str, expr: relax.Expr) -> relax.Expr:
+    """Return the activation applied as LiteRT's elementwise operators do: a NaN stays one.
+
+    Without an activation what is infinite becomes the number next to it. Compilers do not merge
+    such a product with the next sum, or a sum with its difference: infinity stands between them.
+    """
+    bounded = R.clip(expr, *_FLOAT_RANGES[_kind(activation)])
+    return R.where(R.isnan(expr), expr, bounded)
 
 
 def _kind(activation: str) -> str:

@@ -8,7 +8,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.activations import activate, clamp_range
+from frontends.tflite.converters.activations import clamp_range, limited
 from frontends.tflite.converters.context import Context, per_tensor
 from frontends.tflite.converters.quantization import check_same_quantization
 from frontends.tflite.converters.registry import converter, float_converter, int16_converter
@@ -39,6 +39,7 @@ _FLOAT: dict[str, Callable[..., relax.Expr]] = {
     "MINIMUM": R.minimum,
     "ATAN2": R.atan2,
 }
+_LIMITED = ("ADD", "SUB", "MUL", "DIV")
 
 
 def _activation(ctx: Context) -> str:
@@ -107,17 +108,13 @@ def convert_extremum(ctx: Context) -> relax.Expr:
     return _FLOAT[ctx.operator.code](ctx.input(0).expr, ctx.input(1).expr)
 
 
-# Of these compilers merge one with the next: a product with a sum, a sum with its difference.
-_ROUNDED = ("ADD", "SUB", "MUL")
-
-
 @float_converter(*_FLOAT)
 def convert_float_arithmetic(ctx: Context) -> relax.Expr:
     """Combine two float32 operands, broadcast as in numpy."""
     result = _FLOAT[ctx.operator.code](ctx.input(0).expr, ctx.input(1).expr)
-    if ctx.operator.code in _ROUNDED:
-        result = rounded(ctx.builder.emit(result))
-    return activate(_activation(ctx), result)
+    if ctx.operator.code not in _LIMITED:
+        return result
+    return limited(_activation(ctx), ctx.builder.emit(result))
 
 
 @float_converter("FLOOR_DIV")

@@ -52,6 +52,26 @@ def test_what_is_added_and_taken_away_again_was_rounded_between(code: str) -> No
     np.testing.assert_array_equal(build(mod, "llvm", params).run(*sheet.arrays), expected)
 
 
+@pytest.mark.parametrize("target", ["llvm", "host"])
+@pytest.mark.parametrize("activation", ["NONE", "RELU", "RELU6", "RELU_N1_TO_1"])
+def test_infinite_results_become_numbers_and_a_nan_stays_one(target: str, activation: str) -> None:
+    """As of a quotient by what was rounded to 0."""
+    rows = np.array([0, -0.0, 1, -2, 3e38, -3e38, np.inf, -np.inf, np.nan], np.float32)
+    sheet = Sheet()
+    sheet.constant(np.zeros(1, np.int8))  # without it TVM's own importer serves the model
+    operands = [sheet.input(each) for each in (rows[:, None].copy(), rows)]
+    for code in ("ADD", "SUB", "MUL", "DIV"):
+        options = {"fused_activation_function": activation}
+        sheet.operator(code, operands, ((9, 9), "float32", None), **options)
+    model = sheet.model()
+    expected = [*litert_tensors(model, sheet.arrays).values()]
+    mod, params = from_tflite(model)
+    results = build(mod, target, params).run(*sheet.arrays).values()
+    for result, wanted in zip(results, expected, strict=True):
+        assert not np.isinf(wanted).any()
+        np.testing.assert_array_equal(result, wanted)
+
+
 def test_functions_of_one_operand() -> None:
     sheet = Sheet(seed=31)
     result = ((2, 3, 4), "float32", None)
