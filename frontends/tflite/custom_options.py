@@ -42,6 +42,11 @@ _CLASSES: dict[str, type[Any]] = {
 }
 
 
+def is_foreign(code: str) -> bool:
+    """Tell whether an operator is a custom one, and none of LiteRT's."""
+    return code.startswith("CUSTOM:") and code not in _CLASSES
+
+
 def read_custom_options(code: str, operator: Table) -> Options | None:
     """Read a custom operator's options.
 

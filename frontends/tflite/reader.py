@@ -16,7 +16,7 @@ import numpy as np
 import tflite
 
 from frontends.errors import ModelFormatError
-from frontends.tflite.custom_options import read_custom_options
+from frontends.tflite.custom_options import is_foreign, read_custom_options
 from frontends.tflite.flatbuffer import Table
 from frontends.tflite.format import IDENTIFIER
 from frontends.tflite.model import Model, Operator, Tensor
@@ -216,15 +216,15 @@ def _quantization(table: Table, shape: tuple[int, ...], dtype: str) -> Quantizat
     # A trained float or bool tensor may carry a range; nothing computes with it.
     if parameters is None or dtype not in _INTEGER_RANGES:
         return None
+    # 1 is CustomQuantization, which LiteRT ignores as well.
+    if parameters.scalar("DetailsType") > 1:
+        raise _malformed(table, "scales are stored by block, which is not supported")
     scale = parameters.vector("Scale", "float32")
     if scale.size == 0:
         return None
     zero_point = parameters.vector("ZeroPoint", "int64")
     if zero_point.size != scale.size:
         raise _malformed(table, f"{scale.size} scales but {zero_point.size} zero points")
-    # 1 is CustomQuantization, which LiteRT ignores as well.
-    if parameters.scalar("DetailsType") > 1:
-        raise _malformed(table, "scales are stored by block, which is not supported")
     axis = int(parameters.scalar("QuantizedDimension")) if scale.size > 1 else 0
     if scale.size > 1:
         if not 0 <= axis < len(shape):
@@ -289,7 +289,8 @@ def _check_order(model: Model) -> None:
     free = {index for index in ready if 0 in model.tensors[index].shape} | variables
     for operator in model.operators:
         where = f"operator {operator.index} {operator.code}"
-        for index in operator.inputs:
+        # What other runtimes' operators read they may have written themselves, as scratch memory.
+        for index in () if is_foreign(operator.code) else operator.inputs:
             if index >= 0 and index not in ready:
                 raise ModelFormatError(
                     f"{where}: reads {model.tensors[index].label} before it has a value"

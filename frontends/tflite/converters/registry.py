@@ -106,10 +106,7 @@ def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
     if code in DATA:
         return DATA[code], False
     if code.startswith("CUSTOM:"):
-        raise UnsupportedError(
-            "is no operator of LiteRT's own; what comes before it can be imported by itself: name "
-            f"tensors of the model in outputs, such as {_read(model, operator)}"
-        )
+        raise UnsupportedError(f"is no operator of LiteRT's own{_hint(model, operator)}")
     if code in _OF_DATA:
         raise UnsupportedError("the shape of its result depends on the data of a run")
     if not any(code in table for table in (QUANTIZED, FLOAT, HYBRID, WHOLE)):
@@ -169,10 +166,16 @@ def _is_hybrid(code: str, inputs: Sequence[Tensor]) -> bool:
     return len(dtypes) == 2 and dtypes[0] not in (*EIGHT_BITS, "int16") and dtypes[1] in EIGHT_BITS
 
 
-def _read(model: Model, operator: Operator) -> list[str]:
-    """List what an operator reads of what others compute."""
+def _hint(model: Model, operator: Operator) -> str:
+    """Name what an operator reads of what others compute, if there is something."""
     computed = set(model.computed)
-    return [model.tensors[index].name for index in operator.inputs if index in computed]
+    read = [model.tensors[index].name for index in operator.inputs if index in computed]
+    if not read:
+        return ""
+    return (
+        "; what comes before it can be imported by itself: name tensors of the model in outputs, "
+        f"such as {read}"
+    )
 
 
 def _check_quantized(tensors: Sequence[Tensor]) -> None:

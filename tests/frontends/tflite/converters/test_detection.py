@@ -167,3 +167,15 @@ def test_what_comes_before_a_vendor_s_operator_can_be_imported() -> None:
         from_tflite(model)
     mod, _ = from_tflite(model, outputs=["heat"])
     assert mod["main"].ret_ty.dtype == "int8"
+
+
+def test_a_vendor_s_operator_is_named_though_it_reads_memory_of_its_own() -> None:
+    """As Ethos-U's does, before which nothing can be imported."""
+    writer = ModelWriter()
+    encoding = Quantization.per_tensor(0.5, 3)
+    x, scratch, y = (writer.tensor(name, (1, 4), "int8", encoding) for name in ("x", "memory", "y"))
+    writer.operator("CUSTOM:ethos-u", [x, scratch], [y])
+    with pytest.raises(
+        UnsupportedOperatorError, match=r"ethos-u: is no operator of LiteRT's own \("
+    ):
+        from_tflite(writer.finish([x], [y]))
