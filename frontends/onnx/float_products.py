@@ -48,8 +48,6 @@ def with_float_products(
         attributes = attributes_of(node)
         if any(attributes.get(name, 1.0) != 1 for name in ("alpha", "beta")):
             return node
-        if attributes.get("transA", 0):
-            return node
         units_axis = 0 if attributes.get("transB", 0) else 1
         operands = _operands(sources, units_axis, constants, attributes_of)
         if operands is None:
@@ -59,6 +57,7 @@ def with_float_products(
             operands,
             [node.output[0]],
             domain="com.microsoft",
+            transA=int(attributes.get("transA", 0)),
             transB=int(attributes.get("transB", 0)),
         )
 

@@ -22,8 +22,6 @@ def _anything(_attributes: Attributes) -> None:
 def _gemm(attributes: Attributes) -> None:
     if attributes.get("alpha", 1.0) != 1 or attributes.get("beta", 1.0) != 1:
         raise UnsupportedError("alpha and beta must be 1: ONNX Runtime's QGemm contradicts ONNX")
-    if attributes.get("transA", 0):
-        raise UnsupportedError("the first operand must not be transposed")
 
 
 def _quantize(attributes: Attributes) -> None:
@@ -70,6 +68,12 @@ _PLAIN = (
     *("Tanh", "ThresholdedRelu", "Tile", "TopK", "Transpose", "Trilu", "Unsqueeze", "Where"),
 )
 
+_LEFT = dict.fromkeys(
+    ("Loop", "Scan"),
+    "how often it turns depends on the data, or would make more than 2,048 operators",
+)
+"""Why operators that elsewhere are written as others are still there."""
+
 OPERATORS: dict[str, Check] = {
     **dict.fromkeys(_PLAIN, _anything),
     **dict.fromkeys(_REDUCTIONS, _reduction),
@@ -86,7 +90,7 @@ def reasons(nodes: Any, attributes_of: Callable[[Any], Attributes]) -> dict[int,
     for number, node in enumerate(nodes):
         check = OPERATORS.get(node.op_type) if node.domain in ("", "ai.onnx") else None
         if check is None:
-            found[number] = "no conversion rule"
+            found[number] = _LEFT.get(node.op_type, "no conversion rule")
             continue
         try:
             check(attributes_of(node))

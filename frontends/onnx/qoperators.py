@@ -148,9 +148,9 @@ def _gemm(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]) -
 def _float_gemm(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
     """Add the int32 sums, the bias, and the product with both scales."""
     a, sa, za, b, sb, zb, bias = (*inputs, "")[:7]
-    if attrs.get("transA", 0):
-        raise UnsupportedError("the first operand must not be transposed")
     weights, name = groups.value(b), f"{groups.prefix}{node.output[0]}"
+    if attrs.get("transA", 0):
+        a = groups.node("Transpose", [a], f"{name}_rows", perm=[1, 0])
     if attrs.get("transB", 0):
         weights = np.ascontiguousarray(weights.T)
     sums = groups.node("MatMulInteger", [a, groups.constant(weights), za, zb], f"{name}_products")
