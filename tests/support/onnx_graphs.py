@@ -20,7 +20,10 @@ Array = np.ndarray[Any, Any]
 Node = tuple[Any, ...]
 """An operator, the names of its operands and of its results, and its attributes."""
 
-MICROSOFT = {"BiasGelu", "DynamicQuantizeLSTM", "DynamicQuantizeMatMul", "MatMulIntegerToFloat"}
+MICROSOFT = {
+    *("BiasGelu", "DynamicQuantizeLSTM", "DynamicQuantizeMatMul", "MatMulIntegerToFloat"),
+    "QGemm",
+}
 
 
 def model_of(
