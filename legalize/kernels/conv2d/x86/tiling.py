@@ -10,6 +10,8 @@ The model counts vector instructions:
 * A K-step takes MR · NR products, but no less than ``_LATENCY``: an accumulator
   waits that long for its previous product. The loads are hidden behind the products only in
   part, least of all those of weights that a block has too many of for the first-level cache.
+* Pixels side by side read the same columns of the data: where the weights of all the kernel's
+  columns fit into registers, a tile loads each column once, and not for every pixel.
 * An output vector takes ``_RESCALE``, and ``_SUM`` where a tensor is added; a store, with its
   narrowing, ``_STORE`` by its width.
 * A tile takes ``_TILE``, and for the address of every pixel ``_NEXT_PIXEL`` where pixels follow
@@ -35,8 +37,10 @@ from legalize.kernels.ir.registers import DWORD, store_pieces
 from legalize.kernels.isa.x86 import Isa, Products
 
 _MAX_PIXELS = 12
+_MAX_SHARING_PIXELS = 16
 _MAX_NR = 12
 _LATENCY = 10
+_SHARING_LATENCY = 14
 _K_STEP = 1.0
 _BROADCAST = 0.25
 _NEAR_WEIGHTS = 0.5
@@ -69,8 +73,8 @@ def choose_tiling(spec: ConvSpec, products: Products) -> Tiling:
         for first, blocks, nr in split_vectors(vectors, width, has_ragged_vector):
             tile_cost, mr = min(
                 (_cost(spec, products, nr, mr), mr)
-                for mr in range(1, min(spec.out_pixels, _MAX_PIXELS) + 1)
-                if mr == 1 or registers_of(products, nr, mr) <= products.isa.registers
+                for mr in range(1, min(spec.out_pixels, _MAX_SHARING_PIXELS) + 1)
+                if _is_possible(spec, products, nr, mr)
             )
             cost += blocks * tile_cost
             sections.append(Section(first, blocks, nr, mr))
@@ -85,14 +89,35 @@ def registers_of(products: Products, nr: int, mr: int) -> int:
     return mr * nr + products.parts * nr + products.spare
 
 
+def shares_columns(spec: ConvSpec, products: Products, nr: int, mr: int) -> bool:
+    """Tell whether the pixels of a tile lie side by side, and share the columns that they read."""
+    columns = spec.kernel_width
+    if not products.isa.has_byte_products or spec.strides[1] > 1 or columns == 1:
+        return False
+    is_whole = spec.taps_per_run == columns and spec.staged_channels % spec.k_step == 0
+    registers = mr * nr + columns * products.parts * nr + products.spare
+    fits = registers <= products.isa.registers
+    return is_whole and fits and mr > 1 and spec.out_width % mr == 0
+
+
+def _is_possible(spec: ConvSpec, products: Products, nr: int, mr: int) -> bool:
+    if mr == 1 or shares_columns(spec, products, nr, mr):
+        return True
+    return mr <= _MAX_PIXELS and registers_of(products, nr, mr) <= products.isa.registers
+
+
 def _cost(spec: ConvSpec, products: Products, nr: int, mr: int) -> float:
     tiles = -(-spec.out_pixels // mr)
     k_steps = spec.runs * spec.k_steps_per_run
     weights = products.parts * nr
     is_near = k_steps * weights * products.lanes * DWORD <= _NEAR_BYTES
-    loads = _BROADCAST * mr + (_NEAR_WEIGHTS if is_near else _FAR_WEIGHTS) * weights
+    broadcasts, latency, once = float(mr), _LATENCY, _K_STEP
+    if shares_columns(spec, products, nr, mr):
+        broadcasts = 1 + (mr - 1) / spec.kernel_width
+        latency, once = _SHARING_LATENCY, _K_STEP / spec.kernel_width
+    loads = _BROADCAST * broadcasts + (_NEAR_WEIGHTS if is_near else _FAR_WEIGHTS) * weights
     widening = products.parts * mr if products.parts > 1 else 0
-    k_step = max(products.instructions * mr * nr + widening, _LATENCY) + loads + _K_STEP
+    k_step = max(products.instructions * mr * nr + widening, latency) + loads + once
     address = _ANY_PIXEL if spec.pixel_pitch is None else _NEXT_PIXEL
     return tiles * (k_steps * k_step + mr * (address + rescaling_units(spec, nr)) + _TILE)
 

@@ -8,7 +8,7 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.tiling import Section
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
-from legalize.kernels.conv2d.x86.tiling import registers_of
+from legalize.kernels.conv2d.x86.tiling import registers_of, shares_columns
 from legalize.kernels.ir.registers import get_lanes, set_lanes
 from legalize.kernels.ir.types import Buffer, Index
 
@@ -23,6 +23,9 @@ class DotKernel(ConvKernel):
     def _accumulate(
         self, section: Section, first_vector: Index, first: Index, acc: list[list[Buffer]]
     ) -> None:
+        if shares_columns(self.spec, self.products, section.nr, section.mr):
+            self._accumulate_columns(section, first_vector, first, acc)
+            return
         spec, products = self.spec, self.products
         _, _, width, channels = spec.staged_shape
         origins = [self._origin(first + i) for i in range(section.mr)]
@@ -69,6 +72,35 @@ class DotKernel(ConvKernel):
         else:
             with T.serial(spec.kernel_height) as ky, T.serial(taps) as kx:
                 add_run(ky, kx)
+
+    def _accumulate_columns(
+        self, section: Section, first_vector: Index, first: Index, acc: list[list[Buffer]]
+    ) -> None:
+        """Write the sums of pixels side by side: what one loads, those before it multiply, too."""
+        spec, products = self.spec, self.products
+        _, _, width, channels = spec.staged_shape
+        origin = self._origin(first)
+        k_steps = channels // spec.k_step
+        k_step_size = section.nr * products.lanes * spec.k_step
+        tile = T.truncdiv(first, section.mr)
+        loops = spec.kernel_height * k_steps
+        fetch = self._fetch_next(section, first_vector, tile, self._tiles_in(section), loops)
+        with T.serial(spec.kernel_height) as ky, T.serial(k_steps) as k:
+            fetch(ky * k_steps + k)
+            row = origin + ky * (spec.dilation[0] * width * channels) + k * spec.k_step
+            weights = first_vector * self.vector_stride
+            weights += (ky * spec.k_steps_per_run + k) * k_step_size
+            for column in range(section.mr + spec.kernel_width - 1):
+                (data,) = products.load_data(self.source, row + column * channels)
+                for kx in range(spec.kernel_width):
+                    if not 0 <= column - kx < section.mr:
+                        continue
+                    for j, vector in enumerate(acc[column - kx]):
+                        place = weights + kx * k_steps * k_step_size + j * products.part_size
+                        factors = products.load_weights(self.weights, place)
+                        total = get_lanes(vector, products.lanes)
+                        total = products.multiply_add(total, data, factors)
+                        set_lanes(vector, total, products.lanes)
 
     def _k_steps_at_once(self, section: Section) -> int:
         """Count the K-steps that the loop over a run takes at a time.

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,9 +12,19 @@ from legalize.kernels.conv2d.x86.tiling import (
     choose_tiling,
     lane_channels,
     registers_of,
+    shares_columns,
 )
 from legalize.kernels.ir.registers import store_pieces
-from legalize.kernels.isa.x86 import AVX2, ISAS, Isa, WidenedProducts, WordProducts
+from legalize.kernels.isa.x86 import (
+    AVX2,
+    AVX512_VNNI,
+    AVX512BW,
+    AVX_VNNI,
+    ISAS,
+    Isa,
+    WidenedProducts,
+    WordProducts,
+)
 
 
 def make_spec(pixels: int, in_channels: int, out_channels: int, out_dtype: str) -> ConvSpec:
@@ -66,3 +79,33 @@ def test_words_leave_room_for_larger_tiles() -> None:
     nr, mr = 2, 6
     assert registers_of(WidenedProducts(AVX2), nr, mr) > AVX2.registers
     assert registers_of(WordProducts(AVX2), nr, mr) == AVX2.registers
+
+
+SHARING = ConvSpec(1, 18, 18, 16, 3, 3, 16)
+
+
+@pytest.mark.parametrize(
+    ("isa", "changes", "mr"),
+    [
+        (AVX512_VNNI, {}, 16),
+        (AVX512_VNNI, {"in_width": 38}, 12),
+        (AVX_VNNI, {"in_channels": 8, "out_channels": 8, "in_width": 14}, 12),
+        # Nothing is shared by strided pixels, one column, columns apart, or parts of K-steps.
+        (AVX512_VNNI, {"strides": (1, 2)}, None),
+        (AVX512_VNNI, {"kernel_width": 1}, None),
+        (AVX512_VNNI, {"dilation": (1, 2)}, None),
+        (AVX512_VNNI, {"in_channels": 6}, None),
+        # A row of a prime number of pixels has no tiles.
+        (AVX512_VNNI, {"in_width": 25}, None),
+        (AVX512BW, {}, None),
+        (AVX2, {}, None),
+    ],
+)
+def test_pixels_share_columns_where_they_can(
+    isa: Isa, changes: dict[str, Any], mr: int | None
+) -> None:
+    spec = replace(SHARING, **changes)
+    products = products_of(spec, isa)
+    (section, *_) = choose_tiling(spec, products)
+    assert shares_columns(spec, products, section.nr, section.mr) == (mr is not None)
+    assert mr is None or section.mr == mr
