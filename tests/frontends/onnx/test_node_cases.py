@@ -31,8 +31,7 @@ REFUSED = {
         for kind in ("", "de")
         for dtype, reason in _UNTAKEN.items()
     },
-    "dequantizelinear_e4m3fn_float16": "real numbers and scales must be float32",
-    "dequantizelinear_e4m3fn_zero_point": "float8_e4m3fn is not imported",
+    **{f"dequantizelinear_e4m3fn_{kind}": _UNTAKEN["e4m3fn"] for kind in ("float16", "zero_point")},
     **{
         f"qlinearmatmul_{rank}D_{dtype}_float16": "scales must be float32"
         for rank in (2, 3)
