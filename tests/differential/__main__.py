@@ -19,6 +19,7 @@ from typing import Any
 import click
 from rich.console import Console
 
+from tests.differential.file import RefusedError
 from tests.differential.trial import FILES, run_trial
 from tests.targets.processors import ROWS
 
@@ -75,7 +76,7 @@ def main(
         if number % 10 == 9 or number == seeds[-1]:
             entries = [done[each] for each in seeds if each in done]
             minutes = (time.perf_counter() - start) / 60
-            done_so_far = f"{per_file * len(entries):,} graphs, {_summary(entries)}"
+            done_so_far = _summary(entries, per_file)
             console.print(f"{done_so_far}, {way}, {target}; {minutes:.1f} minutes")
     if any(done[each]["problems"] for each in seeds):
         raise SystemExit(1)
@@ -92,6 +93,8 @@ def _compare(
     targets = [row.target for row in ROWS.values()] if target == "all" else [target]
     try:
         trial = run_trial(seed, per_file, targets, WAYS[way], format)
+    except RefusedError as error:
+        return {"seed": seed, "operators": 0, "problems": [], "refused": str(error)[:2000]}
     except Exception as error:  # as much of a finding as a wrong number
         problem = f"{type(error).__name__}: {error}"[:2000]
         return {"seed": seed, "operators": 0, "problems": [problem]}
@@ -104,10 +107,14 @@ def _compare(
     return {"seed": seed, "operators": trial.operators, "problems": problems}
 
 
-def _summary(entries: list[dict[str, Any]]) -> str:
+def _summary(entries: list[dict[str, Any]], per_file: int) -> str:
+    """Count what was compared, without files that the framework refuses."""
     operators = sum(entry["operators"] for entry in entries)
     wrong = sum(bool(entry["problems"]) for entry in entries)
-    return f"{operators:,} operators: {wrong} files differ"
+    refused = sum("refused" in entry for entry in entries)
+    graphs = per_file * (len(entries) - refused)
+    text = f"{graphs:,} graphs, {operators:,} operators: {wrong} files differ"
+    return f"{text}, {refused} refused by the framework" if refused else text
 
 
 if __name__ == "__main__":

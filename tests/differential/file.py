@@ -11,6 +11,10 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
+class RefusedError(Exception):
+    """The framework itself refuses a file, and says why: nothing is there to compare."""
+
+
 @dataclass(frozen=True)
 class File:
     """Random graphs, and what their framework makes of them.

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from unittest.mock import patch
+
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 pytest.importorskip("onnx", reason="onnx is not installed")
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
 from frontends.onnx.operators import OPERATORS
 from frontends.onnx.qoperators import RULES
+from qnn_ops.errors import QnnError
+from tests.differential.__main__ import main
 from tests.differential.onnx.file import onnx_file
 from tests.differential.onnx.graphs import FORMS, Graph
 from tests.differential.onnx.growth import NOT_DRAWN, grow
@@ -42,6 +48,15 @@ def test_both_forms_of_a_network_give_the_same_integers(seed: int) -> None:
         assert len(results[-1]) == len(answers) > 8
     for first, second in zip(*results, strict=True):
         np.testing.assert_array_equal(first, second)
+
+
+def test_files_that_onnx_runtime_refuses_are_counted_apart(tmp_path: Path) -> None:
+    words = ["--format", "onnx", "--graphs", "1", "--per-file", "1", "--output", str(tmp_path)]
+    rejected = QnnError("ONNX Runtime rejects the model: out of range")
+    with patch("tests.differential.onnx.file.onnxruntime_outputs", side_effect=rejected):
+        result = CliRunner().invoke(main, words)
+    assert result.exit_code == 0, result.output
+    assert "0 graphs, 0 operators: 0 files differ, 1 refused by the framework" in result.output
 
 
 @pytest.fixture(scope="module")
