@@ -6,7 +6,15 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
-from legalize.qdq.group import ORT, TABLES, Group, LeftInFloatError, NoRuleError, rule
+from legalize.qdq.group import (
+    ORT,
+    TABLES,
+    Group,
+    LeftInFloatError,
+    NoRuleError,
+    operator_name,
+    rule,
+)
 from qnn_ops import dequantize, quantized_mean, quantized_pool2d
 from qnn_ops.attributes import dtype_range
 from qnn_ops.registry import spec_of
@@ -37,6 +45,7 @@ def _average_pool(group: Group, call: relax.Call) -> relax.Expr:
 
     A window that is the whole image is a global average.
     """
+    call = _with_padding(group, call)
     data, attrs = group.activation(call.args[0]), call.attrs
     if bool(attrs.ceil_mode) or any(int(step) != 1 for step in attrs.dilation):
         raise NoRuleError("an average of windows with dilations, or whose size is rounded up")
@@ -52,6 +61,32 @@ def _average_pool(group: Group, call: relax.Call) -> relax.Expr:
     low, high = dtype_range(dtype)
     moved = R.round(R.add(steps, relax.const(np.float32(point))))
     return R.astype(R.clip(moved, low, high), dtype)
+
+
+def _with_padding(group: Group, call: relax.Call) -> relax.Call:
+    """Return an average of a padded image as one whose padding counts, also beyond what is stated.
+
+    ONNX Runtime's float operator divides by what lies within the padding that is stated, and its
+    integer one by the whole window.
+    """
+    padded, attrs = group.value(call.args[0]), call.attrs
+    if operator_name(padded) != "relax.nn.pad":
+        return call
+    rank = len(attrs.pool_size)
+    axes = [place for place, letter in enumerate(str(attrs.layout)) if letter in "DHW"]
+    widths = [int(size) for size in padded.attrs.pad_width]
+    inner = [widths[2 * axis + side] for side in (0, 1) for axis in axes]
+    padding = [int(size) + more for size, more in zip(attrs.padding, inner, strict=True)]
+    operator = {2: R.nn.avg_pool2d, 3: R.nn.avg_pool3d}[rank]
+    kernel, strides = ([int(n) for n in each] for each in (attrs.pool_size, attrs.strides))
+    return operator(
+        padded.args[0],
+        kernel,
+        strides,
+        padding,
+        layout=str(attrs.layout),
+        count_include_pad=True,
+    )
 
 
 @rule("nn.avg_pool1d")

@@ -61,6 +61,15 @@ def _call(
     operator = _OPERATORS.get((kind, len(kernel)))
     if operator is None:
         raise UnsupportedError(f"a window of {len(kernel)} dimensions is not imported")
-    parts = (kernel, window.strides, window.padding, window.dilations)
+    padding = window.padding
+    if extra.get("count_include_pad") and any(window.beyond):
+        # The padding that is stated counts, and what is beyond does not.
+        rank = len(kernel)
+        sides = [0, 0, 0, 0]
+        for axis, beyond in enumerate(window.beyond):
+            sides += [padding[axis], padding[axis + rank] - beyond]
+        data, extra = R.nn.pad(data, sides), {"count_include_pad": False}
+        padding = [0] * rank + window.beyond
+    parts = (kernel, window.strides, padding, window.dilations)
     result: relax.Expr = operator(data, *parts, **extra)
     return result

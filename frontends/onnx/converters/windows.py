@@ -17,16 +17,20 @@ class Window:
         strides: along each axis.
         dilations: likewise.
         padding: before all axes, then after all.
+        beyond: how much of the padding after each axis only the last window needs, whose place is
+            rounded up.
     """
 
     strides: list[int]
     dilations: list[int]
     padding: list[int]
+    beyond: list[int]
 
     def as_row(self) -> Window:
         """Return the window over a row as one over an image of that row."""
         before, after = self.padding
-        return Window([1, *self.strides], [1, *self.dilations], [0, before, 0, after])
+        row = [1, *self.strides], [1, *self.dilations], [0, before, 0, after]
+        return Window(*row, [0, *self.beyond])
 
 
 def window_of(attributes: Mapping[str, Any], image: Sequence[int], kernel: Sequence[int]) -> Window:
@@ -55,7 +59,7 @@ def window_of(attributes: Mapping[str, Any], image: Sequence[int], kernel: Seque
         raise UnsupportedError("ONNX Runtime takes no auto_pad with dilations")
     if min(*strides, *dilations) < 1 or min(pads) < 0:
         raise UnsupportedError("its padding must not be negative")
-    sides = []
+    sides, beyond = [], []
     for axis, size in enumerate(image):
         extent = (kernel[axis] - 1) * dilations[axis] + 1
         before, after = pads[axis], pads[axis + rank]
@@ -68,11 +72,13 @@ def window_of(attributes: Mapping[str, Any], image: Sequence[int], kernel: Seque
             total = max(total, 0)
             before = total // 2 if mode == "SAME_UPPER" else total - total // 2
             after = total - before
+        stated = after
         if attributes.get("ceil_mode", 0):
             count = -(-(size + before + after - extent) // strides[axis]) + 1
             if (count - 1) * strides[axis] >= size + before:
                 count -= 1  # it would begin behind the image
             after = max(after, (count - 1) * strides[axis] + extent - size - before)
         sides.append((before, after))
+        beyond.append(after - stated)
     padding = [before for before, _ in sides] + [after for _, after in sides]
-    return Window(strides, dilations, padding)
+    return Window(strides, dilations, padding, beyond)
