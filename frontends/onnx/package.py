@@ -17,6 +17,7 @@ def onnx_package() -> Any:
         import onnx
         import onnx.checker
         import onnx.external_data_helper
+        import onnx.inliner
         import onnx.shape_inference
     except ImportError as error:
         raise QnnError(

@@ -8,6 +8,7 @@ from typing import Any
 
 from frontends.errors import ModelFormatError
 from frontends.onnx.constants import move_constants
+from frontends.onnx.functions import without_functions
 from frontends.onnx.package import onnx_package
 from qnn_ops.attributes import int_list_attr
 from qnn_ops.errors import QnnError
@@ -43,6 +44,7 @@ def read_proto(model: Any) -> Any:
         raise QnnError(f"an ONNX model is a path, bytes or ModelProto, got {type(model).__name__}")
     _check_external(proto)
     _check_model(onnx, proto)
+    proto = without_functions(proto)
     _check_opset(proto)
     move_constants(proto.graph)
     return proto
