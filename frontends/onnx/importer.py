@@ -125,8 +125,10 @@ def in_groups(proto: Any) -> Any:
     onnx = onnx_package()
     graph = proto.graph
     constants = constants_of(proto)
+    stated = [each for each in (*graph.input, *graph.value_info) if _has_shape(each)]
+    ranks = {each.name: len(each.type.tensor_type.shape.dim) for each in stated}
     groups, missing = with_groups(
-        graph.node, constants, attributes_of, free_prefix(graph), opset_of(proto)
+        graph.node, constants, attributes_of, free_prefix(graph), opset_of(proto), ranks
     )
     if missing:
         raise UnsupportedOperatorError(
@@ -138,6 +140,10 @@ def in_groups(proto: Any) -> Any:
     kept = {value.name for value in graph.output}
     nodes = [_copied(onnx, node) for node in groups.nodes]
     return _with_nodes(proto, without_clips(nodes, constants, kept), groups.added)
+
+
+def _has_shape(value: Any) -> bool:
+    return bool(value.type.tensor_type.HasField("shape"))
 
 
 def _paired_once(proto: Any) -> Any:

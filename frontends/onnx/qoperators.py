@@ -21,6 +21,15 @@ from frontends.onnx.package import onnx_package
 
 Array = np.ndarray[Any, Any]
 
+_ROW = 3
+"""The axes of a row of pixels, with its batch and channels."""
+
+_OF_SAME_RANK = {
+    *("Add", "AveragePool", "Concat", "Conv", "DequantizeLinear", "GlobalAveragePool"),
+    *("LeakyRelu", "MaxPool", "Mul", "QuantizeLinear", "Sigmoid", "Softmax"),
+}
+"""Operators whose result has as many axes as their first operand."""
+
 
 @dataclass
 class Groups:
@@ -30,6 +39,7 @@ class Groups:
         constants: the model's, by name.
         prefix: of names that no tensor has.
         opset: the version of the standard's operators.
+        ranks: of tensors, as far as they are known.
         nodes: those of the new model so far.
         added: constants of the new model that the old one has not.
     """
@@ -37,6 +47,7 @@ class Groups:
     constants: Mapping[str, Array]
     prefix: str
     opset: int
+    ranks: Mapping[str, int]
     nodes: list[Any] = field(default_factory=list)
     added: dict[str, Array] = field(default_factory=dict)
 
@@ -87,14 +98,46 @@ class Groups:
         self.node("QuantizeLinear", [real, *(name for name in into if name)], node.output[0])
 
     def bias(self, bias: str, scales: tuple[str, str]) -> str:
-        """Add the DequantizeLinear of a bias in steps of the product of scales."""
+        """Add the DequantizeLinear of a bias in steps of the product of scales.
+
+        Raises:
+            UnsupportedError: it is no constant, or its last axis is not that of the scales.
+        """
         product = self.value(scales[0]).astype(np.float32) * self.value(scales[1])
         steps = np.asarray(product.reshape(()) if product.size == 1 else product.reshape(-1))
-        return self.dequantized(bias, self._scale(steps))
+        array = self.value(bias)
+        if steps.size > 1 and array.shape[-1:] != steps.shape:  # the same for all
+            try:
+                array = np.broadcast_to(array, (*array.shape[:-1], steps.size))
+            except ValueError:
+                raise UnsupportedError(
+                    f"a bias of shape {list(array.shape)} for {steps.size} scales"
+                ) from None
+            bias = self._known(np.ascontiguousarray(array))
+        return self.dequantized(bias, self._known(steps), axis=max(array.ndim - 1, 0))
 
-    def _scale(self, steps: Array) -> str:
-        name = self.constant(steps)
-        self.constants = {**self.constants, name: steps}
+    def rank(self, name: str) -> int:
+        """Return the rank of a tensor, as what makes it tells; 0 where nothing does."""
+        made = {output: node for node in self.nodes for output in node.output}
+        while name not in self.ranks and name in made:
+            node = made.pop(name)
+            if node.op_type == "Transpose":
+                return len(node.attribute[0].ints) if node.attribute else 0
+            if node.op_type not in _OF_SAME_RANK:
+                return 0
+            name = node.input[0]
+        return self.ranks.get(name, 0)
+
+    def scaled(self, scale: str, factor: float) -> str:
+        """Return the name of a scale times a factor."""
+        if factor == 1:
+            return scale
+        return self._known(np.asarray(self.value(scale) * np.float32(factor), np.float32))
+
+    def _known(self, array: Array) -> str:
+        """Add a constant that rules may read, and return its name."""
+        name = self.constant(array)
+        self.constants = {**self.constants, name: array}
         return name
 
     def _axis(self, scale: str, axis: int) -> dict[str, int]:
@@ -118,7 +161,6 @@ def _rule(*names: str) -> Callable[[Rule], Rule]:
 @_rule("QLinearConv")
 def _conv(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
     x, sx, zx, w, sw, zw, sy, zy, bias = (*inputs, "")[:9]
-    _channels_first(attrs)
     operands = [groups.dequantized(x, sx, zx), groups.dequantized(w, sw, zw)]
     if bias:
         operands.append(groups.bias(bias, (sx, sw)))
@@ -139,6 +181,7 @@ def _gemm(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]) -
         _float_gemm(groups, node, inputs, attrs)
         return
     unit_axis = 0 if attrs.get("transB", 0) else 1
+    sa = groups.scaled(sa, attrs.pop("alpha", 1.0))
     operands = [groups.dequantized(a, sa, za), groups.dequantized(b, sb, zb, axis=unit_axis)]
     if bias:
         operands.append(groups.bias(bias, (sa, sb)))
@@ -148,12 +191,16 @@ def _gemm(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]) -
 def _float_gemm(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
     """Add the int32 sums, the bias, and the product with both scales."""
     a, sa, za, b, sb, zb, bias = (*inputs, "")[:7]
-    weights, name = groups.value(b), f"{groups.prefix}{node.output[0]}"
+    name = f"{groups.prefix}{node.output[0]}"
     if attrs.get("transA", 0):
         a = groups.node("Transpose", [a], f"{name}_rows", perm=[1, 0])
     if attrs.get("transB", 0):
-        weights = np.ascontiguousarray(weights.T)
-    sums = groups.node("MatMulInteger", [a, groups.constant(weights), za, zb], f"{name}_products")
+        b = (
+            groups.constant(np.ascontiguousarray(groups.value(b).T))
+            if b in groups.constants
+            else groups.node("Transpose", [b], f"{name}_columns", perm=[1, 0])
+        )
+    sums = groups.node("MatMulInteger", [a, b, za, zb], f"{name}_products")
     if bias:
         sums = groups.node("Add", [sums, bias], f"{name}_sums")
     scale = np.float32(np.float32(attrs.get("alpha", 1.0)) * np.float32(groups.value(sa).item()))
@@ -190,16 +237,33 @@ def _where(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]) 
 )
 def _unary(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
     x, sx, zx, sy, zy = (*inputs, "")[:5]
-    _channels_first(attrs)
     if (attrs.pop("opset", groups.opset) < 13) != (groups.opset < 13):
         raise UnsupportedError("its softmax is of another operator set than the model")
     op = node.op_type.removeprefix("QLinear")
     groups.quantized(op, [groups.dequantized(x, sx, zx)], node, [sy, zy], **attrs)
 
 
-def _channels_first(attrs: dict[str, Any]) -> None:
-    if attrs.pop("channels_last", 0):
-        raise UnsupportedError("channels must come before the image")
+@_rule("NhwcMaxPool")
+def _max_pool(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    groups.node("MaxPool", inputs, node.output[0], **attrs)
+
+
+def _apply(groups: Groups, node: Any, attrs: dict[str, Any]) -> None:
+    """Add what a node stands for; where channels are last, between two orders of axes."""
+    rule, inputs = RULES[node.op_type], list(node.input)
+    if not attrs.pop("channels_last", node.op_type == "NhwcMaxPool"):
+        rule(groups, node, inputs, attrs)
+        return
+    rank, name = groups.rank(inputs[0]), f"{groups.prefix}{node.output[0]}"
+    if rank < _ROW:
+        raise UnsupportedError("of data whose channels are last the rank must be known")
+    first = [0, rank - 1, *range(1, rank - 1)]
+    inputs[0] = groups.node("Transpose", [inputs[0]], f"{name}_channels_first", perm=first)
+    inner = type(node)()
+    inner.CopyFrom(node)
+    inner.output[0] = f"{name}_image"
+    rule(groups, inner, inputs, attrs)
+    groups.node("Transpose", [inner.output[0]], node.output[0], perm=[0, *range(2, rank), 1])
 
 
 _rule("DynamicQuantizeLSTM")(dynamic_quantize_lstm)
@@ -209,15 +273,18 @@ _rule("MatMulIntegerToFloat")(matmul_integer_to_float)
 DOMAINS = ("", "ai.onnx", "com.microsoft")
 
 
-_ENCODINGS = {"QLinearConv": (1, 2, 4, 5, 6, 7), "QLinearMatMul": (1, 2, 4, 5, 6, 7)}
-"""Where operators that need not know them have scales and zero points."""
+_ENCODINGS = {"QLinearConv": (1, 2, 4, 5, 6, 7, 8), "QLinearMatMul": (1, 2, 4, 5, 6, 7)}
+"""Where operators that need not know them have scales and zero points, or a bias."""
 
 
-def _is_told_by_run(node: Any, constants: Mapping[str, Array]) -> bool:
-    """Tell whether an operator that takes it so has an encoding that is no constant."""
+def _is_computed_so(node: Any, constants: Mapping[str, Array]) -> bool:
+    """Tell whether an operator is written as no group: its encodings are not those of one.
+
+    They are no constants, or those of several matrices.
+    """
     places = _ENCODINGS.get(node.op_type, ())
-    names = [node.input[place] for place in places if place < len(node.input)]
-    return any(name not in constants for name in names)
+    names = [node.input[place] for place in places if place < len(node.input) and node.input[place]]
+    return any(name not in constants or constants[name].ndim > 1 for name in names)
 
 
 _STANDARD = ("DequantizeLinear", "QuantizeLinear")
@@ -241,6 +308,7 @@ def with_groups(
     attributes_of: Callable[[Any], dict[str, Any]],
     prefix: str,
     opset: int,
+    ranks: Mapping[str, int],
 ) -> tuple[Groups, dict[int, str]]:
     """Write quantized operators as groups.
 
@@ -250,18 +318,19 @@ def with_groups(
         attributes_of: gives a node's attributes.
         prefix: of names that no tensor has.
         opset: the version of the standard's operators.
+        ranks: of tensors whose types the model states.
 
     Returns:
         The new nodes, and why nodes have none, by their numbers.
     """
-    groups, missing = Groups(constants, prefix, opset), {}
+    groups, missing = Groups(constants, prefix, opset, ranks), {}
     for number, node in enumerate(nodes):
         rule = RULES.get(node.op_type) if node.domain in DOMAINS else None
         try:
-            if rule is None or _is_told_by_run(node, constants):
+            if rule is None or _is_computed_so(node, constants):
                 groups.nodes.append(_of_standard(node))
             else:
-                rule(groups, node, list(node.input), attributes_of(node))
+                _apply(groups, node, attributes_of(node))
         except UnsupportedError as error:
             missing[number] = str(error)
         except (LookupError, TypeError, ValueError):

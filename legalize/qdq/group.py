@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -214,6 +215,18 @@ class Group:
             LeftInFloatError: it is no constant.
             NoRuleError: it has not one value for each channel.
         """
+        integers = self.bias_integers(expr, data, weights)
+        if integers.size not in (1, channels) or integers.shape[-1:] == ():
+            raise NoRuleError(f"a bias of shape {integers.shape} for {channels} channels")
+        return np.broadcast_to(integers.reshape(-1), channels).copy()
+
+    def bias_integers(self, expr: relax.Expr, data: Operand, weights: Operand) -> Array:
+        """Return a bias in steps of the products of data and weights, of the shape that it has.
+
+        Raises:
+            LeftInFloatError: it is no constant.
+            NoRuleError: it is repeated.
+        """
         value = self.value(expr)
         while operator_name(value) in MOVEMENTS:
             value = self.value(value.args[0])
@@ -231,9 +244,10 @@ class Group:
                 integers = np.clip(steps, -(2.0**31), 2.0**31 - 1).astype(np.int32)
             else:
                 integers = bias_steps(values, data.bias_steps(weights))
-        if integers.size not in (1, channels) or spec_of(expr).shape[-1:] == ():
-            raise NoRuleError(f"a bias of shape {integers.shape} for {channels} channels")
-        return np.broadcast_to(integers.reshape(-1), channels).copy()
+        shape = spec_of(expr).shape
+        if integers.size != math.prod(shape):
+            raise NoRuleError(f"a bias of shape {integers.shape} that is repeated to {shape}")
+        return integers.reshape(shape)
 
     def result(self) -> dict[str, Any]:
         """Return the attributes by which operators name the result's encoding."""

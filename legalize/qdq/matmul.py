@@ -20,8 +20,14 @@ from legalize.qdq.group import (
     operator_name,
 )
 from qnn_ops import quantized_dense, quantized_matmul
+from qnn_ops.attributes import dtype_range
 from qnn_ops.registry import constant_of, spec_of
 from qnn_ops.xnnpack import XNNPACK
+
+Array = np.ndarray[Any, Any]
+
+_MATRIX = 2
+"""The axes of a matrix."""
 
 
 @biased("matmul", arithmetics=tuple(TABLES))
@@ -44,7 +50,10 @@ def _matmul(group: Group, call: relax.Call, bias: relax.Expr | None) -> relax.Ex
     extra: dict[str, Any] = {}
     if bias is not None:
         units = spec_of(weights.data).shape[unit_axis]
-        extra["bias"] = relax.const(group.bias(bias, data, weights, units), "int32")
+        steps = group.bias_integers(bias, data, weights)
+        if steps.shape[-1:] == () or steps.size not in (1, units):
+            return _by_primitives(group, data, weights, is_transposed, steps)
+        extra["bias"] = relax.const(np.broadcast_to(steps.reshape(-1), units).copy(), "int32")
     return quantized_dense(
         data.data,
         _as_units(group, weights.data, is_transposed),
@@ -59,10 +68,9 @@ def _matmul(group: Group, call: relax.Call, bias: relax.Expr | None) -> relax.Ex
 
 def _of_two(group: Group, lhs: Operand, rhs: Operand, is_transposed: bool) -> relax.Expr:
     """Multiply two activations, or by several constant matrices."""
-    if isinstance(rhs.scale, list) or isinstance(rhs.zero_point, list):
-        raise NoRuleError("the second operand of a product of activations has several scales")
-    if min(len(spec_of(each.data).shape) for each in (lhs, rhs)) < 2:
-        raise NoRuleError("a product of activations needs matrices")
+    has_several = isinstance(rhs.scale, list) or isinstance(rhs.zero_point, list)
+    if has_several or min(len(spec_of(each.data).shape) for each in (lhs, rhs)) < _MATRIX:
+        return _by_primitives(group, lhs, rhs, is_transposed)
     encodings: dict[str, Any] = {
         f"{name}_{part}": getattr(operand, part)
         for name, operand in (("lhs", lhs), ("rhs", rhs))
@@ -76,6 +84,38 @@ def _of_two(group: Group, lhs: Operand, rhs: Operand, is_transposed: bool) -> re
         transpose_rhs=is_transposed,
         rounding="float32",
     )
+
+
+def _by_primitives(
+    group: Group, lhs: Operand, rhs: Operand, is_transposed: bool, bias: Array | None = None
+) -> relax.Expr:
+    """Multiply by vectors, by matrices whose columns have scales, or with any bias.
+
+    Raises:
+        LeftInFloatError: the scales are not of columns.
+    """
+    emit, rank = group.builder.emit, len(spec_of(rhs.data).shape)
+    has_several = isinstance(rhs.scale, list) or isinstance(rhs.zero_point, list)
+    if has_several and (rank < _MATRIX or rhs.axis % rank != (0 if is_transposed else rank - 1)):
+        raise LeftInFloatError("the weights' scales are not of columns")
+    points = np.asarray(rhs.zero_point, np.int32)
+    if is_transposed and points.ndim:
+        points = points[:, None]
+    left, right = (
+        emit(R.subtract(R.astype(data, "int32"), relax.const(point, "int32")))
+        for data, point in ((lhs.data, np.asarray(lhs.zero_point, np.int32)), (rhs.data, points))
+    )
+    if is_transposed:
+        right = emit(R.permute_dims(right))
+    sums = emit(R.matmul(left, right, out_dtype="int32"))
+    if bias is not None:
+        sums = emit(R.add(sums, relax.const(bias, "int32")))
+    scale, point, dtype = group.encoding
+    factor = lhs.bias_steps(rhs) / np.float32(scale)
+    steps = emit(R.multiply(R.astype(sums, "float32"), relax.const(factor, "float32")))
+    low, high = (float(np.float32(end - point)) for end in dtype_range(dtype))
+    rounded = emit(R.astype(R.round(R.clip(steps, low, high)), "int32"))
+    return R.astype(R.add(rounded, relax.const(point, "int32")), dtype)
 
 
 def _weights(group: Group, expr: relax.Expr) -> tuple[Operand, bool]:

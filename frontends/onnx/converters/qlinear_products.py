@@ -1,4 +1,4 @@
-"""QLinearConv and QLinearMatMul whose encodings only the run tells."""
+"""QLinearConv and QLinearMatMul that are no groups, as their encodings only the run tells."""
 
 from __future__ import annotations
 
