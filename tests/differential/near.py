@@ -221,7 +221,7 @@ def near_memory(graph: Graph, value: Value) -> Value:
     batch, steps, size, cells = (int(each) for each in graph.rng.integers(1, 8, 4))
     weights = str(graph.choice("float32", "int8", "uint8"))
     lstm = Lstm(
-        *(weights, batch, steps, size, cells, graph.choice(0, int(graph.rng.integers(1, 8)))),
+        *(weights, batch, steps, size, cells, _projected(graph, weights, cells)),
         coupled=graph.chance(0.5),
         peepholes=graph.chance(0.5),
         norm=graph.chance(0.3),
@@ -260,7 +260,7 @@ def near_both_ways(graph: Graph, value: Value) -> Value:
     time_major, asymmetric, merged = (graph.chance(0.5) for _ in range(3))
     if graph.chance(0.5):
         layer: Lstm | Rnn = Lstm(
-            *(weights, batch, steps, size, units, graph.choice(0, int(graph.rng.integers(1, 8)))),
+            *(weights, batch, steps, size, units, _projected(graph, weights, units)),
             coupled=graph.chance(0.5),
             peepholes=graph.chance(0.5),
             time_major=time_major,
@@ -280,6 +280,13 @@ def near_both_ways(graph: Graph, value: Value) -> Value:
     graph.operator(both.code, operands, *results, **options)
     graph.bounds |= {each.index: _bound_over_time(weights) for each in results}
     return value
+
+
+def _projected(graph: Graph, weights: str, cells: int) -> int:
+    # Of float32, LiteRT puts the bias of each output where it has memory for each cell, and then
+    # into another tensor.
+    most = cells if weights == "float32" else 7
+    return int(graph.choice(0, int(graph.rng.integers(1, most + 1))))
 
 
 def _bound_over_time(weights: str) -> float:

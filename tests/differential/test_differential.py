@@ -22,6 +22,7 @@ from frontends.tflite.converters.registry import (
 from tests.differential.__main__ import main
 from tests.differential.graphs import STEPS, Graph
 from tests.differential.growth import NOT_DRAWN, grow
+from tests.differential.near import _projected
 from tests.differential.tflite_file import tflite_file
 from tests.differential.trial import Mismatch, Trial, _gap, run_trial
 from tests.operators.table import imported
@@ -68,6 +69,13 @@ def test_what_lies_beyond_its_bound_differs() -> None:
     assert _gap(array + np.float32(1e-3), array, 0.0) is not None
     assert _gap(array + np.float32(3e-3), array, 2e-3) is not None
     assert max(tflite_file(11, 100).bounds) < 0.2
+
+
+def test_no_graph_has_litert_write_beyond_its_memory() -> None:
+    graph = Graph(np.random.default_rng(0))
+    drawn = {kind: [_projected(graph, kind, 3) for _ in range(60)] for kind in ("float32", "int8")}
+    assert set(drawn["float32"]) == {0, 1, 2, 3}
+    assert max(drawn["int8"]) == 7
 
 
 def test_random_graphs_are_compiled_for_any_target() -> None:
