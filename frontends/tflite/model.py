@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from frontends.tflite.options import Options
-from frontends.tflite.quantization import Quantization
+from frontends.tflite.quantization import Blocks, Quantization
 
 HANDLE = "resource"
 COMPLEX = "complex64"
@@ -35,6 +35,7 @@ class Tensor:
             the file says nothing, which means that `shape` is meant.
         is_variable: whether it keeps its value from one run to the next.
         packed: the type that it has in the file, if that is int4 or int2; else nothing.
+        blocks: where the scales are of weights that have one for each block of a row.
     """
 
     index: int
@@ -46,6 +47,7 @@ class Tensor:
     shape_signature: tuple[int, ...] = ()
     is_variable: bool = False
     packed: str = ""
+    blocks: Blocks | None = None
 
     @property
     def is_constant(self) -> bool:

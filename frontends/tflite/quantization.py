@@ -8,6 +8,19 @@ import numpy as np
 import numpy.typing as npt
 
 
+@dataclass(frozen=True)
+class Blocks:
+    """Scales of the blocks into which the rows of weights are divided.
+
+    Attributes:
+        scales: number of the tensor that holds them, row by row.
+        size: how many weights a block has.
+    """
+
+    scales: int
+    size: int
+
+
 @dataclass(frozen=True, eq=False)
 class Quantization:
     """Scales and zero points: ``real = scale * (quantized - zero_point)``.

@@ -22,7 +22,7 @@ from frontends.tflite.format import IDENTIFIER
 from frontends.tflite.model import Model, Operator, Tensor
 from frontends.tflite.options import read_options
 from frontends.tflite.packing import BITS, packed_size, unpack
-from frontends.tflite.quantization import Quantization
+from frontends.tflite.quantization import Blocks, Quantization
 from frontends.tflite.schema import DTYPES, OPERATORS, by_value
 from frontends.tflite.sparsity import densified, read_sparsity
 
@@ -30,6 +30,7 @@ _HEADER_SIZE = 8  # root offset and identifier
 _SCHEMA_VERSION = 3
 _BUILTIN_CODE_SLOT = 3  # of the OperatorCode table
 _MAX_RANK = 32  # of a numpy array, before numpy 2
+_CUSTOM, _BY_BLOCK = 1, 2  # details of a quantization, the first of which LiteRT ignores as well
 
 _OPERATOR_NAMES, _TENSOR_TYPES = by_value(OPERATORS), by_value(DTYPES)
 
@@ -100,7 +101,9 @@ def _subgraph(
     tables = subgraph.tables("Tensors", "tensor")
     if not tables:
         raise ModelFormatError(f"{subgraph.where}: holds no tensors")
-    tensors = tuple(_tensor(index, table, buffers) for index, table in enumerate(tables))
+    tensors = tuple(
+        _tensor(index, table, buffers, len(tables)) for index, table in enumerate(tables)
+    )
     result = Model(
         tensors=tensors,
         operators=tuple(
@@ -160,7 +163,9 @@ def _operator_code(table: Table) -> tuple[str, int]:
     return name, int(table.scalar("Version"))
 
 
-def _tensor(index: int, table: Table, buffers: list[np.ndarray | None]) -> Tensor:
+def _tensor(
+    index: int, table: Table, buffers: list[np.ndarray | None], tensor_count: int
+) -> Tensor:
     name = table.string("Name")
     table.where = f"tensor {index} {name!r}"
     shape = table.integers("Shape")
@@ -188,6 +193,7 @@ def _tensor(index: int, table: Table, buffers: list[np.ndarray | None]) -> Tenso
         shape_signature=table.integers("ShapeSignature"),
         is_variable=bool(table.scalar("IsVariable")),
         packed=dtype if dtype in BITS and data is not None else "",
+        blocks=_blocks(table, dtype, tensor_count),
     )
 
 
@@ -216,9 +222,8 @@ def _quantization(table: Table, shape: tuple[int, ...], dtype: str) -> Quantizat
     # A trained float or bool tensor may carry a range; nothing computes with it.
     if parameters is None or dtype not in _INTEGER_RANGES:
         return None
-    # 1 is CustomQuantization, which LiteRT ignores as well.
-    if parameters.scalar("DetailsType") > 1:
-        raise _malformed(table, "scales are stored by block, which is not supported")
+    if parameters.scalar("DetailsType") == _BY_BLOCK:
+        return None
     scale = parameters.vector("Scale", "float32")
     if scale.size == 0:
         return None
@@ -248,6 +253,27 @@ def _quantization(table: Table, shape: tuple[int, ...], dtype: str) -> Quantizat
             f"zero point {channel} is {zero_point[channel]}, {dtype} needs {low} to {high}",
         )
     return Quantization(scale, zero_point, axis)
+
+
+def _blocks(table: Table, dtype: str, tensor_count: int) -> Blocks | None:
+    parameters = table.table("Quantization", table.where)
+    if parameters is None or dtype not in _INTEGER_RANGES:
+        return None
+    kind = int(parameters.scalar("DetailsType"))
+    if kind in (0, _CUSTOM):
+        return None
+    # The package's schema is older than this table: it is read by the numbers of its fields.
+    details = parameters.union("Details", tflite.CustomQuantization, table.where)
+    if kind != _BY_BLOCK or details is None:
+        raise _malformed(table, f"its details are of the unknown type {kind}")
+    scales, points, size = (details.int32_at(slot, "scales by block") for slot in range(3))
+    if not 0 <= scales < tensor_count:
+        raise _malformed(table, f"its scales are tensor {scales} of {tensor_count}")
+    if points >= 0:
+        raise _malformed(table, "zero points by block are not supported")
+    if size < 1:
+        raise _malformed(table, f"its blocks have {size} weights, need at least 1")
+    return Blocks(scales, size)
 
 
 def _malformed(table: Table, reason: str) -> ModelFormatError:

@@ -165,6 +165,8 @@ def _note(tensor: Tensor) -> TensorNote:
 
 
 def _quantization(tensor: Tensor) -> str:
+    if tensor.blocks is not None:
+        return f"scales by blocks of {tensor.blocks.size}, in tensor {tensor.blocks.scales}"
     if tensor.quantization is None:
         return ""
     scale, zero_point = tensor.quantization.scale, tensor.quantization.zero_point

@@ -13,7 +13,7 @@ import tflite
 
 from frontends.tflite.format import IDENTIFIER, METADATA
 from frontends.tflite.packing import BITS, pack
-from frontends.tflite.quantization import Quantization
+from frontends.tflite.quantization import Blocks, Quantization
 from frontends.tflite.schema import (
     DTYPES,
     ENUM_FIELDS,
@@ -119,7 +119,7 @@ class ModelWriter:
         name: str,
         shape: Sequence[int],
         dtype: str,
-        quantization: Quantization | None = None,
+        quantization: Quantization | Blocks | None = None,
         data: npt.NDArray[Any] | None = None,
         sparsity: Sparsity | None = None,
         *,
@@ -131,7 +131,8 @@ class ModelWriter:
             name: the tensor's name.
             shape: the tensor's shape.
             dtype: the dtype's name, as numpy spells it: "uint8", "float32", ...
-            quantization: the scales and zero points, None for a real-valued tensor.
+            quantization: the scales and zero points, or where the scales by block are; None for a
+                real-valued tensor.
             data: the value of a constant, of that shape and dtype, int8 for int4 and int2; None for
                 an activation.
             sparsity: the order of the values, where ``data`` has only some, in one row.

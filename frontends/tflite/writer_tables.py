@@ -10,10 +10,11 @@ import numpy as np
 import tflite
 from flatbuffers import flexbuffers
 
-from frontends.tflite.quantization import Quantization
+from frontends.tflite.quantization import Blocks, Quantization
 from frontends.tflite.schema import DTYPES, LATER_OPTIONS_TABLES, OPTIONS_TABLES, pascal_case
 from frontends.tflite.sparsity import Level, Sparsity
 
+_BY_BLOCK = 2  # details of a quantization
 _BUFFER_ALIGNMENT = 16  # what the runtime expects of constants; the schema says so too
 
 
@@ -24,7 +25,7 @@ class TensorToWrite:
     name: str
     shape: tuple[int, ...]
     dtype: str
-    quantization: Quantization | None
+    quantization: Quantization | Blocks | None
     buffer: int
     sparsity: Sparsity | None = None
     is_variable: bool = False
@@ -80,13 +81,26 @@ def _aligned_bytes(builder: Any, data: bytes) -> int:
     return int(builder.EndVector())
 
 
-def _quantization(builder: Any, quantization: Quantization) -> int:
+def _quantization(builder: Any, quantization: Quantization | Blocks) -> int:
+    if isinstance(quantization, Blocks):
+        return _blocks(builder, quantization)
     scale = builder.CreateNumpyVector(quantization.scale)
     zero_point = builder.CreateNumpyVector(quantization.zero_point)
     tflite.QuantizationParametersStart(builder)
     tflite.QuantizationParametersAddScale(builder, scale)
     tflite.QuantizationParametersAddZeroPoint(builder, zero_point)
     tflite.QuantizationParametersAddQuantizedDimension(builder, quantization.axis)
+    return int(tflite.QuantizationParametersEnd(builder))
+
+
+def _blocks(builder: Any, blocks: Blocks) -> int:
+    builder.StartObject(3)  # of which the package's schema knows nothing
+    for slot, value in enumerate((blocks.scales, -1, blocks.size)):
+        builder.PrependInt32Slot(slot, value, 0)
+    details = builder.EndObject()
+    tflite.QuantizationParametersStart(builder)
+    tflite.QuantizationParametersAddDetailsType(builder, _BY_BLOCK)
+    tflite.QuantizationParametersAddDetails(builder, details)
     return int(tflite.QuantizationParametersEnd(builder))
 
 

@@ -25,7 +25,7 @@ from tests.differential import growth  # noqa: F401 (registers the steps)
 from tests.differential.graphs import INT16_STEPS, STEPS, Graph
 from tests.fuzz.mutations import changed_json, damaged
 from tests.fuzz.rewrites import rewritten
-from tests.fuzz.seeds import four_bits, sparse
+from tests.fuzz.seeds import by_block, four_bits, sparse
 from tests.support.recurrent import recurrent_writer
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "mxnet"
@@ -73,7 +73,8 @@ def _tflite_seeds() -> tuple[tuple[ModelWriter, bytes], ...]:
             if value is not None and file.codes:
                 file.end()
                 found.append((file.writer, file.writer.finish(file.inputs, file.outputs)))
-    for writer in (sparse(), four_bits(), recurrent_writer("gru", 3, sliced=False, known=False)):
+    loop = recurrent_writer("gru", 3, sliced=False, known=False)
+    for writer in (sparse(), four_bits(), by_block(), loop):
         found.append((writer, writer.finish(*writer._ends)))
     return tuple(found)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from frontends.tflite.quantization import Quantization
+from frontends.tflite.quantization import Blocks, Quantization
 from frontends.tflite.sparsity import Level, Sparsity
 from frontends.tflite.writer import ModelWriter
 
@@ -41,4 +41,19 @@ def four_bits() -> ModelWriter:
     result = writer.tensor("y", (2, 2), "int8", _ENCODING)
     writer.operator("FULLY_CONNECTED", [data, weights], [result])
     writer.end([data], [result])
+    return writer
+
+
+def by_block() -> ModelWriter:
+    """Return a dense layer and a table, both of int4 rows with a scale for each block."""
+    writer = ModelWriter()
+    data = writer.tensor("x", (2, 32), "float32")
+    places = writer.tensor("n", (3,), "int32")
+    scales = writer.tensor("s", (4, 2), "float16", None, np.full((4, 2), 0.5, np.float16))
+    numbers = (np.arange(128) % 16 - 8).astype(np.int8).reshape(4, 32)
+    weights = writer.tensor("w", (4, 32), "int4", Blocks(scales, 16), numbers)
+    results = [writer.tensor("y", (2, 4), "float32"), writer.tensor("z", (3, 32), "float32")]
+    writer.operator("FULLY_CONNECTED", [data, weights], results[:1], version=9)
+    writer.operator("EMBEDDING_LOOKUP", [places, weights], results[1:], version=4)
+    writer.end([data, places], results)
     return writer

@@ -145,8 +145,8 @@ REASONS = """
   [take the data for that of another type](numerics.md#where-tflites-reference-kernels-surprise).
 - CONV_2D of int2 weights, DEPTHWISE_CONV_2D of int16 data and int4 weights, EMBEDDING_LOOKUP of
   int4 or int2 rows that are not made real: LiteRT's reference kernels do not unpack them there.
-- FULLY_CONNECTED whose int4 weights have a scale for each block: LiteRT's reference kernel gives
-  zeros; only its XNNPACK delegate reads such scales.
+- BATCH_MATMUL of int16 data and int8 weights with a scale per column: LiteRT's reference kernel
+  takes it for 0. Weights with a scale for each block, but in FULLY_CONNECTED and EMBEDDING_LOOKUP.
 - MULTINOMIAL, RANDOM_STANDARD_NORMAL, RANDOM_UNIFORM, STABLEHLO_RNG_BIT_GENERATOR: random numbers.
 - BIDIRECTIONAL_SEQUENCE_LSTM of several images with one result, not time major;
   BIDIRECTIONAL_SEQUENCE_RNN that is hybrid and time major, has a second sequence of another size,

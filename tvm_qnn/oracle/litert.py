@@ -13,6 +13,7 @@ from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import TensorInfo
 
 _WITHOUT_ELEMENTS = (tflite.TensorType.RESOURCE, tflite.TensorType.VARIANT)
+_BY_BLOCK = 2  # details of a quantization, of which the package's schema is too old to know
 
 
 def litert_tensors(
@@ -22,7 +23,8 @@ def litert_tensors(
 
     The reference kernels (resolver BUILTIN_REF) are the ones whose integer arithmetic this
     project reproduces; the default ones round differently. They are slow, and their SOFTMAX
-    aborts the process when 512 or more logits are nearly equal.
+    aborts the process when 512 or more logits are nearly equal. A model whose weights have scales
+    by block, which they take for 0, runs on the default ones, without XNNPACK.
 
     Args:
         model: the contents of a .tflite file.
@@ -65,8 +67,11 @@ def litert_runs(
     turns = iter(runs)
     first = next(turns)
     shapes = [np.shape(each) for each in first] if resize else []
-    interpreter = _interpreter(model, num_threads, "BUILTIN_REF", shapes=shapes)
-    graph = tflite.Model.GetRootAs(model).Subgraphs(0)
+    interpreter = _interpreter(model, num_threads, "BUILTIN_REF", shapes=shapes, keep=True)
+    graph = tflite.Model.GetRootAs(model).Subgraphs(0)  # of which LiteRT says that it is one
+    if _is_by_block(graph):
+        default = "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
+        interpreter = _interpreter(model, num_threads, default, shapes=shapes, keep=True)
     operators = [graph.Operators(i) for i in range(graph.OperatorsLength())]
     computed = sorted({op.Outputs(j) for op in operators for j in range(op.OutputsLength())})
     known = [
@@ -79,6 +84,13 @@ def litert_runs(
         _invoke(interpreter)
         found = {index: _data(interpreter, index) for index in known}
         yield {index: array for index, array in found.items() if array is not None}
+
+
+def _is_by_block(graph: tflite.SubGraph) -> bool:
+    """Tell whether weights have scales by block, which the reference kernels take for 0."""
+    tensors = [graph.Tensors(index) for index in range(graph.TensorsLength())]
+    known = [each.Quantization() for each in tensors]
+    return any(each is not None and each.DetailsType() == _BY_BLOCK for each in known)
 
 
 def _data(interpreter: Any, index: int) -> np.ndarray | None:
@@ -128,7 +140,7 @@ class LiteRtSession:
         """
         resolver = "AUTO" if xnnpack else "BUILTIN_WITHOUT_DEFAULT_DELEGATES"
         resolver = "BUILTIN_REF" if reference else resolver
-        self._interpreter = _interpreter(model, num_threads, resolver, batch)
+        self._interpreter = _interpreter(model, num_threads, resolver, batch, keep=reference)
         self._outputs = [detail["index"] for detail in self._interpreter.get_output_details()]
 
     @property
@@ -195,6 +207,7 @@ def _interpreter(
     resolver: str,
     batch: int = 1,
     shapes: Sequence[Sequence[int]] = (),
+    keep: bool = False,
 ) -> Any:
     """Make a LiteRT interpreter with its tensors allocated.
 
@@ -204,6 +217,7 @@ def _interpreter(
         resolver: of OpResolverType.
         batch: images of a run of a model that takes single ones.
         shapes: of the inputs, where they are not the file's.
+        keep: keep the tensors between the operators.
     """
     litert = _interpreter_module()
     try:
@@ -211,7 +225,7 @@ def _interpreter(
             model_content=model,
             num_threads=num_threads,
             experimental_op_resolver_type=litert.OpResolverType[resolver],
-            experimental_preserve_all_tensors=resolver == "BUILTIN_REF",
+            experimental_preserve_all_tensors=keep,
         )
         if batch > 1:
             for detail in interpreter.get_input_details():

@@ -29,9 +29,9 @@ def convert_gather(ctx: Context) -> relax.Expr:
     batches += len(wanted) if batches < 0 else 0
     if not 0 <= batches <= min(axis, len(wanted)) or shape[:batches] != wanted[:batches]:
         raise QnnError(f"{options.batch_dims} axes of {shape} and {wanted} are no common batches")
-    _check_places(ctx, 1, shape[axis : axis + 1])
+    check_places(ctx, 1, shape[axis : axis + 1])
     if not batches:
-        return _take(data.expr, places, axis)
+        return take_at(data.expr, places, axis)
     # The batches and the axis become one, along which each batch's places are further on.
     count, size = prod(shape[:batches]), shape[axis]
     outer, inner = prod(shape[batches:axis]), prod(shape[axis + 1 :])
@@ -54,7 +54,7 @@ def convert_gather_nd(ctx: Context) -> relax.Expr:
     if not 0 < depth <= len(data.shape):
         raise QnnError(f"places of shape {places.shape} are none in a tensor of {data.shape}")
     sizes, rest = data.shape[:depth], data.shape[depth:]
-    _check_places(ctx, 1, sizes)
+    check_places(ctx, 1, sizes)
     # One axis instead of several: the place in memory, each clipped to what there is.
     strides = np.array([prod(sizes[axis + 1 :]) for axis in range(depth)], np.int32)
     last = np.array([max(size - 1, 0) for size in sizes], np.int32)
@@ -77,16 +77,16 @@ def convert_embedding_lookup(ctx: Context) -> relax.Expr:
         raise UnsupportedError(f"{dtype} from a table of {packed}, which LiteRT does not unpack")
     if len(places.shape) != 1 or len(table.shape) < 2:
         raise QnnError(f"rows {places.shape} of a table of shape {table.shape}")
-    _check_places(ctx, 0, table.shape[:1])
+    check_places(ctx, 0, table.shape[:1])
     if not is_hybrid:
-        return _take(table.expr, places, 0)
+        return take_at(table.expr, places, 0)
     rows, _ = weights_of(ctx, 1)
     scales = scales_of(ctx, 1, table.shape[0])
     shape = (*places.shape, *[1] * (len(table.shape) - 1))
     scale: relax.Expr = relax.const(scales[0])
     if scales.size > 1:
-        scale = reshaped(ctx.builder.emit(_take(relax.const(scales), places, 0)), shape)
-    product = R.multiply(R.astype(_take(rows, places, 0), "float32"), scale)
+        scale = reshaped(ctx.builder.emit(take_at(relax.const(scales), places, 0)), shape)
+    product = R.multiply(R.astype(take_at(rows, places, 0), "float32"), scale)
     return rounded(ctx.builder.emit(product))
 
 
@@ -100,12 +100,13 @@ def _is_hybrid(ctx: Context) -> bool:
     return True
 
 
-def _take(data: relax.Expr, places: Operand, axis: int) -> relax.Expr:
+def take_at(data: relax.Expr, places: Operand, axis: int) -> relax.Expr:
+    """Take what stands at places along an axis."""
     # A place that there is not ends a run of LiteRT; the nearest one at least is in memory.
     return R.take(data, places.expr, axis, "clip")
 
 
-def _check_places(ctx: Context, position: int, sizes: tuple[int, ...]) -> None:
+def check_places(ctx: Context, position: int, sizes: tuple[int, ...]) -> None:
     """Raise if places are of a wrong type, or constant and outside of these sizes."""
     tensor = ctx.tensor(position)
     if tensor.dtype not in _INDICES:

@@ -31,6 +31,7 @@ UNSCALED: dict[str, Rule] = {}
 """Rules for operators on int8 and uint8 tensors, one of which at least has no scale."""
 
 HYBRID: dict[str, Rule] = {}
+BY_BLOCK: dict[str, Rule] = {}
 """Rules for operators on float32 tensors with 8-bit weights, which are the second operand."""
 
 DATA: dict[str, Rule] = {}
@@ -89,6 +90,11 @@ def hybrid_converter(*codes: str) -> Callable[[Rule], Rule]:
     return _register(HYBRID, codes)
 
 
+def block_converter(*codes: str) -> Callable[[Rule], Rule]:
+    """Register a rule for operators on float32 tensors whose weights have scales by block."""
+    return _register(BY_BLOCK, codes)
+
+
 def data_converter(*codes: str) -> Callable[[Rule], Rule]:
     """Register a rule for operators that take tensors of any type."""
     return _register(DATA, codes)
@@ -103,6 +109,11 @@ def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
     """
     code = operator.code
     _check_packed(model, operator)
+    for position, index in enumerate(operator.inputs):
+        if index >= 0 and model.tensors[index].blocks:
+            if code not in BY_BLOCK or position != 1:
+                raise UnsupportedError(f"{model.tensors[index].label} has scales by block")
+            return BY_BLOCK[code], False
     if code in DATA:
         return DATA[code], False
     if code.startswith("CUSTOM:"):
