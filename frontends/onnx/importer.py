@@ -79,6 +79,8 @@ def import_proto(proto: Any, shapes: Shapes | None = None) -> Imported:
     onnx = onnx_package()
     proto = without_subgraphs(proto, shapes)
     written = list(proto.graph.node)
+    if _computes_encodings(proto):
+        proto = with_folded_shapes(with_shapes(proto, shapes))
     proto = _paired_once(proto)
     graph = proto.graph
     check_groups(
@@ -102,6 +104,15 @@ def import_proto(proto: Any, shapes: Shapes | None = None) -> Imported:
     main = main.with_attr("qdq_arithmetic", ONNXRUNTIME)
     mod["main"] = with_signature(main, _signature(onnx, grouped, main))
     return Imported(mod, {}, results)
+
+
+def _computes_encodings(proto: Any) -> bool:
+    """Tell whether nodes make scales or zero points, perhaps of constants."""
+    made = {name for node in proto.graph.node for name in node.output}
+    of = ("DequantizeLinear", "QuantizeLinear")
+    return any(
+        name in made for node in proto.graph.node if node.op_type in of for name in node.input[1:]
+    )
 
 
 def _with_results(

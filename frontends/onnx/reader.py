@@ -144,6 +144,8 @@ def _load_external(onnx: Any, proto: Any, folder: str) -> None:
 
 
 def _check_external(proto: Any) -> None:
+    for sparse in proto.graph.sparse_initializer:
+        raise ModelFormatError(f"the constant {sparse.values.name!r} is sparse: write it in full")
     for tensor in proto.graph.initializer:
         if tensor.data_location == tensor.EXTERNAL:
             raise ModelFormatError(

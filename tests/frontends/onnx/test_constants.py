@@ -11,7 +11,9 @@ pytest.importorskip("onnx", reason="onnx is not installed")
 
 import onnx
 
+from frontends.onnx import from_onnx
 from frontends.onnx.constants import constants_of, move_constants
+from tests.support.onnx_graphs import check_equal, model_of
 
 
 def test_constant_nodes_become_initializers() -> None:
@@ -48,3 +50,31 @@ def test_a_constant_of_no_known_dtype_is_told() -> None:
     tensor.name, tensor.data_type = "w", 77
     with pytest.raises(ModelFormatError, match="the constant 'w': its dtype 77 is unknown"):
         constants_of(model)
+
+
+def test_sparse_constants_are_named() -> None:
+    helper = onnx.helper
+    values = onnx.numpy_helper.from_array(np.ones(2, np.float32), "w")
+    places = onnx.numpy_helper.from_array(np.array([1, 3]), "w_places")
+    graph = helper.make_graph([helper.make_node("Identity", ["w"], ["y"])], "graph", [], [])
+    graph.sparse_initializer.append(helper.make_sparse_tensor(values, places, [2, 4]))
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+    with pytest.raises(ModelFormatError, match="'w' is sparse"):
+        from_onnx(model)
+
+
+@pytest.mark.parametrize("op", ["Cast", "Identity", "Mul"])
+def test_scales_that_follow_from_constants(op: str) -> None:
+    constants: dict[str, Any] = {"t": np.float32(0.3), "u": np.float32(0.1), "z": np.uint8(7)}
+    made: tuple[Any, ...] = (op, "t u" if op == "Mul" else "t", "s", {})
+    if op == "Cast":
+        constants["t"], made = np.float64(0.03), ("Cast", "t", "s", {"to": 1})
+    nodes = [
+        made,
+        ("QuantizeLinear", "x s z", "q", {}),
+        ("DequantizeLinear", "q s z", "r", {}),
+        ("Add", "r r", "a", {}),
+        ("QuantizeLinear", "a s z", "y", {}),
+    ]
+    inputs = {"x": np.random.default_rng(0).normal(1, 2, (4, 9)).astype(np.float32)}
+    check_equal(model_of(nodes, inputs, ["y:uint8"], constants), inputs)
