@@ -22,6 +22,8 @@ from qnn_ops.rounded import rounded
 
 Array = np.ndarray[Any, Any]
 
+_MOST_PIXELS = 1 << 24  # along an axis; LiteRT counts them in float32
+
 
 @int16_converter("RESIZE_BILINEAR")
 @converter("RESIZE_BILINEAR")
@@ -102,17 +104,16 @@ def _size(ctx: Context) -> tuple[int, ...]:
         raise QnnError(f"the size must be height and width, got {size}")
     if len(shape) != 4:
         raise QnnError(f"{ctx.tensor(0).label} must have 4 dimensions, got {shape}")
+    if not all(0 <= each <= _MOST_PIXELS for each in size):
+        raise QnnError(f"the size must be 0 to {_MOST_PIXELS} each way, got {size}")
     return size
 
 
 def _resize(
     ctx: Context, options: ResizeBilinearOptions | ResizeNearestNeighborOptions, method: str
 ) -> relax.Expr:
-    size = ctx.integers(1)
-    if len(size) != 2:
-        raise QnnError(f"the size must be height and width, got {size}")
-    data = ctx.input(0)
-    if len(data.shape) == 4 and 0 in (shape := (data.shape[0], *size, data.shape[3])):
+    data, size = ctx.input(0), _size(ctx)
+    if 0 in (shape := (data.shape[0], *size, data.shape[3])):
         return R.zeros(shape, data.tensor.dtype)
     return quantized_resize2d(
         data.expr,

@@ -16,6 +16,7 @@ from frontends.tflite.options import (
     LeakyReluOptions,
     LocalResponseNormalizationOptions,
 )
+from qnn_ops.errors import QnnError
 from qnn_ops.rounded import rounded
 
 _ROOT = math.sqrt(2 / math.pi)
@@ -131,7 +132,10 @@ def convert_local_response_normalization(ctx: Context) -> relax.Expr:
     Of ``radius`` neighbours on either side LiteRT leaves out the last one.
     """
     options, data = ctx.options(LocalResponseNormalizationOptions), ctx.input(0)
-    rank, depth, radius = len(data.shape), data.shape[-1], max(options.radius, 0)
+    if not data.shape:
+        raise QnnError(f"{data.tensor.label} is a scalar, which has no last axis")
+    rank, depth, radius = len(data.shape), data.shape[-1], options.radius
+    radius = min(max(radius, 0), depth)  # there are no more neighbours
     widths = [0] * (2 * rank - 2) + [radius, max(radius - 1, 0)]
     squares = ctx.builder.emit(R.nn.pad(R.square(data.expr), widths, pad_value=0.0))
     total: relax.Expr = R.zeros(data.shape, "float32")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from frontends.tflite.quantization import Quantization
+from frontends.tflite.quantization import Blocks, Quantization
 from frontends.tflite.sparsity import Level, Sparsity
 from frontends.tflite.writer import ModelWriter
 from tests.support.composites import runs
@@ -28,6 +28,8 @@ def cases() -> Iterator[tuple[str, bytes, str, str]]:
     yield from _projections()
     yield from _read_as()
     yield from _lstms()
+    yield from _floats()
+    yield from _blocks()
 
 
 def _loops() -> Iterator[tuple[str, bytes, str, str]]:
@@ -324,3 +326,45 @@ def _lstm(
     options: dict[str, Any] = {"kernel_type": 1, "fused_activation_function": "TANH"}
     writer.operator("LSTM", operands[:most], results, **options)
     return writer.finish([data], results[:1])
+
+
+def _floats() -> Iterator[tuple[str, bytes, str, str]]:
+    """Yield operators on float32 whose sizes are out of all proportion."""
+    for name, shape, code, size, options, message in (
+        ("resize", (1, 2, 2, 1), "RESIZE_BILINEAR", (1 << 30, 2), {}, "0 to 16777216 each way"),
+        ("nearest", (1, 2, 2, 1), "RESIZE_NEAREST_NEIGHBOR", (2, -5), {}, "0 to 16777216 each way"),
+        ("neighbours", (), "LOCAL_RESPONSE_NORMALIZATION", (), {"radius": 1}, "is a scalar"),
+    ):
+        writer = ModelWriter()
+        writer.tensor("q", (1,), "int8", _Q)
+        data = writer.tensor("x", shape, "float32")
+        operands = [data]
+        if size:
+            operands.append(writer.tensor("n", (2,), "int32", None, np.array(size, np.int32)))
+        result = writer.tensor("y", shape, "float32")
+        writer.operator(code, operands, [result], **options)
+        yield f"float_{name}", writer.finish([data], [result]), "QnnError", message
+
+
+def _blocks() -> Iterator[tuple[str, bytes, str, str]]:
+    """Yield dense layers of int4 weights whose scales by block do not fit."""
+    for name, changes, error, message in (
+        ("of_no_tensor", {"at": 99}, _FORMAT, "its scales are tensor 99 of 4"),
+        ("of_nothing", {"size": 0}, _FORMAT, "its blocks have 0 weights"),
+        ("of_a_result", {"at": 3}, "QnnError", "must be 8 constants of float16"),
+        ("of_themselves", {"at": 2}, "QnnError", "must be 8 constants of float16"),
+        ("of_odd_size", {"size": 3}, "QnnError", "has blocks of 3"),
+        ("huge", {"size": _HUGE}, "QnnError", f"has blocks of {_HUGE}"),
+    ):
+        yield f"blocks_{name}", _block(**changes), error, message
+
+
+def _block(at: int = 1, size: int = 16) -> bytes:
+    writer = ModelWriter()
+    data = writer.tensor("x", (2, 32), "float32")
+    writer.tensor("s", (4, 2), "float16", None, np.ones((4, 2), np.float16))
+    numbers = np.ones((4, 32), np.int8)
+    weights = writer.tensor("w", (4, 32), "int4", Blocks(at, size), numbers)
+    result = writer.tensor("y", (2, 4), "float32")
+    writer.operator("FULLY_CONNECTED", [data, weights], [result], version=9)
+    return writer.finish([data], [result])
