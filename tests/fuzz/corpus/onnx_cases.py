@@ -358,8 +358,8 @@ def _nested() -> Iterator[tuple[str, bytes, str, str]]:
         (
             "functions_that_double",
             [function(f"f{i}", *[f"f{i + 1}"] * 2) for i in range(40)],
-            _UNSUPPORTED,
-            "f0: no conversion rule",
+            _FORMAT,
+            "the model's functions make more than 100,000 nodes",
         ),
         (
             "functions_500_deep",
