@@ -31,7 +31,7 @@ class Form:
     Attributes:
         left: one number for all channels, or one for each.
         right: one for all channels.
-        multiplier: int32 [channels], not negative.
+        multiplier: int32, not negative: one number for all channels, or one for each.
         addend: [1, channels], or [2, channels]: of sums from 0 on, and of negative ones. Narrow
             ones are int32; int64 ones are wide, and added before the low 32 bits are dropped.
     """
@@ -171,6 +171,16 @@ def _form(
     steps: _Steps, real: Array, left: Array, right: int, *, is_wide: bool, has_signs: bool
 ) -> Form | None:
     middle = np.rint(real * 2.0 ** (_HIGH + right - left)).astype(np.int64)
+    dtype = np.int64 if is_wide else np.int32
+    one_left = left[:1] if (left == left[0]).all() else left
+    live = np.unique(middle[real > 0])
+    if live.size == 1:
+        # Constant channels take any multiplier that fits.
+        for offset in _NEARBY:
+            tried = np.clip(live + offset, 0, 2**31 - 1)
+            found, fits = _addends(steps, tried, left, right, is_wide=is_wide, has_signs=has_signs)
+            if fits.all():
+                return Form(one_left, right, tried.astype(np.int32), found.astype(dtype))
     multiplier, addend = np.full_like(middle, -1), np.zeros((1 + has_signs, len(real)), np.int64)
     for offset in _NEARBY:
         tried = np.where(real > 0, np.clip(middle + offset, 0, 2**31 - 1), 0)
@@ -178,9 +188,7 @@ def _form(
         new = fits & (multiplier < 0)
         multiplier, addend = np.where(new, tried, multiplier), np.where(new, found, addend)
         if (multiplier >= 0).all():
-            dtype = np.int64 if is_wide else np.int32
-            one = left[:1] if (left == left[0]).all() else left
-            return Form(one, right, multiplier.astype(np.int32), addend.astype(dtype))
+            return Form(one_left, right, multiplier.astype(np.int32), addend.astype(dtype))
     return None
 
 
@@ -198,7 +206,7 @@ def _addends(
     nothing: Any = np.int64(2**62)
     starts = least_sums(steps.starts, steps.from_here)
     ends = least_sums(steps.ends, steps.up_to_here) - 1
-    rows, fits = [], np.ones(len(multiplier), bool)
+    rows, fits = [], np.ones(starts.shape[1], bool)
     for is_negative in (False, True) if has_signs else (None,):
         here = [
             is_negative is None or (sums < 0) == is_negative for sums in (steps.starts, steps.ends)

@@ -99,6 +99,23 @@ def test_a_form_is_what_its_attributes_say() -> None:
     assert wide(np.array([[6]])).tolist() == [[2]]
 
 
+@pytest.mark.parametrize("rounding", ["tflite", "upward", "float64"])
+def test_channels_of_one_scale_have_one_multiplier(rounding: str) -> None:
+    rng, bounds = np.random.default_rng(3), (-128, 127)
+    real = np.full(16, 0.0371)
+    least = -rng.integers(100, 5000, 16)
+    most = least + rng.integers(1, 9000, 16)
+    # The last one is a number for every sum, and takes the others' multiplier.
+    least[-1], most[-1] = 40_000, 50_000
+    form = proven(real, rounding, 3, bounds, least, most)
+    assert form.multiplier.size == 1
+    sums = np.minimum(least + np.arange(14000)[:, None], most)
+    expected = reference(real, rounding, 3, bounds)(sums)
+    np.testing.assert_array_equal(np.clip(form(sums), *bounds), expected)
+    real[0] = 0.0372
+    assert proven(real, rounding, 3, bounds, least, most).multiplier.size == 16
+
+
 def test_ties_that_go_to_even_numbers_have_none() -> None:
     real, end, bounds = np.array([0.5]), np.array([100]), (-128, 127)
     assert prove(reference(real, "float32", 0, bounds), real, -end, end, bounds) is None

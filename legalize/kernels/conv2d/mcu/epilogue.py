@@ -67,7 +67,8 @@ class Epilogue:
         """What a kernel reads of each channel, int32: the bias last, if there is one."""
         rows: list[Array] = []
         if self.form is not None:
-            rows.append(self.form.multiplier)
+            if self.multiplier is None:
+                rows.append(self.form.multiplier)
             if not self.form.is_wide:
                 rows.extend(self.form.addend)
             if self.form.left.size > 1:
@@ -114,7 +115,9 @@ class Epilogue:
         else:
             rows = [constants[0][first + i] for i in range(count)]
         left = rows.pop() if form.left.size > 1 else None
-        multiplier, *addends = rows
+        common = self.multiplier
+        multiplier = rows.pop(0) if common is None else T.int32(common)
+        addends = rows
         if form.is_wide:
             channels = form.addend.shape[1]
             addends = [constants[1][i * channels + channel] for i in range(len(form.addend))]
@@ -146,10 +149,21 @@ class Epilogue:
         return T.Cast(self.output.dtype, T.max(T.min(kept(value), high), low))
 
     @property
+    def multiplier(self) -> int | None:
+        """That of all channels; None where each has its own, which is the first of ``rows``."""
+        assert self.form is not None
+        return int(self.form.multiplier[0]) if self.form.multiplier.size == 1 else None
+
+    @property
+    def addend_row(self) -> int:
+        """Which of ``rows`` has the first addends."""
+        return int(self.multiplier is None)
+
+    @property
     def left_row(self) -> int:
         """Which of ``rows`` has the shifts to the left, where each channel has its own."""
         assert self.form is not None
-        return 1 + (0 if self.form.is_wide else len(self.form.addend))
+        return self.addend_row + (0 if self.form.is_wide else len(self.form.addend))
 
 
 def _shifted(total: Index, form: Form, own_left: Index | None, lifted: int) -> Index:

@@ -211,7 +211,8 @@ class _Writer:
         assert form is not None
         if epilogue.bias is not None:
             total = kept(total + T.broadcast(fields[-1], FOUR))
-        multiplier, addend = T.broadcast(fields[0], FOUR), fields[1]
+        common, row = epilogue.multiplier, epilogue.addend_row
+        multiplier = T.broadcast(fields[0] if common is None else T.int32(common), FOUR)
         doubles = len(form.addend) == 1 and int(form.left.min()) > 0
         if form.left.size > 1:
             by = T.broadcast(fields[epilogue.left_row] - int(doubles), FOUR)
@@ -219,11 +220,11 @@ class _Writer:
         else:
             raised = T.shift_left(total, splat("int32", int(form.left[0]) - doubles, FOUR))
         if doubles:
-            return upper_products_and(raised, multiplier, addend)
-        addends = T.broadcast(addend, FOUR)
+            return upper_products_and(raised, multiplier, fields[row])
+        addends = T.broadcast(fields[row], FOUR)
         if len(form.addend) > 1:
             is_negative = total < splat("int32", 0, FOUR)
-            addends = T.Select(is_negative, T.broadcast(fields[2], FOUR), addends)
+            addends = T.Select(is_negative, T.broadcast(fields[row + 1], FOUR), addends)
         return kept(upper_products(raised, multiplier) + addends)
 
     def _narrowed(self, even: Vector, odd: Vector) -> Vector:

@@ -64,10 +64,13 @@ class Fields:
             raised = lifted(total, self.row(epilogue.left_row))
         else:
             raised = T.shift_left(total, splat("int32", int(form.left[0]), FOUR))
-        addend = self.row(1)
+        addend = self.row(epilogue.addend_row)
         if len(form.addend) > 1:
-            addend = T.Select(total < splat("int32", 0, FOUR), self.row(2), addend)
-        return kept(upper_products(raised, self.row(0)) + addend)
+            negative = self.row(epilogue.addend_row + 1)
+            addend = T.Select(total < splat("int32", 0, FOUR), negative, addend)
+        common = epilogue.multiplier
+        multiplier = self.row(0) if common is None else splat("int32", common, FOUR)
+        return kept(upper_products(raised, multiplier) + addend)
 
     def rescaled(self, total: Vector) -> Vector:
         """Return sums as outputs of 32 bits, of which the lowest eight count.

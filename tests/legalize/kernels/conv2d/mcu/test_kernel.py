@@ -58,13 +58,15 @@ def test_windows_and_single_pixels(spec: object, dtype: str) -> None:
 @pytest.mark.parametrize("left", [np.array([1]), np.arange(24) % 3])
 @pytest.mark.parametrize("is_wide", [False, True])
 @pytest.mark.parametrize("signs", [1, 2])
+@pytest.mark.parametrize("multipliers", [1, 24])
 def test_every_kind_of_form_is_computed_as_numpy_does(
-    left: np.ndarray, signs: int, *, is_wide: bool
+    left: np.ndarray, signs: int, multipliers: int, *, is_wide: bool
 ) -> None:
     problem = problem_of(POINTWISE, np.random.default_rng(3))
     dtype, scale = (np.int64, 1 << 32) if is_wide else (np.int32, 1)
     addend = (np.arange(24 * signs).reshape(signs, 24) * 100 * scale).astype(dtype)
-    form = Form(left, 4, np.full(24, 1 << 25, np.int32), addend)
+    factors = (1 << 25) + np.arange(multipliers, dtype=np.int32) * 9999
+    form = Form(left, 4, factors, addend)
     plan = planned(problem)
     bias = np.arange(24, dtype=np.int32) * 50 - 600
     own = replace(plan, epilogue=Epilogue(problem.spec.output, form, bias))
