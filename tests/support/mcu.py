@@ -26,7 +26,7 @@ def emulated(test: Callable[..., None]) -> Callable[..., None]:
 
 
 def run_cases(core: str, cases: Sequence[Case], folder: Path) -> list[Array]:
-    """Compile the cases' functions for a core and call each on its board.
+    """Compile the cases' functions for a core, as one where they are alike, and call each.
 
     Args:
         core: a name in ``BOARDS``.
@@ -40,7 +40,8 @@ def run_cases(core: str, cases: Sequence[Case], folder: Path) -> list[Array]:
     functions = {name: case.function for name, case in zip(names, cases, strict=True)}
     symbols = {name: name for name in names}
     compiled = compile_functions(functions, symbols, parse_target(core))
-    compiled.module.write_to_file(str(folder / "model.o"), "o")
+    merged = compiled.merged({name: {"": ()} for name in functions})
+    compiled.module_of(merged.functions).write_to_file(str(folder / "model.o"), "o")
     inputs, calls, places = _Block(), [], []
     size = _APART
     for name, case in zip(names, cases, strict=True):
@@ -50,7 +51,9 @@ def run_cases(core: str, cases: Sequence[Case], folder: Path) -> list[Array]:
         for each in compiled.scratch[name]:
             scratch.append(f"work + {start}")
             start += _padded(each)
-        calls.append((name, [*pointers, f"out + {size}", *scratch], start))
+        called, numbers = merged.calls[name]
+        operands = [*pointers, f"out + {size}", *scratch]
+        calls.append((called, operands, numbers, start))
         size += _padded(int(np.prod(case.shape)) * np.dtype(case.dtype).itemsize) + _APART
     data = inputs.bytes()
     _write(folder, calls, len(data), size)
@@ -58,21 +61,30 @@ def run_cases(core: str, cases: Sequence[Case], folder: Path) -> list[Array]:
     return _outputs(np.frombuffer(answer, np.uint8), cases, places)
 
 
-def _write(folder: Path, calls: Sequence[tuple[str, list[str], int]], read: int, made: int) -> None:
+def _write(
+    folder: Path,
+    calls: Sequence[tuple[str, list[str], Sequence[int], int]],
+    read: int,
+    made: int,
+) -> None:
     scratch = max(start for *_, start in calls) + _APART
     (folder / "model.h").write_text(
         f"#define MODEL_ALIGNMENT 16\n#define MODEL_WORKSPACE_SIZE {scratch}\n"
         f"#define MODEL_INPUT_0_SIZE {read}\n#define MODEL_OUTPUT_0_SIZE {made}\n"
         "int model_run(const void *const *inputs, void *const *outputs, void *workspace);\n"
     )
-    declared = "".join(
-        f"void {name}({', '.join(['const void *'] * len(operands))});\n"
-        for name, operands, _ in calls
+    declared = {
+        name: ", ".join([*["const void *"] * len(operands), *["int"] * len(numbers)])
+        for name, operands, numbers, _ in calls
+    }
+    called = "".join(
+        f"  {name}({', '.join([*operands, *map(str, numbers)])});\n"
+        for name, operands, numbers, _ in calls
     )
-    called = "".join(f"  {name}({', '.join(operands)});\n" for name, operands, _ in calls)
     (folder / "model.c").write_text(
-        f'#include "model.h"\n{declared}'
-        "int model_run(const void *const *inputs, void *const *outputs, void *workspace) {\n"
+        '#include "model.h"\n'
+        + "".join(f"void {name}({kinds});\n" for name, kinds in declared.items())
+        + "int model_run(const void *const *inputs, void *const *outputs, void *workspace) {\n"
         "  const char *in = inputs[0];\n  char *out = outputs[0], *work = workspace;\n"
         f"  (void)work;\n{called}  return 0;\n}}\n"
     )

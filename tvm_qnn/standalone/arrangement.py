@@ -18,6 +18,7 @@ from legalize.passes.bodies import is_view
 from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import Signature, TensorInfo
 from tvm_qnn.standalone.functions import Compiled, compile_functions
+from tvm_qnn.standalone.merging import Merged
 from tvm_qnn.standalone.parts import with_parts
 from tvm_qnn.target.microcontrollers import alignment_of
 
@@ -84,9 +85,18 @@ class Arrangement:
         # Such a function serves all calls whose tensors lie in the workspace.
         return members if all(isinstance(place, Temporary) for place in places) else ()
 
+    @cached_property
+    def merged(self) -> Merged:
+        """The functions that have code: see ``Compiled.merged``."""
+        return self.compiled.merged(self.variants)
+
+    def name_of(self, call: Call) -> str:
+        """Return the name of what a call runs, with its end."""
+        return f"{call.function}{OVER if self.members_of(call) else ''}"
+
     @property
     def variants(self) -> dict[str, dict[str, tuple[int, ...]]]:
-        """What is to be compiled: see ``Compiled.module_of``."""
+        """What is to be compiled: see ``Compiled.merged``."""
         found: dict[str, dict[str, tuple[int, ...]]] = {}
         for call in self.plan.calls:
             if call.function:

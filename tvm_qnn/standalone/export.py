@@ -118,5 +118,5 @@ def pack_constants(arranged: Arrangement, signature: Signature) -> tuple[bytes, 
 
 def code_of(arranged: Arrangement) -> str:
     """Return the functions of a model as LLVM's text."""
-    module = arranged.compiled.module_of(arranged.variants)
+    module = arranged.compiled.module_of(arranged.merged.functions)
     return lean(str(module.inspect_source("ll")), arranged.compiled.target)

@@ -11,9 +11,12 @@ from tvm import tirx
 from tvm_ffi import structural_map
 
 from legalize.kernels.ir.tasks import NUM_THREADS
+from tvm_qnn.standalone.merging import Merged, apart, merge
 from tvm_qnn.standalone.overlap import Pair, leads, size_of_buffer
+from tvm_qnn.standalone.rolling import rolled
 from tvm_qnn.standalone.shared import with_shared_memory
 from tvm_qnn.target.indices import wide_indices
+from tvm_qnn.target.microcontrollers import has_loops, saves_flash
 
 # TVM keeps smaller buffers of a function on the stack, and asks its runtime for the others.
 _STACK = 1024
@@ -52,25 +55,44 @@ class Compiled:
     @property
     def module(self) -> Any:
         """A module that has LLVM's code, of functions that take pointers to separate memory."""
-        return self.module_of({name: {"": ()} for name in self.functions})
+        return self.module_of(self._with_ends({name: {"": ()} for name in self.functions}))
 
-    def module_of(self, variants: Mapping[str, Mapping[str, Sequence[int]]]) -> Any:
+    def module_of(self, functions: Mapping[str, tirx.PrimFunc]) -> Any:
         """Return a module that has LLVM's code.
+
+        Args:
+            functions: that ``merged`` has.
+        """
+        if saves_flash(self.target) and not has_loops(self.target):
+            functions = {name: rolled(function) for name, function in functions.items()}
+        _, finalize, _ = tirx.get_tir_pipeline("s_tir")
+        mod = finalize()(tvm.IRModule(dict(functions)))
+        return tvm.get_global_func("target.build.llvm")(mod, self.target)
+
+    def merged(self, variants: Mapping[str, Mapping[str, Sequence[int]]]) -> Merged:
+        """Return the functions that are to have code; on Cortex-M, one for several alike.
 
         Args:
             variants: of each function the arguments that share their memory, by the end of the
                 variant's name in C. The first of them is a pointer to it; for each other one the
                 function takes how many elements behind that it begins.
+
+        Returns:
+            Functions by their names with those ends.
         """
+        functions = self._with_ends(variants)
+        return merge(functions) if saves_flash(self.target) else apart(functions)
+
+    def _with_ends(
+        self, variants: Mapping[str, Mapping[str, Sequence[int]]]
+    ) -> dict[str, tirx.PrimFunc]:
         functions = {}
         for name, each in variants.items():
             for end, members in each.items():
                 function, _ = _with_pointers(self.functions[name], members)
                 symbol = f"{function.attrs['global_symbol']}{end}"
                 functions[f"{name}{end}"] = function.with_attr("global_symbol", symbol)
-        _, finalize, _ = tirx.get_tir_pipeline("s_tir")
-        mod = finalize()(tvm.IRModule(functions))
-        return tvm.get_global_func("target.build.llvm")(mod, self.target)
+        return functions
 
 
 def compile_functions(

@@ -11,7 +11,7 @@ import tvm
 
 from legalize.call_plan import Call, Constant, Input, Output, Place, Plan, Temporary
 from qnn_ops.tensor_info import Signature, TensorInfo
-from tvm_qnn.standalone.arrangement import OVER, Arrangement, size_of, state_size
+from tvm_qnn.standalone.arrangement import Arrangement, size_of, state_size
 
 _C_TYPES = {"float16": "uint16_t", "float32": "float", "float64": "double", "bool": "uint8_t"}
 
@@ -232,6 +232,7 @@ def _support(program: Program) -> str:
             kinds = [
                 "int32_t" if i in shifts else "const void *" for i in range(len(call.arguments))
             ]
+            kinds += ["int32_t"] * len(_numbers(program, call))
             functions[_symbol(program, call)] = ", ".join(kinds)
     declarations = [f"extern void {symbol}({kinds});" for symbol, kinds in functions.items()]
     return f"""\
@@ -312,7 +313,7 @@ def _state_change(program: Program) -> str:
 
 
 def _hooked(program: Program, number: int, call: Call) -> str:
-    name = _symbol(program, call) if call.function else "memcpy"
+    name = program.arranged.symbols[call.function] if call.function else "memcpy"
     name = program.names[number] if program.names is not None else name
     return f"  {program.macro}_HOOK({number}, {_c_string(name)});\n{_call(program, call)}"
 
@@ -331,6 +332,7 @@ def _call(program: Program, call: Call) -> str:
     arguments = [_pointer(program, place) for place in call.arguments]
     if call.function:
         arguments = [_shift(program, call, i) or text for i, text in enumerate(arguments)]
+        arguments += map(str, _numbers(program, call))
         return f"  {_symbol(program, call)}({', '.join(arguments)});"
     to = call.arguments[0]
     if isinstance(to, Temporary):
@@ -342,8 +344,15 @@ def _call(program: Program, call: Call) -> str:
 
 
 def _symbol(program: Program, call: Call) -> str:
-    end = OVER if program.arranged.members_of(call) else ""
-    return f"{program.arranged.symbols[call.function or '']}{end}"
+    arranged = program.arranged
+    name, _ = arranged.merged.calls[arranged.name_of(call)]
+    return str(arranged.merged.functions[name].attrs["global_symbol"])
+
+
+def _numbers(program: Program, call: Call) -> tuple[int, ...]:
+    """Return what the function of a call takes behind its pointers."""
+    _, numbers = program.arranged.merged.calls[program.arranged.name_of(call)]
+    return numbers
 
 
 def _shift(program: Program, call: Call, number: int) -> str | None:

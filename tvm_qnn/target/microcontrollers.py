@@ -36,6 +36,7 @@ NAMES: dict[str, dict[str, Any]] = {
 _HAVE_FLOATS = ("cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55", "cortex-m85")
 
 _BARE = re.compile(r"thumb.*-none|riscv32.*-none|wasm32")
+_DIVIDES = re.compile(r"thumbv[78].*-none")
 _ARM = re.compile(r"(arm|thumb)(?!64)")
 
 # Bits that LLVM may read at a time, and so the alignment of tensors, by how triples begin. TVM
@@ -96,6 +97,27 @@ def is_bare(target: Any) -> bool:
         target: of TVM.
     """
     return _BARE.match(str(target.attrs.get("mtriple", ""))) is not None
+
+
+def saves_flash(target: Any) -> bool:
+    """Tell whether one function for several layers is worth some instructions.
+
+    It is on Cortex-M, but not on those that divide by calling a function: what is divided by is no
+    constant then.
+
+    Args:
+        target: of TVM.
+    """
+    return _DIVIDES.match(str(target.attrs.get("mtriple", ""))) is not None
+
+
+def has_loops(target: Any) -> bool:
+    """Tell whether a core has instructions for loops, which LLVM does not write out then.
+
+    Args:
+        target: of TVM, for Cortex-M.
+    """
+    return str(target.attrs["mtriple"]).startswith("thumbv8.1m")
 
 
 def alignment_of(target: Any) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -21,6 +22,8 @@ PAIRS = ("mclass", "dsp")
 
 RISCV32 = ("32bit",)
 """What LLVM calls RISC-V of 32 bits."""
+
+_IN_A_TURN = (4, 2, 1)  # steps of a loop; the first that divides all
 
 TWO_WORDS = "tvm_qnn_two_words"
 """A function of a place in memory: the two registers there, as one int64."""
@@ -86,6 +89,14 @@ def unpacked(word: Index, dtype: str) -> list[Index]:
     return [half_of(word, half, dtype) for half in range(2)]
 
 
+def in_turns(count: int, write: Callable[[Index], None]) -> None:
+    """Write a loop over numbers up to ``count``, some in a turn: C files keep loops as they are."""
+    each = next(n for n in _IN_A_TURN if count % n == 0)
+    with T.serial(count // each) as turn:
+        for n in range(each):
+            write(turn * each + n)
+
+
 def flat(buffer: Buffer) -> Buffer:
     """Return a buffer as one of a single dimension."""
     size = prod(int(each) for each in buffer.shape)
@@ -103,8 +114,7 @@ def copy_bytes(source: Buffer, start: Index, target: Buffer, to: Index, count: i
             target, source[T.ramp(start + offset, 1, size)], [T.ramp(to + offset, 1, size)]
         )
 
-    with T.serial(count // WORD) as i:
-        copy(i * WORD, WORD)
+    in_turns(count // WORD, lambda i: copy(i * WORD, WORD))
     for offset in range(count // WORD * WORD, count):
         copy(offset, 1)
 

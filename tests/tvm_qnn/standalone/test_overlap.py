@@ -172,7 +172,7 @@ def test_code_gives_the_same_over_its_input_as_beside_it(tmp_path: Path) -> None
     functions = {f"f{i}": function(sizes, write) for i, (sizes, write, _) in enumerate(CASES)}
     compiled = compile_functions(functions, {name: name for name in functions}, HOST)
     variants = {name: {"": (0, 1)} for name in functions}
-    write_object(compiled.module_of(variants), tmp_path / "f.o")
+    write_object(compiled.module_of(compiled.merged(variants).functions), tmp_path / "f.o")
     check_call(["cc", "-shared", "-o", tmp_path / "f.so", tmp_path / "f.o"])
     library = ctypes.CDLL(str(tmp_path / "f.so"))
     rng = np.random.default_rng(0)
@@ -227,7 +227,8 @@ def test_a_function_that_is_called_in_place_promises_no_separate_memory() -> Non
     target = parse_target("cortex-m4")
     compiled = compile_functions({"f": function(BYTES, every(1))}, {"f": "m_f"}, target)
     assert compiled.leads(4) == {"f": {(0, 1): 0}}
-    code = str(compiled.module_of({"f": {"": (), "_over": (0, 1)}}).inspect_source("ll"))
+    merged = compiled.merged({"f": {"": (), "_over": (0, 1)}})
+    code = str(compiled.module_of(merged.functions).inspect_source("ll"))
     lines = [line for line in code.splitlines() if "void @m_f" in line]
     assert sorted(line.count("ptr noalias") for line in lines) == [1, 2]
     assert sum("i32" in line for line in lines) == 1

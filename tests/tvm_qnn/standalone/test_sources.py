@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tvm import tirx
+from tvm.tirx.buffer import decl_buffer
 
 from legalize.call_plan import Call, Constant, Input, Output, Plan, Temporary
 from legalize.memory_plan import lay_out
@@ -32,7 +34,12 @@ def written(needs: Sequence[str] | None, names: Sequence[str] | None = None) -> 
     )
     target = parse_target("armv7-neon")
     symbols = {"first": "net_0_first", "second": "net_1_second"}
-    compiled = Compiled(target, {}, {})
+    tensor = decl_buffer((1,), "int8")
+    nothing = tirx.PrimFunc([tensor], tirx.Evaluate(tirx.IntImm("int32", 0)), None)
+    functions = {
+        name: nothing.with_attr("global_symbol", symbol) for name, symbol in symbols.items()
+    }
+    compiled = Compiled(target, functions, {})
     arranged = Arrangement(plan, compiled, symbols, 64, lay_out(plan), None)
     program = Program("net", SIGNATURE, target, arranged, (0, 64), needs, names)
     return {**files(program), "net_main.c": example(program)}

@@ -10,6 +10,7 @@ spares half of what unpacking both would take.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 
@@ -28,6 +29,7 @@ from legalize.kernels.isa.mcu import (
     add_products,
     copy_bytes,
     half_of,
+    in_turns,
     reading_words,
     unpacked,
     word_of,
@@ -214,8 +216,10 @@ class _Writer:
             word = T.int32(int(np.full(WORD, zero_point, dtype).view(np.int32)[0]))
 
             def copy(start: Index, to: Index, count: int) -> None:
-                with T.serial(count // WORD) as j:
+                def unpack(j: Index) -> None:
                     self._unpack(self.data, start + j * WORD, T.truncdiv(to, WORD) + j, i)
+
+                in_turns(count // WORD, unpack)
 
             def fill(to: Index, count: int) -> None:
                 pairs = unpacked(word, dtype)
@@ -256,12 +260,15 @@ class _Writer:
                 T.buffer_store(sums, start, [q * pixels + i])
         step = WORD if self.tile.has_pairs else 1
         turns = self.depth // step
-        with T.serial(turns) as k:
+
+        def add(k: Index) -> None:
             place = (group * turns + k) * channels * step
             if self.tile.has_pairs:
                 self._add_pairs(sums, k, place)
             else:
                 self._add_values(sums, first, k, place)
+
+        in_turns(turns, add)
         for q in range(channels):
             channel = kept(group * channels + q)
             fields = self.epilogue.fields(channel, self.constants, has_pairs=self.tile.has_pairs)
@@ -301,11 +308,7 @@ class _Writer:
         """Add the products of four values: channel by channel, or of two channels at a time."""
         pixels, channels = self.tile.pixels, self.tile.channels
         words = words_of(self.weights, place, channels)
-        if self.unpacks_anew:
-            values = unpacked(word_of(self.data, k * WORD), self.spec.in_dtype)
-        else:
-            values = words_of(self.pairs, k * 2 * pixels, 2 * pixels)
-        for half in range(2):
+        for half, values in enumerate(self._halves(k)):
             for q in range(channels):
                 if self.tile.is_joined:
                     both = words[q // 2 * 2 + half]
@@ -313,5 +316,19 @@ class _Writer:
                 else:
                     weights = half_of(words[q], half)
                 for i in range(pixels):
-                    total = add_products(values[half * pixels + i], weights, sums[q * pixels + i])
+                    total = add_products(values[i], weights, sums[q * pixels + i])
                     T.buffer_store(sums, total, [q * pixels + i])
+
+    def _halves(self, k: Index) -> Iterator[list[Index]]:
+        """Yield each half of four values of all pixels, as late as two registers are read."""
+        pixels = self.tile.pixels
+        if pixels % 2 == 0:
+            for half in range(2):
+                yield words_of(self.pairs, (k * 2 + half) * pixels, pixels)
+            return
+        if self.unpacks_anew:
+            values = unpacked(word_of(self.data, k * WORD), self.spec.in_dtype)
+        else:
+            values = words_of(self.pairs, k * 2 * pixels, 2 * pixels)
+        yield values[:pixels]
+        yield values[pixels:]

@@ -24,14 +24,14 @@ class Band:
         spec: the convolution, without dilation.
         data: of one dimension.
         width: bytes that are copied at a time where there are as many; the buffer has as many
-            more than its rows.
+            more than its rows, where channels are no multiple of them.
     """
 
     def __init__(self, spec: ConvSpec, data: Buffer, width: int = 1) -> None:
         self.spec, self.data, self.width = spec, data, width
         _, left, _, right = spec.padding
         self.pitch = (left + spec.in_width + right) * spec.in_channels
-        size = spec.kernel_height * self.pitch + (width if width > 1 else 0)
+        size = spec.kernel_height * self.pitch + (width if spec.in_channels % width else 0)
         self.buffer = T.alloc_buffer((size,), spec.in_dtype)
 
     def fill(self) -> None:

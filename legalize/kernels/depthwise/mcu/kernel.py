@@ -67,7 +67,7 @@ class _Writer:
         (self.data, self.weights, *self.constants, self.output) = arguments(
             spec, count * (2 if has_pairs else 1), epilogue.constants()
         )
-        self.band = Band(spec, self.data)
+        self.band = Band(spec, self.data, WORD if has_pairs else 1)
 
     def write(self) -> None:
         spec = self.spec

@@ -1,0 +1,90 @@
+"""Loops that LLVM does not write out: some instructions more a turn, and far less flash.
+
+Innermost loops of products are left to LLVM. Kernels have written out what is worth it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tvm
+from tvm import tirx
+from tvm.ir.expr import TensorLoad
+from tvm.target.codegen import llvm_lookup_intrinsic_id
+from tvm_ffi import structural_map, structural_walk
+
+_EXTENT = "tvm_qnn_extent"
+_TURN = "tvm_qnn_turn"
+
+# LLVM knows nothing of what an assembler's line gives, and on Cortex-M unrolls no loop with one.
+_IR = f"""
+define i32 @{_EXTENT}(i32 %value) {{
+  %same = call range(i32 1, -2147483648) i32 asm sideeffect "", "=r,0"(i32 %value)
+  ret i32 %same
+}}
+define void @{_TURN}() {{
+  call void asm sideeffect "", ""()
+  ret void
+}}
+"""
+
+_SHORT = 8  # turns of a loop of products that LLVM may write out
+
+_PRODUCTS = ("llvm.arm.smlad", "llvm.arm.smlabb", "llvm.arm.smlatt")
+
+
+def rolled(function: tirx.PrimFunc) -> tirx.PrimFunc:
+    """Return a function whose loops stay loops.
+
+    Args:
+        function: lowered.
+    """
+
+    def roll(loop: tirx.For) -> tirx.For:
+        extent = loop.extent
+        if isinstance(extent, tirx.IntImm):
+            few = _SHORT if not _has(loop.body, tirx.For) and _has_products(loop.body) else 1
+            if int(extent.value) <= few:
+                return loop
+            extent = tirx.call_extern("int32", _EXTENT, extent)
+        turn = tirx.Evaluate(tirx.call_extern("void", _TURN))
+        body = tirx.SeqStmt([turn, loop.body])
+        return tirx.For(loop.loop_var, loop.min, extent, loop.kind, body)
+
+    body = structural_map(function.body, [(tirx.For, roll)])
+    body = tirx.AttrStmt("default", "pragma_import_llvm", tvm.ir.StringImm(_IR), body)
+    return tirx.PrimFunc(function.params, body, None, function.attrs)
+
+
+def _has_products(body: Any) -> bool:
+    return _has(body, tvm.ir.Call, _adds) or _has(body, tirx.Mul, _multiplies)
+
+
+def _has(body: Any, kind: type, is_one: Callable[[Any], bool] = lambda _: True) -> bool:
+    found = False
+
+    def find(node: Any) -> None:
+        nonlocal found
+        found = found or is_one(node)
+
+    structural_walk(body, (kind, find))
+    return found
+
+
+def _adds(call: tvm.ir.Call) -> bool:
+    """Tell whether a call is an instruction that adds products."""
+    if call.op.name != "tirx.call_llvm_pure_intrin":
+        return False
+    return int(call.args[0].value) in {llvm_lookup_intrinsic_id(name) for name in _PRODUCTS}
+
+
+def _multiplies(product: tirx.Mul) -> bool:
+    """Tell whether an int32 product is of data, not of places."""
+    return str(product.ty.dtype) == "int32" and all(map(_is_loaded, (product.a, product.b)))
+
+
+def _is_loaded(value: Any) -> bool:
+    while isinstance(value, tirx.Cast):
+        value = value.value
+    return isinstance(value, TensorLoad)
