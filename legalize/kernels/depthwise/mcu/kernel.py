@@ -22,21 +22,19 @@ from legalize.kernels.ir.registers import kept
 from legalize.kernels.ir.types import Array, Buffer, Index
 from legalize.kernels.isa.mcu import WORD, add_product, reading_words, unpacked, word_of, words_of
 
-_ORDER = [0, 2, 1, 3]  # of four channels whose bytes are unpacked
-
 
 def packed_taps(kernel: Array, *, has_pairs: bool) -> Array:
     """Return weights in the order in which a kernel reads them.
 
     Args:
         kernel: int8 [KH, KW, channels].
-        has_pairs: whether they are int16, four channels at a time, as pairs are unpacked.
+        has_pairs: whether four channels' are a register.
     """
     taps = kernel.reshape(-1, kernel.shape[2])
     if not has_pairs:
         return np.ascontiguousarray(taps).reshape(-1)
-    fours = taps.reshape(len(taps), -1, WORD).transpose(1, 0, 2)[..., _ORDER]
-    return np.ascontiguousarray(fours.astype("<i2")).reshape(-1).view(np.int8)
+    fours = taps.reshape(len(taps), -1, WORD).transpose(1, 0, 2)
+    return np.ascontiguousarray(fours).reshape(-1)
 
 
 def depthwise_conv2d(spec: ConvSpec, epilogue: Epilogue, *, has_pairs: bool) -> tirx.PrimFunc:
@@ -65,7 +63,7 @@ class _Writer:
         self.spec, self.epilogue, self.has_pairs = spec, epilogue, has_pairs
         count = spec.kernel_height * spec.kernel_width * spec.out_channels
         (self.data, self.weights, *self.constants, self.output) = arguments(
-            spec, count * (2 if has_pairs else 1), epilogue.constants()
+            spec, count, epilogue.constants()
         )
         self.band = Band(spec, self.data, WORD if has_pairs else 1)
 
@@ -93,9 +91,13 @@ class _Writer:
                 for down in range(spec.kernel_height)
                 for across in range(spec.kernel_width)
             ]
+            words: list[Index] = []
             for tap, place in enumerate(places):
                 if self.has_pairs:
-                    self._add_four(sums, group * len(places) + tap, place)
+                    if not words:  # of two taps
+                        start = (group * len(places) + tap) * WORD
+                        words = words_of(self.weights, start, min(2, len(places) - tap))
+                    self._add_four(sums, words.pop(0), place)
                 else:
                     weight = T.Cast("int32", self.weights[tap * spec.out_channels + group])
                     product = T.Cast("int32", self.band.buffer[place]) * weight
@@ -106,12 +108,12 @@ class _Writer:
                 value = self.epilogue.rescaled(sums[lane], fields)
                 T.buffer_store(self.output, value, [pixel * spec.out_channels + channel])
 
-    def _add_four(self, sums: Buffer, four: Index, place: Index) -> None:
+    def _add_four(self, sums: Buffer, word: Index, place: Index) -> None:
         """Add the products of a tap of four channels."""
         pairs = unpacked(word_of(self.band.buffer, place), self.spec.in_dtype)
-        words = words_of(self.weights, four * 2 * WORD, 2)
-        for half, (pair, weights) in enumerate(zip(pairs, words, strict=True)):
+        for half, (pair, weights) in enumerate(zip(pairs, unpacked(word, "int8"), strict=True)):
             for top in (False, True):
-                lane = _ORDER[2 * half + top]
+                # Bytes 0 and 2 of a register are a pair, and 1 and 3.
+                lane = half + 2 * top
                 total = add_product(pair, weights, sums[lane], top=top)
                 T.buffer_store(sums, total, [lane])
