@@ -107,8 +107,10 @@ def convert_hybrid_transpose_conv(ctx: Context) -> relax.Expr:
 
 def _check_scales(ctx: Context, scales: Array, channels: int) -> None:
     if scales.size != channels:
-        # LiteRT reads beyond them.
-        raise UnsupportedError(f"{ctx.tensor(1).label} has one scale for {channels} channels")
+        raise UnsupportedError(
+            f"{ctx.tensor(1).label} has one scale for {channels} channels, for which LiteRT takes "
+            "whatever memory holds behind it"
+        )
 
 
 def _sums(
