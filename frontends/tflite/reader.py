@@ -188,7 +188,7 @@ def _tensor(
         shape=shape,
         # As which LiteRT's kernels unpack it.
         dtype="int8" if dtype in BITS and data is not None else dtype,
-        quantization=_quantization(table, shape, dtype),
+        quantization=_quantization(table, shape, dtype, is_constant=data is not None),
         data=data,
         shape_signature=table.integers("ShapeSignature"),
         is_variable=bool(table.scalar("IsVariable")),
@@ -207,17 +207,20 @@ def _constant(table: Table, raw: np.ndarray, shape: tuple[int, ...], dtype: str)
     if dtype not in _NUMPY_TYPES and dtype not in BITS:
         return raw
     needed = packed_size(dtype, count) if dtype in BITS else count * np.dtype(dtype).itemsize
-    if raw.size != needed:
+    if raw.size < needed:
         raise ModelFormatError(
             f"{table.where}: buffer holds {raw.size} bytes, "
             f"shape {_brief(shape)} of {dtype} needs {needed}"
         )
+    raw = raw[:needed]  # LiteRT does not look at what is behind it either
     if dtype in BITS:
         return unpack(raw, dtype, count).reshape(shape)
     return raw.view(dtype).reshape(shape)
 
 
-def _quantization(table: Table, shape: tuple[int, ...], dtype: str) -> Quantization | None:
+def _quantization(
+    table: Table, shape: tuple[int, ...], dtype: str, *, is_constant: bool
+) -> Quantization | None:
     parameters = table.table("Quantization", table.where)
     # A trained float or bool tensor may carry a range; nothing computes with it.
     if parameters is None or dtype not in _INTEGER_RANGES:
@@ -239,7 +242,8 @@ def _quantization(table: Table, shape: tuple[int, ...], dtype: str) -> Quantizat
                 table,
                 f"{scale.size} scales, axis {axis} of shape {_brief(shape)} needs {shape[axis]}",
             )
-    usable = np.isfinite(scale) & (scale > 0)
+    # A constant of zeros may have the scale 0; what cannot read it says so.
+    usable = np.isfinite(scale) & (scale > 0) | (is_constant and scale.size == 1 and scale == 0)
     if dtype not in _SCALE_MAY_BE_ANY and not usable.all():
         channel = int(np.argmin(usable))
         reason = f"scale {channel} is {scale[channel]}, needs a positive number"

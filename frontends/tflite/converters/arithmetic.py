@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
@@ -13,6 +14,7 @@ from frontends.tflite.converters.context import Context, per_tensor
 from frontends.tflite.converters.quantization import check_same_quantization
 from frontends.tflite.converters.registry import converter, float_converter, int16_converter
 from frontends.tflite.converters.shifted_sums import shifted_sum, shifts_powers_of_two
+from frontends.tflite.model import Tensor
 from frontends.tflite.options import AddOptions, DivOptions, MulOptions, Options, SubOptions
 from qnn_ops import (
     QnnError,
@@ -57,6 +59,11 @@ def convert_arithmetic(ctx: Context) -> relax.Expr:
     if lhs.tensor.dtype == rhs.tensor.dtype == "int16" and shifts_powers_of_two(ctx):
         return shifted_sum(ctx, clamp_range(_activation(ctx), result))
     low, high = clamp_range(_activation(ctx), result)
+    if ctx.operator.code == "MUL" and any(map(_means_nothing, (lhs.tensor, rhs.tensor))):
+        # Their difference is of the result's shape, as TVM checks it.
+        shape = spec_of(ctx.builder.typed(R.subtract(lhs.expr, rhs.expr))).shape
+        point = int(np.clip(per_tensor(result)[1], low, high))
+        return R.full(shape, relax.const(point, result.dtype), result.dtype)
     return _QUANTIZED[ctx.operator.code](
         lhs.expr,
         rhs.expr,
@@ -67,6 +74,12 @@ def convert_arithmetic(ctx: Context) -> relax.Expr:
         out_min=low,
         out_max=high,
     )
+
+
+def _means_nothing(tensor: Tensor) -> bool:
+    """Tell whether a tensor's scale is 0, as that of a constant of zeros may be."""
+    known = tensor.quantization
+    return known is not None and not known.is_per_channel and known.scale[0] == 0
 
 
 @converter("PRELU")

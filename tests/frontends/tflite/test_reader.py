@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from frontends.tflite.quantization import Quantization
 from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter
 from tests.frontends.tflite.example_models import KERNEL, raw_model, small_model
+from tests.support.arrays import full_range
+from tvm_qnn.compare import compare
 
 REAL_MODELS = Path(__file__).resolve().parents[3].parent / "shared" / "models" / "tflite"
 
@@ -46,6 +49,20 @@ def test_reads_what_the_writer_wrote() -> None:
     assert conv.options == Conv2DOptions("VALID", (1, 2), (1, 1), "RELU", "float32")
     assert (reshape.index, reshape.code) == (1, "RESHAPE")
     assert reshape.options == ReshapeOptions(None)
+
+
+def test_what_lies_behind_a_constant_is_not_read() -> None:
+    writer, rng = ModelWriter(), np.random.default_rng(0)
+    encoding = Quantization.per_tensor(0.1, 0)
+    x = writer.tensor("x", (2, 8), "int8", encoding)
+    array = rng.integers(-128, 128, (5, 8)).astype(np.int8)
+    w = writer.tensor("w", array.shape, "int8", encoding, array)
+    writer._tensors[w] = replace(writer._tensors[w], shape=(3, 8))
+    y = writer.tensor("y", (2, 3), "int8", encoding)
+    writer.operator("FULLY_CONNECTED", [x, w], [y])
+    content = writer.finish([x], [y])
+    np.testing.assert_array_equal(read_model(content).tensors[w].data, array[:3])
+    assert compare(content, [full_range(rng, "int8", (2, 8))], "llvm").differing == ()
 
 
 def same(a: Model, b: Model) -> bool:

@@ -205,10 +205,10 @@ def test_unknown_type() -> None:
 
 def test_constant_of_wrong_size() -> None:
     patch = Patch()
-    patch.element(patch.subgraph.Tensors(1), TENSOR_SHAPE, 3, 2)
+    patch.element(patch.subgraph.Tensors(1), TENSOR_SHAPE, 3, 4)
     assert (
         error_of(patch.data)
-        == "tensor 1 'k': buffer holds 54 bytes, shape (2, 3, 3, 2) of int8 needs 36"
+        == "tensor 1 'k': buffer holds 54 bytes, shape (2, 3, 3, 4) of int8 needs 72"
     )
 
 

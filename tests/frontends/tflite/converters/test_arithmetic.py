@@ -3,7 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
+from qnn_ops import QnnError
 from tests.support.arrays import full_range
 from tests.support.tflite import Sheet, random_quantization
 
@@ -67,3 +69,41 @@ def test_products_with_multipliers_beyond_all_shifts_equal_litert(dtype: str) ->
         ]
         sheet.operator("MUL", operands, ((4, 50), dtype, Quantization.per_tensor(result, 0)))
     sheet.check()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16"])
+def test_products_with_zeros_of_scale_0(dtype: str) -> None:
+    sheet = Sheet(seed=11)
+    point = 0 if dtype == "int16" else 7
+    encoding, nothing = Quantization.per_tensor(0.1, point), Quantization.per_tensor(0.0, 0)
+    data = sheet.random_input((2, 3), dtype, encoding)
+    zeros = sheet.constant(np.zeros((3,), dtype), nothing)
+    numbers = sheet.constant(np.full((2, 3), 5, dtype), nothing)
+    for operands, activation in (
+        ([data, zeros], "NONE"),
+        ([zeros, data], "RELU6"),
+        ([data, numbers], "RELU_N1_TO_1"),
+    ):
+        result = ((2, 3), dtype, encoding)
+        sheet.operator("MUL", operands, result, fused_activation_function=activation)
+    sheet.check()
+
+
+def test_what_reads_the_scale_0_says_so() -> None:
+    sheet = Sheet(seed=12)
+    encoding = Quantization.per_tensor(0.1, 0)
+    data = sheet.random_input((2, 3), "int8", encoding)
+    zeros = sheet.constant(np.zeros((3,), np.int8), Quantization.per_tensor(0.0, 0))
+    sheet.operator("ADD", [data, zeros], ((2, 3), "int8", encoding))
+    with pytest.raises(QnnError, match=r"has the scale 0\.0, needs a positive number"):
+        from_tflite(sheet.model())
+
+
+def test_products_of_shapes_that_do_not_broadcast() -> None:
+    sheet = Sheet(seed=13)
+    encoding = Quantization.per_tensor(0.1, 0)
+    data = sheet.random_input((2, 3), "int8", encoding)
+    zeros = sheet.constant(np.zeros((4,), np.int8), Quantization.per_tensor(0.0, 0))
+    sheet.operator("MUL", [data, zeros], ((2, 3), "int8", encoding))
+    with pytest.raises(QnnError):
+        from_tflite(sheet.model())
