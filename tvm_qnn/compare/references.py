@@ -32,12 +32,14 @@ class Computed:
         params: of it.
         tensors: key in ``answers``, number and operator of each.
         answers: the framework's tensors of each run, which are computed as they are taken.
+        title: as people call what computes them, where that is not ``Reference.title``.
     """
 
     mod: tvm.IRModule
     params: Mapping[str, Any]
     tensors: Sequence[tuple[Any, int, str]]
     answers: Iterator[Mapping[Any, Array]]
+    title: str = ""
 
 
 _Runs = Iterable[Sequence[Array]]
@@ -63,7 +65,8 @@ def _with_litert(
     codes = {index: each.code for each in graph.operators for index in each.outputs}
     tensors = [(index, index, codes[index]) for index in graph.computed]
     known = (_without_leftovers(graph, answer) for answer in answers)
-    return Computed(mod, params, tensors, known)
+    is_by_block = any(tensor.blocks for tensor in graph.tensors)  # see litert_tensors
+    return Computed(mod, params, tensors, known, "LiteRT's default kernels" if is_by_block else "")
 
 
 def _with_onnxruntime(

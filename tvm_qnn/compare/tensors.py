@@ -73,4 +73,4 @@ def compare(
                 compared.add(key)
         runs += 1
     found = (tally.result() for key, tally in tallies.items() if key in compared)
-    return Comparison(tuple(found), reference.title, runs)
+    return Comparison(tuple(found), computed.title or reference.title, runs)

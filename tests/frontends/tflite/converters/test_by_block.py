@@ -63,6 +63,7 @@ def test_dense_layers(rows: int, units: int, depth: int, size: int, kernels: boo
     found = compare(content, [data], "host" if kernels else "llvm", kernels=kernels)
     assert found.differing == ()
     assert found.tensors[-1].elements == rows * units
+    assert found.reference == "LiteRT's default kernels"
 
 
 @pytest.mark.parametrize("dtype", ["int4", "int2"])
