@@ -7,8 +7,9 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.ir.registers import lanes_in
 from legalize.kernels.ir.types import Buffer, Index, Vector
 
-# Round as the processor's state says, which is to the nearest.
-_CURRENT = 4
+# Round as the processor's state says, which is to the nearest; or down, or towards zero, and raise
+# no exception.
+_CURRENT, _DOWN, _TO_ZERO = 4, 9, 11
 
 
 def dot_bytes(accumulator: Vector, unsigned: Vector, signed: Vector, lanes: int = 16) -> Vector:
@@ -63,6 +64,24 @@ def to_int32(value: Vector) -> Vector:
         return T.call_llvm_pure_intrin(result, name, value, zeros, T.int16(-1), mode)
     name = {4: "llvm.x86.sse2.cvtps2dq", 8: "llvm.x86.avx.cvt.ps2dq.256"}[lanes]
     return T.call_llvm_pure_intrin(result, name, value)
+
+
+def floor_of_product(value: Vector, factor: Vector, addend: Vector) -> Vector:
+    """Return the floor of value · factor + addend, int32x16, of float32x16."""
+    total = _fused(value, factor, addend, _DOWN)
+    zeros = T.broadcast(T.int32(0), 16)
+    name = "llvm.x86.avx512.mask.cvtps2dq.512"
+    return T.call_llvm_pure_intrin("int32x16", name, total, zeros, T.int16(-1), T.int32(_DOWN))
+
+
+def truncated_product(value: Vector, factor: Vector, addend: Vector) -> Vector:
+    """Return value · factor + addend without its fraction, int32x16, of float32x16."""
+    return T.Cast("int32x16", _fused(value, factor, addend, _TO_ZERO))
+
+
+def _fused(value: Vector, factor: Vector, addend: Vector, rounding: int) -> Vector:
+    name = "llvm.x86.avx512.vfmadd.ps.512"
+    return T.call_llvm_pure_intrin("float32x16", name, value, factor, addend, T.int32(rounding))
 
 
 def narrow_pair(a: Vector, b: Vector) -> Vector:

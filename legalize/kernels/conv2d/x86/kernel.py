@@ -35,7 +35,7 @@ from legalize.kernels.conv2d.x86.epilogue.base import Epilogue, row_lanes
 from legalize.kernels.conv2d.x86.epilogue.residual import ResidualSum
 from legalize.kernels.conv2d.x86.pixel_sums import pixel_sums
 from legalize.kernels.conv2d.x86.prefetch import fetch_ahead
-from legalize.kernels.conv2d.x86.store import narrow, store_pixel
+from legalize.kernels.conv2d.x86.store import store_pixel
 from legalize.kernels.conv2d.x86.tiling import microseconds
 from legalize.kernels.ir.registers import (
     get_lanes,
@@ -66,7 +66,11 @@ class ConvKernel:
         residual = plan.spec.fusion.residual
         self.residual = None
         if residual is not None and epilogue.float_sum is None:
-            self.residual = ResidualSum(plan.spec.output, residual, self.isa)
+            self.residual = ResidualSum(
+                plan.spec.output, residual, self.isa, epilogue.zero_point_left
+            )
+        # What is left to add where outputs are stored; a residual sum has it already.
+        self.zero_point = 0 if residual is not None else epilogue.zero_point_left
         self.encoding: Buffer | None = None
         self.weight_dtype = weight_dtype or plan.products.weight_dtype
         self.tasks = self._task_count()
@@ -253,7 +257,10 @@ class ConvKernel:
                 if conditions:
                     branch.enter_context(T.If(conditions[i]))
                     branch.enter_context(T.Then())
-                store_pixel(self.spec, self.target, pixel, first_vector, vectors, channels, ends)
+                store_pixel(
+                    *(self.spec, self.target, pixel, first_vector, vectors, channels, ends),
+                    zero_point=self.zero_point,
+                )
 
     def _encodings(self, pixels: list[Index]) -> list[Vector]:
         """Return scale and zero point of each row, where outputs are of float32."""
@@ -283,10 +290,9 @@ class ConvKernel:
         """Return outputs of four vectors as bytes, with the residual's tensor added."""
         assert self.addend is not None
         assert self.residual is not None
-        ((outputs, _, size),) = narrow(self.spec.output, vectors[number : number + 4])
         start = pixel * self.spec.out_channels + (first_vector + number) * self.isa.lanes
-        tensor = self.addend[T.ramp(start, 1, size)]
-        return self.residual.add_to_bytes(outputs, tensor)
+        tensor = self.addend[T.ramp(start, 1, 4 * self.isa.lanes)]
+        return self.residual.add_to_bytes(vectors[number : number + 4], tensor)
 
     def _add_to_words(
         self,

@@ -12,6 +12,7 @@ from legalize.kernels.conv2d.x86.border import target_pixel
 from legalize.kernels.ir.registers import kept, lanes_in, store_pieces
 from legalize.kernels.ir.rows import store_lanes
 from legalize.kernels.ir.types import Buffer, Index, Vector
+from legalize.kernels.ir.vectors import splat
 from legalize.kernels.isa.x86_instructions import narrow_pair, narrow_to_bytes
 
 
@@ -23,6 +24,7 @@ def store_pixel(
     vectors: list[Vector],
     channels: int,
     ends: Sequence[Vector] = (),
+    zero_point: int = 0,
 ) -> None:
     """Store the neighbouring channels of one pixel that a block computes.
 
@@ -35,6 +37,7 @@ def store_pixel(
         channels: how many channels are real; nothing is written past them.
         ends: finished outputs of four vectors each, as bytes: they are stored in place of the
             first ``4 · len(ends)`` vectors.
+        zero_point: see ``narrow``.
     """
     width = lanes_in(vectors[0])
     origin = target_pixel(spec, pixel) * spec.target.whole + spec.target.first
@@ -42,7 +45,7 @@ def store_pixel(
         if first // size < len(ends):
             value = [(ends[first // size], 0, size * width)]
         else:
-            value = narrow(spec.stored, vectors[first : first + size])
+            value = narrow(spec.stored, vectors[first : first + size], zero_point)
         start = origin + (first_vector + first) * width
         real = channels - first * width
         for part, offset, lanes in value:
@@ -65,14 +68,16 @@ def _store_first(target: Buffer, value: Vector, start: Index, count: int, width:
     store_lanes(target, value, 0, start, count)
 
 
-def narrow_pixels(output: OutputStage, pixels: list[list[Vector]]) -> list[Vector]:
+def narrow_pixels(output: OutputStage, pixels: list[list[Vector]], zero_point: int) -> list[Vector]:
     """Turn accumulators of pixels that have four vectors together into outputs: bytes for each.
 
     It takes fewer instructions than the pixels by themselves. ``output`` is of 8 bits, and vectors
-    are of 16 lanes, whose channels are dealt for as many as a pixel has.
+    are of 16 lanes, whose channels are dealt for as many as a pixel has. ``zero_point`` is as in
+    ``narrow``.
     """
     a, b, c, d = (vector for vectors in pixels for vector in vectors)
-    value = narrow_to_bytes(narrow_pair(a, b), narrow_pair(c, d), output.dtype)
+    halves = narrow_words(a, b, zero_point), narrow_words(c, d, zero_point)
+    value = narrow_to_bytes(*halves, output.dtype)
     lanes = lanes_in(value)
     value = kept(_clamp(output, value, lanes))
     # Of each 16 bytes, the first ones are of the first pixel.
@@ -80,21 +85,48 @@ def narrow_pixels(output: OutputStage, pixels: list[list[Vector]]) -> list[Vecto
     return [T.Shuffle([value], order[:, i].ravel().tolist()) for i in range(len(pixels))]
 
 
-def narrow(output: OutputStage, vectors: list[Vector]) -> list[tuple[Vector, int, int]]:
-    """Turn accumulators into outputs in order of channels: (value, first channel, channels)."""
+def narrow(
+    output: OutputStage, vectors: list[Vector], zero_point: int
+) -> list[tuple[Vector, int, int]]:
+    """Turn what an epilogue gives into outputs: (value, first channel, channels).
+
+    Args:
+        output: of what dtype, and how clamped.
+        vectors: int32, one, two or four; their channels are in order afterwards.
+        zero_point: what is still to be added to them.
+    """
     width = lanes_in(vectors[0])
     lanes = width * len(vectors)
     if output.fills_lanes:
         dtype = f"{output.dtype}x{width}"
         return [(T.reinterpret(dtype, each), i * width, width) for i, each in enumerate(vectors)]
     if len(vectors) == 4:
-        halves = narrow_pair(*vectors[:2]), narrow_pair(*vectors[2:])
+        a, b, c, d = vectors
+        halves = narrow_words(a, b, zero_point), narrow_words(c, d, zero_point)
         return [(_clamp(output, narrow_to_bytes(*halves, output.dtype), lanes), 0, lanes)]
-    value = vectors[0] if len(vectors) == 1 else narrow_pair(*vectors)
-    element = "int32" if len(vectors) == 1 else "int16"
+    if len(vectors) == 1:
+        element, value = "int32", moved(vectors[0], zero_point)
+    else:
+        a, b = vectors
+        element, value = "int16", narrow_words(a, b, zero_point)
     low = T.broadcast(getattr(T, element)(output.low), lanes)
     high = T.broadcast(getattr(T, element)(output.high), lanes)
     return [(T.Cast(f"{output.dtype}x{lanes}", T.max(T.min(value, high), low)), 0, lanes)]
+
+
+def narrow_words(a: Vector, b: Vector, zero_point: int) -> Vector:
+    """Narrow two vectors to words, to which it adds what is left to add, both saturating."""
+    words = narrow_pair(a, b)
+    if zero_point == 0:
+        return words
+    lanes = lanes_in(words)
+    addend = splat("int16", zero_point, lanes)
+    return T.call_llvm_pure_intrin(f"int16x{lanes}", f"llvm.sadd.sat.v{lanes}i16", words, addend)
+
+
+def moved(vector: Vector, zero_point: int) -> Vector:
+    """Add what is left to add to a vector of int32."""
+    return vector + splat("int32", zero_point, lanes_in(vector)) if zero_point else vector
 
 
 def _clamp(output: OutputStage, value: Vector, lanes: int) -> Vector:

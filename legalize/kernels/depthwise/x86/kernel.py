@@ -356,7 +356,7 @@ class _Part:
                         count = min(4, self.section.channels - first)
                         store_lanes(self.kernel.target, value, quarter * 4, start, count)
             return
-        ((value, _, _),) = narrow(spec.output, vectors)
+        ((value, _, _),) = narrow(spec.output, vectors, self.kernel.epilogue.zero_point_left)
         start = pixel * spec.out_channels + channel
         if width == spec.out_channels and pixels == self.pixels:
             store_lanes(self.kernel.target, value, 0, start, self.plan.vector_bytes)

@@ -273,7 +273,11 @@ class TileKernel(ConvKernel):
         pixels = [[get_lanes(vector, _LANES) for vector in row] for row in acc]
         count = 4 // section.nr
         parts = [pixels[i : i + count] for i in range(0, len(pixels) - count + 1, count)]
-        return [value for part in parts for value in narrow_pixels(self.spec.stored, part)]
+        return [
+            value
+            for part in parts
+            for value in narrow_pixels(self.spec.stored, part, self.zero_point)
+        ]
 
     def _first_vector(self, section: Section, turn: Index) -> Index:
         """Return the first vector of channels of a turn."""

@@ -74,6 +74,11 @@ class Epilogue(ABC):
         """How the residual's tensor is added to what it gives, if that is floats."""
         return None
 
+    @property
+    def zero_point_left(self) -> int:
+        """What is still to be added to what it gives: ``narrow_words`` does so more cheaply."""
+        return 0
+
     @abstractmethod
     def emit(self, x: Vector, rows: list[Vector], addend: Vector = None) -> Vector:
         """Build the expression that rescales one vector.
@@ -85,8 +90,8 @@ class Epilogue(ABC):
                 the row's scale and zero point, for outputs of float32.
 
         Returns:
-            The outputs, int32, before the clamp, if it does not say otherwise; the bits of float32
-            if there is a ``float_sum``, or outputs are of float32.
+            The outputs, int32, before the clamp and less ``zero_point_left``, if it does not say
+            otherwise; the bits of float32 if there is a ``float_sum``, or outputs are of float32.
         """
 
 

@@ -11,15 +11,17 @@ from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
 from legalize.kernels.conv2d.x86.epilogue.fixed_point import FixedPoint, General, Sums
 from legalize.kernels.conv2d.x86.epilogue.float32 import Float32
 from legalize.kernels.conv2d.x86.epilogue.float64 import Double, Magic
+from legalize.kernels.conv2d.x86.epilogue.floor import Floor
 from legalize.kernels.conv2d.x86.epilogue.onednn import OneDnn
 from legalize.kernels.conv2d.x86.epilogue.real import Real
 from legalize.kernels.conv2d.x86.epilogue.rounded_sum import RoundedSum
+from legalize.kernels.conv2d.x86.epilogue.truncated import Truncated
 from legalize.kernels.elementwise.float_form import FloatForm
 from legalize.kernels.ir.types import Array
 
 EPILOGUES: tuple[type[Epilogue], ...] = (
-    *(Sums, Real, Magic, Double, OneDnn, Float32),
-    *(FixedPoint, General),
+    *(Sums, Real, Magic, Double, OneDnn),
+    *(Floor, Truncated, Float32, FixedPoint, General),
 )
 """The cheapest first."""
 

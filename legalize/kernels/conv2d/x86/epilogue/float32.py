@@ -1,9 +1,6 @@
 """Requantization in float32, where it is proved to give the integers of the fixed-point one.
 
-An output is a step function of the accumulator x: it reaches k at some integer x_k, and there are
-at most 255 such steps between the bounds of the clamp. Two functions that rise at the same places
-are the same, so a sequence of instructions whose result never falls as x rises needs to be looked
-at only around the steps of each channel: below k at x_k − 1, and k or more at x_k. The sequence is
+See steps.py for what the proof looks at. The sequence is
 
     floor(x·s + (x·l + c)),    x: accumulator + offset,   s + l: the scale,   c: what is left
 
@@ -25,16 +22,16 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.constants import deal
 from legalize.kernels.conv2d.spec import Addend, OutputStage
 from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
+from legalize.kernels.conv2d.x86.epilogue.steps import (
+    MAX_ACCUMULATOR,
+    MAX_OFFSET,
+    MAX_SHIFT,
+    first_accumulators,
+)
 from legalize.kernels.ir.types import Array, Vector
+from legalize.kernels.isa.x86_instructions import floor_of_product
 
-# Offsets stay below this, and so do their sums with the accumulators below 2^31.
-_MAX_OFFSET = 1 << 24
-_MAX_ACCUMULATOR = 1 << 30
-# With shifts up to this, all that finds the steps fits in 64 bits; offsets allow no larger ones.
-_MAX_SHIFT = 20
 _LANES = 16
-# Round down, and raise no exception.
-_DOWN = 9
 
 
 @dataclass(frozen=True)
@@ -79,16 +76,7 @@ class Float32(Epilogue):
             addend = T.Select(x < rows[1](0), table(3), addend)
         value = T.Cast("float32x16", x)
         inner = T.call_llvm_pure_intrin("float32x16", "llvm.fma.v16f32", value, table(1), addend)
-        return _floor_of_product(value, table(0), inner)
-
-
-def _floor_of_product(value: Vector, factor: Vector, addend: Vector) -> Vector:
-    """Return the floor of value · factor + addend, int32x16."""
-    name, down = "llvm.x86.avx512.vfmadd.ps.512", T.int32(_DOWN)
-    total = T.call_llvm_pure_intrin("float32x16", name, value, factor, addend, down)
-    zeros = T.broadcast(T.int32(0), 16)
-    name = "llvm.x86.avx512.mask.cvtps2dq.512"
-    return T.call_llvm_pure_intrin("int32x16", name, total, zeros, T.int16(-1), down)
+        return floor_of_product(value, table(0), inner)
 
 
 @dataclass(frozen=True)
@@ -124,15 +112,15 @@ def float_scales(
     Returns:
         None if there is no proof for every channel.
     """
-    if output.dtype == "int32" or accumulator_bound >= _MAX_ACCUMULATOR:
+    if output.dtype == "int32" or accumulator_bound >= MAX_ACCUMULATOR:
         return None
-    if shift.max() > 0 or shift.min() < -_MAX_SHIFT:
+    if shift.max() > 0 or shift.min() < -MAX_SHIFT:
         return None
     outputs = np.arange(output.low + 1, output.high + 1)
     # A channel whose multiplier is 0 is as good as one whose steps are out of reach.
     q, e = multiplier.astype(np.int64), -shift.astype(np.int64)
     is_dead = q == 0
-    steps = _steps(output, np.where(is_dead, 1 << 30, q)[:, None], e[:, None], outputs)
+    steps = first_accumulators(output, np.where(is_dead, 1 << 30, q)[:, None], e[:, None], outputs)
     scale = q * 2.0 ** (-31.0 - e)
     high = scale.astype(np.float32)
     high = np.where(high > scale, np.nextafter(high, np.float32(0)), high)
@@ -140,7 +128,7 @@ def float_scales(
     target = output.zero_point + 0.5
     with np.errstate(divide="ignore"):
         offset = np.where(is_dead, 0.0, np.rint(target / scale))
-    if np.abs(offset).max() >= _MAX_OFFSET:
+    if np.abs(offset).max() >= MAX_OFFSET:
         return None
     offset = offset.astype(np.int64)
 
@@ -165,18 +153,6 @@ def float_scales(
     return scales if _is_exact(output, scales, steps, outputs, is_dead) else None
 
 
-def _steps(output: OutputStage, q: Array, e: Array, outputs: Array) -> Array:
-    """Return the smallest accumulator for which the fixed-point arithmetic gives each output."""
-    k = outputs - output.zero_point
-    half = np.where(e > 0, np.int64(1) << np.maximum(e - 1, 0), 0)
-    if output.rounding == "upward":
-        # (x·q + 2^(30+e)) >> (31+e) >= k
-        return -(-((2 * k - 1) << (30 + e)) // q)
-    # (h + half - [h < 0]) >> e >= k, with h = (x·q + 2^30) >> 31; nothing is taken off for e = 0.
-    h = (k << e) - half + ((k <= 0) & (e > 0))
-    return -(-((2 * h - 1) << 30) // q)
-
-
 def _is_exact(
     output: OutputStage, scales: FloatScales, steps: Array, outputs: Array, is_dead: Array
 ) -> bool:
@@ -196,8 +172,8 @@ def _is_exact(
         return value * scales.high[:, None] - k >= -inner
 
     # Beyond this, whose sums with offsets are far from the ends of 32 bits, no accumulator lies.
-    is_reached = steps <= _MAX_ACCUMULATOR
-    is_left = steps - 1 >= -_MAX_ACCUMULATOR
+    is_reached = steps <= MAX_ACCUMULATOR
+    is_left = steps - 1 >= -MAX_ACCUMULATOR
     good = reaches(steps, outputs, at_least=True) | ~is_reached
     good &= ~reaches(steps - 1, outputs, at_least=False) | ~is_left
     if scales.addend_below is not None:

@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import OutputStage, Residual
+from legalize.kernels.conv2d.x86.store import moved, narrow, narrow_words
 from legalize.kernels.elementwise.add import affine_sums, rounded
 from legalize.kernels.ir.registers import kept, lanes_in
 from legalize.kernels.ir.types import Vector
 from legalize.kernels.ir.vectors import as_unsigned, clamped, flipped, splat
 from legalize.kernels.isa.base import AffineForm
 from legalize.kernels.isa.x86 import Isa
-from legalize.kernels.isa.x86_instructions import narrow_pair
 from legalize.kernels.isa.x86_vectors import AVX2, AVX512_VNNI, AVX512BW, SSE41, X86Vectors
 from qnn_ops.attributes import dtype_range
 
@@ -35,11 +35,13 @@ class ResidualSum:
         output: the convolution's own.
         residual: the tensor, and the sums.
         isa: the instruction set.
+        zero_point: what is left to add to the outputs.
     """
 
     output: OutputStage
     residual: Residual
     isa: Isa
+    zero_point: int
 
     @property
     def form(self) -> AffineForm:
@@ -62,11 +64,11 @@ class ResidualSum:
         """
         return min(nr, channels // self.isa.lanes) // _VECTORS * _VECTORS
 
-    def add_to_bytes(self, outputs: Vector, tensor: Vector) -> Vector:
+    def add_to_bytes(self, vectors: list[Vector], tensor: Vector) -> Vector:
         """Build the expression of the sums of four vectors.
 
         Args:
-            outputs: the convolution's outputs, bytes.
+            vectors: int32, the convolution's outputs before their clamp, less what is left.
             tensor: the tensor's values, bytes.
 
         Returns:
@@ -76,13 +78,24 @@ class ResidualSum:
         # Bytes count from the lowest values of the dtypes.
         lowest = [dtype_range(dtype)[0] for dtype in (self.output.dtype, residual.dtype)]
         form = replace(form, addend=form.addend + form.lhs * lowest[0] + form.rhs * lowest[1])
-        operands = as_unsigned(outputs, self.output.dtype), as_unsigned(tensor, residual.dtype)
+        operands = self._bytes(vectors), as_unsigned(tensor, residual.dtype)
         sums = self._vectors.narrow_all(affine_sums(self._vectors, form, *operands))
         first, _ = dtype_range(stored.dtype)
         sums = clamped(sums, stored.low - first, stored.high - first)
         if stored.dtype == "uint8":
             return sums
         return T.reinterpret(f"int8x{lanes_in(sums)}", flipped(sums))
+
+    def _bytes(self, vectors: list[Vector]) -> Vector:
+        """Return outputs as steps from the lowest value, which need not be another addition."""
+        output, zero_point = self.output, self.zero_point
+        if zero_point:
+            lowest, _ = dtype_range(output.dtype)
+            low, high = output.low - lowest, output.high - lowest
+            output = replace(output, dtype="uint8", low=low, high=high)
+            zero_point -= lowest
+        ((outputs, _, _),) = narrow(output, vectors, zero_point)
+        return as_unsigned(outputs, output.dtype)
 
     def vectors_as_words(self, nr: int) -> int:
         """Count the first vectors of a block that end in ``add_to_words``, if not in bytes."""
@@ -92,7 +105,8 @@ class ResidualSum:
         """Build the expressions of the sums of two vectors.
 
         Args:
-            pair: int32 vectors, the convolution's outputs before their clamp.
+            pair: int32 vectors, the convolution's outputs before their clamp and less the
+                zero point that is left.
             tensor: the tensor's values, from ``load_addend_words``.
 
         Returns:
@@ -102,7 +116,9 @@ class ResidualSum:
         low, high = (
             splat("int16", bound, 2 * lanes) for bound in (self.output.low, self.output.high)
         )
-        words = kept(T.max(T.min(narrow_pair(*pair), high), low))
+        first, second = pair
+        words = narrow_words(first, second, self.zero_point)
+        words = kept(T.max(T.min(words, high), low))
         offset = splat("int32", dtype_range(self.residual.output.dtype)[0], lanes)
         sums = []
         for both in self._vectors.pairs_of_words(words, kept(tensor)):
@@ -114,7 +130,7 @@ class ResidualSum:
         """Build the expression of the sums of one vector.
 
         Args:
-            output: int32 vector, the convolution's outputs before their clamp.
+            output: int32 vector, the convolution's outputs before their clamp, less what is left.
             tensor: int32 vector, the tensor's values.
 
         Returns:
@@ -125,7 +141,8 @@ class ResidualSum:
         def splat(value: int) -> Vector:
             return T.broadcast(T.int32(value), lanes)
 
-        clamped = T.max(T.min(output, splat(self.output.high)), splat(self.output.low))
+        whole = moved(output, self.zero_point)
+        clamped = T.max(T.min(whole, splat(self.output.high)), splat(self.output.low))
         if self._vectors.has_word_sums:
             own = T.bitwise_and(clamped, splat(0xFFFF))
             pairs = T.bitwise_or(own, T.shift_left(tensor, splat(16)))

@@ -7,55 +7,24 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tvm.script.ir_builder import IRBuilder
-from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Scales
+from legalize.kernels.conv2d.x86.epilogue.base import Scales
 from legalize.kernels.conv2d.x86.epilogue.float32 import Float32, float_scales
+from legalize.kernels.conv2d.x86.epilogue.steps import first_accumulators
 from tests.legalize.kernels.conv2d.x86.epilogue.test_fixed_point import SPEC
 from tests.support.convolutions import changed
-from tests.support.definition import rescaled
-from tests.support.x86 import needs_vnni, run
+from tests.support.epilogues import CHANNELS, accumulators, check_epilogue
+from tests.support.x86 import needs_vnni
 
 Array = np.ndarray[Any, Any]
 
-CHANNELS = 64
 BOUND = (1 << 30) - 1
 
 
-def rescale(chosen: Chosen, x: Array) -> Array:
-    """Run the sequence on x, int32 [CHANNELS, n]."""
-    vectors, count = CHANNELS // 16, x.shape[1]
-    shape = (vectors, count, 16)
-    rows = chosen.epilogue.constants
-    with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("rescale")
-        T.func_attr({"global_symbol": "rescale"})
-        data = T.arg("data", T.buffer(shape, "int32"))
-        tables = [
-            T.arg(f"c{i}", T.buffer((vectors, number, 16), dtype))
-            for i, (dtype, number) in enumerate(rows)
-        ]
-        output = T.arg("output", T.buffer(shape, "int32"))
-        with T.serial(vectors) as v, T.serial(count) as i:
-            readers = [lambda row, t=table: t[v, row, T.ramp(0, 1, 16)] for table in tables]
-            value = chosen.epilogue.emit(data[v, i, T.ramp(0, 1, 16)], readers)
-            T.buffer_store(output, value, [v, i, T.ramp(0, 1, 16)])
-    moved = (x + chosen.offset[:, None]).astype(np.int32)
-    dealt = moved.reshape(vectors, 16, count).transpose(0, 2, 1)
-    result = run(builder.get(), [dealt, *chosen.arrays], shape, "int32")
-    return result.transpose(0, 2, 1).reshape(CHANNELS, count)
-
-
 def check(spec: ConvSpec, x: Array, multiplier: Array, shift: Array) -> None:
-    lanes = np.arange(CHANNELS).reshape(-1, 16)
     scales = Scales(multiplier, shift, 0 * shift, BOUND)
-    chosen = Float32.choose(spec.output, None, scales, lanes)
-    assert chosen is not None
-    expected = rescaled(spec, x.T, multiplier, shift)
-    got = np.clip(rescale(chosen, x), spec.output.low, spec.output.high).T
-    np.testing.assert_array_equal(got, expected)
+    check_epilogue(Float32, spec, scales, x)
 
 
 def scales_of(rng: np.random.Generator, how: str, shifts: tuple[int, int]) -> tuple[Array, Array]:
@@ -78,13 +47,8 @@ def test_equals_fixed_point_around_every_step(
     spec = changed(SPEC, rounding=rounding, low=bounds[0], high=bounds[1])
     rng = np.random.default_rng(0)
     multiplier, shift = scales_of(rng, how, shifts)
-    outputs = np.arange(-131, 132) - spec.output.zero_point + 0.5
-    scale = np.maximum(multiplier, 1) * 2.0 ** (shift - 31.0)
-    steps = np.rint(outputs / scale[:, None]).clip(-BOUND + 2, BOUND - 2).astype(np.int64)
-    near = [steps + i for i in range(-2, 3)]
-    far = rng.integers(-BOUND, BOUND, (CHANNELS, 100))
-    ends = np.broadcast_to(np.array([-BOUND, -1, 0, 1, BOUND]), (CHANNELS, 5))
-    check(spec, np.concatenate([*near, far, ends], axis=1), multiplier, shift)
+    scales = Scales(multiplier, shift, 0 * shift, BOUND)
+    check(spec, accumulators(spec, scales, rng), multiplier, shift)
 
 
 @needs_vnni
@@ -125,7 +89,7 @@ def test_the_proof_fails_for_other_scales(name: str) -> None:
     assert scales is not None
     outputs = np.arange(SPEC.output.low + 1, SPEC.output.high + 1)
     q, e = multiplier.astype(np.int64)[:, None], -shift.astype(np.int64)[:, None]
-    steps = module._steps(SPEC.output, q, e, outputs)
+    steps = first_accumulators(SPEC.output, q, e, outputs)
     dead = np.array([False])
     assert module._is_exact(SPEC.output, scales, steps, outputs, dead)
     value = getattr(scales, name)

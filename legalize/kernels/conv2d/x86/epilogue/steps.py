@@ -1,0 +1,135 @@
+"""Outputs as functions that rise by steps, and constants of float32 that have them rise there.
+
+An output is a step function of the accumulator x: it reaches k at some integer x_k, and there are
+at most 255 such steps between the bounds of the clamp. Two functions that rise at the same places
+are the same, so a sequence of instructions whose result never falls as x rises needs to be looked
+at only around the steps of each channel: below k at x_k − 1, and k or more at x_k.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from legalize.kernels.conv2d.spec import OutputStage
+from legalize.kernels.conv2d.x86.epilogue.base import Scales
+from legalize.kernels.ir.types import Array
+
+MAX_ACCUMULATOR = 1 << 30
+"""Accumulators must stay below it."""
+MAX_OFFSET = 1 << 24
+"""What is added to accumulators must stay below it; their sums stay below 2^31 then."""
+MAX_SHIFT = 20
+"""Up to it, all that finds the steps fits in 64 bits; offsets allow no larger ones."""
+
+# Scales that are tried, on each side of the nearest one.
+_NEIGHBOURS = 2
+# Far more than float64 rounds.
+_MARGIN = 2.0**-40
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps of each channel.
+
+    Attributes:
+        outputs: int64 [steps], those above the clamp's lower bound.
+        first: int64 [channels, steps], the least accumulators that give them.
+        scale: float64 [channels], an accumulator's in outputs.
+    """
+
+    outputs: Array
+    first: Array
+    scale: Array
+
+
+def steps_of(output: OutputStage, scales: Scales) -> Steps | None:
+    """Find the steps; None where outputs are no bytes, or shifts or accumulators are too large."""
+    shift = scales.shift
+    if output.dtype == "int32" or scales.bound >= MAX_ACCUMULATOR:
+        return None
+    if shift.max() > 0 or shift.min() < -MAX_SHIFT:
+        return None
+    q, e = scales.multiplier.astype(np.int64), -shift.astype(np.int64)
+    outputs = np.arange(output.low + 1, output.high + 1)
+    first = first_accumulators(output, np.maximum(q, 1)[:, None], e[:, None], outputs)
+    # A channel whose multiplier is 0 has its steps out of reach.
+    out_of_reach = np.where(outputs <= output.zero_point, -MAX_ACCUMULATOR, MAX_ACCUMULATOR)
+    first = np.where(q[:, None] == 0, out_of_reach, first)
+    return Steps(outputs, first, q * 2.0 ** (-31.0 - e))
+
+
+def first_accumulators(output: OutputStage, q: Array, e: Array, outputs: Array) -> Array:
+    """Return the smallest accumulator for which the fixed-point arithmetic gives each output."""
+    k = outputs - output.zero_point
+    half = np.where(e > 0, np.int64(1) << np.maximum(e - 1, 0), 0)
+    if output.rounding == "upward":
+        # (x·q + 2^(30+e)) >> (31+e) >= k
+        return -(-((2 * k - 1) << (30 + e)) // q)
+    # (h + half - [h < 0]) >> e >= k, with h = (x·q + 2^30) >> 31; nothing is taken off for e = 0.
+    h = (k << e) - half + ((k <= 0) & (e > 0))
+    return -(-((2 * h - 1) << 30) // q)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A straight line for each channel.
+
+    Attributes:
+        scale: float32 [channels].
+        addend: float32 [channels].
+    """
+
+    scale: Array
+    addend: Array
+
+
+def line_through(
+    scale: Array, first: Array, limits: Array, lowest: Array, highest: Array
+) -> Line | None:
+    """Find lines that reach each limit at its accumulator, and not one before.
+
+    Nothing is rounded but accumulators to float32.
+
+    Args:
+        scale: float64 [channels], which the lines' are close to.
+        first: int64 [channels, steps], the accumulators.
+        limits: int64 [channels, steps] or [steps].
+        lowest: int64 [channels, 1], the lowest accumulator.
+        highest: likewise.
+
+    Returns:
+        None if a channel has no such line.
+    """
+    # Where a step is out of reach, the furthest accumulator is what must be on its side.
+    at = np.maximum(first, lowest).astype(np.float32).astype(np.float64)
+    before = np.minimum(first - 1, highest).astype(np.float32).astype(np.float64)
+    is_reached, is_left = first <= highest, first > lowest
+    best = Line(scale.astype(np.float32), np.zeros(len(scale), np.float32))
+    widest = np.full(len(scale), -np.inf)
+    for slope in _neighbours(scale.astype(np.float32)):
+        # These products are exact, and their sums with numbers of 24 bits hardly less so.
+        factor = slope[:, None].astype(np.float64)
+        least = np.where(is_reached, limits - at * factor, -np.inf).max(axis=1, initial=-np.inf)
+        most = np.where(is_left, limits - before * factor, np.inf).min(axis=1, initial=np.inf)
+        # Where nothing limits one side, any addend does.
+        least = np.where(np.isinf(least), np.minimum(most, 1) - 1, least)
+        most = np.where(np.isinf(most), least + 1, most)
+        addend = ((least + most) / 2).astype(np.float32)
+        margin = np.minimum(addend - least, most - addend)
+        is_better = margin > widest
+        best.scale[is_better], best.addend[is_better] = slope[is_better], addend[is_better]
+        widest = np.maximum(margin, widest)
+    return best if (widest > _MARGIN).all() else None
+
+
+def _neighbours(scale: Array) -> Iterator[Array]:
+    """Yield float32 numbers, and those next to them."""
+    yield scale
+    for end in (0, np.inf):
+        near = scale
+        for _ in range(_NEIGHBOURS):
+            near = np.nextafter(near, np.float32(end))
+            yield near

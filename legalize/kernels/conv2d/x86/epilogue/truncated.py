@@ -1,0 +1,75 @@
+"""Requantization by TFLite's two roundings in float32, where truncation gives the same integers.
+
+Both roundings take what is below zero as what is above, but for ties of the first one. So the
+sequence is trunc(x·s ± h) plus the zero point: x is the accumulator, and h, of the sign of x, is a
+half and what the first rounding adds. The sum is rounded towards zero, which changes nothing: so
+the sequence is as good as the slope s is; see steps.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.conv2d.constants import deal
+from legalize.kernels.conv2d.spec import Addend, OutputStage
+from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
+from legalize.kernels.conv2d.x86.epilogue.steps import line_through, steps_of
+from legalize.kernels.ir.registers import lanes_in
+from legalize.kernels.ir.types import Array, Vector
+from legalize.kernels.ir.vectors import splat
+from legalize.kernels.isa.x86_instructions import truncated_product
+
+_LANES = 16
+_SIGN = -(1 << 31)
+
+
+@dataclass(frozen=True)
+class Truncated(Epilogue):
+    """The sequence.
+
+    Attributes:
+        zero_point: of the outputs.
+    """
+
+    zero_point: int
+
+    @classmethod
+    def choose(
+        cls, output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
+    ) -> Chosen | None:
+        """Serve vectors of AVX512 and rounding "tflite", where there is a proof."""
+        steps = steps_of(output, scales)
+        if steps is None or output.rounding != "tflite" or lanes.shape[1] != _LANES:
+            return None
+        # As steps away from zero: those to the zero point and below it, turned over, are taken
+        # back by the accumulator before theirs.
+        k = steps.outputs - output.zero_point
+        first = np.where(k > 0, steps.first, 1 - steps.first)
+        nothing, bound = np.zeros((len(first), 1), np.int64), np.full((len(first), 1), scales.bound)
+        line = line_through(steps.scale, first, np.where(k > 0, k, 1 - k), nothing, bound)
+        if line is None or line.addend.min() < 0:
+            return None
+        table = np.stack([deal(row, lanes) for row in (line.scale, line.addend)], axis=1)
+        return Chosen(cls(output.zero_point), (table,))
+
+    @property
+    def zero_point_left(self) -> int:
+        """The zero point."""
+        return self.zero_point
+
+    @property
+    def constants(self) -> tuple[tuple[str, int], ...]:
+        """s, h."""
+        return (("float32", 2),)
+
+    def emit(self, x: Vector, rows: list[Vector], addend: Vector = None) -> Vector:
+        """Return the truncated sum."""
+        lanes = lanes_in(x)
+        whole, real = f"int32x{lanes}", f"float32x{lanes}"
+        value = T.Cast(f"float32x{_LANES}", x)
+        sign = T.bitwise_and(T.reinterpret(whole, value), splat("int32", _SIGN, lanes))
+        half = T.bitwise_or(sign, T.reinterpret(whole, rows[0](1)))
+        return truncated_product(value, rows[0](0), T.reinterpret(real, half))

@@ -1,0 +1,47 @@
+"""A product and sum without its fraction, against TFLite's two roundings."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from legalize.kernels.conv2d.x86.epilogue.base import Scales
+from legalize.kernels.conv2d.x86.epilogue.truncated import Truncated
+from tests.legalize.kernels.conv2d.x86.epilogue.test_fixed_point import SPEC
+from tests.support.convolutions import changed
+from tests.support.epilogues import LANES, accumulators, check_epilogue, offered
+from tests.support.x86 import needs_vnni
+
+BOUND = (1 << 30) - 1
+
+
+@needs_vnni
+@pytest.mark.parametrize("bounds", [(-128, 127), (-3, 127), (-100, -20), (10, 90)])
+@pytest.mark.parametrize("shifts", [(-11, -6), (-5, -1)])
+@pytest.mark.parametrize("bound", [BOUND, 3000])
+def test_equals_two_roundings_around_every_step(
+    bounds: tuple[int, int], shifts: tuple[int, int], bound: int
+) -> None:
+    spec = changed(SPEC, low=bounds[0], high=bounds[1])
+    rng = np.random.default_rng(0)
+    scales, share = offered(Truncated, spec, rng, shifts, bound)
+    assert share > 0.3
+    check_epilogue(Truncated, spec, scales, accumulators(spec, scales, rng))
+
+
+@pytest.mark.parametrize(
+    ("change", "multiplier", "shift"),
+    [
+        ({"dtype": "int32"}, (1 << 30) + 12345, -8),
+        ({"rounding": "upward"}, (1 << 30) + 12345, -8),
+        ({}, (1 << 30) + 12345, 1),
+        # Ties of the first rounding go up, below zero, too.
+        ({}, 1 << 30, -8),
+    ],
+)
+def test_serves_two_roundings_without_ties(
+    change: dict[str, object], multiplier: int, shift: int
+) -> None:
+    factors = np.full(64, multiplier, np.int32)
+    scales = Scales(factors, np.full(64, shift, np.int32), 0 * factors, BOUND)
+    assert Truncated.choose(changed(SPEC, **change).output, None, scales, LANES) is None
