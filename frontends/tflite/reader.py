@@ -213,9 +213,11 @@ def _constant(table: Table, raw: np.ndarray, shape: tuple[int, ...], dtype: str)
             f"shape {_brief(shape)} of {dtype} needs {needed}"
         )
     raw = raw[:needed]  # LiteRT does not look at what is behind it either
-    if dtype in BITS:
-        return unpack(raw, dtype, count).reshape(shape)
-    return raw.view(dtype).reshape(shape)
+    values = unpack(raw, dtype, count) if dtype in BITS else raw.view(dtype)
+    try:
+        return values.reshape(shape)
+    except ValueError as error:  # no elements, of an astronomic shape
+        raise ModelFormatError(f"{table.where}: no array has the shape {_brief(shape)}") from error
 
 
 def _quantization(

@@ -16,6 +16,7 @@ from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
 
 _CORNERS = 4
+_MOST = 1 << 31  # elements of a result
 
 
 @data_converter("CUSTOM:TFLite_Detection_PostProcess")
@@ -46,6 +47,8 @@ def convert_detection(ctx: Context) -> list[relax.Expr]:
     if total > options.num_classes:  # the first class is the background
         scores = ctx.builder.emit(R.strided_slice(scores, [1], [1], [total]))
     most, per_box = options.max_detections, options.max_classes_per_detection
+    if most * per_box * _CORNERS >= _MOST:
+        raise QnnError(f"{most} boxes of {per_box} classes each are too many")
     found = ctx.builder.emit(
         select_boxes(
             boxes,

@@ -51,7 +51,7 @@ def convert_lsh_projection(ctx: Context) -> relax.Expr:
         data = emit(read_as(ctx, data, items.tensor.dtype, "uint8"))
     size = prod(shape[1:]) * np.dtype(items.tensor.dtype).itemsize
     rows = emit(reshaped(data, (shape[0], size)))
-    each = weights.expr if weights else relax.const(np.ones(shape[:1], np.float32))
+    each = weights.expr if weights else emit(R.ones(shape[:1], "float32"))
     seeds = emit(reshaped(functions.expr, (count * bits,)))
     signs = emit(hash_signs(rows, each, seeds))
     if kind == "DENSE":

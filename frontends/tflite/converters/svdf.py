@@ -26,6 +26,8 @@ def convert_svdf(ctx: Context) -> relax.Expr:
         raise UnsupportedError(
             f"of {dtypes[0]} data, weights {', '.join(dtypes[1:3])} and a state {dtypes[3]}"
         )
+    if not data.shape:
+        raise QnnError(f"{data.tensor.label} is a scalar, and no rows of data")
     if not state.tensor.is_variable:
         raise QnnError(f"the state {state.tensor.label} is no variable tensor")
     return _RULES[dtypes](ctx)

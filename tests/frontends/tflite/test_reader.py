@@ -65,6 +65,14 @@ def test_what_lies_behind_a_constant_is_not_read() -> None:
     assert compare(content, [full_range(rng, "int8", (2, 8))], "llvm").differing == ()
 
 
+def test_nothing_of_an_astronomic_shape() -> None:
+    writer = ModelWriter()
+    w = writer.tensor("w", (3,), "int8", Quantization.per_tensor(0.1, 0), np.ones(3, np.int8))
+    writer._tensors[w] = replace(writer._tensors[w], shape=(0, 1 << 30, 1 << 30, 1 << 30))
+    with pytest.raises(ModelFormatError, match=r"tensor 0 'w': no array has the shape \(0, 10737"):
+        read_model(writer.finish([], [w]))
+
+
 def same(a: Model, b: Model) -> bool:
     return a.operators == b.operators and [t.name for t in a.tensors] == [t.name for t in b.tensors]
 

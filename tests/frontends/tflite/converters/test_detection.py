@@ -112,6 +112,10 @@ def test_soft_suppression_is_refused() -> None:
         ({"nms_iou_threshold": 0.0}, "iou_threshold above 0"),
         ({"h_scale": 0.0}, "h_scale must be a number other than 0"),
         ({"max_detections": 1 << 30}, "are too many"),
+        (
+            {"max_classes_per_detection": 1 << 30, "use_regular_nms": True},
+            "boxes of 1073741824 classes each are too many",
+        ),
     ],
 )
 def test_options_that_make_no_sense(changes: dict[str, Any], message: str) -> None:
