@@ -21,6 +21,9 @@ from tvm_qnn.target.microcontrollers import has_loops, saves_flash
 # TVM keeps smaller buffers of a function on the stack, and asks its runtime for the others.
 _STACK = 1024
 
+# On small cores from these bytes on, so that more of the layers alike keep them in one place.
+_SMALL_STACK = 448
+
 _CALL = tvm.ir.Op.get("tirx.tvm_call_packed")
 _C_CALLS = 2  # tvm::CallingConv: what TVM passes over when it wraps functions for its runtime
 _CPU = 1  # DLPack's kDLCPU
@@ -86,10 +89,10 @@ class Compiled:
     def _with_ends(
         self, variants: Mapping[str, Mapping[str, Sequence[int]]]
     ) -> dict[str, tirx.PrimFunc]:
-        functions = {}
+        functions, stack = {}, _stack_of(self.target)
         for name, each in variants.items():
             for end, members in each.items():
-                function, _ = _with_pointers(self.functions[name], members)
+                function, _ = _with_pointers(self.functions[name], members, stack)
                 symbol = f"{function.attrs['global_symbol']}{end}"
                 functions[f"{name}{end}"] = function.with_attr("global_symbol", symbol)
         return functions
@@ -114,8 +117,13 @@ def compile_functions(
     return Compiled(
         target,
         {name: mod[name] for name in functions},
-        {name: _with_pointers(mod[name], ())[1] for name in functions},
+        {name: _with_pointers(mod[name], (), _stack_of(target))[1] for name in functions},
     )
+
+
+def _stack_of(target: tvm.target.Target) -> int:
+    """Return of how many bytes on a function's buffers do not lie on the stack."""
+    return _SMALL_STACK if saves_flash(target) and not has_loops(target) else _STACK
 
 
 def _prepared(function: tirx.PrimFunc, symbol: str) -> tirx.PrimFunc:
@@ -137,13 +145,14 @@ def _one_thread(call: tvm.ir.Call) -> Any:
 
 
 def _with_pointers(
-    function: tirx.PrimFunc, members: Sequence[int]
+    function: tirx.PrimFunc, members: Sequence[int], stack: int
 ) -> tuple[tirx.PrimFunc, tuple[int, ...]]:
     """Rewrite a function to take pointers for buffers, its own large ones too; and their sizes.
 
     Args:
         function: lowered.
         members: the arguments that share their memory.
+        stack: the bytes from which on a buffer is large.
     """
     body, buffers = function.body, list(function.params)
     shifts: Mapping[int, tirx.Var] = {}
@@ -164,7 +173,7 @@ def _with_pointers(
 
     def lift(allocation: tirx.AllocBuffer) -> tirx.Stmt:
         size = size_of_buffer(allocation.buffer)
-        if size < _STACK:
+        if size < stack:
             return allocation
         sizes.append(size)
         parameters.append(tirx.Var(f"scratch_{len(sizes)}", "handle"))

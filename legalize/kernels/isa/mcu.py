@@ -23,7 +23,7 @@ PAIRS = ("mclass", "dsp")
 RISCV32 = ("32bit",)
 """What LLVM calls RISC-V of 32 bits."""
 
-_IN_A_TURN = (4, 2, 1)  # steps of a loop; the first that divides all
+_IN_A_TURN = (4, 2, 1)  # steps, of which the first that fits is taken
 
 TWO_WORDS = "tvm_qnn_two_words"
 """A function of a place in memory: the two registers there, as one int64."""
@@ -89,9 +89,15 @@ def unpacked(word: Index, dtype: str) -> list[Index]:
     return [half_of(word, half, dtype) for half in range(2)]
 
 
-def in_turns(count: int, write: Callable[[Index], None]) -> None:
-    """Write a loop over numbers up to ``count``, some in a turn: C files keep loops as they are."""
-    each = next(n for n in _IN_A_TURN if count % n == 0)
+def in_turns(count: int, write: Callable[[Index], None], most: int = 4) -> None:
+    """Write a loop over numbers up to a count, some in a turn: C files keep loops as they are.
+
+    Args:
+        count: how many; the steps of a turn divide it.
+        write: writes a step.
+        most: steps of a turn.
+    """
+    each = next(n for n in _IN_A_TURN if n <= most and count % n == 0)
     with T.serial(count // each) as turn:
         for n in range(each):
             write(turn * each + n)

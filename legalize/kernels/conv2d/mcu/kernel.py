@@ -219,7 +219,8 @@ class _Writer:
                 def unpack(j: Index) -> None:
                     self._unpack(self.data, start + j * WORD, T.truncdiv(to, WORD) + j, i)
 
-                in_turns(count // WORD, unpack)
+                # Few in a turn, so that layers of few channels have the loop that others have.
+                in_turns(count // WORD, unpack, most=2)
 
             def fill(to: Index, count: int) -> None:
                 pairs = unpacked(word, dtype)

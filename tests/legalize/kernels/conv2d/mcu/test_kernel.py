@@ -121,7 +121,7 @@ def test_values_of_a_large_dense_layer_are_unpacked_where_they_are_multiplied() 
         plan = planned(problem, has_pairs=True)
         functions = {"conv": plan.function(plan)}
         compiled = compile_functions(functions, {"conv": "m_conv"}, parse_target("cortex-m4"))
-        assert compiled.scratch["conv"] == ()
+        assert compiled.scratch["conv"] == ((1016,) if channels == 508 else ())
         assert unpacks_anew(plan.spec, plan.tile) == (channels == 512)
     window = replace(SPEC, in_height=3, in_width=3, in_channels=60)
     assert unpacks_anew(window, choose_tile(window, has_pairs=True))
