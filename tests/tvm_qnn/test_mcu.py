@@ -40,6 +40,9 @@ FLASH = {
 RAM = {"ad_i8": 800, "kws_i8": 9_600, "ic_resnet_i8": 36_000, "vww_i8": 41_000}
 
 
+RUNS = 20  # inputs of each model, on each core
+
+
 def inputs_of(content: bytes, runs: int) -> list[np.ndarray]:
     graph, rng = read_model(content), np.random.default_rng(0)
     tensor = graph.tensors[graph.inputs[0]]
@@ -55,14 +58,16 @@ def test_digits_are_litert_s(style: str, core: str, tmp_path: Path) -> None:
     assert result.stack < 2048
 
 
-@pytest.mark.parametrize("core", CEILINGS)
-@pytest.mark.parametrize("name", CEILINGS["cortex-m4"])
+@pytest.mark.parametrize("core", BOARDS)
+@pytest.mark.parametrize("name", RAM)
 def test_real_models_are_litert_s_and_take_no_more_than_they_did(
     name: str, core: str, shared: Path, tmp_path: Path
 ) -> None:
     content = (shared / "models" / "tflite" / f"{name}.tflite").read_bytes()
-    result = count(content, core, inputs_of(content, 3), tmp_path)
+    result = count(content, core, inputs_of(content, RUNS), tmp_path)
     assert len({*result.outputs}) > 1
+    if core not in CEILINGS:
+        return
     assert max(result.instructions) < CEILINGS[core][name] * 1e6
     sizes = loaded_sections((tmp_path / "model.o").read_bytes())
     assert sizes is not None
@@ -76,7 +81,7 @@ def test_real_models_are_litert_s_in_little_memory(
     name: str, core: str, shared: Path, tmp_path: Path
 ) -> None:
     content = (shared / "models" / "tflite" / f"{name}.tflite").read_bytes()
-    result = count(content, core, inputs_of(content, 3), tmp_path, arena=True)
+    result = count(content, core, inputs_of(content, RUNS), tmp_path, arena=True)
     assert len({*result.outputs}) > 1
     assert workspace_of(tmp_path) < RAM[name]
     assert max(result.instructions) < 1.1 * CEILINGS[core][name] * 1e6
@@ -88,7 +93,7 @@ def test_real_models_in_strips_are_litert_s_within_a_limit(
     name: str, limit: int, core: str, shared: Path, tmp_path: Path
 ) -> None:
     content = (shared / "models" / "tflite" / f"{name}.tflite").read_bytes()
-    result = count(content, core, inputs_of(content, 3), tmp_path, ram_limit=limit)
+    result = count(content, core, inputs_of(content, RUNS), tmp_path, ram_limit=limit)
     assert len({*result.outputs}) > 1
     assert workspace_of(tmp_path) <= limit
     assert max(result.instructions) < 2 * CEILINGS[core][name] * 1e6
