@@ -69,6 +69,11 @@ class VectorIsa(ABC):
         """Whether a product and a sum of float32 can have one rounding."""
         return True
 
+    @property
+    def adds_bytes_to_words(self) -> bool:
+        """Whether one instruction widens bytes and adds them."""
+        return False
+
     @abstractmethod
     def widen(self, value: Vector) -> list[Vector]:
         """Deal uint8x(size) to two vectors of int16."""
@@ -114,6 +119,13 @@ class VectorIsa(ABC):
         wide = f"uint32x{lanes}"
         product = T.Cast(wide, lhs) * T.Cast(wide, rhs)
         return T.Cast(f"uint16x{lanes}", T.shift_right(product, splat("uint32", 16, lanes)))
+
+    def rounded_words(self, lhs: Vector, rhs: Vector) -> Vector:
+        """Return (x·y + 2^14) >> 15 of words from 0 to 2^15 − 1, of any lanes: uint16."""
+        lanes = lanes_in(lhs)
+        wide = f"uint32x{lanes}"
+        product = T.Cast(wide, lhs) * T.Cast(wide, rhs) + splat("uint32", 1 << 14, lanes)
+        return T.Cast(f"uint16x{lanes}", T.shift_right(product, splat("uint32", 15, lanes)))
 
     @abstractmethod
     def affine(self, form: AffineForm, lhs: Vector, rhs: Vector) -> list[Vector]:

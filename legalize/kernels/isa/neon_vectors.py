@@ -33,6 +33,11 @@ class NeonVectors(VectorIsa):
         """Whether there is fmla, as not on every ARMv7."""
         return not self.is_armv7
 
+    @property
+    def adds_bytes_to_words(self) -> bool:
+        """Whether one instruction widens bytes and adds them: uaddw."""
+        return True
+
     def widen(self, value: Vector) -> list[Vector]:
         """Widen by uxtl and uxtl2."""
         return [T.Cast("int16x8", half(value, number)) for number in (0, 1)]

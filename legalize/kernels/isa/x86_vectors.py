@@ -20,6 +20,11 @@ from legalize.kernels.isa.x86_instructions import narrow_pair, narrow_to_bytes, 
 _QUARTER = 16
 _LOWER_BITS = 15
 _SHIFTED_BITS = 7
+_ROUNDED_PRODUCTS = {
+    16: "ssse3.pmul.hr.sw.128",
+    32: "avx2.pmul.hr.sw",
+    64: "avx512.pmul.hr.sw.512",
+}
 _PREFIX = {16: "llvm.x86.sse2", 32: "llvm.x86.avx2", 64: "llvm.x86.avx512"}
 
 
@@ -98,6 +103,16 @@ class X86Vectors(VectorIsa):
             return super().upper_words(lhs, rhs)
         words = (T.reinterpret(f"int16x{lanes}", each) for each in (lhs, rhs))
         return T.reinterpret(f"uint16x{lanes}", self._high_product("pmulhu.w", *words))
+
+    def rounded_words(self, lhs: Vector, rhs: Vector) -> Vector:
+        """Multiply by vpmulhrsw."""
+        lanes = lanes_in(lhs)
+        if 2 * lanes not in _PREFIX:
+            return super().rounded_words(lhs, rhs)
+        words = (T.reinterpret(f"int16x{lanes}", each) for each in (lhs, rhs))
+        name = f"llvm.x86.{_ROUNDED_PRODUCTS[2 * lanes]}"
+        product = T.call_llvm_pure_intrin(f"int16x{lanes}", name, *words)
+        return T.reinterpret(f"uint16x{lanes}", product)
 
     def affine(self, form: AffineForm, lhs: Vector, rhs: Vector) -> list[Vector]:
         """Compute an affine form of pairs of int16."""

@@ -1,11 +1,14 @@
 """Pooling of NHWC images of bytes, up to four vectors of a pixel's channels at a time.
 
-Averages are of unsigned bytes, int8 ones moved by 128 once they are summed. The sum of n of them is
-below 2^15 for n <= 127, so 16-bit lanes hold it. With h = n // 2 the average is (sum + h) // n;
+Averages are of unsigned bytes, int8 ones moved by 128. The sum of n of them is below 2^15 for
+n <= 127, so 16-bit lanes hold it. Where widening takes an instruction of its own, words of two
+bytes are added, modulo 2^16, and their upper bytes: less these, the sum of words is that of the
+lower bytes. With h = n // 2 the average is (sum + h) // n;
 ties round away from the origin, so where n is even and the sum is below n times the origin it is
 (sum + h − 1) // n. Where ties round to even, one is taken off an odd quotient q with n·q = sum + h.
 The division is a product: (a · m >> 16) >> s equals a // n for every a < 257 n, with
-m = ceil(2^(16 + s) / n) and s so large that m has 16 bits.
+m = ceil(2^(16 + s) / n) and s so large that m has 16 bits. For a few odd n the rounded product
+(a · m + 2^14) >> 15 is the average itself.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, reduce
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import prod
 
 import numpy as np
@@ -22,6 +25,7 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.ir.registers import kept
 from legalize.kernels.ir.rows import pieces
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.types import Buffer, Index, Vector
@@ -93,6 +97,20 @@ def divisors(most_taps: int) -> npt.NDArray[np.uint16]:
 
 
 @cache
+def rounded_factor(taps: int) -> int | None:
+    """Return m such that (a · m + 2^14) >> 15 is the average of so many bytes whose sum is a.
+
+    Returns:
+        None if there is none, as for even numbers, which have ties.
+    """
+    sums = np.arange(255 * taps + 1)
+    factor = round(2**15 / taps)
+    averages = (sums * factor + 2**14) >> 15
+    is_exact = taps % 2 and np.array_equal(averages, (sums + taps // 2) // taps)
+    return factor if is_exact else None
+
+
+@cache
 def pool(isa: VectorIsa, spec: PoolSpec) -> tirx.PrimFunc:
     """Build the function that pools images.
 
@@ -116,6 +134,7 @@ class _Kernel:
         self.offset = offset
         self.origin = spec.origin + offset
         self.low, self.high = (bound + offset for bound in spec.bounds)
+        self.adds_words = self.is_average and not isa.adds_bytes_to_words
 
     def build(self) -> tirx.PrimFunc:
         spec = self.spec
@@ -220,7 +239,6 @@ class _Kernel:
         _, _, width, channels = self.spec.in_shape
         out_width, padding = self.spec.out_shape[2], self.spec.padding[1]
         columns = [self._accumulators(chunks) for _ in range(_SLIDING)]
-        lanes = [T.ramp(0, 1, size) for _, size in chunks]
         for number, column in enumerate(columns[:-1]):
             if 0 <= number - padding < width:
                 self._pool_column(column, line + (number - padding) * channels, chunks, down)
@@ -230,18 +248,20 @@ class _Kernel:
                 return
             with T.serial(stop - start) as turn:
                 x = start + turn
-                self._clear(columns[-1], chunks)
+                self._clear(columns[-1])
                 if has_column:
                     latest = line + (x + (_SLIDING - 1 - padding)) * channels
                     self._pool_column(columns[-1], latest, chunks, down)
                 across = _SLIDING if is_inside else self._along(x, 1, width)[1]
-                for number, (chunk, index) in enumerate(zip(chunks, lanes, strict=True)):
-                    parts = [column[number][index] for column in columns]
-                    total = reduce(self._combine, parts)
-                    self._finish(total, place + x * channels, chunk, down * across)
+                for number, chunk in enumerate(chunks):
+                    parts = zip(
+                        *(map(_value_of, column[number]) for column in columns), strict=True
+                    )
+                    totals = [reduce(self._combine, part) for part in parts]
+                    self._finish(totals, place + x * channels, chunk, down * across)
                 for older, newer in pairwise(columns):
-                    for buffer, source, index in zip(older, newer, lanes, strict=True):
-                        T.buffer_store(buffer, source[index], [index])
+                    for buffer, source in zip(chain(*older), chain(*newer), strict=True):
+                        _set_value(buffer, _value_of(source))
 
         # From here on windows reach no padding, and up to there.
         first = min(padding, out_width)
@@ -251,7 +271,7 @@ class _Kernel:
         outputs(last, out_width, has_column=False, is_inside=False)
 
     def _pool_column(
-        self, results: list[Buffer], first: Index, chunks: list[tuple[int, int]], down: Index
+        self, results: list[list[Buffer]], first: Index, chunks: list[tuple[int, int]], down: Index
     ) -> None:
         """Write the pooling of a column of a window, into accumulators that are clear."""
         height = self.spec.window[0]
@@ -286,50 +306,65 @@ class _Kernel:
             else:
                 with T.serial(across) as kx:
                     self._take(results, line + kx * channels, chunks, 1, 0)
-        for chunk, buffer in zip(chunks, results, strict=True):
-            total = buffer[T.ramp(0, 1, chunk[1])]
-            self._finish(total, place, chunk, down * across)
+        for chunk, buffers in zip(chunks, results, strict=True):
+            self._finish([*map(_value_of, buffers)], place, chunk, down * across)
 
-    def _accumulators(self, chunks: list[tuple[int, int]]) -> list[Buffer]:
-        """Clear vectors for sums or maxima."""
+    def _accumulators(self, chunks: list[tuple[int, int]]) -> list[list[Buffer]]:
+        """Clear vectors for sums or maxima: for each chunk one, or those of words and of bytes."""
         dtype = "uint16" if self.is_average else self.spec.dtype
-        buffers = [T.alloc_buffer((size,), dtype, scope="global") for _, size in chunks]
-        self._clear(buffers, chunks)
-        return buffers
+        parts = 2 if self.adds_words else 1
+        results = [
+            [T.alloc_buffer((size // parts,), dtype, scope="global") for _ in range(parts)]
+            for _, size in chunks
+        ]
+        self._clear(results)
+        return results
 
-    def _clear(self, buffers: list[Buffer], chunks: list[tuple[int, int]]) -> None:
-        for (_, size), buffer in zip(chunks, buffers, strict=True):
+    def _clear(self, results: list[list[Buffer]]) -> None:
+        for buffer in chain(*results):
             least = 0 if self.is_average else int(np.iinfo(buffer.dtype).min)
-            T.buffer_store(buffer, splat(str(buffer.dtype), least, size), [T.ramp(0, 1, size)])
+            _set_value(buffer, splat(str(buffer.dtype), least, int(buffer.shape[0])))
 
     def _take(
         self,
-        results: list[Buffer],
+        results: list[list[Buffer]],
         first: Index,
         chunks: list[tuple[int, int]],
         taps: int,
         pitch: int,
     ) -> None:
         """Write what adds pixels that lie ``pitch`` apart to accumulators."""
-        for (offset, size), buffer in zip(chunks, results, strict=True):
-            lanes = T.ramp(0, 1, size)
-            total = buffer[lanes]
+        for (offset, size), buffers in zip(chunks, results, strict=True):
+            totals = [*map(_value_of, buffers)]
             for tap in range(taps):
                 value = self.source[T.ramp(first + (offset + tap * pitch), 1, size)]
-                value = T.Cast(f"uint16x{size}", value) if self.is_average else value
-                total = self._combine(total, value)
-            T.buffer_store(buffer, total, [lanes])
+                terms = self._terms(value, size)
+                totals = [self._combine(*pair) for pair in zip(totals, terms, strict=True)]
+            for buffer, total in zip(buffers, totals, strict=True):
+                _set_value(buffer, total)
+
+    def _terms(self, value: Vector, size: int) -> list[Vector]:
+        """Return what bytes add to accumulators."""
+        if not self.is_average:
+            return [value]
+        if not self.adds_words:
+            return [T.Cast(f"uint16x{size}", value)]
+        words = T.reinterpret(f"uint16x{size // 2}", as_unsigned(value, self.spec.dtype))
+        words = kept(words)
+        return [words, T.shift_right(words, splat("uint16", 8, size // 2))]
 
     def _combine(self, total: Vector, value: Vector) -> Vector:
         return total + value if self.is_average else T.max(total, value)
 
-    def _finish(self, total: Vector, place: Index, chunk: tuple[int, int], taps: Index) -> None:
+    def _finish(
+        self, totals: list[Vector], place: Index, chunk: tuple[int, int], taps: Index
+    ) -> None:
         """Write the output that sums or maxima make."""
         offset, size = chunk
         if self.is_average:
-            value = self._average_of(total, taps, size)
+            value = self._bits(clamped(self._averages(totals, taps, size), self.low, self.high))
         else:
-            value = self._clamped_largest(total, size)
+            value = self._clamped_largest(totals[0], size)
         T.buffer_store(self.target, value, [T.ramp(place + offset, 1, size)])
 
     def _clamped_largest(self, value: Vector, size: int) -> Vector:
@@ -337,11 +372,23 @@ class _Kernel:
             return T.reinterpret(f"uint8x{size}", value)
         return self._bits(clamped(as_unsigned(value, self.spec.dtype), self.low, self.high))
 
-    def _average_of(self, total: Vector, taps: Index, size: int) -> Vector:
+    def _averages(self, totals: list[Vector], taps: Index, size: int) -> Vector:
+        """Return unsigned bytes."""
+
+        def average(total: Vector, lanes: int) -> Vector:
+            return self._average(*self._padded(total, taps, lanes), lanes)
+
+        if self.adds_words:
+            lanes = size // 2
+            eight = splat("uint16", 8, lanes)
+            words, upper = map(kept, totals)
+            lower = words - T.shift_left(upper, eight)
+            upper = T.shift_left(average(upper, lanes), eight)
+            return T.reinterpret(f"uint8x{size}", T.bitwise_or(average(lower, lanes), upper))
+        total = totals[0]
         if self.offset:
             total = total + self._pixels(taps, size) * splat("uint16", self.offset, size)
-        average = self._average(*self._padded(total, taps, size), size)
-        return self._bits(clamped(average, self.low, self.high))
+        return T.Cast(f"uint8x{size}", average(total, size))
 
     def _bits(self, value: Vector) -> Vector:
         """Make bytes of the output's dtype from ones that are moved to uint8."""
@@ -368,23 +415,35 @@ class _Kernel:
         return T.broadcast(self.divisors[taps, column], size)
 
     def _average(self, total: Vector, taps: Index, size: int) -> Vector:
+        """Return averages, uint16."""
+        factor = rounded_factor(taps) if self.adds_words and isinstance(taps, int) else None
+        if factor is not None:
+            return self.isa.rounded_words(total, splat("uint16", factor, size))
         multiplier, shift, half, is_even, pixels = (
             self._factor(taps, column, size) for column in range(_COLUMNS)
         )
         rounded = total + half
         if isinstance(taps, int) and taps % 2:  # there are no ties
-            return T.Cast(f"uint8x{size}", self._divide(rounded, multiplier, shift))
+            return self._divide(rounded, multiplier, shift)
         if self.spec.rounding == "half_even":
             quotient = self._divide(rounded, multiplier, shift)
             is_tie = T.Cast(f"uint16x{size}", quotient * pixels == rounded)
             is_odd = T.bitwise_xor(quotient, splat("uint16", self.origin & 1, size))
             odd_tie = T.bitwise_and(T.bitwise_and(is_tie, is_even), is_odd)
-            return T.Cast(f"uint8x{size}", quotient - odd_tie)
+            return quotient - odd_tie
         if self.origin:
             limit = pixels * splat("uint16", self.origin, size)
             is_below = T.Cast(f"uint16x{size}", total < limit)
             rounded = rounded - T.bitwise_and(is_below, is_even)
-        return T.Cast(f"uint8x{size}", self._divide(rounded, multiplier, shift))
+        return self._divide(rounded, multiplier, shift)
 
     def _divide(self, dividend: Vector, multiplier: Vector, shift: Vector) -> Vector:
         return T.shift_right(self.isa.upper_words(dividend, multiplier), shift)
+
+
+def _value_of(buffer: Buffer) -> Vector:
+    return buffer[T.ramp(0, 1, int(buffer.shape[0]))]
+
+
+def _set_value(buffer: Buffer, value: Vector) -> None:
+    T.buffer_store(buffer, value, [T.ramp(0, 1, int(buffer.shape[0]))])

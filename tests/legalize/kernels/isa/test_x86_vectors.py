@@ -1,4 +1,4 @@
-"""Affine forms of pairs of bytes, as each instruction set computes them."""
+"""Affine forms of pairs of bytes and rounded products, as instructions compute them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.isa.base import AffineForm
-from legalize.kernels.isa.x86_vectors import AVX512_VNNI
+from legalize.kernels.isa.x86_vectors import AVX2, AVX512_VNNI, SSE41, X86Vectors
 from tests.support.x86 import needs_vnni, run
 
 Array = np.ndarray[Any, Any]
@@ -60,3 +60,25 @@ def test_every_pair_of_bytes_gives_the_affine_form(lhs: int, rhs: int, addend: i
     sums = (left * lhs + right * rhs + addend).reshape(-1, 4, 4, 4)
     # Each vector has four neighbours of each 16.
     np.testing.assert_array_equal(got, sums.transpose(0, 2, 1, 3).reshape(-1, 64))
+
+
+@needs_vnni
+@pytest.mark.parametrize("isa", [AVX512_VNNI, AVX2, SSE41], ids=lambda isa: isa.name)
+@pytest.mark.parametrize("lanes", [2, 8, 16, 32])
+def test_rounded_products_of_words(isa: X86Vectors, lanes: int) -> None:
+    if 2 * lanes > isa.size:
+        pytest.skip("more than a register")
+    rng = np.random.default_rng(lanes)
+    shape = (1000, lanes)
+    lhs, rhs = (rng.integers(0, 1 << 15, shape).astype(np.uint16) for _ in range(2))
+    lhs[0], rhs[0] = (1 << 15) - 1, (1 << 15) - 1
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("products")
+        T.func_attr({"global_symbol": "products"})
+        left, right = (T.arg(name, T.buffer(shape, "uint16")) for name in ("left", "right"))
+        output = T.arg("output", T.buffer(shape, "uint16"))
+        with T.serial(len(lhs)) as i:
+            every = T.ramp(0, 1, lanes)
+            T.buffer_store(output, isa.rounded_words(left[i, every], right[i, every]), [i, every])
+    got = run(builder.get(), [lhs, rhs], shape, "uint16")
+    np.testing.assert_array_equal(got, (lhs.astype(np.int64) * rhs + (1 << 14)) >> 15)
