@@ -45,9 +45,10 @@ def rolled(function: tirx.PrimFunc) -> tirx.PrimFunc:
         extent = loop.extent
         if isinstance(extent, tirx.IntImm):
             few = _SHORT if not _has(loop.body, tirx.For) and _has_products(loop.body) else 1
-            if int(extent.value) <= few:
+            if not few < int(extent.value) < 2**31:
                 return loop
-            extent = tirx.call_extern("int32", _EXTENT, extent)
+            turns = tirx.call_extern("int32", _EXTENT, tirx.IntImm("int32", int(extent.value)))
+            extent = turns if str(extent.ty.dtype) == "int32" else tirx.Cast(extent.ty.dtype, turns)
         turn = tirx.Evaluate(tirx.call_extern("void", _TURN))
         body = tirx.SeqStmt([turn, loop.body])
         return tirx.For(loop.loop_var, loop.min, extent, loop.kind, body)

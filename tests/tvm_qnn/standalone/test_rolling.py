@@ -6,22 +6,24 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from tests.support import mcu
 from tests.support.programs import Case
 from tvm_qnn.standalone.functions import compile_functions
+from tvm_qnn.standalone.rolling import rolled
 from tvm_qnn.target.target import parse_target
 
 SIZES = (1, 2, 3, 8, 9, 64, 1000)
 
 
-def copy(size: int) -> Any:
+def copy(size: int, dtype: str = "int32") -> Any:
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("copy")
         x, y = (T.arg(name, T.buffer((size,), "int8")) for name in "xy")
-        with T.serial(size) as i:
+        with T.serial(tirx.IntImm(dtype, size)) as i:
             T.buffer_store(y, x[i], [size - 1 - i])
     return builder.get()
 
@@ -61,6 +63,12 @@ def test_loops_stay_loops(core: str) -> None:
 def test_short_loops_of_products_are_written_out(turns: int, multiplied: int) -> None:
     text = assembly(products(turns), "cortex-m4")
     assert text.count("\tmla") + text.count("\tmul") == multiplied
+
+
+def test_loops_over_wide_indices_stay_loops() -> None:
+    for size, is_rolled in ((16, True), (2**31 - 1, True), (2**31, False)):
+        body = str(rolled(copy(size, "int64")).body)
+        assert ('T.Cast("int64", T.call_extern("int32", "tvm_qnn_extent"' in body) == is_rolled
 
 
 def test_a_core_with_loops_of_its_own_has_them() -> None:
