@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import tvm
+from tvm import relax
 
 from frontends.builder import Imported
 from frontends.errors import ModelFormatError, UnsupportedOperatorError, reason_of
@@ -91,7 +92,8 @@ def _with_results(
         next((places.get(each) for each in node.all_input_nodes[:1]), None) for node in nodes
     ]
     owner = owners(codes, operands, QUANTIZING, DEQUANTIZING, CLAMPING)
-    results = [(values[node], owner[number]) for node, number in places.items() if node in values]
+    tensors = {node: values[node] for node in places if isinstance(values.get(node), relax.Var)}
+    results = [(each, owner[places[node]]) for node, each in tensors.items()]
     return with_results(mod, results, codes)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from tvm import relax
 
 from frontends.errors import UnsupportedError
+from frontends.torch.dynamic import DYNAMIC, check_dynamic, dynamic_rules
 from frontends.torch.reader import calls_of, operator_of
 from qnn_ops import dequantize, quantize
 from qnn_ops.attributes import dtype_range
@@ -63,7 +64,8 @@ def rules(constants: Mapping[str, Array]) -> dict[str, Rule]:
         )
 
     own = (quantize_per_tensor, dequantize_per_tensor, dequantize_per_channel)
-    return dict(zip((*_PER_TENSOR, _PER_CHANNEL), own, strict=True))
+    named = dict(zip((*_PER_TENSOR, _PER_CHANNEL), own, strict=True))
+    return {**named, **dynamic_rules(constants)}
 
 
 def reasons(program: Any, known: Collection[str], constants: Mapping[str, Array]) -> dict[int, str]:
@@ -91,8 +93,10 @@ def _check(node: Any, known: Collection[str], constants: Mapping[str, Array]) ->
     elif is_quantizing and name == _PER_CHANNEL:
         if any(getattr(each, "name", "") not in constants for each in node.args[1:3]):
             raise UnsupportedError("its scales and zero points are not constant")
+    elif is_quantizing and name in DYNAMIC:
+        check_dynamic(node, constants)
     elif is_quantizing or name not in known:
-        is_dynamic = "choose_qparams" in name or name in ("quantize_per_tensor.tensor",)
+        is_dynamic = "choose_qparams" in name
         what = "scales that are computed at run time are not imported"
         raise UnsupportedError(what if is_dynamic else "no conversion rule")
     elif name in _PADS:

@@ -17,7 +17,12 @@ QUANTIZED = torch.ops.quantized_decomposed
 
 
 def quantized(
-    network: nn.Module, shape: tuple[int, ...], *, per_channel: bool = True, seed: int = 0
+    network: nn.Module,
+    shape: tuple[int, ...],
+    *,
+    per_channel: bool = True,
+    dynamic: bool = False,
+    seed: int = 0,
 ) -> Any:
     """Return the program that PT2E makes of a network, calibrated with noise."""
     from executorch.backends.xnnpack.quantizer.xnnpack_quantizer import (
@@ -29,7 +34,9 @@ def quantized(
     generator = torch.Generator().manual_seed(seed)
     example = torch.randn(shape, generator=generator)
     quantizer = XNNPACKQuantizer()
-    quantizer.set_global(get_symmetric_quantization_config(is_per_channel=per_channel))
+    quantizer.set_global(
+        get_symmetric_quantization_config(is_per_channel=per_channel, is_dynamic=dynamic)
+    )
     prepared = prepare_pt2e(torch.export.export(network.eval(), (example,)).module(), quantizer)
     prepared(example)
     return torch.export.export(convert_pt2e(prepared), (example,))
