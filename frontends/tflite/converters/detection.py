@@ -17,6 +17,7 @@ from qnn_ops.registry import spec_of
 
 _CORNERS = 4
 _MOST = 1 << 31  # elements of a result
+_MOST_BOXES = 1 << 24  # of those that overlap no better one
 
 
 @data_converter("CUSTOM:TFLite_Detection_PostProcess")
@@ -150,6 +151,8 @@ def _suppressed(ctx: Context) -> tuple[relax.Expr, relax.Expr]:
     boxes, scores, most = ctx.input(0), ctx.input(1), ctx.integer(2)
     if (boxes.tensor.dtype, scores.tensor.dtype) != ("float32", "float32"):
         raise UnsupportedError(f"{boxes.tensor.dtype} boxes, {scores.tensor.dtype} scores")
+    if most > _MOST_BOXES:
+        raise QnnError(f"{most} boxes are asked for, more than {_MOST_BOXES}")
     found = ctx.builder.emit(
         suppress_boxes(
             boxes.expr,

@@ -15,6 +15,8 @@ from frontends.tflite.converters.registry import data_converter
 from frontends.tflite.options import MirrorPadOptions, ReverseSequenceOptions
 from qnn_ops.errors import QnnError
 
+_MOST = 1 << 24  # elements of an axis that is padded
+
 
 @data_converter("MIRROR_PAD")
 def convert_mirror_pad(ctx: Context) -> relax.Expr:
@@ -28,6 +30,8 @@ def convert_mirror_pad(ctx: Context) -> relax.Expr:
     for axis, (size, (before, after)) in enumerate(zip(data.shape, widths.tolist(), strict=True)):
         if not 0 <= min(before, after) <= max(before, after) <= size - (not is_symmetric):
             raise QnnError(f"paddings {before} and {after} do not fit axis {axis} of {data.shape}")
+        if size + before + after > _MOST and (before or after):
+            raise QnnError(f"axis {axis} of {data.shape} is longer than {_MOST} with its paddings")
         if before or after:
             numbers = np.arange(size, dtype=np.int32)
             mode: Literal["symmetric", "reflect"] = "symmetric" if is_symmetric else "reflect"

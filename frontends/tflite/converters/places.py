@@ -17,6 +17,8 @@ from frontends.tflite.converters.registry import data_converter
 from frontends.tflite.values import DTYPES
 from qnn_ops.errors import QnnError
 
+_MOST = 1 << 24  # elements of a matrix
+
 
 @data_converter("DILATE")
 def convert_dilate(ctx: Context) -> relax.Expr:
@@ -52,7 +54,7 @@ def convert_matrix_diag(ctx: Context) -> relax.Expr:
     if 0 in data.shape:
         return R.zeros((*data.shape, size), data.tensor.dtype)
     filled = R.broadcast_to(R.expand_dims(data.expr, -1), (*data.shape, size))
-    return R.where(relax.const(np.eye(size, dtype=bool)), filled, R.zeros((), data.tensor.dtype))
+    return R.where(_diagonal(size, size), filled, R.zeros((), data.tensor.dtype))
 
 
 @data_converter("MATRIX_SET_DIAG")
@@ -68,8 +70,15 @@ def convert_matrix_set_diag(ctx: Context) -> relax.Expr:
         return data.expr
     axis, rows = len(shape) - 2, relax.const(np.arange(shape[-2], dtype=np.int32))
     taken = ctx.builder.emit(R.take(diagonal.expr, rows, axis, "clip"))
-    is_diagonal = relax.const(np.eye(shape[-2], shape[-1], dtype=bool))
+    is_diagonal = _diagonal(shape[-2], shape[-1])
     return R.where(is_diagonal, R.expand_dims(taken, -1), data.expr)
+
+
+def _diagonal(rows: int, columns: int) -> relax.Expr:
+    """Tell of each place of a matrix whether it is on the diagonal."""
+    if rows * columns > _MOST:
+        raise QnnError(f"a matrix of {rows} rows and {columns} columns is too large")
+    return relax.const(np.eye(rows, columns, dtype=bool))
 
 
 @data_converter("HASHTABLE_LOOKUP")

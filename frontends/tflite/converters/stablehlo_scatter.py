@@ -94,6 +94,8 @@ def _flat_places(
         grid: how far each element of a slice is from its begin, along each of its axes.
         shape: of the data.
     """
+    if prod(max(each, 1) for each in shape) >= 1 << 31:  # its places are int32
+        raise QnnError(f"data of shape {tuple(shape)} is too large")
     emit, strides, size = ctx.builder.emit, strides_of(shape), prod(shape)
     elements = next((offsets.size for offsets in grid.values()), 1)
     none = np.zeros(elements, np.int64)

@@ -30,6 +30,7 @@ def cases() -> Iterator[tuple[str, bytes, str, str]]:
     yield from _lstms()
     yield from _floats()
     yield from _blocks()
+    yield from _long()
 
 
 def _loops() -> Iterator[tuple[str, bytes, str, str]]:
@@ -367,3 +368,19 @@ def _block(at: int = 1, size: int = 16) -> bytes:
     result = writer.tensor("y", (2, 4), "float32")
     writer.operator("FULLY_CONNECTED", [data, weights], [result], version=9)
     return writer.finish([data], [result])
+
+
+def _long() -> Iterator[tuple[str, bytes, str, str]]:
+    """Yield operators on an axis of a billion elements."""
+    for name, code, widths, rank, message in (
+        ("mirror", "MIRROR_PAD", np.ones((1, 2), np.int32), 1, "is longer than 16777216"),
+        ("diagonal", "MATRIX_DIAG", None, 2, "1073741824 columns is too large"),
+    ):
+        writer = ModelWriter()
+        data = writer.tensor("x", (1 << 30,), "int8", _Q)
+        operands = [data]
+        if widths is not None:
+            operands.append(writer.tensor("n", widths.shape, "int32", None, widths))
+        result = writer.tensor("y", (1 << 30,) * rank, "int8", _Q)
+        writer.operator(code, operands, [result])
+        yield f"long_{name}", writer.finish([data], [result]), "QnnError", message

@@ -95,6 +95,15 @@ def test_suppressed_boxes_equal_litert(most: int) -> None:
     sheet.check()
 
 
+def test_more_boxes_than_memory_are_refused() -> None:
+    sheet = Sheet()
+    operands = suppression(sheet, 5, 1 << 30, 0.3, 0.1, 0.0)
+    results = [(ANY, "int32", None), (ANY, "float32", None), ((), "int32", None)]
+    sheet.operator("NON_MAX_SUPPRESSION_V5", operands, *results)
+    with pytest.raises(QnnError, match="1073741824 boxes are asked for"):
+        from_tflite(sheet.model())
+
+
 def test_soft_suppression_is_refused() -> None:
     sheet = Sheet()
     operands = suppression(sheet, 5, 3, 0.3, 0.1, 0.5)

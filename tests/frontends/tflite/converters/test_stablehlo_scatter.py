@@ -116,6 +116,13 @@ def test_what_is_refused(options: dict[str, Any], message: str) -> None:
         from_tflite(model)
 
 
+def test_data_of_too_many_places() -> None:
+    data = np.broadcast_to(np.int8(0), (1 << 30, 5))
+    model = scattered(data, np.zeros((2, 5), np.int8), np.array([[3], [0]], np.int32), **ROWS)
+    with pytest.raises(QnnError, match=r"data of shape \(1073741824, 5\) is too large"):
+        from_tflite(model)
+
+
 def test_one_operator_of_a_few_combines() -> None:
     data, updates = np.zeros((4, 5), np.int8), np.zeros((2, 5), np.int8)
     places = np.array([[3], [0]], np.int32)
