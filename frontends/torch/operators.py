@@ -13,6 +13,7 @@ from frontends.torch.dynamic import DYNAMIC, check_dynamic, dynamic_rules
 from frontends.torch.reader import calls_of, operator_of
 from qnn_ops import dequantize, quantize
 from qnn_ops.attributes import dtype_range
+from qnn_ops.registry import spec_of
 from qnn_ops.xnnpack import XNNPACK
 
 Array = np.ndarray[Any, Any]
@@ -33,6 +34,7 @@ CLAMPING = (
 
 _PRODUCTS = ("conv2d.default", "linear.default")
 _SUMS = ("add.Tensor", "add_.Tensor")
+_BATCH_NORM = "batch_norm.default"
 _PADS = ("constant_pad_nd.default", "pad.default")
 
 
@@ -65,7 +67,25 @@ def rules(constants: Mapping[str, Array]) -> dict[str, Rule]:
 
     own = (quantize_per_tensor, dequantize_per_tensor, dequantize_per_channel)
     named = dict(zip((*_PER_TENSOR, _PER_CHANNEL), own, strict=True))
-    return {**named, **dynamic_rules(constants)}
+    return {**named, **dynamic_rules(constants), _BATCH_NORM: batch_norm}
+
+
+def batch_norm(node: Any, importer: Any) -> relax.Var:
+    """Normalize by the statistics that are kept: TVM's importer takes those of the batch."""
+    data, weight, bias, mean, variance, _, _, epsilon, _ = _values(node)
+    parts = [None if part is None else importer.env[part] for part in (weight, bias)]
+    channels = spec_of(importer.env[mean]).shape
+    gamma, beta = (
+        relax.const(np.full(channels, number, np.float32)) if part is None else part
+        for part, number in zip(parts, (1, 0), strict=True)
+    )
+    moments = [importer.env[each] for each in (mean, variance)]
+    emit = importer.block_builder.emit
+    call = relax.op.nn.batch_norm(
+        importer.env[data], gamma, beta, *moments, axis=1, epsilon=float(epsilon), training=False
+    )
+    result: relax.Var = emit(relax.TupleGetItem(emit(call), 0))
+    return result
 
 
 def reasons(program: Any, known: Collection[str], constants: Mapping[str, Array]) -> dict[int, str]:
@@ -99,6 +119,8 @@ def _check(node: Any, known: Collection[str], constants: Mapping[str, Array]) ->
         is_dynamic = "choose_qparams" in name
         what = "scales that are computed at run time are not imported"
         raise UnsupportedError(what if is_dynamic else "no conversion rule")
+    elif name == _BATCH_NORM and (_values(node)[5] or None in _values(node)[3:5]):
+        raise UnsupportedError("it is in training mode: call eval() before torch.export.export")
     elif name in _PADS:
         raise UnsupportedError("a pad is not imported: let the convolution or the pool pad")
     elif name in _SUMS and any(_is_quantized_product(each) for each in node.all_input_nodes):
