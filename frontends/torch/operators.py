@@ -67,7 +67,26 @@ def rules(constants: Mapping[str, Array]) -> dict[str, Rule]:
 
     own = (quantize_per_tensor, dequantize_per_tensor, dequantize_per_channel)
     named = dict(zip((*_PER_TENSOR, _PER_CHANNEL), own, strict=True))
-    return {**named, **dynamic_rules(constants), _BATCH_NORM: batch_norm}
+    return {
+        **named,
+        **dynamic_rules(constants),
+        _BATCH_NORM: batch_norm,
+        "pixel_shuffle.default": pixel_shuffle,
+    }
+
+
+def pixel_shuffle(node: Any, importer: Any) -> relax.Var:
+    """Move channels into the image, by operators that TVM can lower."""
+    data, factor = importer.env[node.args[0]], int(node.args[1])
+    *lead, depth, height, width = spec_of(data).shape
+    rank, channels = len(lead), depth // factor**2
+    emit = importer.block_builder.emit
+    parts = emit(relax.op.reshape(data, (*lead, channels, factor, factor, height, width)))
+    order = [*range(rank + 1), rank + 3, rank + 1, rank + 4, rank + 2]
+    moved = emit(relax.op.permute_dims(parts, order))
+    shape = (*lead, channels, height * factor, width * factor)
+    result: relax.Var = emit(relax.op.reshape(moved, shape))
+    return result
 
 
 def batch_norm(node: Any, importer: Any) -> relax.Var:
