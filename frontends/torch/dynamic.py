@@ -95,8 +95,7 @@ def _dequantize(node: Any, importer: Any) -> relax.Var:
 
 
 def _is_dynamic(linear: Any) -> bool:
-    data = linear.args[0]
-    return data.op == "call_function" and operator_of(data) == DEQUANTIZE
+    return _calls(linear.args[0], DEQUANTIZE)
 
 
 def _weights_of(node: Any, constants: Mapping[str, Array]) -> tuple[Array, Array]:
@@ -118,26 +117,46 @@ def check_dynamic(node: Any, constants: Mapping[str, Array]) -> None:
             raise UnsupportedError(f"data must be int8 from {_LOW} to {_HIGH}, got {low} to {high}")
         if not node.args[0].meta["val"].shape:
             raise UnsupportedError("data of a dense layer must have rows")
+        readers = [reader for part in node.users for reader in part.users]
+        _check_all(readers, QUANTIZE, DEQUANTIZE)
         return
-    if not all(_is_chosen(each, place) for place, each in enumerate(node.args[1:3])):
+    data, *parts = node.args[:3]
+    chosen = _first(parts[0])
+    of = data if name == QUANTIZE else _first(data)
+    is_own = _calls(chosen, CHOOSE) and chosen.args[0] is of
+    if name == DEQUANTIZE and not _calls(data, QUANTIZE):
+        is_own = False
+    if not is_own or any(part.args != (chosen, place) for place, part in enumerate(parts)):
         raise UnsupportedError("scales that are computed at run time must be those of the data")
-    if name == DEQUANTIZE:
+    if name == QUANTIZE:
+        _check_all(list(node.users), DEQUANTIZE)
+    else:
         for reader in node.users:
             _check_reader(node, reader, constants)
 
 
-def _is_chosen(node: Any, place: int) -> bool:
-    source = node.args[0] if getattr(node, "op", "") == "call_function" and node.args else None
-    is_chosen = getattr(source, "op", "") == "call_function" and operator_of(source) == CHOOSE
-    return is_chosen and node.args[1] == place
+def _check_all(readers: list[Any], *names: str) -> None:
+    """Raise where something else reads what a layer quantizes: it would see rows' scales."""
+    if not all(_calls(reader, *names) for reader in readers):
+        raise UnsupportedError(
+            "scales that are computed at run time are not imported but for dense layers"
+        )
+
+
+def _first(node: Any) -> Any:
+    """Return what a node reads first; None if it reads nothing."""
+    return next(iter(node.args), None)
+
+
+def _calls(node: Any, *names: str) -> bool:
+    return getattr(node, "op", "") == "call_function" and operator_of(node) in names
 
 
 def _check_reader(node: Any, reader: Any, constants: Mapping[str, Array]) -> None:
-    is_linear = reader.op == "call_function" and operator_of(reader) == _LINEAR
-    if not is_linear or reader.args[0] is not node:
+    if not _calls(reader, _LINEAR) or reader.args[0] is not node:
         raise UnsupportedError("data that is quantized at run time is imported for dense layers")
     weights = reader.args[1]
-    if weights.op != "call_function" or operator_of(weights) != _WEIGHTS or weights.args[3]:
+    if not _calls(weights, _WEIGHTS) or weights.args[3]:
         raise UnsupportedError("weights beside it must have one scale for each unit: per channel")
     zeros = constants.get(getattr(weights.args[2], "name", ""))
     if getattr(weights.args[0], "name", "") not in constants or zeros is None or zeros.any():

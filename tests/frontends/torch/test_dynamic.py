@@ -17,7 +17,7 @@ pytest.importorskip("executorch", reason="executorch is not installed")
 
 from torch import nn  # noqa: E402
 
-from tests.support.torch_networks import quantized  # noqa: E402
+from tests.support.torch_networks import BYTES, QUANTIZED, program_of, quantized  # noqa: E402
 
 pytestmark = pytest.mark.torch
 
@@ -80,3 +80,30 @@ def test_data_of_convolutions_are_refused() -> None:
     program = quantized(nn.Conv2d(3, 4, 3), (1, 3, 8, 8), dynamic=True)
     with pytest.raises(UnsupportedOperatorError, match="imported for dense layers"):
         qnn.from_exported_program(program)
+
+
+@pytest.mark.parametrize("part", ["scale", "bytes", "real", "other data"])
+def test_what_else_reads_what_a_layer_quantizes_is_refused(part: str) -> None:
+    # The graph has one scale for all data, and the delegate one for each row.
+    def compute(_module: Any, data: Any) -> Any:
+        scale, point = QUANTIZED.choose_qparams(data, -128, 127, 1e-6, torch.int8)
+        given = data + 1 if part == "other data" else data
+        quantized_data = QUANTIZED.quantize_per_tensor(given, scale, point, *BYTES)
+        real = QUANTIZED.dequantize_per_tensor(quantized_data, scale, point, *BYTES)
+        return {"scale": scale, "bytes": quantized_data}.get(part, real)
+
+    with pytest.raises(UnsupportedOperatorError, match="run time"):
+        qnn.from_exported_program(program_of(compute, torch.ones(3, 4)))
+
+
+def test_scales_that_are_inputs_are_refused() -> None:
+    def compute(_module: Any, data: Any, scale: Any, point: Any) -> Any:
+        return QUANTIZED.quantize_per_tensor(data, scale, point, *BYTES)
+
+    given = (
+        torch.ones(3, 4),
+        torch.ones((), dtype=torch.float64),
+        torch.zeros((), dtype=torch.int64),
+    )
+    with pytest.raises(UnsupportedOperatorError, match="must be those of the data"):
+        qnn.from_exported_program(program_of(compute, *given))
