@@ -21,9 +21,9 @@ NOT_DRAWN: dict[str, str] = {
         (
             *("ArgMax", "ArgMin", "Cos", "CumSum", "Einsum", "GatherElements", "GatherND", "Gelu"),
             *("GridSample", "GroupNormalization", "InstanceNormalization", "LRN", "LogSoftmax"),
-            *("LayerNormalization", "Mean", "Mish", "Pow", "QLinearWhere", "Reciprocal"),
-            *("ReduceL1", "ReduceL2", "ReduceProd", "ReduceSum", "ReduceSumSquare", "Selu", "Sign"),
-            *("ScatterElements", "Sin", "Softplus", "Softsign", "Split", "Sum"),
+            *("LayerNormalization", "Mean", "Mish", "NhwcMaxPool", "Pow", "QLinearWhere"),
+            *("Reciprocal", "ReduceL1", "ReduceL2", "ReduceProd", "ReduceSum", "ReduceSumSquare"),
+            *("ScatterElements", "Selu", "Sign", "Sin", "Softplus", "Softsign", "Split", "Sum"),
             *("ThresholdedRelu", "TopK", "Trilu"),
         ),
         _OWN_TEST,

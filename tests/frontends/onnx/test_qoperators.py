@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import tvm_qnn as qnn
-from frontends.errors import UnsupportedOperatorError
 from frontends.onnx import from_onnx
 from qnn_ops.errors import QnnError
 from tvm_qnn.oracle import onnxruntime_tensors
@@ -90,14 +89,6 @@ def test_operators(dtype: str) -> None:
         if not np.array_equal(results[key], wanted[key]):
             wrong.append(f"{name}: {(results[key] != wanted[key]).sum()}")
     assert not wrong
-
-
-def test_channels_last_are_refused() -> None:
-    model = model_of("uint8")
-    node = next(node for node in model.graph.node if node.op_type == "QLinearAveragePool")
-    node.attribute.append(onnx.helper.make_attribute("channels_last", 1))
-    with pytest.raises(UnsupportedOperatorError, match="channels must come before the image"):
-        from_onnx(model)
 
 
 @pytest.mark.parametrize("places", [((), ("r",)), (("q",), ()), ((), ())], ids=str)
