@@ -67,12 +67,12 @@ def test_an_arena_is_for_c_files_alone(model: Path) -> None:
 
 
 def test_a_limit_of_memory_is_kept_in_an_arena(model: Path) -> None:
-    arguments = ["compile", str(model), "--ram-limit", "1K"]
+    arguments = ["compile", str(model), "--ram-limit", "1600"]
     result = CliRunner().invoke(main, [*arguments, "--target", "cortex-m4"])
     assert result.exit_code == 0, result.output
     header = Path("digits/digits.h").read_text()
     assert "DIGITS_INPUT_0_OFFSET" in header
-    assert int(header.split("WORKSPACE_SIZE ")[1].split()[0]) <= 1024
+    assert int(header.split("WORKSPACE_SIZE ")[1].split()[0]) <= 1600
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 2
     assert "--ram-limit is for C files, which a library is not" in result.output
