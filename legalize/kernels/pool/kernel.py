@@ -3,24 +3,21 @@
 Averages are of unsigned bytes, int8 ones moved by 128. The sum of n of them is below 2^15 for
 n <= 127, so 16-bit lanes hold it. Where widening takes an instruction of its own, words of two
 bytes are added, modulo 2^16, and their upper bytes: less these, the sum of words is that of the
-lower bytes. With h = n // 2 the average is (sum + h) // n;
-ties round away from the origin, so where n is even and the sum is below n times the origin it is
-(sum + h − 1) // n. Where ties round to even, one is taken off an odd quotient q with n·q = sum + h.
-The division is a product: (a · m >> 16) >> s equals a // n for every a < 257 n, with
-m = ceil(2^(16 + s) / n) and s so large that m has 16 bits. For a few odd n the rounded product
-(a · m + 2^14) >> 15 is the average itself.
+lower bytes.
+
+With h = n // 2 the average is (sum + h) // n; ties round away from the origin, so where n is even
+and the sum is below n times the origin it is (sum + h − 1) // n. Where ties round to even, one is
+taken off an odd quotient q with n·q = sum + h. The division is a product; see averages.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache, reduce
 from itertools import chain, pairwise
 from math import prod
 
 import numpy as np
-import numpy.typing as npt
 from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
@@ -31,8 +28,9 @@ from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.types import Buffer, Index, Vector
 from legalize.kernels.ir.vectors import as_unsigned, clamped, flipped, splat
 from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.pool.averages import COLUMNS, divisors, rounded_factor
+from legalize.kernels.pool.spec import PoolSpec
 
-MAX_TAPS = 127
 LEAST_CHANNELS = 4
 """Channels must be a multiple of it, or fill a vector."""
 
@@ -42,72 +40,8 @@ _SLIDING = 3
 _SLIDING_CHUNKS = 2
 # Of a row of a window, written one after the other.
 _MOST_TAPS = 8
-# Of the table that averages take: what each number of pixels needs.
-_COLUMNS = 5
 # Roughly what one thread reads.
 _TAPS_PER_MICROSECOND = 40_000
-
-
-@dataclass(frozen=True)
-class PoolSpec:
-    """One pooling.
-
-    Attributes:
-        in_shape: [N, H, W, C].
-        out_shape: [N, H, W, C].
-        dtype: int8 or uint8.
-        pool_type: ``max`` or ``avg``.
-        window: height and width in pixels.
-        strides: down and across.
-        padding: at the top and at the left, in pixels.
-        bounds: the lowest and highest output.
-        origin: the value from which an average's ties round away, or beside which they round to
-            even.
-        rounding: ``half_away`` or ``half_even``.
-        count_include_pad: whether padding counts as pixels that hold the origin.
-    """
-
-    in_shape: tuple[int, int, int, int]
-    out_shape: tuple[int, int, int, int]
-    dtype: str
-    pool_type: str
-    window: tuple[int, int]
-    strides: tuple[int, int]
-    padding: tuple[int, int]
-    bounds: tuple[int, int]
-    origin: int
-    rounding: str = "half_away"
-    count_include_pad: bool = False
-
-
-def divisors(most_taps: int) -> npt.NDArray[np.uint16]:
-    """Return the factors and shifts that averages of n values need.
-
-    Returns:
-        uint16 [most_taps + 1, 5]: for each n from 2 on m, s, n // 2, whether n is even; and for
-        any n itself (TVM would split a cast of its own bounds into unsigned terms, one negative).
-    """
-    rows = np.zeros((most_taps + 1, _COLUMNS), np.uint16)
-    rows[:, -1] = np.arange(most_taps + 1)
-    for taps in range(2, most_taps + 1):
-        shift = (taps - 1).bit_length() - 1
-        multiplier = -(-(1 << (16 + shift)) // taps)
-        rows[taps] = multiplier, shift, taps // 2, taps % 2 == 0, taps
-    return rows
-
-
-@cache
-def rounded_factor(taps: int) -> int | None:
-    """Return m such that (a · m + 2^14) >> 15 is the average of so many bytes whose sum is a.
-
-    Returns:
-        None if there is none, as for even numbers, which have ties.
-    """
-    sums = np.arange(255 * taps + 1)
-    factor = round(2**15 / taps)
-    averages = (sums * factor + 2**14) >> 15
-    is_exact = taps % 2 and np.array_equal(averages, (sums + taps // 2) // taps)
-    return factor if is_exact else None
 
 
 @cache
@@ -143,7 +77,7 @@ class _Kernel:
             T.func_attr({"global_symbol": "pool", "tirx.noalias": True})
             data = T.arg("data", T.buffer(spec.in_shape, spec.dtype))
             if self.is_average:
-                size = (prod(spec.window) + 1, _COLUMNS)
+                size = (prod(spec.window) + 1, COLUMNS)
                 self.divisors = T.arg("divisors", T.buffer(size, "uint16"))
             output = T.arg("output", T.buffer(spec.out_shape, spec.dtype))
             self.source = T.decl_buffer((prod(spec.in_shape),), spec.dtype, data=data.data)
@@ -406,7 +340,7 @@ class _Kernel:
 
     def _pixels(self, taps: Index, size: int) -> Vector:
         """Return a number of pixels in each lane."""
-        return self._factor(taps, _COLUMNS - 1, size)
+        return self._factor(taps, COLUMNS - 1, size)
 
     def _factor(self, taps: Index, column: int, size: int) -> Vector:
         """Return what averages of so many pixels need, in each lane; see ``divisors``."""
@@ -420,7 +354,7 @@ class _Kernel:
         if factor is not None:
             return self.isa.rounded_words(total, splat("uint16", factor, size))
         multiplier, shift, half, is_even, pixels = (
-            self._factor(taps, column, size) for column in range(_COLUMNS)
+            self._factor(taps, column, size) for column in range(COLUMNS)
         )
         rounded = total + half
         if isinstance(taps, int) and taps % 2:  # there are no ties

@@ -21,9 +21,9 @@ from legalize.kernels.ir.vectors import splat, vector_of
 from legalize.kernels.isa.helium import EIGHT, HELIUM
 from legalize.kernels.isa.mcu import CORES, PAIRS, RISCV32, WORD, add_bytes, flat, word_of
 from legalize.kernels.kernel import Row
-from legalize.kernels.pool.kernel import PoolSpec
+from legalize.kernels.pool.spec import PoolSpec, pool_spec
 from qnn_ops import quantized_pool2d
-from qnn_ops.quantized_pool2d import bounds, origin_of, rounding_of, window_counts
+from qnn_ops.quantized_pool2d import rounding_of, window_counts
 from qnn_ops.registry import Attrs, spec_of
 
 _BYTES = ("int8", "uint8")
@@ -171,17 +171,7 @@ def _average(
         return None
     if channels % lanes.count or (lanes.most_taps and taps.max() > lanes.most_taps):
         lanes = ONE
-    spec = PoolSpec(
-        in_shape=(batch, height, width, channels),
-        out_shape=out_shape,
-        dtype=data.dtype,
-        pool_type=attrs.pool_type,
-        window=attrs.pool_size,
-        strides=attrs.strides,
-        padding=attrs.padding[:2],
-        bounds=bounds(attrs, data.dtype),
-        origin=origin_of(attrs),
-    )
+    spec = pool_spec(attrs, data, out_shape)
     function, given = average(spec, lanes), [operands[0]]
     return call_tir(builder, "average", function, given, out_shape, data.dtype)
 

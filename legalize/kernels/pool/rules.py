@@ -12,7 +12,9 @@ from legalize.kernels.call import call_tir
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import VectorRule
 from legalize.kernels.mean.kernel import Division, MeanSpec, mean
-from legalize.kernels.pool.kernel import LEAST_CHANNELS, MAX_TAPS, PoolSpec, divisors, pool
+from legalize.kernels.pool.averages import MAX_TAPS, divisors
+from legalize.kernels.pool.kernel import LEAST_CHANNELS, pool
+from legalize.kernels.pool.spec import pool_spec
 from qnn_ops import quantized_pool2d
 from qnn_ops.quantized_pool2d import bounds, origin_of, rounding_of, window_counts
 from qnn_ops.registry import Attrs, Operator, TensorSpec, spec_of
@@ -42,19 +44,7 @@ def _pool(
         return None
     if channels < isa.size and channels % LEAST_CHANNELS:
         return None
-    spec = PoolSpec(
-        in_shape=(batch, height, width, channels),
-        out_shape=out_shape,
-        dtype=data.dtype,
-        pool_type=attrs.pool_type,
-        window=attrs.pool_size,
-        strides=attrs.strides,
-        padding=attrs.padding[:2],
-        bounds=bounds(attrs, data.dtype),
-        origin=origin_of(attrs),
-        rounding=rounding_of(attrs),
-        count_include_pad=getattr(attrs, "count_include_pad", False),
-    )
+    spec = pool_spec(attrs, data, out_shape)
     constants = [relax.const(divisors(prod(attrs.pool_size)), "uint16")] if is_average else []
     operands = [operands[0], *constants]
     return call_tir(builder, "pool", pool(isa, spec), operands, out_shape, data.dtype)

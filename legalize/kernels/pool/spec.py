@@ -1,0 +1,58 @@
+"""What poolings are, as kernels take it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from qnn_ops.quantized_pool2d import bounds, origin_of, rounding_of
+from qnn_ops.registry import Attrs, TensorSpec
+
+
+@dataclass(frozen=True)
+class PoolSpec:
+    """One pooling.
+
+    Attributes:
+        in_shape: [N, H, W, C].
+        out_shape: [N, H, W, C].
+        dtype: int8 or uint8.
+        pool_type: ``max`` or ``avg``.
+        window: height and width in pixels.
+        strides: down and across.
+        padding: at the top and at the left, in pixels.
+        bounds: the lowest and highest output.
+        origin: the value from which an average's ties round away, or beside which they round to
+            even.
+        rounding: ``half_away`` or ``half_even``.
+        count_include_pad: whether padding counts as pixels that hold the origin.
+    """
+
+    in_shape: tuple[int, int, int, int]
+    out_shape: tuple[int, int, int, int]
+    dtype: str
+    pool_type: str
+    window: tuple[int, int]
+    strides: tuple[int, int]
+    padding: tuple[int, int]
+    bounds: tuple[int, int]
+    origin: int
+    rounding: str = "half_away"
+    count_include_pad: bool = False
+
+
+def pool_spec(attrs: Attrs, data: TensorSpec, out_shape: tuple[int, int, int, int]) -> PoolSpec:
+    """Return what a pooling of the dialect is."""
+    batch, height, width, channels = data.shape
+    return PoolSpec(
+        in_shape=(batch, height, width, channels),
+        out_shape=out_shape,
+        dtype=data.dtype,
+        pool_type=attrs.pool_type,
+        window=attrs.pool_size,
+        strides=attrs.strides,
+        padding=attrs.padding[:2],
+        bounds=bounds(attrs, data.dtype),
+        origin=origin_of(attrs),
+        rounding=rounding_of(attrs),
+        count_include_pad=getattr(attrs, "count_include_pad", False),
+    )
