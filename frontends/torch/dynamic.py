@@ -27,6 +27,7 @@ DYNAMIC = (CHOOSE, QUANTIZE, DEQUANTIZE)
 _LINEAR = "linear.default"
 _WEIGHTS = "dequantize_per_channel.default"
 _LOW, _HIGH = dtype_range("int8")
+_BIAS = 2  # its place among the operands
 
 
 def dynamic_rules(constants: Mapping[str, Array]) -> dict[str, Callable[[Any, Any], Any]]:
@@ -53,10 +54,6 @@ def dynamic_rules(constants: Mapping[str, Array]) -> dict[str, Callable[[Any, An
         return emit(fused_multiply_add(real, relax.const(scales, "float32"), addend))
 
     return {CHOOSE: _choose, QUANTIZE: _quantize, DEQUANTIZE: _dequantize, _LINEAR: linear}
-
-
-_BIAS = 2
-"""The place of a dense layer's bias."""
 
 
 def _choose(node: Any, importer: Any) -> tuple[relax.Var, relax.Var, relax.Var]:
