@@ -73,6 +73,7 @@ _INT8_VERSIONS = {
     "REDUCE_WINDOW": 1,
     **{f"STABLEHLO_{name}": 1 for name in ("ADD", "COMPOSITE", "MAXIMUM", "MINIMUM", "MULTIPLY")},
     **{f"STABLEHLO_{name}": 1 for name in ("GATHER", "PAD", "REDUCE_WINDOW", "SCATTER")},
+    **{f"STABLEHLO_{name}": 1 for name in ("AND", "SHIFT_LEFT")},
     "WHILE": 1,
 }
 # Types of options that are vectors, but of int32.

@@ -208,7 +208,7 @@ def _sparse_to_dense(example: Example) -> None:
 
 
 def _segment_sum(example: Example) -> None:
-    operands = [example.data((4, 3)), example.indices([0, 0, 1, 2])]
+    operands = [example.data((4, 3)), example.constant([0, 0, 1, 2])]
     example.operator("SEGMENT_SUM", operands, example.result((3, 3)))
 
 
@@ -305,7 +305,10 @@ _ONE = (
 _TWO = (
     *("ADD", "ATAN2", "BITWISE_XOR", "DIV", "FLOOR_DIV", "FLOOR_MOD", "LOGICAL_AND", "LOGICAL_OR"),
     *("MAXIMUM", "MINIMUM", "MUL", "POW", "RIGHT_SHIFT", "SQUARED_DIFFERENCE", "SUB"),
-    *(f"STABLEHLO_{name}" for name in ("ADD", "MAXIMUM", "MINIMUM", "MULTIPLY", "SHIFT_LEFT")),
+    *(
+        f"STABLEHLO_{name}"
+        for name in ("ADD", "AND", "MAXIMUM", "MINIMUM", "MULTIPLY", "SHIFT_LEFT")
+    ),
 )
 _COMPARISONS = ("EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL")
 _REDUCTIONS = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from itertools import product
+from typing import Any
 
 from frontends.errors import UnsupportedOperatorError
 from frontends.tflite import from_tflite
@@ -25,7 +26,7 @@ from tests.operators.example import DTYPES, Example
 from tests.operators.examples import CODES, example
 from tests.operators.weighted import WEIGHTED_CODES, WEIGHTS, weighted_example
 from tests.support.children import Death, answers, without_stderr
-from tvm_qnn.oracle import litert_tensors
+from tvm_qnn.oracle import LiteRtSession, litert_tensors
 
 Make = Callable[[str, str, "int | None"], Example]
 
@@ -72,22 +73,29 @@ def known_to_litert(code: str) -> bool:
     return False
 
 
-def _answer(model: bytes, arrays: Sequence[object]) -> str:
+def _answer(model: bytes, arrays: Sequence[Any], *, default: bool = False) -> str:
     """Return LiteRT's error, or nothing."""
     try:
         with without_stderr():
-            litert_tensors(model, arrays)  # type: ignore[arg-type]
+            if default:
+                LiteRtSession(model, xnnpack=False).run(arrays)
+            else:
+                litert_tensors(model, arrays)
     except QnnError as error:
         return str(error)
     return ""
 
 
 def _runs(item: tuple[Make, str, str]) -> bool:
-    """Tell whether LiteRT runs an example, of one version or another."""
+    """Tell whether LiteRT runs an example, of one version or another.
+
+    Its default kernels are asked where its reference kernels lack the operator.
+    """
     make, code, dtype = item
-    for version in (None, *range(1, _MOST_VERSIONS)):
+    kinds = (False,) if known_to_litert(code) else (False, True)
+    for default, version in product(kinds, (None, *range(1, _MOST_VERSIONS))):
         made = make(code, dtype, version)
-        answer = _answer(made.model(), made.arrays)
+        answer = _answer(made.model(), made.arrays, default=default)
         if "find op for builtin" not in answer:
             return not answer
     return False
@@ -122,8 +130,9 @@ def _table(rows: dict[str, list[str]], heads: Sequence[str]) -> str:
 
 HEAD = """# Operators by type
 
-What LiteRT 2.3.0's reference kernels run of each type, and what becomes of it here. This page is
-written by `python -m tests.operators`, which gives one model for each cell to both.
+What LiteRT 2.3.0's reference kernels run of each type, or its default kernels where it has no
+others, and what becomes of it here. This page is written by `python -m tests.operators`, which
+gives one model for each cell to both.
 
 - **yes**: what LiteRT computes, bit for bit; of float32,
   [as close as the order of sums allows](numerics.md#float32-beside-integers).
@@ -139,7 +148,8 @@ int8, uint8 and int16 are quantized tensors; int32, int64 and bool mean themselv
 REASONS = """
 ## What is refused, and why
 
-- UNIQUE, and WHERE of a run's data: the shape of the result depends on the data.
+- UNIQUE, WHERE of a run's data, and SEGMENT_SUM by segments that a run computes: the shape of the
+  result depends on the data.
 - NOT_EQUAL, PRELU and SUM of int16, EMBEDDING_LOOKUP of int16 and int8, FAKE_QUANT of integers,
   MATRIX_DIAG and MATRIX_SET_DIAG of bool: LiteRT's reference kernels
   [take the data for that of another type](numerics.md#where-tflites-reference-kernels-surprise).
@@ -182,4 +192,4 @@ def _rest(never_run: Sequence[str]) -> str:
         refused = ", ".join(code for code in sorted(codes) if code not in here)
         lines.append(f"- {title}: taken are {taken or 'none'}. Refused are {refused or 'none'}.\n")
     names = ", ".join(never_run)
-    return "".join(lines) + f"- LiteRT's reference kernels run none of these types in {names}.\n"
+    return "".join(lines) + f"- LiteRT runs none of these types in {names}.\n"

@@ -16,7 +16,7 @@ from tests.support.arrays import full_range
 from tests.support.references import evaluate
 from tvm_qnn.build import build
 from tvm_qnn.compare import Comparison, compare
-from tvm_qnn.oracle import litert_tensors
+from tvm_qnn.oracle import LiteRtSession, litert_tensors
 
 Array = np.ndarray[Any, Any]
 Output = tuple[Sequence[int], str, Quantization | None]
@@ -85,6 +85,19 @@ class Sheet:
         comparison = self.compare()
         assert comparison.differing == ()
         return comparison
+
+    def check_default(self) -> None:
+        """Compile all operators; outputs must be those of LiteRT's default kernels.
+
+        Its reference kernels lack some operators.
+        """
+        model = self.model()
+        mod, params = from_tflite(model)
+        results = build(mod, "llvm", params).run(*self.arrays).values()
+        expected = LiteRtSession(model, xnnpack=False).run(self.arrays)
+        for wanted, found in zip(expected, results, strict=True):
+            assert found.dtype == wanted.dtype
+            np.testing.assert_array_equal(found, wanted)
 
     def compare(self) -> Comparison:
         return compare(self.model(), self.arrays, target="llvm", kernels=False)

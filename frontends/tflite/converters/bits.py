@@ -10,10 +10,12 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context
+from frontends.tflite.converters.fixed_point import number
 from frontends.tflite.converters.registry import data_converter
 from qnn_ops.rounded import rounded
 
 _INTEGERS = ("int8", "uint8", "int16", "int32")
+_SHIFTED = ("int8", "int16", "int32")
 _ELEMENTWISE: dict[str, Callable[..., relax.Expr]] = {
     "STABLEHLO_ADD": R.add,
     "STABLEHLO_MAXIMUM": R.maximum,
@@ -44,6 +46,24 @@ def convert_right_shift(ctx: Context) -> relax.Expr:
     return R.astype(R.right_shift(R.astype(data, "int32"), inside), ctx.output().dtype)
 
 
+@data_converter("STABLEHLO_SHIFT_LEFT")
+def convert_left_shift(ctx: Context) -> relax.Expr:
+    """Shift to the left; all bits leave by a count beyond 31 or below 0, undefined in LiteRT."""
+    # In 64 bits, as TVM lets LLVM assume that nothing overflows.
+    data, count = (R.astype(each, "int64") for each in _operands(ctx, _SHIFTED))
+    count = ctx.builder.emit(count)
+    inside = R.bitwise_and(count, number(31))
+    shifted = R.astype(R.left_shift(data, inside), ctx.output().dtype)
+    return R.where(R.equal(count, inside), shifted, R.zeros((), ctx.output().dtype))
+
+
+@data_converter("STABLEHLO_AND")
+def convert_stablehlo_and(ctx: Context) -> relax.Expr:
+    """Keep the bits that both have."""
+    operands, is_bool = _operands(ctx, (*_INTEGERS, "int64", "bool")), ctx.output().dtype == "bool"
+    return (R.logical_and if is_bool else R.bitwise_and)(*operands)
+
+
 @data_converter(*_ELEMENTWISE)
 def convert_stablehlo(ctx: Context) -> relax.Expr:
     """Combine tensors of one shape, whatever scales the file states; integers wrap."""
@@ -63,6 +83,6 @@ def _operands(ctx: Context, dtypes: tuple[str, ...]) -> list[relax.Expr]:
     types = {operand.tensor.dtype for operand in operands}
     if types != {dtype} or dtype not in dtypes or len(operands) != 2:
         raise UnsupportedError(f"from {sorted(types)} to {dtype}")
-    if operands[0].shape != operands[1].shape and ctx.operator.code in _ELEMENTWISE:
+    if operands[0].shape != operands[1].shape and ctx.operator.code.startswith("STABLEHLO"):
         raise UnsupportedError(f"shapes {operands[0].shape} and {operands[1].shape} differ")
     return [operand.expr for operand in operands]

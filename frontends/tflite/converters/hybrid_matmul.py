@@ -19,10 +19,11 @@ from frontends.tflite.converters.hybrid import (
 from frontends.tflite.converters.matmul import result_shape, swapped
 from frontends.tflite.converters.registry import hybrid_converter
 from frontends.tflite.options import BatchMatMulOptions
-from qnn_ops import quantized_dense
+from qnn_ops import QnnError, quantized_dense
 from qnn_ops.rounded import rounded
 
 _RANK = 5  # to which LiteRT extends both operands
+_MOST = 1 << 24  # rows whose scales have places
 
 
 @hybrid_converter("BATCH_MATMUL")
@@ -57,6 +58,8 @@ def convert_hybrid_batch_matmul(ctx: Context) -> relax.Expr:
     count = prod(left[:-1])
     rows = quantized_rows(ctx, lhs, count, (count, 1), asymmetric=asymmetric)
     batches = np.broadcast_shapes(ends[0][:3], ends[1][:3])
+    if prod(batches) * left[-2] > _MOST:
+        raise QnnError(f"data of shape {data.shape} has more than {_MOST} rows")
     numbers = np.indices(batches)
 
     def places(sizes: tuple[int, ...], size: int) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -74,7 +75,24 @@ def convert_sparse_to_dense(ctx: Context) -> relax.Expr:
 @data_converter(*_REDUCTIONS)
 def convert_segments(ctx: Context) -> relax.Expr:
     """Reduce the rows of each segment; a row of a negative one is left out."""
-    data, places, count = ctx.input(0), ctx.input(1), ctx.integer(2)
+    return _reduced(ctx, ctx.integer(2), *_REDUCTIONS[ctx.operator.code])
+
+
+@data_converter("SEGMENT_SUM")
+def convert_segment_sum(ctx: Context) -> relax.Expr:
+    """Sum up the rows of each segment, which are numbered in order."""
+    places = ctx.input(1)
+    if not places.tensor.is_constant:
+        raise UnsupportedError("the shape of its result depends on the data of a run")
+    numbers = np.asarray(ctx.constant(1)).astype(np.int64)
+    steps = np.diff(numbers, prepend=-1) if numbers.ndim == 1 else np.array([-1])
+    if np.any((steps != 0) & (steps != 1)) or (numbers.size and numbers[0] != 0):
+        raise QnnError(f"{places.tensor.label} must count segments from 0, in order")
+    return _reduced(ctx, int(numbers.max(initial=-1)) + 1, "add", lambda info: 0)
+
+
+def _reduced(ctx: Context, count: int, reduction: str, begin: Callable[[Any], Any]) -> relax.Expr:
+    data, places = ctx.input(0), ctx.input(1)
     dtype, rank = data.tensor.dtype, len(places.shape)
     if dtype not in ("int32", "float32") or places.tensor.dtype != "int32":
         raise UnsupportedError(f"{dtype} in segments of {places.tensor.dtype}")
@@ -83,7 +101,6 @@ def convert_segments(ctx: Context) -> relax.Expr:
     if places.tensor.is_constant and np.any(ctx.constant(1) >= count):
         raise QnnError(f"{places.tensor.label} has segments beyond {count}")
     rest = data.shape[rank:]
-    reduction, begin = _REDUCTIONS[ctx.operator.code]
     info = np.finfo(dtype) if dtype == "float32" else np.iinfo(dtype)
     start = relax.const(np.asarray(begin(info), dtype), dtype)
     if 0 in data.shape or count == 0:

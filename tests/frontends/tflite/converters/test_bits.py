@@ -56,3 +56,34 @@ def test_types_must_be_one() -> None:
     sheet.operator("BITWISE_XOR", operands, ((3,), "int32", None))
     with pytest.raises(QnnError, match=r"from .'int16', 'int32'. to int32"):
         from_tflite(sheet.model())
+
+
+def test_bits_without_a_reference_kernel() -> None:
+    sheet = Sheet(seed=15)
+    for dtype in ("int8", "uint8", "int16", "int32", "int64", "bool"):
+        draw = sheet.rng.random((3, 9)) < 0.5
+        encoding = Q if dtype in ("int8", "uint8") else None
+        data, other = (
+            sheet.input(draw if dtype == "bool" else full_range(sheet.rng, dtype, (3, 9)), encoding)
+            for _ in range(2)
+        )
+        sheet.operator("STABLEHLO_AND", [data, other], ((3, 9), dtype, encoding))
+        if dtype in ("int8", "int16", "int32"):
+            counts = sheet.input(sheet.rng.integers(0, 32, (3, 9)).astype(dtype), encoding)
+            sheet.operator("STABLEHLO_SHIFT_LEFT", [data, counts], ((3, 9), dtype, encoding))
+    sheet.check_default()
+
+
+def test_all_bits_leave_by_a_count_outside() -> None:
+    sheet = Sheet()
+    data, counts = (sheet.input(np.array(each, np.int32)) for each in ([3] * 4, [-1, 31, 32, 2]))
+    sheet.operator("STABLEHLO_SHIFT_LEFT", [data, counts], ((4,), "int32", None))
+    assert sheet.run().tolist() == [0, -(2**31), 0, 12]
+
+
+def test_shapes_must_be_one() -> None:
+    sheet = Sheet()
+    operands = [sheet.input(np.zeros(shape, np.int8)) for shape in ((2, 3), (3,))]
+    sheet.operator("STABLEHLO_AND", operands, ((2, 3), "int8", None))
+    with pytest.raises(QnnError, match=r"shapes \(2, 3\) and \(3,\) differ"):
+        from_tflite(sheet.model())

@@ -5,6 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from frontends.tflite import from_tflite
+from frontends.tflite.quantization import Quantization
+from frontends.tflite.writer import ModelWriter
+from qnn_ops import QnnError
 from tests.support.hybrid import float_rows, weights
 from tests.support.tflite import Sheet
 
@@ -43,3 +47,14 @@ def test_every_element_is_litert_s(asymmetric: bool, shapes: list[Any]) -> None:
             asymmetric_quantize_inputs=asymmetric,
         )
     sheet.check()
+
+
+def test_more_rows_than_places() -> None:
+    writer = ModelWriter()
+    x = writer.tensor("x", (1 << 24, 2, 4, 4), "float32")
+    scale, array = Quantization.per_tensor(0.1, 0), np.ones((4, 2), np.int8)
+    w = writer.tensor("w", array.shape, "int8", scale, array)
+    y = writer.tensor("y", (1 << 24, 2, 4, 2), "float32")
+    writer.operator("BATCH_MATMUL", [x, w], [y], version=4)
+    with pytest.raises(QnnError, match="has more than 16777216 rows"):
+        from_tflite(writer.finish([x], [y]))

@@ -130,3 +130,30 @@ def test_places_of_a_run_stay_in_memory() -> None:
     operands = [index, data, sheet.constant([3, 4])]
     sheet.operator("SCATTER_ND", operands, ((3, 4), "int8", Q))
     np.testing.assert_array_equal(sheet.run(), np.full((3, 4), 7, np.int8))
+
+
+def test_sums_of_segments_in_order_equal_litert_s_default_kernel() -> None:
+    sheet = Sheet(seed=16)
+    for dtype in ("int32", "float32"):
+        for shape in ((7, 3, 2), (7,)):
+            operands = [sheet.input(numbers(sheet, shape, dtype))]
+            operands.append(sheet.constant(np.array([0, 0, 1, 1, 1, 2, 3])))
+            sheet.operator("SEGMENT_SUM", operands, ((4, *shape[1:]), dtype, None))
+    sheet.check_default()
+
+
+@pytest.mark.parametrize("places", [[1, 1], [0, 2], [0, -1], [1, 0], [[0], [0]]])
+def test_segments_that_are_not_in_order(places: list[int]) -> None:
+    sheet = Sheet()
+    operands = [sheet.input(np.zeros((2, 3), np.int32)), sheet.constant(np.array(places))]
+    sheet.operator("SEGMENT_SUM", operands, ((2, 3), "int32", None))
+    with pytest.raises(QnnError, match="must count segments from 0, in order"):
+        from_tflite(sheet.model())
+
+
+def test_segments_of_a_run_s_data() -> None:
+    sheet = Sheet()
+    operands = [sheet.input(np.zeros(shape, np.int32)) for shape in ((2, 3), (2,))]
+    sheet.operator("SEGMENT_SUM", operands, ((2, 3), "int32", None))
+    with pytest.raises(QnnError, match="depends on the data of a run"):
+        from_tflite(sheet.model())
