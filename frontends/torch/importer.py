@@ -11,6 +11,7 @@ from tvm import relax
 from frontends.builder import Imported
 from frontends.errors import ModelFormatError, UnsupportedOperatorError, reason_of
 from frontends.naming import owners, with_results
+from frontends.torch.inductor import is_of_inductor
 from frontends.torch.operators import CLAMPING, DEQUANTIZING, QUANTIZING, reasons, rules
 from frontends.torch.package import torch_package
 from frontends.torch.reader import (
@@ -30,11 +31,12 @@ from qnn_ops.xnnpack import XNNPACK
 def from_exported_program(
     program: Any,
 ) -> tuple[tvm.IRModule, dict[str, tvm.runtime.Tensor]]:
-    """Import a quantized PyTorch program, whose integers are those of XNNPACK.
+    """Import a quantized PyTorch program, whose integers are those of XNNPACK or of oneDNN.
 
     For programs that torchao's ``prepare_pt2e`` and ``convert_pt2e`` quantized with ExecuTorch's
     ``XNNPACKQuantizer``, exported once more afterwards. The integers are those of ExecuTorch's
     delegate to XNNPACK; the documentation's page on numbers of PyTorch models says what these are.
+    Of uint8 activations, as ``X86InductorQuantizer`` makes them, they are oneDNN's.
     ``build`` makes integer operators of the groups. What the delegate leaves in float is computed
     in float32, with a ``LeftInFloatWarning``; a sum of floats may differ in its last bits.
 
@@ -66,19 +68,22 @@ def import_program(program: Any) -> Imported:
     from tvm.relax.frontend.torch.exported_program_translator import ExportedProgramImporter
 
     importer = ExportedProgramImporter()
+    of_inductor = is_of_inductor(program)
     try:
         mod = importer.from_exported_program(
             program,
             keep_params_as_input=False,
             unwrap_unit_return_tuple=True,
             no_bind_return_tuple=False,
-            custom_convert_map=rules(constants_of(program)),
+            custom_convert_map=rules(constants_of(program), of_inductor=of_inductor),
         )
     except Exception as error:  # whatever TVM's importer meets
         raise ModelFormatError(f"the program cannot be imported: {reason_of(error)}") from None
     mod, results = _with_results(mod, calls_of(program), importer.env)
     main = mod["main"].with_attr("num_input", len(inputs))
-    mod["main"] = with_signature(main.with_attr("qdq_arithmetic", XNNPACK), signature)
+    if not of_inductor:  # whose groups are written out already
+        main = main.with_attr("qdq_arithmetic", XNNPACK)
+    mod["main"] = with_signature(main, signature)
     return Imported(mod, {}, results)
 
 

@@ -10,7 +10,13 @@ from tvm import relax
 
 from frontends.errors import UnsupportedError
 from frontends.torch.dynamic import DYNAMIC, check_dynamic, dynamic_rules
-from frontends.torch.reader import calls_of, operator_of
+from frontends.torch.inductor import (
+    check_product,
+    inductor_rules,
+    is_of_inductor,
+    is_product,
+)
+from frontends.torch.reader import calls_of, operator_of, values_of
 from qnn_ops import dequantize, quantize
 from qnn_ops.attributes import dtype_range
 from qnn_ops.registry import spec_of
@@ -38,26 +44,27 @@ _BATCH_NORM = "batch_norm.default"
 _PADS = ("constant_pad_nd.default", "pad.default")
 
 
-def rules(constants: Mapping[str, Array]) -> dict[str, Rule]:
+def rules(constants: Mapping[str, Array], *, of_inductor: bool = False) -> dict[str, Rule]:
     """Return the rules of operators that quantize, by their names.
 
     Args:
         constants: of the program, by the names of their nodes.
+        of_inductor: whether X86InductorQuantizer quantized it.
     """
 
     def quantize_per_tensor(node: Any, importer: Any) -> relax.Var:
-        data, scale, point, *_, dtype = _values(node)
+        data, scale, point, *_, dtype = values_of(node)
         call = quantize(
             importer.env[data], float(scale), int(point), _name(dtype), arithmetic=XNNPACK
         )
         return importer.block_builder.emit(call)
 
     def dequantize_per_tensor(node: Any, importer: Any) -> relax.Var:
-        data, scale, point, *_ = _values(node)
+        data, scale, point, *_ = values_of(node)
         return importer.block_builder.emit(dequantize(importer.env[data], float(scale), int(point)))
 
     def dequantize_per_channel(node: Any, importer: Any) -> relax.Var:
-        data, scales, points, axis, *_ = _values(node)
+        data, scales, points, axis, *_ = values_of(node)
         values = [float(scale) for scale in constants[scales.name]]
         zeros = {int(point) for point in constants[points.name]}
         zero = zeros.pop() if len(zeros) == 1 else [int(p) for p in constants[points.name]]
@@ -70,6 +77,7 @@ def rules(constants: Mapping[str, Array]) -> dict[str, Rule]:
     return {
         **named,
         **dynamic_rules(constants),
+        **(inductor_rules(constants) if of_inductor else {}),
         _BATCH_NORM: batch_norm,
         "pixel_shuffle.default": pixel_shuffle,
     }
@@ -91,7 +99,7 @@ def pixel_shuffle(node: Any, importer: Any) -> relax.Var:
 
 def batch_norm(node: Any, importer: Any) -> relax.Var:
     """Normalize by the statistics that are kept: TVM's importer takes those of the batch."""
-    data, weight, bias, mean, variance, _, _, epsilon, _ = _values(node)
+    data, weight, bias, mean, variance, _, _, epsilon, _ = values_of(node)
     parts = [None if part is None else importer.env[part] for part in (weight, bias)]
     channels = spec_of(importer.env[mean]).shape
     gamma, beta = (
@@ -116,19 +124,22 @@ def reasons(program: Any, known: Collection[str], constants: Mapping[str, Array]
         constants: of the program, by the names of their nodes.
     """
     found: dict[int, str] = {}
+    dtype = "uint8" if is_of_inductor(program) else "int8"
     for number, node in enumerate(calls_of(program)):
         try:
-            _check(node, known, constants)
+            _check(node, known, constants, dtype)
+            if is_product(node):
+                check_product(node, constants)
         except UnsupportedError as error:
             found[number] = str(error)
     return found
 
 
-def _check(node: Any, known: Collection[str], constants: Mapping[str, Array]) -> None:
+def _check(node: Any, known: Collection[str], constants: Mapping[str, Array], dtype: str) -> None:
     name = operator_of(node)
     is_quantizing = str(node.target).startswith("quantized_decomposed.")
     if is_quantizing and name in _PER_TENSOR:
-        _check_per_tensor(node, is_result=name.startswith("quantize"))
+        _check_per_tensor(node, dtype, is_result=name.startswith("quantize"))
     elif is_quantizing and name == _PER_CHANNEL:
         if any(getattr(each, "name", "") not in constants for each in node.args[1:3]):
             raise UnsupportedError("its scales and zero points are not constant")
@@ -138,11 +149,15 @@ def _check(node: Any, known: Collection[str], constants: Mapping[str, Array]) ->
         is_dynamic = "choose_qparams" in name
         what = "scales that are computed at run time are not imported"
         raise UnsupportedError(what if is_dynamic else "no conversion rule")
-    elif name == _BATCH_NORM and (_values(node)[5] or None in _values(node)[3:5]):
+    elif name == _BATCH_NORM and (values_of(node)[5] or None in values_of(node)[3:5]):
         raise UnsupportedError("it is in training mode: call eval() before torch.export.export")
     elif name in _PADS:
         raise UnsupportedError("a pad is not imported: let the convolution or the pool pad")
-    elif name in _SUMS and any(_is_quantized_product(each) for each in node.all_input_nodes):
+    elif (
+        dtype == "int8"
+        and name in _SUMS
+        and any(_is_quantized_product(each) for each in node.all_input_nodes)
+    ):
         # XNNPACK computes the product in float then; here it would be a bias.
         raise UnsupportedError("its operand is a product that is not quantized: make it the bias")
 
@@ -155,26 +170,20 @@ def _is_quantized_product(node: Any) -> bool:
     return data.op == "call_function" and operator_of(data) == _PER_TENSOR[1]
 
 
-def _check_per_tensor(node: Any, *, is_result: bool) -> None:
-    _, scale, point, low, high, dtype = _values(node)[:6]
+def _check_per_tensor(node: Any, wanted: str, *, is_result: bool) -> None:
+    _, scale, point, low, high, dtype = values_of(node)[:6]
     if not isinstance(scale, float) or not isinstance(point, int):
         raise UnsupportedError("its scale and zero point are not constant")
     if scale != float(np.float32(scale)):
         raise UnsupportedError(f"its scale {scale!r} is no float32 number, as those of PT2E are")
     name = _name(dtype)
-    if name != "int8":
-        raise UnsupportedError(f"{name} is not imported: XNNPACK's activations are int8")
-    if is_result and (low, high) != dtype_range(name):
-        raise UnsupportedError(f"its values must be from -128 to 127, got {low} to {high}")
-
-
-def _values(node: Any) -> list[Any]:
-    """Return a node's arguments in the order of its operator's."""
-    schema = node.target._schema.arguments
-    return [
-        node.args[place] if place < len(node.args) else node.kwargs.get(argument.name)
-        for place, argument in enumerate(schema)
-    ]
+    if name != wanted:
+        raise UnsupportedError(f"{name} is not imported here: the other activations are {wanted}")
+    ends = dtype_range(name)
+    if is_result and (low, high) != ends:
+        raise UnsupportedError(
+            f"its values must be from {ends[0]} to {ends[1]}, got {low} to {high}"
+        )
 
 
 def _name(dtype: Any) -> str:

@@ -53,6 +53,16 @@ def operator_of(node: Any) -> str:
     return str(node.target.__name__)
 
 
+def values_of(node: Any) -> list[Any]:
+    """Return a node's arguments in the order of its operator's, with those that are not given."""
+    return [
+        node.args[place]
+        if place < len(node.args)
+        else node.kwargs.get(argument.name, argument.default_value)
+        for place, argument in enumerate(node.target._schema.arguments)
+    ]
+
+
 def info_of(node: Any) -> TensorInfo:
     """Return name, shape and dtype of a node's tensor.
 

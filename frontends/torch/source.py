@@ -9,6 +9,7 @@ from frontends.builder import Imported
 from frontends.formats import Shapes, Source
 from frontends.summary import FLOAT, INTEGER, UNSUPPORTED, OperatorInfo, Summary, TensorNote
 from frontends.torch.importer import import_program, missing_operators
+from frontends.torch.inductor import is_of_inductor
 from frontends.torch.reader import (
     Array,
     calls_of,
@@ -65,6 +66,7 @@ class TorchSource(Source):
             return notes.setdefault(node.name, made)
 
         missing = missing_operators(self.program)
+        known = _WEIGHTED if is_of_inductor(self.program) else _INTEGER
         integer = set(constants)
         operators = []
         for number, node in enumerate(calls_of(self.program)):
@@ -72,7 +74,7 @@ class TorchSource(Source):
             result = note(node)
             reason = missing.get(number, "")
             is_integer = str(node.target).startswith("quantized_decomposed.") or (
-                operator_of(node) in _INTEGER and all(each.name in integer for each in inputs)
+                operator_of(node) in known and all(each.name in integer for each in inputs)
             )
             if is_integer:
                 integer.add(node.name)

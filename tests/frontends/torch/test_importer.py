@@ -240,14 +240,14 @@ def test_what_is_not_imported_is_named() -> None:
     data = torch.ones(1, 2, 4, 4)
 
     def compute(_module: Any, x: Any) -> Any:
-        x = networks.QUANTIZED.quantize_per_tensor(x, 0.5, 3, 0, 255, torch.uint8)
+        x = networks.QUANTIZED.quantize_per_tensor(x, 0.5, 3, *networks.BYTES)
         x = networks.QUANTIZED.dequantize_per_tensor(x, 0.1, 3, 0, 255, torch.uint8)
         return functional.pad(x, (1, 1))
 
     with pytest.raises(UnsupportedOperatorError) as caught:
         qnn.from_exported_program(program_of(compute, data))
     text = str(caught.value)
-    assert "quantize_per_tensor.default: uint8 is not imported: XNNPACK's activations are" in text
+    assert "quantize_per_tensor.default: int8 is not imported here: the other activations" in text
     assert "dequantize_per_tensor.default: its scale 0.1 is no float32 number" in text
     assert "pad.default: a pad is not imported" in text
     assert "(tensors: 'pad')" in text

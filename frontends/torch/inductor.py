@@ -1,0 +1,167 @@
+"""Programs of X86InductorQuantizer, whose uint8 activations oneDNN multiplies, in its arithmetic.
+
+A convolution or a dense layer is its integer sums, and what follows is float32: the sums times the
+product of both scales, plus the bias, which stays float. Where nothing but a bound stands between
+that and the quantize, Inductor makes one operator of all, and the zero point is added before the
+result is rounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.torch.reader import calls_of, operator_of, values_of
+from qnn_ops import quantize, quantized_conv2d, quantized_dense
+from qnn_ops.attributes import dtype_range
+from qnn_ops.rounded import rounded
+from qnn_ops.xnnpack import XNNPACK, reciprocal
+
+Array = np.ndarray[Any, Any]
+
+UINT8 = "torch.uint8"
+
+_QUANTIZE, _DEQUANTIZE = "quantize_per_tensor.default", "dequantize_per_tensor.default"
+_CHANNELS = "dequantize_per_channel.default"
+_CONV, _LINEAR = "conv2d.default", "linear.default"
+_BOUNDS = {
+    *("relu.default", "relu_.default", "hardtanh.default", "hardtanh_.default"),
+    *("relu6.default", "relu6_.default"),
+}
+"""What Inductor makes a part of the product before it."""
+
+
+def is_of_inductor(program: Any) -> bool:
+    """Tell whether a program's activations are uint8, as X86InductorQuantizer makes them."""
+    return any(
+        str(value) == UINT8
+        for node in calls_of(program)
+        if operator_of(node) in (_QUANTIZE, _DEQUANTIZE)
+        for value in values_of(node)
+    )
+
+
+def inductor_rules(constants: Mapping[str, Array]) -> dict[str, Callable[[Any, Any], Any]]:
+    """Return the rules of what oneDNN computes, by the names of their nodes' operators.
+
+    Args:
+        constants: of the program, by the names of their nodes.
+    """
+
+    def product(node: Any, importer: Any) -> Any:
+        if not is_product(node):
+            return type(importer).create_convert_map(importer)[operator_of(node)](node)
+        return _PRODUCTS[operator_of(node)](node, importer, constants)
+
+    return {_QUANTIZE: _quantize, **dict.fromkeys(_PRODUCTS, product)}
+
+
+def is_product(node: Any) -> bool:
+    """Tell whether a node is a convolution or a dense layer of uint8 data."""
+    if not _calls(node, *_PRODUCTS) or not _calls(node.args[0], _DEQUANTIZE):
+        return False
+    return UINT8 in map(str, values_of(node.args[0]))
+
+
+def check_product(node: Any, constants: Mapping[str, Array]) -> None:
+    """Check the weights of a product.
+
+    Raises:
+        UnsupportedError: oneDNN would not multiply them as integers.
+    """
+    weights = node.args[1]
+    if not _calls(weights, _CHANNELS) or weights.args[3]:
+        raise UnsupportedError("its weights must have one scale for each output channel")
+    zeros = constants.get(getattr(weights.args[2], "name", ""))
+    array = constants.get(getattr(weights.args[0], "name", ""))
+    if array is None or array.dtype != np.int8 or zeros is None or zeros.any():
+        raise UnsupportedError("its weights are no int8 constants with the zero point 0")
+
+
+def _conv2d(node: Any, importer: Any, constants: Mapping[str, Array]) -> Any:
+    _, _, bias, strides, padding, dilation, groups = values_of(node)
+    sides = _pair(padding)
+    window: dict[str, Any] = {
+        "strides": _pair(strides),
+        "padding": [*sides, *sides],
+        "dilation": _pair(dilation),
+        "groups": int(groups),
+        "data_layout": "NCHW",
+        "kernel_layout": "OIHW",
+    }
+    data, point, array = _operands(node, importer, constants)
+    sums = quantized_conv2d(data, array, 1.0, point, 1.0, 0, 1.0, 0, "int32", **window)
+    return _real(node, importer, constants, sums, bias, (-1, 1, 1))
+
+
+def _linear(node: Any, importer: Any, constants: Mapping[str, Array]) -> Any:
+    bias = values_of(node)[2]
+    data, point, array = _operands(node, importer, constants)
+    sums = quantized_dense(data, array, 1.0, point, 1.0, 0, 1.0, 0, "int32")
+    return _real(node, importer, constants, sums, bias, (-1,))
+
+
+_PRODUCTS = {_CONV: _conv2d, _LINEAR: _linear}
+
+
+def _operands(
+    node: Any, importer: Any, constants: Mapping[str, Array]
+) -> tuple[relax.Expr, int, relax.Expr]:
+    """Return the bytes of the data, their zero point, and the weights."""
+    bytes_, _, point = values_of(node.args[0])[:3]
+    array = constants[node.args[1].args[0].name]
+    return importer.env[bytes_], int(point), relax.const(array, "int8")
+
+
+def _real(
+    node: Any,
+    importer: Any,
+    constants: Mapping[str, Array],
+    sums: relax.Expr,
+    bias: Any,
+    shape: tuple[int, ...],
+) -> Any:
+    """Return what integer sums stand for."""
+    emit = importer.block_builder.emit
+    scale = np.float32(values_of(node.args[0])[1])
+    steps = scale * constants[node.args[1].args[1].name].astype(np.float32)
+    factor = relax.const(steps.reshape(shape), "float32")
+    real = emit(R.multiply(R.astype(emit(sums), "float32"), factor))
+    if bias is None:
+        return real
+    addend = emit(R.reshape(importer.env[bias], shape))
+    return emit(R.add(emit(rounded(real)), addend))
+
+
+def _quantize(node: Any, importer: Any) -> Any:
+    """Quantize; of a product, with the zero point inside of what is rounded."""
+    data, scale, point, *_, dtype = values_of(node)
+    emit, name = importer.block_builder.emit, str(dtype).removeprefix("torch.")
+    value = importer.env[data]
+    if not _is_fused(data):
+        return emit(quantize(value, float(scale), int(point), name, arithmetic=XNNPACK))
+    steps = emit(R.multiply(value, relax.const(reciprocal(scale), "float32")))
+    moved = emit(R.add(emit(rounded(steps)), relax.const(float(point), "float32")))
+    bounded = R.clip(R.round(moved), *map(float, dtype_range(name)))
+    return emit(R.astype(emit(bounded), name))
+
+
+def _is_fused(node: Any) -> bool:
+    """Tell whether a node is a product, or a bound of one, that nothing else reads."""
+    while len(node.users) == 1 and _calls(node, *_BOUNDS):
+        node = node.args[0]
+    return len(node.users) == 1 and is_product(node)
+
+
+def _calls(node: Any, *names: str) -> bool:
+    return getattr(node, "op", "") == "call_function" and operator_of(node) in names
+
+
+def _pair(value: Any) -> list[int]:
+    sizes = [int(each) for each in value] if isinstance(value, list | tuple) else [int(value)]
+    return sizes * 2 if len(sizes) == 1 else sizes
