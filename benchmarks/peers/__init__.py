@@ -19,6 +19,7 @@ PEERS: dict[str, Peer] = {
     "litert-builtin": LiteRt(xnnpack=False),
     "openvino": OpenVino(),
     "onnxruntime": OnnxRuntime(),
+    "onnxruntime-integers": OnnxRuntime(in_integers=True),
     "stock-tvm": StockTvm(),
 }
 """By the name under which the command line knows them, in the order of the tables."""

@@ -14,12 +14,20 @@ OPSET = 17  # scales for each channel need 13 or newer
 
 
 class OnnxRuntime(Peer):
-    """With its processor's kernels."""
+    """With its processor's kernels.
 
-    name = "ONNX Runtime"
+    Args:
+        in_integers: whether it computes int8 activations in integers, which it leaves in float on
+            x86 otherwise. Its answers are then those of tvm-qnn.
+    """
+
     distribution = "onnxruntime"
     modules = ("onnxruntime",)
     formats = (".tflite", ".onnx")
+
+    def __init__(self, *, in_integers: bool = False) -> None:
+        self.name = "ONNX Runtime, integers" if in_integers else "ONNX Runtime"
+        self._in_integers = in_integers
 
     def compile(self, model: Path, folder: Path) -> Path:
         """Convert the model, if it is none in ONNX; tf2onnx reads .tflite files by TensorFlow."""
@@ -39,6 +47,8 @@ class OnnxRuntime(Peer):
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
+        if self._in_integers:
+            options.add_session_config_entry("session.qdqisint8allowed", "1")
         providers = ["CPUExecutionProvider"]
         return _Session(onnxruntime.InferenceSession(str(file), options, providers=providers))
 

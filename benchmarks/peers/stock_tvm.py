@@ -15,16 +15,15 @@ class StockTvm(Peer):
     name = "TVM, as it comes"
     distribution = "apache-tvm"
     modules = ("tvm.relax",)
-    compiler_modules = ("tvm.relax.frontend.tflite", "tflite")
+    compiler_modules = ("tvm.relax.frontend.tflite", "tflite", "tvm.relax.frontend.onnx", "onnx")
+    formats = (".tflite", ".onnx")
 
     def compile(self, model: Path, folder: Path) -> Path:
         """Import, compile and export."""
-        import tflite
         import tvm
-        from tvm.relax.frontend.tflite import from_tflite
         from tvm.target import codegen
 
-        mod = from_tflite(tflite.Model.GetRootAs(model.read_bytes()))
+        mod = _READERS[model.suffix](model)
         target = tvm.target.Target({"kind": "llvm", "mcpu": codegen.llvm_get_system_cpu()})
         file = folder / "stock_tvm.so"
         with target:
@@ -39,6 +38,24 @@ class StockTvm(Peer):
         return _Session(
             tvm, tvm.relax.VirtualMachine(tvm.runtime.load_module(str(file)), tvm.cpu())
         )
+
+
+def _tflite(model: Path) -> Any:
+    import tflite
+    from tvm.relax.frontend.tflite import from_tflite
+
+    return from_tflite(tflite.Model.GetRootAs(model.read_bytes()))
+
+
+def _onnx(model: Path) -> Any:
+    import onnx
+    from tvm.relax.frontend.onnx import from_onnx
+
+    return from_onnx(onnx.load(model))
+
+
+_READERS: dict[str, Callable[[Path], Any]] = {".tflite": _tflite, ".onnx": _onnx}
+"""TVM's importers, by the suffix of what they read."""
 
 
 class _Session:
