@@ -8,7 +8,7 @@ step bounds its addend from both sides. So nothing has to be tried: the bounds p
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,8 @@ _HIGH = 32  # bits that a narrow form drops of its products
 _MOST_LEFT, _MOST_RIGHT = 14, 21  # beyond these an addend gets too large for its dtype
 _LARGEST = {False: 1 << 30, True: 1 << 61}  # addend, by whether the form is wide
 _NEARBY = (0, 1, -1, 2, -2, 3, -3)
+_FARTHER = tuple(sign * offset for offset in range(4, 65) for sign in (1, -1))
+_FEW = 8  # of so many channels one may need a multiplier that is farther from its scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +78,10 @@ class _Steps:
     ends: Array
     up_to_here: Array
     has_end: Array
+
+    def of(self, channels: Array) -> _Steps:
+        """Return those of some channels, by their numbers."""
+        return _Steps(*(getattr(self, each.name)[:, channels] for each in fields(self)))
 
 
 def steps_of(staircase: Staircase, least: Array, most: Array, low: int, high: int) -> _Steps:
@@ -182,13 +188,17 @@ def _form(
             if fits.all():
                 return Form(one_left, right, tried.astype(np.int32), found.astype(dtype))
     multiplier, addend = np.full_like(middle, -1), np.zeros((1 + has_signs, len(real)), np.int64)
-    for offset in _NEARBY:
-        tried = np.where(real > 0, np.clip(middle + offset, 0, 2**31 - 1), 0)
-        found, fits = _addends(steps, tried, left, right, is_wide=is_wide, has_signs=has_signs)
-        new = fits & (multiplier < 0)
-        multiplier, addend = np.where(new, tried, multiplier), np.where(new, found, addend)
-        if (multiplier >= 0).all():
+    for offset in (*_NEARBY, *_FARTHER):
+        rest = np.flatnonzero(multiplier < 0)
+        if not rest.size:
             return Form(one_left, right, multiplier.astype(np.int32), addend.astype(dtype))
+        if abs(offset) > max(_NEARBY) and _FEW * rest.size > len(real):
+            return None
+        tried = np.where(real > 0, np.clip(middle + offset, 0, 2**31 - 1), 0)[rest]
+        found, fits = _addends(
+            steps.of(rest), tried, left[rest], right, is_wide=is_wide, has_signs=has_signs
+        )
+        multiplier[rest[fits]], addend[:, rest[fits]] = tried[fits], found[:, fits]
     return None
 
 

@@ -124,3 +124,30 @@ def test_ties_that_go_to_even_numbers_have_none() -> None:
 def test_scales_of_more_than_one_step_have_none() -> None:
     real, end = np.array([1.5]), np.array([100])
     assert prove(reference(real, "tflite", 0, (-128, 127)), real, -end, end, (-128, 127)) is None
+
+
+def test_a_few_channels_may_need_a_multiplier_far_from_their_scale(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # The first channel is one of a public network; the others make its multiplier a small number.
+    rng, bounds = np.random.default_rng(4), (-128, 127)
+    real = np.array([1143083317 * 2.0**-38, *rng.uniform(0.008, 0.0088, 15)])
+    bias = np.array([22155, *rng.integers(-9000, 9000, 15)])
+    most = np.array([66470, *[150_000] * 15])
+    least = np.array([-66640, *[-150_000] * 15])
+    staircase = reference(real, "tflite", -128, bounds)
+
+    def biased(sums: Array) -> Array:
+        return staircase(sums + bias)
+
+    form = prove(biased, real, least, most, bounds, narrow=True)
+    assert form is not None
+    middle = np.rint(real * 2.0 ** (32 + form.right - form.left))
+    assert (abs(form.multiplier - middle) > 3).tolist() == [True] + [False] * 15
+    steps = steps_of(biased, least, most, *bounds)
+    sums = np.concatenate([steps.starts + delta for delta in range(-2, 3)])
+    sums = np.clip(sums, least, most)
+    np.testing.assert_array_equal(np.clip(form(sums), *bounds), biased(sums))
+    monkeypatch.setattr("legalize.kernels.rescale._FARTHER", ())
+    near = prove(biased, real, least, most, bounds, narrow=True)
+    assert near is None or near.right != form.right or near.left.size > 1

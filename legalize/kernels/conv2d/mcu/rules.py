@@ -85,14 +85,15 @@ def plan_conv2d(spec: ConvSpec, weights: Weights, *, has_pairs: bool) -> McuPlan
     epilogue = epilogue_of(spec.output, weights, rows, bias, spec.in_dtype)
     if epilogue is None:
         return None
-    can_join = has_pairs and _can_join(spec, rows, bias)
+    can_join = has_pairs and _can_join(spec, rows, epilogue)
     tile = choose_tile(spec, has_pairs=has_pairs, can_join=can_join)
     return McuPlan(spec, tile, epilogue, weights)
 
 
-def _can_join(spec: ConvSpec, rows: Array, bias: Array) -> bool:
+def _can_join(spec: ConvSpec, rows: Array, epilogue: Epilogue) -> bool:
     """Tell whether two channels' weights and sums can be kept as one."""
-    sums = [np.abs(end).max() + np.abs(bias).max() for end in reach_of(rows, spec.in_dtype)]
+    start = 0 if epilogue.bias is None else np.abs(epilogue.bias).max()
+    sums = [np.abs(end).max() + start for end in reach_of(rows, spec.in_dtype)]
     return join(rows) is not None and max(sums) < 1 << (31 - JOINED)
 
 

@@ -11,7 +11,7 @@ from legalize.kernels.conv2d.mcu.kernel import Tile, choose_tile, join, packed_r
 from legalize.kernels.conv2d.mcu.rules import McuPlan, plan_conv2d
 from legalize.kernels.rescale import Form
 from tests.support import mcu
-from tests.support.convolutions import SPEC, Problem, problem_of, random_problem
+from tests.support.convolutions import SPEC, Problem, changed, problem_of, random_problem
 from tests.support.programs import Case
 from tests.support.x86 import run_on
 from tvm_qnn.standalone.functions import compile_functions
@@ -112,6 +112,16 @@ def test_weights_of_two_channels_are_one_pair() -> None:
     assert joined.tolist() == [[1 + 5 * 256, 2 + 6 * 256, 3 + 7 * 256, 4 - 8 * 256]]
     packed = packed_rows(rows, Tile(1, 2, has_pairs=True, is_joined=True), 4)
     assert packed.view("<i2").tolist() == joined[0, [0, 2, 1, 3]].tolist()
+
+
+def test_a_bias_that_the_form_has_joins_no_sum() -> None:
+    spec = changed(POINTWISE, rounding="upward")
+    problem = problem_of(spec, np.random.default_rng(5))
+    problem.kernel[-1] = 0
+    problem.bias[-1] = 1 << 30
+    plan = planned(problem, has_pairs=True)
+    assert plan.epilogue.bias is None
+    assert plan.tile.is_joined
 
 
 def test_values_of_a_large_dense_layer_are_unpacked_where_they_are_multiplied() -> None:
