@@ -29,6 +29,7 @@ from frontends.tflite.interface import (
 from frontends.tflite.micro import check_micro
 from frontends.tflite.model import COMPLEX, HANDLE, Model, Operator, Tensor
 from frontends.tflite.names import tensor_names
+from frontends.tflite.packing import BITS
 from frontends.tflite.reader import read_model
 from frontends.tflite.states import states_of
 from frontends.tflite.values import DTYPES, Values
@@ -147,6 +148,9 @@ def import_graph(
     values.convert = run
 
     def convert() -> list[relax.Expr]:
+        for index in shapes:
+            if graph.tensors[index].packed:
+                values.define(graph.tensors[index], _lowest_bits(values, graph.tensors[index]))
         known = run(graph, values)
         results = [values.of(known.tensors[index]) for index in kept]
         return [*results, *map(values.of_state, states)]
@@ -158,6 +162,14 @@ def import_graph(
     if wraps:
         warn_of_wrapping(list(dict.fromkeys(wraps)))
     return imported
+
+
+def _lowest_bits(values: Values, tensor: Tensor) -> relax.Expr:
+    """Return the int8 values of an input as what its file's type holds of them."""
+    half = 1 << BITS[tensor.packed] - 1
+    sign, mask = relax.const(half, "int8"), relax.const(2 * half - 1, "int8")
+    lowest = values.builder.emit(R.bitwise_and(values.of(tensor), mask))
+    return R.subtract(values.builder.emit(R.bitwise_xor(lowest, sign)), sign)
 
 
 Problem = tuple[Operator, Exception, Sequence[str]]

@@ -187,12 +187,12 @@ def _tensor(
         name=name,
         shape=shape,
         # As which LiteRT's kernels unpack it.
-        dtype="int8" if dtype in BITS and data is not None else dtype,
+        dtype="int8" if dtype in BITS else dtype,
         quantization=_quantization(table, shape, dtype, is_constant=data is not None),
         data=data,
         shape_signature=table.integers("ShapeSignature"),
         is_variable=bool(table.scalar("IsVariable")),
-        packed=dtype if dtype in BITS and data is not None else "",
+        packed=dtype if dtype in BITS else "",
         blocks=_blocks(table, dtype, tensor_count),
     )
 

@@ -11,12 +11,12 @@ from frontends.tflite.quantization import Quantization
 from tests.support.arrays import full_range
 from tests.support.tflite import Sheet
 
-DTYPES = ("int8", "uint8", "int16", "int32", "int64", "bool", "float32")
+DTYPES = ("int4", "int8", "uint8", "int16", "int32", "int64", "bool", "float32")
 """Types of the tensors that an operator computes with."""
 
 IMAGE = (1, 4, 4, 4)
-_ENDS = {"int8": 0, "uint8": 128, "int16": 0}
-_QUANTIZED = ("int8", "uint8", "int16")
+_ENDS = {"int4": 0, "int8": 0, "uint8": 128, "int16": 0}
+_QUANTIZED = ("int4", "int8", "uint8", "int16")
 
 
 class Example(Sheet):
@@ -43,13 +43,24 @@ class Example(Sheet):
             return self.rng.random(tuple(shape)) < 0.5
         if dtype == "float32":
             return self.rng.uniform(0.1, 2, tuple(shape)).astype(dtype)
+        if dtype == "int4":
+            return self.rng.integers(1, 8, tuple(shape)).astype(np.int8)
         if dtype in _QUANTIZED:
             return np.maximum(full_range(self.rng, dtype, tuple(shape)), _ENDS[dtype] + 1)
         return self.rng.integers(1, 30, tuple(shape)).astype(dtype)
 
+    def bias(self, array: Any, quantization: Quantization | None = None) -> int:
+        """Add a constant of the type of the tensors."""
+        if self.dtype == "int4" and array.dtype.name in ("int4", "int8"):
+            return self.packed(array.astype(np.int8), self.dtype, quantization or self.encoding())
+        return super().bias(array, quantization)
+
     def data(self, shape: Sequence[int] = IMAGE) -> int:
         """Add an input."""
-        return self.input(self.numbers(shape, self.dtype), self.encoding())
+        numbers, encoding = self.numbers(shape, self.dtype), self.encoding()
+        if self.dtype == "int4":
+            return self.narrow(numbers, self.dtype, encoding)
+        return self.input(numbers, encoding)
 
     def result(self, shape: Sequence[int] = IMAGE, encoding: Quantization | None = None) -> Any:
         """Describe an output of the same type."""

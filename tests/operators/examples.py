@@ -74,10 +74,12 @@ def _places(code: str, output_type: str) -> Make:
 def _conversion(code: str, dtype: str, **options: Any) -> Make:
     def make(example: Example) -> None:
         quantization = Quantization.per_tensor(0.05, 3) if dtype == "int8" else None
-        data = example.data()
+        data, result = example.data(), dtype
+        if code == "CAST" and example.dtype == "int4":
+            result = "float32"
         if code == "QUANTIZE" and example.dtype == "int32":
             data = example.input(example.numbers(IMAGE, "int32"), Quantization.per_tensor(0.1, 0))
-        example.operator(code, [data], (IMAGE, dtype, quantization), **options)
+        example.operator(code, [data], (IMAGE, result, quantization), **options)
 
     return make
 

@@ -140,7 +140,8 @@ gives one model for each cell to both.
 - **no**: refused here.
 - **–**: LiteRT has none.
 
-int8, uint8 and int16 are quantized tensors; int32, int64 and bool mean themselves.
+int4, int8, uint8 and int16 are quantized tensors; int32, int64 and bool mean themselves. The types
+are those of the data: QUANTIZE and CAST make int4 of float32, too.
 
 """
 
@@ -153,6 +154,8 @@ REASONS = """
 - NOT_EQUAL, PRELU and SUM of int16, EMBEDDING_LOOKUP of int16 and int8, FAKE_QUANT of integers,
   MATRIX_DIAG and MATRIX_SET_DIAG of bool: LiteRT's reference kernels
   [take the data for that of another type](numerics.md#where-tflites-reference-kernels-surprise).
+- BROADCAST_TO, DILATE, HASHTABLE_LOOKUP, MATRIX_DIAG and MATRIX_SET_DIAG of int4, and GATHER of
+  rows of an odd number of int4: LiteRT's kernels take two numbers for a byte. BITCAST of int4.
 - CONV_2D of int2 weights, DEPTHWISE_CONV_2D of int16 data and int4 weights, EMBEDDING_LOOKUP of
   int4 or int2 rows that are not made real: LiteRT's reference kernels do not unpack them there.
 - BATCH_MATMUL of int16 data and int8 weights with a scale per column: LiteRT's reference kernel

@@ -40,6 +40,13 @@ class Sheet:
         self._inputs.append(index)
         return index
 
+    def narrow(self, array: Array, dtype: str, quantization: Quantization | None) -> int:
+        """Add an input of int4 or int2, whose numbers a run gets as int8."""
+        self.arrays.append(array)
+        index = self._writer.tensor(self._name("x"), array.shape, dtype, quantization)
+        self._inputs.append(index)
+        return index
+
     def random_input(self, shape: Sequence[int], dtype: str, quantization: Quantization) -> int:
         return self.input(full_range(self.rng, dtype, tuple(shape)), quantization)
 
@@ -57,7 +64,7 @@ class Sheet:
         name, dtype = self._name("c"), values.dtype.name
         return self._writer.tensor(name, shape, dtype, quantization, values, sparsity)
 
-    def packed(self, numbers: Array, dtype: str, quantization: Quantization) -> int:
+    def packed(self, numbers: Array, dtype: str, quantization: Quantization | None) -> int:
         """Return a constant of int4 or int2, of numbers in int8."""
         return self._writer.tensor(self._name("c"), numbers.shape, dtype, quantization, numbers)
 

@@ -87,6 +87,10 @@ def check_arguments(graph: Model, arguments: Sequence[object]) -> None:
     """Raise unless a subgraph takes as many tensors as it gets."""
     if len(arguments) != len(graph.inputs):
         raise QnnError(f"its subgraph takes {len(graph.inputs)} tensors, gets {len(arguments)}")
+    for index in (*graph.inputs, *graph.outputs):
+        if graph.tensors[index].packed:
+            tensor = graph.tensors[index]
+            raise UnsupportedError(f"its subgraph takes or gives {tensor.label} of {tensor.packed}")
 
 
 def expr_of(value: Value) -> relax.Expr:

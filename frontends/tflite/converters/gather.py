@@ -30,11 +30,15 @@ def convert_gather(ctx: Context) -> relax.Expr:
     if not 0 <= batches <= min(axis, len(wanted)) or shape[:batches] != wanted[:batches]:
         raise QnnError(f"{options.batch_dims} axes of {shape} and {wanted} are no common batches")
     check_places(ctx, 1, shape[axis : axis + 1])
+    inner = prod(shape[axis + 1 :])
+    if ctx.output().packed and inner % 2:
+        kind = ctx.output().packed
+        raise UnsupportedError(f"rows of {inner} numbers of {kind}, which LiteRT takes for bytes")
     if not batches:
         return take_at(data.expr, places, axis)
     # The batches and the axis become one, along which each batch's places are further on.
     count, size = prod(shape[:batches]), shape[axis]
-    outer, inner = prod(shape[batches:axis]), prod(shape[axis + 1 :])
+    outer = prod(shape[batches:axis])
     parts = ctx.builder.emit(reshaped(data.expr, (count, outer, size, inner)))
     folded = ctx.builder.emit(R.permute_dims(parts, [0, 2, 1, 3]))
     rows = ctx.builder.emit(reshaped(folded, (count * size, outer, inner)))

@@ -27,9 +27,20 @@ def convert_quantize(ctx: Context) -> relax.Expr:
     data, result = ctx.input(0), ctx.output()
     if result.dtype not in _QUANTIZE.get(data.tensor.dtype, ()):
         raise UnsupportedError(f"from {data.tensor.dtype} to {result.dtype}")
-    if data.tensor.dtype == "float32":
+    if data.tensor.dtype == "float32" and not result.packed:
         return quantized(data.expr, result)
+    if data.tensor.packed or result.packed:
+        return _packed(ctx, data, result)
     return requantize(data.expr, *data.quantization, *per_tensor(result), result.dtype)
+
+
+def _packed(ctx: Context, data: Operand, result: Tensor) -> relax.Expr:
+    """Quantize from float32 to the range of int4."""
+    if data.tensor.dtype != "float32" or result.packed != "int4":
+        kinds = [each.packed or each.dtype for each in (data.tensor, result)]
+        raise UnsupportedError(f"from {kinds[0]} to {kinds[1]}")
+    wide = ctx.builder.emit(quantize(data.expr, *per_tensor(result), result.dtype))
+    return R.maximum(R.minimum(wide, relax.const(7, "int8")), relax.const(-8, "int8"))
 
 
 @data_converter("DEQUANTIZE")

@@ -40,7 +40,16 @@ DATA: dict[str, Rule] = {}
 _LAYERS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
 # They are imported where their operands are constant.
 _OF_DATA = ("RANGE", "UNIQUE", "WHERE")
-_OF_TWO_BITS = ("EMBEDDING_LOOKUP", "FULLY_CONNECTED")
+_CONVERSIONS = ("CAST", "DEQUANTIZE", "QUANTIZE")
+_OF_TWO_BITS = (*_CONVERSIONS, "EMBEDDING_LOOKUP", "FULLY_CONNECTED")
+# What LiteRT's kernels read and write of numbers that the run packs, several to a byte.
+_OF_PACKED = {
+    "int2": _CONVERSIONS,
+    "int4": (
+        *(*_CONVERSIONS, "CONCATENATION", "DYNAMIC_UPDATE_SLICE", "EXPAND_DIMS", "GATHER"),
+        *("RESHAPE", "SLICE", "SQUEEZE", "TRANSPOSE"),
+    ),
+}
 _QUANTIZED_DTYPES = ("int8", "uint8", "int16", "int4", "float16")
 
 _EIGHT_BITS = set(EIGHT_BITS)
@@ -162,11 +171,23 @@ def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
 
 
 def _check_packed(model: Model, operator: Operator) -> None:
-    """Raise if LiteRT's reference kernels read weights of two bits as if they were others."""
-    for index in operator.inputs:
-        tensor = model.tensors[index] if index >= 0 else None
-        if tensor is not None and tensor.packed == "int2" and operator.code not in _OF_TWO_BITS:
-            raise UnsupportedError(f"{tensor.label} is int2, which LiteRT does not unpack there")
+    """Raise if LiteRT's reference kernels read packed numbers as if they were others."""
+    indices = [index for index in (*operator.inputs, *operator.outputs) if index >= 0]
+    packed = [model.tensors[index] for index in indices if model.tensors[index].packed]
+    for tensor in packed:
+        known: Sequence[str] = _OF_PACKED[tensor.packed]
+        if tensor.is_constant:
+            known = _OF_TWO_BITS if tensor.packed == "int2" else (operator.code,)
+        if operator.code not in known:
+            raise UnsupportedError(
+                f"{tensor.label} is {tensor.packed}, which LiteRT does not unpack there"
+            )
+    if all(tensor.is_constant for tensor in packed) or operator.code in _CONVERSIONS:
+        return
+    of_bytes = [model.tensors[index] for index in indices if model.tensors[index].dtype == "int8"]
+    kinds = sorted({tensor.packed or tensor.dtype for tensor in of_bytes})
+    if len(kinds) > 1:
+        raise UnsupportedError(f"tensors of {' and '.join(kinds)}")
 
 
 def _is_hybrid(code: str, inputs: Sequence[Tensor]) -> bool:
