@@ -29,6 +29,12 @@ UINT8 = "torch.uint8"
 _QUANTIZE, _DEQUANTIZE = "quantize_per_tensor.default", "dequantize_per_tensor.default"
 _CHANNELS = "dequantize_per_channel.default"
 _CONV, _LINEAR = "conv2d.default", "linear.default"
+_OTHERS = (
+    *("conv1d.default", "conv1d.padding", "conv2d.padding", "conv3d.default"),
+    *("conv_transpose1d.default", "conv_transpose2d.input", "matmul.default"),
+)
+"""Products that oneDNN may compute in integers, too."""
+
 _BOUNDS = {
     *("relu.default", "relu_.default", "hardtanh.default", "hardtanh_.default"),
     *("relu6.default", "relu6_.default"),
@@ -63,17 +69,23 @@ def inductor_rules(constants: Mapping[str, Array]) -> dict[str, Callable[[Any, A
 
 def is_product(node: Any) -> bool:
     """Tell whether a node is a convolution or a dense layer of uint8 data."""
-    if not _calls(node, *_PRODUCTS) or not _calls(node.args[0], _DEQUANTIZE):
-        return False
-    return UINT8 in map(str, values_of(node.args[0]))
+    return _calls(node, *_PRODUCTS) and _is_quantized(node.args[0])
+
+
+def _is_quantized(node: Any) -> bool:
+    return _calls(node, _DEQUANTIZE) and UINT8 in map(str, values_of(node))
 
 
 def check_product(node: Any, constants: Mapping[str, Array]) -> None:
-    """Check the weights of a product.
+    """Check the weights of a product, if a node is one.
 
     Raises:
         UnsupportedError: oneDNN would not multiply them as integers.
     """
+    if _calls(node, *_OTHERS) and all(map(_is_quantized, node.args[:1])):
+        raise UnsupportedError("of uint8 data only conv2d and linear are imported")
+    if not is_product(node):
+        return
     weights = node.args[1]
     if not _calls(weights, _CHANNELS) or weights.args[3]:
         raise UnsupportedError("its weights must have one scale for each output channel")

@@ -14,7 +14,6 @@ from frontends.torch.inductor import (
     check_product,
     inductor_rules,
     is_of_inductor,
-    is_product,
 )
 from frontends.torch.reader import calls_of, operator_of, values_of
 from qnn_ops import dequantize, quantize
@@ -41,6 +40,9 @@ CLAMPING = (
 _PRODUCTS = ("conv2d.default", "linear.default")
 _SUMS = ("add.Tensor", "add_.Tensor")
 _BATCH_NORM = "batch_norm.default"
+_NAMED_PADS = {"conv1d.padding": relax.op.nn.conv1d, "conv2d.padding": relax.op.nn.conv2d}
+"""Convolutions whose padding has a name."""
+
 _PADS = ("constant_pad_nd.default", "pad.default")
 
 
@@ -80,6 +82,7 @@ def rules(constants: Mapping[str, Array], *, of_inductor: bool = False) -> dict[
         **(inductor_rules(constants) if of_inductor else {}),
         _BATCH_NORM: batch_norm,
         "pixel_shuffle.default": pixel_shuffle,
+        **dict.fromkeys(_NAMED_PADS, named_pads),
     }
 
 
@@ -95,6 +98,27 @@ def pixel_shuffle(node: Any, importer: Any) -> relax.Var:
     shape = (*lead, channels, height * factor, width * factor)
     result: relax.Var = emit(relax.op.reshape(moved, shape))
     return result
+
+
+def named_pads(node: Any, importer: Any) -> Any:
+    """Convolve with padding "same" or "valid"; what cannot be halved is longer at the end."""
+    data, weights, bias, strides, padding, dilation, groups = values_of(node)
+    operand, kernel = importer.env[data], importer.env[weights]
+    steps = [int(step) for step in dilation]
+    sizes = spec_of(kernel).shape[2:]
+    steps = steps * len(sizes) if len(steps) == 1 else steps
+    totals = [
+        step * (size - 1) if padding == "same" else 0
+        for step, size in zip(steps, sizes, strict=True)
+    ]
+    pads = [*(total // 2 for total in totals), *(total - total // 2 for total in totals)]
+    emit, convolve = importer.block_builder.emit, _NAMED_PADS[operator_of(node)]
+    window = {"strides": list(strides), "padding": pads, "dilation": steps, "groups": int(groups)}
+    result = emit(convolve(operand, kernel, **window))
+    if bias is None:
+        return result
+    addend = relax.op.reshape(importer.env[bias], (1, -1, *[1] * len(sizes)))
+    return emit(relax.op.add(result, addend))
 
 
 def batch_norm(node: Any, importer: Any) -> relax.Var:
@@ -128,8 +152,7 @@ def reasons(program: Any, known: Collection[str], constants: Mapping[str, Array]
     for number, node in enumerate(calls_of(program)):
         try:
             _check(node, known, constants, dtype)
-            if is_product(node):
-                check_product(node, constants)
+            check_product(node, constants)
         except UnsupportedError as error:
             found[number] = str(error)
     return found
@@ -145,7 +168,7 @@ def _check(node: Any, known: Collection[str], constants: Mapping[str, Array], dt
             raise UnsupportedError("its scales and zero points are not constant")
     elif is_quantizing and name in DYNAMIC:
         check_dynamic(node, constants)
-    elif is_quantizing or name not in known:
+    elif is_quantizing or (name not in known and name not in _NAMED_PADS):
         is_dynamic = "choose_qparams" in name
         what = "scales that are computed at run time are not imported"
         raise UnsupportedError(what if is_dynamic else "no conversion rule")

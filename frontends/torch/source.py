@@ -20,12 +20,23 @@ from frontends.torch.reader import (
 )
 from qnn_ops.errors import QnnError
 
-_WEIGHTED = ("conv2d.default", "linear.default")
+_WEIGHTED = (
+    *("conv1d.default", "conv1d.padding", "conv2d.default", "conv2d.padding"),
+    "linear.default",
+)
+
+_OF_ONEDNN = ("conv2d.default", "linear.default")
 
 # What XNNPACK has in integers, of operands that were quantized.
 _INTEGER = {
     *_WEIGHTED,
-    *("adaptive_avg_pool2d.default", "add.Tensor", "add_.Tensor", "cat.default"),
+    *(
+        "conv_transpose2d.input",
+        "adaptive_avg_pool2d.default",
+        "add.Tensor",
+        "add_.Tensor",
+        "cat.default",
+    ),
     *("flatten.using_ints", "hardtanh.default", "hardtanh_.default", "max_pool2d.default"),
     *("mean.dim", "mul.Tensor", "permute.default", "relu.default", "relu_.default"),
     *("relu6.default", "reshape.default", "slice.Tensor", "squeeze.dim", "transpose.int"),
@@ -66,7 +77,7 @@ class TorchSource(Source):
             return notes.setdefault(node.name, made)
 
         missing = missing_operators(self.program)
-        known = _WEIGHTED if is_of_inductor(self.program) else _INTEGER
+        known = _OF_ONEDNN if is_of_inductor(self.program) else _INTEGER
         integer = set(constants)
         operators = []
         for number, node in enumerate(calls_of(self.program)):

@@ -8,11 +8,11 @@ from tvm import relax
 from tvm.relax import op as R
 
 from legalize.qdq.conv2d import convolution, operands_of, reshaped, sizes_of
-from legalize.qdq.group import Group, NoRuleError, biased
+from legalize.qdq.group import TABLES, Group, NoRuleError, biased
 from qnn_ops.registry import spec_of
 
 
-@biased("nn.conv1d")
+@biased("nn.conv1d", arithmetics=tuple(TABLES))
 def _conv1d(group: Group, call: relax.Call, bias: relax.Expr | None) -> relax.Expr:
     data, weights = operands_of(group, call)
     attrs = call.attrs

@@ -7,7 +7,7 @@ from tvm import relax
 from legalize.qdq.group import Group, NoRuleError, rule
 from qnn_ops.xnnpack import XNNPACK
 
-MISSING = ("nn.conv1d", "nn.conv2d_transpose", "nn.elu", "subtract")
+MISSING = ("nn.elu", "subtract")
 
 
 @rule(*MISSING, arithmetics=[XNNPACK])

@@ -215,3 +215,15 @@ def test_what_is_not_imported_is_told() -> None:
         UnsupportedOperatorError, match="values must be from 0 to 255, got 0 to 127"
     ):
         qnn.from_exported_program(reduced)
+
+
+def test_other_products_are_refused() -> None:
+    data = torch.ones(1, 4, 9, 9)
+
+    def compute(_module: Any, x: Any) -> Any:
+        return functional.conv2d(dq(q(x, 0.5, 3), 0.5, 3), torch.ones(4, 4, 3, 3), padding="same")
+
+    with pytest.raises(
+        UnsupportedOperatorError, match=r"conv2d\.padding: of uint8 data only conv2d"
+    ):
+        qnn.from_exported_program(program_of(compute, data))
