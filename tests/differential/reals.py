@@ -167,7 +167,43 @@ def real_pair(graph: Graph, value: Value) -> Value | None:
     code = str(graph.choice("DIV", "MINIMUM", "SQUARED_DIFFERENCE", "FLOOR_DIV", "FLOOR_MOD"))
     result = graph.tensor(value.shape, "float32", None)
     graph.operator(code, [_reals(graph, value).index, other], result)
-    return _quantized(graph, value, result, value.scale)
+    scale = value.scale
+    if code == "SQUARED_DIFFERENCE":  # QUANTIZE by a scale that int32 has no quotient for
+        scale = max(scale, (scale * 2**15 + 4) ** 2 * 2.0**-18)
+    return _quantized(graph, value, result, scale)
+
+
+@step(int16=True)
+def four_bits(graph: Graph, value: Value) -> Value | None:
+    """Quantize to int4, move that, and come back."""
+    shape = list(value.shape)
+    if len(shape) > 4:
+        return None
+    point = int(graph.rng.integers(-8, 8))
+    encoding = Quantization.per_tensor(value.scale * float(graph.rng.uniform(4, 40)), point)
+    packed = graph.tensor(shape, "int4", encoding)
+    graph.operator("QUANTIZE", [_reals(graph, value).index], packed, version=4)
+    code, order = str(graph.choice(*_MOVES_OF_FOUR_BITS)), graph.rng.permutation(len(shape))
+    operands, options = [packed.index], {}
+    if code == "CONCATENATION":
+        axis = int(order[0])
+        operands, options = [packed.index, packed.index], {"axis": axis}
+        shape[axis] *= 2
+    elif code == "SLICE":
+        begins = [int(graph.rng.integers(size)) for size in shape]
+        shape = [size - begin for size, begin in zip(shape, begins, strict=True)]
+        operands += [graph.constant(begins), graph.constant(shape)]
+    elif code == "RESHAPE":
+        shape = [shape[0], prod(shape[1:])]
+        operands.append(graph.constant(shape))
+    else:
+        shape = [shape[axis] for axis in order]
+        operands.append(graph.constant(order))
+    moved = graph.tensor(shape, "int4", encoding)
+    graph.operator(code, operands, moved, version=_MOVES_OF_FOUR_BITS[code], **options)
+    reals = graph.tensor(shape, "float32", None)
+    graph.operator("DEQUANTIZE", [moved.index], reals, version=6)
+    return _quantized(graph, value, reals, value.scale)
 
 
 @step(int16=True)
@@ -206,6 +242,9 @@ def real_moves(graph: Graph, value: Value) -> Value | None:
     graph.operator(code, operands, result, **options)
     return _quantized(graph, value, result, value.scale)
 
+
+_MOVES_OF_FOUR_BITS = {"CONCATENATION": 7, "RESHAPE": 1, "SLICE": 8, "TRANSPOSE": 8}
+"""Operators and their versions."""
 
 _MOVES = ("ADD_N", "CONCATENATION", "PAD", "PADV2", "REDUCE_MAX", "REDUCE_MIN")
 
