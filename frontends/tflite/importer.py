@@ -231,7 +231,8 @@ def _convert(ctx: Context) -> bool:
         call = ctx.builder.typed(expr)
         result = spec_of(call)
         dtype = "float32" if tensor.dtype == COMPLEX else tensor.dtype
-        if result.dtype != dtype and ctx.operator.code not in _STATES_DTYPE:
+        is_stated = ctx.operator.code in _STATES_DTYPE and ctx.model.semantics != "tflm"
+        if result.dtype != dtype and not is_stated:
             raise QnnError(f"gives {result.dtype}, {tensor.label} is {tensor.dtype}")
         if 0 in result.shape:
             call = R.zeros(result.shape, result.dtype)  # so that no kernel meets it

@@ -42,7 +42,7 @@ def check_micro(model: Model, operator: Operator) -> None:
     """Raise unless an operator here gives what it does in TFLM.
 
     Raises:
-        UnsupportedError: it does not, or not for tensors of such types.
+        UnsupportedError: it does not, or not for tensors of such types, or of several scales.
     """
     dtypes = _DTYPES.get(operator.code)
     if dtypes is None:
@@ -55,3 +55,6 @@ def check_micro(model: Model, operator: Operator) -> None:
         raise UnsupportedError(
             f"what TFLM computes for tensors of type {names} is not computed here"
         )
+    for tensor in (*read, *written) if operator.code in FLOATS else ():
+        if tensor.quantization is not None and tensor.quantization.is_per_channel:
+            raise UnsupportedError(f"TFLM takes the first scale of {tensor.label} for all of it")

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,26 +14,11 @@ from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from qnn_ops.errors import QnnError
 from tests.frontends.tflite.converters.test_variables import ring
+from tests.support.tflm import golden, golden_names
 from tvm_qnn import build, digits
 from tvm_qnn.oracle import litert_tensors
 
 Array = np.ndarray[Any, Any]
-
-FILE = Path(__file__).parents[2] / "fixtures" / "tflm" / "tflm.npz"
-
-with np.load(FILE) as arrays:
-    FOUND = dict(arrays)
-NAMES = sorted({key.split("/")[0] for key in FOUND})
-
-
-def golden(name: str) -> tuple[bytes, list[Array], list[Array]]:
-    """Return a model, its inputs, and TFLM's outputs."""
-    content = FOUND[f"{name}/model"].tobytes()
-    ends = [
-        [FOUND[key] for key in sorted(FOUND) if key.startswith(f"{name}/{kind}")]
-        for kind in ("input", "output")
-    ]
-    return content, ends[0], ends[1]
 
 
 def computed(content: bytes, inputs: list[Array], semantics: str) -> list[Array]:
@@ -54,11 +38,11 @@ def unary(code: str, dtype: str, *, scale: float = 0.1) -> bytes:
 
 
 def test_every_operator_is_in_the_fixture() -> None:
-    missing = {*ARITHMETIC, *MOVES, *FLOATS} - {name.rsplit("-", 1)[0] for name in NAMES}
+    missing = {*ARITHMETIC, *MOVES, *FLOATS} - {name.rsplit("-", 1)[0] for name in golden_names()}
     assert missing == set()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", golden_names())
 def test_integers_are_tflm_s(name: str) -> None:
     content, inputs, outputs = golden(name)
     for mine, wanted in zip(computed(content, inputs, "tflm"), outputs, strict=True):
@@ -118,6 +102,36 @@ def test_what_is_not_held_to_tflm_is_refused(code: str, dtype: str, message: str
     content = unary(code, dtype)
     from_tflite(content)
     with pytest.raises(UnsupportedOperatorError, match=message):
+        from_tflite(content, semantics="tflm")
+
+
+@pytest.mark.parametrize("code", FLOATS)
+def test_several_scales_of_one_tensor_are_refused(code: str) -> None:
+    scales = Quantization(np.array([0.1, 0.2], np.float32), np.zeros(2, np.int64), 1)
+    ends: list[tuple[str, Quantization | None]] = [("int8", scales), ("float32", None)]
+    writer = ModelWriter()
+    x, y = (
+        writer.tensor(name, (3, 2), *end)
+        for name, end in zip("xy", ends if code == "DEQUANTIZE" else ends[::-1], strict=True)
+    )
+    writer.operator(code, [x], [y])
+    content = writer.finish([x], [y])
+    from_tflite(content)
+    with pytest.raises(
+        UnsupportedOperatorError, match=r"takes the first scale of tensor \d '[xy]'"
+    ):
+        from_tflite(content, semantics="tflm")
+
+
+def test_tflm_reads_types_in_the_file_alone() -> None:
+    writer = ModelWriter()
+    x = writer.tensor("x", (3, 2), "int8", Quantization.per_tensor(0.1, 0))
+    axis = writer.tensor("axis", (), "int32", None, np.array(1, np.int32))
+    y = writer.tensor("y", (3,), "int32")
+    writer.operator("ARG_MAX", [x, axis], [y], output_type="int64")
+    content = writer.finish([x], [y])
+    assert computed(content, [np.zeros((3, 2), np.int8)], "litert")[0].dtype == np.int64
+    with pytest.raises(QnnError, match="gives int64, tensor 2 'y' is int32"):
         from_tflite(content, semantics="tflm")
 
 
