@@ -1,4 +1,4 @@
-"""Runs models of one operator here and on LiteRT, in processes that may die, and compares."""
+"""Runs models of one operator here and on their framework, in processes that may die; compares."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
 from tests.edges.draw import Case, case_of
 from tests.support.children import Death, answers, without_stderr
+from tests.support.tflm import TFLM, with_shapes
 from tvm_qnn import build
 from tvm_qnn.oracle import litert_tensors
 
@@ -27,7 +28,7 @@ Array = np.ndarray[Any, Any]
 _FLOAT_TOLERANCE = 1e-4
 _PATIENCE = 120.0
 
-GOOD = ("equal", "refused by both", "refused here", "refused by LiteRT", "in float32")
+GOOD = ("equal", "refused by both", "refused here", "refused there", "in float32")
 """What may become of a model; what else there is are faults."""
 
 
@@ -63,6 +64,23 @@ class Outcome:
     text: str = ""
 
 
+@dataclass(frozen=True)
+class Framework:
+    """What models are compared with.
+
+    Attributes:
+        name: of it.
+        run: what it makes of a model.
+        semantics: how the model is imported to give the same.
+        dies: what its death is: "died", a fault, or "refused", where assertions are its refusals.
+    """
+
+    name: str
+    run: Callable[[Case], Answer]
+    semantics: str
+    dies: str
+
+
 def _litert(case: Case) -> Answer:
     outputs = read_model(case.content).outputs
     with without_stderr():
@@ -72,10 +90,26 @@ def _litert(case: Case) -> Answer:
     return Answer("ran", tuple(tensors[index] for index in outputs))
 
 
-def _ours(case: Case) -> Answer:
+def _tflm(case: Case) -> Answer:
+    shaped = _litert(case)
+    if any(not each.size for each in shaped.arrays):
+        return Answer("refused", reason="an output without elements is never read")
+    content = with_shapes(case.content, shaped.arrays)
+    with without_stderr():
+        return Answer("ran", tuple(TFLM(content).run(case.arrays)))
+
+
+FRAMEWORKS = {
+    "litert": Framework("LiteRT", _litert, "litert", "died"),
+    "tflm": Framework("TFLM", _tflm, "tflm", "refused"),
+}
+"""By the semantics that give what each computes."""
+
+
+def _ours(semantics: str, case: Case) -> Answer:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        mod, params = from_tflite(case.content)
+        mod, params = from_tflite(case.content, semantics=semantics)
     library = build(mod, "host", params)
     result: Any = library.run(*case.arrays)
     arrays = tuple(result.values()) if isinstance(result, dict) else (result,)
@@ -83,30 +117,34 @@ def _ours(case: Case) -> Answer:
     return Answer("ran", arrays, "in float32" if fell_back else "")
 
 
-def run_campaign(seeds: Sequence[int]) -> Iterator[Outcome]:
+def run_campaign(
+    seeds: Sequence[int], framework: Framework = FRAMEWORKS["litert"]
+) -> Iterator[Outcome]:
     """Compare the models of some seeds."""
-    for seed, theirs, ours in zip(
-        seeds, _answers(_litert, seeds), _answers(_ours, seeds), strict=True
-    ):
-        kind, text = _verdict(theirs, ours)
+    sides = (framework.run, framework.dies), (partial(_ours, framework.semantics), "died")
+    answered = (_answers(side, dies, seeds) for side, dies in sides)
+    for seed, theirs, ours in zip(seeds, *answered, strict=True):
+        kind, text = _verdict(theirs, ours, framework.name)
         yield Outcome(seed, case_of(seed).code, kind, text)
 
 
-def _verdict(theirs: Answer, ours: Answer) -> tuple[str, str]:
+def _verdict(theirs: Answer, ours: Answer, name: str) -> tuple[str, str]:
     if ours.kind in ("failed", "died"):
         return f"{ours.kind} here", ours.reason
     if theirs.kind == "died":
-        return ("refused by both", "") if ours.kind == "refused" else ("LiteRT dies", theirs.reason)
+        return (
+            ("refused by both", "") if ours.kind == "refused" else (f"{name} dies", theirs.reason)
+        )
     if theirs.kind != "ran":
         if ours.kind == "refused":
             return "refused by both", ""
-        return "refused by LiteRT", theirs.reason
+        return "refused there", theirs.reason
     if ours.kind == "refused":
         return "refused here", ours.reason
     for mine, wanted in zip(ours.arrays, theirs.arrays, strict=True):
         if mine.dtype != wanted.dtype or mine.shape != wanted.shape:
             found, needed = (f"{a.dtype}{list(a.shape)}" for a in (mine, wanted))
-            return "differs", f"{found}, LiteRT's is {needed}"
+            return "differs", f"{found}, {name}'s is {needed}"
         if ours.reason:
             continue
         if not _are_equal(mine, wanted):
@@ -120,10 +158,10 @@ def _are_equal(mine: Array, wanted: Array) -> bool:
     return np.allclose(mine, wanted, _FLOAT_TOLERANCE, _FLOAT_TOLERANCE, equal_nan=True)
 
 
-def _answers(side: Callable[[Case], Answer], seeds: Sequence[int]) -> Iterator[Answer]:
+def _answers(side: Callable[[Case], Answer], dies: str, seeds: Sequence[int]) -> Iterator[Answer]:
     """Yield the answers of one side, in order."""
     for answer in answers(partial(_answer, side), seeds, _PATIENCE):
-        yield Answer("died", reason=answer.reason) if isinstance(answer, Death) else answer
+        yield Answer(dies, reason=answer.reason) if isinstance(answer, Death) else answer
 
 
 def _answer(side: Callable[[Case], Answer], seed: int) -> Answer:

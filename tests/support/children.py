@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import multiprocessing
 import os
 import resource
@@ -66,6 +67,7 @@ def answers(
 def _work(
     work: Callable[[_T], _R], items: Sequence[_T], memory: int | None, sending: Connection
 ) -> None:
+    faulthandler.disable()  # pytest's would tell of each death
     if memory is not None:
         _limit(resource.RLIMIT_AS, memory)
         _limit(resource.RLIMIT_CORE, 0)
