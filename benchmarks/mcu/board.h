@@ -12,4 +12,9 @@ int board_write(int file, const void *from, uint32_t size);
 
 void board_paint_stack(void);
 uint32_t board_stack(void); /* bytes used since board_paint_stack, below the caller */
+
+/* For what a family of processors does in its own way. */
+int board_ask_host(int operation, const void *operands);
+void board_start(void);
+void board_fault(void);
 #endif

@@ -17,13 +17,59 @@ from qnn_ops.errors import QnnError
 
 Array = np.ndarray[Any, Any]
 
-PACKAGES = "apt install qemu-system-arm gcc-arm-none-eabi libnewlib-arm-none-eabi"
-
 _HERE = Path(__file__).parent
-_PREFIX = "arm-none-eabi-"
+
+
+@dataclass(frozen=True)
+class Family:
+    """Processors that are emulated and compiled for alike.
+
+    Attributes:
+        emulator: QEMU's name of it.
+        prefix: of the compiler's tools.
+        options: of the compiler.
+        start: the source file of how a program starts.
+        packages: what apt calls all that.
+    """
+
+    emulator: str
+    prefix: str
+    options: tuple[str, ...]
+    start: str
+    packages: str
+
+
+ARM = Family(
+    "qemu-system-arm",
+    "arm-none-eabi-",
+    ("-mthumb", "--specs=nano.specs", "-lm"),
+    "arm.c",
+    "qemu-system-arm gcc-arm-none-eabi libnewlib-arm-none-eabi",
+)
+
+# Its C library takes a gigabyte, and a program needs four functions of it, which stand here. The
+# compiler would make their loops calls of themselves.
+RISCV = Family(
+    "qemu-system-riscv32",
+    "riscv64-unknown-elf-",
+    (
+        *(
+            "-march=rv32imac",
+            "-mabi=ilp32",
+            "-ffreestanding",
+            "-nostdlib",
+            f"-I{_HERE / 'riscv'}",
+            "-lgcc",
+        ),
+        "-fno-tree-loop-distribute-patterns",
+    ),
+    "riscv.c",
+    "qemu-system-misc gcc-riscv64-unknown-elf",
+)
+
 _FLAGS = (
-    *("-mthumb", "-Os", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-ffunction-sections"),
-    *("-nostartfiles", "--specs=nano.specs", "-Wl,--gc-sections", "-Wl,--no-warn-rwx-segments"),
+    *("-Os", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-ffunction-sections", "-nostartfiles"),
+    *("-Wl,--gc-sections", "-Wl,--no-warn-rwx-segments"),
 )
 _KINDS_OF_CODE = "tTwW"  # of symbols, in what nm prints
 
@@ -34,17 +80,19 @@ class Board:
 
     Attributes:
         machine: its name there.
-        core: the compiler's name of its processor.
         vectors: where the processor looks for its start.
         code: where code and constants lie.
         memory: where everything else does.
+        core: the compiler's name of its processor, where one name says all.
+        family: of its processor.
     """
 
     machine: str
-    core: str
     vectors: int
     code: int
     memory: int
+    core: str = ""
+    family: Family = ARM
 
     @property
     def map(self) -> str:
@@ -59,10 +107,11 @@ MEMORY {{
 
 
 BOARDS = {
-    "cortex-m4": Board("mps2-an386", "cortex-m4", 0, 0x400, 0x20000000),
-    "cortex-m7": Board("mps2-an500", "cortex-m7", 0, 0x400, 0x20000000),
-    "cortex-m33": Board("mps2-an505", "cortex-m33", 0x10000000, 0x10000400, 0x38000000),
-    "cortex-m55": Board("mps3-an547", "cortex-m55", 0, 0x01000000, 0x21000000),
+    "cortex-m4": Board("mps2-an386", 0, 0x400, 0x20000000, "cortex-m4"),
+    "cortex-m7": Board("mps2-an500", 0, 0x400, 0x20000000, "cortex-m7"),
+    "cortex-m33": Board("mps2-an505", 0x10000000, 0x10000400, 0x38000000, "cortex-m33"),
+    "cortex-m55": Board("mps3-an547", 0, 0x01000000, 0x21000000, "cortex-m55"),
+    "riscv32": Board("virt", 0x80000000, 0x80000400, 0x80400000, family=RISCV),
 }
 """By the target whose code they run."""
 
@@ -91,11 +140,12 @@ class Result:
     constants: int
 
 
-def missing() -> str | None:
-    """Say what this computer lacks to run programs for boards."""
-    tools = ("qemu-system-arm", f"{_PREFIX}gcc", "cc")
+def missing(family: Family = ARM) -> str | None:
+    """Say what this computer lacks to run programs for boards of a family."""
+    tools = (family.emulator, f"{family.prefix}gcc", "cc")
     absent = [name for name in tools if not shutil.which(name)]
-    return f"no {' and no '.join(absent)} on the path: {PACKAGES}" if absent else None
+    packages = f"apt install {family.packages}"
+    return f"no {' and no '.join(absent)} on the path: {packages}" if absent else None
 
 
 def run(
@@ -119,7 +169,7 @@ def run(
     Raises:
         QnnError: if a tool is missing or a program fails.
     """
-    if reason := missing():
+    if reason := missing(board.family):
         raise QnnError(reason)
     program = _link(board, export, hard=hard, tells_calls=tells_calls)
     (export / "inputs").write_bytes(b"".join(each.tobytes() for each in inputs))
@@ -130,11 +180,11 @@ def run(
     counts = [_together(run) for run in runs]
     output = (export / "outputs").read_bytes()
     size = len(output) // len(inputs)
-    sections = _sections(program)
+    sections = _sections(board, program)
     return Result(
         [output[start : start + size] for start in range(0, len(output), size)],
         [sum(blocks.values()) for blocks in counts],
-        _by_function(program, counts[-1]),
+        _by_function(board, program, counts[-1]),
         [sum(span.values()) for span in runs[-1][1:-1]],
         int.from_bytes((export / "stack").read_bytes(), "little"),
         sections[".text"],
@@ -143,13 +193,17 @@ def run(
 
 
 def _link(board: Board, export: Path, *, hard: bool, tells_calls: bool) -> Path:
-    program, script = export / "program.elf", export / "program.ld"
+    family, program, script = board.family, export / "program.elf", export / "program.ld"
     script.write_text(board.map + (_HERE / "board.ld").read_text())
-    floats = "hard" if hard else "soft"
-    sources = [_HERE / "run_model.c", _HERE / "board.c", export / "model.c", export / "model.o"]
-    core = [f"-mcpu={board.core}", f"-mfloat-abi={floats}", f"-I{_HERE}", f"-I{export}"]
+    own = [_HERE / name for name in ("run_model.c", "board.c", family.start)]
+    sources = [*own, export / "model.c", export / "model.o"]
+    core = [f"-I{_HERE}", f"-I{export}"]
+    core += [f"-mcpu={board.core}"] if board.core else []
+    core += [f"-mfloat-abi={'hard' if hard else 'soft'}"] if family is ARM else []
     core += ["-DMODEL_HOOK=on_call"] if tells_calls else []
-    call([f"{_PREFIX}gcc", *_FLAGS, *core, *sources, "-T", script, "-lm", "-o", program])
+    # Libraries go behind what calls them.
+    words: list[str | Path] = [*_FLAGS, *core, *sources, *family.options, "-T", script]
+    call([f"{family.prefix}gcc", *words, "-o", program])
     return program
 
 
@@ -157,10 +211,11 @@ def _emulate(board: Board, program: Path, folder: Path) -> list[dict[int, int]]:
     """Return the instructions from mark to mark, by the address of each block of code."""
     plugin, out = folder / "count.so", folder / "counts"
     call(["cc", "-O2", "-shared", "-fPIC", "-o", plugin, _HERE / "count.c"])
-    (mark,) = (start for start, name in _symbols(program) if name == "board_mark")
+    (mark,) = (start for start, name in _symbols(board, program) if name == "board_mark")
     devices: list[str | Path] = ["-display", "none", "-monitor", "none", "-serial", "none"]
     # Names of files are relative to where the emulator was started.
-    host = ["env", f"--chdir={folder}", "qemu-system-arm", "-M", board.machine, *devices]
+    host = ["env", f"--chdir={folder}", board.family.emulator, "-M", board.machine, *devices]
+    host += ["-bios", "none"] if board.family is RISCV else []
     files = ["-semihosting-config", "enable=on,target=native"]
     call([*host, *files, "-plugin", f"{plugin},out={out},mark={mark:#x}", "-kernel", program])
     spans: list[dict[int, int]] = [{}]
@@ -181,13 +236,14 @@ def _together(spans: Sequence[dict[int, int]]) -> dict[int, int]:
     return dict(total)
 
 
-def _symbols(program: Path) -> list[tuple[int, str]]:
-    lines = [line.split() for line in call([f"{_PREFIX}nm", "-n", program]).splitlines()]
-    return [(int(at, 16) & ~1, name) for at, kind, name in lines if kind in _KINDS_OF_CODE]
+def _symbols(board: Board, program: Path) -> list[tuple[int, str]]:
+    lines = call([f"{board.family.prefix}nm", "-n", program]).splitlines()
+    found = [line.split() for line in lines]
+    return [(int(at, 16) & ~1, name) for at, kind, name in found if kind in _KINDS_OF_CODE]
 
 
-def _by_function(program: Path, blocks: dict[int, int]) -> dict[str, int]:
-    symbols = _symbols(program)
+def _by_function(board: Board, program: Path, blocks: dict[int, int]) -> dict[str, int]:
+    symbols = _symbols(board, program)
     starts = [start for start, _ in symbols]
     result: Counter[str] = Counter()
     for address, count in blocks.items():
@@ -195,6 +251,7 @@ def _by_function(program: Path, blocks: dict[int, int]) -> dict[str, int]:
     return dict(result.most_common())
 
 
-def _sections(program: Path) -> dict[str, int]:
-    lines = [line.split() for line in call([f"{_PREFIX}size", "-A", program]).splitlines()]
+def _sections(board: Board, program: Path) -> dict[str, int]:
+    printed = call([f"{board.family.prefix}size", "-A", program])
+    lines = [line.split() for line in printed.splitlines()]
     return {words[0]: int(words[1]) for words in lines if len(words) == 3 and words[1].isdecimal()}
