@@ -5,12 +5,18 @@ python -m benchmarks.mcu_instructions MODEL.tflite... --core cortex-m4 --functio
 Models are exported as C, linked into programs without an operating system, and run on QEMU's
 boards, where a plugin counts what they execute; outputs are compared with those of LiteRT's
 reference kernels. Figures are the same each time. They are no times: no board was at hand.
+
+``--beside FOLDER`` counts what other programs make of the same models, too: ``FOLDER/CORE/MODEL``
+has ``model.c``, ``model.h`` and ``model.o`` as an export to ``FOLDER/CORE/MODEL/model`` would, but
+made by anything, such as a library of kernels. Their outputs are compared with those here.
 """
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +29,47 @@ from rich.table import Column, Table
 from benchmarks.mcu.boards import BOARDS, Result, missing, run
 from benchmarks.models import inputs_of, models
 from frontends.tflite import from_tflite
+from frontends.tflite.format import SEMANTICS
 from frontends.tflite.source import TFLiteSource
 from qnn_ops.errors import QnnError
-from tvm_qnn.build import export_c
+from tvm_qnn.build import build, export_c
 from tvm_qnn.footprint import Layer, footprint
 from tvm_qnn.oracle import litert_tensors
 
 Array = np.ndarray[Any, Any]
+
+_FILES = ("model.c", "model.h", "model.o")
+_LISTED = "model.c, model.h and model.o"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is counted of each model.
+
+    Attributes:
+        functions: how many of them are listed.
+        layers: whether they are listed.
+        semantics: as ``from_tflite`` takes it.
+        beside: the folder of other programs; None for none.
+    """
+
+    functions: int
+    layers: bool
+    semantics: str
+    beside: Path | None
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What became of another program of a model.
+
+    Attributes:
+        result: of its runs.
+        different: how many bytes of its outputs are others than here.
+    """
+
+    result: Result
+    different: int
 
 
 def count(
@@ -38,6 +78,7 @@ def count(
     runs: Sequence[Array],
     folder: Path,
     *,
+    semantics: str = "litert",
     arena: bool = False,
     ram_limit: int | None = None,
     tells_calls: bool = False,
@@ -49,21 +90,34 @@ def count(
         core: a name in ``BOARDS``.
         runs: the inputs.
         folder: for files; must be empty.
+        semantics: as ``from_tflite`` takes it.
         arena: whether input and output lie in the workspace.
         ram_limit: as ``export_c`` takes it.
         tells_calls: as ``run`` takes it.
 
     Raises:
-        QnnError: if a tool is missing, or an output is not LiteRT's.
+        QnnError: if a tool is missing, or an output is not LiteRT's, or for other semantics not
+            what it is on this machine.
     """
-    mod, params = from_tflite(model)
+    mod, params = from_tflite(model, semantics=semantics)
     export_c(mod, core, params, folder / "model", arena=arena, ram_limit=ram_limit)
     result = run(BOARDS[core], folder, runs, tells_calls=tells_calls)
-    for number, (made, array) in enumerate(zip(result.outputs, runs, strict=True)):
-        tensors = litert_tensors(model, [array])
-        if made != tensors[TFLiteSource(model).graph.outputs[0]].tobytes():
-            raise QnnError(f"the output of run {number} on {core} is not LiteRT's")
+    outputs = _litert(model, runs) if semantics == "litert" else _here(mod, params, runs)
+    for number, (made, wanted) in enumerate(zip(result.outputs, outputs, strict=True)):
+        if made != wanted:
+            whose = "LiteRT's" if semantics == "litert" else "that of this machine"
+            raise QnnError(f"the output of run {number} on {core} is not {whose}")
     return result
+
+
+def _litert(model: bytes, runs: Sequence[Array]) -> list[bytes]:
+    (output,) = TFLiteSource(model).graph.outputs
+    return [litert_tensors(model, [array])[output].tobytes() for array in runs]
+
+
+def _here(mod: Any, params: Any, runs: Sequence[Array]) -> list[bytes]:
+    library = build(mod, "host", params)
+    return [library.run(array).tobytes() for array in runs]
 
 
 def by_layer(model: bytes, core: str, folder: Path) -> list[tuple[Layer, int]]:
@@ -82,26 +136,63 @@ def by_layer(model: bytes, core: str, folder: Path) -> list[tuple[Layer, int]]:
     return [(layer, sum(calls[number] for number in layer.calls)) for layer in layers]
 
 
+def beside(folder: Path, core: str, runs: Sequence[Array], outputs: Sequence[bytes]) -> Beside:
+    """Count the instructions of another program of a model.
+
+    Args:
+        folder: its files, as an export to ``folder / "model"`` makes them.
+        core: a name in ``BOARDS``.
+        runs: the inputs.
+        outputs: what they give here.
+
+    Raises:
+        QnnError: if a file or a tool is missing, or the program fails.
+    """
+    for name in _FILES:
+        if not (folder / name).is_file():
+            raise QnnError(f"there is no {folder / name}: a program to count beside has {_LISTED}")
+    with tempfile.TemporaryDirectory() as copy:
+        for name in _FILES:
+            shutil.copy(folder / name, copy)
+        result = run(BOARDS[core], Path(copy), runs)
+    pairs = [
+        (np.frombuffer(made, np.uint8), np.frombuffer(wanted, np.uint8))
+        for made, wanted in zip(result.outputs, outputs, strict=True)
+    ]
+    if any(made.size != wanted.size for made, wanted in pairs):
+        raise QnnError(f"{folder / 'model.h'} has outputs of another size")
+    return Beside(result, sum(int(np.count_nonzero(a != b)) for a, b in pairs))
+
+
 def _rows(
-    names: Sequence[str], cores: Sequence[str], functions: int, *, layers: bool
+    names: Sequence[str], cores: Sequence[str], options: Options
 ) -> Iterator[tuple[str, ...]]:
     for name, model in models(names):
         macs = TFLiteSource(model).summary("").macs
         for core in cores:
+            inputs = inputs_of(model)
             with tempfile.TemporaryDirectory() as folder:
-                result = count(model, core, inputs_of(model), Path(folder))
-            total = result.instructions[0]
-            sizes = result.code, result.constants, result.stack
-            figures = (f"{total:,}", f"{total / macs:.2f}", *(f"{each:,}" for each in sizes))
-            yield name, core, *figures
-            for function, share in [*result.functions.items()][:functions]:
+                result = count(model, core, inputs, Path(folder), semantics=options.semantics)
+            yield _row(name, core, result, macs)
+            for function, share in [*result.functions.items()][: options.functions]:
                 yield f"  {function}", "", f"{share:,}", "", "", "", ""
-            if layers:
+            if options.layers:
                 with tempfile.TemporaryDirectory() as folder:
                     told = by_layer(model, core, Path(folder))
                 for layer, share in told:
                     product = f"{share / layer.macs:.2f}" if layer.macs else ""
                     yield f"  {layer.name}", layer.code, f"{share:,}", product, "", "", ""
+            if options.beside:
+                other = beside(options.beside / core / name, core, inputs, result.outputs)
+                ratio = result.instructions[0] / other.result.instructions[0]
+                text = f"  beside: {ratio:.2f} of it; {other.different} bytes differ"
+                yield _row(text, core, other.result, macs)
+
+
+def _row(name: str, core: str, result: Result, macs: int) -> tuple[str, ...]:
+    total = result.instructions[0]
+    sizes = result.code, result.constants, result.stack
+    return name, core, f"{total:,}", f"{total / macs:.2f}", *(f"{each:,}" for each in sizes)
 
 
 @click.command()
@@ -109,16 +200,25 @@ def _rows(
 @click.option("--core", "cores", multiple=True, type=click.Choice(list(BOARDS)))
 @click.option("--functions", default=0, show_default=True, help="How many to list, the first ones.")
 @click.option("--layers", is_flag=True, help="List the layers of `tvm-qnn report`.")
-def main(names: Sequence[str], cores: Sequence[str], functions: int, layers: bool) -> None:
+@click.option("--reference", "semantics", default=SEMANTICS[0], type=click.Choice(SEMANTICS))
+@click.option(
+    "--beside",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Count other programs, too: of each model and core in FOLDER/CORE/MODEL.",
+    metavar="FOLDER",
+)
+def main(names: Sequence[str], cores: Sequence[str], **options: Any) -> None:
     """Count the instructions of one inference of each MODEL, a file or a network of the zoo."""
-    if reason := missing():
-        raise click.ClickException(reason)
+    chosen = cores or [core for core, board in BOARDS.items() if not missing(board.family)]
+    reasons = [reason for core in chosen if (reason := missing(BOARDS[core].family))]
+    if reasons or not chosen:
+        raise click.ClickException(reasons[0] if reasons else str(missing()))
     head = ("model", "core", "instructions", "a product", "code", "constants", "stack")
     table = Table(Column(head[0], overflow="fold"), head[1])
     for name in head[2:]:
         table.add_column(name, justify="right")
     try:
-        for row in _rows(names, cores or list(BOARDS), functions, layers=layers):
+        for row in _rows(names, chosen, Options(**options)):
             table.add_row(*map(escape, row))
     except QnnError as error:
         raise click.ClickException(str(error)) from error

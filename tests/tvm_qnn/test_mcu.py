@@ -10,18 +10,29 @@ from tvm import relax
 from tvm.relax import op as R
 
 from benchmarks.mcu.boards import BOARDS, missing, run
-from benchmarks.mcu_instructions import by_layer, count
+from benchmarks.mcu_instructions import beside, by_layer, count
+from frontends.tflite import from_tflite
 from frontends.tflite.reader import read_model
+from qnn_ops.errors import QnnError
 from tests.support.arrays import full_range
 from tests.support.modules import module
+from tests.support.tflm import golden
 from tvm_qnn import digits
 from tvm_qnn.build import export_c
-from tvm_qnn.standalone.symbols import loaded_sections
+from tvm_qnn.standalone.symbols import loaded_sections, undefined_symbols
 from tvm_qnn.target.microcontrollers import HARD_FLOAT
 
 pytestmark = [
     pytest.mark.mcu,
     pytest.mark.skipif(missing() is not None, reason=f"no emulated boards: {missing()}"),
+]
+
+CORES = [
+    pytest.param(
+        core, marks=pytest.mark.skipif(bool(reason), reason=f"no emulated board: {reason}")
+    )
+    for core, board in BOARDS.items()
+    for reason in [missing(board.family)]
 ]
 
 # Millions of instructions of an inference.
@@ -49,7 +60,7 @@ def inputs_of(content: bytes, runs: int) -> list[np.ndarray]:
     return [full_range(rng, tensor.dtype, tuple(tensor.shape)) for _ in range(runs)]
 
 
-@pytest.mark.parametrize("core", BOARDS)
+@pytest.mark.parametrize("core", CORES)
 @pytest.mark.parametrize("style", digits.STYLES)
 def test_digits_are_litert_s(style: str, core: str, tmp_path: Path) -> None:
     content = digits.model(style)
@@ -58,7 +69,7 @@ def test_digits_are_litert_s(style: str, core: str, tmp_path: Path) -> None:
     assert result.stack < 2048
 
 
-@pytest.mark.parametrize("core", BOARDS)
+@pytest.mark.parametrize("core", CORES)
 @pytest.mark.parametrize("name", RAM)
 def test_real_models_are_litert_s_and_take_no_more_than_they_did(
     name: str, core: str, shared: Path, tmp_path: Path
@@ -66,13 +77,35 @@ def test_real_models_are_litert_s_and_take_no_more_than_they_did(
     content = (shared / "models" / "tflite" / f"{name}.tflite").read_bytes()
     result = count(content, core, inputs_of(content, RUNS), tmp_path)
     assert len({*result.outputs}) > 1
+    code = (tmp_path / "model.o").read_bytes()
+    needs = undefined_symbols(code)
+    assert needs is not None
+    assert {*needs} <= {"memcpy", "memset"}
     if core not in CEILINGS:
         return
     assert max(result.instructions) < CEILINGS[core][name] * 1e6
-    sizes = loaded_sections((tmp_path / "model.o").read_bytes())
+    sizes = loaded_sections(code)
     assert sizes is not None
     flash = sum(size for section, size in sizes.items() if "fp16" not in section)
     assert flash < FLASH[core][name]
+
+
+@pytest.mark.parametrize("core", CORES)
+@pytest.mark.parametrize("name", ["FULLY_CONNECTED-0", "FULLY_CONNECTED-1", "RELU-0"])
+def test_what_tflm_computes_otherwise_is_tflm_s(name: str, core: str, tmp_path: Path) -> None:
+    content, inputs, (wanted,) = golden(name)
+    mod, params = from_tflite(content, semantics="tflm")
+    export_c(mod, core, params, tmp_path / "model")
+    assert run(BOARDS[core], tmp_path, inputs).outputs == [wanted.tobytes()]
+
+
+@pytest.mark.parametrize("core", CEILINGS)
+def test_a_real_model_is_tflm_s(core: str, shared: Path, tmp_path: Path) -> None:
+    content = (shared / "models" / "tflite" / "ad_i8.tflite").read_bytes()
+    inputs = inputs_of(content, RUNS)
+    result = count(content, core, inputs, tmp_path, semantics="tflm")
+    # Two roundings took 2 to 3 % more than one.
+    assert max(result.instructions) < 1.05 * CEILINGS[core]["ad_i8"] * 1e6
 
 
 @pytest.mark.parametrize("core", CEILINGS)
@@ -126,6 +159,26 @@ def test_a_wrong_output_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     )
     with pytest.raises(Exception, match="the output of run 0 on cortex-m33 is not LiteRT's"):
         count(content, "cortex-m33", [array], tmp_path)
+
+
+def test_another_program_is_counted_beside(tmp_path: Path) -> None:
+    content, core = digits.model("int8"), "cortex-m4"
+    other, mine = tmp_path / "other", tmp_path / "mine"
+    other.mkdir()
+    mine.mkdir()
+    inputs = inputs_of(content, 2)
+    mod, params = from_tflite(content)
+    export_c(mod, core, params, other / "model")
+    result = count(content, core, inputs, mine)
+    first, last = result.outputs
+    counted = beside(other, core, inputs, [first, bytes([last[0] ^ 1]) + last[1:]])
+    assert counted.different == 1
+    assert counted.result.instructions == result.instructions
+    with pytest.raises(QnnError, match=r"model.h has outputs of another size"):
+        beside(other, core, inputs[:1], [first[1:]])
+    (other / "model.o").unlink()
+    with pytest.raises(QnnError, match=r"no .*/other/model.o: a program .* has model.c, model.h"):
+        beside(other, core, inputs, result.outputs)
 
 
 @pytest.mark.parametrize("core", ["cortex-m4", "cortex-m4+hardfloat", "cortex-m55+hardfloat"])
