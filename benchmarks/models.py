@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import onnx_zoo
+from benchmarks import layers, onnx_zoo
 from frontends.onnx.format import FORMAT
 from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
@@ -19,7 +19,7 @@ from tvm_qnn.io.images import noise
 Array = np.ndarray[Any, Any]
 
 _ONNX = "onnx/"
-_NETWORKS = (*zoo.NAMES, *(_ONNX + name for name in onnx_zoo.NAMES))
+_NETWORKS = (*zoo.NAMES, *(_ONNX + name for name in onnx_zoo.NAMES), *layers.NAMES)
 
 
 def models(arguments: Sequence[str]) -> Iterator[tuple[str, bytes]]:
@@ -27,7 +27,7 @@ def models(arguments: Sequence[str]) -> Iterator[tuple[str, bytes]]:
 
     An argument is a .tflite or .onnx file, a network of the zoo in one style, as
     "inception_v3:int8", or in all its styles, as "inception_v3"; of those in ONNX likewise, as
-    "onnx/resnet50:s8s8".
+    "onnx/resnet50:s8s8"; or a layer of rows, inputs and units, as "hybrid_dense:16x768x768".
 
     Raises:
         QnnError: if an argument is neither, before any model is made.
@@ -55,6 +55,9 @@ def _of_argument(argument: str) -> Iterator[tuple[str, bytes]]:
     name, _, style = argument.partition(":")
     if name not in _NETWORKS:
         yield Path(argument).stem, Path(argument).read_bytes()
+        return
+    if name in layers.NAMES:
+        yield f"{name} {style}", layers.build(name, style)
         return
     if name not in zoo.NAMES:
         for one in [style] if style else onnx_zoo.STYLES:

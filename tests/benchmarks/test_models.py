@@ -10,6 +10,7 @@ from benchmarks.models import inputs_of, models, suffix_of
 from qnn_ops.errors import QnnError
 from tests.support.onnx_networks import Network, Style
 from tvm_qnn import digits, zoo
+from tvm_qnn.compare import compare
 
 
 def test_networks_of_the_zoo_come_in_one_style_or_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,6 +26,21 @@ def test_networks_in_onnx_are_made_too(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(models(["onnx/resnet50"])) == [
         (f"onnx/resnet50 {style}", f"resnet50/{style}".encode()) for style in onnx_zoo.STYLES
     ]
+
+
+def test_layers_come_in_sizes() -> None:
+    ((name, content),) = models(["hybrid_dense:3x16x5"])
+    assert name == "hybrid_dense 3x16x5"
+    (data,) = inputs_of(content)
+    assert (data.shape, data.dtype) == ((3, 16), np.float32)
+    rng = np.random.default_rng(1)
+    assert compare(content, [rng.normal(0, 1, (3, 16)).astype(np.float32)], "llvm").differing == ()
+
+
+@pytest.mark.parametrize("sizes", ["", "3x16", "3x0x5", "3xx5", "ax2x3x4"])
+def test_layers_of_no_sizes(sizes: str) -> None:
+    with pytest.raises(QnnError, match="needs rows, inputs and units, as hybrid_dense:16x768x768"):
+        list(models([f"hybrid_dense:{sizes}"]))
 
 
 def test_what_is_neither_file_nor_network_is_an_error() -> None:
