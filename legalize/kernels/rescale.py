@@ -20,6 +20,7 @@ Staircase = Callable[[Array], Array]
 
 _HIGH = 32  # bits that a narrow form drops of its products
 _MOST_LEFT, _MOST_RIGHT = 14, 21  # beyond these an addend gets too large for its dtype
+_USUAL_RIGHT = 17  # tried first, so that many layers have one number
 _LARGEST = {False: 1 << 30, True: 1 << 61}  # addend, by whether the form is wide
 _NEARBY = (0, 1, -1, 2, -2, 3, -3)
 _FARTHER = tuple(sign * offset for offset in range(4, 65) for sign in (1, -1))
@@ -168,7 +169,8 @@ def _kinds(real: Array, least: Array, most: Array) -> Iterator[tuple[bool, bool,
         for left in lefts:
             largest = left[live] - 1 - np.log2(real[live]) - 1e-9
             most_right = int(np.floor(largest.min(initial=0.0 if not live.any() else np.inf)))
-            for right in (most_right, most_right - 1):
+            usual = (_USUAL_RIGHT,) if most_right > _USUAL_RIGHT else ()
+            for right in (*usual, most_right, most_right - 1):
                 if right >= 0:
                     yield is_wide, has_signs, left, min(right, _MOST_RIGHT)
 

@@ -22,7 +22,7 @@ from tvm_qnn.target.microcontrollers import has_loops, saves_flash
 _STACK = 1024
 
 # On small cores from these bytes on, so that more of the layers alike keep them in one place.
-_SMALL_STACK = 448
+_SMALL_STACK = 480
 
 _CALL = tvm.ir.Op.get("tirx.tvm_call_packed")
 _C_CALLS = 2  # tvm::CallingConv: what TVM passes over when it wraps functions for its runtime

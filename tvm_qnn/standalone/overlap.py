@@ -14,7 +14,7 @@ from tvm.ir.expr import TensorLoad
 from tvm_ffi import structural_walk
 
 from legalize.kernels.isa.helium import SAME, SCATTER, VECTOR
-from legalize.kernels.isa.mcu import TWO_WORDS
+from legalize.kernels.isa.mcu import NUMBER, TWO_WORDS
 from tvm_qnn.standalone.spans import Array, Span, combined, exactly, joined, negated
 
 Pair = tuple[int, int]
@@ -326,7 +326,7 @@ class _Reader:
         return uses, None
 
     def _call(self, node: tvm.ir.Call) -> tuple[_Uses, Span]:
-        if isinstance(node.op, tvm.ir.Op) and node.op.name == "tirx.call_extern":
+        if isinstance(node.op, tvm.ir.Op) and node.op.name in _EXTERN:
             return self._extern(*node.args)
         # What gives a pointer hides what is read through it.
         is_number = isinstance(node.ty, tvm.ir.PrimType) and str(node.ty.dtype) != "handle"
@@ -335,7 +335,7 @@ class _Reader:
         return self._all(node.args)[0], None
 
     def _extern(self, name: tvm.ir.StringImm, *operands: Any) -> tuple[_Uses, Span]:
-        if name.value == SAME:
+        if name.value in (SAME, NUMBER):
             return self.value(operands[0])
         if name.value == SCATTER:
             return self._scatter(*operands), None
@@ -375,6 +375,7 @@ def _spread(span: Span, turns: int) -> Span:
     return low, high
 
 
+_EXTERN = ("tirx.call_extern", "tirx.call_pure_extern")
 _READ = (TWO_WORDS, VECTOR)
 _INTEGERS = ("int32", "int64")
 _TWO = ("a", "b")

@@ -14,6 +14,8 @@ from tvm.ir.expr import TensorLoad
 from tvm.target.codegen import llvm_lookup_intrinsic_id
 from tvm_ffi import structural_map, structural_walk
 
+from legalize.kernels.isa.mcu import NUMBER
+
 _EXTENT = "tvm_qnn_extent"
 _TURN = "tvm_qnn_turn"
 
@@ -43,6 +45,9 @@ def rolled(function: tirx.PrimFunc) -> tirx.PrimFunc:
 
     def roll(loop: tirx.For) -> tirx.For:
         extent = loop.extent
+        if isinstance(extent, tvm.ir.Call) and extent.op.name == "tirx.call_pure_extern":
+            name, value = extent.args
+            extent = value if name.value == NUMBER and isinstance(value, tirx.IntImm) else extent
         if isinstance(extent, tirx.IntImm):
             few = _SHORT if not _has(loop.body, tirx.For) and _has_products(loop.body) else 1
             if not few < int(extent.value) < 2**31:

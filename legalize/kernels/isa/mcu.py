@@ -28,18 +28,36 @@ _IN_A_TURN = (4, 2, 1)  # steps, of which the first that fits is taken
 TWO_WORDS = "tvm_qnn_two_words"
 """A function of a place in memory: the two registers there, as one int64."""
 
+NUMBER = "tvm_qnn_number"
+"""A function of an int32 above 0: the same, with which TVM computes nothing."""
+
 # LLVM's pass that makes one instruction of two loads is left out. It makes one of a volatile load.
 _TWO_WORDS_IR = f"""
 define i64 @{TWO_WORDS}(ptr %place) {{
   %words = load volatile i64, ptr %place, align 4
   ret i64 %words
 }}
+declare void @llvm.assume(i1)
+define i32 @{NUMBER}(i32 %value) {{
+  %is_one = icmp sgt i32 %value, 0
+  call void @llvm.assume(i1 %is_one)
+  ret i32 %value
+}}
 """
 
 
 def reading_words() -> Any:
-    """Open the part of a function that may call ``words_of``."""
+    """Open the part of a function that may call ``words_of`` and ``number``."""
     return T.attr("default", "pragma_import_llvm", _TWO_WORDS_IR)
+
+
+def number(value: int) -> Index:
+    """Return a number above 0 that makes no other function than another one would.
+
+    So layers of all sizes have one function, in C files. A loop of one turn would be none, and what
+    is known of a size may make less of its code.
+    """
+    return T.call_pure_extern("int32", NUMBER, T.int32(value))
 
 
 def words_of(buffer: Buffer, start: Index, count: int) -> list[Index]:

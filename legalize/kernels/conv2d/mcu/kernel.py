@@ -30,6 +30,7 @@ from legalize.kernels.isa.mcu import (
     copy_bytes,
     half_of,
     in_turns,
+    number,
     reading_words,
     unpacked,
     word_of,
@@ -41,6 +42,9 @@ JOINED = 8
 
 MOST_KEPT = 1023
 """Bytes of the unpacked values of a single pixel that are kept; more are unpacked by each tile."""
+
+
+_MOST, _LESS = 4, 2  # words of a turn, in functions that have all sizes
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,17 @@ def choose_tile(spec: ConvSpec, *, has_pairs: bool, can_join: bool = False) -> T
 def depth_of(spec: ConvSpec, tile: Tile) -> int:
     """Return the products of a sum, with those of zeros that fill the last word."""
     depth = spec.kernel_height * spec.kernel_width * spec.in_channels
-    return -(-depth // WORD) * WORD if tile.has_pairs else depth
+    step = _LESS * WORD if has_sizes(spec, tile) else WORD
+    return -(-depth // step) * step if tile.has_pairs else depth
+
+
+def has_sizes(spec: ConvSpec, tile: Tile) -> bool:
+    """Tell whether layers of other sizes have the same function.
+
+    Loops of a turn or two are worth a function of their own, in which they are none.
+    """
+    has_words = tile.has_pairs and spec.in_channels % WORD == 0 and spec.in_channels > _LESS * WORD
+    return has_words and is_pixelwise(spec) and spec.out_pixels > 1
 
 
 def unpacks_anew(spec: ConvSpec, tile: Tile) -> bool:
@@ -190,6 +204,8 @@ class _Writer:
         # Words of the data are unpacked on their way.
         self.has_words = tile.has_pairs and spec.in_channels % WORD == 0
         self.unpacks_anew = unpacks_anew(spec, tile)
+        # Words of a turn, where a function has all sizes.
+        self.in_a_turn = _MOST if spec.in_channels % (_MOST * WORD) == 0 else _LESS
         if not self.is_read and not self.has_words:
             self.values = T.alloc_buffer((tile.pixels * self.depth,), spec.in_dtype)
         if tile.has_pairs and not self.unpacks_anew:
@@ -197,9 +213,12 @@ class _Writer:
 
     def write(self) -> None:
         spec, tile = self.spec, self.tile
-        with T.serial(-(-spec.out_pixels // tile.pixels)) as number:
+        if has_sizes(spec, tile):
+            self._write_pixels()
+            return
+        with T.serial(-(-spec.out_pixels // tile.pixels)) as turn:
             # The last tile may do some pixels again.
-            first = kept(T.min(number * tile.pixels, spec.out_pixels - tile.pixels))
+            first = kept(T.min(turn * tile.pixels, spec.out_pixels - tile.pixels))
             if not self.is_read and not self.unpacks_anew:
                 with T.serial(tile.pixels) as i:
                     self._gather(kept(first + i), i)
@@ -207,6 +226,20 @@ class _Writer:
                 with T.serial(self.depth // WORD) as j, T.serial(tile.pixels) as i:
                     self._unpack(self.values, i * self.depth + j * WORD, j, i)
             with T.serial(spec.out_channels // tile.channels) as group:
+                self._tile(first, group)
+
+    def _write_pixels(self) -> None:
+        """Write what ``write`` does for pixels that are read one by one, of any size."""
+        spec, pixels, words = self.spec, self.tile.pixels, self.depth // WORD
+        last = spec.in_channels // WORD - 1
+        with T.serial(number(-(-spec.out_pixels // pixels))) as turn:
+            first = kept(T.min(turn * pixels, number(spec.out_pixels) - pixels))
+            with T.serial(number(words)) as j:
+                # Where there is one word more, its weights are zeros.
+                word = j if self.in_a_turn == _MOST else kept(T.min(j, number(last)))
+                for i in range(pixels):
+                    self._unpack(self.data, (first + i) * spec.in_channels + word * WORD, j, i)
+            with T.serial(number(spec.out_channels // self.tile.channels)) as group:
                 self._tile(first, group)
 
     def _gather(self, pixel: Index, i: Index) -> None:
@@ -269,7 +302,13 @@ class _Writer:
             else:
                 self._add_values(sums, first, k, place)
 
-        in_turns(turns, add)
+        if has_sizes(self.spec, self.tile):
+            each = self.in_a_turn
+            with T.serial(number(turns // each)) as turn:
+                for n in range(each):
+                    add(turn * each + n)
+        else:
+            in_turns(turns, add)
         for q in range(channels):
             channel = kept(group * channels + q)
             fields = self.epilogue.fields(channel, self.constants, has_pairs=self.tile.has_pairs)

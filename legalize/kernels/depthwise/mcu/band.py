@@ -25,10 +25,18 @@ class Band:
         data: of one dimension.
         width: bytes that are copied at a time where there are as many; the buffer has as many
             more than its rows, where channels are no multiple of them.
+        size_of: gives the sizes that loops go to.
     """
 
-    def __init__(self, spec: ConvSpec, data: Buffer, width: int = 1) -> None:
-        self.spec, self.data, self.width = spec, data, width
+    def __init__(
+        self,
+        spec: ConvSpec,
+        data: Buffer,
+        width: int = 1,
+        size_of: Callable[[int], Index] = T.int32,
+    ) -> None:
+        self.spec, self.data, self.width, self.size_of = spec, data, width, size_of
+        self.stride = size_of(spec.strides[0])
         _, left, _, right = spec.padding
         self.pitch = (left + spec.in_width + right) * spec.in_channels
         size = spec.kernel_height * self.pitch + (width if spec.in_channels % width else 0)
@@ -46,11 +54,11 @@ class Band:
         """
         spec = self.spec
         with T.serial(spec.kernel_height) as n:
-            is_new = T.Or(y == 0, n >= spec.kernel_height - spec.strides[0])
+            is_new = T.Or(y == 0, n >= spec.kernel_height - self.stride)
             with T.If(is_new), T.Then():
-                self._copy_row(image, kept(y * spec.strides[0] + n))
+                self._copy_row(image, kept(y * self.stride + n))
         return [
-            kept((y * spec.strides[0] + n) % spec.kernel_height * self.pitch)
+            kept((y * self.stride + n) % spec.kernel_height * self.pitch)
             for n in range(spec.kernel_height)
         ]
 

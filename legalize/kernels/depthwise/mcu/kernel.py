@@ -20,7 +20,15 @@ from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.depthwise.mcu.band import Band
 from legalize.kernels.ir.registers import kept
 from legalize.kernels.ir.types import Array, Buffer, Index
-from legalize.kernels.isa.mcu import WORD, add_product, reading_words, unpacked, word_of, words_of
+from legalize.kernels.isa.mcu import (
+    WORD,
+    add_product,
+    number,
+    reading_words,
+    unpacked,
+    word_of,
+    words_of,
+)
 
 
 def packed_taps(kernel: Array, *, has_pairs: bool) -> Array:
@@ -65,22 +73,24 @@ class _Writer:
         (self.data, self.weights, *self.constants, self.output) = arguments(
             spec, count, epilogue.constants()
         )
-        self.band = Band(spec, self.data, WORD if has_pairs else 1)
+        # One function serves layers of all sizes.
+        self.size_of = number if has_pairs else T.int32
+        self.band = Band(spec, self.data, WORD if has_pairs else 1, self.size_of)
 
     def write(self) -> None:
         spec = self.spec
         with T.serial(spec.batch) as image:
             self.band.fill()
-            with T.serial(spec.out_height) as y:
+            with T.serial(self.size_of(spec.out_height)) as y:
                 rows = self.band.read(image, y)
-                with T.serial(spec.out_width) as x:
+                with T.serial(self.size_of(spec.out_width)) as x:
                     pixel = (image * spec.out_height + y) * spec.out_width + x
                     self._pixel(rows, kept(x * spec.strides[1] * spec.in_channels), kept(pixel))
 
     def _pixel(self, rows: Sequence[Index], column: Index, pixel: Index) -> None:
         spec = self.spec
         lanes = WORD if self.has_pairs else 1
-        with T.serial(spec.out_channels // lanes) as group:
+        with T.serial(self.size_of(spec.out_channels // lanes)) as group:
             sums = T.alloc_buffer((lanes,), "int32", scope="global")
             for lane in range(lanes):
                 T.buffer_store(

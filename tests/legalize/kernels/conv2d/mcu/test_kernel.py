@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -112,6 +113,48 @@ def test_weights_of_two_channels_are_one_pair() -> None:
     assert joined.tolist() == [[1 + 5 * 256, 2 + 6 * 256, 3 + 7 * 256, 4 - 8 * 256]]
     packed = packed_rows(rows, Tile(1, 2, has_pairs=True, is_joined=True), 4)
     assert packed.view("<i2").tolist() == joined[0, [0, 2, 1, 3]].tolist()
+
+
+def of_sizes(sizes: Sequence[tuple[int, int, int]]) -> list[Problem]:
+    """Return convolutions of single pixels, of so many on a side, and so many channels."""
+    rng, problems = np.random.default_rng(8), []
+    for side, inputs, outputs in sizes:
+        spec = replace(POINTWISE, in_height=side, in_width=side, in_channels=inputs)
+        spec = changed(spec, out_channels=outputs, rounding="upward")
+        problem = problem_of(spec, rng)
+        np.maximum(problem.kernel, -127, out=problem.kernel)
+        scales = np.linspace(0.9, 1.1, outputs) * 2.0**-8
+        problems.append(replace(problem, real_multiplier=scales))
+    return problems
+
+
+# Of words by fours, and of others, by twos: the last of some is none.
+SIZES = [
+    [(6, 16, 8), (3, 32, 24), (2, 80, 2), (9, 48, 52)],
+    [(6, 24, 20), (3, 20, 40), (5, 12, 2), (3, 52, 24), (2, 72, 6)],
+]
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+def test_layers_of_many_sizes_are_one_function(sizes: list[tuple[int, int, int]]) -> None:
+    plans = [planned(problem, has_pairs=True) for problem in of_sizes(sizes)]
+    assert all(plan.tile.is_joined for plan in plans)
+    functions = {f"f{number}": plan.function(plan) for number, plan in enumerate(plans)}
+    compiled = compile_functions(functions, {n: n for n in functions}, parse_target("cortex-m4"))
+    merged = compiled.merged({name: {"": ()} for name in functions})
+    assert [*merged.functions] == ["f0"]
+    # An output may lie over the data up to where its own channels are more.
+    for problem, lead in zip(of_sizes(sizes), compiled.leads(4).values(), strict=True):
+        assert lead[0, 3] <= problem.result.size
+
+
+@mcu.emulated
+def test_layers_of_many_sizes_equal_the_definition(tmp_path: Path) -> None:
+    problems = [problem for sizes in SIZES for problem in of_sizes(sizes)]
+    cases = [case_of(each, planned(each, has_pairs=True)) for each in problems]
+    results = mcu.run_cases("cortex-m4", cases, tmp_path)
+    for problem, result in zip(problems, results, strict=True):
+        np.testing.assert_array_equal(result, problem.result, err_msg=str(problem.spec))
 
 
 def test_a_bias_that_the_form_has_joins_no_sum() -> None:

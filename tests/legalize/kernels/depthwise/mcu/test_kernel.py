@@ -8,7 +8,7 @@ import numpy as np
 from legalize.kernels.depthwise.mcu.kernel import packed_taps
 from legalize.kernels.depthwise.mcu.rules import plan_depthwise
 from tests.support import mcu
-from tests.support.convolutions import SPEC, problem_of, random_problem
+from tests.support.convolutions import SPEC, changed, problem_of, random_problem
 from tests.support.programs import Case
 from tests.support.x86 import run_on
 from tvm_qnn.standalone.functions import compile_functions
@@ -57,6 +57,22 @@ def test_fours_of_channels_equal_the_definition(tmp_path: Path) -> None:
     results = mcu.run_cases("cortex-m4", cases, tmp_path)
     for (problem, _), result in zip(served, results, strict=True):
         np.testing.assert_array_equal(result, problem.result, err_msg=str(problem.spec))
+
+
+def test_layers_of_many_sizes_are_one_function() -> None:
+    rng, functions = np.random.default_rng(5), {}
+    for side, channels in ((3, 64), (6, 24), (9, 48), (24, 8)):
+        spec = replace(SPEC, in_height=side, in_width=side, in_channels=channels)
+        spec = changed(spec, out_channels=channels, padding=(1, 1, 1, 1), rounding="upward")
+        scales = np.linspace(0.9, 1.1, channels) * 2.0**-8
+        problem = replace(problem_of(spec, rng, is_depthwise=True), real_multiplier=scales)
+        plan = plan_depthwise(spec, problem.weights, has_pairs=True)
+        assert plan is not None
+        functions[f"f{side}"] = plan.function(plan)
+    compiled = compile_functions(functions, {n: n for n in functions}, parse_target("cortex-m4"))
+    merged = compiled.merged({name: {"": ()} for name in functions})
+    assert [*merged.functions] == ["f3"]
+    assert all((0, 3) in each for each in compiled.leads(4).values())
 
 
 def test_four_channels_of_a_tap_are_a_register() -> None:
