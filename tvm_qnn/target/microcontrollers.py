@@ -17,11 +17,15 @@ def _thumb(version: str, cpu: str, *extensions: str) -> dict[str, Any]:
     return {**fields, "mattr": list(extensions)} if extensions else fields
 
 
+# A Cortex-M0+ divides, multiplies 64 bits and computes with floats by calling functions. Libraries
+# for it have these by the platform's names alone; LLVM takes GNU's for "thumbv6m-none-eabi".
+_M0PLUS = {**_thumb("thumbv6m", "cortex-m0plus"), "mtriple": "thumbv6m-unknown-none-gnueabi"}
+
 # Parts of these cores are made without their floating-point unit.
 _NO_FLOATS = "-fpregs"
 
 NAMES: dict[str, dict[str, Any]] = {
-    "cortex-m0plus": _thumb("thumbv6m", "cortex-m0plus"),
+    "cortex-m0plus": _M0PLUS,
     "cortex-m3": _thumb("thumbv7m", "cortex-m3"),
     "cortex-m4": _thumb("thumbv7em", "cortex-m4", _NO_FLOATS),
     "cortex-m7": _thumb("thumbv7em", "cortex-m7", _NO_FLOATS),

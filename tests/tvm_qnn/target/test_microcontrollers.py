@@ -1,9 +1,15 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import tvm
 
+from frontends.tflite import from_tflite
 from qnn_ops.errors import QnnError
+from tvm_qnn import digits
+from tvm_qnn.build import export_c
+from tvm_qnn.standalone.symbols import undefined_symbols
 from tvm_qnn.target.microcontrollers import NAMES, alignment_of, is_bare, with_hard_floats
 from tvm_qnn.target.target import parse_target, requirements
 
@@ -17,6 +23,15 @@ def test_a_name_sets_the_core_and_its_alignment(name: str) -> None:
     assert alignment_of(target) == _ALIGNMENTS.get(name, 4)
     if name.startswith("cortex"):
         assert target.attrs["mcpu"] == name
+
+
+def test_a_cortex_m0plus_calls_functions_that_its_libraries_have(tmp_path: Path) -> None:
+    mod, params = from_tflite(digits.model("uint8"))
+    export_c(mod, "cortex-m0plus", params, tmp_path / "m")
+    needs = undefined_symbols((tmp_path / "m.o").read_bytes())
+    assert needs is not None
+    assert "__aeabi_lmul" in needs
+    assert [name for name in needs if name.startswith("__") and "aeabi" not in name] == []
 
 
 def test_machines_with_a_system_keep_their_alignment() -> None:
