@@ -107,6 +107,9 @@ MEMORY {{
 
 
 BOARDS = {
+    # There is none of a Cortex-M0+ with memory enough; its instructions are some of a Cortex-M3's.
+    "cortex-m0plus": Board("mps2-an385", 0, 0x400, 0x20000000, "cortex-m0plus"),
+    "cortex-m3": Board("mps2-an385", 0, 0x400, 0x20000000, "cortex-m3"),
     "cortex-m4": Board("mps2-an386", 0, 0x400, 0x20000000, "cortex-m4"),
     "cortex-m7": Board("mps2-an500", 0, 0x400, 0x20000000, "cortex-m7"),
     "cortex-m33": Board("mps2-an505", 0x10000000, 0x10000400, 0x38000000, "cortex-m33"),
