@@ -34,6 +34,7 @@ def offered(
     rng: np.random.Generator,
     shifts: tuple[int, int],
     bound: int,
+    factor: int = 1,
 ) -> tuple[Scales, float]:
     """Return scales of channels that an epilogue serves, and their share in random ones.
 
@@ -45,7 +46,8 @@ def offered(
 
     def scales_of(channels: Array) -> Scales:
         own = np.resize(channels, CHANNELS)
-        return Scales(multiplier[own], shift[own], np.zeros(CHANNELS, np.int32), bound)
+        bias = np.zeros(CHANNELS, np.int32)
+        return Scales(multiplier[own], shift[own], bias, bound, factor=factor)
 
     served = [
         channel
@@ -68,7 +70,7 @@ def accumulators(spec: ConvSpec, scales: Scales, rng: np.random.Generator) -> Ar
 
 
 def _rescale(chosen: Chosen, x: Array) -> Array:
-    """Run the sequence on x, int32 [CHANNELS, n]."""
+    """Run the sequence on x, int32 [CHANNELS, n], a factor too large where it wants that."""
     vectors, count = CHANNELS // 16, x.shape[1]
     shape = (vectors, count, 16)
     rows = chosen.epilogue.constants
@@ -86,7 +88,8 @@ def _rescale(chosen: Chosen, x: Array) -> Array:
             value = chosen.epilogue.emit(data[v, i, T.ramp(0, 1, 16)], readers)
             T.buffer_store(output, value, [v, i, T.ramp(0, 1, 16)])
     offset = np.broadcast_to(chosen.offset, CHANNELS)
-    moved = (x + offset[:, None]).astype(np.int32)
+    factor = chosen.epilogue.factor
+    moved = (factor * (x + offset[:, None].astype(np.int64))).astype(np.int32)
     dealt = moved.reshape(vectors, 16, count).transpose(0, 2, 1)
     result = run(builder.get(), [dealt, *chosen.arrays], shape, "int32")
     left = chosen.epilogue.zero_point_left

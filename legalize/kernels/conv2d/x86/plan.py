@@ -78,6 +78,11 @@ class Plan(ABC):
     tiling: Tiling
     cost: float
 
+    @property
+    def factors(self) -> tuple[int, ...]:
+        """How many times as large sums may come to the epilogue; the cheapest first, 1 last."""
+        return (1,)
+
     @abstractmethod
     def lay_out(self, kernel: Array, lanes: Array) -> Layout:
         """Lay out the weights.
@@ -105,12 +110,14 @@ class Plan(ABC):
             kernel, zero_point = kernel - zero_point, 0
         folded_bias, scales = fold(spec, weights, kernel, zero_point)
         lanes = lane_channels(spec, self.products.isa, self.tiling)
-        chosen = choose_epilogue(spec.output, spec.fusion.addend, scales, lanes)
+        chosen = choose_epilogue(spec.output, spec.fusion.addend, scales, lanes, self.factors)
         # Data and weights of channels that staging adds are their zero points: the product is zero.
         missing = spec.staged_channels - spec.in_channels
         kernel = np.pad(kernel, ((0, 0),) * 3 + ((0, missing),), constant_values=zero_point)
         layout = self.lay_out(kernel, lanes)
-        constants = [layout.weights, deal(folded_bias + chosen.offset, lanes), *layout.lists]
+        # Products wrap: that of a sum that fits into 32 bits is right.
+        bias = (folded_bias + chosen.offset) * np.int32(chosen.epilogue.factor)
+        constants = [layout.weights, deal(bias, lanes), *layout.lists]
         if zero_point:
             constants.append(np.array([zero_point], np.int32))
         constants += [*chosen.arrays, *layout.settings]

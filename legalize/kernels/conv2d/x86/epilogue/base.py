@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,7 @@ class Scales:
         bias: int32 [out_channels], part of the accumulators.
         bound: no accumulator is further from zero.
         columns: of outputs of float32.
+        factor: how many times as large the accumulators come.
     """
 
     multiplier: Array
@@ -31,6 +32,7 @@ class Scales:
     bias: Array
     bound: int
     columns: Columns | None = None
+    factor: int = 1
 
 
 class Chosen(NamedTuple):
@@ -49,6 +51,11 @@ class Chosen(NamedTuple):
 
 class Epilogue(ABC):
     """A sequence of instructions from accumulators to outputs."""
+
+    takes_factor: ClassVar[bool] = False
+    """Whether it may take accumulators that are a factor too large."""
+    factor: int = 1
+    """How many times as large it takes them."""
 
     @classmethod
     @abstractmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from legalize.kernels.conv2d.constants import check_scales, fold_zero_points, per_channel
@@ -51,10 +52,27 @@ def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tu
 
 
 def choose_epilogue(
-    output: OutputStage, addend: Addend | None, scales: Scales, lanes: Array
+    output: OutputStage,
+    addend: Addend | None,
+    scales: Scales,
+    lanes: Array,
+    factors: Sequence[int] = (1,),
 ) -> Chosen:
-    """Choose the cheapest sequence that is exact; arguments as ``Epilogue.choose`` takes them."""
-    every = (each.choose(output, addend, scales, lanes) for each in EPILOGUES)
+    """Choose the cheapest sequence that is exact.
+
+    Args:
+        output: as ``Epilogue.choose`` takes it, like those that follow.
+        addend: likewise.
+        scales: likewise.
+        lanes: likewise.
+        factors: how many times as large accumulators may come, the cheapest first; the last is 1.
+    """
+    every = (
+        each.choose(output, addend, replace(scales, factor=factor), lanes)
+        for factor in factors
+        for each in EPILOGUES
+        if factor == 1 or each.takes_factor
+    )
     return next(chosen for chosen in every if chosen is not None)
 
 

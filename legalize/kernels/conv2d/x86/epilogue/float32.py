@@ -15,6 +15,7 @@ TFLite's double rounding lowers the steps below zero by a bit, which takes anoth
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from tvm.script.ir_builder import tirx as T
@@ -27,6 +28,7 @@ from legalize.kernels.conv2d.x86.epilogue.steps import (
     MAX_OFFSET,
     MAX_SHIFT,
     first_accumulators,
+    fits,
 )
 from legalize.kernels.ir.types import Array, Vector
 from legalize.kernels.isa.x86_instructions import floor_of_product
@@ -40,9 +42,12 @@ class Float32(Epilogue):
 
     Attributes:
         has_two_addends: whether c is another one below zero.
+        factor: how many times as large accumulators come.
     """
 
+    takes_factor: ClassVar[bool] = True
     has_two_addends: bool
+    factor: int = 1
 
     @classmethod
     def choose(
@@ -52,16 +57,18 @@ class Float32(Epilogue):
         # Only AVX512 rounds down where it is told to, not by the processor's state.
         if lanes.shape[1] != _LANES:
             return None
-        found = float_scales(output, scales.multiplier, scales.shift, scales.bound)
-        if found is None:
+        found = float_scales(
+            output, scales.multiplier, scales.shift, scales.bound, factor=scales.factor
+        )
+        if found is None or not fits(scales, found.offset):
             return None
         rows = [found.high, found.low, found.addend]
         offsets: tuple[Array, ...] = ()
         if found.addend_below is not None:
             rows.append(found.addend_below)
-            offsets = (deal(found.offset, lanes)[:, None],)
+            offsets = (deal(found.offset * np.int32(scales.factor), lanes)[:, None],)
         table = np.stack([deal(row, lanes) for row in rows], axis=1)
-        return Chosen(cls(bool(offsets)), (table, *offsets), found.offset)
+        return Chosen(cls(bool(offsets), scales.factor), (table, *offsets), found.offset)
 
     @property
     def constants(self) -> tuple[tuple[str, int], ...]:
@@ -99,7 +106,12 @@ class FloatScales:
 
 
 def float_scales(
-    output: OutputStage, multiplier: Array, shift: Array, accumulator_bound: int
+    output: OutputStage,
+    multiplier: Array,
+    shift: Array,
+    accumulator_bound: int,
+    *,
+    factor: int = 1,
 ) -> FloatScales | None:
     """Find scales for which the sequence is exact.
 
@@ -108,6 +120,7 @@ def float_scales(
         multiplier: int32 [channels], not negative.
         shift: int32 [channels]; positive to the left.
         accumulator_bound: no accumulator is further from zero.
+        factor: how many times as large accumulators and offsets come.
 
     Returns:
         None if there is no proof for every channel.
@@ -122,9 +135,10 @@ def float_scales(
     is_dead = q == 0
     steps = first_accumulators(output, np.where(is_dead, 1 << 30, q)[:, None], e[:, None], outputs)
     scale = q * 2.0 ** (-31.0 - e)
-    high = scale.astype(np.float32)
-    high = np.where(high > scale, np.nextafter(high, np.float32(0)), high)
-    low = (scale - high).astype(np.float32)
+    divided = scale / factor
+    high = divided.astype(np.float32)
+    high = np.where(high > divided, np.nextafter(high, np.float32(0)), high)
+    low = (divided - high).astype(np.float32)
     target = output.zero_point + 0.5
     with np.errstate(divide="ignore"):
         offset = np.where(is_dead, 0.0, np.rint(target / scale))
@@ -150,11 +164,16 @@ def float_scales(
     addend = addend_for(~is_below if has_two else everywhere)
     below = addend_for(is_below) if has_two else None
     scales = FloatScales(offset.astype(np.int32), high, low, addend, below)
-    return scales if _is_exact(output, scales, steps, outputs, is_dead) else None
+    return scales if _is_exact(output, scales, steps, outputs, is_dead, factor) else None
 
 
 def _is_exact(
-    output: OutputStage, scales: FloatScales, steps: Array, outputs: Array, is_dead: Array
+    output: OutputStage,
+    scales: FloatScales,
+    steps: Array,
+    outputs: Array,
+    is_dead: Array,
+    factor: int,
 ) -> bool:
     """Tell whether the sequence rises where the fixed-point arithmetic does, for every channel."""
 
@@ -163,7 +182,8 @@ def _is_exact(
         addend = scales.addend[:, None].astype(np.float64)
         if scales.addend_below is not None:
             addend = np.where(x < 0, scales.addend_below[:, None], addend)
-        value = (x + scales.offset[:, None]).astype(np.float32).astype(np.float64)
+        value = factor * (x + scales.offset[:, None].astype(np.int64))
+        value = value.astype(np.float32).astype(np.float64)
         product = value * scales.low[:, None]
         inner = product + addend
         # However the inner sum is rounded. What is left is exact in float64.

@@ -8,6 +8,7 @@ down, which changes no floor: so the sequence is as good as the slope s is; see 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from tvm.script.ir_builder import tirx as T
@@ -15,7 +16,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.constants import deal
 from legalize.kernels.conv2d.spec import Addend, OutputStage
 from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
-from legalize.kernels.conv2d.x86.epilogue.steps import MAX_OFFSET, line_through, steps_of
+from legalize.kernels.conv2d.x86.epilogue.steps import fits, line_through, steps_of
 from legalize.kernels.ir.types import Array, Vector
 from legalize.kernels.isa.x86_instructions import floor_of_product
 
@@ -24,7 +25,14 @@ _LANES = 16
 
 @dataclass(frozen=True)
 class Floor(Epilogue):
-    """The sequence."""
+    """The sequence.
+
+    Attributes:
+        factor: how many times as large accumulators come.
+    """
+
+    takes_factor: ClassVar[bool] = True
+    factor: int = 1
 
     @classmethod
     def choose(
@@ -37,15 +45,17 @@ class Floor(Epilogue):
             return None
         is_dead = steps.scale == 0
         offset = (output.zero_point + 0.5) / np.where(is_dead, np.inf, steps.scale)
-        if np.abs(offset).max() >= MAX_OFFSET:
+        offset = np.rint(offset)
+        if not fits(scales, offset):
             return None
-        offset = np.rint(offset).astype(np.int64)
+        offset = offset.astype(np.int64)
         ends = (offset[:, None] + bound for bound in (-scales.bound, scales.bound))
-        line = line_through(steps.scale, steps.first + offset[:, None], steps.outputs, *ends)
+        first = steps.first + offset[:, None]
+        line = line_through(steps.scale, first, steps.outputs, *ends, factor=scales.factor)
         if line is None:
             return None
         rows = [deal(row, lanes) for row in (line.scale, line.addend)]
-        return Chosen(cls(), (np.stack(rows, axis=1),), offset.astype(np.int32))
+        return Chosen(cls(scales.factor), (np.stack(rows, axis=1),), offset.astype(np.int32))
 
     @property
     def constants(self) -> tuple[tuple[str, int], ...]:

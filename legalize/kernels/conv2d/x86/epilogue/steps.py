@@ -24,6 +24,7 @@ MAX_OFFSET = 1 << 24
 MAX_SHIFT = 20
 """Up to it, all that finds the steps fits in 64 bits; offsets allow no larger ones."""
 
+_MAX_PRODUCT = 1 << 31
 # Scales that are tried, on each side of the nearest one.
 _NEIGHBOURS = 2
 # Far more than float64 rounds.
@@ -43,6 +44,13 @@ class Steps:
     outputs: Array
     first: Array
     scale: Array
+
+
+def fits(scales: Scales, offset: Array) -> bool:
+    """Tell whether accumulators, with offsets added, fit into 32 bits; as large as they come."""
+    largest = int(np.abs(offset.astype(np.int64)).max())
+    in_bits = scales.factor == 1 or (scales.bound + largest) * scales.factor < _MAX_PRODUCT
+    return largest < MAX_OFFSET and in_bits
 
 
 def steps_of(output: OutputStage, scales: Scales) -> Steps | None:
@@ -87,7 +95,7 @@ class Line:
 
 
 def line_through(
-    scale: Array, first: Array, limits: Array, lowest: Array, highest: Array
+    scale: Array, first: Array, limits: Array, lowest: Array, highest: Array, *, factor: int = 1
 ) -> Line | None:
     """Find lines that reach each limit at its accumulator, and not one before.
 
@@ -99,21 +107,23 @@ def line_through(
         limits: int64 [channels, steps] or [steps].
         lowest: int64 [channels, 1], the lowest accumulator.
         highest: likewise.
+        factor: how many times as large the lines take accumulators.
 
     Returns:
         None if a channel has no such line.
     """
     # Where a step is out of reach, the furthest accumulator is what must be on its side.
-    at = np.maximum(first, lowest).astype(np.float32).astype(np.float64)
-    before = np.minimum(first - 1, highest).astype(np.float32).astype(np.float64)
+    at = (factor * np.maximum(first, lowest)).astype(np.float32).astype(np.float64)
+    before = (factor * np.minimum(first - 1, highest)).astype(np.float32).astype(np.float64)
     is_reached, is_left = first <= highest, first > lowest
-    best = Line(scale.astype(np.float32), np.zeros(len(scale), np.float32))
+    nearest = (scale / factor).astype(np.float32)
+    best = Line(nearest.copy(), np.zeros(len(scale), np.float32))
     widest = np.full(len(scale), -np.inf)
-    for slope in _neighbours(scale.astype(np.float32)):
+    for slope in _neighbours(nearest):
         # These products are exact, and their sums with numbers of 24 bits hardly less so.
-        factor = slope[:, None].astype(np.float64)
-        least = np.where(is_reached, limits - at * factor, -np.inf).max(axis=1, initial=-np.inf)
-        most = np.where(is_left, limits - before * factor, np.inf).min(axis=1, initial=np.inf)
+        each = slope[:, None].astype(np.float64)
+        least = np.where(is_reached, limits - at * each, -np.inf).max(axis=1, initial=-np.inf)
+        most = np.where(is_left, limits - before * each, np.inf).min(axis=1, initial=np.inf)
         # Where nothing limits one side, any addend does.
         least = np.where(np.isinf(least), np.minimum(most, 1) - 1, least)
         most = np.where(np.isinf(most), least + 1, most)

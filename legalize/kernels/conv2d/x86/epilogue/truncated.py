@@ -9,6 +9,7 @@ the sequence is as good as the slope s is; see steps.py.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from tvm.script.ir_builder import tirx as T
@@ -16,7 +17,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.constants import deal
 from legalize.kernels.conv2d.spec import Addend, OutputStage
 from legalize.kernels.conv2d.x86.epilogue.base import Chosen, Epilogue, Scales
-from legalize.kernels.conv2d.x86.epilogue.steps import line_through, steps_of
+from legalize.kernels.conv2d.x86.epilogue.steps import fits, line_through, steps_of
 from legalize.kernels.ir.registers import lanes_in
 from legalize.kernels.ir.types import Array, Vector
 from legalize.kernels.ir.vectors import splat
@@ -32,9 +33,12 @@ class Truncated(Epilogue):
 
     Attributes:
         zero_point: of the outputs.
+        factor: how many times as large accumulators come.
     """
 
+    takes_factor: ClassVar[bool] = True
     zero_point: int
+    factor: int = 1
 
     @classmethod
     def choose(
@@ -44,16 +48,19 @@ class Truncated(Epilogue):
         steps = steps_of(output, scales)
         if steps is None or output.rounding != "tflite" or lanes.shape[1] != _LANES:
             return None
+        if not fits(scales, np.zeros(1)):
+            return None
         # As steps away from zero: those to the zero point and below it, turned over, are taken
         # back by the accumulator before theirs.
         k = steps.outputs - output.zero_point
         first = np.where(k > 0, steps.first, 1 - steps.first)
         nothing, bound = np.zeros((len(first), 1), np.int64), np.full((len(first), 1), scales.bound)
-        line = line_through(steps.scale, first, np.where(k > 0, k, 1 - k), nothing, bound)
+        limits = np.where(k > 0, k, 1 - k)
+        line = line_through(steps.scale, first, limits, nothing, bound, factor=scales.factor)
         if line is None or line.addend.min() < 0:
             return None
         table = np.stack([deal(row, lanes) for row in (line.scale, line.addend)], axis=1)
-        return Chosen(cls(output.zero_point), (table,))
+        return Chosen(cls(output.zero_point, scales.factor), (table,))
 
     @property
     def zero_point_left(self) -> int:

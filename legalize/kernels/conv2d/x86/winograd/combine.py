@@ -11,15 +11,17 @@ from legalize.kernels.ir.types import Vector
 from legalize.kernels.isa.x86_instructions import wrapped
 
 Matrix = tuple[tuple[int, ...], ...]
+Factors = tuple[Matrix, ...]
+"""A product of matrices; the last one multiplies first."""
 
 
 def both_ways(
-    y: Matrix, x: Matrix, load: Callable[[int, int], Vector], *, wraps: bool
+    y: Factors, x: Factors, load: Callable[[int, int], Vector], *, wraps: bool
 ) -> list[list[Vector]]:
     """Multiply a matrix of vectors with one matrix from the left and one, turned, from the right.
 
     Args:
-        y: the one from the left.
+        y: the one from the left, in factors.
         x: the one from the right.
         load: gives the vector of a row and a column.
         wraps: whether vectors are of int32 that may leave its range, and come back modulo 2^32.
@@ -28,11 +30,19 @@ def both_ways(
         Rows of vectors.
     """
     columns = []
-    for column in range(len(x[0])):
-        loaded = _Combiner([kept(load(row, column)) for row in range(len(y[0]))], wraps)
-        columns.append([kept(loaded.combined(factors)) for factors in y])
-    lines = [_Combiner(line, wraps) for line in zip(*columns, strict=True)]
-    return [[line.combined(factors) for factors in x] for line in lines]
+    for column in range(len(x[-1][0])):
+        loaded = [load(row, column) for row in range(len(y[-1][0]))]
+        columns.append(_multiplied(y, loaded, wraps=wraps))
+    return [_multiplied(x, line, wraps=wraps) for line in zip(*columns, strict=True)]
+
+
+def _multiplied(matrix: Factors, vectors: Sequence[Vector], *, wraps: bool) -> list[Vector]:
+    """Multiply a matrix with vectors in a column."""
+    products = list(vectors)
+    for factor in reversed(matrix):
+        values = _Combiner([kept(vector) for vector in products], wraps)
+        products = [values.combined(row) for row in factor]
+    return products
 
 
 class _Combiner:

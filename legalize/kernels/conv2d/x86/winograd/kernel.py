@@ -7,10 +7,14 @@ As ../kernel.py, but the sums are products of transformed data and weights:
         transform the data
         for each block of output channels
           for each position of the transform
-            sums of products                    some tiles at a time
+            for each group of tiles
+              sums of products
           for each tile
             transform the sums
             store(narrow(requantize(outputs + bias)))
+
+What belongs to a group lies together: a tile's values of all positions, which are written or read
+one after the other, are in few pages.
 """
 
 from __future__ import annotations
@@ -55,6 +59,7 @@ class WinogradKernel(ConvKernel):
         nr = max(section.nr for section in plan.tiling)
         self.data_stride = plan.stride(2 * plan.spec.in_channels) // 2
         self.sums_stride = plan.stride(4 * nr * self.isa.lanes) // 4
+        self.groups = plan.panel // plan.group
 
     def _task_count(self) -> int:
         return self.plan.tasks
@@ -73,7 +78,7 @@ class WinogradKernel(ConvKernel):
     def _units(self, start: Index, stop: Index) -> None:
         """Write the loops over neighbouring blocks of neighbouring panels."""
         plan, blocks = self.plan, self.plan.blocks
-        positions = plan.transform.positions
+        positions = self.groups * plan.transform.positions
         size = positions * self.data_stride
         self.transformed = T.alloc_buffer((size,), "int16", scope="global")
         size = positions * self.sums_stride
@@ -81,8 +86,8 @@ class WinogradKernel(ConvKernel):
 
         def panel(number: Index) -> None:
             first = unsigned_min(number * plan.panel, plan.tiles - plan.panel)
-            with T.serial(plan.panel) as tile:
-                self._transform(first, tile)
+            with T.serial(self.groups) as group, T.serial(plan.group) as tile:
+                self._transform(first, group, tile)
             before = number * blocks
             for section in plan.tiling:
                 lowest, highest = start - before, stop - before
@@ -100,8 +105,8 @@ class WinogradKernel(ConvKernel):
             first_vector = section.first_vector + number * section.nr
             with T.serial(self.plan.transform.positions) as position:
                 self._multiply(section, first_vector, position)
-            with T.serial(self.plan.panel) as tile:
-                self._end(section, first_vector, first, tile)
+            with T.serial(self.groups) as group, T.serial(self.plan.group) as tile:
+                self._end(section, first_vector, first, group, tile)
 
         loop_between(T.max(start, 0), T.min(stop, section.blocks), block)
 
@@ -116,12 +121,12 @@ class WinogradKernel(ConvKernel):
         row = unsigned_min(row * y, spec.out_height - y)
         return image, row, unsigned_min(column * x, spec.out_width - x)
 
-    def _transform(self, first: Index, tile: Index) -> None:
-        """Write the transform of a tile's data."""
+    def _transform(self, first: Index, group: Index, tile: Index) -> None:
+        """Write the transform of the data of a group's tile."""
         plan, channels = self.plan, self.spec.in_channels
         y, x = plan.transform.y, plan.transform.x
         _, height, width, _ = self.spec.staged_shape
-        image, row, column = self._place(first + tile)
+        image, row, column = self._place(first + group * plan.group + tile)
         origin = ((image * height + row) * width + column) * channels
 
         def write(offset: Index, words: int) -> None:
@@ -131,7 +136,7 @@ class WinogradKernel(ConvKernel):
 
             rows = both_ways(y.data, x.data, load, wraps=False)
             for position, value in enumerate(value for row in rows for value in row):
-                place = position * self.data_stride + tile * channels + offset
+                place = self._data_place(position, group, tile) + offset
                 T.buffer_store(self.transformed, value, [T.ramp(place, 1, words)])
 
         for_each_piece(channels, write, 2 * self.isa.lanes)
@@ -139,24 +144,22 @@ class WinogradKernel(ConvKernel):
     def _multiply(self, section: Section, first_vector: Index, position: Index) -> None:
         """Write the sums of products of a position of the transform."""
         plan, products, channels = self.plan, self.products, self.spec.in_channels
-        nr, at_once = section.nr, section.mr
+        nr, group = section.nr, plan.group
         k_step_size = nr * products.part_size
         weights = first_vector * self.vector_stride + position * (channels // 2 * k_step_size)
-        turns = -(-plan.panel // at_once)
 
-        with T.serial(turns) as turn:
-            tile = unsigned_min(turn * at_once, plan.panel - at_once)
-            tiles = [tile + i for i in range(at_once)]
-            sums = [[local_vector(products.lanes) for _ in range(nr)] for _ in tiles]
+        with T.serial(self.groups) as number:
+            sums = [[local_vector(products.lanes) for _ in range(nr)] for _ in range(group)]
             for row in sums:
                 for vector in row:
                     set_lanes(vector, T.broadcast(T.int32(0), products.lanes), products.lanes)
             size = channels // 2 * k_step_size
-            fetch = fetch_ahead(self.weights, weights + size, size, channels // 2, turn, turns)
-            with T.serial(channels // 2) as k:
+            end, steps = weights + size, channels // 2
+            fetch = fetch_ahead(self.weights, end, size, steps, number, self.groups)
+            with T.serial(steps) as k:
                 fetch(k)
-                for number, row in zip(tiles, sums, strict=True):
-                    place = position * self.data_stride + number * channels + 2 * k
+                for tile, row in enumerate(sums):
+                    place = self._data_place(position, number, tile) + 2 * k
                     (data,) = products.load_data(self.transformed, place)
                     for j, vector in enumerate(row):
                         place = weights + k * k_step_size + j * products.part_size
@@ -165,24 +168,32 @@ class WinogradKernel(ConvKernel):
                             get_lanes(vector, products.lanes), data, factors
                         )
                         set_lanes(vector, total, products.lanes)
-            for number, row in zip(tiles, sums, strict=True):
+            for tile, row in enumerate(sums):
                 for j, vector in enumerate(row):
-                    place = self._sums_place(nr, position, number, j)
+                    place = self._sums_place(nr, position, number, tile, j)
                     T.buffer_store(self.multiplied, get_lanes(vector, products.lanes), [place])
 
-    def _end(self, section: Section, first_vector: Index, first: Index, tile: Index) -> None:
-        """Write how the sums of a tile become outputs."""
+    def _end(
+        self, section: Section, first_vector: Index, first: Index, group: Index, tile: Index
+    ) -> None:
+        """Write how the sums of a group's tile become outputs."""
         spec, plan, lanes, nr = self.spec, self.plan, self.isa.lanes, section.nr
         y, x = plan.transform.y, plan.transform.x
-        image, row, column = self._place(first + tile)
+        image, row, column = self._place(first + group * plan.group + tile)
         pixel = (image * spec.out_height + row) * spec.out_width + column
+
+        is_divided = self.epilogue.factor == 1
 
         def vector(number: int) -> list[list[Vector]]:
             def load(i: int, j: int) -> Vector:
-                place = self._sums_place(nr, i * x.extent + j, tile, number)
-                return self.multiplied[place]
+                place = self._sums_place(nr, i * x.extent + j, group, tile, number)
+                sums = self.multiplied[place]
+                if is_divided or i * x.extent + j != plan.transform.shared_position:
+                    return sums
+                bias = self.bias[first_vector + number, T.ramp(0, 1, lanes)]
+                return wrapped("add", sums, bias) if self.wraps else sums + bias
 
-            return both_ways(y.outputs, x.outputs, load, wraps=self.wraps)
+            return both_ways((y.outputs,), (x.outputs,), load, wraps=self.wraps)
 
         values = [vector(number) for number in range(nr)]
         rows = max(1, _PIXELS // x.tile_outputs)
@@ -194,10 +205,12 @@ class WinogradKernel(ConvKernel):
             ]
             acc = [[local_vector(lanes) for _ in range(nr)] for _ in places]
             for number in range(nr):
-                bias = self.bias[first_vector + number, T.ramp(0, 1, lanes)]
                 for outputs, (i, j) in zip(acc, places, strict=True):
-                    value = self._divided(values[number][i][j])
-                    set_lanes(outputs[number], value + bias, lanes)
+                    value = values[number][i][j]
+                    if is_divided:
+                        bias = self.bias[first_vector + number, T.ramp(0, 1, lanes)]
+                        value = self._divided(value) + bias
+                    set_lanes(outputs[number], value, lanes)
             pixels = [pixel + i * spec.out_width + j for i, j in places]
             self._finish(section, first_vector, pixels, acc)
 
@@ -208,7 +221,14 @@ class WinogradKernel(ConvKernel):
             value = wrapped("mul", value, T.broadcast(T.int32(transform.inverse), lanes))
         return T.shift_right(value, T.broadcast(T.int32(transform.scale_bits), lanes))
 
-    def _sums_place(self, nr: int, position: Index, tile: Index, number: int) -> Index:
+    def _data_place(self, position: Index, group: Index, tile: Index) -> Index:
+        """Return the place of a tile's first transformed value."""
+        block = group * self.plan.transform.positions + position
+        return block * self.data_stride + tile * self.spec.in_channels
+
+    def _sums_place(
+        self, nr: int, position: Index, group: Index, tile: Index, number: int
+    ) -> Index:
         """Return the place of a vector of sums of a tile."""
-        lanes = self.isa.lanes
-        return T.ramp(position * self.sums_stride + (tile * nr + number) * lanes, 1, lanes)
+        lanes, block = self.isa.lanes, group * self.plan.transform.positions + position
+        return T.ramp(block * self.sums_stride + (tile * nr + number) * lanes, 1, lanes)

@@ -26,15 +26,17 @@ from legalize.kernels.conv2d.x86.winograd.transform import (
     transform_weights,
     wraps_back,
 )
+from legalize.kernels.ir.registers import DWORD
 from legalize.kernels.ir.tasks import LEAST_TASK, task_count
 from legalize.kernels.ir.types import Array
 from legalize.kernels.isa.x86 import AVX512_VNNI, Isa, PairProducts, WordDots, WordProducts
 
 _NR = 2
 _LINE = 64
-_MAX_TILES = 8
-# Of transformed data.
-_PANEL_BYTES = 256 << 10
+_MAX_TILES = 14
+# Of transformed data and sums; and where there is one panel, which reads weights once.
+_PANEL_BYTES = 300 << 10
+_ONLY_PANEL_BYTES = 384 << 10
 # In the units of tiling.py.
 _K_STEP = 1.0
 _BROADCAST = 0.25
@@ -57,14 +59,14 @@ _WORTH_IT_BESIDE_DOTS = 0.9
 
 @dataclass(frozen=True)
 class WinogradPlan(Plan):
-    """A convolution cut into panels; of its tiling, ``mr`` is how many tiles go at a time.
+    """A convolution cut into panels of groups of tiles; of its tiling, ``mr`` is a group's size.
 
     Attributes:
         transform: of data, weights and outputs.
         rows: tiles that cover the rows of an image's output; the last one overlaps.
         columns: likewise of the columns.
         tiles: of all images.
-        panel: tiles of a panel.
+        panel: tiles of a panel, groups of them.
     """
 
     transform: Transform
@@ -74,17 +76,22 @@ class WinogradPlan(Plan):
     panel: int
 
     @property
+    def group(self) -> int:
+        """Tiles of a group, which are multiplied at a time."""
+        return self.tiling[0].mr
+
+    @property
     def panels(self) -> int:
         """Panels that cover the tiles; the last one overlaps the one before."""
         return -(-self.tiles // self.panel)
 
     def stride(self, tile_bytes: int) -> int:
-        """Return the bytes from one position's values of a panel to the next one's.
+        """Return the bytes from one position's values of a group to the next one's.
 
         An odd number of cache lines, so that the same tile's values of all positions are not
         in the same few places of a cache.
         """
-        return (-(-self.panel * tile_bytes // _LINE) | 1) * _LINE
+        return (-(-self.group * tile_bytes // _LINE) | 1) * _LINE
 
     @property
     def blocks(self) -> int:
@@ -105,7 +112,7 @@ class WinogradPlan(Plan):
             nr, at_once = section.nr, section.mr
             loads = _BROADCAST * at_once + _WEIGHTS * nr
             k_step = max(self.products.instructions * at_once * nr, _LATENCY) + loads + _K_STEP
-            products = -(-self.panel // at_once) * (k_steps * k_step + _SUMS * at_once * nr + _LOOP)
+            products = self.panel // at_once * (k_steps * k_step + _SUMS * at_once * nr + _LOOP)
             pixels = transform.y.tile_outputs * transform.x.tile_outputs
             sums = nr * transform.positions * 2.5
             ends = self.panel * (sums + pixels * (rescaling_units(spec, nr) + nr) + _LOOP)
@@ -129,6 +136,11 @@ class WinogradPlan(Plan):
         again = int(_AGAIN * total / self._panel_units)
         microseconds = total * MICROSECONDS
         return task_count(microseconds, max(LEAST_TASK, microseconds / (self.panels + again)))
+
+    @property
+    def factors(self) -> tuple[int, ...]:
+        """As the transform gives sums, or divided."""
+        return (self.transform.scale, 1)
 
     def lay_out(self, kernel: Array, lanes: Array) -> Layout:
         """Transform the weights."""
@@ -184,13 +196,15 @@ def cut(spec: ConvSpec, isa: Isa) -> WinogradPlan | None:
     tiles = spec.batch * rows * columns
     vectors = isa.vectors(spec.out_channels)
     cuts = split_vectors(vectors, min(vectors, _NR), spec.out_channels % isa.lanes != 0)
-    most = _PANEL_BYTES // (2 * transform.positions * spec.in_channels)
     width = max(nr for _, _, nr in cuts)
+    tile_bytes = transform.positions * (2 * spec.in_channels + DWORD * width * isa.lanes)
+    is_one = tiles * tile_bytes <= _ONLY_PANEL_BYTES
+    most = tiles if is_one else _PANEL_BYTES // tile_bytes
     ways = (
         (panel, at_once)
         for at_once in range(1, min(tiles, _MAX_TILES) + 1)
         if registers_of(products, width, at_once) <= isa.registers
-        for panel in range(at_once, max(at_once, min(tiles, most)) + 1)
+        for panel in range(at_once, max(at_once, min(tiles, most)) + 1, at_once)
     )
     plans = (
         WinogradPlan(

@@ -21,11 +21,12 @@ times as large, and may leave int32 on their way. But all is done modulo 2^32: t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 
 from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.x86.winograd.combine import Factors, Matrix
 from legalize.kernels.ir.types import Array
 
 _MAX_SUM = 2**31 - 1
@@ -37,15 +38,15 @@ class Axis:
     """The transforms of one axis, matrices in rows.
 
     Attributes:
-        data: Bᵀ, of the data.
+        data: Bᵀ, of the data, in factors.
         weights: G times ``scale``.
         outputs: Aᵀ, of the sums of products.
         scale: by how much the outputs are too large.
     """
 
-    data: tuple[tuple[int, ...], ...]
-    weights: tuple[tuple[int, ...], ...]
-    outputs: tuple[tuple[int, ...], ...]
+    data: Factors
+    weights: Matrix
+    outputs: Matrix
     scale: int
 
     @property
@@ -56,20 +57,28 @@ class Axis:
     @property
     def extent(self) -> int:
         """Values of a tile, and products."""
-        return len(self.data)
+        return len(self.weights)
 
 
-_PLAIN = Axis(((1,),), ((1,),), ((1,),), 1)
+_PLAIN = Axis((((1,),),), ((1,),), ((1,),), 1)
 _TWO = Axis(
-    data=((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, 1, 0, -1)),
+    data=(((1, 0, -1, 0), (0, 1, 1, 0), (0, -1, 1, 0), (0, 1, 0, -1)),),
     weights=((2, 0, 0), (1, 1, 1), (1, -1, 1), (0, 0, 2)),
     outputs=((1, 1, 1, 0), (0, 1, -1, -1)),
     scale=2,
 )
 _FOUR = Axis(
+    # (4, 0, -5, 0, 1, 0), (0, 4, -4, -1, 1, 0), (0, -4, -4, 1, 1, 0),
+    # (0, 2, -1, -2, 1, 0), (0, -2, -1, 2, 1, 0), (0, 4, 0, -5, 0, 1): what they share at the right.
     data=(
-        *((4, 0, -5, 0, 1, 0), (0, 4, -4, -1, 1, 0), (0, -4, -4, 1, 1, 0)),
-        *((0, 2, -1, -2, 1, 0), (0, -2, -1, 2, 1, 0), (0, 4, 0, -5, 0, 1)),
+        (
+            *((4, 1, 0, 0, 0, 0), (0, 0, 0, 0, 1, 1), (0, 0, 0, 0, -1, 1)),
+            *((0, 1, 2, 0, 0, 0), (0, 1, -2, 0, 0, 0), (0, 0, 4, 1, 0, 0)),
+        ),
+        (
+            *((1, 0, -1, 0, 0, 0), (0, 0, -1, 0, 1, 0), (0, 1, 0, -1, 0, 0)),
+            *((0, 0, 0, -1, 0, 1), (0, 4, 0, -1, 0, 0), (0, 0, -4, 0, 1, 0)),
+        ),
     ),
     weights=((6, 0, 0), (-4, 4, -4), (-4, -4, -4), (1, -2, 4), (1, 2, 4), (0, 0, 12)),
     outputs=(
@@ -109,6 +118,12 @@ class Transform:
         return (self.scale & -self.scale).bit_length() - 1
 
     @property
+    def shared_position(self) -> int:
+        """Return the position whose sum of products is added to every output, once."""
+        y, x = (np.flatnonzero((np.array(a.outputs) == 1).all(axis=0))[0] for a in (self.y, self.x))
+        return int(y) * self.x.extent + int(x)
+
+    @property
     def inverse(self) -> int:
         """What divides by the odd part of the scale, modulo 2^32."""
         return pow(self.scale >> self.scale_bits, -1, 1 << 32)
@@ -116,9 +131,15 @@ class Transform:
     @cached_property
     def data_bounds(self) -> Array:
         """The largest transformed data of uint8, int64 [positions]."""
-        both = np.kron(np.array(self.y.data), np.array(self.x.data))
+        both: Array = np.kron(product_of(self.y.data), product_of(self.x.data))
         parts = np.maximum(both, 0).sum(axis=1), np.maximum(-both, 0).sum(axis=1)
         return np.asarray(_MAX_DATA * np.maximum(*parts))
+
+
+def product_of(matrix: Factors) -> Array:
+    """Multiply the factors of a matrix."""
+    product: Array = reduce(np.matmul, (np.array(factor) for factor in matrix))
+    return product
 
 
 def transform_of(spec: ConvSpec, *, has_dots: bool = False) -> Transform | None:

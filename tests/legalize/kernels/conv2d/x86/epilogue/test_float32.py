@@ -14,7 +14,7 @@ from legalize.kernels.conv2d.x86.epilogue.float32 import Float32, float_scales
 from legalize.kernels.conv2d.x86.epilogue.steps import first_accumulators
 from tests.legalize.kernels.conv2d.x86.epilogue.test_fixed_point import SPEC
 from tests.support.convolutions import changed
-from tests.support.epilogues import CHANNELS, accumulators, check_epilogue
+from tests.support.epilogues import CHANNELS, LANES, accumulators, check_epilogue
 from tests.support.x86 import needs_vnni
 
 Array = np.ndarray[Any, Any]
@@ -62,6 +62,18 @@ def test_equals_fixed_point_everywhere(rounding: str) -> None:
         check(spec, x + np.arange(CHANNELS)[:, None] % 16, multiplier, shift)
 
 
+@needs_vnni
+@pytest.mark.parametrize("factor", [64, 576])
+@pytest.mark.parametrize("low", [-128, -3])
+def test_takes_accumulators_that_are_a_factor_too_large(factor: int, low: int) -> None:
+    spec, rng = changed(SPEC, low=low), np.random.default_rng(1)
+    multiplier, shift = scales_of(rng, "any", (-9, -6))
+    scales = Scales(multiplier, shift, 0 * shift, 3_000_000, factor=factor)
+    check_epilogue(Float32, spec, scales, accumulators(spec, scales, rng))
+    far = replace(scales, bound=2**31 // factor + 1)
+    assert Float32.choose(spec.output, None, far, LANES) is None
+
+
 @pytest.mark.parametrize(
     ("change", "shift", "bound"),
     [
@@ -91,11 +103,13 @@ def test_the_proof_fails_for_other_scales(name: str) -> None:
     q, e = multiplier.astype(np.int64)[:, None], -shift.astype(np.int64)[:, None]
     steps = first_accumulators(SPEC.output, q, e, outputs)
     dead = np.array([False])
-    assert module._is_exact(SPEC.output, scales, steps, outputs, dead)
+    assert module._is_exact(SPEC.output, scales, steps, outputs, dead, 1)
     value = getattr(scales, name)
     moved = {
         "offset": value + 1,
         "high": value * np.float32(1 + 2**-16),
         "low": value + np.float32(1e-9),
     }.get(name, value + scales.high)
-    assert not module._is_exact(SPEC.output, replace(scales, **{name: moved}), steps, outputs, dead)
+    assert not module._is_exact(
+        SPEC.output, replace(scales, **{name: moved}), steps, outputs, dead, 1
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,20 @@ def test_equals_fixed_point_around_every_step(
     scales, share = offered(Floor, spec, rng, shifts, bound)
     assert share > 0.3
     check_epilogue(Floor, spec, scales, accumulators(spec, scales, rng))
+
+
+@needs_vnni
+@pytest.mark.parametrize("factor", [64, 576])
+def test_takes_accumulators_that_are_a_factor_too_large(factor: int) -> None:
+    spec, rng = changed(SPEC, low=-3), np.random.default_rng(1)
+    # Times the factor, with the offsets that go with these shifts, they fit into 32 bits.
+    scales, share = offered(Floor, spec, rng, (-9, -6), 3_000_000, factor)
+    assert share > 0.3
+    assert scales.factor == factor
+    check_epilogue(Floor, spec, scales, accumulators(spec, scales, rng))
+    assert (
+        Floor.choose(spec.output, None, replace(scales, bound=2**31 // factor + 1), LANES) is None
+    )
 
 
 def test_offers_nothing_where_no_line_passes() -> None:

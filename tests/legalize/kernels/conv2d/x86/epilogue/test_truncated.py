@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -27,6 +29,21 @@ def test_equals_two_roundings_around_every_step(
     scales, share = offered(Truncated, spec, rng, shifts, bound)
     assert share > 0.3
     check_epilogue(Truncated, spec, scales, accumulators(spec, scales, rng))
+
+
+@needs_vnni
+@pytest.mark.parametrize("factor", [64, 576])
+def test_takes_accumulators_that_are_a_factor_too_large(factor: int) -> None:
+    spec, rng = changed(SPEC, low=-3), np.random.default_rng(1)
+    # Times the factor, with the offsets that go with these shifts, they fit into 32 bits.
+    scales, share = offered(Truncated, spec, rng, (-9, -6), 3_000_000, factor)
+    assert share > 0.3
+    assert scales.factor == factor
+    check_epilogue(Truncated, spec, scales, accumulators(spec, scales, rng))
+    assert (
+        Truncated.choose(spec.output, None, replace(scales, bound=2**31 // factor + 1), LANES)
+        is None
+    )
 
 
 @pytest.mark.parametrize(

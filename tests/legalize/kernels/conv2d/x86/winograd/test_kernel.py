@@ -105,6 +105,23 @@ def test_outputs_are_right_though_their_parts_leave_int32(place: Place) -> None:
     np.testing.assert_array_equal(result, problem.result)
 
 
+@pytest.mark.parametrize(("dtype", "factor"), [("uint8", 576), ("int32", 1)])
+def test_sums_are_divided_where_no_epilogue_takes_them_as_they_come(
+    dtype: str, factor: int
+) -> None:
+    (drawn,) = problems(5, 1, AVX512_VNNI)
+    spec = changed(drawn.spec, kernel_dtype="int8", has_asymmetric_kernel=False, dtype=dtype)
+    spec = replace(spec, in_channels=32, kernel_height=3, kernel_width=3, in_height=12, in_width=12)
+    spec = changed(spec, border=None, residual=None, zero_point=0, low=0, high=255)
+    problem = problem_of(spec, np.random.default_rng(0))
+    plan = cut(problem.spec, AVX512_VNNI)
+    assert plan is not None
+    packed = plan.pack(problem.weights)
+    assert packed.epilogue.factor == factor
+    script = plan.function(packed).script()
+    assert ("llvm.vp.mul" in script) == (factor == 1)
+
+
 @each_place
 def test_panels_and_tasks_share_an_image(place: Place) -> None:
     isa = ISAS[place.name]
@@ -114,8 +131,8 @@ def test_panels_and_tasks_share_an_image(place: Place) -> None:
     plan = cut(problem.spec, isa)
     assert plan is not None
     cases = []
-    for panel, at_once in ((7, 2), (plan.tiles, 3), (1, 1), (50, 6)):
-        sections = tuple(replace(section, mr=at_once) for section in plan.tiling)
+    for panel, group in ((6, 2), (plan.tiles // 3 * 3, 3), (1, 1), (48, 6)):
+        sections = tuple(replace(section, mr=group) for section in plan.tiling)
         cases.append(case_of(problem, isa, replace(plan, panel=panel, tiling=sections)))
     assert any("T.parallel" in case.function.script() for case in cases)
     for result in place.run(cases):

@@ -69,7 +69,7 @@ def test_positions_are_an_odd_number_of_cache_lines_apart() -> None:
     found = plan_of(sized(56, 56, 64, 64, 3))
     for tile_bytes in (64, 128, 96, 1024):
         stride = found.stride(tile_bytes)
-        assert stride >= found.panel * tile_bytes
+        assert stride >= found.group * tile_bytes
         assert stride % 128 == 64
 
 

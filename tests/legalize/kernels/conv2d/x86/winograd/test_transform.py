@@ -8,6 +8,7 @@ import pytest
 
 from legalize.kernels.conv2d.x86.winograd.transform import (
     Transform,
+    product_of,
     stays_in_range,
     transform_of,
     transform_weights,
@@ -30,8 +31,8 @@ def transform_for(window: tuple[int, int], *, has_dots: bool = False) -> Transfo
 
 def transformed(transform: Transform, tile: Array) -> Array:
     """Return the data of a tile: [rows, columns, channels]."""
-    rows = np.einsum("ia,abc->ibc", np.array(transform.y.data), tile.astype(np.int64))
-    both = np.einsum("jb,ibc->ijc", np.array(transform.x.data), rows)
+    rows = np.einsum("ia,abc->ibc", product_of(transform.y.data), tile.astype(np.int64))
+    both = np.einsum("jb,ibc->ijc", product_of(transform.x.data), rows)
     return np.asarray(both.reshape(transform.positions, -1))
 
 
@@ -78,13 +79,25 @@ def test_bounds_of_data_are_reached_and_not_passed(window: tuple[int, int]) -> N
     transform = transform_for(window)
     reached = np.zeros(transform.positions, np.int64)
     rng = np.random.default_rng(0)
-    signs = np.kron(np.array(transform.y.data), np.array(transform.x.data))
+    signs = np.kron(product_of(transform.y.data), product_of(transform.x.data))
     tiles = [255 * (sign * row > 0) for row in signs for sign in (1, -1)]
     tiles += list(rng.integers(0, 256, (100, transform.positions)))
     for values in tiles:
         tile = values.reshape(transform.y.extent, transform.x.extent, 1)
         reached = np.maximum(reached, abs(transformed(transform, tile)[:, 0]))
     np.testing.assert_array_equal(reached, transform.data_bounds)
+
+
+@pytest.mark.parametrize(
+    ("window", "has_dots"), [*((one, False) for one in WINDOWS), ((3, 3), True)]
+)
+def test_one_position_is_added_to_every_output_once(
+    window: tuple[int, int], has_dots: bool
+) -> None:
+    transform = transform_for(window, has_dots=has_dots)
+    sums = np.zeros(transform.positions, np.int64)
+    sums[transform.shared_position] = 7
+    assert (outputs(transform, sums) == 7).all()
 
 
 def test_weights_take_sixteen_bits_at_their_largest() -> None:
