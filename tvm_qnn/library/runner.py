@@ -25,6 +25,9 @@ _CHECKS_AND_MEMORY = {
 A tuple is of the results, whose memory stays.
 """
 
+_VIEWS = {_BUILTIN + name for name in ("copy", "reshape", "tuple_getitem")}
+"""What the machine does with tensors whatever they hold."""
+
 _GO_ON, _SKIP = 0, 1  # what a function that watches the machine answers
 
 _Call = tuple[Callable[..., object], tuple[Any, ...]]
@@ -94,16 +97,21 @@ def _only_call(machine: Any, tensors: tuple[Any, ...]) -> tuple[_Call | None, An
         nonlocal only, others
         if not before or name in _CHECKS_AND_MEMORY:
             return _GO_ON
-        if only is not None or name.startswith(_BUILTIN):
-            others = True
-            raise RuntimeError("not a kernel only")  # which ends the run
-        only = function, operands
+        if only is None and not name.startswith(_BUILTIN):
+            only = function, operands
+            return _SKIP
+        others = True
+        if name in _VIEWS:
+            return _GO_ON
+        if name.startswith(_BUILTIN):
+            # This ends the run. TVM then reads the symbols of all libraries, which takes megabytes.
+            raise RuntimeError("not a kernel only")
         return _SKIP
 
     machine["set_instrument"](watch)
     try:
         result = machine["run"](*tensors)
-        return only, result
+        return (None, None) if others else (only, result)
     except RuntimeError:
         if others:
             return None, None

@@ -113,6 +113,40 @@ def test_other_programs_stay_with_the_machine(body: Callable[..., Any]) -> None:
     runner.bound(*tensors(1))()
 
 
+class Machine:
+    """A machine whose program calls what has these names, and keeps what is answered."""
+
+    def __init__(self, *names: str) -> None:
+        self.names, self.answers = names, list[int]()
+        self._watch: Callable[..., int] | None = None
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        return self._run if name == "run" else self._take
+
+    def _take(self, watch: Callable[..., int] | None) -> None:
+        self._watch = watch
+
+    def _run(self, *_tensors: object) -> str:
+        if self._watch is not None:
+            self.answers = [self._watch(None, name, True, None) for name in self.names]
+        return "result"
+
+
+def test_no_error_ends_the_look_at_many_kernels() -> None:
+    # TVM reads the symbols of all libraries where one does: 36 MB, and half a second.
+    names = ("alloc_tensor", "first", "reshape", "alloc_tensor", "second", "tuple_getitem", "third")
+    kernels = ("first", "second", "third")
+    machine = Machine(*(name if name in kernels else f"vm.builtin.{name}" for name in names))
+    assert Runner(machine)("x") == "result"
+    assert machine.answers == [int(name in kernels) for name in names]
+
+
+def test_what_reads_data_ends_the_look() -> None:
+    machine = Machine("first", "vm.builtin.read_if_cond", "second")
+    assert Runner(machine)("x") == "result"
+    assert machine.answers == []
+
+
 def test_several_inputs_and_results_keep_their_order() -> None:
     one = program(lambda x, y: [steps(R.add(x, y), 2), steps(y, 1)], inputs=2)
     for first, second in ((1, 2), (7, 3)):
