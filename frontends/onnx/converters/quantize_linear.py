@@ -31,6 +31,12 @@ def _quantize_linear(
     _check_dtypes(spec_of(data).dtype == "float32", scale, dtype in _INTEGERS, dtype)
     encoding = _Encoding(builder, data, scale, point, attributes)
     if encoding.is_known and dtype in ACTIVATIONS:
+        array = constant_of(data)
+        if array is not None:  # weights that a node makes: kernels read constants
+            made = quantize.evaluate(
+                array, *encoding.known(), dtype, encoding.axis, arithmetic=ONNXRUNTIME
+            )
+            return relax.const(made, dtype)
         return quantize(data, *encoding.known(), dtype, encoding.axis, arithmetic=ONNXRUNTIME)
     limits = np.iinfo(dtype)
     origin = encoding.points()

@@ -13,6 +13,9 @@ import onnx
 
 from frontends.onnx import from_onnx
 from frontends.onnx.constants import constants_of, move_constants
+from legalize.passes.fold_qdq import FoldQdq
+from qnn_ops import quantized_conv2d
+from qnn_ops.registry import constant_of, operator_of
 from tests.support.onnx_graphs import check_equal, model_of
 
 
@@ -78,3 +81,36 @@ def test_scales_that_follow_from_constants(op: str) -> None:
     ]
     inputs = {"x": np.random.default_rng(0).normal(1, 2, (4, 9)).astype(np.float32)}
     check_equal(model_of(nodes, inputs, ["y:uint8"], constants), inputs)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_weights_that_a_node_quantizes_are_constants(dtype: str) -> None:
+    rng = np.random.default_rng(1)
+    constants: dict[str, Any] = {
+        "w": rng.normal(0, 0.3, (8, 4, 3, 3)).astype(np.float32),
+        "s": np.float32(0.02),
+        "z": np.uint8(120),
+        "t": np.full(8, 0.01, np.float32),
+        "u": np.zeros(8, np.int8),
+    }
+    if dtype == "uint8":  # as of a model whose weights are Constant nodes, to quantize_static
+        constants |= {"t": np.float32(0.01), "u": np.uint8(131)}
+    axis = {} if dtype == "uint8" else {"axis": 0}
+    nodes: list[Any] = [
+        ("QuantizeLinear", "x s z", "p", {}),
+        ("DequantizeLinear", "p s z", "d", {}),
+        ("QuantizeLinear", "w t u", "k", axis),
+        ("DequantizeLinear", "k t u", "e", axis),
+        ("Conv", "d e", "c", {"pads": [1] * 4}),
+        ("QuantizeLinear", "c s z", "b", {}),
+        ("DequantizeLinear", "b s z", "y", {}),
+    ]
+    data = {"x": rng.normal(0, 1, (1, 4, 9, 9)).astype(np.float32)}
+    model = model_of(nodes, data, ["y"], constants)
+    check_equal(model, data)
+    mod, _ = from_onnx(model)
+    calls = [binding.value for binding in FoldQdq()(mod)["main"].body.blocks[0].bindings]
+    (product,) = [call for call in calls if operator_of(call) is quantized_conv2d]
+    weights = constant_of(product.args[1])
+    assert weights is not None
+    assert weights.dtype == dtype
