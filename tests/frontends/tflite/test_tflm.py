@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.mcu import boards
 from frontends.tflite import from_tflite
 from frontends.tflite.micro import ARITHMETIC, FLOATS, MOVES
 from frontends.tflite.reader import read_model
@@ -18,6 +19,7 @@ from tests.edges.draw import code_of
 from tests.support.arrays import full_range
 from tests.support.tflm import TFLM, missing
 from tvm_qnn import build, digits
+from tvm_qnn.build import export_c
 from tvm_qnn.oracle import litert_tensors
 
 pytestmark = [
@@ -36,20 +38,15 @@ def inputs_of(content: bytes) -> list[list[Array]]:
     return [[full_range(rng, t.dtype, t.shape) for t in tensors] for _ in range(RUNS)]
 
 
-def elements_off(content: bytes) -> int:
-    """Return how many elements of 20 runs differ from TFLM's."""
-    mod, params = from_tflite(content, semantics="tflm")
-    library, theirs = build(mod, "host", params), TFLM(content)
-    return sum(
-        int(np.count_nonzero(library.run(*inputs) != theirs.run(inputs)[0]))
-        for inputs in inputs_of(content)
-    )
-
-
+@pytest.mark.skipif(boards.missing() is not None, reason=f"no board: {boards.missing()}")
 @pytest.mark.parametrize("name", ["ad_i8", "kws_i8", "ic_resnet_i8", "vww_i8", "micro_speech_i8"])
-def test_real_models_are_tflm_s(name: str, shared: Path) -> None:
+def test_real_models_are_tflm_s_on_a_board(name: str, shared: Path, tmp_path: Path) -> None:
     content = (shared / "models" / "tflite" / f"{name}.tflite").read_bytes()
-    assert elements_off(content) == 0
+    mod, params = from_tflite(content, semantics="tflm")
+    export_c(mod, "cortex-m4", params, tmp_path / "model")
+    theirs, runs = TFLM(content), inputs_of(content)
+    result = boards.run(boards.BOARDS["cortex-m4"], tmp_path, [array for (array,) in runs])
+    assert result.outputs == [theirs.run(inputs)[0].tobytes() for inputs in runs]
 
 
 def test_dense_layers_of_a_real_model_are_not_litert_s(shared: Path) -> None:
@@ -60,7 +57,11 @@ def test_dense_layers_of_a_real_model_are_not_litert_s(shared: Path) -> None:
 
 
 def test_digits_are_tflm_s() -> None:
-    assert elements_off(digits.model("int8")) == 0
+    content = digits.model("int8")
+    mod, params = from_tflite(content, semantics="tflm")
+    library, theirs = build(mod, "host", params), TFLM(content)
+    for inputs in inputs_of(content):
+        np.testing.assert_array_equal(library.run(*inputs), theirs.run(inputs)[0])
 
 
 def test_random_operators_are_tflm_s() -> None:
