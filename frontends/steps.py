@@ -9,7 +9,10 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.builder import ModuleBuilder
+from qnn_ops.errors import QnnError
 from qnn_ops.registry import spec_of
+
+_MOST = 1 << 26  # elements of a loop's outputs
 
 Step = Callable[[ModuleBuilder, Sequence[relax.Expr], Sequence[relax.Expr]], Sequence[relax.Expr]]
 """Gives the new states, of which the first is the output, of rows of data and the old states."""
@@ -39,6 +42,8 @@ def run_steps(
         first = [builder.emit(_row_of(each)) for each in sequences]
         new = step(builder, first, states)
         return [builder.emit(R.reshape(new[0], (batch, 1, size))), *new]
+    if batch * steps * size > _MOST:
+        raise QnnError(f"{batch} sequences of {steps} steps of {size} numbers are too many")
     zeros = builder.emit(relax.const(np.zeros((batch, steps, size), np.float32)))
     begin = [relax.const(np.zeros(1, np.int32)), *sequences, *states, zeros]
     body = _body(builder, begin, len(sequences), step)

@@ -123,7 +123,11 @@ class LstmOperands:
             outputs,
             [] if at.beside is None else by_gate(at.beside[1]),
         )
-        found._check(size, 0 if at.beside is None else ctx.input(at.beside[0]).shape[-1])
+        beside = 0
+        if at.beside is not None:
+            other = at.beside[0]
+            beside = _sizes(ctx.input(other).shape, rank, ctx.tensor(other))[-1]
+        found._check(size, beside)
         return found
 
     def _check(self, size: int, size_beside: int) -> None:

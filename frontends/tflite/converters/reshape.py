@@ -24,7 +24,7 @@ def convert_reshape(ctx: Context) -> relax.Expr:
     shape = list(_new_shape(ctx))
     declared = data.tensor.shape
     # A file of batch 1 asked for another batch: what it reshapes image by image stays so.
-    if sizes != declared and shape and shape[0] == (declared[:1] or (0,))[0] > 0:
+    if sizes and sizes != declared and shape and shape[0] == (declared[:1] or (0,))[0] > 0:
         shape[0] = sizes[0]
     if shape.count(-1) == 1:
         shape[shape.index(-1)] = _rest(sizes, [size for size in shape if size != -1])

@@ -74,6 +74,7 @@ def changed(model: BothWays, changes: dict[int, int], outputs: int = 0) -> bytes
         (BothWays(Lstm()), {23: 2}, r"has shape \(7, 6\), needs \(7, 7\)"),
         (BothWays(Lstm(coupled=True), beside=3), {44: 45}, "input 44 is weights of the input gate"),
         (BothWays(Lstm(), beside=3), {39: -1}, "input 39 is missing"),
+        (BothWays(Lstm(), beside=3), {39: 2}, r"must have 3 dimensions, has shape \(7, 6\)"),
         (BothWays(Lstm(), beside=3), {41: -1}, "weights for one of the two layers"),
         (BothWays(Lstm(), beside=3), {46: 2}, r"has shape \(7, 6\), needs \(7, 3\)"),
         (BothWays(Rnn()), {8: -1}, "input 8 is missing"),

@@ -175,3 +175,12 @@ def test_arguments_that_are_not_constant() -> None:
     sheet.operator("RESHAPE", [data, shape], (ANY, "int8", Q))
     with pytest.raises(QnnError, match="input 1, tensor 1 'x2', must be constant"):
         from_tflite(sheet.model())
+
+
+def test_a_scalar_that_the_file_calls_an_image() -> None:
+    sheet = Sheet()
+    data = sheet.input(np.array(3, np.int8), Quantization.per_tensor(0.1, 0))
+    real = sheet.operator("DEQUANTIZE", [data], ((1, 4), "float32", None))
+    sheet.operator("RESHAPE", [real, sheet.constant([1, 4])], ((1, 4), "float32", None))
+    with pytest.raises(QnnError, match=r"cannot reshape .* of shape \(\) to \[1, 4\]"):
+        from_tflite(sheet.model())

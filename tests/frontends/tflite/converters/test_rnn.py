@@ -60,6 +60,11 @@ def test_operands_that_do_not_fit(place: int, shape: tuple[int, ...], message: s
         from_tflite(writer.finish([x], [y]))
 
 
+def test_more_outputs_than_memory_are_refused() -> None:
+    with pytest.raises(QnnError, match="3 sequences of 16777216 steps of 7 numbers are too many"):
+        from_tflite(Rnn(batch=3, steps=1 << 24).write())
+
+
 def test_activations_that_are_refused() -> None:
     with pytest.raises(QnnError, match="fused activation SIGN_BIT"):
         from_tflite(Rnn().write(fused_activation_function="SIGN_BIT"))
