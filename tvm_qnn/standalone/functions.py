@@ -123,7 +123,7 @@ def compile_functions(
 
 def _stack_of(target: tvm.target.Target) -> int:
     """Return of how many bytes on a function's buffers do not lie on the stack."""
-    return _SMALL_STACK if saves_flash(target) and not has_loops(target) else _STACK
+    return _SMALL_STACK if saves_flash(target) else _STACK
 
 
 def _prepared(function: tirx.PrimFunc, symbol: str) -> tirx.PrimFunc:

@@ -13,7 +13,7 @@ from tvm import tirx
 from tvm.ir.expr import TensorLoad
 from tvm_ffi import structural_walk
 
-from legalize.kernels.isa.helium import SAME, SCATTER, VECTOR
+from legalize.kernels.isa.helium import COUNT, SAME, SCATTER, VECTOR
 from legalize.kernels.isa.mcu import NUMBER, TWO_WORDS
 from tvm_qnn.standalone.spans import Array, Span, combined, exactly, joined, negated
 
@@ -335,7 +335,7 @@ class _Reader:
         return self._all(node.args)[0], None
 
     def _extern(self, name: tvm.ir.StringImm, *operands: Any) -> tuple[_Uses, Span]:
-        if name.value in (SAME, NUMBER):
+        if name.value in (SAME, COUNT, NUMBER):
             return self.value(operands[0])
         if name.value == SCATTER:
             return self._scatter(*operands), None

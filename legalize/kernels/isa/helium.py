@@ -28,6 +28,9 @@ VECTOR = "tvm_qnn_vector"
 SAME = "tvm_qnn_same"
 """A function of an int32: the same, which LLVM does not know."""
 
+COUNT = "tvm_qnn_count"
+"""The same of an int32 above 0."""
+
 SCATTER = "tvm_qnn_scatter"
 """A function that stores the lower bytes of an int16x8, each at its own offset from a place."""
 
@@ -45,6 +48,10 @@ define i32 @{SAME}(i32 %value) {{
   %same = call i32 asm sideeffect "", "=r,0"(i32 %value)
   ret i32 %same
 }}
+define i32 @{COUNT}(i32 %value) {{
+  %same = call range(i32 1, -2147483648) i32 asm sideeffect "", "=r,0"(i32 %value)
+  ret i32 %same
+}}
 declare void @{_STORE}(ptr, <8 x i16>, <8 x i16>, i32, i32)
 define void @{SCATTER}(ptr %place, <8 x i16> %offsets, <8 x i16> %values, i32 %most) {{
   call void @{_STORE}(ptr %place, <8 x i16> %offsets, <8 x i16> %values, i32 8, i32 0)
@@ -54,7 +61,7 @@ define void @{SCATTER}(ptr %place, <8 x i16> %offsets, <8 x i16> %values, i32 %m
 
 
 def reading_vectors() -> Any:
-    """Open the part of a function that may call ``vector_of``, ``unseen_index`` and ``scatter``."""
+    """Open the part of a function that may call ``vector_of``, ``unseen_…`` and ``scatter``."""
     return T.attr("default", "pragma_import_llvm", _VECTOR_IR)
 
 
@@ -66,6 +73,11 @@ def vector_of(buffer: Buffer, start: Index) -> Vector:
 def unseen_index(value: Index) -> Index:
     """Return an int32 as it is, which LLVM takes for another one each time."""
     return kept(T.call_extern("int32", SAME, value))
+
+
+def unseen_count(value: int) -> Index:
+    """Return a number above 0 as it is, which LLVM takes for another one each time."""
+    return kept(T.call_extern("int32", COUNT, T.int32(value)))
 
 
 def scatter(buffer: Buffer, start: Index, offsets: Vector, values: Vector, most: int) -> None:

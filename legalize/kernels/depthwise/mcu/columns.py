@@ -31,11 +31,13 @@ from legalize.kernels.isa.helium import (
     reading_vectors,
     rotated,
     scatter,
+    unseen_count,
     unseen_index,
     upper_products,
     upper_products_and,
     vector_of,
 )
+from legalize.kernels.isa.mcu import number as size_of
 from legalize.kernels.isa.mcu import reading_words, words_of
 
 _NARROWEST = 6  # outputs in a row; for fewer the copying is not worth it
@@ -45,6 +47,9 @@ _FIXED = 16  # instructions of a turn beside those of its outputs, about; see _p
 def serves(spec: ConvSpec) -> bool:
     """Tell whether windows fit into registers, vectors have the channels, and rows are long."""
     fits = spec.kernel_height <= FOUR and spec.kernel_width <= FOUR
+    # Of eight lanes the offsets have 16 bits.
+    farthest = (EIGHT - 1) * max(_pitch(spec), spec.out_channels)
+    fits = fits and farthest < 1 << 16
     return fits and spec.out_channels >= EIGHT and spec.out_width >= _NARROWEST
 
 
@@ -94,8 +99,7 @@ class _Writer:
         # A channel's padding on the right is the next one's on the left. A row's place in a
         # register is its number's, by four.
         _, left, _, right = spec.padding
-        self.between = max(left, right)
-        self.pitch = (spec.in_width + self.between) * FOUR
+        self.between, self.pitch = max(left, right), _pitch(spec)
         # What is read behind the last window's columns counts for nothing.
         size = left * FOUR + spec.out_channels * self.pitch + SIZE
         self.columns = T.alloc_buffer((size,), "int8")
@@ -103,6 +107,8 @@ class _Writer:
     def write(self) -> None:
         spec = self.spec
         step = self.windows * spec.strides[0]
+        lanes = [min(lane, self.pixels - 1) for lane in range(EIGHT)]
+        self.offsets = _offsets(spec.out_channels, lanes)
         if self.between:
             self._pad()
         turns = -(-spec.out_height // self.windows)
@@ -126,7 +132,7 @@ class _Writer:
 
         fill(T.int32(0), left)
         # Else LLVM writes the loop out.
-        with T.serial(unseen_index(T.int32(spec.out_channels))) as channel:
+        with T.serial(unseen_count(spec.out_channels)) as channel:
             fill(channel * self.pitch + (left + spec.in_width) * FOUR, self.between)
 
     def _copy(self, image: Index, number: Index) -> None:
@@ -134,13 +140,13 @@ class _Writer:
         spec = self.spec
         top, left, *_ = spec.padding
         row, slot = kept(number - top), kept(number % FOUR)
-        offsets = _offsets([lane * self.pitch for lane in range(EIGHT)])
+        offsets = _offsets(self.pitch, range(EIGHT))
         # Else LLVM writes the loops out.
-        count = unseen_index(T.int32(spec.in_width))
-        blocks = unseen_index(T.int32(-(-spec.in_channels // EIGHT)))
+        count = unseen_count(spec.in_width)
+        blocks = unseen_count(-(-spec.in_channels // EIGHT))
         with T.serial(blocks) as block:
             # The last channels may be copied again.
-            first = kept(T.min(block * EIGHT, spec.in_channels - EIGHT))
+            first = kept(T.min(block * EIGHT, size_of(spec.in_channels) - EIGHT))
             pixel = (image * spec.in_height + row) * spec.in_width
             start = unseen_index(pixel * spec.in_channels + first)
             place = unseen_index(first * self.pitch + left * FOUR + slot)
@@ -170,9 +176,9 @@ class _Writer:
                 weights.append(kept(T.reinterpret("int8x16", below)))
             fields = words_of(self.fields, channel * count, count)
             turns = -(-spec.out_width // self.pixels)
-            with T.serial(turns if turns == 1 else unseen_index(T.int32(turns))) as number:
+            with T.serial(unseen_count(turns)) as number:
                 # The last ones may be done again.
-                x = kept(T.min(number * self.pixels, spec.out_width - self.pixels))
+                x = kept(T.min(number * self.pixels, size_of(spec.out_width) - self.pixels))
                 place = kept(channel * self.pitch + x * (spec.strides[1] * FOUR))
                 pixel = (image * spec.out_height + y) * spec.out_width + x
                 self._outputs(weights, fields, place, y, pixel * spec.out_channels + channel)
@@ -195,7 +201,7 @@ class _Writer:
                     T.buffer_store(total, value, [lane])
             for half, total in zip(halves, totals, strict=True):
                 half.append(self._scaled(kept(total[T.ramp(0, 1, FOUR)]), fields))
-        offsets = _offsets([min(lane, last) * spec.out_channels for lane in range(EIGHT)])
+        offsets = self.offsets
         for row, (even, odds) in enumerate(halves):
             value = self._narrowed(even, odds)
             start = to + row * spec.out_width * spec.out_channels
@@ -239,6 +245,12 @@ class _Writer:
         return T.reinterpret("int16x8", kept(value))
 
 
+def _pitch(spec: ConvSpec) -> int:
+    """Return the bytes between the columns of two channels."""
+    _, left, _, right = spec.padding
+    return (spec.in_width + max(left, right)) * FOUR
+
+
 def _pixels(spec: ConvSpec) -> int:
     """Return how many neighbours are computed at a time: of the fewest instructions."""
     most = min(EIGHT, spec.out_width)
@@ -247,5 +259,7 @@ def _pixels(spec: ConvSpec) -> int:
     )
 
 
-def _offsets(values: Sequence[int]) -> Vector:
-    return T.Shuffle([T.int16(value) for value in values], list(range(EIGHT)))
+def _offsets(between: int, lanes: Sequence[int]) -> Vector:
+    """Return where lanes go, which is computed: layers of all sizes have one function."""
+    numbers = T.Shuffle([T.int16(lane) for lane in lanes], list(range(EIGHT)))
+    return kept(numbers * T.broadcast(T.Cast("int16", size_of(between)), EIGHT))

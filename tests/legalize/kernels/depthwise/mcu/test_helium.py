@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.depthwise.mcu.columns import serves
 from legalize.kernels.depthwise.mcu.helium import lanes_of
 from legalize.kernels.depthwise.mcu.helium_plan import groups_of, plan_helium
 from tests.support import mcu
-from tests.support.convolutions import SPEC, Problem, problem_of, random_problem
+from tests.support.convolutions import SPEC, Problem, changed, problem_of, random_problem
 from tests.support.programs import Case
 from tvm_qnn.standalone.functions import compile_functions
 from tvm_qnn.target.target import parse_target
@@ -39,6 +40,9 @@ def test_equals_the_definition(tmp_path: Path) -> None:
         bounded = replace(spec, output=replace(spec.output, low=-100 + width, high=90))
         for each in (spec, window, bounded):
             drawn.append(problem_of(each, rng, is_depthwise=True))
+    # Of so wide an image the offsets need all their bits.
+    spec = replace(with_channels(WIDE, 9), in_height=3, in_width=1300)
+    drawn.append(problem_of(spec, rng, is_depthwise=True))
     for how in ("ends", "min", "max"):
         for spec in (WIDE, LARGE):
             drawn.append(problem_of(spec, rng, how=how, is_depthwise=True))
@@ -67,6 +71,28 @@ def test_products_are_of_vectors(spec: ConvSpec, instructions: tuple[str, ...]) 
     code = code_of(problem_of(spec, np.random.default_rng(2), is_depthwise=True))
     for instruction in instructions:
         assert instruction in code
+
+
+def test_layers_of_many_sizes_are_one_function() -> None:
+    rng, functions = np.random.default_rng(5), {}
+    for side, channels in ((6, 40), (6, 72), (12, 64), (6, 24)):
+        scales = np.linspace(0.9, 1.1, channels) * 2.0**-8
+        spec = with_channels(WIDE, channels)
+        spec = changed(spec, in_height=side, in_width=side, rounding="upward")
+        problem = replace(problem_of(spec, rng, is_depthwise=True), real_multiplier=scales)
+        plan = plan_helium(spec, problem.weights)
+        assert plan is not None
+        functions[f"f{channels}"] = plan.function(plan)
+    compiled = compile_functions(functions, {n: n for n in functions}, parse_target("cortex-m55"))
+    merged = compiled.merged({name: {"": ()} for name in functions})
+    assert [*merged.functions] == ["f40"]
+    assert all((0, 3) in each for each in compiled.leads(4).values())
+
+
+def test_columns_lie_no_farther_apart_than_offsets_reach() -> None:
+    for width, is_served in ((2339, True), (2340, False)):
+        assert serves(replace(WIDE, in_width=width)) == is_served
+    assert not serves(with_channels(WIDE, 9363))
 
 
 def test_a_product_and_its_addend_are_one_instruction() -> None:
