@@ -119,7 +119,7 @@ class Graph:
         self.writer.operator(code, list(operands), [value.index for value in results], **options)
         self._read.update(operands)
         self._results += [value.index for value in results]
-        self.values += [value for value in results if value.encoding is not None]
+        self.values += [each for each in results if each.encoding and each.dtype in QUANTIZED]
 
     def result(self, like: Value, shape: Sequence[int], scale: float | None = None) -> Value:
         """A tensor of ``like``'s dtype, in its encoding or in a random one of about a scale."""
