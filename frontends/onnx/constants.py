@@ -22,10 +22,15 @@ def constants_of(proto: Any) -> dict[str, Array]:
     Raises:
         ModelFormatError: one is malformed.
     """
-    return {tensor.name: _array(tensor, tensor.name) for tensor in proto.graph.initializer}
+    return {tensor.name: array_of(tensor) for tensor in proto.graph.initializer}
 
 
-def _array(tensor: Any, name: str) -> Array:
+def array_of(tensor: Any) -> Array:
+    """Return an initializer's values.
+
+    Raises:
+        ModelFormatError: it is malformed.
+    """
     onnx = onnx_package()
     try:
         return np.asarray(onnx.numpy_helper.to_array(tensor))
@@ -33,7 +38,7 @@ def _array(tensor: Any, name: str) -> Array:
         text = f"its dtype {tensor.data_type} is unknown"
     except Exception as error:  # ValueError, TypeError: sizes and dtypes that do not fit
         text = reason_of(error)
-    raise ModelFormatError(f"the constant {name!r}: {text}")
+    raise ModelFormatError(f"the constant {tensor.name!r}: {text}")
 
 
 def dtype_of(value: Any) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from frontends.onnx.constants import array_of
 from frontends.onnx.package import onnx_package
 from frontends.onnx.reader import with_shapes
 from frontends.onnx.tensors import shapes_of
@@ -52,7 +53,7 @@ def _known_results(proto: Any) -> dict[str, Array]:
     graph = proto.graph
     shapes = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer} | shapes_of(graph)
     values = {
-        tensor.name: onnx.numpy_helper.to_array(tensor)
+        tensor.name: array_of(tensor)
         for tensor in graph.initializer
         if prod(tensor.dims) <= _LARGEST
     }

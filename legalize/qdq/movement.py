@@ -63,8 +63,10 @@ def _padded(group: Group, call: relax.Call, data: relax.Expr) -> relax.Expr:
 
 
 @rule("split")
-def part_of_split(group: Group, part: relax.TupleGetItem) -> relax.Expr:
+def part_of_split(group: Group, part: relax.TupleGetItem | relax.Call) -> relax.Expr:
     """Return a part of what is split, as a slice."""
+    if not isinstance(part, relax.TupleGetItem):  # TVM's importer gives the only part itself
+        return _alike(group, part.args[0]).data
     split = group.value(part.tuple_value)
     if operator_name(split) != "relax.split":
         raise LeftInFloatError("a part of a tuple")

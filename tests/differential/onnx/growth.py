@@ -51,6 +51,8 @@ def grow(graph: Graph) -> None:
         tries += 1
         # Not always from the newest tensor: some are read twice, and graphs have several ends.
         start = value if graph.chance(0.85) else graph.choice(*graph.values)
+        if not start.shape:  # most steps need an axis
+            start = graph.values[0]
         value = STEPS[int(graph.rng.integers(len(STEPS)))](graph, start) or value
     graph.end()
 

@@ -114,3 +114,16 @@ def test_weights_that_a_node_quantizes_are_constants(dtype: str) -> None:
     weights = constant_of(product.args[1])
     assert weights is not None
     assert weights.dtype == dtype
+
+
+def test_what_is_split_into_one_part() -> None:
+    constants = {"s": np.float32(0.07), "z": np.uint8(3)}
+    nodes: list[Any] = [
+        ("QuantizeLinear", "x s z", "p", {}),
+        ("DequantizeLinear", "p s z", "d", {}),
+        ("Split", "d", "c", {"axis": 1}),
+        ("QuantizeLinear", "c s z", "q", {}),
+        ("DequantizeLinear", "q s z", "y", {}),
+    ]
+    data = {"x": np.random.default_rng(1).normal(0, 5, (1, 2, 6)).astype(np.float32)}
+    check_equal(model_of(nodes, data, ["y"], constants), data)

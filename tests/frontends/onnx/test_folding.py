@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from frontends.errors import ModelFormatError
 from frontends.onnx.folding import with_folded_shapes
 from frontends.onnx.reader import with_shapes
 from tests.support.onnx_graphs import Node, check_equal, model_of, onnx
@@ -55,3 +57,10 @@ def test_what_is_large_stays() -> None:
     ]
     folded = with_folded_shapes(with_shapes(model_of(nodes, data, ["y"], constants), None))
     assert [node.op_type for node in folded.graph.node] == [op for op, *_ in nodes]
+
+
+def test_a_constant_of_no_known_dtype_is_told() -> None:
+    model = model_of(CHAIN, {"x": np.zeros((2, 12), np.float32)}, ["y"], CONSTANTS)
+    model.graph.initializer[0].data_type = 65536
+    with pytest.raises(ModelFormatError, match="its dtype 65536 is unknown"):
+        with_folded_shapes(model)
