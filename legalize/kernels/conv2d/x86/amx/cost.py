@@ -3,7 +3,7 @@
 The model is a sum: each of ``Terms`` counts something, and takes its nanoseconds. They were fitted
 to 291 measurements of the convolutions of Inception V3 and ResNet-50, each cut in all ways, on one
 core of a Xeon with AMX: half of the estimates are within 10 % of the times, nine tenths within
-26 %. What the model chooses takes 0.6 % more time than the best choices in Inception V3, 1.3 % in
+26 %. What the model chooses takes 0.6 % more time than the best choices in Inception V3, 0.8 % in
 ResNet-50. ``calls``, ``turns`` and ``pixel_sums`` are of an earlier fit, to 191 layers.
 """
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.x86.amx.near import NEAR_BYTES, hints, working
+from legalize.kernels.conv2d.x86.amx.near import hints, working
 from legalize.kernels.conv2d.x86.tiling import units
 from legalize.kernels.isa.amx import ROW_BYTES
 from legalize.kernels.isa.x86 import AVX512_VNNI, ByteProducts
@@ -87,6 +87,8 @@ _COPIES = 1500
 
 # Data of all pixels that is in the nearest cache however many weights are.
 _NEAR_DATA = 24 << 10
+# Or of all pixels, together with the weights of a block.
+_NEAR_BOTH = 44 << 10
 
 
 def terms(plan: TilePlan) -> Terms:
@@ -113,7 +115,7 @@ def terms(plan: TilePlan) -> Terms:
         weights = count * chunks * part.nr * plan.chunk / ROW_BYTES
         if hint.data:
             passing += data
-        elif size > _NEAR_DATA and size + bytes_read.weights > NEAR_BYTES:
+        elif size > _NEAR_DATA and size + bytes_read.weights > _NEAR_BOTH:
             far += data
         if hint.weights:
             passing += weights

@@ -67,10 +67,10 @@ def test_tiles_that_a_hint_keeps_out_of_the_nearest_cache_are_passing() -> None:
 
 
 def test_data_that_stays_in_the_nearest_cache_is_near() -> None:
-    # 7 · 7 pixels of 512 bytes: beside weights of 8 KiB they stay there, beside 16 KiB not.
+    # 7 · 7 pixels of 512 bytes: beside weights of 16 KiB they stay there, beside 32 KiB not.
     spec = pointwise(7, 512, 64)
-    assert terms(cut_to_width(spec, 1)).far_tiles == 0
-    assert terms(cut_to_width(spec, 2)).far_tiles > 0
+    assert terms(cut_to_width(spec, 2)).far_tiles == 0
+    assert terms(cut_to_width(spec, 4)).far_tiles > 0
 
 
 def test_rows_that_begin_nowhere_on_a_line_are_askew() -> None:
