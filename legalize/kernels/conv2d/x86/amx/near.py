@@ -18,7 +18,7 @@ from legalize.kernels.isa.x86 import AVX512_VNNI
 if TYPE_CHECKING:
     from legalize.kernels.conv2d.x86.amx.plan import TilePlan
 
-NEAR_BYTES = 40 << 10
+NEAR_BYTES = 47 << 10
 """Weights of a block and data of a turn that are in the nearest cache."""
 
 # Weights that stay there beside data that is read past them, and the most of such data.

@@ -57,9 +57,9 @@ def test_weights_beyond_the_nearest_cache_are_far() -> None:
 
 
 def test_tiles_that_a_hint_keeps_out_of_the_nearest_cache_are_passing() -> None:
-    # Beside 36 KiB of weights, 9 KiB of data pass by.
-    assert terms(cut_to_width(pointwise(3, 576, 64), 4))[4:6] == (0, 9)
-    assert terms(cut_to_width(pointwise(3, 576, 64), 2))[4:6] == (0, 0)
+    # Beside 24 KiB of weights, 24 KiB of data pass by: in two turns, twelve chunks of two tiles.
+    assert terms(cut_to_width(pointwise(8, 768, 32), 2))[4:6] == (0, 48)
+    assert terms(cut_to_width(pointwise(3, 576, 64), 4))[4:6] == (0, 0)
     # 81 chunks of weights of a convolution 3 × 3 pass by its data.
     spec = replace(sized(7, 7, 576, 64, 3), output=RELU)
     plan = cut_to_width(spec, 4)
