@@ -10,6 +10,7 @@ from frontends.errors import ModelFormatError
 from frontends.onnx.constants import move_constants
 from frontends.onnx.functions import without_functions
 from frontends.onnx.package import onnx_package
+from frontends.onnx.windows import check_windows
 from qnn_ops.attributes import int_list_attr
 from qnn_ops.errors import QnnError
 
@@ -93,6 +94,7 @@ def with_shapes(proto: Any, shapes: Shapes | None) -> Any:
     for value in result.graph.input:
         _set_shape(value, shapes.get(value.name))
     del result.graph.value_info[:]
+    check_windows(result)
     try:
         return onnx.shape_inference.infer_shapes(result, strict_mode=True, data_prop=True)
     except Exception:  # as above
