@@ -58,6 +58,16 @@ def segments(draw: Draw) -> None:
     draw.operator(operands, (dtype, None))
 
 
+@drawn("SEGMENT_SUM")
+def segments_in_order(draw: Draw) -> None:
+    dtype, shape = str(draw.choice("int32", "float32")), draw.shape(1, 4)
+    ids = np.cumsum(draw.rng.integers(0, 2, shape[0])).astype(np.int32)
+    ids -= ids[:1].sum(dtype=np.int32)
+    if draw.chance(0.05):
+        ids = ids[::-1]
+    draw.operator([draw.input(shape, dtype), draw.constant(ids)], (dtype, None))
+
+
 @drawn("HASHTABLE_LOOKUP")
 def look_up(draw: Draw) -> None:
     shape = draw.shape(1, 4)
@@ -107,7 +117,7 @@ def turn_back(draw: Draw) -> None:
 
 
 @drawn(
-    *("BITWISE_XOR", "RIGHT_SHIFT", "STABLEHLO_ADD", "STABLEHLO_MAXIMUM"),
+    *("BITWISE_XOR", "RIGHT_SHIFT", "STABLEHLO_ADD", "STABLEHLO_AND", "STABLEHLO_MAXIMUM"),
     *("STABLEHLO_MINIMUM", "STABLEHLO_MULTIPLY"),
 )
 def bits(draw: Draw) -> None:
@@ -115,3 +125,11 @@ def bits(draw: Draw) -> None:
     is_same = draw.code.startswith("STABLEHLO") and draw.chance(0.9)
     other = draw.input(shape if is_same else draw.like(shape), result[0], result[1])
     draw.operator([data, other], result)
+
+
+@drawn("STABLEHLO_SHIFT_LEFT")
+def shift(draw: Draw) -> None:
+    data, shape, (dtype, encoding) = moved(draw)
+    # C++ does not define shifts by other counts.
+    counts = draw.rng.integers(0, 32, shape if draw.chance(0.9) else draw.like(shape))
+    draw.operator([data, draw.given(counts.astype(dtype), encoding)], (dtype, encoding))
