@@ -18,7 +18,7 @@ from legalize.kernels.ir.types import Array
 Staircase = Callable[[Array], Array]
 """From int64 sums, whose last axis is the channels, to clamped outputs; it never descends."""
 
-_HIGH = 32  # bits that a narrow form drops of its products
+HIGH = 32  # bits that a narrow form drops of its products
 _MOST_LEFT, _MOST_RIGHT = 14, 21  # beyond these an addend gets too large for its dtype
 _USUAL_RIGHT = 17  # tried first, so that many layers have one number
 _LARGEST = {False: 1 << 30, True: 1 << 61}  # addend, by whether the form is wide
@@ -56,8 +56,8 @@ class Form:
         products = (sums << self.left) * self.multiplier.astype(np.int64)
         addend = self.addend[sign, channels].astype(np.int64)
         if self.is_wide:
-            return np.asarray((products + addend) >> (_HIGH + self.right))
-        return np.asarray(((products >> _HIGH) + addend) >> self.right)
+            return np.asarray((products + addend) >> (HIGH + self.right))
+        return np.asarray(((products >> HIGH) + addend) >> self.right)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +178,7 @@ def _kinds(real: Array, least: Array, most: Array) -> Iterator[tuple[bool, bool,
 def _form(
     steps: _Steps, real: Array, left: Array, right: int, *, is_wide: bool, has_signs: bool
 ) -> Form | None:
-    middle = np.rint(real * 2.0 ** (_HIGH + right - left)).astype(np.int64)
+    middle = np.rint(real * 2.0 ** (HIGH + right - left)).astype(np.int64)
     dtype = np.int64 if is_wide else np.int32
     one_left = left[:1] if (left == left[0]).all() else left
     live = np.unique(middle[real > 0])
@@ -212,8 +212,8 @@ def _addends(
     def least_sums(sums: Array, outputs: Array) -> Array:
         products = (sums << left) * multiplier
         if is_wide:
-            return np.asarray((outputs << (_HIGH + right)) - products)
-        return np.asarray((outputs << right) - (products >> _HIGH))
+            return np.asarray((outputs << (HIGH + right)) - products)
+        return np.asarray((outputs << right) - (products >> HIGH))
 
     nothing: Any = np.int64(2**62)
     starts = least_sums(steps.starts, steps.from_here)

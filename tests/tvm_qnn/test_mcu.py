@@ -17,6 +17,7 @@ from frontends.tflite import from_tflite
 from frontends.tflite.reader import read_model
 from qnn_ops.errors import QnnError
 from tests.support.arrays import full_range
+from tests.support.dense_layers import dense_layers
 from tests.support.modules import module
 from tests.support.tflm import golden
 from tvm_qnn import digits
@@ -76,6 +77,13 @@ def test_digits_are_litert_s(style: str, core: str, tmp_path: Path) -> None:
     result = count(content, core, inputs_of(content, 5), tmp_path)
     assert len({*result.outputs}) == 5
     assert result.stack < 2048
+
+
+@pytest.mark.parametrize("core", CORES)
+def test_dense_layers_that_no_kernel_computes_whole_are_litert_s(core: str, tmp_path: Path) -> None:
+    content = dense_layers()
+    result = count(content, core, inputs_of(content, 5), tmp_path)
+    assert len({*result.outputs}) == 5
 
 
 @pytest.mark.parametrize("core", MODELS_CORES)

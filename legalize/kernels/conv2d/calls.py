@@ -113,7 +113,8 @@ def operands_of(operands: Sequence[relax.Expr]) -> tuple[relax.Expr, Array | Non
     return data, None if rest and bias is None else constant_of(weights), bias
 
 
-def _is_huge(bias: Array | None) -> bool:
+def is_huge(bias: Array | None) -> bool:
+    """Tell whether a kernel does not add a bias, which is added to its sums."""
     return bias is not None and bool((np.abs(bias.astype(np.int64)) >= _MOST_BIAS).any())
 
 
@@ -307,7 +308,7 @@ def _described(
     **window: Any,
 ) -> ConvCall | None:
     data, _, bias = operands_of(operands)
-    late = bias if _is_huge(bias) else None
+    late = bias if is_huge(bias) else None
     if late is not None and attrs.rounding == ONEDNN:
         return None
     is_whole = attrs.out_dtype != "int32" and late is None and ends_in(attrs, factor)

@@ -9,8 +9,15 @@ from functools import cached_property, partial
 import numpy as np
 from tvm import relax, tirx
 
-from legalize.kernels.conv2d.calls import conv_factor, dense_factor, sums_first
+from legalize.kernels.conv2d.calls import (
+    conv_factor,
+    dense_factor,
+    is_huge,
+    operands_of,
+    sums_first,
+)
 from legalize.kernels.conv2d.groups import each_group
+from legalize.kernels.conv2d.mcu.dense import dense_in_two
 from legalize.kernels.conv2d.mcu.epilogue import (
     ROUNDINGS,
     Epilogue,
@@ -112,15 +119,33 @@ def _conv2d(
     return None if attrs.groups == channels else each_group(rule)(builder, attrs, operands)
 
 
+def _dense(
+    builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr], *, plan: Planner
+) -> relax.Expr | None:
+    """Return a dense layer; None where the kernel would leave its rescaling to floats."""
+    if attrs.rounding == "float64" and is_huge(operands_of(operands)[2]):
+        return None
+    return _rules(plan).dense(builder, attrs, operands)
+
+
 def _rows(features: tuple[str, ...], plan: Planner) -> list[Row]:
     conv2d = sums_first(partial(_conv2d, plan=plan), conv_factor)
-    dense = sums_first(_rules(plan).dense, dense_factor)
+    dense = sums_first(partial(_dense, plan=plan), dense_factor)
     return [(quantized_conv2d, features, conv2d), (quantized_dense, features, dense)]
 
 
-ROWS = [
+_PLANS: tuple[tuple[tuple[str, ...], Planner], ...] = (
+    (PAIRS, partial(plan_conv2d, has_pairs=True)),
+    (CORES, partial(plan_conv2d, has_pairs=False)),
+    (RISCV32, partial(plan_conv2d, has_pairs=False)),
+)
+
+ROWS: list[Row] = [
     *_rows(HELIUM, plan_helium),
-    *_rows(PAIRS, partial(plan_conv2d, has_pairs=True)),
-    *_rows(CORES, partial(plan_conv2d, has_pairs=False)),
-    *_rows(RISCV32, partial(plan_conv2d, has_pairs=False)),
+    *(row for features, plan in _PLANS for row in _rows(features, plan)),
+    # What no kernel does whole.
+    *(
+        (quantized_dense, features, partial(dense_in_two, rule=_rules(plan).dense))
+        for features, plan in _PLANS
+    ),
 ]

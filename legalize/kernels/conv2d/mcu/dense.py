@@ -1,0 +1,116 @@
+"""Dense layers on microcontrollers that no kernel serves whole, rescaled without floats.
+
+Such as those of uint8 weights that are no int8 without their zero point. LiteRT scales the sums of
+a dense layer by a float64, for which these cores call functions. A form is the same for every
+int32, and where there is none, the outputs' steps are counted that a sum has reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from legalize.kernels.ir.types import Array
+from legalize.kernels.kernel import Rule
+from legalize.kernels.rescale import HIGH, Form, Staircase, prove, steps_of
+from legalize.primitives.fixed_point import const, saturate
+from qnn_ops import quantized_dense
+from qnn_ops.arithmetic import dense_multiplier, requantize_float64
+from qnn_ops.attributes import dtype_range
+from qnn_ops.checks import QUANTIZED
+from qnn_ops.registry import Attrs
+
+_LEAST, _MOST = dtype_range("int32")
+
+
+def dense_in_two(
+    builder: relax.BlockBuilder, attrs: Attrs, operands: Sequence[relax.Expr], *, rule: Rule
+) -> relax.Expr | None:
+    """Return a dense layer of rounding "float64" with 8-bit outputs; None for any other.
+
+    Args:
+        builder: of the module.
+        attrs: of the call.
+        operands: of the call.
+        rule: gives the sums, where a kernel has them.
+    """
+    if attrs.rounding != "float64" or attrs.out_dtype not in QUANTIZED:
+        return None
+    whole = {"out_dtype": "int32", "out_min": _LEAST, "out_max": _MOST, "rounding": "tflite"}
+    fields = {**vars(attrs), **whole}
+    sums = rule(builder, Attrs(**fields), operands)
+    if sums is None:
+        data, weights, bias = (*operands, None)[:3]
+        sums = quantized_dense(data, weights, bias=bias, **fields)
+    scales = attrs.input_scale, attrs.kernel_scale, attrs.output_scale
+    multiplier = np.atleast_1d(dense_multiplier(*scales, attrs.rounding))
+    bounds = attrs.out_min, attrs.out_max
+    point, dtype = attrs.output_zero_point, attrs.out_dtype
+    return rescaled(builder, builder.emit(sums), multiplier, point, bounds, dtype)
+
+
+def rescaled(
+    builder: relax.BlockBuilder,
+    sums: relax.Expr,
+    multiplier: Array,
+    zero_point: int,
+    bounds: tuple[int, int],
+    dtype: str,
+) -> relax.Expr:
+    """Turn sums into outputs as ``scale_down`` does with rounding "float64".
+
+    Args:
+        builder: emits what is used twice.
+        sums: int32 expression, already emitted.
+        multiplier: float64 [1], or one for each channel, the last axis.
+        zero_point: added after scaling.
+        bounds: the clamp range, of at most 8 bits.
+        dtype: of the result.
+    """
+
+    def staircase(values: Array) -> Array:
+        scaled = requantize_float64(values, multiplier).astype(np.int64)
+        return np.asarray(np.clip(scaled + zero_point, *bounds))
+
+    least, most = (np.full(multiplier.size, end, np.int64) for end in (_LEAST, _MOST))
+    form = prove(staircase, multiplier, least, most, bounds)
+    if form is None:
+        return _counted(builder, sums, staircase, least, most, bounds, dtype)
+    return saturate(_formed(builder, sums, form), bounds, dtype)
+
+
+def _formed(builder: relax.BlockBuilder, sums: relax.Expr, form: Form) -> relax.Expr:
+    """Return what a form gives, before the clamp, as int64."""
+    multiplier = form.multiplier.astype(np.int64) << form.left
+    product = R.multiply(R.astype(sums, "int64"), const(multiplier, "int64"))
+    addends = [const(row, "int64") for row in form.addend]
+    addend = addends[0]
+    if len(addends) > 1:
+        is_negative = builder.emit(R.less(sums, const(0, "int32")))
+        addend = R.where(is_negative, addends[1], addend)
+    if form.is_wide:
+        return R.right_shift(R.add(product, addend), const(HIGH + form.right, "int64"))
+    high = R.right_shift(product, const(HIGH, "int64"))
+    return R.right_shift(R.add(high, addend), const(form.right, "int64"))
+
+
+def _counted(
+    builder: relax.BlockBuilder,
+    sums: relax.Expr,
+    staircase: Staircase,
+    least: Array,
+    most: Array,
+    bounds: tuple[int, int],
+    dtype: str,
+) -> relax.Expr:
+    """Return the least output, and one more for each step that a sum has reached."""
+    first = staircase(least[None])[0]
+    steps = steps_of(staircase, least, most, *bounds)
+    # The last row is that of the ends.
+    before = np.where(steps.has_start, steps.starts - 1, _MOST)[:-1].T
+    is_above = R.greater(R.expand_dims(sums, -1), const(before, "int32"))
+    count = builder.emit(R.sum(R.astype(is_above, "int32"), axis=-1))
+    return R.astype(R.add(count, const(first, "int32")), dtype)
