@@ -166,6 +166,21 @@ def test_instructions_of_layers_are_those_of_a_run(tmp_path: Path) -> None:
     assert max(shares) > total / 4
 
 
+@pytest.mark.parametrize("core", CORES)
+def test_estimates_are_near_the_counts(core: str, tmp_path: Path) -> None:
+    told = by_layer(digits.model("int8"), core, tmp_path)
+    known = [
+        (layer.estimated_instructions, share)
+        for layer, share in told
+        if layer.estimated_instructions is not None
+    ]
+    assert len(known) == len(told) - 1
+    estimated, counted = map(sum, zip(*known, strict=True))
+    assert estimated == pytest.approx(counted, rel=0.2)
+    # Each layer's, too, if less so.
+    assert all(share / 2 < estimate < 2 * share for estimate, share in known)
+
+
 def test_a_wrong_output_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = digits.model("int8")
     (array,) = inputs_of(content, 1)

@@ -10,6 +10,7 @@ import tvm
 from frontends.builder import Imported
 from frontends.formats import Source
 from tvm_qnn.footprint.channels import WholeModule, remains_of
+from tvm_qnn.footprint.instructions import estimated_instructions
 from tvm_qnn.footprint.layers import Layer, layers_of
 from tvm_qnn.footprint.steps import steps_of
 from tvm_qnn.profile.lowered import LoweredModule, lowered_calls
@@ -48,7 +49,8 @@ class Follower:
             code: as ``steps_of`` takes it.
         """
         lowered = lowered_calls(self._lowered.mod, self._results)
-        steps = steps_of(arranged, lowered, constants, code)
+        instructions = estimated_instructions(self._lowered.mod, arranged.compiled.target)
+        steps = steps_of(arranged, lowered, constants, code, instructions)
         return tuple(
             layers_of([*steps], self.operators, remains_of(self._whole.mod, self._results))
         )

@@ -64,6 +64,13 @@ class Footprint:
         return sum(layer.macs for layer in self.layers) + repeated
 
     @property
+    def estimated_instructions(self) -> int | None:
+        """Instructions that a run takes, about; None where a layer has no estimate."""
+        layers = [layer.estimated_instructions for layer in self.layers]
+        known = [count for count in layers if count is not None]
+        return sum(known) if len(known) == len(layers) else None
+
+    @property
     def flash(self) -> int | None:
         """Constants and machine code; None where that is not known."""
         return None if self.function_bytes is None else self.constant_bytes + self.function_bytes

@@ -29,6 +29,7 @@ class Layer:
             layer has, too, is counted there.
         function_bytes: of the functions' machine code, likewise; None where it is not known.
         workspace: bytes of the workspace that are in use while it runs.
+        estimated_instructions: how many a run takes, about; None where there is no estimate.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Layer:
     constant_bytes: int
     function_bytes: int | None
     workspace: int
+    estimated_instructions: int | None
 
 
 _Key: TypeAlias = "tuple[frozenset[int], int]"
@@ -66,6 +68,7 @@ def layers_of(
         described = [operators[number] for number in computed or sorted(key[0])]
         functions = tuple(step.function for step in own)
         sizes = [step.function_bytes for step in own if step.function_bytes is not None]
+        spent = [step.instructions for step in own if step.instructions is not None]
         yield Layer(
             described[-1].name if described else functions[0],
             " + ".join(operator.code for operator in described),
@@ -81,6 +84,7 @@ def layers_of(
             sum(step.constant_bytes for step in own),
             sum(sizes) if len(sizes) == len(own) else None,
             max(step.workspace for step in own),
+            sum(spent) if len(spent) == len(own) else None,
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +31,7 @@ class Step:
         function_bytes: of the function's machine code, if no earlier call has it; None where it is
             not known.
         workspace: bytes of the workspace that are in use.
+        instructions: an estimate of how many it takes; None where there is none.
     """
 
     function: str
@@ -38,6 +39,7 @@ class Step:
     constant_bytes: int
     function_bytes: int | None
     workspace: int
+    instructions: int | None
 
 
 def steps_of(
@@ -45,6 +47,7 @@ def steps_of(
     lowered: Sequence[LoweredCall],
     constants: Sequence[int],
     code: dict[str, int] | None,
+    instructions: Mapping[str, int],
 ) -> Iterator[Step]:
     """Yield the calls of a run.
 
@@ -54,6 +57,7 @@ def steps_of(
         constants: the bytes of each constant.
         code: those of each section of the machine code, of which each function has one; None where
             they are not known.
+        instructions: estimates of how many a call of a function takes, where there are any.
     """
     plan = arranged.plan
     lives = lives_of(plan)
@@ -74,6 +78,7 @@ def steps_of(
             sum(constants[n] for n in read),
             size,
             sum(plan.temporaries[n] for n in living),
+            instructions.get(call.function or COPY),
         )
 
 

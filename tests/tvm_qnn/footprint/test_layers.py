@@ -23,7 +23,7 @@ def chain(*operators: tuple[str, int]) -> dict[int, OperatorInfo]:
 
 
 def step(function: str, *operators: int, size: int | None = 1) -> Step:
-    return Step(function, frozenset(operators), 10, size, 5 * len(function))
+    return Step(function, frozenset(operators), 10, size, 5 * len(function), size)
 
 
 def test_calls_of_one_operator_are_a_layer() -> None:

@@ -27,11 +27,12 @@ def test_what_calls_have_in_common_is_counted_once() -> None:
     symbols = {"f": "m_0_f", "g": "m_1_g"}
     arranged = Arrangement(plan, compiled, symbols, 4, lay_out(plan, 4), None)
     code = {".text.m_0_f": 50, ".text.m_1_g": 60, ".rodata": 7}
-    steps = [*steps_of(arranged, LOWERED, [4, 8, 16], code)]
+    steps = [*steps_of(arranged, LOWERED, [4, 8, 16], code, {"f": 7})]
     assert [each.function for each in steps] == ["f", "g", "f", COPY]
     assert [[*each.operators] for each in steps] == [[0], [1], [2], []]
     assert [each.constant_bytes for each in steps] == [4, 8, 0, 16]
     assert [each.function_bytes for each in steps] == [50, 60, 0, 0]
     assert [each.workspace for each in steps] == [100, 130, 30, 0]
-    unknown = steps_of(arranged, LOWERED, [4, 8, 16], None)
+    assert [each.instructions for each in steps] == [7, None, 7, None]
+    unknown = steps_of(arranged, LOWERED, [4, 8, 16], None, {})
     assert [each.function_bytes for each in unknown] == [None] * 4

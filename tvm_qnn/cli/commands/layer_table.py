@@ -20,7 +20,7 @@ def layer_table(
 
     Args:
         layers: of each its name, its operator and its figures, of which the last may be missing.
-        figures: their names.
+        figures: their names, in one line or more.
         width: of the terminal, in characters.
 
     Returns:
@@ -34,9 +34,11 @@ def layer_table(
     is_wide = width >= _WIDE
     table = Table("layer", "operator") if is_wide else Table("operator, layer")
     for column in figures:
-        table.add_column(column, justify="right", no_wrap=True)
+        heading = Text("\n").join(styled(line, "") for line in column.split("\n"))
+        table.add_column(heading, justify="right", no_wrap=True)
     columns = zip_longest(figures, *(row for _, _, row in layers), fillvalue="")
-    room = width - 1 - _room(0) - sum(_room(max(map(len, cells))) for cells in columns)
+    widths = (max(len(line) for cell in cells for line in cell.split("\n")) for cells in columns)
+    room = width - 1 - _room(0) - sum(map(_room, widths))
     room = max(room, _LEAST)
     for name, code, row in layers:
         if is_wide:

@@ -32,8 +32,9 @@ def report(model: ModelFile, target: str, ram_limit: int | None, as_json: bool) 
 
     Products (MACs), constants and code in flash, bytes of the workspace in use, and how many
     channels are left out because they are one number for every input (--json says which); together
-    the RAM, with and without `compile --arena`. It is what the C files take that `tvm-qnn compile`
-    writes. Nothing is linked, and nothing runs.
+    the RAM, with and without `compile --arena`. For microcontrollers there is an estimate of the
+    instructions, too, of layers that have kernels. It is what the C files take that `tvm-qnn
+    compile` writes. Nothing is linked, and nothing runs.
     """
     from qnn_ops.errors import QnnError
     from tvm_qnn.footprint import footprint
@@ -53,7 +54,7 @@ def report(model: ModelFile, target: str, ram_limit: int | None, as_json: bool) 
             ram_limit=ram_limit,
         )
     if as_json:
-        totals = ("macs", "flash", "ram", "arena_ram")
+        totals = ("macs", "estimated_instructions", "flash", "ram", "arena_ram")
         print_json({**asdict(found), **{name: getattr(found, name) for name in totals}})
         return
     console = Terminal()
@@ -64,12 +65,16 @@ def report(model: ModelFile, target: str, ram_limit: int | None, as_json: bool) 
 
 def _table(found: Footprint, width: int) -> Any:
     layers = []
+    has_estimates = any(layer.estimated_instructions is not None for layer in found.layers)
     for layer in found.layers:
         left_out = str(sum(map(len, layer.left_out.values())) or "")
-        sizes = layer.constant_bytes, layer.function_bytes, layer.workspace
+        sizes = [layer.constant_bytes, layer.function_bytes, layer.workspace]
+        if has_estimates:
+            sizes.insert(0, layer.estimated_instructions)
         row = ["×".join(map(str, layer.shape)), left_out, f"{layer.macs:,}" if layer.macs else ""]
         layers.append((layer.name, layer.code, [*row, *map(_number, sizes)]))
-    figures = ("output", "left out", "MACs", "constants", "code", "workspace")
+    estimates = ["instr.\n(est.)"] if has_estimates else []
+    figures = ("output", "left\nout", "MACs", *estimates, "con-\nstants", "code", "work-\nspace")
     return layer_table(layers, figures, width)
 
 
@@ -90,6 +95,12 @@ def _lines(found: Footprint) -> Iterator[str]:
         )
     share = f", {found.macs / found.model_macs:.0%} of the file's" if found.model_macs else ""
     yield f"{found.macs:,} MACs{share}"
+    counts = [layer.estimated_instructions for layer in found.layers]
+    known = [count for count in counts if count is not None]
+    if known:
+        without = len(counts) - len(known)
+        rest = f"; layers without an estimate: {without}" if without else ""
+        yield f"about {sum(known):,} instructions by estimate{rest}"
 
 
 def _number(value: int | None) -> str:

@@ -26,16 +26,22 @@ def test_layers_and_totals(model: Path, monkeypatch: pytest.MonkeyPatch) -> None
     told = json.loads(CliRunner().invoke(main, [*arguments, "--json"]).stdout)
     lines = result.stdout.splitlines()
     inputs, outputs = told["inputs"], told["outputs"]
-    assert lines[-3:] == [
+    counts = {layer["code"]: layer["estimated_instructions"] for layer in told["layers"]}
+    assert [code for code, count in counts.items() if count is None] == ["MAX_POOL_2D"]
+    assert told["estimated_instructions"] is None
+    estimates = [layer["estimated_instructions"] or 0 for layer in told["layers"]]
+    assert lines[-4:] == [
         f"RAM {told['ram']:,} bytes: workspace {told['workspace']:,}, inputs {inputs}, "
         f"outputs {outputs}; with --arena {told['arena_ram']:,}",
         f"flash {told['flash']:,} bytes: constants {told['constant_bytes']:,}, "
         f"code {told['function_bytes']:,}",
         f"{told['macs']:,} MACs, 100% of the file's",
+        f"about {sum(estimates):,} instructions by estimate; layers without an estimate: 1",
     ]
     for layer in told["layers"]:
         if layer["macs"]:
-            assert any(f"{layer['macs']:,}" in line and layer["code"] in line for line in lines)
+            figures = layer["code"], f"{layer['macs']:,}", f"{layer['estimated_instructions']:,}"
+            assert any(all(figure in line for figure in figures) for line in lines)
     assert [path.name for path in model.parent.iterdir()] == [model.name]
 
 
@@ -51,6 +57,8 @@ def test_json_is_strict_and_its_layers_are_the_total(model: Path, target: str) -
     else:
         flash = sum(layer["constant_bytes"] + layer["function_bytes"] for layer in layers)
         assert flash + told["shared_bytes"] == told["flash"]
+    has_estimates = any(layer["estimated_instructions"] for layer in layers)
+    assert has_estimates == (target == "cortex-m4")
     assert max(layer["workspace"] for layer in layers) <= told["workspace"]
     assert told["target"] == str(parse_target(target))
 
@@ -77,6 +85,10 @@ def test_which_channels_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert re.search(r"CONV_2D +│ 1×6×6×16 │ +4 │ +11,664 │", result.stdout)
     assert "75% of the file's" in result.stdout
     told = json.loads(CliRunner().invoke(main, [*arguments, "--json"]).stdout)
+    estimates = [layer["estimated_instructions"] for layer in told["layers"]]
+    assert sum(estimates) == told["estimated_instructions"]
+    last = f"about {sum(estimates):,} instructions by estimate"
+    assert result.stdout.splitlines()[-1] == last
     assert [4, 5, 9, 12] in [
         channels for layer in told["layers"] for channels in layer["left_out"].values()
     ]

@@ -1,0 +1,154 @@
+"""How many instructions kernels take on microcontrollers, about."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from math import prod
+
+import tvm
+from tvm import tirx
+
+from legalize.kernels.call import SORTED_LAST
+from legalize.kernels.isa.mcu import WORD
+from legalize.kernels.kernel import IS_KERNEL
+
+_CONVOLUTIONS = ("conv2d", "depthwise_conv2d")
+
+_VECTOR = 16  # bytes of Helium's registers, and the weights of a channel where it has columns
+
+TAKES: dict[str, dict[str, tuple[float, float, float, float]]] = {
+    "cortex-m0plus": {
+        "window": (6.86, 44.9, 2.9, 0),
+        "few": (8.1, 0, 18.7, 0),
+        "pixel": (6.53, 44.7, 8.52, 0),
+        "dense": (5.8, 61, 0, 98.1),
+        "depthwise": (13.2, 0, 1.37, 0),
+        "add": (0, 18.4, 0, 0),
+        "average": (0, 0, 4.09, 0),
+        "softmax": (0, 90.4, 0, 384),
+    },
+    "cortex-m3": {
+        "window": (2.92, 4.71, 0, 0),
+        "few": (3.01, 0, 2.33, 0),
+        "pixel": (2.62, 14.7, 2.32, 0),
+        "dense": (2.44, 14.6, 0, 14),
+        "depthwise": (6.8, 0, 5.95, 0),
+        "add": (0, 9, 0, 0),
+        "average": (0, 24, 4.97, 0),
+        "softmax": (0, 38.3, 0, 75.5),
+    },
+    "cortex-m4": {
+        "window": (0.901, 10.2, 2.92, 0),
+        "few": (1.12, 0, 5.58, 0),
+        "pixel": (0.819, 6.23, 6.97, 0),
+        "dense": (1.14, 13.3, 0, 70.5),
+        "depthwise": (3.78, 0, 1.33, 0),
+        "add": (0, 9, 0, 0),
+        "average": (0, 15.2, 1.49, 0),
+        "softmax": (0, 38.4, 0, 75.4),
+    },
+    "cortex-m7": {
+        "window": (0.875, 11.1, 2.81, 0),
+        "few": (1.21, 0, 6.33, 0),
+        "pixel": (0.828, 7.67, 6.29, 0),
+        "dense": (1.15, 7.68, 0, 62.5),
+        "depthwise": (5.07, 0, 2.07, 0),
+        "add": (0, 9, 0, 0),
+        "average": (0, 16.4, 1.56, 0),
+        "softmax": (0, 38.3, 0, 76.6),
+    },
+    "cortex-m55": {
+        "window": (0.13, 3.92, 0, 0),
+        "few": (0.208, 0, 1.3, 0),
+        "pixel": (0.12, 2.2, 0.763, 0),
+        "dense": (0.158, 0.931, 0, 47.2),
+        "columns": (0.284, 0, 0.495, 21.1),
+        "depthwise": (0.668, 0, 0.358, 14.9),
+        "add": (0, 2.25, 0, 0),
+        "average": (0, 5.78, 0.395, 0),
+        "softmax": (0, 29.3, 0, 44.6),
+    },
+    "riscv32": {
+        "window": (3.17, 21.7, 1.82, 0),
+        "few": (3.62, 0, 8.52, 0),
+        "pixel": (3.24, 10.7, 1.53, 0),
+        "dense": (3.43, 16.5, 0, 104),
+        "depthwise": (6.11, 0, 7.54, 7.92),
+        "add": (0, 16.6, 0, 0),
+        "average": (0, 6.66, 2.36, 0),
+        "softmax": (0, 34.1, 0, 76.7),
+    },
+}
+"""What a call of a kernel takes, by core: for each product (also those of zeros that fill
+registers), for each output, for each value that it reads or copies, and for itself. A depthwise
+convolution has instead of the last what it takes for each channel of a row.
+
+They are the least squares of errors, divided by counts to the power of 0.6, of what
+`benchmarks.mcu_instructions --layers` counts of MLPerf Tiny's four networks. Convolutions are those
+of windows, of data of few channels (no whole words), of pixels, and dense layers.
+"""
+
+# Cores that have the instructions and the code of another.
+_ALIKE = {"cortex-m33": "cortex-m4", "cortex-m85": "cortex-m55"}
+
+
+def estimated_instructions(mod: tvm.IRModule, target: tvm.target.Target) -> dict[str, int]:
+    """Estimate how many instructions a call of each kernel takes.
+
+    Args:
+        mod: has the kernels' functions, as they are when the operators are lowered.
+        target: what they are for.
+
+    Returns:
+        Estimates by the functions' names, of those kernels for which there are figures; none for
+        other processors than microcontrollers.
+    """
+    triple = str(target.attrs.get("mtriple", ""))
+    core = str(target.attrs.get("mcpu") or triple.partition("-")[0])
+    # Without these a core has other kernels than its table.
+    is_whole = not {"-dsp", "-mve"}.intersection(map(str, target.attrs.get("mattr") or ()))
+    takes = TAKES.get(_ALIKE.get(core, core), {}) if is_whole else {}
+    found: dict[str, int] = {}
+    for variable, function in mod.functions_items() if takes else ():
+        if not isinstance(function, tirx.PrimFunc) or IS_KERNEL not in function.attrs:
+            continue
+        name = str(variable.name_hint)
+        kernel = name.removeprefix(SORTED_LAST).rstrip("0123456789")
+        if kernel in takes or kernel in _CONVOLUTIONS:
+            shapes = [[int(size) for size in buffer.shape] for buffer in function.params]
+            row, counts = _work(kernel, shapes, takes)
+            found[name] = round(sum(a * b for a, b in zip(takes[row], counts, strict=True)))
+    return found
+
+
+def _work(
+    name: str, shapes: Sequence[Sequence[int]], takes: Container[str]
+) -> tuple[str, tuple[int, ...]]:
+    """Return a kernel's row in a table, and what it is multiplied with.
+
+    Args:
+        name: of the kernel.
+        shapes: of its arguments: data, weights if it has any, others, output.
+        takes: the rows.
+    """
+    data, output = shapes[0], shapes[-1]
+    outputs = prod(output)
+    if name not in _CONVOLUTIONS:
+        return name, (0, outputs, prod(data), 1)
+    (weights,) = shapes[1]
+    channels = output[-1]
+    pixels = outputs // channels
+    if name == "depthwise_conv2d":
+        has_columns = "columns" in takes and weights == _VECTOR * channels
+        row = "columns" if has_columns else "depthwise"
+        return row, (pixels * weights, outputs, prod(data), outputs // output[-2])
+    # Helium has zeros for channels that fill the last four.
+    depth = weights // (-(-channels // WORD) * WORD if weights % channels else channels)
+    reads_pixels = data[:-1] == output[:-1] and depth <= -(-data[-1] // _VECTOR) * _VECTOR
+    if pixels == 1:
+        row = "dense"
+    elif data[-1] % WORD:
+        row = "few"
+    else:
+        row = "pixel" if reads_pixels else "window"
+    return row, (pixels * weights, outputs, pixels * depth, 1)
