@@ -15,7 +15,7 @@ slots.py says:
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tvm.script.ir_builder import tirx as T
 
@@ -53,6 +53,20 @@ _READ_BY_ALL = 192 << 10
 _TURN_SUMS = len(_SUMS) * amx.ROWS * _LANES
 
 
+class _Place(NamedTuple):
+    """Where a tile of pixels is.
+
+    Attributes:
+        line: the stretch of its first pixel.
+        pixel: its first one there.
+        is_down: whether the others are below it; None where no tile's are.
+    """
+
+    line: Index
+    pixel: Index
+    is_down: Expr | None = None
+
+
 class TileKernel(ConvKernel):
     """The buffers of one function, and what writes its loops."""
 
@@ -84,7 +98,7 @@ class TileKernel(ConvKernel):
         is_in_place = fusion.part is None and fusion.border is None
         if fusion.residual is None or not is_in_place:
             return False
-        if plan.tiles_per_line * plan.rows != plan.line_pixels:
+        if plan.tiles * plan.rows != plan.pixels:
             return False
         return all(self._is_computed_once(section) for section in plan.tiling)
 
@@ -190,7 +204,7 @@ class TileKernel(ConvKernel):
         first = self._first_tile(section, turn)
         if plan.copied == section.mr:
             self._copy(section, first)
-            origins = [i * plan.rows * plan.pitch for i in range(at_once)]
+            origins = [(i * plan.rows * plan.pitch, plan.pitch) for i in range(at_once)]
         else:
             origins = [self._origin_of_tile(first + i) for i in range(at_once)]
         products = [(i, j) for i in range(at_once) for j in range(nr)]
@@ -219,8 +233,8 @@ class TileKernel(ConvKernel):
                         place = weights + j * piece
                         amx.load(vector, self.weights, place, 4 * _LANES, passes=passes.weights)
                     if j == 0:
-                        place = origins[i] + offset
-                        amx.load(data, self.tiled, place, plan.pitch, passes=passes.data)
+                        origin, pitch = origins[i]
+                        amx.load(data, self.tiled, origin + offset, pitch, passes=passes.data)
                     amx.multiply_add(_SUMS[total], data, vector)
                     write(chunk, total)
         for total, (i, j) in enumerate(products):
@@ -231,7 +245,7 @@ class TileKernel(ConvKernel):
         """Write the copies of a turn's pixels, given its first tile."""
         plan = self.plan
         for tile in range(plan.tiles_at_once(section)):
-            _, pixel = self._place(first + tile)
+            pixel = self._place(first + tile).pixel
             with T.serial(plan.rows) as row:
                 origin = first_byte(self.spec, pixel + row)
                 place = (tile * plan.rows + row) * plan.pitch
@@ -290,38 +304,53 @@ class TileKernel(ConvKernel):
         number = T.truncmod(turn, plan.turns_of_block(section))
         return unsigned_min(number * at_once, plan.tiles - at_once)
 
-    def _place(self, tile: Index) -> tuple[Index, Index]:
-        """Return the stretch of a tile of pixels, and its first pixel there."""
+    def _place(self, tile: Index) -> _Place:
+        """Return where a tile of pixels is."""
         plan = self.plan
         number = T.truncmod(tile, plan.tiles_per_line)
         first = unsigned_min(number * plan.rows, plan.line_pixels - plan.rows)
-        return T.truncdiv(tile, plan.tiles_per_line), first
+        line = T.truncdiv(tile, plan.tiles_per_line)
+        if plan.columns == 0:
+            return _Place(line, first)
+        spec, number = self.spec, tile - plan.tiles_across
+        y = T.truncmod(number, plan.tiles_per_column) * plan.rows
+        y = unsigned_min(y, spec.out_height - plan.rows)
+        column = T.truncdiv(number, plan.tiles_per_column)
+        x = plan.line_pixels + T.truncmod(column, plan.columns)
+        row = T.truncdiv(column, plan.columns) * spec.out_height + y
+        is_down = kept(number >= 0)
+        return _Place(T.Select(is_down, row, line), T.Select(is_down, x, first), is_down)
 
-    def _origin_of_tile(self, tile: Index) -> Index:
-        """Return the first byte that a tile of pixels reads."""
+    def _origin_of_tile(self, tile: Index) -> tuple[Index, Index]:
+        """Return the first byte that a tile of pixels reads, and the bytes to the next pixel's."""
         spec, plan = self.spec, self.plan
         _, height, width, channels = spec.staged_shape
-        line, pixel = self._place(tile)
-        origin = pixel * plan.pitch
+        line, pixel, is_down = self._place(tile)
+        origin, pitch = pixel * plan.pitch, plan.pitch
         if plan.copied:
-            return origin
+            return origin, pitch
         if plan.lines == spec.batch * spec.out_height:
+            row = spec.strides[0] * width * channels
             image, y = T.truncdiv(line, spec.out_height), T.truncmod(line, spec.out_height)
-            origin += (image * height + y * spec.strides[0]) * width * channels
+            origin += image * (height * width * channels) + y * row
+            if is_down is not None:
+                pitch = T.Select(is_down, row, pitch)
         elif plan.lines > 1:
             origin += line * (height * width * channels)
-        return origin
+        return origin, pitch
 
-    def _output_of(self, place: tuple[Index, Index], row: Index) -> tuple[Index, Expr | None]:
+    def _output_of(self, place: _Place, row: Index) -> tuple[Index, Expr | None]:
         """Return the output's pixel that is a row of a tile at a place.
 
         Returns:
             Its number, and whether it is one; 0 if it is not. None where all are.
         """
         spec, plan = self.spec, self.plan
-        line, first = place
-        pixel = first + row
-        start = line * (spec.out_pixels // plan.lines)
+        start = place.line * (spec.out_pixels // plan.lines)
+        if place.is_down is not None:
+            step = T.Select(place.is_down, spec.out_width, 1)
+            return start + place.pixel + row * step, None
+        pixel = place.pixel + row
         if plan.real_pixels == plan.row_pixels:
             return start + pixel, None
         y, x = T.truncdiv(pixel, plan.row_pixels), T.truncmod(pixel, plan.row_pixels)

@@ -2,8 +2,9 @@
 
 A tile of data has a row for each of up to 16 output pixels, whose bytes lie at one distance, the
 pitch. Pixels of a row of the output do. Those of neighbouring rows, too, if the pixels are
-numbered through the data's padding: a few in each row are then computed for nothing. The plan
-takes the numbering with the fewest tiles.
+numbered through the data's padding: a few in each row are then computed for nothing. Or tiles take
+the last pixels of the rows down the image, at the distance of its rows. The plan takes the way with
+the fewest tiles, those down the image counted dearer.
 
 A run of bytes is multiplied in chunks of up to 64. They are of one size, as a tile's
 configuration is; the last one ends where the run ends, and meets weights of zero for the bytes
@@ -19,12 +20,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.tiling import Section, Tiling, split_vectors
+from legalize.kernels.conv2d.tiling import Section, split_vectors
 from legalize.kernels.conv2d.x86.amx.copies import can_copy, pitch_of
 from legalize.kernels.conv2d.x86.amx.cost import TILES_OF_SUMS, WORTH_IT, cost, nanoseconds
 from legalize.kernels.conv2d.x86.amx.kernel import TileKernel
@@ -43,6 +45,9 @@ WIDTHS = (4, 2, 1)
 _MOST_ALIKE = 48
 # Copies share the second-level cache with weights and outputs.
 _MOST_COPIES = 1 << 20
+# Tiles across the image that take as long as one down a column, whose rows no prefetcher foresees:
+# 0.9 to 8 of the layers that were measured, two of half of them.
+_COLUMN_TILE = 1.6
 # Of a first layer, of which a turn's copies are worth it.
 _FEW_CHANNELS = 4
 
@@ -56,6 +61,7 @@ class TilePlan(Plan):
         line_pixels: pixels of such a stretch, with those that are computed for nothing.
         row_pixels: pixels from a row to the next one within a stretch.
         real_pixels: how many of these are pixels of the output.
+        columns: pixels at the end of each row that are in no stretch, as tiles take them down.
         pitch: bytes from a pixel to the next one.
         chunk: bytes of the sum in a tile.
         chunks: tiles for a run.
@@ -66,6 +72,7 @@ class TilePlan(Plan):
     line_pixels: int
     row_pixels: int
     real_pixels: int
+    columns: int
     pitch: int
     chunk: int
     chunks: int
@@ -92,9 +99,25 @@ class TilePlan(Plan):
         return -(-self.line_pixels // self.rows)
 
     @property
+    def tiles_across(self) -> int:
+        """Tiles of all stretches."""
+        return self.lines * self.tiles_per_line
+
+    @property
+    def tiles_per_column(self) -> int:
+        """Tiles that cover a column of an image; the last one overlaps the one before."""
+        return -(-self.spec.out_height // self.rows)
+
+    @property
+    def pixels(self) -> int:
+        """Pixels that tiles cover, with those that are computed for nothing."""
+        spec = self.spec
+        return self.lines * self.line_pixels + spec.batch * self.columns * spec.out_height
+
+    @property
     def tiles(self) -> int:
         """Tiles of pixels."""
-        return self.lines * self.tiles_per_line
+        return self.tiles_across + self.spec.batch * self.columns * self.tiles_per_column
 
     def tiles_at_once(self, section: Section) -> int:
         """Count the tiles of pixels in a turn."""
@@ -148,18 +171,16 @@ def cut_copied_to_width(spec: ConvSpec, nr: int) -> TilePlan | None:
     """Cut likewise, with at most so many vectors of channels in a turn."""
     length = spec.runs * spec.run_length
     pitch = pitch_of(length)
-    chunk, tiling = min(pitch, ROW_BYTES), _tiling(spec, 1, spec.out_pixels, nr)
+    chunk = min(pitch, ROW_BYTES)
+    way = _Way(1, spec.out_pixels, spec.out_pixels, spec.out_pixels)
+    plan = _tiled(spec, way, (pitch, chunk, -(-length // chunk)), nr)
     copied = spec.out_pixels
     if copied * pitch > _MOST_COPIES:
         # Each block would copy again; and products wait for copies that were just stored.
-        if sum(section.blocks for section in tiling) > 1 or spec.in_channels > _FEW_CHANNELS:
+        if sum(section.blocks for section in plan.tiling) > 1 or spec.in_channels > _FEW_CHANNELS:
             return None
-        copied = tiling[0].mr
-    way = 1, spec.out_pixels, spec.out_pixels, spec.out_pixels
-    products = ByteProducts(AVX512_VNNI)
-    plan = TilePlan(
-        spec, products, tiling, 0.0, *way, pitch, chunk, -(-length // chunk), copied=copied
-    )
+        copied = plan.tiling[0].mr
+    plan = replace(plan, copied=copied)
     return replace(plan, cost=cost(plan))
 
 
@@ -168,22 +189,36 @@ def cut_to_width(spec: ConvSpec, nr: int) -> TilePlan:
     _, _, width, channels = spec.staged_shape
     stride_y, stride_x = spec.strides
     row, pitch = stride_y * width * channels, stride_x * channels
-    # In order of preference: stretches, their pixels, from a row to the next one, real ones.
-    ways = [(spec.batch * spec.out_height, spec.out_width, spec.out_width, spec.out_width)]
+    # In order of preference.
+    out_width, rows = spec.out_width, spec.batch * spec.out_height
+    ways = [_Way(rows, out_width, out_width, out_width)]
     if row % pitch == 0:
         row_pixels = row // pitch
-        pixels = (spec.out_height - 1) * row_pixels + spec.out_width
-        ways.insert(0, (spec.batch, pixels, row_pixels, spec.out_width))
+        pixels = (spec.out_height - 1) * row_pixels + out_width
+        ways.insert(0, _Way(spec.batch, pixels, row_pixels, out_width))
     if spec.pixel_pitch is not None:
-        ways.insert(0, (1, spec.out_pixels, spec.out_pixels, spec.out_pixels))
-    chunk, chunks = _chunks(spec.run_length)
-    products = ByteProducts(AVX512_VNNI)
-    plans = [
-        TilePlan(spec, products, _tiling(spec, *way[:2], nr), 0.0, *way, pitch, chunk, chunks)
-        for way in ways
-    ]
-    fewest = min(plans, key=lambda plan: plan.tiles)
-    return replace(fewest, cost=cost(fewest))
+        ways.insert(0, _Way(1, spec.out_pixels, spec.out_pixels, spec.out_pixels))
+    columns = out_width % ROWS
+    if 0 < columns < out_width and spec.out_height >= ROWS:
+        across = out_width - columns
+        ways.append(_Way(rows, across, across, across, columns))
+    sizes = (pitch, *_chunks(spec.run_length))
+    plan = min((_tiled(spec, way, sizes, nr) for way in ways), key=_weighed_tiles)
+    return replace(plan, cost=cost(plan))
+
+
+def _weighed_tiles(plan: TilePlan) -> float:
+    return plan.tiles + (_COLUMN_TILE - 1) * (plan.tiles - plan.tiles_across)
+
+
+class _Way(NamedTuple):
+    """How pixels are numbered: see ``TilePlan``."""
+
+    lines: int
+    line_pixels: int
+    row_pixels: int
+    real_pixels: int
+    columns: int = 0
 
 
 def _chunks(run_length: int) -> tuple[int, int]:
@@ -208,13 +243,14 @@ def _rows(line_pixels: int) -> int:
     return -(-line_pixels // -(-line_pixels // ROWS))
 
 
-def _tiling(spec: ConvSpec, lines: int, line_pixels: int, most: int) -> Tiling:
+def _tiled(spec: ConvSpec, way: _Way, sizes: tuple[int, int, int], nr: int) -> TilePlan:
+    """Cut a convolution into turns, given pitch, chunk and chunks; what it costs is left open."""
+    plan = TilePlan(spec, ByteProducts(AVX512_VNNI), (), 0.0, *way, *sizes)
     vectors = AVX512_VNNI.vectors(spec.out_channels)
     is_ragged = spec.out_channels % AVX512_VNNI.lanes != 0
-    cuts = split_vectors(vectors, min(vectors, most), is_ragged)
-    rows = _rows(line_pixels)
-    tiles = lines * -(-line_pixels // rows)
-    return tuple(
-        Section(first, blocks, nr, rows * min(tiles, TILES_OF_SUMS // nr))
+    cuts = split_vectors(vectors, min(vectors, nr), is_ragged)
+    tiling = tuple(
+        Section(first, blocks, nr, plan.rows * min(plan.tiles, TILES_OF_SUMS // nr))
         for first, blocks, nr in cuts
     )
+    return replace(plan, tiling=tiling)

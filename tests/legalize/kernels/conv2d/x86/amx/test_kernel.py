@@ -44,6 +44,21 @@ def problems(seed: int, count: int) -> list[Problem]:
     return drawn
 
 
+def problems_down(seed: int) -> list[Problem]:
+    """Return convolutions whose last columns tiles take down: wide, strided, of a batch."""
+    rng = np.random.default_rng(seed)
+    wide = replace(SPEC, in_height=17, in_width=17, in_channels=32, out_channels=33)
+    wide = replace(wide, kernel_height=1, kernel_width=7, padding=(0, 3, 0, 3))
+    wide = replace(wide, staged_dtype="uint8")
+    strided = replace(wide, in_height=37, in_width=37, padding=(0, 0, 0, 0), strides=(2, 2))
+    specs = [
+        wide,
+        replace(strided, kernel_height=3, kernel_width=3),
+        replace(wide, batch=2, in_height=20, in_width=35, kernel_width=15, padding=(0, 7, 0, 7)),
+    ]
+    return [problem_of(spec, rng) for spec in specs]
+
+
 def pointwise(in_channels: int, out_channels: int) -> Problem:
     """Return a 1 × 1 convolution of 9 × 9 pixels."""
     spec = replace(
@@ -91,9 +106,18 @@ def test_outputs_of_emulated_tiles_equal_the_definition(monkeypatch: pytest.Monk
         check(problem, "cascadelake", nr=WIDTHS[number % 3])
 
 
+@needs_native_vnni
+def test_outputs_of_emulated_tiles_down_the_image_equal_the_definition(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    use_soft_tiles(monkeypatch)
+    for number, problem in enumerate(problems_down(seed=2)):
+        assert check(problem, "cascadelake", nr=WIDTHS[number % 3]).columns > 0
+
+
 @pytest.mark.skipif(not host_has("amx_int8", "amx_tile"), reason="the processor has no AMX")
 def test_outputs_equal_the_definition() -> None:
-    for number, problem in enumerate(problems(seed=2, count=60)):
+    for number, problem in enumerate([*problems(seed=2, count=60), *problems_down(seed=2)]):
         check(problem, SAPPHIRE_RAPIDS, nr=WIDTHS[number % 3])
 
 

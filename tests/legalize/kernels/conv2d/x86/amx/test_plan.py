@@ -83,17 +83,30 @@ def test_tiles_have_the_fewest_rows_that_make_no_more_of_them(
 
 
 def test_pixels_are_numbered_through_the_padding() -> None:
-    tiles = cut(sized(17, 17, 64, 64, 3))
-    assert (tiles.lines, tiles.row_pixels, tiles.real_pixels) == (1, 19, 17)
-    assert tiles.line_pixels == 16 * 19 + 17
-    batch = cut(replace(sized(17, 17, 64, 64, 3), batch=3))
+    tiles = cut(sized(14, 14, 64, 64, 3))
+    assert (tiles.lines, tiles.row_pixels, tiles.real_pixels) == (1, 16, 14)
+    assert tiles.line_pixels == 13 * 16 + 14
+    batch = cut(replace(sized(14, 14, 64, 64, 3), batch=3))
     assert (batch.lines, batch.line_pixels) == (3, tiles.line_pixels)
 
 
 def test_rows_are_stretches_of_their_own_where_strides_skip_some() -> None:
-    tiles = cut(replace(sized(35, 35, 288, 384, 3), strides=(2, 2), padding=(0, 0, 0, 0)))
-    assert (tiles.lines, tiles.line_pixels, tiles.pitch) == (17, 17, 2 * 288)
-    assert tiles.tiles == 17 * 2
+    tiles = cut(replace(sized(19, 19, 288, 384, 3), strides=(2, 2), padding=(0, 0, 0, 0)))
+    assert (tiles.lines, tiles.line_pixels, tiles.pitch) == (9, 9, 2 * 288)
+    assert tiles.tiles == 9
+
+
+def test_what_sixteen_pixels_of_a_row_leave_over_is_taken_down_the_image() -> None:
+    spec = sized(17, 17, 128, 128, 3)
+    tiles = cut(replace(spec, kernel_height=1, padding=(0, 3, 0, 3), kernel_width=7))
+    assert (tiles.lines, tiles.line_pixels, tiles.columns) == (17, 16, 1)
+    # 25 if they were numbered through the padding.
+    assert (tiles.tiles, tiles.tiles_across, tiles.tiles_per_column) == (19, 17, 2)
+    strided = cut(replace(sized(35, 35, 288, 384, 3), strides=(2, 2), padding=(0, 0, 0, 0)))
+    assert (strided.lines, strided.columns, strided.tiles) == (17, 1, 19)
+    # Two tiles fewer, of which nine are dearer.
+    assert cut(sized(35, 35, 96, 96, 3)).columns == 0
+    assert cut(sized(9, 17, 96, 96, 3)).columns == 0  # a column is lower than a tile
 
 
 @pytest.mark.parametrize(
@@ -122,7 +135,9 @@ def test_every_pixel_is_in_a_tile_and_no_tile_reads_past_the_data() -> None:
         assert tiles.line_pixels <= covered < tiles.line_pixels + tiles.rows
         rows, rest = divmod(tiles.line_pixels - 1, tiles.row_pixels)
         real = tiles.lines * (rows * tiles.real_pixels + min(rest + 1, tiles.real_pixels))
-        assert real == spec.out_pixels
+        down = spec.batch * spec.out_height * tiles.columns
+        assert real + down == spec.out_pixels
+        assert tiles.columns == 0 or tiles.rows <= spec.out_height
         assert tiles.chunk <= min(spec.run_length, 64)
         assert tiles.chunk * tiles.chunks >= spec.run_length
         # The last byte of a stretch that begins at 0.
