@@ -29,7 +29,7 @@ from legalize.kernels.conv2d.tiling import (
     share_tiles,
     tiles_of,
 )
-from legalize.kernels.conv2d.x86.border import fill_border
+from legalize.kernels.conv2d.x86.border import fill_border, target_pixel
 from legalize.kernels.conv2d.x86.epilogue.addend import load_addend, load_addend_words
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue, row_lanes
 from legalize.kernels.conv2d.x86.epilogue.residual import ResidualSum
@@ -220,8 +220,12 @@ class ConvKernel:
         pixels: list[Index],
         acc: list[list[Buffer]],
         conditions: Sequence[Expr] = (),
+        targets: Sequence[Index] = (),
     ) -> None:
-        """Write how the sums of some pixels become outputs: all, or those whose condition holds."""
+        """Write how the sums of some pixels become outputs: all, or those whose condition holds.
+
+        ``targets`` are their numbers among those that are written, where the caller knows them.
+        """
         lanes = self.isa.lanes
         channels = section.nr * lanes
         if section.blocks == 1:
@@ -253,12 +257,13 @@ class ConvKernel:
             vectors = [get_lanes(vector, lanes) for vector in row]
             ends = [self._sums(first_vector, pixel, vectors, j) for j in range(0, as_bytes, 4)]
             ends += narrowed[i : i + 1]
+            target = targets[i] if targets else target_pixel(self.spec, pixel)
             with ExitStack() as branch:
                 if conditions:
                     branch.enter_context(T.If(conditions[i]))
                     branch.enter_context(T.Then())
                 store_pixel(
-                    *(self.spec, self.target, pixel, first_vector, vectors, channels, ends),
+                    *(self.spec, self.target, target, first_vector, vectors, channels, ends),
                     zero_point=self.zero_point,
                 )
 

@@ -8,7 +8,6 @@ import numpy as np
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec, OutputStage
-from legalize.kernels.conv2d.x86.border import target_pixel
 from legalize.kernels.ir.registers import kept, lanes_in, store_pieces
 from legalize.kernels.ir.rows import store_lanes
 from legalize.kernels.ir.types import Buffer, Index, Vector
@@ -31,7 +30,7 @@ def store_pixel(
     Args:
         spec: the convolution.
         target: the output as one row.
-        pixel: number of the output pixel.
+        pixel: number of the output pixel among those that are written, border included.
         first_vector: the block's first vector of channels.
         vectors: int32 expressions; their lanes hold channels as ``lane_channels`` deals them.
         channels: how many channels are real; nothing is written past them.
@@ -40,7 +39,7 @@ def store_pixel(
         zero_point: see ``narrow``.
     """
     width = lanes_in(vectors[0])
-    origin = target_pixel(spec, pixel) * spec.target.whole + spec.target.first
+    origin = pixel * spec.target.whole + spec.target.first
     for first, size in store_pieces(len(vectors)):
         if first // size < len(ends):
             value = [(ends[first // size], 0, size * width)]

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.tiling import Section
+from legalize.kernels.conv2d.x86.border import target_pixel
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.prefetch import fetch_ahead
@@ -31,6 +32,7 @@ from legalize.kernels.conv2d.x86.winograd.combine import both_ways
 from legalize.kernels.ir.registers import (
     DWORD,
     get_lanes,
+    kept,
     local_vector,
     set_lanes,
     unsigned_min,
@@ -181,6 +183,7 @@ class WinogradKernel(ConvKernel):
         y, x = plan.transform.y, plan.transform.x
         image, row, column = self._place(first + group * plan.group + tile)
         pixel = (image * spec.out_height + row) * spec.out_width + column
+        target = kept(target_pixel(spec, pixel))
 
         is_divided = self.epilogue.factor == 1
 
@@ -212,7 +215,8 @@ class WinogradKernel(ConvKernel):
                         value = self._divided(value) + bias
                     set_lanes(outputs[number], value, lanes)
             pixels = [pixel + i * spec.out_width + j for i, j in places]
-            self._finish(section, first_vector, pixels, acc)
+            targets = [target + i * spec.target_shape[2] + j for i, j in places]
+            self._finish(section, first_vector, pixels, acc, targets=targets)
 
     def _divided(self, value: Vector) -> Vector:
         """Divide outputs by what they are too large."""
