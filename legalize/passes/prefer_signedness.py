@@ -1,4 +1,4 @@
-"""Make activations uint8, or int8, by moving them by 128, where convolutions read them."""
+"""Make activations uint8, or int8, by moving them by 128."""
 
 from __future__ import annotations
 
@@ -30,9 +30,12 @@ _MOVEMENTS = {
 
 
 def PreferSignedness(dtype: str) -> tvm.transform.Pass:
-    """Make 8-bit results ``dtype``, by adding or subtracting 128, where a convolution reads them.
+    """Make 8-bit results ``dtype``, by adding or subtracting 128.
 
-    Kernels that multiply bytes of one signedness would do it to a copy of their data. Zero
+    These are what convolutions read: kernels that multiply bytes of one signedness would do it to
+    a copy of their data. And in a network that has some, those of which no reader minds: a result
+    of uint8 after a Relu needs no addition of a zero point, and the same network computes the
+    same in whichever form it was written. Zero
     points and bounds move along, so every real number, and every rounding, stays the same;
     weights stay as they are. An average's ties keep their direction by its ``origin``, and a
     concatenation's conversions, whose float32 arithmetic depends on the values, become tables.
@@ -52,12 +55,13 @@ def PreferSignedness(dtype: str) -> tvm.transform.Pass:
             blocks = function.body.blocks
             # A variable of one block may not be known to the next.
             bindings = list(blocks[0].bindings) if len(blocks) == 1 else []
-            wanted: set[Any] = set()
+            needed: set[Any] = set()
             for binding in reversed(bindings):
-                if _multiplies(binding.value, dtype):
-                    wanted.add(binding.value.args[0])
-                elif binding.var in wanted and _keeps_dtype(binding.value):
-                    wanted.update(_tensors(binding.value.args[0]))
+                if _multiplies(binding.value):
+                    needed.add(binding.value.args[0])
+                elif binding.var in needed and _keeps_dtype(binding.value):
+                    needed.update(_tensors(binding.value.args[0]))
+            wanted = needed | _welcome(function, bindings, needed) if needed else needed
             moved: set[Any] = set()
             for binding in bindings:
                 if binding.var in wanted and _can_move(binding.value, other, moved):
@@ -110,13 +114,32 @@ def PreferSignedness(dtype: str) -> tvm.transform.Pass:
     return module_pass(_PreferSignedness, "PreferSignedness")
 
 
-def _multiplies(value: relax.Expr, dtype: str) -> bool:
-    """Tell whether a call's kernels multiply bytes of ``dtype`` as they are."""
-    operator = operator_of(value)
-    if operator is quantized_conv2d:
-        # The depthwise ones of x86 rearrange bytes before, of whichever signedness.
-        return bool(attrs_of(value).groups == 1) or dtype == "int8"
-    return operator in (quantized_dense, quantized_matmul)
+def _multiplies(value: relax.Expr) -> bool:
+    """Tell whether kernels multiply the bytes of a call's first operand."""
+    return operator_of(value) in (quantized_conv2d, quantized_dense, quantized_matmul)
+
+
+def _welcome(function: relax.Function, bindings: list[relax.Binding], needed: set[Any]) -> set[Any]:
+    """Return the results of which all readers take either signedness."""
+    welcome: set[Any] = set()
+    read: set[Any] = set()
+    # A result's readers stand behind it, so each is known when its operands are looked at.
+    unwelcome: set[Any] = set(relax.analysis.free_vars(function.body.body))
+    for binding in reversed(bindings):
+        variable, value = binding.var, binding.value
+        if variable in read and variable not in unwelcome:
+            welcome.add(variable)
+        taken: set[Any] = set()
+        if _keeps_dtype(value):
+            if variable in welcome or variable in needed:
+                taken.update(_tensors(value.args[0]))
+        elif (operator := operator_of(value)) is not None:
+            places = [place for place, _ in _zero_points(operator) if place < len(value.args)]
+            taken.update(value.args[place] for place in places)
+        operands = set(relax.analysis.free_vars(value))
+        read |= operands
+        unwelcome |= operands - taken
+    return welcome
 
 
 def _keeps_dtype(value: relax.Expr) -> bool:

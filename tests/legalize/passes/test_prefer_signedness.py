@@ -12,6 +12,7 @@ from tvm.script import relax as R
 
 from legalize.passes import PreferSignedness
 from qnn_ops import (
+    dequantize,
     dynamic_quantize,
     quantize,
     quantized_add,
@@ -175,52 +176,68 @@ def test_what_is_also_returned_is_moved_back() -> None:
     tvm.ir.assert_structural_equal(PreferSignedness("uint8")(Before), Expected)
 
 
-def test_what_no_convolution_multiplies_is_left_alone() -> None:
+def test_where_nothing_multiplies_all_is_left_alone() -> None:
     @I.ir_module
     class Before:
         @R.function
-        def main(x: R.Tensor((1, 4, 4, 2), "int8"), w: R.Tensor((1, 1, 1, 2), "int8")) -> R.Tensor(
-            (1, 4, 4, 2), "int8"
-        ):
+        def main(x: R.Tensor((1, 4, 4, 2), "int8")) -> R.Tensor((1, 4, 4, 2), "int8"):
             with R.dataflow():
                 total = R.qnn.quantized_add(x, x, **SUM)
-                depthwise = R.qnn.quantized_conv2d(
-                    total,
-                    w,
-                    input_zero_point=7,
-                    output_zero_point=0,
-                    out_dtype="int8",
-                    groups=2,
-                    kernel_layout="IHWO",
-                    **{key: value for key, value in CONV.items() if key != "kernel_layout"},
-                )
-                y = R.qnn.quantized_pool2d(depthwise, pool_type="max", pool_size=1, layout="NHWC")
+                double = R.qnn.quantized_add(total, total, **SUM)
+                y = R.qnn.quantized_pool2d(double, pool_type="max", pool_size=1, layout="NHWC")
                 R.output(y)
             return y
 
     tvm.ir.assert_structural_equal(PreferSignedness("uint8")(Before), Before)
 
 
+def _convolution(x: relax.Expr, dtype: str, groups: int = 1) -> relax.Call:
+    kernel = relax.const(np.ones((2, 1, 1, 2 // groups), np.int8), "int8")
+    zeros: dict[str, Any] = {"input_zero_point": 0, "output_zero_point": 0, "out_dtype": dtype}
+    return quantized_conv2d(x, kernel, **zeros, groups=groups, **CONV)
+
+
+def _dtypes(after: tvm.IRModule) -> list[str]:
+    """Return the dtypes of the results of the operators, in order."""
+    bindings = after["main"].body.blocks[0].bindings
+    kept = (quantized_conv2d, quantized_pool2d, quantized_add)
+    return [str(each.var.ty.dtype) for each in bindings if operator_of(each.value) in kept]
+
+
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
-def test_what_a_depthwise_convolution_reads_becomes_signed_only(dtype: str) -> None:
-    """The depthwise kernels of x86 take either."""
+def test_what_a_depthwise_convolution_reads_becomes_the_dtype(dtype: str) -> None:
     other = {"uint8": "int8", "int8": "uint8"}[dtype]
+
+    def chain(x: relax.Expr) -> list[relax.Expr]:
+        return [_convolution(_convolution(x, other, 2), other, 2)]
+
     ty = relax.TensorType((1, 4, 4, 2), other)
-    kernel = relax.const(np.ones((2, 1, 1, 1), np.int8), "int8")
-    zeros: dict[str, Any] = {
-        "input_zero_point": 0,
-        "output_zero_point": 0,
+    assert _dtypes(PreferSignedness(dtype)(module({"x": ty}, chain))) == [dtype, other]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_what_all_readers_take_either_way_becomes_the_dtype(dtype: str) -> None:
+    """Through operators that keep their values, but not what a model returns or a float reads."""
+    other = {"uint8": "int8", "int8": "uint8"}[dtype]
+    sums: dict[str, Any] = {
+        "lhs_scale": 0.5,
+        "lhs_zero_point": 3,
+        "rhs_scale": 0.5,
+        "rhs_zero_point": 3,
+        "output_scale": 0.5,
+        "output_zero_point": 5,
         "out_dtype": other,
-        "groups": 2,
     }
 
     def chain(x: relax.Expr) -> list[relax.Expr]:
-        first = quantized_conv2d(x, kernel, **zeros, **CONV)
-        return [quantized_conv2d(first, kernel, **zeros, **CONV)]
+        first = _convolution(_convolution(x, other), other)
+        kept = quantized_pool2d(first, pool_type="max", pool_size=1, layout="NHWC")
+        told = quantized_add(kept, kept, **sums)
+        return [quantized_add(told, told, **sums), dequantize(told, 0.5, 5)]
 
+    ty = relax.TensorType((1, 4, 4, 2), other)
     after = PreferSignedness(dtype)(module({"x": ty}, chain))
-    first = after["main"].body.blocks[0].bindings[0].var
-    assert str(first.ty.dtype) == {"uint8": "int8", "int8": "int8"}[dtype]
+    assert _dtypes(after) == [dtype, dtype, dtype, other, other]
 
 
 Build = Callable[[list[Any], str], relax.Call]
