@@ -158,18 +158,18 @@ def test_a_result_that_is_wanted_twice() -> None:
     tvm.ir.assert_structural_equal(OneFunction()(before), before)
 
 
-def test_large_weights_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("limit", ["_MOST_WEIGHTS", "_MOST_DATA"])
+def test_much_memory_is_left_alone(monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
     before = called(module({"x": TY}, lambda x: chain(x, 3)))
-    monkeypatch.setattr(its_module, "_MOST_WEIGHTS", 100)
+    monkeypatch.setattr(its_module, limit, 100)
     tvm.ir.assert_structural_equal(OneFunction()(before), before)
 
 
-def test_many_calls_become_one_where_weights_are_little(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = called(module({"x": TY}, lambda x: chain(x, 30)))
-    assert len(calls(before)) > its_module._MOST_CALLS
-    assert len(calls(OneFunction()(before))) == 1
-    monkeypatch.setattr(its_module, "_LITTLE_WEIGHTS", 30 * WEIGHTS.nbytes - 1)
-    tvm.ir.assert_structural_equal(OneFunction()(before), before)
+@pytest.mark.parametrize(("count", "is_one"), [(63, True), (64, False)])
+def test_a_main_of_many_calls_stays(count: int, is_one: bool) -> None:
+    before = called(module({"x": TY}, lambda x: chain(x, count)))
+    assert len(calls(before)) == count + 1  # the first sum is one of its own
+    assert (len(calls(OneFunction()(before))) == 1) is is_one
 
 
 @pytest.mark.parametrize(("inputs", "is_one"), [(63, True), (64, False)])
