@@ -211,14 +211,20 @@ class _Chains:
 
     def _is_rounded(self, variable: Any, product: Any) -> bool:
         """Tell whether a variable is what ``qnn_ops.rounded`` makes of a product."""
-        wanted = rounded(product)
-        value = self.values[variable]
-        if operator_name(value) != operator_name(wanted) or not value.args[2].same_as(product):
+        return self._is_same(variable, rounded(product))
+
+    def _is_same(self, expr: Any, wanted: relax.Expr) -> bool:
+        """Tell whether an expression is another one, of calls, constants and variables."""
+        number = constant_of(wanted)
+        if number is not None:
+            constant = constant_of(expr)
+            return constant is not None and np.array_equal(constant, number)
+        if not isinstance(wanted, relax.Call):
+            return bool(expr.same_as(wanted))
+        call = self.values.get(expr) if isinstance(expr, relax.Var) else None
+        if call is None or operator_name(call) != operator_name(wanted):
             return False
-        return all(
-            _is_same(self.values.get(given), other)
-            for given, other in zip(value.args[:2], wanted.args[:2], strict=True)
-        )
+        return all(map(self._is_same, call.args, wanted.args))
 
     def _reader(self, variable: Any, name: str) -> Any:
         """Return the only reader of a variable, if it is of such an operator."""
@@ -231,14 +237,6 @@ class _Chains:
         """Return the operand beside one."""
         lhs, rhs = self.values[variable].args
         return rhs if lhs.same_as(operand) else lhs
-
-
-def _is_same(call: Any, other: relax.Call) -> bool:
-    """Tell whether a call is another one, of a variable and a constant."""
-    if operator_name(call) != operator_name(other) or not call.args[0].same_as(other.args[0]):
-        return False
-    constant, wanted = (constant_of(each.args[1]) for each in (call, other))
-    return constant is not None and wanted is not None and bool(np.array_equal(constant, wanted))
 
 
 def _columns(expr: relax.Expr, units: int) -> Array | None:

@@ -153,6 +153,13 @@ def test_sums_are_scaled_as_they_stand_there(place: Place) -> None:
     np.testing.assert_array_equal(result, np.concatenate([x.expected().ravel() for x in layers]))
 
 
+@pytest.mark.parametrize("points", [False, True])
+def test_the_kernel_adds_the_bias(points: bool) -> None:
+    text = ScaleSums(AVX2)(module_of([Layer(1, (3, 8), 5, points=points)])).script()
+    assert "conv2d" in text
+    assert not [each for each in ("R.add(", "R.where(", "R.abs(") if each in text]
+
+
 def _other_columns(sums: relax.Expr) -> relax.Expr:
     return R.multiply(sums, sums)
 
