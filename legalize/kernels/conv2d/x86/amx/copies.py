@@ -33,10 +33,15 @@ def pitch_of(length: int) -> int:
 
 
 def can_copy(spec: ConvSpec) -> bool:
-    """Tell whether copies would be anything new, and may read a vector past a run."""
+    """Tell whether copies would be of use, and may read a vector past a run.
+
+    Of long runs without strides they only leave out pixels that are computed for nothing.
+    """
     _, _, width, channels = spec.staged_shape
+    is_strided = spec.strides != (1, 1)
     is_plain = spec.runs == 1 and spec.pixel_pitch is not None
-    return not is_plain and width * channels >= 2 * ROW_BYTES
+    of_use = not is_plain and (is_strided or spec.run_length < ROW_BYTES)
+    return of_use and width * channels >= 2 * ROW_BYTES
 
 
 def copy_all(spec: ConvSpec, pitch: int, source: Buffer, tasks: int) -> Buffer:
