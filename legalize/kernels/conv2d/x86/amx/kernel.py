@@ -47,8 +47,9 @@ if TYPE_CHECKING:
 # Of the eight tiles: sums, data, weights.
 _SUMS, _DATA, _WEIGHTS = range(TILES_OF_SUMS), (4, 5), (6, 7)
 _LANES = AVX512_VNNI.lanes
-# Up to so many bytes of weights each thread reads all of them, and pixels of its own.
-_READ_BY_ALL = 192 << 10
+# Up to so many bytes of weights each thread reads all of them, and pixels of its own: what another
+# core wrote comes slower than what both read from the third level.
+_READ_BY_ALL = 768 << 10
 # Values in the tiles of sums, which memory holds of a turn until the next one stores its own.
 _TURN_SUMS = len(_SUMS) * amx.ROWS * _LANES
 
