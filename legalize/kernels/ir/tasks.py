@@ -24,7 +24,7 @@ _COUNTS = (120, 60, 24, 12, 6, 4, 2)
 NUM_THREADS = "runtime.NumThreads"
 """TVM's function that tells how many threads share the loops that this one starts."""
 
-LEAST_TASK = 6.0
+LEAST_TASK = 4.0
 """Microseconds that a task takes at least, unless said otherwise."""
 
 

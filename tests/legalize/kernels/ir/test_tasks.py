@@ -92,7 +92,7 @@ def test_each_thread_has_one_task_where_that_is_wanted(
 
 
 @pytest.mark.parametrize(
-    ("microseconds", "expected"), [(0, 1), (11, 1), (12, 2), (40, 6), (150, 24), (1e6, 120)]
+    ("microseconds", "expected"), [(0, 1), (7, 1), (8, 2), (40, 6), (150, 24), (1e6, 120)]
 )
 def test_little_work_is_not_shared(microseconds: float, expected: int) -> None:
     assert task_count(microseconds) == expected
