@@ -54,6 +54,8 @@ def _convolve(
     groups: int,
 ) -> relax.Expr:
     result = ctx.output()
+    if 0 in data.shape[1:3]:
+        raise QnnError(f"{data.tensor.label} needs height and width, got {data.shape}")
     kernel_scale, kernel_zero_point = per_channel(kernel.tensor, kernel_layout.index("O"))
     check_kernel(data.tensor, kernel.tensor, result)
     check_zero_point(kernel.tensor, kernel_zero_point)
@@ -67,7 +69,7 @@ def _convolve(
     bias = bias_of(ctx, 2, bias_type)
     is_wide = data.tensor.dtype == "int16" and bias_type == "int64"
     counts = _counts(options, data.shape[1:3], kernel.shape[1:3])
-    if options.padding == "VALID" and 0 in counts:
+    if options.padding == "VALID" and min(counts) == 0:
         channels = kernel.shape[kernel_layout.index("O")]
         return R.zeros((data.shape[0], *counts, channels), result.dtype)
     return quantized_conv2d(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tvm import relax
 from tvm.relax import op as R
 
@@ -28,12 +30,8 @@ def convert_pool_2d(ctx: Context) -> relax.Expr:
         raise QnnError(f"{data.tensor.label} must have 4 dimensions, got {data.shape}")
     check_same_quantization(data.tensor, result, _SCALE_TOLERANCE)
     low, high = clamp_range(options.activation, result)
-    counts = [
-        max(0, (size - taps) // step + 1)
-        for size, taps, step in zip(data.shape[1:3], options.filter, options.stride, strict=True)
-    ]
-    if options.padding == "VALID" and 0 in counts:
-        # A window that is larger than the image has no place.
+    counts = _counts(options, data.shape[1:3])
+    if 0 in counts:
         return R.zeros((data.shape[0], *counts, data.shape[3]), result.dtype)
     return quantized_pool2d(
         data.expr,
@@ -45,6 +43,23 @@ def convert_pool_2d(ctx: Context) -> relax.Expr:
         out_min=low,
         out_max=high,
     )
+
+
+def _counts(options: Pool2DOptions, sizes: Sequence[int]) -> list[int]:
+    """Return how many places a window has along height and width.
+
+    LiteRT gives the result no height either where a window without padding is wider than the image
+    by two steps or more.
+    """
+    steps = options.stride
+    if options.padding == "SAME":
+        return [-(-size // step) for size, step in zip(sizes, steps, strict=True)]
+    high, wide = (
+        size + step - taps for size, taps, step in zip(sizes, options.filter, steps, strict=True)
+    )
+    if wide <= -steps[1]:
+        return [0, 0]
+    return [max(0, high) // steps[0], max(0, wide) // steps[1]]
 
 
 @float_converter(*_POOL_TYPES, "L2_POOL_2D")

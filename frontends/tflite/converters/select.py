@@ -19,8 +19,9 @@ def convert_select(ctx: Context) -> relax.Expr:
     if condition.tensor.dtype != "bool" or chosen.tensor.dtype != other.tensor.dtype:
         dtypes = [operand.tensor.dtype for operand in (condition, chosen, other)]
         raise QnnError(f"must choose by bool from two tensors of one type, got {dtypes}")
-    if condition.shape == chosen.shape == other.shape == () and prod(ctx.output().shape) == 1:
-        # LiteRT lets the result of scalars be of the shape that the file says.
+    shapes = condition.shape, chosen.shape, other.shape, ctx.output().shape
+    if all(prod(shape) == 1 for shape in shapes):
+        # LiteRT lets the result of single elements be of the shape that the file says.
         result = R.where(condition.expr, chosen.expr, other.expr)
         return reshaped(ctx.builder.emit(result), ctx.output().shape)
     if ctx.operator.code == "SELECT_V2":

@@ -195,3 +195,23 @@ def test_a_kernel_larger_than_the_image(taps: int, stride: int, fits: bool) -> N
     else:
         with pytest.raises(QnnError, match="CONV_2D"):
             sheet.check()
+
+
+@pytest.mark.parametrize(
+    ("shape", "reason"),
+    [
+        ((1, 1, 0, 2), "tensor 0 .* needs height and width"),
+        ((1, 0, 9, 2), "tensor 0 .* needs height and width"),
+        ((1, 1, 1, 2), "the window spans 2 pixels along the height"),
+    ],
+)
+def test_an_image_without_a_place_for_the_kernel(shape: tuple[int, ...], reason: str) -> None:
+    sheet, encoding = Sheet(seed=9), Quantization.per_tensor(0.1, 0)
+    data = sheet.random_input(shape, "int8", encoding)
+    weights = sheet.constant(full_range(sheet.rng, "int8", (3, 2, 5, 2)), encoding)
+    options = {"padding": "VALID", "stride_h": 2, "stride_w": 2}
+    dilations = {"dilation_h_factor": 1, "dilation_w_factor": 1}
+    result = ((1,), "int8", encoding)
+    sheet.operator("CONV_2D", [data, weights], result, **options, **dilations)
+    with pytest.raises(QnnError, match=reason):
+        from_tflite(sheet.model())

@@ -66,11 +66,28 @@ def test_a_change_of_scale() -> None:
 
 
 @pytest.mark.parametrize("code", ["MAX_POOL_2D", "AVERAGE_POOL_2D"])
-@pytest.mark.parametrize(("window", "stride"), [((5, 2), 1), ((9, 9), 2), ((4, 1), 4)])
+@pytest.mark.parametrize(
+    ("window", "stride"),
+    [
+        *(((5, 2), 1), ((9, 9), 2), ((4, 1), 4), ((9, 1), 1)),
+        *(((1, 7), 3), ((1, 9), 3), ((1, 10), 3), ((4, 10), 3)),
+    ],
+)
 def test_windows_larger_than_the_image(code: str, window: tuple[int, int], stride: int) -> None:
     sheet, encoding = Sheet(seed=14), Quantization.per_tensor(0.1, 3)
     data = sheet.random_input((1, 3, 4, 2), "int8", encoding)
     sizes = {"filter_height": window[0], "filter_width": window[1]}
     steps = {"padding": "VALID", "stride_h": stride, "stride_w": stride}
     sheet.operator(code, [data], ((1,), "int8", encoding), **sizes, **steps)
+    sheet.check()
+
+
+@pytest.mark.parametrize("code", ["MAX_POOL_2D", "AVERAGE_POOL_2D"])
+@pytest.mark.parametrize("padding", ["VALID", "SAME"])
+@pytest.mark.parametrize("shape", [(0, 7, 0, 0), (1, 7, 0, 1), (1, 0, 9, 1), (1, 0, 1, 1)])
+def test_images_without_pixels(code: str, padding: str, shape: tuple[int, ...]) -> None:
+    sheet, encoding = Sheet(), Quantization.per_tensor(0.1, 3)
+    data = sheet.random_input(shape, "int8", encoding)
+    sizes = {"filter_height": 2, "filter_width": 5, "stride_h": 2, "stride_w": 2}
+    sheet.operator(code, [data], ((1,), "int8", encoding), padding=padding, **sizes)
     sheet.check()

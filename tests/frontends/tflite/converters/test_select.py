@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -36,3 +38,23 @@ def test_a_condition_must_be_of_bool() -> None:
     sheet.operator("SELECT", [data, data, data], (ANY, "int8", Q))
     with pytest.raises(QnnError, match="must choose by bool"):
         from_tflite(sheet.model())
+
+
+@pytest.mark.parametrize("code", ["SELECT", "SELECT_V2"])
+@pytest.mark.parametrize(
+    ("condition", "chosen", "other", "result"),
+    [
+        ((1,), (1, 1), (1,), (1,)),
+        ((1, 1), (1,), (1,), (1, 1, 1)),
+        ((), (1, 1), (1, 1), (1,)),
+        ((1, 1), (1, 1), (1, 1), (2,)),
+    ],
+)
+def test_single_elements_have_the_shape_of_the_file(
+    code: str, condition: tuple[int, ...], chosen: Any, other: Any, result: Any
+) -> None:
+    sheet, encoding = Sheet(), Quantization.per_tensor(0.1, 3)
+    flag = sheet.input(np.ones(condition, bool))
+    choices = [sheet.random_input(shape, "int8", encoding) for shape in (chosen, other)]
+    sheet.operator(code, [flag, *choices], (result, "int8", encoding))
+    sheet.check()
