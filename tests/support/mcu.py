@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import tvm
+from tvm import tirx
 
 from benchmarks.mcu.boards import BOARDS, missing, run
 from tests.support.programs import Case
 from tvm_qnn.standalone.functions import compile_functions
+from tvm_qnn.standalone.image import write_object
+from tvm_qnn.standalone.lean import lean
 from tvm_qnn.target.target import parse_target
 
 Array = np.ndarray[Any, Any]
@@ -41,7 +46,8 @@ def run_cases(core: str, cases: Sequence[Case], folder: Path) -> list[Array]:
     symbols = {name: name for name in names}
     compiled = compile_functions(functions, symbols, parse_target(core))
     merged = compiled.merged({name: {"": ()} for name in functions})
-    compiled.module_of(merged.functions).write_to_file(str(folder / "model.o"), "o")
+    code = lean(str(compiled.module_of(merged.functions).inspect_source("ll")), compiled.target)
+    write_object(folder / "model.o", code, "no_constants", b"\0", 16)
     inputs, calls, places = _Block(), [], []
     size = _APART
     for name, case in zip(names, cases, strict=True):
@@ -121,3 +127,13 @@ def _outputs(answer: Array, cases: Sequence[Case], places: Sequence[int]) -> lis
         rest[place : place + size] = 0
     assert not rest.any(), "written beside an output"
     return results
+
+
+def assembly_of(function: tirx.PrimFunc, core: str) -> str:
+    """Compile a function for a core, as an export does, and return the code."""
+    compiled = compile_functions({"f": function}, {"f": "m_f"}, parse_target(core))
+    code = lean(str(compiled.module.inspect_source("ll")), compiled.target)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "model.ll"
+        file.write_text(code)
+        return str(tvm.runtime.load_module(str(file)).inspect_source("asm"))

@@ -11,6 +11,7 @@ from tvm import tirx
 from tvm_ffi import structural_map
 
 from legalize.kernels.ir.tasks import NUM_THREADS
+from legalize.kernels.kernel import IS_KERNEL
 from tvm_qnn.standalone.merging import Merged, apart, merge
 from tvm_qnn.standalone.overlap import Pair, leads, size_of_buffer
 from tvm_qnn.standalone.rolling import rolled
@@ -23,6 +24,7 @@ _STACK = 1024
 
 # On small cores from these bytes on, so that more of the layers alike keep them in one place.
 _SMALL_STACK = 480
+_SMALLEST_STACK = 96  # where a kernel's loops are an assembler's
 
 _CALL = tvm.ir.Op.get("tirx.tvm_call_packed")
 _C_CALLS = 2  # tvm::CallingConv: what TVM passes over when it wraps functions for its runtime
@@ -66,11 +68,18 @@ class Compiled:
         Args:
             functions: that ``merged`` has.
         """
-        if saves_flash(self.target) and not has_loops(self.target):
-            functions = {name: rolled(function) for name, function in functions.items()}
+        if saves_flash(self.target):
+            functions = {name: self._rolled(function) for name, function in functions.items()}
         _, finalize, _ = tirx.get_tir_pipeline("s_tir")
         mod = finalize()(tvm.IRModule(dict(functions)))
         return tvm.get_global_func("target.build.llvm")(mod, self.target)
+
+    def _rolled(self, function: tirx.PrimFunc) -> tirx.PrimFunc:
+        core_has = has_loops(self.target)
+        # Of loops that are no kernel's LLVM makes vectors.
+        if core_has and IS_KERNEL not in function.attrs:
+            return function
+        return rolled(function, has_loops=core_has)
 
     def merged(self, variants: Mapping[str, Mapping[str, Sequence[int]]]) -> Merged:
         """Return the functions that are to have code; on Cortex-M, one for several alike.
@@ -123,7 +132,9 @@ def compile_functions(
 
 def _stack_of(target: tvm.target.Target) -> int:
     """Return of how many bytes on a function's buffers do not lie on the stack."""
-    return _SMALL_STACK if saves_flash(target) else _STACK
+    if not saves_flash(target):
+        return _STACK
+    return _SMALLEST_STACK if has_loops(target) else _SMALL_STACK
 
 
 def _prepared(function: tirx.PrimFunc, symbol: str) -> tirx.PrimFunc:

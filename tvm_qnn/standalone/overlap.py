@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -13,7 +13,10 @@ from tvm import tirx
 from tvm.ir.expr import TensorLoad
 from tvm_ffi import structural_walk
 
-from legalize.kernels.isa.helium import COUNT, SAME, SCATTER, VECTOR
+from legalize.kernels.isa.helium import COUNT, FOUR, SAME, SCATTER, VECTOR
+from legalize.kernels.isa.helium_copies import COPY, COPY_COLUMNS, FILL, STORE
+from legalize.kernels.isa.helium_sums import PIXELS, SUMS
+from legalize.kernels.isa.helium_tiles import TILE
 from legalize.kernels.isa.mcu import NUMBER, TWO_WORDS
 from tvm_qnn.standalone.spans import Array, Span, combined, exactly, joined, negated
 
@@ -339,19 +342,47 @@ class _Reader:
             return self.value(operands[0])
         if name.value == SCATTER:
             return self._scatter(*operands), None
+        if name.value.startswith(STORE):
+            place, *others = operands
+            return self._moved(place, others, FOUR - 1), None
+        if name.value.startswith(TILE):
+            return self._tile(*operands), None
+        if name.value in _MOVES or name.value.startswith(SUMS):
+            place, *others = operands
+            return self._moved(place, others, None), None
         if name.value not in _READ:
             raise _UnreadableError
         (place,) = operands
         return self._load(place.args[0])[0], None
 
     def _scatter(self, place: Any, offsets: Any, values: Any, most: Any) -> _Uses:
-        uses, _ = self._all([offsets, values])
+        return self._moved(place, [offsets, values], int(most))
+
+    def _tile(self, to: Any, *others: Any) -> _Uses:
+        groups, pitch = map(self._number, others[-2:])
+        uses = self._moved(to, others, (PIXELS - 1) * pitch + groups * FOUR - 1)
+        # What is read may be read again after something was written.
+        return uses.then(uses)
+
+    def _moved(self, place: Any, others: Sequence[Any], most: int | None) -> _Uses:
+        """Return the uses of a function that writes from a place on.
+
+        Args:
+            place: the first element.
+            others: its further arguments, among them places from which on it reads.
+            most: how many elements behind the first it writes; None for nobody knows how many.
+        """
+        uses = _Uses()
+        for each in others:
+            is_place = isinstance(each, tvm.ir.Call) and each.op.name == "tirx.address_of"
+            more, _ = self._load(each.args[0]) if is_place else self.value(each)
+            uses = uses.then(more)
         (target,) = place.args
         more, start = self._index(target.indices)
         uses = uses.then(more)
         if self._memory_of(target.source) not in self._numbers:
             return uses
-        return uses.then(self._written(target.source, start, int(most)))
+        return uses.then(self._written(target.source, None if most is None else start, most or 0))
 
     def _load(self, node: Any) -> tuple[_Uses, Span]:
         memory = self._memory_of(node.source)
@@ -377,6 +408,7 @@ def _spread(span: Span, turns: int) -> Span:
 
 _EXTERN = ("tirx.call_extern", "tirx.call_pure_extern")
 _READ = (TWO_WORDS, VECTOR)
+_MOVES = (COPY, FILL, COPY_COLUMNS)
 _INTEGERS = ("int32", "int64")
 _TWO = ("a", "b")
 _BINARY = (

@@ -36,11 +36,14 @@ _SHORT = 8  # turns of a loop of products that LLVM may write out
 _PRODUCTS = ("llvm.arm.smlad", "llvm.arm.smlabb", "llvm.arm.smlatt")
 
 
-def rolled(function: tirx.PrimFunc) -> tirx.PrimFunc:
+def rolled(function: tirx.PrimFunc, *, has_loops: bool) -> tirx.PrimFunc:
     """Return a function whose loops stay loops.
 
     Args:
         function: lowered.
+        has_loops: whether the core has instructions for loops, which LLVM takes for loops without
+            an assembler's line. Those whose turns it does not know it does not write out. It makes
+            long code of vectors of a loop that has none, so that has such a line.
     """
 
     def roll(loop: tirx.For) -> tirx.For:
@@ -55,7 +58,8 @@ def rolled(function: tirx.PrimFunc) -> tirx.PrimFunc:
             turns = tirx.call_extern("int32", _EXTENT, tirx.IntImm("int32", int(extent.value)))
             extent = turns if str(extent.ty.dtype) == "int32" else tirx.Cast(extent.ty.dtype, turns)
         turn = tirx.Evaluate(tirx.call_extern("void", _TURN))
-        body = tirx.SeqStmt([turn, loop.body])
+        is_left = has_loops and _has(loop.body, tirx.Ramp)
+        body = loop.body if is_left else tirx.SeqStmt([turn, loop.body])
         return tirx.For(loop.loop_var, loop.min, extent, loop.kind, body)
 
     body = structural_map(function.body, [(tirx.For, roll)])

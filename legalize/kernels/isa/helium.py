@@ -131,6 +131,13 @@ def lifted(value: Vector, by: Vector) -> Vector:
     return T.call_llvm_pure_intrin("int32x4", name, value, by, zero, zero, zero)
 
 
+def shifted(value: Vector, by: Index, *, saturates: bool = False) -> Vector:
+    """Shift all lanes of an int32x4 to the left by a number of bits."""
+    zero = T.int32(0)
+    name = "llvm.arm.mve.vshl.scalar.v4i32"
+    return T.call_llvm_pure_intrin("int32x4", name, value, by, T.int32(int(saturates)), zero, zero)
+
+
 def rotated(value: Vector, by: Index | int) -> Vector:
     """Rotate each lane of an int32x4 to the left by 0 to 31 bits; a number is from 1 on."""
     if isinstance(by, int):

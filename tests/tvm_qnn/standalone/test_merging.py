@@ -113,7 +113,7 @@ def test_one_function_computes_what_several_did(core: str, tmp_path: Path) -> No
     rng = np.random.default_rng(0)
     parameters: list[tuple[int, int, int, int, dict[str, Any]]] = [
         (16, 2, 7, 0, {}),
-        (48, 3, 20, -128, {"wide": -(2**31), "between": 40}),
+        (48, 3, 20, -128, {"wide": -(2**31), "between": 20}),
         (32, 5, 128, -(2**31), {"wide": 2**31 - 1, "bits": 7, "between": 11}),
         (16, 7, 1000, 0, {"wide": -3, "bits": 1}),
         (9, 4, 5, -9, {"wide": 2**40 + 1}),

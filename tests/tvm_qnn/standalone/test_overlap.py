@@ -13,7 +13,9 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.isa.helium import reading_vectors, scatter, unseen_index, vector_of
-from legalize.kernels.isa.mcu import reading_words, words_of
+from legalize.kernels.isa.helium_copies import copy_rows, copying, store_some
+from legalize.kernels.isa.helium_tiles import Outputs, compute_tile, having, tile_of
+from legalize.kernels.isa.mcu import number, reading_words, words_of
 from tests.support.standalone import check_call
 from tvm_qnn.standalone.functions import compile_functions
 from tvm_qnn.standalone.overlap import leads, size_of_buffer
@@ -159,6 +161,33 @@ def test_a_lead_is_what_the_order_of_loads_allows(
     sizes: list[tuple[int, str]], write: Callable[[Buffers], None], expected: int
 ) -> None:
     assert lead(sizes, write) == expected
+
+
+def copied_and_stored(buffers: Buffers) -> None:
+    """Copy what a few bytes need by a call, and write three lanes of them or fewer by another."""
+    source, target = buffers
+    between = T.alloc_buffer((16,), "int8")
+    with copying(), reading_words(), T.serial(4) as i:
+        copy_rows(between[0], source[i * 8], 8, 1, (0, 0))
+        values = T.Cast("int32x4", between[T.ramp(0, 1, 4)])
+        store_some(target, i * 8, values, number(3))
+
+
+def tiles(buffers: Buffers) -> None:
+    """Compute three pixels of eight channels by a call, and three more."""
+    source, target = buffers
+    constants = T.alloc_buffer((64,), "int8")
+    name, code = tile_of(1, Outputs(4, 17, has_signs=False))
+    with having(code), reading_words(), T.serial(2) as i:
+        places = target[i * 24], source[i * 24], 8, constants[0], constants[0]
+        compute_tile(name, *places, number(2), number(8))
+
+
+def test_a_lead_knows_what_an_assembler_s_lines_do() -> None:
+    # A turn writes four bytes at most, and the next one reads from four bytes further on.
+    assert lead([(32, "int8"), (32, "int8")], copied_and_stored) == -4
+    # In a tile the first pixel may be read when the last one was written.
+    assert lead([(48, "int8"), (48, "int8")], tiles) == 24
 
 
 def test_a_lead_knows_what_is_hidden_from_llvm() -> None:

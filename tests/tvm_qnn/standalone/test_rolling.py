@@ -10,6 +10,8 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.ir.rows import ramp
+from legalize.kernels.kernel import IS_KERNEL
 from tests.support import mcu
 from tests.support.programs import Case
 from tvm_qnn.standalone.functions import compile_functions
@@ -19,12 +21,12 @@ from tvm_qnn.target.target import parse_target
 SIZES = (1, 2, 3, 8, 9, 64, 1000)
 
 
-def copy(size: int, dtype: str = "int32") -> Any:
+def copy(size: int, dtype: str = "int32", step: int = 1) -> Any:
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("copy")
-        x, y = (T.arg(name, T.buffer((size,), "int8")) for name in "xy")
+        x, y = (T.arg(name, T.buffer((size * step,), "int8")) for name in "xy")
         with T.serial(tirx.IntImm(dtype, size)) as i:
-            T.buffer_store(y, x[i], [size - 1 - i])
+            T.buffer_store(y, x[ramp(i * step, step)], [ramp((size - 1 - i) * step, step)])
     return builder.get()
 
 
@@ -67,12 +69,19 @@ def test_short_loops_of_products_are_written_out(turns: int, multiplied: int) ->
 
 def test_loops_over_wide_indices_stay_loops() -> None:
     for size, is_rolled in ((16, True), (2**31 - 1, True), (2**31, False)):
-        body = str(rolled(copy(size, "int64")).body)
+        body = str(rolled(copy(size, "int64"), has_loops=False).body)
         assert ('T.Cast("int64", T.call_extern("int32", "tvm_qnn_extent"' in body) == is_rolled
 
 
 def test_a_core_with_loops_of_its_own_has_them() -> None:
     assert "\tle\t" in assembly(copy(1000), "cortex-m55")
+    # A kernel's loops over vectors are such ones, and those over numbers are not made vectors.
+    vectors = assembly(copy(4, step=16).with_attr(IS_KERNEL, True), "cortex-m55")
+    assert "\tle\t" in vectors
+    assert vectors.count("\tvldr") == 1
+    numbers = assembly(copy(1000).with_attr(IS_KERNEL, True), "cortex-m55")
+    assert numbers.count("\tldrb") == 1
+    assert "\tvldr" not in numbers
 
 
 @mcu.emulated

@@ -22,6 +22,7 @@ from legalize.kernels.ir.registers import kept
 from legalize.kernels.ir.types import Array, Buffer, Index, Vector
 from legalize.kernels.ir.vectors import splat
 from legalize.kernels.isa.helium import FOUR, SIZE, narrowed, products, widened
+from legalize.kernels.isa.mcu import reading_words
 
 # Which channels of sixteen each vector of four sums has, as products are dealt to them.
 _ORDER = [channel for first in (0, 2, 1, 3) for channel in range(first, SIZE, FOUR)]
@@ -76,7 +77,9 @@ def depthwise_conv2d(
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("depthwise_conv2d")
         T.func_attr({"global_symbol": "depthwise_conv2d", "tirx.noalias": True})
-        _Writer(spec, epilogue, groups).write()
+        writer = _Writer(spec, epilogue, groups)
+        with reading_words():
+            writer.write()
     return builder.get()
 
 

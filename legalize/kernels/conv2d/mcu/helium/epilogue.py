@@ -9,7 +9,8 @@ from legalize.kernels.conv2d.mcu.epilogue import Epilogue
 from legalize.kernels.ir.registers import kept
 from legalize.kernels.ir.types import Array, Buffer, Index, Vector
 from legalize.kernels.ir.vectors import splat
-from legalize.kernels.isa.helium import FOUR, lifted, lifted_saturating, upper_products
+from legalize.kernels.isa.helium import FOUR, lifted, shifted, upper_products
+from legalize.kernels.isa.mcu import number
 
 _TOP = 24  # bits beside the byte of an output
 
@@ -63,7 +64,7 @@ class Fields:
         if form.left.size > 1:
             raised = lifted(total, self.row(epilogue.left_row))
         else:
-            raised = T.shift_left(total, splat("int32", int(form.left[0]), FOUR))
+            raised = shifted(total, number(int(form.left[0]) + 1) - 1)
         addend = self.row(epilogue.addend_row)
         if len(form.addend) > 1:
             negative = self.row(epilogue.addend_row + 1)
@@ -85,7 +86,7 @@ class Fields:
         value = self.scaled(total)
         info = np.iinfo(output.dtype)
         if (output.low, output.high) == (info.min, info.max) == (-128, 127) and form.right < _TOP:
-            raised = kept(lifted_saturating(value, _TOP - form.right))
+            raised = kept(shifted(value, number(_TOP - form.right), saturates=True))
             return T.shift_right(raised, splat("int32", _TOP, FOUR))
         value = T.shift_right(value, splat("int32", form.right, FOUR))
         low, high = (splat("int32", end, FOUR) for end in (output.low, output.high))

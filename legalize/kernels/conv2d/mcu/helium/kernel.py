@@ -2,13 +2,16 @@
 
 What a few pixels read is gathered first, with its padding; where it lies in the data as it is
 needed, nothing is. Of neighbours in a row whose windows overlap, each vector is read once. Sums of
-four channels are rescaled together.
+four channels are rescaled together. Sizes are numbers that nothing is made of, so layers of many
+sizes have one function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from tvm import tirx
@@ -18,98 +21,100 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.mcu.epilogue import Epilogue
 from legalize.kernels.conv2d.mcu.helium.epilogue import Fields, constants
 from legalize.kernels.conv2d.mcu.kernel import arguments
-from legalize.kernels.conv2d.mcu.window import gather, is_pixelwise
+from legalize.kernels.conv2d.mcu.window import is_pixelwise
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.ir.registers import kept
-from legalize.kernels.ir.rows import powers_of_two, ramp
-from legalize.kernels.ir.types import Array, Buffer, Index, Vector
-from legalize.kernels.ir.vectors import splat
-from legalize.kernels.isa.helium import (
-    FOUR,
-    SIZE,
-    dot,
-    reading_vectors,
-    unseen,
-    unseen_index,
-    vector_of,
+from legalize.kernels.ir.types import Array, Index, Vector
+from legalize.kernels.isa.helium import FOUR, SIZE, reading_vectors, unseen_count
+from legalize.kernels.isa.helium_copies import copy_columns, copy_rows, copying, fill, store_some
+from legalize.kernels.isa.helium_sums import (
+    COLUMNS,
+    FEW,
+    MANY,
+    ONE,
+    ONE_ROWS,
+    PIXELS,
+    TAPS,
+    add_up,
+    adding_up,
 )
-from legalize.kernels.isa.mcu import WORD
+from legalize.kernels.isa.helium_tiles import MOST_RIGHT, Outputs, compute_tile, having, tile_of
+from legalize.kernels.isa.mcu import number, reading_words
 
-_MOST_HELD = 9  # vectors of a tile's data which LLVM may keep in registers over all channels
-_HELD = (5, 6)  # with those, vectors of a sum whose loop is written out, and in a turn of others
-_READ_ANEW = (9, 9)  # the same where each loop reads its vectors anew
-_MOST_REACHED = 5  # columns that neighbours read, for whose vectors there are registers
-_MOST_SHARED = 4  # vectors of a tap in a turn of neighbours' loop
+# The channels of four, as they are read where two are computed at a time.
+_ORDER = [0, 2, 1, 3]
 
-
-@dataclass(frozen=True)
-class Tile:
-    """What is computed at a time.
-
-    Attributes:
-        pixels: whose sums are added up together.
-        channels: of each; they divide four.
-    """
-
-    pixels: int
-    channels: int
+_FEWER = 20  # pixels of a row for each that may be computed twice
 
 
-def vectors_of(spec: ConvSpec) -> int:
-    """Return the vectors of a sum's products, with those of zeros that fill the last one."""
-    return -(-spec.kernel_height * spec.kernel_width * spec.in_channels // SIZE)
+def pixels_of(spec: ConvSpec) -> int:
+    """Return how many pixels are computed at a time."""
+    return PIXELS if spec.out_pixels >= PIXELS else 1
 
 
-def choose_tile(spec: ConvSpec) -> Tile:
-    """Return as many pixels and channels as there are registers of sums."""
-    if spec.out_pixels == 1:
-        return Tile(1, FOUR)
-    return Tile(min(3, spec.out_pixels), 2)
-
-
-def span_of(spec: ConvSpec, tile: Tile) -> ConvSpec | None:
+def span_of(spec: ConvSpec) -> ConvSpec | None:
     """Return a convolution whose pixels read what a tile's neighbours in a row read together.
 
     Of such pixels, vectors of whole taps are read once. None where a tile has no such pixels.
-
-    Args:
-        spec: the convolution.
-        tile: what is computed at a time.
     """
-    more = tile.pixels - 1
+    more = PIXELS - 1
     top, left, bottom, right = spec.padding
-    width = spec.kernel_width + more
-    if more == 0 or spec.kernel_width == 1 or width > _MOST_REACHED:
+    if spec.kernel_width != TAPS or spec.strides[1] != 1 or spec.dilation[1] != 1:
         return None
-    if spec.in_channels % SIZE or spec.strides[1] != 1 or spec.dilation[1] != 1:
+    if spec.in_channels % SIZE or spec.out_width < PIXELS:
         return None
-    if spec.out_width < tile.pixels:
-        return None
-    return replace(spec, kernel_width=width, padding=(top, left, bottom, right + more))
+    padding = top, left, bottom, right + more
+    return replace(spec, kernel_width=TAPS + more, padding=padding)
 
 
-def packed_rows(spec: ConvSpec, rows: Array, tile: Tile) -> Array:
+def depth_of(spec: ConvSpec) -> int:
+    """Return how far apart gathered pixels are; what fills their last vector is zeros."""
+    depth = spec.kernel_height * spec.kernel_width * spec.in_channels
+    filled = -(-depth // SIZE) * SIZE
+    return depth if is_pixelwise(spec) or filled > SIZE * max(FEW) else filled
+
+
+def loop_of(spec: ConvSpec) -> str:
+    """Return the name of the function that adds up products."""
+    if span_of(spec) is not None:
+        return COLUMNS
+    depth = depth_of(spec)
+    vectors, rest = divmod(depth, SIZE)
+    if pixels_of(spec) == 1:
+        fits = [name for n, name in ONE.items() if rest == 0 and vectors % n == 0]
+        return fits[0] if fits else ONE_ROWS
+    if depth <= SIZE:
+        return FEW[1]
+    return FEW.get(vectors, MANY) if rest == 0 else MANY
+
+
+def packed_rows(spec: ConvSpec, rows: Array) -> Array:
     """Return int8 weights in the order in which a kernel reads them.
 
     Args:
         spec: the convolution.
         rows: of each output channel.
-        tile: of the kernel.
     """
-    if span_of(spec, tile) is not None:
-        shape = len(rows), spec.kernel_height, spec.kernel_width, -1, SIZE
-        rows = rows.reshape(shape).transpose(0, 1, 3, 2, 4).reshape(len(rows), -1)
-    padded = np.pad(rows, ((0, -len(rows) % FOUR), (0, -rows.shape[1] % SIZE)))
-    steps = padded.reshape(-1, tile.channels, padded.shape[1] // SIZE, SIZE)
-    return np.ascontiguousarray(steps.transpose(0, 2, 1, 3)).reshape(-1)
+    loop = loop_of(spec)
+    has_rows = loop in (MANY, ONE_ROWS)
+    filled = 0 if has_rows else -rows.shape[1] % SIZE
+    rows = np.pad(rows, ((0, -len(rows) % FOUR), (0, filled)))
+    if pixels_of(spec) > 1:
+        rows = rows.reshape(-1, FOUR, rows.shape[1])[:, _ORDER].reshape(len(rows), -1)
+    together = FOUR if pixels_of(spec) == 1 else 2
+    if loop == COLUMNS:
+        shape = -1, together, spec.kernel_height, TAPS, spec.in_channels // SIZE, SIZE
+        rows = rows.reshape(shape).transpose(0, 2, 4, 3, 1, 5)
+    elif not has_rows:
+        rows = rows.reshape(-1, together, rows.shape[1] // SIZE, SIZE).transpose(0, 2, 1, 3)
+    return np.ascontiguousarray(rows).reshape(-1)
 
 
-def conv2d(spec: ConvSpec, tile: Tile, epilogue: Epilogue) -> tirx.PrimFunc:
+def conv2d(spec: ConvSpec, epilogue: Epilogue) -> tirx.PrimFunc:
     """Build the function that convolves.
 
     Args:
         spec: the convolution, of int8.
-        tile: from ``choose_tile``.
         epilogue: what the sums become; its form is not wide.
 
     Returns:
@@ -119,175 +124,221 @@ def conv2d(spec: ConvSpec, tile: Tile, epilogue: Epilogue) -> tirx.PrimFunc:
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("conv2d")
         T.func_attr({"global_symbol": "conv2d", "tirx.noalias": True})
-        writer = _Writer(spec, tile, epilogue)
-        with reading_vectors():
+        writer = _Writer(spec, epilogue)
+        with ExitStack() as stack:
+            for each in (reading_vectors(), reading_words(), copying(), writer.adding()):
+                stack.enter_context(each)
             writer.write()
     return builder.get()
 
 
 class _Writer:
-    def __init__(self, spec: ConvSpec, tile: Tile, epilogue: Epilogue) -> None:
-        self.spec, self.tile, self.epilogue = spec, tile, epilogue
-        self.vectors = vectors_of(spec)
-        self.depth = self.vectors * SIZE
+    def __init__(self, spec: ConvSpec, epilogue: Epilogue) -> None:
+        self.spec, self.epilogue = spec, epilogue
+        self.pixels, self.depth = pixels_of(spec), depth_of(spec)
+        self.loop, self.span = loop_of(spec), span_of(spec)
+        self.is_read = is_pixelwise(spec)
+        # Rows that are no threes have some pixels twice.
+        twice = -(-spec.out_width // self.pixels) * self.pixels - spec.out_width
+        self.has_rows = self.span is not None or twice * _FEWER <= spec.out_width
+        values = spec.kernel_height * spec.kernel_width * spec.in_channels
         channels = -(-spec.out_channels // FOUR) * FOUR
+        # Bytes of a channel's weights.
+        self.row = values if self.loop in (MANY, ONE_ROWS) else -(-values // SIZE) * SIZE
         self.data, self.weights, self.fields, self.output = arguments(
-            spec, channels * self.depth, constants(epilogue)
+            spec, channels * self.row, constants(epilogue)
         )
-        self.is_read = is_pixelwise(spec) and self.depth == spec.in_channels
-        self.is_held = self.is_read or tile.pixels * self.vectors <= _MOST_HELD
-        self.span = span_of(spec, tile)
-        # Of each step of a sum, how many vectors there are, and how far apart pixels are.
-        self.taps, self.pitch = 1, self.depth
-        size = tile.pixels * self.depth
+        outputs = _outputs_of(spec, epilogue)
+        steps = next((n for n, name in FEW.items() if name == self.loop), None)
+        self.tile = None if steps is None or outputs is None else tile_of(steps, outputs)
         if self.span is not None:
-            self.taps, self.pitch = spec.kernel_width, spec.in_channels
             size = spec.kernel_height * self.span.kernel_width * spec.in_channels
+        else:
+            size = self.pixels * self.depth
+        self.is_filled = self.span is None and not self.is_read and values < self.depth
         if not self.is_read:
             self.values = T.alloc_buffer((size,), "int8")
 
+    def adding(self) -> Any:
+        """Open the part of the function that may call what adds up products."""
+        return adding_up() if self.tile is None else having(self.tile[1])
+
     def write(self) -> None:
-        spec, tile = self.spec, self.tile
-        taps = spec.kernel_height * spec.kernel_width
-        if not self.is_read and self.depth > taps * spec.in_channels:
+        spec, pixels = self.spec, self.pixels
+        if self.is_filled:
             # Nothing of it counts, but nothing of it is undefined.
-            with T.serial(tile.pixels * self.vectors) as i:
-                T.buffer_store(self.values, splat("int8", 0, SIZE), [T.ramp(i * SIZE, 1, SIZE)])
+            fill(self.values[0], 0, number(pixels * self.depth))
         # The last tile, of all pixels or of a row's, may do some pixels again.
-        if self.span is not None:
-            last = spec.out_width - tile.pixels
-            with (
-                T.serial(spec.batch * spec.out_height) as row,
-                T.serial(-(-spec.out_width // tile.pixels)) as number,
-            ):
-                first = kept(row * spec.out_width + T.min(number * tile.pixels, last))
-                self._gather(self.span, first, T.int32(0))
+        if self.is_read:
+            with T.serial(unseen_count(-(-spec.out_pixels // pixels))) as turn:
+                first = kept(T.min(turn * pixels, number(spec.out_pixels) - pixels))
                 self._channels(first)
             return
-        with T.serial(-(-spec.out_pixels // tile.pixels)) as number:
-            first = kept(T.min(number * tile.pixels, spec.out_pixels - tile.pixels))
-            if not self.is_read:
-                with T.serial(tile.pixels) as i:
-                    self._gather(spec, kept(first + i), kept(i * self.depth))
-            self._channels(first)
+        if not self.has_rows:
+            with T.serial(unseen_count(-(-spec.out_pixels // pixels))) as turn:
+                first = kept(T.min(turn * pixels, number(spec.out_pixels) - pixels))
+                with T.serial(unseen_count(pixels)) as i:
+                    self._gather_pixel(kept(first + i), i * number(self.depth))
+                self._channels(first)
+            return
+        with (
+            T.serial(unseen_count(spec.batch)) as image,
+            T.serial(unseen_count(spec.out_height)) as row,
+            T.serial(unseen_count(-(-spec.out_width // pixels))) as turn,
+        ):
+            width = number(spec.out_width)
+            column = kept(T.min(turn * pixels, width - pixels))
+            self._gather_row(image, row, column)
+            self._channels(kept((image * number(spec.out_height) + row) * width + column))
+
+    def _gather_pixel(self, pixel: Index, to: Index) -> None:
+        spec, (top, left, *_) = self.spec, self.spec.padding
+        width, image = number(spec.out_width), T.int32(0)
+        row, column = kept(T.truncdiv(pixel, width)), kept(T.truncmod(pixel, width))
+        if spec.batch > 1:
+            height = number(spec.out_height)
+            image, row = T.truncdiv(row, height), T.truncmod(row, height)
+        y, x = kept(row * spec.strides[0] - top), kept(column * spec.strides[1] - left)
+        self._gather(spec, kept(image), y, x, to)
+
+    def _gather_row(self, image: Index, row: Index, column: Index) -> None:
+        """Copy what neighbours in a row read."""
+        spec, pixels = self.spec, self.pixels
+        top, left, *_ = spec.padding
+        down, across = spec.strides
+        y, x = kept(row * down - top), kept(column * across - left)
+        if self.span is not None:
+            self._gather(self.span, image, y, x, T.int32(0))
+            return
+
+        def one_by_one() -> None:
+            with T.serial(unseen_count(pixels)) as i:
+                self._gather(spec, image, y, kept(x + i * across), i * number(self.depth))
+
+        if spec.dilation != (1, 1):
+            one_by_one()
+            return
+        wide = spec.kernel_width + (pixels - 1) * across
+        in_height, in_width = number(spec.in_height), number(spec.in_width)
+        is_inside = T.And(y >= 0, y + spec.kernel_height <= in_height)
+        is_inside = T.And(is_inside, T.And(x >= 0, x + wide <= in_width))
+        with T.If(is_inside):
+            with T.Then():
+                channels, count = spec.in_channels, spec.kernel_width * spec.in_channels
+                source = ((image * in_height + y) * in_width + x) * number(channels)
+                pitch = spec.in_width * channels
+                gaps = self.depth - spec.kernel_height * count, channels * across
+                gaps = gaps[0], gaps[1] - spec.kernel_height * pitch
+                source, rows = self.data[source], spec.kernel_height
+                copy_rows(self.values[0], source, count, rows, (count, pitch), pixels, gaps)
+            with T.Else():
+                one_by_one()
 
     def _channels(self, first: Index) -> None:
-        channels = self.spec.out_channels
-        with T.serial(channels // FOUR) as group:
-            self._four(first, group, FOUR)
-        if rest := channels % FOUR:
-            self._four(first, channels // FOUR, rest)
-
-    def _gather(self, spec: ConvSpec, pixel: Index, to: Index) -> None:
-        def copy(start: Index, place: Index, count: int) -> None:
-            def piece(offset: Index, width: int) -> None:
-                value = self.data[ramp(start + offset, width)]
-                if width == SIZE:
-                    is_aligned = spec.in_channels % WORD == 0
-                    value = vector_of(self.data, start + offset) if is_aligned else unseen(value)
-                T.buffer_store(self.values, value, [ramp(to + place + offset, width)])
-
-            _in_pieces(count, piece)
-
-        def fill(place: Index, count: int) -> None:
-            def piece(offset: Index, width: int) -> None:
-                value = splat("int8", self.spec.input_zero_point, width)
-                T.buffer_store(self.values, value, [ramp(to + place + offset, width)])
-
-            _in_pieces(count, piece)
-
-        gather(spec, pixel, copy, fill)
-
-    def _four(self, first: Index, group: Index, count: int) -> None:
-        """Write the outputs of four channels, or of the last ones."""
-        pixels, channels = self.tile.pixels, self.tile.channels
-        totals = [T.alloc_buffer((FOUR,), "int32", scope="global") for _ in range(pixels)]
-        for part in range(FOUR // channels):
-            sums = self._sums(first, group * (FOUR // channels) + part)
-            for q in range(channels):
-                for i in range(pixels):
-                    T.buffer_store(totals[i], sums[q * pixels + i], [part * channels + q])
-        fields = Fields(self.epilogue, self.fields, group)
-        for i in range(pixels):
-            value = fields.rescaled(kept(totals[i][T.ramp(0, 1, FOUR)]))
-            self._store(value, (first + i) * self.spec.out_channels + group * FOUR, count)
-
-    def _store(self, value: Vector, to: Index, count: int) -> None:
-        dtype = self.spec.output.dtype
-        if count == FOUR:
-            T.buffer_store(self.output, T.Cast(f"{dtype}x4", value), [T.ramp(to, 1, FOUR)])
+        groups = -(-self.spec.out_channels // FOUR)
+        if self.tile is not None:
+            depth, channels = number(self.depth), number(self.spec.out_channels)
+            data = self.data[first * depth] if self.is_read else self.values[0]
+            output, constants = self.output[first * channels], (self.weights[0], self.fields[0])
+            name = self.tile[0]
+            compute_tile(name, output, data, depth, *constants, number(groups), channels)
             return
-        value = kept(value)
-        for lane in range(count):
-            T.buffer_store(self.output, T.Cast(dtype, T.Shuffle([value], [lane])), [to + lane])
+        with T.serial(unseen_count(groups)) as group:
+            self._four(first, group)
 
-    def _sums(self, first: Index, part: Index) -> list[Index]:
-        pixels, channels = self.tile.pixels, self.tile.channels
-        sums = T.alloc_buffer((pixels * channels,), "int32", scope="global")
-        for i in range(pixels * channels):
-            T.buffer_store(sums, T.int32(0), [i])
-        first_value = first * self.depth if self.is_read else T.int32(0)
-        first_weight = part * self.vectors * channels * SIZE
-        if not self.is_held:
-            # Else LLVM lifts loads out of loops, and spills what they gave.
-            first_value, first_weight = unseen_index(first_value), unseen_index(first_weight)
+    def _gather(self, spec: ConvSpec, image: Index, y: Index, x: Index, to: Index) -> None:
+        """Copy a window of the padded data, whose first row and column are given."""
+        channels, height, width = spec.in_channels, spec.kernel_height, spec.kernel_width
+        # What of the window is in the image, where its taps are neighbours.
+        above, rows = _inside(y, height, spec.in_height, spec.padding[::2])
+        first, columns = _inside(x, width, spec.in_width, spec.padding[1::2])
+        is_dense = spec.dilation == (1, 1)
+        if any(spec.padding):
+            is_cut = T.Or(rows < height, columns < width) if is_dense else T.bool(True)
+            with T.If(is_cut), T.Then():
+                values = number(height * width * channels)
+                fill(self.values[to], spec.input_zero_point, values)
+        if not is_dense:
+            self._copy_taps(spec, image, y, x, to)
+            return
+        is_there = T.And(rows > 0, columns > 0) if any(spec.padding) else T.bool(True)
+        with T.If(is_there), T.Then():
+            row = image * number(spec.in_height) + y + above
+            source = (row * number(spec.in_width) + x + first) * number(channels)
+            place = to + (above * width + first) * number(channels)
+            # Of a single vector columns follow one another as they are; that takes fewer turns.
+            if self.span is not None and channels > SIZE:
+                # Of each vector the columns follow one another.
+                place = self.values[to + above * number(width * channels) + first * SIZE]
+                vectors = number(channels // SIZE)
+                pitches = number(width * channels), number(spec.in_width * channels)
+                copy_columns(place, self.data[source], columns, vectors, rows, pitches)
+                return
+            place, source = self.values[place], self.data[source]
+            pitches = number(width * channels), number(spec.in_width * channels)
+            copy_rows(place, source, kept(columns * number(channels)), kept(rows), pitches)
 
-        source = self.data if self.is_read else self.values
+    def _copy_taps(self, spec: ConvSpec, image: Index, y: Index, x: Index, to: Index) -> None:
+        """Copy those of a window's taps that are in the image, which lie apart."""
+        channels, (down, across) = number(spec.in_channels), spec.dilation
+        with T.serial(unseen_count(spec.kernel_height)) as n:
+            row = kept(y + n * down)
+            with (
+                T.If(T.And(row >= 0, row < spec.in_height)),
+                T.Then(),
+                T.serial(unseen_count(spec.kernel_width)) as m,
+            ):
+                column = kept(x + m * across)
+                with T.If(T.And(column >= 0, column < spec.in_width)), T.Then():
+                    pixel = (image * spec.in_height + row) * spec.in_width + column
+                    place = self.values[to + (n * spec.kernel_width + m) * channels]
+                    copy_rows(place, self.data[pixel * channels], channels, 1, (0, 0))
 
-        def add(step: Index) -> None:
-            place = first_value + self._place(step)
-            values = [
-                self._vector(source, place + j * self.pitch) for j in range(pixels + self.taps - 1)
-            ]
-            for tap in range(self.taps):
-                for q in range(channels):
-                    number = (step * self.taps + tap) * channels + q
-                    weights = self._vector(self.weights, first_weight + number * SIZE)
-                    for i in range(pixels):
-                        total = dot(values[i + tap], weights, sums[q * pixels + i])
-                        T.buffer_store(sums, total, [q * pixels + i])
+    def _four(self, first: Index, group: Index) -> None:
+        """Write the outputs of four channels."""
+        spec, totals = self.spec, T.alloc_buffer((self.pixels * FOUR,), "int32", scope="global")
+        depth, row = number(self.depth), number(self.row)
+        data = self.data[first * depth] if self.is_read else self.values[0]
+        turns = spec.kernel_height * spec.in_channels // SIZE if self.span else self.row // SIZE
+        each = next((n for n, name in ONE.items() if name == self.loop), 1)
+        turns = number(max(turns // each, 1))
+        add_up(self.loop, totals, data, self.weights[group * (row * FOUR)], depth, turns)
+        fields = Fields(self.epilogue, self.fields, group)
+        for i in range(self.pixels):
+            value = fields.rescaled(kept(totals[T.ramp(i * FOUR, 1, FOUR)]))
+            self._store(value, (first + i) * number(spec.out_channels), group * FOUR)
 
-        unrolled = self._unrolled()
-        turns: Index = self.vectors // self.taps // unrolled
-        if turns > 1 and not self.is_held:
-            # Else it writes all turns out, and does so likewise.
-            turns = unseen_index(T.int32(turns))
-        with T.serial(turns) as turn:
-            for n in range(unrolled):
-                add(turn * unrolled + n)
-        return [sums[i] for i in range(pixels * channels)]
-
-    def _place(self, step: Index) -> Index:
-        """Return where the first pixel's vector of a step lies behind the tile's first one."""
-        if self.span is None:
-            return step * SIZE
-        count = self.spec.in_channels // SIZE
-        row, rest = T.truncdiv(step, count), T.truncmod(step, count)
-        return row * self.span.kernel_width * self.spec.in_channels + rest * SIZE
-
-    def _unrolled(self) -> int:
-        """Return the steps in a turn of a sum's loop: all if there are few, else a divisor."""
-        written_out, most = _HELD if self.is_held else _READ_ANEW
-        steps = self.vectors // self.taps
-        if self.vectors <= written_out:
-            return steps
-        if self.span is not None:
-            steps, most = self.spec.in_channels // SIZE, _MOST_SHARED
-        return max(n for n in range(1, most + 1) if steps % n == 0 and n < self.vectors)
-
-    def _vector(self, buffer: Buffer, start: Index) -> Vector:
-        return kept(buffer[T.ramp(start, 1, SIZE)]) if self.is_held else vector_of(buffer, start)
+    def _store(self, value: Vector, pixel: Index, channel: Index) -> None:
+        channels, dtype = self.spec.out_channels, self.spec.output.dtype
+        if channels % FOUR:
+            store_some(self.output, pixel + channel, value, number(channels) - channel)
+            return
+        T.buffer_store(self.output, T.Cast(f"{dtype}x4", value), [T.ramp(pixel + channel, 1, FOUR)])
 
 
-def _in_pieces(count: int, piece: Callable[[Index, int], None]) -> None:
-    """Write something for ``count`` bytes: vectors, the last of which may overlap."""
-    if count < SIZE:
-        for offset, width in powers_of_two(count):
-            # Two lanes are no vector.
-            for at in range(offset, offset + width, 1) if width == 2 else (offset,):
-                piece(at, 1 if width == 2 else width)
-        return
-    with T.serial(count // SIZE) as i:
-        piece(i * SIZE, SIZE)
-    if count % SIZE:
-        piece(count - SIZE, SIZE)
+def _inside(start: Index, size: int, most: int, padding: Sequence[int]) -> tuple[Index, Index]:
+    """Return the first taps of a row or a column that are in the image, and how many are.
+
+    Args:
+        start: of the taps in the image.
+        size: how many taps there are.
+        most: the image's size.
+        padding: of the image.
+    """
+    if not any(padding):
+        return T.int32(0), T.int32(size)
+    first = kept(T.max(-start, 0))
+    return first, kept(T.min(size, number(most) - start) - first)
+
+
+def _outputs_of(spec: ConvSpec, epilogue: Epilogue) -> Outputs | None:
+    """Return how sums become outputs, where a function of whole tiles does that; else None."""
+    form, output = epilogue.form, epilogue.output
+    if form is None or (str(output.dtype), output.low, output.high) != ("int8", -128, 127):
+        return None
+    has_signs = len(form.addend) > 1
+    if epilogue.multiplier is not None or form.left.size > 1 or spec.out_channels % FOUR:
+        return None
+    if has_signs == (epilogue.bias is None) or not 0 < form.right < MOST_RIGHT:
+        return None
+    return Outputs(int(form.left[0]), form.right, has_signs)

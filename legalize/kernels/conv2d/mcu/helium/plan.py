@@ -9,7 +9,7 @@ from tvm import tirx
 
 from legalize.kernels.conv2d.mcu.epilogue import Epilogue, epilogue_of, folded_bias
 from legalize.kernels.conv2d.mcu.helium.epilogue import constants
-from legalize.kernels.conv2d.mcu.helium.kernel import choose_tile, conv2d, packed_rows
+from legalize.kernels.conv2d.mcu.helium.kernel import conv2d, packed_rows
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import UNFUSED, ConvSpec
 from legalize.kernels.ir.types import Array
@@ -32,7 +32,7 @@ class HeliumPlan:
     def constants(self) -> tuple[Array, ...]:
         """The arrays, in the order of the function's arguments."""
         rows = self._weights.kernel.reshape(self.spec.out_channels, -1)
-        return (packed_rows(self.spec, rows, choose_tile(self.spec)), *constants(self.epilogue))
+        return (packed_rows(self.spec, rows), *constants(self.epilogue))
 
     def pack(self, weights: Weights) -> HeliumPlan:
         """Return this: the epilogue was proven for its weights."""
@@ -41,7 +41,7 @@ class HeliumPlan:
 
     def function(self, _packed: HeliumPlan) -> tirx.PrimFunc:
         """Build the function: see ``conv2d``."""
-        return conv2d(self.spec, choose_tile(self.spec), self.epilogue)
+        return conv2d(self.spec, self.epilogue)
 
 
 def plan_helium(spec: ConvSpec, weights: Weights) -> HeliumPlan | None:

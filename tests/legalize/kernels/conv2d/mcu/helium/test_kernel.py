@@ -5,13 +5,12 @@ from pathlib import Path
 
 import numpy as np
 
-from legalize.kernels.conv2d.mcu.helium.kernel import Tile, choose_tile, packed_rows, span_of
+from legalize.kernels.conv2d.mcu.helium.kernel import loop_of, packed_rows, span_of
 from legalize.kernels.conv2d.mcu.helium.plan import HeliumPlan, plan_helium
+from legalize.kernels.isa.helium_sums import COLUMNS, FEW, MANY, ONE, ONE_ROWS
 from tests.support import mcu
 from tests.support.convolutions import SPEC, Problem, problem_of, random_problem
 from tests.support.programs import Case
-from tvm_qnn.standalone.functions import compile_functions
-from tvm_qnn.target.target import parse_target
 
 POINTWISE = replace(SPEC, in_channels=64, kernel_height=1, kernel_width=1)
 
@@ -53,12 +52,13 @@ def test_equals_the_definition(tmp_path: Path) -> None:
         np.testing.assert_array_equal(result, problem.result, err_msg=str(problem.spec))
 
 
-def test_sixteen_products_are_added_at_a_time_and_nothing_is_called() -> None:
-    problem = problem_of(POINTWISE, np.random.default_rng(4))
+def code_of(problem: Problem) -> str:
     plan = planned(problem)
-    target = parse_target("cortex-m55")
-    compiled = compile_functions({"conv": plan.function(plan)}, {"conv": "m_conv"}, target)
-    code = str(compiled.module.inspect_source("asm"))
+    return mcu.assembly_of(plan.function(plan), "cortex-m55")
+
+
+def test_sixteen_products_are_added_at_a_time_and_nothing_is_called() -> None:
+    code = code_of(problem_of(POINTWISE, np.random.default_rng(4)))
     for instruction in ("vmlav.s8", "vmlava.s8", "vmulh.s32", "vqshl.s32"):
         assert instruction in code
     assert "\tbl\t" not in code
@@ -66,7 +66,7 @@ def test_sixteen_products_are_added_at_a_time_and_nothing_is_called() -> None:
 
 def test_neighbours_in_a_row_read_what_they_share_once() -> None:
     spec = replace(SPEC, in_channels=32, padding=(1, 1, 1, 1))
-    span = span_of(spec, Tile(3, 2))
+    span = span_of(spec)
     assert span is not None
     assert (span.kernel_height, span.kernel_width) == (3, 5)
     assert (span.out_height, span.out_width) == (spec.out_height, spec.out_width)
@@ -74,20 +74,16 @@ def test_neighbours_in_a_row_read_what_they_share_once() -> None:
         {"strides": (1, 2)},
         {"dilation": (1, 2)},
         {"in_channels": 24},
-        {"kernel_width": 1},
+        {"kernel_width": 2},
         {"kernel_width": 4},
         {"in_width": 2},
     ):
-        assert span_of(replace(spec, **fields), Tile(3, 2)) is None
-    assert span_of(spec, Tile(1, 4)) is None
-    plan = planned(problem_of(spec, np.random.default_rng(6)))
-    functions = {"conv": plan.function(plan)}
-    compiled = compile_functions(functions, {"conv": "m_conv"}, parse_target("cortex-m55"))
-    # What a row of a window has, of two channels: five vectors, not nine, for each half of a tap.
-    code = str(compiled.module.inspect_source("asm"))
-    turns = [turn.partition("\n\tle\t")[0] for turn in code.split("dls\tlr")[1:]]
+        assert span_of(replace(spec, **fields)) is None
+    # What a row of a window has, of two channels: five vectors, not nine.
+    code = code_of(problem_of(spec, np.random.default_rng(6)))
+    turns = [turn.partition("\n\tle\t")[0] for turn in code.split("wls\tlr")[1:]]
     counts = {(turn.count("vmlava.s8"), turn.count("vldrw.u32")) for turn in turns}
-    assert (36, 22) in counts
+    assert counts == {(18, 11)}
 
 
 def test_data_of_other_kinds_is_left_to_other_kernels() -> None:
@@ -98,15 +94,31 @@ def test_data_of_other_kinds_is_left_to_other_kernels() -> None:
     assert plan_helium(problem.spec, problem.weights) is None
 
 
-def test_rows_are_filled_to_vectors_and_fours() -> None:
-    packed = packed_rows(
-        replace(POINTWISE, in_channels=18), np.ones((3, 18), np.int8), Tile(1, 2)
-    ).reshape(2, 2, 2, 16)
-    assert packed[0].sum(axis=-1).tolist() == [[16, 16], [2, 2]]
-    assert packed[1].sum(axis=-1).tolist() == [[16, 0], [2, 0]]
+def test_rows_are_as_loops_read_them() -> None:
+    rows = np.arange(6)[:, None].repeat(18, axis=1).astype(np.int8)
+    # Of sums of any size nothing is filled; two channels of four are read together.
+    packed = packed_rows(replace(POINTWISE, in_channels=18), rows).reshape(8, 18)
+    assert packed[:, 0].tolist() == [0, 2, 1, 3, 4, 0, 5, 0]
+    # What is gathered is filled to vectors of zeros.
+    window = replace(POINTWISE, in_channels=9, kernel_width=2)
+    steps = packed_rows(window, rows).reshape(4, 2, 2, 16)
+    assert steps[0, :, :, 0].tolist() == [[0, 2], [0, 2]]
+    assert steps[2].sum(axis=-1).tolist() == [[64, 0], [8, 0]]
+    single = replace(POINTWISE, in_channels=16, in_height=1, in_width=1)
+    assert packed_rows(single, rows[:4, :16]).reshape(4, 16)[:, 0].tolist() == [0, 1, 2, 3]
 
 
-def test_a_single_pixel_has_more_channels() -> None:
-    single = replace(POINTWISE, in_height=1, in_width=1)
-    assert choose_tile(single) == Tile(1, 4)
-    assert choose_tile(POINTWISE) == Tile(3, 2)
+def test_loops_are_those_of_few_vectors_of_shared_columns_or_of_any_size() -> None:
+    window = replace(SPEC, in_channels=16, padding=(1, 1, 1, 1))
+    for spec, name in (
+        (POINTWISE, FEW[4]),
+        (replace(POINTWISE, in_channels=8), FEW[1]),
+        (replace(POINTWISE, in_channels=24), MANY),
+        (replace(POINTWISE, in_channels=80), MANY),
+        (replace(SPEC, in_channels=3), FEW[2]),
+        (window, COLUMNS),
+        (replace(window, strides=(2, 2)), MANY),
+        (replace(POINTWISE, in_height=1, in_width=1), ONE[4]),
+        (replace(POINTWISE, in_height=1, in_width=1, in_channels=24), ONE_ROWS),
+    ):
+        assert loop_of(spec) == name
