@@ -16,7 +16,13 @@ from tvm.relax.expr_functor import mutator
 from legalize.kernels.conv2d.calls import Scaling
 from legalize.kernels.conv2d.plan import Columns
 from legalize.kernels.table import SCALED
-from legalize.passes.rewriter import CallRewriter, count_uses, first_found, module_pass
+from legalize.passes.rewriter import (
+    CallRewriter,
+    constant_variables,
+    count_uses,
+    first_found,
+    module_pass,
+)
 from legalize.qdq.group import operator_name
 from qnn_ops import dynamic_encoding, quantized_dense
 from qnn_ops.attributes import dtype_range
@@ -50,7 +56,14 @@ def ScaleSums(target: tvm.target.Target) -> tvm.transform.Pass:
     @mutator
     class _ScaleSums(CallRewriter):
         def enter(self, function: relax.Function) -> None:
-            self.chains = _Chains(function).found()
+            chains = _Chains(function).found()
+            constants = constant_variables(function)
+            # What follows from constants is computed by whatever machine compiles, without kernels.
+            self.chains = {
+                last: chain
+                for last, chain in chains.items()
+                if not constants.issuperset(relax.analysis.free_vars(chain.dense))
+            }
 
         def visit_call_(self, call: relax.Call) -> relax.Expr:
             chain = self.chains.get(call)

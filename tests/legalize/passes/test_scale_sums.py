@@ -213,6 +213,18 @@ def test_scales_that_are_changed_stay(
     tvm.ir.assert_structural_equal(ScaleSums(AVX2)(before), before)
 
 
+def test_sums_of_constants_stay() -> None:
+    builder = relax.BlockBuilder()
+    layer = Layer(1, (3, 8), 5)
+    with builder.function("main", []):
+        with builder.dataflow():
+            data = builder.emit(R.reshape(relax.const(layer.data), (3, 8)))
+            result = builder.emit_output(layer.emit(data))
+        builder.emit_func_output(result)
+    before = builder.get()
+    tvm.ir.assert_structural_equal(ScaleSums(AVX2)(before), before)
+
+
 def test_targets_without_a_kernel_change_nothing() -> None:
     before = module_of([Layer(1, (3, 8), 5)])
     target = tvm.target.Target({"kind": "llvm", "mcpu": "x86-64"})
