@@ -44,6 +44,7 @@ _REDUCTIONS = ("ReduceL1", "ReduceL2", "ReduceProd", "ReduceSumSquare")
 _PLAIN = (
     *("Abs", "Add", "And", "ArgMax", "ArgMin", "AveragePool", "BatchNormalization", "Cast", "Ceil"),
     *(
+        "Celu",
         "Clip",
         "Concat",
         "Constant",
@@ -60,7 +61,7 @@ _PLAIN = (
     *("GroupNormalization", "HardSigmoid", "HardSwish", "Identity", "InstanceNormalization", "LRN"),
     *("LSTM", "LayerNormalization", "LeakyRelu", "Less", "LessOrEqual", "Log", "LogSoftmax"),
     *("MatMul", "MatMulInteger", "Max", "MaxPool", "Mean", "Min", "Mish", "Mul", "Neg", "Not"),
-    *("Or", "PRelu", "Pad", "Pow", "QLinearConv", "QLinearMatMul", "RNN", "Range"),
+    *("OneHot", "Or", "PRelu", "Pad", "Pow", "QLinearConv", "QLinearMatMul", "RNN", "Range"),
     *("Reciprocal", "ReduceMax", "ReduceMean", "ReduceMin"),
     *("ReduceSum", "Relu", "Reshape", "Resize", "Round"),
     *("ScatterElements", "ScatterND", "Selu", "Shape", "Sigmoid", "Sign", "Sin", "Size", "Slice"),

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from frontends.errors import UnsupportedError
+from frontends.onnx.gelus import bias_gelu, fast_gelu, gelu, quick_gelu
 from frontends.onnx.integer_products import (
     dynamic_quantize_lstm,
     dynamic_quantize_matmul,
@@ -269,6 +270,10 @@ def _apply(groups: Groups, node: Any, attrs: dict[str, Any]) -> None:
 _rule("DynamicQuantizeLSTM")(dynamic_quantize_lstm)
 _rule("DynamicQuantizeMatMul")(dynamic_quantize_matmul)
 _rule("MatMulIntegerToFloat")(matmul_integer_to_float)
+_rule("Gelu")(gelu)
+_rule("BiasGelu")(bias_gelu)
+_rule("FastGelu")(fast_gelu)
+_rule("QuickGelu")(quick_gelu)
 
 DOMAINS = ("", "ai.onnx", "com.microsoft")
 

@@ -22,7 +22,7 @@ Node = tuple[Any, ...]
 
 MICROSOFT = {
     *("BiasGelu", "DynamicQuantizeLSTM", "DynamicQuantizeMatMul", "MatMulIntegerToFloat"),
-    "QGemm",
+    *("FastGelu", "QGemm", "QuickGelu"),
 }
 
 

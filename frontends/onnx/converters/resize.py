@@ -1,4 +1,4 @@
-"""Resize to the nearest neighbours, or to what lies between four of them."""
+"""Resize to the nearest neighbours, or to what lies between some of them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
+from frontends.onnx.converters.cubic import resize_cubic
 from frontends.onnx.converters.registry import Operands, converter, operands_of
 from qnn_ops.registry import constant_of, spec_of
 
@@ -34,8 +35,8 @@ def _resize(
     # The operator of version 10 has no region of interest.
     data, *_, scales, sizes = operands_of(operands, 4) if len(operands) != 2 else (*operands, None)
     mode = attributes.get("mode", b"nearest")
-    if mode not in (b"linear", b"nearest") or attributes.get("antialias", 0):
-        raise UnsupportedError("only the modes linear and nearest are imported, without antialias")
+    if mode not in (b"linear", b"nearest", b"cubic") or attributes.get("antialias", 0):
+        raise UnsupportedError("only linear, nearest and cubic are imported, without antialias")
     if attributes.get("keep_aspect_ratio_policy", b"stretch") != b"stretch":
         raise UnsupportedError("only the policy stretch is imported")
     shape = spec_of(data).shape
@@ -43,13 +44,12 @@ def _resize(
     factors, extents = _factors(scales, sizes, [shape[axis] for axis in axes])
     if min(extents) < 1:
         raise UnsupportedError("a size must be positive")
-    if mode == b"linear":
-        return _linear(
-            builder,
-            data,
-            attributes,
-            dict(zip(axes, zip(factors, extents, strict=True), strict=True)),
-        )
+    if mode != b"nearest":
+        if attributes.get("exclude_outside", 0):
+            raise UnsupportedError("exclude_outside is not imported")
+        between = _linear if mode == b"linear" else _cubic
+        pairs = zip(factors, extents, strict=True)
+        return between(builder, data, attributes, dict(zip(axes, pairs, strict=True)))
     for axis, factor, extent in zip(axes, factors, extents, strict=True):
         places = _places(attributes, shape[axis], extent, factor)
         if places.tolist() != list(range(shape[axis])):
@@ -115,13 +115,7 @@ def _linear(
         sizes: the scale and the new size of axes.
     """
     shape, emit = spec_of(data).shape, builder.emit
-    axes = [len(shape) - 2, len(shape) - 1]
-    others = [axis for axis, (factor, _) in sizes.items() if factor != 1 and axis not in axes]
-    if len(shape) not in (2, 4) or others or spec_of(data).dtype != "float32":
-        # Of bytes it depends on the layout that ONNX Runtime chooses for the operators around.
-        raise UnsupportedError("linear is imported for the last two axes of images of float32")
-    if attributes.get("exclude_outside", 0):
-        raise UnsupportedError("exclude_outside is not imported")
+    axes = _axes(data, sizes)
     sides = []
     for axis in axes:
         factor, extent = sizes.get(axis, (np.float32(1), shape[axis]))
@@ -138,6 +132,37 @@ def _linear(
             term = emit(R.multiply(share, corner))
             total = term if total is None else emit(R.add(total, term))
     return total
+
+
+def _axes(data: relax.Expr, sizes: dict[int, tuple[Any, int]]) -> list[int]:
+    """Return the axes of images that are resized."""
+    rank = len(spec_of(data).shape)
+    axes = [rank - 2, rank - 1]
+    others = [axis for axis, (factor, _) in sizes.items() if factor != 1 and axis not in axes]
+    if rank not in (2, 4) or others or spec_of(data).dtype != "float32":
+        # Of bytes it depends on the layout that ONNX Runtime chooses for the operators around.
+        raise UnsupportedError(
+            "linear and cubic are imported for the last two axes of images of float32"
+        )
+    return axes
+
+
+def _cubic(
+    builder: relax.BlockBuilder,
+    data: relax.Expr,
+    attributes: dict[str, Any],
+    sizes: dict[int, tuple[Any, int]],
+) -> relax.Expr:
+    """Resize along rows, then along columns, as ``_linear`` is told to."""
+    shape = spec_of(data).shape
+    for axis in reversed(_axes(data, sizes)):
+        factor, extent = sizes.get(axis, (np.float32(1), shape[axis]))
+        if factor == 1 and extent == shape[axis]:
+            continue
+        old = _coordinates(attributes, shape[axis], extent, factor)
+        slope = attributes.get("cubic_coeff_a", -0.75)
+        data = resize_cubic(builder, data, axis, old, slope)
+    return data
 
 
 def _neighbours(old: Array, size: int) -> tuple[list[Array], list[Array]]:

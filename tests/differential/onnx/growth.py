@@ -19,6 +19,7 @@ NOT_DRAWN: dict[str, str] = {
     ),
     **dict.fromkeys(
         (
+            *("BiasGelu", "Celu", "FastGelu", "OneHot", "QuickGelu"),
             *("ArgMax", "ArgMin", "Cos", "CumSum", "Einsum", "GatherElements", "GatherND", "Gelu"),
             *("GridSample", "GroupNormalization", "InstanceNormalization", "LRN", "LogSoftmax"),
             *("LayerNormalization", "Mean", "Mish", "NhwcMaxPool", "Pow", "QLinearWhere"),

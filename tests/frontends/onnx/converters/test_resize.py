@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from frontends.errors import UnsupportedOperatorError
 from frontends.onnx import from_onnx
 from tests.support.onnx_branches import Branches, Case, check, floats, ints
+from tests.support.onnx_graphs import compiled, model_of, on_runtime
 
 SIZES = {
     "twice": (floats(1, 1, 2, 2),),
@@ -15,6 +17,7 @@ SIZES = {
     "one axis": (floats(1, 1, 1, 2),),
     "one pixel": ("", ints(1, 4, 1, 1)),
 }
+MODES = ("asymmetric", "half_pixel", "pytorch_half_pixel", "align_corners")
 CASES = {
     f"{mode}, {name}": Case(
         "Resize",
@@ -22,7 +25,7 @@ CASES = {
         {"mode": "linear", "coordinate_transformation_mode": mode},
         None if number % 2 else 0.043,
     )
-    for mode in ("asymmetric", "half_pixel", "pytorch_half_pixel", "align_corners")
+    for mode in MODES
     for number, (name, sizes) in enumerate(SIZES.items())
 }
 
@@ -33,11 +36,31 @@ def test_linear(dtype: str, scale: float) -> None:
     assert check(CASES, dtype, scale)
 
 
+@pytest.mark.parametrize("slope", [-0.75, -0.5])
+@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("mode", MODES)
+def test_cubic(mode: str, name: str, slope: float) -> None:
+    """Bit for bit: the shares, and the order of products and sums, are ONNX Runtime's."""
+    data = {"x": np.random.default_rng(5).normal(0, 1, (1, 4, 8, 8)).astype(np.float32)}
+    names = ("scales", "sizes")
+    constants = {key: each for key, each in zip(names, SIZES[name], strict=False) if len(each)}
+    operands = " ".join(["x", "_", *(key if key in constants else "_" for key in names)])
+    attributes = {
+        "mode": "cubic",
+        "coordinate_transformation_mode": mode,
+        "cubic_coeff_a": slope,
+    }
+    model = model_of([("Resize", operands, "y", attributes)], data, ["y"], constants)
+    np.testing.assert_array_equal(compiled(model, data)[0], on_runtime(model, data)[0])
+
+
 @pytest.mark.parametrize(
     ("operands", "attributes"),
     [
         (("x", "", floats(1, 2, 2, 2)), {"mode": "linear"}),
-        (("x", "", floats(1, 1, 2, 2)), {"mode": "cubic"}),
+        (("x", "", floats(1, 2, 2, 2)), {"mode": "cubic"}),
+        (("x", "", floats(1, 1, 2, 2)), {"mode": "cubic", "exclude_outside": 1}),
+        (("x", "", floats(1, 1, 2, 2)), {"mode": "area"}),
         (("x", "", floats(1, 1, 0.5, 0.5)), {"mode": "linear", "antialias": 1}),
         (("x", "", ints(1, 4, 0, 8).astype("float32")), {"mode": "linear"}),
     ],
