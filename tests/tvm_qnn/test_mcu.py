@@ -226,3 +226,20 @@ def test_floats_are_passed_as_the_platform_passes_them(core: str, tmp_path: Path
     result = run(board, tmp_path, [x], hard=core.endswith(HARD_FLOAT))
     expected = (x * np.float32(1.5)).astype(np.int64).astype(np.float32)
     assert result.outputs == [expected.tobytes()]
+
+
+@pytest.mark.parametrize("core", ["cortex-m4", "cortex-m55", "cortex-m55+hardfloat"])
+def test_words_times_a_power_of_two(core: str, tmp_path: Path) -> None:
+    x = np.random.default_rng(0).integers(-(2**15), 2**15, (2, 13, 5), np.int16)
+    scale = relax.const(0.0625, "float32")
+    rows = np.arange(13, dtype=np.int32)[::-1].copy()
+    mod = module(
+        {"x": relax.TensorType(x.shape, "int16")},
+        lambda x: R.take(
+            R.multiply(R.astype(x, "float32"), scale), relax.const(rows), axis=1, mode="clip"
+        ),
+    )
+    export_c(mod, core, None, tmp_path / "model")
+    board = BOARDS[core.removesuffix(HARD_FLOAT)]
+    result = run(board, tmp_path, [x], hard=core.endswith(HARD_FLOAT))
+    assert result.outputs == [(x[:, rows] * np.float32(0.0625)).tobytes()]

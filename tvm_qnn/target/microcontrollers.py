@@ -23,6 +23,8 @@ _M0PLUS = {**_thumb("thumbv6m", "cortex-m0plus"), "mtriple": "thumbv6m-unknown-n
 
 # Parts of these cores are made without their floating-point unit.
 _NO_FLOATS = "-fpregs"
+# LLVM 22 multiplies vectors of words that become floats by a wrong power of two.
+_NO_FLOAT_VECTORS = "-mve.fp"
 
 NAMES: dict[str, dict[str, Any]] = {
     "cortex-m0plus": _M0PLUS,
@@ -30,8 +32,8 @@ NAMES: dict[str, dict[str, Any]] = {
     "cortex-m4": _thumb("thumbv7em", "cortex-m4", _NO_FLOATS),
     "cortex-m7": _thumb("thumbv7em", "cortex-m7", _NO_FLOATS),
     "cortex-m33": _thumb("thumbv8m.main", "cortex-m33", _NO_FLOATS),
-    "cortex-m55": _thumb("thumbv8.1m.main", "cortex-m55"),
-    "cortex-m85": _thumb("thumbv8.1m.main", "cortex-m85"),
+    "cortex-m55": _thumb("thumbv8.1m.main", "cortex-m55", _NO_FLOAT_VECTORS),
+    "cortex-m85": _thumb("thumbv8.1m.main", "cortex-m85", _NO_FLOAT_VECTORS),
     "riscv32": {"kind": "llvm", "mtriple": "riscv32-unknown-none-elf", "mattr": ["+m", "+c"]},
     "wasm32": {"kind": "llvm", "mtriple": "wasm32-unknown-unknown"},
 }
@@ -61,8 +63,9 @@ def with_hard_floats(name: str) -> dict[str, Any] | None:
     core = name.removesuffix(HARD_FLOAT)
     if core == name or core not in _HAVE_FLOATS:
         return None
-    fields = {key: value for key, value in NAMES[core].items() if key != "mattr"}
-    return {**fields, "mtriple": f"{fields['mtriple']}hf"}
+    fields = {**NAMES[core], "mtriple": f"{NAMES[core]['mtriple']}hf"}
+    mattr = [each for each in fields.pop("mattr", ()) if each != _NO_FLOATS]
+    return {**fields, "mattr": mattr} if mattr else fields
 
 
 def with_vector_bits(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -65,6 +65,9 @@ def test_only_hard_floats_use_the_registers_of_floats() -> None:
             for end in ("", "+hardfloat")
         }
         assert floats == {"": False, "+hardfloat": True}
+    for name in ("cortex-m55", "cortex-m85+hardfloat"):
+        features = {*map(str, tvm.target.codegen.llvm_get_cpu_features(parse_target(name)))}
+        assert "mve.fp" not in features >= {"mve", "fpregs"}
 
 
 @pytest.mark.parametrize(
