@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from benchmarks.tiles.fit import VECTORS, Layer, Model, errors, fit, regret
@@ -15,6 +16,9 @@ from legalize.kernels.isa.x86 import AVX512_VNNI, ByteProducts
 OTHER = Model(Terms(220, 9, 4.6, 1.3, 2.9, 2.4, 6.1, 1.6, 0.55, 0.5, 1.5, 2.6, 40), 0.17)
 """A processor of which every constant is another."""
 
+NOISE = 0.05
+"""The standard deviation of the logarithms of disturbed times."""
+
 
 def timed(model: Model, noise: Callable[[], float] = lambda: 1.0) -> list[Layer]:
     """Return the layers with the times that a model gives, times some noise."""
@@ -25,6 +29,14 @@ def timed(model: Model, noise: Callable[[], float] = lambda: 1.0) -> list[Layer]
         times = {way: time * noise() for way, time in model.estimates(layer).items()}
         found.append(replace(layer, nanoseconds=times))
     return found
+
+
+def standard_errors(layers: list[Layer]) -> npt.NDArray[np.float64]:
+    """Return those of the logarithms of OTHER's constants, by linear least squares."""
+    counts = np.array([count for layer in layers for count in layer.terms.values()], np.float64)
+    shares = counts * np.array(OTHER.terms)
+    shares /= shares.sum(axis=1, keepdims=True)
+    return np.asarray(NOISE * np.sqrt(np.diag(np.linalg.inv(shares.T @ shares))))
 
 
 def test_layers_differ_and_have_every_term() -> None:
@@ -44,11 +56,15 @@ def test_disturbed_times_give_nearly_the_same() -> None:
     rng = np.random.default_rng(0)
 
     def noise() -> float:
-        return float(np.exp(rng.normal(0, 0.05))) * (3.0 if rng.random() < 0.03 else 1.0)
+        return float(np.exp(rng.normal(0, NOISE))) * (3.0 if rng.random() < 0.03 else 1.0)
 
     measured = timed(OTHER, noise)
     model = fit(measured)
-    for name in ("products", "vectors", "calls"):
+    off = np.log(np.array(model.terms) / np.array(OTHER.terms))
+    # Products and loads nearly go together in these layers: what tells them apart is in their
+    # standard errors.
+    assert np.all(np.abs(off) < 3 * standard_errors(measured))
+    for name in ("far_tiles", "vectors"):
         assert getattr(model.terms, name) == pytest.approx(getattr(OTHER.terms, name), rel=0.1)
     assert errors(model, measured, of_tiles=True).median < 0.06
 

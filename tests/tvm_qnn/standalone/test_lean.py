@@ -27,7 +27,7 @@ def test_functions_stand_alone_and_are_not_unwound(name: str) -> None:
 @pytest.mark.parametrize("name", ["cortex-m4", "cortex-m55"])
 def test_functions_of_cortex_m_align_no_stack(name: str) -> None:
     target = parse_target(name)
-    compiled = compile_functions({"a": through_buffer(100)}, {"a": "m_a"}, target)
+    compiled = compile_functions({"a": through_buffer(20)}, {"a": "m_a"}, target)
     before = str(compiled.module.inspect_source("ll"))
     assert re.search(r" = alloca .*align 16", before)
     code = lean(before, target)
