@@ -67,6 +67,8 @@ def choose_epilogue(
         lanes: likewise.
         factors: how many times as large accumulators may come, the cheapest first; the last is 1.
     """
+    # What takes larger ones reads multipliers of fixed point.
+    factors = factors[-1:] if output.rounding in _MULTIPLIERS else factors
     every = (
         each.choose(output, addend, replace(scales, factor=factor), lanes)
         for factor in factors

@@ -14,7 +14,7 @@ from legalize.kernels.conv2d.x86.winograd.transform import wraps_back
 from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, SSE41, Isa
 from legalize.kernels.kernel import Slice
 from qnn_ops import quantized_add
-from tests.legalize.kernels.conv2d.x86.test_fusions import DTYPES
+from tests.legalize.kernels.conv2d.x86.test_fusions import DTYPES, in_float32
 from tests.legalize.kernels.conv2d.x86.test_fusions import Problem as Sum
 from tests.legalize.kernels.conv2d.x86.test_fusions import check as check_sums
 from tests.support.convolutions import Problem, changed, problem_of, random_problem
@@ -39,7 +39,7 @@ def problems(seed: int, count: int, isa: Isa) -> list[Problem]:
     rng = np.random.default_rng(seed)
     drawn: list[Problem] = []
     while len(drawn) < count:
-        drawn_spec = random_problem(rng, ("tflite", "upward")).spec
+        drawn_spec = random_problem(rng, ("tflite", "upward", "float32")).spec
         window = [(3, 3), (3, 3), (1, 3), (3, 1)][int(rng.integers(4))]
         spec = replace(
             drawn_spec,
@@ -105,15 +105,18 @@ def test_outputs_are_right_though_their_parts_leave_int32(place: Place) -> None:
     np.testing.assert_array_equal(result, problem.result)
 
 
-@pytest.mark.parametrize(("dtype", "factor"), [("uint8", 576), ("int32", 1)])
+@pytest.mark.parametrize(
+    ("dtype", "rounding", "factor"),
+    [("uint8", "tflite", 576), ("uint8", "float32", 1), ("int32", "tflite", 1)],
+)
 def test_sums_are_divided_where_no_epilogue_takes_them_as_they_come(
-    dtype: str, factor: int
+    dtype: str, rounding: str, factor: int
 ) -> None:
     (drawn,) = problems(5, 1, AVX512_VNNI)
     spec = changed(drawn.spec, kernel_dtype="int8", has_asymmetric_kernel=False, dtype=dtype)
     spec = replace(spec, in_channels=32, kernel_height=3, kernel_width=3, in_height=12, in_width=12)
     spec = changed(spec, border=None, residual=None, zero_point=0, low=0, high=255)
-    problem = problem_of(spec, np.random.default_rng(0))
+    problem = problem_of(changed(spec, rounding=rounding), np.random.default_rng(0))
     plan = cut(problem.spec, AVX512_VNNI)
     assert plan is not None
     packed = plan.pack(problem.weights)
@@ -162,11 +165,17 @@ def test_outputs_are_parts_and_have_borders(place: Place) -> None:
 def test_another_tensor_is_added(place: Place) -> None:
     has_dots = ISAS[place.name].has_byte_products
     conv: dict[str, Any] = {"window": 3, "in_channels": 64, "pixels": (16, 16)}
-    problem = Sum(quantized_add, 48, DTYPES[0], is_rhs=False, **conv)
-    weights = problem.case(place.target).inputs[1]
+    problems = [
+        Sum(quantized_add, 48, DTYPES[0], is_rhs=False, **conv),
+        in_float32(48, DTYPES[0], model_dtype="uint8", is_rhs=False, **conv),
+    ]
+    if place.name == SSE41.name:  # it has no product and sum of one rounding
+        del problems[1]
     size = (36 if has_dots else 16) * 64 * 48
-    assert (weights.dtype, weights.size) == (np.int16, size), "it was not transformed"
-    check_sums(place, [problem])
+    for problem in problems:
+        weights = problem.case(place.target).inputs[1]
+        assert (weights.dtype, weights.size) == (np.int16, size), "it was not transformed"
+    check_sums(place, problems)
 
 
 @pytest.mark.parametrize(
