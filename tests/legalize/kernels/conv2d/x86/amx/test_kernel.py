@@ -38,7 +38,7 @@ def problems(seed: int, count: int) -> list[Problem]:
     rng = np.random.default_rng(seed)
     drawn = []
     for number in range(count):
-        problem = random_problem(rng, ("tflite", "upward"))
+        problem = random_problem(rng, ("tflite", "upward", "float32"))
         problem = larger(problem, rng) if number % 2 else problem
         drawn.append(replace(problem, spec=replace(problem.spec, staged_dtype="uint8")))
     return drawn
