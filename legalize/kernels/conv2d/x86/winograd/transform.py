@@ -200,7 +200,10 @@ def wraps_back(transform: Transform, kernel: Array) -> bool:
         transform: from ``transform_of``.
         kernel: w − zw, integers of -255 to 255, [out_channels, KH, KW, in_channels].
     """
-    largest = _MAX_DATA * np.abs(kernel.astype(np.int64)).sum(axis=(1, 2, 3)).max()
+    rising, falling = (
+        np.maximum(sign * kernel, 0).sum(axis=(1, 2, 3), dtype=np.int64).max() for sign in (1, -1)
+    )
+    largest = _MAX_DATA * max(rising, falling)
     if largest << transform.scale_bits > _MAX_SUM:
         return False
     return transform_weights(transform, kernel).dtype == np.int16

@@ -130,8 +130,11 @@ def test_outputs_that_could_not_come_back_are_seen() -> None:
     transform = transform_for((3, 3), has_dots=True)
     kernel = np.full((1, 3, 3, 2000), 127)
     most = (2**31 - 1 >> 6) // (255 * 9 * 127)
-    assert wraps_back(transform, kernel[..., :most])
-    assert not wraps_back(transform, kernel[..., : most + 1])
+    for sign in (1, -1):
+        assert wraps_back(transform, sign * kernel[..., :most])
+        assert not wraps_back(transform, sign * kernel[..., : most + 1])
+    # Weights of both signs make no sum as large as all of them.
+    assert wraps_back(transform, np.concatenate([kernel[..., :most], -kernel[..., :most]], axis=3))
 
 
 def test_weights_that_do_not_fit_sixteen_bits_are_seen() -> None:
