@@ -9,6 +9,7 @@ from tvm.relax.backend.cpu_generic import pipeline as cpu
 from legalize.kernels.isa.mcu import CORES, RISCV32
 from legalize.kernels.kernel import has_features
 from legalize.passes import (
+    CopyRows,
     FuseLookups,
     InlineElementwise,
     JoinInSteps,
@@ -23,8 +24,7 @@ def relax_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:
     """Return TVM's pipeline for processors, with more fusion, and loops that become vector code."""
     # Microcontrollers have no virtual machine to save calls of, and LLVM has no end with some
     # large functions for the smallest of them.
-    is_mcu = any(has_features(target, features) for features in (CORES, RISCV32))
-    joined = [] if is_mcu else [OneFunction()]
+    joined = [] if _is_mcu(target) else [OneFunction()]
     passes = [calls_pipeline(target), *joined, ShareStorage(), *cpu.finalize_passes(target)]
     return tvm.transform.Sequential(passes)
 
@@ -47,7 +47,13 @@ def calls_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:
             *fuse,
             InlineElementwise(),
             MergeLoops(),
+            # Loops tell which outputs may lie over inputs.
+            *([] if _is_mcu(target) else [CopyRows()]),
             OrderReductions(),
             *cpu.dataflow_lower_passes(target),
         ]
     )
+
+
+def _is_mcu(target: tvm.target.Target) -> bool:
+    return any(has_features(target, features) for features in (CORES, RISCV32))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from legalize.passes.channels_last import ChannelsLast
+from legalize.passes.copy_rows import CopyRows
 from legalize.passes.drop_constant_channels import DropConstantChannels
 from legalize.passes.fold_clamps import FoldClamps
 from legalize.passes.fold_constants import FoldConstants
@@ -31,6 +32,7 @@ from legalize.passes.use_kernels import UseKernels
 
 __all__ = [
     "ChannelsLast",
+    "CopyRows",
     "DropConstantChannels",
     "FoldClamps",
     "FoldConstants",
