@@ -55,16 +55,19 @@ class Comparison:
             and the outputs; otherwise the outputs.
         reference: what was compared with, as people call it.
         runs: how many inputs it was compared on.
+        outputs: those of the library that is built for use, whose operators are fused, where
+            ``tensors`` are those of one that keeps them all.
     """
 
     tensors: tuple[TensorComparison, ...]
     reference: str = "LiteRT's reference kernels"
     runs: int = 1
+    outputs: tuple[TensorComparison, ...] = ()
 
     @property
     def differing(self) -> tuple[TensorComparison, ...]:
-        """The tensors that are not equal, element by element."""
-        return tuple(tensor for tensor in self.tensors if tensor.differing)
+        """The tensors that are not equal, element by element; behind them outputs of the other."""
+        return _differing(self.tensors) + _differing(self.outputs)
 
     @property
     def is_equal(self) -> bool:
@@ -73,12 +76,15 @@ class Comparison:
 
     @property
     def elements(self) -> int:
-        """The number of elements that were compared."""
+        """The number of elements of ``tensors``."""
         return sum(tensor.elements for tensor in self.tensors)
 
     def __repr__(self) -> str:
-        equal = len(self.tensors) - len(self.differing)
+        equal = len(self.tensors) - len(_differing(self.tensors))
         said = f"{equal} of {len(self.tensors)} tensors equal those of {self.reference}"
+        if self.outputs:
+            equal = len(self.outputs) - len(_differing(self.outputs))
+            said += f", {equal} of {len(self.outputs)} outputs when built for use"
         if self.runs > 1:
             said += f" in {self.runs} runs"
         lines = [f"Comparison: {said}", *map(str, self.differing[:_SHOWN])]
@@ -90,3 +96,7 @@ class Comparison:
         heads = ("differing tensor", "operator", "elements", "differing", "worst")
         rows = [(t.name, t.operator, t.elements, t.differing, t.worst) for t in self.differing]
         return table(title, heads, rows)
+
+
+def _differing(tensors: tuple[TensorComparison, ...]) -> tuple[TensorComparison, ...]:
+    return tuple(tensor for tensor in tensors if tensor.differing)

@@ -31,6 +31,8 @@ class Computed:
         mod: whose outputs are ``tensors``.
         params: of it.
         tensors: key in ``answers``, number and operator of each.
+        used: the model as it is imported for use, with its parameters.
+        outputs: keys of what that returns; where one is no key in ``answers``, it is an input.
         answers: the framework's tensors of each run, which are computed as they are taken.
         title: as people call what computes them, where that is not ``Reference.title``.
     """
@@ -38,6 +40,8 @@ class Computed:
     mod: tvm.IRModule
     params: Mapping[str, Any]
     tensors: Sequence[tuple[Any, int, str]]
+    used: tuple[tvm.IRModule, Mapping[str, Any]]
+    outputs: Sequence[Any]
     answers: Iterator[Mapping[Any, Array]]
     title: str = ""
 
@@ -66,7 +70,9 @@ def _with_litert(
     tensors = [(index, index, codes[index]) for index in graph.computed]
     known = (_without_leftovers(graph, answer) for answer in answers)
     is_by_block = any(tensor.blocks for tensor in graph.tensors)  # see litert_tensors
-    return Computed(mod, params, tensors, known, "LiteRT's default kernels" if is_by_block else "")
+    title = "LiteRT's default kernels" if is_by_block else ""
+    used = from_tflite(graph, shape_dict)
+    return Computed(mod, params, tensors, used, graph.outputs, known, title)
 
 
 def _with_onnxruntime(
@@ -95,7 +101,8 @@ def _with_onnxruntime(
         return str(node.op_type)
 
     tensors = [(n, made.get(n, -1), operator(n) if n in made else "") for n in names]
-    return Computed(mod, params, tensors, answers)
+    outputs = [value.name for value in proto.graph.output]
+    return Computed(mod, params, tensors, from_onnx(proto, shape_dict), outputs, answers)
 
 
 @dataclass(frozen=True)

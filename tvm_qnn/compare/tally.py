@@ -38,6 +38,7 @@ class Tally:
         self._is_alike = len(encodings) == 1
         self._has_reals = all(_has_reals(info) for info in (ours, theirs))
         self._elements = self._differing = 0
+        self.runs = 0
         self._worst = 0.0
         self._steps: Counter[int] = Counter()
         self._first: int | None = None
@@ -45,6 +46,7 @@ class Tally:
 
     def add(self, ours: Array, theirs: Array, run: int) -> None:
         """Count what a run gave."""
+        self.runs += 1
         self._elements += theirs.size
         alike = ours.dtype == theirs.dtype if self._is_alike else self._has_reals
         if ours.shape != theirs.shape or not alike:

@@ -14,6 +14,7 @@ from tvm_qnn.compare.comparison import Comparison
 from tvm_qnn.compare.references import reference_of
 from tvm_qnn.compare.tally import Tally
 from tvm_qnn.library.arrays import results_of
+from tvm_qnn.library.library import Library
 from tvm_qnn.target.target import runnable_target
 
 Array = np.ndarray[Any, Any]
@@ -27,13 +28,15 @@ def compare(
     expected: Mapping[Any, Array] | None = None,
     shape_dict: Mapping[str, Sequence[int]] | None = None,
     then: Iterable[Sequence[Array]] = (),
+    used: Library | None = None,
 ) -> Comparison:
     """Run a model here and on its own framework, and compare all tensors.
 
     A TFLite model on LiteRT's reference kernels, an ONNX model on ONNX Runtime with the settings
     of ``onnxruntime_tensors``. What is compared becomes an output, so operators are not fused
-    across one another as they are in a library built for use; the arithmetic is the same. LiteRT's
-    reference SOFTMAX aborts the process when 512 or more logits are nearly equal.
+    across one another. The library that is built for use, in which they are, runs too, and its
+    outputs are compared. LiteRT's reference SOFTMAX aborts the process when 512 or more logits
+    are nearly equal.
 
     Args:
         model: the contents of a .tflite or .onnx file, its path, or an ``onnx.ModelProto``.
@@ -47,6 +50,7 @@ def compare(
         then: the inputs of further runs, one after the other: a model that keeps something from
             one to the next keeps it. Each is taken when it is its turn. Not together with
             ``expected``.
+        used: the library that is built for use, if the caller has it already.
 
     Raises:
         QnnError: if the model cannot be imported or is of another format, its framework is missing
@@ -59,18 +63,25 @@ def compare(
     computed = reference.compute(model, theirs, shape_dict, expected)
     first = next(computed.answers)  # it is refused at once what the framework refuses
     library = build(computed.mod, parsed, computed.params, kernels=kernels)
-    tallies = {
-        key: Tally(index, operator, info)
-        for (key, index, operator), info in zip(computed.tensors, library.outputs, strict=True)
-    }
-    compared = set()
+    used = used or build(computed.used[0], parsed, computed.used[1], kernels=kernels)
+    codes = {key: (index, operator) for key, index, operator in computed.tensors}
+    tallies = [
+        (key, Tally(*codes[key], info))
+        for (key, *_), info in zip(computed.tensors, library.outputs, strict=True)
+    ]
+    tallies_of_used = [
+        (key, Tally(*codes.get(key, (-1, "")), info))
+        for key, info in zip(computed.outputs, used.outputs, strict=True)
+    ]
     runs = 0
     for given, answer in zip(ours, chain([first], computed.answers), strict=True):
-        arrays = results_of(library.run(*given))
-        for (key, tally), array in zip(tallies.items(), arrays, strict=True):
-            if key in answer:
-                tally.add(array, answer[key], runs)
-                compared.add(key)
+        for each, counted in ((library, tallies), (used, tallies_of_used)):
+            for (key, tally), array in zip(counted, results_of(each.run(*given)), strict=True):
+                if key in answer:
+                    tally.add(array, answer[key], runs)
         runs += 1
-    found = (tally.result() for key, tally in tallies.items() if key in compared)
-    return Comparison(tuple(found), computed.title or reference.title, runs)
+    found, outputs = (
+        tuple(tally.result() for _, tally in counted if tally.runs)
+        for counted in (tallies, tallies_of_used)
+    )
+    return Comparison(found, computed.title or reference.title, runs, outputs)

@@ -37,6 +37,6 @@ def show_inception(console: Terminal, name: str = "inception_v3", tiny: bool = F
     library = compile_here(console, mod, params)
     (info,) = library.inputs
     picture = images.as_input(images.picture(0, info.shape[1]), info.dtype)[None]
-    checked = check_and_time(console, model, graph, library, [picture])
+    checked = check_and_time(console, model, library, [picture])
     print_checked(console, checked)
     return checked

@@ -49,7 +49,7 @@ def show_own_model(
     inputs = _inputs(signature, image)
     names = _names(signature, labels)
     library = compile_here(console, mod, params)
-    checked = check_and_time(console, model, graph, library, inputs)
+    checked = check_and_time(console, model, library, inputs)
     print_checked(console, checked)
     if image and is_classifier(signature.outputs[0]):
         print_guesses(console, best_classes(checked.outputs[0], signature.outputs[0], names))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
-from tvm_qnn.compare import Comparison
+from tvm_qnn.compare import Comparison, TensorComparison
 from tvm_qnn.demo.check import OURS, THEIRS, Checked
 from tvm_qnn.io.terminal import Terminal, styled
 from tvm_qnn.timing import Timing, milliseconds
@@ -18,25 +18,33 @@ MOST_ROWS = 10
 def print_checked(console: Terminal, checked: Checked) -> None:
     """Print how many tensors are equal, and the times."""
     print_comparison(console, checked.comparison)
-    if not checked.equal_outputs:
-        console.print(styled("The outputs of the compiled library are not LiteRT's.", "red"))
     console.print(_times(checked.timings))
     console.print(_ratio(checked.timings))
 
 
 def print_comparison(console: Terminal, comparison: Comparison) -> None:
     """Print how many tensors are equal, and the first of those that are not."""
-    count, wrong = len(comparison.tensors), comparison.differing
-    elements = sum(tensor.differing for tensor in wrong)
     console.print(
         f"Equal to {comparison.reference}: ",
-        styled(f"{count - len(wrong)} of {count} tensors"),
-        f", {comparison.elements - elements:,} of {comparison.elements:,} elements",
+        styled(_count(comparison.tensors, "tensors")),
+        f", {_equal(comparison.tensors):,} of {comparison.elements:,} elements",
         f" in {comparison.runs:,} runs." if comparison.runs > 1 else ".",
         sep="",
     )
-    if wrong:
+    if comparison.outputs:
+        said = _count(comparison.outputs, "outputs")
+        console.print("When built for use, with operators fused: ", styled(said), ".", sep="")
+    if comparison.differing:
         console.print(_differing(comparison))
+
+
+def _count(tensors: Sequence[TensorComparison], noun: str) -> str:
+    right = sum(not tensor.differing for tensor in tensors)
+    return f"{right} of {len(tensors)} {noun}"
+
+
+def _equal(tensors: Sequence[TensorComparison]) -> int:
+    return sum(tensor.elements - tensor.differing for tensor in tensors)
 
 
 def _differing(comparison: Comparison) -> Table:

@@ -10,7 +10,7 @@ import pytest
 from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from qnn_ops import QnnError
-from tvm_qnn import Comparison, compare
+from tvm_qnn import Comparison, build, compare, from_tflite
 from tvm_qnn.compare import TensorComparison
 
 Q = Quantization.per_tensor(0.5, 3)
@@ -54,6 +54,22 @@ def test_a_model_that_is_equal(kernels: bool, tmp_path: Any) -> None:
             (1, "y", "RELU"),
             (2, "z", "DEQUANTIZE"),
         ]
+        assert [(t.name, t.elements) for t in comparison.outputs] == [("z", 3)]
+
+
+def test_a_library_that_is_built_for_use_may_differ_by_itself() -> None:
+    other = np.array([[5, 3, 100]], np.int8)
+    writer = ModelWriter()
+    x = writer.tensor("x", (1, 3), "int8", Q)
+    z = writer.tensor("z", (1, 3), "float32")
+    writer.operator("DEQUANTIZE", [x], [z])
+    used = build(*from_tflite(writer.finish([x], [z]))[:1], "llvm")
+    comparison = compare(model(), [other - 10], "llvm", used=used)
+    assert not comparison.is_equal
+    assert [tensor.differing for tensor in comparison.tensors] == [0, 0]
+    assert [tensor.differing for tensor in comparison.outputs] == [2]
+    assert "2 of 2 tensors" in repr(comparison)
+    assert "0 of 1 outputs when built for use" in repr(comparison)
 
 
 def test_other_shapes_than_the_file_s() -> None:
@@ -80,8 +96,9 @@ def test_elements_that_differ(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_numbers_that_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
     comparison = _with_oracle(monkeypatch, t2=np.array([[0, np.nan, 48.5]], np.float32))
-    (tensor,) = comparison.differing
+    (tensor,) = comparison.tensors[1:]
     assert (tensor.differing, tensor.worst) == (1, np.inf)
+    assert comparison.differing == (tensor, *comparison.outputs)
 
 
 @pytest.mark.parametrize("other", [np.zeros((3,), np.int8), np.zeros((1, 3), np.uint8)])

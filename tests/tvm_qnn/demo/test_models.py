@@ -39,11 +39,11 @@ def model(tmp_path: Path) -> Path:
 def test_a_network_of_the_zoo_is_checked_and_timed(text: io.StringIO, console: Terminal) -> None:
     checked = show_inception(console, "mobilenet_v1", tiny=True)
     assert checked.comparison.is_equal
-    assert checked.equal_outputs
     count = len(checked.comparison.tensors)
     assert count > 25
     printed = " ".join(text.getvalue().split())
     assert f"{count} of {count} tensors" in printed
+    assert "with operators fused: 1 of 1 outputs" in printed
     assert "not trained" in printed
     assert set(checked.timings) == {OURS, THEIRS}
 
@@ -58,7 +58,6 @@ def test_an_own_model_gets_the_picture_and_names_the_classes(
     (tmp_path / "labels.txt").write_text("\n".join(["background", *names]))
     checked = show_own_model(console, model, tmp_path / "picture.png", tmp_path / "labels.txt")
     assert checked.comparison.is_equal
-    assert checked.equal_outputs
     top_five = text.getvalue().split("Top 5")[1]
     assert re.findall("[a-z]{3,}", top_five.split("score")[1])[0] == names[labels[7]]
 
@@ -88,18 +87,19 @@ def test_what_differs_is_said(text: io.StringIO, console: Terminal) -> None:
         TensorComparison(4, "pool", "MAX_POOL_2D", 500, 7, 2.0),
     )
     timings = {OURS: Timing((0.004, 0.002, 0.003)), THEIRS: Timing((0.0015,) * 3)}
-    outputs = [np.zeros(1, np.int8)]
-    print_checked(console, Checked(outputs, False, Comparison(tensors), timings))
+    found = Comparison(tensors, outputs=(TensorComparison(4, "fused", "MAX_POOL_2D", 9, 3, 1.0),))
+    print_checked(console, Checked([np.zeros(1, np.int8)], found, timings))
     printed = " ".join(text.getvalue().split())
     assert "1 of 2 tensors, 1,493 of 1,500 elements" in printed
     assert "│ pool │ MAX_POOL_2D │ 500 │ 7 │ 2 │" in printed
-    assert "The outputs of the compiled library are not LiteRT's." in printed
+    assert "When built for use, with operators fused: 0 of 1 outputs." in printed
+    assert "│ fused │ MAX_POOL_2D │ 9 │ 3 │ 1 │" in printed
     assert "│ tvm-qnn │ 3 │ 2 │ 4 │" in printed
     assert "LiteRT is 2.00 times as fast as tvm-qnn." in printed
 
 
 def test_the_faster_one_is_named(text: io.StringIO, console: Terminal) -> None:
     timings = {OURS: Timing((0.002,)), THEIRS: Timing((0.003,))}
-    print_checked(console, Checked([], True, Comparison(()), timings))
+    print_checked(console, Checked([], Comparison(()), timings))
     assert "tvm-qnn is 1.50 times as fast as LiteRT." in text.getvalue()
     assert "not LiteRT's" not in text.getvalue()

@@ -85,7 +85,8 @@ def compare(
     """Compare every tensor of MODEL with what its own framework computes.
 
     A .tflite file with LiteRT's reference kernels; an .onnx file with ONNX Runtime, all that is
-    quantized and the outputs. With --against FILE or --device, or if MODEL is a library, the
+    quantized and the outputs. Then the outputs of the library that is built for use, whose
+    operators are fused. With --against FILE or --device, or if MODEL is a library, the
     outputs alone. Ends with code 1 if an element of a tensor differs.
     """
     from tvm_qnn.cli.histogram import save_histogram
@@ -122,13 +123,13 @@ def compare(
     if html is not None:
         _write_page(html, model, found)
     if as_json:
-        tensors = [asdict(tensor) for tensor in found.tensors]
         print_json(
             {
                 "equal": found.is_equal,
                 "reference": found.reference,
                 "runs": found.runs,
-                "tensors": tensors,
+                "tensors": [asdict(tensor) for tensor in found.tensors],
+                "outputs": [asdict(output) for output in found.outputs],
             }
         )
     else:
