@@ -12,7 +12,9 @@ from frontends.tflite.model import Tensor
 from qnn_ops.accumulator_bounds import check_activation
 from qnn_ops.activations import activation_range
 
-_KINDS = {"NONE": "none", "RELU": "relu", "RELU6": "relu6", "RELU_N1_TO_1": "relu_n1_to_1"}
+_CLAMPS = {"NONE": "none", "RELU": "relu", "RELU6": "relu6", "RELU_N1_TO_1": "relu_n1_to_1"}
+# LiteRT's kernels take these for none.
+_KINDS = _CLAMPS | {"TANH": "none", "SIGN_BIT": "none"}
 _MOST = float(np.finfo(np.float32).max)
 _FLOAT_RANGES = {
     "none": (-_MOST, _MOST),
@@ -37,6 +39,12 @@ def activate(activation: str, expr: relax.Expr) -> relax.Expr:
     if kind == "relu":
         return R.nn.relu(expr)
     return R.clip(expr, *_FLOAT_RANGES[kind])
+
+
+def check_clamps(activation: str) -> None:
+    """Raise unless an activation clamps or is none, as LiteRT's dense layers want it."""
+    if activation not in _CLAMPS:
+        raise UnsupportedError(f"fused activation {activation}")
 
 
 def limited(activation: str, expr: relax.Expr) -> relax.Expr:

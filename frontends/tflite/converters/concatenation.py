@@ -6,7 +6,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.activations import activate
+from frontends.tflite.converters.activations import activate, check_clamps
 from frontends.tflite.converters.context import Context, per_tensor
 from frontends.tflite.converters.quantization import check_same_quantization, check_symmetric
 from frontends.tflite.converters.registry import (
@@ -80,5 +80,6 @@ def convert_unscaled_concatenation(ctx: Context) -> relax.Expr:
 def convert_float_concatenation(ctx: Context) -> relax.Expr:
     """Join float32 tensors."""
     options = ctx.options(ConcatenationOptions)
+    check_clamps(options.activation)
     joined = R.concat([operand.expr for operand in ctx.inputs()], options.axis)
     return activate(options.activation, joined)

@@ -6,7 +6,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.activations import activate
+from frontends.tflite.converters.activations import activate, check_clamps
 from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.convolution import check_ranks
 from frontends.tflite.converters.fully_connected import rows_of
@@ -70,6 +70,7 @@ def convert_float_fully_connected(ctx: Context) -> relax.Expr:
     options = ctx.options(FullyConnectedOptions)
     if options.weights_format != "DEFAULT":
         raise UnsupportedError(f"weights in the format {options.weights_format}")
+    check_clamps(options.activation)
     outer, depth, units = rows_of(ctx, options.keep_num_dims)
     data = ctx.builder.emit(reshaped(ctx.input(0).expr, (*outer, depth)))
     sums = R.matmul(data, ctx.builder.emit(R.permute_dims(ctx.input(1).expr)))

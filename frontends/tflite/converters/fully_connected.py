@@ -8,7 +8,7 @@ import numpy as np
 from tvm import relax
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.activations import clamp_range
+from frontends.tflite.converters.activations import check_clamps, clamp_range
 from frontends.tflite.converters.context import Context, per_channel, per_tensor, reshaped
 from frontends.tflite.converters.kernels import bias_of, check_kernel, int16_bias_type
 from frontends.tflite.converters.registry import converter, int16_converter
@@ -23,6 +23,7 @@ def convert_fully_connected(ctx: Context) -> relax.Expr:
     options = ctx.options(FullyConnectedOptions)
     if options.weights_format != "DEFAULT":
         raise UnsupportedError(f"weights in the format {options.weights_format}")
+    check_clamps(options.activation)
     data, weight, result = ctx.input(0), ctx.weights(1), ctx.output()
     check_kernel(data.tensor, weight.tensor, result)
     scale, zero_point = per_channel(weight.tensor, 0)

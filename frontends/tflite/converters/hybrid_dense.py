@@ -8,7 +8,6 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.activations import activate
 from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.fully_connected import rows_of
 from frontends.tflite.converters.hybrid import (
@@ -20,6 +19,7 @@ from frontends.tflite.converters.hybrid import (
     weights_of,
     with_bias,
 )
+from frontends.tflite.converters.recurrent import bent
 from frontends.tflite.converters.registry import hybrid_converter
 from frontends.tflite.options import FullyConnectedOptions
 from qnn_ops import quantized_dense
@@ -47,5 +47,5 @@ def convert_hybrid_fully_connected(ctx: Context) -> relax.Expr:
     sums = ctx.builder.emit(quantized_dense(rows.values, weight, *SUMS))
     steps = centred(ctx, sums, rows, array.sum(axis=1))
     product = R.multiply(steps, R.multiply(rows.scale, scales))
-    result = activate(options.activation, with_bias(ctx, product, 2))
+    result = bent(options.activation, ctx.builder.emit(with_bias(ctx, product, 2)))
     return reshaped(ctx.builder.emit(result), (*outer, units))

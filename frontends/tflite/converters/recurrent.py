@@ -13,7 +13,7 @@ from tvm.relax import op as R
 from frontends import steps
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.activations import activate
+from frontends.tflite.converters.activations import activate, check_clamps
 from frontends.tflite.converters.context import Array, Context, per_tensor, reshaped
 from frontends.tflite.converters.hybrid import SUMS, centred, quantized_rows
 from frontends.tflite.model import Tensor
@@ -100,8 +100,11 @@ class Way:
 
 
 def bent(activation: str, expr: relax.Expr) -> relax.Expr:
-    """Return the activation of a layer over time, applied to float32."""
-    return float_function(expr, "tanh") if activation == "TANH" else activate(activation, expr)
+    """Return the activation of a layer over time, or a hybrid dense one, applied to float32."""
+    if activation == "TANH":
+        return float_function(expr, "tanh")
+    check_clamps(activation)
+    return activate(activation, expr)
 
 
 def check_constants(tensors: Sequence[Tensor], dtype: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from tvm import relax
 from tvm.relax import op as R
 
-from frontends.tflite.converters.activations import activate
 from frontends.tflite.converters.context import Context, reshaped
 from frontends.tflite.converters.hybrid import (
     SUMS,
@@ -16,6 +15,7 @@ from frontends.tflite.converters.hybrid import (
     weights_of,
     with_bias,
 )
+from frontends.tflite.converters.recurrent import bent
 from frontends.tflite.options import SVDFOptions
 from qnn_ops import quantized_dense
 from qnn_ops.errors import QnnError
@@ -63,7 +63,7 @@ def _weighed(ctx: Context, newest: relax.Expr, times: relax.Expr) -> relax.Expr:
     rows = emit(reshaped(kept, (batch, units, options.rank * steps)))
     weights = emit(reshaped(times, (units, options.rank * steps)))
     sums = R.sum(R.multiply(rows, weights), [2])
-    return activate(options.activation, with_bias(ctx, sums, 3))
+    return bent(options.activation, ctx.builder.emit(with_bias(ctx, sums, 3)))
 
 
 def _checked(ctx: Context, rank: int) -> tuple[int, int]:

@@ -142,24 +142,30 @@ def test_kernels_that_do_not_fit(model: bytes, message: str) -> None:
         from_tflite(model)
 
 
-def test_a_fused_activation_that_is_not_known() -> None:
+@pytest.mark.parametrize("activation", ["TANH", "SIGN_BIT"])
+def test_fused_activations_that_litert_does_not_know_are_none(activation: str) -> None:
     sheet = Sheet()
     quantization = Quantization.per_tensor(0.1, 0)
     data = sheet.random_input((1, 4, 4, 2), "int8", quantization)
     kernel = sheet.constant(np.ones((3, 2, 2, 2), np.int8), quantization)
     sheet.operator(
         "CONV_2D",
-        [data, kernel],
+        [data, kernel, sheet.constant(np.zeros(3, np.int32), quantization)],
         ((1, 3, 3, 3), "int8", quantization),
         padding="VALID",
         stride_h=1,
         stride_w=1,
         dilation_h_factor=1,
         dilation_w_factor=1,
-        fused_activation_function="TANH",
+        fused_activation_function=activation,
     )
-    with pytest.raises(QnnError, match="operator 0 CONV_2D: fused activation TANH"):
-        from_tflite(sheet.model())
+    sheet.operator(
+        "ADD",
+        [data, data],
+        ((1, 4, 4, 2), "int8", quantization),
+        fused_activation_function=activation,
+    )
+    sheet.check()
 
 
 @pytest.mark.parametrize("scale", [-0.01, np.inf, np.nan])

@@ -102,6 +102,14 @@ def _dense(weights: np.ndarray, quantization: Quantization, **options: str) -> b
             ),
             r"weights in the format SHUFFLED4x16INT8",
         ),
+        (
+            _dense(
+                np.ones((3, 6), np.int8),
+                Quantization.per_tensor(0.1, 0),
+                fused_activation_function="TANH",
+            ),
+            r"fused activation TANH",
+        ),
     ],
 )
 def test_weights_that_do_not_fit(model: bytes, message: str) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ from frontends.tflite.writer import ModelWriter
 from qnn_ops import QnnError
 from tests.support.hybrid import float_rows, scales, weights
 from tests.support.tflite import Sheet
+from tvm_qnn import build
 from tvm_qnn.compare import compare
+from tvm_qnn.oracle import litert_tensors
 
 
 def layers(seed: int, kinds: Sequence[int]) -> Sheet:
@@ -69,6 +72,29 @@ def test_uint8_weights_are_read_as_int8() -> None:
     kernel = sheet.constant(array, Quantization.per_tensor(0.02, 0))
     sheet.operator("FULLY_CONNECTED", [data, kernel], ((3, 7), "float32", None), version=3)
     sheet.check()
+
+
+def test_a_tanh_is_that_of_the_layer() -> None:
+    sheet = Sheet(9)
+    data = sheet.input(float_rows(sheet.rng, (3, 40)) / 8)
+    operands = [data, weights(sheet, (7, 40), 7)]
+    result = ((3, 7), "float32", None)
+    options: dict[str, Any] = {"version": 9, "fused_activation_function": "TANH"}
+    y = sheet.operator("FULLY_CONNECTED", operands, result, **options)
+    wanted = litert_tensors(sheet.model(), sheet.arrays)[y]
+    assert 0.3 < np.abs(wanted).mean() < 0.99
+    mod, params = from_tflite(sheet.model())
+    # Both sides' functions are polynomials, within 3 ULPs of the true one.
+    np.testing.assert_array_max_ulp(build(mod, "host", params).run(*sheet.arrays), wanted, 6)
+
+
+def test_a_bit_of_sign_is_refused() -> None:
+    sheet = Sheet(9)
+    operands = [sheet.input(float_rows(sheet.rng, (3, 40))), weights(sheet, (7, 40), 7)]
+    options: dict[str, Any] = {"version": 9, "fused_activation_function": "SIGN_BIT"}
+    sheet.operator("FULLY_CONNECTED", operands, ((3, 7), "float32", None), **options)
+    with pytest.raises(QnnError, match="fused activation SIGN_BIT"):
+        from_tflite(sheet.model())
 
 
 def test_weights_of_four_bits() -> None:

@@ -129,6 +129,7 @@ def real_svdf(
     [
         ((1, 40, 6, 5, 2), "float32", "NONE", False),
         ((2, 7, 4, 1, 1), "float32", "RELU6", False),
+        ((2, 7, 4, 3, 2), "float32", "TANH", False),
         ((3, 40, 12, 10, 3), "int8", "RELU", False),
         ((2, 9, 4, 7, 1), "uint8", "NONE", True),
     ],
