@@ -44,6 +44,7 @@ NumSplits = Annotated[int, lambda table: table.positive("NumSplits")[0]]
 SharedName = Annotated[str, lambda table: table.string("SharedName")]
 Boundaries = Annotated[np.ndarray[Any, Any], lambda table: table.vector("Boundaries", "float32")]
 Container = Annotated[str, lambda table: table.string("Container")]
+Branches = Annotated[tuple[int, ...], lambda table: table.integers("BranchSubgraphIndices")]
 Dims = Annotated[tuple[int, ...], lambda table: table.integers("SqueezeDims")]
 NewShape = Annotated[
     "tuple[int, ...] | None",

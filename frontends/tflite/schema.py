@@ -11,11 +11,11 @@ def _members(enum: Any) -> dict[str, int]:
     return {name: value for name, value in vars(enum).items() if not name.startswith("_")}
 
 
-OPERATORS = _members(tflite.BuiltinOperator)
-# The package's schema is older than the type int2.
+# The package's schema is older than this operator, its options, and the type int2.
+OPERATORS = _members(tflite.BuiltinOperator) | {"STABLEHLO_CASE": 209}
 DTYPES = {name.lower(): value for name, value in _members(tflite.TensorType).items()} | {"int2": 19}
 OPTIONS_TABLES = _members(tflite.BuiltinOptions)
-LATER_OPTIONS_TABLES = _members(tflite.BuiltinOptions2)
+LATER_OPTIONS_TABLES = _members(tflite.BuiltinOptions2) | {"StablehloCaseOptions": 23}
 """Those that did not fit the first union of tables."""
 
 # An operator's options table has the operator's name, but for these.

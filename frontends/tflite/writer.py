@@ -12,6 +12,7 @@ import numpy.typing as npt
 import tflite
 
 from frontends.tflite.format import IDENTIFIER, METADATA
+from frontends.tflite.options_tables import MEMBERS
 from frontends.tflite.packing import BITS, pack
 from frontends.tflite.quantization import Blocks, Quantization
 from frontends.tflite.schema import (
@@ -73,7 +74,7 @@ _INT8_VERSIONS = {
     "REDUCE_WINDOW": 1,
     **{f"STABLEHLO_{name}": 1 for name in ("ADD", "COMPOSITE", "MAXIMUM", "MINIMUM", "MULTIPLY")},
     **{f"STABLEHLO_{name}": 1 for name in ("GATHER", "PAD", "REDUCE_WINDOW", "SCATTER")},
-    **{f"STABLEHLO_{name}": 1 for name in ("AND", "SHIFT_LEFT")},
+    **{f"STABLEHLO_{name}": 1 for name in ("AND", "CASE", "SHIFT_LEFT")},
     "WHILE": 1,
 }
 # Types of options that are vectors, but of int32.
@@ -321,11 +322,11 @@ def _option_value(where: str, options_type: str | None, field: str, value: Any) 
     """Return the value as the schema stores it: a number, or an array for a vector."""
     if options_type is None:
         raise QnnError(f"{where} has no options, got {field!r}")
-    if not hasattr(tflite, f"{options_type}Add{pascal_case(field)}"):
+    if f"{options_type}Add{pascal_case(field)}" not in MEMBERS:
         prefix = f"{options_type}Add"
-        known = [_snake_case(n[len(prefix) :]) for n in dir(tflite) if n.startswith(prefix)]
+        known = [_snake_case(n[len(prefix) :]) for n in sorted(MEMBERS) if n.startswith(prefix)]
         raise QnnError(f"{where} has no option {field!r}; it has {', '.join(known) or 'none'}")
-    if hasattr(tflite, f"{options_type}Start{pascal_case(field)}Vector"):
+    if f"{options_type}Start{pascal_case(field)}Vector" in MEMBERS:
         return np.asarray(value, _VECTORS.get(field, np.int32))
     if field not in ENUM_FIELDS:
         return value

@@ -10,6 +10,7 @@ import numpy as np
 import tflite
 from flatbuffers import flexbuffers
 
+from frontends.tflite.options_tables import MEMBERS
 from frontends.tflite.quantization import Blocks, Quantization
 from frontends.tflite.schema import DTYPES, LATER_OPTIONS_TABLES, OPTIONS_TABLES, pascal_case
 from frontends.tflite.sparsity import Level, Sparsity
@@ -157,10 +158,10 @@ def _options(builder: Any, options_type: str, options: dict[str, Any]) -> int:
         if isinstance(value, np.ndarray):
             value = builder.CreateNumpyVector(value)
         stored[field] = builder.CreateString(value) if isinstance(value, str) else value
-    getattr(tflite, f"{options_type}Start")(builder)
+    MEMBERS[f"{options_type}Start"](builder)
     for field, value in stored.items():
-        getattr(tflite, f"{options_type}Add{pascal_case(field)}")(builder, value)
-    return int(getattr(tflite, f"{options_type}End")(builder))
+        MEMBERS[f"{options_type}Add{pascal_case(field)}"](builder, value)
+    return int(MEMBERS[f"{options_type}End"](builder))
 
 
 def encode_operator(builder: Any, operator: OperatorToWrite) -> int:

@@ -26,7 +26,9 @@ _RECURRENT = ("SVDF", "UNIDIRECTIONAL_SEQUENCE_LSTM")
 NOT_DRAWN = {
     "QUANTIZED": {"ELU": _ABSENT},
     "FLOAT": dict.fromkeys(("CEIL", "ELU", "ROUND"), _ABSENT),
-    "DATA": dict.fromkeys(("SEGMENT_SUM", "STABLEHLO_AND", "STABLEHLO_SHIFT_LEFT"), _ABSENT),
+    "DATA": dict.fromkeys(
+        ("SEGMENT_SUM", "STABLEHLO_AND", "STABLEHLO_CASE", "STABLEHLO_SHIFT_LEFT"), _ABSENT
+    ),
     "int16": {
         **dict.fromkeys(
             ("DEPTH_TO_SPACE", "SPACE_TO_DEPTH", "SCATTER_ND", "SPARSE_TO_DENSE"), _NO_INT16

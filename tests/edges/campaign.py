@@ -28,7 +28,7 @@ Array = np.ndarray[Any, Any]
 _FLOAT_TOLERANCE = 1e-4
 _PATIENCE = 120.0
 # LiteRT's default kernels compute them; reference ones there are none.
-_WITHOUT_REFERENCE = ("SEGMENT_SUM", "STABLEHLO_AND", "STABLEHLO_SHIFT_LEFT")
+_WITHOUT_REFERENCE = (*("SEGMENT_SUM", "STABLEHLO_AND", "STABLEHLO_CASE", "STABLEHLO_SHIFT_LEFT"),)
 
 GOOD = ("equal", "refused by both", "refused here", "refused there", "in float32")
 """What may become of a model; what else there is are faults."""

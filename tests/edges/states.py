@@ -155,6 +155,28 @@ def control(draw: Draw) -> None:
     draw.operator([flag, data], ("int8", encoding), shape=shape, **numbers)
 
 
+@drawn("STABLEHLO_CASE")
+def choose(draw: Draw) -> None:
+    shape, dtype = draw.shape(1, 4), draw.dtype()
+    encoding = draw.encoding(dtype)
+    shape = tuple(max(size, 1) for size in shape)
+    count = int(draw.rng.integers(1, 5))
+    number = draw.rng.integers(-1, count + 2, draw.choice((), (1,), (1, 1), shape[:1]))
+    given = draw.constant if draw.chance(0.5) else draw.given
+    index = given(np.asarray(number, "int64" if draw.chance(0.05) else "int32"))
+    data = draw.given(draw.data(dtype, shape), encoding)
+    for _ in range(count):
+        inner = draw.writer.subgraph()
+        a, b = (inner.tensor(name, shape, dtype, encoding) for name in "ab")
+        axis = inner.tensor("axis", (1,), "int32", None, np.array([draw.axis(len(shape))], "int32"))
+        inner.operator("REVERSE_V2", [a, axis], [b])
+        inner.end([a], [b])
+    # LiteRT dies of fewer branches than subgraphs.
+    branches = [1 + int(place) for place in draw.rng.permutation(count)]
+    options = {"branch_subgraph_indices": branches, "version": 1}
+    draw.operator([index, data], (dtype, encoding), shape=shape, **options)
+
+
 @drawn("LSTM", CODE)
 def remember(draw: Draw) -> None:
     batch, steps, size, cells = (draw.size() for _ in range(4))

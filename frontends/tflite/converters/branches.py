@@ -1,4 +1,4 @@
-"""IF and STABLEHLO_COMPOSITE."""
+"""IF, STABLEHLO_CASE and STABLEHLO_COMPOSITE."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.context import Context
+from frontends.tflite.converters.context import Array, Context
 from frontends.tflite.converters.control import (
     Value,
     check_arguments,
@@ -21,7 +21,12 @@ from frontends.tflite.converters.control import (
 )
 from frontends.tflite.converters.registry import data_converter
 from frontends.tflite.model import Model
-from frontends.tflite.options import IfOptions, StableHLOCompositeOptions, WhileOptions
+from frontends.tflite.options import (
+    IfOptions,
+    StablehloCaseOptions,
+    StableHLOCompositeOptions,
+    WhileOptions,
+)
 from frontends.tflite.values import Values
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import TensorSpec, spec_of
@@ -41,17 +46,73 @@ def convert_if(ctx: Context) -> list[relax.Expr]:
     chosen, *arguments = (operand(ctx, i) for i in range(len(ctx.operator.inputs)))
     if isinstance(chosen, np.ndarray):
         return [expr_of(value) for value in run(ctx, branches[0 if chosen.all() else 1], arguments)]
-    if spec_of(chosen).dtype != "bool" or np.prod(spec_of(chosen).shape, dtype=int) != 1:
-        raise QnnError(f"its condition must be one bool, got {spec_of(chosen)}")
-    flag = ctx.builder.emit(R.reshape(chosen, ()))
+    flag = _single(ctx, chosen, "condition", "bool")
+    return _choice(ctx, branches, [flag], arguments)
+
+
+@data_converter("STABLEHLO_CASE")
+def convert_case(ctx: Context) -> list[relax.Expr]:
+    """Run the branch of a number, which is the last one where there is none of that number.
+
+    Source: stablehlo_case.cc of LiteRT. Otherwise it is as IF.
+    """
+    numbers = ctx.options(StablehloCaseOptions).branch_subgraph_indices
+    branches = [subgraph(ctx, number) for number in numbers]
+    if not branches:
+        raise QnnError("has no branches")
+    chosen, *arguments = (operand(ctx, i) for i in range(len(ctx.operator.inputs)))
+    if isinstance(chosen, np.ndarray):
+        place = _place(ctx, chosen, len(branches))
+        return [expr_of(value) for value in run(ctx, branches[place], arguments)]
+    place = _single(ctx, chosen, "number", "int32")
+    if len(branches) == 1:
+        return [expr_of(value) for value in run(ctx, branches[0], arguments)]
+    flags = [
+        ctx.builder.emit(R.equal(place, relax.const(number, "int32")))
+        for number in range(len(branches) - 1)
+    ]
+    return _choice(ctx, branches, flags, arguments)
+
+
+def _place(ctx: Context, number: Array, count: int) -> int:
+    """Return the place of a constant number's branch."""
+    if number.dtype != np.int32 or number.size != 1:
+        raise QnnError(f"its number must be one int32, got {ctx.tensor(0).label}")
+    place = int(number.ravel()[0])
+    return place if 0 <= place < count else count - 1
+
+
+def _single(ctx: Context, chosen: relax.Expr, what: str, dtype: str) -> relax.Var:
+    """Return what chooses as a scalar.
+
+    Raises:
+        QnnError: it is of another type, or not a single one.
+    """
+    spec = spec_of(chosen)
+    if spec.dtype != dtype or np.prod(spec.shape, dtype=int) != 1:
+        raise QnnError(f"its {what} must be one {dtype}, got {spec}")
+    return ctx.builder.emit(R.reshape(chosen, ()))
+
+
+def _choice(
+    ctx: Context,
+    branches: Sequence[Model],
+    flags: Sequence[relax.Expr],
+    arguments: Sequence[Value],
+) -> list[relax.Expr]:
+    """Run all branches, or the chosen one if one loops; a flag for each but the last chooses."""
     if any(_loops(branch, set()) for branch in branches):
-        return _one_of(ctx, branches, flag, arguments)
+        return _one_of(ctx, branches, flags, arguments)
     before = dict(ctx.values.variables)
     results = [[_emitted(ctx, each) for each in run(ctx, branch, arguments)] for branch in branches]
     if ctx.values.variables != before:
         raise UnsupportedError("a branch that assigns a variable, and a condition of the data")
-    _check_alike(*([spec_of(each) for each in made] for made in results))
-    return [R.where(flag, *pair) for pair in zip(*results, strict=True)]
+    _check_alike([[spec_of(each) for each in made] for made in results])
+    chosen: list[relax.Expr] = [*results[-1]]
+    for flag, made in zip(reversed(flags), reversed(results[:-1]), strict=True):
+        pairs = zip(made, map(ctx.builder.emit, chosen), strict=True)
+        chosen = [R.where(flag, *pair) for pair in pairs]
+    return chosen
 
 
 @data_converter("STABLEHLO_COMPOSITE")
@@ -70,6 +131,8 @@ def _subgraphs_of(options: object) -> tuple[int, ...]:
     """Return the numbers of the subgraphs that an operator without a loop runs."""
     if isinstance(options, IfOptions):
         return options.then_subgraph_index, options.else_subgraph_index
+    if isinstance(options, StablehloCaseOptions):
+        return options.branch_subgraph_indices
     if isinstance(options, StableHLOCompositeOptions):
         return (options.decomposition_subgraph_index,)
     return ()
@@ -89,11 +152,14 @@ def _loops(graph: Model, seen: set[int]) -> bool:
 
 
 def _one_of(
-    ctx: Context, branches: Sequence[Model], flag: relax.Expr, arguments: Sequence[Value]
+    ctx: Context,
+    branches: Sequence[Model],
+    flags: Sequence[relax.Expr],
+    arguments: Sequence[Value],
 ) -> list[relax.Expr]:
     """Make each branch the body of a loop of one turn, or none.
 
-    Both carry the flag, the arguments and the results, which begin as zeros.
+    All carry the flag, the arguments and the results, which begin as zeros.
     """
     emit = ctx.builder.emit
     fixed = [value if isinstance(value, np.ndarray) else None for value in arguments]
@@ -117,11 +183,14 @@ def _one_of(
     for branch in branches:
         check_arguments(branch, arguments)
         steps.append(function_of(ctx, branch, begin, fixed, ended))
-    _check_alike(*made)
+    _check_alike(made)
     if any(0 in spec.shape for spec in [*made[0], *map(spec_of, begin)]):
         raise UnsupportedError("tensors without elements, and a branch that loops")
     results: list[relax.Expr] = [emit(R.zeros(spec.shape, spec.dtype)) for spec in made[0]]
-    for step, going in zip(steps, (flag, emit(R.logical_not(flag))), strict=True):
+    last = flags[0]
+    for flag in flags[1:]:
+        last = emit(R.logical_or(last, flag))
+    for step, going in zip(steps, (*flags, emit(R.logical_not(last))), strict=True):
         carried = [*map(emit, begin), *results, going]
         looped = ctx.builder.loop(_flag_of(ctx, carried), step, carried)
         results = [emit(each) for each in looped[len(begin) : -1]]
@@ -137,8 +206,8 @@ def _flag_of(ctx: Context, carried: Sequence[relax.Expr]) -> relax.Function:
     return builder.function(lambda: [builder.parameters[-1]])
 
 
-def _check_alike(first: Sequence[TensorSpec], second: Sequence[TensorSpec]) -> None:
-    if list(first) != list(second):
+def _check_alike(made: Sequence[Sequence[TensorSpec]]) -> None:
+    if any(list(each) != list(made[0]) for each in made):
         raise UnsupportedError("branches whose results have other shapes or types")
 
 

@@ -9,6 +9,7 @@ from frontends.tflite.options.base import Options, read_options
 from frontends.tflite.options.control import (
     CallOnceOptions,
     IfOptions,
+    StablehloCaseOptions,
     StableHLOCompositeOptions,
     VarHandleOptions,
     WhileOptions,
@@ -123,6 +124,7 @@ __all__ = [
     "SplitVOptions",
     "SqueezeOptions",
     "StableHLOCompositeOptions",
+    "StablehloCaseOptions",
     "StablehloGatherOptions",
     "StablehloPadOptions",
     "StablehloReduceWindowOptions",

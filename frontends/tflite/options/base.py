@@ -5,11 +5,10 @@ from __future__ import annotations
 from functools import cache
 from typing import get_type_hints
 
-import tflite
-
 from frontends.errors import ModelFormatError
 from frontends.tflite.flatbuffer import Table
 from frontends.tflite.option_fields import BY_TYPE, Reader
+from frontends.tflite.options_tables import MEMBERS
 from frontends.tflite.schema import (
     LATER_OPTIONS_TABLES,
     OPTIONS_BY_OPERATOR,
@@ -46,7 +45,7 @@ def read_options(code: str, operator: Table) -> Options | None:
     if cls is None:
         return None
     where = f"{operator.where} options"
-    accessor_type = getattr(tflite, cls.__name__)
+    accessor_type = MEMBERS[cls.__name__]
     union = "2" if cls.__name__ in LATER_OPTIONS_TABLES else ""
     number = int(operator.scalar(f"BuiltinOptions{union}Type"))
     name = _TABLE_NAMES[union].get(number, f"number {number}")

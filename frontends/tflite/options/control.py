@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from frontends.tflite.option_fields import Container, SharedName
+from frontends.tflite.option_fields import Branches, Container, SharedName
 from frontends.tflite.options.base import Options
 
 
@@ -37,6 +37,13 @@ class IfOptions(Options):
 
     then_subgraph_index: int
     else_subgraph_index: int
+
+
+@dataclass(frozen=True)
+class StablehloCaseOptions(Options):
+    """A choice between several subgraphs: their numbers."""
+
+    branch_subgraph_indices: Branches
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
-"""IF and STABLEHLO_COMPOSITE, and subgraphs that are run."""
+"""IF, STABLEHLO_CASE and STABLEHLO_COMPOSITE, and subgraphs that are run."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ from frontends.tflite.quantization import Quantization
 from frontends.tflite.writer import ModelWriter
 from qnn_ops import QnnError
 from tests.support.composites import runs
+from tvm_qnn import Library, build
 from tvm_qnn.compare import compare
+from tvm_qnn.oracle import LiteRtSession
 
 Array = np.ndarray[Any, Any]
 
@@ -42,6 +45,72 @@ def test_either_branch_equals_litert(flag: bool, is_known: bool) -> None:
     model = choice(flag if is_known else None)
     inputs = [data] if is_known else [data, np.array(flag)]
     assert compare(model, inputs, "llvm").differing == ()
+
+
+def case(
+    number: int | None, branches: Sequence[int] = (1, 2, 3), *, dtype: str = "int32", size: int = 1
+) -> bytes:
+    """Return a model that chooses one of three subgraphs."""
+    writer = ModelWriter()
+    x, y = (writer.tensor(name, (1, 4), "int8", Q) for name in "xy")
+    data = None if number is None else np.full(size, number, dtype)
+    index = writer.tensor("number", (size,), dtype, None, data)
+    options: dict[str, Any] = {"branch_subgraph_indices": branches, "version": 1}
+    writer.operator("STABLEHLO_CASE", [index, x], [y], **options)
+    for code in ("RELU", "RELU6", "RELU_N1_TO_1"):
+        graph = writer.subgraph()
+        a, b = (graph.tensor(name, (1, 4), "int8", Q) for name in "ab")
+        graph.operator(code, [a], [b])
+        graph.end([a], [b])
+    return writer.finish([x] if number is not None else [x, index], [y])
+
+
+def _built(model: bytes) -> Library:
+    mod, params = from_tflite(model)
+    return build(mod, "llvm", params)
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_every_branch_of_a_case_equals_litert(is_known: bool) -> None:
+    data = np.array([[-90, 0, 9, 100]], np.int8)
+    model = case(None)
+    # LiteRT's reference kernels lack it. A number outside is the last branch's.
+    session = LiteRtSession(model, xnnpack=False)
+    library = _built(model)
+    found = set()
+    for number in (0, 1, 2, 3, -1, -(2**31)):
+        index = np.array([number], np.int32)
+        (wanted,) = session.run([data, index])
+        if is_known:
+            library = _built(case(number))
+        given = [data] if is_known else [data, index]
+        np.testing.assert_array_equal(library.run(*given), wanted)
+        found.add(wanted.tobytes())
+    assert len(found) == 3
+
+
+def test_a_case_of_one_branch() -> None:
+    data = np.array([[-90, 0, 9, 100]], np.int8)
+    library = _built(case(None, (2,)))
+    wanted = _built(case(1)).run(data)
+    np.testing.assert_array_equal(library.run(data, np.array([7], np.int32)), wanted)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (case(0, ()), "has no branches"),
+        (case(0, (1, 4)), "runs subgraph 4, there are 3 others"),
+        (case(0, (0, 1)), "runs subgraph 0, there are 3 others"),
+        (case(0, dtype="int64"), "its number must be one int32, got tensor 2 'number'"),
+        (case(None, dtype="int64"), "its number must be one int32"),
+        (case(None, size=2), "its number must be one int32"),
+        (case(0, size=2), "its number must be one int32"),
+    ],
+)
+def test_cases_that_are_refused(model: bytes, message: str) -> None:
+    with pytest.raises(QnnError, match=message):
+        from_tflite(model)
 
 
 def test_subgraphs_that_run_themselves() -> None:
@@ -107,11 +176,17 @@ def test_composites_of_wrong_subgraphs(numbers: Any, message: str) -> None:
         from_tflite(composite(*numbers))
 
 
-def test_a_loop_inside_a_composite_runs_in_the_chosen_branch_alone() -> None:
+def loop_in_a_branch(code: str) -> bytes:
     writer = ModelWriter()
     x, y = (writer.tensor(name, (4,), "int8", Q) for name in "xy")
-    flag, n = writer.tensor("flag", (), "bool"), writer.tensor("n", (), "int32")
-    writer.operator("IF", [flag, x, n], [y], then_subgraph_index=1, else_subgraph_index=2)
+    n = writer.tensor("n", (), "int32")
+    if code == "IF":
+        flag = writer.tensor("flag", (), "bool")
+        writer.operator(code, [flag, x, n], [y], then_subgraph_index=1, else_subgraph_index=2)
+    else:
+        flag = writer.tensor("flag", (), "int32")
+        numbers: dict[str, Any] = {"branch_subgraph_indices": (1, 1, 2), "version": 1}
+        writer.operator(code, [flag, x, n], [y], **numbers)
     graph = writer.subgraph()
     a, b = (graph.tensor(name, (4,), "int8", Q) for name in "ab")
     m = graph.tensor("m", (), "int32")
@@ -140,9 +215,24 @@ def test_a_loop_inside_a_composite_runs_in_the_chosen_branch_alone() -> None:
     graph.operator("ADD", [a, a], [b])
     graph.operator("SUB", [m, one], [less], version=1)
     graph.end([a, m], [b, less])
-    model = writer.finish([x, flag, n], [y])
+    return writer.finish([x, flag, n], [y])
+
+
+def test_a_loop_inside_a_composite_runs_in_the_chosen_branch_alone() -> None:
+    model = loop_in_a_branch("IF")
     data = np.array([-9, 3, 5, 30], np.int8)
     # A turn of the loop that is not chosen would have no end.
     for chosen, turns in ((True, 2), (False, -1)):
         inputs = [data, np.array(chosen), np.array(turns, np.int32)]
         assert compare(model, inputs, "llvm").differing == ()
+
+
+def test_so_it_does_in_a_case() -> None:
+    # LiteRT's kernel takes what lies behind the branches' numbers for further ones.
+    choice, case = (_built(loop_in_a_branch(code)) for code in ("IF", "STABLEHLO_CASE"))
+    data = np.array([-9, 3, 5, 30], np.int8)
+    for number, turns in ((0, 2), (1, 1), (2, -1), (-1, -1)):
+        count = np.array(turns, np.int32)
+        wanted = choice.run(data, np.array(number in (0, 1)), count)
+        found = case.run(data, np.array(number, np.int32), count)
+        np.testing.assert_array_equal(found, wanted)
