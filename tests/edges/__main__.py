@@ -18,7 +18,7 @@ import click
 from rich.console import Console
 
 # Importing them registers their operators.
-from tests.edges import arithmetic, choices, moves, places, rows, stablehlo, states  # noqa: F401
+from tests.edges import arithmetic, choices, layers, moves, places, rows, stablehlo, states  # noqa: F401
 from tests.edges.campaign import FRAMEWORKS, GOOD, run_campaign
 from tests.edges.draw import RULES, code_of
 from tests.support.tflm import missing

@@ -7,7 +7,7 @@ than there are, operands of numbers have odd types and ranks, quantization is mi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,11 @@ from tests.support.tflite import random_quantization
 
 Array = np.ndarray[Any, Any]
 
-ACTIVATIONS = ("NONE", "NONE", "RELU", "RELU6", "RELU_N1_TO_1")
+ACTIVATIONS = (*["NONE", "RELU"] * 3, *["RELU6", "RELU_N1_TO_1"] * 3, "TANH", "SIGN_BIT")
 _SIZES = (0, 1, 1, 1, 2, 2, 3, 3, 4, 5, 8, 17)
 _EIGHT_BITS = ("int8", "uint8")
+ENCODED = (*_EIGHT_BITS, "int16")
+"""Types that have a scale."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +83,15 @@ class Draw:
         return str(self.choice("float32", "float32", "int32", "int64", "bool", "int16"))
 
     def computed_dtype(self) -> str:
-        return str(self.choice("int8", "uint8", "int8", "uint8", "float32"))
+        return str(self.choice("int8", "uint8", "int8", "uint8", "int16", "float32"))
 
     def encoding(self, dtype: str, scale: float = 0.05) -> Quantization | None:
-        if dtype not in _EIGHT_BITS:
+        """Return a scale and a zero point, of int16 mostly 0."""
+        if dtype not in ENCODED:
             return None
+        if dtype == "int16":
+            known = random_quantization(self.rng, dtype, scale / 256)
+            return known if self.chance(0.03) else replace(known, zero_point=np.zeros(1, np.int64))
         return random_quantization(self.rng, dtype, scale)
 
     def data(self, dtype: str, shape: Sequence[int]) -> Array:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from frontends.tflite.quantization import Quantization
-from tests.edges.draw import Draw, drawn
+from tests.edges.draw import ENCODED, Draw, drawn
 
 Moved = tuple[int, tuple[int, ...], tuple[str, Quantization | None]]
 
@@ -22,7 +22,7 @@ def moved(draw: Draw, shape: tuple[int, ...] | None = None) -> Moved:
         return data, shape, (dtype, draw.encoding(dtype))
     if draw.chance(0.02):
         dtype = draw.dtype()
-    return data, shape, (dtype, encoding if dtype in ("int8", "uint8") else None)
+    return data, shape, (dtype, encoding if dtype in ENCODED else None)
 
 
 @drawn("RESHAPE")

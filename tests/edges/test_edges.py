@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.edges import arithmetic, choices, moves, places, rows, stablehlo, states  # noqa: F401 (registers their operators)
+from tests.edges import arithmetic, choices, layers, moves, places, rows, stablehlo, states  # noqa: F401 (registers their operators)
 from tests.edges.campaign import GOOD, run_campaign
 from tests.edges.draw import RULES
 
