@@ -31,6 +31,8 @@ from frontends.tflite.values import Values
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import TensorSpec, spec_of
 
+_MOST_BRANCHES = 256
+
 
 @data_converter("IF")
 def convert_if(ctx: Context) -> list[relax.Expr]:
@@ -57,9 +59,9 @@ def convert_case(ctx: Context) -> list[relax.Expr]:
     Source: stablehlo_case.cc of LiteRT. Otherwise it is as IF.
     """
     numbers = ctx.options(StablehloCaseOptions).branch_subgraph_indices
+    if not 1 <= len(numbers) <= _MOST_BRANCHES:
+        raise QnnError(f"must have 1 to {_MOST_BRANCHES} branches, got {len(numbers)}")
     branches = [subgraph(ctx, number) for number in numbers]
-    if not branches:
-        raise QnnError("has no branches")
     chosen, *arguments = (operand(ctx, i) for i in range(len(ctx.operator.inputs)))
     if isinstance(chosen, np.ndarray):
         place = _place(ctx, chosen, len(branches))

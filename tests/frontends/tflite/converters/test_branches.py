@@ -99,7 +99,8 @@ def test_a_case_of_one_branch() -> None:
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (case(0, ()), "has no branches"),
+        (case(0, ()), "must have 1 to 256 branches, got 0"),
+        (case(None, [1] * 257), "must have 1 to 256 branches, got 257"),
         (case(0, (1, 4)), "runs subgraph 4, there are 3 others"),
         (case(0, (0, 1)), "runs subgraph 0, there are 3 others"),
         (case(0, dtype="int64"), "its number must be one int32, got tensor 2 'number'"),
