@@ -124,7 +124,8 @@ def combine(draw: Draw) -> None:
 def _remember_reals(draw: Draw, sizes: tuple[int, int, int, int]) -> None:
     lstm = Lstm(
         *(str(draw.choice("float32", "int8", "uint8")), *sizes),
-        *(draw.choice(0, max(draw.size(), 1)), draw.chance(0.5), draw.chance(0.5)),
+        # To more outputs than cells LiteRT writes beyond its memory.
+        *(draw.choice(0, min(max(draw.size(), 1), sizes[3])), draw.chance(0.5), draw.chance(0.5)),
         norm=draw.chance(0.3),
         time_major=draw.chance(0.5),
         cell_clip=draw.choice(0.0, 0.0, 1.0),
