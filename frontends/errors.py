@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from qnn_ops.errors import QnnError
+
+# How TVM writes one of its operators.
+_OPERATOR = re.compile(r'ir\.Op\(span=.*?name="([^"]*)".*?support_level=\d+\)')
 
 
 class ModelFormatError(QnnError):
@@ -43,4 +47,5 @@ def reason_of(error: Exception) -> str:
     """Shorten an error to one line: TVM's own end with the sentence that says what is wrong."""
     if isinstance(error, QnnError):
         return str(error)
-    return (str(error).strip().splitlines() or [type(error).__name__])[-1]
+    text = (str(error).strip().splitlines() or [type(error).__name__])[-1]
+    return _OPERATOR.sub(r"\1", text)

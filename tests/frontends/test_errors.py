@@ -30,3 +30,5 @@ def test_the_reason_of_tvm_s_errors_is_their_last_line() -> None:
     assert reason_of(QnnError("one\ntwo")) == "one\ntwo"
     assert reason_of(ValueError("Traceback\nshapes differ\n")) == "shapes differ"
     assert reason_of(RuntimeError()) == "RuntimeError"
+    operator = 'ir.Op(span=None, ty=ir.Type(span=None), name="relax.max", support_level=10)'
+    assert reason_of(ValueError(f"In {operator}, the axis is 3")) == "In relax.max, the axis is 3"

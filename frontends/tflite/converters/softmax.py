@@ -8,7 +8,7 @@ from tvm.relax import op as R
 from frontends.tflite.converters.context import Context, per_tensor
 from frontends.tflite.converters.registry import converter, float_converter, int16_converter
 from frontends.tflite.options import SoftmaxOptions
-from qnn_ops import quantized_softmax
+from qnn_ops import QnnError, quantized_softmax
 from qnn_ops.quantized_softmax import output_quantization
 
 
@@ -35,7 +35,7 @@ def convert_softmax(ctx: Context) -> relax.Expr:
 def convert_float_softmax(ctx: Context) -> relax.Expr:
     """Apply softmax along the last axis; beta multiplies the distances from the largest."""
     beta = relax.const(ctx.options(SoftmaxOptions).beta, "float32")
-    data = ctx.input(0).expr
+    data = _rows(ctx)
     if 0 in ctx.input(0).shape:
         return R.zeros(ctx.input(0).shape, "float32")
     below = R.subtract(data, ctx.builder.emit(R.max(data, [-1], keepdims=True)))
@@ -46,9 +46,21 @@ def convert_float_softmax(ctx: Context) -> relax.Expr:
 @float_converter("LOG_SOFTMAX")
 def convert_float_log_softmax(ctx: Context) -> relax.Expr:
     """Apply the logarithm of softmax along the last axis."""
-    data = ctx.input(0).expr
+    data = _rows(ctx)
     if 0 in ctx.input(0).shape:
         return R.zeros(ctx.input(0).shape, "float32")
     below = ctx.builder.emit(R.subtract(data, ctx.builder.emit(R.max(data, [-1], keepdims=True))))
     total = ctx.builder.emit(R.sum(R.exp(below), [-1], keepdims=True))
     return R.subtract(below, R.log(total))
+
+
+def _rows(ctx: Context) -> relax.Expr:
+    """Return the data.
+
+    Raises:
+        QnnError: they are a scalar, of which LiteRT gives what memory holds.
+    """
+    data = ctx.input(0)
+    if not data.shape:
+        raise QnnError(f"{data.tensor.label} is a scalar, which has no last axis")
+    return data.expr

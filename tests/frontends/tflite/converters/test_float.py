@@ -10,6 +10,7 @@ import pytest
 
 from frontends.tflite import from_tflite
 from frontends.tflite.reader import read_model
+from qnn_ops import QnnError
 from tests.support.floats import ulps
 from tests.support.tflite import Sheet
 from tvm_qnn import build
@@ -180,3 +181,11 @@ def test_weights_of_float16() -> None:
     data = _any(sheet, (5, 1))
     sheet.operator("FULLY_CONNECTED", [data, weights], ((5, 3), "float32", None))
     check_close(sheet, most=0)
+
+
+def test_a_scalar_has_no_softmax() -> None:
+    sheet = Sheet()
+    number = sheet.input(np.array(2, np.float32))
+    sheet.operator("LOG_SOFTMAX", [number], ((), "float32", None))
+    with pytest.raises(QnnError, match="'x1' is a scalar, which has no last axis"):
+        from_tflite(sheet.model())
