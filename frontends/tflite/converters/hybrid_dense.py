@@ -22,7 +22,7 @@ from frontends.tflite.converters.hybrid import (
 from frontends.tflite.converters.recurrent import bent
 from frontends.tflite.converters.registry import hybrid_converter
 from frontends.tflite.options import FullyConnectedOptions
-from qnn_ops import quantized_dense
+from qnn_ops import QnnError, quantized_dense
 
 
 @hybrid_converter("FULLY_CONNECTED")
@@ -39,6 +39,12 @@ def convert_hybrid_fully_connected(ctx: Context) -> relax.Expr:
     outer, depth, units = rows_of(ctx, options.keep_num_dims)
     weight, array = weights_of(ctx, 1)
     scales = relax.const(scales_of(ctx, 1, units))
+    if 0 in (*outer, units):
+        return R.zeros((*outer, units), "float32")
+    if depth == 0:
+        raise QnnError(
+            f"{ctx.tensor(1).label} has rows of no elements, which LiteRT does not add up"
+        )
     count = prod(outer)
     data = ctx.builder.emit(reshaped(ctx.input(0).expr, (count, depth)))
     rows = quantized_rows(

@@ -41,6 +41,8 @@ def convert_hybrid_batch_matmul(ctx: Context) -> relax.Expr:
     if kernel.dtype != "int8":
         raise UnsupportedError(f"float32 data and {kernel.dtype} weights")
     shape = result_shape(data.shape, array.shape, options)
+    if 0 in shape:
+        return R.zeros(shape, "float32")
     lhs = data.expr
     if options.adj_x:
         lhs = ctx.builder.emit(R.permute_dims(lhs, swapped(len(data.shape))))

@@ -81,7 +81,10 @@ def convert_int16_batch_matmul(ctx: Context) -> relax.Expr:
     if rhs.tensor.dtype not in ("int16", "int8"):
         raise UnsupportedError(f"a matrix of type {rhs.tensor.dtype}")
     check_symmetric(lhs.tensor, rhs.tensor, result)
-    if 0 in result_shape(lhs.shape, rhs.shape, options) or 0 in lhs.shape:
+    shape = result_shape(lhs.shape, rhs.shape, options)
+    if 0 in shape:
+        return R.zeros(shape, "int16")
+    if 0 in lhs.shape:
         raise UnsupportedError("operands without elements")
     factors = []
     for operand, is_swapped in ((lhs, options.adj_x), (rhs, options.adj_y)):

@@ -74,6 +74,25 @@ def test_uint8_weights_are_read_as_int8() -> None:
     sheet.check()
 
 
+def test_layers_without_rows_or_units() -> None:
+    sheet = Sheet(10)
+    for rows, units in ((0, 3), (2, 0)):
+        data = sheet.input(np.zeros((rows, 4), np.float32))
+        kernel = sheet.constant(np.ones((units, 4), np.int8), Quantization.per_tensor(0.1, 0))
+        sheet.operator("FULLY_CONNECTED", [data, kernel], ((rows, units), "float32", None))
+    sheet.check()
+
+
+def test_rows_of_no_elements_are_refused() -> None:
+    sheet = Sheet(10)
+    kernel = sheet.constant(np.ones((3, 0), np.int8), Quantization.per_tensor(0.1, 0))
+    operands = [sheet.input(np.zeros((2, 0), np.float32)), kernel]
+    result = ((2, 3), "float32", None)
+    sheet.operator("FULLY_CONNECTED", operands, result, keep_num_dims=True)
+    with pytest.raises(QnnError, match="has rows of no elements"):
+        from_tflite(sheet.model())
+
+
 def test_a_tanh_is_that_of_the_layer() -> None:
     sheet = Sheet(9)
     data = sheet.input(float_rows(sheet.rng, (3, 40)) / 8)

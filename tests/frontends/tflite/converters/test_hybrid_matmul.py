@@ -26,6 +26,7 @@ SHAPES: list[Any] = [
     ((2, 8, 3), (2, 8, 6), True, False),
     ((1, 3, 8), (4, 8, 6), False, False),
     ((2, 2, 8), (1, 600, 8), False, True),
+    ((0, 3, 8), (8, 6), False, False),
 ]
 
 

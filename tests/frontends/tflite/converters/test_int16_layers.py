@@ -148,6 +148,9 @@ def test_products_of_matrices() -> None:
         step = float(scales[0].scale[0] * scales[1].scale[0])
         result = ((2, 4, 5), "int16", near(sheet.rng, step * (500 if is_constant else 1e5)))
         sheet.operator("BATCH_MATMUL", [lhs, rhs], result, adj_x=adj_x, adj_y=adj_y)
+    nothing = sheet.input(np.zeros((0, 4), np.int16), symmetric(0.1))
+    weight = sheet.constant(np.ones((4, 3), np.int8), symmetric(0.1))
+    sheet.operator("BATCH_MATMUL", [nothing, weight], ((0, 3), "int16", symmetric(0.1)))
     sheet.check()
 
 
