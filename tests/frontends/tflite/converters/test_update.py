@@ -42,6 +42,13 @@ def test_places_outside_are_moved_inside() -> None:
     sheet.check()
 
 
+def test_parts_without_elements_change_nothing() -> None:
+    sheet = Sheet(8)
+    put(sheet, (0, 3, 5), [1, 0, 0], "int8", False)
+    put(sheet, (4, 3, 0), [0, 0, 0], "float32", False)
+    sheet.check()
+
+
 def test_parts_that_are_too_large() -> None:
     sheet = Sheet(7)
     put(sheet, (1, 4, 1), [0, 0, 0], "int8", True)
