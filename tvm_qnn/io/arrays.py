@@ -16,6 +16,8 @@ from tvm_qnn.io.outputs import replacing
 
 Array = np.ndarray[Any, Any]
 
+_BEGINNINGS = (b"\x93NUMPY", b"PK")
+
 
 def read_array(path: Path) -> Array:
     """Read a .npy file.
@@ -79,6 +81,10 @@ def fitted(array: Array, info: TensorInfo) -> Array:
 def _read(path: Path, kind: str) -> Array | dict[str, Array]:
     if not path.is_file():
         raise QnnError(f"there is no file {path}")
+    with path.open("rb") as file:
+        # Anything else numpy takes for pickled objects, and says how to read them unsafely.
+        if not file.read(6).startswith(_BEGINNINGS):
+            raise QnnError(f"{path} is no .npy or .npz file")
     try:
         found = np.load(path, allow_pickle=False)
         if isinstance(found, np.ndarray):

@@ -86,3 +86,11 @@ def test_arrays_of_any_name(tmp_path: Path) -> None:
         for name, array in arrays.items():
             np.testing.assert_array_equal(found[name], array)
             np.testing.assert_array_equal(archive[name], array)
+
+
+def test_other_files_are_no_arrays(tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    for content in (b"", b"not numpy's", b"PNG", b"\x80\x04K\x01."):
+        path.write_bytes(content)
+        with pytest.raises(QnnError, match=r"x\.npy is no \.npy or \.npz file"):
+            read_array(path)
