@@ -60,7 +60,9 @@ class Commands(click.Group):
 
             if not isinstance(error, QnnError):
                 raise
-            raise click.ClickException(_shown(str(error))) from error
+            # Python's argument is the command line's option.
+            text = str(error).replace("shape_dict", "--shape")
+            raise click.ClickException(_shown(text)) from error
 
 
 @contextmanager

@@ -175,6 +175,12 @@ def test_a_shape_that_is_none(model: Path, shape: str) -> None:
     assert "NAME=1,3,224,224" in result.stderr
 
 
+def test_a_shape_of_no_input(model: Path) -> None:
+    result = CliRunner().invoke(main, ["compile", str(model), "--shape", "pictures=1,2"])
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: --shape: no input is named 'pictures'; there are ")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
