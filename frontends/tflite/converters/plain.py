@@ -16,7 +16,7 @@ _BITS = (*EIGHT_BITS, "int16")
 # What they compute is the same for every scale, if there is only one.
 _FOR_EVERY_SCALE = (
     *("AVERAGE_POOL_2D", "MAX_POOL_2D", "CONCATENATION", "PAD", "PADV2"),
-    *("MAXIMUM", "MINIMUM", "REDUCE_MAX", "REDUCE_MIN"),
+    *("MAXIMUM", "MINIMUM", "REDUCE_MAX", "REDUCE_MIN", "ABS", "NEG"),
     *("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"),
 )
 _UNIT = Quantization.per_tensor(1.0, 0)

@@ -35,6 +35,16 @@ def test_plain_integers_equal_litert(dtype: str) -> None:
     sheet.check()
 
 
+def test_signs_of_integers_need_no_scale() -> None:
+    sheet = Sheet(seed=32)
+    words = sheet.input(full_range(sheet.rng, "int16", (3, 5)))
+    numbers = sheet.input(full_range(sheet.rng, "int8", (3, 5)))
+    sheet.operator("ABS", [words], (ANY, "int16", None))
+    sheet.operator("NEG", [words], (ANY, "int16", None))
+    sheet.operator("NEG", [numbers], (ANY, "int8", None))
+    sheet.check()
+
+
 def test_scales_are_stated_of_all_tensors_or_of_none() -> None:
     sheet = Sheet()
     data = sheet.input(np.zeros((2, 3), np.int8))
