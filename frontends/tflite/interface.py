@@ -61,7 +61,7 @@ def _shape(tensor: Tensor, name: str, given: Sequence[int] | None) -> tuple[int,
             )
         return tensor.shape
     shape = tuple(int_list_attr(f"shape_dict: the shape of input {name!r}", given))
-    if len(shape) != len(tensor.shape) or any(size < 1 for size in shape):
+    if len(shape) != len(tensor.shape) or any(not 1 <= size < 1 << 31 for size in shape):
         raise QnnError(
             f"shape_dict: input {name!r} needs {len(tensor.shape)} positive sizes as in "
             f"{tensor.shape}, got {shape}"

@@ -248,6 +248,7 @@ class TestInputs:
             ({"dtype_dict": {"x": "int8"}}, "dtype_dict: no input is named 'x'; there are 'x1'"),
             ({"shape_dict": {"x1": (6, 6, 2)}}, r"needs 4 positive sizes as in \(1, 6, 6, 2\)"),
             ({"shape_dict": {"x1": (0, 6, 6, 2)}}, r"got \(0, 6, 6, 2\)"),
+            ({"shape_dict": {"x1": (1 << 70, 6, 6, 2)}}, "needs 4 positive sizes"),
             ({"shape_dict": {"x1": 6}}, "shape of input 'x1' must be a list of integers, got 6"),
             ({"shape_dict": {"x1": (1.5, 6, 6, 2)}}, "must be a list of integers"),
             (
