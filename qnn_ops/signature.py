@@ -40,7 +40,10 @@ def main_function(mod: tvm.IRModule) -> relax.Function:
         QnnError: if there is none, it is not a Relax function, or ``mod`` is no module.
     """
     if not isinstance(mod, tvm.IRModule):
-        raise QnnError(f"a model is an IRModule, got {type(mod).__name__}")
+        raise QnnError(
+            f"a model is an IRModule, got {type(mod).__name__}; importers return one, and its "
+            "parameters beside it"
+        )
     if "main" not in [variable.name_hint for variable in mod.get_global_vars()]:
         raise QnnError("the module has no function named main")
     main = mod["main"]

@@ -86,6 +86,8 @@ def test_a_module_without_main_is_an_error() -> None:
 def test_what_is_no_module_and_no_parameters_is_an_error() -> None:
     with pytest.raises(QnnError, match="a model is an IRModule, got NoneType"):
         tvm_qnn.build(None, "host")
+    with pytest.raises(QnnError, match="got tuple; importers return one, and its parameters"):
+        tvm_qnn.build((adder(), {}), "host")
     with pytest.raises(QnnError, match="params are constants by parameter name, got list"):
         tvm_qnn.build(adder(), "host", [W])  # type: ignore[arg-type]
 
