@@ -16,7 +16,7 @@ from frontends.tflite.options import Options
 # What the flexbuffers runtime raises on wild offsets, lengths and types.
 _RUNTIME_ERRORS = (
     *(struct.error, IndexError, KeyError, OverflowError),
-    *(TypeError, ValueError, UnicodeDecodeError),
+    *(AssertionError, TypeError, ValueError, UnicodeDecodeError),
 )
 
 

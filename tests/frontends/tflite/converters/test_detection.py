@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flatbuffers import flexbuffers
 
 from frontends.errors import ModelFormatError, UnsupportedOperatorError
 from frontends.tflite import from_tflite
@@ -147,6 +148,17 @@ def test_options_that_are_no_such_numbers(changes: dict[str, Any], message: str)
     detection(sheet, "float32", 5, **changes)
     with pytest.raises(ModelFormatError, match=message):
         from_tflite(sheet.model())
+
+
+def test_values_that_are_keys_of_16_bits() -> None:
+    sheet = Sheet()
+    detection(sheet, "float32", 5)
+    whole = bytes(flexbuffers.Dumps(options()))
+    # Behind the values stand their types, the offset of the map, its type and its width.
+    damaged = whole[: -3 - len(options())] + b"\x11" * len(options()) + whole[-3:]
+    assert whole in sheet.model()
+    with pytest.raises(ModelFormatError, match="cannot read max_detections"):
+        from_tflite(sheet.model().replace(whole, damaged))
 
 
 def test_there_must_be_options() -> None:
