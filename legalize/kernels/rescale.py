@@ -15,12 +15,14 @@ import numpy as np
 
 from legalize.kernels.ir.types import Array
 
+USUAL = 17
+"""The shift to the right that is tried first, so that many layers have one number."""
+
 Staircase = Callable[[Array], Array]
 """From int64 sums, whose last axis is the channels, to clamped outputs; it never descends."""
 
 HIGH = 32  # bits that a narrow form drops of its products
 _MOST_LEFT, _MOST_RIGHT = 14, 21  # beyond these an addend gets too large for its dtype
-_USUAL_RIGHT = 17  # tried first, so that many layers have one number
 _LARGEST = {False: 1 << 30, True: 1 << 61}  # addend, by whether the form is wide
 _NEARBY = (0, 1, -1, 2, -2, 3, -3)
 _FARTHER = tuple(sign * offset for offset in range(4, 65) for sign in (1, -1))
@@ -125,6 +127,7 @@ def prove(
     bounds: tuple[int, int],
     *,
     narrow: bool = False,
+    usual: int = USUAL,
 ) -> Form | None:
     """Return a form that is the reference for every sum of every channel; None if none is found.
 
@@ -138,6 +141,7 @@ def prove(
         most: the largest one likewise.
         bounds: of the outputs.
         narrow: whether only forms of 32 bits with one addend will do.
+        usual: the shift to the right that is tried first.
     """
     if not (real >= 0).all() or not (real < 1).all():
         return None
@@ -146,7 +150,7 @@ def prove(
     steps = steps_of(staircase, least, most, *bounds)
     is_constant = ~steps.has_start[:-1].any(axis=0)
     real = np.where(is_constant, 0.0, real)
-    for is_wide, has_signs, left, right in _kinds(real, least, most):
+    for is_wide, has_signs, left, right in _kinds(real, least, most, usual):
         if narrow and (is_wide or has_signs):
             return None
         form = _form(steps, real, left, right, is_wide=is_wide, has_signs=has_signs)
@@ -155,7 +159,9 @@ def prove(
     return None
 
 
-def _kinds(real: Array, least: Array, most: Array) -> Iterator[tuple[bool, bool, Array, int]]:
+def _kinds(
+    real: Array, least: Array, most: Array, usual: int
+) -> Iterator[tuple[bool, bool, Array, int]]:
     reach = np.maximum(np.maximum(abs(least), abs(most)), 1)
     bits = np.floor(np.log2(reach.astype(np.float64))).astype(np.int64) + 1
     own = np.clip(31 - bits, 0, _MOST_LEFT)
@@ -169,8 +175,8 @@ def _kinds(real: Array, least: Array, most: Array) -> Iterator[tuple[bool, bool,
         for left in lefts:
             largest = left[live] - 1 - np.log2(real[live]) - 1e-9
             most_right = int(np.floor(largest.min(initial=0.0 if not live.any() else np.inf)))
-            usual = (_USUAL_RIGHT,) if most_right > _USUAL_RIGHT else ()
-            for right in (*usual, most_right, most_right - 1):
+            first = (usual,) if most_right > usual else ()
+            for right in (*first, most_right, most_right - 1):
                 if right >= 0:
                     yield is_wide, has_signs, left, min(right, _MOST_RIGHT)
 

@@ -13,7 +13,7 @@ from legalize.kernels.conv2d.spec import OutputStage
 from legalize.kernels.ir.registers import kept
 from legalize.kernels.ir.types import Array, Buffer, Index
 from legalize.kernels.isa.mcu import words_of
-from legalize.kernels.rescale import Form, prove
+from legalize.kernels.rescale import USUAL, Form, prove
 from qnn_ops.arithmetic import (
     multiply_by_quantized_multiplier,
     multiply_by_quantized_multiplier_single,
@@ -187,7 +187,12 @@ def folded_bias(rows: Array, zero_point: int, bias: Array | None) -> Array:
 
 
 def epilogue_of(
-    output: OutputStage, weights: Weights, rows: Array, bias: Array, in_dtype: str
+    output: OutputStage,
+    weights: Weights,
+    rows: Array,
+    bias: Array,
+    in_dtype: str,
+    usual: int = USUAL,
 ) -> Epilogue | None:
     """Return the epilogue that is the reference for every sum of these weights; None if none is.
 
@@ -197,6 +202,7 @@ def epilogue_of(
         rows: centred weights of each output channel.
         bias: as ``folded_bias`` gives it.
         in_dtype: of the data.
+        usual: see ``prove``.
     """
     if output.dtype == "int32":
         return Epilogue(output, None, bias)
@@ -216,10 +222,14 @@ def epilogue_of(
     if output.rounding not in _FLOATS:
         real = real * 2.0 ** (shift.astype(np.float64) - 31)
     bounds = output.low, output.high
-    form = prove(lambda sums: staircase(sums + bias), real, least, most, bounds, narrow=True)
+    form = prove(
+        *(lambda sums: staircase(sums + bias), real, least, most, bounds),
+        narrow=True,
+        usual=usual,
+    )
     if form is not None:
         return Epilogue(output, form, None)
-    form = prove(staircase, real, least + bias, most + bias, bounds)
+    form = prove(staircase, real, least + bias, most + bias, bounds, usual=usual)
     return None if form is None else Epilogue(output, form, bias)
 
 

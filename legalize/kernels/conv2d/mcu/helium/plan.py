@@ -13,6 +13,7 @@ from legalize.kernels.conv2d.mcu.helium.kernel import conv2d, packed_rows
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import UNFUSED, ConvSpec
 from legalize.kernels.ir.types import Array
+from legalize.kernels.rescale import USUAL
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,20 +52,23 @@ def plan_helium(spec: ConvSpec, weights: Weights) -> HeliumPlan | None:
     return None if epilogue is None else HeliumPlan(spec, epilogue, weights)
 
 
-def helium_epilogue(spec: ConvSpec, weights: Weights, rows: Array) -> Epilogue | None:
+def helium_epilogue(
+    spec: ConvSpec, weights: Weights, rows: Array, usual: int = USUAL
+) -> Epilogue | None:
     """Return what sums become, if Helium's kernels have the arithmetic.
 
     Args:
         spec: the convolution.
         weights: of it.
         rows: centred weights of each output channel.
+        usual: see ``prove``.
     """
     if (spec.in_dtype, spec.kernel_dtype) != ("int8", "int8"):
         return None
     if spec.has_asymmetric_kernel or spec.fusion != UNFUSED:
         return None
     bias = folded_bias(rows, spec.input_zero_point, weights.bias)
-    epilogue = epilogue_of(spec.output, weights, rows, bias, spec.in_dtype)
+    epilogue = epilogue_of(spec.output, weights, rows, bias, spec.in_dtype, usual)
     if epilogue is None or (epilogue.form is not None and epilogue.form.is_wide):
         return None
     return epilogue
