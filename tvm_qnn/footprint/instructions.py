@@ -12,9 +12,9 @@ from legalize.kernels.call import SORTED_LAST
 from legalize.kernels.isa.mcu import WORD
 from legalize.kernels.kernel import IS_KERNEL
 
-_CONVOLUTIONS = ("conv2d", "depthwise_conv2d")
+_CONVOLUTIONS = ("conv2d", "depthwise_conv2d", "depthwise_columns")
 
-_VECTOR = 16  # bytes of Helium's registers, and the weights of a channel where it has columns
+_VECTOR = 16  # bytes of Helium's registers
 
 TAKES: dict[str, dict[str, tuple[float, float, float, float]]] = {
     "cortex-m0plus": {
@@ -62,7 +62,7 @@ TAKES: dict[str, dict[str, tuple[float, float, float, float]]] = {
         "few": (0.121, 3.8, 1.29, 0),
         "pixel": (0.123, 1.1, 1.46, 0),
         "dense": (0.14, 6.47, 0, 58.4),
-        "columns": (0.303, 0, 0.434, 20.4),
+        "columns": (0, 2.28, 1.25, 28.4),
         "depthwise": (0.839, 0, 0.35, 9.96),
         "add": (0, 2.25, 0, 0),
         "average": (0, 7.06, 0.514, 0),
@@ -138,9 +138,8 @@ def _work(
     (weights,) = shapes[1]
     channels = output[-1]
     pixels = outputs // channels
-    if name == "depthwise_conv2d":
-        has_columns = "columns" in takes and weights == _VECTOR * channels
-        row = "columns" if has_columns else "depthwise"
+    if name != "conv2d":
+        row = name.removeprefix("depthwise_").replace("conv2d", "depthwise")
         return row, (pixels * weights, outputs, prod(data), outputs // output[-2])
     # Helium has zeros for channels that fill the last four.
     together = -(-channels // WORD) * WORD if weights % channels else channels

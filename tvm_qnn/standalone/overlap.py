@@ -13,7 +13,8 @@ from tvm import tirx
 from tvm.ir.expr import TensorLoad
 from tvm_ffi import structural_walk
 
-from legalize.kernels.isa.helium import COUNT, FOUR, SAME, SCATTER, VECTOR
+from legalize.kernels.isa.helium import COUNT, FOUR, SAME
+from legalize.kernels.isa.helium_columns import CHANNELS, SPREAD
 from legalize.kernels.isa.helium_copies import COPY, COPY_COLUMNS, FILL, STORE
 from legalize.kernels.isa.helium_sums import PIXELS, SUMS
 from legalize.kernels.isa.helium_tiles import TILE
@@ -340,23 +341,21 @@ class _Reader:
     def _extern(self, name: tvm.ir.StringImm, *operands: Any) -> tuple[_Uses, Span]:
         if name.value in (SAME, COUNT, NUMBER):
             return self.value(operands[0])
-        if name.value == SCATTER:
-            return self._scatter(*operands), None
         if name.value.startswith(STORE):
             place, *others = operands
             return self._moved(place, others, FOUR - 1), None
+        if name.value.startswith(CHANNELS):
+            place, *others, count = operands
+            return self._moved(place, others, int(count) - 1), None
         if name.value.startswith(TILE):
             return self._tile(*operands), None
         if name.value in _MOVES or name.value.startswith(SUMS):
             place, *others = operands
             return self._moved(place, others, None), None
-        if name.value not in _READ:
+        if name.value != TWO_WORDS:
             raise _UnreadableError
         (place,) = operands
         return self._load(place.args[0])[0], None
-
-    def _scatter(self, place: Any, offsets: Any, values: Any, most: Any) -> _Uses:
-        return self._moved(place, [offsets, values], int(most))
 
     def _tile(self, to: Any, *others: Any) -> _Uses:
         groups, pitch = map(self._number, others[-2:])
@@ -407,8 +406,7 @@ def _spread(span: Span, turns: int) -> Span:
 
 
 _EXTERN = ("tirx.call_extern", "tirx.call_pure_extern")
-_READ = (TWO_WORDS, VECTOR)
-_MOVES = (COPY, FILL, COPY_COLUMNS)
+_MOVES = (COPY, FILL, COPY_COLUMNS, SPREAD)
 _INTEGERS = ("int32", "int64")
 _TWO = ("a", "b")
 _BINARY = (

@@ -8,9 +8,8 @@ outputs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from contextlib import ExitStack
 
-import numpy as np
 from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
@@ -19,51 +18,43 @@ from legalize.kernels.conv2d.mcu.epilogue import Epilogue
 from legalize.kernels.conv2d.mcu.kernel import arguments
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.ir.registers import kept
-from legalize.kernels.ir.types import Array, Index, Vector
-from legalize.kernels.ir.vectors import splat
+from legalize.kernels.ir.types import Index
 from legalize.kernels.isa.helium import (
     EIGHT,
     FOUR,
     SIZE,
-    dot,
-    lifted,
-    narrowed_by,
-    reading_vectors,
-    rotated,
-    scatter,
+    hiding,
     unseen_count,
     unseen_index,
-    upper_products,
-    upper_products_and,
-    vector_of,
 )
-from legalize.kernels.isa.mcu import number as size_of
-from legalize.kernels.isa.mcu import reading_words, words_of
+from legalize.kernels.isa.helium_columns import (
+    MOST_ACROSS,
+    NUMBERS,
+    Kind,
+    channels_of,
+    convolve,
+    spread,
+    spreading,
+)
+from legalize.kernels.isa.helium_copies import copying, fill
+from legalize.kernels.isa.helium_tiles import having
+from legalize.kernels.isa.mcu import number, reading_words
 
-_NARROWEST = 6  # outputs in a row; for fewer the copying is not worth it
-_FIXED = 16  # instructions of a turn beside those of its outputs, about; see _pixels
+_NARROWEST, _SMALL = 6, 36  # outputs in a row, and in an image that may have fewer
 
 
 def serves(spec: ConvSpec) -> bool:
-    """Tell whether windows fit into registers, vectors have the channels, and rows are long."""
-    fits = spec.kernel_height <= FOUR and spec.kernel_width <= FOUR
-    # Of eight lanes the offsets have 16 bits.
-    farthest = (EIGHT - 1) * max(_pitch(spec), spec.out_channels)
-    fits = fits and farthest < 1 << 16
-    return fits and spec.out_channels >= EIGHT and spec.out_width >= _NARROWEST
+    """Tell whether windows fit into registers, vectors have the channels, and rows are long.
 
-
-def packed(spec: ConvSpec, rows: Array) -> Array:
-    """Return weights as they are read: of each channel a vector of four columns of four.
-
-    Args:
-        spec: the convolution.
-        rows: int8 [channels, taps].
+    Where they are short, columns take too much memory for what they save, but in small images.
     """
-    columns = np.zeros((spec.out_channels, FOUR, FOUR), np.int8)
-    taps = rows.reshape(-1, spec.kernel_height, spec.kernel_width)
-    columns[:, : spec.kernel_width, : spec.kernel_height] = taps.transpose(0, 2, 1)
-    return columns.reshape(-1)
+    fits = spec.kernel_height <= FOUR and spec.kernel_width <= FOUR
+    fits = fits and spec.strides[1] <= MOST_ACROSS
+    # Offsets have 16 bits: of eight channels, and of outputs in two rows.
+    farthest = max((EIGHT - 1) * _pitch(spec), (spec.out_width + FOUR) * spec.out_channels)
+    fits = fits and farthest < 1 << 16
+    fits = fits and spec.out_channels >= EIGHT
+    return fits and (spec.out_width >= _NARROWEST or spec.out_height * spec.out_width < _SMALL)
 
 
 def depthwise_conv2d(spec: ConvSpec, epilogue: Epilogue) -> tirx.PrimFunc:
@@ -74,13 +65,17 @@ def depthwise_conv2d(spec: ConvSpec, epilogue: Epilogue) -> tirx.PrimFunc:
         epilogue: what the sums become; its form is not wide.
 
     Returns:
-        A function of the data; what ``packed`` gives; the epilogue's constants; and the output.
+        A function of the data; int8 weights [channels, taps]; the epilogue's constants; and the
+        output.
     """
     with IRBuilder() as builder, T.prim_func(s_tir=True):
-        T.func_name("depthwise_conv2d")
-        T.func_attr({"global_symbol": "depthwise_conv2d", "tirx.noalias": True})
+        T.func_name("depthwise_columns")
+        T.func_attr({"global_symbol": "depthwise_columns", "tirx.noalias": True})
         writer = _Writer(spec, epilogue)
-        with reading_vectors(), reading_words():
+        with ExitStack() as stack:
+            parts = hiding(), reading_words(), copying(), spreading(), having(writer.code)
+            for each in parts:
+                stack.enter_context(each)
             writer.write()
     return builder.get()
 
@@ -88,178 +83,136 @@ def depthwise_conv2d(spec: ConvSpec, epilogue: Epilogue) -> tirx.PrimFunc:
 class _Writer:
     def __init__(self, spec: ConvSpec, epilogue: Epilogue) -> None:
         self.spec, self.epilogue = spec, epilogue
+        self.kind = kind_of(spec, epilogue)
+        self.name, self.code = channels_of(self.kind)
         self.data, self.weights, self.fields, self.output = arguments(
-            spec, spec.out_channels * SIZE, epilogue.constants()
+            spec, spec.out_channels * self.kind.taps, epilogue.constants()
         )
-        # Windows below one another whose rows are four or fewer.
-        has_two = spec.strides[0] == 1 and spec.kernel_height < FOUR and spec.out_height > 1
-        self.windows = 2 if has_two else 1
-        self.rows = spec.kernel_height + (self.windows - 1) * spec.strides[0]
-        self.pixels = _pixels(spec)
+        self.rows = spec.kernel_height + (self.kind.windows - 1) * spec.strides[0]
         # A channel's padding on the right is the next one's on the left. A row's place in a
         # register is its number's, by four.
-        _, left, _, right = spec.padding
-        self.between, self.pitch = max(left, right), _pitch(spec)
-        # What is read behind the last window's columns counts for nothing.
-        size = left * FOUR + spec.out_channels * self.pitch + SIZE
-        self.columns = T.alloc_buffer((size,), "int8")
+        self.pitch, self.before = _pitch(spec), spec.padding[1] * FOUR
+        form = epilogue.form
+        assert form is not None
+        self.left = int(form.left[0]) - self.kind.doubles
+        # What is read behind the last window's columns, and of more pixels, counts for nothing.
+        self.width = max(spec.out_width, FOUR)
+        more = (self.width - spec.out_width) * spec.strides[1] * FOUR
+        self.size = self.before + spec.out_channels * self.pitch + SIZE + more
+        self.columns = T.alloc_buffer((self.size,), "int8")
+        self.numbers = T.alloc_buffer((len(NUMBERS),), "int32")
 
     def write(self) -> None:
-        spec = self.spec
-        step = self.windows * spec.strides[0]
-        lanes = [min(lane, self.pixels - 1) for lane in range(EIGHT)]
-        self.offsets = _offsets(spec.out_channels, lanes)
-        if self.between:
-            self._pad()
-        turns = -(-spec.out_height // self.windows)
-        with T.serial(spec.batch) as image, T.serial(turns) as turn:
-            first = kept(turn * step)
-            with T.serial(self.rows) as n:
-                is_new = T.Or(turn == 0, n >= self.rows - step)
+        self._set_sizes()
+        if self.spec.batch == 1:
+            self._convolve(T.int32(0))
+            return
+        with T.serial(unseen_count(self.spec.batch)) as image:
+            self._convolve(image)
+
+    def _convolve(self, image: Index) -> None:
+        """Write an image's outputs."""
+        spec, windows = self.spec, self.kind.windows
+        step = windows * spec.strides[0]
+        height, width, channels = map(number, spec.out_shape[1:])
+        fill(self.columns[0], spec.input_zero_point, number(self.size))
+        with T.serial(unseen_count(-(-spec.out_height // windows))) as turn:
+            # Of the last two rows one may be done again.
+            y = kept(T.min(turn * windows, height - windows))
+            first = kept(y * spec.strides[0])
+            with T.serial(unseen_count(self.rows)) as n:
+                # Else LLVM writes the copy out for each of these.
+                is_new = T.Or(unseen_index(turn) == 0, unseen_index(n) >= self.rows - step)
                 with T.If(is_new), T.Then():
                     self._copy(image, kept(first + n))
-            self._channels(image, turn, first)
+            self._set_places(kept(first % FOUR))
+            self._set("channels", channels)
+            to = ((image * height + y) * width) * channels
+            starts = self.output[to], self.columns[0], self.weights[0], self.fields[0]
+            count = windows * spec.out_width * spec.out_channels
+            convolve(self.name, *starts, self.numbers, count)
 
-    def _pad(self) -> None:
-        """Write the padding on the left of the first channel, and on the right of each."""
+    def _set(self, name: str, value: Index) -> None:
+        T.buffer_store(self.numbers, value, [NUMBERS.index(name)])
+
+    def _set_sizes(self) -> None:
+        """Write the numbers that all rows have."""
         spec = self.spec
-        left = spec.padding[1]
+        width, channels = number(self.width), number(spec.out_channels)
+        column = spec.strides[1] * FOUR
+        turns, rest = divmod(self.width, FOUR)
+        # Where rows are no whole turns the second one does some pixels again.
+        counts = (1, turns) if rest else (turns, 0)
+        for name, count in zip(("first", "more"), counts, strict=True):
+            self._set(name, number(count + 1) - 1)
+        twice = kept(number(turns + (rest > 0)) * FOUR - width)
+        self._set("back", twice * column)
+        self._set("up", twice * channels)
+        self._set("next", number(self.pitch) - width * column)
+        self._set("on", 1 - width * channels)
+        self._set("step", channels * FOUR)
+        if not self.kind.has_lefts:
+            self._set("left", number(self.left + 1) - 1)
+        self._set("pixels", number((1 << FOUR * min(spec.out_width, FOUR)) - 1))
+        # Offsets of 16 bits are two rows', those of 32 bits one row's.
+        has_two = self.kind.windows == 2
+        upper = T.shift_left(channels, T.int32(16))
+        self._set("apart", T.bitwise_or(upper, channels) if has_two else channels)
+        below = number(spec.out_width) * channels
+        self._set("below", T.shift_left(below, T.int32(16)))
+        if self.epilogue.multiplier is not None:
+            self._set("multiplier", T.int32(self.epilogue.multiplier))
 
-        def fill(place: Index, columns: int) -> None:
-            for column in range(columns):
-                value = splat("int8", spec.input_zero_point, FOUR)
-                T.buffer_store(self.columns, value, [T.ramp(place + column * FOUR, 1, FOUR)])
+    def _set_places(self, slot: Index) -> None:
+        """Write where a register's weights are, whose first row has that place among four."""
+        height, width = self.spec.kernel_height, self.spec.kernel_width
+        taps = T.int32(sum(row * width << 8 * row for row in range(FOUR)))
+        bits = kept(slot * 8)
+        self._set("taps", T.call_llvm_pure_intrin("int32", "llvm.fshl.i32", taps, taps, bits))
+        # Of each column these rows, and of rows these columns.
+        rows = T.int32(((1 << height) - 1) * 0x11111)
+        rows = T.shift_right(T.shift_left(rows, slot), T.int32(FOUR))
+        self._set("mask", T.bitwise_and(rows, T.int32((1 << FOUR * width) - 1)))
 
-        fill(T.int32(0), left)
-        # Else LLVM writes the loop out.
-        with T.serial(unseen_count(spec.out_channels)) as channel:
-            fill(channel * self.pitch + (left + spec.in_width) * FOUR, self.between)
-
-    def _copy(self, image: Index, number: Index) -> None:
+    def _copy(self, image: Index, row: Index) -> None:
         """Copy a row of the padded data, by its number."""
         spec = self.spec
-        top, left, *_ = spec.padding
-        row, slot = kept(number - top), kept(number % FOUR)
-        offsets = _offsets(self.pitch, range(EIGHT))
-        # Else LLVM writes the loops out.
-        count = unseen_count(spec.in_width)
-        blocks = unseen_count(-(-spec.in_channels // EIGHT))
-        with T.serial(blocks) as block:
-            # The last channels may be copied again.
-            first = kept(T.min(block * EIGHT, size_of(spec.in_channels) - EIGHT))
-            pixel = (image * spec.in_height + row) * spec.in_width
-            start = unseen_index(pixel * spec.in_channels + first)
-            place = unseen_index(first * self.pitch + left * FOUR + slot)
-            last = (EIGHT - 1) * self.pitch
+        place = self.columns[row % FOUR + self.before]
+        row = kept(row - spec.padding[0])
+        height, width, channels = map(number, spec.in_shape[1:])
+        source = self.data[(image * height + row) * width * channels]
+        # Behind all columns is padding.
+        other = self.columns[number(self.size) - SIZE]
+        spread(place, source, other, row, height, width, channels, number(self.pitch))
 
-            def put(values: Vector, x: Index) -> None:
-                scatter(self.columns, place + x * FOUR, offsets, values, last)
 
-            with T.If(T.And(row >= 0, row < spec.in_height)):
-                with T.Then(), T.serial(count) as x:
-                    values = self.data[T.ramp(start + x * spec.in_channels, 1, EIGHT)]
-                    put(T.Cast("int16x8", values), x)
-                with T.Else(), T.serial(count) as x:
-                    put(splat("int16", spec.input_zero_point, EIGHT), x)
+def kind_of(spec: ConvSpec, epilogue: Epilogue) -> Kind:
+    """Return what the code of a convolution depends on.
 
-    def _channels(self, image: Index, turn: Index, first: Index) -> None:
-        spec, count = self.spec, len(self.epilogue.rows)
-        y = kept(turn * self.windows)
-        bits = kept(first % FOUR * 8)
-        with T.serial(spec.out_channels) as channel:
-            # Their rows take the places which the data's have.
-            words = T.reinterpret("int32x4", vector_of(self.weights, channel * SIZE))
-            words = kept(rotated(kept(words), bits))
-            weights = [kept(T.reinterpret("int8x16", words))]
-            if self.windows == 2:
-                below = rotated(words, 8)
-                weights.append(kept(T.reinterpret("int8x16", below)))
-            fields = words_of(self.fields, channel * count, count)
-            turns = -(-spec.out_width // self.pixels)
-            with T.serial(unseen_count(turns)) as number:
-                # The last ones may be done again.
-                x = kept(T.min(number * self.pixels, size_of(spec.out_width) - self.pixels))
-                place = kept(channel * self.pitch + x * (spec.strides[1] * FOUR))
-                pixel = (image * spec.out_height + y) * spec.out_width + x
-                self._outputs(weights, fields, place, y, pixel * spec.out_channels + channel)
-
-    def _outputs(
-        self, weights: Sequence[Vector], fields: Sequence[Index], place: Index, y: Index, to: Index
-    ) -> None:
-        """Write neighbours in a row, of each window that is in the image."""
-        spec, last = self.spec, self.pixels - 1
-        sums: dict[int, list[Index]] = {}
-        halves: list[list[Vector]] = [[] for _ in weights]
-        for odd in range(2):
-            totals = [T.alloc_buffer((FOUR,), "int32", scope="global") for _ in weights]
-            for lane in (0, 2, 1, 3):  # two by an instruction
-                pixel = min(2 * lane + odd, last)
-                if pixel not in sums:
-                    values = vector_of(self.columns, place + pixel * spec.strides[1] * FOUR)
-                    sums[pixel] = [kept(dot(values, each, T.int32(0))) for each in weights]
-                for total, value in zip(totals, sums[pixel], strict=True):
-                    T.buffer_store(total, value, [lane])
-            for half, total in zip(halves, totals, strict=True):
-                half.append(self._scaled(kept(total[T.ramp(0, 1, FOUR)]), fields))
-        offsets = self.offsets
-        for row, (even, odds) in enumerate(halves):
-            value = self._narrowed(even, odds)
-            start = to + row * spec.out_width * spec.out_channels
-            if spec.out_height % (row + 1) == 0:
-                scatter(self.output, start, offsets, value, last * spec.out_channels)
-                continue
-            with T.If(y + row < spec.out_height), T.Then():
-                scatter(self.output, start, offsets, value, last * spec.out_channels)
-
-    def _scaled(self, total: Vector, fields: Sequence[Index]) -> Vector:
-        """Return outputs of a channel before their last shift."""
-        epilogue, form = self.epilogue, self.epilogue.form
-        assert form is not None
-        if epilogue.bias is not None:
-            total = kept(total + T.broadcast(fields[-1], FOUR))
-        common, row = epilogue.multiplier, epilogue.addend_row
-        multiplier = T.broadcast(fields[0] if common is None else T.int32(common), FOUR)
-        doubles = len(form.addend) == 1 and int(form.left.min()) > 0
-        if form.left.size > 1:
-            by = T.broadcast(fields[epilogue.left_row] - int(doubles), FOUR)
-            raised = lifted(total, by)
-        else:
-            raised = T.shift_left(total, splat("int32", int(form.left[0]) - doubles, FOUR))
-        if doubles:
-            return upper_products_and(raised, multiplier, fields[row])
-        addends = T.broadcast(fields[row], FOUR)
-        if len(form.addend) > 1:
-            is_negative = total < splat("int32", 0, FOUR)
-            addends = T.Select(is_negative, T.broadcast(fields[row + 1], FOUR), addends)
-        return kept(upper_products(raised, multiplier) + addends)
-
-    def _narrowed(self, even: Vector, odd: Vector) -> Vector:
-        """Return int16x8 whose lower bytes are outputs."""
-        epilogue = self.epilogue
-        assert epilogue.form is not None
-        value = narrowed_by(even, odd, epilogue.form.right)
-        if epilogue.output.low > -128:
-            value = T.max(value, splat("int8", epilogue.output.low, SIZE))
-        if epilogue.output.high < 127:
-            value = T.min(value, splat("int8", epilogue.output.high, SIZE))
-        return T.reinterpret("int16x8", kept(value))
+    Args:
+        spec: the convolution.
+        epilogue: what the sums become.
+    """
+    form = epilogue.form
+    assert form is not None
+    # Windows below one another whose rows are four or fewer.
+    has_two = spec.strides[0] == 1 and spec.kernel_height < FOUR and spec.out_height > 1
+    return Kind(
+        windows=2 if has_two else 1,
+        across=spec.strides[1],
+        taps=spec.kernel_height * spec.kernel_width,
+        right=form.right,
+        doubles=len(form.addend) == 1 and int(form.left.min()) > 0,
+        has_multipliers=epilogue.multiplier is None,
+        has_lefts=form.left.size > 1,
+        has_signs=len(form.addend) > 1,
+        has_bias=epilogue.bias is not None,
+        low=epilogue.output.low,
+        high=epilogue.output.high,
+    )
 
 
 def _pitch(spec: ConvSpec) -> int:
     """Return the bytes between the columns of two channels."""
     _, left, _, right = spec.padding
     return (spec.in_width + max(left, right)) * FOUR
-
-
-def _pixels(spec: ConvSpec) -> int:
-    """Return how many neighbours are computed at a time: of the fewest instructions."""
-    most = min(EIGHT, spec.out_width)
-    return min(
-        range(1, most + 1), key=lambda n: (-(-spec.out_width // n) * (_FIXED + FOUR * n), -n)
-    )
-
-
-def _offsets(between: int, lanes: Sequence[int]) -> Vector:
-    """Return where lanes go, which is computed: layers of all sizes have one function."""
-    numbers = T.Shuffle([T.int16(lane) for lane in lanes], list(range(EIGHT)))
-    return kept(numbers * T.broadcast(T.Cast("int16", size_of(between)), EIGHT))

@@ -16,6 +16,7 @@ from legalize.kernels.depthwise.mcu.helium import depthwise_conv2d, lanes_of, pa
 from legalize.kernels.ir.types import Array
 
 _MOST_TAPS = 32  # which are written one after the other
+_USUAL = 16  # sums of few products often allow no larger shift
 _MOST_WEIGHTS = 255  # whose products with int8 add up to an int16
 
 
@@ -57,11 +58,11 @@ def plan_helium(spec: ConvSpec, weights: Weights) -> HeliumDepthwise | None:
     if spec.dilation != (1, 1) or taps > _MOST_TAPS or spec.output.dtype != "int8":
         return None
     rows = weights.kernel.reshape(taps, spec.out_channels).T
-    epilogue = helium_epilogue(spec, weights, rows)
+    epilogue = helium_epilogue(spec, weights, rows, _USUAL)
     if epilogue is None:
         return None
     if columns.serves(spec) and epilogue.form is not None and epilogue.form.right > 1:
-        arrays = columns.packed(spec, rows), *epilogue.constants()
+        arrays = np.ascontiguousarray(rows).reshape(-1), *epilogue.constants()
         return HeliumDepthwise(spec, epilogue, None, arrays)
     if lanes_of(spec) is None:
         return None

@@ -25,7 +25,7 @@ from legalize.kernels.conv2d.mcu.window import is_pixelwise
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.ir.registers import kept
 from legalize.kernels.ir.types import Array, Index, Vector
-from legalize.kernels.isa.helium import FOUR, SIZE, reading_vectors, unseen_count
+from legalize.kernels.isa.helium import FOUR, SIZE, hiding, unseen_count
 from legalize.kernels.isa.helium_copies import copy_columns, copy_rows, copying, fill, store_some
 from legalize.kernels.isa.helium_sums import (
     COLUMNS,
@@ -126,7 +126,7 @@ def conv2d(spec: ConvSpec, epilogue: Epilogue) -> tirx.PrimFunc:
         T.func_attr({"global_symbol": "conv2d", "tirx.noalias": True})
         writer = _Writer(spec, epilogue)
         with ExitStack() as stack:
-            for each in (reading_vectors(), reading_words(), copying(), writer.adding()):
+            for each in (hiding(), reading_words(), copying(), writer.adding()):
                 stack.enter_context(each)
             writer.write()
     return builder.get()
