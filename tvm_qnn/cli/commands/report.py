@@ -89,9 +89,10 @@ def _lines(found: Footprint) -> Iterator[str]:
     flash = found.constant_bytes if found.flash is None else found.flash
     yield f"flash {flash:,} bytes: constants {found.constant_bytes:,}, {code}"
     if (strips := found.strips) is not None:
+        rows = "one row" if strips["rows"] == 1 else f"up to {strips['rows']} rows"
         yield (
-            f"{strips['layers']} layers run in {strips['count']} strips of up to "
-            f"{strips['rows']} rows, with {strips['repeated_macs']:,} MACs more"
+            f"{strips['layers']} layers run in {strips['count']} strips of {rows}, "
+            f"with {strips['repeated_macs']:,} MACs more"
         )
     share = f", {found.macs / found.model_macs:.0%} of the file's" if found.model_macs else ""
     yield f"{found.macs:,} MACs{share}"
