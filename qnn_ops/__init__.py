@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from qnn_ops.reduce_windows import reduce_windows
     from qnn_ops.reinterpret import reinterpret
     from qnn_ops.requantize import requantize
+    from qnn_ops.row_moments import row_moments
     from qnn_ops.scatter_rows import scatter_rows
     from qnn_ops.select_boxes import select_boxes
     from qnn_ops.suppress_boxes import suppress_boxes
@@ -84,6 +85,7 @@ __all__ = [
     "reduce_windows",
     "reinterpret",
     "requantize",
+    "row_moments",
     "scatter_rows",
     "select_boxes",
     "suppress_boxes",

@@ -18,6 +18,13 @@ from frontends.onnx.integer_products import (
     dynamic_quantize_matmul,
     matmul_integer_to_float,
 )
+from frontends.onnx.normalizations import (
+    embed_layer_normalization,
+    quantized_embed_layer_normalization,
+    simplified_layer_normalization,
+    skip_layer_normalization,
+    skip_simplified_layer_normalization,
+)
 from frontends.onnx.package import onnx_package
 
 Array = np.ndarray[Any, Any]
@@ -274,6 +281,11 @@ _rule("Gelu")(gelu)
 _rule("BiasGelu")(bias_gelu)
 _rule("FastGelu")(fast_gelu)
 _rule("QuickGelu")(quick_gelu)
+_rule("EmbedLayerNormalization")(embed_layer_normalization)
+_rule("QEmbedLayerNormalization")(quantized_embed_layer_normalization)
+_rule("SimplifiedLayerNormalization")(simplified_layer_normalization)
+_rule("SkipLayerNormalization")(skip_layer_normalization)
+_rule("SkipSimplifiedLayerNormalization")(skip_simplified_layer_normalization)
 
 DOMAINS = ("", "ai.onnx", "com.microsoft")
 

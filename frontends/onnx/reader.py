@@ -17,6 +17,11 @@ from qnn_ops.errors import QnnError
 LEAST_OPSET, MOST_OPSET = 10, 28
 """Of the standard's operators: quantized ones begin with the first."""
 
+_LIKE_DATA = ("Gelu", "LayerNormalization", "RMSNormalization")
+"""Operators that earlier versions have not, and whose results have the shape of their data."""
+
+_STRANGE, _OTHER_DOMAIN = "SimplifiedLayerNormalization", "tvm_qnn.unchecked"
+
 Shapes = Mapping[str, Sequence[int]]
 
 
@@ -58,12 +63,22 @@ def _check_model(onnx: Any, proto: Any) -> None:
     shapeless = [tensor for tensor in tensors if not tensor.HasField("shape")]
     for tensor in shapeless:
         tensor.shape.SetInParent()
+    # ONNX Runtime has it in the standard's domain, where the package does not know it.
+    strange = [node for node in proto.graph.node if node.op_type == _STRANGE and not node.domain]
+    for node in strange:
+        node.domain = _OTHER_DOMAIN
+    others = len(proto.opset_import)
+    if strange:
+        proto.opset_import.append(onnx.helper.make_opsetid(_OTHER_DOMAIN, 1))
     try:
         onnx.checker.check_model(proto)
     except Exception as error:  # of onnx.checker, and of the protobuf library on its way
         raise ModelFormatError(f"the ONNX model is malformed: {_line(error)}") from None
     for tensor in shapeless:
         tensor.ClearField("shape")
+    for node in strange:
+        node.domain = ""
+    del proto.opset_import[others:]
 
 
 def with_shapes(proto: Any, shapes: Shapes | None) -> Any:
@@ -96,14 +111,35 @@ def with_shapes(proto: Any, shapes: Shapes | None) -> Any:
     del result.graph.value_info[:]
     check_windows(result)
     try:
-        return onnx.shape_inference.infer_shapes(result, strict_mode=True, data_prop=True)
+        return _inferred(onnx, result)
     except Exception:  # as above
         for value in result.graph.output:  # files tell wrong ones, which ONNX Runtime passes over
             value.type.tensor_type.ClearField("shape")
     try:
-        return onnx.shape_inference.infer_shapes(result, strict_mode=True, data_prop=True)
+        return _inferred(onnx, result)
     except Exception as error:  # as above
         raise ModelFormatError(f"the ONNX model's shapes do not fit: {_line(error)}") from None
+
+
+def _inferred(onnx: Any, proto: Any) -> Any:
+    """Infer shapes, also of what later versions of the standard's operators have."""
+    opset, nodes = opset_of(proto), proto.graph.node
+    unknown = {
+        number: node
+        for number, node in enumerate(nodes)
+        if node.op_type in _LIKE_DATA and not onnx.defs.has(node.op_type, opset)
+    }
+    if not unknown:
+        return onnx.shape_inference.infer_shapes(proto, strict_mode=True, data_prop=True)
+    copy = onnx.ModelProto()
+    copy.CopyFrom(proto)
+    for number, node in unknown.items():
+        names = (list(node.input[:1]), list(node.output[:1]))
+        copy.graph.node[number].CopyFrom(onnx.helper.make_node("Identity", *names))
+    result = onnx.shape_inference.infer_shapes(copy, strict_mode=True, data_prop=True)
+    for number, node in unknown.items():
+        result.graph.node[number].CopyFrom(node)
+    return result
 
 
 def _set_shape(value: Any, given: Sequence[int] | None) -> None:

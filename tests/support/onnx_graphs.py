@@ -22,7 +22,9 @@ Node = tuple[Any, ...]
 
 MICROSOFT = {
     *("BiasGelu", "DynamicQuantizeLSTM", "DynamicQuantizeMatMul", "MatMulIntegerToFloat"),
-    *("FastGelu", "QGemm", "QuickGelu"),
+    *("Attention", "EmbedLayerNormalization", "FastGelu", "GatherBlockQuantized", "MatMulNBits"),
+    *("MultiHeadAttention", "QAttention", "QEmbedLayerNormalization", "QGemm", "QuickGelu"),
+    *("SkipLayerNormalization", "SkipSimplifiedLayerNormalization"),
 }
 
 

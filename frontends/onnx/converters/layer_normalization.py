@@ -10,6 +10,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
+from frontends.onnx.converters.normalized_rows import normalized
 from frontends.onnx.converters.registry import Operands, converter, operands_of
 from qnn_ops import fused_multiply_add
 from qnn_ops.lanes import lanes_of, sum_of_lanes
@@ -24,7 +25,8 @@ def _layer_normalization(
 
     The mean, and that of the squared distances from it, are summed in float64 here; ONNX Runtime
     sums in float32, in an order of its processor's. The rest is as there: the distance times the
-    reciprocal of the deviation, and a fused product with the scale and sum with the bias.
+    reciprocal of the deviation, and a fused product with the scale and sum with the bias. Where an
+    order is stated, as that of ONNX Runtime's operators with a sum before it, all is as there.
     """
     data, scale, bias = operands_of(operands, 3)
     if attributes["tvm_custom"]["num_outputs"] > 1:
@@ -33,6 +35,9 @@ def _layer_normalization(
     if spec_of(data).dtype != "float32":
         raise UnsupportedError("it must be of float32")
     axis = int(attributes.get("axis", -1)) % len(shape)
+    if "order" in attributes:
+        order, small = attributes["order"].decode(), np.float32(attributes["epsilon"])
+        return normalized(builder, data, axis, order, small, (scale, bias))
     count = prod(shape[axis:])
     lanes = lanes_of(count)
     rows = emit(R.reshape(data, (*shape[:axis], *lanes)))

@@ -19,7 +19,10 @@ NOT_DRAWN: dict[str, str] = {
     ),
     **dict.fromkeys(
         (
-            *("BiasGelu", "Celu", "FastGelu", "OneHot", "QuickGelu"),
+            *("BiasGelu", "Celu", "FastGelu", "OneHot", "QuickGelu", "RMSNormalization"),
+            *("EmbedLayerNormalization", "QEmbedLayerNormalization"),
+            *("SimplifiedLayerNormalization", "SkipLayerNormalization"),
+            "SkipSimplifiedLayerNormalization",
             *("ArgMax", "ArgMin", "Cos", "CumSum", "Einsum", "GatherElements", "GatherND", "Gelu"),
             *("GridSample", "GroupNormalization", "InstanceNormalization", "LRN", "LogSoftmax"),
             *("LayerNormalization", "Mean", "Mish", "NhwcMaxPool", "Pow", "QLinearWhere"),

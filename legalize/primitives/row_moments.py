@@ -1,0 +1,98 @@
+"""row_moments as loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from tvm import relax, tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from legalize.primitives.loops import call_loops
+from legalize.primitives.registry import primitive
+from qnn_ops.registry import Attrs, spec_of
+from qnn_ops.row_moments import row_moments
+
+_LANES = (16, 8, 4, 2)
+"""Rows that are added at a time, each in a lane: their sums wait for no other."""
+
+_MOST = float(np.finfo(np.float32).max)
+
+
+@primitive(row_moments)
+def _row_moments(builder: relax.BlockBuilder, attrs: Attrs, rows: relax.Expr) -> relax.Expr:
+    number, size = spec_of(rows).shape
+    function = _function(number, size, attrs.order)
+    return call_loops(builder, "row_moments", function, [rows], (number, 2), "float32")
+
+
+def _function(number: int, size: int, order: str) -> tirx.PrimFunc:
+    lanes = next((each for each in _LANES if number % each == 0), 1)
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("row_moments")
+        T.func_attr({"global_symbol": "row_moments", "tirx.noalias": True})
+        rows = T.arg("rows", T.buffer((number, size), "float32"))
+        output = T.arg("output", T.buffer((number, 2), "float32"))
+        mean, squares = (T.alloc_buffer((lanes,), "float32", scope="global") for _ in range(2))
+        with T.serial(number // lanes) as block:
+            with T.vectorized(lanes) as lane:
+                T.buffer_store(mean, T.float32(0), [lane])
+                T.buffer_store(squares, T.float32(0), [lane])
+
+            def element(column: Any, lane: Any) -> Any:
+                return rows[block * lanes + lane, column]
+
+            _RULES[order](element, mean, squares, size, lanes)
+            with T.vectorized(lanes) as lane:
+                T.buffer_store(output, mean[lane], [block * lanes + lane, 0])
+                share = squares[lane] / T.float32(size)
+                T.buffer_store(output, share, [block * lanes + lane, 1])
+    return builder.get()
+
+
+def _two_passes(
+    element: Callable[[Any, Any], Any], mean: Any, squares: Any, size: int, lanes: int
+) -> None:
+    with T.serial(size) as column, T.vectorized(lanes) as lane:
+        T.buffer_store(mean, mean[lane] + element(column, lane), [lane])
+    with T.vectorized(lanes) as lane:
+        T.buffer_store(mean, mean[lane] / T.float32(size), [lane])
+    with T.serial(size) as column, T.vectorized(lanes) as lane:
+        distance = element(column, lane) - mean[lane]
+        T.buffer_store(squares, squares[lane] + _rounded(distance * distance), [lane])
+
+
+def _welford(
+    element: Callable[[Any, Any], Any], mean: Any, squares: Any, size: int, lanes: int
+) -> None:
+    distance = T.alloc_buffer((lanes,), "float32", scope="global")
+    with T.serial(size) as column, T.vectorized(lanes) as lane:
+        T.buffer_store(distance, element(column, lane) - mean[lane], [lane])
+        count = T.Cast("float32", column + 1)
+        T.buffer_store(mean, mean[lane] + distance[lane] / count, [lane])
+        product = distance[lane] * (element(column, lane) - mean[lane])
+        T.buffer_store(squares, squares[lane] + _rounded(product), [lane])
+
+
+def _squares(
+    element: Callable[[Any, Any], Any], _mean: Any, squares: Any, size: int, lanes: int
+) -> None:
+    with T.serial(size) as column, T.vectorized(lanes) as lane:
+        product = element(column, lane) * element(column, lane)
+        T.buffer_store(squares, squares[lane] + _rounded(product), [lane])
+
+
+def _rounded(product: Any) -> Any:
+    """Round a product before a sum, as qnn_ops.rounded does."""
+    variable = tirx.Var("product", "float32")
+    is_infinite = tirx.abs(variable) > T.float32(_MOST)
+    return tirx.Let(variable, product, tirx.Select(is_infinite, variable * 2.0, variable))
+
+
+_RULES: dict[str, Callable[[Callable[[Any, Any], Any], Any, Any, int, int], None]] = {
+    "two_passes": _two_passes,
+    "welford": _welford,
+    "squares": _squares,
+}

@@ -1,0 +1,154 @@
+"""ONNX Runtime's own normalizations, against it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from frontends.errors import UnsupportedOperatorError
+from frontends.onnx import from_onnx
+from tests.support.onnx_graphs import Array, Node, check_equal, compiled, model_of, on_runtime
+
+SIZES = [1, 32, 77]
+"""Of rows, some of no whole vectors."""
+
+
+def reals(rng: np.random.Generator, *shape: int) -> Array:
+    return rng.normal(0.5, 2, shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("operands", ["x r s b a", "x r s b", "x r s", "x r s _ a"])
+def test_skip_layer_normalization(operands: str, size: int) -> None:
+    rng = np.random.default_rng(size)
+    data = {"x": reals(rng, 2, 9, size), "r": reals(rng, 2, 9, size)}
+    given = {name: reals(rng, size) for name in operands.split()[2:] if name != "_"}
+    node = ("SkipLayerNormalization", operands, "y _ _ t", {"epsilon": 1e-6})
+    check_equal(model_of([node], data, ["y", "t"], given), data)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("operands", ["x r s a", "x r s"])
+def test_skip_simplified_layer_normalization(operands: str, size: int) -> None:
+    rng = np.random.default_rng(size)
+    data = {"x": reals(rng, 2, 9, size), "r": reals(rng, 2, 9, size)}
+    given = {name: reals(rng, size) for name in operands.split()[2:]}
+    node = ("SkipSimplifiedLayerNormalization", operands, "y _ _ t", {"epsilon": 1e-6})
+    check_equal(model_of([node], data, ["y", "t"], given), data)
+
+
+@pytest.mark.parametrize("shape", [(5, 8), (1, 5, 8)])
+def test_a_residual_may_be_that_of_each_sentence(shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(3)
+    data = {"x": reals(rng, 3, 5, 8), "r": reals(rng, *shape)}
+    for op in ("SkipLayerNormalization", "SkipSimplifiedLayerNormalization"):
+        check_equal(model_of([(op, "x r s", "y", {})], data, ["y"], {"s": reals(rng, 8)}), data)
+
+
+def test_numbers_that_lie_far_from_0_keep_their_variance() -> None:
+    rng = np.random.default_rng(4)
+    data = {"x": reals(rng, 2, 3, 64) * np.float32(0.01) + 5000, "r": np.zeros((2, 3, 64), "f")}
+    given = {"s": np.ones(64, np.float32)}
+    model = model_of([("SkipLayerNormalization", "x r s", "y", {})], data, ["y"], given)
+    check_equal(model, data)
+
+
+def embedding(
+    operands: str, results: str, *, size: int = 32, opset: int = 17, **attributes: Any
+) -> tuple[Any, dict[str, Array]]:
+    rng = np.random.default_rng(size)
+    arrays: dict[str, Array] = {
+        "w": reals(rng, 50, size),
+        "p": reals(rng, 20, size),
+        "k": reals(rng, 2, size),
+        "s": reals(rng, size),
+        "b": reals(rng, size),
+    }
+    data: dict[str, Array] = {
+        "i": rng.integers(0, 50, (2, 9)).astype(np.int32),
+        "g": rng.integers(0, 2, (2, 9)).astype(np.int32),
+        "m": (np.arange(9) < np.array([[9], [4]])).astype(np.int32),
+        "at": rng.integers(0, 20, (2, 9)).astype(np.int32),
+    }
+    names = operands.split()
+    data = {name: data[name] for name in names if name in data}
+    constants = {name: arrays[name] for name in names if name in arrays}
+    node = ("EmbedLayerNormalization", operands, results, attributes)
+    outputs = [name + (":int32" if name == "n" else "") for name in results.split() if name != "_"]
+    return model_of([node], data, outputs, constants, opset), data
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("operands", ["i g w p k s b m", "i _ w p _ s b m", "i g w p k s b _ at"])
+def test_embed_layer_normalization(operands: str, size: int) -> None:
+    model, data = embedding(operands, "y n t", size=size, epsilon=1e-6)
+    check_equal(model, data)
+
+
+def test_operators_of_old() -> None:
+    model, data = embedding("i g w p k s b m", "y n", opset=11)
+    check_equal(model, data)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("has_segments", [True, False])
+def test_embeddings_of_bytes(dtype: str, has_segments: bool) -> None:
+    rng = np.random.default_rng(5)
+    info = np.iinfo(dtype)
+    shapes = {"w": (50, 24), "p": (20, 24), "k": (2, 24), "s": (24,), "b": (24,)}
+    constants: dict[str, Array] = {
+        name: rng.integers(info.min, info.max + 1, shape).astype(dtype)
+        for name, shape in shapes.items()
+    }
+    for name in shapes:
+        constants[f"{name}s"] = rng.uniform(0.01, 0.1, ()).astype(np.float32)
+        constants[f"{name}z"] = np.array(rng.integers(info.min, info.max), dtype)
+    data = {
+        "i": rng.integers(0, 50, (2, 9)).astype(np.int32),
+        "g": rng.integers(0, 2, (2, 9)).astype(np.int32),
+        "m": (np.arange(9) < np.array([[9], [4]])).astype(np.int32),
+    }
+    operands = "i g w p k s b m ws ps ks ss bs wz pz kz sz bz"
+    if not has_segments:
+        operands = "i _ w p _ s b m ws ps _ ss bs wz pz _ sz bz"
+        data.pop("g")
+    used = {name: array for name, array in constants.items() if name in operands.split()}
+    node = ("QEmbedLayerNormalization", operands, "y n", {"epsilon": 1e-6})
+    check_equal(model_of([node], data, ["y", "n:int32"], used), data)
+
+
+@pytest.mark.parametrize("op", ["SimplifiedLayerNormalization", "RMSNormalization"])
+@pytest.mark.parametrize("size", SIZES)
+def test_without_a_sum_is_near(op: str, size: int) -> None:
+    rng = np.random.default_rng(size)
+    data, given = {"x": reals(rng, 2, 9, size)}, {"s": reals(rng, size)}
+    opset = 23 if op == "RMSNormalization" else 17
+    model = model_of([(op, "x s", "y", {"epsilon": 1e-6})], data, ["y"], given, opset)
+    ours, theirs = compiled(model, data)[0], on_runtime(model, data)[0]
+    # ONNX Runtime sums in float32, in an order of its own.
+    np.testing.assert_allclose(ours, theirs, rtol=2.0**-21)
+
+
+@pytest.mark.parametrize("results", ["y m", "y _ d"])
+def test_mean_and_deviation_are_refused(results: str) -> None:
+    rng = np.random.default_rng(6)
+    data = {"x": reals(rng, 2, 3, 8), "r": reals(rng, 2, 3, 8)}
+    node: Node = ("SkipLayerNormalization", "x r s", "y", {})
+    model = model_of([node], data, ["y"], {"s": reals(rng, 8)})
+    model.graph.node[0].output.extend(name.replace("_", "") for name in results.split()[1:])
+    with pytest.raises(UnsupportedOperatorError, match="mean and deviation"):
+        from_onnx(model)
+
+
+@pytest.mark.parametrize("operands", ["x", "x r", "x r s s s s s"])
+def test_operands_that_are_not_the_operators(operands: str) -> None:
+    rng = np.random.default_rng(7)
+    data = {"x": reals(rng, 2, 3, 8), "r": reals(rng, 2, 3, 8)}
+    node: Node = ("SkipSimplifiedLayerNormalization", "x r s", "y", {})
+    model = model_of([node], data, ["y"], {"s": reals(rng, 8)})
+    del model.graph.node[0].input[:]
+    model.graph.node[0].input.extend(operands.split())
+    with pytest.raises(UnsupportedOperatorError, match="SkipSimplifiedLayerNormalization"):
+        from_onnx(model)
