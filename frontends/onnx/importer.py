@@ -26,13 +26,15 @@ from frontends.onnx.parameters import with_quantized_parameters
 from frontends.onnx.propagation import propagated
 from frontends.onnx.qoperators import RULES, with_groups
 from frontends.onnx.reader import Shapes, opset_of, read_proto, with_shapes
-from frontends.onnx.tensors import check_tensors
+from frontends.onnx.tensors import check_tensors, shapes_of
 from qnn_ops.checks import check_choice
 from qnn_ops.onnxruntime import ONNXRUNTIME
 from qnn_ops.registry import type_spec
 from qnn_ops.serial import serial
 from qnn_ops.signature import Signature, TensorInfo, with_signature
 
+_MASKED = ("Attention", "MultiHeadAttention", "QAttention")
+"""Operators whose masks mean something else in each of their shapes."""
 _QUANTIZING = ("DynamicQuantizeLinear", "QuantizeLinear")
 
 
@@ -79,7 +81,7 @@ def import_proto(proto: Any, shapes: Shapes | None = None) -> Imported:
     onnx = onnx_package()
     proto = without_subgraphs(proto, shapes)
     written = list(proto.graph.node)
-    if _computes_encodings(proto):
+    if _computes_encodings(proto) or any(node.op_type in _MASKED for node in written):
         proto = with_folded_shapes(with_shapes(proto, shapes))
     proto = _paired_once(proto)
     graph = proto.graph
@@ -139,7 +141,8 @@ def in_groups(proto: Any) -> Any:
     stated = [each for each in (*graph.input, *graph.value_info) if _has_shape(each)]
     ranks = {each.name: len(each.type.tensor_type.shape.dim) for each in stated}
     groups, missing = with_groups(
-        graph.node, constants, attributes_of, free_prefix(graph), opset_of(proto), ranks
+        *(graph.node, constants, attributes_of, free_prefix(graph), opset_of(proto), ranks),
+        shapes_of(graph),
     )
     if missing:
         raise UnsupportedOperatorError(

@@ -18,7 +18,7 @@ def matmul_integer_to_float(
 ) -> None:
     """Write MatMulIntegerToFloat."""
     a, b, sa, sb, za, zb, bias = (*inputs, "", "", "")[:7]
-    _product(groups, node.output[0], [a, b, za, zb], (sa, sb), bias)
+    product(groups, node.output[0], [a, b, za, zb], (sa, sb), bias)
 
 
 def dynamic_quantize_matmul(
@@ -29,7 +29,7 @@ def dynamic_quantize_matmul(
     names = [f"{groups.prefix}{node.output[0]}_{part}" for part in ("bytes", "scale", "point")]
     make = onnx_package().helper.make_node
     groups.nodes.append(make("DynamicQuantizeLinear", [a], names))
-    _product(groups, node.output[0], [names[0], b, names[2], zb], (names[1], sb), bias)
+    product(groups, node.output[0], [names[0], b, names[2], zb], (names[1], sb), bias)
 
 
 def dynamic_quantize_lstm(
@@ -41,10 +41,18 @@ def dynamic_quantize_lstm(
     groups.nodes.append(make("LSTM", operands, list(node.output), **attributes))
 
 
-def _product(
+def product(
     groups: Groups, output: str, operands: list[str], scales: tuple[str, str], bias: str
 ) -> None:
-    """Add integer sums, their product with both scales, and the sum with the bias."""
+    """Add integer sums, their product with both scales, and the sum with the bias.
+
+    Args:
+        groups: of the model.
+        output: the name of the result.
+        operands: data, weights, and their zero points, empty for none.
+        scales: of data and of weights.
+        bias: empty for none.
+    """
 
     def name(part: str) -> str:
         return f"{groups.prefix}{output}_{part}"
@@ -54,6 +62,6 @@ def _product(
     sums = groups.node("MatMulInteger", operands, name("sums"))
     real = groups.node("Cast", [sums], name("real"), to=onnx_package().TensorProto.FLOAT)
     scale = groups.node("Mul", list(scales), name("factor"))
-    product = groups.node("Mul", [real, scale], name("product") if bias else output)
+    scaled = groups.node("Mul", [real, scale], name("product") if bias else output)
     if bias:
-        groups.node("Add", [product, bias], output)
+        groups.node("Add", [scaled, bias], output)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from frontends.errors import UnsupportedError
+from frontends.onnx.attentions import attention, multi_head_attention, quantized_attention
 from frontends.onnx.gelus import bias_gelu, fast_gelu, gelu, quick_gelu
 from frontends.onnx.integer_products import (
     dynamic_quantize_lstm,
@@ -32,9 +33,13 @@ Array = np.ndarray[Any, Any]
 _ROW = 3
 """The axes of a row of pixels, with its batch and channels."""
 
+_OF_AXES_AS_OPERAND = 13
+"""The operators of which Unsqueeze has its axes as an operand."""
+
 _OF_SAME_RANK = {
-    *("Add", "AveragePool", "Concat", "Conv", "DequantizeLinear", "GlobalAveragePool"),
-    *("LeakyRelu", "MaxPool", "Mul", "QuantizeLinear", "Sigmoid", "Softmax"),
+    *("Add", "AveragePool", "Cast", "Concat", "Conv", "DequantizeLinear", "GlobalAveragePool"),
+    *("DynamicQuantizeLinear", "LayerNormalization", "LeakyRelu", "MatMul", "MatMulInteger"),
+    *("MaxPool", "Mul", "QuantizeLinear", "RMSNormalization", "Sigmoid", "Softmax"),
 }
 """Operators whose result has as many axes as their first operand."""
 
@@ -48,6 +53,7 @@ class Groups:
         prefix: of names that no tensor has.
         opset: the version of the standard's operators.
         ranks: of tensors, as far as they are known.
+        shapes: of tensors, likewise, where all sizes are.
         nodes: those of the new model so far.
         added: constants of the new model that the old one has not.
     """
@@ -56,6 +62,7 @@ class Groups:
     prefix: str
     opset: int
     ranks: Mapping[str, int]
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     nodes: list[Any] = field(default_factory=list)
     added: dict[str, Array] = field(default_factory=dict)
 
@@ -79,6 +86,12 @@ class Groups:
         """Add a node and return its output."""
         self.nodes.append(onnx_package().helper.make_node(op, inputs, [output], **attributes))
         return output
+
+    def unsqueezed(self, data: str, axis: int, output: str) -> str:
+        """Add an Unsqueeze and return its output."""
+        if self.opset < _OF_AXES_AS_OPERAND:
+            return self.node("Unsqueeze", [data], output, axes=[axis])
+        return self.node("Unsqueeze", [data, self.constant(np.array([axis]))], output)
 
     def dequantized(self, data: str, scale: str, zero_point: str = "", axis: int = 0) -> str:
         """Add a DequantizeLinear.
@@ -134,6 +147,8 @@ class Groups:
             if node.op_type not in _OF_SAME_RANK:
                 return 0
             name = node.input[0]
+        if name in self.constants:
+            return int(self.constants[name].ndim)
         return self.ranks.get(name, 0)
 
     def scaled(self, scale: str, factor: float) -> str:
@@ -281,6 +296,9 @@ _rule("Gelu")(gelu)
 _rule("BiasGelu")(bias_gelu)
 _rule("FastGelu")(fast_gelu)
 _rule("QuickGelu")(quick_gelu)
+_rule("Attention")(attention)
+_rule("MultiHeadAttention")(multi_head_attention)
+_rule("QAttention")(quantized_attention)
 _rule("EmbedLayerNormalization")(embed_layer_normalization)
 _rule("QEmbedLayerNormalization")(quantized_embed_layer_normalization)
 _rule("SimplifiedLayerNormalization")(simplified_layer_normalization)
@@ -326,6 +344,7 @@ def with_groups(
     prefix: str,
     opset: int,
     ranks: Mapping[str, int],
+    shapes: Mapping[str, tuple[int, ...]],
 ) -> tuple[Groups, dict[int, str]]:
     """Write quantized operators as groups.
 
@@ -336,11 +355,12 @@ def with_groups(
         prefix: of names that no tensor has.
         opset: the version of the standard's operators.
         ranks: of tensors whose types the model states.
+        shapes: of those whose sizes it states.
 
     Returns:
         The new nodes, and why nodes have none, by their numbers.
     """
-    groups, missing = Groups(constants, prefix, opset, ranks), {}
+    groups, missing = Groups(constants, prefix, opset, ranks, shapes), {}
     for number, node in enumerate(nodes):
         rule = RULES.get(node.op_type) if node.domain in DOMAINS else None
         try:

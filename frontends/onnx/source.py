@@ -21,6 +21,7 @@ _INTEGER = {
     *("DynamicQuantizeMatMul", "MatMulInteger", "MatMulIntegerToFloat"),
 }
 _PRODUCTS = ("DynamicQuantizeMatMul", "MatMul", "MatMulInteger", "MatMulIntegerToFloat")
+_ATTENTIONS = ("Attention", "QAttention")
 _OVER_TIME = ("DynamicQuantizeLSTM", "GRU", "LSTM", "RNN")
 _STATES = 2
 """The place of the weights of hidden values."""
@@ -129,6 +130,8 @@ def _macs(op: str, inputs: tuple[TensorNote, ...], outputs: tuple[TensorNote, ..
     """Count an operator's products, by the shapes of its weights and its result."""
     if op in _PRODUCTS and inputs[0].shape:
         return prod(outputs[0].shape) * inputs[0].shape[-1]
+    if op in _ATTENTIONS and inputs[0].shape:  # of the weights, without those of scores
+        return prod(inputs[0].shape) * inputs[1].shape[-1]
     if op in _OVER_TIME and len(inputs) > _STATES:
         # Weights of the data and of hidden values: each once for every row of every step.
         data, *weights = (each.shape for each in inputs[: _STATES + 1])

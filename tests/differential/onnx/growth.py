@@ -20,7 +20,8 @@ NOT_DRAWN: dict[str, str] = {
     **dict.fromkeys(
         (
             *("BiasGelu", "Celu", "FastGelu", "OneHot", "QuickGelu", "RMSNormalization"),
-            *("EmbedLayerNormalization", "QEmbedLayerNormalization"),
+            *("Attention", "EmbedLayerNormalization", "MultiHeadAttention", "QAttention"),
+            "QEmbedLayerNormalization",
             *("SimplifiedLayerNormalization", "SkipLayerNormalization"),
             "SkipSimplifiedLayerNormalization",
             *("ArgMax", "ArgMin", "Cos", "CumSum", "Einsum", "GatherElements", "GatherND", "Gelu"),
