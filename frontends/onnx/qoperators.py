@@ -13,6 +13,7 @@ import numpy as np
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.attentions import attention, multi_head_attention, quantized_attention
+from frontends.onnx.block_weights import gather_block_quantized, matmul_n_bits
 from frontends.onnx.gelus import bias_gelu, fast_gelu, gelu, quick_gelu
 from frontends.onnx.integer_products import (
     dynamic_quantize_lstm,
@@ -298,6 +299,8 @@ _rule("FastGelu")(fast_gelu)
 _rule("QuickGelu")(quick_gelu)
 _rule("Attention")(attention)
 _rule("MultiHeadAttention")(multi_head_attention)
+_rule("GatherBlockQuantized")(gather_block_quantized)
+_rule("MatMulNBits")(matmul_n_bits)
 _rule("QAttention")(quantized_attention)
 _rule("EmbedLayerNormalization")(embed_layer_normalization)
 _rule("QEmbedLayerNormalization")(quantized_embed_layer_normalization)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from frontends.errors import ModelFormatError
@@ -17,8 +17,7 @@ from qnn_ops.errors import QnnError
 LEAST_OPSET, MOST_OPSET = 10, 28
 """Of the standard's operators: quantized ones begin with the first."""
 
-_LIKE_DATA = ("Gelu", "LayerNormalization", "RMSNormalization")
-"""Operators that earlier versions have not, and whose results have the shape of their data."""
+_MOST_UNITS = 1 << 24
 
 _STRANGE, _OTHER_DOMAIN = "SimplifiedLayerNormalization", "tvm_qnn.unchecked"
 
@@ -122,24 +121,46 @@ def with_shapes(proto: Any, shapes: Shapes | None) -> Any:
 
 
 def _inferred(onnx: Any, proto: Any) -> Any:
-    """Infer shapes, also of what later versions of the standard's operators have."""
-    opset, nodes = opset_of(proto), proto.graph.node
+    """Infer shapes, also of what the standard has not, or has in later versions alone."""
+    opset, constants = opset_of(proto), len(proto.graph.initializer)
     unknown = {
         number: node
-        for number, node in enumerate(nodes)
-        if node.op_type in _LIKE_DATA and not onnx.defs.has(node.op_type, opset)
+        for number, node in enumerate(proto.graph.node)
+        if node.op_type in _STAND_INS and not onnx.defs.has(node.op_type, opset)
     }
     if not unknown:
         return onnx.shape_inference.infer_shapes(proto, strict_mode=True, data_prop=True)
     copy = onnx.ModelProto()
     copy.CopyFrom(proto)
     for number, node in unknown.items():
-        names = (list(node.input[:1]), list(node.output[:1]))
-        copy.graph.node[number].CopyFrom(onnx.helper.make_node("Identity", *names))
+        copy.graph.node[number].CopyFrom(_STAND_INS[node.op_type](onnx, copy.graph, node))
     result = onnx.shape_inference.infer_shapes(copy, strict_mode=True, data_prop=True)
     for number, node in unknown.items():
         result.graph.node[number].CopyFrom(node)
+    del result.graph.initializer[constants:]
     return result
+
+
+def _like_data(onnx: Any, _graph: Any, node: Any) -> Any:
+    return onnx.helper.make_node("Identity", list(node.input[:1]), list(node.output[:1]))
+
+
+def _with_units(onnx: Any, graph: Any, node: Any) -> Any:
+    """Return a node whose result has the data's axes, and other elements along the last one."""
+    (units,) = (each.i for each in node.attribute if each.name == "N")
+    if not 0 < units <= _MOST_UNITS:
+        raise ValueError(f"{node.op_type} of {node.output[0]!r}: N is {units}")
+    name = f"{node.output[0]}_tvm_qnn_places"
+    tensor = onnx.helper.make_tensor(name, onnx.TensorProto.INT64, [units], [0] * units)
+    graph.initializer.append(tensor)
+    return onnx.helper.make_node("Gather", [node.input[0], name], list(node.output[:1]), axis=-1)
+
+
+_STAND_INS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    **dict.fromkeys(("Gelu", "LayerNormalization", "RMSNormalization"), _like_data),
+    "MatMulNBits": _with_units,
+}
+"""What gives results of the same shapes as operators that the package may not know."""
 
 
 def _set_shape(value: Any, given: Sequence[int] | None) -> None:

@@ -132,6 +132,8 @@ def _macs(op: str, inputs: tuple[TensorNote, ...], outputs: tuple[TensorNote, ..
         return prod(outputs[0].shape) * inputs[0].shape[-1]
     if op in _ATTENTIONS and inputs[0].shape:  # of the weights, without those of scores
         return prod(inputs[0].shape) * inputs[1].shape[-1]
+    if op == "MatMulNBits" and inputs[0].shape:
+        return prod(inputs[0].shape) * inputs[1].shape[0]
     if op in _OVER_TIME and len(inputs) > _STATES:
         # Weights of the data and of hidden values: each once for every row of every step.
         data, *weights = (each.shape for each in inputs[: _STATES + 1])

@@ -21,7 +21,7 @@ NOT_DRAWN: dict[str, str] = {
         (
             *("BiasGelu", "Celu", "FastGelu", "OneHot", "QuickGelu", "RMSNormalization"),
             *("Attention", "EmbedLayerNormalization", "MultiHeadAttention", "QAttention"),
-            "QEmbedLayerNormalization",
+            *("GatherBlockQuantized", "QEmbedLayerNormalization"),
             *("SimplifiedLayerNormalization", "SkipLayerNormalization"),
             "SkipSimplifiedLayerNormalization",
             *("ArgMax", "ArgMin", "Cos", "CumSum", "Einsum", "GatherElements", "GatherND", "Gelu"),
@@ -35,7 +35,7 @@ NOT_DRAWN: dict[str, str] = {
     ),
     **dict.fromkeys(
         (
-            *("ConvInteger", "DynamicQuantizeLSTM", "DynamicQuantizeLinear"),
+            *("ConvInteger", "DynamicQuantizeLSTM", "DynamicQuantizeLinear", "MatMulNBits"),
             *("DynamicQuantizeMatMul", "MatMulInteger", "MatMulIntegerToFloat"),
         ),
         _DYNAMIC,

@@ -1,0 +1,145 @@
+"""ONNX Runtime's products and tables of weights of a few bits, with a scale for each block."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from frontends.errors import UnsupportedError
+from frontends.onnx.normalizations import operands_of
+from frontends.onnx.package import onnx_package
+
+if TYPE_CHECKING:
+    from frontends.onnx.qoperators import Groups
+
+Array = np.ndarray[Any, Any]
+
+_BITS = (4, 8)
+_BYTE = 8
+_INTEGERS = 4
+"""The accuracy level at which data is quantized, too."""
+_LEAST = 16
+"""The values of the smallest block."""
+
+
+def matmul_n_bits(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
+    """Write MatMulNBits: a product of floats, or one of data that is quantized when it runs."""
+    data, bytes_of, scale, points, order, bias = operands_of(inputs, 3, 6)
+    units, depth, size = (int(attrs[name]) for name in ("N", "K", "block_size"))
+    bits = _bits(attrs, size)
+    if order and not np.array_equal(groups.value(order), np.arange(depth) // size):
+        raise UnsupportedError("columns in another order than that of blocks (g_idx)")
+    blocks = -(-depth // size)
+    scales = _sized(groups.value(scale), units * blocks, "scales", np.float32)
+    values = _sized(groups.value(bytes_of), units * blocks * size * bits // _BYTE, "B", np.uint8)
+    weights = unpacked(values, bits).reshape(units, blocks, size)
+    zeros, is_float = _points(groups, points, bits, (units, blocks))
+    name = f"{groups.prefix}{node.output[0]}"
+    result = f"{name}_product" if bias else node.output[0]
+    if int(attrs.get("accuracy_level", 0)) == _INTEGERS and not is_float and not order:
+        steps = (weights.astype(np.int16) - zeros.astype(np.int16)).transpose(1, 2, 0)
+        names = [
+            groups.constant(np.ascontiguousarray(steps)),
+            groups.constant(np.ascontiguousarray(scales.reshape(units, blocks).T)),
+        ]
+        groups.node("MatMulNBits", [data, *names], result, N=units)
+    else:
+        exact = weights.astype(np.float32) - zeros.astype(np.float32)
+        real = (exact * scales.reshape(units, blocks, 1)).reshape(units, -1)[:, :depth]
+        columns = groups.constant(np.ascontiguousarray(real.T))
+        groups.node("MatMul", [data, columns], result)
+    if bias:
+        groups.node("Add", [result, bias], node.output[0])
+
+
+def gather_block_quantized(
+    groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]
+) -> None:
+    """Write GatherBlockQuantized: rows of a table and of its scales, and their products."""
+    table, places, scale, points = operands_of(inputs, 3, 4)
+    array, scales = groups.value(table), groups.value(scale)
+    size, bits = int(attrs.get("block_size", 128)), int(attrs.get("bits", 4))
+    if array.dtype == np.uint8:
+        array = unpacked(array, _bits({"bits": bits}, size))
+        middle = 1 << (bits - 1)
+    elif array.dtype.name in ("int4", "uint4"):
+        _bits({"bits": 4}, size)
+        array, middle = array.astype(np.int8), 0
+    else:
+        raise UnsupportedError(f"a table of {array.dtype.name} is not imported")
+    axes = [int(attrs.get(name, axis)) for name, axis in (("gather_axis", 0), ("quantize_axis", 1))]
+    if array.ndim != 2 or axes[0] not in (0, -2) or axes[1] not in (1, -1):
+        raise UnsupportedError("rows of tables alone are imported, with blocks along them")
+    rank = groups.rank(places)
+    if not rank and places not in groups.ranks and places not in groups.constants:
+        raise UnsupportedError("of the indices the rank must be known")
+    rows, depth = array.shape
+    blocks = -(-depth // size)
+    factors = _sized(scales, rows * blocks, "scales", np.float32).reshape(rows, blocks, 1)
+    zeros = np.full((rows, blocks), middle, np.int16)
+    if points:
+        given = groups.value(points)
+        wide = unpacked(given, bits) if given.dtype == np.uint8 else given.astype(np.int16)
+        zeros = _sized(wide[..., :blocks], rows * blocks, "zero points").reshape(rows, blocks)
+    whole = np.zeros((rows, blocks * size), np.int16)
+    whole[:, :depth] = array
+    steps = whole.reshape(rows, blocks, size) - zeros[..., np.newaxis].astype(np.int16)
+    narrow = steps.astype(np.int8) if bits < _BYTE else steps
+    name, real = f"{groups.prefix}{node.output[0]}", onnx_package().TensorProto.FLOAT
+    values = groups.node("Gather", [groups.constant(narrow), places], f"{name}_bytes", axis=0)
+    values = groups.node("Cast", [values], f"{name}_values", to=real)
+    scaled = groups.node("Gather", [groups.constant(factors), places], f"{name}_scales", axis=0)
+    products = groups.node("Mul", [values, scaled], f"{name}_products")
+    shape = groups.constant(np.array([0] * rank + [-1], np.int64))
+    is_cut = blocks * size > depth
+    row = f"{name}_rows" if is_cut else node.output[0]
+    groups.node("Reshape", [products, shape], row)
+    if is_cut:
+        bounds = [groups.constant(np.array([number], np.int64)) for number in (0, depth, rank)]
+        groups.node("Slice", [row, *bounds], node.output[0])
+    groups.ranks = {**groups.ranks, node.output[0]: rank + 1}
+
+
+def unpacked(array: Array, bits: int) -> Array:
+    """Return the values of bytes along the last axis, of which the lowest bits come first."""
+    shifts = np.arange(0, _BYTE, bits, dtype=np.uint8)
+    values = (array[..., np.newaxis] >> shifts) & np.uint8((1 << bits) - 1)
+    return np.asarray(values.reshape(*array.shape[:-1], -1), np.uint8)
+
+
+def _bits(attrs: dict[str, Any], size: int) -> int:
+    bits = int(attrs.get("bits", 4))
+    if bits not in _BITS:
+        raise UnsupportedError(f"weights of {bits} bits are not imported")
+    if size < _LEAST or size & (size - 1):
+        raise UnsupportedError(f"block_size is {size}, needs a power of two from {_LEAST} on")
+    return bits
+
+
+def _points(groups: Groups, points: str, bits: int, shape: tuple[int, int]) -> tuple[Array, bool]:
+    """Return zero points, [units, blocks, 1], and whether they are floats."""
+    units, blocks = shape
+    if not points:
+        return np.full((*shape, 1), 1 << (bits - 1)), False
+    array = groups.value(points)
+    if array.dtype == np.float32:
+        if bits == _BYTE:
+            raise UnsupportedError("weights of 8 bits with zero points of float32")
+        return _sized(array, units * blocks, "zero points").reshape(units, blocks, 1), True
+    in_row = -(-blocks * bits // _BYTE)
+    given = _sized(array, units * in_row, "zero points", np.uint8).reshape(units, in_row)
+    return unpacked(given, bits)[:, :blocks, np.newaxis], False
+
+
+def _sized(array: Array, count: int, name: str, dtype: Any = None) -> Array:
+    """Return an array, after a check.
+
+    Raises:
+        UnsupportedError: it has another number of values, or another dtype.
+    """
+    if dtype is not None and array.dtype != dtype:
+        raise UnsupportedError(f"{name} are {array.dtype.name}, need {np.dtype(dtype).name}")
+    if array.size != count:
+        raise UnsupportedError(f"{name} are {array.size}, need {count}")
+    return array
