@@ -33,8 +33,8 @@ from qnn_ops.registry import type_spec
 from qnn_ops.serial import serial
 from qnn_ops.signature import Signature, TensorInfo, with_signature
 
-_MASKED = ("Attention", "MultiHeadAttention", "QAttention")
-"""Operators whose masks mean something else in each of their shapes."""
+_OF_RANKS = ("Attention", "FusedMatMul", "MultiHeadAttention", "QAttention")
+"""Operators that are written by the ranks of their operands, such as masks."""
 _QUANTIZING = ("DynamicQuantizeLinear", "QuantizeLinear")
 
 
@@ -81,7 +81,7 @@ def import_proto(proto: Any, shapes: Shapes | None = None) -> Imported:
     onnx = onnx_package()
     proto = without_subgraphs(proto, shapes)
     written = list(proto.graph.node)
-    if _computes_encodings(proto) or any(node.op_type in _MASKED for node in written):
+    if _computes_encodings(proto) or any(node.op_type in _OF_RANKS for node in written):
         proto = with_folded_shapes(with_shapes(proto, shapes))
     proto = _paired_once(proto)
     graph = proto.graph

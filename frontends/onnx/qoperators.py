@@ -14,6 +14,7 @@ import numpy as np
 from frontends.errors import UnsupportedError
 from frontends.onnx.attentions import attention, multi_head_attention, quantized_attention
 from frontends.onnx.block_weights import gather_block_quantized, matmul_n_bits
+from frontends.onnx.fused_products import fused_gemm, fused_matmul
 from frontends.onnx.gelus import bias_gelu, fast_gelu, gelu, quick_gelu
 from frontends.onnx.integer_products import (
     dynamic_quantize_lstm,
@@ -145,6 +146,9 @@ class Groups:
             node = made.pop(name)
             if node.op_type == "Transpose":
                 return len(node.attribute[0].ints) if node.attribute else 0
+            if node.op_type == "Reshape":
+                shape = {**self.constants, **self.added}.get(node.input[1])
+                return 0 if shape is None else int(shape.size)
             if node.op_type not in _OF_SAME_RANK:
                 return 0
             name = node.input[0]
@@ -299,6 +303,8 @@ _rule("FastGelu")(fast_gelu)
 _rule("QuickGelu")(quick_gelu)
 _rule("Attention")(attention)
 _rule("MultiHeadAttention")(multi_head_attention)
+_rule("FusedGemm")(fused_gemm)
+_rule("FusedMatMul")(fused_matmul)
 _rule("GatherBlockQuantized")(gather_block_quantized)
 _rule("MatMulNBits")(matmul_n_bits)
 _rule("QAttention")(quantized_attention)

@@ -24,7 +24,7 @@ MICROSOFT = {
     *("BiasGelu", "DynamicQuantizeLSTM", "DynamicQuantizeMatMul", "MatMulIntegerToFloat"),
     *("Attention", "EmbedLayerNormalization", "FastGelu", "GatherBlockQuantized", "MatMulNBits"),
     *("MultiHeadAttention", "QAttention", "QEmbedLayerNormalization", "QGemm", "QuickGelu"),
-    *("SkipLayerNormalization", "SkipSimplifiedLayerNormalization"),
+    *("FusedGemm", "FusedMatMul", "SkipLayerNormalization", "SkipSimplifiedLayerNormalization"),
 }
 
 

@@ -21,7 +21,7 @@ NOT_DRAWN: dict[str, str] = {
         (
             *("BiasGelu", "Celu", "FastGelu", "OneHot", "QuickGelu", "RMSNormalization"),
             *("Attention", "EmbedLayerNormalization", "MultiHeadAttention", "QAttention"),
-            *("GatherBlockQuantized", "QEmbedLayerNormalization"),
+            *("FusedGemm", "FusedMatMul", "GatherBlockQuantized", "QEmbedLayerNormalization"),
             *("SimplifiedLayerNormalization", "SkipLayerNormalization"),
             "SkipSimplifiedLayerNormalization",
             *("ArgMax", "ArgMin", "Cos", "CumSum", "Einsum", "GatherElements", "GatherND", "Gelu"),
