@@ -18,6 +18,7 @@ from frontends.onnx.float_products import with_float_products
 from frontends.onnx.folding import with_folded_shapes
 from frontends.onnx.groups import check_groups
 from frontends.onnx.identities import without_identities
+from frontends.onnx.loops import with_closed_loops
 from frontends.onnx.names import free_prefix
 from frontends.onnx.operators import check_operators
 from frontends.onnx.package import onnx_package
@@ -79,7 +80,7 @@ def from_onnx(
 def import_proto(proto: Any, shapes: Shapes | None = None) -> Imported:
     """Import what ``read_proto`` gave; see ``from_onnx``."""
     onnx = onnx_package()
-    proto = without_subgraphs(proto, shapes)
+    proto = with_closed_loops(without_subgraphs(proto, shapes), shapes)
     written = list(proto.graph.node)
     if _computes_encodings(proto) or any(node.op_type in _OF_RANKS for node in written):
         proto = with_folded_shapes(with_shapes(proto, shapes))

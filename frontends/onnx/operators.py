@@ -39,6 +39,16 @@ def _reduction(attributes: Attributes) -> None:
         raise UnsupportedError("no axes are all axes: noop_with_empty_axes is not imported")
 
 
+def _loop(attributes: Attributes) -> None:
+    """Refuse results of all turns: of the turns that are known nothing is left here."""
+    body = attributes.get("body")
+    # The number of the turn and a flag go in, a flag comes out.
+    if body is None or len(body.output) >= len(body.input):
+        raise UnsupportedError(f"it has results of all turns, and {_OPEN}")
+
+
+_OPEN = "how often it turns depends on the data, or would make more than 2,048 operators"
+
 _REDUCTIONS = ("ReduceL1", "ReduceL2", "ReduceProd", "ReduceSumSquare")
 
 _PLAIN = (
@@ -69,10 +79,7 @@ _PLAIN = (
     *("Tanh", "ThresholdedRelu", "Tile", "TopK", "Transpose", "Trilu", "Unsqueeze", "Where"),
 )
 
-_LEFT = dict.fromkeys(
-    ("Loop", "Scan"),
-    "how often it turns depends on the data, or would make more than 2,048 operators",
-)
+_LEFT = {"Scan": _OPEN}
 """Why operators that elsewhere are written as others are still there."""
 
 OPERATORS: dict[str, Check] = {
@@ -80,6 +87,7 @@ OPERATORS: dict[str, Check] = {
     **dict.fromkeys(_REDUCTIONS, _reduction),
     "DequantizeLinear": _dequantize,
     "Gemm": _gemm,
+    "Loop": _loop,
     "QuantizeLinear": _quantize,
 }
 """By name, all of the standard's own domain."""

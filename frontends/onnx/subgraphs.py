@@ -86,6 +86,19 @@ def hoist(graph: Any, inner: Any, prefix: str) -> None:
         value.name = names.get(value.name, value.name)
 
 
+def read_outside(inner: Any) -> list[str]:
+    """Return the names of what an inner graph reads of the graph around it."""
+    own = {value.name for value in inner.input} | set(_made(inner))
+    return [name for name in dict.fromkeys(_read(inner)) if name and name not in own]
+
+
+def rename(inner: Any, names: Mapping[str, str]) -> None:
+    """Rename what an inner graph reads."""
+    _rename(inner.node, names)
+    for value in inner.output:
+        value.name = names.get(value.name, value.name)
+
+
 def nodes_of(graph: Any) -> int:
     """Return how many nodes a graph and those in it have."""
     inner = (

@@ -26,7 +26,7 @@ NOT_DRAWN: dict[str, str] = {
             "SkipSimplifiedLayerNormalization",
             *("ArgMax", "ArgMin", "Cos", "CumSum", "Einsum", "GatherElements", "GatherND", "Gelu"),
             *("GridSample", "GroupNormalization", "InstanceNormalization", "LRN", "LogSoftmax"),
-            *("LayerNormalization", "Mean", "Mish", "NhwcMaxPool", "Pow", "QLinearWhere"),
+            *("LayerNormalization", "Loop", "Mean", "Mish", "NhwcMaxPool", "Pow", "QLinearWhere"),
             *("Reciprocal", "ReduceL1", "ReduceL2", "ReduceProd", "ReduceSum", "ReduceSumSquare"),
             *("ScatterElements", "Selu", "Sign", "Sin", "Softplus", "Softsign", "Split", "Sum"),
             *("ThresholdedRelu", "TopK", "Trilu"),

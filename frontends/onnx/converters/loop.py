@@ -1,0 +1,130 @@
+"""Loop, as a loop of two functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.builder import ModuleBuilder
+from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_of
+from frontends.onnx.converters.registry import Operands, converter
+from frontends.onnx.package import onnx_package
+from qnn_ops.errors import QnnError
+from qnn_ops.loop import loop
+from qnn_ops.registry import TensorSpec, constant_of, spec_of
+
+_BEFORE_CARRIED = 2
+_NEXT, _GOES_ON = "tvm_qnn_next_turn", "tvm_qnn_goes_on"
+
+
+@converter("Loop")
+def _loop(
+    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
+) -> relax.Expr:
+    """Repeat the body, a function of the number of the turn, a flag and what is carried on."""
+    count, flag, *carried = operands
+    body = attributes["body"]
+    if any(each is None for each in carried):
+        raise UnsupportedError("an operand is missing")
+    turn = relax.const(np.zeros(_declared(body.input[0]), np.int64), "int64")
+    going = relax.const(np.array(True), "bool") if flag is None else flag
+    begin = [turn, builder.emit(R.reshape(going, _declared(body.input[1]))), *carried]
+    limit = None if count is None else constant_of(count)
+    if count is not None and limit is None:
+        begin.append(builder.emit(R.reshape(count, ())))
+    begin = [builder.emit(each) for each in begin]
+    specs = [spec_of(each) for each in begin]
+    step = _body(body, specs, len(carried), int(attributes["opset"]))
+    made = [spec_of(relax.Var("made", ty)) for ty in step.ret_ty.fields]
+    if made != specs:
+        raise UnsupportedError("tensors whose shapes or types change from turn to turn")
+    if any(0 in spec.shape for spec in specs):
+        raise UnsupportedError("tensors without elements")
+    test = _condition(specs, len(carried), limit)
+    parts = [
+        builder.add_func(each, name)
+        for name, each in (("loop_condition", test), ("loop_body", step))
+    ]
+    made_last = builder.emit(loop(parts[0], parts[1], begin))
+    places = range(_BEFORE_CARRIED, _BEFORE_CARRIED + len(carried))
+    results = [relax.TupleGetItem(made_last, place) for place in places]
+    return results[0] if len(results) == 1 else relax.Tuple(results)
+
+
+def _declared(value: Any) -> tuple[int, ...]:
+    """Return the shape of one number as a body has it: that of a scalar, or of one axis."""
+    return (1,) * min(len(value.type.tensor_type.shape.dim), 1)
+
+
+def _condition(
+    specs: Sequence[TensorSpec], carried: int, limit: np.ndarray[Any, Any] | None
+) -> relax.Function:
+    """Return the function that tells whether there is another turn."""
+    inner = ModuleBuilder()
+    state = [
+        inner.add_input(f"state{number}", spec.shape, spec.dtype)
+        for number, spec in enumerate(specs)
+    ]
+
+    def convert() -> list[relax.Expr]:
+        turn, flag = (inner.emit(R.reshape(each, ())) for each in state[:_BEFORE_CARRIED])
+        last: relax.Expr | None = None
+        if limit is not None:
+            last = relax.const(np.array(limit.item(), np.int64), "int64")
+        elif len(state) > _BEFORE_CARRIED + carried:
+            last = state[-1]
+        if last is None:
+            return [flag]
+        return [inner.emit(R.logical_and(flag, inner.emit(R.less(turn, last))))]
+
+    return inner.function(convert)
+
+
+def _body(body: Any, specs: Sequence[TensorSpec], carried: int, opset: int) -> relax.Function:
+    """Import the body as a model of its own, which gives the next number, too."""
+    from frontends.onnx.importer import import_proto
+
+    onnx, helper = onnx_package(), onnx_package().helper
+    graph = onnx.GraphProto()
+    graph.CopyFrom(body)
+    names = [value.name for value in graph.input]
+    outputs = [value.name for value in graph.output]
+    if len(specs) > len(names):
+        names.append("tvm_qnn_count")
+    del graph.input[:], graph.output[:], graph.value_info[:]
+    kinds = [helper.np_dtype_to_tensor_dtype(np.dtype(spec.dtype)) for spec in specs]
+    graph.input.extend(
+        helper.make_tensor_value_info(name, kind, spec.shape)
+        for name, kind, spec in zip(names, kinds, specs, strict=True)
+    )
+    one = onnx.numpy_helper.from_array(np.ones(specs[0].shape, np.int64), "tvm_qnn_one")
+    shape = np.array(specs[1].shape, np.int64)
+    flag = onnx.numpy_helper.from_array(shape, "tvm_qnn_flag")
+    graph.initializer.extend([one, flag])
+    graph.node.append(helper.make_node("Add", [names[0], "tvm_qnn_one"], [_NEXT]))
+    graph.node.append(helper.make_node("Reshape", [outputs[0], "tvm_qnn_flag"], [_GOES_ON]))
+    results = [_NEXT, _GOES_ON, *outputs[1:], *names[_BEFORE_CARRIED + carried :]]
+    graph.output.extend(
+        helper.make_tensor_value_info(name, kind, spec.shape)
+        for name, kind, spec in zip(results, kinds, specs, strict=True)
+    )
+    opsets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    try:
+        mod = import_proto(model).mod
+    except UnsupportedOperatorError as error:
+        reasons = "; ".join(f"{name}: {reason}" for _, name, reason, _ in error.operators)
+        raise UnsupportedError(f"in its body: {reasons}") from None
+    except QnnError as error:
+        raise UnsupportedError(f"in its body: {reason_of(error)}") from None
+    if len(mod.functions) > 1:
+        raise UnsupportedError("a loop inside a loop")
+    function = mod["main"]
+    for name in list(function.attrs.keys()):
+        if name != "qdq_arithmetic":
+            function = function.without_attr(name)
+    return function
