@@ -38,7 +38,9 @@ def fit(
 ) -> Fitted:
     """Find a schedule that keeps a model within some memory, with few products more.
 
-    Schedules are estimated, and those that may do are planned in full, of few products first.
+    Schedules are estimated, and those that may do are planned in full, of few products first. What
+    is missing from an estimate is learnt from those that do not keep within the limit; so once one
+    does, those of fewer products are tried that were passed over, as long as they do.
 
     Args:
         lower: lowers the model, with layers in strips.
@@ -61,18 +63,28 @@ def fit(
         return Fitted(lowered, None)
     pending.sort(key=lambda each: (each.products, each.estimate))
     missing = least - estimates[0]
+    found: Schedule | None = None
     for left in range(min(_TRIES, len(pending)), 0, -1):
         fitting = [each for each in pending if each.estimate + missing <= limit]
-        if left <= _LAST or not fitting:
+        if found or left <= _LAST or not fitting:
             fitting = sorted(pending, key=lambda each: each.estimate)
         chosen = fitting[0]
-        pending.remove(chosen)
         lowered = lower(_always(chosen.strips))
         memory = memory_of(lowered)
         if memory <= limit:
-            return Fitted(lowered, chosen)
-        least = min(least, memory)
-        missing = max(missing, (missing + memory - chosen.estimate) // 2)
+            found = chosen
+            pending = [each for each in pending if each.products < chosen.products]
+        elif found:
+            break
+        else:
+            pending.remove(chosen)
+            least = min(least, memory)
+            missing = max(missing, (missing + memory - chosen.estimate) // 2)
+        if not pending:
+            break
+    if found:
+        # What the caller keeps of lowering is of the last module.
+        return Fitted(lowered if chosen is found else lower(_always(found.strips)), found)
     raise QnnError(
         f"the model may take {limit:,} bytes of memory, and the least for which a schedule was "
         f"found, with layers in strips, is {least:,}"

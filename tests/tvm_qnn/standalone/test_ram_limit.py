@@ -3,12 +3,16 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
+from legalize.passes.in_strips import Strips
 from qnn_ops.errors import QnnError
 from tests.support.stems import network
 from tvm_qnn.build import export_c
+from tvm_qnn.standalone.ram_limit import fit
+from tvm_qnn.standalone.schedules import Schedule
 
 
 def workspace(folder: Path, core: str, *, width: int = 12, limit: int | None = None) -> int:
@@ -43,3 +47,26 @@ def test_a_limit_that_is_too_low_tells_the_least(
 def test_a_limit_is_for_microcontrollers(tmp_path: Path) -> None:
     with pytest.raises(QnnError, match="a limit of memory is for microcontrollers"):
         workspace(tmp_path / "x86", "x86-avx2", limit=sys.maxsize)
+
+
+def test_a_schedule_that_was_passed_over_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one schedule takes beyond its estimate does not hold for the others."""
+    # Rows of strips: products, estimate, and what it takes.
+    taken = {8: (10, 80, 140), 4: (20, 75, 95), 2: (30, 65, 120), 1: (40, 40, 60)}
+    made = [Schedule(Strips(0, n), 1, 1, *taken[n][:2]) for n in taken]
+    monkeypatch.setattr("tvm_qnn.standalone.ram_limit.peak", lambda _: 150)
+    monkeypatch.setattr("tvm_qnn.standalone.ram_limit.schedules", lambda *_: made)
+    tried: list[int] = []
+
+    def lower(choose: Any) -> int:
+        strips = choose(None, ())
+        tried.extend([] if strips is None else [strips.rows])
+        return 150 if strips is None else taken[strips.rows][2]
+
+    found = fit(cast("Any", lower), cast("Any", lambda memory: memory), 100)
+    assert found.schedule is not None
+    assert (found.schedule.strips.rows, found.lowered) == (4, 95)
+    assert tried == [8, 2, 1, 4]
+    taken[4] = (20, 75, 101)
+    found = fit(cast("Any", lower), cast("Any", lambda memory: memory), 100)
+    assert (found.lowered, tried[4:]) == (60, [8, 2, 1, 4, 1])
