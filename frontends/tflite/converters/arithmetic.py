@@ -11,7 +11,7 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import clamp_range, limited
 from frontends.tflite.converters.context import Context, per_tensor
-from frontends.tflite.converters.quantization import check_same_quantization
+from frontends.tflite.converters.quantization import check_same_dtype
 from frontends.tflite.converters.registry import converter, float_converter, int16_converter
 from frontends.tflite.converters.shifted_sums import shifted_sum, shifts_powers_of_two
 from frontends.tflite.model import Tensor
@@ -115,9 +115,9 @@ def convert_quantized_squared_difference(ctx: Context) -> relax.Expr:
 @int16_converter("MAXIMUM", "MINIMUM")
 @converter("MAXIMUM", "MINIMUM")
 def convert_extremum(ctx: Context) -> relax.Expr:
-    """Return the larger (smaller) of two integers, which have to mean the same."""
+    """Return the larger (smaller) of two integers, whatever they mean, as LiteRT does."""
     for position in (0, 1):
-        check_same_quantization(ctx.tensor(position), ctx.output())
+        check_same_dtype(ctx.tensor(position), ctx.output())
     return _FLOAT[ctx.operator.code](ctx.input(0).expr, ctx.input(1).expr)
 
 

@@ -10,13 +10,10 @@ from tvm.relax import op as R
 from frontends.tflite.converters.activations import activate, clamp_range
 from frontends.tflite.converters.context import Context
 from frontends.tflite.converters.padding import check_windows, window_padding
-from frontends.tflite.converters.quantization import check_same_quantization
+from frontends.tflite.converters.quantization import check_same_dtype
 from frontends.tflite.converters.registry import converter, float_converter, int16_converter
 from frontends.tflite.options import Pool2DOptions
 from qnn_ops import QnnError, quantized_pool2d
-
-# As LiteRT compares them.
-_SCALE_TOLERANCE = 1e-6
 
 _POOL_TYPES = {"AVERAGE_POOL_2D": "avg", "MAX_POOL_2D": "max"}
 
@@ -24,11 +21,11 @@ _POOL_TYPES = {"AVERAGE_POOL_2D": "avg", "MAX_POOL_2D": "max"}
 @int16_converter(*_POOL_TYPES)
 @converter(*_POOL_TYPES)
 def convert_pool_2d(ctx: Context) -> relax.Expr:
-    """Pool; scale and zero point stay: LiteRT takes the output's for the input's."""
+    """Pool integers: LiteRT takes the output's scale and zero point for the input's."""
     options, data, result = ctx.options(Pool2DOptions), ctx.input(0), ctx.output()
     if len(data.shape) != 4:
         raise QnnError(f"{data.tensor.label} must have 4 dimensions, got {data.shape}")
-    check_same_quantization(data.tensor, result, _SCALE_TOLERANCE)
+    check_same_dtype(data.tensor, result)
     low, high = clamp_range(options.activation, result)
     counts = _counts(options, data.shape[1:3])
     if 0 in counts:

@@ -7,12 +7,17 @@ from frontends.tflite.model import Tensor
 from qnn_ops.errors import QnnError
 
 
-def check_same_quantization(data: Tensor, result: Tensor, tolerance: float = 0.0) -> None:
-    """Raise unless two tensors have the same scale and zero point, as their operator needs."""
+def check_same_dtype(data: Tensor, result: Tensor) -> None:
+    """Raise unless two tensors have the same dtype, as their operator needs."""
     if data.dtype != result.dtype:
         raise QnnError(f"{data.label} is {data.dtype}, {result.label} is {result.dtype}")
+
+
+def check_same_quantization(data: Tensor, result: Tensor) -> None:
+    """Raise unless two tensors have the same scale and zero point, as their operator needs."""
+    check_same_dtype(data, result)
     (scale, zero_point), (other_scale, other_zero_point) = per_tensor(data), per_tensor(result)
-    if abs(scale - other_scale) > tolerance or zero_point != other_zero_point:
+    if (scale, zero_point) != (other_scale, other_zero_point):
         raise QnnError(
             f"{data.label} and {result.label} must have the same scale and zero point, "
             f"got ({scale}, {zero_point}) and ({other_scale}, {other_zero_point})"

@@ -29,11 +29,17 @@ def test_extremes_equal_litert(dtype: str) -> None:
         sheet.check()
 
 
-@pytest.mark.parametrize("code", ["MAXIMUM", "REDUCE_MAX"])
-def test_integers_that_mean_different_numbers(code: str) -> None:
-    sheet = Sheet()
+def test_integers_that_mean_different_numbers() -> None:
+    sheet, other = Sheet(), Quantization.per_tensor(0.25, 3)
     data = sheet.random_input((2, 3), "int8", Q)
-    operands = [data, data] if code == "MAXIMUM" else [data, sheet.constant([1])]
-    sheet.operator(code, operands, ((2, 3), "int8", Quantization.per_tensor(0.25, 3)))
+    sheet.operator("REDUCE_MAX", [data, sheet.constant([1])], ((2,), "int8", other))
     with pytest.raises(QnnError, match="must have the same scale and zero point"):
         from_tflite(sheet.model())
+
+
+@pytest.mark.parametrize("code", ["MAXIMUM", "MINIMUM"])
+def test_the_larger_of_integers_whatever_they_mean(code: str) -> None:
+    sheet, other = Sheet(seed=31), Quantization.per_tensor(0.25, -9)
+    data, more = sheet.random_input((2, 3), "int8", Q), sheet.random_input((2, 3), "int8", other)
+    sheet.operator(code, [data, more], ((2, 3), "int8", Quantization.per_tensor(0.125, 5)))
+    sheet.check()
