@@ -64,8 +64,8 @@ def test_reals_are_quantized_for_a_quantized_input() -> None:
     [
         ([], "missing input 'vector'"),
         (["none.npy"], r"there is no file none\.npy"),
-        (["broken.npy"], r"broken\.npy is not an array"),
-        (["broken.npz"], r"broken\.npz is not an archive"),
+        (["broken.npy"], r"broken\.npy is no \.npy or \.npz file"),
+        (["broken.npz"], r"broken\.npz is no \.npy or \.npz file"),
         (["wide.npy"], r"'vector' has shape \(1, 3\), got \(1, 4\)"),
         (["long.npy"], "takes int8, got int64"),
         (["other=vector.npy"], "no input is named 'other'; there are vector"),

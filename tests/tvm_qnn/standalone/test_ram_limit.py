@@ -50,7 +50,7 @@ def test_a_limit_is_for_microcontrollers(tmp_path: Path) -> None:
 
 
 def test_a_schedule_that_was_passed_over_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one schedule takes beyond its estimate does not hold for the others."""
+    """Schedules take other amounts beyond their estimates than the ones before."""
     # Rows of strips: products, estimate, and what it takes.
     taken = {8: (10, 80, 140), 4: (20, 75, 95), 2: (30, 65, 120), 1: (40, 40, 60)}
     made = [Schedule(Strips(0, n), 1, 1, *taken[n][:2]) for n in taken]
