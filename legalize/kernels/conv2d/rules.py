@@ -18,6 +18,7 @@ from legalize.kernels.conv2d.calls import (
     depthwise_call,
     finish,
 )
+from legalize.kernels.conv2d.edges import edges_of
 from legalize.kernels.conv2d.plan import Plan, Planner
 from legalize.kernels.conv2d.spec import UNFUSED, Fusion
 from legalize.kernels.conv2d.stage import stage
@@ -64,6 +65,9 @@ class ConvRules:
             The output, with its border, or the larger tensor.
         """
         call = conv_call(attrs, operands, self.ends_in, fusion)
+        if call is not None:
+            edges = edges_of(builder, call.data, call.spec.input_zero_point)
+            call = replace(call, spec=replace(call.spec, edges=edges))
         plan = self._planned(call)
         if call is None or plan is None:
             return None

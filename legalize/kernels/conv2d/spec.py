@@ -145,6 +145,8 @@ class Geometry:
         strides: down and across.
         padding: pixels added at the top, left, bottom and right.
         dilation: down and across.
+        edges: pixels of the data itself, at its top, left, bottom and right, that hold its zero
+            point as padding does.
     """
 
     batch: int
@@ -157,6 +159,7 @@ class Geometry:
     strides: tuple[int, int] = (1, 1)
     padding: tuple[int, int, int, int] = (0, 0, 0, 0)
     dilation: tuple[int, int] = (1, 1)
+    edges: tuple[int, int, int, int] = (0, 0, 0, 0)
 
     @property
     def in_shape(self) -> tuple[int, int, int, int]:

@@ -22,6 +22,7 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.conv2d.edges import tell_border
 from legalize.kernels.conv2d.tiling import (
     Section,
     first_byte,
@@ -86,6 +87,9 @@ class ConvKernel:
             fill_border(self.spec, self.target)
             self._loops()
         function = builder.get()
+        border = self.spec.fusion.border
+        if border is not None:
+            function = tell_border(function, border)
         if not self._writes_over_addend():
             return function
         return function.with_attr(WRITES_OVER, len(function.params) - 2)
@@ -203,15 +207,25 @@ class ConvKernel:
         lanes = self.isa.lanes
         first_vector = section.first_vector + block * section.nr
         acc = [[local_vector(lanes) for _ in range(section.nr)] for _ in range(section.mr)]
+        pixels = [self._pixel(first + i) for i in range(section.mr)]
         for j in range(section.nr):
-            bias = self.bias[first_vector + j, T.ramp(0, 1, lanes)]
-            for i, row in enumerate(acc):
+            bias = self._start(section, first, first_vector + j)
+            for pixel, row in zip(pixels, acc, strict=True):
                 start = bias
                 if self.sums is not None:
-                    start = bias - T.broadcast(self.sums[first + i], lanes)
+                    start = bias - T.broadcast(self.sums[pixel], lanes)
                 set_lanes(row[j], start, lanes)
         self._accumulate(section, first_vector, first, acc)
-        self._finish(section, first_vector, [first + i for i in range(section.mr)], acc)
+        self._finish(section, first_vector, pixels, acc)
+
+    def _pixel(self, number: Index) -> Index:
+        """Return the output pixel that tiles count as this one."""
+        return number
+
+    def _start(self, section: Section, first: Index, vector: Index) -> Vector:
+        """Return what the sums of a vector of channels begin with in the tile of a first pixel."""
+        del section, first
+        return self.bias[vector, T.ramp(0, 1, self.isa.lanes)]
 
     def _finish(
         self,
@@ -369,5 +383,5 @@ class ConvKernel:
         )
 
     def _origin(self, pixel: Index) -> Index:
-        """Return the offset of the first byte that an output pixel reads."""
-        return first_byte(self.spec, pixel)
+        """Return the offset of the first byte that a pixel reads, by its number in tiles."""
+        return first_byte(self.spec, self._pixel(pixel))

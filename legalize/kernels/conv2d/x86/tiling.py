@@ -14,8 +14,8 @@ The model counts vector instructions:
   columns fit into registers, a tile loads each column once, and not for every pixel.
 * An output vector takes ``_RESCALE``, and ``_SUM`` where a tensor is added; a store, with its
   narrowing, ``_STORE`` by its width.
-* A tile takes ``_TILE``, and for the address of every pixel ``_NEXT_PIXEL`` where pixels follow
-  one another, ``_ANY_PIXEL`` where the address takes a division.
+* A tile takes ``_TILE``, ``_RANGE`` more where it leaves out taps, and for the address of every
+  pixel ``_NEXT_PIXEL`` where pixels follow one another, ``_ANY_PIXEL`` where it takes a division.
 * The last pixels are computed by a full tile, which overlaps the one before.
 
 The constants were fitted to measurements of every tile on some twenty layers, of which the
@@ -33,6 +33,7 @@ import numpy.typing as npt
 
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.tiling import Section, Tiling, split_vectors
+from legalize.kernels.conv2d.x86.taps import Taps
 from legalize.kernels.ir.registers import DWORD, store_pieces
 from legalize.kernels.isa.x86 import Isa, Products
 
@@ -50,6 +51,7 @@ _RESCALE = 8
 _SUM = 11
 _STORE = {4: 4, 2: 5, 1: 4}
 _TILE = 16
+_RANGE = 8
 _NEXT_PIXEL = 1
 _ANY_PIXEL = 8
 # Of one unit, on processors of about 3 GHz; good enough to tell large layers from small ones.
@@ -57,8 +59,8 @@ MICROSECONDS = 0.2e-3
 
 
 @cache
-def choose_tiling(spec: ConvSpec, products: Products) -> Tiling:
-    """Choose the tiles of a convolution.
+def choose_tiling(spec: ConvSpec, products: Products, taps: Taps | None = None) -> Tiling:
+    """Choose the tiles of a convolution that multiply some of its taps, or all.
 
     Returns:
         Sections that cover the vectors of output channels in order. Channels that do not fill
@@ -72,9 +74,9 @@ def choose_tiling(spec: ConvSpec, products: Products) -> Tiling:
         cost = 0.0
         for first, blocks, nr in split_vectors(vectors, width, has_ragged_vector):
             tile_cost, mr = min(
-                (_cost(spec, products, nr, mr), mr)
+                (_cost(spec, products, nr, mr, taps), mr)
                 for mr in range(1, min(spec.out_pixels, _MAX_SHARING_PIXELS) + 1)
-                if _is_possible(spec, products, nr, mr)
+                if _is_possible(spec, products, nr, mr, taps)
             )
             cost += blocks * tile_cost
             sections.append(Section(first, blocks, nr, mr))
@@ -89,10 +91,14 @@ def registers_of(products: Products, nr: int, mr: int) -> int:
     return mr * nr + products.parts * nr + products.spare
 
 
-def shares_columns(spec: ConvSpec, products: Products, nr: int, mr: int) -> bool:
+def shares_columns(
+    spec: ConvSpec, products: Products, nr: int, mr: int, taps: Taps | None = None
+) -> bool:
     """Tell whether the pixels of a tile lie side by side, and share the columns that they read."""
     columns = spec.kernel_width
     if not products.isa.has_byte_products or spec.strides[1] > 1 or columns == 1:
+        return False
+    if taps is not None and taps.down:
         return False
     is_whole = spec.taps_per_run == columns and spec.staged_channels % spec.k_step == 0
     registers = mr * nr + columns * products.parts * nr + products.spare
@@ -100,26 +106,32 @@ def shares_columns(spec: ConvSpec, products: Products, nr: int, mr: int) -> bool
     return is_whole and fits and mr > 1 and spec.out_width % mr == 0
 
 
-def _is_possible(spec: ConvSpec, products: Products, nr: int, mr: int) -> bool:
-    if mr == 1 or shares_columns(spec, products, nr, mr):
+def _is_possible(
+    spec: ConvSpec, products: Products, nr: int, mr: int, taps: Taps | None = None
+) -> bool:
+    if mr == 1 or shares_columns(spec, products, nr, mr, taps):
         return True
     return mr <= _MAX_PIXELS and registers_of(products, nr, mr) <= products.isa.registers
 
 
-def _cost(spec: ConvSpec, products: Products, nr: int, mr: int) -> float:
+def _cost(spec: ConvSpec, products: Products, nr: int, mr: int, taps: Taps | None = None) -> float:
     tiles = -(-spec.out_pixels // mr)
-    k_steps = spec.runs * spec.k_steps_per_run
+    k_steps: float = spec.runs * spec.k_steps_per_run
     weights = products.parts * nr
     is_near = k_steps * weights * products.lanes * DWORD <= _NEAR_BYTES
     broadcasts, latency, once = float(mr), _LATENCY, _K_STEP
-    if shares_columns(spec, products, nr, mr):
+    if shares_columns(spec, products, nr, mr, taps):
         broadcasts = 1 + (mr - 1) / spec.kernel_width
         latency, once = _SHARING_LATENCY, _K_STEP / spec.kernel_width
     loads = _BROADCAST * broadcasts + (_NEAR_WEIGHTS if is_near else _FAR_WEIGHTS) * weights
     widening = products.parts * mr if products.parts > 1 else 0
     k_step = max(products.instructions * mr * nr + widening, latency) + loads + once
     address = _ANY_PIXEL if spec.pixel_pitch is None else _NEXT_PIXEL
-    return tiles * (k_steps * k_step + mr * (address + rescaling_units(spec, nr)) + _TILE)
+    tile = _TILE
+    if taps is not None:
+        k_steps *= taps.share(mr)
+        tile += _RANGE
+    return tiles * (k_steps * k_step + mr * (address + rescaling_units(spec, nr)) + tile)
 
 
 def rescaling_units(spec: ConvSpec, nr: int) -> float:
@@ -128,16 +140,20 @@ def rescaling_units(spec: ConvSpec, nr: int) -> float:
     return vector * nr + sum(_STORE[size] for _, size in store_pieces(nr))
 
 
-def units(spec: ConvSpec, products: Products) -> float:
+def units(spec: ConvSpec, products: Products, taps: Taps | None = None) -> float:
     """Estimate what a convolution takes, in the model's instructions."""
-    tiling = choose_tiling(spec, products)
-    return sum(part.blocks * _cost(spec, products, part.nr, part.mr) for part in tiling)
+    return _units(spec, products, choose_tiling(spec, products, taps), taps)
 
 
-def microseconds(spec: ConvSpec, products: Products, tiling: Tiling) -> float:
+def microseconds(
+    spec: ConvSpec, products: Products, tiling: Tiling, taps: Taps | None = None
+) -> float:
     """Estimate what a convolution takes on one thread, from the model's costs."""
-    costs = (part.blocks * _cost(spec, products, part.nr, part.mr) for part in tiling)
-    return sum(costs) * MICROSECONDS
+    return _units(spec, products, tiling, taps) * MICROSECONDS
+
+
+def _units(spec: ConvSpec, products: Products, tiling: Tiling, taps: Taps | None) -> float:
+    return sum(part.blocks * _cost(spec, products, part.nr, part.mr, taps) for part in tiling)
 
 
 def lane_channels(spec: ConvSpec, isa: Isa, tiling: Tiling) -> npt.NDArray[np.int64]:

@@ -2,28 +2,99 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
+from typing import TYPE_CHECKING
 
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.conv2d.tiling import Section
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.tiling import Section, tiles_of
+from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
-from legalize.kernels.conv2d.x86.tiling import registers_of, shares_columns
-from legalize.kernels.ir.registers import get_lanes, set_lanes
-from legalize.kernels.ir.types import Buffer, Index
+from legalize.kernels.conv2d.x86.tiling import microseconds, registers_of, shares_columns
+from legalize.kernels.ir.registers import get_lanes, kept, set_lanes
+from legalize.kernels.ir.tasks import loop_between
+from legalize.kernels.ir.types import Buffer, Index, Vector
+
+if TYPE_CHECKING:
+    from legalize.kernels.conv2d.x86.dot.plan import DotPlan
 
 # K-steps of a strided sum that are written one after the other, as in networks' first layers, of
 # which a loop takes a tenth on Zen 4; elsewhere it takes nothing.
 _MOST_WRITTEN_OUT = 12
 
 
+def is_written_out(spec: ConvSpec) -> bool:
+    """Tell whether the K-steps of a sum are written one after the other."""
+    return spec.runs * spec.k_steps_per_run <= _MOST_WRITTEN_OUT and spec.strides[1] > 1
+
+
 class DotKernel(ConvKernel):
     """The writer of loops over runs and their K-steps."""
+
+    def __init__(self, plan: DotPlan, epilogue: Epilogue, weight_dtype: str | None = None) -> None:
+        """Write a plan's function, with weights of a dtype."""
+        self.taps = plan.taps
+        self.ranges: Buffer | None = None
+        self.before: Buffer | None = None
+        super().__init__(plan, epilogue, weight_dtype)
+
+    def _microseconds(self) -> float:
+        return microseconds(self.spec, self.products, self.tiling, self.taps)
+
+    def _declare_last(self) -> None:
+        """Declare the ranges of taps, and what those before one add to a sum in the padding."""
+        if self.taps is None:
+            return
+        tiles = sum(tiles_of(self.spec, section) for section in self.tiling)
+        self.ranges = T.arg("ranges", T.buffer((tiles, 2), "uint8"))
+        if self.spec.staged_zero_point != 0:
+            shape = (self.taps.count + 1, *self.bias.shape)
+            self.before = T.arg("before", T.buffer(shape, "int32"))
+
+    def _pixel(self, number: Index) -> Index:
+        if self.taps is None or not self.taps.down:
+            return number
+        height, width = self.spec.out_height, self.spec.out_width
+        column, y = T.truncdiv(number, height), T.truncmod(number, height)
+        if self.spec.batch == 1:
+            return kept(y * width + column)
+        image, x = T.truncdiv(column, width), T.truncmod(column, width)
+        return kept((image * height + y) * width + x)
+
+    def _start(self, section: Section, first: Index, vector: Index) -> Vector:
+        start = super()._start(section, first, vector)
+        if self.before is None:
+            return start
+        low, high = self._range(section, first)
+        count = self.before.shape[0] - 1
+        lanes = T.ramp(0, 1, self.isa.lanes)
+        start += self.before[low, vector, lanes]
+        return start + (self.before[count, vector, lanes] - self.before[high, vector, lanes])
+
+    def _range(self, section: Section, first: Index) -> tuple[Index, Index]:
+        """Return the taps of a tile, first and end."""
+        assert self.ranges is not None
+        before = self.tiling[: self.tiling.index(section)]
+        tile = sum(tiles_of(self.spec, each) for each in before) + _tile_of(section, first)
+        low, high = (kept(T.Cast("int32", self.ranges[tile, end])) for end in range(2))
+        return low, high
+
+    def _loops_of(
+        self, section: Section, first: Index
+    ) -> tuple[tuple[Index, Index], tuple[Index, Index]]:
+        """Return the rows of the kernel and its columns that a tile multiplies."""
+        rows, columns = (0, self.spec.kernel_height), (0, self.spec.kernel_width)
+        if self.taps is None:
+            return rows, columns
+        found = self._range(section, first)
+        return (rows, found) if self.taps.down else (found, columns)
 
     def _accumulate(
         self, section: Section, first_vector: Index, first: Index, acc: list[list[Buffer]]
     ) -> None:
-        if shares_columns(self.spec, self.products, section.nr, section.mr):
+        if shares_columns(self.spec, self.products, section.nr, section.mr, self.taps):
             self._accumulate_columns(section, first_vector, first, acc)
             return
         spec, products = self.spec, self.products
@@ -45,8 +116,14 @@ class DotKernel(ConvKernel):
                         total = products.multiply_add(total, values, factors)
                     set_lanes(vector, total, products.lanes)
 
+        rows, columns = self._loops_of(section, first)
+        # K-steps of a run that some columns are; all of it, unless columns are left out.
+        of_tap = k_steps // spec.taps_per_run
+        is_cut = self.taps is not None and self.taps.down and taps == 1
         at_once = self._k_steps_at_once(section)
-        tile = T.truncdiv(first + section.mr - 1, section.mr)
+        if is_cut and of_tap % at_once:
+            at_once = 1
+        tile = _tile_of(section, first)
         loops = spec.runs * (k_steps // at_once)
         fetch = self._fetch_next(section, first_vector, tile, self._tiles_in(section), loops)
 
@@ -56,22 +133,28 @@ class DotKernel(ConvKernel):
                 first_vector * self.vector_stride
                 + (ky * taps + kx) * spec.k_steps_per_run * k_step_size
             )
-            with T.serial(k_steps // at_once) as number:
+
+            def add_k_steps(number: Index) -> None:
                 fetch((ky * taps + kx) * (k_steps // at_once) + number)
                 for k in (number * at_once + i for i in range(at_once)):
                     add_k_step(run + k * spec.k_step, weights + k * k_step_size)
+
+            if is_cut:
+                turns = of_tap // at_once
+                loop_between(columns[0] * turns, columns[1] * turns, add_k_steps)
+                return
+            loop_between(0, k_steps // at_once, add_k_steps)
             if k_steps % at_once:
                 add_k_step(run + (k_steps - 1) * spec.k_step, weights + (k_steps - 1) * k_step_size)
             if k_steps < spec.k_steps_per_run:
                 add_k_step(run + spec.run_length - spec.k_step, weights + k_steps * k_step_size)
 
-        is_short = spec.runs * spec.k_steps_per_run <= _MOST_WRITTEN_OUT
-        if is_short and spec.strides[1] > 1:
+        if is_written_out(spec):
             for ky, kx in product(range(spec.kernel_height), range(taps)):
                 add_run(ky, kx)
-        else:
-            with T.serial(spec.kernel_height) as ky, T.serial(taps) as kx:
-                add_run(ky, kx)
+            return
+        runs: tuple[Index, Index] = (0, 1) if taps == 1 else columns
+        loop_between(*rows, lambda ky: loop_between(*runs, partial(add_run, ky)))
 
     def _accumulate_columns(
         self, section: Section, first_vector: Index, first: Index, acc: list[list[Buffer]]
@@ -82,10 +165,12 @@ class DotKernel(ConvKernel):
         origin = self._origin(first)
         k_steps = channels // spec.k_step
         k_step_size = section.nr * products.lanes * spec.k_step
-        tile = T.truncdiv(first, section.mr)
+        tile = _tile_of(section, first)
         loops = spec.kernel_height * k_steps
         fetch = self._fetch_next(section, first_vector, tile, self._tiles_in(section), loops)
-        with T.serial(spec.kernel_height) as ky, T.serial(k_steps) as k:
+        rows, _ = self._loops_of(section, first)
+
+        def add_k_step(ky: Index, k: Index) -> None:
             fetch(ky * k_steps + k)
             row = origin + ky * (spec.dilation[0] * width * channels) + k * spec.k_step
             weights = first_vector * self.vector_stride
@@ -102,6 +187,8 @@ class DotKernel(ConvKernel):
                         total = products.multiply_add(total, data, factors)
                         set_lanes(vector, total, products.lanes)
 
+        loop_between(*rows, lambda ky: loop_between(0, k_steps, partial(add_k_step, ky)))
+
     def _k_steps_at_once(self, section: Section) -> int:
         """Count the K-steps that the loop over a run takes at a time.
 
@@ -110,3 +197,8 @@ class DotKernel(ConvKernel):
         """
         taken = registers_of(self.products, section.nr, section.mr)
         return 2 if self.isa.has_byte_products and self.isa.registers - taken >= 2 else 1
+
+
+def _tile_of(section: Section, first: Index) -> Index:
+    """Return the number of the tile that begins with a pixel; the last one may begin anywhere."""
+    return T.truncdiv(first + section.mr - 1, section.mr)

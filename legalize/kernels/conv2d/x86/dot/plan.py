@@ -6,13 +6,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from legalize.kernels.conv2d.constants import deal
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.tiling import tiles_of
-from legalize.kernels.conv2d.x86.dot.kernel import DotKernel
+from legalize.kernels.conv2d.x86.dot.kernel import DotKernel, is_written_out
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.k_steps import k_step_weights
 from legalize.kernels.conv2d.x86.plan import Layout, Plan
+from legalize.kernels.conv2d.x86.taps import Taps, taps_of
 from legalize.kernels.conv2d.x86.tiling import choose_tiling, units
 from legalize.kernels.ir.types import Array
 from legalize.kernels.isa.x86 import ByteProducts, Isa, Products, WidenedProducts, WordProducts
@@ -32,7 +34,13 @@ _WORTH_IT = 0.89
 
 @dataclass(frozen=True)
 class DotPlan(Plan):
-    """A convolution by the products of its instruction set."""
+    """A convolution by the products of its instruction set.
+
+    Attributes:
+        taps: which ones tiles multiply; None for all.
+    """
+
+    taps: Taps | None = None
 
     def lay_out(self, kernel: Array, lanes: Array) -> Layout:
         """Order weights by block of channels, run, K-step, vector, part, lane, value.
@@ -55,7 +63,17 @@ class DotPlan(Plan):
             block = k_steps[lanes[section.first_vector : stop]]
             block = block.reshape(section.blocks, section.nr, products.lanes, *k_steps.shape[1:])
             packed.append(block.transpose(0, 3, 4, 1, 6, 2, 5).reshape(-1))
-        return Layout(np.concatenate(packed), known=dtype)
+        return Layout(np.concatenate(packed), settings=self._left_out(kernel, lanes), known=dtype)
+
+    def _left_out(self, kernel: Array, lanes: Array) -> tuple[Array, ...]:
+        """Return each tile's range of taps, and what those left out add, unless it is nothing."""
+        if self.taps is None:
+            return ()
+        ranges = np.concatenate([self.taps.ranges(section.mr) for section in self.tiling])
+        if self.spec.staged_zero_point == 0:
+            return (ranges,)
+        sums = [deal(values, lanes) for values in self.taps.sums(kernel)]
+        return ranges, np.stack(sums)
 
     def kernel(self, epilogue: Epilogue, known: str) -> DotKernel:
         """Make the writer of a function of weights of a dtype."""
@@ -70,8 +88,17 @@ def plan(spec: ConvSpec, isa: Isa, _weights: Weights, _most: float) -> DotPlan:
 def dot_plan(spec: ConvSpec, isa: Isa) -> DotPlan:
     """Plan a convolution of data that is staged as the spec says."""
     products = products_of(spec, isa)
-    cost = _UNIT[type(products)] * units(spec, products)
-    return DotPlan(spec, products, choose_tiling(spec, products), cost)
+    taps = cheapest_taps(spec, products)
+    cost = _UNIT[type(products)] * units(spec, products, taps)
+    return DotPlan(spec, products, choose_tiling(spec, products, taps), cost, taps)
+
+
+def cheapest_taps(spec: ConvSpec, products: Products) -> Taps | None:
+    """Choose which taps tiles multiply."""
+    if is_written_out(spec):
+        return None
+    ways = [None, *taps_of(spec)]
+    return min(ways, key=lambda taps: units(spec, products, taps))
 
 
 def products_of(spec: ConvSpec, isa: Isa) -> Products:

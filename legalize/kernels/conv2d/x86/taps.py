@@ -1,0 +1,99 @@
+"""The taps of a kernel that a tile of pixels multiplies, where padding alone lies under others.
+
+A 7 × 1 kernel on 17 rows has a tenth of its taps in the padding, a 3 × 3 kernel on 8 rows a twelfth
+of its rows. What such a tap would add to a sum is known, zero point times weights: the sum begins
+with it, and the tap is left out. A tile leaves out what all its pixels can spare, so they are
+numbered along lines that need the same taps: along rows, which spare rows of the kernel; or down
+columns, which spare columns of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.ir.types import Array
+
+_MOST_TAPS = 255
+_WORTH_IT = 0.99
+
+
+@dataclass(frozen=True)
+class Taps:
+    """How tiles number pixels, and the rows or columns of the kernel that each multiplies.
+
+    Attributes:
+        spec: the convolution.
+        down: whether pixels are numbered down columns of an image, and tiles leave out columns of
+            the kernel; otherwise both are rows.
+    """
+
+    spec: ConvSpec
+    down: bool
+
+    @property
+    def count(self) -> int:
+        """Rows or columns of the kernel."""
+        return self.spec.kernel_width if self.down else self.spec.kernel_height
+
+    def ranges(self, mr: int) -> Array:
+        """Tell the taps that tiles of ``mr`` pixels multiply: uint8 [tiles, 2], first and end."""
+        return _ranges(self, mr)
+
+    def share(self, mr: int) -> float:
+        """Return the share of all taps that tiles of ``mr`` pixels multiply."""
+        return _share(self, mr)
+
+    def sums(self, kernel: Array) -> Array:
+        """Sum what taps add to a pixel in the padding.
+
+        Args:
+            kernel: integers of shape [channels, KH, KW, staged_channels].
+
+        Returns:
+            int32 [taps + 1, channels]: of those before a tap; sums wrap.
+        """
+        of_taps = kernel.sum(axis=(1, 3) if self.down else (2, 3), dtype=np.int64).T
+        before = np.cumsum(np.pad(of_taps, ((1, 0), (0, 0))), axis=0)
+        return (before * self.spec.staged_zero_point).astype(np.int32)
+
+
+def taps_of(spec: ConvSpec) -> list[Taps]:
+    """List the ways to leave out taps that are worth it."""
+    top, left, bottom, right = np.add(spec.padding, spec.edges)
+    found = []
+    if top + bottom and spec.kernel_height > 1:
+        found.append(Taps(spec, down=False))
+    # A tap is whole K-steps then.
+    if left + right and spec.kernel_width > 1 and spec.staged_channels % spec.k_step == 0:
+        found.append(Taps(spec, down=True))
+    return [taps for taps in found if taps.count <= _MOST_TAPS and taps.share(1) < _WORTH_IT]
+
+
+@cache
+def _share(taps: Taps, mr: int) -> float:
+    ranges = taps.ranges(mr).astype(np.int64)
+    return float((ranges[:, 1] - ranges[:, 0]).mean() / taps.count)
+
+
+@cache
+def _ranges(taps: Taps, mr: int) -> Array:
+    spec = taps.spec
+    axis = int(taps.down)
+    size = (spec.in_height, spec.in_width)[axis] - spec.edges[axis] - spec.edges[axis + 2]
+    lines, length = (spec.out_height, spec.out_width)[axis], spec.out_shape[2 - axis]
+    # Of a line: where the data begins and ends, in pixels from under its first tap.
+    begin = spec.padding[axis] + spec.edges[axis] - np.arange(lines) * spec.strides[axis]
+    end = begin + size
+    dilation = spec.dilation[axis]
+    low = np.clip(-(-begin // dilation), 0, taps.count)
+    high = np.clip(-(-end // dilation), low, taps.count)
+    pixels = np.arange(spec.out_pixels) // length % lines
+    first = np.minimum(np.arange(-(-spec.out_pixels // mr)) * mr, spec.out_pixels - mr)
+    of_tiles = pixels[first[:, None] + np.arange(mr)]
+    return np.stack([low[of_tiles].min(axis=1), high[of_tiles].max(axis=1)], axis=1).astype(
+        np.uint8
+    )
