@@ -99,6 +99,20 @@ def loop_over_tiles(
     loop_between(start, stop, lambda tile: write(unsigned_min(tile * section.mr, last)))
 
 
+def lies_in_line(spec: ConvSpec, mr: int) -> bool:
+    """Tell whether the pixels of every tile of ``mr`` read data at equal distances."""
+    return spec.pixel_pitch is not None or spec.out_width % mr == 0
+
+
+def first_bytes(spec: ConvSpec, first: Index, mr: int) -> list[Index]:
+    """Return the offsets in the staged data of the first bytes that the pixels of a tile read."""
+    if not lies_in_line(spec, mr):
+        return [first_byte(spec, first + i) for i in range(mr)]
+    begin = first_byte(spec, first)
+    pitch = spec.strides[1] * spec.staged_channels
+    return [begin + i * pitch for i in range(mr)]
+
+
 def first_byte(spec: ConvSpec, pixel: Index) -> Index:
     """Return the offset in the staged data of the first byte that an output pixel reads."""
     if spec.pixel_pitch is not None:

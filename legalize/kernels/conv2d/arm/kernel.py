@@ -29,7 +29,7 @@ from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.tiling import (
     Section,
     Tiling,
-    first_byte,
+    first_bytes,
     loop_over_tiles,
     share_tiles,
     tiles_of,
@@ -209,7 +209,7 @@ class ArmKernel:
     ) -> None:
         spec = self.spec
         _, _, width, channels = spec.staged_shape
-        origins = [kept(first_byte(spec, first + i)) for i in range(section.mr)]
+        origins = [kept(origin) for origin in first_bytes(spec, first, section.mr)]
         taps = spec.kernel_width // spec.taps_per_run
         per_k_step = section.nr * self.vector_bytes
         size = self.pieces[0].size

@@ -21,7 +21,7 @@ from functools import cache
 
 from legalize.kernels.conv2d.arm.runs import pieces
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.tiling import Section, Tiling, split_vectors
+from legalize.kernels.conv2d.tiling import Section, Tiling, lies_in_line, split_vectors
 from legalize.kernels.ir.registers import store_pieces
 from legalize.kernels.isa.arm import Isa
 from legalize.kernels.isa.neon import LANES
@@ -102,7 +102,7 @@ def instructions(spec: ConvSpec, isa: Isa, nr: int, mr: int) -> float:
         run += mr * (1 + isa.prepare(piece.size))
         run += k_steps * columns * (rows * isa.product + 0.5)
         run += _LOOP if piece.size == isa.largest else 0
-    address = _ANY_PIXEL if spec.pixel_pitch is None else _NEXT_PIXEL
+    address = _NEXT_PIXEL if lies_in_line(spec, mr) else _ANY_PIXEL
     rescale = _RESCALE + (0 if isa.pixels == 1 else 1)
     end = rescale * nr + _STORE * len(store_pieces(nr))
     tile = spec.runs * (run + _LOOP) + mr * (address + end)

@@ -25,7 +25,7 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.edges import tell_border
 from legalize.kernels.conv2d.tiling import (
     Section,
-    first_byte,
+    first_bytes,
     loop_over_tiles,
     share_tiles,
     tiles_of,
@@ -382,6 +382,6 @@ class ConvKernel:
             self.weights, first_vector * self.vector_stride + size, size, k_steps, turn, turns
         )
 
-    def _origin(self, pixel: Index) -> Index:
-        """Return the offset of the first byte that a pixel reads, by its number in tiles."""
-        return first_byte(self.spec, self._pixel(pixel))
+    def _origins(self, section: Section, first: Index) -> list[Index]:
+        """Return the offsets of the first bytes that the pixels of a tile read."""
+        return first_bytes(self.spec, first, section.mr)

@@ -32,7 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.tiling import Section, Tiling, split_vectors
+from legalize.kernels.conv2d.tiling import Section, Tiling, lies_in_line, split_vectors
 from legalize.kernels.conv2d.x86.taps import Taps
 from legalize.kernels.ir.registers import DWORD, store_pieces
 from legalize.kernels.isa.x86 import Isa, Products
@@ -126,7 +126,8 @@ def _cost(spec: ConvSpec, products: Products, nr: int, mr: int, taps: Taps | Non
     loads = _BROADCAST * broadcasts + (_NEAR_WEIGHTS if is_near else _FAR_WEIGHTS) * weights
     widening = products.parts * mr if products.parts > 1 else 0
     k_step = max(products.instructions * mr * nr + widening, latency) + loads + once
-    address = _ANY_PIXEL if spec.pixel_pitch is None else _NEXT_PIXEL
+    is_in_line = lies_in_line(spec, mr) and not (taps is not None and taps.down)
+    address = _NEXT_PIXEL if is_in_line else _ANY_PIXEL
     tile = _TILE
     if taps is not None:
         k_steps *= taps.share(mr)

@@ -8,7 +8,15 @@ import tvm
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.conv2d.tiling import Section, share_tiles, split_vectors
+from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.tiling import (
+    Section,
+    first_byte,
+    first_bytes,
+    lies_in_line,
+    share_tiles,
+    split_vectors,
+)
 
 
 @pytest.mark.parametrize(
@@ -46,3 +54,22 @@ def test_tasks_share_every_tile_once(blocks: int, tiles: int, tasks: int) -> Non
     found = tvm.runtime.tensor(np.zeros((blocks, tiles), np.int32))
     library["count"](found)
     np.testing.assert_array_equal(found.numpy(), np.ones((blocks, tiles)))
+
+
+@pytest.mark.parametrize(
+    ("spec", "mr", "expected"),
+    [
+        # Rows of 12 outputs: a tile of 4 stays in one, a tile of 5 does not.
+        (ConvSpec(2, 25, 25, 8, 3, 3, 16, strides=(2, 2)), 4, True),
+        (ConvSpec(2, 25, 25, 8, 3, 3, 16, strides=(2, 2)), 5, False),
+        # Rows touch where each pixel reads its own.
+        (ConvSpec(1, 7, 7, 8, 1, 1, 16), 5, True),
+    ],
+)
+def test_pixels_of_a_tile_in_a_line_read_at_equal_distances(
+    spec: ConvSpec, mr: int, expected: bool
+) -> None:
+    assert lies_in_line(spec, mr) == expected
+    for first in range(0, spec.out_pixels - mr + 1, mr):
+        places = [int(place) for place in first_bytes(spec, T.int32(first), mr)]
+        assert places == [int(first_byte(spec, T.int32(first + i))) for i in range(mr)]

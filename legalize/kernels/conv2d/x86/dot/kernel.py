@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.tiling import Section, tiles_of
+from legalize.kernels.conv2d.tiling import Section, first_byte, tiles_of
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
 from legalize.kernels.conv2d.x86.tiling import microseconds, registers_of, shares_columns
@@ -63,6 +63,11 @@ class DotKernel(ConvKernel):
         image, x = T.truncdiv(column, width), T.truncmod(column, width)
         return kept((image * height + y) * width + x)
 
+    def _origins(self, section: Section, first: Index) -> list[Index]:
+        if self.taps is None or not self.taps.down:
+            return super()._origins(section, first)
+        return [first_byte(self.spec, self._pixel(first + i)) for i in range(section.mr)]
+
     def _start(self, section: Section, first: Index, vector: Index) -> Vector:
         start = super()._start(section, first, vector)
         if self.before is None:
@@ -99,7 +104,7 @@ class DotKernel(ConvKernel):
             return
         spec, products = self.spec, self.products
         _, _, width, channels = spec.staged_shape
-        origins = [self._origin(first + i) for i in range(section.mr)]
+        origins = self._origins(section, first)
         taps = spec.kernel_width // spec.taps_per_run
         k_step_size = section.nr * products.lanes * spec.k_step
         k_steps = spec.run_length // spec.k_step
@@ -162,7 +167,7 @@ class DotKernel(ConvKernel):
         """Write the sums of pixels side by side: what one loads, those before it multiply, too."""
         spec, products = self.spec, self.products
         _, _, width, channels = spec.staged_shape
-        origin = self._origin(first)
+        origin = self._origins(section, first)[0]
         k_steps = channels // spec.k_step
         k_step_size = section.nr * products.lanes * spec.k_step
         tile = _tile_of(section, first)

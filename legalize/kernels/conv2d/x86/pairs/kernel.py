@@ -50,7 +50,7 @@ class PairsKernel(ConvKernel):
         self, section: Section, first_vector: Index, first: Index, acc: list[list[Buffer]]
     ) -> None:
         # As int64, in which LLVM adds an offset to all of them where it loads the data.
-        origins = [T.Cast("int64", self._origin(first + i)) for i in range(section.mr)]
+        origins = [T.Cast("int64", origin) for origin in self._origins(section, first)]
         earlier = self.tiling[: self.tiling.index(section)]
         number = T.truncdiv(first_vector - section.first_vector, section.nr)
         block = number + sum(part.blocks for part in earlier)
