@@ -26,6 +26,7 @@ from legalize.kernels.elementwise import mcu as elementwise_mcu
 from legalize.kernels.elementwise import rules as elementwise
 from legalize.kernels.isa import neon_vectors, x86_vectors
 from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.join import borders as join_borders
 from legalize.kernels.join import rules as join
 from legalize.kernels.kernel import Fusions, Kernel, Row, Rule, Slice, VectorRule, has_features
 from legalize.kernels.matmul import rules as matmul
@@ -110,7 +111,7 @@ The rule returns the larger tensor: ``into``, or a new one where that is None.
 """
 
 BORDERS: Fusions[Callable[[relax.BlockBuilder, relax.Call, relax.Call], _Result]] = Fusions(
-    conv2d_fusions.BORDERS
+    [*conv2d_fusions.BORDERS, *join_borders.BORDERS]
 )
 """``rule(builder, call, reader)``: a result with the padding of the convolution that reads it.
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from tvm import relax
 from tvm.relax import op as R
 
+from legalize.kernels.border import edges_of
 from legalize.kernels.call import SORTED_LAST, call_tir
 from legalize.kernels.conv2d.calls import (
     ConvCall,
@@ -18,7 +19,6 @@ from legalize.kernels.conv2d.calls import (
     depthwise_call,
     finish,
 )
-from legalize.kernels.conv2d.edges import edges_of
 from legalize.kernels.conv2d.plan import Plan, Planner
 from legalize.kernels.conv2d.spec import UNFUSED, Fusion
 from legalize.kernels.conv2d.stage import stage

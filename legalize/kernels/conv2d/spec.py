@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from legalize.kernels.border import Border
 from legalize.kernels.elementwise.float_form import FloatForm
 from legalize.kernels.ir.registers import DWORD
 from legalize.kernels.isa.base import AffineForm
@@ -82,19 +83,6 @@ class Residual:
     dtype: str
     form: AffineForm | FloatForm
     output: OutputStage
-
-
-@dataclass(frozen=True)
-class Border:
-    """Pixels around an output, written with it: the padding of whoever reads it.
-
-    Attributes:
-        widths: pixels at the top, left, bottom and right.
-        value: what they hold.
-    """
-
-    widths: tuple[int, int, int, int]
-    value: int
 
 
 @dataclass(frozen=True)
@@ -233,10 +221,8 @@ class ConvSpec(Geometry):
     @property
     def target_shape(self) -> tuple[int, int, int, int]:
         """Shape of the tensor that the output is written to."""
-        border = self.fusion.border
-        top, left, bottom, right = border.widths if border else (0, 0, 0, 0)
-        height, width = self.out_height + top + bottom, self.out_width + left + right
-        return self.batch, height, width, self.target.whole
+        shape = self.batch, self.out_height, self.out_width, self.target.whole
+        return shape if self.fusion.border is None else self.fusion.border.around(shape)
 
     @property
     def stored(self) -> OutputStage:

@@ -7,7 +7,7 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.ir.rows import for_each_piece, ramp, splat, unsigned
+from legalize.kernels.ir.rows import fill, for_each_piece, ramp, splat, unsigned
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.types import Buffer, Index
 
@@ -69,17 +69,6 @@ def _size(shape: tuple[int, ...]) -> int:
     for extent in shape:
         size *= extent
     return size
-
-
-def fill(target: Buffer, start: Index, length: int, zero_point: int) -> None:
-    """Write the loop that fills a part of a row."""
-    value = getattr(T, target.dtype)(zero_point)
-
-    def body(offset: Index, width: int) -> None:
-        piece = T.broadcast(value, width) if width > 1 else value
-        T.buffer_store(target, piece, [ramp(start + offset, width)])
-
-    for_each_piece(length, body)
 
 
 def _copy(target: Buffer, start: Index, source: Buffer, origin: Index, length: int) -> None:

@@ -68,6 +68,17 @@ def for_each_piece(length: int, body: Callable[[Index, int], None], size: int = 
         body(offset, width)
 
 
+def fill(target: Buffer, start: Index, length: int, number: int) -> None:
+    """Write the loop that fills a part of a row."""
+    value = getattr(T, target.dtype)(number)
+
+    def body(offset: Index, width: int) -> None:
+        piece = T.broadcast(value, width) if width > 1 else value
+        T.buffer_store(target, piece, [ramp(start + offset, width)])
+
+    for_each_piece(length, body)
+
+
 def ramp(start: Index, width: int) -> Index:
     """Return the index of ``width`` neighbouring bytes."""
     return start if width == 1 else T.ramp(start, 1, width)

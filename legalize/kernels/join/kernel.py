@@ -14,6 +14,7 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.border import Border, fill_border, tell_border
 from legalize.kernels.ir.rows import BYTES, for_each_piece, ramp, unsigned
 from legalize.kernels.ir.tasks import shared_loop, task_count
 from legalize.kernels.ir.types import Buffer, Index, Vector
@@ -53,6 +54,7 @@ def join(
     axis: int,
     out_dtype: str,
     part_of: Slice | None = None,
+    border: Border | None = None,
 ) -> tirx.PrimFunc:
     """Build the function that joins tensors.
 
@@ -62,6 +64,8 @@ def join(
         axis: not negative.
         out_dtype: int8 or uint8.
         part_of: where along the axis of a larger tensor they are written, if they are not all.
+        border: what is written around them, which are NHWC then and joined along the last axis,
+            or one tensor with any axis but the first.
 
     Returns:
         A function of the tensors; the tables of those that have one, uint8 [256], by the bits
@@ -72,7 +76,9 @@ def join(
     extent = sum(part.shape[axis] for part in parts)
     where = part_of or Slice(extent, 0)
     out_shape = (*first[:axis], where.whole, *first[axis + 1 :])
-    rows, out_width = prod(first[:axis]), prod(out_shape[axis:])
+    rows = prod(first[:axis])
+    whole = out_shape if border is None else border.around(_images(out_shape))
+    place = partial(_place, out_shape, axis, border)
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("join")
         T.func_attr({"global_symbol": "join", "tirx.noalias": True})
@@ -84,8 +90,10 @@ def join(
             T.arg(f"table_{number}", T.buffer((256,), "uint8")) if part.has_table else None
             for number, part in enumerate(parts)
         ]
-        output = T.arg("output", T.buffer(out_shape, out_dtype))
-        target = T.decl_buffer((rows * out_width,), "uint8", data=output.data)
+        output = T.arg("output", T.buffer(whole, out_dtype))
+        target = T.decl_buffer((prod(whole),), "uint8", data=output.data)
+        if border is not None:
+            fill_border(border, _images(out_shape), target)
         start = where.first * prod(first[axis + 1 :])
         for part, tensor, table in zip(parts, sources, tables, strict=True):
             source = T.decl_buffer((prod(part.shape),), part.dtype, data=tensor.data)
@@ -93,14 +101,33 @@ def join(
             change = partial(_changed, isa, part, out_dtype, table)
             is_copy = part.change == Clamp(0, 255)
             size = max(BYTES, isa.size) if is_copy else isa.size
-            copy = partial(_copy_row, target, out_width, start, source, width, change, size)
+            copy = partial(_copy_row, target, place, start, source, width, change, size)
             tasks = task_count(rows * width / _BYTES_PER_MICROSECOND)
-            if rows == 1 and width > 2 * size * tasks:
+            if rows == 1 and width > 2 * size * tasks and border is None:
                 _copy_in_tasks(tasks, target, start, source, width, change, size)
             else:
                 shared_loop(tasks, rows, copy)
             start += width
-    return builder.get()
+    return tell_border(builder.get(), border)
+
+
+def _images(shape: tuple[int, ...]) -> tuple[int, int, int, int]:
+    batch, height, width, channels = shape
+    return batch, height, width, channels
+
+
+def _place(shape: tuple[int, ...], axis: int, border: Border | None, row: Index) -> Index:
+    """Return where a row of what is joined begins in what is written."""
+    if border is None:
+        return row * prod(shape[axis:])
+    images = _images(shape)
+    top, left, _, _ = border.widths
+    _, height, width, channels = border.around(images)
+    x: Index = 0
+    if axis == len(images) - 1:
+        row, x = T.truncdiv(row, images[2]), T.truncmod(row, images[2])
+    image, y = T.truncdiv(row, images[1]), T.truncmod(row, images[1])
+    return ((image * height + y + top) * width + left + x) * channels
 
 
 def _changed(
@@ -117,8 +144,8 @@ def _changed(
 
 
 def _copy_row(
-    target: Buffer,  # [rows · out_width]
-    out_width: int,
+    target: Buffer,  # one row
+    place: Callable[[Index], Index],
     start: int,
     source: Buffer,  # [rows · width]
     width: int,
@@ -126,9 +153,11 @@ def _copy_row(
     size: int,
     row: Index,
 ) -> None:
+    first = place(row) + start
+
     def body(offset: Index, count: int) -> None:
         value = change(source[ramp(row * width + offset, count)], count)
-        T.buffer_store(target, value, [ramp(row * out_width + start + offset, count)])
+        T.buffer_store(target, value, [ramp(first + offset, count)])
 
     for_each_piece(width, body, size)
 

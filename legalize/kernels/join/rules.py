@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
+from legalize.kernels.border import Border
 from legalize.kernels.call import call_tir
 from legalize.kernels.ir.types import Array
 from legalize.kernels.isa.base import VectorIsa
@@ -32,6 +33,7 @@ def _concat(
     operands: Sequence[relax.Expr],
     *,
     isa: VectorIsa,
+    border: Border | None = None,
 ) -> relax.Expr | None:
     inputs = operands[0]
     if isinstance(inputs, relax.Tuple):
@@ -39,7 +41,7 @@ def _concat(
     else:
         fields = [builder.emit(inputs[index]) for index in range(len(inputs.ty.fields))]
     tables = [conversion_table(attrs, index) for index in range(len(fields))]
-    return _join(builder, isa, fields, tables, attrs.axis, attrs.out_dtype)
+    return _join(builder, isa, fields, tables, attrs.axis, attrs.out_dtype, border=border)
 
 
 def _lookup(
@@ -48,9 +50,12 @@ def _lookup(
     operands: Sequence[relax.Expr],
     *,
     isa: VectorIsa,
+    border: Border | None = None,
 ) -> relax.Expr | None:
     data, table = operands[0], constant_of(operands[1])
-    return None if table is None else _join(builder, isa, [data], [table], 0, str(table.dtype))
+    if table is None:
+        return None
+    return _change_bytes(builder, isa, data, table, str(table.dtype), border)
 
 
 def _relu(
@@ -59,11 +64,12 @@ def _relu(
     operands: Sequence[relax.Expr],
     *,
     isa: VectorIsa,
+    border: Border | None = None,
 ) -> relax.Expr | None:
     # In primitives a clamp is vector code, too, which fuses with what computes the data.
     if relu_multiplier(attrs) == 1:
         return None
-    return _tabulate(builder, isa, quantized_relu, attrs, operands[0])
+    return _tabulate(builder, isa, quantized_relu, attrs, operands[0], border)
 
 
 def _requantize(
@@ -72,6 +78,7 @@ def _requantize(
     operands: Sequence[relax.Expr],
     *,
     isa: VectorIsa,
+    border: Border | None = None,
 ) -> relax.Expr | None:
     is_per_tensor = not isinstance(attrs.input_scale, tuple) and not isinstance(
         attrs.input_zero_point, tuple
@@ -79,7 +86,7 @@ def _requantize(
     dtypes = spec_of(operands[0]).dtype, attrs.out_dtype
     if not is_per_tensor or not set(dtypes) <= {"int8", "uint8"}:
         return None
-    return _tabulate(builder, isa, requantize, attrs, operands[0])
+    return _tabulate(builder, isa, requantize, attrs, operands[0], border)
 
 
 def _tabulate(
@@ -88,13 +95,27 @@ def _tabulate(
     operator: Operator[Any],
     attrs: Attrs,
     data: relax.Expr,
+    border: Border | None,
 ) -> relax.Expr | None:
     """Return a function of one byte by its results."""
     low, high = dtype_range(spec_of(data).dtype)
     values = np.arange(low, high + 1).astype(spec_of(data).dtype)
     of_a_row = Attrs(**{**vars(attrs), "axis": -1})
     table = operator.apply(of_a_row, values)
-    return _join(builder, isa, [data], [table], 0, attrs.out_dtype)
+    return _change_bytes(builder, isa, data, table, attrs.out_dtype, border)
+
+
+def _change_bytes(
+    builder: relax.BlockBuilder,
+    isa: VectorIsa,
+    data: relax.Expr,
+    table: Array,
+    dtype: str,
+    border: Border | None,
+) -> relax.Expr | None:
+    # Of a tensor that gets a border the rows of its images, and otherwise all of it at once.
+    axis = 0 if border is None else 2
+    return _join(builder, isa, [data], [table], axis, dtype, border=border)
 
 
 def copy_part(
@@ -132,12 +153,17 @@ def _join(
     dtype: str,
     part_of: Slice | None = None,
     into: relax.Expr | None = None,
+    border: Border | None = None,
 ) -> relax.Expr | None:
     """Join tensors; a table has the result for the lowest value of the input's dtype first."""
     specs = [spec_of(data) for data in inputs]
     if not specs[0].shape or 0 in map(prod, (spec.shape for spec in specs)):
         return None
-    axis %= len(specs[0].shape)
+    rank = len(specs[0].shape)
+    axis %= rank
+    is_framed = rank == 4 and (axis == 3 or len(inputs) == 1) and len(inputs) <= _MOST
+    if border is not None and not is_framed:
+        return None
     if len(inputs) > _MOST:
         return _join_in_steps(builder, isa, inputs, tables, axis, dtype)
     parts = tuple(
@@ -153,8 +179,11 @@ def _join(
     operands = [*inputs, *(relax.const(isa.packed_table(table), "uint8") for table in constants)]
     shape = list(specs[0].shape)
     shape[axis] = part_of.whole if part_of else sum(spec.shape[axis] for spec in specs)
-    function = join(isa, parts, axis, dtype, part_of)
-    return call_tir(builder, "join", function, operands, tuple(shape), dtype, into)
+    function = join(isa, parts, axis, dtype, part_of, border)
+    whole = tuple(shape)
+    if border is not None:
+        whole = border.around((shape[0], shape[1], shape[2], shape[3]))
+    return call_tir(builder, "join", function, operands, whole, dtype, into)
 
 
 def _join_in_steps(

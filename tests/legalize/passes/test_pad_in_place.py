@@ -13,7 +13,7 @@ from legalize.kernels.conv2d.x86.fusions import with_border
 from legalize.kernels.isa.x86 import AVX2
 from legalize.kernels.kernel import Fusions
 from legalize.passes import PadInPlace, pad_in_place
-from qnn_ops import quantized_conv2d, quantized_lookup
+from qnn_ops import quantized_concat, quantized_conv2d, quantized_lookup
 from qnn_ops.registry import attrs_of, operator_of
 from tests.support.arrays import full_range
 from tests.support.modules import module
@@ -39,7 +39,7 @@ ATTRS: dict[str, Any] = {
 }
 KERNELS = {
     (channels, size): full_range(RNG, "int8", (channels, size, size, 16))
-    for channels, size in ((16, 1), (16, 3), (40, 3))
+    for channels, size in ((8, 1), (16, 1), (16, 3), (40, 3))
 }
 DEPTHWISE = full_range(RNG, "int8", (16, 3, 3, 1))
 
@@ -100,7 +100,8 @@ def _read_twice(y: relax.Expr) -> list[relax.Expr]:
         lambda x: _read_twice(conv(x, 16, 1)),
         lambda x: _depthwise(conv(x, 16, 1)),
         lambda x: conv(conv(x, 16, 1, out_dtype="int8", output_zero_point=0), 16, 1, padding=1),
-        lambda x: conv(_looked_up(x), 16, 3, padding=1),
+        lambda x: conv(emit(relax.op.maximum(x, x)), 16, 3, padding=1),
+        lambda x: conv(_joined(x, axis=1), 16, 3, padding=1),
         lambda x: conv(conv(relax.const(X), 16, 1), 40, 3, padding=1),
     ],
     ids=[
@@ -109,7 +110,8 @@ def _read_twice(y: relax.Expr) -> list[relax.Expr]:
         "read twice",
         "depthwise",
         "int8",
-        "no convolution",
+        "no operator of the dialect",
+        "joined along rows",
         "constants",
     ],
 )
@@ -119,7 +121,24 @@ def test_what_stays(body: Body) -> None:
 
 
 def _looked_up(x: relax.Expr) -> relax.Expr:
-    return emit(quantized_lookup(x, relax.const(np.arange(256, dtype=np.uint8))))
+    return emit(quantized_lookup(x, relax.const(np.arange(256, dtype=np.uint8)[::-1].copy())))
+
+
+def _joined(x: relax.Expr, axis: int = 3) -> relax.Expr:
+    return emit(quantized_concat([x, x], [0.5] * 2, [90] * 2, 0.5, 90, "uint8", axis=axis))
+
+
+@pytest.mark.parametrize(
+    ("body", "channels"),
+    [
+        (lambda x: conv(_looked_up(x), 16, 3, padding=(1, 0, 2, 3)), 16),
+        (lambda x: conv(_joined(conv(x, 8, 1)), 16, 3, padding=(1, 0, 2, 3)), 16),
+    ],
+    ids=["lookup", "concat"],
+)
+def test_tables_and_concatenations_write_the_padding(body: Body, channels: int) -> None:
+    found = calls(PadInPlace(VNNI)(before(body)))
+    assert found[-2:] == [[2, 9, 10, channels], (0, 0, 0, 0)]
 
 
 def test_where_staging_widens_the_data_it_pads_it_too() -> None:

@@ -8,8 +8,9 @@ from functools import partial
 import numpy as np
 from tvm import relax
 
+from legalize.kernels.border import Border
 from legalize.kernels.conv2d.calls import Scaling
-from legalize.kernels.conv2d.spec import Border, Fusion, OutputStage, Residual
+from legalize.kernels.conv2d.spec import Fusion, OutputStage, Residual
 from legalize.kernels.conv2d.x86.rules import CONV_ISAS, rules_of
 from legalize.kernels.elementwise.affine import affine_form
 from legalize.kernels.elementwise.float_form import float_form
@@ -107,24 +108,29 @@ def _part(
 def with_border(
     builder: relax.BlockBuilder, call: relax.Call, reader: relax.Call, *, isa: Isa
 ) -> relax.Expr | None:
-    """Return a convolution whose output has a border; arguments as ``table.BORDERS`` says.
+    """Return a convolution whose output has a border; arguments as ``table.BORDERS`` says."""
+    attrs, border = attrs_of(call), border_for(call, reader)
+    if border is None or attrs.rounding == ONEDNN:
+        return None
+    fusion = Fusion(border=border)
+    return rules_of(isa).conv2d(builder, attrs, list(call.args), fusion=fusion)
+
+
+def border_for(call: relax.Call, reader: relax.Call) -> Border | None:
+    """Return the padding of a convolution that reads a result, to be written around that.
 
     Only where the reader's kernel takes the bytes as they are: other ones have channels of their
     own (depthwise), less than fill a K-step, or another signedness.
     """
-    attrs, reads = attrs_of(call), attrs_of(reader)
-    layouts = reads.data_layout, reads.out_layout
+    spec, reads = spec_of(call), attrs_of(reader)
     is_read_as_it_is = (
         reads.groups == 1
-        and layouts == ("NHWC", "NHWC")
+        and (reads.data_layout, reads.out_layout) == ("NHWC", "NHWC")
         and constant_of(reader.args[1]) is not None
-        and attrs.out_dtype == "uint8"
-        and spec_of(call).shape[-1] >= DWORD
+        and spec.dtype == "uint8"
+        and spec.shape[-1] >= DWORD
     )
-    if not is_read_as_it_is or attrs.rounding == ONEDNN:
-        return None
-    fusion = Fusion(border=Border(reads.padding, reads.input_zero_point))
-    return rules_of(isa).conv2d(builder, attrs, list(call.args), fusion=fusion)
+    return Border(reads.padding, reads.input_zero_point) if is_read_as_it_is else None
 
 
 def _scaled(

@@ -22,7 +22,7 @@ from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
-from legalize.kernels.conv2d.edges import tell_border
+from legalize.kernels.border import fill_border, tell_border
 from legalize.kernels.conv2d.tiling import (
     Section,
     first_bytes,
@@ -30,7 +30,7 @@ from legalize.kernels.conv2d.tiling import (
     share_tiles,
     tiles_of,
 )
-from legalize.kernels.conv2d.x86.border import fill_border, target_pixel
+from legalize.kernels.conv2d.x86.border import target_pixel
 from legalize.kernels.conv2d.x86.epilogue.addend import load_addend, load_addend_words
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue, row_lanes
 from legalize.kernels.conv2d.x86.epilogue.residual import ResidualSum
@@ -78,18 +78,17 @@ class ConvKernel:
 
     def build(self) -> tirx.PrimFunc:
         """Write the function."""
+        border = self.spec.fusion.border
         with IRBuilder() as builder, T.prim_func(s_tir=True):
             T.func_name("conv2d")
             # Without "noalias" the loads of the rescaling stay where they are used; with it LLVM
             # lifts them out of the loop of tiles, and spills them.
             T.func_attr({"global_symbol": "conv2d", "tirx.noalias": False})
             self._declare()
-            fill_border(self.spec, self.target)
+            if border is not None:
+                fill_border(border, self.spec.out_shape, self.target)
             self._loops()
-        function = builder.get()
-        border = self.spec.fusion.border
-        if border is not None:
-            function = tell_border(function, border)
+        function = tell_border(builder.get(), border)
         if not self._writes_over_addend():
             return function
         return function.with_attr(WRITES_OVER, len(function.params) - 2)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from legalize.kernels.conv2d.spec import Border
+from legalize.kernels.border import Border
 from legalize.kernels.conv2d.x86.dot.plan import dot_plan
 from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, SSE41
 from tests.support.convolutions import SPEC, changed, problem_of

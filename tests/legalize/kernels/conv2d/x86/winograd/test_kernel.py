@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tvm
 
-from legalize.kernels.conv2d.spec import Border
+from legalize.kernels.border import Border
 from legalize.kernels.conv2d.x86.winograd.plan import WinogradPlan, cut
 from legalize.kernels.conv2d.x86.winograd.transform import wraps_back
 from legalize.kernels.isa.x86 import AVX2, AVX512_VNNI, AVX512BW, SSE41, Isa

@@ -4,9 +4,8 @@ import pytest
 from tvm import relax
 from tvm.script import tirx as T
 
+from legalize.kernels.border import Border, edges_of, tell_border
 from legalize.kernels.call import call_tir
-from legalize.kernels.conv2d.edges import edges_of, tell_border
-from legalize.kernels.conv2d.spec import Border
 
 # tirx's own annotations are not Python's.
 # mypy: disable-error-code="valid-type"

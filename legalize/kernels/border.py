@@ -1,0 +1,86 @@
+"""Pixels around an output, which the kernel that makes it writes as the padding of its reader."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tvm import relax, tirx
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.ir.rows import fill
+from legalize.kernels.ir.types import Buffer
+
+Widths = tuple[int, int, int, int]
+Shape = tuple[int, int, int, int]
+
+_BORDER = "qnn.border"
+
+
+@dataclass(frozen=True)
+class Border:
+    """Pixels around an output.
+
+    Attributes:
+        widths: pixels at the top, left, bottom and right.
+        value: what they hold.
+    """
+
+    widths: Widths
+    value: int
+
+    def around(self, shape: Shape) -> Shape:
+        """Return the shape of what is written: that of the output, NHWC, and the border."""
+        batch, height, width, channels = shape
+        top, left, bottom, right = self.widths
+        return batch, height + top + bottom, width + left + right, channels
+
+
+def fill_border(border: Border, shape: Shape, target: Buffer) -> None:
+    """Write the loops that fill a border.
+
+    Args:
+        border: the pixels.
+        shape: of the output without them, NHWC, with all channels that are written.
+        target: the tensor as one row.
+    """
+    batch, out_height, out_width, channels = shape
+    top, left, bottom, right = border.widths
+    _, height, width, _ = border.around(shape)
+    row, inner = width * channels, out_width * channels
+    with T.serial(batch) as n:
+        first = n * height * row + top * row + left * channels
+        fill(target, n * height * row, top * row + left * channels, border.value)
+        if out_height > 1:
+            # What is right of one row and left of the next.
+            with T.serial(out_height - 1) as y:
+                fill(target, first + y * row + inner, (right + left) * channels, border.value)
+        last = first + (out_height - 1) * row + inner
+        fill(target, last, right * channels + bottom * row, border.value)
+
+
+def tell_border(function: tirx.PrimFunc, border: Border | None) -> tirx.PrimFunc:
+    """Return a function that tells what it writes around its output, if it does."""
+    if border is None:
+        return function
+    return function.with_attr(_BORDER, [*border.widths, border.value])
+
+
+def edges_of(builder: relax.BlockBuilder, data: relax.Expr, zero_point: int) -> Widths:
+    """Return the pixels at the top, left, bottom and right of data that hold its zero point.
+
+    Args:
+        builder: of the module.
+        data: of a convolution.
+        zero_point: of the data.
+
+    Returns:
+        What the function that makes the data tells; no pixels if it tells nothing.
+    """
+    while isinstance(data, relax.Var):
+        data = builder.lookup_binding(data)
+    is_kernel = isinstance(data, relax.Call) and isinstance(data.args[0], relax.GlobalVar)
+    border = builder.get()[data.args[0]].attrs.get(_BORDER) if is_kernel else None
+    if border is None:
+        return 0, 0, 0, 0
+    top, left, bottom, right, value = (int(each) for each in border)
+    return (top, left, bottom, right) if value == zero_point else (0, 0, 0, 0)

@@ -1,0 +1,44 @@
+"""Joined tensors, and functions of a byte, that write the padding of who reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from tvm import relax
+
+from legalize.kernels.conv2d.x86.fusions import border_for
+from legalize.kernels.conv2d.x86.rules import CONV_ISAS
+from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.isa.x86_vectors import VECTORS
+from legalize.kernels.join.rules import RULES
+from qnn_ops.registry import attrs_of
+
+
+def _with_border(
+    builder: relax.BlockBuilder,
+    call: relax.Call,
+    reader: relax.Call,
+    *,
+    rule: Callable[..., relax.Expr | None],
+    isa: VectorIsa,
+) -> relax.Expr | None:
+    border = border_for(call, reader)
+    if border is None:
+        return None
+    return rule(builder, attrs_of(call), list(call.args), isa=isa, border=border)
+
+
+BORDERS = [
+    (
+        operator,
+        (*conv.features, *vectors.features),
+        partial(_with_border, rule=rule, isa=vectors),
+    )
+    for conv in CONV_ISAS
+    # Of others the readers widen their data when it is padded.
+    if conv.has_byte_products
+    for vectors in VECTORS
+    for operator, rule in RULES
+]
+"""``rule(builder, call, reader)``, as ``table.BORDERS`` says."""
