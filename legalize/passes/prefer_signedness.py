@@ -25,7 +25,15 @@ from qnn_ops.traits import OFFSETS, shifted
 _FLIP = OFFSETS["uint8"]
 _MOVEMENTS = {
     f"relax.{name}"
-    for name in ("expand_dims", "flatten", "permute_dims", "reshape", "squeeze", "strided_slice")
+    for name in (
+        "expand_dims",
+        "flatten",
+        "permute_dims",
+        "reshape",
+        "split",
+        "squeeze",
+        "strided_slice",
+    )
 }
 
 
@@ -51,7 +59,7 @@ def PreferSignedness(dtype: str) -> tvm.transform.Pass:
         def enter(self, function: relax.Function) -> None:
             # By variable of a result that is moved: the variable of the moved one.
             self.variables: dict[relax.Var, relax.Var] = {}
-            self.moved: dict[relax.Call, relax.Var] = {}
+            self.moved: dict[relax.Expr, relax.Var] = {}
             blocks = function.body.blocks
             # A variable of one block may not be known to the next.
             bindings = list(blocks[0].bindings) if len(blocks) == 1 else []
@@ -60,13 +68,26 @@ def PreferSignedness(dtype: str) -> tvm.transform.Pass:
                 if _multiplies(binding.value):
                     needed.add(binding.value.args[0])
                 elif binding.var in needed and _keeps_dtype(binding.value):
-                    needed.update(_tensors(binding.value.args[0]))
+                    needed.update(_sources(binding.value))
             wanted = needed | _welcome(function, bindings, needed) if needed else needed
             moved: set[Any] = set()
             for binding in bindings:
                 if binding.var in wanted and _can_move(binding.value, other, moved):
                     moved.add(binding.var)
                     self.moved[binding.value] = binding.var
+
+        def visit_var_binding_(self, binding: relax.VarBinding) -> None:
+            source = self.variables.get(binding.value)
+            if source is not None:
+                self.variables[binding.var] = self.builder_.emit(source, binding.var.name)
+            super().visit_var_binding_(binding)
+
+        def visit_tuple_getitem_(self, part: relax.TupleGetItem) -> relax.Expr:
+            variable = self.moved.get(part)
+            if variable is None:
+                return super().visit_tuple_getitem_(part)
+            moved = relax.TupleGetItem(self.variables[part.tuple_value], part.index)
+            return self._moved_back(variable, moved)
 
         def visit_call_(self, call: relax.Call) -> relax.Expr:
             variable = self.moved.get(call)
@@ -79,6 +100,11 @@ def PreferSignedness(dtype: str) -> tvm.transform.Pass:
                     arguments[place] = self.variables[call.args[place]]
                     changes.update({} if point is None else shifted(attrs, dtype, point))
             if variable is not None:
+                if isinstance(call.ty, relax.TupleType):
+                    moved = relax.Call(call.op, [self._inputs(attrs, call.args[0])], call.attrs)
+                    self.variables[variable] = self.builder_.emit(moved, variable.name)
+                    # Its parts are moved back by themselves.
+                    return self.builder_.normalize(rebuilt)
                 if _keeps_dtype(call):
                     arguments[0] = self._inputs(attrs, call.args[0])
                 elif operator is quantized_lookup:
@@ -90,6 +116,10 @@ def PreferSignedness(dtype: str) -> tvm.transform.Pass:
                 result = with_attrs(result, **changes)
             if variable is None:
                 return self.builder_.normalize(result)
+            return self._moved_back(variable, result)
+
+        def _moved_back(self, variable: relax.Var, result: relax.Expr) -> relax.Expr:
+            """Emit a moved result, and return one of the dtype that the variable had."""
             # Under the same name, by which a profile knows whose result it is.
             self.variables[variable] = self.builder_.emit(result, variable.name)
             # For those who read the other dtype; if nobody does, it goes with the dead code.
@@ -132,7 +162,7 @@ def _welcome(function: relax.Function, bindings: list[relax.Binding], needed: se
         taken: set[Any] = set()
         if _keeps_dtype(value):
             if variable in welcome or variable in needed:
-                taken.update(_tensors(value.args[0]))
+                taken.update(_sources(value))
         elif (operator := operator_of(value)) is not None:
             places = [place for place, _ in _zero_points(operator) if place < len(value.args)]
             taken.update(value.args[place] for place in places)
@@ -143,7 +173,9 @@ def _welcome(function: relax.Function, bindings: list[relax.Binding], needed: se
 
 
 def _keeps_dtype(value: relax.Expr) -> bool:
-    """Tell whether a call gives its operand's values as they are, or picks among them."""
+    """Tell whether an expression gives an operand's values as they are, or picks among them."""
+    if isinstance(value, (relax.Var, relax.TupleGetItem)):
+        return True
     operator = operator_of(value)
     if operator is not None:
         keeps = operator.traits.keeps
@@ -163,16 +195,23 @@ def _zero_points(operator: Operator[Any] | None) -> list[tuple[int, str | None]]
     return [(operator.tensors.index(name), point) for name, point in points]
 
 
-def _tensors(operand: relax.Expr) -> list[relax.Expr]:
+def _sources(value: relax.Expr) -> list[relax.Expr]:
+    """Return the tensors, or the tuple of them, whose values an expression gives."""
+    if isinstance(value, relax.Var):
+        return [value]
+    if isinstance(value, relax.TupleGetItem):
+        return [value.tuple_value]
+    operand = value.args[0]
     return list(operand.fields) if isinstance(operand, relax.Tuple) else [operand]
 
 
 def _can_move(value: relax.Expr, dtype: str, moved: set[Any]) -> bool:
-    """Tell whether a call has a result of ``dtype``, and can have one of the other signedness."""
-    if not isinstance(value.ty, relax.TensorType) or str(value.ty.dtype) != dtype:
+    """Tell whether a result is of ``dtype``, and can be of the other signedness."""
+    results = value.ty.fields if isinstance(value.ty, relax.TupleType) else [value.ty]
+    if not all(isinstance(ty, relax.TensorType) and str(ty.dtype) == dtype for ty in results):
         return False
     if _keeps_dtype(value):
-        return all(operand in moved for operand in _tensors(value.args[0]))
+        return all(operand in moved for operand in _sources(value))
     operator = operator_of(value)
     if operator is quantized_lookup:
         return constant_of(value.args[1]) is not None

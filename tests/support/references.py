@@ -25,9 +25,12 @@ def _strided_slice(call: relax.Call, data: Array) -> Array:
 
 
 # Of Relax's own operators, those that only move data.
-_MOVEMENTS: dict[str, Callable[[relax.Call, Array], Array]] = {
+_MOVEMENTS: dict[str, Callable[[relax.Call, Array], Any]] = {
     "relax.permute_dims": lambda call, data: data.transpose(call.attrs.axes),
     "relax.reshape": lambda call, data: data.reshape([int(size) for size in call.ty.shape]),
+    "relax.split": lambda call, data: tuple(
+        np.split(data, int(call.attrs.indices_or_sections), call.attrs.axis)
+    ),
     "relax.strided_slice": _strided_slice,
     "relax.max": lambda call, data: data.max(tuple(call.attrs.axis), keepdims=call.attrs.keepdims),
 }
@@ -41,6 +44,8 @@ def evaluate(mod: tvm.IRModule, arrays: Sequence[Array]) -> list[Array]:
     def value(expr: Any) -> Any:
         if isinstance(expr, relax.Tuple):
             return tuple(value(field) for field in expr.fields)
+        if isinstance(expr, relax.TupleGetItem):
+            return value(expr.tuple_value)[expr.index]
         if isinstance(expr, relax.Var):
             return values[expr]
         if isinstance(expr, tvm.ir.GenericConst):

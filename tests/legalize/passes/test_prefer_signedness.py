@@ -240,6 +240,33 @@ def test_what_all_readers_take_either_way_becomes_the_dtype(dtype: str) -> None:
     assert _dtypes(after) == [dtype, dtype, dtype, other, other]
 
 
+@pytest.mark.parametrize("is_returned", [False, True])
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_parts_of_a_tensor_and_other_names_of_it_become_the_dtype(
+    dtype: str, is_returned: bool
+) -> None:
+    """A part that the model returns, too, is moved back."""
+    other = {"uint8": "int8", "int8": "uint8"}[dtype]
+
+    def chain(x: relax.Expr) -> list[relax.Expr]:
+        builder = relax.BlockBuilder.current()
+        parts = builder.emit(relax.op.split(_convolution(x, other), 2, axis=1))
+        first, second = (builder.emit(parts[index]) for index in range(2))
+        again = builder.emit(first)
+        pooled = quantized_pool2d(second, pool_type="max", pool_size=1, layout="NHWC")
+        fields = [again, builder.emit(pooled)]
+        joined = quantized_concat(fields, [0.5] * 2, [0] * 2, 0.5, 0, other, axis=1)
+        results = [_convolution(builder.emit(joined), other)]
+        return [*results, first] if is_returned else results
+
+    before = module({"x": relax.TensorType((1, 4, 4, 2), other)}, chain)
+    after = PreferSignedness(dtype)(before)
+    assert _dtypes(after) == [dtype, dtype, other]
+    data = full_range(np.random.default_rng(5), other, (1, 4, 4, 2))
+    for new, old in zip(evaluate(after, [data]), evaluate(before, [data]), strict=True):
+        np.testing.assert_array_equal(new, old)
+
+
 Build = Callable[[list[Any], str], relax.Call]
 _TABLE = np.random.default_rng(7).integers(-128, 128, 256).astype(np.int8)
 
