@@ -21,8 +21,8 @@ def vector_of(dtype: str, lanes: int) -> str:
 
 
 def spread(value: Vector, lanes: int) -> Vector:
-    """Return a scalar, ``lanes`` times; as it is for one."""
-    return value if lanes == 1 else T.broadcast(value, lanes)
+    """Return a scalar, ``lanes`` times; as it is what has as many."""
+    return value if lanes_in(value) == lanes else T.broadcast(value, lanes)
 
 
 def flipped(value: Vector) -> Vector:

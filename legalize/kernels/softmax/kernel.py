@@ -11,7 +11,7 @@ As seven functions, one a primitive, calling them took longer than what they com
 
 A long row has few different values: there the results of all distances that do not give 0 are
 computed, as vectors, and looked up. So are the terms of its sum, byte by byte, where registers hold
-the tables. Many short rows are computed a block at a time: `many_rows`.
+the tables. Many short rows are computed a block at a time: `many_rows` and `even_rows`.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from legalize.kernels.ir.rows import for_each_piece, ramp
 from legalize.kernels.ir.types import Index, Vector
 from legalize.kernels.ir.vectors import splat, spread, vector_of
 from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.softmax.even_rows import even_rows, has_even_rows
 from legalize.kernels.softmax.largest import largest_of
 from legalize.kernels.softmax.many_rows import many_rows
 from legalize.kernels.softmax.results import LEAST_BITS, result
@@ -80,6 +81,8 @@ def softmax(
         A function of the data; exponentials and terms of the sum by a value's distance from the
         largest, int32 [256] each, as ``qnn_ops.softmax_arithmetic`` gives them; and the output.
     """
+    if has_even_rows(isa, shape):
+        return even_rows(isa, shape, dtype, out_dtype, output_zero_point)
     if shape[-1] < _LONG_ROW and prod(shape[:-1]) >= isa.size // DWORD:
         return many_rows(isa, shape, dtype, out_dtype, output_zero_point)
     return _Kernel(isa, shape, dtype, out_dtype, output_zero_point, distances).build()

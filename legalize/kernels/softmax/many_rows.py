@@ -21,15 +21,10 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.ir.registers import DWORD, kept
 from legalize.kernels.ir.rows import powers_of_two, ramp
 from legalize.kernels.ir.types import Index, Vector
-from legalize.kernels.ir.vectors import splat, vector_of
+from legalize.kernels.ir.vectors import vector_of
 from legalize.kernels.isa.base import VectorIsa
-from legalize.kernels.softmax.results import LEAST_BITS, result
-from qnn_ops.softmax_arithmetic import (
-    ACCUMULATOR_BITS,
-    FORTY_EIGHT_OVER_17,
-    MINUS_32_OVER_17,
-    NEWTON_STEPS,
-)
+from legalize.kernels.softmax.reciprocals import reciprocals, term
+from legalize.kernels.softmax.results import result
 
 _DISTANCES = 256
 
@@ -78,11 +73,11 @@ def many_rows(
                 T.buffer_store(total, T.int32(0), [row])
 
                 def add(i: Index, width: int, place: Index = place, row: Index = row) -> None:
-                    term = _term(exponentials[ramp(place + i, width)], width)
-                    T.buffer_store(total, total[row] + _reduced("add", term, width), [row])
+                    value = term(exponentials[ramp(place + i, width)], width)
+                    T.buffer_store(total, total[row] + _reduced("add", value, width), [row])
 
                 _for_each_part(columns, lanes, add)
-            quotient, bits = _reciprocals(kept(total[every]), lanes)
+            quotient, bits = reciprocals(kept(total[every]), lanes)
             T.buffer_store(fraction, quotient, [every])
             T.buffer_store(down, bits, [every])
             with T.serial(lanes) as row:
@@ -134,40 +129,3 @@ def _reduced(name: str, value: Vector, lanes: int) -> Vector:
     dtype = str(value.ty.dtype).split("x")[0]
     name = f"llvm.vector.reduce.{name}.v{lanes}i{8 if name != 'add' else 32}"
     return T.call_llvm_pure_intrin(dtype, name, value)
-
-
-def _term(exponential: Vector, lanes: int) -> Vector:
-    """Turn exponentials, Q0.31, into terms of a sum, Q12.19, rounded."""
-    unsigned = vector_of("uint32", lanes)
-    half = splat("uint32", 1 << (ACCUMULATOR_BITS - 1), lanes)
-    term = T.Cast(unsigned, exponential) + half
-    term = T.shift_right(term, splat("uint32", ACCUMULATOR_BITS, lanes))
-    return T.Cast(vector_of("int32", lanes), term)
-
-
-def _reciprocals(total: Vector, lanes: int) -> tuple[Vector, Vector]:
-    """Return fractions and shifts: qnn_ops.softmax_arithmetic.reciprocal of sums below 512.
-
-    A shift is what brings products to 8 bits.
-    """
-    wide = vector_of("int32", lanes)
-    bits = splat("int32", 0, lanes)
-    for power in range(LEAST_BITS, LEAST_BITS + ACCUMULATOR_BITS - 1):
-        bits = bits + T.Cast(wide, total >= splat("int32", 1 << power, lanes))
-    bits = kept(bits)
-    half_denominator = kept(T.shift_left(total, splat("int32", ACCUMULATOR_BITS - 1, lanes) - bits))
-    product = _product(half_denominator, splat("int32", MINUS_32_OVER_17, lanes), lanes)
-    x = kept(product + splat("int32", FORTY_EIGHT_OVER_17, lanes))
-    for _ in range(NEWTON_STEPS):
-        error = splat("int32", 1 << 29, lanes) - _product(half_denominator, x, lanes)
-        x = kept(x + _product(x, error, lanes) * splat("int32", 4, lanes))
-    one = splat("int32", 2**31 - 1, lanes)
-    fraction = T.Select(x >= splat("int32", 1 << 30, lanes), one, x * splat("int32", 2, lanes))
-    return fraction, bits + splat("int32", 23, lanes)
-
-
-def _product(a: Vector, b: Vector, lanes: int) -> Vector:
-    """Compute gemmlowp's doubling high product, which fits int32."""
-    wide = vector_of("int64", lanes)
-    product = T.Cast(wide, a) * T.Cast(wide, b) + splat("int64", 1 << 30, lanes)
-    return T.Cast(vector_of("int32", lanes), T.shift_right(product, splat("int64", 31, lanes)))

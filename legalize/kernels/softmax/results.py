@@ -20,8 +20,8 @@ def result(exponential: Vector, fraction: Vector, down: Vector, zero_point: int)
 
     Args:
         exponential: int32, Q0.31.
-        fraction: one int32, Q0.31.
-        down: one int32: the bits that bring products to 8 bits.
+        fraction: int32, Q0.31, one for all or one for each.
+        down: int32, likewise: the bits that bring products to 8 bits.
         zero_point: of the result.
 
     Returns:
@@ -34,8 +34,10 @@ def result(exponential: Vector, fraction: Vector, down: Vector, zero_point: int)
     product = T.Cast(wide, exponential) * factor + splat("int64", 1 << 30, lanes)
     high = T.Cast(unsigned, T.shift_right(product, splat("int64", 31, lanes)))
     high = T.shift_right(high, splat("uint32", _FIRST_SHIFT, lanes))
-    left = T.Cast("uint32", down - T.int32(_FIRST_SHIFT))
-    half = T.shift_left(T.uint32(1), left - T.uint32(1))
+    each = lanes_in(down)
+    left = T.Cast(vector_of("uint32", each), down - splat("int32", _FIRST_SHIFT, each))
+    one = splat("uint32", 1, each)
+    half = T.shift_left(one, left - one)
     steps = T.shift_right(high + spread(half, lanes), spread(left, lanes))
     steps = T.min(steps, splat("uint32", 255, lanes))
     value = T.Cast(vector_of("uint8", lanes), steps)

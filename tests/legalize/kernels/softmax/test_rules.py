@@ -53,6 +53,17 @@ def test_the_kernel_equals_the_reference(place: Place) -> None:
 
 
 @each_place
+def test_many_even_rows_equal_the_reference(place: Place) -> None:
+    rng = np.random.default_rng(4)
+    calls = [
+        random_softmax(rng, shape, two)
+        for shape in [(64, 4), (5, 13, 4), (65, 8), (3, 43, 16)]
+        for two in (False, True)
+    ]
+    check_calls(place, calls)
+
+
+@each_place
 def test_the_kernel_of_onnx_runtime_equals_the_reference(place: Place) -> None:
     rng = np.random.default_rng(2)
     calls = []
@@ -100,11 +111,24 @@ def test_every_result_of_a_long_row_that_is_not_0_is_computed() -> None:
 
 
 def test_reciprocals_of_many_rows_are_vectors() -> None:
-    call = Call(quantized_softmax, [np.zeros((64, 16), np.int8)], ATTRS)
+    call = Call(quantized_softmax, [np.zeros((64, 12), np.int8)], ATTRS)
     (function,) = kernels_of(lowered(call, {"kind": "llvm", "mcpu": "znver4"}))
     text = function.with_attr("global_symbol", "kernel").script()
     assert text.count('"int64x16"') >= 6
     assert '"int64"' not in text
+
+
+def test_words_of_even_rows_are_looked_up_byte_by_byte() -> None:
+    call = Call(quantized_softmax, [np.zeros((256, 16), np.int8)], ATTRS)
+    permutes = {}
+    for mcpu in ("znver4", "cascadelake"):
+        target = {"kind": "llvm", "mcpu": mcpu}
+        (function,) = kernels_of(lowered(call, target))
+        found = loops(function.with_attr("global_symbol", "kernel"), target)
+        lines = [line for loop in found for line in loop]
+        assert not any("vpgatherdd" in line for line in lines)
+        permutes[mcpu] = any(re.search(r"vperm(b|[it]2b)", line) for line in lines)
+    assert permutes == {"znver4": True, "cascadelake": False}
 
 
 @pytest.mark.parametrize(("axis", "mcpu"), [(0, "cascadelake"), (-1, "core2")])
