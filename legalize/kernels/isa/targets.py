@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any
 
 from tvm.target import Target
@@ -27,7 +28,12 @@ def has_feature(target: Target | str | dict[str, Any], feature: str) -> bool:
     Returns:
         True if the target is compiled with LLVM and has the extension.
     """
-    target = target if isinstance(target, Target) else Target(target)
+    return _has_feature(target if isinstance(target, Target) else Target(target), feature)
+
+
+# TVM asks LLVM each time, and the tables of kernels ask for every row and call.
+@lru_cache(maxsize=1 << 14)
+def _has_feature(target: Target, feature: str) -> bool:
     if feature in _ARCHITECTURES:
         triple = str(target.attrs.get("mtriple") or llvm_get_system_triple())
         is_of_it = _ARCHITECTURES[feature].match(triple) is not None

@@ -36,7 +36,8 @@ _AT_ONCE = 4
 
 def has_even_rows(isa: VectorIsa, shape: tuple[int, ...]) -> bool:
     """Tell whether the function serves a shape."""
-    return isa.has_plain_tables and shape[-1] in _LENGTHS and prod(shape[:-1]) >= _AT_ONCE * isa.size // DWORD
+    are_many = prod(shape[:-1]) >= _AT_ONCE * isa.size // DWORD
+    return isa.has_plain_tables and shape[-1] in _LENGTHS and are_many
 
 
 def even_rows(
