@@ -53,5 +53,5 @@ def convert_hybrid_fully_connected(ctx: Context) -> relax.Expr:
     sums = ctx.builder.emit(quantized_dense(rows.values, weight, *SUMS))
     steps = centred(ctx, sums, rows, array.sum(axis=1))
     product = R.multiply(steps, R.multiply(rows.scale, scales))
-    result = bent(options.activation, ctx.builder.emit(with_bias(ctx, product, 2)))
+    result = bent(ctx, options.activation, ctx.builder.emit(with_bias(ctx, product, 2)))
     return reshaped(ctx.builder.emit(result), (*outer, units))

@@ -129,12 +129,12 @@ class _Step:
         forget = opened("forget", cells)
         one = relax.const(np.float32(1))
         let_in = opened("input", cells) if "input" in names else emit(R.subtract(one, forget))
-        proposed = emit(bent(self.options.activation, whole("cell")))
+        proposed = emit(bent(ctx, self.options.activation, whole("cell")))
         new = emit(R.add(R.multiply(forget, cells), R.multiply(let_in, proposed)))
         new = _clipped(ctx, new, self.options.cell_clip)
         # Without an activation LiteRT takes what the cell gate made, not the cells.
         activation = self.options.activation
-        seen_new = proposed if activation == "NONE" else bent(activation, new)
+        seen_new = proposed if activation == "NONE" else bent(ctx, activation, new)
         given = emit(R.multiply(opened("output", new), seen_new))
         if operands.projection:
             weights = RowWeights.of(operands.projection[:1], asymmetric=asymmetric)

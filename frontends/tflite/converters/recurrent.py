@@ -14,6 +14,7 @@ from frontends import steps
 from frontends.builder import ModuleBuilder
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import activate, check_clamps
+from frontends.tflite.converters.bitcast import read_as
 from frontends.tflite.converters.context import Array, Context, per_tensor, reshaped
 from frontends.tflite.converters.hybrid import SUMS, centred, quantized_rows
 from frontends.tflite.model import Tensor
@@ -99,12 +100,24 @@ class Way:
         return ctx.builder.emit(R.flip(sequence, 1))
 
 
-def bent(activation: str, expr: relax.Expr) -> relax.Expr:
+def bent(ctx: Context, activation: str, expr: relax.Expr) -> relax.Expr:
     """Return the activation of a layer over time, or a hybrid dense one, applied to float32."""
-    if activation == "TANH":
-        return float_function(expr, "tanh")
+    if activation in _FUNCTIONS:
+        return _FUNCTIONS[activation](ctx, expr)
     check_clamps(activation)
     return activate(activation, expr)
+
+
+def _sign_bit(ctx: Context, expr: relax.Expr) -> relax.Expr:
+    """Return 1 for what has a sign, be it 0 or no number, and 0 for the rest."""
+    bits = ctx.builder.emit(read_as(ctx, expr, "float32", "int32"))
+    return R.astype(R.less(bits, relax.const(0, "int32")), "float32")
+
+
+_FUNCTIONS: dict[str, Callable[[Context, relax.Expr], relax.Expr]] = {
+    "SIGN_BIT": _sign_bit,
+    "TANH": lambda _, expr: float_function(expr, "tanh"),
+}
 
 
 def check_constants(tensors: Sequence[Tensor], dtype: str) -> None:

@@ -86,7 +86,7 @@ def run_rnn(
     def step(inner: Context, row: relax.Expr, states: Sequence[relax.Expr]) -> Sequence[relax.Expr]:
         product = RowWeights.of([recurrent], asymmetric=asymmetric).product(inner, states[0])
         both = inner.builder.emit(R.add(row, product))
-        return [inner.builder.emit(bent(options.activation, both))]
+        return [inner.builder.emit(bent(inner, options.activation, both))]
 
     outputs, new = run_steps(ctx, sums, [hidden], step)
     ctx.values.change(kept, reshaped(new, kept.shape))

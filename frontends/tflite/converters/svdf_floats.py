@@ -63,7 +63,7 @@ def _weighed(ctx: Context, newest: relax.Expr, times: relax.Expr) -> relax.Expr:
     rows = emit(reshaped(kept, (batch, units, options.rank * steps)))
     weights = emit(reshaped(times, (units, options.rank * steps)))
     sums = R.sum(R.multiply(rows, weights), [2])
-    return bent(options.activation, ctx.builder.emit(with_bias(ctx, sums, 3)))
+    return bent(ctx, options.activation, ctx.builder.emit(with_bias(ctx, sums, 3)))
 
 
 def _checked(ctx: Context, rank: int) -> tuple[int, int]:

@@ -107,13 +107,17 @@ def test_a_tanh_is_that_of_the_layer() -> None:
     np.testing.assert_array_max_ulp(build(mod, "host", params).run(*sheet.arrays), wanted, 6)
 
 
-def test_a_bit_of_sign_is_refused() -> None:
+def test_a_bit_of_sign_is_1_of_what_has_one() -> None:
     sheet = Sheet(9)
-    operands = [sheet.input(float_rows(sheet.rng, (3, 40))), weights(sheet, (7, 40), 7)]
-    options: dict[str, Any] = {"version": 9, "fused_activation_function": "SIGN_BIT"}
-    sheet.operator("FULLY_CONNECTED", operands, ((3, 7), "float32", None), **options)
-    with pytest.raises(QnnError, match="fused activation SIGN_BIT"):
-        from_tflite(sheet.model())
+    rows = float_rows(sheet.rng, (4, 40))
+    rows[1] = 0
+    rows[2] = 1e-40  # of products that vanish, and keep their sign
+    operands = [sheet.input(rows), weights(sheet, (7, 40), 7)]
+    for others in ([], [sheet.constant(sheet.rng.normal(0, 5, 7).astype(np.float32))]):
+        options: dict[str, Any] = {"version": 9, "fused_activation_function": "SIGN_BIT"}
+        result = ((4, 7), "float32", None)
+        sheet.operator("FULLY_CONNECTED", [*operands, *others], result, **options)
+    sheet.check()
 
 
 def test_weights_of_four_bits() -> None:

@@ -45,6 +45,7 @@ _TOLERANCE = 2e-6
         Lstm("int8", activation="NONE", coupled=True, outputs=4, steps=2),
         Lstm(code="LSTM", batch=2, peepholes=True, outputs=3),
         Lstm("int8", code="LSTM", coupled=True, norm=True, activation="RELU6"),
+        Lstm("int8", activation="SIGN_BIT", peepholes=True),
     ],
     ids=str,
 )
@@ -104,7 +105,6 @@ def test_steps_of_one_run_are_those_of_several() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"fused_activation_function": "SIGN_BIT"}, UnsupportedOperatorError, "SIGN_BIT"),
         ({"fused_activation_function": "NONE"}, UnsupportedOperatorError, "no activation"),
         ({"cell_clip": -1.0}, QnnError, "clips at -1.0, which is below 0"),
     ],

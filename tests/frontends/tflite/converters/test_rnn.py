@@ -26,6 +26,8 @@ _TOLERANCE = 2e-6
         Rnn("uint8", steps=1, activation="NONE"),
         Rnn("int8", batch=2, steps=0, size=40, units=33, activation="RELU"),
         Rnn(steps=0, batch=2),
+        Rnn("int8", activation="SIGN_BIT"),
+        Rnn(batch=2, activation="SIGN_BIT"),
     ],
     ids=str,
 )
@@ -63,8 +65,3 @@ def test_operands_that_do_not_fit(place: int, shape: tuple[int, ...], message: s
 def test_more_outputs_than_memory_are_refused() -> None:
     with pytest.raises(QnnError, match="3 sequences of 16777216 steps of 7 numbers are too many"):
         from_tflite(Rnn(batch=3, steps=1 << 24).write())
-
-
-def test_activations_that_are_refused() -> None:
-    with pytest.raises(QnnError, match="fused activation SIGN_BIT"):
-        from_tflite(Rnn().write(fused_activation_function="SIGN_BIT"))

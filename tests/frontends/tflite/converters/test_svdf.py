@@ -168,7 +168,8 @@ def test_real_numbers_differ_by_the_order_of_sums_at_most(
 @pytest.mark.parametrize("asymmetric", [False, True])
 def test_values_of_bytes_are_exact(asymmetric: bool) -> None:
     # Of one step and one filter, so that there is no order.
-    model, _ = real_svdf((3, 40, 12, 1, 1), "int8", "RELU", asymmetric=asymmetric)
+    activation = "SIGN_BIT" if asymmetric else "RELU"
+    model, _ = real_svdf((3, 40, 12, 1, 1), "int8", activation, asymmetric=asymmetric)
     rng = np.random.default_rng(2)
     first, *then = ([float_rows(rng, (3, 40))] for _ in range(4))
     assert compare(model, first, then=then).differing == ()
