@@ -47,6 +47,9 @@ def quantized_rows(
         asymmetric: whether rows have zero points.
     """
     emit, shape = ctx.builder.emit, spec_of(data).shape
+    if not count:
+        point = emit(R.zeros(each, "int32")) if asymmetric else None
+        return QuantizedRows(emit(R.zeros(shape, "int8")), emit(R.zeros(each, "float32")), point)
     size = int(np.prod(shape)) // max(count, 1)
     rows = emit(reshaped(data, (count, size)))
     encoding = emit(dynamic_encoding(rows, asymmetric))

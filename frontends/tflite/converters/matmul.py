@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R
@@ -25,8 +27,8 @@ def convert_float_batch_matmul(ctx: Context) -> relax.Expr:
     options = ctx.options(BatchMatMulOptions)
     lhs, rhs = ctx.input(0), ctx.input(1)
     shape = result_shape(lhs.shape, rhs.shape, options)
-    if 0 in shape:
-        return R.zeros(shape, "float32")
+    if 0 in (*shape, *lhs.shape):
+        return _of_nothing(shape, "float32")
     left, right = lhs.expr, rhs.expr
     if options.adj_x:
         left = ctx.builder.emit(R.permute_dims(left, swapped(len(lhs.shape))))
@@ -49,8 +51,8 @@ def convert_batch_matmul(ctx: Context) -> relax.Expr:
     # As LiteRT rounds it.
     scale = float(np.float32(lhs_scale) * np.float32(rhs_scale))
     encoding = (*per_tensor(result), result.dtype)
-    if 0 in shape:
-        return R.zeros(shape, result.dtype)
+    if 0 in (*shape, *lhs.shape):
+        return _of_nothing(shape, result.dtype, per_tensor(result)[1])
     left = lhs.expr
     if options.adj_x:
         left = ctx.builder.emit(R.permute_dims(left, swapped(len(lhs.shape))))
@@ -82,10 +84,8 @@ def convert_int16_batch_matmul(ctx: Context) -> relax.Expr:
         raise UnsupportedError(f"a matrix of type {rhs.tensor.dtype}")
     check_symmetric(lhs.tensor, rhs.tensor, result)
     shape = result_shape(lhs.shape, rhs.shape, options)
-    if 0 in shape:
-        return R.zeros(shape, "int16")
-    if 0 in lhs.shape:
-        raise UnsupportedError("operands without elements")
+    if 0 in (*shape, *lhs.shape):
+        return _of_nothing(shape, "int16")
     factors = []
     for operand, is_swapped in ((lhs, options.adj_x), (rhs, options.adj_y)):
         order = swapped(len(operand.shape)) if is_swapped else list(range(len(operand.shape)))
@@ -102,6 +102,11 @@ def convert_int16_batch_matmul(ctx: Context) -> relax.Expr:
     sums = R.add(R.multiply(R.matmul(*factors, out_dtype="int64"), factor), half)
     wrapped = R.astype(R.astype(R.right_shift(sums, bits), "int32"), "int64")
     return R.astype(R.minimum(R.maximum(wrapped, low), high), "int16")
+
+
+def _of_nothing(shape: Sequence[int], dtype: str, point: int = 0) -> relax.Expr:
+    """Return a product without elements, or one of rows and columns that have none."""
+    return R.full(shape, relax.const(point, dtype), dtype)
 
 
 def swapped(rank: int) -> list[int]:

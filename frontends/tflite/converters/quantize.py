@@ -31,6 +31,9 @@ def convert_quantize(ctx: Context) -> relax.Expr:
         return quantized(data.expr, result)
     if data.tensor.packed or result.packed:
         return _packed(ctx, data, result)
+    known = data.tensor.quantization
+    if known is not None and known.is_per_channel:  # of which LiteRT takes the scale for 0
+        return R.full(data.shape, relax.const(per_tensor(result)[1], result.dtype), result.dtype)
     return requantize(data.expr, *data.quantization, *per_tensor(result), result.dtype)
 
 

@@ -20,7 +20,7 @@ def convert_softmax(ctx: Context) -> relax.Expr:
     if 0 in data.shape:
         return R.zeros(data.shape, result.dtype)
     quantization = per_tensor(result)
-    if data.tensor.dtype != result.dtype:  # which LiteRT does not read then
+    if result.dtype == "uint8" or data.tensor.dtype != result.dtype:  # LiteRT does not read it then
         quantization = output_quantization(data.tensor.dtype, result.dtype)
     return quantized_softmax(
         data.expr,

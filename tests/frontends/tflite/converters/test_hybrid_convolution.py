@@ -74,6 +74,16 @@ def test_so_it_is_with_kernels() -> None:
     assert compare(sheet.model(), sheet.arrays).differing == ()
 
 
+def test_a_batch_of_no_images() -> None:
+    sheet = Sheet(5)
+    data = sheet.input(np.zeros((0, 4, 4, 2), np.float32))
+    for count in (1, 3):
+        operands = [data, weights(sheet, (3, 2, 2, 2), count), bias(sheet, 3)]
+        result = ((0, 3, 3, 3), "float32", None)
+        sheet.operator("CONV_2D", operands, result, padding="SAME", **STEP)
+    sheet.check()
+
+
 def test_groups_and_equal_scales() -> None:
     sheet = Sheet(3)
     data = sheet.input(float_rows(sheet.rng, (1, 4, 4, 6)))

@@ -151,6 +151,12 @@ def test_products_of_matrices() -> None:
     nothing = sheet.input(np.zeros((0, 4), np.int16), symmetric(0.1))
     weight = sheet.constant(np.ones((4, 3), np.int8), symmetric(0.1))
     sheet.operator("BATCH_MATMUL", [nothing, weight], ((0, 3), "int16", symmetric(0.1)))
+    for rhs in (
+        sheet.constant(np.zeros((0, 3), np.int8), symmetric(0.1)),
+        data(sheet, (0, 3), symmetric(0.1)),
+    ):
+        lhs = data(sheet, (4, 0), symmetric(0.1))
+        sheet.operator("BATCH_MATMUL", [lhs, rhs], ((4, 3), "int16", symmetric(0.1)))
     sheet.check()
 
 

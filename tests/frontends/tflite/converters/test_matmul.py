@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from frontends.tflite import from_tflite
@@ -51,6 +52,18 @@ def test_a_constant_matrix_makes_a_dense_layer() -> None:
     mod, params = from_tflite(sheet.model())
     assert "R.qnn.quantized_dense(" in mod.script()
     assert [value.shape for value in params.values()] == [(4, 7)]
+
+
+def test_rows_without_elements() -> None:
+    sheet = Sheet(seed=63)
+    for outer in ((), (2,)):
+        add_product(sheet, (*outer, 3, 0), (0, 4), (bool(outer), False))
+        add_product(sheet, (*outer, 3, 0), (0, 4), constant=True)
+        operands = [
+            sheet.input(np.zeros(shape, np.float32)) for shape in ((*outer, 3, 0), (0, 4))
+        ]
+        sheet.operator("BATCH_MATMUL", operands, ((1,), "float32", None))
+    sheet.check()
 
 
 def test_operands_that_have_no_product() -> None:

@@ -63,6 +63,24 @@ def test_dequantized_constants_per_channel() -> None:
     sheet.check()
 
 
+def test_scales_by_channel_are_taken_for_0() -> None:
+    sheet = Sheet(seed=26)
+    scales = Quantization(np.array([0.5, 0.25, 2.0], np.float32), np.zeros(3, np.int64), 1)
+    pairs = {
+        "int8": ("int8", "uint8", "int16"),
+        "uint8": ("int8", "uint8", "int16"),
+        "int16": ("int8", "int16", "int32"),
+        "int32": ("int8", "int16"),
+    }
+    for source, targets in pairs.items():
+        data = sheet.input(full_range(sheet.rng, source, (2, 3)), scales)
+        for target in targets:
+            point = 0 if target == "int16" else 7
+            result = ((2, 3), target, Quantization.per_tensor(0.3, point))
+            sheet.operator("QUANTIZE", [data], result)
+    sheet.check()
+
+
 def test_a_pair_of_types_that_litert_does_not_take() -> None:
     sheet = Sheet()
     data = sheet.input(np.zeros((2,), np.int32), Quantization.per_tensor(0.5, 0))

@@ -19,6 +19,15 @@ def test_softmax_equals_litert(dtype: str) -> None:
     sheet.check_reference()
 
 
+def test_the_scale_of_a_uint8_result_is_not_read() -> None:
+    sheet = Sheet(seed=14)
+    for scale, point in ((1 / 255, 0), (0.3, 0), (1 / 256, 9)):
+        data = sheet.random_input((3, 10), "uint8", random_quantization(sheet.rng, "uint8", 0.1))
+        result = ((3, 10), "uint8", Quantization.per_tensor(scale, point))
+        sheet.operator("SOFTMAX", [data], result, beta=1.0)
+    sheet.check()
+
+
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
 def test_int16_results_of_bytes_equal_litert(dtype: str) -> None:
     sheet = Sheet(seed=13)
