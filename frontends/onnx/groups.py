@@ -46,6 +46,9 @@ def _quantized_twice(nodes: list[Any], made: dict[str, int], kept: Iterable[str]
 def twice_quantized(nodes: list[Any], made: dict[str, int], kept: Iterable[str]) -> list[list[int]]:
     """Find two pairs of QuantizeLinear and DequantizeLinear that follow each other.
 
+    Where the last is several that are alike, it is the first of them: ONNX Runtime makes one of
+    them before.
+
     Args:
         nodes: of the model.
         made: the number of the node that makes a tensor.
@@ -53,17 +56,24 @@ def twice_quantized(nodes: list[Any], made: dict[str, int], kept: Iterable[str])
     """
     uses = Counter(kept)
     uses.update(name for node in nodes for name in node.input)
+    lasts: dict[tuple[str, ...], list[int]] = {}
+    for number, node in enumerate(nodes):
+        if node.op_type == _TWO_PAIRS[-1]:
+            lasts.setdefault(tuple(node.input), []).append(number)
 
-    def chain(number: int) -> list[int]:
-        """Return the numbers of nodes that lead to one, each the only reader of that before it."""
+    def chain(number: int, count: int) -> list[int]:
+        """Return the numbers of nodes that lead to one of several that are alike.
+
+        They are the only readers of that before them, as each of the others is.
+        """
         found = [number]
         while len(found) < len(_TWO_PAIRS) and (names := nodes[found[0]].input):
-            if uses[names[0]] != 1 or names[0] not in made:
+            if uses[names[0]] != (count if len(found) == 1 else 1) or names[0] not in made:
                 break
             found.insert(0, made[names[0]])
         return found
 
-    chains = [chain(number) for number, node in enumerate(nodes) if node.op_type == _TWO_PAIRS[-1]]
+    chains = [chain(numbers[0], len(numbers)) for numbers in lasts.values()]
     return [found for found in chains if [nodes[i].op_type for i in found] == _TWO_PAIRS]
 
 

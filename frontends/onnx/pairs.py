@@ -44,6 +44,7 @@ def with_single_pairs(
             continue
         if (one, other) != tuple(_encoding(nodes[each], constants) for each in (inner, last)):
             continue
+        lasts = [node for node in nodes if _are_alike(node, nodes[last])]
         if one != other:
             names = [f"{prefix}{part}_{len(added)}" for part in ("scale", "point")]
             common = _common(one, other)
@@ -52,11 +53,16 @@ def with_single_pairs(
                 found = (second, nodes[second].op_type, reason, list(nodes[second].output))
                 raise UnsupportedOperatorError([found])
             added |= dict(zip(names, common, strict=True))
-            for number in (first, last):
-                nodes[number].input[1], nodes[number].input[2] = names
-        nodes[last].input[0] = nodes[first].output[0]
+            for node in (nodes[first], *lasts):
+                node.input[1], node.input[2] = names
+        for node in lasts:
+            node.input[0] = nodes[first].output[0]
         dropped |= {inner, second}
     return [node for number, node in enumerate(nodes) if number not in dropped], added
+
+
+def _are_alike(node: Any, other: Any) -> bool:
+    return bool(node.op_type == other.op_type and node.input[:] == other.input[:])
 
 
 def _encoding(node: Any, constants: Mapping[str, Array]) -> tuple[float, int, str] | None:

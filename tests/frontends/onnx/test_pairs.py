@@ -65,6 +65,19 @@ def test_two_pairs_are_one(dtype: str) -> None:
         np.testing.assert_array_equal(result, by_onnxruntime(model, data))
 
 
+@pytest.mark.parametrize("others", [0, 1])
+def test_so_they_are_where_the_second_is_read_twice(others: int) -> None:
+    model = model_of([(0.05, 100, "uint8"), (0.04, 90, "uint8")])
+    nodes, names = model.graph.node, [["q1", "s1", "z1"], ["q0", "s0", "z0"]][others]
+    nodes.append(onnx.helper.make_node("DequantizeLinear", names, ["again"]))
+    nodes.append(onnx.helper.make_node("Add", ["d1", "again"], ["sum"]))
+    model.graph.output[0].name = "sum"
+    data = RNG.normal(0, 4, 512).astype(np.float32)
+    mod, params = from_onnx(model)
+    result = qnn.build(mod, "host", params).run(data)
+    np.testing.assert_array_equal(result, by_onnxruntime(model, data))
+
+
 @pytest.mark.parametrize(
     "encodings",
     [
