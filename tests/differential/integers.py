@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from frontends.tflite.quantization import Quantization
 from tests.differential.graphs import Graph, Value, step
 
 _PAIRS = ("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM")
+_ACTIVATIONS = ("RELU", "RELU6", "RELU_N1_TO_1", "TANH")
 _REDUCTIONS = ("SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD")
 
 
@@ -23,7 +25,10 @@ def whole(graph: Graph, value: Value) -> Value | None:
     graph.operator("CAST", [value.index], first)
     numbers = graph.rng.integers(-(2**30), 2**30, value.shape[-1:]).astype(dtype)
     pair, alone, joined = (graph.tensor(value.shape, dtype, None) for _ in range(3))
-    graph.operator(str(graph.choice(*_PAIRS)), [first.index, graph.aside(numbers)], pair)
+    code, options = str(graph.choice(*_PAIRS)), dict[str, Any]()
+    if code in ("ADD", "SUB", "MUL"):
+        options["fused_activation_function"] = str(graph.choice("NONE", "NONE", *_ACTIVATIONS))
+    graph.operator(code, [first.index, graph.aside(numbers)], pair, **options)
     # Of int64, LiteRT has no ABS.
     code = str(graph.choice("NEG", "ABS")) if dtype == "int32" else "NEG"
     graph.operator(code, [pair.index], alone)
@@ -91,9 +96,8 @@ def plain(graph: Graph, value: Value) -> Value | None:
         return None
     shape, dtype = value.shape, value.dtype
     operands = [graph.aside(graph.data(dtype, shape))]
-    codes = _PLAIN if dtype == "int16" else (*_PLAIN, *_UNSCALED[dtype])
-    code, options = str(graph.choice(*codes)), dict[str, Any]()
-    if code in ("MAXIMUM", "MINIMUM", "CONCATENATION"):
+    code, options = str(graph.choice(*_PLAIN, *_UNSCALED[dtype])), dict[str, Any]()
+    if code in ("ADD", "BATCH_MATMUL", "CONCATENATION", "MAXIMUM", "MINIMUM", "MUL"):
         operands.append(graph.aside(graph.data(dtype, shape)))
     if code == "CONCATENATION":
         if dtype == "uint8" and graph.chance(0.5):
@@ -103,26 +107,42 @@ def plain(graph: Graph, value: Value) -> Value | None:
     elif code in ("PAD", "PADV2"):
         operands.append(graph.constant([[0, 0], [1, 0], [0, 2], [0, 0]]))
         operands += [graph.constant(np.array(9, dtype))] if code == "PADV2" else []
-    elif code in ("MEAN", "REDUCE_MAX", "REDUCE_MIN"):
+    elif code in _REDUCING:
         operands.append(graph.constant([1, 2]))
         options = {"keep_dims": True}
     elif code.startswith("RESIZE"):
         operands.append(graph.constant([2 * size - 1 for size in shape[1:3]]))
     elif code.endswith("POOL_2D"):
         options = {"padding": "SAME", **dict.fromkeys(_WINDOW, 2)}
-    result = graph.tensor(_plain_shape(code, shape), dtype, None)
+    elif code == "BATCH_MATMUL":
+        options = {"adj_y": True}
+    elif code == "LEAKY_RELU":
+        options = {"alpha": 0.25}
+    result = graph.tensor(_plain_shape(code, shape), dtype, _plain_encoding(code, dtype))
     graph.operator(code, operands, result, **options)
     return value
+
+
+def _plain_encoding(code: str, dtype: str) -> Quantization | None:
+    if code not in _FUNCTIONS:
+        return None
+    if dtype == "int16":
+        return Quantization.per_tensor(2.0**-15, 0)
+    middle = 0 if dtype == "int8" else 128
+    if code == "LOGISTIC":
+        return Quantization.per_tensor(1 / 256, middle - 128)
+    return Quantization.per_tensor(1 / 128, middle)
 
 
 def _plain_shape(code: str, shape: tuple[int, ...]) -> list[int]:
     batch, height, width, depth = shape
     sizes = {
+        "BATCH_MATMUL": [height, width, width],
         "CONCATENATION": [height, width, 2 * depth],
         "PAD": [height + 1, width + 2, depth],
         "PADV2": [height + 1, width + 2, depth],
     }
-    if code in ("MEAN", "REDUCE_MAX", "REDUCE_MIN"):
+    if code in _REDUCING:
         return [batch, 1, 1, depth]
     if code.startswith("RESIZE"):
         return [batch, 2 * height - 1, 2 * width - 1, depth]
@@ -136,4 +156,14 @@ _PLAIN = (
     *("MAXIMUM", "MINIMUM", "CONCATENATION", "PAD", "PADV2", "REDUCE_MAX", "REDUCE_MIN"),
     *("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", "AVERAGE_POOL_2D", "MAX_POOL_2D"),
 )
-_UNSCALED = {"int8": ("NEG", "MEAN"), "uint8": ("MEAN",)}
+_RESCALED = ("BATCH_MATMUL", "LEAKY_RELU", "MEAN", "MUL", "REDUCE_PROD", "RELU", "RELU6")
+_OF_BYTES = ("HARD_SWISH", "RELU_0_TO_1", "RELU_N1_TO_1", "TANH", "LOGISTIC", "L2_NORMALIZATION")
+_UNSCALED = {
+    "int8": ("NEG", "GELU", "EXP", *_RESCALED, *_OF_BYTES),
+    # For which LiteRT's reference kernel takes int8, too, in SUM.
+    "uint8": ("SUM", "GELU", *_OF_BYTES, *(code for code in _RESCALED if code != "BATCH_MATMUL")),
+    "int16": ("ADD", "GELU", "EXP", *_RESCALED),
+}
+_REDUCING = ("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD")
+# Functions of 0, whose results have a scale.
+_FUNCTIONS = ("EXP", "GELU", "L2_NORMALIZATION", "LOGISTIC", "TANH")

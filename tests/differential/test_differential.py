@@ -107,7 +107,7 @@ def many() -> Graph:
 _TABLES: dict[str, tuple[Mapping[str, object], tuple[str, ...], bool]] = {
     "QUANTIZED": (QUANTIZED, ("int8", "uint8"), True),
     "INT16": (INT16, ("int16",), True),
-    "UNSCALED": (UNSCALED, ("int8", "uint8"), False),
+    "UNSCALED": (UNSCALED, ("int8", "uint8", "int16"), False),
     "FLOAT": (FLOAT, ("float32",), False),
     "HYBRID": (HYBRID, ("hybrid",), False),
     "WHOLE": (WHOLE, ("int32", "int64", "bool"), False),

@@ -41,6 +41,19 @@ def activate(activation: str, expr: relax.Expr) -> relax.Expr:
     return R.clip(expr, *_FLOAT_RANGES[kind])
 
 
+def clamps(activation: str) -> bool:
+    """Tell whether an activation clamps a result, or is refused."""
+    return _KINDS.get(activation) != "none"
+
+
+def bounded(activation: str, expr: relax.Expr, dtype: str) -> relax.Expr:
+    """Return the activation applied to integers that mean themselves."""
+    low, high = _FLOAT_RANGES[_kind(activation)]
+    if low > -_MOST:
+        expr = R.maximum(expr, relax.const(int(low), dtype))
+    return R.minimum(expr, relax.const(int(high), dtype)) if high < _MOST else expr
+
+
 def check_clamps(activation: str) -> None:
     """Raise unless an activation clamps or is none, as LiteRT's dense layers want it."""
     if activation not in _CLAMPS:

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
-from frontends.tflite.converters.activations import clamp_range, limited
+from frontends.tflite.converters.activations import clamp_range, clamps, limited
 from frontends.tflite.converters.context import Context, per_tensor
+from frontends.tflite.converters.plain import check_quantized, lacks_scale, zero_points
 from frontends.tflite.converters.quantization import check_same_dtype
-from frontends.tflite.converters.registry import converter, float_converter, int16_converter
+from frontends.tflite.converters.registry import (
+    WHOLE,
+    converter,
+    float_converter,
+    int16_converter,
+    unscaled_converter,
+)
 from frontends.tflite.converters.shifted_sums import shifted_sum, shifts_powers_of_two
 from frontends.tflite.model import Tensor
 from frontends.tflite.options import AddOptions, DivOptions, MulOptions, Options, SubOptions
@@ -60,10 +66,8 @@ def convert_arithmetic(ctx: Context) -> relax.Expr:
         return shifted_sum(ctx, clamp_range(_activation(ctx), result))
     low, high = clamp_range(_activation(ctx), result)
     if ctx.operator.code == "MUL" and any(map(_means_nothing, (lhs.tensor, rhs.tensor))):
-        # Their difference is of the result's shape, as TVM checks it.
-        shape = spec_of(ctx.builder.typed(R.subtract(lhs.expr, rhs.expr))).shape
-        point = int(np.clip(per_tensor(result)[1], low, high))
-        return R.full(shape, relax.const(point, result.dtype), result.dtype)
+        per_tensor(result)
+        return _of_zeros(ctx)
     return _QUANTIZED[ctx.operator.code](
         lhs.expr,
         rhs.expr,
@@ -74,6 +78,32 @@ def convert_arithmetic(ctx: Context) -> relax.Expr:
         out_min=low,
         out_max=high,
     )
+
+
+@unscaled_converter("ADD", "MUL")
+def convert_unscaled_arithmetic(ctx: Context) -> relax.Expr | list[relax.Expr]:
+    """Combine operands of which one, or the result, has no scale.
+
+    LiteRT takes int16 for integers that mean themselves where a product has no scale, and where
+    neither a sum nor its first operand has one. Else a product's multiplier is 0; sums end LiteRT.
+    """
+    lhs, rhs, result = ctx.tensor(0), ctx.tensor(1), ctx.output()
+    is_sum = ctx.operator.code == "ADD"
+    decisive = [lhs, result] if is_sum else [result]
+    if result.dtype == "int16" and all(map(lacks_scale, decisive)):
+        return WHOLE[ctx.operator.code](ctx)
+    if is_sum:
+        check_quantized([lhs, rhs, result])
+    if clamps(_activation(ctx)):
+        check_quantized([result])
+    return _of_zeros(ctx)
+
+
+def _of_zeros(ctx: Context) -> relax.Expr:
+    """Return the result's zero point in the shape of two operands."""
+    # Their difference is of the result's shape, as TVM checks it.
+    difference = ctx.builder.typed(R.subtract(ctx.input(0).expr, ctx.input(1).expr))
+    return zero_points(ctx.output(), spec_of(difference).shape)
 
 
 def _means_nothing(tensor: Tensor) -> bool:

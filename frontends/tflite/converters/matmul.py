@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, per_tensor
+from frontends.tflite.converters.plain import zero_points
 from frontends.tflite.converters.quantization import check_symmetric
-from frontends.tflite.converters.registry import converter, float_converter, int16_converter
+from frontends.tflite.converters.registry import (
+    converter,
+    float_converter,
+    int16_converter,
+    unscaled_converter,
+)
 from frontends.tflite.options import BatchMatMulOptions
 from qnn_ops import quantized_dense, quantized_matmul
 from qnn_ops.arithmetic import quantize_multiplier
@@ -28,7 +32,7 @@ def convert_float_batch_matmul(ctx: Context) -> relax.Expr:
     lhs, rhs = ctx.input(0), ctx.input(1)
     shape = result_shape(lhs.shape, rhs.shape, options)
     if 0 in (*shape, *lhs.shape):
-        return _of_nothing(shape, "float32")
+        return R.zeros(shape, "float32")
     left, right = lhs.expr, rhs.expr
     if options.adj_x:
         left = ctx.builder.emit(R.permute_dims(left, swapped(len(lhs.shape))))
@@ -52,7 +56,7 @@ def convert_batch_matmul(ctx: Context) -> relax.Expr:
     scale = float(np.float32(lhs_scale) * np.float32(rhs_scale))
     encoding = (*per_tensor(result), result.dtype)
     if 0 in (*shape, *lhs.shape):
-        return _of_nothing(shape, result.dtype, per_tensor(result)[1])
+        return zero_points(result, shape)
     left = lhs.expr
     if options.adj_x:
         left = ctx.builder.emit(R.permute_dims(left, swapped(len(lhs.shape))))
@@ -75,6 +79,13 @@ def convert_batch_matmul(ctx: Context) -> relax.Expr:
     )
 
 
+@unscaled_converter("BATCH_MATMUL")
+def convert_unscaled_batch_matmul(ctx: Context) -> relax.Expr:
+    """Return the result's zero point, by which sums are moved that a multiplier of 0 scales."""
+    options, (lhs, rhs) = ctx.options(BatchMatMulOptions), (ctx.input(0), ctx.input(1))
+    return zero_points(ctx.output(), result_shape(lhs.shape, rhs.shape, options))
+
+
 @int16_converter("BATCH_MATMUL")
 def convert_int16_batch_matmul(ctx: Context) -> relax.Expr:
     """Multiply matrices of int16 by such, or by constant ones of int8, in sums of 64 bits."""
@@ -85,7 +96,7 @@ def convert_int16_batch_matmul(ctx: Context) -> relax.Expr:
     check_symmetric(lhs.tensor, rhs.tensor, result)
     shape = result_shape(lhs.shape, rhs.shape, options)
     if 0 in (*shape, *lhs.shape):
-        return _of_nothing(shape, "int16")
+        return R.zeros(shape, "int16")
     factors = []
     for operand, is_swapped in ((lhs, options.adj_x), (rhs, options.adj_y)):
         order = swapped(len(operand.shape)) if is_swapped else list(range(len(operand.shape)))
@@ -102,11 +113,6 @@ def convert_int16_batch_matmul(ctx: Context) -> relax.Expr:
     sums = R.add(R.multiply(R.matmul(*factors, out_dtype="int64"), factor), half)
     wrapped = R.astype(R.astype(R.right_shift(sums, bits), "int32"), "int64")
     return R.astype(R.minimum(R.maximum(wrapped, low), high), "int16")
-
-
-def _of_nothing(shape: Sequence[int], dtype: str, point: int = 0) -> relax.Expr:
-    """Return a product without elements, or one of rows and columns that have none."""
-    return R.full(shape, relax.const(point, dtype), dtype)
 
 
 def swapped(rank: int) -> list[int]:

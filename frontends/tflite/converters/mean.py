@@ -6,6 +6,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.tflite.converters.context import Context, per_tensor
+from frontends.tflite.converters.plain import zero_points
 from frontends.tflite.converters.reductions import reduced
 from frontends.tflite.converters.registry import (
     converter,
@@ -25,14 +26,11 @@ def convert_mean(ctx: Context) -> relax.Expr:
     return reduced(ctx, lambda expr, axes, keep: quantized_mean(expr, axes, keep, *encodings))
 
 
-@unscaled_converter("MEAN")
+@unscaled_converter("MEAN", "SUM")
 def convert_unscaled_mean(ctx: Context) -> relax.Expr:
     """Return the result's zero point: of scales that are 0, LiteRT makes a multiplier of 0."""
-    result = ctx.output()
-    point = 0 if result.quantization is None else int(result.quantization.zero_point[0])
 
     def fill(expr: relax.Expr, axes: list[int], keep: bool) -> relax.Expr:
-        shape = spec_of(ctx.builder.typed(R.max(expr, axes, keep))).shape
-        return R.full(shape, relax.const(point, result.dtype), result.dtype)
+        return zero_points(ctx.output(), spec_of(ctx.builder.typed(R.max(expr, axes, keep))).shape)
 
     return reduced(ctx, fill)

@@ -13,9 +13,15 @@ from frontends.errors import UnsupportedError
 from frontends.splits import split
 from frontends.tflite.converters.context import Context, per_tensor, reshaped
 from frontends.tflite.converters.fixed_point import FixedPoint, number
+from frontends.tflite.converters.plain import check_quantized, lacks_scale
 from frontends.tflite.converters.quantization import check_symmetric
 from frontends.tflite.converters.reductions import axes_of
-from frontends.tflite.converters.registry import converter, int16_converter
+from frontends.tflite.converters.registry import (
+    WHOLE,
+    converter,
+    int16_converter,
+    unscaled_converter,
+)
 from frontends.tflite.options import ReducerOptions
 from qnn_ops import QnnError
 from qnn_ops.arithmetic import multiply_by_quantized_multiplier, quantize_multiplier
@@ -136,6 +142,15 @@ def convert_quantized_product(ctx: Context) -> relax.Expr:
     assert total is not None
     steps = R.add(rescaled(total), number(result_point))
     return reshaped(emit(_saturated(steps, result.dtype)), shape)
+
+
+@unscaled_converter("REDUCE_PROD")
+def convert_unscaled_product(ctx: Context) -> relax.Expr | list[relax.Expr]:
+    """Multiply integers that mean themselves: neither they nor the products have a scale."""
+    tensors = [ctx.tensor(0), ctx.output()]
+    if not all(map(lacks_scale, tensors)):
+        check_quantized(tensors)
+    return WHOLE[ctx.operator.code](ctx)
 
 
 def _check_result(ctx: Context, scale: float, end: int) -> None:

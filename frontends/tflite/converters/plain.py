@@ -1,4 +1,9 @@
-"""Tensors of 8 or 16 bits of which the file states no scale: integers that mean themselves."""
+"""Tensors of 8 or 16 bits of which the file states no scale.
+
+Where LiteRT reads no scale, they are integers that mean themselves. Where it does, it reads 0: a
+multiplier of such scales is 0, be it a product with 0 or a quotient by it, and what is multiplied
+becomes the result's zero point.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +11,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from tvm import relax
+from tvm.relax import op as R
+
 from frontends.tflite.converters.context import Context
 from frontends.tflite.model import Operator, Tensor
 from frontends.tflite.quantization import Quantization
+from qnn_ops.errors import QnnError
 
 EIGHT_BITS = ("int8", "uint8")
-_BITS = (*EIGHT_BITS, "int16")
+ENCODED = (*EIGHT_BITS, "int16")
+"""Types whose tensors mostly have a scale."""
 
 # What they compute is the same for every scale, if there is only one.
 _FOR_EVERY_SCALE = (
@@ -20,6 +30,8 @@ _FOR_EVERY_SCALE = (
     *("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"),
 )
 _UNIT = Quantization.per_tensor(1.0, 0)
+# Of numbers that are 0 to every function, and whose quotients by a scale are, too.
+_LEAST = Quantization.per_tensor(2.0**-100, 0)
 
 
 def are_plain(operator: Operator, tensors: Sequence[Tensor]) -> bool:
@@ -31,18 +43,49 @@ def are_plain(operator: Operator, tensors: Sequence[Tensor]) -> bool:
     )
 
 
+def lacks_scale(tensor: Tensor) -> bool:
+    """Tell whether a tensor has no scale, though its type mostly has one."""
+    return tensor.dtype in ENCODED and tensor.quantization is None
+
+
+def check_quantized(tensors: Sequence[Tensor]) -> None:
+    """Raise if a tensor lacks a scale."""
+    for tensor in tensors:
+        if lacks_scale(tensor):
+            raise QnnError(
+                f"{tensor.label} is {tensor.dtype} but the file states no scale and zero point"
+            )
+
+
+def zero_points(result: Tensor, shape: Sequence[int]) -> relax.Expr:
+    """Return a tensor that is all zero point of a result; without a scale that is 0."""
+    known = result.quantization
+    point = 0 if known is None else int(known.zero_point[0])
+    return R.full(shape, relax.const(point, result.dtype), result.dtype)
+
+
 def with_unit_scale(rule: Callable[[Context], Any]) -> Callable[[Context], Any]:
     """Return the rule for tensors without a scale; LiteRT pads them with 0."""
     return lambda ctx: rule(_PlainContext(ctx.model, ctx.operator, ctx.builder, ctx.values))
 
 
+def with_least_scale(rule: Callable[[Context], Any]) -> Callable[[Context], Any]:
+    """Return the rule for tensors of which those without a scale all stand for 0."""
+    return lambda ctx: rule(_ZeroContext(ctx.model, ctx.operator, ctx.builder, ctx.values))
+
+
 class _PlainContext(Context):
+    encoding = _UNIT
+
     def tensor(self, position: int) -> Tensor:
-        return _with_unit(super().tensor(position))
+        return self._with(super().tensor(position))
 
     def output(self, position: int = 0) -> Tensor:
-        return _with_unit(super().output(position))
+        return self._with(super().output(position))
+
+    def _with(self, tensor: Tensor) -> Tensor:
+        return replace(tensor, quantization=self.encoding) if lacks_scale(tensor) else tensor
 
 
-def _with_unit(tensor: Tensor) -> Tensor:
-    return replace(tensor, quantization=_UNIT) if tensor.dtype in _BITS else tensor
+class _ZeroContext(_PlainContext):
+    encoding = _LEAST

@@ -7,6 +7,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand, per_channel, per_tensor
+from frontends.tflite.converters.plain import zero_points
 from frontends.tflite.converters.registry import data_converter
 from frontends.tflite.model import Tensor
 from qnn_ops import dequantize, quantize, requantize
@@ -32,8 +33,9 @@ def convert_quantize(ctx: Context) -> relax.Expr:
     if data.tensor.packed or result.packed:
         return _packed(ctx, data, result)
     known = data.tensor.quantization
-    if known is not None and known.is_per_channel:  # of which LiteRT takes the scale for 0
-        return R.full(data.shape, relax.const(per_tensor(result)[1], result.dtype), result.dtype)
+    if known is None or known.is_per_channel:  # of which LiteRT takes the scale for 0
+        per_tensor(result)
+        return zero_points(result, data.shape)
     return requantize(data.expr, *data.quantization, *per_tensor(result), result.dtype)
 
 
@@ -55,6 +57,9 @@ def convert_dequantize(ctx: Context) -> relax.Expr:
     if data.tensor.dtype not in ("int8", "uint8", "int16"):
         raise UnsupportedError(f"from {data.tensor.dtype}")
     quantization = data.tensor.quantization
+    if quantization is None:  # to LiteRT a scale of 0, which keeps the sign
+        zeros = (relax.const(zero, "float32") for zero in (-0.0, 0.0))
+        return R.where(R.less(data.expr, relax.const(0, data.tensor.dtype)), *zeros)
     if 0 in data.shape and quantization is not None and quantization.is_per_channel:
         # LiteRT reads beyond the tensor.
         raise UnsupportedError(f"{data.tensor.label} has scales by channel and no elements")

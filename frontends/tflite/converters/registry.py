@@ -8,9 +8,14 @@ from tvm import relax
 
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context
-from frontends.tflite.converters.plain import EIGHT_BITS, are_plain, with_unit_scale
+from frontends.tflite.converters.plain import (
+    EIGHT_BITS,
+    are_plain,
+    check_quantized,
+    lacks_scale,
+    with_unit_scale,
+)
 from frontends.tflite.model import Model, Operator, Tensor
-from qnn_ops.errors import QnnError
 
 Rule = Callable[[Context], "relax.Expr | list[relax.Expr]"]
 """Gives the expression of the operator's output, or a list of them if it has several."""
@@ -28,7 +33,7 @@ WHOLE: dict[str, Rule] = {}
 """Rules for operators on int32, int64 or bool tensors, which mean themselves."""
 
 UNSCALED: dict[str, Rule] = {}
-"""Rules for operators on int8 and uint8 tensors, one of which at least has no scale."""
+"""Rules for operators on int8, uint8 or int16 tensors, one of which at least has no scale."""
 
 HYBRID: dict[str, Rule] = {}
 BY_BLOCK: dict[str, Rule] = {}
@@ -85,7 +90,10 @@ def int16_converter(*codes: str) -> Callable[[Rule], Rule]:
 
 
 def unscaled_converter(*codes: str) -> Callable[[Rule], Rule]:
-    """Register a rule for operators on 8-bit tensors, one of which at least has no scale."""
+    """Register a rule for operators on 8- or 16-bit tensors, one of which has no scale.
+
+    Types that no rule of quantized tensors takes do not come here.
+    """
     return _register(UNSCALED, codes)
 
 
@@ -134,30 +142,27 @@ def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
     inputs = [model.tensors[index] for index in operator.inputs if index >= 0]
     outputs = [model.tensors[index] for index in operator.outputs]
     if code in HYBRID and _is_hybrid(code, inputs):
-        _check_quantized(inputs)
+        check_quantized(inputs)
         return HYBRID[code], False
     activations = {tensor.dtype for tensor in inputs if not tensor.is_constant}
     dtypes = activations | {tensor.dtype for tensor in outputs}
-    if dtypes <= _EIGHT_BITS:
-        if are_plain(operator, [*inputs, *outputs]):
-            return with_unit_scale(QUANTIZED[code]), False
-        tensors = [tensor for tensor in (*inputs, *outputs) if tensor.dtype in _EIGHT_BITS]
-        if code in UNSCALED and any(tensor.quantization is None for tensor in tensors):
+    table = INT16 if dtypes == {"int16"} else QUANTIZED
+    if dtypes == {"int16"} or dtypes <= _EIGHT_BITS:
+        tensors = [*inputs, *outputs]
+        if code in table and are_plain(operator, tensors):
+            return with_unit_scale(table[code]), False
+        if code in table and code in UNSCALED and any(map(lacks_scale, tensors)):
             return UNSCALED[code], False
-        _check_quantized([*inputs, *outputs])
-        if code in QUANTIZED:
-            return QUANTIZED[code], False
-        if code in FLOAT:
+        if code in table or dtypes <= _EIGHT_BITS:
+            check_quantized(tensors)
+        if code in table:
+            return table[code], False
+        if code in FLOAT and dtypes <= _EIGHT_BITS:
             return FLOAT[code], True
     if code in _WIDENING and activations <= _EIGHT_BITS and dtypes - activations == {"int16"}:
-        _check_quantized([*inputs, *outputs])
+        check_quantized([*inputs, *outputs])
         return QUANTIZED[code], False
     _check_not_hybrid(activations, inputs)
-    if dtypes == {"int16"} and code in INT16:
-        if are_plain(operator, [*inputs, *outputs]):
-            return with_unit_scale(INT16[code]), False
-        _check_quantized([*inputs, *outputs])
-        return INT16[code], False
     if dtypes == {"float32"} and code in FLOAT:
         _check_not_all_float(model, code)
         return FLOAT[code], False
@@ -208,14 +213,6 @@ def _hint(model: Model, operator: Operator) -> str:
         "; what comes before it can be imported by itself: name tensors of the model in outputs, "
         f"such as {read}"
     )
-
-
-def _check_quantized(tensors: Sequence[Tensor]) -> None:
-    for tensor in tensors:
-        if tensor.dtype in (*EIGHT_BITS, "int16") and tensor.quantization is None:
-            raise QnnError(
-                f"{tensor.label} is {tensor.dtype} but the file states no scale and zero point"
-            )
 
 
 def _check_not_all_float(model: Model, code: str) -> None:

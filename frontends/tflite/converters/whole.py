@@ -10,6 +10,7 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
+from frontends.tflite.converters.activations import bounded
 from frontends.tflite.converters.context import Context
 from frontends.tflite.converters.reductions import convert_float_reduction, reduced
 from frontends.tflite.converters.registry import whole_converter
@@ -39,9 +40,8 @@ def convert_whole_function(ctx: Context) -> relax.Expr:
     code, dtype, operands = ctx.operator.code, ctx.output().dtype, ctx.inputs()
     if dtype == "bool" or any(operand.tensor.dtype != dtype for operand in operands):
         raise UnsupportedError(f"from {[operand.tensor.dtype for operand in operands]} to {dtype}")
-    if getattr(ctx.operator.options, "activation", "NONE") != "NONE":
-        raise UnsupportedError(f"a fused activation of {dtype}")
-    return _in_64_bits(ctx, _FUNCTIONS[code], [operand.expr for operand in operands])
+    result = _in_64_bits(ctx, _FUNCTIONS[code], [operand.expr for operand in operands])
+    return _activated(ctx, result)
 
 
 @whole_converter("ADD_N")
@@ -66,15 +66,15 @@ def convert_whole_quotient(ctx: Context) -> relax.Expr:
     LiteRT ends a run with an error where a divisor is 0, which is taken for 1 here.
     """
     dtype, one, zero = ctx.output().dtype, relax.const(1, "int64"), relax.const(0, "int64")
-    if dtype != "int32" or getattr(ctx.operator.options, "activation", "NONE") != "NONE":
-        raise UnsupportedError(f"of {dtype}, or with a fused activation")
+    if dtype != "int32":
+        raise UnsupportedError(f"of {dtype}")
 
     def divide(lhs: relax.Expr, rhs: relax.Expr) -> relax.Expr:
         divisor = ctx.builder.emit(R.where(R.equal(rhs, zero), one, rhs))
         size = R.floor_divide(R.abs(lhs), R.abs(divisor))
         return R.multiply(size, R.multiply(R.sign(lhs), R.sign(divisor)))
 
-    return _in_64_bits(ctx, divide, [ctx.input(0).expr, ctx.input(1).expr])
+    return _activated(ctx, _in_64_bits(ctx, divide, [ctx.input(0).expr, ctx.input(1).expr]))
 
 
 @whole_converter("SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_ANY", "REDUCE_ALL")
@@ -121,6 +121,11 @@ def convert_whole_concatenation(ctx: Context) -> relax.Expr:
     if any(operand.tensor.dtype != dtype for operand in operands) or options.activation != "NONE":
         raise UnsupportedError(f"from {[operand.tensor.dtype for operand in operands]} to {dtype}")
     return R.concat([operand.expr for operand in operands], options.axis)
+
+
+def _activated(ctx: Context, result: relax.Expr) -> relax.Expr:
+    activation = getattr(ctx.operator.options, "activation", "NONE")
+    return bounded(activation, ctx.builder.emit(result), ctx.output().dtype)
 
 
 def _in_64_bits(

@@ -59,9 +59,7 @@ def test_rows_without_elements() -> None:
     for outer in ((), (2,)):
         add_product(sheet, (*outer, 3, 0), (0, 4), (bool(outer), False))
         add_product(sheet, (*outer, 3, 0), (0, 4), constant=True)
-        operands = [
-            sheet.input(np.zeros(shape, np.float32)) for shape in ((*outer, 3, 0), (0, 4))
-        ]
+        operands = [sheet.input(np.zeros(shape, np.float32)) for shape in ((*outer, 3, 0), (0, 4))]
         sheet.operator("BATCH_MATMUL", operands, ((1,), "float32", None))
     sheet.check()
 

@@ -89,11 +89,11 @@ def test_a_pair_of_types_that_litert_does_not_take() -> None:
         from_tflite(sheet.model())
 
 
-def test_activations_without_quantization() -> None:
+def test_results_without_quantization() -> None:
     sheet = Sheet()
-    data = sheet.input(np.zeros((2,), np.int8))
-    sheet.operator("QUANTIZE", [data], ((2,), "int8", Quantization.per_tensor(0.5, 0)))
-    with pytest.raises(QnnError, match="tensor 0 'x1' is int8 without a scale and zero point"):
+    data = sheet.input(np.zeros((2,), np.int8), Quantization.per_tensor(0.5, 0))
+    sheet.operator("QUANTIZE", [data], ((2,), "int8", None))
+    with pytest.raises(QnnError, match="tensor 1 'y2' is int8 without a scale and zero point"):
         from_tflite(sheet.model())
 
 

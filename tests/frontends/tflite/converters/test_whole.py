@@ -39,6 +39,19 @@ def test_what_int32_does_not_hold_wraps() -> None:
     sheet.check()
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_activations_bound_numbers(dtype: str) -> None:
+    sheet = Sheet(9)
+    data = sheet.input(np.arange(-9, 9).astype(dtype))
+    row = sheet.input(np.full(1, 2, dtype))
+    codes = ["ADD", "SUB", "MUL", *(["DIV"] if dtype == "int32" else [])]
+    for activation in ("RELU", "RELU6", "RELU_N1_TO_1", "TANH", "SIGN_BIT"):
+        for code in codes:
+            result = ((18,), dtype, None)
+            sheet.operator(code, [data, row], result, fused_activation_function=activation)
+    sheet.check()
+
+
 def test_types_must_be_one() -> None:
     sheet = Sheet(3)
     operands = [sheet.input(np.zeros(3, each)) for each in ("int32", "int64")]

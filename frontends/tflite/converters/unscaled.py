@@ -1,0 +1,34 @@
+"""Operators of one operand that reads a scale where the file states none: LiteRT reads 0."""
+
+from __future__ import annotations
+
+from tvm import relax
+
+from frontends.tflite.converters.context import Context
+from frontends.tflite.converters.plain import check_quantized, with_least_scale, zero_points
+from frontends.tflite.converters.registry import (
+    INT16,
+    QUANTIZED,
+    Rule,
+    unscaled_converter,
+)
+
+_RESCALING = (*("HARD_SWISH", "LEAKY_RELU", "RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1"),)
+# Of int16 LiteRT takes what others left in memory for their scale.
+_FUNCTIONS_OF_BYTES = ("LOGISTIC", "TANH")
+
+
+@unscaled_converter(*_RESCALING)
+def convert_rescaling(ctx: Context) -> relax.Expr:
+    """Return the result's zero point: the multiplier from scale to scale is 0."""
+    return zero_points(ctx.output(), ctx.input(0).shape)
+
+
+@unscaled_converter("EXP", "GELU", "L2_NORMALIZATION", *_FUNCTIONS_OF_BYTES)
+def convert_function_of_zero(ctx: Context) -> relax.Expr | list[relax.Expr]:
+    """Return a function of data that all stand for 0, or whose scale it does not read."""
+    code, data, result = ctx.operator.code, ctx.tensor(0), ctx.output()
+    is_word = result.dtype == "int16"
+    check_quantized([data, result] if is_word and code in _FUNCTIONS_OF_BYTES else [result])
+    rule: Rule = with_least_scale((INT16 if is_word else QUANTIZED)[code])
+    return rule(ctx)
