@@ -19,14 +19,19 @@ def pair(draw: Draw) -> None:
     shapes = [shape, draw.like(shape)]
     if draw.code != "PRELU" and draw.chance(0.5):
         shapes.reverse()
-    operands = [draw.input(each, dtype, draw.encoding(dtype)) for each in shapes]
+    operands = [draw.input(each, dtype, _maybe(draw, draw.encoding(dtype))) for each in shapes]
     scale = 0.2 if draw.code == "MUL" else 0.1
     options = {}
     if draw.code in ("ADD", "SUB", "MUL", "DIV"):
         options["fused_activation_function"] = draw.choice(*ACTIVATIONS)
     if draw.code in ("ADD", "SUB") and draw.chance(0.5):
         options["pot_scale_int16"] = draw.chance(0.5)
-    draw.operator(operands, (dtype, draw.encoding(dtype, scale)), **options)
+    draw.operator(operands, (dtype, _maybe(draw, draw.encoding(dtype, scale))), **options)
+
+
+def _maybe(draw: Draw, known: Quantization | None) -> Quantization | None:
+    """Leave out a scale now and then."""
+    return None if draw.chance(0.1) else known
 
 
 @drawn("MAXIMUM", "MINIMUM")
@@ -45,14 +50,14 @@ def reduction(draw: Draw) -> None:
     dtype, shape = draw.computed_dtype(), draw.shape()
     if draw.code == "SUM" and dtype == "int8":
         dtype = "uint8"  # for which LiteRT's reference kernel takes int8
-    encoding = draw.encoding(dtype)
+    encoding = _maybe(draw, draw.encoding(dtype))
     axes = draw.axes(len(shape))
     numbers = np.array(axes, np.int32)
     if len(axes) == 1 and draw.chance(0.4):
         numbers = numbers.reshape(())
     data = draw.input(shape, dtype, encoding)
-    if draw.code == "MEAN" and draw.chance(0.5):
-        encoding = draw.encoding(dtype)
+    if draw.code in ("MEAN", "SUM", "REDUCE_PROD") and draw.chance(0.5):
+        encoding = _maybe(draw, draw.encoding(dtype))
     draw.operator([data, draw.numbers(numbers)], (dtype, encoding), keep_dims=draw.chance(0.5))
 
 
@@ -71,7 +76,7 @@ _FIXED = {
 )
 def unary(draw: Draw) -> None:
     dtype, shape = draw.computed_dtype(), draw.shape()
-    data = draw.input(shape, dtype, draw.encoding(dtype))
+    data = draw.input(shape, dtype, _maybe(draw, draw.encoding(dtype)))
     encoding = draw.encoding(dtype)
     if encoding is not None and draw.code in _FIXED:
         scale, point = _FIXED[draw.code]
@@ -86,7 +91,7 @@ def unary(draw: Draw) -> None:
         options["approximate"] = draw.chance(0.5)
     if draw.code == "SOFTMAX":
         options["beta"] = draw.choice(1.0, 0.5)
-    draw.operator([data], (dtype, encoding), **options)
+    draw.operator([data], (dtype, _maybe(draw, encoding)), **options)
 
 
 @drawn("QUANTIZE", "DEQUANTIZE")
@@ -100,7 +105,8 @@ def conversion(draw: Draw) -> None:
     if encoding is not None and shape and shape[-1] > 1 and draw.chance(0.15):
         scales = draw.rng.uniform(0.01, 0.1, shape[-1]).astype(np.float32)
         encoding = Quantization(scales, np.zeros(shape[-1], np.int64), len(shape) - 1)
-    draw.operator([draw.input(shape, source, encoding)], (result, draw.encoding(result)))
+    data = draw.input(shape, source, _maybe(draw, encoding))
+    draw.operator([data], (result, _maybe(draw, draw.encoding(result))))
 
 
 def window(draw: Draw) -> dict[str, Any]:
