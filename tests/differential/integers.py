@@ -97,7 +97,7 @@ def plain(graph: Graph, value: Value) -> Value | None:
     shape, dtype = value.shape, value.dtype
     operands = [graph.aside(graph.data(dtype, shape))]
     code, options = str(graph.choice(*_PLAIN, *_UNSCALED[dtype])), dict[str, Any]()
-    if code in ("ADD", "BATCH_MATMUL", "CONCATENATION", "MAXIMUM", "MINIMUM", "MUL"):
+    if code in ("ADD", "BATCH_MATMUL", "CONCATENATION", "MAXIMUM", "MINIMUM", "MUL", "PRELU"):
         operands.append(graph.aside(graph.data(dtype, shape)))
     if code == "CONCATENATION":
         if dtype == "uint8" and graph.chance(0.5):
@@ -157,7 +157,15 @@ _PLAIN = (
     *("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", "AVERAGE_POOL_2D", "MAX_POOL_2D"),
 )
 _RESCALED = ("BATCH_MATMUL", "LEAKY_RELU", "MEAN", "MUL", "REDUCE_PROD", "RELU", "RELU6")
-_OF_BYTES = ("HARD_SWISH", "RELU_0_TO_1", "RELU_N1_TO_1", "TANH", "LOGISTIC", "L2_NORMALIZATION")
+_OF_BYTES = (
+    "HARD_SWISH",
+    "RELU_0_TO_1",
+    "RELU_N1_TO_1",
+    "PRELU",
+    "TANH",
+    "LOGISTIC",
+    "L2_NORMALIZATION",
+)
 _UNSCALED = {
     "int8": ("NEG", "GELU", "EXP", *_RESCALED, *_OF_BYTES),
     # For which LiteRT's reference kernel takes int8, too, in SUM.

@@ -10,7 +10,12 @@ from tvm.relax import op as R
 from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import clamp_range, clamps, limited
 from frontends.tflite.converters.context import Context, per_tensor
-from frontends.tflite.converters.plain import check_quantized, lacks_scale, zero_points
+from frontends.tflite.converters.plain import (
+    check_quantized,
+    lacks_scale,
+    with_least_scale,
+    zero_points,
+)
 from frontends.tflite.converters.quantization import check_same_dtype
 from frontends.tflite.converters.registry import (
     WHOLE,
@@ -129,6 +134,15 @@ def convert_prelu(ctx: Context) -> relax.Expr:
     if spec_of(call).shape != data.shape:
         raise QnnError(f"slopes of shape {slopes.shape} do not broadcast to {data.shape}")
     return call
+
+
+@unscaled_converter("PRELU")
+def convert_unscaled_prelu(ctx: Context) -> relax.Expr:
+    """Return the result's zero point where both multipliers are 0: slopes alone may all be 0."""
+    data, result = ctx.input(0), ctx.output()
+    if lacks_scale(data.tensor) or lacks_scale(result):
+        return zero_points(result, data.shape)
+    return with_least_scale(convert_prelu)(ctx)
 
 
 @converter("SQUARED_DIFFERENCE")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TypeVar
 
 from tvm import relax
 from tvm.relax import op as R
@@ -18,6 +18,8 @@ from frontends.tflite.converters.context import Context
 from frontends.tflite.model import Operator, Tensor
 from frontends.tflite.quantization import Quantization
 from qnn_ops.errors import QnnError
+
+_R = TypeVar("_R")
 
 EIGHT_BITS = ("int8", "uint8")
 ENCODED = (*EIGHT_BITS, "int16")
@@ -64,12 +66,12 @@ def zero_points(result: Tensor, shape: Sequence[int]) -> relax.Expr:
     return R.full(shape, relax.const(point, result.dtype), result.dtype)
 
 
-def with_unit_scale(rule: Callable[[Context], Any]) -> Callable[[Context], Any]:
+def with_unit_scale(rule: Callable[[Context], _R]) -> Callable[[Context], _R]:
     """Return the rule for tensors without a scale; LiteRT pads them with 0."""
     return lambda ctx: rule(_PlainContext(ctx.model, ctx.operator, ctx.builder, ctx.values))
 
 
-def with_least_scale(rule: Callable[[Context], Any]) -> Callable[[Context], Any]:
+def with_least_scale(rule: Callable[[Context], _R]) -> Callable[[Context], _R]:
     """Return the rule for tensors of which those without a scale all stand for 0."""
     return lambda ctx: rule(_ZeroContext(ctx.model, ctx.operator, ctx.builder, ctx.values))
 

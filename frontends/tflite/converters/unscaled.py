@@ -9,7 +9,6 @@ from frontends.tflite.converters.plain import check_quantized, with_least_scale,
 from frontends.tflite.converters.registry import (
     INT16,
     QUANTIZED,
-    Rule,
     unscaled_converter,
 )
 
@@ -30,5 +29,4 @@ def convert_function_of_zero(ctx: Context) -> relax.Expr | list[relax.Expr]:
     code, data, result = ctx.operator.code, ctx.tensor(0), ctx.output()
     is_word = result.dtype == "int16"
     check_quantized([data, result] if is_word and code in _FUNCTIONS_OF_BYTES else [result])
-    rule: Rule = with_least_scale((INT16 if is_word else QUANTIZED)[code])
-    return rule(ctx)
+    return with_least_scale((INT16 if is_word else QUANTIZED)[code])(ctx)

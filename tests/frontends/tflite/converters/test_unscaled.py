@@ -57,6 +57,8 @@ def test_what_a_multiplier_of_0_scales_is_the_zero_point(dtype: str) -> None:
         if dtype != "uint8":
             add(sheet, "BATCH_MATMUL", dtype, scaled)
         add(sheet, "MUL", dtype, scaled)
+        if dtype != "int16":
+            add(sheet, "PRELU", dtype, scaled)
         if scaled[-1]:
             add(sheet, "MUL", dtype, scaled, **{ACTIVATION: "RELU6"})
     sheet.check()
