@@ -45,6 +45,9 @@ DATA: dict[str, Rule] = {}
 _LAYERS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
 # They are imported where their operands are constant.
 _OF_DATA = ("RANGE", "UNIQUE", "WHERE")
+_RANDOM = (
+    *("MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM", "STABLEHLO_RNG_BIT_GENERATOR"),
+)
 _CONVERSIONS = ("CAST", "DEQUANTIZE", "QUANTIZE")
 _OF_TWO_BITS = (*_CONVERSIONS, "EMBEDDING_LOOKUP", "FULLY_CONNECTED")
 # What LiteRT's kernels read and write of numbers that the run packs, several to a byte.
@@ -125,6 +128,7 @@ def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
         QnnError: the operator's tensors lack quantization.
     """
     code = operator.code
+    _check_strings(model, operator)
     _check_packed(model, operator)
     for position, index in enumerate(operator.inputs):
         if index >= 0 and model.tensors[index].blocks:
@@ -137,6 +141,8 @@ def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
         raise UnsupportedError(f"is no operator of LiteRT's own{_hint(model, operator)}")
     if code in _OF_DATA:
         raise UnsupportedError("the shape of its result depends on the data of a run")
+    if code in _RANDOM:
+        raise UnsupportedError("its results are random numbers, others in every run")
     if not any(code in table for table in (QUANTIZED, FLOAT, HYBRID, WHOLE)):
         raise UnsupportedError("no conversion rule")
     inputs = [model.tensors[index] for index in operator.inputs if index >= 0]
@@ -173,6 +179,14 @@ def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
         # Such as paddings, axes or the shape of the result.
         raise UnsupportedError(f"{', '.join(shapes)} must be constant")
     raise UnsupportedError(f"no conversion rule for tensors of type {', '.join(sorted(dtypes))}")
+
+
+def _check_strings(model: Model, operator: Operator) -> None:
+    """Raise if an operator reads or gives strings."""
+    indices = [index for index in (*operator.inputs, *operator.outputs) if index >= 0]
+    found = [model.tensors[index] for index in indices if model.tensors[index].dtype == "string"]
+    if found:
+        raise UnsupportedError(f"{found[0].label} is of type string")
 
 
 def _check_packed(model: Model, operator: Operator) -> None:

@@ -282,6 +282,9 @@ class TestInputs:
             assert signature_of(mod).inputs[0].shape == (1, 6, 6, 2)
 
 
+RANDOM = "its results are random numbers, others in every run"
+
+
 class TestUnsupported:
     def test_all_operators_are_named_at_once(self) -> None:
         sheet = Sheet()
@@ -299,8 +302,26 @@ class TestUnsupported:
         assert caught.value.operators == (
             (0, "SKIP_GRAM", "no conversion rule", ["x1", "y2"]),
             (2, "CONCATENATION", "fused activation RELU", ["y3", "y4"]),
-            (4, "MULTINOMIAL", "no conversion rule", ["x1", "y7"]),
+            (4, "MULTINOMIAL", RANDOM, ["x1", "y7"]),
         )
+
+    @pytest.mark.parametrize(
+        ("code", "dtype", "message"),
+        [
+            ("RANDOM_UNIFORM", "float32", RANDOM),
+            ("RANDOM_STANDARD_NORMAL", "float32", RANDOM),
+            ("UNIQUE", "int32", "the shape of its result depends on the data of a run"),
+            ("WHERE", "int64", "the shape of its result depends on the data of a run"),
+            ("GATHER", "string", "tensor 1 'y2' is of type string"),
+        ],
+    )
+    def test_what_nothing_is_compiled_for(self, code: str, dtype: str, message: str) -> None:
+        sheet = Sheet()
+        data = sheet.input(np.ones(2, np.int32))
+        sheet.operator(code, [data], ((2,), dtype, None))
+        with pytest.raises(UnsupportedOperatorError) as caught:
+            from_tflite(sheet.model())
+        assert caught.value.operators == ((0, code, message, ["x1", "y2"]),)
 
     @pytest.mark.parametrize("dtype", ["int8", "uint8"])
     def test_bytes_beside_float32_where_they_are_no_weights(self, dtype: str) -> None:
