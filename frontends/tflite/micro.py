@@ -42,7 +42,8 @@ def check_micro(model: Model, operator: Operator) -> None:
     """Raise unless an operator here gives what it does in TFLM.
 
     Raises:
-        UnsupportedError: it does not, or not for tensors of such types, or of several scales.
+        UnsupportedError: it does not, or not for tensors of such types, or of several scales or
+            none.
     """
     dtypes = _DTYPES.get(operator.code)
     if dtypes is None:
@@ -58,3 +59,6 @@ def check_micro(model: Model, operator: Operator) -> None:
     for tensor in (*read, *written) if operator.code in FLOATS else ():
         if tensor.quantization is not None and tensor.quantization.is_per_channel:
             raise UnsupportedError(f"TFLM takes the first scale of {tensor.label} for all of it")
+    for tensor in (*read, *written) if operator.code in (*ARITHMETIC, *FLOATS) else ():
+        if tensor.dtype == "int8" and tensor.quantization is None and not tensor.is_constant:
+            raise UnsupportedError(f"{tensor.label} has no scale, of which TFLM computes another")

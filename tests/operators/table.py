@@ -158,8 +158,11 @@ REASONS = """
   rows of an odd number of int4: LiteRT's kernels take two numbers for a byte. BITCAST of int4.
 - CONV_2D of int2 weights, DEPTHWISE_CONV_2D of int16 data and int4 weights, EMBEDDING_LOOKUP of
   int4 or int2 rows that are not made real: LiteRT's reference kernels do not unpack them there.
-- BATCH_MATMUL of int16 data and int8 weights with a scale per column: LiteRT's reference kernel
-  takes it for 0. Weights with a scale for each block, but in FULLY_CONNECTED and EMBEDDING_LOOKUP.
+- Weights with a scale for each block, but in FULLY_CONNECTED and EMBEDDING_LOOKUP.
+- ADD, SUB and DIV of tensors without a scale, but
+  [some sums of int16](numerics.md#where-tflites-reference-kernels-surprise): LiteRT ends, or its
+  quotients are what rounding leaves. EXP, GELU and TANH whose result has no scale. REDUCE_PROD of
+  quantized tensors without elements: LiteRT leaves what memory held.
 - MULTINOMIAL, RANDOM_STANDARD_NORMAL, RANDOM_UNIFORM, STABLEHLO_RNG_BIT_GENERATOR: random numbers.
 - BIDIRECTIONAL_SEQUENCE_LSTM of several images with one result, not time major;
   BIDIRECTIONAL_SEQUENCE_RNN that is hybrid and time major, has a second sequence of another size,

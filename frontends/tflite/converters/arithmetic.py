@@ -11,7 +11,8 @@ from frontends.errors import UnsupportedError
 from frontends.tflite.converters.activations import clamp_range, clamps, limited
 from frontends.tflite.converters.context import Context, per_tensor
 from frontends.tflite.converters.plain import (
-    check_quantized,
+    check_one_scale,
+    lacks_one_scale,
     lacks_scale,
     with_least_scale,
     zero_points,
@@ -85,22 +86,26 @@ def convert_arithmetic(ctx: Context) -> relax.Expr:
     )
 
 
-@unscaled_converter("ADD", "MUL")
+# Which tensors of int16 have no scale where LiteRT takes all for integers that mean themselves.
+_PLAIN = {"ADD": (0, -1), "MUL": (-1,)}
+# Of which it needs a scale otherwise: it ends without.
+_NEED_SCALES = {"ADD": (0, 1, -1), "MUL": (), "SUB": (0, 1)}
+
+
+@unscaled_converter(*_NEED_SCALES)
 def convert_unscaled_arithmetic(ctx: Context) -> relax.Expr | list[relax.Expr]:
-    """Combine operands of which one, or the result, has no scale.
+    """Combine operands of which one, or the result, has no scale: the multiplier is 0.
 
     LiteRT takes int16 for integers that mean themselves where a product has no scale, and where
-    neither a sum nor its first operand has one. Else a product's multiplier is 0; sums end LiteRT.
+    neither a sum nor its first operand has one.
     """
-    lhs, rhs, result = ctx.tensor(0), ctx.tensor(1), ctx.output()
-    is_sum = ctx.operator.code == "ADD"
-    decisive = [lhs, result] if is_sum else [result]
-    if result.dtype == "int16" and all(map(lacks_scale, decisive)):
-        return WHOLE[ctx.operator.code](ctx)
-    if is_sum:
-        check_quantized([lhs, rhs, result])
+    code, tensors = ctx.operator.code, [ctx.tensor(0), ctx.tensor(1), ctx.output()]
+    is_plain = code in _PLAIN and all(lacks_scale(tensors[place]) for place in _PLAIN[code])
+    if is_plain and {tensor.dtype for tensor in tensors} == {"int16"}:
+        return WHOLE[code](ctx)
+    check_one_scale([tensors[place] for place in _NEED_SCALES[code]])
     if clamps(_activation(ctx)):
-        check_quantized([result])
+        check_one_scale(tensors[-1:])
     return _of_zeros(ctx)
 
 
@@ -140,7 +145,7 @@ def convert_prelu(ctx: Context) -> relax.Expr:
 def convert_unscaled_prelu(ctx: Context) -> relax.Expr:
     """Return the result's zero point where both multipliers are 0: slopes alone may all be 0."""
     data, result = ctx.input(0), ctx.output()
-    if lacks_scale(data.tensor) or lacks_scale(result):
+    if lacks_one_scale(data.tensor) or lacks_one_scale(result):
         return zero_points(result, data.shape)
     return with_least_scale(convert_prelu)(ctx)
 

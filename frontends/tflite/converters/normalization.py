@@ -13,7 +13,7 @@ from frontends.errors import UnsupportedError
 from frontends.splits import split
 from frontends.tflite.converters.context import Context, per_tensor, reshaped
 from frontends.tflite.converters.fixed_point import FixedPoint, number
-from frontends.tflite.converters.plain import check_quantized, lacks_scale
+from frontends.tflite.converters.plain import check_one_scale, lacks_scale
 from frontends.tflite.converters.quantization import check_symmetric
 from frontends.tflite.converters.reductions import axes_of
 from frontends.tflite.converters.registry import (
@@ -149,7 +149,7 @@ def convert_unscaled_product(ctx: Context) -> relax.Expr | list[relax.Expr]:
     """Multiply integers that mean themselves: neither they nor the products have a scale."""
     tensors = [ctx.tensor(0), ctx.output()]
     if not all(map(lacks_scale, tensors)):
-        check_quantized(tensors)
+        check_one_scale(tensors)
     return WHOLE[ctx.operator.code](ctx)
 
 

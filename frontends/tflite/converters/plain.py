@@ -1,4 +1,4 @@
-"""Tensors of 8 or 16 bits of which the file states no scale.
+"""Tensors of 8 or 16 bits of which the file states no scale, or several where one is read.
 
 Where LiteRT reads no scale, they are integers that mean themselves. Where it does, it reads 0: a
 multiplier of such scales is 0, be it a product with 0 or a quotient by it, and what is multiplied
@@ -14,7 +14,7 @@ from typing import TypeVar
 from tvm import relax
 from tvm.relax import op as R
 
-from frontends.tflite.converters.context import Context
+from frontends.tflite.converters.context import Context, per_tensor
 from frontends.tflite.model import Operator, Tensor
 from frontends.tflite.quantization import Quantization
 from qnn_ops.errors import QnnError
@@ -50,6 +50,19 @@ def lacks_scale(tensor: Tensor) -> bool:
     return tensor.dtype in ENCODED and tensor.quantization is None
 
 
+def lacks_one_scale(tensor: Tensor) -> bool:
+    """Tell whether LiteRT reads 0 for a tensor's scale: it has none, or one for each channel."""
+    known = tensor.quantization
+    return tensor.dtype in ENCODED and (known is None or known.is_per_channel)
+
+
+def check_one_scale(tensors: Sequence[Tensor]) -> None:
+    """Raise if LiteRT reads 0 for a tensor's scale."""
+    check_quantized(tensors)
+    for tensor in filter(lacks_one_scale, tensors):
+        per_tensor(tensor)
+
+
 def check_quantized(tensors: Sequence[Tensor]) -> None:
     """Raise if a tensor lacks a scale."""
     for tensor in tensors:
@@ -61,8 +74,7 @@ def check_quantized(tensors: Sequence[Tensor]) -> None:
 
 def zero_points(result: Tensor, shape: Sequence[int]) -> relax.Expr:
     """Return a tensor that is all zero point of a result; without a scale that is 0."""
-    known = result.quantization
-    point = 0 if known is None else int(known.zero_point[0])
+    point = 0 if lacks_one_scale(result) else per_tensor(result)[1]
     return R.full(shape, relax.const(point, result.dtype), result.dtype)
 
 
@@ -86,7 +98,7 @@ class _PlainContext(Context):
         return self._with(super().output(position))
 
     def _with(self, tensor: Tensor) -> Tensor:
-        return replace(tensor, quantization=self.encoding) if lacks_scale(tensor) else tensor
+        return replace(tensor, quantization=self.encoding) if lacks_one_scale(tensor) else tensor
 
 
 class _ZeroContext(_PlainContext):

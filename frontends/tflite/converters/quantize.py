@@ -32,11 +32,11 @@ def convert_quantize(ctx: Context) -> relax.Expr:
         return quantized(data.expr, result)
     if data.tensor.packed or result.packed:
         return _packed(ctx, data, result)
+    encoding = per_tensor(result)
     known = data.tensor.quantization
     if known is None or known.is_per_channel:  # of which LiteRT takes the scale for 0
-        per_tensor(result)
         return zero_points(result, data.shape)
-    return requantize(data.expr, *data.quantization, *per_tensor(result), result.dtype)
+    return requantize(data.expr, *data.quantization, *encoding, result.dtype)
 
 
 def _packed(ctx: Context, data: Operand, result: Tensor) -> relax.Expr:

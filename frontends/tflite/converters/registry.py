@@ -12,7 +12,7 @@ from frontends.tflite.converters.plain import (
     EIGHT_BITS,
     are_plain,
     check_quantized,
-    lacks_scale,
+    lacks_one_scale,
     with_unit_scale,
 )
 from frontends.tflite.model import Model, Operator, Tensor
@@ -33,7 +33,7 @@ WHOLE: dict[str, Rule] = {}
 """Rules for operators on int32, int64 or bool tensors, which mean themselves."""
 
 UNSCALED: dict[str, Rule] = {}
-"""Rules for operators on int8, uint8 or int16 tensors, one of which at least has no scale."""
+"""Rules for operators on int8, uint8 or int16 tensors, one of which has no scale, or several."""
 
 HYBRID: dict[str, Rule] = {}
 BY_BLOCK: dict[str, Rule] = {}
@@ -93,7 +93,7 @@ def int16_converter(*codes: str) -> Callable[[Rule], Rule]:
 
 
 def unscaled_converter(*codes: str) -> Callable[[Rule], Rule]:
-    """Register a rule for operators on 8- or 16-bit tensors, one of which has no scale.
+    """Register a rule for operators on 8- or 16-bit tensors, one of which has no scale, or several.
 
     Types that no rule of quantized tensors takes do not come here.
     """
@@ -157,7 +157,7 @@ def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
         tensors = [*inputs, *outputs]
         if code in table and are_plain(operator, tensors):
             return with_unit_scale(table[code]), False
-        if code in table and code in UNSCALED and any(map(lacks_scale, tensors)):
+        if code in table and code in UNSCALED and any(map(lacks_one_scale, tensors)):
             return UNSCALED[code], False
         if code in table or dtypes <= _EIGHT_BITS:
             check_quantized(tensors)

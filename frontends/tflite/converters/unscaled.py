@@ -5,7 +5,7 @@ from __future__ import annotations
 from tvm import relax
 
 from frontends.tflite.converters.context import Context
-from frontends.tflite.converters.plain import check_quantized, with_least_scale, zero_points
+from frontends.tflite.converters.plain import check_one_scale, with_least_scale, zero_points
 from frontends.tflite.converters.registry import (
     INT16,
     QUANTIZED,
@@ -13,8 +13,12 @@ from frontends.tflite.converters.registry import (
 )
 
 _RESCALING = (*("HARD_SWISH", "LEAKY_RELU", "RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1"),)
-# Of int16 LiteRT takes what others left in memory for their scale.
-_FUNCTIONS_OF_BYTES = ("LOGISTIC", "TANH")
+# Of the others LiteRT takes what memory held for the scale, or ends.
+_FUNCTIONS = {
+    "int8": ("EXP", "GELU", "L2_NORMALIZATION", "LOGISTIC", "TANH"),
+    "uint8": ("GELU", "L2_NORMALIZATION", "LOGISTIC", "TANH"),
+    "int16": ("EXP", "GELU", "SOFTMAX"),
+}
 
 
 @unscaled_converter(*_RESCALING)
@@ -23,10 +27,9 @@ def convert_rescaling(ctx: Context) -> relax.Expr:
     return zero_points(ctx.output(), ctx.input(0).shape)
 
 
-@unscaled_converter("EXP", "GELU", "L2_NORMALIZATION", *_FUNCTIONS_OF_BYTES)
+@unscaled_converter(*_FUNCTIONS["int8"], *_FUNCTIONS["int16"])
 def convert_function_of_zero(ctx: Context) -> relax.Expr | list[relax.Expr]:
     """Return a function of data that all stand for 0, or whose scale it does not read."""
     code, data, result = ctx.operator.code, ctx.tensor(0), ctx.output()
-    is_word = result.dtype == "int16"
-    check_quantized([data, result] if is_word and code in _FUNCTIONS_OF_BYTES else [result])
-    return with_least_scale((INT16 if is_word else QUANTIZED)[code])(ctx)
+    check_one_scale([result] if code in _FUNCTIONS[result.dtype] else [data, result])
+    return with_least_scale((INT16 if result.dtype == "int16" else QUANTIZED)[code])(ctx)

@@ -147,3 +147,11 @@ def test_other_semantics_are_an_error() -> None:
 
 def _read(semantics: str) -> None:
     read_model(digits.model("int8"), semantics=semantics)
+
+
+def test_a_scale_that_is_not_stated_is_refused() -> None:
+    writer = ModelWriter()
+    x, y = writer.tensor("x", (4,), "int8"), writer.tensor("y", (4,), "int8")
+    writer.operator("RELU", [x], [y])
+    with pytest.raises(UnsupportedOperatorError, match="'x' has no scale"):
+        from_tflite(writer.finish([x], [y]), semantics="tflm")

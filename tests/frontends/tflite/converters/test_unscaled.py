@@ -57,6 +57,8 @@ def test_what_a_multiplier_of_0_scales_is_the_zero_point(dtype: str) -> None:
         if dtype != "uint8":
             add(sheet, "BATCH_MATMUL", dtype, scaled)
         add(sheet, "MUL", dtype, scaled)
+        if scaled == (True, True, False):
+            add(sheet, "SUB", dtype, scaled)
         if dtype != "int16":
             add(sheet, "PRELU", dtype, scaled)
         if scaled[-1]:
@@ -89,13 +91,42 @@ def test_functions_of_data_that_stand_for_0(dtype: str) -> None:
     fixed = {"LOGISTIC": (1 / 256, point), "TANH": (1 / 128, point + 128)}
     fixed["L2_NORMALIZATION"] = fixed["TANH"]
     codes = ["GELU"]
+    codes += ["SOFTMAX"] if dtype == "int16" else []
     codes += ["EXP"] if dtype != "uint8" else []
     codes += [*fixed] if dtype != "int16" else []
     for code in codes:
         data = sheet.input(full_range(sheet.rng, dtype, (3, 5)))
         known = encoding(dtype, True)
         known = Quantization.per_tensor(*fixed[code]) if code in fixed else known
-        sheet.operator(code, [data], (ANY, dtype, known))
+        known = Quantization.per_tensor(2.0**-15, 0) if code == "SOFTMAX" else known
+        options = {"beta": 1.0} if code == "SOFTMAX" else {}
+        sheet.operator(code, [data], (ANY, dtype, known), **options)
+    sheet.check()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+def test_several_scales_are_read_as_0(dtype: str) -> None:
+    sheet = Sheet(seed=47)
+    several = Quantization(np.array([0.1, 0.2, 0.3], np.float32), np.zeros(3, np.int64), 1)
+    for code in ("RELU", "LEAKY_RELU", "MEAN", "GELU", "MUL", "BATCH_MATMUL"):
+        operands = [sheet.input(full_range(sheet.rng, dtype, (3, 3)), several)]
+        if code in ("MUL", "BATCH_MATMUL"):
+            data = full_range(sheet.rng, dtype, (3, 3))
+            operands.insert(0, sheet.input(data, encoding(dtype, True)))
+        operands += [sheet.constant([1])] if code == "MEAN" else []
+        if (code, dtype) != ("BATCH_MATMUL", "uint8"):
+            options = {"alpha": 0.1} if code == "LEAKY_RELU" else {}
+            sheet.operator(code, operands, (ANY, dtype, encoding(dtype, True)), **options)
+    sheet.check()
+
+
+def test_products_of_words_with_several_scales() -> None:
+    sheet = Sheet(seed=48)
+    several = Quantization(np.array([0.1, 0.2, 0.3], np.float32), np.zeros(3, np.int64), 1)
+    data = sheet.input(full_range(sheet.rng, "int16", (2, 4)), encoding("int16", True))
+    weights = sheet.constant(full_range(sheet.rng, "int8", (4, 3)), several)
+    result = ((2, 3), "int16", encoding("int16", True))
+    sheet.operator("BATCH_MATMUL", [data, weights], result)
     sheet.check()
 
 
@@ -127,6 +158,7 @@ def test_zeros_of_scale_0_keep_their_sign() -> None:
 @pytest.mark.parametrize(
     ("code", "dtype", "scaled", "options"),
     [
+        ("SUB", "int16", (False, False, False), {}),
         ("ADD", "int8", (False, False, False), {}),
         ("ADD", "int16", (True, False, False), {}),
         ("SUB", "int8", (False, False, False), {}),
