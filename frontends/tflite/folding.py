@@ -194,7 +194,7 @@ def _strided_slice(node: _Node) -> Array | None:
     data, *bounds = node.operands
     options = node.options(StridedSliceOptions)
     begins, ends, steps = (tuple(int(each) for each in bound.ravel()) for bound in bounds)
-    if options.offset or not len(begins) == len(ends) == len(steps):
+    if not len(begins) == len(ends) == len(steps):
         return None
     axes = sliced_axes(data.shape, begins, ends, steps, options)
     for axis, each in enumerate(each for each in axes if not each.is_new):

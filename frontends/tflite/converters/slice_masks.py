@@ -111,6 +111,11 @@ def _cut(
         if step < 0 or first >= size:
             raise QnnError(f"element {begin} by steps of {step} is outside a dimension of {size}")
         return SlicedAxis(range(first, first + 1), is_dropped=True)
+    if options.offset:
+        # LiteRT writes beyond the result where a mask opens its end.
+        if step < 0 or end < 0 or first + end > size or options.end_mask & bit:
+            raise QnnError(f"{end} elements from {first} on by steps of {step} are not in {size}")
+        return SlicedAxis(range(first, first + end, step))
     last = min(max(end + size if end < 0 else end, lowest), highest)
     if options.end_mask & bit:
         last = size if step > 0 else -1

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from tvm import relax
 from tvm.relax import op as R
 
-from frontends.errors import UnsupportedError
 from frontends.tflite.converters.context import Context, Operand, reshaped
 from frontends.tflite.converters.registry import data_converter
 from frontends.tflite.converters.slice_masks import sliced_axes
@@ -38,8 +37,6 @@ def convert_strided_slice(ctx: Context) -> relax.Expr:
     begins, ends, steps = (ctx.integers(position) for position in (1, 2, 3))
     if not len(begins) == len(ends) == len(steps):
         raise QnnError(f"begin {begins}, end {ends} and strides {steps} differ in length")
-    if options.offset:
-        raise UnsupportedError("ends that are counted from the begins")
     axes = sliced_axes(data.shape, begins, ends, steps, options)
     taken = _take(data, [axis.places for axis in axes if not axis.is_new])
     return reshaped(

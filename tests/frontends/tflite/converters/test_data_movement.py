@@ -149,7 +149,6 @@ def _one(code: str, *operands: Any, outputs: int = 1, **options: Any) -> Callabl
             _one("STRIDED_SLICE", None, [0], [1], [1], new_axis_mask=2),
             r"masks name 1 axes to insert, 0 of them among the 1 entries",
         ),
-        (_one("STRIDED_SLICE", None, [0], [1], [1], offset=True), r"ends that are counted from"),
         (_one("ARG_MAX", None, 1), r"a result of type float32"),
         (_one("ARG_MAX", None, [0, 1], output_type="int32"), r"must be one integer, got 2"),
     ],

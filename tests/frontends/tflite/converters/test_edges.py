@@ -56,6 +56,28 @@ def test_masks_of_slices_equal_litert() -> None:
     sheet.check()
 
 
+def test_ends_of_slices_that_are_counted_from_the_begins() -> None:
+    sheet = Sheet(seed=46)
+    data = sheet.random_input((7,), "int8", Q)
+    for begin, end in ((-9, 3), (-7, 7), (-2, 2), (0, 0), (3, 4), (6, 1), (7, 0), (9, 0)):
+        for step in (1, 2):
+            operands = [data, *(sheet.constant([each]) for each in (begin, end, step))]
+            sheet.operator("STRIDED_SLICE", operands, (ANY, "int8", Q), offset=True)
+    operands = [data, *(sheet.constant([each]) for each in (3, 5, 2))]
+    sheet.operator("STRIDED_SLICE", operands, (ANY, "int8", Q), offset=True, begin_mask=1)
+    sheet.check()
+
+
+@pytest.mark.parametrize(("begin", "end", "step"), [(0, 8, 1), (5, 3, 1), (0, -1, 1), (6, 1, -1)])
+def test_such_ends_that_litert_reads_beyond(begin: int, end: int, step: int) -> None:
+    sheet = Sheet()
+    data = sheet.random_input((7,), "int8", Q)
+    operands = [data, *(sheet.constant([each]) for each in (begin, end, step))]
+    sheet.operator("STRIDED_SLICE", operands, (ANY, "int8", Q), offset=True)
+    with pytest.raises(QnnError, match=f"{end} elements from {begin} on by steps of {step}"):
+        from_tflite(sheet.model())
+
+
 def test_places_have_the_dtype_of_their_options() -> None:
     sheet = Sheet(seed=41)
     data = sheet.random_input((3, 5), "int8", Q)
