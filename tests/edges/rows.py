@@ -106,7 +106,7 @@ def dilate(draw: Draw) -> None:
 @drawn("REVERSE_SEQUENCE")
 def turn_back(draw: Draw) -> None:
     # LiteRT dies of data without elements.
-    data, shape, result = moved(draw, [max(size, 1) for size in draw.shape()])
+    data, shape, result = moved(draw, tuple(max(size, 1) for size in draw.shape()))
     rank = len(shape)
     along, batch = (int(draw.rng.integers(max(rank, 1))) for _ in range(2))
     if draw.chance(0.05):
