@@ -26,9 +26,13 @@ _RECURRENT = ("SVDF", "UNIDIRECTIONAL_SEQUENCE_LSTM")
 NOT_DRAWN = {
     "QUANTIZED": {"ELU": _ABSENT},
     "FLOAT": dict.fromkeys(("CEIL", "ELU", "ROUND"), _ABSENT),
-    "UNSCALED": dict.fromkeys(
-        ("EXP", "GELU", "L2_NORMALIZATION", "LOGISTIC", "TANH"), "their results have a scale"
-    ),
+    "UNSCALED": {
+        **dict.fromkeys(
+            ("EXP", "GELU", "L2_NORMALIZATION", "LOGISTIC", "SOFTMAX", "TANH"),
+            "their results have a scale",
+        ),
+        "SUB": "LiteRT ends where an operand has no scale",
+    },
     "DATA": dict.fromkeys(
         ("SEGMENT_SUM", "STABLEHLO_AND", "STABLEHLO_CASE", "STABLEHLO_SHIFT_LEFT"), _ABSENT
     ),
