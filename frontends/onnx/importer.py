@@ -25,7 +25,7 @@ from frontends.onnx.package import onnx_package
 from frontends.onnx.pairs import with_single_pairs
 from frontends.onnx.parameters import with_quantized_parameters
 from frontends.onnx.propagation import propagated
-from frontends.onnx.qoperators import RULES, with_groups
+from frontends.onnx.qoperators import RULES, Groups, with_groups
 from frontends.onnx.reader import Shapes, opset_of, read_proto, with_shapes
 from frontends.onnx.tensors import check_tensors, shapes_of
 from qnn_ops.checks import check_choice
@@ -89,23 +89,23 @@ def import_proto(proto: Any, shapes: Shapes | None = None) -> Imported:
     check_groups(
         list(graph.node), [value.name for value in graph.output], constants_of(proto).keys()
     )
-    grouped = in_groups(proto)
-    check_operators(grouped.graph.node, attributes_of)
-    grouped = with_folded_shapes(with_shapes(grouped, shapes))
-    check_tensors(grouped.graph, constants_of(grouped), attributes_of)
-    grouped = _propagated(grouped)
+    whole = in_groups(proto)
+    check_operators(whole.graph.node, attributes_of)
+    whole = with_folded_shapes(with_shapes(whole, shapes))
+    check_tensors(whole.graph, constants_of(whole), attributes_of)
+    whole = _propagated(whole)
     from frontends.onnx.graph_importer import import_graph
 
     try:
-        mod, values = import_graph(grouped)
+        mod, values = import_graph(whole)
     except UnsupportedOperatorError:
         raise
     except Exception as error:  # whatever TVM's importer meets
         raise ModelFormatError(f"the ONNX model cannot be imported: {reason_of(error)}") from None
     mod, results = _with_results(mod, written, values)
-    main = mod["main"].with_attr("num_input", len(grouped.graph.input))
+    main = mod["main"].with_attr("num_input", len(whole.graph.input))
     main = main.with_attr("qdq_arithmetic", ONNXRUNTIME)
-    mod["main"] = with_signature(main, _signature(onnx, grouped, main))
+    mod["main"] = with_signature(main, _signature(onnx, whole, main))
     return Imported(mod, {}, results)
 
 
@@ -138,13 +138,7 @@ def in_groups(proto: Any) -> Any:
     """
     onnx = onnx_package()
     graph = proto.graph
-    constants = constants_of(proto)
-    stated = [each for each in (*graph.input, *graph.value_info) if _has_shape(each)]
-    ranks = {each.name: len(each.type.tensor_type.shape.dim) for each in stated}
-    groups, missing = with_groups(
-        *(graph.node, constants, attributes_of, free_prefix(graph), opset_of(proto), ranks),
-        shapes_of(graph),
-    )
+    groups, missing = grouped(proto)
     if missing:
         raise UnsupportedOperatorError(
             [
@@ -154,7 +148,18 @@ def in_groups(proto: Any) -> Any:
         )
     kept = {value.name for value in graph.output}
     nodes = [_copied(onnx, node) for node in groups.nodes]
-    return _with_nodes(proto, without_clips(nodes, constants, kept), groups.added)
+    return with_nodes(proto, without_clips(nodes, constants_of(proto), kept), groups.added)
+
+
+def grouped(proto: Any) -> tuple[Groups, dict[int, str]]:
+    """Write quantized operators as groups; see ``with_groups``."""
+    graph = proto.graph
+    stated = [each for each in (*graph.input, *graph.value_info) if _has_shape(each)]
+    ranks = {each.name: len(each.type.tensor_type.shape.dim) for each in stated}
+    return with_groups(
+        *(graph.node, constants_of(proto), attributes_of, free_prefix(graph), opset_of(proto)),
+        *(ranks, shapes_of(graph)),
+    )
 
 
 def _has_shape(value: Any) -> bool:
@@ -177,7 +182,7 @@ def _paired_once(proto: Any) -> Any:
     nodes, more = with_quantized_parameters(nodes, known, attributes_of, prefix)
     added |= more
     nodes = with_float_products(nodes, {**constants, **added}, attributes_of)
-    return _with_nodes(proto, nodes, added)
+    return with_nodes(proto, nodes, added)
 
 
 def _propagated(proto: Any) -> Any:
@@ -190,10 +195,10 @@ def _propagated(proto: Any) -> Any:
     }
     kept = [value.name for value in graph.output]
     prefix = free_prefix(graph)
-    return _with_nodes(proto, propagated(nodes, constants_of(proto), kept, types, prefix), {})
+    return with_nodes(proto, propagated(nodes, constants_of(proto), kept, types, prefix), {})
 
 
-def _with_nodes(proto: Any, nodes: list[Any], added: Mapping[str, Any]) -> Any:
+def with_nodes(proto: Any, nodes: list[Any], added: Mapping[str, Any]) -> Any:
     """Return a copy of the model with other nodes, and with more constants."""
     onnx = onnx_package()
     result = onnx.ModelProto()

@@ -58,6 +58,7 @@ class Groups:
         shapes: of tensors, likewise, where all sizes are.
         nodes: those of the new model so far.
         added: constants of the new model that the old one has not.
+        sources: for each node of the new model, the number of the old one's that it is of.
     """
 
     constants: Mapping[str, Array]
@@ -67,6 +68,7 @@ class Groups:
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     nodes: list[Any] = field(default_factory=list)
     added: dict[str, Array] = field(default_factory=dict)
+    sources: list[int] = field(default_factory=list)
 
     def constant(self, array: Array) -> str:
         """Add a constant and return its name."""
@@ -367,7 +369,7 @@ def with_groups(
         shapes: of those whose sizes it states.
 
     Returns:
-        The new nodes, and why nodes have none, by their numbers.
+        The new nodes, and why nodes have none, by their numbers; these are among the new ones.
     """
     groups, missing = Groups(constants, prefix, opset, ranks, shapes), {}
     for number, node in enumerate(nodes):
@@ -381,4 +383,7 @@ def with_groups(
             missing[number] = str(error)
         except (LookupError, TypeError, ValueError):
             missing[number] = "its operands or attributes are not those of the operator"
+        if number in missing:
+            groups.nodes[len(groups.sources) :] = [node]
+        groups.sources += [number] * (len(groups.nodes) - len(groups.sources))
     return groups, missing

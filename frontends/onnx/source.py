@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any
 
 from frontends.builder import Imported
-from frontends.errors import UnsupportedOperatorError
 from frontends.formats import Shapes, Source
 from frontends.onnx.constants import Array, constants_of, dtype_of
 from frontends.onnx.control import CONTROL, without_subgraphs
-from frontends.onnx.importer import attributes_of, import_proto, in_groups
+from frontends.onnx.descriptions import described
+from frontends.onnx.importer import attributes_of, import_proto
 from frontends.onnx.operators import reasons
-from frontends.onnx.reader import read_proto, with_shapes
+from frontends.onnx.reader import read_proto
 from frontends.summary import FLOAT, INTEGER, UNSUPPORTED, OperatorInfo, Summary, TensorNote
 from qnn_ops.errors import QnnError
 
@@ -20,11 +19,6 @@ _INTEGER = {
     *("ConvInteger", "DequantizeLinear", "DynamicQuantizeLinear", "DynamicQuantizeLSTM"),
     *("DynamicQuantizeMatMul", "MatMulInteger", "MatMulIntegerToFloat"),
 }
-_PRODUCTS = ("DynamicQuantizeMatMul", "MatMul", "MatMulInteger", "MatMulIntegerToFloat")
-_ATTENTIONS = ("Attention", "QAttention")
-_OVER_TIME = ("DynamicQuantizeLSTM", "GRU", "LSTM", "RNN")
-_STATES = 2
-"""The place of the weights of hidden values."""
 
 
 class OnnxSource(Source):
@@ -46,12 +40,13 @@ class OnnxSource(Source):
             key: TensorNote(number, key, array.shape, array.dtype.name, is_constant=True)
             for number, (key, array) in enumerate(constants.items())
         }
-        self._add_notes(notes, shapes)
+        told = described(self.proto, shapes)
+        self._add_notes(notes, told.graph)
 
         def note(key: str) -> TensorNote:
             return notes.setdefault(key, TensorNote(len(notes), key, (), ""))
 
-        missing = self._missing()
+        missing = self._missing(told.missing)
         graph = self.proto.graph
         operators = []
         for number, node in enumerate(graph.node):
@@ -67,7 +62,7 @@ class OnnxSource(Source):
                     inputs=inputs,
                     outputs=outputs,
                     options={key: _plain(value) for key, value in attributes_of(node).items()},
-                    macs=_macs(node.op_type, inputs, outputs),
+                    macs=told.macs.get(number, 0),
                     lowering=UNSUPPORTED if reason else INTEGER if is_integer else FLOAT,
                     reason=reason,
                 )
@@ -86,34 +81,20 @@ class OnnxSource(Source):
         """Return the initializers."""
         return dict(enumerate(constants_of(self.proto).values()))
 
-    def _add_notes(self, notes: dict[str, TensorNote], shapes: Shapes | None) -> None:
-        try:
-            proto = with_shapes(self.proto, shapes)
-        except QnnError:
-            if shapes:
-                raise
-            proto = self.proto  # it can be looked at without
-        graph = proto.graph
+    def _add_notes(self, notes: dict[str, TensorNote], graph: Any) -> None:
         for value in (*graph.input, *graph.value_info, *graph.output):
             tensor = value.type.tensor_type
             dtype = dtype_of(value) if tensor.elem_type else ""
             sizes = tuple(dim.dim_value for dim in tensor.shape.dim)
             notes.setdefault(value.name, TensorNote(len(notes), value.name, sizes, dtype))
 
-    def _missing(self) -> dict[int, str]:
-        try:
-            in_groups(self.proto)
-        except UnsupportedOperatorError as error:
-            missing = {index: reason for index, _, reason, _ in error.operators}
-        else:
-            missing = {}
+    def _missing(self, refused: dict[int, str]) -> dict[int, str]:
         from frontends.onnx.qoperators import RULES
 
         own = reasons(self.proto.graph.node, attributes_of)
         nodes = self.proto.graph.node
         known = set(RULES) | set(self._written_out())
-        missing |= {k: why for k, why in own.items() if nodes[k].op_type not in known}
-        return missing
+        return refused | {k: why for k, why in own.items() if nodes[k].op_type not in known}
 
     def _written_out(self) -> tuple[str, ...]:
         """Return the operators with inner graphs, if all of them become parts of this one."""
@@ -124,24 +105,6 @@ class OnnxSource(Source):
         except QnnError:
             return ()
         return () if any(node.op_type in CONTROL for node in left) else CONTROL
-
-
-def _macs(op: str, inputs: tuple[TensorNote, ...], outputs: tuple[TensorNote, ...]) -> int:
-    """Count an operator's products, by the shapes of its weights and its result."""
-    if op in _PRODUCTS and inputs[0].shape:
-        return prod(outputs[0].shape) * inputs[0].shape[-1]
-    if op in _ATTENTIONS and inputs[0].shape:  # of the weights, without those of scores
-        return prod(inputs[0].shape) * inputs[1].shape[-1]
-    if op == "MatMulNBits" and inputs[0].shape:
-        return prod(inputs[0].shape) * inputs[1].shape[0]
-    if op in _OVER_TIME and len(inputs) > _STATES:
-        # Weights of the data and of hidden values: each once for every row of every step.
-        data, *weights = (each.shape for each in inputs[: _STATES + 1])
-        return prod(data[:2]) * sum(map(prod, weights))
-    place = {"Conv": 1, "ConvInteger": 1, "QLinearConv": 3}.get(op)
-    if place is None or len(inputs) <= place:
-        return 0
-    return prod(outputs[0].shape) * prod(inputs[place].shape[1:])
 
 
 def _plain(value: Any) -> Any:

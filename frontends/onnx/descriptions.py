@@ -1,0 +1,138 @@
+"""What the nodes of a model stand for, and the shapes of their tensors: to describe it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from frontends.onnx.constants import constants_of
+from frontends.onnx.folding import with_folded_shapes
+from frontends.onnx.importer import attributes_of, grouped, with_nodes
+from frontends.onnx.qoperators import Groups
+from frontends.onnx.reader import Shapes, with_shapes
+from frontends.onnx.tensors import shapes_of
+from qnn_ops.errors import QnnError
+
+_ROUNDS = 64
+"""Each finds what operators stand for whose operands' shapes the one before has found."""
+_STATES = 2
+"""The place of the weights of hidden values."""
+
+Dims = tuple[int, ...]
+Count = Callable[[list[Dims], Dims, dict[str, Any]], int]
+"""``count(inputs, output, attributes)``: the products of a node, of the shapes of its tensors."""
+
+
+@dataclass(frozen=True)
+class Description:
+    """What is known of a model without importing it.
+
+    Attributes:
+        graph: with the types of its tensors, as far as they follow.
+        missing: why nodes cannot be imported, by their numbers.
+        macs: the products that nodes add up, by their numbers.
+    """
+
+    graph: Any
+    missing: dict[int, str]
+    macs: dict[int, int]
+
+
+def described(proto: Any, shapes: Shapes | None) -> Description:
+    """Describe a model.
+
+    Types and products are those of the standard's operators that the importer writes.
+
+    Args:
+        proto: from ``read_proto``.
+        shapes: of inputs by name, where they are not the file's.
+
+    Raises:
+        QnnError: ``shapes`` do not fit the model.
+    """
+    try:
+        known = with_shapes(proto, shapes)
+    except QnnError:
+        if shapes:
+            raise
+        known = proto  # it can be looked at without
+    count = -1
+    for _ in range(_ROUNDS):
+        groups, missing = grouped(known)
+        written = with_nodes(known, groups.nodes, groups.added)
+        with suppress(QnnError):
+            written = with_folded_shapes(with_shapes(written, None))
+        values = {each.name: each for each in written.graph.value_info}
+        known = _with_types(known, values)
+        if len(known.graph.value_info) == count:
+            break
+        count = len(known.graph.value_info)
+    return Description(known.graph, missing, _macs(groups, written))
+
+
+def _with_types(proto: Any, values: Mapping[str, Any]) -> Any:
+    """Return a copy of a model that states the types of its own tensors."""
+    result = type(proto)()
+    result.CopyFrom(proto)
+    graph = result.graph
+    stated = {each.name for each in (*graph.input, *graph.output)}
+    made = {name for node in graph.node for name in node.output} - stated
+    found = {each.name: each for each in graph.value_info} | {
+        name: value for name, value in values.items() if name in made
+    }
+    del graph.value_info[:]
+    graph.value_info.extend(found.values())
+    return result
+
+
+def _macs(groups: Groups, written: Any) -> dict[int, int]:
+    """Count products of what nodes stand for, by the numbers of these."""
+    arrays = {name: array.shape for name, array in constants_of(written).items()}
+    known = {**shapes_of(written.graph), **arrays}
+    found: dict[int, int] = {}
+    for number, node in zip(groups.sources, groups.nodes, strict=True):
+        count = _COUNTS.get(node.op_type)
+        names = [*node.input, node.output[0]]
+        if count is None or any(name and name not in known for name in names):
+            continue
+        *inputs, output = (known.get(name, ()) for name in names)
+        found[number] = found.get(number, 0) + count(inputs, output, attributes_of(node))
+    return found
+
+
+def _of_matmul(inputs: list[Dims], output: Dims, _attributes: dict[str, Any]) -> int:
+    return prod(output) * inputs[0][-1]
+
+
+def _of_gemm(inputs: list[Dims], output: Dims, attributes: dict[str, Any]) -> int:
+    return prod(output) * inputs[0][0 if attributes.get("transA", 0) else 1]
+
+
+def _of_conv(inputs: list[Dims], output: Dims, _attributes: dict[str, Any]) -> int:
+    return prod(output) * prod(inputs[1][1:])
+
+
+def _of_quantized_conv(inputs: list[Dims], output: Dims, attributes: dict[str, Any]) -> int:
+    return _of_conv([inputs[0], inputs[3]], output, attributes)
+
+
+def _of_conv_transpose(inputs: list[Dims], _output: Dims, _attributes: dict[str, Any]) -> int:
+    return prod(inputs[0]) * prod(inputs[1][1:])
+
+
+def _over_time(inputs: list[Dims], _output: Dims, _attributes: dict[str, Any]) -> int:
+    """Count the weights of data and of hidden values, each for every row of every step."""
+    return prod(inputs[0][:2]) * sum(map(prod, inputs[1 : _STATES + 1]))
+
+
+_COUNTS: dict[str, Count] = {
+    **dict.fromkeys(("MatMul", "MatMulInteger", "MatMulNBits", "QLinearMatMul"), _of_matmul),
+    **dict.fromkeys(("Conv", "ConvInteger"), _of_conv),
+    **dict.fromkeys(("GRU", "LSTM", "RNN"), _over_time),
+    "ConvTranspose": _of_conv_transpose,
+    "Gemm": _of_gemm,
+    "QLinearConv": _of_quantized_conv,
+}
