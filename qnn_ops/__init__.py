@@ -13,6 +13,7 @@ from qnn_ops.lazy import make_lazy
 
 if TYPE_CHECKING:
     from qnn_ops.average_rows import average_rows
+    from qnn_ops.blockwise_dense import blockwise_dense
     from qnn_ops.decode_boxes import decode_boxes
     from qnn_ops.dequantize import dequantize
     from qnn_ops.dynamic_encoding import dynamic_encoding
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 __all__ = [
     "QnnError",
     "average_rows",
+    "blockwise_dense",
     "decode_boxes",
     "dequantize",
     "dynamic_encoding",

@@ -215,7 +215,7 @@ def test_every_operator_of_the_dialect_has_a_rule_and_a_case() -> None:
     boxes = {"decode_boxes", "select_boxes", "suppress_boxes"}
     rows = {"average_rows", "dynamic_encoding", "dynamic_quantize", "scatter_rows", "top_places"}
     rows |= {"hash_signs", "natural_power", "reduce_windows", "reinterpret", "row_moments"}
-    products = {"quantized_dense", "quantized_matmul"}
+    products = {"blockwise_dense", "quantized_dense", "quantized_matmul"}
     steps = {"quantized_lstm", "quantized_svdf", "quantized_svdf_state"}
     assert fixed == rows | products | boxes | steps
     assert {each.name for each in OPERATORS.values()} - fixed == set(CASES)

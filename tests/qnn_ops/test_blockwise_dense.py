@@ -1,0 +1,58 @@
+"""By hand; tests/frontends/onnx/test_block_weights.py compares with ONNX Runtime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from qnn_ops import QnnError, blockwise_dense
+from tests.support.operators import check_round_trips, module_of
+
+DATA = np.array([[1, 2, 3]], np.float32)
+# The integers 9, 8, 7, 15 and 0, 1, 2, 3, the lowest bits first.
+WEIGHTS = np.array([[0x89, 0xF7], [0x10, 0x32]], np.uint8)
+SCALES = np.array([[1, 2], [0.5, 4]], np.float32)
+BLOCKS = {"bits": 4, "block_size": 2}
+
+
+def test_by_hand() -> None:
+    result = blockwise_dense.evaluate(DATA, WEIGHTS, SCALES, **BLOCKS)
+    assert result.tolist() == [[1 - 3 * 2, 0.5 * (-8 - 2 * 7) - 3 * 6 * 4]]
+
+
+def test_points_by_hand() -> None:
+    points = np.array([[9, 0], [0.5, 2]], np.float32)
+    result = blockwise_dense.evaluate(DATA, WEIGHTS, SCALES, points, **BLOCKS)
+    assert result.tolist() == [[-2 + 3 * 14, 0.5 * (-0.5 + 1)]]
+
+
+def test_bytes_by_hand() -> None:
+    weights = np.array([[128, 0, 255, 9]], np.uint8)
+    result = blockwise_dense.evaluate(DATA, weights, SCALES[:1], bits=8, block_size=2)
+    assert result.tolist() == [[-256 + 3 * 127 * 2]]
+
+
+def test_it_prints_and_parses() -> None:
+    check_round_trips(blockwise_dense, [DATA, WEIGHTS, SCALES, SCALES], **BLOCKS)
+
+
+REFUSED: dict[str, dict[str, Any]] = {
+    "bits": {"bits": 3},
+    "block_size must be even": {"block_size": 3},
+    "data must have rows": {"data": np.array(1, np.float32)},
+    "data": {"data": DATA.astype(np.float64)},
+    "weights must have 2 bytes": {"weights": WEIGHTS[:, :1]},
+    r"scales must have shape \(2, 2\)": {"scales": SCALES[:1]},
+    "points": {"points": SCALES.astype(np.uint8)},
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_operands_must_fit(message: str) -> None:
+    given = {"data": DATA, "weights": WEIGHTS, "scales": SCALES, "points": SCALES}
+    given |= BLOCKS | REFUSED[message]
+    operands = [given.pop(name) for name in blockwise_dense.tensors]
+    with pytest.raises(QnnError, match=f"blockwise_dense: {message}"):
+        module_of(blockwise_dense, operands, **given)
