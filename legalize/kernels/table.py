@@ -12,6 +12,7 @@ from typing import Any
 import tvm
 from tvm import relax
 
+from legalize.kernels.blockwise import rules as blockwise
 from legalize.kernels.conv2d.arm import rules as conv2d_arm
 from legalize.kernels.conv2d.calls import Scaling
 from legalize.kernels.conv2d.mcu import rules as conv2d_mcu
@@ -45,6 +46,7 @@ _VECTORS: tuple[VectorIsa, ...] = (*x86_vectors.VECTORS, *neon_vectors.VECTORS)
 
 # For the vectors of every instruction set.
 _VECTOR_ROWS: tuple[tuple[Operator[Any], VectorRule], ...] = (
+    *blockwise.RULES,
     *convert.RULES,
     *dynamic.RULES,
     *elementwise.RULES,

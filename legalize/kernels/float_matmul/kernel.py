@@ -21,7 +21,6 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.float_matmul.spec import FloatMatmul, View
-from legalize.kernels.ir.floats import fused_multiply_add
 from legalize.kernels.ir.registers import (
     get_lanes,
     kept,
@@ -32,7 +31,7 @@ from legalize.kernels.ir.registers import (
 from legalize.kernels.ir.rows import load_filled, store_lanes
 from legalize.kernels.ir.squares import columns_of
 from legalize.kernels.ir.tasks import shared_loop, task_count
-from legalize.kernels.ir.types import Index
+from legalize.kernels.ir.types import Buffer, Index
 from legalize.kernels.ir.vectors import splat, spread
 from legalize.kernels.isa.base import VectorIsa
 
@@ -57,15 +56,20 @@ def float_matmul(isa: VectorIsa, spec: FloatMatmul) -> tirx.PrimFunc:
     with IRBuilder() as builder, T.prim_func(s_tir=True):
         T.func_name("float_matmul")
         T.func_attr({"global_symbol": "float_matmul", "tirx.noalias": True})
-        _Kernel(isa, spec).write()
+        TileKernel(isa, spec).write()
     return builder.get()
 
 
-class _Kernel:
+class TileKernel:
     """The buffers of one function, and what writes its loops."""
 
     def __init__(self, isa: VectorIsa, spec: FloatMatmul) -> None:
         self.isa, self.spec, self.lanes = isa, spec, isa.lanes
+        self._declare()
+
+    def _declare(self) -> None:
+        """Declare the arguments, and their buffers of one axis."""
+        spec = self.spec
         views = {"lhs": spec.lhs, "rhs": spec.rhs, "output": spec.output}
         buffers = [T.arg(name, T.buffer(view.shape, "float32")) for name, view in views.items()]
         self.lhs, self.rhs, self.target = (
@@ -97,8 +101,7 @@ class _Kernel:
                 kept(self._start(view, product)) for view in (spec.lhs, spec.rhs, spec.output)
             )
             packed = T.alloc_buffer((spec.depth * size * self.lanes,), "float32", scope="global")
-            pack = self._pack_columns if spec.is_transposed else self._pack_rows
-            pack(packed, rhs, column, size)
+            self._pack(packed, rhs, column, size)
             rows = tile_rows(spec.rows)
             with T.serial(-(-spec.rows // rows)) as number:
                 row = unsigned_min(number * rows, spec.rows - rows)
@@ -119,7 +122,12 @@ class _Kernel:
             left = rest
         return place
 
-    def _pack_rows(self, packed: Index, start: Index, column: Index, size: int) -> None:
+    def _pack(self, packed: Buffer, start: Index, column: Index, size: int) -> None:
+        """Copy a block of ``size`` vectors of columns of rhs, as tiles read it."""
+        pack = self._pack_columns if self.spec.is_transposed else self._pack_rows
+        pack(packed, start, column, size)
+
+    def _pack_rows(self, packed: Buffer, start: Index, column: Index, size: int) -> None:
         """Copy a block of rhs whose rows are neighbours in memory."""
         spec, lanes = self.spec, self.lanes
         rest = spec.columns % lanes
@@ -140,7 +148,7 @@ class _Kernel:
                     with T.Else():
                         copy(k, T.int32(vector), rest)
 
-    def _pack_columns(self, packed: Index, start: Index, column: Index, size: int) -> None:
+    def _pack_columns(self, packed: Buffer, start: Index, column: Index, size: int) -> None:
         """Transpose a block of rhs whose columns are neighbours in memory, square by square.
 
         The last square overlaps the one before; past the last column stands that one again.
@@ -157,7 +165,7 @@ class _Kernel:
                 place = ((k + i) * size + vector) * lanes
                 T.buffer_store(packed, row, [T.ramp(place, 1, lanes)])
 
-    def _sums(self, packed: Index, start: Index, rows: int, size: int) -> list[list[Index]]:
+    def _sums(self, packed: Buffer, start: Index, rows: int, size: int) -> list[list[Index]]:
         """Write the loop of a tile, and return the buffers of its sums, row by row."""
         spec, lanes = self.spec, self.lanes
         sums = [[local_vector(lanes, "float32") for _ in range(size)] for _ in range(rows)]
@@ -172,7 +180,7 @@ class _Kernel:
                 place = start + number * spec.lhs.strides[-2] + k * spec.lhs.strides[-1]
                 factor = kept(spread(self.lhs[place], lanes))
                 for value, each in zip(values, row, strict=True):
-                    total = fused_multiply_add(factor, value, get_lanes(each, lanes))
+                    total = self.isa.multiply_add(factor, value, get_lanes(each, lanes))
                     set_lanes(each, total, lanes)
         return sums
 

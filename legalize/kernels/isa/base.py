@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.ir.floats import fused_multiply_add
 from legalize.kernels.ir.registers import kept, lanes_in
 from legalize.kernels.ir.types import Array, Buffer, Vector
 from legalize.kernels.ir.vectors import splat
@@ -68,6 +69,12 @@ class VectorIsa(ABC):
     def fuses_products(self) -> bool:
         """Whether a product and a sum of float32 can have one rounding."""
         return True
+
+    def multiply_add(self, lhs: Vector, rhs: Vector, addend: Vector) -> Vector:
+        """Return lhs · rhs + addend of float32, with one rounding where the processor can."""
+        if self.fuses_products:
+            return fused_multiply_add(lhs, rhs, addend)
+        return lhs * rhs + addend
 
     @property
     def adds_bytes_to_words(self) -> bool:

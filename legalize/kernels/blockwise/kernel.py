@@ -1,0 +1,133 @@
+"""Few rows of data, and weights that are widened where they are multiplied.
+
+for each block of groups of units       in parallel, if there is work for several
+sums = 0
+for each block of the depth
+for each weight of it
+w = (q - zero point) · scale
+sums of each row += its number · w
+output = sums
+
+Each sum is the same chain of fused products and sums as that of ``panels``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from math import prod
+
+from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.blockwise.spec import GROUP, Blockwise
+from legalize.kernels.blockwise.widening import Weights, each_step
+from legalize.kernels.ir.registers import get_lanes, kept, local_vector, set_lanes
+from legalize.kernels.ir.rows import store_lanes
+from legalize.kernels.ir.tasks import shared_loop, task_count
+from legalize.kernels.ir.types import Buffer, Index
+from legalize.kernels.ir.vectors import splat, spread
+from legalize.kernels.isa.base import VectorIsa
+
+MOST_ROWS = 3
+"""Beyond, weights are better widened once for all rows."""
+
+_BYTES_OF_SUMS = 4 * GROUP * 4
+"""Of a sum in registers: four times, as much else has to lie there."""
+
+# Roughly what one thread multiplies with vectors of 16.
+_WEIGHTS_PER_MICROSECOND = 15_000
+
+
+@cache
+def few_rows(isa: VectorIsa, spec: Blockwise) -> tirx.PrimFunc:
+    """Build the function of a layer of at most ``MOST_ROWS`` rows.
+
+    Returns:
+        A function of the data, the packed weights and scales, perhaps zero points, and the output.
+    """
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("blockwise_dense")
+        T.func_attr({"global_symbol": "blockwise_dense", "tirx.noalias": True})
+        source, weights, target = declared(spec)
+        most = max(isa.registers * isa.size // _BYTES_OF_SUMS // spec.rows, 1)
+        whole, rest = divmod(spec.groups, most)
+        tasks = task_count(spec.units * spec.depth / _WEIGHTS_PER_MICROSECOND * isa.size / 64)
+        for first, blocks, size in ((0, whole, most), (whole * most, 1, rest)):
+            if blocks and size:
+                turn = _block(isa, spec, (source, weights, target), first, size)
+                shared_loop(tasks, blocks, turn)
+    return builder.get()
+
+
+def declared(spec: Blockwise) -> tuple[Buffer, Weights, Buffer]:
+    """Declare the arguments of a function, and their buffers of one axis."""
+    names = ("weights", "scales", "points")
+    data = T.arg("data", T.buffer((spec.rows, spec.depth), "float32"))
+    given = [
+        T.arg(name, T.buffer(shape, dtype))
+        for name, shape, dtype in zip(names, spec.shapes, spec.dtypes, strict=False)
+    ]
+    output = T.arg("output", T.buffer((spec.rows, spec.units), "float32"))
+    constants = [
+        T.decl_buffer((prod(shape),), dtype, data=buffer.data)
+        for buffer, shape, dtype in zip(given, spec.shapes, spec.dtypes, strict=True)
+    ]
+    source = T.decl_buffer((spec.rows * spec.depth,), "float32", data=data.data)
+    target = T.decl_buffer((spec.rows * spec.units,), "float32", data=output.data)
+    return source, Weights(spec, constants), target
+
+
+def _block(
+    isa: VectorIsa, spec: Blockwise, buffers: tuple[Buffer, Weights, Buffer], first: int, size: int
+) -> Callable[[Index], None]:
+    """Return what writes ``size`` groups of units."""
+    source, weights, target = buffers
+
+    def write(turn: Index) -> None:
+        group = kept(first + turn * size)
+        sums = [[local_vector(GROUP, "float32") for _ in range(size)] for _ in range(spec.rows)]
+        for each in (each for row in sums for each in row):
+            set_lanes(each, splat("float32", 0.0, GROUP), GROUP)
+
+        def block(number: Index, loop: Callable[..., None]) -> None:
+            numbers = [weights.numbers(group + place, number, 0, GROUP) for place in range(size)]
+
+            def step(place: Index, count: int) -> None:
+                factors = [
+                    [
+                        kept(spread(source[row * spec.depth + place * spec.in_byte + k], GROUP))
+                        for k in range(count)
+                    ]
+                    for row in range(spec.rows)
+                ]
+                for column in range(size):
+                    found = weights.widened(group + column, place, numbers[column], 0, GROUP)
+                    for row, own in zip(sums, factors, strict=True):
+                        total = get_lanes(row[column], GROUP)
+                        for factor, value in zip(own, found, strict=False):
+                            total = isa.multiply_add(factor, value, total)
+                        set_lanes(row[column], total, GROUP)
+
+            loop(step)
+
+        each_step(spec, block)
+        for number, row in enumerate(sums):
+            for column, each in enumerate(row):
+                _store(spec, target, number, group + column, get_lanes(each, GROUP))
+
+    return write
+
+
+def _store(spec: Blockwise, target: Buffer, row: int, group: Index, value: Index) -> None:
+    """Store the sums of a group, of the last one those of units that there are."""
+    place, rest = row * spec.units + group * GROUP, spec.units % GROUP
+    if not rest:
+        T.buffer_store(target, value, [T.ramp(place, 1, GROUP)])
+        return
+    with T.If(group < spec.groups - 1):
+        with T.Then():
+            T.buffer_store(target, value, [T.ramp(place, 1, GROUP)])
+        with T.Else():
+            store_lanes(target, value, 0, place, rest)

@@ -1,0 +1,51 @@
+"""The layers of weights of a few bits that the kernels serve: those of constant weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from tvm import relax
+from tvm.relax import op as R
+
+from legalize.kernels.blockwise.kernel import MOST_ROWS, few_rows
+from legalize.kernels.blockwise.panels import many_rows
+from legalize.kernels.blockwise.spec import Blockwise, one_point, point_dtype
+from legalize.kernels.call import call_tir
+from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.kernel import VectorRule
+from qnn_ops import blockwise_dense
+from qnn_ops.blockwise_dense import middle_of
+from qnn_ops.registry import Attrs, Operator, constant_of, spec_of
+
+
+def _multiply(
+    builder: relax.BlockBuilder,
+    attrs: Attrs,
+    operands: Sequence[relax.Expr],
+    *,
+    isa: VectorIsa,
+) -> relax.Expr | None:
+    shape = spec_of(operands[0]).shape
+    constants = [array for each in operands[1:] if (array := constant_of(each)) is not None]
+    if len(constants) < len(operands) - 1 or 0 in shape:
+        return None
+    weights, scales, *points = constants
+    rows, units = prod(shape[:-1]), len(scales)
+    if not units:
+        return None
+    one = one_point(points, middle_of(attrs.bits))
+    dtype = point_dtype(points[0]) if one is None else ""
+    how = attrs.bits, attrs.block_size, dtype, one or 0.0
+    spec = Blockwise(rows, shape[-1], units, *how)
+    function = (few_rows if rows <= MOST_ROWS else many_rows)(isa, spec)
+    packed = spec.packed(weights, scales, *points)
+    matrix, whole = (rows, shape[-1]), (*shape[:-1], units)
+    data = operands[0] if shape == matrix else builder.emit(R.reshape(operands[0], matrix))
+    given = [data, *(relax.const(array, str(array.dtype)) for array in packed)]
+    result = call_tir(builder, "blockwise_dense", function, given, (rows, units), "float32")
+    return result if shape == matrix else builder.emit(R.reshape(result, whole))
+
+
+RULES: tuple[tuple[Operator[Any], VectorRule], ...] = ((blockwise_dense, _multiply),)

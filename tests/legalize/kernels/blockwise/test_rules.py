@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from math import prod
+
+from qnn_ops import blockwise_dense
+from tests.support.block_weights import POINTS, Shape, exact_layer
+from tests.support.kernels import Call, Place, check_calls, each_place, kernels_of, lowered
+
+CONSTANTS = ("weights", "scales", "points")
+HASWELL = {"kind": "llvm", "mcpu": "haswell"}
+
+# rows, depth, units, bits, size of a block: rows of one kernel and of the other, groups that are
+# whole, several, and short, blocks that are short, and of an odd number of weights.
+SHAPES: list[Shape] = [
+    (1, 64, 32, 4, 32),
+    (1, 41, 5, 4, 16),
+    (2, 96, 150, 8, 32),
+    (3, 200, 33, 4, 64),
+    (4, 64, 16, 4, 16),
+    (7, 75, 83, 4, 32),
+    (13, 40, 30, 8, 16),
+]
+
+
+def call(shape: Shape, points: str) -> Call:
+    *_, bits, size = shape
+    operands = exact_layer(shape, points)
+    return Call(blockwise_dense, operands, {"bits": bits, "block_size": size})
+
+
+@each_place
+def test_layers_are_the_references(place: Place) -> None:
+    calls = [call(shape, POINTS[number % 4]) for number, shape in enumerate(SHAPES * 2, 1)]
+    check_calls(place, calls, CONSTANTS)
+
+
+def test_weights_that_vary_are_left_to_the_primitives() -> None:
+    layer = call(SHAPES[0], "bytes")
+    assert kernels_of(lowered(layer, HASWELL, CONSTANTS))
+    assert not kernels_of(lowered(layer, HASWELL, CONSTANTS[:2]))
+
+
+def test_weights_keep_their_bits() -> None:
+    mod = lowered(call((1, 512, 256, 4, 32), "bytes"), HASWELL, CONSTANTS)
+    (function,) = kernels_of(mod)
+    arguments = [
+        (str(each.dtype), prod(int(size) for size in each.shape)) for each in function.params[1:4]
+    ]
+    blocks = 256 * 512 // 32
+    assert arguments == [("uint8", 256 * 512 // 2), ("float32", blocks), ("uint8", blocks)]
