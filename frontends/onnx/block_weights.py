@@ -9,6 +9,7 @@ import numpy as np
 from frontends.errors import UnsupportedError
 from frontends.onnx.normalizations import operands_of
 from frontends.onnx.package import onnx_package
+from qnn_ops.blockwise_dense import integers_of
 
 if TYPE_CHECKING:
     from frontends.onnx.qoperators import Groups
@@ -33,11 +34,11 @@ def matmul_n_bits(groups: Groups, node: Any, inputs: list[str], attrs: dict[str,
     blocks = -(-depth // size)
     scales = _sized(groups.value(scale), units * blocks, "scales", np.float32)
     values = _sized(groups.value(bytes_of), units * blocks * size * bits // _BYTE, "B", np.uint8)
-    weights = unpacked(values, bits).reshape(units, blocks, size)
     zeros, is_float = _points(groups, points, bits, (units, blocks))
     name = f"{groups.prefix}{node.output[0]}"
     result = f"{name}_product" if bias else node.output[0]
     if int(attrs.get("accuracy_level", 0)) == _INTEGERS and not is_float and not order:
+        weights = integers_of(values, bits).reshape(units, blocks, size)
         steps = (weights.astype(np.int16) - zeros.astype(np.int16)).transpose(1, 2, 0)
         names = [
             groups.constant(np.ascontiguousarray(steps)),
@@ -45,10 +46,14 @@ def matmul_n_bits(groups: Groups, node: Any, inputs: list[str], attrs: dict[str,
         ]
         groups.node("MatMulNBits", [data, *names], result, N=units)
     else:
-        exact = weights.astype(np.float32) - zeros.astype(np.float32)
-        real = (exact * scales.reshape(units, blocks, 1)).reshape(units, -1)[:, :depth]
-        columns = groups.constant(np.ascontiguousarray(real.T))
-        groups.node("MatMul", [data, columns], result)
+        names = [
+            groups.constant(values.reshape(units, -1)),
+            groups.constant(scales.reshape(units, blocks)),
+        ]
+        if points:
+            names.append(groups.constant(zeros[..., 0].astype(np.float32)))
+        given = {"bits": bits, "block_size": size}
+        groups.node("MatMulNBits", [data, *names], result, N=units, **given)
     if bias:
         groups.node("Add", [result, bias], node.output[0])
 
@@ -57,11 +62,11 @@ def gather_block_quantized(
     groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]
 ) -> None:
     """Write GatherBlockQuantized: rows of a table and of its scales, and their products."""
-    table, places, scale, points = operands_of(inputs, 3, 4)
-    array, scales = groups.value(table), groups.value(scale)
+    data, places, scale, points = operands_of(inputs, 3, 4)
+    array, scales = groups.value(data), groups.value(scale)
     size, bits = int(attrs.get("block_size", 128)), int(attrs.get("bits", 4))
     if array.dtype == np.uint8:
-        array = unpacked(array, _bits({"bits": bits}, size))
+        array = integers_of(array, _bits({"bits": bits}, size))
         middle = 1 << (bits - 1)
     elif array.dtype.name in ("int4", "uint4"):
         _bits({"bits": 4}, size)
@@ -77,18 +82,24 @@ def gather_block_quantized(
     rows, depth = array.shape
     blocks = -(-depth // size)
     factors = _sized(scales, rows * blocks, "scales", np.float32).reshape(rows, blocks, 1)
-    zeros = np.full((rows, blocks), middle, np.int16)
+    whole = np.zeros((rows, blocks * size), array.dtype)
+    whole[:, :depth] = array
+    integers = whole.reshape(rows, blocks, size)
+    zeros = np.full((rows, blocks, 1), middle, np.int16)
     if points:
         given = groups.value(points)
-        wide = unpacked(given, bits) if given.dtype == np.uint8 else given.astype(np.int16)
-        zeros = _sized(wide[..., :blocks], rows * blocks, "zero points").reshape(rows, blocks)
-    whole = np.zeros((rows, blocks * size), np.int16)
-    whole[:, :depth] = array
-    steps = whole.reshape(rows, blocks, size) - zeros[..., np.newaxis].astype(np.int16)
-    narrow = steps.astype(np.int8) if bits < _BYTE else steps
+        wide = integers_of(given, bits) if given.dtype == np.uint8 else given.astype(np.int16)
+        zeros = _sized(wide[..., :blocks], rows * blocks, "zero points").reshape(zeros.shape)
+    table = integers
+    if is_narrow := bits < _BYTE or not points:  # other differences do not fit into bytes
+        table = (integers.astype(np.int16) - zeros.astype(np.int16)).astype(np.int8)
     name, real = f"{groups.prefix}{node.output[0]}", onnx_package().TensorProto.FLOAT
-    values = groups.node("Gather", [groups.constant(narrow), places], f"{name}_bytes", axis=0)
+    values = groups.node("Gather", [groups.constant(table), places], f"{name}_bytes", axis=0)
     values = groups.node("Cast", [values], f"{name}_values", to=real)
+    if not is_narrow:
+        own = groups.constant(zeros.astype(np.float32))
+        own = groups.node("Gather", [own, places], f"{name}_points", axis=0)
+        values = groups.node("Sub", [values, own], f"{name}_steps")
     scaled = groups.node("Gather", [groups.constant(factors), places], f"{name}_scales", axis=0)
     products = groups.node("Mul", [values, scaled], f"{name}_products")
     shape = groups.constant(np.array([0] * rank + [-1], np.int64))
@@ -99,13 +110,6 @@ def gather_block_quantized(
         bounds = [groups.constant(np.array([number], np.int64)) for number in (0, depth, rank)]
         groups.node("Slice", [row, *bounds], node.output[0])
     groups.ranks = {**groups.ranks, node.output[0]: rank + 1}
-
-
-def unpacked(array: Array, bits: int) -> Array:
-    """Return the values of bytes along the last axis, of which the lowest bits come first."""
-    shifts = np.arange(0, _BYTE, bits, dtype=np.uint8)
-    values = (array[..., np.newaxis] >> shifts) & np.uint8((1 << bits) - 1)
-    return np.asarray(values.reshape(*array.shape[:-1], -1), np.uint8)
 
 
 def _bits(attrs: dict[str, Any], size: int) -> int:
@@ -129,7 +133,7 @@ def _points(groups: Groups, points: str, bits: int, shape: tuple[int, int]) -> t
         return _sized(array, units * blocks, "zero points").reshape(units, blocks, 1), True
     in_row = -(-blocks * bits // _BYTE)
     given = _sized(array, units * in_row, "zero points", np.uint8).reshape(units, in_row)
-    return unpacked(given, bits)[:, :blocks, np.newaxis], False
+    return integers_of(given, bits)[:, :blocks, np.newaxis], False
 
 
 def _sized(array: Array, count: int, name: str, dtype: Any = None) -> Array:

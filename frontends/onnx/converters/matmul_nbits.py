@@ -1,4 +1,4 @@
-"""MatMulNBits, where its data is quantized when it runs."""
+"""MatMulNBits, of floats or of data that is quantized when it runs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.registry import Operands, converter, operands_of
+from qnn_ops import blockwise_dense
 from qnn_ops.registry import spec_of
 from qnn_ops.rounded import rounded
 
@@ -19,8 +20,22 @@ _MOST = 127
 
 @converter("MatMulNBits")
 def _matmul_nbits(
-    builder: relax.BlockBuilder, operands: Operands, _attributes: dict[str, Any]
+    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
 ) -> relax.Expr:
+    """Multiply by weights of a few bits.
+
+    The operands are float32 [..., depth], and those of ``blockwise_dense`` where there are bits.
+    """
+    data = operands[0]
+    if spec_of(data).dtype != "float32":
+        raise UnsupportedError("its data must be float32")
+    if "bits" not in attributes:
+        return _integer_product(builder, operands)
+    how = {name: int(attributes[name]) for name in ("bits", "block_size")}
+    return blockwise_dense(*operands_of(operands, 4), **how)
+
+
+def _integer_product(builder: relax.BlockBuilder, operands: Operands) -> relax.Expr:
     """Multiply each block of a row as integers, and add up what these stand for.
 
     A block of data is multiplied by 127 over its largest magnitude and rounded; ONNX Runtime adds
@@ -33,8 +48,6 @@ def _matmul_nbits(
     data, weights, scales = operands_of(operands, 3)
     shape, emit = spec_of(data).shape, builder.emit
     blocks, size, units = spec_of(weights).shape
-    if spec_of(data).dtype != "float32":
-        raise UnsupportedError("its data must be float32")
     if not shape or -(-shape[-1] // size) != blocks:
         raise UnsupportedError(f"data of shape {list(shape)} for {blocks} blocks of {size}")
     count, depth = prod(shape[:-1]), shape[-1]

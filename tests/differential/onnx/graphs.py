@@ -375,7 +375,10 @@ QLINEAR: dict[str, tuple[str, Operands]] = {
 }
 """The quantized operator of one of the standard, and how its operands are ordered."""
 
-MICROSOFT = {name for name, _ in QLINEAR.values()} - {"QLinearConv", "QLinearMatMul"}
+IN_BOTH = ("GatherBlockQuantized", "MatMulNBits")
+"""ONNX Runtime's own operators of floats, which graphs of either form have."""
+
+MICROSOFT = {*IN_BOTH, *(name for name, _ in QLINEAR.values())} - {"QLinearConv", "QLinearMatMul"}
 
 Step = Callable[[Graph, Value], "Value | None"]
 STEPS: list[Step] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 # Importing them registers their steps.
-from tests.differential.onnx import elementwise, layers, moves, reals, sequences  # noqa: F401
+from tests.differential.onnx import elementwise, few_bits, layers, moves, reals, sequences  # noqa: F401
 from tests.differential.onnx.graphs import STEPS, Graph, Value
 
 _SHAPES = "its kin compute shapes"
@@ -21,7 +21,7 @@ NOT_DRAWN: dict[str, str] = {
         (
             *("BiasGelu", "Celu", "FastGelu", "OneHot", "QuickGelu", "RMSNormalization"),
             *("Attention", "EmbedLayerNormalization", "MultiHeadAttention", "QAttention"),
-            *("FusedGemm", "FusedMatMul", "GatherBlockQuantized", "QEmbedLayerNormalization"),
+            *("FusedGemm", "FusedMatMul", "QEmbedLayerNormalization"),
             *("SimplifiedLayerNormalization", "SkipLayerNormalization"),
             "SkipSimplifiedLayerNormalization",
             *("ArgMax", "ArgMin", "Cos", "CumSum", "Einsum", "GatherElements", "GatherND", "Gelu"),
@@ -35,7 +35,7 @@ NOT_DRAWN: dict[str, str] = {
     ),
     **dict.fromkeys(
         (
-            *("ConvInteger", "DynamicQuantizeLSTM", "DynamicQuantizeLinear", "MatMulNBits"),
+            *("ConvInteger", "DynamicQuantizeLSTM", "DynamicQuantizeLinear"),
             *("DynamicQuantizeMatMul", "MatMulInteger", "MatMulIntegerToFloat"),
         ),
         _DYNAMIC,

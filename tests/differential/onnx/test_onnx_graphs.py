@@ -17,7 +17,7 @@ from frontends.onnx.qoperators import RULES
 from qnn_ops.errors import QnnError
 from tests.differential.__main__ import main
 from tests.differential.onnx.file import onnx_file
-from tests.differential.onnx.graphs import FORMS, Graph
+from tests.differential.onnx.graphs import FORMS, IN_BOTH, Graph
 from tests.differential.onnx.growth import NOT_DRAWN, grow
 from tests.differential.trial import run_trial
 from tvm_qnn import build
@@ -76,7 +76,7 @@ def test_every_operator_of_the_importer_is_drawn(many: dict[str, Graph]) -> None
 
 def test_graphs_are_of_the_form_that_is_asked_for(many: dict[str, Graph]) -> None:
     qdq, qoperator = ({node.op_type for node in many[form].nodes} for form in FORMS)
-    assert not set(RULES) & qdq
+    assert set(RULES) & qdq == set(IN_BOTH)
     assert set(RULES) - set(NOT_DRAWN) <= qoperator
     assert many["qdq"].arrays[0].dtype == many["qoperator"].arrays[0].dtype
 
