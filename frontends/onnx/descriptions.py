@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from frontends.onnx.attributes import attributes_of
 from frontends.onnx.constants import constants_of
-from frontends.onnx.folding import with_folded_shapes
-from frontends.onnx.importer import attributes_of, grouped, with_nodes
+from frontends.onnx.grouping import with_known_types
 from frontends.onnx.qoperators import Groups
 from frontends.onnx.reader import Shapes, with_shapes
 from frontends.onnx.tensors import shapes_of
 from qnn_ops.errors import QnnError
 
-_ROUNDS = 64
-"""Each finds what operators stand for whose operands' shapes the one before has found."""
 _STATES = 2
 """The place of the weights of hidden values."""
 
@@ -59,33 +56,8 @@ def described(proto: Any, shapes: Shapes | None) -> Description:
         if shapes:
             raise
         known = proto  # it can be looked at without
-    count = -1
-    for _ in range(_ROUNDS):
-        groups, missing = grouped(known)
-        written = with_nodes(known, groups.nodes, groups.added)
-        with suppress(QnnError):
-            written = with_folded_shapes(with_shapes(written, None))
-        values = {each.name: each for each in written.graph.value_info}
-        known = _with_types(known, values)
-        if len(known.graph.value_info) == count:
-            break
-        count = len(known.graph.value_info)
+    known, groups, missing, written = with_known_types(known)
     return Description(known.graph, missing, _macs(groups, written))
-
-
-def _with_types(proto: Any, values: Mapping[str, Any]) -> Any:
-    """Return a copy of a model that states the types of its own tensors."""
-    result = type(proto)()
-    result.CopyFrom(proto)
-    graph = result.graph
-    stated = {each.name for each in (*graph.input, *graph.output)}
-    made = {name for node in graph.node for name in node.output} - stated
-    found = {each.name: each for each in graph.value_info} | {
-        name: value for name, value in values.items() if name in made
-    }
-    del graph.value_info[:]
-    graph.value_info.extend(found.values())
-    return result
 
 
 def _macs(groups: Groups, written: Any) -> dict[int, int]:

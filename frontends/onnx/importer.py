@@ -11,11 +11,13 @@ from tvm import relax
 from frontends.builder import Imported
 from frontends.errors import ModelFormatError, UnsupportedOperatorError, reason_of
 from frontends.naming import owners, with_results
+from frontends.onnx.attributes import attributes_of
 from frontends.onnx.clips import without_clips
 from frontends.onnx.constants import constants_of, dtype_of
 from frontends.onnx.control import without_subgraphs
 from frontends.onnx.float_products import with_float_products
 from frontends.onnx.folding import with_folded_shapes
+from frontends.onnx.grouping import grouped, with_known_types, with_nodes
 from frontends.onnx.groups import check_groups
 from frontends.onnx.identities import without_identities
 from frontends.onnx.loops import with_closed_loops
@@ -25,17 +27,20 @@ from frontends.onnx.package import onnx_package
 from frontends.onnx.pairs import with_single_pairs
 from frontends.onnx.parameters import with_quantized_parameters
 from frontends.onnx.propagation import propagated
-from frontends.onnx.qoperators import RULES, Groups, with_groups
-from frontends.onnx.reader import Shapes, opset_of, read_proto, with_shapes
-from frontends.onnx.tensors import check_tensors, shapes_of
+from frontends.onnx.qoperators import RULES
+from frontends.onnx.reader import Shapes, read_proto, with_shapes
+from frontends.onnx.tensors import check_tensors
 from qnn_ops.checks import check_choice
 from qnn_ops.onnxruntime import ONNXRUNTIME
 from qnn_ops.registry import type_spec
 from qnn_ops.serial import serial
 from qnn_ops.signature import Signature, TensorInfo, with_signature
 
-_OF_RANKS = ("Attention", "FusedMatMul", "MultiHeadAttention", "QAttention")
-"""Operators that are written by the ranks of their operands, such as masks."""
+_OF_SHAPES = (
+    *("Attention", "FusedMatMul", "GroupQueryAttention", "MultiHeadAttention", "QAttention"),
+    "RotaryEmbedding",
+)
+"""Operators that are written by the shapes of their operands, such as masks."""
 _QUANTIZING = ("DynamicQuantizeLinear", "QuantizeLinear")
 
 
@@ -82,8 +87,11 @@ def import_proto(proto: Any, shapes: Shapes | None = None) -> Imported:
     onnx = onnx_package()
     proto = with_closed_loops(without_subgraphs(proto, shapes), shapes)
     written = list(proto.graph.node)
-    if _computes_encodings(proto) or any(node.op_type in _OF_RANKS for node in written):
+    is_of_shapes = any(node.op_type in _OF_SHAPES for node in written)
+    if is_of_shapes or _computes_encodings(proto):
         proto = with_folded_shapes(with_shapes(proto, shapes))
+    if is_of_shapes:
+        proto, *_ = with_known_types(proto)
     proto = _paired_once(proto)
     graph = proto.graph
     check_groups(
@@ -151,21 +159,6 @@ def in_groups(proto: Any) -> Any:
     return with_nodes(proto, without_clips(nodes, constants_of(proto), kept), groups.added)
 
 
-def grouped(proto: Any) -> tuple[Groups, dict[int, str]]:
-    """Write quantized operators as groups; see ``with_groups``."""
-    graph = proto.graph
-    stated = [each for each in (*graph.input, *graph.value_info) if _has_shape(each)]
-    ranks = {each.name: len(each.type.tensor_type.shape.dim) for each in stated}
-    return with_groups(
-        *(graph.node, constants_of(proto), attributes_of, free_prefix(graph), opset_of(proto)),
-        *(ranks, shapes_of(graph)),
-    )
-
-
-def _has_shape(value: Any) -> bool:
-    return bool(value.type.tensor_type.HasField("shape"))
-
-
 def _paired_once(proto: Any) -> Any:
     """Return a copy of the model in which no tensor is quantized twice in a row.
 
@@ -198,19 +191,6 @@ def _propagated(proto: Any) -> Any:
     return with_nodes(proto, propagated(nodes, constants_of(proto), kept, types, prefix), {})
 
 
-def with_nodes(proto: Any, nodes: list[Any], added: Mapping[str, Any]) -> Any:
-    """Return a copy of the model with other nodes, and with more constants."""
-    onnx = onnx_package()
-    result = onnx.ModelProto()
-    result.CopyFrom(proto)
-    del result.graph.node[:]
-    result.graph.node.extend(nodes)
-    result.graph.initializer.extend(
-        onnx.numpy_helper.from_array(array, name) for name, array in added.items()
-    )
-    return result
-
-
 def _copied(onnx: Any, node: Any) -> Any:
     copy = onnx.NodeProto()
     copy.CopyFrom(node)
@@ -231,19 +211,6 @@ def with_all_outputs(proto: Any) -> Any:
     del result.graph.output[:]
     result.graph.output.extend([*values, *proto.graph.output])
     return result
-
-
-def attributes_of(node: Any) -> dict[str, Any]:
-    """Return a node's attributes by name.
-
-    Raises:
-        ModelFormatError: one is to come from a function that called it.
-    """
-    helper = onnx_package().helper
-    for each in node.attribute:
-        if each.ref_attr_name:
-            raise ModelFormatError(f"{node.op_type}: {each.name} is an attribute of no function")
-    return {each.name: helper.get_attribute_value(each) for each in node.attribute}
 
 
 def _signature(onnx: Any, proto: Any, main: relax.Function) -> Signature:

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from frontends.errors import UnsupportedError
-from frontends.onnx.attentions import attention, multi_head_attention, quantized_attention
+from frontends.onnx.attentions import any_attention, multi_head_attention, quantized_attention
 from frontends.onnx.block_weights import gather_block_quantized, matmul_n_bits
 from frontends.onnx.fused_products import fused_gemm, fused_matmul
 from frontends.onnx.gelus import bias_gelu, fast_gelu, gelu, quick_gelu
+from frontends.onnx.group_queries import group_query_attention
 from frontends.onnx.integer_products import (
     dynamic_quantize_lstm,
     dynamic_quantize_matmul,
@@ -29,6 +30,7 @@ from frontends.onnx.normalizations import (
     skip_simplified_layer_normalization,
 )
 from frontends.onnx.package import onnx_package
+from frontends.onnx.rotations import rotary_embedding
 
 Array = np.ndarray[Any, Any]
 
@@ -56,6 +58,7 @@ class Groups:
         opset: the version of the standard's operators.
         ranks: of tensors, as far as they are known.
         shapes: of tensors, likewise, where all sizes are.
+        kinds: numbers of the element types of tensors, likewise.
         nodes: those of the new model so far.
         added: constants of the new model that the old one has not.
         sources: for each node of the new model, the number of the old one's that it is of.
@@ -66,6 +69,7 @@ class Groups:
     opset: int
     ranks: Mapping[str, int]
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    kinds: Mapping[str, int] = field(default_factory=dict)
     nodes: list[Any] = field(default_factory=list)
     added: dict[str, Array] = field(default_factory=dict)
     sources: list[int] = field(default_factory=list)
@@ -85,6 +89,22 @@ class Groups:
         if name not in self.constants:
             raise UnsupportedError(f"{name!r} must be a constant")
         return self.constants[name]
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape of a tensor of the old model.
+
+        Raises:
+            UnsupportedError: it is not known.
+        """
+        if name in self.constants:
+            return tuple(self.constants[name].shape)
+        if name not in self.shapes:
+            raise UnsupportedError(f"the shape of {name!r} must be known")
+        return self.shapes[name]
+
+    def number(self, value: Any, dtype: Any = np.float32) -> str:
+        """Add a constant of one number, or several, and return its name."""
+        return self.constant(np.array(value, dtype))
 
     def node(self, op: str, inputs: list[str], output: str, **attributes: Any) -> str:
         """Add a node and return its output."""
@@ -278,7 +298,7 @@ def _max_pool(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any
     groups.node("MaxPool", inputs, node.output[0], **attrs)
 
 
-def _apply(groups: Groups, node: Any, attrs: dict[str, Any]) -> None:
+def apply_rule(groups: Groups, node: Any, attrs: dict[str, Any]) -> None:
     """Add what a node stands for; where channels are last, between two orders of axes."""
     rule, inputs = RULES[node.op_type], list(node.input)
     if not attrs.pop("channels_last", node.op_type == "NhwcMaxPool"):
@@ -303,7 +323,9 @@ _rule("Gelu")(gelu)
 _rule("BiasGelu")(bias_gelu)
 _rule("FastGelu")(fast_gelu)
 _rule("QuickGelu")(quick_gelu)
-_rule("Attention")(attention)
+_rule("Attention")(any_attention)
+_rule("GroupQueryAttention")(group_query_attention)
+_rule("RotaryEmbedding")(rotary_embedding)
 _rule("MultiHeadAttention")(multi_head_attention)
 _rule("FusedGemm")(fused_gemm)
 _rule("FusedMatMul")(fused_matmul)
@@ -315,75 +337,3 @@ _rule("QEmbedLayerNormalization")(quantized_embed_layer_normalization)
 _rule("SimplifiedLayerNormalization")(simplified_layer_normalization)
 _rule("SkipLayerNormalization")(skip_layer_normalization)
 _rule("SkipSimplifiedLayerNormalization")(skip_simplified_layer_normalization)
-
-DOMAINS = ("", "ai.onnx", "com.microsoft")
-
-
-_ENCODINGS = {"QLinearConv": (1, 2, 4, 5, 6, 7, 8), "QLinearMatMul": (1, 2, 4, 5, 6, 7)}
-"""Where operators that need not know them have scales and zero points, or a bias."""
-
-
-def _is_computed_so(node: Any, constants: Mapping[str, Array]) -> bool:
-    """Tell whether an operator is written as no group: its encodings are not those of one.
-
-    They are no constants, or those of several matrices.
-    """
-    places = _ENCODINGS.get(node.op_type, ())
-    names = [node.input[place] for place in places if place < len(node.input) and node.input[place]]
-    return any(name not in constants or constants[name].ndim > 1 for name in names)
-
-
-_STANDARD = ("DequantizeLinear", "QuantizeLinear")
-"""Operators that both domains have alike."""
-
-
-def _of_standard(node: Any) -> Any:
-    if node.op_type not in _STANDARD or node.domain != "com.microsoft":
-        return node
-    if len(node.input) < 2 or len(node.output) != 1:
-        raise ValueError("too few tensors")
-    copy = type(node)()
-    copy.CopyFrom(node)
-    copy.domain = ""
-    return copy
-
-
-def with_groups(
-    nodes: Any,
-    constants: Mapping[str, Array],
-    attributes_of: Callable[[Any], dict[str, Any]],
-    prefix: str,
-    opset: int,
-    ranks: Mapping[str, int],
-    shapes: Mapping[str, tuple[int, ...]],
-) -> tuple[Groups, dict[int, str]]:
-    """Write quantized operators as groups.
-
-    Args:
-        nodes: of a model.
-        constants: of it, by name.
-        attributes_of: gives a node's attributes.
-        prefix: of names that no tensor has.
-        opset: the version of the standard's operators.
-        ranks: of tensors whose types the model states.
-        shapes: of those whose sizes it states.
-
-    Returns:
-        The new nodes, and why nodes have none, by their numbers; these are among the new ones.
-    """
-    groups, missing = Groups(constants, prefix, opset, ranks, shapes), {}
-    for number, node in enumerate(nodes):
-        rule = RULES.get(node.op_type) if node.domain in DOMAINS else None
-        try:
-            if rule is None or _is_computed_so(node, constants):
-                groups.nodes.append(_of_standard(node))
-            else:
-                _apply(groups, node, attributes_of(node))
-        except UnsupportedError as error:
-            missing[number] = str(error)
-        except (LookupError, TypeError, ValueError):
-            missing[number] = "its operands or attributes are not those of the operator"
-        if number in missing:
-            groups.nodes[len(groups.sources) :] = [node]
-        groups.sources += [number] * (len(groups.nodes) - len(groups.sources))
-    return groups, missing

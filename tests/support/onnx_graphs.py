@@ -23,6 +23,7 @@ Node = tuple[Any, ...]
 MICROSOFT = {
     *("BiasGelu", "DynamicQuantizeLSTM", "DynamicQuantizeMatMul", "MatMulIntegerToFloat"),
     *("Attention", "EmbedLayerNormalization", "FastGelu", "GatherBlockQuantized", "MatMulNBits"),
+    *("GroupQueryAttention", "RotaryEmbedding"),
     *("MultiHeadAttention", "QAttention", "QEmbedLayerNormalization", "QGemm", "QuickGelu"),
     *("FusedGemm", "FusedMatMul", "SkipLayerNormalization", "SkipSimplifiedLayerNormalization"),
 }
@@ -34,9 +35,11 @@ def model_of(
     outputs: Sequence[str],
     constants: Mapping[str, Any],
     opset: int = 17,
+    standard: Sequence[str] = (),
 ) -> Any:
     """Return a model.
 
+    Of operators that ONNX Runtime has, too, those that ``standard`` names are the standard's.
     Operands and results are words of one text, ``_`` for none. An output that is not float32 has
     its dtype behind a colon.
     """
@@ -46,7 +49,7 @@ def model_of(
             op,
             ["" if name == "_" else name for name in operands.split()],
             ["" if name == "_" else name for name in results.split()],
-            domain="com.microsoft" if op in MICROSOFT else "",
+            domain="com.microsoft" if op in MICROSOFT and op not in standard else "",
             **attributes,
         )
         for op, operands, results, attributes in nodes
@@ -67,7 +70,7 @@ def model_of(
     ]
     graph = helper.make_graph(made, "graph", given, wanted, tensors)
     opsets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
-    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8 if opset < 21 else 10)
     for value, array in zip(model.graph.output, on_runtime(model, inputs), strict=True):
         # The package's checker wants to know it.
         for size in array.shape:

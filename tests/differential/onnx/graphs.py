@@ -375,7 +375,7 @@ QLINEAR: dict[str, tuple[str, Operands]] = {
 }
 """The quantized operator of one of the standard, and how its operands are ordered."""
 
-IN_BOTH = ("GatherBlockQuantized", "MatMulNBits")
+IN_BOTH = ("GatherBlockQuantized", "MatMulNBits", "RotaryEmbedding")
 """ONNX Runtime's own operators of floats, which graphs of either form have."""
 
 MICROSOFT = {*IN_BOTH, *(name for name, _ in QLINEAR.values())} - {"QLinearConv", "QLinearMatMul"}

@@ -20,7 +20,8 @@ NOT_DRAWN: dict[str, str] = {
     **dict.fromkeys(
         (
             *("BiasGelu", "Celu", "FastGelu", "OneHot", "QuickGelu", "RMSNormalization"),
-            *("Attention", "EmbedLayerNormalization", "MultiHeadAttention", "QAttention"),
+            *("Attention", "EmbedLayerNormalization", "GroupQueryAttention"),
+            *("MultiHeadAttention", "QAttention"),
             *("FusedGemm", "FusedMatMul", "QEmbedLayerNormalization"),
             *("SimplifiedLayerNormalization", "SkipLayerNormalization"),
             "SkipSimplifiedLayerNormalization",

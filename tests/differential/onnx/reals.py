@@ -16,6 +16,7 @@ _FUNCTIONS: dict[str, dict[str, tuple[float, ...]]] = {
 }
 """Operators of one tensor, and what their attributes may be."""
 _BOUNDED = ("Erf", "Tanh")
+_SINES = (-1, -0.5, 0, 0.25, 1)
 
 
 def _written(graph: Graph, node: str, result: Value) -> Value:
@@ -41,6 +42,25 @@ def bounded(graph: Graph, value: Value) -> Value:
 def growing(graph: Graph, value: Value) -> Value:
     op = str(graph.choice("Exp", "Log"))
     return graph.group(op, [value], graph.result(value.shape, 0.05))
+
+
+@step(weight=2)
+def rotation(graph: Graph, value: Value) -> Value | None:
+    """Rotate heads, with sines whose products are exact: so is each sum, however it is rounded."""
+    width = value.shape[-1]
+    if len(value.shape) not in (3, 4) or width < 2 or width % 2:
+        return None
+    tokens, places = value.shape[-2], int(graph.rng.integers(1, 20))
+    tables = [
+        graph.constant(graph.rng.choice(_SINES, (places, width // 2)).astype(np.float32))
+        for _ in range(2)
+    ]
+    if tokens > places:
+        return None
+    numbers = graph.constant(graph.rng.integers(0, places, (value.shape[0], tokens)))
+    how = {"interleaved": int(graph.choice(0, 1))}
+    node = graph.node("RotaryEmbedding", [graph.real(value), numbers, *tables], **how)
+    return _written(graph, node, graph.result(value.shape, value.scale))
 
 
 @step(weight=2)

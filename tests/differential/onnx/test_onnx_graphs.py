@@ -45,7 +45,7 @@ def test_both_forms_of_a_network_give_the_same_integers(seed: int) -> None:
         (answers,) = file.answers
         found = build(file.load()[0], "host").run(*file.arrays)
         results.append([*found.values()] if isinstance(found, dict) else [found])
-        assert len(results[-1]) == len(answers) > 8
+        assert len(results[-1]) == len(answers) >= 8
     for first, second in zip(*results, strict=True):
         np.testing.assert_array_equal(first, second)
 

@@ -1,0 +1,136 @@
+"""Quantized operators of a model as groups, and the types of tensors that follow from these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from frontends.errors import UnsupportedError
+from frontends.onnx.attributes import attributes_of
+from frontends.onnx.constants import Array, constants_of
+from frontends.onnx.folding import with_folded_shapes
+from frontends.onnx.names import free_prefix
+from frontends.onnx.package import onnx_package
+from frontends.onnx.qoperators import RULES, Groups, apply_rule
+from frontends.onnx.reader import opset_of, with_shapes
+from frontends.onnx.tensors import shapes_of
+from qnn_ops.errors import QnnError
+
+_DOMAINS = ("", "ai.onnx", "com.microsoft")
+_ROUNDS = 64
+"""Each finds what operators stand for whose operands' shapes the one before has found."""
+
+
+def grouped(proto: Any) -> tuple[Groups, dict[int, str]]:
+    """Write quantized operators of a model as groups.
+
+    Returns:
+        The new nodes, and why nodes have none, by their numbers; these are among the new ones.
+    """
+    graph, constants = proto.graph, constants_of(proto)
+    stated = [each for each in (*graph.input, *graph.value_info) if _has_shape(each)]
+    ranks = {each.name: len(each.type.tensor_type.shape.dim) for each in stated}
+    kinds = {each.name: each.type.tensor_type.elem_type for each in stated}
+    known = ranks, shapes_of(graph), kinds
+    groups = Groups(constants, free_prefix(graph), opset_of(proto), *known)
+    missing = {}
+    for number, node in enumerate(graph.node):
+        rule = RULES.get(node.op_type) if node.domain in _DOMAINS else None
+        try:
+            if rule is None or _is_computed_so(node, constants):
+                groups.nodes.append(_of_standard(node))
+            else:
+                apply_rule(groups, node, attributes_of(node))
+        except UnsupportedError as error:
+            missing[number] = str(error)
+        except (LookupError, TypeError, ValueError):
+            missing[number] = "its operands or attributes are not those of the operator"
+        if number in missing:
+            groups.nodes[len(groups.sources) :] = [node]
+        groups.sources += [number] * (len(groups.nodes) - len(groups.sources))
+    return groups, missing
+
+
+def _has_shape(value: Any) -> bool:
+    return bool(value.type.tensor_type.HasField("shape"))
+
+
+def with_known_types(proto: Any) -> tuple[Any, Groups, dict[int, str], Any]:
+    """Find the types of tensors, also behind operators that the standard has not.
+
+    Args:
+        proto: from ``with_shapes``, or a model of which less is known.
+
+    Returns:
+        The model with the types of its tensors, what its nodes stand for, why some cannot be
+        imported, by their numbers, and the model of what they stand for.
+    """
+    count = -1
+    for _ in range(_ROUNDS):
+        groups, missing = grouped(proto)
+        written = with_nodes(proto, groups.nodes, groups.added)
+        with suppress(QnnError):
+            written = with_folded_shapes(with_shapes(written, None))
+        proto = _with_types(proto, {each.name: each for each in written.graph.value_info})
+        if len(proto.graph.value_info) == count:
+            break
+        count = len(proto.graph.value_info)
+    return proto, groups, missing, written
+
+
+def _with_types(proto: Any, values: Mapping[str, Any]) -> Any:
+    """Return a copy of a model that states the types of its own tensors."""
+    result = type(proto)()
+    result.CopyFrom(proto)
+    graph = result.graph
+    stated = {each.name for each in (*graph.input, *graph.output)}
+    made = {name for node in graph.node for name in node.output} - stated
+    found = {each.name: each for each in graph.value_info} | {
+        name: value for name, value in values.items() if name in made
+    }
+    del graph.value_info[:]
+    graph.value_info.extend(found.values())
+    return result
+
+
+def with_nodes(proto: Any, nodes: list[Any], added: Mapping[str, Any]) -> Any:
+    """Return a copy of the model with other nodes, and with more constants."""
+    onnx = onnx_package()
+    result = onnx.ModelProto()
+    result.CopyFrom(proto)
+    del result.graph.node[:]
+    result.graph.node.extend(nodes)
+    result.graph.initializer.extend(
+        onnx.numpy_helper.from_array(array, name) for name, array in added.items()
+    )
+    return result
+
+
+_ENCODINGS = {"QLinearConv": (1, 2, 4, 5, 6, 7, 8), "QLinearMatMul": (1, 2, 4, 5, 6, 7)}
+"""Where operators that need not know them have scales and zero points, or a bias."""
+
+
+def _is_computed_so(node: Any, constants: Mapping[str, Array]) -> bool:
+    """Tell whether an operator is written as no group: its encodings are not those of one.
+
+    They are no constants, or those of several matrices.
+    """
+    places = _ENCODINGS.get(node.op_type, ())
+    names = [node.input[place] for place in places if place < len(node.input) and node.input[place]]
+    return any(name not in constants or constants[name].ndim > 1 for name in names)
+
+
+_STANDARD = ("DequantizeLinear", "QuantizeLinear")
+"""Operators that both domains have alike."""
+
+
+def _of_standard(node: Any) -> Any:
+    if node.op_type not in _STANDARD or node.domain != "com.microsoft":
+        return node
+    if len(node.input) < 2 or len(node.output) != 1:
+        raise ValueError("too few tensors")
+    copy = type(node)()
+    copy.CopyFrom(node)
+    copy.domain = ""
+    return copy

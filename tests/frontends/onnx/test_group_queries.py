@@ -1,0 +1,133 @@
+"""Attention of large language models, against ONNX Runtime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from frontends.errors import UnsupportedOperatorError
+from frontends.onnx import from_onnx
+from tests.support.onnx_graphs import Array, compiled, model_of, on_runtime, onnx
+
+HEADS, SHARED, WIDTH, PLACES = 4, 2, 16, 40
+
+
+def model(
+    *,
+    tokens: int,
+    past: int,
+    lengths: list[int],
+    is_packed: bool = False,
+    is_rotated: bool = False,
+    total: int = 0,
+    **attributes: Any,
+) -> tuple[Any, dict[str, Array]]:
+    """Return a model of one attention, and data of it.
+
+    Args:
+        tokens: of queries.
+        past: places for tokens that come before.
+        lengths: tokens of each sentence.
+        is_packed: whether queries, keys and values are one tensor.
+        is_rotated: whether they are rotated.
+        total: tokens of the longest sentence, if it is not that of ``lengths``.
+        attributes: of the operator.
+    """
+    rng, batch = np.random.default_rng(1), len(lengths)
+
+    def reals(*shape: int) -> Array:
+        return rng.normal(0, 1, shape).astype(np.float32)
+
+    data = {
+        "q": reals(batch, tokens, HEADS * WIDTH),
+        "k": reals(batch, tokens, SHARED * WIDTH),
+        "v": reals(batch, tokens, SHARED * WIDTH),
+    }
+    operands = "q k v a b l t"
+    if is_packed:
+        data = {"q": np.concatenate([data["q"], data["k"], data["v"]], 2)}
+        operands = "q _ _ a b l t"
+    if past:
+        data |= {name: reals(batch, SHARED, past, WIDTH) for name in ("a", "b")}
+    else:
+        operands = operands.replace("a b", "_ _")
+    data["l"] = np.array(lengths, np.int32) - 1
+    constants: dict[str, Array] = {"t": np.array(total or max(lengths), np.int32)}
+    if is_rotated:
+        angles = rng.uniform(0, 6, (PLACES, WIDTH // 2)).astype(np.float32)
+        constants |= {"c": np.cos(angles), "s": np.sin(angles)}
+        operands += " c s"
+        attributes["do_rotary"] = 1
+    attributes |= {"num_heads": HEADS, "kv_num_heads": SHARED}
+    node = ("GroupQueryAttention", operands, "y pk pv", attributes)
+    return model_of([node], data, ["y", "pk", "pv"], constants), data
+
+
+CASES: dict[str, dict[str, Any]] = {
+    "a first run": {"tokens": 6, "past": 0, "lengths": [6]},
+    "a first run, packed": {"tokens": 6, "past": 0, "lengths": [6, 6], "is_packed": True},
+    "a first run, rotated": {"tokens": 6, "past": 0, "lengths": [6], "is_rotated": True},
+    "a first run into memory that is there": {"tokens": 4, "past": 9, "lengths": [4]},
+    "one token more": {"tokens": 1, "past": 5, "lengths": [6]},
+    "one token, rotated, packed": {
+        "tokens": 1,
+        "past": 5,
+        "lengths": [6],
+        "is_rotated": True,
+        "is_packed": True,
+    },
+    "one token, interleaved": {
+        "tokens": 1,
+        "past": 5,
+        "lengths": [6],
+        "is_rotated": True,
+        "rotary_interleaved": 1,
+    },
+    "memory with space": {"tokens": 1, "past": 12, "lengths": [6]},
+    "sentences of other lengths": {"tokens": 1, "past": 8, "lengths": [6, 3]},
+    "several tokens more": {"tokens": 3, "past": 5, "lengths": [8], "is_rotated": True},
+    "a window": {"tokens": 1, "past": 12, "lengths": [11], "local_window_size": 4},
+    "a window of a first run": {"tokens": 9, "past": 0, "lengths": [9], "local_window_size": 3},
+    "bounded scores": {"tokens": 6, "past": 0, "lengths": [6], "softcap": 0.5, "scale": 0.4},
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_near_onnx_runtime(case: str) -> None:
+    net, data = model(**CASES[case])
+    ours, theirs = compiled(net, data), on_runtime(net, data)
+    assert [each.shape for each in ours] == [each.shape for each in theirs]
+    for mine, other in zip(ours, theirs, strict=True):
+        # As tests/frontends/onnx/test_attentions.py says.
+        assert np.abs(mine - other).max() <= 2.0**-20 * np.abs(other).max()
+
+
+def test_padding_of_a_first_run() -> None:
+    """Results of tokens that are padding are those of nothing in particular."""
+    net, data = model(tokens=6, past=0, lengths=[6, 4])
+    ours, theirs = compiled(net, data)[0], on_runtime(net, data)[0]
+    for sentence, length in enumerate((6, 4)):
+        mine, other = ours[sentence, :length], theirs[sentence, :length]
+        assert np.abs(mine - other).max() <= 2.0**-20 * np.abs(other).max()
+
+
+def test_what_is_refused() -> None:
+    net, _ = model(tokens=2, past=0, lengths=[2], smooth_softmax=1)
+    with pytest.raises(UnsupportedOperatorError, match="smooth_softmax"):
+        from_onnx(net)
+    net, _ = model(tokens=2, past=0, lengths=[2])
+    net.graph.node[0].input.extend(["", "", "", "q"])
+    with pytest.raises(UnsupportedOperatorError, match="lengths and rotations are imported"):
+        from_onnx(net)
+
+
+def test_a_length_that_the_run_tells_is_refused() -> None:
+    net, _ = model(tokens=2, past=0, lengths=[2])
+    (total,) = net.graph.initializer
+    kind = total.data_type
+    del net.graph.initializer[:]
+    net.graph.input.append(onnx.helper.make_tensor_value_info("t", kind, []))
+    with pytest.raises(UnsupportedOperatorError, match="'t' must be a constant"):
+        from_onnx(net)

@@ -1,0 +1,58 @@
+"""Rotary embeddings of ONNX Runtime's, against it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from frontends.errors import UnsupportedOperatorError
+from frontends.onnx import from_onnx
+from tests.support.onnx_graphs import Array, compiled, model_of, on_runtime
+
+BATCH, HEADS, TOKENS, WIDTH, PLACES = 2, 3, 5, 16, 20
+
+
+def model(
+    shape: tuple[int, ...], *, half: int = WIDTH // 2, places: Array | None = None, **attrs: Any
+) -> tuple[Any, dict[str, Array]]:
+    rng = np.random.default_rng(1)
+    drawn = rng.integers(0, PLACES, (BATCH, TOKENS))
+    data: dict[str, Array] = {"x": rng.normal(0, 1, shape).astype(np.float32)}
+    data["p"] = drawn if places is None else places
+    angles = rng.uniform(0, 6, (PLACES, half)).astype(np.float32)
+    node = ("RotaryEmbedding", "x p c s", "y", attrs)
+    return model_of([node], data, ["y"], {"c": np.cos(angles), "s": np.sin(angles)}), data
+
+
+SHAPES = {
+    "side by side": (BATCH, TOKENS, HEADS * WIDTH),
+    "heads": (BATCH, HEADS, TOKENS, WIDTH),
+}
+
+
+@pytest.mark.parametrize("interleaved", [0, 1])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("half", [WIDTH // 2, 3])
+def test_near_onnx_runtime(shape: str, half: int, interleaved: int) -> None:
+    attrs: dict[str, Any] = {"interleaved": interleaved}
+    if half < WIDTH // 2:
+        attrs |= {"num_heads": HEADS, "rotary_embedding_dim": 2 * half}
+    net, data = model(SHAPES[shape], half=half, **attrs)
+    ours, theirs = compiled(net, data)[0], on_runtime(net, data)[0]
+    # ONNX Runtime rounds a product and a sum at once, depending on the width.
+    np.testing.assert_allclose(ours, theirs, atol=2.0**-22 * np.abs(data["x"]).max())
+
+
+def test_the_place_of_the_first_token() -> None:
+    net, data = model(SHAPES["side by side"], places=np.array([4]))
+    np.testing.assert_allclose(compiled(net, data)[0], on_runtime(net, data)[0], atol=1e-6)
+
+
+def test_what_is_refused() -> None:
+    net, _ = model(SHAPES["heads"])
+    net.graph.node[0].domain = ""
+    net.opset_import[0].version = 23
+    with pytest.raises(UnsupportedOperatorError, match="no conversion rule"):
+        from_onnx(net)

@@ -1,0 +1,121 @@
+"""The standard's own attention, against ONNX Runtime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from frontends.errors import UnsupportedOperatorError
+from frontends.onnx import from_onnx
+from tests.support.onnx_graphs import Array, compiled, model_of, on_runtime
+
+BATCH, HEADS, TOKENS, SEEN, WIDTH = 2, 4, 5, 7, 8
+
+
+def reals(rng: np.random.Generator, *shape: int) -> Array:
+    return rng.normal(0, 1, shape).astype(np.float32)
+
+
+def model(
+    *,
+    shared: int = HEADS,
+    seen: int = TOKENS,
+    tokens: int = TOKENS,
+    is_flat: bool = False,
+    past: int = 0,
+    mask: Array | None = None,
+    lengths: Array | None = None,
+    **attributes: Any,
+) -> tuple[Any, dict[str, Array]]:
+    """Return a model of one attention, and data of it.
+
+    Args:
+        shared: heads of keys and values.
+        seen: their tokens.
+        tokens: of queries.
+        is_flat: whether heads lie side by side.
+        past: tokens that come before, if there are some.
+        mask: if there is one.
+        lengths: of keys that are no padding, likewise.
+        attributes: of the operator.
+    """
+    rng = np.random.default_rng(1)
+    sizes = {"q": (HEADS, tokens), "k": (shared, seen), "v": (shared, seen)}
+    data = {name: reals(rng, BATCH, *size, WIDTH) for name, size in sizes.items()}
+    if is_flat:
+        for name, array in data.items():
+            turned = array.transpose(0, 2, 1, 3)
+            data[name] = np.ascontiguousarray(turned.reshape(*turned.shape[:2], -1))
+        attributes |= {"q_num_heads": HEADS, "kv_num_heads": shared}
+    operands, results = ["q", "k", "v", "_", "_", "_", "_"], "y"
+    if mask is not None:
+        data["m"], operands[3] = mask, "m"
+    if past:
+        data |= {name: reals(rng, BATCH, shared, past, WIDTH) for name in ("a", "b")}
+        operands[4:6], results = ["a", "b"], "y pk pv"
+    if lengths is not None:
+        data["l"], operands[6] = lengths, "l"
+    while operands[-1] == "_":
+        operands.pop()
+    node = ("Attention", " ".join(operands), results, attributes)
+    opset = 23 if lengths is None else 24
+    made = model_of([node], data, results.split(), {}, opset, standard=["Attention"])
+    return made, data
+
+
+def check(net: Any, data: dict[str, Array]) -> None:
+    """Compare as tests/frontends/onnx/test_attentions.py does."""
+    ours, theirs = compiled(net, data), on_runtime(net, data)
+    assert [each.shape for each in ours] == [each.shape for each in theirs]
+    for mine, other in zip(ours, theirs, strict=True):
+        assert np.abs(mine - other).max() <= 2.0**-20 * np.abs(other).max()
+
+
+CASES: dict[str, dict[str, Any]] = {
+    "heads": {},
+    "side by side": {"is_flat": True},
+    "shared keys": {"shared": 2},
+    "shared keys, side by side": {"shared": 1, "is_flat": True},
+    "others' keys": {"seen": SEEN, "scale": 0.3},
+    "causal": {"is_causal": 1},
+    "causal, others' keys": {"is_causal": 1, "seen": SEEN},
+    "bounded": {"softcap": 0.5},
+    "past": {"past": 3},
+    "past, side by side, shared": {"past": 3, "is_flat": True, "shared": 2},
+    "past, causal": {"past": 3, "is_causal": 1},
+    "past, one token, causal": {"past": 3, "is_causal": 1, "tokens": 1, "seen": 1},
+    "lengths": {"lengths": np.array([5, 2])},
+    "no length": {"lengths": np.array([0, 3])},
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_near_onnx_runtime(case: str) -> None:
+    check(*model(**CASES[case]))
+
+
+@pytest.mark.parametrize("is_causal", [0, 1])
+@pytest.mark.parametrize("shape", [(TOKENS, SEEN), (1, TOKENS, SEEN), (BATCH, HEADS, TOKENS, SEEN)])
+@pytest.mark.parametrize("is_bool", [False, True])
+def test_masks(is_bool: bool, shape: tuple[int, ...], is_causal: int) -> None:
+    rng = np.random.default_rng(2)
+    mask = rng.random(shape) < 0.6 if is_bool else reals(rng, *shape)
+    mask[..., 0, :] = False if is_bool else -np.inf  # a token that sees nothing
+    check(*model(seen=SEEN, mask=mask, is_causal=is_causal, softcap=3.0 * is_causal))
+
+
+REFUSED: dict[str, dict[str, Any]] = {
+    "softmax must be of float32": {"softmax_precision": 11},
+    "scores as a result": {},
+}
+
+
+@pytest.mark.parametrize("reason", REFUSED)
+def test_what_is_refused(reason: str) -> None:
+    net, _ = model(**REFUSED[reason])
+    if not REFUSED[reason]:
+        net.graph.node[0].output.extend(["", "", "scores"])
+    with pytest.raises(UnsupportedOperatorError, match=reason):
+        from_onnx(net)
