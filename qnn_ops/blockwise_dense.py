@@ -16,6 +16,7 @@ Array = np.ndarray[Any, Any]
 
 BITS = (4, 8)
 _BYTE = 8
+_MOST = np.float32(127)
 
 
 @operator("data", "weights", "scales", "points", traits=FIXED)
@@ -27,6 +28,7 @@ def blockwise_dense(
     *,
     bits: int,
     block_size: int,
+    quantizes_data: bool = False,
 ) -> relax.Call:
     """Multiply rows of float32 by weights of a few bits.
 
@@ -34,7 +36,12 @@ def blockwise_dense(
     float32, in an order, and with a rounding between product and sum or without, that is the
     processor's. The reference adds them in float64.
 
-    Source of the arithmetic: MatMulNBits of ONNX Runtime, contrib_ops/cpu/quantization.
+    With ``quantizes_data`` each block of a row becomes integers first: rint(x · (127 / m)) of its
+    largest magnitude m, 0 where that is 0. Their products with q - zero point are added up as
+    integers, and multiplied by (m / 127) · scale; these are what is added up in float32.
+
+    Source of the arithmetic: MatMulNBits of ONNX Runtime, contrib_ops/cpu/quantization; with
+    ``quantizes_data`` its accuracy level 4, core/mlas/lib/sqnbitgemm_kernel_avx512.cpp.
 
     Args:
         data: float32 [..., depth].
@@ -44,6 +51,7 @@ def blockwise_dense(
         points: zero points, float32 [units, blocks]; None for half of all integers, 2^(bits - 1).
         bits: of a weight: 4 or 8.
         block_size: weights of a block, neighbours along the depth; an even number.
+        quantizes_data: whether data becomes integers; then zero points are integers, too.
 
     Returns:
         A call whose result is float32 [..., units].
@@ -52,7 +60,15 @@ def blockwise_dense(
         QnnError: if a dtype, a shape or an attribute does not fit.
     """
     operands = [data, weights, scales, points]
-    return blockwise_dense.call(operands, bits=int(bits), block_size=int(block_size))
+    attrs: dict[str, Any] = {"bits": int(bits), "block_size": int(block_size)}
+    if quantizes_data:
+        attrs["quantizes_data"] = True
+    return blockwise_dense.call(operands, **attrs)
+
+
+def quantizes(attrs: Attrs) -> bool:
+    """Tell whether a layer makes integers of its data."""
+    return bool(getattr(attrs, "quantizes_data", False))
 
 
 @blockwise_dense.type_rule
@@ -106,9 +122,27 @@ def _reference(
     units, blocks = scales.shape
     steps = integers_of(weights, attrs.bits).astype(np.float32).reshape(units, blocks, -1)
     zero = np.full((1, 1), middle_of(attrs.bits), np.float32) if points is None else points
+    if quantizes(attrs):
+        return _integer_product(data, steps - zero[..., None], scales)
     with np.errstate(all="ignore"):
         real = ((steps - zero[..., None]) * scales[..., None]).reshape(units, -1)[
             :, : data.shape[-1]
         ]
         sums = data.astype(np.float64) @ real.astype(np.float64).T
         return np.asarray(sums, np.float32)
+
+
+def _integer_product(data: Array, steps: Array, scales: Array) -> Array:
+    """Multiply rows that become integers; steps are [units, blocks, size]."""
+    units, blocks, size = steps.shape
+    rows = np.zeros((*data.shape[:-1], blocks * size), np.float32)
+    rows[..., : data.shape[-1]] = data
+    rows = rows.reshape(-1, blocks, size)
+    largest = np.abs(rows).max(-1, initial=0)
+    with np.errstate(all="ignore"):
+        factors = np.where(largest > 0, _MOST / largest, np.float32(0))
+    integers = np.rint(rows * factors[..., None]).astype(np.int64)
+    sums = np.einsum("rbk,ubk->rub", integers, steps.astype(np.int64)).astype(np.float32)
+    products = sums * ((largest / _MOST)[:, None] * scales)
+    result = products.astype(np.float64).sum(-1).astype(np.float32)
+    return np.asarray(result.reshape(*data.shape[:-1], units))

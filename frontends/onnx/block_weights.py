@@ -37,23 +37,15 @@ def matmul_n_bits(groups: Groups, node: Any, inputs: list[str], attrs: dict[str,
     zeros, is_float = _points(groups, points, bits, (units, blocks))
     name = f"{groups.prefix}{node.output[0]}"
     result = f"{name}_product" if bias else node.output[0]
-    if int(attrs.get("accuracy_level", 0)) == _INTEGERS and not is_float and not order:
-        weights = integers_of(values, bits).reshape(units, blocks, size)
-        steps = (weights.astype(np.int16) - zeros.astype(np.int16)).transpose(1, 2, 0)
-        names = [
-            groups.constant(np.ascontiguousarray(steps)),
-            groups.constant(np.ascontiguousarray(scales.reshape(units, blocks).T)),
-        ]
-        groups.node("MatMulNBits", [data, *names], result, N=units)
-    else:
-        names = [
-            groups.constant(values.reshape(units, -1)),
-            groups.constant(scales.reshape(units, blocks)),
-        ]
-        if points:
-            names.append(groups.constant(zeros[..., 0].astype(np.float32)))
-        given = {"bits": bits, "block_size": size}
-        groups.node("MatMulNBits", [data, *names], result, N=units, **given)
+    is_integer = int(attrs.get("accuracy_level", 0)) == _INTEGERS and not is_float and not order
+    names = [
+        groups.constant(values.reshape(units, -1)),
+        groups.constant(scales.reshape(units, blocks)),
+    ]
+    if points:
+        names.append(groups.constant(zeros[..., 0].astype(np.float32)))
+    given = {"bits": bits, "block_size": size, "quantizes_data": int(is_integer)}
+    groups.node("MatMulNBits", [data, *names], result, N=units, **given)
     if bias:
         groups.node("Add", [result, bias], node.output[0])
 

@@ -14,7 +14,7 @@ DATA = np.array([[1, 2, 3]], np.float32)
 # The integers 9, 8, 7, 15 and 0, 1, 2, 3, the lowest bits first.
 WEIGHTS = np.array([[0x89, 0xF7], [0x10, 0x32]], np.uint8)
 SCALES = np.array([[1, 2], [0.5, 4]], np.float32)
-BLOCKS = {"bits": 4, "block_size": 2}
+BLOCKS: dict[str, Any] = {"bits": 4, "block_size": 2}
 
 
 def test_by_hand() -> None:
@@ -34,8 +34,20 @@ def test_bytes_by_hand() -> None:
     assert result.tolist() == [[-256 + 3 * 127 * 2]]
 
 
+def test_data_that_becomes_integers_by_hand() -> None:
+    data = np.array([[127, 0.5, -254, 1]], np.float32)  # halves and quarters are rounded to even
+    weights, scales = np.array([[0x89, 0xFA]], np.uint8), np.array([[1, 2]], np.float32)
+    how: dict[str, Any] = {"bits": 4, "block_size": 2}
+    real = blockwise_dense.evaluate(data, weights, scales, **how)
+    assert real.tolist() == [[127 + 2 * (-254 * 2 + 7)]]
+    result = blockwise_dense.evaluate(data, weights, scales, **how, quantizes_data=True)
+    assert result.tolist() == [[127 + 2 * 2 * (-127 * 2)]]
+
+
 def test_it_prints_and_parses() -> None:
     check_round_trips(blockwise_dense, [DATA, WEIGHTS, SCALES, SCALES], **BLOCKS)
+    how = {**BLOCKS, "quantizes_data": True}
+    check_round_trips(blockwise_dense, [DATA, WEIGHTS, SCALES], **how)
 
 
 REFUSED: dict[str, dict[str, Any]] = {

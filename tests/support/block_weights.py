@@ -26,8 +26,10 @@ def exact_layer(shape: Shape, points: str) -> list[Any]:
         "bytes": rng.integers(0, most, (units, blocks)).astype(np.float32),
         "floats": (rng.integers(0, 2 * most, (units, blocks)) / 2).astype(np.float32),
     }
+    data = rng.integers(-8, 9, (rows, depth))
+    data[:, ::size] = 127  # so that a block's integers are its numbers
     return [
-        rng.integers(-8, 9, (rows, depth)).astype(np.float32),
+        data.astype(np.float32),
         rng.integers(0, 256, (units, blocks * size * bits // 8)).astype(np.uint8),
         np.exp2(rng.integers(-3, 1, (units, blocks))).astype(np.float32),
         zeros[points],

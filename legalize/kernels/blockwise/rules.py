@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from tvm import relax
+import numpy as np
+from tvm import relax, tirx
 from tvm.relax import op as R
 
+from legalize.kernels.blockwise.integers import integer_rows, is_served
 from legalize.kernels.blockwise.kernel import MOST_ROWS, few_rows
 from legalize.kernels.blockwise.panels import many_rows
 from legalize.kernels.blockwise.spec import Blockwise, one_point, point_dtype
@@ -16,7 +18,7 @@ from legalize.kernels.call import call_tir
 from legalize.kernels.isa.base import VectorIsa
 from legalize.kernels.kernel import VectorRule
 from qnn_ops import blockwise_dense
-from qnn_ops.blockwise_dense import middle_of
+from qnn_ops.blockwise_dense import middle_of, quantizes
 from qnn_ops.registry import Attrs, Operator, constant_of, spec_of
 
 
@@ -38,14 +40,28 @@ def _multiply(
     one = one_point(points, middle_of(attrs.bits))
     dtype = point_dtype(points[0]) if one is None else ""
     how = attrs.bits, attrs.block_size, dtype, one or 0.0
-    spec = Blockwise(rows, shape[-1], units, *how)
-    function = (few_rows if rows <= MOST_ROWS else many_rows)(isa, spec)
+    is_integer, depth = quantizes(attrs), shape[-1]
+    if is_integer:  # zeros change neither the largest number of a block nor its sums
+        depth += -depth % attrs.block_size
+    spec = Blockwise(rows, depth, units, *how)
+    if is_integer and not is_served(spec):
+        return None
+    function = _function(spec, isa, is_integer=is_integer)
     packed = spec.packed(weights, scales, *points)
     matrix, whole = (rows, shape[-1]), (*shape[:-1], units)
     data = operands[0] if shape == matrix else builder.emit(R.reshape(operands[0], matrix))
+    if depth > shape[-1]:
+        zeros = relax.const(np.zeros((rows, depth - shape[-1]), np.float32))
+        data = builder.emit(R.concat([data, zeros], 1))
     given = [data, *(relax.const(array, str(array.dtype)) for array in packed)]
     result = call_tir(builder, "blockwise_dense", function, given, (rows, units), "float32")
     return result if shape == matrix else builder.emit(R.reshape(result, whole))
+
+
+def _function(spec: Blockwise, isa: VectorIsa, *, is_integer: bool) -> tirx.PrimFunc:
+    if is_integer:
+        return integer_rows(isa, spec)
+    return few_rows(isa, spec) if spec.rows <= MOST_ROWS else many_rows(isa, spec)
 
 
 RULES: tuple[tuple[Operator[Any], VectorRule], ...] = ((blockwise_dense, _multiply),)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 from qnn_ops import blockwise_dense
 from tests.support.block_weights import POINTS, Shape, exact_layer
@@ -22,16 +23,39 @@ SHAPES: list[Shape] = [
 ]
 
 
-def call(shape: Shape, points: str) -> Call:
+def call(shape: Shape, points: str, **attrs: Any) -> Call:
     *_, bits, size = shape
     operands = exact_layer(shape, points)
-    return Call(blockwise_dense, operands, {"bits": bits, "block_size": size})
+    return Call(blockwise_dense, operands, {"bits": bits, "block_size": size, **attrs})
 
 
 @each_place
 def test_layers_are_the_references(place: Place) -> None:
     calls = [call(shape, POINTS[number % 4]) for number, shape in enumerate(SHAPES * 2, 1)]
     check_calls(place, calls, CONSTANTS)
+
+
+INTEGER_SHAPES: list[Shape] = [
+    (1, 64, 40, 4, 32),
+    (2, 96, 150, 8, 32),
+    (5, 128, 33, 4, 64),
+    (9, 32, 7, 8, 16),
+    (3, 48, 83, 4, 16),
+]
+
+
+@each_place
+def test_layers_of_integers_are_the_references(place: Place) -> None:
+    calls = [
+        call(shape, POINTS[number % 3], quantizes_data=True)
+        for number, shape in enumerate(INTEGER_SHAPES * 2, 1)
+    ]
+    check_calls(place, calls, CONSTANTS)
+
+
+def test_integers_with_zero_points_between_are_left_to_the_primitives() -> None:
+    layer = call(INTEGER_SHAPES[0], "floats", quantizes_data=True)
+    assert not kernels_of(lowered(layer, HASWELL, CONSTANTS))
 
 
 def test_weights_that_vary_are_left_to_the_primitives() -> None:

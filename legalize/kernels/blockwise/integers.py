@@ -1,0 +1,228 @@
+"""Rows of data that become integers, block by block, and weights that are multiplied as such.
+
+for each block of a row
+data's steps, their sum, and the value of one
+for each block of vectors of units      in parallel, if there is work for several
+for each tile of rows
+for each block of the depth
+sums += products of pairs of steps and of weights
+totals += (sums - zero point · sum of steps) · (value · scale)
+output = totals
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+from tvm import tirx
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
+
+from legalize.kernels.blockwise.kernel import declared
+from legalize.kernels.blockwise.spec import GROUP, Blockwise
+from legalize.kernels.blockwise.widening import Weights
+from legalize.kernels.ir.floats import magnitude_bits, round_half_even, rounded_apart
+from legalize.kernels.ir.registers import (
+    get_lanes,
+    kept,
+    local_vector,
+    set_lanes,
+    unsigned_min,
+)
+from legalize.kernels.ir.rows import store_lanes
+from legalize.kernels.ir.tasks import shared_loop, task_count
+from legalize.kernels.ir.types import Buffer, Index, Vector
+from legalize.kernels.ir.vectors import splat, spread
+from legalize.kernels.isa.base import VectorIsa
+
+_MOST = 127.0
+_MOST_ROWS = 4
+"""Of a tile."""
+_PAIR = 2
+# Roughly what one thread multiplies with vectors of 16.
+_PRODUCTS_PER_MICROSECOND = 60_000
+
+
+def is_served(spec: Blockwise) -> bool:
+    """Tell whether the kernel computes a layer: zero points are integers, blocks whole vectors."""
+    is_whole = spec.size % GROUP == 0 and spec.depth % spec.size == 0
+    return is_whole and spec.points != "float32" and spec.middle == int(spec.middle)
+
+
+@cache
+def integer_rows(isa: VectorIsa, spec: Blockwise) -> tirx.PrimFunc:
+    """Build the function of a layer.
+
+    Returns:
+        A function of the data, the packed weights and scales, perhaps zero points, and the output.
+    """
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("blockwise_integers")
+        T.func_attr({"global_symbol": "blockwise_integers", "tirx.noalias": True})
+        source, weights, target = declared(spec)
+        data = _Data(
+            T.alloc_buffer((spec.rows * spec.depth,), "int16", scope="global"),
+            T.alloc_buffer((spec.rows * spec.blocks,), "int32", scope="global"),
+            T.alloc_buffer((spec.rows * spec.blocks,), "float32", scope="global"),
+        )
+        with T.serial(spec.rows * spec.blocks) as number:
+            _quantize(spec, source, data, number)
+        rows = min(spec.rows, _MOST_ROWS)
+        most = max(isa.registers // 4 // rows, 1)
+        whole, rest = divmod(-(-spec.units // isa.lanes), most)
+        products = spec.rows * spec.units * spec.depth
+        tasks = task_count(products / _PRODUCTS_PER_MICROSECOND * isa.size / 64)
+        for first, blocks, size in ((0, whole, most), (whole * most, 1, rest)):
+            if blocks and size:
+                tile = _Tile(isa, spec, weights, data, target, first, size, rows)
+                shared_loop(tasks, blocks, tile.write)
+    return builder.get()
+
+
+@dataclass(frozen=True)
+class _Data:
+    """Data as integers, and for each block their sum and the value of one."""
+
+    steps: Buffer
+    sums: Buffer
+    values: Buffer
+
+
+def _quantize(spec: Blockwise, source: Buffer, data: _Data, number: Index) -> None:
+    """Write a block of data as integers."""
+    largest, total = local_vector(GROUP, "float32"), local_vector(GROUP)
+    set_lanes(largest, splat("float32", 0.0, GROUP), GROUP)
+    set_lanes(total, splat("int32", 0, GROUP), GROUP)
+
+    def loop(body: Callable[[Index], None]) -> None:
+        with T.serial(spec.size // GROUP) as turn:
+            body(T.ramp(number * spec.size + turn * GROUP, 1, GROUP))
+
+    def measure(place: Index) -> None:
+        size = T.reinterpret(f"float32x{GROUP}", magnitude_bits(source[place]))
+        set_lanes(largest, T.max(size, get_lanes(largest, GROUP)), GROUP)
+
+    loop(measure)
+    name = f"llvm.vector.reduce.fmax.v{GROUP}f32"
+    most = kept(T.call_llvm_pure_intrin("float32", name, get_lanes(largest, GROUP)))
+    is_none = most <= T.float32(0)
+    divisor = kept(T.Select(is_none, T.float32(1), most))
+    factor = kept(T.Select(is_none, T.float32(0), T.float32(_MOST) / divisor))
+
+    def convert(place: Index) -> None:
+        real = rounded_apart(source[place] * spread(factor, GROUP))
+        steps = kept(round_half_even(real))
+        T.buffer_store(data.steps, T.Cast(f"int16x{GROUP}", steps), [place])
+        set_lanes(total, steps + get_lanes(total, GROUP), GROUP)
+
+    loop(convert)
+    name = f"llvm.vector.reduce.add.v{GROUP}i32"
+    whole = T.call_llvm_pure_intrin("int32", name, get_lanes(total, GROUP))
+    T.buffer_store(data.sums, whole, [number])
+    T.buffer_store(data.values, most / T.float32(_MOST), [number])
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """What writes tiles of ``size`` vectors of units, and of rows."""
+
+    isa: VectorIsa
+    spec: Blockwise
+    weights: Weights
+    data: _Data
+    target: Buffer
+    first: int
+    size: int
+    rows: int
+
+    def write(self, turn: Index) -> None:
+        """Write the tiles of a block of units."""
+        vector = kept(self.first + turn * self.size)
+        with T.serial(-(-self.spec.rows // self.rows)) as number:
+            self._tile(unsigned_min(number * self.rows, self.spec.rows - self.rows), vector)
+
+    def _tile(self, row: Index, vector: Index) -> None:
+        spec, lanes = self.spec, self.isa.lanes
+        row = kept(row)
+        units = [kept((vector + number) * lanes) for number in range(self.size)]
+        groups = [kept(T.truncdiv(unit, T.int32(GROUP))) for unit in units]
+        firsts = [kept(unit - group * GROUP) for unit, group in zip(units, groups, strict=True)]
+        places = list(zip(groups, firsts, strict=True))
+        totals, sums = (self._vectors(dtype) for dtype in ("float32", "int32"))
+        self._clear(totals, "float32")
+        with T.serial(spec.blocks) as block:
+            self._clear(sums, "int32")
+            with T.serial(spec.size // _PAIR) as pair:
+                self._add_products(sums, places, row, block * (spec.size // _PAIR) + pair)
+            for column, (group, first) in enumerate(places):
+                scale, point = self.weights.numbers(group, block, first, lanes)
+                whole = T.Cast(f"int32x{lanes}", point)
+                for number in range(self.rows):
+                    place = (row + number) * spec.blocks + block
+                    moved = whole * spread(kept(self.data.sums[place]), lanes)
+                    found = get_lanes(sums[number][column], lanes) - moved
+                    factor = scale * spread(kept(self.data.values[place]), lanes)
+                    total = totals[number][column]
+                    value = self.isa.multiply_add(
+                        T.Cast(f"float32x{lanes}", found), factor, get_lanes(total, lanes)
+                    )
+                    set_lanes(total, value, lanes)
+        for number, own in enumerate(totals):
+            for column, each in enumerate(own):
+                self._store(row + number, units[column], get_lanes(each, lanes))
+
+    def _vectors(self, dtype: str) -> list[list[Buffer]]:
+        lanes = self.isa.lanes
+        return [[local_vector(lanes, dtype) for _ in range(self.size)] for _ in range(self.rows)]
+
+    def _clear(self, vectors: list[list[Buffer]], dtype: str) -> None:
+        for each in (each for row in vectors for each in row):
+            set_lanes(each, splat(dtype, 0, self.isa.lanes), self.isa.lanes)
+
+    def _add_products(
+        self, sums: list[list[Buffer]], places: list[tuple[Index, Index]], row: Index, pair: Index
+    ) -> None:
+        """Add the products of a pair of neighbours along the depth."""
+        lanes, words = self.isa.lanes, f"int16x{2 * self.isa.lanes}"
+        factors = []
+        for number in range(self.rows):
+            place = (row + number) * self.spec.depth + pair * _PAIR
+            both = T.reinterpret("int32", self.data.steps[T.ramp(place, 1, _PAIR)])
+            factors.append(kept(T.reinterpret(words, spread(both, lanes))))
+        for column, (group, first) in enumerate(places):
+            weights = kept(T.reinterpret(words, self._pair(group, first, pair)))
+            for number, factor in enumerate(factors):
+                total = sums[number][column]
+                products = self.isa.pair_products(factor, weights)
+                set_lanes(total, get_lanes(total, lanes) + products, lanes)
+
+    def _pair(self, group: Index, first: Index, pair: Index) -> Vector:
+        """Return the weights of a pair, each in half of an int32."""
+        spec, lanes = self.spec, self.isa.lanes
+
+        def loaded(step: Index) -> Vector:
+            place = T.ramp((group * spec.steps + step) * GROUP + first, 1, lanes)
+            return kept(T.Cast(f"int32x{lanes}", self.weights.buffers[0][place]))
+
+        if spec.in_byte == 1:
+            upper = T.shift_left(loaded(pair * _PAIR + 1), splat("int32", 16, lanes))
+            return T.bitwise_or(loaded(pair * _PAIR), upper)
+        both = loaded(pair)
+        upper = T.shift_left(both, splat("int32", 16 - spec.bits, lanes))
+        mask = (1 << spec.bits) - 1
+        return T.bitwise_and(T.bitwise_or(both, upper), splat("int32", mask << 16 | mask, lanes))
+
+    def _store(self, row: Index, unit: Index, value: Vector) -> None:
+        """Store the totals of a vector of units, of the last one those of units that there are."""
+        spec, lanes = self.spec, self.isa.lanes
+        place, rest = row * spec.units + unit, spec.units % lanes
+        if not rest:
+            T.buffer_store(self.target, value, [T.ramp(place, 1, lanes)])
+            return
+        with T.If(unit + lanes <= spec.units):
+            with T.Then():
+                T.buffer_store(self.target, value, [T.ramp(place, 1, lanes)])
+            with T.Else():
+                store_lanes(self.target, value, 0, place, rest)
