@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from tvm import relax, tirx
 from tvm.script.ir_builder import tirx as T
 
+from legalize.kernels.ir.registers import DWORD
 from legalize.kernels.ir.rows import fill
 from legalize.kernels.ir.types import Buffer
+from qnn_ops.registry import attrs_of, constant_of, spec_of
 
 Widths = tuple[int, int, int, int]
 Shape = tuple[int, int, int, int]
@@ -33,6 +35,23 @@ class Border:
         batch, height, width, channels = shape
         top, left, bottom, right = self.widths
         return batch, height + top + bottom, width + left + right, channels
+
+
+def border_for(call: relax.Call, reader: relax.Call) -> Border | None:
+    """Return the padding of a convolution that reads a result, to be written around that.
+
+    Only where the reader's kernel takes the bytes as they are: other ones have channels of their
+    own (depthwise), less than fill a K-step, or another signedness.
+    """
+    spec, reads = spec_of(call), attrs_of(reader)
+    is_read_as_it_is = (
+        reads.groups == 1
+        and (reads.data_layout, reads.out_layout) == ("NHWC", "NHWC")
+        and constant_of(reader.args[1]) is not None
+        and spec.dtype == "uint8"
+        and spec.shape[-1] >= DWORD
+    )
+    return Border(reads.padding, reads.input_zero_point) if is_read_as_it_is else None
 
 
 def fill_border(border: Border, shape: Shape, target: Buffer) -> None:

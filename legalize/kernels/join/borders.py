@@ -7,9 +7,9 @@ from functools import partial
 
 from tvm import relax
 
-from legalize.kernels.conv2d.x86.fusions import border_for
-from legalize.kernels.conv2d.x86.rules import CONV_ISAS
+from legalize.kernels.border import border_for
 from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.isa.x86 import AMX, ISAS
 from legalize.kernels.isa.x86_vectors import VECTORS
 from legalize.kernels.join.rules import RULES
 from qnn_ops.registry import attrs_of
@@ -35,7 +35,7 @@ BORDERS = [
         (*conv.features, *vectors.features),
         partial(_with_border, rule=rule, isa=vectors),
     )
-    for conv in CONV_ISAS
+    for conv in (AMX, *ISAS)
     # Of others the readers widen their data when it is padded.
     if conv.has_byte_products
     for vectors in VECTORS

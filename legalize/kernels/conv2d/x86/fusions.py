@@ -8,20 +8,19 @@ from functools import partial
 import numpy as np
 from tvm import relax
 
-from legalize.kernels.border import Border
+from legalize.kernels.border import border_for
 from legalize.kernels.conv2d.calls import Scaling
 from legalize.kernels.conv2d.spec import Fusion, OutputStage, Residual
 from legalize.kernels.conv2d.x86.rules import CONV_ISAS, rules_of
 from legalize.kernels.elementwise.affine import affine_form
 from legalize.kernels.elementwise.float_form import float_form
-from legalize.kernels.ir.registers import DWORD
 from legalize.kernels.isa.x86 import Isa
 from legalize.kernels.kernel import Slice
 from qnn_ops import quantized_add, quantized_conv2d, quantized_dense, quantized_subtract
 from qnn_ops.attributes import dtype_range
 from qnn_ops.float_epilogue import ONEDNN
 from qnn_ops.onnxruntime import is_onnxruntime
-from qnn_ops.registry import attrs_of, constant_of, operator_of, spec_of
+from qnn_ops.registry import attrs_of, operator_of, spec_of
 from qnn_ops.xnnpack import is_xnnpack
 
 # Lanes of vectors with fused multiply-adds.
@@ -114,23 +113,6 @@ def with_border(
         return None
     fusion = Fusion(border=border)
     return rules_of(isa).conv2d(builder, attrs, list(call.args), fusion=fusion)
-
-
-def border_for(call: relax.Call, reader: relax.Call) -> Border | None:
-    """Return the padding of a convolution that reads a result, to be written around that.
-
-    Only where the reader's kernel takes the bytes as they are: other ones have channels of their
-    own (depthwise), less than fill a K-step, or another signedness.
-    """
-    spec, reads = spec_of(call), attrs_of(reader)
-    is_read_as_it_is = (
-        reads.groups == 1
-        and (reads.data_layout, reads.out_layout) == ("NHWC", "NHWC")
-        and constant_of(reader.args[1]) is not None
-        and spec.dtype == "uint8"
-        and spec.shape[-1] >= DWORD
-    )
-    return Border(reads.padding, reads.input_zero_point) if is_read_as_it_is else None
 
 
 def _scaled(
