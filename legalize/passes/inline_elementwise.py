@@ -8,7 +8,7 @@ from typing import Any
 import tvm
 from tvm import s_tir, tirx
 from tvm.ir.expr import TensorLoad
-from tvm_ffi import structural_walk
+from tvm_ffi import WalkResult, structural_walk
 
 from legalize.passes.tir_blocks import is_elementwise, is_one, tir_block_pass
 
@@ -63,29 +63,34 @@ def _is_narrowed(tir_block: Any) -> bool:
 
 def _nested_shifts(tree: Any) -> int:
     """Count the most shifts to the right that lie one inside the other."""
-    inside = [
-        node for node in _nodes(tree) if isinstance(node, tirx.RShift) and not node.same_as(tree)
-    ]
-    return isinstance(tree, tirx.RShift) + max(map(_nested_shifts, inside), default=0)
+    outermost: list[Any] = []
+
+    def find(shift: Any) -> WalkResult:
+        outermost.append(shift)
+        return WalkResult.SKIP  # or else what lies deep would be walked for each shift around it
+
+    structural_walk(tree, (tirx.RShift, find), order="pre")
+    inside = (max(_nested_shifts(shift.a), _nested_shifts(shift.b)) for shift in outermost)
+    return max((1 + depth for depth in inside), default=0)
 
 
 def _has_variables(tir_block: Any) -> bool:
-    return any(isinstance(node, tirx.Let) for node in _nodes(tir_block.body))
+    return bool(_nodes(tir_block.body, tirx.Let))
 
 
 def _loads(readers: Sequence[Any], tir_block: Any) -> int:
     """Count the places where readers load what a block writes."""
     (written,) = tir_block.writes
     return sum(
-        isinstance(node, tvm.ir.TensorLoad) and node.source.same_as(written.source)
+        load.source.same_as(written.source)
         for reader in readers
-        for node in _nodes(reader.body)
+        for load in _nodes(reader.body, TensorLoad)
     )
 
 
-def _nodes(tree: Any) -> list[Any]:
+def _nodes(tree: Any, kind: type) -> list[Any]:
     found: list[Any] = []
-    structural_walk(tree, found.append)
+    structural_walk(tree, (kind, found.append))
     return found
 
 
