@@ -11,6 +11,7 @@ import tvm
 import legalize
 from frontends.mxnet import from_mxnet
 from frontends.mxnet.graph import Entry, Graph, Node
+from tvm_qnn.target.passes import LEFT_OUT
 
 Array = np.ndarray[Any, Any]
 
@@ -86,9 +87,9 @@ def computed(
 
 def run_all(mod: tvm.IRModule, arrays: Sequence[Array]) -> list[Array]:
     """Compile a module and run it once; whether it has one result or several."""
-    machine = tvm.relax.VirtualMachine(
-        tvm.compile(mod, target=tvm.target.Target("llvm")), tvm.cpu()
-    )
+    with tvm.transform.PassContext(disabled_pass=LEFT_OUT):
+        executable = tvm.compile(mod, target=tvm.target.Target("llvm"))
+    machine = tvm.relax.VirtualMachine(executable, tvm.cpu())
     results = machine["main"](*(tvm.runtime.tensor(array) for array in arrays))
     if isinstance(results, tvm.runtime.Tensor):
         return [results.numpy()]

@@ -18,6 +18,8 @@ import numpy as np
 import tvm
 import tvm_ffi.libinfo
 
+from tvm_qnn.target.passes import LEFT_OUT
+
 Array = np.ndarray[Any, Any]
 
 SOURCES = Path(__file__).with_name("emulated")
@@ -101,7 +103,8 @@ def _compile_functions(
             for name, function in zip(names, functions, strict=True)
         }
     )
-    code = write(tvm.compile(mod, target=tvm.target.Target(target)).mod, folder)
+    with tvm.transform.PassContext(disabled_pass=LEFT_OUT):
+        code = write(tvm.compile(mod, target=tvm.target.Target(target)).mod, folder)
     table = folder / "table.c"
     symbols = [f"__tvm_ffi_{name}" for name in names]
     table.write_text(

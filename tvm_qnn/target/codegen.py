@@ -19,6 +19,7 @@ from tvm_qnn.io.outputs import scratch
 from tvm_qnn.target.indices import wide_indices
 from tvm_qnn.target.objects import in_memory, write_object
 from tvm_qnn.target.options import options_kept
+from tvm_qnn.target.passes import LEFT_OUT
 from tvm_qnn.target.processor import processors
 
 # How many parts the functions are divided into. Not by the number of processors: the same model
@@ -89,7 +90,8 @@ def compile_module(
 
     def build(part: tvm.IRModule) -> Any:
         # Contexts belong to threads; instruments are not for several of them at once.
-        disabled = [*context.disabled_pass, *wide_indices(part.functions.values(), target)]
+        wide = wide_indices(part.functions.values(), target)
+        disabled = [*context.disabled_pass, *LEFT_OUT, *wide]
         levels = (context.required_pass, disabled)
         is_outer = any(variable.name_hint in outer for variable in part.functions)
         config = {**context.config, **({} if is_outer else _UNCHECKED)}
