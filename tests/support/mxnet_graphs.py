@@ -11,7 +11,7 @@ import tvm
 import legalize
 from frontends.mxnet import from_mxnet
 from frontends.mxnet.graph import Entry, Graph, Node
-from tvm_qnn.target.passes import LEFT_OUT
+from tests.support.unchecked import unchecked
 
 Array = np.ndarray[Any, Any]
 
@@ -87,7 +87,7 @@ def computed(
 
 def run_all(mod: tvm.IRModule, arrays: Sequence[Array]) -> list[Array]:
     """Compile a module and run it once; whether it has one result or several."""
-    with tvm.transform.PassContext(disabled_pass=LEFT_OUT):
+    with unchecked():
         executable = tvm.compile(mod, target=tvm.target.Target("llvm"))
     machine = tvm.relax.VirtualMachine(executable, tvm.cpu())
     results = machine["main"](*(tvm.runtime.tensor(array) for array in arrays))

@@ -18,7 +18,7 @@ import numpy as np
 import tvm
 import tvm_ffi.libinfo
 
-from tvm_qnn.target.passes import LEFT_OUT
+from tests.support.unchecked import check_arguments, unchecked
 
 Array = np.ndarray[Any, Any]
 
@@ -61,6 +61,9 @@ def run_cases(
             memory that is not its own, a function fails, or a fence is written to.
     """
     # By identity: builders of kernels are cached.
+    for case in cases:
+        arrays = [(array.shape, array.dtype) for array in case.inputs]
+        check_arguments(case.function, [*arrays, (case.shape, case.dtype)])
     functions = list({id(case.function): case.function for case in cases}.values())
     numbers = {id(function): number for number, function in enumerate(functions)}
     calls = [(numbers[id(case.function)], case) for case in cases]
@@ -103,7 +106,7 @@ def _compile_functions(
             for name, function in zip(names, functions, strict=True)
         }
     )
-    with tvm.transform.PassContext(disabled_pass=LEFT_OUT):
+    with unchecked():
         code = write(tvm.compile(mod, target=tvm.target.Target(target)).mod, folder)
     table = folder / "table.c"
     symbols = [f"__tvm_ffi_{name}" for name in names]

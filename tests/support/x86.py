@@ -26,7 +26,7 @@ from legalize.kernels.isa.x86 import (
 )
 from tests.support import bochs
 from tests.support.programs import Case
-from tvm_qnn.target.passes import LEFT_OUT
+from tests.support.unchecked import check_arguments, unchecked
 
 Array = np.ndarray[Any, Any]
 _Test = TypeVar("_Test", bound=Callable[..., Any])
@@ -109,7 +109,8 @@ def run_on(
     """Compile for a processor and run likewise: emulated, if this one cannot stand in for it."""
     if not runs_here(mcpu):
         return bochs.run_cases(bochs.PROCESSORS[mcpu], [Case(function, inputs, shape, dtype)])[0]
-    with tvm.transform.PassContext(disabled_pass=LEFT_OUT):
+    check_arguments(function, [*((a.shape, a.dtype) for a in inputs), (shape, dtype)])
+    with unchecked():
         library = tvm.compile(function, target=tvm.target.Target({**TARGET, "mcpu": mcpu}))
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     memory = np.full(size + 2 * _FENCE + 64, 0xA5, np.uint8)

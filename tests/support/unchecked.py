@@ -1,0 +1,26 @@
+"""Compilation without the checks of arguments with which each function of TVM's begins.
+
+They are alike in every function, and up to half of what LLVM compiles of a small one. Instead, the
+virtual machine checks the inputs of ``main``, and ``check_arguments`` those of a single function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tvm
+from tvm import tirx
+
+from tvm_qnn.target.passes import LEFT_OUT
+
+
+def unchecked() -> tvm.transform.PassContext:
+    """Return a context that leaves out the checks, and what ``build`` leaves out."""
+    return tvm.transform.PassContext(disabled_pass=LEFT_OUT, config={"tirx.disable_assert": True})
+
+
+def check_arguments(function: tirx.PrimFunc, given: Sequence[tuple[Sequence[int], Any]]) -> None:
+    """Assert that a function takes arrays of these shapes and dtypes, as its checks would."""
+    taken = [(tuple(map(int, each.shape)), str(each.dtype)) for each in function.params]
+    assert taken == [(tuple(shape), str(dtype)) for shape, dtype in given]
