@@ -13,9 +13,10 @@ from tvm_ffi import structural_map
 from legalize.kernels.ir.tasks import NUM_THREADS
 from legalize.kernels.kernel import IS_KERNEL
 from tvm_qnn.standalone.merging import Merged, apart, merge
-from tvm_qnn.standalone.overlap import Pair, leads, size_of_buffer
+from tvm_qnn.standalone.overlap import leads, size_of_buffer
 from tvm_qnn.standalone.rolling import rolled
 from tvm_qnn.standalone.shared import with_shared_memory
+from tvm_qnn.standalone.uses import Pair
 from tvm_qnn.target.indices import wide_indices
 from tvm_qnn.target.microcontrollers import has_loops, saves_flash
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -19,14 +18,11 @@ from legalize.kernels.isa.helium_copies import COPY, COPY_COLUMNS, FILL, STORE
 from legalize.kernels.isa.helium_sums import PIXELS, SUMS
 from legalize.kernels.isa.helium_tiles import TILE
 from legalize.kernels.isa.mcu import NUMBER, TWO_WORDS
-from tvm_qnn.standalone.spans import Array, Span, combined, exactly, joined, negated
-
-Pair = tuple[int, int]
-"""The numbers of two parameters: one that is read, and one that is written."""
+from tvm_qnn.standalone.spans import Span, combined, exactly, joined, negated
+from tvm_qnn.standalone.uses import Pair, Uses
 
 # Loops are followed turn by turn, all inside one another, up to so many turns.
 _TURNS = 1 << 16
-_FAR = 1 << 48  # beyond any address: of what is not accessed
 
 
 class _UnreadableError(Exception):
@@ -77,76 +73,6 @@ def _item_size(buffer: Any) -> int:
     return int((dtype.bits * dtype.lanes + 7) // 8)
 
 
-@dataclass(frozen=True)
-class _Uses:
-    """What a piece of code does to the parameters, by their numbers, in each turn around it.
-
-    Attributes:
-        reads: the first byte that is read of each.
-        writes: the end of the bytes that are written of each.
-        gaps: of each pair, the most by which such an end lies behind a byte that is read later.
-    """
-
-    reads: Mapping[int, Array] = field(default_factory=dict)
-    writes: Mapping[int, Array] = field(default_factory=dict)
-    gaps: Mapping[Pair, Array] = field(default_factory=dict)
-
-    def gap(self, source: int, target: int) -> Array:
-        return self.gaps.get((source, target), np.array([-_FAR]))
-
-    def then(self, later: _Uses) -> _Uses:
-        """Return the uses of this and of what comes after it."""
-        gaps = _merged(np.maximum, self.gaps, later.gaps)
-        crossed = {
-            (source, target): end - start
-            for target, end in self.writes.items()
-            for source, start in later.reads.items()
-        }
-        return _Uses(
-            _merged(np.minimum, self.reads, later.reads),
-            _merged(np.maximum, self.writes, later.writes),
-            _merged(np.maximum, gaps, crossed),
-        )
-
-    def where(self, active: Any) -> _Uses:
-        """Return the uses of code that does not run in all turns."""
-        return _Uses(
-            {key: np.where(active, start, _FAR) for key, start in self.reads.items()},
-            {key: np.where(active, end, -_FAR) for key, end in self.writes.items()},
-            {key: np.where(active, gap, -_FAR) for key, gap in self.gaps.items()},
-        )
-
-    def repeated(self, outer: int, turns: int) -> _Uses:
-        """Return the uses of a whole loop, of which these are the turns, in each turn around it."""
-
-        def by_turn(values: Array) -> Array:
-            return np.broadcast_to(values, outer * turns).reshape(outer, turns)
-
-        gaps = {key: by_turn(gap).max(axis=1) for key, gap in self.gaps.items()}
-        crossed = {}
-        for target, end in self.writes.items():
-            ends = np.maximum.accumulate(by_turn(end), axis=1)[:, :-1]
-            for source, start in self.reads.items() if turns > 1 else ():
-                crossed[source, target] = (ends - by_turn(start)[:, 1:]).max(axis=1)
-        return _Uses(
-            {key: by_turn(start).min(axis=1) for key, start in self.reads.items()},
-            {key: by_turn(end).max(axis=1) for key, end in self.writes.items()},
-            _merged(np.maximum, gaps, crossed),
-        )
-
-    def in_any_order(self) -> _Uses:
-        """Return the uses of a loop whose turns are not followed: these are of all together."""
-        return self.then(self)
-
-
-def _merged(
-    choose: Callable[[Array, Array], Array], first: Mapping[Any, Array], second: Mapping[Any, Array]
-) -> dict[Any, Array]:
-    merged = {**first, **second}
-    merged.update({key: choose(first[key], second[key]) for key in first.keys() & second.keys()})
-    return merged
-
-
 class _Reader:
     """Follows a function's code in its order, in all turns of the loops around at once."""
 
@@ -170,33 +96,33 @@ class _Reader:
             data = data.args[0]
         self._memory[node.buffer] = self._memory.get(data)
 
-    def statement(self, node: Any) -> _Uses:
+    def statement(self, node: Any) -> Uses:
         rule = _STATEMENTS.get(type(node))
         if rule is None:
             raise _UnreadableError
         return rule(self, node)
 
-    def _sequence(self, node: tirx.SeqStmt) -> _Uses:
-        uses = _Uses()
+    def _sequence(self, node: tirx.SeqStmt) -> Uses:
+        uses = Uses()
         for each in node.seq:
             uses = uses.then(self.statement(each))
         return uses
 
-    def _name(self, _node: Any) -> _Uses:
-        return _Uses()
+    def _name(self, _node: Any) -> Uses:
+        return Uses()
 
-    def _attribute(self, node: tirx.AttrStmt) -> _Uses:
+    def _attribute(self, node: tirx.AttrStmt) -> Uses:
         return self.statement(node.body)
 
-    def _binding(self, node: tirx.Bind) -> _Uses:
+    def _binding(self, node: tirx.Bind) -> Uses:
         uses, span = self.value(node.value)
         self._values[node.var] = span
         return uses
 
-    def _evaluation(self, node: tirx.Evaluate) -> _Uses:
+    def _evaluation(self, node: tirx.Evaluate) -> Uses:
         return self.value(node.value)[0]
 
-    def _store(self, node: tirx.BufferStore) -> _Uses:
+    def _store(self, node: tirx.BufferStore) -> Uses:
         uses, value = self.value(node.value)
         more, place = self._index(node.indices)
         uses = uses.then(more)
@@ -206,16 +132,16 @@ class _Reader:
             return uses
         return uses.then(self._written(node.buffer, place, 0))
 
-    def _written(self, buffer: Any, place: Span, most: int) -> _Uses:
+    def _written(self, buffer: Any, place: Span, most: int) -> Uses:
         """Return the uses of a store to an argument, ``most`` elements behind a place or nearer."""
         number = self._numbers[self._memory_of(buffer)]
         self.written.add(number)
         end = np.array([size_of_buffer(buffer)])
         if place is not None:
             end = np.minimum((place[1] + 1 + most) * _item_size(buffer), end)
-        return _Uses(writes={number: end})
+        return Uses(writes={number: end})
 
-    def _branch(self, node: tirx.IfThenElse) -> _Uses:
+    def _branch(self, node: tirx.IfThenElse) -> Uses:
         uses, condition = self.value(node.condition)
         branches = [(node.then_case, condition), (node.else_case, negated(condition))]
         for case, is_taken in branches:
@@ -227,7 +153,7 @@ class _Reader:
             uses = uses.then(inner if is_taken is None else inner.where(is_taken[1] > 0))
         return uses
 
-    def _loop(self, node: tirx.For) -> _Uses:
+    def _loop(self, node: tirx.For) -> Uses:
         first, turns, outer = self._number(node.min), self._number(node.extent), self._turns
         if turns < 1 or (node.step is not None and int(node.step) != 1):
             raise _UnreadableError
@@ -268,7 +194,7 @@ class _Reader:
             raise _UnreadableError
         return memory
 
-    def _index(self, indices: Any) -> tuple[_Uses, Span]:
+    def _index(self, indices: Any) -> tuple[Uses, Span]:
         lanes = [tvm.DataType(str(index.ty.dtype)).lanes for index in indices]
         if len(lanes) != 1 or (lanes[0] > 1 and not isinstance(indices[0], tirx.Ramp)):
             raise _UnreadableError
@@ -279,10 +205,10 @@ class _Reader:
         changed = {key for key, span in self._values.items() if known.get(key) is not span}
         self._values = {key: None if key in changed else span for key, span in known.items()}
 
-    def value(self, node: Any) -> tuple[_Uses, Span]:
+    def value(self, node: Any) -> tuple[Uses, Span]:
         """Return what computing an expression reads, and its span."""
         if isinstance(node, tirx.IntImm):
-            return _Uses(), exactly(int(node.value))
+            return Uses(), exactly(int(node.value))
         rule = _VALUES.get(type(node))
         if rule is not None:
             return rule(self, node)
@@ -292,44 +218,44 @@ class _Reader:
         uses, spans = self._all(getattr(node, name) for name in names)
         return uses, combined(type(node), *spans) if names == _TWO else None
 
-    def _all(self, nodes: Any) -> tuple[_Uses, list[Span]]:
-        uses, spans = _Uses(), []
+    def _all(self, nodes: Any) -> tuple[Uses, list[Span]]:
+        uses, spans = Uses(), []
         for node in nodes:
             more, span = self.value(node)
             uses = uses.then(more)
             spans.append(span)
         return uses, spans
 
-    def _variable(self, node: tirx.Var) -> tuple[_Uses, Span]:
+    def _variable(self, node: tirx.Var) -> tuple[Uses, Span]:
         if not isinstance(node.ty, tvm.ir.PrimType):
             raise _UnreadableError  # a pointer that goes who knows where
-        return _Uses(), self._values.get(node)
+        return Uses(), self._values.get(node)
 
-    def _cast(self, node: tirx.Cast) -> tuple[_Uses, Span]:
+    def _cast(self, node: tirx.Cast) -> tuple[Uses, Span]:
         uses, span = self.value(node.value)
         is_wide = str(node.ty.dtype) in ("int32", "int64")
         return uses, span if is_wide else None
 
-    def _not(self, node: tirx.Not) -> tuple[_Uses, Span]:
+    def _not(self, node: tirx.Not) -> tuple[Uses, Span]:
         uses, span = self.value(node.a)
         return uses, negated(span)
 
-    def _select(self, node: tirx.Select) -> tuple[_Uses, Span]:
+    def _select(self, node: tirx.Select) -> tuple[Uses, Span]:
         uses, (_, *values) = self._all([node.condition, node.true_value, node.false_value])
         return uses, joined(*values)
 
-    def _ramp(self, node: tirx.Ramp) -> tuple[_Uses, Span]:
+    def _ramp(self, node: tirx.Ramp) -> tuple[Uses, Span]:
         uses, (base, stride) = self._all([node.base, node.stride])
         if base is None or stride is None:
             return uses, None
         last = stride[0] * (int(node.lanes) - 1), stride[1] * (int(node.lanes) - 1)
         return uses, (base[0] + np.minimum(last[0], 0), base[1] + np.maximum(last[1], 0))
 
-    def _list(self, node: Any) -> tuple[_Uses, Span]:
+    def _list(self, node: Any) -> tuple[Uses, Span]:
         uses, _ = self._all([*node.vectors, *node.indices])
         return uses, None
 
-    def _call(self, node: tvm.ir.Call) -> tuple[_Uses, Span]:
+    def _call(self, node: tvm.ir.Call) -> tuple[Uses, Span]:
         if isinstance(node.op, tvm.ir.Op) and node.op.name in _EXTERN:
             return self._extern(*node.args)
         # What gives a pointer hides what is read through it.
@@ -338,7 +264,7 @@ class _Reader:
             raise _UnreadableError
         return self._all(node.args)[0], None
 
-    def _extern(self, name: tvm.ir.StringImm, *operands: Any) -> tuple[_Uses, Span]:
+    def _extern(self, name: tvm.ir.StringImm, *operands: Any) -> tuple[Uses, Span]:
         if name.value in (SAME, COUNT, NUMBER):
             return self.value(operands[0])
         if name.value.startswith(STORE):
@@ -357,13 +283,13 @@ class _Reader:
         (place,) = operands
         return self._load(place.args[0])[0], None
 
-    def _tile(self, to: Any, *others: Any) -> _Uses:
+    def _tile(self, to: Any, *others: Any) -> Uses:
         groups, pitch = map(self._number, others[-2:])
         uses = self._moved(to, others, (PIXELS - 1) * pitch + groups * FOUR - 1)
         # What is read may be read again after something was written.
         return uses.then(uses)
 
-    def _moved(self, place: Any, others: Sequence[Any], most: int | None) -> _Uses:
+    def _moved(self, place: Any, others: Sequence[Any], most: int | None) -> Uses:
         """Return the uses of a function that writes from a place on.
 
         Args:
@@ -371,7 +297,7 @@ class _Reader:
             others: its further arguments, among them places from which on it reads.
             most: how many elements behind the first it writes; None for nobody knows how many.
         """
-        uses = _Uses()
+        uses = Uses()
         for each in others:
             is_place = isinstance(each, tvm.ir.Call) and each.op.name == "tirx.address_of"
             more, _ = self._load(each.args[0]) if is_place else self.value(each)
@@ -383,14 +309,14 @@ class _Reader:
             return uses
         return uses.then(self._written(target.source, None if most is None else start, most or 0))
 
-    def _load(self, node: Any) -> tuple[_Uses, Span]:
+    def _load(self, node: Any) -> tuple[Uses, Span]:
         memory = self._memory_of(node.source)
         uses, place = self._index(node.indices)
         if memory not in self._numbers:
             return uses, self._values.get(memory) if _is_number(node.source) else None
         least = np.array([0])
         start = least if place is None else np.maximum(place[0] * _item_size(node.source), least)
-        return uses.then(_Uses(reads={self._numbers[memory]: start})), None
+        return uses.then(Uses(reads={self._numbers[memory]: start})), None
 
 
 def _is_number(buffer: Any) -> bool:
@@ -422,7 +348,7 @@ _PARTS: dict[type, tuple[str, ...]] = {
     tirx.FloatImm: (),
     tvm.ir.StringImm: (),
 }
-_VALUES: dict[type, Callable[[_Reader, Any], tuple[_Uses, Span]]] = {
+_VALUES: dict[type, Callable[[_Reader, Any], tuple[Uses, Span]]] = {
     tirx.Var: _Reader._variable,
     tirx.Cast: _Reader._cast,
     tirx.Not: _Reader._not,
@@ -432,7 +358,7 @@ _VALUES: dict[type, Callable[[_Reader, Any], tuple[_Uses, Span]]] = {
     tvm.ir.Call: _Reader._call,
     TensorLoad: _Reader._load,
 }
-_STATEMENTS: dict[type, Callable[[_Reader, Any], _Uses]] = {
+_STATEMENTS: dict[type, Callable[[_Reader, Any], Uses]] = {
     tirx.SeqStmt: _Reader._sequence,
     tirx.AllocBuffer: _Reader._name,
     tirx.DeclBuffer: _Reader._name,

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import numpy as np
+
+from tvm_qnn.standalone.uses import Uses
+
+
+def read(*starts: int) -> Uses:
+    return Uses(reads={0: np.array(starts)})
+
+
+def written(*ends: int) -> Uses:
+    return Uses(writes={1: np.array(ends)})
+
+
+def test_what_is_read_behind_a_write_leaves_a_gap() -> None:
+    assert written(8).then(read(2)).gap(0, 1).tolist() == [6]
+
+
+def test_what_is_read_before_a_write_leaves_none() -> None:
+    assert (read(2).then(written(8)).gap(0, 1) < -(1 << 40)).all()
+
+
+def test_a_turn_that_does_not_run_leaves_none() -> None:
+    uses = written(8, 8).where(np.array([True, False])).then(read(2, 2))
+    run, left = uses.gap(0, 1).tolist()
+    assert run == 6
+    assert left < -(1 << 40)
+
+
+def test_a_loop_leaves_the_gap_of_its_worst_turns() -> None:
+    """Each turn reads a byte and writes two: the last one reads byte 2 behind 4 bytes written."""
+    turn = read(0, 1, 2).then(written(2, 4, 6))
+    whole = turn.repeated(outer=1, turns=3)
+    assert whole.gap(0, 1).tolist() == [2]
+    assert whole.reads[0].tolist() == [0]
+    assert whole.writes[1].tolist() == [6]
+
+
+def test_turns_in_any_order_read_behind_all_writes() -> None:
+    assert read(0).then(written(6)).in_any_order().gap(0, 1).tolist() == [6]
