@@ -1,13 +1,15 @@
 """Rows of data that become integers, block by block, and weights that are multiplied as such.
 
-for each block of a row
-data's steps, their sum, and the value of one
-for each block of vectors of units      in parallel, if there is work for several
-for each tile of rows
-for each block of the depth
-sums += products of pairs of steps and of weights
-totals += (sums - zero point · sum of steps) · (value · scale)
-output = totals
+    for each block of a row
+      data's steps, their sum, and the value of one
+    for each block of vectors of units      in parallel, if there is work for several
+      for each tile of rows
+        for each block of the depth
+          sums += products of pairs of steps and of weights
+          totals += (sums - zero point · sum of steps) · (value · scale)
+        output = totals
+
+Totals are of float32, sums of int32.
 """
 
 from __future__ import annotations

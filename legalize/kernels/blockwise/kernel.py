@@ -1,12 +1,12 @@
 """Few rows of data, and weights that are widened where they are multiplied.
 
-for each block of groups of units       in parallel, if there is work for several
-sums = 0
-for each block of the depth
-for each weight of it
-w = (q - zero point) · scale
-sums of each row += its number · w
-output = sums
+    for each block of groups of units       in parallel, if there is work for several
+      sums = 0
+      for each block of the depth
+        for each weight of it
+          w = (q - zero point) · scale
+          sums of each row += its number · w
+      output = sums
 
 Each sum is the same chain of fused products and sums as that of ``panels``.
 """

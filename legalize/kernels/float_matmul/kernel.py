@@ -1,10 +1,10 @@
 """Products of float32 matrices, of tiles whose sums stay in registers.
 
-for each product, and block of columns          in parallel, if there is work for several
-packed = the block of rhs, its columns side by side
-for each tile of rows
-sums += lhs · packed, one value of the depth after the other
-output = sums
+    for each product, and block of columns          in parallel, if there is work for several
+      packed = the block of rhs, its columns side by side
+      for each tile of rows
+        sums += lhs · packed, one value of the depth after the other
+        output = sums
 
 Each sum is the same chain of fused products and sums that TVM's loops give, in the same order. The
 last tile of rows overlaps the one before.

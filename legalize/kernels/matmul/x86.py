@@ -1,9 +1,11 @@
 """Products of matrices on x86: dense layers whose weights are packed first.
 
-for each product                        in parallel, if there is work for several
-weights = packed(rhs)
-bias = constants − zx · the sums of columns
-for each block of columns, and tile of rows, as in a dense layer
+    for each product                        in parallel, if there is work for several
+      weights = packed(rhs)
+      bias = constants − zx · the sums of columns
+      for each block of columns, and tile of rows, as in a dense layer
+
+What is packed is the matrix whose columns are the units.
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
 """Softmax of many short rows: as many reciprocals at a time as a vector has lanes.
 
-for each block of rows
-for each row of it
-exponentials[row] = table[largest − x]
-total[row] = Σ exponentials[row], each as a term
-fraction, down = reciprocal(total)
-for each row of it
-output = exponentials[row]·fraction[row], rounded to 8 bits
+    for each block of rows
+      for each row of it
+        exponentials[row] = table[largest − x]
+        total[row] = Σ exponentials[row], each as a term
+      fraction, down = reciprocal(total)
+      for each row of it
+        output = exponentials[row]·fraction[row], rounded to 8 bits
+
+The last block overlaps the one before.
 """
 
 from __future__ import annotations
