@@ -81,7 +81,7 @@ def test_charts_of_speed_show_the_tables_of_the_readme(tmp_path: Path) -> None:
     speed = extension("speed_charts")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     found = speed.charts(readme)
-    assert len(found) == 4
+    assert len(found) == 5
     with_tiles, without = found[:2]
     assert (with_tiles.title + ", no AMX", with_tiles.models) == (without.title, without.models)
     rows = re.findall(r"^(\| [^|]+) \| [\d.]+ \| ([\d.]+ \(.*)", readme, re.MULTILINE)
@@ -97,7 +97,7 @@ def test_charts_of_speed_show_the_tables_of_the_readme(tmp_path: Path) -> None:
     assert len(drawn) > 80
     assert sorted(drawn) == sorted(said)
     page = speed.with_charts(text_of("performance.md"), found)
-    assert page.count("](charts/") == 4
+    assert page.count("](charts/") == 5
     assert "OpenVINO takes" in page
 
 

@@ -14,7 +14,7 @@ A tile of output pixels × channels is summed in registers, then rescaled, narro
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 from tvm import tirx
 from tvm.script.ir_builder import IRBuilder
@@ -26,6 +26,7 @@ from legalize.kernels.conv2d.arm.runs import Piece, k_step_bytes, pieces
 from legalize.kernels.conv2d.arm.store import store_channels
 from legalize.kernels.conv2d.arm.tiling import accumulators, microseconds, vectors_of
 from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.taps import Taps, range_of
 from legalize.kernels.conv2d.tiling import (
     Section,
     Tiling,
@@ -35,8 +36,8 @@ from legalize.kernels.conv2d.tiling import (
     tiles_of,
 )
 from legalize.kernels.ir.registers import get_lanes, kept, local_vector, set_lanes
-from legalize.kernels.ir.tasks import task_count
-from legalize.kernels.ir.types import Buffer, Index
+from legalize.kernels.ir.tasks import loop_between, task_count
+from legalize.kernels.ir.types import Buffer, Index, Vector
 from legalize.kernels.isa.arm import REGISTER_BYTES, Isa
 from legalize.kernels.isa.neon import LANES, paired
 
@@ -47,6 +48,7 @@ def conv2d(
     isa: Isa,
     epilogue: Epilogue,
     tiling: Tiling,
+    taps: Taps | None = None,
     *,
     has_sums: bool,
 ) -> tirx.PrimFunc:
@@ -59,26 +61,37 @@ def conv2d(
         isa: from ``pack_conv2d``, as what follows.
         epilogue: how accumulators become outputs.
         tiling: the tiles.
+        taps: the rows of the kernel that tiles multiply; None for all.
         has_sums: whether the kernel's zero point takes the sums of the data.
 
     Returns:
         A function of the data, int8 of ``spec.staged_shape``; the ``constants`` of
         ``pack_conv2d`` in order; and the output, ``spec.output.dtype`` of ``spec.out_shape``.
     """
-    kernel = ArmKernel(spec, isa, epilogue, tiling)
+    kernel = ArmKernel(spec, isa, epilogue, tiling, taps)
     return kernel.build(has_sums=has_sums)
 
 
 class ArmKernel:
     """The buffers of one function, and what writes its loops."""
 
-    def __init__(self, spec: ConvSpec, isa: Isa, epilogue: Epilogue, tiling: Tiling) -> None:
+    def __init__(
+        self,
+        spec: ConvSpec,
+        isa: Isa,
+        epilogue: Epilogue,
+        tiling: Tiling,
+        taps: Taps | None = None,
+    ) -> None:
         """Write a function of the arguments of ``conv2d``."""
         self.spec = spec
         self.isa = isa
         self.epilogue = epilogue
         self.tiling = tiling
-        self.tasks = task_count(microseconds(spec, isa, tiling))
+        self.taps = taps
+        self.ranges: Buffer | None = None
+        self.before: Buffer | None = None
+        self.tasks = task_count(microseconds(spec, isa, tiling, taps))
         self.pieces = pieces(spec.run_length, isa)
         k_steps = len(k_step_bytes(spec.run_length, isa))
         self.vector_bytes = LANES // isa.channels * REGISTER_BYTES
@@ -118,6 +131,12 @@ class ArmKernel:
             T.arg(f"rescale_{number}", T.buffer((vectors, LANES), dtype))
             for number, dtype in enumerate(self.epilogue.constants)
         ]
+        if self.taps is not None:
+            tiles = sum(tiles_of(spec, section) for section in self.tiling)
+            self.ranges = T.arg("ranges", T.buffer((tiles, 2), "uint8"))
+            if spec.staged_zero_point:
+                shape = (spec.kernel_height + 1, vectors, LANES)
+                self.before = T.arg("before", T.buffer(shape, "int32"))
         output = T.arg("output", T.buffer(spec.out_shape, spec.output.dtype))
         batch, height, width, channels = spec.staged_shape
         size = batch * height * width * channels
@@ -172,7 +191,7 @@ class ArmKernel:
         """Set the accumulators to what is added to the products."""
         per_vector = LANES // self.isa.channels
         for j in range(section.nr):
-            bias = kept(self.bias[first_vector + j, T.ramp(0, 1, LANES)])
+            bias = kept(self._start(section, first, first_vector + j))
             for i, row in enumerate(acc):
                 if per_vector == 1:
                     start = bias
@@ -183,6 +202,23 @@ class ArmKernel:
                 for part in range(per_vector):
                     pair = [2 * part, 2 * part + 1] * 2
                     set_lanes(row[per_vector * j + part], T.Shuffle([bias], pair), LANES)
+
+    def _start(self, section: Section, first: Index, vector: Index) -> Vector:
+        """Return the bias of a vector of channels, with what rows left out add."""
+        lanes = T.ramp(0, 1, LANES)
+        start = self.bias[vector, lanes]
+        if self.before is None:
+            return start
+        low, high = self._rows(section, first)
+        start += self.before[low, vector, lanes]
+        count = self.spec.kernel_height
+        return start + (self.before[count, vector, lanes] - self.before[high, vector, lanes])
+
+    def _rows(self, section: Section, first: Index) -> tuple[Index, Index]:
+        """Return the rows of the kernel that a tile multiplies, first and end."""
+        if self.ranges is None:
+            return 0, self.spec.kernel_height
+        return range_of(self.ranges, self.spec, self.tiling, section, first)
 
     def _outputs(
         self, section: Section, first: Index, acc: list[list[Buffer]]
@@ -215,7 +251,8 @@ class ArmKernel:
         size = self.pieces[0].size
         whole = spec.run_length // size
         k_steps = size // self.isa.depth
-        with T.serial(spec.kernel_height) as ky, T.serial(taps) as kx:
+
+        def add_run(ky: Index, kx: Index) -> None:
             run = (ky * spec.dilation[0] * width + kx * spec.dilation[1]) * channels
             start = first_vector * self.vector_stride + (ky * taps + kx) * self.k_steps * per_k_step
             with T.serial(whole) as number:
@@ -224,6 +261,9 @@ class ArmKernel:
             for piece in self.pieces[whole:]:
                 places = [origin + run + piece.offset for origin in origins]
                 self._piece(piece, places, start + whole * k_steps * per_k_step, acc)
+
+        rows = self._rows(section, first)
+        loop_between(*rows, lambda ky: loop_between(0, taps, partial(add_run, ky)))
 
     def _piece(
         self, piece: Piece, places: list[Index], start: Index, acc: list[list[Buffer]]

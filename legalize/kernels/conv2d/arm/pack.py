@@ -13,6 +13,7 @@ from legalize.kernels.conv2d.arm.tiling import choose_tiling, vectors_of
 from legalize.kernels.conv2d.constants import fold_zero_points, per_channel, signed_kernel
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.taps import Taps, rows_of
 from legalize.kernels.conv2d.tiling import Tiling
 from legalize.kernels.ir.types import Array
 from legalize.kernels.isa.arm import Isa, LongProducts
@@ -30,15 +31,19 @@ class PackedConv:
         isa: the instruction set, with what the weights allow.
         epilogue: how accumulators become outputs.
         tiling: the tiles for which the constants are laid out.
+        taps: the rows of the kernel that tiles multiply; None for all.
         has_sums: whether the kernel's zero point takes the sums of the data.
         constants: the arrays that the function of ``conv2d`` takes between data and output:
             weights int8 in one row; bias int32 [vectors, 4]; the kernel's zero point int32 [1], if
-            ``has_sums``; each row of the epilogue [vectors, 4].
+            ``has_sums``; each row of the epilogue [vectors, 4]; with taps their ranges, uint8
+            [tiles, 2], and what they add in the padding, unless it is nothing, int32
+            [rows + 1, vectors, 4].
     """
 
     isa: Isa
     epilogue: Epilogue
     tiling: Tiling
+    taps: Taps | None
     has_sums: bool
     constants: tuple[Array, ...]
 
@@ -73,12 +78,17 @@ def pack_conv2d(
     k_steps = _k_steps(spec, isa, kernel)
     if isinstance(isa, LongProducts):
         isa = replace(isa, has_sums_of_two=_fits_sums_of_two(k_steps))
-    tiling = tiling or choose_tiling(spec, isa)
+    taps = rows_of(spec)
+    tiling = tiling or choose_tiling(spec, isa, taps)
     constants = [_lay_out(isa, tiling, k_steps), in_vectors(spec, folded_bias)]
     if zero_point:
         constants.append(np.array([zero_point], np.int32))
     constants += [in_vectors(spec, row) for row in chosen.rows]
-    return PackedConv(isa, chosen.epilogue, tiling, zero_point != 0, tuple(constants))
+    if taps is not None:
+        constants.append(taps.ranges_of(tiling))
+        if spec.staged_zero_point:
+            constants.append(np.stack([in_vectors(spec, sums) for sums in taps.sums(kernel)]))
+    return PackedConv(isa, chosen.epilogue, tiling, taps, zero_point != 0, tuple(constants))
 
 
 def fold(spec: ConvSpec, weights: Weights, kernel: Array, zero_point: int) -> tuple[Array, Chosen]:

@@ -17,6 +17,7 @@ from legalize.kernels.conv2d.groups import each_group
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.rules import ConvRules
 from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.taps import rows_of
 from legalize.kernels.depthwise.arm.plan import LEAST_CHANNELS
 from legalize.kernels.isa.arm import DOTPROD, I8MM, ISAS, Isa
 from legalize.kernels.kernel import Row
@@ -39,7 +40,9 @@ class ArmPlan:
     @property
     def cost(self) -> float:
         """Microseconds."""
-        return microseconds(self.spec, self.isa, choose_tiling(self.spec, self.isa))
+        taps = rows_of(self.spec)
+        tiling = choose_tiling(self.spec, self.isa, taps)
+        return microseconds(self.spec, self.isa, tiling, taps)
 
     def pack(self, weights: Weights) -> PackedConv:
         """Pack the constants: see ``pack_conv2d``."""
@@ -47,7 +50,7 @@ class ArmPlan:
 
     def function(self, packed: PackedConv) -> tirx.PrimFunc:
         """Build the function: see ``conv2d``."""
-        how = packed.isa, packed.epilogue, packed.tiling
+        how = packed.isa, packed.epilogue, packed.tiling, packed.taps
         return conv2d(self.spec, *how, has_sums=packed.has_sums)
 
 

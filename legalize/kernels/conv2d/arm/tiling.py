@@ -8,7 +8,8 @@ instructions:
 * ``Isa.product`` for every accumulator and K-step; ``_LOOP`` for a K-step of a loop.
 * ``_CONSTANTS`` for every vector of channels, ``_RESCALE`` for every output vector, ``_STORE``
   for every narrowed one, and for the address of every pixel ``_NEXT_PIXEL`` where mr follow
-  one another, ``_ANY_PIXEL`` where the address takes a division.
+  one another, ``_ANY_PIXEL`` where the address takes a division; ``_RANGE`` for a tile that leaves
+  out rows of the kernel.
 * The last pixels are computed by a full tile, which overlaps the one before.
 
 The choice is the cheapest tile whose K-step fits the registers; of equally cheap ones the first, so
@@ -21,6 +22,7 @@ from functools import cache
 
 from legalize.kernels.conv2d.arm.runs import pieces
 from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.taps import Taps
 from legalize.kernels.conv2d.tiling import Section, Tiling, lies_in_line, split_vectors
 from legalize.kernels.ir.registers import store_pieces
 from legalize.kernels.isa.arm import Isa
@@ -34,6 +36,7 @@ _RESCALE = 4
 _STORE = 6
 _CONSTANTS = 3
 _TILE = 20
+_RANGE = 10
 _NEXT_PIXEL = 2
 _ANY_PIXEL = 9
 # Of one instruction, at two a cycle of 2 GHz; good enough to tell large layers from small ones.
@@ -46,8 +49,8 @@ def vectors_of(spec: ConvSpec) -> int:
 
 
 @cache
-def choose_tiling(spec: ConvSpec, isa: Isa) -> Tiling:
-    """Choose the tiles of a convolution.
+def choose_tiling(spec: ConvSpec, isa: Isa, taps: Taps | None = None) -> Tiling:
+    """Choose the tiles of a convolution that multiply some of its taps, or all.
 
     Returns:
         Sections that cover the vectors of output channels in order. Channels that do not fill
@@ -60,7 +63,7 @@ def choose_tiling(spec: ConvSpec, isa: Isa) -> Tiling:
         total = 0.0
         for first, blocks, nr in split_vectors(vectors, width, is_ragged):
             tiles = [
-                (instructions(spec, isa, nr, mr), mr)
+                (instructions(spec, isa, nr, mr, taps), mr)
                 for mr in range(isa.pixels, min(spec.out_pixels, _MAX_PIXELS) + 1, isa.pixels)
                 if fits(spec, isa, nr, mr)
             ]
@@ -93,7 +96,7 @@ def fits(spec: ConvSpec, isa: Isa, nr: int, mr: int) -> bool:
     return taken <= isa.registers
 
 
-def instructions(spec: ConvSpec, isa: Isa, nr: int, mr: int) -> float:
+def instructions(spec: ConvSpec, isa: Isa, nr: int, mr: int, taps: Taps | None = None) -> float:
     """Estimate the instructions of one block of channels."""
     rows, columns = accumulators(isa, nr, mr)
     run = 0.0
@@ -105,12 +108,13 @@ def instructions(spec: ConvSpec, isa: Isa, nr: int, mr: int) -> float:
     address = _NEXT_PIXEL if lies_in_line(spec, mr) else _ANY_PIXEL
     rescale = _RESCALE + (0 if isa.pixels == 1 else 1)
     end = rescale * nr + _STORE * len(store_pieces(nr))
-    tile = spec.runs * (run + _LOOP) + mr * (address + end)
-    tile += _CONSTANTS * nr + _TILE
+    runs = spec.runs * (1 if taps is None else taps.share(mr))
+    tile = runs * (run + _LOOP) + mr * (address + end)
+    tile += _CONSTANTS * nr + _TILE + (0 if taps is None else _RANGE)
     return -(-spec.out_pixels // mr) * tile
 
 
-def microseconds(spec: ConvSpec, isa: Isa, tiling: Tiling) -> float:
+def microseconds(spec: ConvSpec, isa: Isa, tiling: Tiling, taps: Taps | None = None) -> float:
     """Estimate what a convolution takes on one thread."""
-    costs = (part.blocks * instructions(spec, isa, part.nr, part.mr) for part in tiling)
+    costs = (part.blocks * instructions(spec, isa, part.nr, part.mr, taps) for part in tiling)
     return sum(costs) * _MICROSECONDS

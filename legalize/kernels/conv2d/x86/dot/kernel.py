@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.taps import range_of, tile_of
 from legalize.kernels.conv2d.tiling import Section, first_byte, tiles_of
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
@@ -81,10 +82,7 @@ class DotKernel(ConvKernel):
     def _range(self, section: Section, first: Index) -> tuple[Index, Index]:
         """Return the taps of a tile, first and end."""
         assert self.ranges is not None
-        before = self.tiling[: self.tiling.index(section)]
-        tile = sum(tiles_of(self.spec, each) for each in before) + _tile_of(section, first)
-        low, high = (kept(T.Cast("int32", self.ranges[tile, end])) for end in range(2))
-        return low, high
+        return range_of(self.ranges, self.spec, self.tiling, section, first)
 
     def _loops_of(
         self, section: Section, first: Index
@@ -128,7 +126,7 @@ class DotKernel(ConvKernel):
         at_once = self._k_steps_at_once(section)
         if is_cut and of_tap % at_once:
             at_once = 1
-        tile = _tile_of(section, first)
+        tile = tile_of(section, first)
         loops = spec.runs * (k_steps // at_once)
         fetch = self._fetch_next(section, first_vector, tile, self._tiles_in(section), loops)
 
@@ -170,7 +168,7 @@ class DotKernel(ConvKernel):
         origin = self._origins(section, first)[0]
         k_steps = channels // spec.k_step
         k_step_size = section.nr * products.lanes * spec.k_step
-        tile = _tile_of(section, first)
+        tile = tile_of(section, first)
         loops = spec.kernel_height * k_steps
         fetch = self._fetch_next(section, first_vector, tile, self._tiles_in(section), loops)
         rows, _ = self._loops_of(section, first)
@@ -202,8 +200,3 @@ class DotKernel(ConvKernel):
         """
         taken = registers_of(self.products, section.nr, section.mr)
         return 2 if self.isa.has_byte_products and self.isa.registers - taken >= 2 else 1
-
-
-def _tile_of(section: Section, first: Index) -> Index:
-    """Return the number of the tile that begins with a pixel; the last one may begin anywhere."""
-    return T.truncdiv(first + section.mr - 1, section.mr)

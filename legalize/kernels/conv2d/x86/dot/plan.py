@@ -9,12 +9,12 @@ import numpy as np
 from legalize.kernels.conv2d.constants import deal
 from legalize.kernels.conv2d.plan import Weights
 from legalize.kernels.conv2d.spec import ConvSpec
+from legalize.kernels.conv2d.taps import Taps, taps_of
 from legalize.kernels.conv2d.tiling import tiles_of
 from legalize.kernels.conv2d.x86.dot.kernel import DotKernel, is_written_out
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.k_steps import k_step_weights
 from legalize.kernels.conv2d.x86.plan import Layout, Plan
-from legalize.kernels.conv2d.x86.taps import Taps, taps_of
 from legalize.kernels.conv2d.x86.tiling import choose_tiling, units
 from legalize.kernels.ir.types import Array
 from legalize.kernels.isa.x86 import ByteProducts, Isa, Products, WidenedProducts, WordProducts
@@ -69,7 +69,7 @@ class DotPlan(Plan):
         """Return each tile's range of taps, and what those left out add, unless it is nothing."""
         if self.taps is None:
             return ()
-        ranges = np.concatenate([self.taps.ranges(section.mr) for section in self.tiling])
+        ranges = self.taps.ranges_of(self.tiling)
         if self.spec.staged_zero_point == 0:
             return (ranges,)
         sums = [deal(values, lanes) for values in self.taps.sums(kernel)]

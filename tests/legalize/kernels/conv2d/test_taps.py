@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.x86.taps import Taps, taps_of
+from legalize.kernels.conv2d.taps import Taps, rows_of, taps_of
+from legalize.kernels.conv2d.tiling import Section
 
 Array = np.ndarray[Any, Any]
 
@@ -114,6 +115,19 @@ def test_edges_of_the_data_count_as_padding() -> None:
 )
 def test_what_is_not_worth_it_is_left(spec: ConvSpec) -> None:
     assert taps_of(spec) == []
+
+
+def test_kernels_of_rows_leave_out_no_columns() -> None:
+    assert rows_of(TALL) == Taps(TALL, down=False)
+    assert rows_of(WIDE) is None
+
+
+def test_ranges_of_sections_follow_one_another() -> None:
+    taps = Taps(TALL, down=False)
+    tiling = Section(0, 2, 2, 12), Section(4, 1, 1, 5)
+    ranges = taps.ranges_of(tiling)
+    np.testing.assert_array_equal(ranges[:25], taps.ranges(12))
+    np.testing.assert_array_equal(ranges[25:], taps.ranges(5))
 
 
 def test_what_taps_add_in_the_padding() -> None:

@@ -13,9 +13,12 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.ir.types import Array
+from legalize.kernels.conv2d.tiling import Section, Tiling, tiles_of
+from legalize.kernels.ir.registers import kept
+from legalize.kernels.ir.types import Array, Buffer, Index
 
 _MOST_TAPS = 255
 _WORTH_IT = 0.99
@@ -42,6 +45,10 @@ class Taps:
     def ranges(self, mr: int) -> Array:
         """Tell the taps that tiles of ``mr`` pixels multiply: uint8 [tiles, 2], first and end."""
         return _ranges(self, mr)
+
+    def ranges_of(self, tiling: Tiling) -> Array:
+        """Tell the taps of all tiles, section by section: uint8 [tiles, 2]."""
+        return np.concatenate([self.ranges(section.mr) for section in tiling])
 
     def share(self, mr: int) -> float:
         """Return the share of all taps that tiles of ``mr`` pixels multiply."""
@@ -71,6 +78,26 @@ def taps_of(spec: ConvSpec) -> list[Taps]:
     if left + right and spec.kernel_width > 1 and spec.staged_channels % spec.k_step == 0:
         found.append(Taps(spec, down=True))
     return [taps for taps in found if taps.count <= _MOST_TAPS and taps.share(1) < _WORTH_IT]
+
+
+def rows_of(spec: ConvSpec) -> Taps | None:
+    """Return the way to leave out rows, if it is worth it."""
+    return next((taps for taps in taps_of(spec) if not taps.down), None)
+
+
+def tile_of(section: Section, first: Index) -> Index:
+    """Return the number of the tile that begins with a pixel; the last one may begin anywhere."""
+    return T.truncdiv(first + section.mr - 1, section.mr)
+
+
+def range_of(
+    ranges: Buffer, spec: ConvSpec, tiling: Tiling, section: Section, first: Index
+) -> tuple[Index, Index]:
+    """Return the taps of a tile, first and end, of ``Taps.ranges_of``."""
+    before = tiling[: tiling.index(section)]
+    tile = sum(tiles_of(spec, each) for each in before) + tile_of(section, first)
+    low, high = (kept(T.Cast("int32", ranges[tile, end])) for end in range(2))
+    return low, high
 
 
 @cache
