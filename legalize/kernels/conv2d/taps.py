@@ -18,9 +18,10 @@ from tvm.script.ir_builder import tirx as T
 from legalize.kernels.conv2d.spec import ConvSpec
 from legalize.kernels.conv2d.tiling import Section, Tiling, tiles_of
 from legalize.kernels.ir.registers import kept
-from legalize.kernels.ir.types import Array, Buffer, Index
+from legalize.kernels.ir.types import Array, Buffer, Index, Vector
 
 _MOST_TAPS = 255
+# Of all taps: where more are left, reading each tile's range is hardly paid for.
 _WORTH_IT = 0.99
 
 
@@ -77,7 +78,8 @@ def taps_of(spec: ConvSpec) -> list[Taps]:
     # A tap is whole K-steps then.
     if left + right and spec.kernel_width > 1 and spec.staged_channels % spec.k_step == 0:
         found.append(Taps(spec, down=True))
-    return [taps for taps in found if taps.count <= _MOST_TAPS and taps.share(1) < _WORTH_IT]
+    found = [taps for taps in found if taps.count <= _MOST_TAPS]
+    return [taps for taps in found if _share_of_lines(taps) < _WORTH_IT]
 
 
 def rows_of(spec: ConvSpec) -> Taps | None:
@@ -100,25 +102,55 @@ def range_of(
     return low, high
 
 
+def with_left_out(
+    start: Vector, before: Buffer, taps: tuple[Index, Index], vector: Index, lanes: int
+) -> Vector:
+    """Add what the taps that a tile leaves out would add to a vector of channels.
+
+    Args:
+        start: what its sums begin with otherwise.
+        before: ``Taps.sums``, as vectors.
+        taps: those that the tile multiplies, first and end.
+        vector: its number.
+        lanes: of it.
+    """
+    low, high = taps
+    last, place = before.shape[0] - 1, T.ramp(0, 1, lanes)
+    behind = before[last, vector, place] - before[high, vector, place]
+    return start + before[low, vector, place] + behind
+
+
+def _share_of_lines(taps: Taps) -> float:
+    low, high = _of_lines(taps)
+    return float((high - low).mean() / taps.count)
+
+
 @cache
 def _share(taps: Taps, mr: int) -> float:
     ranges = taps.ranges(mr).astype(np.int64)
     return float((ranges[:, 1] - ranges[:, 0]).mean() / taps.count)
 
 
-@cache
-def _ranges(taps: Taps, mr: int) -> Array:
+def _of_lines(taps: Taps) -> tuple[Array, Array]:
+    """Return the first tap with data under it of each row or column of an image, and the end."""
     spec = taps.spec
     axis = int(taps.down)
     size = (spec.in_height, spec.in_width)[axis] - spec.edges[axis] - spec.edges[axis + 2]
-    lines, length = (spec.out_height, spec.out_width)[axis], spec.out_shape[2 - axis]
+    lines = (spec.out_height, spec.out_width)[axis]
     # Of a line: where the data begins and ends, in pixels from under its first tap.
     begin = spec.padding[axis] + spec.edges[axis] - np.arange(lines) * spec.strides[axis]
     end = begin + size
     dilation = spec.dilation[axis]
     low = np.clip(-(-begin // dilation), 0, taps.count)
-    high = np.clip(-(-end // dilation), low, taps.count)
-    pixels = np.arange(spec.out_pixels) // length % lines
+    return low, np.clip(-(-end // dilation), low, taps.count)
+
+
+@cache
+def _ranges(taps: Taps, mr: int) -> Array:
+    spec = taps.spec
+    low, high = _of_lines(taps)
+    length = spec.out_height if taps.down else spec.out_width
+    pixels = np.arange(spec.out_pixels) // length % len(low)
     first = np.minimum(np.arange(-(-spec.out_pixels // mr)) * mr, spec.out_pixels - mr)
     of_tiles = pixels[first[:, None] + np.arange(mr)]
     return np.stack([low[of_tiles].min(axis=1), high[of_tiles].max(axis=1)], axis=1).astype(

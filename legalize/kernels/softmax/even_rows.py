@@ -22,9 +22,10 @@ from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.ir.registers import DWORD, kept, lanes_in
 from legalize.kernels.ir.rows import ramp
-from legalize.kernels.ir.types import Buffer, Vector
-from legalize.kernels.ir.vectors import as_unsigned, splat
+from legalize.kernels.ir.types import Vector
+from legalize.kernels.ir.vectors import as_unsigned
 from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.softmax.byte_tables import byte_tables
 from legalize.kernels.softmax.reciprocals import reciprocals, term
 from legalize.kernels.softmax.results import result
 
@@ -67,7 +68,7 @@ def even_rows(
         output = T.arg("output", T.buffer(shape, out_dtype))
         source = T.decl_buffer((rows * columns,), dtype, data=data.data)
         target = T.decl_buffer((rows * columns,), "uint8", data=output.data)
-        tables = _split(isa, exponentials)
+        tables = byte_tables(isa, exponentials, DWORD)
         with T.serial(-(-rows // at_once)) as block:
             # The last block overlaps the one before, rather than end behind the data.
             first = T.min(block * at_once, T.int32(rows - at_once)) * columns
@@ -88,17 +89,6 @@ def even_rows(
                 value = result(word, factor, shift, output_zero_point)
                 T.buffer_store(target, value, [ramp(first + start, lanes)])
     return builder.get()
-
-
-def _split(isa: VectorIsa, words: Buffer) -> list[Buffer]:
-    """Write what makes a table of each byte of a table of int32."""
-    tables = [T.alloc_buffer((_DISTANCES,), "uint8", scope="global") for _ in range(DWORD)]
-    with T.serial(_DISTANCES // isa.size) as part:
-        index = ramp(part * isa.size, isa.size)
-        for place, table in enumerate(tables):
-            byte = T.shift_right(words[index], splat("int32", 8 * place, isa.size))
-            T.buffer_store(table, T.Cast(f"uint8x{isa.size}", byte), [index])
-    return tables
 
 
 def _joined(isa: VectorIsa, parts: list[Vector]) -> list[Vector]:

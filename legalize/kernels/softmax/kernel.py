@@ -35,6 +35,7 @@ from legalize.kernels.ir.rows import for_each_piece, ramp
 from legalize.kernels.ir.types import Index, Vector
 from legalize.kernels.ir.vectors import splat, spread, vector_of
 from legalize.kernels.isa.base import VectorIsa
+from legalize.kernels.softmax.byte_tables import byte_tables
 from legalize.kernels.softmax.even_rows import even_rows, has_even_rows
 from legalize.kernels.softmax.largest import largest_of
 from legalize.kernels.softmax.many_rows import many_rows
@@ -130,7 +131,7 @@ class _Kernel:
                 self._clear_results()
                 write = self._long_row
                 if self._adds_bytes():
-                    self._split_terms()
+                    self.bytes = byte_tables(self.isa, self.terms, _TERM_BYTES)
                     add = self._sum_of_bytes
             with T.serial(rows) as row:
                 start = row * self.columns
@@ -158,18 +159,6 @@ class _Kernel:
             T.buffer_store(total, total[0] + T.Cast(dtype, term), [0])
         whole = T.min(T.Cast("int64", total[0]), T.int64(LARGEST_SUM))
         T.buffer_store(self.total, whole, [0])
-
-    def _split_terms(self) -> None:
-        """Write what makes a table of each byte of the terms."""
-        size = self.isa.size
-        self.bytes = [
-            T.alloc_buffer((_DISTANCES,), "uint8", scope="global") for _ in range(_TERM_BYTES)
-        ]
-        with T.serial(_DISTANCES // size) as part:
-            index = ramp(part * size, size)
-            for place, table in enumerate(self.bytes):
-                byte = T.shift_right(self.terms[index], splat("int32", 8 * place, size))
-                T.buffer_store(table, T.Cast(f"uint8x{size}", byte), [index])
 
     def _sum_of_bytes(self, start: Index) -> None:
         """Add up the terms of a row: each of their bytes by itself, and what ends no vector."""

@@ -26,7 +26,7 @@ from legalize.kernels.conv2d.arm.runs import Piece, k_step_bytes, pieces
 from legalize.kernels.conv2d.arm.store import store_channels
 from legalize.kernels.conv2d.arm.tiling import accumulators, microseconds, vectors_of
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.taps import Taps, range_of
+from legalize.kernels.conv2d.taps import Taps, range_of, with_left_out
 from legalize.kernels.conv2d.tiling import (
     Section,
     Tiling,
@@ -205,14 +205,10 @@ class ArmKernel:
 
     def _start(self, section: Section, first: Index, vector: Index) -> Vector:
         """Return the bias of a vector of channels, with what rows left out add."""
-        lanes = T.ramp(0, 1, LANES)
-        start = self.bias[vector, lanes]
+        start = self.bias[vector, T.ramp(0, 1, LANES)]
         if self.before is None:
             return start
-        low, high = self._rows(section, first)
-        start += self.before[low, vector, lanes]
-        count = self.spec.kernel_height
-        return start + (self.before[count, vector, lanes] - self.before[high, vector, lanes])
+        return with_left_out(start, self.before, self._rows(section, first), vector, LANES)
 
     def _rows(self, section: Section, first: Index) -> tuple[Index, Index]:
         """Return the rows of the kernel that a tile multiplies, first and end."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.conv2d.spec import ConvSpec
-from legalize.kernels.conv2d.taps import range_of, tile_of
+from legalize.kernels.conv2d.taps import range_of, tile_of, with_left_out
 from legalize.kernels.conv2d.tiling import Section, first_byte, tiles_of
 from legalize.kernels.conv2d.x86.epilogue.base import Epilogue
 from legalize.kernels.conv2d.x86.kernel import ConvKernel
@@ -73,11 +73,8 @@ class DotKernel(ConvKernel):
         start = super()._start(section, first, vector)
         if self.before is None:
             return start
-        low, high = self._range(section, first)
-        count = self.before.shape[0] - 1
-        lanes = T.ramp(0, 1, self.isa.lanes)
-        start += self.before[low, vector, lanes]
-        return start + (self.before[count, vector, lanes] - self.before[high, vector, lanes])
+        taps = self._range(section, first)
+        return with_left_out(start, self.before, taps, vector, self.isa.lanes)
 
     def _range(self, section: Section, first: Index) -> tuple[Index, Index]:
         """Return the taps of a tile, first and end."""
