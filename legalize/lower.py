@@ -23,8 +23,8 @@ from legalize.passes import (
     PreferSignedness,
     ScaleSums,
     SplitWords,
+    TabulateBytes,
     TabulateFloats,
-    TabulateProducts,
     TransposeBytes,
     UseKernels,
 )
@@ -56,7 +56,7 @@ def lower(
     """
     mod = lower_loops(mod, target, lambda other: lower(other, target, kernels=kernels))
     wanted = [dtype for feature, dtype in _SIGNEDNESS.items() if has_feature(target, feature)]
-    passes = [FoldQdq(), TabulateFloats(), TabulateProducts(), ChannelsLast()]
+    passes = [FoldQdq(), TabulateFloats(), TabulateBytes(), ChannelsLast()]
     passes += [FoldPads(), FoldClamps(), DropConstantChannels()]
     passes += [] if strips is None else [InStrips(strips)]
     passes.append(SplitWords(*wanted or ["int8"]))

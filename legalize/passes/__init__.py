@@ -25,8 +25,8 @@ from legalize.passes.prefer_signedness import PreferSignedness
 from legalize.passes.scale_sums import ScaleSums
 from legalize.passes.share_storage import ShareStorage
 from legalize.passes.split_words import SplitWords
+from legalize.passes.tabulate_bytes import TabulateBytes
 from legalize.passes.tabulate_floats import TabulateFloats
-from legalize.passes.tabulate_products import TabulateProducts
 from legalize.passes.transpose_bytes import TransposeBytes
 from legalize.passes.use_kernels import UseKernels
 
@@ -54,8 +54,8 @@ __all__ = [
     "ScaleSums",
     "ShareStorage",
     "SplitWords",
+    "TabulateBytes",
     "TabulateFloats",
-    "TabulateProducts",
     "TransposeBytes",
     "UseKernels",
 ]

@@ -1,0 +1,115 @@
+"""Make one table of what is computed, byte by byte, from one tensor of bytes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+from tvm.relax.expr_functor import mutator
+
+from legalize.passes.rewriter import CallRewriter, module_pass
+from qnn_ops import (
+    quantized_add,
+    quantized_lookup,
+    quantized_multiply,
+    quantized_prelu,
+    quantized_relu,
+    quantized_squared_difference,
+    quantized_subtract,
+    requantize,
+)
+from qnn_ops.attributes import dtype_range
+from qnn_ops.checks import QUANTIZED
+from qnn_ops.registry import Operator, attrs_of, constant_of, spec_of
+
+Array = np.ndarray[Any, Any]
+
+# How many of the operands are data; the others are tables.
+_DATA: dict[Operator[Any], int] = {
+    quantized_add: 2,
+    quantized_lookup: 1,
+    quantized_multiply: 2,
+    quantized_prelu: 2,
+    quantized_relu: 1,
+    quantized_squared_difference: 2,
+    quantized_subtract: 2,
+    requantize: 1,
+}
+
+
+@mutator
+class _TabulateBytes(CallRewriter):
+    def rewrite(
+        self, operator: Operator[Any], original: relax.Call, call: relax.Call
+    ) -> relax.Expr:
+        count = _DATA.get(operator, 0)
+        data, tables = call.args[:count], call.args[count:]
+        source = self._source(data)
+        if source is None or not _is_function_of_bytes(call, source):
+            return call
+        # What one operator does to one tensor is left to passes that make it part of another one.
+        if count == 1 and source.same_as(data[0]):
+            return call
+        values = [self._values(operand) for operand in data]
+        values += [constant_of(operand) for operand in tables]
+        if any(each is None for each in values):
+            return call
+        results = operator.apply(attrs_of(call), *values)
+        table = results.reshape(len(results), -1)[:, 0]
+        return quantized_lookup(source, relax.const(table, str(table.dtype)))
+
+    def _source(self, operands: Sequence[relax.Expr]) -> relax.Expr | None:
+        """Return the tensor that all operands but constants follow from, if it is one."""
+        sources = [self._followed(each)[0] for each in operands if constant_of(each) is None]
+        is_one = sources and all(source.same_as(sources[0]) for source in sources)
+        return sources[0] if is_one else None
+
+    def _values(self, operand: relax.Expr) -> Array | None:
+        """Return what an operand is for each value of its source, which is the first axis.
+
+        The others have two places for each of the operand's that has several: sums of ONNX Runtime
+        are rounded by which operand is repeated along the last axis.
+
+        Returns:
+            An array; of a constant without the first axis, and None if it has several values.
+        """
+        few = tuple(min(dim, 2) for dim in spec_of(operand).shape)
+        constant = constant_of(operand)
+        if constant is not None:
+            values = np.unique(constant)
+            return np.full(few, values[0]) if values.size == 1 else None
+        _, table = self._followed(operand)
+        return np.broadcast_to(table.reshape(-1, *[1] * len(few)), (len(table), *few))
+
+    def _followed(self, operand: relax.Expr) -> tuple[relax.Expr, Array]:
+        """Return the tensor that an operand follows from, and its table: of itself, every value."""
+        lookup = self.producer(operand, quantized_lookup)
+        table = None if lookup is None else constant_of(lookup.args[1])
+        if lookup is not None and table is not None:
+            return lookup.args[0], table
+        dtype = spec_of(operand).dtype
+        low, high = dtype_range(dtype if dtype in QUANTIZED else "uint8")
+        return operand, np.arange(low, high + 1).astype(dtype)
+
+
+def TabulateBytes() -> tvm.transform.Pass:
+    """Make one ``quantized_lookup`` of all that is computed from one tensor of bytes.
+
+    As a swish is, x · sigmoid(x), or x · clip(x + 3) / 6 in five operators: whatever the operands
+    are, if they follow from one 8-bit value and from constants of one value, there are 256 results.
+    """
+    return module_pass(_TabulateBytes, "TabulateBytes")
+
+
+def _is_function_of_bytes(call: relax.Call, source: relax.Expr) -> bool:
+    """Tell whether each element of a call's result may be one function of one of its source's."""
+    attrs, spec = vars(attrs_of(call)), spec_of(source)
+    of_channels = [attrs.get(name) for name in ("input_scale", "input_zero_point")]
+    if any(isinstance(value, tuple) for value in of_channels):
+        return False
+    are_bytes = {spec.dtype, spec_of(call).dtype} <= set(QUANTIZED)
+    return are_bytes and spec.shape == spec_of(call).shape and math.prod(spec.shape) > 1
