@@ -249,3 +249,11 @@ def _slice(call: relax.Call, last: Last) -> relax.Expr | None:
         return None
     moved = relax.Tuple([relax.prim_value(_axis(axis)) for axis in axes.fields])
     return _changed(call, [last(data), moved, *bounds])
+
+
+@_rule(*_relax("take"))
+def _take(call: relax.Call, last: Last) -> relax.Expr | None:
+    axis, indices = call.attrs.axis, static_shape(call.args[1])
+    if axis is None or indices is None or len(indices) != 1:
+        return None
+    return _changed(call, [last(call.args[0]), call.args[1]], axis=_axis(axis))

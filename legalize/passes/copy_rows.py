@@ -12,15 +12,18 @@ from tvm.ir.expr import TensorLoad
 from legalize.passes.tir_blocks import is_elementwise, is_one, tir_block_pass
 
 _LONGEST = 64
-"""Turns of an innermost loop that LLVM unrolls."""
+"""Turns of an innermost loop that LLVM unrolls; and elements of a vector."""
 _SHORTEST = 4
+_SHORTEST_PIECE = 16
 
 
 def CopyRows() -> tvm.transform.Pass:
-    """Turn the innermost loops of blocks that copy short rows into vectors.
+    """Turn the innermost loops of blocks that copy rows into vectors.
 
-    LLVM unrolls such a loop, and then moves one element at a time, as what it writes might be what
-    it reads next. Of a block that computes anything it makes vectors of another loop.
+    LLVM unrolls a short loop, and then moves one element at a time, as what it writes might be what
+    it reads next. Of a block that computes anything it makes vectors of another loop. Long rows
+    whose places a table tells, as of a resize, become pieces of one length: LLVM would read the
+    table again for each element.
     """
     return tir_block_pass(_vectorize, "CopyRows")
 
@@ -30,9 +33,21 @@ def _vectorize(schedule: s_tir.Schedule, block: Any) -> None:
     if not loops or not is_elementwise(tir_block) or not _copies(tir_block.body):
         return
     extent = schedule.get(loops[-1]).extent
-    is_short = isinstance(extent, tirx.IntImm) and _SHORTEST <= extent.value <= _LONGEST
-    if is_short and len(loops) == len(tir_block.iter_vars) and _runs_along_memory(tir_block):
-        schedule.vectorize(loops[-1])
+    if not isinstance(extent, tirx.IntImm) or len(loops) != len(tir_block.iter_vars):
+        return
+    piece = _piece(extent.value, looks_up=len(tir_block.reads) > 1)
+    if piece is None or not _runs_along_memory(tir_block):
+        return
+    *_, row = schedule.split(loops[-1], [None, piece]) if piece < extent.value else loops
+    schedule.vectorize(row)
+
+
+def _piece(extent: int, *, looks_up: bool) -> int | None:
+    """Return how many elements of a row are a vector, or None where LLVM does well by itself."""
+    if extent <= _LONGEST:
+        return extent if extent >= _SHORTEST else None
+    pieces = range(_LONGEST, _SHORTEST_PIECE - 1, -1) if looks_up else ()
+    return next((piece for piece in pieces if extent % piece == 0), None)
 
 
 def _copies(store: tirx.BufferStore) -> bool:
@@ -42,16 +57,24 @@ def _copies(store: tirx.BufferStore) -> bool:
 def _runs_along_memory(tir_block: Any) -> bool:
     """Tell whether neighbours along the last axis are neighbours where they come from and go."""
     last = tir_block.iter_vars[-1]
+    copied = tir_block.body.value.source
     analyzer = sym.Analyzer()
     for axis in tir_block.iter_vars:
         analyzer.bind(axis.var, axis.dom)
 
-    def is_plain(access: Any) -> bool:
+    def step(access: Any) -> Any:
         shape = access.source.shape
         places = [part.min * prod(shape[i + 1 :]) for i, part in enumerate(access.region)]
         address = analyzer.simplify(sum(places, start=last.var * 0))
         steps = sym.detect_linear_equation(address, [last.var])
-        are_neighbours = bool(steps) and is_one(steps[0])
-        return are_neighbours and all(is_one(part.extent) for part in access.region)
+        are_single = all(is_one(part.extent) for part in access.region)
+        return steps[0] if steps and are_single else None
+
+    def is_plain(access: Any) -> bool:
+        found = step(access)
+        if access.source.same_as(copied) or access in tir_block.writes:
+            return found is not None and is_one(found)
+        # A table of places, which has one for the row.
+        return isinstance(found, tirx.IntImm) and found.value == 0
 
     return all(map(is_plain, [*tir_block.reads, *tir_block.writes]))

@@ -73,6 +73,49 @@ def long_rows(x: T.Buffer((4, 65), "int8"), y: T.Buffer((4, 65), "int8")) -> Non
             y[vi, vj] = x[vi, vj]
 
 
+@T.prim_func(private=True, s_tir=True)
+def places(
+    x: T.Buffer((4, 96), "int8"), table: T.Buffer((9,), "int32"), y: T.Buffer((9, 96), "int8")
+) -> None:
+    for i, j in T.grid(9, 96):
+        with T.sblock("rows"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            y[vi, vj] = x[table[vi], vj]
+
+
+@T.prim_func(private=True, s_tir=True)
+def pieces(
+    x: T.Buffer((4, 96), "int8"), table: T.Buffer((9,), "int32"), y: T.Buffer((9, 96), "int8")
+) -> None:
+    for i, j_0 in T.grid(9, 2):
+        for j_1 in T.vectorized(48):
+            with T.sblock("rows"):
+                vi = T.axis.spatial(9, i)
+                vj = T.axis.spatial(96, j_0 * 48 + j_1)
+                T.reads(x[table[vi], vj], table[vi])
+                y[vi, vj] = x[table[vi], vj]
+
+
+@T.prim_func(private=True, s_tir=True)
+def places_along_rows(
+    x: T.Buffer((4, 96), "int8"), table: T.Buffer((96,), "int32"), y: T.Buffer((4, 96), "int8")
+) -> None:
+    for i, j in T.grid(4, 96):
+        with T.sblock("rows"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            y[vi, vj] = x[vi, table[vj]]
+
+
+@T.prim_func(private=True, s_tir=True)
+def undivided(
+    x: T.Buffer((4, 67), "int8"), table: T.Buffer((9,), "int32"), y: T.Buffer((9, 67), "int8")
+) -> None:
+    for i, j in T.grid(9, 67):
+        with T.sblock("rows"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            y[vi, vj] = x[table[vi], vj]
+
+
 def after(function: Any) -> Any:
     return CopyRows()(tvm.IRModule({"f": function.with_attr("global_symbol", "f")}))["f"]
 
@@ -82,7 +125,17 @@ def test_short_rows_are_copied_as_vectors() -> None:
     tvm.ir.assert_structural_equal(after(rows), expected)
 
 
-@pytest.mark.parametrize("function", [computed, transposed, broadcast, truths, long_rows])
+def test_long_rows_whose_places_a_table_tells_become_pieces() -> None:
+    tvm.ir.assert_structural_equal(after(places), pieces.with_attr("global_symbol", "f"))
+
+
+_OTHERS = (
+    *(computed, transposed, broadcast, truths, long_rows),
+    *(places_along_rows, undivided),
+)
+
+
+@pytest.mark.parametrize("function", _OTHERS)
 def test_other_loops_are_left(function: Any) -> None:
     tvm.ir.assert_structural_equal(after(function), function.with_attr("global_symbol", "f"))
 
@@ -105,3 +158,17 @@ def test_no_byte_moves_by_itself(target: str, byte: str) -> None:
     types = {"x": relax.TensorType((40, 40, 64), "int8")}
     code = assembly(build(module(types, lambda x: R.split(x, 2, axis=-1)), target))
     assert not re.search(byte, code)
+
+
+@pytest.mark.parametrize("channels", [4, 48, 64, 67, 96, 320])
+def test_an_enlarged_image_has_the_nearest_pixels(channels: int) -> None:
+    data = np.random.default_rng(channels).integers(-128, 128, (1, 3, 4, channels), dtype=np.int8)
+    rows, columns = np.arange(6) // 2, np.array([0, 0, 1, 3, 3])
+
+    def enlarged(x: relax.Expr) -> relax.Expr:
+        tall = relax.BlockBuilder.current().emit(R.take(x, relax.const(rows), 1, mode="clip"))
+        return R.take(tall, relax.const(columns), 2, mode="clip")
+
+    types = {"x": relax.TensorType(data.shape, "int8")}
+    found = build(module(types, enlarged), "host").run(data)
+    np.testing.assert_array_equal(found, data[:, rows][:, :, columns])
