@@ -90,6 +90,7 @@ class _Axis:
         begin: the first place that is kept.
         taps: the phase of each tap, and by how many strides it is moved.
         length: of the result in strides, with what is not kept.
+        tiles: whether each tap has a phase to itself, and no place is without one.
     """
 
     def __init__(self, image: int, taps: list[int], stride: int, size: int, begin: int) -> None:
@@ -97,6 +98,7 @@ class _Axis:
         self.taps = [(place % stride, place // stride) for place in taps]
         reached = image + max(move for _, move in self.taps)
         self.length = max(reached, -(-(begin + size) // stride))
+        self.tiles = self.taps == [(phase, 0) for phase in range(stride)] and self.length == image
         self.image = image
 
 
@@ -132,6 +134,19 @@ def _overlaid(builder: relax.BlockBuilder, parts: relax.Expr, axes: list[_Axis])
     """Add up what the taps give, in their order: [N, C, taps…, image…] to [N, C, result…]."""
     emit, rank = builder.emit, len(axes)
     batch, channels = spec_of(parts).shape[:2]
+    places = parts if all(axis.tiles for axis in axes) else _places(builder, parts, axes)
+    order = [each for axis in range(rank) for each in (2 + rank + axis, 2 + axis)]
+    result = emit(R.permute_dims(places, [0, 1, *order]))
+    sizes = [axis.length * axis.stride for axis in axes]
+    result = emit(R.reshape(result, (batch, channels, *sizes)))
+    ends = [axis.begin + axis.size for axis in axes]
+    return R.strided_slice(result, list(range(2, 2 + rank)), [axis.begin for axis in axes], ends)
+
+
+def _places(builder: relax.BlockBuilder, parts: relax.Expr, axes: list[_Axis]) -> relax.Expr:
+    """Add up what meets in a place: [N, C, taps…, image…] to [N, C, strides…, lengths…]."""
+    emit, rank = builder.emit, len(axes)
+    batch, channels = spec_of(parts).shape[:2]
     lengths = [axis.length for axis in axes]
     sums: dict[tuple[int, ...], relax.Expr] = {}
     taps, kept = list(range(2, 2 + rank)), (batch, channels, *(axis.image for axis in axes))
@@ -147,10 +162,5 @@ def _overlaid(builder: relax.BlockBuilder, parts: relax.Expr, axes: list[_Axis])
     phases = list(product(*(range(axis.stride) for axis in axes)))
     nothing = R.zeros((batch, channels, *lengths), "float32")
     result = emit(R.stack([sums.get(phase, nothing) for phase in phases], 2))
-    result = emit(R.reshape(result, (batch, channels, *(axis.stride for axis in axes), *lengths)))
-    order = [each for axis in range(rank) for each in (2 + rank + axis, 2 + axis)]
-    result = emit(R.permute_dims(result, [0, 1, *order]))
-    sizes = [axis.length * axis.stride for axis in axes]
-    result = emit(R.reshape(result, (batch, channels, *sizes)))
-    ends = [axis.begin + axis.size for axis in axes]
-    return R.strided_slice(result, taps, [axis.begin for axis in axes], ends)
+    strides = [axis.stride for axis in axes]
+    return emit(R.reshape(result, (batch, channels, *strides, *lengths)))
