@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 
 def _write_so(origin: Origin, metadata: Metadata, path: Path, cc: str | None) -> None:
     check_shared_library_path(path)
+    _check_loads(metadata)
     origin.write(path, metadata, cc)
 
 
 def _write_tvm(origin: Origin, metadata: Metadata, path: Path, cc: str | None) -> None:
     check_shared_library_path(path)
+    _check_loads(metadata)
     import tvm
 
     from legalize import relax_pipeline
@@ -66,6 +68,15 @@ def check_shared_library_path(path: Path) -> None:
         raise QnnError(f"cannot write {path}: there is no folder {path.parent}")
     if path.is_dir():
         raise QnnError(f"cannot write {path}: it is a folder")
+
+
+def _check_loads(metadata: Metadata) -> None:
+    from tvm_qnn.target.microcontrollers import is_bare
+
+    if is_bare(metadata.target):
+        raise QnnError(
+            f"nothing loads libraries on {metadata.requirements.platform}: export it in format 'c'"
+        )
 
 
 def _lowered(origin: Origin, name: str) -> tvm.IRModule:

@@ -286,6 +286,17 @@ def test_building_and_running_in_one_process_needs_no_c_compiler(
     np.testing.assert_array_equal(tvm_qnn.build(adder(), "host").run(X, W), X + W)
 
 
+@pytest.mark.parametrize("format", ["so", "tvm"])
+@pytest.mark.parametrize("target", ["cortex-m55", "wasm32"])
+def test_nothing_that_would_be_loaded_is_written_for_a_bare_target(
+    target: str, format: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "adder.so"
+    with pytest.raises(QnnError, match=r"nothing loads libraries on .*: export it in format 'c'"):
+        tvm_qnn.build(adder(), target).export(path, "cc", format=format)
+    assert not path.exists()
+
+
 def test_exporting_without_a_linker_says_what_to_install(
     library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
