@@ -13,6 +13,7 @@ from legalize.passes import (
     FuseLookups,
     InlineElementwise,
     JoinInSteps,
+    JoinRows,
     MergeLoops,
     OneFunction,
     OrderReductions,
@@ -50,6 +51,8 @@ def calls_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:
             # Loops tell which outputs may lie over inputs.
             *([] if _is_mcu(target) else [CopyRows()]),
             OrderReductions(),
+            # A microcontroller has no cache that rows could stay in.
+            *([] if _is_mcu(target) else [JoinRows()]),
             *cpu.dataflow_lower_passes(target),
         ]
     )

@@ -15,6 +15,7 @@ from legalize.passes.in_strips import InStrips
 from legalize.passes.inline_elementwise import InlineElementwise
 from legalize.passes.join_in_place import JoinInPlace
 from legalize.passes.join_in_steps import JoinInSteps
+from legalize.passes.join_rows import JoinRows
 from legalize.passes.legalize_qnn import LegalizeQnn
 from legalize.passes.merge_loops import MergeLoops
 from legalize.passes.multiply_floats import MultiplyFloats
@@ -44,6 +45,7 @@ __all__ = [
     "InlineElementwise",
     "JoinInPlace",
     "JoinInSteps",
+    "JoinRows",
     "LegalizeQnn",
     "MergeLoops",
     "MultiplyFloats",

@@ -1,0 +1,235 @@
+"""Make one function of those that compute the rows of a tensor one after the other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tvm
+from tvm import relax, s_tir, tirx
+from tvm.relax.expr_functor import PyExprMutator, mutator
+from tvm.tirx.buffer import decl_buffer
+
+from legalize.passes.rewriter import count_uses
+from legalize.passes.row_loops import (
+    Loops,
+    bytes_of,
+    common_counts,
+    flat,
+    loops_of,
+    over_rows,
+    size_of,
+    stay_in_rows,
+)
+
+_MOST_ROWS = 3
+"""At a time. Sums of rows one after the other do not wait for each other; of more rows LLVM makes
+vectors, and gathers what these need."""
+_NEAR = 1 << 15
+"""The bytes of the nearest cache that rows may take with what they read and write."""
+_FAR = 1 << 18
+"""Bytes of a row that do not stay near."""
+_SHORTEST = 16
+"""Elements of a row of which loops over them become vectors."""
+_LONGEST_NAME = 100
+
+
+def JoinRows() -> tvm.transform.Pass:
+    """Join calls of TIR functions that go over the same rows, as those of a softmax do.
+
+    A maximum or a sum of a row, which the next function reads for each element of the row, ends a
+    function of TVM's: whole tensors go through memory between them. The one function does for a
+    few rows what each of them does, one after the other, in their order. What is between them is
+    as large as these rows, and stays in the nearest cache.
+
+    Joined are calls that follow one another, of which each reads a result of one before, and whose
+    results are read by them alone, but for the last one's. Of each result a turn of their loops
+    uses its own row only. Kernels are left alone.
+    """
+
+    def rewrite(mod: tvm.IRModule, _context: tvm.transform.PassContext) -> tvm.IRModule:
+        joiner = _Joiner(mod)
+        for variable, function in mod.functions_items():
+            if isinstance(function, relax.Function):
+                joiner.enter(function)
+                joiner.builder_.update_func(variable, joiner.visit_expr(function))
+        return relax.transform.DeadCodeElimination()(joiner.builder_.finalize())
+
+    return tvm.transform.module_pass(rewrite, opt_level=0, name="JoinRows")
+
+
+@dataclass(frozen=True, eq=False)
+class _Member:
+    """A call.
+
+    Attributes:
+        variable: of its result.
+        call: in the function that is rewritten.
+        loops: of the function.
+    """
+
+    variable: Any
+    call: relax.Call
+    loops: Loops
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return str(self.call.args[0].name_hint)
+
+    @property
+    def arguments(self) -> tuple[relax.Expr, ...]:
+        """What it reads."""
+        return tuple(self.call.args[1].fields)
+
+    @property
+    def tensors(self) -> list[tuple[Any, Any]]:
+        """What is given or results, and the function's names of it."""
+        return list(zip((*self.arguments, self.variable), self.loops.parameters, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """Calls that become one.
+
+    Attributes:
+        members: in their order.
+        rows: that they compute.
+        turn: how many of them at a time.
+    """
+
+    members: tuple[_Member, ...]
+    rows: int
+    turn: int
+
+    @property
+    def given(self) -> list[relax.Expr]:
+        """What they read that none of them gives."""
+        made = {member.variable for member in self.members}
+        found: list[relax.Expr] = []
+        for argument in (each for member in self.members for each in member.arguments):
+            if argument not in made and not any(argument.same_as(other) for other in found):
+                found.append(argument)
+        return found
+
+
+@mutator
+class _Joiner(PyExprMutator):
+    """Replaces the last call of each group; the others are then dead."""
+
+    def enter(self, function: relax.Function) -> None:
+        """Find the groups of a function."""
+        uses, groups = count_uses(function), list[_Group]()
+        for block in function.body.blocks:
+            run: list[_Member] = []
+            for binding in block.bindings:
+                member = self._member(binding)
+                reads = member is not None and any(
+                    argument.same_as(other.variable)
+                    for argument in member.arguments
+                    for other in run
+                )
+                if not reads:
+                    groups += _cut(run, uses)
+                    run = []
+                if member is not None:
+                    run.append(member)
+            groups += _cut(run, uses)
+        self.groups = {group.members[-1].call: group for group in groups}
+
+    def _member(self, binding: Any) -> _Member | None:
+        call = binding.value
+        if not isinstance(binding, relax.VarBinding) or not isinstance(call, relax.Call):
+            return None
+        is_plain = call.op == tvm.ir.Op.get("relax.call_tir") and len(call.args) == 2
+        if not is_plain or not isinstance(call.ty, relax.TensorType):
+            return None
+        loops = loops_of(self.builder_.get()[call.args[0]])
+        if loops is None or len(loops.parameters) != len(call.args[1].fields) + 1:
+            return None
+        return _Member(binding.var, call, loops)
+
+    def visit_call_(self, call: relax.Call) -> relax.Expr:
+        """Write a group's last call as that of all."""
+        group = self.groups.get(call)
+        if group is None:
+            return self.visit_expr_post_order(call)
+        given = [self.visit_expr(each) for each in group.given]
+        name = "_".join(member.name.removeprefix("fused_") for member in group.members)
+        variable = self.builder_.add_func(_joined(group), f"rows_{name[:_LONGEST_NAME]}")
+        return relax.call_tir(variable, given, call.ty)
+
+
+def _cut(run: Sequence[_Member], uses: Counter[Any]) -> list[_Group]:
+    """Cut calls that follow one another into groups; what is left over stays."""
+    groups, start = list[_Group](), 0
+    while start < len(run):
+        ends = range(len(run), start + 1, -1)
+        found = (_group(run[start:end], uses) for end in ends)
+        group = next((each for each in found if each is not None), None)
+        if group is not None:
+            groups.append(group)
+        start += 1 if group is None else len(group.members)
+    return groups
+
+
+def _group(members: Sequence[_Member], uses: Counter[Any]) -> _Group | None:
+    """Return calls as a group, if they are one."""
+    inside = Counter(
+        argument
+        for member in members
+        for argument in member.arguments
+        if isinstance(argument, relax.Var)
+    )
+    if any(inside[member.variable] != uses[member.variable] for member in members[:-1]):
+        return None
+    loops = [member.loops for member in members]
+    made = {member.variable for member in members}
+    kept = {name for member in members for tensor, name in member.tensors if tensor in made}
+    kept |= {name for each in loops for name in each.own}
+    longest = max(map(size_of, kept))
+    for rows in common_counts(loops):
+        row_bytes = sum(map(bytes_of, kept)) // rows
+        if longest >= _SHORTEST * rows and row_bytes <= _FAR and stay_in_rows(loops, kept, rows):
+            turn = max(1, min(rows, _MOST_ROWS, _NEAR // row_bytes))
+            return _Group(tuple(members), rows, turn)
+    return None
+
+
+def _joined(group: _Group) -> tirx.PrimFunc:
+    """Write the function of a group: of what it is given, and the result."""
+    rows, turn = group.rows, group.turn
+    names = {tensor: name for member in group.members for tensor, name in member.tensors}
+    outside = [*group.given, group.members[-1].variable]
+    parameters, declared, places = list[Any](), list[Any](), dict[Any, Any]()
+    for number, tensor in enumerate(outside):
+        shape, dtype = list(tensor.ty.shape), str(tensor.ty.dtype)
+        parameters.append(decl_buffer(shape, dtype, f"tensor_{number}", layout=None))
+        places[tensor] = flat(f"whole_{number}", names[tensor], size_of(names[tensor]))
+        declared.append(tirx.DeclBuffer(places[tensor], data=parameters[-1].data))
+
+    def local(tensor: Any) -> Any:
+        buffer = flat(f"rows_{len(declared)}", tensor, size_of(tensor) // rows * turn)
+        declared.append(tirx.AllocBuffer(buffer))
+        return buffer
+
+    block, first = tirx.Var("block", "int64"), tirx.Var("first", "int64")
+    begin = block * turn
+    if rows % turn:  # the last rows are computed with some before them
+        begin = tirx.min(begin, tirx.IntImm("int64", rows - turn))
+    statements = [tirx.Bind(first, begin)]
+    for member in group.members:
+        if member.variable not in places:
+            places[member.variable] = local(names[member.variable])
+        tensors = {name: places[tensor] for tensor, name in member.tensors}
+        tensors |= {name: local(name) for name in member.loops.own}
+        for nest in member.loops.nests:
+            number = tirx.Var("row", "int64")
+            body = over_rows(nest, rows, (first, number), tensors)
+            statements.append(tirx.For(number, 0, turn, tirx.ForKind.SERIAL, body))
+    loop = tirx.For(block, 0, -(-rows // turn), tirx.ForKind.SERIAL, tirx.SeqStmt(statements))
+    body = tirx.SeqStmt([*declared, loop])
+    root = s_tir.SBlockRealize([], True, s_tir.SBlock([], [], [], "root", body))
+    return tirx.PrimFunc(parameters, root).with_attrs({"tirx.noalias": True, "s_tir": True})

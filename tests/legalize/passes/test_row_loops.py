@@ -1,0 +1,99 @@
+"""Loops of TIR functions, and which rows of tensors they use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import tvm
+from tvm import tirx
+from tvm.script import tirx as T
+
+from legalize.passes.row_loops import bytes_of, common_counts, loops_of, size_of, stay_in_rows
+
+
+@T.prim_func(private=True, s_tir=True)
+def rows(x: T.Buffer((2, 3, 8), "float32"), y: T.Buffer((2, 3, 8), "float32")) -> None:
+    for i, j, k in T.grid(2, 3, 8):
+        with T.sblock("rows"):
+            vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+            y[vi, vj, vk] = x[vi, vj, vk] + T.float32(1)
+
+
+@T.prim_func(private=True, s_tir=True)
+def sums(x: T.Buffer((6, 8), "float32"), y: T.Buffer((6,), "float32")) -> None:
+    for i in range(6):
+        for k in range(8):
+            with T.sblock("sums"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    y[vi] = T.float32(0)
+                y[vi] = y[vi] + x[vi, vk]
+
+
+@T.prim_func(private=True, s_tir=True)
+def over_columns(x: T.Buffer((6, 8), "float32"), y: T.Buffer((8,), "float32")) -> None:
+    for k, j in T.grid(6, 8):
+        with T.sblock("sums"):
+            vj, vk = T.axis.remap("SR", [j, k])
+            with T.init():
+                y[vj] = T.float32(0)
+            y[vj] = y[vj] + x[vk, vj]
+
+
+@T.prim_func(private=True, s_tir=True)
+def parallel(x: T.Buffer((6, 8), "float32"), y: T.Buffer((6, 8), "float32")) -> None:
+    for i in T.parallel(6):
+        for j in range(8):
+            with T.sblock("parallel"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                y[vi, vj] = x[vi, vj]
+
+
+def read(function: Any) -> Any:
+    loops = loops_of(function)
+    assert loops is not None
+    return loops
+
+
+def test_tensors_have_one_axis() -> None:
+    loops = read(rows)
+    assert [size_of(each) for each in loops.parameters] == [48, 48]
+    assert [bytes_of(each) for each in loops.parameters] == [192, 192]
+    assert [nest.extents for nest in loops.nests] == [(2, 3, 8)]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [parallel, rows.with_attr("qnn.is_kernel", True), tvm.ir.GlobalVar("f")],
+    ids=["parallel", "a kernel", "no function of TIR"],
+)
+def test_other_functions_are_none(function: Any) -> None:
+    assert loops_of(function) is None
+
+
+def test_counts_are_those_of_all_loops() -> None:
+    assert common_counts([read(rows)]) == [48, 6, 2]
+    assert common_counts([read(rows), read(sums)]) == [48, 6]
+    assert common_counts([read(sums), read(over_columns)]) == [48, 6]
+
+
+def test_a_turn_uses_a_row() -> None:
+    loops = read(rows)
+    assert all(stay_in_rows([loops], loops.parameters, count) for count in (48, 6, 2))
+    loops = read(sums)
+    assert stay_in_rows([loops], loops.parameters, 6)
+    assert not stay_in_rows([loops], loops.parameters, 48)
+
+
+def test_a_sum_over_rows_is_of_no_row() -> None:
+    loops = read(over_columns)
+    data, output = loops.parameters
+    assert stay_in_rows([loops], [data], 6)
+    assert not stay_in_rows([loops], [output], 6)
+
+
+def test_each_reading_has_its_own_variables() -> None:
+    first, second = read(rows), read(rows)
+    assert isinstance(first.nests[0].body, tirx.BufferStore)
+    assert not first.nests[0].loops[0].loop_var.same_as(second.nests[0].loops[0].loop_var)
