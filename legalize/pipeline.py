@@ -12,6 +12,7 @@ from legalize.passes import (
     CopyRows,
     FuseLookups,
     InlineElementwise,
+    InterleaveVectors,
     JoinInSteps,
     JoinRows,
     MergeLoops,
@@ -51,6 +52,7 @@ def calls_pipeline(target: tvm.target.Target) -> tvm.transform.Pass:
             # Loops tell which outputs may lie over inputs.
             *([] if _is_mcu(target) else [CopyRows()]),
             OrderReductions(),
+            InterleaveVectors(target),
             # A microcontroller has no cache that rows could stay in.
             *([] if _is_mcu(target) else [JoinRows()]),
             *cpu.dataflow_lower_passes(target),

@@ -13,6 +13,7 @@ from legalize.passes.fuse_lookups import FuseLookups
 from legalize.passes.fuse_sums import FuseSums
 from legalize.passes.in_strips import InStrips
 from legalize.passes.inline_elementwise import InlineElementwise
+from legalize.passes.interleave_vectors import InterleaveVectors
 from legalize.passes.join_in_place import JoinInPlace
 from legalize.passes.join_in_steps import JoinInSteps
 from legalize.passes.join_rows import JoinRows
@@ -43,6 +44,7 @@ __all__ = [
     "FuseSums",
     "InStrips",
     "InlineElementwise",
+    "InterleaveVectors",
     "JoinInPlace",
     "JoinInSteps",
     "JoinRows",

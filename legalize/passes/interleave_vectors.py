@@ -1,0 +1,93 @@
+"""Compute functions of floats of several vectors at a time."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import tvm
+from tvm import s_tir, sym, tirx
+from tvm_ffi import structural_map, structural_walk
+
+from legalize.kernels.table import vectors_for
+from legalize.passes.tir_blocks import is_elementwise, is_one, tir_block_pass
+
+_MOST_VECTORS = 8
+"""At a time: faster than fewer on Zen 5, also with AVX2 alone, though constants leave registers."""
+_LEAST_STEPS = 5
+"""Of a polynomial."""
+_INSTRUCTION = tvm.ir.Op.get("tirx.call_llvm_pure_intrin")
+
+
+def InterleaveVectors(target: tvm.target.Target) -> tvm.transform.Pass:
+    """Turn the innermost loops of blocks with polynomials into vectors of several registers.
+
+    Each step of a polynomial waits for the one before, and processors do not look far enough ahead
+    to find the next vectors' steps. LLVM writes vectors one after the other; where one vector of
+    TIR has several registers, it writes each step for all of them.
+
+    Args:
+        target: without vectors, nothing changes.
+    """
+    vectors = vectors_for(target)
+    if not vectors:
+        return tvm.transform.Sequential([], name="InterleaveVectors")
+    lanes = vectors[0].lanes
+
+    def interleave(schedule: s_tir.Schedule, block: Any) -> None:
+        loops, tir_block = schedule.get_loops(block), schedule.get(block)
+        if not loops or not is_elementwise(tir_block) or _steps(tir_block) < _LEAST_STEPS:
+            return
+        extent = schedule.get(loops[-1]).extent
+        if not isinstance(extent, tirx.IntImm) or not _runs_along_memory(schedule, block):
+            return
+        sizes = (count * lanes for count in range(_MOST_VECTORS, 1, -1))
+        size = next((each for each in sizes if extent.value % each == 0), 0)
+        if size:
+            _, inner = schedule.split(loops[-1], [None, size])
+            schedule.vectorize(inner)
+
+    return tir_block_pass(interleave, "InterleaveVectors")
+
+
+def _steps(tir_block: Any) -> int:
+    """Count the fused products and sums of a block, which are instructions of LLVM's."""
+    found: list[Any] = []
+
+    def visit(call: Any) -> None:
+        if call.op.same_as(_INSTRUCTION):
+            found.append(call)
+
+    structural_walk(tir_block.body, (tvm.ir.Call, visit))
+    return len(found)
+
+
+def _runs_along_memory(schedule: s_tir.Schedule, block: Any) -> bool:
+    """Tell whether turns of the innermost loop are neighbours, or one, in all that a block uses."""
+    tir_block = schedule.get(block)
+    loops = [schedule.get(loop) for loop in schedule.get_loops(block)]
+    analyzer = sym.Analyzer()
+    for loop in loops:
+        analyzer.bind(loop.loop_var, tvm.ir.Range.from_min_extent(loop.min, loop.extent))
+    values: dict[Any, Any] = {}
+
+    def find(realize: Any) -> None:
+        if realize.block.same_as(tir_block):
+            axes = (axis.var for axis in tir_block.iter_vars)
+            values.update(zip(axes, realize.iter_values, strict=True))
+
+    structural_walk(schedule.mod["main"].body, (s_tir.SBlockRealize, find))
+
+    def step(access: Any) -> int | None:
+        """Return how far turns lie apart; None if that differs."""
+        if not all(is_one(part.extent) for part in access.region):
+            return None
+        shape = access.source.shape
+        places = [part.min * prod(shape[i + 1 :]) for i, part in enumerate(access.region)]
+        index = sum(places, start=loops[-1].loop_var * 0)
+        whole = structural_map(index, (tirx.Var, lambda axis: values.get(axis, axis)))
+        found = sym.detect_linear_equation(analyzer.simplify(whole), [loops[-1].loop_var])
+        return found[0].value if found and isinstance(found[0], tirx.IntImm) else None
+
+    written = {step(access) for access in tir_block.writes}
+    return written == {1} and {step(access) for access in tir_block.reads} <= {0, 1}
