@@ -1,4 +1,4 @@
-"""Rotary embeddings of ONNX Runtime's, as nodes of the standard."""
+"""Rotary embeddings, ONNX Runtime's and the standard's, as simpler nodes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from frontends.onnx.normalizations import operands_of
 if TYPE_CHECKING:
     from frontends.onnx.qoperators import Groups
 
-_OF_TOKENS, _OF_HEADS = 3, 4
-"""The axes of data whose heads lie side by side, and of heads."""
+_OF_PLACES, _OF_TOKENS, _OF_HEADS = 2, 3, 4
+"""The axes of tables by place, of data whose heads lie side by side, and of heads."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Rotation:
     """What turns heads of [batch, tokens, heads, width].
 
     Attributes:
-        cosines: by place, [places, half of what is turned].
+        cosines: by place, [places, half of what is turned], or of tokens, [batch, tokens, half].
         sines: likewise.
         is_interleaved: whether the two that are turned together are neighbours, not halves.
     """
@@ -33,15 +33,23 @@ class Rotation:
 
 
 def rotary_embedding(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
-    """Write a RotaryEmbedding of ONNX Runtime's."""
-    data, places, cosines, sines = operands_of(inputs, 4, 4)
-    if node.domain != "com.microsoft":
-        raise UnsupportedError("no conversion rule")
+    """Write a RotaryEmbedding.
+
+    That of the standard has its places last, or has none where the tables are of tokens.
+    """
+    is_standard = node.domain != "com.microsoft"
+    if is_standard:
+        data, cosines, sines, places = operands_of(inputs, 3, 4)
+    else:
+        data, places, cosines, sines = operands_of(inputs, 4, 4)
+    rank = len(groups.shape(cosines))
+    if rank != (_OF_PLACES if places else _OF_TOKENS):
+        raise UnsupportedError(f"cosines of {rank} axes")
     if attrs.get("is_packed_batching", 0):
         raise UnsupportedError("is_packed_batching is not imported")
     name, shape = f"{groups.prefix}{node.output[0]}", groups.shape(data)
     rotation = Rotation(cosines, sines, bool(attrs.get("interleaved", 0)))
-    half = groups.shape(cosines)[1]
+    half = groups.shape(cosines)[-1]
     if len(shape) == _OF_HEADS:
         tokens, width, heads_axis = shape[2], shape[3], 1
     elif len(shape) == _OF_TOKENS:
@@ -53,7 +61,7 @@ def rotary_embedding(groups: Groups, node: Any, inputs: list[str], attrs: dict[s
         data = groups.node("Reshape", [data, wide], f"{name}_split")
     else:
         raise UnsupportedError(f"data of {len(shape)} axes")
-    if groups.shape(places) == (1,):  # the place of the first token
+    if not is_standard and groups.shape(places) == (1,):  # the place of the first token
         own = groups.number(np.arange(tokens)[None], np.int64)
         places = groups.node("Add", [places, own], f"{name}_places")
     turned = rotated(groups, name, rotation, data, places, (width, heads_axis))
@@ -76,15 +84,17 @@ def rotated(
         name: what names of tensors begin with.
         rotation: by place.
         data: of four axes, the last one a head's.
-        places: of tokens, [batch, tokens].
+        places: of tokens, [batch, tokens]; empty where tables are of tokens.
         layout: the width of a head, and the axis of heads.
     """
-    (width, heads_axis), half = layout, groups.shape(rotation.cosines)[1]
+    (width, heads_axis), half = layout, groups.shape(rotation.cosines)[-1]
     if 2 * half > width:
         raise UnsupportedError(f"{2 * half} numbers to turn in heads of {width}")
     factors = []
     for kind, table in (("cosines", rotation.cosines), ("sines", rotation.sines)):
-        found = groups.node("Gather", [table, places], f"{name}_{kind}_of", axis=0)
+        found = table
+        if places:
+            found = groups.node("Gather", [table, places], f"{name}_{kind}_of", axis=0)
         factors.append(groups.unsqueezed(found, heads_axis, f"{name}_{kind}"))
     step = 2 if rotation.is_interleaved else 1
     starts = ((0, 2 * half), (1, 2 * half)) if step > 1 else ((0, half), (half, 2 * half))

@@ -50,9 +50,36 @@ def test_the_place_of_the_first_token() -> None:
     np.testing.assert_allclose(compiled(net, data)[0], on_runtime(net, data)[0], atol=1e-6)
 
 
+def standard(
+    shape: tuple[int, ...], *, half: int = WIDTH // 2, has_places: bool = True, **attrs: Any
+) -> tuple[Any, dict[str, Array]]:
+    """Return a model of the standard's operator, whose tables may be of tokens."""
+    rng = np.random.default_rng(1)
+    data: dict[str, Array] = {"x": rng.normal(0, 1, shape).astype(np.float32)}
+    table = (PLACES, half) if has_places else (BATCH, TOKENS, half)
+    angles = rng.uniform(0, 6, table).astype(np.float32)
+    if has_places:
+        data["p"] = rng.integers(0, PLACES, (BATCH, TOKENS))
+    attrs |= {"num_heads": HEADS} if len(shape) == 3 else {}
+    node = ("RotaryEmbedding", "x c s p" if has_places else "x c s", "y", attrs)
+    constants = {"c": np.cos(angles), "s": np.sin(angles)}
+    return model_of([node], data, ["y"], constants, 23, ["RotaryEmbedding"]), data
+
+
+@pytest.mark.parametrize("interleaved", [0, 1])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("half", "has_places"), [(WIDTH // 2, True), (3, True), (3, False)])
+def test_the_standards_is_near(shape: str, half: int, has_places: bool, interleaved: int) -> None:
+    attrs: dict[str, Any] = {"interleaved": interleaved}
+    if half < WIDTH // 2:
+        attrs["rotary_embedding_dim"] = 2 * half
+    net, data = standard(SHAPES[shape], half=half, has_places=has_places, **attrs)
+    ours, theirs = compiled(net, data)[0], on_runtime(net, data)[0]
+    np.testing.assert_allclose(ours, theirs, atol=2.0**-22 * np.abs(data["x"]).max())
+
+
 def test_what_is_refused() -> None:
-    net, _ = model(SHAPES["heads"])
-    net.graph.node[0].domain = ""
-    net.opset_import[0].version = 23
-    with pytest.raises(UnsupportedOperatorError, match="no conversion rule"):
+    net, _ = standard(SHAPES["heads"])
+    del net.graph.node[0].input[3]
+    with pytest.raises(UnsupportedOperatorError, match="cosines of 2 axes"):
         from_onnx(net)
