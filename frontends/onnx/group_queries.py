@@ -16,8 +16,8 @@ from frontends.onnx.rotations import Rotation, rotated
 if TYPE_CHECKING:
     from frontends.onnx.qoperators import Groups
 
-_OPERANDS = 9
-"""Those that are imported: up to the tables of rotations."""
+_OPERANDS = 12
+"""Those that are imported: up to the sinks."""
 _TOKENS = [0, 2, 1, 3]
 
 
@@ -30,13 +30,12 @@ def group_query_attention(
     Keys of earlier ones are those of the past; behind all of them stand zeros.
     """
     operands = operands_of(inputs, 7, 16)
-    query, key, value, past_key, past_value, last, total, cosines, sines = operands[:_OPERANDS]
+    query, key, value, past_key, past_value, last, total = operands[:7]
+    cosines, sines, own_places, bias, sinks = operands[7:_OPERANDS]
     if any(operands[_OPERANDS:]):
-        raise UnsupportedError(
-            "only queries, keys, values, those of the past, lengths and rotations are imported"
-        )
-    if any(node.output[3:]) or attrs.get("smooth_softmax", 0):
-        raise UnsupportedError("scores as a result and smooth_softmax are not imported")
+        raise UnsupportedError("scales of keys and values are not imported")
+    if any(node.output[3:]):
+        raise UnsupportedError("scores as a result are not imported")
     batch, tokens, whole_width = groups.shape(query)
     count, shared = int(attrs["num_heads"]), int(attrs["kv_num_heads"])
     width = groups.shape(past_key)[3] if past_key else 0
@@ -59,8 +58,7 @@ def group_query_attention(
         firsts = groups.node("Add", [lasts, shift], f"{name}_first")
     if attrs.get("do_rotary", 0):
         rotation = Rotation(cosines, sines, bool(attrs.get("rotary_interleaved", 0)))
-        own = groups.number(np.arange(tokens)[None], np.int64)
-        places = groups.node("Add", [firsts, own], f"{name}_places")
+        places = _places(groups, name, tokens, firsts, (own_places, is_first))
         for place in (0, 1):
             stem = f"{name}_{place}"
             parts[place] = rotated(groups, stem, rotation, parts[place], places, (width, 2))
@@ -73,10 +71,61 @@ def group_query_attention(
         kept.append(_present(groups, output, heads, (parts[place], past), firsts, sizes))
     scores = scores_of(groups, name, heads, queries, kept[0], float(attrs.get("scale", 0.0)))
     scores = capped(groups, name, scores, float(attrs.get("softcap", 0.0)))
+    if bias:
+        scores = _biased(groups, name, scores, bias, (known, size))
     window = int(attrs.get("local_window_size", -1))
     is_seen = _seen(groups, name, firsts, (tokens, size), window)
     scores = groups.node("Where", [is_seen, scores, groups.number(LOWEST)], f"{name}_masked")
-    joined(groups, mixed(groups, name, heads, scores, kept[1]), node.output[0], heads)
+    if sinks:
+        column = groups.number((1, count, 1, 1), np.int64)
+        sinks = groups.node("Reshape", [sinks, column], f"{name}_sink")
+    elif attrs.get("smooth_softmax", 0):
+        sinks = groups.number(np.zeros((1, 1, 1, 1)))
+    result = mixed(groups, name, heads, scores, kept[1], sinks)
+    joined(groups, result, node.output[0], heads)
+
+
+def _places(groups: Groups, name: str, tokens: int, firsts: str, given: tuple[str, bool]) -> str:
+    """Return the places of tokens, [batch or 1, tokens].
+
+    Args:
+        groups: of the model.
+        name: what names of tensors begin with.
+        tokens: of a sentence.
+        firsts: the place of the first of them, [batch, 1], where none is given.
+        given: places, or empty; and whether it is the first run, of which ONNX Runtime reads the
+            very first place, and counts on from it in all sentences.
+    """
+    places, is_first = given
+    if places and not is_first:
+        return places
+    if places:
+        flat = groups.node("Reshape", [places, groups.number([-1], np.int64)], f"{name}_given")
+        bounds = [groups.number([number], np.int64) for number in (0, 1)]
+        firsts = groups.node("Slice", [flat, *bounds], f"{name}_given_first")
+    own = groups.number(np.arange(tokens)[None], np.int64)
+    return groups.node("Add", [firsts, own], f"{name}_places")
+
+
+def _biased(groups: Groups, name: str, scores: str, bias: str, sizes: tuple[int, int]) -> str:
+    """Return scores plus a bias, [batch or 1, heads or 1, tokens, known].
+
+    Args:
+        groups: of the model.
+        name: what names of tensors begin with.
+        scores: of tokens.
+        bias: of them.
+        sizes: the tokens of the longest sentence, and those of which there are scores: others are
+            hidden.
+    """
+    known, size = sizes
+    shape = groups.shape(bias)
+    if shape[-1] != known:
+        raise UnsupportedError(f"a bias of shape {list(shape)} for {known} tokens")
+    if size > known:
+        zeros = groups.constant(np.zeros((*shape[:-1], size - known), np.float32))
+        bias = groups.node("Concat", [bias, zeros], f"{name}_bias", axis=3)
+    return groups.node("Add", [scores, bias], f"{name}_biased")
 
 
 def _parts(groups: Groups, name: str, heads: Heads, data: tuple[str, str, str]) -> list[str]:

@@ -86,9 +86,27 @@ def capped(groups: Groups, name: str, scores: str, cap: float) -> str:
     return groups.node("Mul", [bent, bound], f"{name}_capped")
 
 
-def mixed(groups: Groups, name: str, heads: Heads, scores: str, values: str) -> str:
-    """Return the values of tokens, weighted by the softmax of their scores."""
+def mixed(
+    groups: Groups, name: str, heads: Heads, scores: str, values: str, sinks: str = ""
+) -> str:
+    """Return the values of tokens, weighted by the softmax of their scores.
+
+    Args:
+        groups: of the model.
+        name: what names of tensors begin with.
+        heads: their sizes.
+        scores: of tokens.
+        values: of tokens.
+        sinks: of each head the score of one more token, whose value is 0; empty for none.
+    """
+    if sinks:
+        rows = groups.number((heads.batch, heads.count, heads.tokens, 1), np.int64)
+        column = groups.node("Expand", [sinks, rows], f"{name}_sinks")
+        scores = groups.node("Concat", [scores, column], f"{name}_sinking", axis=3)
     weights = groups.node("Softmax", [scores], f"{name}_weights", axis=3)
+    if sinks:
+        bounds = [groups.number([number], np.int64) for number in (0, -1, 3)]
+        weights = groups.node("Slice", [weights, *bounds], f"{name}_staying")
     folded = _folded(groups, f"{name}_folded", heads, weights, -1)
     sums = groups.node("MatMul", [folded, values], f"{name}_mixed")
     return _unfolded(groups, f"{name}_mixed", heads, sums, heads.value_width)

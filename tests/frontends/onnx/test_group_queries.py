@@ -21,6 +21,9 @@ def model(
     lengths: list[int],
     is_packed: bool = False,
     is_rotated: bool = False,
+    has_places: bool = False,
+    bias: tuple[int, int] = (0, 0),
+    has_sinks: bool = False,
     total: int = 0,
     **attributes: Any,
 ) -> tuple[Any, dict[str, Array]]:
@@ -32,6 +35,9 @@ def model(
         lengths: tokens of each sentence.
         is_packed: whether queries, keys and values are one tensor.
         is_rotated: whether they are rotated.
+        has_places: whether the places that they are rotated by are given.
+        bias: batch and heads of what is added to scores; 0 for nothing.
+        has_sinks: whether a score of one more token is given for each head.
         total: tokens of the longest sentence, if it is not that of ``lengths``.
         attributes: of the operator.
     """
@@ -60,6 +66,19 @@ def model(
         constants |= {"c": np.cos(angles), "s": np.sin(angles)}
         operands += " c s"
         attributes["do_rotary"] = 1
+    words = [*operands.split(), *"_____"][:12]
+    if has_places:
+        data["p"] = rng.integers(0, PLACES, (batch, tokens))
+        words[9] = "p"
+    if all(bias):
+        data["bias"] = reals(*bias, tokens, max(lengths))
+        words[10] = "bias"
+    if has_sinks:
+        constants["sinks"] = reals(HEADS)
+        words[11] = "sinks"
+    while words[-1] == "_":
+        words.pop()
+    operands = " ".join(words)
     attributes |= {"num_heads": HEADS, "kv_num_heads": SHARED}
     node = ("GroupQueryAttention", operands, "y pk pv", attributes)
     return model_of([node], data, ["y", "pk", "pv"], constants), data
@@ -90,6 +109,46 @@ CASES: dict[str, dict[str, Any]] = {
     "several tokens more": {"tokens": 3, "past": 5, "lengths": [8], "is_rotated": True},
     "a window": {"tokens": 1, "past": 12, "lengths": [11], "local_window_size": 4},
     "a window of a first run": {"tokens": 9, "past": 0, "lengths": [9], "local_window_size": 3},
+    "given places of a first run": {
+        "tokens": 6,
+        "past": 0,
+        "lengths": [6, 6],
+        "is_rotated": True,
+        "has_places": True,
+    },
+    "given places": {
+        "tokens": 1,
+        "past": 5,
+        "lengths": [6, 4],
+        "is_rotated": True,
+        "has_places": True,
+    },
+    "given places of several tokens more": {
+        "tokens": 3,
+        "past": 5,
+        "lengths": [8],
+        "is_rotated": True,
+        "has_places": True,
+    },
+    "a bias": {"tokens": 6, "past": 0, "lengths": [6, 6], "bias": (2, HEADS)},
+    "a bias for all": {"tokens": 1, "past": 5, "lengths": [6], "bias": (1, 1)},
+    "a bias and memory with space": {"tokens": 1, "past": 9, "lengths": [6], "bias": (1, HEADS)},
+    "a bias, bounded": {
+        "tokens": 3,
+        "past": 5,
+        "lengths": [8],
+        "bias": (1, HEADS),
+        "softcap": 0.5,
+    },
+    "one more token": {"tokens": 6, "past": 0, "lengths": [6], "smooth_softmax": 1},
+    "sinks": {"tokens": 6, "past": 0, "lengths": [6], "has_sinks": True},
+    "sinks of a window": {
+        "tokens": 1,
+        "past": 12,
+        "lengths": [11, 7],
+        "has_sinks": True,
+        "local_window_size": 4,
+    },
     "bounded scores": {"tokens": 6, "past": 0, "lengths": [6], "softcap": 0.5, "scale": 0.4},
 }
 
@@ -114,12 +173,14 @@ def test_padding_of_a_first_run() -> None:
 
 
 def test_what_is_refused() -> None:
-    net, _ = model(tokens=2, past=0, lengths=[2], smooth_softmax=1)
-    with pytest.raises(UnsupportedOperatorError, match="smooth_softmax"):
-        from_onnx(net)
     net, _ = model(tokens=2, past=0, lengths=[2])
-    net.graph.node[0].input.extend(["", "", "", "q"])
-    with pytest.raises(UnsupportedOperatorError, match="lengths and rotations are imported"):
+    net.graph.node[0].input.extend(["", "", "", "", "", "q"])
+    with pytest.raises(UnsupportedOperatorError, match="scales of keys and values"):
+        from_onnx(net)
+    net, _ = model(tokens=2, past=0, lengths=[2], bias=(1, 1))
+    (bias,) = (value for value in net.graph.input if value.name == "bias")
+    bias.type.tensor_type.shape.dim[3].dim_value = 4
+    with pytest.raises(UnsupportedOperatorError, match=r"a bias of shape \[1, 1, 2, 4\] for"):
         from_onnx(net)
 
 
