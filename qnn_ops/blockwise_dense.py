@@ -14,7 +14,7 @@ from qnn_ops.traits import FIXED
 
 Array = np.ndarray[Any, Any]
 
-BITS = (4, 8)
+BITS = (2, 4, 8)
 _BYTE = 8
 _MOST = np.float32(127)
 
@@ -49,8 +49,8 @@ def blockwise_dense(
             first ones in the lowest bits of a byte.
         scales: float32 [units, blocks].
         points: zero points, float32 [units, blocks]; None for half of all integers, 2^(bits - 1).
-        bits: of a weight: 4 or 8.
-        block_size: weights of a block, neighbours along the depth; an even number.
+        bits: of a weight: 2, 4 or 8.
+        block_size: weights of a block, neighbours along the depth; an even number, and whole bytes.
         quantizes_data: whether data becomes integers; then zero points are integers, too.
 
     Returns:
@@ -80,9 +80,10 @@ def _type(
     points: TensorSpec | None = None,
 ) -> TensorSpec:
     if attrs.bits not in BITS:
-        raise QnnError(f"bits must be 4 or 8, got {attrs.bits}")
-    if attrs.block_size < 2 or attrs.block_size % 2:
-        raise QnnError(f"block_size must be even and positive, got {attrs.block_size}")
+        raise QnnError(f"bits must be 2, 4 or 8, got {attrs.bits}")
+    step = max(2, _BYTE // attrs.bits)
+    if attrs.block_size < 1 or attrs.block_size % step:
+        raise QnnError(f"block_size must be a positive multiple of {step}, got {attrs.block_size}")
     check_dtype("data", data.dtype, ("float32",))
     if not data.shape or not data.shape[-1]:
         raise QnnError(f"data must have rows of numbers, got shape {data.shape}")

@@ -16,19 +16,22 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-_BITS = (4, 8)
+_BITS = (2, 4, 8)
+_OF_TABLES = (4, 8)
 _BYTE = 8
 _INTEGERS = 4
 """The accuracy level at which data is quantized, too."""
 _LEAST = 16
 """The values of the smallest block."""
+_LEAST_OF_INTEGERS = {2: 32}
+"""Those of the smallest one whose data is quantized, by the bits of weights."""
 
 
 def matmul_n_bits(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
     """Write MatMulNBits: a product of floats, or one of data that is quantized when it runs."""
     data, bytes_of, scale, points, order, bias = operands_of(inputs, 3, 6)
     units, depth, size = (int(attrs[name]) for name in ("N", "K", "block_size"))
-    bits = _bits(attrs, size)
+    bits = _bits(attrs, size, _BITS)
     if order and not np.array_equal(groups.value(order), np.arange(depth) // size):
         raise UnsupportedError("columns in another order than that of blocks (g_idx)")
     blocks = -(-depth // size)
@@ -38,6 +41,7 @@ def matmul_n_bits(groups: Groups, node: Any, inputs: list[str], attrs: dict[str,
     name = f"{groups.prefix}{node.output[0]}"
     result = f"{name}_product" if bias else node.output[0]
     is_integer = int(attrs.get("accuracy_level", 0)) == _INTEGERS and not is_float and not order
+    is_integer = is_integer and size >= _LEAST_OF_INTEGERS.get(bits, 0)
     names = [
         groups.constant(values.reshape(units, -1)),
         groups.constant(scales.reshape(units, blocks)),
@@ -58,10 +62,10 @@ def gather_block_quantized(
     array, scales = groups.value(data), groups.value(scale)
     size, bits = int(attrs.get("block_size", 128)), int(attrs.get("bits", 4))
     if array.dtype == np.uint8:
-        array = integers_of(array, _bits({"bits": bits}, size))
+        array = integers_of(array, _bits({"bits": bits}, size, _OF_TABLES))
         middle = 1 << (bits - 1)
     elif array.dtype.name in ("int4", "uint4"):
-        _bits({"bits": 4}, size)
+        _bits({"bits": 4}, size, _OF_TABLES)
         array, middle = array.astype(np.int8), 0
     else:
         raise UnsupportedError(f"a table of {array.dtype.name} is not imported")
@@ -104,9 +108,9 @@ def gather_block_quantized(
     groups.ranks = {**groups.ranks, node.output[0]: rank + 1}
 
 
-def _bits(attrs: dict[str, Any], size: int) -> int:
+def _bits(attrs: dict[str, Any], size: int, known: tuple[int, ...]) -> int:
     bits = int(attrs.get("bits", 4))
-    if bits not in _BITS:
+    if bits not in known:
         raise UnsupportedError(f"weights of {bits} bits are not imported")
     if size < _LEAST or size & (size - 1):
         raise UnsupportedError(f"block_size is {size}, needs a power of two from {_LEAST} on")

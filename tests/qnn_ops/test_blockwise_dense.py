@@ -34,6 +34,15 @@ def test_bytes_by_hand() -> None:
     assert result.tolist() == [[-256 + 3 * 127 * 2]]
 
 
+def test_quarters_of_bytes_by_hand() -> None:
+    data, weights = (
+        np.array([[1, 10, 100, 1000]], np.float32),
+        np.array([[0b11_10_01_00]], np.uint8),
+    )
+    result = blockwise_dense.evaluate(data, weights, SCALES[:1, :1], bits=2, block_size=4)
+    assert result.tolist() == [[-2 - 10 + 1000]]
+
+
 def test_data_that_becomes_integers_by_hand() -> None:
     data = np.array([[127, 0.5, -254, 1]], np.float32)  # halves and quarters are rounded to even
     weights, scales = np.array([[0x89, 0xFA]], np.uint8), np.array([[1, 2]], np.float32)
@@ -52,7 +61,7 @@ def test_it_prints_and_parses() -> None:
 
 REFUSED: dict[str, dict[str, Any]] = {
     "bits": {"bits": 3},
-    "block_size must be even": {"block_size": 3},
+    "block_size must be a positive multiple of 2": {"block_size": 3},
     "data must have rows": {"data": np.array(1, np.float32)},
     "data": {"data": DATA.astype(np.float64)},
     "weights must have 2 bytes": {"weights": WEIGHTS[:, :1]},

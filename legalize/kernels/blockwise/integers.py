@@ -211,7 +211,12 @@ class _Tile:
         if spec.in_byte == 1:
             upper = T.shift_left(loaded(pair * _PAIR + 1), splat("int32", 16, lanes))
             return T.bitwise_or(loaded(pair * _PAIR), upper)
+        pairs = spec.in_byte // _PAIR
         both = loaded(pair)
+        if pairs > 1:
+            both = loaded(T.truncdiv(pair, T.int32(pairs)))
+            place = T.truncmod(pair, T.int32(pairs)) * (_PAIR * spec.bits)
+            both = kept(T.shift_right(both, spread(place, lanes)))
         upper = T.shift_left(both, splat("int32", 16 - spec.bits, lanes))
         mask = (1 << spec.bits) - 1
         return T.bitwise_and(T.bitwise_or(both, upper), splat("int32", mask << 16 | mask, lanes))

@@ -8,14 +8,14 @@ import numpy as np
 
 from tests.differential.onnx.graphs import Array, Graph, Value, step
 
-_MOST_SUM = {4: 256, 8: 64}
+_MOST_SUM = {2: 512, 4: 256, 8: 64}
 """Products of a sum that float32 holds, whatever their order: of numbers of 8 bits and so many."""
 
 
 @step(weight=2)
 def product(graph: Graph, value: Value) -> Value | None:
     """Multiply numbers with few bits: scales are powers of two."""
-    bits, depth = int(graph.choice(4, 8)), value.shape[-1]
+    bits, depth = int(graph.choice(2, 4, 8)), value.shape[-1]
     if not log2(value.scale).is_integer() or depth > _MOST_SUM[bits] or prod(value.shape) > 4000:
         return None
     units, size = int(graph.rng.integers(1, 40)), int(graph.choice(16, 32, 64))

@@ -61,6 +61,8 @@ def model(
     [
         *((4, 32, 128, points) for points in POINTS),
         (4, 16, 200, "bytes"),
+        (2, 16, 128, "bytes"),
+        *((2, 32, 200, points) for points in POINTS),
         (8, 32, 128, "none"),
         (8, 64, 200, "bytes"),
     ],
@@ -126,7 +128,7 @@ def test_rows_whose_last_block_is_short() -> None:
 
 
 REFUSED: dict[str, dict[str, Any]] = {
-    "weights of 2 bits": {"bits": 2},
+    "weights of 3 bits": {"bits": 3},
     "block_size is 24": {"block_size": 24},
     "scales are 96, need 75000": {"K": 100_000},
     "B are 1536, need 3072": {"bits": 8},

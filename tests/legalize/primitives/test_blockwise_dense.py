@@ -12,14 +12,16 @@ from tests.support.operators import check_operator, module_of, run
 
 
 @pytest.mark.parametrize("points", POINTS)
-@pytest.mark.parametrize("shape", [(1, 64, 5, 4, 16), (3, 41, 7, 8, 16), (2, 200, 4, 4, 32)])
+@pytest.mark.parametrize(
+    "shape", [(1, 64, 5, 4, 16), (3, 41, 7, 8, 16), (2, 200, 4, 4, 32), (2, 50, 4, 2, 16)]
+)
 def test_primitives_equal_the_reference(shape: Shape, points: str) -> None:
     *_, bits, size = shape
     check_operator(blockwise_dense, exact_layer(shape, points), bits=bits, block_size=size)
 
 
 @pytest.mark.parametrize("points", ["none", "bytes"])
-@pytest.mark.parametrize("shape", [(1, 64, 5, 4, 16), (3, 41, 7, 8, 16)])
+@pytest.mark.parametrize("shape", [(1, 64, 5, 4, 16), (3, 41, 7, 8, 16), (2, 50, 4, 2, 16)])
 def test_integers_equal_the_reference(shape: Shape, points: str) -> None:
     *_, bits, size = shape
     how = {"bits": bits, "block_size": size, "quantizes_data": True}
