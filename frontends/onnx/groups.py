@@ -25,7 +25,7 @@ def check_groups(nodes: list[Any], kept: Iterable[str], constants: Container[str
     made = {name: number for number, node in enumerate(nodes) for name in node.output}
     found = dict.fromkeys(
         _quantized_twice(nodes, made, kept),
-        "its tensor was quantized before: more than once, with another dtype or no constant scales",
+        "its tensor was quantized before, with another dtype or no constant scales",
     )
     found |= dict.fromkeys(
         _encoded_by_run(nodes, made, constants),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -19,6 +19,8 @@ def with_single_pairs(
 ) -> tuple[list[Any], dict[str, Array]]:
     """Replace two pairs of QuantizeLinear and DequantizeLinear by one, of what both can give.
 
+    Of more pairs in a row the first two come first, then these and the third one.
+
     Args:
         nodes: of a model; their operands are renamed.
         constants: of it, by name.
@@ -32,33 +34,46 @@ def with_single_pairs(
         UnsupportedOperatorError: both ranges have nothing but 0 in common.
     """
     added: dict[str, Array] = {}
+    kept, dropped = list(kept), {0}
+    while dropped:
+        dropped = _joined(nodes, ChainMap(added, dict(constants)), kept, prefix)
+        nodes = [node for number, node in enumerate(nodes) if number not in dropped]
+    return nodes, added
+
+
+def _joined(
+    nodes: list[Any], constants: ChainMap[str, Array], kept: Iterable[str], prefix: str
+) -> set[int]:
+    """Make one of two pairs, of each row of pairs but once; return the nodes that nothing needs."""
     made = {name: number for number, node in enumerate(nodes) for name in node.output}
+    dropped, used = set[int](), set[int]()
     chains = twice_quantized(nodes, made, kept)
-    times = Counter(number for chain in chains for number in chain)
-    dropped: set[int] = set()
-    for first, inner, second, last in chains:
-        if max(times[each] for each in (first, inner, second, last)) > 1:
-            continue  # three pairs or more: which two come first is not known
+    for chain in sorted(chains, key=lambda chain: chain[1]):
+        first, inner, second, last = chain
         one, other = (_encoding(nodes[each], constants) for each in (first, second))
         if one is None or other is None or one[2] != other[2]:
             continue
         if (one, other) != tuple(_encoding(nodes[each], constants) for each in (inner, last)):
             continue
+        is_later = not used.isdisjoint(chain)
+        used.update(chain)
+        if is_later:
+            continue
         lasts = [node for node in nodes if _are_alike(node, nodes[last])]
         if one != other:
-            names = [f"{prefix}{part}_{len(added)}" for part in ("scale", "point")]
+            names = [f"{prefix}{part}_{len(constants.maps[0])}" for part in ("scale", "point")]
             common = _common(one, other)
             if not common[0] > 0:
                 reason = "its tensor was quantized before, by a range that has only 0 in common"
                 found = (second, nodes[second].op_type, reason, list(nodes[second].output))
                 raise UnsupportedOperatorError([found])
-            added |= dict(zip(names, common, strict=True))
+            constants.update(zip(names, common, strict=True))
             for node in (nodes[first], *lasts):
                 node.input[1], node.input[2] = names
         for node in lasts:
             node.input[0] = nodes[first].output[0]
         dropped |= {inner, second}
-    return [node for number, node in enumerate(nodes) if number not in dropped], added
+    return dropped
 
 
 def _are_alike(node: Any, other: Any) -> bool:

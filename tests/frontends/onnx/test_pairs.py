@@ -49,12 +49,13 @@ def by_onnxruntime(model: Any, data: Any) -> Any:
     return session.run(None, {"x": data})[0]
 
 
+@pytest.mark.parametrize("pairs", [2, 3, 4])
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
-def test_two_pairs_are_one(dtype: str) -> None:
+def test_pairs_in_a_row_are_one(dtype: str, pairs: int) -> None:
     low = np.iinfo(dtype).min
     data = RNG.normal(0, 4, 512).astype(np.float32)
-    for _ in range(3):
-        scales, points = RNG.uniform(0.01, 0.06, 2), RNG.integers(0, 256, 2)
+    for _ in range(4):
+        scales, points = RNG.uniform(0.01, 0.06, pairs), RNG.integers(20, 236, pairs)
         encodings = [
             (float(scale), int(low + point), dtype)
             for scale, point in zip(scales, points, strict=True)
@@ -83,7 +84,7 @@ def test_so_they_are_where_the_second_is_read_twice(others: int) -> None:
     [
         [(0.1, 3, "uint8"), (0.1, 3, "int8")],
         [(0.1, 127, "int8"), (0.2, -128, "int8")],
-        [(0.1, 3, "uint8"), (0.2, 3, "uint8"), (0.3, 5, "uint8")],
+        [(0.1, 3, "uint8"), (0.2, 3, "uint8"), (0.3, 5, "int8")],
     ],
 )
 def test_other_pairs_are_refused(encodings: list[tuple[float, int, str]]) -> None:
