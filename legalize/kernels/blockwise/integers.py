@@ -5,7 +5,7 @@
     for each block of vectors of units      in parallel, if there is work for several
       for each tile of rows
         for each block of the depth
-          sums += products of pairs of steps and of weights
+          sums += products of pairs of steps and of weights, or of four of each
           totals += (sums - zero point · sum of steps) · (value · scale)
         output = totals
 
@@ -23,6 +23,7 @@ from tvm.script.ir_builder import IRBuilder
 from tvm.script.ir_builder import tirx as T
 
 from legalize.kernels.blockwise.kernel import declared
+from legalize.kernels.blockwise.quads import add_quads
 from legalize.kernels.blockwise.spec import GROUP, Blockwise
 from legalize.kernels.blockwise.widening import Weights
 from legalize.kernels.ir.floats import magnitude_bits, round_half_even, rounded_apart
@@ -65,14 +66,16 @@ def integer_rows(isa: VectorIsa, spec: Blockwise) -> tirx.PrimFunc:
         T.func_attr({"global_symbol": "blockwise_integers", "tirx.noalias": True})
         source, weights, target = declared(spec)
         data = _Data(
-            T.alloc_buffer((spec.rows * spec.depth,), "int16", scope="global"),
+            T.alloc_buffer((spec.rows * spec.depth,), _dtype(spec), scope="global"),
             T.alloc_buffer((spec.rows * spec.blocks,), "int32", scope="global"),
             T.alloc_buffer((spec.rows * spec.blocks,), "float32", scope="global"),
         )
         with T.serial(spec.rows * spec.blocks) as number:
             _quantize(spec, source, data, number)
         rows = min(spec.rows, _MOST_ROWS)
-        most = max(isa.registers // 4 // rows, 1)
+        # Short sums begin anew in each block: totals alone stay beside them.
+        share = 2 if spec.has_quads and not isa.adds_byte_products else 4
+        most = max(isa.registers // share // rows, 1)
         whole, rest = divmod(-(-spec.units // isa.lanes), most)
         products = spec.rows * spec.units * spec.depth
         tasks = task_count(products / _PRODUCTS_PER_MICROSECOND * isa.size / 64)
@@ -81,6 +84,11 @@ def integer_rows(isa: VectorIsa, spec: Blockwise) -> tirx.PrimFunc:
                 tile = _Tile(isa, spec, weights, data, target, first, size, rows)
                 shared_loop(tasks, blocks, tile.write)
     return builder.get()
+
+
+def _dtype(spec: Blockwise) -> str:
+    """Return that of data's steps."""
+    return "int8" if spec.has_quads else "int16"
 
 
 @dataclass(frozen=True)
@@ -116,7 +124,7 @@ def _quantize(spec: Blockwise, source: Buffer, data: _Data, number: Index) -> No
     def convert(place: Index) -> None:
         real = rounded_apart(source[place] * spread(factor, GROUP))
         steps = kept(round_half_even(real))
-        T.buffer_store(data.steps, T.Cast(f"int16x{GROUP}", steps), [place])
+        T.buffer_store(data.steps, T.Cast(f"{_dtype(spec)}x{GROUP}", steps), [place])
         set_lanes(total, steps + get_lanes(total, GROUP), GROUP)
 
     loop(convert)
@@ -156,8 +164,12 @@ class _Tile:
         self._clear(totals, "float32")
         with T.serial(spec.blocks) as block:
             self._clear(sums, "int32")
-            with T.serial(spec.size // _PAIR) as pair:
-                self._add_products(sums, places, row, block * (spec.size // _PAIR) + pair)
+            if spec.has_quads:
+                given = self.weights.buffers[0], self.data.steps
+                add_quads(self.isa, spec, given, sums, (places, row, block))
+            else:
+                with T.serial(spec.size // _PAIR) as pair:
+                    self._add_products(sums, places, row, block * (spec.size // _PAIR) + pair)
             for column, (group, first) in enumerate(places):
                 scale, point = self.weights.numbers(group, block, first, lanes)
                 whole = T.Cast(f"int32x{lanes}", point)

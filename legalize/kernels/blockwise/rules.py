@@ -13,6 +13,7 @@ from tvm.relax import op as R
 from legalize.kernels.blockwise.integers import integer_rows, is_served
 from legalize.kernels.blockwise.kernel import MOST_ROWS, few_rows
 from legalize.kernels.blockwise.panels import many_rows
+from legalize.kernels.blockwise.quads import multiplies_quads
 from legalize.kernels.blockwise.spec import Blockwise, one_point, point_dtype
 from legalize.kernels.call import call_tir
 from legalize.kernels.isa.base import VectorIsa
@@ -43,7 +44,8 @@ def _multiply(
     is_integer, depth = quantizes(attrs), shape[-1]
     if is_integer:  # zeros change neither the largest number of a block nor its sums
         depth += -depth % attrs.block_size
-    spec = Blockwise(rows, depth, units, *how)
+    quads = is_integer and multiplies_quads(isa, attrs.bits)
+    spec = Blockwise(rows, depth, units, *how, has_quads=quads)
     if is_integer and not is_served(spec):
         return None
     function = _function(spec, isa, is_integer=is_integer)

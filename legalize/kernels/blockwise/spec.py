@@ -7,9 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from legalize.kernels.ir.types import Array
+from qnn_ops.blockwise_dense import integers_of
 
 GROUP = 16
 """Units whose weights lie side by side: the bytes of the smallest register."""
+
+QUAD = 4
+"""Neighbours whose products with bytes are added up in an int32."""
 
 _BYTE = 8
 
@@ -26,6 +30,8 @@ class Blockwise:
         size: weights of a block.
         points: the dtype of zero points; empty where each is ``middle``.
         middle: the zero point of all.
+        has_quads: whether the four bytes of an int32 are neighbours along the depth, one below the
+            other of a unit; else neighbouring bytes are units.
     """
 
     rows: int
@@ -35,6 +41,7 @@ class Blockwise:
     size: int
     points: str
     middle: float
+    has_quads: bool = False
 
     @property
     def groups(self) -> int:
@@ -70,14 +77,25 @@ class Blockwise:
 
     def packed(self, *arrays: Array) -> list[Array]:
         """Lay out weights, scales and zero points of units: those of a group side by side."""
-        pairs = zip(arrays, self.dtypes, strict=False)  # zero points that are one number are none
-        return [self._grouped(array.astype(dtype)) for array, dtype in pairs]
+        weights, *numbers = arrays
+        pairs = zip(numbers, self.dtypes[1:], strict=False)  # one number for all is no zero point
+        others = [self._grouped(array.astype(dtype)) for array, dtype in pairs]
+        if self.has_quads:
+            return [self._grouped(self._quads(weights), QUAD), *others]
+        return [self._grouped(weights), *others]
 
-    def _grouped(self, array: Array) -> Array:
+    def _quads(self, weights: Array) -> Array:
+        """Return bytes: each four hold four neighbours in their lowest bits, then others."""
+        fields = integers_of(weights, self.bits).reshape(len(weights), -1, self.in_byte, QUAD)
+        shifts = np.arange(0, _BYTE, self.bits, dtype=np.uint8)[:, np.newaxis]
+        whole = np.bitwise_or.reduce(fields << shifts, axis=2)
+        return np.asarray(whole.reshape(len(weights), -1), np.uint8)
+
+    def _grouped(self, array: Array, together: int = 1) -> Array:
         whole = np.zeros((self.groups * GROUP, array.shape[1]), array.dtype)
         whole[: self.units] = array
-        split = whole.reshape(self.groups, GROUP, -1)
-        return np.ascontiguousarray(split.transpose(0, 2, 1))
+        split = whole.reshape(self.groups, GROUP, -1, together).transpose(0, 2, 1, 3)
+        return np.ascontiguousarray(split).reshape(self.groups, -1, GROUP)
 
 
 def point_dtype(points: Array) -> str:

@@ -114,6 +114,24 @@ class VectorIsa(ABC):
         even, odd = (T.Shuffle([products], list(range(first, lanes, 2))) for first in (0, 1))
         return T.reinterpret(f"int32x{lanes // 2}", even + odd)
 
+    @property
+    def multiplies_bytes(self) -> bool:
+        """Whether there is ``byte_pairs``."""
+        return False
+
+    @property
+    def adds_byte_products(self) -> bool:
+        """Whether there is ``add_byte_products``."""
+        return False
+
+    def byte_pairs(self, unsigned: Vector, signed: Vector) -> Vector:
+        """Add up products of neighbours of uint8 and int8, saturating: half as many int16."""
+        raise NotImplementedError
+
+    def add_byte_products(self, total: Vector, unsigned: Vector, signed: Vector) -> Vector:
+        """Add to each int32 the products of four neighbours of uint8 and int8."""
+        raise NotImplementedError
+
     def scaled(self, words: Vector, multiplier: int) -> Vector:
         """Compute x·multiplier >> 8 for int16 from 0 to 255 and a product below 2^23."""
         lanes = lanes_in(words)

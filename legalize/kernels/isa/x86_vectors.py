@@ -15,7 +15,12 @@ from legalize.kernels.ir.registers import lanes_in
 from legalize.kernels.ir.types import Array, Buffer, Vector
 from legalize.kernels.ir.vectors import filled, flipped, splat
 from legalize.kernels.isa.base import AffineForm, VectorIsa
-from legalize.kernels.isa.x86_instructions import narrow_pair, narrow_to_bytes, shuffle_bytes
+from legalize.kernels.isa.x86_instructions import (
+    dot_bytes,
+    narrow_pair,
+    narrow_to_bytes,
+    shuffle_bytes,
+)
 
 _QUARTER = 16
 _LOWER_BITS = 15
@@ -24,6 +29,11 @@ _ROUNDED_PRODUCTS = {
     16: "ssse3.pmul.hr.sw.128",
     32: "avx2.pmul.hr.sw",
     64: "avx512.pmul.hr.sw.512",
+}
+_PAIRS = {
+    16: "llvm.x86.ssse3.pmadd.ub.sw.128",
+    32: "llvm.x86.avx2.pmadd.ub.sw",
+    64: "llvm.x86.avx512.pmaddubs.w.512",
 }
 _PREFIX = {16: "llvm.x86.sse2", 32: "llvm.x86.avx2", 64: "llvm.x86.avx512"}
 
@@ -78,6 +88,25 @@ class X86Vectors(VectorIsa):
         lanes = lanes_in(lhs)
         name = f"{_PREFIX[2 * lanes]}.{'pmaddw.d.512' if lanes == 32 else 'pmadd.wd'}"
         return T.call_llvm_pure_intrin(f"int32x{lanes // 2}", name, lhs, rhs)
+
+    @property
+    def multiplies_bytes(self) -> bool:
+        """Whether there is vpmaddubsw, as in every instruction set here."""
+        return True
+
+    @property
+    def adds_byte_products(self) -> bool:
+        """Whether there is vpdpbusd, which processors have that have vpdpwssd."""
+        return self.has_word_sums
+
+    def byte_pairs(self, unsigned: Vector, signed: Vector) -> Vector:
+        """Multiply and add by vpmaddubsw."""
+        lanes = lanes_in(unsigned)
+        return T.call_llvm_pure_intrin(f"int16x{lanes // 2}", _PAIRS[lanes], unsigned, signed)
+
+    def add_byte_products(self, total: Vector, unsigned: Vector, signed: Vector) -> Vector:
+        """Multiply and add by vpdpbusd."""
+        return dot_bytes(total, unsigned, signed, lanes_in(total))
 
     def scaled(self, words: Vector, multiplier: int) -> Vector:
         """Scale by vpmulhuw."""
