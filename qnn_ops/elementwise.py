@@ -15,6 +15,7 @@ from qnn_ops.checks import (
     QUANTIZED,
     check_alike,
     check_bounds,
+    check_choice,
     check_dtype,
     check_quantization,
 )
@@ -39,12 +40,12 @@ LARGEST_TERM = 2**16 - 1
 class ElementwiseOperator(Operator[...]):
     """An operator on two tensors, which decorates its own reference: that is what differs."""
 
-    def __init__(self, reference: Reference, *, has_arithmetics: bool = False) -> None:
+    def __init__(self, reference: Reference, *, arithmetics: tuple[str, ...] = ()) -> None:
         """Register the operator; its documentation begins with the reference's own.
 
         Args:
             reference: computes it.
-            has_arithmetics: whether ONNX Runtime and XNNPACK have the operator, too.
+            arithmetics: that it has beside TFLite's.
         """
         traits = Traits(
             zero_points={"lhs": "lhs_zero_point", "rhs": "rhs_zero_point"},
@@ -56,7 +57,7 @@ class ElementwiseOperator(Operator[...]):
         super().__init__(reference, ("lhs", "rhs"), traits)
         self.__doc__ = f"{cleandoc(reference.__doc__ or '')}\n\n{cleandoc(_ARGUMENTS)}\n"
         self.__wrapped__ = self.__call__
-        self.has_arithmetics = has_arithmetics
+        self.arithmetics = ("tflite", *arithmetics)
         self.type_rule(elementwise_type)
         self.reference(reference)
 
@@ -81,8 +82,7 @@ class ElementwiseOperator(Operator[...]):
         low, high = bounds_attr(out_dtype, out_min, out_max)
         stated: dict[str, Any] = {}
         if arithmetic != "tflite":
-            if not self.has_arithmetics:
-                raise QnnError(f"{self.name}: arithmetic must be tflite, got {arithmetic!r}")
+            check_choice(f"{self.name}: arithmetic", arithmetic, self.arithmetics)
             stated = {"arithmetic": arithmetic}
         if arithmetic == ONNXRUNTIME:
             stated["model_dtype"] = model_dtype or out_dtype
@@ -115,7 +115,7 @@ _ARGUMENTS = """
         out_dtype: int8, uint8 or int16.
         out_min: lowest value of the result (a fused activation); default: the dtype's.
         out_max: highest value of the result; default: the dtype's.
-        arithmetic: "tflite"; of sums and products also "onnxruntime" and "xnnpack", for 8 bits.
+        arithmetic: "tflite"; for 8 bits also "xnnpack", and of sums and products "onnxruntime".
         model_dtype: for arithmetic "onnxruntime", what the model's tensors are, int8 or uint8: its
             float32 sums see the zero points. Default: ``out_dtype``.
 

@@ -13,14 +13,14 @@ from qnn_ops.elementwise import (
     sum_overflow,
     sum_reference,
 )
-from qnn_ops.onnxruntime import is_onnxruntime, sum_onnxruntime
+from qnn_ops.onnxruntime import ONNXRUNTIME, is_onnxruntime, sum_onnxruntime
 from qnn_ops.registry import Attrs, TensorSpec
-from qnn_ops.xnnpack import check_sum, is_xnnpack, sum_xnnpack
+from qnn_ops.xnnpack import XNNPACK, check_sum, is_xnnpack, sum_xnnpack
 
 Array = np.ndarray[Any, Any]
 
 
-@partial(ElementwiseOperator, has_arithmetics=True)
+@partial(ElementwiseOperator, arithmetics=(ONNXRUNTIME, XNNPACK))
 def quantized_add(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     """Add two quantized tensors.
 

@@ -18,14 +18,19 @@ from qnn_ops.elementwise import (
     ElementwiseOperator,
     product_multiplier,
 )
-from qnn_ops.onnxruntime import is_onnxruntime, product_factor, product_onnxruntime
+from qnn_ops.onnxruntime import (
+    ONNXRUNTIME,
+    is_onnxruntime,
+    product_factor,
+    product_onnxruntime,
+)
 from qnn_ops.registry import Attrs, Known, TensorSpec
-from qnn_ops.xnnpack import is_xnnpack, product_xnnpack
+from qnn_ops.xnnpack import XNNPACK, is_xnnpack, product_xnnpack
 
 Array = np.ndarray[Any, Any]
 
 
-@partial(ElementwiseOperator, has_arithmetics=True)
+@partial(ElementwiseOperator, arithmetics=(ONNXRUNTIME, XNNPACK))
 def quantized_multiply(attrs: Attrs, lhs: Array, rhs: Array) -> Array:
     """Multiply two quantized tensors element by element.
 

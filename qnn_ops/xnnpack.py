@@ -37,7 +37,7 @@ class SumTerms(NamedTuple):
 
     Attributes:
         first: factor of lhs.
-        second: factor of rhs.
+        second: factor of rhs; negative in a difference.
         shift: at least 13.
     """
 
@@ -79,19 +79,19 @@ def check_sum(attrs: Any) -> None:
             )
 
 
-def sum_terms(attrs: Any) -> SumTerms:
-    """Return the constants of a sum."""
+def sum_terms(attrs: Any, sign: int = 1) -> SumTerms:
+    """Return the constants of a sum, or with the sign -1 of a difference."""
     output = np.float32(attrs.output_scale)
     first, second = (
         float(np.float32(scale) / output) for scale in (attrs.lhs_scale, attrs.rhs_scale)
     )
     shift = _SUM_BITS - (math.frexp(max(first, second))[1] - 1)
-    return SumTerms(round(math.ldexp(first, shift)), round(math.ldexp(second, shift)), shift)
+    return SumTerms(round(math.ldexp(first, shift)), sign * round(math.ldexp(second, shift)), shift)
 
 
-def sum_xnnpack(attrs: Any, lhs: Array, rhs: Array) -> Array:
-    """Add in fixed point, ties up."""
-    first, second, shift = sum_terms(attrs)
+def sum_xnnpack(attrs: Any, lhs: Array, rhs: Array, sign: int = 1) -> Array:
+    """Add, or with the sign -1 subtract, in fixed point, ties up."""
+    first, second, shift = sum_terms(attrs, sign)
     total = (lhs.astype(np.int64) - attrs.lhs_zero_point) * first
     total = total + (rhs.astype(np.int64) - attrs.rhs_zero_point) * second
     steps = (total + (1 << (shift - 1))) >> shift
@@ -158,6 +158,27 @@ def quantize_xnnpack(
         steps = np.asarray(values, np.float32) * reciprocal(scale)
     bounded = np.clip(np.where(np.isnan(steps), np.inf, steps), low - points, high - points)
     return np.asarray(np.rint(bounded).astype(np.int64) + points, dtype)
+
+
+def clamp_table(
+    data: tuple[float, int, str], result: tuple[float, int, str], ends: tuple[float, float]
+) -> Array:
+    """Return what an activation makes of each 8-bit value, the lowest first.
+
+    In float32, the zero point within what is rounded half to even.
+
+    Args:
+        data: scale, zero point and dtype of the values.
+        result: of the result.
+        ends: the lowest and the highest real number.
+    """
+    scale, point, dtype = data
+    low, high = dtype_range(dtype)
+    reals = (np.arange(low, high + 1) - point).astype(np.float32) * np.float32(scale)
+    bounded = np.clip(reals, np.float32(ends[0]), np.float32(ends[1]))
+    output, zero_point, out_dtype = result
+    steps = bounded * reciprocal(output) + np.float32(zero_point)
+    return np.asarray(np.clip(np.rint(steps), *dtype_range(out_dtype)), out_dtype)
 
 
 def _stored(attrs: Any, steps: Array) -> Array:

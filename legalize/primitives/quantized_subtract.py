@@ -6,12 +6,16 @@ from tvm import relax
 
 from legalize.primitives.elementwise import lower_sum
 from legalize.primitives.registry import primitive
+from legalize.primitives.xnnpack import sum_xnnpack
 from qnn_ops.quantized_subtract import quantized_subtract
 from qnn_ops.registry import Attrs
+from qnn_ops.xnnpack import is_xnnpack
 
 
 @primitive(quantized_subtract)
 def _quantized_subtract(
     builder: relax.BlockBuilder, attrs: Attrs, lhs: relax.Expr, rhs: relax.Expr
 ) -> relax.Expr:
+    if is_xnnpack(attrs):
+        return sum_xnnpack(attrs, lhs, rhs, -1)
     return lower_sum(builder, attrs, lhs, rhs, -1)

@@ -25,9 +25,12 @@ def mean_xnnpack(
     return R.astype(R.add(bounded, const(terms.given, "int32")), attrs.out_dtype)
 
 
-def sum_xnnpack(attrs: Attrs, lhs: relax.Expr, rhs: relax.Expr) -> relax.Expr:
-    """Lower a sum of two tensors; int32 has room for it, and for what it is rounded with."""
-    first, second, shift = sum_terms(attrs)
+def sum_xnnpack(attrs: Attrs, lhs: relax.Expr, rhs: relax.Expr, sign: int = 1) -> relax.Expr:
+    """Lower a sum of two tensors, or with the sign -1 their difference.
+
+    int32 has room for it, and for what it is rounded with.
+    """
+    first, second, shift = sum_terms(attrs, sign)
     left = R.multiply(centred(lhs, attrs.lhs_zero_point), const(first, "int32"))
     right = R.multiply(centred(rhs, attrs.rhs_zero_point), const(second, "int32"))
     total = R.add(R.add(left, right), const(1 << (shift - 1), "int32"))

@@ -1,7 +1,8 @@
 """XNNPACK's activations: bounds of what computes before, or of integers.
 
 Convolutions and products of matrices end in relu or hardtanh, sums in relu. After anything else
-both are computed in float; and on what was quantized before they are bounds of its integers.
+both are computed in float; and on what was quantized before they are bounds of its integers, or,
+where the result has another scale, a table; but a convolution or a dense layer before ends in it.
 """
 
 from __future__ import annotations
@@ -15,13 +16,17 @@ from tvm.relax import op as R
 
 from legalize.qdq.activations import number
 from legalize.qdq.group import BIASED, Group, LeftInFloatError, NoRuleError, operator_name, rule
-from qnn_ops import dequantize
+from qnn_ops import dequantize, quantize, quantized_lookup
 from qnn_ops.attributes import dtype_range
 from qnn_ops.quantized_pool2d import bounds as bounds_of
 from qnn_ops.registry import attrs_of, operator_of, spec_of
-from qnn_ops.xnnpack import XNNPACK
+from qnn_ops.xnnpack import XNNPACK, clamp_table
 
 _SUM = "relax.add"
+
+_ROWS = "relax.nn.conv1d"
+
+_ACTIVATIONS = ("relax.clip", "relax.nn.relu", "relax.nn.relu6")
 
 
 @rule("nn.relu", arithmetics=[XNNPACK])
@@ -51,10 +56,10 @@ def _ended(
         ends: the lowest and highest real number.
         enders: the operators that end in such an activation.
     """
-    bounds = _steps(group, ends[0]), _steps(group, ends[1])
+    bounds = _within(group.bounds, (_steps(group, ends[0]), _steps(group, ends[1])))
     inner = group.value(call.args[0])
     if operator_of(inner) is dequantize:
-        return _of_integers(group, call.args[0], bounds)
+        return _of_integers(group, call.args[0], bounds, ends)
     name = operator_name(inner)
     if name not in enders or (name == _SUM and not _may_end(group, inner, enders, ends)):
         raise LeftInFloatError(f"XNNPACK does not end {name or 'this'} in an activation")
@@ -77,17 +82,61 @@ def _steps(group: Group, real: float) -> int:
     return int(min(max(float(steps), low), high))
 
 
-def _of_integers(group: Group, expr: relax.Expr, bounds: tuple[int, int]) -> relax.Expr:
+def _of_integers(
+    group: Group, expr: relax.Expr, bounds: tuple[int, int], ends: tuple[float, float]
+) -> relax.Expr:
     data = group.activation(expr)
-    if data.encoding != group.encoding:
-        raise NoRuleError("an activation's result has not its data's scale and zero point")
     quantized = group.value(expr).args[0]
+    is_own = group.uses.get(quantized, 0) == 1
+    if data.encoding != group.encoding:
+        merged = _merged(group.bounded(bounds), quantized) if is_own else None
+        if merged is not None and group.uses.get(expr, 0) == 1:
+            return merged
+        table = clamp_table(data.encoding, group.encoding, ends)
+        return quantized_lookup(data.data, relax.const(table, str(table.dtype)))
     made = group.builder.lookup_binding(data.data) if isinstance(data.data, relax.Var) else None
     operator = operator_of(made)
-    if operator is not None and operator.traits.clamps and group.uses.get(quantized, 0) == 1:
+    if operator is not None and operator.traits.clamps and is_own:
         return _clamped(made, bounds)
     low, high = (relax.const(np.asarray(bound, data.dtype)) for bound in bounds)
     return R.minimum(R.maximum(data.data, low), high)
+
+
+def _merged(group: Group, quantized: relax.Expr) -> relax.Expr | None:
+    """Return a product that ends in an activation after its own quantize.
+
+    The delegate makes one of both: what was quantized between them is not rounded.
+
+    Raises:
+        NoRuleError: it does so with a maximum, or with another activation.
+    """
+    value = group.value(quantized)
+    if operator_of(value) is not quantize:
+        return None
+    inner = group.value(value.args[0])
+    while operator_name(inner) in _ACTIVATIONS:
+        inner = group.value(inner.args[0])
+        if operator_of(inner) is dequantize:
+            raise NoRuleError("an activation of another scale after an activation")
+    name = operator_name(inner)
+    if name == "relax.nn.max_pool2d":
+        raise NoRuleError("an activation of another scale after a maximum")
+    parts = [inner, *map(group.value, inner.args)] if name == _SUM else [inner]
+    names = {operator_name(part) for part in parts} - {_ROWS}  # it moves an axis in between
+    if names.isdisjoint(BIASED[XNNPACK]):
+        return None
+    try:
+        return group.folded(value.args[0])
+    except LeftInFloatError:
+        return None
+
+
+def _within(inner: tuple[int, int] | None, outer: tuple[int, int]) -> tuple[int, int]:
+    """Return the bounds of what is bounded by ``outer`` before ``inner``."""
+    if inner is None:
+        return outer
+    low, high = (min(max(end, inner[0]), inner[1]) for end in outer)
+    return low, high
 
 
 def _clamped(call: relax.Call, bounds: tuple[int, int]) -> relax.Expr:

@@ -1,24 +1,24 @@
-"""XNNPACK's sums and products of two tensors, and concatenations of tensors of one encoding."""
+"""XNNPACK's sums, differences and products, and concatenations of tensors of one encoding."""
 
 from __future__ import annotations
 
 from tvm import relax
 
 from legalize.qdq.elementwise import of_pair, with_bias
-from legalize.qdq.group import Group, NoRuleError, operator_name, rule
-from legalize.qdq.xnnpack_missing import MISSING
-from qnn_ops import quantized_add, quantized_concat, quantized_multiply
+from legalize.qdq.group import Group, NoRuleError, rule
+from qnn_ops import quantized_add, quantized_concat, quantized_multiply, quantized_subtract
 from qnn_ops.xnnpack import XNNPACK
 
 
 @rule("add", arithmetics=[XNNPACK])
 def _add(group: Group, call: relax.Call) -> relax.Expr:
-    for operand in call.args:
-        name = operator_name(group.value(operand)).removeprefix("relax.")
-        if name in MISSING:
-            raise NoRuleError(f"a bias of {name} is not among the operators here")
     biased = with_bias(group, call)
     return of_pair(group, call, quantized_add, arithmetic=XNNPACK) if biased is None else biased
+
+
+@rule("subtract", arithmetics=[XNNPACK])
+def _subtract(group: Group, call: relax.Call) -> relax.Expr:
+    return of_pair(group, call, quantized_subtract, arithmetic=XNNPACK)
 
 
 @rule("multiply", arithmetics=[XNNPACK])

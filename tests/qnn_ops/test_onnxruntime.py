@@ -224,7 +224,7 @@ def test_other_operators_have_no_such_arithmetic() -> None:
     from qnn_ops import quantized_subtract
 
     data = np.zeros(4, np.uint8)
-    with pytest.raises(QnnError, match="arithmetic must be tflite, got 'onnxruntime'"):
+    with pytest.raises(QnnError, match="arithmetic must be one of tflite, xnnpack, got 'onnx"):
         quantized_subtract.evaluate(
             data, data, 0.1, 0, 0.1, 0, 0.1, 0, "uint8", arithmetic="onnxruntime"
         )

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
-from qnn_ops import quantize, quantized_add, quantized_mean, quantized_multiply
+from qnn_ops import (
+    quantize,
+    quantized_add,
+    quantized_mean,
+    quantized_multiply,
+    quantized_subtract,
+)
 from qnn_ops.errors import QnnError
+from qnn_ops.xnnpack import clamp_table
 
 XNNPACK: dict[str, Any] = {"arithmetic": "xnnpack"}
 F = np.float32
@@ -23,6 +31,13 @@ def test_sums_round_ties_up() -> None:
     assert result.tolist() == [-1, -1, 0, 0, 1, 1, 2]
 
 
+def test_differences_round_ties_up() -> None:
+    rhs = np.array([-3, -2, -1, 0, 1, 2, 3], np.int8)
+    zero = np.zeros_like(rhs)
+    result = quantized_subtract.evaluate(zero, rhs, 0.5, 0, 0.5, 0, 1.0, 0, "int8", **XNNPACK)
+    assert result.tolist() == [2, 1, 1, 0, 0, -1, -1]
+
+
 def test_sums_are_nearest_where_no_tie_is_near() -> None:
     encodings = (0.0371, 9, 0.0213, -4, 0.0529, 7)
     result = quantized_add.evaluate(VALUES[:, None], VALUES, *encodings, "int8", **XNNPACK)
@@ -33,10 +48,11 @@ def test_sums_are_nearest_where_no_tie_is_near() -> None:
     np.testing.assert_array_equal(result[~is_near], wanted[~is_near])
 
 
+@pytest.mark.parametrize("operator", [quantized_add, quantized_subtract])
 @pytest.mark.parametrize(("lhs", "output"), [(2.0**-11, 1.0), (256.0, 1.0)])
-def test_sums_need_near_scales(lhs: float, output: float) -> None:
+def test_sums_need_near_scales(operator: Any, lhs: float, output: float) -> None:
     with pytest.raises(QnnError, match=r"XNNPACK adds where their quotient is from 2\^-10 to"):
-        quantized_add.evaluate(VALUES, VALUES, lhs, 0, 1.0, 0, output, 0, "int8", **XNNPACK)
+        operator.evaluate(VALUES, VALUES, lhs, 0, 1.0, 0, output, 0, "int8", **XNNPACK)
 
 
 def test_products_round_half_to_even_before_the_zero_point() -> None:
@@ -68,6 +84,12 @@ def test_quantize_bounds() -> None:
 def test_what_quantize_does_not_take(other: dict[str, Any]) -> None:
     with pytest.raises(QnnError, match="'xnnpack' has no multiplier, and gives 8 or 16 bits"):
         quantize.evaluate(np.zeros(3, F), 0.5, 0, **other, **XNNPACK)
+
+
+def test_activations_round_after_the_zero_point() -> None:
+    table = clamp_table((0.5, 1, "int8"), (1.0, 1, "int8"), (-1.0, math.inf))
+    steps = [Fraction(max(int(value) - 1, -2), 2) + 1 for value in VALUES]
+    assert table.tolist() == [round(step) for step in steps]
 
 
 @pytest.mark.parametrize("point", [0, 1])

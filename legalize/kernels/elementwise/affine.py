@@ -96,20 +96,21 @@ def affine_form(
     return None
 
 
-def stated_form(attrs: Attrs, dtypes: tuple[str, str]) -> AffineForm | None:
+def stated_form(attrs: Attrs, dtypes: tuple[str, str], sign: int) -> AffineForm | None:
     """Return XNNPACK's sum, which is such a form; None where int32 has no room for zero points.
 
     Args:
         attrs: of the call.
         dtypes: of lhs and rhs.
+        sign: 1 or -1.
     """
-    terms = sum_terms(attrs)
+    terms = sum_terms(attrs, sign)
     points = (attrs.lhs_zero_point, attrs.rhs_zero_point)
     moved = [point - dtype_range(dtype)[0] for point, dtype in zip(points, dtypes, strict=True)]
     output = attrs.output_zero_point - dtype_range(attrs.out_dtype)[0]
     addend = (1 << (terms.shift - 1)) + (output << terms.shift)
     addend -= terms.first * moved[0] + terms.second * moved[1]
-    if abs(addend) + 255 * (terms.first + terms.second) >= 2**31:
+    if abs(addend) + 255 * (terms.first + abs(terms.second)) >= 2**31:
         return None
     return AffineForm(terms.first, terms.second, addend, terms.shift)
 

@@ -116,7 +116,7 @@ def _sum(
         return None
     dtypes = lhs.dtype, rhs.dtype
     if is_xnnpack(attrs):
-        form = stated_form(attrs, dtypes)
+        form = stated_form(attrs, dtypes, sign)
     else:
         form = affine_form(operator, attrs, dtypes, sign)
     if form is None:

@@ -91,7 +91,7 @@ def _form(
             return form
         return None if form.lhs_first else affine_form(operator, attrs, dtypes, sign)
     if is_xnnpack(attrs):
-        return stated_form(attrs, dtypes)
+        return stated_form(attrs, dtypes, sign)
     return affine_form(operator, attrs, dtypes, sign) or _terms(attrs, dtypes, sign)
 
 

@@ -5,7 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qnn_ops import quantize, quantized_add, quantized_mean, quantized_multiply
+from qnn_ops import (
+    quantize,
+    quantized_add,
+    quantized_mean,
+    quantized_multiply,
+    quantized_subtract,
+)
 from qnn_ops.attributes import dtype_range
 from tests.support.operators import check_operator
 
@@ -14,7 +20,7 @@ RNG = np.random.default_rng(0)
 ROW = np.arange(-128, 128).astype(np.int8)
 
 
-@pytest.mark.parametrize("operator", [quantized_add, quantized_multiply])
+@pytest.mark.parametrize("operator", [quantized_add, quantized_subtract, quantized_multiply])
 @pytest.mark.parametrize("scales", [(0.5, 0.25, 0.5), (0.0371, 0.0113, 0.0529), (3.1, 7.0, 0.3)])
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_pairs(operator: Any, scales: tuple[float, float, float], dtype: str) -> None:

@@ -171,7 +171,9 @@ def test_equal_calls_share_a_function(seed: int) -> None:
 
 @each_place
 @pytest.mark.parametrize(
-    "operator", [quantized_add, quantized_multiply], ids=lambda each: each.name
+    "operator",
+    [quantized_add, quantized_subtract, quantized_multiply],
+    ids=lambda each: each.name,
 )
 def test_every_pair_of_xnnpack(place: Place, operator: Operator[Any]) -> None:
     rng = np.random.default_rng(9)
