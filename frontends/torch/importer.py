@@ -11,8 +11,9 @@ from tvm import relax
 from frontends.builder import Imported
 from frontends.errors import ModelFormatError, UnsupportedOperatorError, reason_of
 from frontends.naming import owners, with_results
+from frontends.torch.decompose import decomposed
 from frontends.torch.inductor import is_of_inductor
-from frontends.torch.operators import CLAMPING, DEQUANTIZING, QUANTIZING, reasons, rules
+from frontends.torch.operators import CLAMPING, DEQUANTIZING, OWN, QUANTIZING, reasons, rules
 from frontends.torch.package import torch_package
 from frontends.torch.reader import (
     calls_of,
@@ -54,12 +55,32 @@ def from_exported_program(
         QnnError: torch is missing, or a shape is not static.
         OSError: the file cannot be read.
     """
-    imported = import_program(read_program(program))
+    imported = import_program(known_program(program))
     return imported.mod, imported.params
 
 
+def known_program(model: Any) -> Any:
+    """Return a program of operators that are known, as far as PyTorch decomposes others into them.
+
+    Args:
+        model: as ``read_program`` takes it.
+
+    Raises:
+        QnnError, OSError: as ``read_program`` does.
+    """
+    return decomposed(read_program(model), _known())
+
+
+def _known() -> set[str]:
+    """Return the names of the operators that are imported."""
+    torch_package()  # TVM's importer only says that it is missing
+    from tvm.relax.frontend.torch.exported_program_translator import ExportedProgramImporter
+
+    return {*ExportedProgramImporter().convert_map, *OWN}
+
+
 def import_program(program: Any) -> Imported:
-    """Import what ``read_program`` gave; see ``from_exported_program``."""
+    """Import what ``known_program`` gave; see ``from_exported_program``."""
     check_operators(program)
     inputs, outputs = user_nodes(program)
     signature = Signature(
@@ -104,10 +125,7 @@ def _with_results(
 
 def missing_operators(program: Any) -> dict[int, str]:
     """Tell why nodes cannot be imported, by their numbers among those that compute."""
-    torch_package()  # TVM's importer only says that it is missing
-    from tvm.relax.frontend.torch.exported_program_translator import ExportedProgramImporter
-
-    return reasons(program, ExportedProgramImporter().convert_map, constants_of(program))
+    return reasons(program, _known(), constants_of(program))
 
 
 def check_operators(program: Any) -> None:

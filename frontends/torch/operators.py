@@ -9,13 +9,20 @@ import numpy as np
 from tvm import relax
 
 from frontends.errors import UnsupportedError
+from frontends.torch.bilinear import BICUBIC, BILINEAR, bilinear, check_bicubic
+from frontends.torch.clamps import CLAMP, clamp
 from frontends.torch.dynamic import DYNAMIC, check_dynamic, dynamic_rules
 from frontends.torch.inductor import (
     check_product,
     inductor_rules,
     is_of_inductor,
 )
+from frontends.torch.nearest import NEAREST, nearest
+from frontends.torch.pads import PADS, check_pad, pad
+from frontends.torch.parts import check_index, index, narrow, select
 from frontends.torch.reader import calls_of, operator_of, values_of
+from frontends.torch.reductions import EXTREMES, extreme
+from frontends.torch.sums import SUMS, scaled_sum
 from qnn_ops import dequantize, quantize
 from qnn_ops.attributes import dtype_range
 from qnn_ops.registry import spec_of
@@ -42,8 +49,6 @@ _SUMS = ("add.Tensor", "add_.Tensor")
 _BATCH_NORM = "batch_norm.default"
 _NAMED_PADS = {"conv1d.padding": relax.op.nn.conv1d, "conv2d.padding": relax.op.nn.conv2d}
 """Convolutions whose padding has a name."""
-
-_PADS = ("constant_pad_nd.default", "pad.default")
 
 
 def rules(constants: Mapping[str, Array], *, of_inductor: bool = False) -> dict[str, Rule]:
@@ -77,12 +82,10 @@ def rules(constants: Mapping[str, Array], *, of_inductor: bool = False) -> dict[
     own = (quantize_per_tensor, dequantize_per_tensor, dequantize_per_channel)
     named = dict(zip((*_PER_TENSOR, _PER_CHANNEL), own, strict=True))
     return {
+        **OWN,
         **named,
         **dynamic_rules(constants),
         **(inductor_rules(constants) if of_inductor else {}),
-        _BATCH_NORM: batch_norm,
-        "pixel_shuffle.default": pixel_shuffle,
-        **dict.fromkeys(_NAMED_PADS, named_pads),
     }
 
 
@@ -139,12 +142,57 @@ def batch_norm(node: Any, importer: Any) -> relax.Var:
     return result
 
 
+OWN: dict[str, Rule] = {
+    _BATCH_NORM: batch_norm,
+    "pixel_shuffle.default": pixel_shuffle,
+    **dict.fromkeys(_NAMED_PADS, named_pads),
+    **dict.fromkeys(PADS, pad),
+    **dict.fromkeys(SUMS, scaled_sum),
+    **dict.fromkeys(EXTREMES, extreme),
+    "select.int": select,
+    "narrow.default": narrow,
+    "index.Tensor": index,
+    CLAMP: clamp,
+    NEAREST: nearest,
+    BILINEAR: bilinear,
+}
+"""The rules of operators that TVM's importer has not, or has with another meaning."""
+
+
+def check_batch_norm(node: Any) -> None:
+    """Raise unless a normalization is by statistics that were kept."""
+    values = values_of(node)
+    if values[5] or None in values[3:5]:
+        raise UnsupportedError("it is in training mode: call eval() before torch.export.export")
+
+
+def check_average(node: Any) -> None:
+    """Raise where an average is no average: TVM's importer leaves its divisor out."""
+    if values_of(node)[-1] is not None:
+        raise UnsupportedError("its divisor_override is not imported")
+
+
+def refuse_smoothing(_node: Any) -> None:
+    """Raise: TVM's importer leaves the smoothing out."""
+    raise UnsupportedError("antialias=True is not imported")
+
+
+_CHECKS: dict[str, Callable[[Any], None]] = {
+    _BATCH_NORM: check_batch_norm,
+    "avg_pool2d.default": check_average,
+    "index.Tensor": check_index,
+    BICUBIC: check_bicubic,
+    "_upsample_bilinear2d_aa.default": refuse_smoothing,
+    **dict.fromkeys(PADS, check_pad),
+}
+
+
 def reasons(program: Any, known: Collection[str], constants: Mapping[str, Array]) -> dict[int, str]:
     """Tell why nodes cannot be imported, by their numbers among those that compute.
 
     Args:
         program: the program.
-        known: the names of the operators that TVM's importer has.
+        known: the names of the operators that are imported.
         constants: of the program, by the names of their nodes.
     """
     found: dict[int, str] = {}
@@ -168,14 +216,12 @@ def _check(node: Any, known: Collection[str], constants: Mapping[str, Array], dt
             raise UnsupportedError("its scales and zero points are not constant")
     elif is_quantizing and name in DYNAMIC:
         check_dynamic(node, constants)
-    elif is_quantizing or (name not in known and name not in _NAMED_PADS):
+    elif is_quantizing or name not in known:
         is_dynamic = "choose_qparams" in name
         what = "scales that are computed at run time are not imported"
         raise UnsupportedError(what if is_dynamic else "no conversion rule")
-    elif name == _BATCH_NORM and (values_of(node)[5] or None in values_of(node)[3:5]):
-        raise UnsupportedError("it is in training mode: call eval() before torch.export.export")
-    elif name in _PADS:
-        raise UnsupportedError("a pad is not imported: let the convolution or the pool pad")
+    elif name in _CHECKS:
+        _CHECKS[name](node)
     elif (
         dtype == "int8"
         and name in _SUMS

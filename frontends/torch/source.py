@@ -8,14 +8,13 @@ from typing import Any
 from frontends.builder import Imported
 from frontends.formats import Shapes, Source
 from frontends.summary import FLOAT, INTEGER, UNSUPPORTED, OperatorInfo, Summary, TensorNote
-from frontends.torch.importer import import_program, missing_operators
+from frontends.torch.importer import import_program, known_program, missing_operators
 from frontends.torch.inductor import is_of_inductor
 from frontends.torch.reader import (
     Array,
     calls_of,
     constants_of,
     operator_of,
-    read_program,
     user_nodes,
 )
 from qnn_ops.errors import QnnError
@@ -38,6 +37,7 @@ _INTEGER = {
         "cat.default",
     ),
     *("flatten.using_ints", "hardtanh.default", "hardtanh_.default", "max_pool2d.default"),
+    *("constant_pad_nd.default", "pad.default", "sub.Tensor"),
     *("mean.dim", "mul.Tensor", "permute.default", "relu.default", "relu_.default"),
     *("relu6.default", "reshape.default", "slice.Tensor", "squeeze.dim", "transpose.int"),
     *("unsqueeze.default", "view.default"),
@@ -49,7 +49,7 @@ class TorchSource(Source):
 
     def __init__(self, model: Any) -> None:
         """Read a program: a path, a file's contents, or an ``ExportedProgram``."""
-        self.program = read_program(model)
+        self.program = known_program(model)
 
     def convert(self, shapes: Shapes | None = None) -> Imported:
         """Import it."""

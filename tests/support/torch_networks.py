@@ -177,3 +177,21 @@ def mobilenet_v2() -> nn.Module:
             before = channels
     parts += [*_normed(before, 1280, 1), nn.ReLU6(), nn.AdaptiveAvgPool2d(1), nn.Flatten()]
     return nn.Sequential(*parts, nn.Dropout(0.2), nn.Linear(1280, 1000))
+
+
+def same_as_torch(function: Callable[..., Any], *examples: Any, atol: float = 1e-6) -> None:
+    """Assert that an imported function of float tensors gives what PyTorch gives.
+
+    The order of sums is a library's own: what has sums needs another tolerance.
+    """
+    import tvm_qnn as qnn
+
+    program = program_of(lambda _module, *xs: function(*xs), *examples)
+    mod, params = qnn.from_exported_program(program)
+    results = qnn.build(mod, "host", params).run(*(each.numpy() for each in examples))
+    given = list(results.values()) if isinstance(results, dict) else [results]
+    wanted = torch.utils._pytree.tree_leaves(function(*examples))
+    assert len(given) == len(wanted)
+    for ours, theirs in zip(given, wanted, strict=True):
+        assert (ours.shape, str(ours.dtype)) == (tuple(theirs.shape), str(theirs.dtype)[6:])
+        np.testing.assert_allclose(ours, theirs.numpy(), rtol=0, atol=atol)

@@ -25,7 +25,11 @@ RNG = np.random.default_rng(4)
 
 def norm(*, affine: bool) -> Any:
     made = nn.BatchNorm2d(8, eps=0.01, affine=affine)
-    kept: list[Any] = [made.running_mean, made.running_var, *([made.weight, made.bias] if affine else [])]
+    kept: list[Any] = [
+        made.running_mean,
+        made.running_var,
+        *([made.weight, made.bias] if affine else []),
+    ]
     with torch.no_grad():
         for each in kept:
             each.copy_(torch.tensor(RNG.uniform(0.5, 2, 8)))

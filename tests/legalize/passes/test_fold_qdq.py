@@ -267,3 +267,42 @@ def test_xnnpack_ends_no_product_in_relu() -> None:
 
     with pytest.warns(LeftInFloatWarning, match="XNNPACK does not end relax.multiply in an"):
         fold_qdq(module(image("int8"), body), "xnnpack")
+
+
+def test_xnnpack_quantizes_before_it_pads() -> None:
+    def body(x: relax.Expr) -> relax.Expr:
+        padded = R.nn.pad(dq(x, 0.5, 3, "int8"), [0, 0, 0, 0, 1, 1, 1, 1], "constant", 1.0)
+        return q(padded, 0.5, 3, "int8")
+
+    mod = module(image("int8"), body)
+    assert xnnpack(mod) == ["relax.qnn.quantized_pad"]
+    (call,) = [
+        binding.value
+        for binding in fold_qdq(mod, "xnnpack")["main"].body.blocks[0].bindings
+        if isinstance(binding.value, relax.Call)
+    ]
+    assert attrs_of(call).pad_value == 5
+
+
+def test_xnnpack_makes_a_table_of_an_activation_between_two_scales() -> None:
+    def body(x: relax.Expr) -> relax.Expr:
+        return q(R.clip(dq(x, 0.5, 3, "int8"), 0.0, 6.0), 0.25, 7, "int8")
+
+    assert xnnpack(module(image("int8"), body)) == ["relax.qnn.quantized_lookup"]
+
+
+def test_xnnpack_ends_a_convolution_in_an_activation_of_another_scale() -> None:
+    def body(x: relax.Expr) -> relax.Expr:
+        made = dq(conv(x, "int8", (5.0, 7)), 5.0, 7, "int8")
+        return q(R.clip(made, 0.0, 30.0), 0.5, -128, "int8")
+
+    mod = module(image("int8"), body)
+    (call,) = [
+        binding.value
+        for binding in relax.transform.DeadCodeElimination()(fold_qdq(mod, "xnnpack"))["main"]
+        .body.blocks[0]
+        .bindings
+        if isinstance(binding.value, relax.Call)
+    ]
+    attrs = attrs_of(call)
+    assert (attrs.output_scale, attrs.output_zero_point, attrs.out_max) == (0.5, -128, -68)

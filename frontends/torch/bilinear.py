@@ -1,0 +1,74 @@
+"""Images resized by weights of four pixels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.torch.reader import operator_of, values_of
+from qnn_ops.registry import spec_of
+
+Array = np.ndarray[Any, Any]
+
+BILINEAR, BICUBIC = "upsample_bilinear2d.vec", "upsample_bicubic2d.vec"
+
+_AXES = (2, 3)
+_ONE, _HALF = np.float32(1), np.float32(0.5)
+
+
+def bilinear(node: Any, importer: Any) -> Any:
+    """Resize an image; by factors that its sizes do not say, with PyTorch's steps.
+
+    TVM's importer takes quotients of the sizes for these.
+    """
+    if not _is_fractional(node):
+        return type(importer).create_convert_map(importer)[operator_of(node)](node)
+    data, _, _, factors = values_of(node)
+    image, emit = importer.env[data], importer.block_builder.emit
+    sizes = node.meta["val"].shape[2:]
+    for axis, size, factor in zip(_AXES, sizes, factors, strict=True):
+        length = spec_of(image).shape[axis]
+        first, second, weights = _taps(size, length, factor)
+        shape = [-1 if each == axis else 1 for each in range(len(spec_of(image).shape))]
+        parts = [
+            emit(
+                R.multiply(
+                    emit(R.take(image, relax.const(places, "int64"), axis=axis)),
+                    relax.const(factors_.reshape(shape), "float32"),
+                )
+            )
+            for places, factors_ in ((first, _ONE - weights), (second, weights))
+        ]
+        image = emit(R.add(*parts))
+    return image
+
+
+def check_bicubic(node: Any) -> None:
+    """Raise where an image is resized by factors that its sizes do not say."""
+    if _is_fractional(node):
+        raise UnsupportedError("its scale_factor gives no whole sizes: give a size")
+
+
+def _taps(size: int, length: int, factor: float) -> tuple[Array, Array, Array]:
+    """Return two pixels for each of the result's, and the weight of the second."""
+    step = np.float32(1 / factor)
+    steps = (np.arange(size, dtype=np.float32) + _HALF) * step - _HALF
+    places = np.maximum(steps, 0)
+    first = np.minimum(places.astype(np.int64), length - 1)
+    weights = np.clip(places - first.astype(np.float32), 0, 1)
+    return first, np.minimum(first + 1, length - 1), weights
+
+
+def _is_fractional(node: Any) -> bool:
+    """Tell whether an image is resized by factors that its sizes do not say."""
+    data, _, is_aligned, factors = values_of(node)
+    shape = data.meta["val"].shape[2:]
+    return (
+        factors is not None
+        and not is_aligned
+        and any((size * factor) % 1 for size, factor in zip(shape, factors, strict=True))
+    )

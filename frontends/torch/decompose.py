@@ -1,0 +1,111 @@
+"""PyTorch's own decompositions, of operators that TVM's importer has not, or not with all options.
+
+ExecuTorch decomposes what it lowers, too, and by the same table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from frontends.torch.reader import calls_of, operator_of, values_of
+
+_ROUNDS = 8
+"""Decompositions lead to others at most so often."""
+
+_SINGLE = 4
+"""The rank of the heads of an attention."""
+
+
+def decomposed(program: Any, known: Collection[str]) -> Any:
+    """Return a program whose operators can be imported, as far as decompositions lead there.
+
+    What writes to a tensor that something else sees becomes what makes a new one.
+
+    Args:
+        program: a ``torch.export.ExportedProgram``.
+        known: the names of the operators that are imported as they are.
+
+    Returns:
+        The program itself, where there is nothing to decompose.
+    """
+    before: set[Any] = set()
+    for _ in range(_ROUNDS):
+        nodes = calls_of(program)
+        wanted = {node.target for node in nodes if _is_wanted(node, known)}
+        if wanted == before and not any(map(_writes, nodes)):
+            break
+        table = _table(wanted) if wanted else {}
+        program = program.run_decompositions(table)
+        before = wanted
+    return program
+
+
+def _table(wanted: set[Any]) -> dict[Any, Callable[..., Any]]:
+    from torch.export import default_decompositions
+
+    core = default_decompositions()
+    return {operator: core[operator] for operator in wanted if operator in core}
+
+
+def _is_wanted(node: Any, known: Collection[str]) -> bool:
+    if not hasattr(node.target, "_schema") or _is_quantizing(node):
+        return False
+    name = operator_of(node)
+    return name not in known or name in _INEXACT or (name in _OPTIONS and _OPTIONS[name](node))
+
+
+def _is_quantizing(node: Any) -> bool:
+    return str(node.target).startswith("quantized_decomposed.")
+
+
+def _writes(node: Any) -> bool:
+    """Tell whether a node changes a tensor that something else may see."""
+    schema = getattr(node.target, "_schema", None)
+    if schema is None or not schema.is_mutable:
+        return False
+    data = node.all_input_nodes[0]
+    is_made = data.op == "call_function" and not _shares(data)
+    return not is_made or len(data.users) > 1
+
+
+def _shares(node: Any) -> bool:
+    """Tell whether the result of a node may be a part of another tensor."""
+    schema = getattr(node.target, "_schema", None)
+    if schema is None:
+        return True
+    is_view = any(each.alias_info is not None for each in schema.returns)
+    return is_view and not schema.is_mutable
+
+
+_INEXACT = {
+    *("celu.default", "clamp_max.default", "instance_norm.default"),
+    *("rsub.Scalar", "rsub.Tensor"),
+}
+"""Operators of which TVM's importer has another meaning."""
+
+
+def _is_masked(node: Any) -> bool:
+    """Tell whether an attention is any but the simplest, or a causal one."""
+    query, _, _, mask, _, _, scale, is_grouped = values_of(node)
+    has_heads = len(query.meta["val"].shape) == _SINGLE
+    return mask is not None or scale is not None or is_grouped or not has_heads
+
+
+def _has_no_weights(node: Any) -> bool:
+    return None in values_of(node)[2:4]
+
+
+def _has_states(node: Any) -> bool:
+    """Tell whether a recurrent layer is several, or something reads its last state."""
+    return int(values_of(node)[4]) > 1 or any(user.args[1] for user in node.users)
+
+
+_OPTIONS: dict[str, Callable[[Any], bool]] = {
+    "group_norm.default": _has_no_weights,
+    "gru.input": _has_states,
+    "layer_norm.default": _has_no_weights,
+    "lstm.input": _has_states,
+    "scaled_dot_product_attention.default": _is_masked,
+}
+"""What TVM's importer has not with all options, and whether a node has such."""
