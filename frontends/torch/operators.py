@@ -11,6 +11,7 @@ from tvm import relax
 from frontends.errors import UnsupportedError
 from frontends.torch.bilinear import BICUBIC, BILINEAR, bilinear, check_bicubic
 from frontends.torch.clamps import CLAMP, clamp
+from frontends.torch.delegated import DELEGATED
 from frontends.torch.dynamic import DYNAMIC, check_dynamic, dynamic_rules
 from frontends.torch.inductor import (
     check_product,
@@ -85,7 +86,7 @@ def rules(constants: Mapping[str, Array], *, of_inductor: bool = False) -> dict[
         **OWN,
         **named,
         **dynamic_rules(constants),
-        **(inductor_rules(constants) if of_inductor else {}),
+        **(inductor_rules(constants) if of_inductor else DELEGATED),
     }
 
 

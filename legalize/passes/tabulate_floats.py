@@ -41,7 +41,8 @@ _FUNCTIONS = (
     *("add", "divide", "maximum", "minimum", "multiply", "power", "subtract", "where"),
     *("equal", "greater", "greater_equal", "less", "less_equal", "not_equal"),
 )
-_ELEMENTWISE = {f"relax.{name}" for name in (*_FUNCTIONS, "qnn.float_function")}
+_OWN = ("qnn.float_function", "qnn.fused_multiply_add")
+_ELEMENTWISE = {f"relax.{name}" for name in (*_FUNCTIONS, *_OWN)}
 
 
 class _OtherError(Exception):

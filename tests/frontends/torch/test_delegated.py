@@ -1,0 +1,51 @@
+"""Functions that XNNPACK computes otherwise than PyTorch, against ExecuTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tvm_qnn as qnn
+from tvm_qnn.oracle import xnnpack_outputs
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytest.importorskip("executorch", reason="executorch is not installed")
+
+from torch import nn  # noqa: E402
+
+from tests.support.torch_networks import program_of, quantized  # noqa: E402
+
+pytestmark = pytest.mark.torch
+
+functional = torch.nn.functional
+DATA = torch.linspace(-6, 6, 4001).reshape(1, 4001)
+
+
+def outputs(program: Any, data: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
+    mod, params = qnn.from_exported_program(program)
+    return [qnn.build(mod, "host", params).run(data), xnnpack_outputs(program, [data])[0]]
+
+
+def test_every_bit_of_hardswish_is_the_delegates() -> None:
+    program = program_of(lambda _module, x: functional.hardswish(x), DATA)
+    np.testing.assert_array_equal(*outputs(program, DATA.numpy()))
+
+
+def test_gelu_is_never_approximated_by_tanh() -> None:
+    program = program_of(lambda _module, x: functional.gelu(x, approximate="tanh"), DATA)
+    # Its erf is a quotient of polynomials there; tanh would differ by 5e-4.
+    np.testing.assert_allclose(*outputs(program, DATA.numpy()), rtol=0, atol=2e-6)
+
+
+@pytest.mark.parametrize("make", [nn.Hardswish, lambda: nn.GELU("tanh")])
+def test_between_layers_they_are_tables(make: Callable[[], nn.Module]) -> None:
+    torch.manual_seed(1)
+    network = nn.Sequential(nn.Conv2d(3, 8, 3), make(), nn.Conv2d(8, 4, 1))
+    program = quantized(network, (2, 3, 8, 9))
+    data = np.random.default_rng(5).normal(0, 1.2, (2, 3, 8, 9)).astype(np.float32)
+    given, wanted = outputs(program, data)
+    np.testing.assert_array_equal(given, wanted)
+    assert len(np.unique(given)) > 10
