@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
+from frontends.torch.normalize import BATCH_NORM, batch_norm
+from frontends.torch.reader import values_of
 from qnn_ops import fused_multiply_add
+from qnn_ops.registry import spec_of
+
+Array = np.ndarray[Any, Any]
+
+_CONVOLVED, _CHANNELS = (3, 4), 2
+"""The ranks of what ExecuTorch normalizes by a convolution, and the axes before the pixels."""
 
 _SIXTH, _HALF = np.float32(1 / 6), np.float32(0.5)
 
@@ -29,9 +37,41 @@ def gelu(node: Any, importer: Any) -> relax.Var:
     return result
 
 
-DELEGATED: dict[str, Callable[[Any, Any], relax.Var]] = {
-    "gelu.default": gelu,
-    "hardswish.default": hardswish,
-    "hardswish_.default": hardswish,
-}
-"""The rules of these, by the names of their nodes' operators."""
+def delegated_rules(constants: Mapping[str, Array]) -> dict[str, Callable[[Any, Any], relax.Var]]:
+    """Return the rules of these, by the names of their nodes' operators.
+
+    Args:
+        constants: of the program, by the names of their nodes.
+    """
+
+    def normalize(node: Any, importer: Any) -> relax.Var:
+        data = importer.env[node.args[0]]
+        rank = len(spec_of(data).shape)
+        if rank not in _CONVOLVED:
+            return batch_norm(node, importer)
+        shape = (-1, *[1] * (rank - _CHANNELS))
+        factor, addend = (
+            relax.const(each.reshape(shape), "float32") for each in _terms(node, constants)
+        )
+        result: relax.Var = importer.block_builder.emit(fused_multiply_add(data, factor, addend))
+        return result
+
+    return {
+        BATCH_NORM: normalize,
+        "gelu.default": gelu,
+        "hardswish.default": hardswish,
+        "hardswish_.default": hardswish,
+    }
+
+
+def _terms(node: Any, constants: Mapping[str, Array]) -> tuple[Array, Array]:
+    """Return what a normalization multiplies with and adds, computed in float64."""
+    _, weight, bias, mean, variance, _, _, epsilon, _ = values_of(node)
+    gamma, beta = (
+        other if part is None else constants[part.name].astype(np.float64)
+        for part, other in ((weight, 1.0), (bias, 0.0))
+    )
+    centre = constants[mean.name].astype(np.float64)
+    spread = np.sqrt(constants[variance.name].astype(np.float64) + np.float32(epsilon))
+    factor, addend = gamma / spread, -centre * gamma / spread + beta
+    return factor.astype(np.float32), addend.astype(np.float32)

@@ -11,7 +11,7 @@ from tvm import relax
 from frontends.errors import UnsupportedError
 from frontends.torch.bilinear import BICUBIC, BILINEAR, bilinear, check_bicubic
 from frontends.torch.clamps import CLAMP, clamp
-from frontends.torch.delegated import DELEGATED
+from frontends.torch.delegated import delegated_rules
 from frontends.torch.dynamic import DYNAMIC, check_dynamic, dynamic_rules
 from frontends.torch.inductor import (
     check_product,
@@ -19,6 +19,7 @@ from frontends.torch.inductor import (
     is_of_inductor,
 )
 from frontends.torch.nearest import NEAREST, nearest
+from frontends.torch.normalize import BATCH_NORM, batch_norm, check_batch_norm
 from frontends.torch.pads import PADS, check_pad, pad
 from frontends.torch.parts import check_index, index, narrow, select
 from frontends.torch.reader import calls_of, operator_of, values_of
@@ -47,7 +48,6 @@ CLAMPING = (
 
 _PRODUCTS = ("conv2d.default", "linear.default")
 _SUMS = ("add.Tensor", "add_.Tensor")
-_BATCH_NORM = "batch_norm.default"
 _NAMED_PADS = {"conv1d.padding": relax.op.nn.conv1d, "conv2d.padding": relax.op.nn.conv2d}
 """Convolutions whose padding has a name."""
 
@@ -86,7 +86,7 @@ def rules(constants: Mapping[str, Array], *, of_inductor: bool = False) -> dict[
         **OWN,
         **named,
         **dynamic_rules(constants),
-        **(inductor_rules(constants) if of_inductor else DELEGATED),
+        **(inductor_rules(constants) if of_inductor else delegated_rules(constants)),
     }
 
 
@@ -125,26 +125,8 @@ def named_pads(node: Any, importer: Any) -> Any:
     return emit(relax.op.add(result, addend))
 
 
-def batch_norm(node: Any, importer: Any) -> relax.Var:
-    """Normalize by the statistics that are kept: TVM's importer takes those of the batch."""
-    data, weight, bias, mean, variance, _, _, epsilon, _ = values_of(node)
-    parts = [None if part is None else importer.env[part] for part in (weight, bias)]
-    channels = spec_of(importer.env[mean]).shape
-    gamma, beta = (
-        relax.const(np.full(channels, number, np.float32)) if part is None else part
-        for part, number in zip(parts, (1, 0), strict=True)
-    )
-    moments = [importer.env[each] for each in (mean, variance)]
-    emit = importer.block_builder.emit
-    call = relax.op.nn.batch_norm(
-        importer.env[data], gamma, beta, *moments, axis=1, epsilon=float(epsilon), training=False
-    )
-    result: relax.Var = emit(relax.TupleGetItem(emit(call), 0))
-    return result
-
-
 OWN: dict[str, Rule] = {
-    _BATCH_NORM: batch_norm,
+    BATCH_NORM: batch_norm,
     "pixel_shuffle.default": pixel_shuffle,
     **dict.fromkeys(_NAMED_PADS, named_pads),
     **dict.fromkeys(PADS, pad),
@@ -160,13 +142,6 @@ OWN: dict[str, Rule] = {
 """The rules of operators that TVM's importer has not, or has with another meaning."""
 
 
-def check_batch_norm(node: Any) -> None:
-    """Raise unless a normalization is by statistics that were kept."""
-    values = values_of(node)
-    if values[5] or None in values[3:5]:
-        raise UnsupportedError("it is in training mode: call eval() before torch.export.export")
-
-
 def check_average(node: Any) -> None:
     """Raise where an average is no average: TVM's importer leaves its divisor out."""
     if values_of(node)[-1] is not None:
@@ -179,7 +154,7 @@ def refuse_smoothing(_node: Any) -> None:
 
 
 _CHECKS: dict[str, Callable[[Any], None]] = {
-    _BATCH_NORM: check_batch_norm,
+    BATCH_NORM: check_batch_norm,
     "avg_pool2d.default": check_average,
     "index.Tensor": check_index,
     BICUBIC: check_bicubic,
