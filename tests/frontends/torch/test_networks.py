@@ -36,11 +36,12 @@ class Between(nn.Module):
     def __init__(self, function: Callable[..., Any], *, channels: int = 8, rank: int = 4) -> None:
         super().__init__()
         self.function = function
-        self.first, self.second, self.last = (
-            (*(nn.Conv2d(8, 8, 3, padding=1) for _ in range(2)), nn.Conv2d(channels, 4, 1))
+        layers: list[Any] = (
+            [*(nn.Conv2d(8, 8, 3, padding=1) for _ in range(2)), nn.Conv2d(channels, 4, 1)]
             if rank == len(IMAGE)
-            else (*(nn.Linear(16, 16) for _ in range(2)), nn.Linear(channels, 4))
+            else [*(nn.Linear(16, 16) for _ in range(2)), nn.Linear(channels, 4)]
         )
+        self.first, self.second, self.last = layers
 
     def forward(self, data: Any) -> Any:
         return self.last(self.function(self.first(data), self.second(data)))
