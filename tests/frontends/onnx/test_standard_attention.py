@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 from frontends.errors import UnsupportedOperatorError
@@ -27,6 +28,7 @@ def model(
     past: int = 0,
     mask: Array | None = None,
     lengths: Array | None = None,
+    has_scores: bool = False,
     **attributes: Any,
 ) -> tuple[Any, dict[str, Array]]:
     """Return a model of one attention, and data of it.
@@ -39,6 +41,7 @@ def model(
         past: tokens that come before, if there are some.
         mask: if there is one.
         lengths: of keys that are no padding, likewise.
+        has_scores: whether scores are a result.
         attributes: of the operator.
     """
     rng = np.random.default_rng(1)
@@ -59,9 +62,14 @@ def model(
         data["l"], operands[6] = lengths, "l"
     while operands[-1] == "_":
         operands.pop()
+    if has_scores:
+        results = "y _ _ s"
     node = ("Attention", " ".join(operands), results, attributes)
     opset = 23 if lengths is None else 24
-    made = model_of([node], data, results.split(), {}, opset, standard=["Attention"])
+    if any("window" in name for name in attributes):
+        opset = 28
+    outputs = [name for name in results.split() if name != "_"]
+    made = model_of([node], data, outputs, {}, opset, standard=["Attention"])
     return made, data
 
 
@@ -88,12 +96,29 @@ CASES: dict[str, dict[str, Any]] = {
     "past, one token, causal": {"past": 3, "is_causal": 1, "tokens": 1, "seen": 1},
     "lengths": {"lengths": np.array([5, 2])},
     "no length": {"lengths": np.array([0, 3])},
+    "lengths, causal": {"lengths": np.array([7, 3]), "is_causal": 1, "seen": SEEN},
+    "window": {"left_window_size": 1, "right_window_size": 0},
+    "window to the left": {"left_window_size": 2, "seen": SEEN, "past": 3},
+    "window to the right": {"right_window_size": 1, "seen": SEEN},
+    "window, causal": {"left_window_size": 1, "right_window_size": 2, "is_causal": 1},
+    "window, lengths": {
+        **{"lengths": np.array([7, 4]), "seen": SEEN},
+        **{"left_window_size": 1, "right_window_size": 1},
+    },
 }
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_near_onnx_runtime(case: str) -> None:
     check(*model(**CASES[case]))
+
+
+@pytest.mark.parametrize("stage", range(4))
+def test_scores_as_a_result(stage: int) -> None:
+    mask = np.random.default_rng(3).random((TOKENS, SEEN)) < 0.6
+    mask[0] = False
+    attributes = {"qk_matmul_output_mode": stage, "softcap": 0.7}
+    check(*model(seen=SEEN, mask=mask, has_scores=True, **attributes))
 
 
 @pytest.mark.parametrize("is_causal", [0, 1])
@@ -108,14 +133,15 @@ def test_masks(is_bool: bool, shape: tuple[int, ...], is_causal: int) -> None:
 
 REFUSED: dict[str, dict[str, Any]] = {
     "softmax must be of float32": {"softmax_precision": 11},
-    "scores as a result": {},
+    "qk_matmul_output_mode is 4": {"qk_matmul_output_mode": 4},
 }
 
 
 @pytest.mark.parametrize("reason", REFUSED)
 def test_what_is_refused(reason: str) -> None:
-    net, _ = model(**REFUSED[reason])
-    if not REFUSED[reason]:
-        net.graph.node[0].output.extend(["", "", "scores"])
+    net, _ = model()
+    for name, value in REFUSED[reason].items():
+        net.graph.node[0].attribute.append(onnx.helper.make_attribute(name, value))
+    net.opset_import[0].version = 28
     with pytest.raises(UnsupportedOperatorError, match=reason):
         from_onnx(net)
