@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from frontends.errors import UnsupportedError
 from frontends.onnx.package import onnx_package
 
 if TYPE_CHECKING:
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
 
 _OF_LSTM = 12
 """Operands of a DynamicQuantizeLSTM, the last of them scales and zero points."""
+_OF_MATRIX = 2
 
 
 def matmul_integer_to_float(
@@ -61,7 +63,24 @@ def product(
         operands.pop()
     sums = groups.node("MatMulInteger", operands, name("sums"))
     real = groups.node("Cast", [sums], name("real"), to=onnx_package().TensorProto.FLOAT)
+    if _is_scaled_last(groups, operands[1], scales[1]):
+        of_data = groups.node("Mul", [real, scales[0]], name("product"))
+        biased = groups.node("Add", [of_data, bias], name("biased")) if bias else of_data
+        groups.node("Mul", [biased, scales[1]], output)
+        return
     scale = groups.node("Mul", list(scales), name("factor"))
     scaled = groups.node("Mul", [real, scale], name("product") if bias else output)
     if bias:
         groups.node("Add", [scaled, bias], output)
+
+
+def _is_scaled_last(groups: Groups, weights: str, scale: str) -> bool:
+    """Tell whether scales of columns come after the bias, as ONNX Runtime has it of matrices.
+
+    Its kernel takes scales of the axes that the weights have. Others it multiplies its result by.
+    """
+    try:
+        sizes = groups.shape(scale)
+    except UnsupportedError:  # as of one that the run tells
+        return False
+    return len(sizes) == 1 and sizes[0] > 1 and groups.rank(weights) > _OF_MATRIX
