@@ -37,6 +37,9 @@ Array = np.ndarray[Any, Any]
 _ROW = 3
 """The axes of a row of pixels, with its batch and channels."""
 
+_INT8 = 3
+"""int8 among the numbers of element types."""
+
 _OF_AXES_AS_OPERAND = 13
 """The operators of which Unsqueeze has its axes as an operand."""
 
@@ -178,6 +181,13 @@ class Groups:
             return int(self.constants[name].ndim)
         return self.ranks.get(name, 0)
 
+    def zero_of(self, data: str) -> str:
+        """Return a zero point of the dtype of bytes, which a result has where none is stated."""
+        known = self.constants.get(data)
+        kind = self.kinds.get(data) if known is None else None
+        is_signed = kind == _INT8 or (known is not None and known.dtype == np.int8)
+        return self._known(np.zeros((), np.int8)) if is_signed else ""
+
     def scaled(self, scale: str, factor: float) -> str:
         """Return the name of a scale times a factor."""
         if factor == 1:
@@ -263,7 +273,8 @@ def _float_gemm(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, A
 def _pair(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]) -> None:
     a, sa, za, b, sb, zb, sy, zy = (*inputs, "")[:8]
     operands = [groups.dequantized(a, sa, za), groups.dequantized(b, sb, zb)]
-    groups.quantized(node.op_type.removeprefix("QLinear"), operands, node, [sy, zy], **attrs)
+    into = [sy, zy or groups.zero_of(a)]
+    groups.quantized(node.op_type.removeprefix("QLinear"), operands, node, into, **attrs)
 
 
 @_rule("QLinearConcat")
@@ -290,7 +301,10 @@ def _unary(groups: Groups, node: Any, inputs: list[str], attrs: dict[str, Any]) 
     if (attrs.pop("opset", groups.opset) < 13) != (groups.opset < 13):
         raise UnsupportedError("its softmax is of another operator set than the model")
     op = node.op_type.removeprefix("QLinear")
-    groups.quantized(op, [groups.dequantized(x, sx, zx)], node, [sy, zy], **attrs)
+    if op == "Softmax":  # whose axis of old is another by default
+        attrs.setdefault("axis", -1)
+    into = [sy, zy or groups.zero_of(x)]
+    groups.quantized(op, [groups.dequantized(x, sx, zx)], node, into, **attrs)
 
 
 @_rule("NhwcMaxPool")
