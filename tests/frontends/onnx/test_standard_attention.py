@@ -102,8 +102,10 @@ CASES: dict[str, dict[str, Any]] = {
     "window to the right": {"right_window_size": 1, "seen": SEEN},
     "window, causal": {"left_window_size": 1, "right_window_size": 2, "is_causal": 1},
     "window, lengths": {
-        **{"lengths": np.array([7, 4]), "seen": SEEN},
-        **{"left_window_size": 1, "right_window_size": 1},
+        "lengths": np.array([7, 4]),
+        "seen": SEEN,
+        "left_window_size": 1,
+        "right_window_size": 1,
     },
 }
 
