@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -79,3 +80,26 @@ def move_constants(graph: Any) -> None:
         copies = [type(node).FromString(node.SerializeToString()) for node in kept]
         del graph.node[:]
         graph.node.extend(copies)
+
+
+def without_unread_constants(proto: Any) -> Any:
+    """Return a copy of a model without initializers that nothing reads, of whatever dtype."""
+    result = onnx_package().ModelProto()
+    result.CopyFrom(proto)
+    graph = result.graph
+    read = {name for node in graph.node for name in node.input}
+    read |= {name for graph in _inner(graph) for node in graph.node for name in node.input}
+    read |= {value.name for value in graph.output}
+    kept = [tensor for tensor in proto.graph.initializer if tensor.name in read]
+    del graph.initializer[:]
+    graph.initializer.extend(kept)
+    return result
+
+
+def _inner(graph: Any) -> Iterator[Any]:
+    """Yield the graphs inside of a graph's nodes."""
+    for node in graph.node:
+        for each in node.attribute:
+            if each.HasField("g"):
+                yield each.g
+                yield from _inner(each.g)

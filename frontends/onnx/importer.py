@@ -13,8 +13,9 @@ from frontends.errors import ModelFormatError, UnsupportedOperatorError, reason_
 from frontends.naming import owners, with_results
 from frontends.onnx.attributes import attributes_of
 from frontends.onnx.clips import without_clips
-from frontends.onnx.constants import constants_of, dtype_of
+from frontends.onnx.constants import constants_of, dtype_of, without_unread_constants
 from frontends.onnx.control import without_subgraphs
+from frontends.onnx.few_bits import with_real_few_bits
 from frontends.onnx.float_products import with_float_products
 from frontends.onnx.folding import with_folded_shapes
 from frontends.onnx.grouping import grouped, with_known_types, with_nodes
@@ -30,6 +31,7 @@ from frontends.onnx.propagation import propagated
 from frontends.onnx.qoperators import RULES
 from frontends.onnx.reader import Shapes, read_proto, with_shapes
 from frontends.onnx.tensors import check_tensors
+from frontends.onnx.weight_products import with_weight_products
 from qnn_ops.checks import check_choice
 from qnn_ops.onnxruntime import ONNXRUNTIME
 from qnn_ops.registry import type_spec
@@ -101,7 +103,7 @@ def import_proto(proto: Any, shapes: Shapes | None = None) -> Imported:
     check_operators(whole.graph.node, attributes_of)
     whole = with_folded_shapes(with_shapes(whole, shapes))
     check_tensors(whole.graph, constants_of(whole), attributes_of)
-    whole = _propagated(whole)
+    whole = without_unread_constants(_propagated(whole))
     from frontends.onnx.graph_importer import import_graph
 
     try:
@@ -173,6 +175,11 @@ def _paired_once(proto: Any) -> Any:
     nodes, added = with_single_pairs(nodes, constants, kept, prefix)
     known = {**constants, **added}
     nodes, more = with_quantized_parameters(nodes, known, attributes_of, prefix)
+    added |= more
+    known = {**constants, **added}
+    nodes, more = with_weight_products(nodes, known, kept, attributes_of, prefix)
+    added |= more
+    nodes, more = with_real_few_bits(nodes, known, kept, attributes_of)
     added |= more
     nodes = with_float_products(nodes, {**constants, **added}, attributes_of)
     return with_nodes(proto, nodes, added)

@@ -1,0 +1,65 @@
+"""Constants of four bits that DequantizeLinear reads, as the real numbers that it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+_DTYPES = ("int4", "uint4")
+
+
+def with_real_few_bits(
+    nodes: list[Any], constants: Mapping[str, Array], kept: Collection[str], attributes_of: Any
+) -> tuple[list[Any], dict[str, Array]]:
+    """Compute what DequantizeLinear makes of such constants, of which ONNX Runtime has no groups.
+
+    Args:
+        nodes: of a model.
+        constants: of it, by name.
+        kept: the names of its outputs.
+        attributes_of: gives a node's attributes.
+
+    Returns:
+        The nodes that are left, and constants that are new, float32.
+    """
+    left, added = [], {}
+    for node in nodes:
+        known = [constants.get(name) for name in node.input if name]
+        is_ready = node.op_type == "DequantizeLinear" and all(each is not None for each in known)
+        if is_ready and known[0].dtype.name in _DTYPES and node.output[0] not in kept:
+            real = _real(known, attributes_of(node))
+            if real is not None:
+                added[node.output[0]] = real
+                continue
+        left.append(node)
+    return left, added
+
+
+def _real(known: list[Any], attributes: Mapping[str, Any]) -> Array | None:
+    """Return the numbers; None where scales do not fit, or are not float32."""
+    array, scale, *points = known
+    axis, size = int(attributes.get("axis", 1)), int(attributes.get("block_size", 0))
+    if scale.dtype != np.float32 or (scale.size > 1 and not -array.ndim <= axis < array.ndim):
+        return None
+    parts = [scale, *(each.astype(np.float32) for each in points)]
+    if size:
+        parts = [np.repeat(each, size, axis) for each in parts]
+        ends = [slice(None)] * array.ndim
+        ends[axis] = slice(array.shape[axis])
+        parts = [each[tuple(ends)] for each in parts]
+    elif scale.size > 1:
+        shape = [1] * array.ndim
+        shape[axis] = -1
+        parts = [each.reshape(shape) for each in parts]
+    steps = array.astype(np.float32)
+    try:
+        for point in parts[1:]:
+            steps = steps - point
+        real = steps * parts[0]
+    except ValueError:  # their sizes are others
+        return None
+    return np.asarray(real, np.float32) if real.shape == array.shape else None

@@ -1,0 +1,177 @@
+"""Products of float data and dequantized weights, of which ONNX Runtime makes MatMulNBits.
+
+It quantizes the data by block when it runs: its accuracy level is 4, and blocks have 32 values
+where the file has none.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from frontends.onnx.package import onnx_package
+
+Array = np.ndarray[Any, Any]
+
+_BITS = {"int4": 4, "int8": 8, "uint4": 4, "uint8": 8}
+"""By the dtype of weights."""
+_MOVING = ("Flatten", "MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze")
+"""Operators over which ONNX Runtime moves a DequantizeLinear before."""
+_BYTE, _PRODUCT, _SIZE, _LEAST, _LEVEL = 8, 2, 32, 16, 4
+_STANDARD = ("", "ai.onnx")
+
+
+def with_weight_products(
+    nodes: list[Any],
+    constants: Mapping[str, Array],
+    kept: Iterable[str],
+    attributes_of: Any,
+    prefix: str,
+) -> tuple[list[Any], dict[str, Array]]:
+    """Write such MatMul and Gemm as MatMulNBits.
+
+    Their data is not bytes that are dequantized, of which integers become, and nothing else reads
+    the weights.
+
+    Args:
+        nodes: of a model.
+        constants: of it, by name.
+        kept: the names of its outputs, each a use more.
+        attributes_of: gives a node's attributes.
+        prefix: of names that no tensor has.
+
+    Returns:
+        The nodes, and constants that are new.
+    """
+    uses = Counter(kept)
+    uses.update(name for node in nodes for name in node.input)
+    made = {name: node for node in nodes for name in node.output}
+    added: dict[str, Array] = {}
+    dropped: set[str] = set()
+
+    def product(node: Any) -> Any:
+        if not _is_product(node, attributes_of) or _is_of_bytes(node.input[0], made, constants):
+            return node
+        source = made.get(node.input[1])
+        if source is None or source.op_type != "DequantizeLinear" or uses[node.input[1]] != 1:
+            return node
+        weights = _weights(source, constants, attributes_of)
+        if weights is None or not _fits(node, made, constants, weights):
+            return node
+        stem = f"{prefix}{node.output[0]}"
+        names = [f"{stem}_{part}" for part in ("weights", "scales", "points")]
+        added.update(zip(names, weights.packed(), strict=True))
+        dropped.add(node.input[1])
+        return onnx_package().helper.make_node(
+            "MatMulNBits",
+            [node.input[0], *names, *(["", *node.input[_PRODUCT:]] if node.input[2:] else [])],
+            list(node.output),
+            domain="com.microsoft",
+            accuracy_level=_LEVEL,
+            bits=weights.bits,
+            block_size=weights.size,
+            K=weights.array.shape[0],
+            N=weights.array.shape[1],
+        )
+
+    written = [product(node) for node in nodes]
+    return [node for node in written if not dropped & {*node.output}], added
+
+
+class _Weights:
+    """Weights of a few bits, with a scale and a zero point for each block of a column.
+
+    Attributes:
+        array: integers that are not negative, uint8 [depth, units].
+        scales: float32 [blocks, units].
+        points: likewise, uint8.
+        bits: of an integer.
+        size: of a block.
+    """
+
+    def __init__(self, array: Array, scales: Array, points: Array | None, size: int) -> None:
+        self.bits, self.size = _BITS[array.dtype.name], size
+        middle = 0 if array.dtype.name.startswith("u") else 1 << (self.bits - 1)
+        shape = -(-array.shape[0] // size), array.shape[1]
+        self.array = (array.astype(np.int16) + middle).astype(np.uint8)
+        self.scales = np.broadcast_to(scales, shape)
+        own = 0 if points is None else points.astype(np.int16)
+        self.points = np.broadcast_to(np.asarray(own + middle, np.uint8), shape)
+
+    def packed(self) -> tuple[Array, Array, Array]:
+        """Return integers, scales and zero points as MatMulNBits has them, column by column."""
+        blocks, units = self.scales.shape
+        whole = np.zeros((units, blocks * self.size), np.uint8)
+        whole[:, : self.array.shape[0]] = self.array.T
+        integers = _packed(whole, self.bits).reshape(units, blocks, -1)
+        scales = np.ascontiguousarray(self.scales.T, np.float32).reshape(-1)
+        return integers, scales, _packed(np.ascontiguousarray(self.points.T), self.bits).reshape(-1)
+
+
+def _packed(rows: Array, bits: int) -> Array:
+    """Return rows of integers as bytes, the first of two in the lower half."""
+    if bits == _BYTE:
+        return rows
+    even = np.zeros((rows.shape[0], rows.shape[1] + rows.shape[1] % 2), np.uint8)
+    even[:, : rows.shape[1]] = rows
+    return even[:, ::2] | (even[:, 1::2] << bits)
+
+
+def _is_product(node: Any, attributes_of: Any) -> bool:
+    if node.domain not in _STANDARD or len(node.input) < _PRODUCT or not node.input[1]:
+        return False
+    if node.op_type == "MatMul":
+        return True
+    given = attributes_of(node) if node.op_type == "Gemm" else {"transA": 1}
+    is_turned = given.get("transA", 0) or given.get("transB", 0)
+    return not is_turned and given.get("alpha", 1.0) == given.get("beta", 1.0) == 1
+
+
+def _is_of_bytes(name: str, made: Mapping[str, Any], constants: Mapping[str, Array]) -> bool:
+    """Tell whether a tensor is one of bytes that are dequantized, perhaps moved about."""
+    while (node := made.get(name)) is not None and node.op_type in _MOVING:
+        name = node.input[0]
+    if node is None or node.op_type != "DequantizeLinear":
+        return False
+    point = constants.get((*node.input, "", "")[2])
+    data = made.get(node.input[0])
+    if point is None and data is not None and data.op_type == "QuantizeLinear":
+        point = constants.get((*data.input, "", "")[2])
+    return point is None or point.dtype.itemsize == 1
+
+
+def _weights(source: Any, constants: Mapping[str, Array], attributes_of: Any) -> _Weights | None:
+    """Return what a DequantizeLinear reads, if its encoding is one of ONNX Runtime's rule."""
+    known = [constants.get(name) for name in source.input if name]
+    if any(each is None for each in known) or len(known) < _PRODUCT:
+        return None
+    array, scale, *points = known
+    if array.ndim != _PRODUCT or array.dtype.name not in _BITS or scale.dtype != np.float32:
+        return None
+    if points and points[0].shape != scale.shape:
+        return None
+    given = attributes_of(source)
+    axis, size = int(given.get("axis", 1)), int(given.get("block_size", 0))
+    depth, units = array.shape
+    if size:
+        is_block = size >= _LEAST and not size & (size - 1) and axis == 0
+        fits = is_block and scale.shape == (-(-depth // size), units)
+    else:
+        fits = scale.shape == () or (scale.shape == (units,) and axis == 1)
+    return _Weights(array, scale, points[0] if points else None, size or _SIZE) if fits else None
+
+
+def _fits(
+    node: Any, made: Mapping[str, Any], constants: Mapping[str, Array], weights: _Weights
+) -> bool:
+    """Tell whether a bias is one of the columns, if there is one."""
+    bias = (*node.input, "")[_PRODUCT]
+    if not bias:
+        return True
+    source = made.get(bias)
+    is_integer = source is not None and source.op_type == "DequantizeLinear"
+    array = constants.get(source.input[0] if is_integer else bias)
+    return array is not None and array.shape == (weights.array.shape[1],)
