@@ -30,6 +30,7 @@ from frontends.onnx.parameters import with_quantized_parameters
 from frontends.onnx.propagation import propagated
 from frontends.onnx.qoperators import RULES
 from frontends.onnx.reader import Shapes, read_proto, with_shapes
+from frontends.onnx.scaled_products import with_scaled_data
 from frontends.onnx.tensors import check_tensors
 from frontends.onnx.weight_products import with_weight_products
 from qnn_ops.checks import check_choice
@@ -173,6 +174,8 @@ def _paired_once(proto: Any) -> Any:
     constants = constants_of(proto)
     prefix = free_prefix(graph)
     nodes, added = with_single_pairs(nodes, constants, kept, prefix)
+    nodes, more = with_scaled_data(nodes, {**constants, **added}, attributes_of, prefix)
+    added |= more
     known = {**constants, **added}
     nodes, more = with_quantized_parameters(nodes, known, attributes_of, prefix)
     added |= more

@@ -19,11 +19,6 @@ def _anything(_attributes: Attributes) -> None:
     """Take it as it is."""
 
 
-def _gemm(attributes: Attributes) -> None:
-    if attributes.get("alpha", 1.0) != 1 or attributes.get("beta", 1.0) != 1:
-        raise UnsupportedError("alpha and beta must be 1: ONNX Runtime's QGemm contradicts ONNX")
-
-
 def _quantize(attributes: Attributes) -> None:
     if attributes.get("precision", 0) not in (0, _FLOAT):
         raise UnsupportedError("a stated precision is not imported")
@@ -66,7 +61,7 @@ _PLAIN = (
         "CumSum",
     ),
     *("DepthToSpace", "Div", "DynamicQuantizeLinear", "Einsum", "Elu", "Equal", "Erf", "Exp"),
-    *("Expand", "Flatten", "Floor", "GRU", "Gather", "GatherElements", "GatherND", "Gelu"),
+    *("Expand", "Flatten", "Floor", "GRU", "Gather", "GatherElements", "GatherND", "Gelu", "Gemm"),
     *("GlobalAveragePool", "GlobalMaxPool", "Greater", "GreaterOrEqual", "GridSample"),
     *("GroupNormalization", "HardSigmoid", "HardSwish", "Identity", "InstanceNormalization", "LRN"),
     *("LSTM", "LayerNormalization", "LeakyRelu", "Less", "LessOrEqual", "Log", "LogSoftmax"),
@@ -86,7 +81,6 @@ OPERATORS: dict[str, Check] = {
     **dict.fromkeys(_PLAIN, _anything),
     **dict.fromkeys(_REDUCTIONS, _reduction),
     "DequantizeLinear": _dequantize,
-    "Gemm": _gemm,
     "Loop": _loop,
     "QuantizeLinear": _quantize,
 }

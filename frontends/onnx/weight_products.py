@@ -127,7 +127,8 @@ def _is_product(node: Any, attributes_of: Any) -> bool:
         return True
     given = attributes_of(node) if node.op_type == "Gemm" else {"transA": 1}
     is_turned = given.get("transA", 0) or given.get("transB", 0)
-    return not is_turned and given.get("alpha", 1.0) == given.get("beta", 1.0) == 1
+    beta = given.get("beta", 1.0) if any(node.input[_PRODUCT:]) else 1
+    return not is_turned and given.get("alpha", 1.0) == beta == 1
 
 
 def _is_of_bytes(name: str, made: Mapping[str, Any], constants: Mapping[str, Array]) -> bool:

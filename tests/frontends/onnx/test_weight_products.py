@@ -88,6 +88,7 @@ CASES: dict[str, dict[str, Any]] = {
     "large blocks": {"dtype": "INT4", "block": 64},
     "words": {"data": "uint16"},
     "Gemm": {"operator": "Gemm", "axis": 1},
+    "Gemm with beta": {"operator": "Gemm", "beta": 2.0},
     "Gemm with a bias": {"operator": "Gemm", "bias": (UNITS,)},
 }
 OTHERS: dict[str, dict[str, Any]] = {
