@@ -31,6 +31,7 @@ from frontends.onnx.propagation import propagated
 from frontends.onnx.qoperators import RULES
 from frontends.onnx.reader import Shapes, read_proto, with_shapes
 from frontends.onnx.scaled_products import with_scaled_data
+from frontends.onnx.standard_functions import without_standard_functions
 from frontends.onnx.tensors import check_tensors
 from frontends.onnx.weight_products import with_weight_products
 from qnn_ops.checks import check_choice
@@ -88,6 +89,7 @@ def from_onnx(
 def import_proto(proto: Any, shapes: Shapes | None = None) -> Imported:
     """Import what ``read_proto`` gave; see ``from_onnx``."""
     onnx = onnx_package()
+    proto = without_standard_functions(proto, shapes)
     proto = with_closed_loops(without_subgraphs(proto, shapes), shapes)
     written = list(proto.graph.node)
     is_of_shapes = any(node.op_type in _OF_SHAPES for node in written)

@@ -16,6 +16,7 @@ def onnx_package() -> Any:
     try:
         import onnx
         import onnx.checker
+        import onnx.defs
         import onnx.external_data_helper
         import onnx.inliner
         import onnx.shape_inference

@@ -12,7 +12,8 @@ from frontends.onnx.control import CONTROL, without_subgraphs
 from frontends.onnx.descriptions import described
 from frontends.onnx.importer import import_proto
 from frontends.onnx.operators import reasons
-from frontends.onnx.reader import read_proto
+from frontends.onnx.reader import opset_of, read_proto
+from frontends.onnx.standard_functions import is_defined
 from frontends.summary import FLOAT, INTEGER, UNSUPPORTED, OperatorInfo, Summary, TensorNote
 from qnn_ops.errors import QnnError
 
@@ -95,7 +96,9 @@ class OnnxSource(Source):
         own = reasons(self.proto.graph.node, attributes_of)
         nodes = self.proto.graph.node
         known = set(RULES) | set(self._written_out())
-        return refused | {k: why for k, why in own.items() if nodes[k].op_type not in known}
+        missing = refused | {k: why for k, why in own.items() if nodes[k].op_type not in known}
+        opset = opset_of(self.proto)
+        return {k: why for k, why in missing.items() if not is_defined(nodes[k], opset)}
 
     def _written_out(self) -> tuple[str, ...]:
         """Return the operators with inner graphs, if all of them become parts of this one."""

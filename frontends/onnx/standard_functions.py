@@ -1,0 +1,118 @@
+"""Operators that the standard defines by others, in whose places these are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from frontends.onnx.constants import move_constants
+from frontends.onnx.package import onnx_package
+from frontends.onnx.reader import Shapes, opset_of, with_shapes
+
+_CAST = "CastLike"
+DEFINED = (
+    *("AffineGrid", "BlackmanWindow", _CAST, "CausalConvWithState", "CenterCropPad"),
+    *("HammingWindow", "HannWindow", "LinearAttention", "MeanVarianceNormalization"),
+    *("NegativeLogLikelihoodLoss", "RotaryEmbedding", "Shrink", "SoftmaxCrossEntropyLoss"),
+    *("SwiGLU", "Swish"),
+)
+"""Those that have no rule here."""
+
+_ROUNDS = 8
+"""What defines an operator may have others of them."""
+
+
+def without_standard_functions(proto: Any, shapes: Shapes | None) -> Any:
+    """Return the model with what its operators stand for, or the model itself if it has none.
+
+    What has no definition in the model's version, or one that depends on a type that is not known,
+    stays where it is.
+
+    Args:
+        proto: from ``read_proto``.
+        shapes: of inputs by name, where they are not the file's.
+
+    Raises:
+        QnnError: a shape is not known, or does not fit.
+    """
+    for _ in range(_ROUNDS):
+        found = _found(proto)
+        if not found:
+            break
+        typed = with_shapes(proto, shapes)
+        if _CAST in found and _with_casts(typed):
+            proto = typed
+            continue
+        for node in _nodes(typed.graph):
+            _state_defaults(node, opset_of(typed))
+        _state_constants(typed.graph)
+        ids = [("", name) for name in sorted(found - {_CAST})]
+        try:
+            written = onnx_package().inliner.inline_selected_functions(typed, ids, False, True)
+        except Exception:  # whatever the package's library meets
+            break
+        move_constants(written.graph)
+        if _found(written) == found and len(written.graph.node) == len(proto.graph.node):
+            break
+        proto = written
+    return proto
+
+
+def _with_casts(proto: Any) -> bool:
+    """Make a Cast of each CastLike whose type is known, and tell whether there is one."""
+    graph = proto.graph
+    kinds = {tensor.name: tensor.data_type for tensor in graph.initializer}
+    for value in (*graph.input, *graph.value_info, *graph.output):
+        kinds[value.name] = value.type.tensor_type.elem_type
+    is_new = False
+    for node in graph.node:
+        if node.op_type == _CAST and (kind := kinds.get(node.input[1], 0)):
+            node.op_type = "Cast"
+            del node.input[1:]
+            node.attribute.append(onnx_package().helper.make_attribute("to", kind))
+            is_new = True
+    return is_new
+
+
+def _state_constants(graph: Any) -> None:
+    """Write the types of constants down, which the package then knows where it inlines."""
+    make = onnx_package().helper.make_tensor_value_info
+    graph.value_info.extend(
+        make(tensor.name, tensor.data_type, tensor.dims) for tensor in graph.initializer
+    )
+
+
+def _state_defaults(node: Any, opset: int) -> None:
+    """Write an operator's defaults down, which the package leaves out of a definition."""
+    if not is_defined(node, opset):
+        return
+    given = {each.name for each in node.attribute}
+    for name, stated in onnx_package().defs.get_schema(node.op_type, opset).attributes.items():
+        if name not in given and stated.default_value.name:
+            node.attribute.append(stated.default_value)
+
+
+def is_defined(node: Any, opset: int) -> bool:
+    """Tell whether the standard defines an operator by others."""
+    if node.op_type not in DEFINED or node.domain not in ("", "ai.onnx"):
+        return False
+    defs = onnx_package().defs
+    if not defs.has(node.op_type, opset):
+        return False
+    schema = defs.get_schema(node.op_type, opset)
+    stated = schema.function_opset_versions, schema.context_dependent_function_opset_versions
+    return any(version <= opset for versions in stated for version in versions)
+
+
+def _found(proto: Any) -> set[str]:
+    opset = opset_of(proto)
+    return {node.op_type for node in _nodes(proto.graph) if is_defined(node, opset)}
+
+
+def _nodes(graph: Any) -> Iterator[Any]:
+    """Yield the nodes of a graph and of those inside of them."""
+    for node in graph.node:
+        yield node
+        for each in node.attribute:
+            for inner in ([each.g] if each.HasField("g") else []) + list(each.graphs):
+                yield from _nodes(inner)
