@@ -10,6 +10,8 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 _DTYPES = ("int4", "uint4")
+_LEAST = 2
+"""Operands: data and scale."""
 
 
 def with_real_few_bits(
@@ -29,7 +31,8 @@ def with_real_few_bits(
     left, added = [], {}
     for node in nodes:
         known = [constants.get(name) for name in node.input if name]
-        is_ready = node.op_type == "DequantizeLinear" and all(each is not None for each in known)
+        is_ready = node.op_type == "DequantizeLinear" and len(known) >= _LEAST
+        is_ready = is_ready and all(each is not None for each in known)
         if is_ready and known[0].dtype.name in _DTYPES and node.output[0] not in kept:
             real = _real(known, attributes_of(node))
             if real is not None:

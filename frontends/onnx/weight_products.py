@@ -20,6 +20,8 @@ _BITS = {"int4": 4, "int8": 8, "uint4": 4, "uint8": 8}
 """By the dtype of weights."""
 _MOVING = ("Flatten", "MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze")
 """Operators over which ONNX Runtime moves a DequantizeLinear before."""
+_PASSING = ("Clip", "Relu", *_MOVING)
+"""Those over which it sees a QuantizeLinear behind."""
 _BYTE, _PRODUCT, _SIZE, _LEAST, _LEVEL = 8, 2, 32, 16, 4
 _STANDARD = ("", "ai.onnx")
 
@@ -33,8 +35,8 @@ def with_weight_products(
 ) -> tuple[list[Any], dict[str, Array]]:
     """Write such MatMul and Gemm as MatMulNBits.
 
-    Their data is not bytes that are dequantized, of which integers become, and nothing else reads
-    the weights.
+    Their data is not bytes that are dequantized, their result is not quantized to bytes, and
+    nothing else reads the weights.
 
     Args:
         nodes: of a model.
@@ -49,11 +51,17 @@ def with_weight_products(
     uses = Counter(kept)
     uses.update(name for node in nodes for name in node.input)
     made = {name: node for node in nodes for name in node.output}
+    readers: dict[str, list[Any]] = {}
+    for node in nodes:
+        for name in set(node.input):
+            readers.setdefault(name, []).append(node)
     added: dict[str, Array] = {}
     dropped: set[str] = set()
 
     def product(node: Any) -> Any:
         if not _is_product(node, attributes_of) or _is_of_bytes(node.input[0], made, constants):
+            return node
+        if _becomes_bytes(node.output[0], readers, constants):
             return node
         source = made.get(node.input[1])
         if source is None or source.op_type != "DequantizeLinear" or uses[node.input[1]] != 1:
@@ -142,6 +150,21 @@ def _is_of_bytes(name: str, made: Mapping[str, Any], constants: Mapping[str, Arr
     if point is None and data is not None and data.op_type == "QuantizeLinear":
         point = constants.get((*data.input, "", "")[2])
     return point is None or point.dtype.itemsize == 1
+
+
+def _becomes_bytes(
+    name: str, readers: Mapping[str, list[Any]], constants: Mapping[str, Array]
+) -> bool:
+    """Tell whether a tensor is quantized to bytes, perhaps moved about or bounded before."""
+    for node in readers.get(name, []):
+        if node.op_type == "QuantizeLinear":
+            point = constants.get((*node.input, "", "")[2])
+            if point is None or point.dtype.itemsize == 1:
+                return True
+        is_passed = node.op_type in _PASSING and node.input[0] == name
+        if is_passed and _becomes_bytes(node.output[0], readers, constants):
+            return True
+    return False
 
 
 def _weights(source: Any, constants: Mapping[str, Array], attributes_of: Any) -> _Weights | None:

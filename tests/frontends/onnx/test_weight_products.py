@@ -30,6 +30,7 @@ def model(
     bias: tuple[int, ...] | None = None,
     data: str = "",
     reads: int = 1,
+    after: str = "",
     **attributes: Any,
 ) -> Any:
     """Return a model of one product.
@@ -42,6 +43,7 @@ def model(
         has_points: whether there are zero points.
         bias: the shape of one, if there is one.
         data: the dtype that data is quantized to before, if it is.
+        after: what reads the result and is quantized to bytes, if anything is.
         reads: how many products read the weights.
         attributes: of the operator.
     """
@@ -72,6 +74,13 @@ def model(
     operands = ["d" if data else "x", "r", *(["b"] if bias is not None else [])]
     outputs = [f"y{number}" for number in range(reads)]
     nodes += [helper.make_node(operator, operands, [name], **attributes) for name in outputs]
+    if after:
+        tensors.append(onnx.numpy_helper.from_array(np.float32(0.05), "t"))
+        tensors.append(onnx.numpy_helper.from_array(np.uint8(120), "u"))
+        nodes[-1].output[0] = "p"
+        nodes.append(helper.make_node(after, ["p"], ["e"]))
+        nodes.append(helper.make_node("QuantizeLinear", ["e", "t", "u"], ["o"]))
+        nodes.append(helper.make_node("DequantizeLinear", ["o", "t", "u"], outputs))
     value, real = helper.make_tensor_value_info, onnx.TensorProto.FLOAT
     given = [value("x", real, [3, DEPTH])]
     wanted = [value(name, real, [3, UNITS]) for name in outputs]
@@ -93,6 +102,8 @@ CASES: dict[str, dict[str, Any]] = {
 }
 OTHERS: dict[str, dict[str, Any]] = {
     "rows": {"axis": 0},
+    "quantized": {"after": "Flatten"},
+    "quantized after a Relu": {"after": "Relu"},
     "read twice": {"reads": 2},
     "small blocks": {"dtype": "INT4", "block": 8},
     "bytes and four bits": {"dtype": "INT4", "data": "uint8"},
