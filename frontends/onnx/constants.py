@@ -88,7 +88,7 @@ def without_unread_constants(proto: Any) -> Any:
     result.CopyFrom(proto)
     graph = result.graph
     read = {name for node in graph.node for name in node.input}
-    read |= {name for graph in _inner(graph) for node in graph.node for name in node.input}
+    read |= {name for graph in inner_graphs(graph) for node in graph.node for name in node.input}
     read |= {value.name for value in graph.output}
     kept = [tensor for tensor in proto.graph.initializer if tensor.name in read]
     del graph.initializer[:]
@@ -96,10 +96,10 @@ def without_unread_constants(proto: Any) -> Any:
     return result
 
 
-def _inner(graph: Any) -> Iterator[Any]:
+def inner_graphs(graph: Any) -> Iterator[Any]:
     """Yield the graphs inside of a graph's nodes."""
     for node in graph.node:
         for each in node.attribute:
-            if each.HasField("g"):
-                yield each.g
-                yield from _inner(each.g)
+            for inner in ([each.g] if each.HasField("g") else []) + list(each.graphs):
+                yield inner
+                yield from inner_graphs(inner)

@@ -25,6 +25,9 @@ _FOLDED = frozenset(
 )
 """Operators whose results are exact, whoever computes them."""
 
+_OF_SHAPES = ("ConstantOfShape", "Range", "Shape", "Size")
+"""Those that TVM's importer makes no tensors of, where a model gives them."""
+
 _LARGEST, _MOST = 2**16, 2**22
 """Values of a tensor that is folded, and of all: shapes, masks, positions, but not weights."""
 _ROUNDS = 16
@@ -65,7 +68,7 @@ def _known_results(proto: Any) -> dict[str, Array]:
             continue
         name = node.output[0]
         size = prod(shapes.get(name, (_LARGEST + 1,)))
-        if name in kept or size > min(left, _LARGEST):
+        if size > min(left, _LARGEST) or (name in kept and node.op_type not in _OF_SHAPES):
             continue
         if (value := _result(onnx, proto, node, shapes, values)) is not None:
             found[name] = values[name] = value
@@ -109,8 +112,9 @@ def _with_constants(proto: Any, found: Mapping[str, Array]) -> Any:
     result = onnx.ModelProto()
     result.CopyFrom(proto)
     graph = result.graph
+    kept = {value.name for value in graph.output}
     left = [node for node in graph.node if node.output[0] not in found]
-    read = {name for node in left for name in node.input}
+    read = {name for node in left for name in node.input} | kept
     del graph.node[:]
     graph.node.extend(left)
     graph.initializer.extend(

@@ -11,7 +11,7 @@ from tvm import relax
 from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
 
 import frontends.onnx.converters  # noqa: F401 (registers the rules)
-from frontends.errors import UnsupportedError, UnsupportedOperatorError
+from frontends.errors import UnsupportedOperatorError, reason_of
 from frontends.onnx.converters.registry import CONVERTERS
 from frontends.onnx.reader import opset_of
 
@@ -27,15 +27,15 @@ class _GraphImporter(ONNXGraphImporter):
         self, op_name: str, inputs: list[Any], attrs: dict[str, Any], opset: int
     ) -> Any:
         number, node = next(self.numbers)
-        if op_name not in CONVERTERS:
-            return self._kept(super()._convert_operator(op_name, inputs, attrs, opset))
         attrs["tvm_custom"]["outputs"] = list(node.output)
         try:
+            if op_name not in CONVERTERS:
+                return self._kept(super()._convert_operator(op_name, inputs, attrs, opset))
             result: relax.Expr = CONVERTERS[op_name](self.bb, list(inputs), attrs)
-        except UnsupportedError as error:
-            found = (number, op_name, str(error), list(node.output))
+            return result if isinstance(result, relax.Tuple) else self._kept(result)
+        except Exception as error:  # of the rules, and whatever TVM's own meet
+            found = (number, op_name, reason_of(error), list(node.output))
             raise UnsupportedOperatorError([found]) from None
-        return result if isinstance(result, relax.Tuple) else self._kept(result)
 
     def _kept(self, result: Any) -> Any:
         """Give a tensor that is computed a variable of its own."""
@@ -52,7 +52,7 @@ def import_graph(proto: Any) -> tuple[tvm.IRModule, dict[str, Any]]:
         The module, and what holds each tensor, by its name.
 
     Raises:
-        UnsupportedOperatorError: an own rule does not take an operator.
+        UnsupportedOperatorError: a rule, own or TVM's, does not take an operator.
     """
     with contextlib.redirect_stdout(io.StringIO()):  # TVM's importer prints what it fails at
         importer = _GraphImporter({}, "float32")

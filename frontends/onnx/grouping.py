@@ -8,7 +8,7 @@ from typing import Any
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.attributes import attributes_of
-from frontends.onnx.constants import Array, constants_of
+from frontends.onnx.constants import Array, constants_of, inner_graphs
 from frontends.onnx.folding import with_folded_shapes
 from frontends.onnx.names import free_prefix
 from frontends.onnx.package import onnx_package
@@ -123,6 +123,20 @@ def _is_computed_so(node: Any, constants: Mapping[str, Array]) -> bool:
 
 _STANDARD = ("DequantizeLinear", "QuantizeLinear")
 """Operators that both domains have alike."""
+
+
+def with_standard_pairs(proto: Any) -> Any:
+    """Return a model whose QuantizeLinear and DequantizeLinear are the standard's.
+
+    So the package knows their types, in inner graphs, too.
+    """
+    result = onnx_package().ModelProto()
+    result.CopyFrom(proto)
+    for graph in (result.graph, *inner_graphs(result.graph)):
+        for node in graph.node:
+            with suppress(ValueError):  # what no rule takes stays
+                node.domain = _of_standard(node).domain
+    return result
 
 
 def _of_standard(node: Any) -> Any:

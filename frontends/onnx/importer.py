@@ -18,7 +18,7 @@ from frontends.onnx.control import without_subgraphs
 from frontends.onnx.few_bits import with_real_few_bits
 from frontends.onnx.float_products import with_float_products
 from frontends.onnx.folding import with_folded_shapes
-from frontends.onnx.grouping import grouped, with_known_types, with_nodes
+from frontends.onnx.grouping import grouped, with_known_types, with_nodes, with_standard_pairs
 from frontends.onnx.groups import check_groups
 from frontends.onnx.identities import without_identities
 from frontends.onnx.loops import with_closed_loops
@@ -35,6 +35,7 @@ from frontends.onnx.standard_functions import without_standard_functions
 from frontends.onnx.tensors import check_tensors
 from frontends.onnx.weight_products import with_weight_products
 from qnn_ops.checks import check_choice
+from qnn_ops.errors import QnnError
 from qnn_ops.onnxruntime import ONNXRUNTIME
 from qnn_ops.registry import type_spec
 from qnn_ops.serial import serial
@@ -45,6 +46,11 @@ _OF_SHAPES = (
     "RotaryEmbedding",
 )
 """Operators that are written by the shapes of their operands, such as masks."""
+_ARRAYS = (
+    *("bool", "float16", "float32", "float64", "int8", "int16", "int32", "int64"),
+    *("uint8", "uint16", "uint32", "uint64"),
+)
+"""The dtypes of what a run takes and gives."""
 _QUANTIZING = ("DynamicQuantizeLinear", "QuantizeLinear")
 
 
@@ -89,7 +95,10 @@ def from_onnx(
 def import_proto(proto: Any, shapes: Shapes | None = None) -> Imported:
     """Import what ``read_proto`` gave; see ``from_onnx``."""
     onnx = onnx_package()
-    proto = without_standard_functions(proto, shapes)
+    for value in proto.graph.input:
+        if value.type.WhichOneof("value") == "tensor_type":
+            _known(value.name, dtype_of(value))
+    proto = without_standard_functions(with_standard_pairs(proto), shapes)
     proto = with_closed_loops(without_subgraphs(proto, shapes), shapes)
     written = list(proto.graph.node)
     is_of_shapes = any(node.op_type in _OF_SHAPES for node in written)
@@ -225,18 +234,24 @@ def with_all_outputs(proto: Any) -> Any:
     return result
 
 
+def _known(name: str, dtype: str) -> str:
+    """Return the dtype of an input or output, after a check that arrays may have it."""
+    if dtype not in _ARRAYS:
+        raise QnnError(f"{name!r} is {dtype}: inputs and outputs may be {', '.join(_ARRAYS)}")
+    return dtype
+
+
 def _signature(onnx: Any, proto: Any, main: relax.Function) -> Signature:
     inputs = []
     for value in proto.graph.input:
         tensor = value.type.tensor_type
-        dtype = dtype_of(value)
+        dtype = _known(value.name, dtype_of(value))
         shape = tuple(dim.dim_value for dim in tensor.shape.dim)
         inputs.append(TensorInfo(value.name, shape, dtype))
     result = main.ret_ty
     fields = result.fields if isinstance(result, relax.TupleType) else [result]
-    specs = [type_spec(field, "an output") for field in fields]
-    outputs = [
-        TensorInfo(value.name, spec.shape, spec.dtype)
-        for value, spec in zip(proto.graph.output, specs, strict=True)
-    ]
+    outputs = []
+    for value, field in zip(proto.graph.output, fields, strict=True):
+        spec = type_spec(field, f"output {value.name!r}")
+        outputs.append(TensorInfo(value.name, spec.shape, _known(value.name, spec.dtype)))
     return Signature(tuple(inputs), tuple(outputs))

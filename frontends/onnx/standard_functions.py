@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from frontends.onnx.constants import move_constants
+from frontends.onnx.constants import inner_graphs, move_constants
 from frontends.onnx.package import onnx_package
 from frontends.onnx.reader import Shapes, opset_of, with_shapes
 
@@ -111,8 +111,5 @@ def _found(proto: Any) -> set[str]:
 
 def _nodes(graph: Any) -> Iterator[Any]:
     """Yield the nodes of a graph and of those inside of them."""
-    for node in graph.node:
-        yield node
-        for each in node.attribute:
-            for inner in ([each.g] if each.HasField("g") else []) + list(each.graphs):
-                yield from _nodes(inner)
+    for each in (graph, *inner_graphs(graph)):
+        yield from each.node

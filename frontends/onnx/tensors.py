@@ -146,9 +146,17 @@ def _conv(tensors: Tensors, inputs: list[str], attributes: dict[str, Any]) -> No
         raise UnsupportedError(f"kernel_shape {window} for weights of shape {list(weights)}")
 
 
+def _reals(tensors: Tensors, inputs: list[str], _attributes: dict[str, Any]) -> None:
+    """Check that there is a least value, which truth values have none of."""
+    if tensors.dtypes.get(inputs[0]) == "bool":
+        raise UnsupportedError("bool is not imported")
+
+
 CHECKS: dict[str, Check] = {
     "Conv": _conv,
     "DequantizeLinear": _dequantize,
     "QuantizeLinear": _encoding,
+    "ReduceMax": _reals,
+    "ReduceMin": _reals,
 }
 """By the name of the operator."""

@@ -171,3 +171,42 @@ def test_inputs_and_outputs_need_no_shape() -> None:
 def _first_two(imported: Any) -> tuple[Any, str, Any]:
     mod, params = imported
     return mod, "host", params
+
+
+def one_node(operator: str, dtype: int, *more: Any, **attributes: Any) -> Any:
+    """Return a model of an operator of data of three axes; its other operands are constants."""
+    helper = onnx.helper
+    names = [f"c{number}" for number in range(len(more))]
+    node = helper.make_node(operator, ["x", *names], ["y"], **attributes)
+    given = helper.make_tensor_value_info("x", dtype, [2, 3, 4])
+    kind = onnx.TensorProto.INT64 if operator == "Shape" else dtype
+    wanted = helper.make_tensor_value_info("y", kind, ["?"])
+    tensors = [
+        onnx.numpy_helper.from_array(np.asarray(array), name)
+        for name, array in zip(names, more, strict=True)
+    ]
+    graph = helper.make_graph([node], "one", [given], [wanted], tensors)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+@pytest.mark.parametrize("dtype", ["BFLOAT16", "FLOAT8E5M2", "INT4"])
+def test_dtypes_of_which_there_are_no_arrays_are_refused(dtype: str) -> None:
+    model = one_node("Identity", getattr(onnx.TensorProto, dtype))
+    with pytest.raises(QnnError, match=r"'x' is .*: inputs and outputs may be bool, float16"):
+        from_onnx(model)
+
+
+def test_a_shape_may_be_an_output() -> None:
+    mod, params = from_onnx(one_node("Shape", onnx.TensorProto.FLOAT, start=1))
+    result = qnn.build(mod, "host", params).run(np.zeros((2, 3, 4), np.float32))
+    np.testing.assert_array_equal(result, [3, 4])
+    assert result.dtype == np.int64
+
+
+def test_what_tvms_importer_does_not_take_names_the_operator() -> None:
+    model = one_node("Reshape", onnx.TensorProto.FLOAT, np.array([-1]))
+    constant = model.graph.initializer.pop()
+    shape = onnx.helper.make_tensor_value_info(constant.name, onnx.TensorProto.INT64, [1])
+    model.graph.input.append(shape)
+    with pytest.raises(UnsupportedOperatorError, match="operator 0 Reshape: "):
+        from_onnx(model)
