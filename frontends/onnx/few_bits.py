@@ -30,15 +30,17 @@ def with_real_few_bits(
     """
     left, added = [], {}
     for node in nodes:
-        known = [constants.get(name) for name in node.input if name]
-        is_ready = node.op_type == "DequantizeLinear" and len(known) >= _LEAST
-        is_ready = is_ready and all(each is not None for each in known)
-        if is_ready and known[0].dtype.name in _DTYPES and node.output[0] not in kept:
-            real = _real(known, attributes_of(node))
-            if real is not None:
-                added[node.output[0]] = real
-                continue
-        left.append(node)
+        real = None
+        names = [name for name in node.input if name]
+        is_ready = len(names) >= _LEAST and all(name in constants for name in names)
+        if is_ready and node.op_type == "DequantizeLinear" and node.output[0] not in kept:
+            known = [constants[name] for name in names]
+            if known[0].dtype.name in _DTYPES:
+                real = _real(known, attributes_of(node))
+        if real is None:
+            left.append(node)
+        else:
+            added[node.output[0]] = real
     return left, added
 
 

@@ -34,6 +34,11 @@ def _reduction(attributes: Attributes) -> None:
         raise UnsupportedError("no axes are all axes: noop_with_empty_axes is not imported")
 
 
+def _infinity(attributes: Attributes) -> None:
+    if not (attributes.get("detect_negative", 1) and attributes.get("detect_positive", 1)):
+        raise UnsupportedError("infinities of one sign alone are not imported")
+
+
 def _loop(attributes: Attributes) -> None:
     """Refuse results of all turns: of the turns that are known nothing is left here."""
     body = attributes.get("body")
@@ -47,6 +52,8 @@ _OPEN = "how often it turns depends on the data, or would make more than 2,048 o
 _REDUCTIONS = ("ReduceL1", "ReduceL2", "ReduceProd", "ReduceSumSquare")
 
 _PLAIN = (
+    *("Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cosh", "Sinh", "Tan"),
+    *("BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Hardmax", "IsNaN", "Mod", "Xor"),
     *("Abs", "Add", "And", "ArgMax", "ArgMin", "AveragePool", "BatchNormalization", "Cast", "Ceil"),
     *(
         "Celu",
@@ -81,6 +88,7 @@ OPERATORS: dict[str, Check] = {
     **dict.fromkeys(_PLAIN, _anything),
     **dict.fromkeys(_REDUCTIONS, _reduction),
     "DequantizeLinear": _dequantize,
+    "IsInf": _infinity,
     "Loop": _loop,
     "QuantizeLinear": _quantize,
 }

@@ -146,6 +146,12 @@ def _conv(tensors: Tensors, inputs: list[str], attributes: dict[str, Any]) -> No
         raise UnsupportedError(f"kernel_shape {window} for weights of shape {list(weights)}")
 
 
+def _remainder(tensors: Tensors, inputs: list[str], attributes: dict[str, Any]) -> None:
+    """Check that signs of real numbers' remainders are the dividends'."""
+    if "float" in tensors.dtypes.get(inputs[0], "") and not attributes.get("fmod", 0):
+        raise UnsupportedError("real numbers need fmod")
+
+
 def _reals(tensors: Tensors, inputs: list[str], _attributes: dict[str, Any]) -> None:
     """Check that there is a least value, which truth values have none of."""
     if tensors.dtypes.get(inputs[0]) == "bool":
@@ -155,6 +161,7 @@ def _reals(tensors: Tensors, inputs: list[str], _attributes: dict[str, Any]) -> 
 CHECKS: dict[str, Check] = {
     "Conv": _conv,
     "DequantizeLinear": _dequantize,
+    "Mod": _remainder,
     "QuantizeLinear": _encoding,
     "ReduceMax": _reals,
     "ReduceMin": _reals,

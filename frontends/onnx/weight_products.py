@@ -18,7 +18,7 @@ Array = np.ndarray[Any, Any]
 
 _BITS = {"int4": 4, "int8": 8, "uint4": 4, "uint8": 8}
 """By the dtype of weights."""
-_MOVING = ("Flatten", "MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze")
+_MOVING = ("MaxPool", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze")
 """Operators over which ONNX Runtime moves a DequantizeLinear before."""
 _PASSING = ("Clip", "Relu", *_MOVING)
 """Those over which it sees a QuantizeLinear behind."""
@@ -169,10 +169,10 @@ def _becomes_bytes(
 
 def _weights(source: Any, constants: Mapping[str, Array], attributes_of: Any) -> _Weights | None:
     """Return what a DequantizeLinear reads, if its encoding is one of ONNX Runtime's rule."""
-    known = [constants.get(name) for name in source.input if name]
-    if any(each is None for each in known) or len(known) < _PRODUCT:
+    names = [name for name in source.input if name]
+    if len(names) < _PRODUCT or any(name not in constants for name in names):
         return None
-    array, scale, *points = known
+    array, scale, *points = (constants[name] for name in names)
     if array.ndim != _PRODUCT or array.dtype.name not in _BITS or scale.dtype != np.float32:
         return None
     if points and points[0].shape != scale.shape:
@@ -196,6 +196,7 @@ def _fits(
     if not bias:
         return True
     source = made.get(bias)
-    is_integer = source is not None and source.op_type == "DequantizeLinear"
-    array = constants.get(source.input[0] if is_integer else bias)
+    if source is not None and source.op_type == "DequantizeLinear":
+        bias = source.input[0]
+    array = constants.get(bias)
     return array is not None and array.shape == (weights.array.shape[1],)

@@ -119,7 +119,7 @@ def test_near_onnx_runtime(case: str) -> None:
 def test_scores_as_a_result(stage: int) -> None:
     mask = np.random.default_rng(3).random((TOKENS, SEEN)) < 0.6
     mask[0] = False
-    attributes = {"qk_matmul_output_mode": stage, "softcap": 0.7}
+    attributes: dict[str, Any] = {"qk_matmul_output_mode": stage, "softcap": 0.7}
     check(*model(seen=SEEN, mask=mask, has_scores=True, **attributes))
 
 

@@ -15,6 +15,7 @@ from tests.support.onnx_graphs import Array, compiled, on_runtime
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 
 DEPTH, UNITS = 40, 24
+ORDERS = {"Transpose": {"perm": [0, 1]}}
 LIMITS = {"INT4": (-8, 8), "UINT4": (0, 16), "INT8": (-128, 128), "UINT8": (0, 256)}
 NEAR = 2.0**-21
 """Of the sum of the products' sizes: blocks are added up in another order."""
@@ -50,8 +51,8 @@ def model(
     rng, helper = np.random.default_rng(7), onnx.helper
     kind, (low, high) = getattr(onnx.TensorProto, dtype), LIMITS[dtype]
     shape = (UNITS, DEPTH) if attributes.get("transB") else (DEPTH, UNITS)
-    sizes = () if axis is None else (shape[axis],)
-    where = {} if axis is None else {"axis": axis}
+    sizes: tuple[int, ...] = () if axis is None else (shape[axis],)
+    where: dict[str, int] = {} if axis is None else {"axis": axis}
     if block:
         sizes, where = (-(-DEPTH // block), UNITS), {"axis": 0, "block_size": block}
     scales = np.asarray(rng.random(sizes) * 0.01 + 0.001, np.float32)
@@ -78,7 +79,7 @@ def model(
         tensors.append(onnx.numpy_helper.from_array(np.float32(0.05), "t"))
         tensors.append(onnx.numpy_helper.from_array(np.uint8(120), "u"))
         nodes[-1].output[0] = "p"
-        nodes.append(helper.make_node(after, ["p"], ["e"]))
+        nodes.append(helper.make_node(after, ["p"], ["e"], **ORDERS.get(after, {})))
         nodes.append(helper.make_node("QuantizeLinear", ["e", "t", "u"], ["o"]))
         nodes.append(helper.make_node("DequantizeLinear", ["o", "t", "u"], outputs))
     value, real = helper.make_tensor_value_info, onnx.TensorProto.FLOAT
@@ -102,7 +103,7 @@ CASES: dict[str, dict[str, Any]] = {
 }
 OTHERS: dict[str, dict[str, Any]] = {
     "rows": {"axis": 0},
-    "quantized": {"after": "Flatten"},
+    "quantized": {"after": "Transpose"},
     "quantized after a Relu": {"after": "Relu"},
     "read twice": {"reads": 2},
     "small blocks": {"dtype": "INT4", "block": 8},

@@ -1,0 +1,82 @@
+"""Operators of integers, truth values and real numbers that have no groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from frontends.errors import UnsupportedOperatorError
+from frontends.onnx import from_onnx
+from tests.support.onnx_graphs import check_equal, compiled, model_of, on_runtime
+
+RNG = np.random.default_rng(3)
+INTEGERS = {key: RNG.integers(-9, 10, (4, 5)) for key in "ab"}
+INTEGERS["b"] += INTEGERS["b"] == 0
+FLAGS = {key: RNG.random((4, 5)) < 0.5 for key in "ab"}
+REALS = {"a": np.array([0.5, -0.0, np.nan, np.inf, -np.inf, -3.5], np.float32)}
+
+
+@pytest.mark.parametrize("operator", ["Mod", "BitwiseAnd", "BitwiseOr", "BitwiseXor"])
+def test_of_integers(operator: str) -> None:
+    model = model_of([(operator, "a b", "y", {})], INTEGERS, ["y:int64"], {}, 18)
+    check_equal(model, INTEGERS)
+
+
+def test_of_one_integer() -> None:
+    data = {"a": INTEGERS["a"].astype(np.int8)}
+    check_equal(model_of([("BitwiseNot", "a", "y", {})], data, ["y:int8"], {}, 18), data)
+
+
+def test_of_truth_values() -> None:
+    check_equal(model_of([("Xor", "a b", "y", {})], FLAGS, ["y:bool"], {}), FLAGS)
+
+
+@pytest.mark.parametrize("operator", ["IsNaN", "IsInf"])
+def test_whether_a_number_is_one(operator: str) -> None:
+    check_equal(model_of([(operator, "a", "y", {})], REALS, ["y:bool"], {}), REALS)
+
+
+def test_remainders_of_real_numbers() -> None:
+    data = {"a": REALS["a"][[0, 1, 5]], "b": np.array([0.3, 2, -2], np.float32)}
+    check_equal(model_of([("Mod", "a b", "y", {"fmod": 1})], data, ["y"], {}), data)
+
+
+@pytest.mark.parametrize("opset", [11, 17])
+def test_the_largest_is_one(opset: int) -> None:
+    data = {"a": RNG.permutation(60).astype(np.float32).reshape(3, 4, 5)}
+    check_equal(model_of([("Hardmax", "a", "y", {})], data, ["y"], {}, opset), data)
+
+
+@pytest.mark.parametrize(
+    "operator", ["Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cosh", "Sinh", "Tan"]
+)
+def test_of_angles_and_hyperbolas(operator: str) -> None:
+    reals = RNG.uniform(-0.95, 0.95, 400)
+    data = {"a": (np.abs(reals) + 1 if operator == "Acosh" else reals).astype(np.float32)}
+    model = model_of([(operator, "a", "y", {})], data, ["y"], {})
+    ours, theirs = compiled(model, data)[0], on_runtime(model, data)[0]
+    # The C libraries' functions are others.
+    np.testing.assert_allclose(ours, theirs, rtol=2.0**-20, atol=2.0**-22)
+
+
+REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
+    "real numbers need fmod": ("Mod", {}),
+    "infinities of one sign": ("IsInf", {"detect_negative": 0}),
+}
+
+
+@pytest.mark.parametrize("reason", REFUSED)
+def test_what_is_refused(reason: str) -> None:
+    operator, attributes = REFUSED[reason]
+    data = {"a": REALS["a"], "b": REALS["a"]}
+    operands, result = ("a b", "y") if operator == "Mod" else ("a", "y:bool")
+    fits = {"fmod": 1} if operator == "Mod" else {}
+    model = model_of([(operator, operands, "y", fits)], data, [result], {})
+    del model.graph.node[0].attribute[:]
+    for pair in attributes.items():
+        model.graph.node[0].attribute.append(onnx.helper.make_attribute(*pair))
+    with pytest.raises(UnsupportedOperatorError, match=reason):
+        from_onnx(model)
