@@ -103,7 +103,7 @@ def test_groups_inside_are_integers() -> None:
 
 REFUSED: dict[str, tuple[Node, tuple[int, ...]]] = {
     "shapes or types change": (("Concat", "v v", "v_out", {"axis": 0}), (8,)),
-    "in its body: Hardmax: no conversion rule": (("Hardmax", "v", "v_out", {}), (4,)),
+    "in its body: Bernoulli: no conversion rule": (("Bernoulli", "v", "v_out", {}), (4,)),
 }
 
 
