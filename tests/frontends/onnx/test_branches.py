@@ -167,3 +167,15 @@ def test_results_of_other_shapes_are_refused_by_name() -> None:
     model = model_of(nodes, DATA, ["y"], CONSTANTS)
     with pytest.raises(UnsupportedOperatorError, match=r"If.*results of shapes"):
         from_onnx(model)
+
+
+def test_branches_may_have_the_quantization_of_onnx_runtime() -> None:
+    group = branch(
+        [("QuantizeLinear", "x s z", "q", {}), ("DequantizeLinear", "q s z", "end", {})], "end"
+    )
+    model = model_of([*CHOSEN, choice(group, AS_IT_IS, "y")], DATA, ["y"], CONSTANTS)
+    for attribute in model.graph.node[-1].attribute:
+        for node in attribute.g.node:
+            if node.op_type.endswith("izeLinear"):
+                node.domain = "com.microsoft"
+    check_equal(model, DATA)
