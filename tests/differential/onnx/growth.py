@@ -32,7 +32,7 @@ NOT_DRAWN: dict[str, str] = {
             *("ScatterElements", "Selu", "Sign", "Sin", "Softplus", "Softsign", "Split", "Sum"),
             *("ThresholdedRelu", "TopK", "Trilu"),
             *("Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cosh", "Sinh", "Tan"),
-            *("BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Hardmax", "IsInf", "IsNaN"),
+            *("BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Hardmax", "IsInf"),
             *("Mod", "Xor"),
         ),
         _OWN_TEST,
