@@ -13,7 +13,7 @@ _CAST = "CastLike"
 DEFINED = (
     *("AffineGrid", "BlackmanWindow", _CAST, "CausalConvWithState", "CenterCropPad"),
     *("HammingWindow", "HannWindow", "LinearAttention", "MeanVarianceNormalization"),
-    *("NegativeLogLikelihoodLoss", "RotaryEmbedding", "Shrink", "SoftmaxCrossEntropyLoss"),
+    *("NegativeLogLikelihoodLoss", "Shrink", "SoftmaxCrossEntropyLoss"),
     *("SwiGLU", "Swish"),
 )
 """Those that have no rule here."""

@@ -10,8 +10,9 @@ from tvm import relax
 from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
+from frontends.onnx.converters.axes import axes_of
 from frontends.onnx.converters.registry import Operands, converter, operands_of
-from qnn_ops.registry import constant_of, spec_of
+from qnn_ops.registry import spec_of
 
 # Of float32 in the vectors that Eigen adds, whatever the processor.
 _LANES = 4
@@ -25,7 +26,7 @@ def _reduce_mean(
     shape = spec_of(data).shape
     if spec_of(data).dtype != "float32":
         raise UnsupportedError("its data must be float32")
-    axes = _axes(given, attributes, len(shape))
+    axes = axes_of(given, attributes, len(shape))
     if not axes and attributes.get("noop_with_empty_axes", 0):
         return data
     axes = axes or list(range(len(shape)))
@@ -43,19 +44,6 @@ def _reduce_mean(
     sizes = [1 if each in axes else size for each, size in enumerate(shape)]
     kept = [size for each, size in enumerate(sizes) if keeps or each not in axes]
     return R.reshape(builder.emit(mean), kept)
-
-
-def _axes(given: relax.Expr | None, attributes: dict[str, Any], rank: int) -> list[int]:
-    """Return the axes, an attribute or an operand, counted from the first."""
-    axes = attributes.get("axes", ())
-    if given is not None:
-        known = constant_of(given)
-        if known is None:
-            raise UnsupportedError("its axes must be constant")
-        axes = known.reshape(-1).tolist()
-    if any(not -rank <= axis < rank for axis in axes):
-        raise UnsupportedError(f"axes {list(axes)} are outside a tensor of {rank} dimensions")
-    return sorted({int(axis) % rank for axis in axes})
 
 
 def _sums(builder: relax.BlockBuilder, data: relax.Expr, rows: int, count: int) -> relax.Expr:

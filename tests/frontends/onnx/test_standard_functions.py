@@ -17,8 +17,6 @@ onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 
 REALS = np.random.default_rng(1).normal(0, 2, (2, 4, 6, 8)).astype(np.float32)
 ROWS, CLASSES = REALS[0, 0], np.array([0, 7, 3, 3, 1, 5])
-PLACES = np.arange(6)[None].repeat(2, 0)
-ANGLES = np.random.default_rng(2).normal(0, 1, (6, 4))
 
 Case = tuple[str, dict[str, Array], dict[str, Any], dict[str, Any], int]
 CASES: dict[str, Case] = {
@@ -30,11 +28,6 @@ CASES: dict[str, Case] = {
     "SoftmaxCrossEntropyLoss": ("x c", {"x": ROWS}, {"c": CLASSES}, {}, 17),
     "CastLike": ("x t", {"x": REALS}, {"t": np.float32(1)}, {}, 17),
     "HannWindow": ("n", {}, {"n": np.int64(12)}, {}, 17),
-    "RotaryEmbedding": (
-        *("x c s p", {"x": REALS}),
-        {"c": np.cos(ANGLES).astype("f"), "s": np.sin(ANGLES).astype("f"), "p": PLACES},
-        *({}, 23),
-    ),
 }
 
 

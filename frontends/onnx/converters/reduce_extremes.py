@@ -1,0 +1,62 @@
+"""ReduceMax and ReduceMin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from tvm import relax
+from tvm.relax import op as R
+
+from frontends.errors import UnsupportedError
+from frontends.onnx.converters.axes import axes_of
+from frontends.onnx.converters.registry import Operands, converter, operands_of
+from qnn_ops import dequantize
+from qnn_ops.registry import operator_of, spec_of
+
+Reduction = Callable[..., relax.Expr]
+
+
+@converter("ReduceMax")
+def _reduce_max(
+    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
+) -> relax.Expr:
+    return _extreme(builder, operands, attributes, R.max, -np.inf)
+
+
+@converter("ReduceMin")
+def _reduce_min(
+    builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, Any]
+) -> relax.Expr:
+    return _extreme(builder, operands, attributes, R.min, np.inf)
+
+
+def _extreme(
+    builder: relax.BlockBuilder,
+    operands: Operands,
+    attributes: dict[str, Any],
+    reduction: Reduction,
+    infinity: float,
+) -> relax.Expr:
+    """Reduce along axes; of infinities alone, as masks leave them, to one.
+
+    TVM's sums of this kind begin with the lowest, or the highest, finite number.
+    """
+    data, given = operands_of(operands, 2)
+    spec = spec_of(data)
+    axes = axes_of(given, attributes, len(spec.shape))
+    if not axes and attributes.get("noop_with_empty_axes", 0):
+        return data
+    if 0 in spec.shape:
+        raise UnsupportedError("it has no elements")
+    along = {"axis": axes or None, "keepdims": bool(attributes.get("keepdims", 1))}
+    found = reduction(data, **along)
+    value = builder.lookup_binding(data) if isinstance(data, relax.Var) else data
+    if not spec.dtype.startswith("float") or operator_of(value) is dequantize:
+        return found
+    limit = relax.const(np.asarray(infinity, spec.dtype))
+    is_other = R.astype(builder.emit(R.not_equal(data, limit)), "int8")
+    has_other = builder.emit(R.max(builder.emit(is_other), **along))
+    is_finite = builder.emit(R.greater(has_other, relax.const(np.int8(0))))
+    return R.where(is_finite, builder.emit(found), limit)
