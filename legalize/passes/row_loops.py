@@ -67,6 +67,8 @@ class Loops:
 def loops_of(function: Any) -> Loops | None:
     """Read a function; None if it has something else than loops, or is a kernel.
 
+    A tensor that a loop allocates for each of its turns is something else, too.
+
     Variables of the loops are its own: reading it twice gives others.
     """
     is_tir = isinstance(function, tirx.PrimFunc) and isinstance(function.body, s_tir.SBlockRealize)
@@ -101,9 +103,15 @@ def _nest(statement: Any) -> Nest | None:
     while _is_plain(statement):
         loops.append(statement)
         statement = statement.body
-    if not loops:
+    if not loops or _allocates(statement):
         return None
     return Nest(tuple(loops), tuple(int(loop.extent) for loop in loops), statement)
+
+
+def _allocates(statement: Any) -> bool:
+    found: list[Any] = []
+    structural_walk(statement, [(tirx.AllocBuffer, found.append), (tirx.DeclBuffer, found.append)])
+    return bool(found)
 
 
 def _is_plain(statement: Any) -> bool:

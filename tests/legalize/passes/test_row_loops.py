@@ -50,6 +50,18 @@ def parallel(x: T.Buffer((6, 8), "float32"), y: T.Buffer((6, 8), "float32")) -> 
                 y[vi, vj] = x[vi, vj]
 
 
+@T.prim_func(private=True, s_tir=True)
+def with_sums_of_its_own(x: T.Buffer((6, 8), "int8"), y: T.Buffer((6,), "int8")) -> None:
+    for i in range(6):
+        with T.sblock("sums"):
+            vi = T.axis.spatial(6, i)
+            total = T.sblock_alloc_buffer((1,), "int8")
+            total[0] = T.int8(0)
+            for k in range(8):
+                total[0] = total[0] + x[vi, k]
+            y[vi] = total[0]
+
+
 def read(function: Any) -> Any:
     loops = loops_of(function)
     assert loops is not None
@@ -65,8 +77,11 @@ def test_tensors_have_one_axis() -> None:
 
 @pytest.mark.parametrize(
     "function",
-    [parallel, rows.with_attr("qnn.is_kernel", True), tvm.ir.GlobalVar("f")],
-    ids=["parallel", "a kernel", "no function of TIR"],
+    [
+        *(parallel, with_sums_of_its_own, rows.with_attr("qnn.is_kernel", True)),
+        tvm.ir.GlobalVar("f"),
+    ],
+    ids=["parallel", "allocates in a loop", "a kernel", "no function of TIR"],
 )
 def test_other_functions_are_none(function: Any) -> None:
     assert loops_of(function) is None
