@@ -64,7 +64,7 @@ def many() -> dict[str, Graph]:
     files = {}
     for form in FORMS:
         files[form] = Graph(np.random.default_rng(0), form)
-        for _ in range(400):
+        for _ in range(600):
             grow(files[form])
     return files
 

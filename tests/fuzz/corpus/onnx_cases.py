@@ -249,7 +249,7 @@ def _operators() -> Iterator[tuple[str, bytes, str, str]]:
         (
             "reshape_huge",
             [const(huge), helper.make_node("Reshape", ["c", "k"], ["e"])],
-            _FORMAT,
+            _UNSUPPORTED,
             "Reshape",
         ),
         (

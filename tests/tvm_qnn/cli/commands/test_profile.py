@@ -50,7 +50,7 @@ def long_names(path: Path) -> Path:
     ]
     for given, made in pairwise(tensors):
         writer.operator("HARD_SWISH", [given], [made])
-    path.write_bytes(writer.finish(tensors[:1], tensors[-1:]))
+    path.write_bytes(writer.finish(tensors[:1], tensors[1:]))
     return path
 
 
