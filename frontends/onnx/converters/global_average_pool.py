@@ -9,9 +9,9 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
+from frontends.onnx.converters.known import is_dequantized, value_of
 from frontends.onnx.converters.registry import Operands, converter, operands_of
-from qnn_ops import dequantize
-from qnn_ops.registry import operator_of, spec_of
+from qnn_ops.registry import spec_of
 
 _LANES = 4
 # Inputs of a model with so many channels, or several times so many, are laid out in blocks of them
@@ -25,10 +25,10 @@ def _global_average_pool(
 ) -> relax.Expr:
     (data,) = operands_of(operands, 1)
     shape = spec_of(data).shape
-    value = builder.lookup_binding(data) if isinstance(data, relax.Var) else data
-    is_in_blocks = value is None and len(shape) == 4 and shape[1] % _BLOCK == 0
+    is_input = value_of(builder, data) is None
+    is_in_blocks = is_input and len(shape) == 4 and shape[1] % _BLOCK == 0
     # Of integers the sums are exact in any order, and this form is what becomes a quantized mean.
-    if is_in_blocks or operator_of(value) is dequantize:
+    if is_in_blocks or is_dequantized(builder, data):
         return R.mean(data, list(range(2, len(shape))), keepdims=True)
     rows, count = shape[0] * shape[1], prod(shape[2:])
     sums = _sums(builder, builder.emit(R.reshape(data, (rows, count))))

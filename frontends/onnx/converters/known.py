@@ -1,4 +1,4 @@
-"""Numbers that are constants, though a DequantizeLinear may stand before them."""
+"""What is known of an operand: its number, or that a DequantizeLinear makes it."""
 
 from __future__ import annotations
 
@@ -13,10 +13,20 @@ from qnn_ops.registry import attrs_of, constant_of, operator_of
 Array = np.ndarray[Any, Any]
 
 
+def value_of(builder: relax.BlockBuilder, expr: relax.Expr) -> relax.Expr | None:
+    """Return what a variable is bound to, None of an input; anything else is itself."""
+    return builder.lookup_binding(expr) if isinstance(expr, relax.Var) else expr
+
+
+def is_dequantized(builder: relax.BlockBuilder, expr: relax.Expr) -> bool:
+    """Tell whether an operand is the result of a DequantizeLinear."""
+    return operator_of(value_of(builder, expr)) is dequantize
+
+
 def known_number(builder: relax.BlockBuilder, expr: relax.Expr) -> float | None:
     """Return the one number of a constant, or of a constant that is dequantized; else None."""
-    value = builder.lookup_binding(expr) if isinstance(expr, relax.Var) else expr
-    if operator_of(value) is not dequantize:
+    value = value_of(builder, expr)
+    if value is None or operator_of(value) is not dequantize:
         known = constant_of(expr)
         return None if known is None or known.size != 1 else float(known.item())
     known = constant_of(value.args[0])

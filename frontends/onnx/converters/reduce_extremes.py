@@ -11,9 +11,9 @@ from tvm.relax import op as R
 
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.axes import axes_of
+from frontends.onnx.converters.known import is_dequantized
 from frontends.onnx.converters.registry import Operands, converter, operands_of
-from qnn_ops import dequantize
-from qnn_ops.registry import operator_of, spec_of
+from qnn_ops.registry import spec_of
 
 Reduction = Callable[..., relax.Expr]
 
@@ -52,8 +52,7 @@ def _extreme(
         raise UnsupportedError("it has no elements")
     along = {"axis": axes or None, "keepdims": bool(attributes.get("keepdims", 1))}
     found = reduction(data, **along)
-    value = builder.lookup_binding(data) if isinstance(data, relax.Var) else data
-    if not spec.dtype.startswith("float") or operator_of(value) is dequantize:
+    if not spec.dtype.startswith("float") or is_dequantized(builder, data):
         return found
     limit = relax.const(np.asarray(infinity, spec.dtype))
     is_other = R.astype(builder.emit(R.not_equal(data, limit)), "int8")
