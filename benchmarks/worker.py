@@ -95,7 +95,9 @@ def serve(orders: TextIO, answers: TextIO) -> None:
     _answer(answers, loaded)
     for line in orders:
         turn = json.loads(line)
-        _answer(answers, time_runs(run, turn["warmup"], turn["count"], clock))
+        seconds = time_runs(run, turn["warmup"], turn["count"], clock)
+        _check_bound(order)
+        _answer(answers, seconds)
 
 
 def _bind(order: Fields) -> None:
@@ -106,6 +108,14 @@ def _bind(order: Fields) -> None:
     """
     if order["cores"] and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, order["cores"])
+
+
+def _check_bound(order: Fields) -> None:
+    """Refuse times of a program that left the cores of its order."""
+    if order["cores"] and hasattr(os, "sched_getaffinity"):
+        for task in Path("/proc/self/task").iterdir():
+            if stray := os.sched_getaffinity(int(task.name)).difference(order["cores"]):
+                raise RuntimeError(f"{order['peer']} runs on processors {stray}, too")
 
 
 def _answer(answers: TextIO, value: object) -> None:

@@ -26,7 +26,7 @@ from tvm_qnn.library.built import BuiltOrigin
 from tvm_qnn.library.cache import BuildCache, CachedOrigin, build_key, cache_folder
 from tvm_qnn.library.library import Library
 from tvm_qnn.library.metadata import Metadata, compiler_versions, contents_digest, runtime_versions
-from tvm_qnn.library.threads import check_num_threads
+from tvm_qnn.library.threads import check_num_threads, keeping_processors
 from tvm_qnn.library.variants import VariantsOrigin
 from tvm_qnn.standalone import export_standalone
 from tvm_qnn.standalone.arrangement import Arrangement, arrange, state_size
@@ -63,8 +63,8 @@ def build(
             one; without them everything runs through the portable primitives, and the results
             are the same integers.
         num_threads: how many threads a run uses, this one included; results do not depend on
-            it. None: as many as TVM takes by itself, which is what the environment's
-            TVM_NUM_THREADS says, else half of the processors. TVM keeps a pool of threads for
+            it. None: as many as the environment's TVM_NUM_THREADS says, else half of the
+            processors that this process may use. TVM keeps a pool of threads for
             each Python thread that runs libraries. The number is not part of an exported file:
             ``load`` takes it again.
         cache: take the library from the user's cache if the same was built before, else keep it
@@ -246,7 +246,7 @@ def _compile(
 ) -> tuple[Metadata, BuiltOrigin]:
     """Lower and compile a module whose constants are bound."""
     signature = with_input_ranges(mod, with_unique_names(signature_of(mod)))
-    with interruptible() as check:
+    with interruptible() as check, keeping_processors():
         lowered = _lower(mod, target, kernels)
         check()
         compiled = compile_module(lowered, target, relax_pipeline(target))

@@ -35,3 +35,11 @@ def test_a_program_is_imported_before_it_is_bound_to_cores(
     with pytest.raises(RuntimeError, match="model, 1"):
         worker.load_model(Program(events), order)
     assert events == ["a_module", (0, [3]), "load"]
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="threads cannot be bound here")
+def test_times_of_a_program_that_left_its_cores_are_refused() -> None:
+    order = {"peer": "a_peer", "cores": sorted(os.sched_getaffinity(0))}
+    worker._check_bound(order)
+    with pytest.raises(RuntimeError, match="a_peer runs on processors"):
+        worker._check_bound({**order, "cores": [max(order["cores"]) + 1]})

@@ -33,6 +33,8 @@ _CPU, _POOLED = 1, 2  # TVM's numbers for the device and the allocator
 # 300,000 take minutes where other programs want the processor, as each look lets them run; and a
 # worker that is to end looks on first.
 _LOOKS = ("TVM_THREAD_POOL_SPIN_COUNT", "2000")
+# TVM's default binds the thread that asks for the pool, or for its size, to one processor.
+_BINDS = ("TVM_BIND_THREADS", "0")
 BUNDLED = Path(__file__).parents[1] / "lib"
 """The runtime's folder in the distribution for devices, which has no compiler; else not there."""
 
@@ -47,13 +49,15 @@ _FILES = {
 def load_runtime() -> None:
     """Load TVM's runtime library, if that was not done.
 
-    Its threads wait for work in a way that leaves the processor to others; the environment's
-    TVM_THREAD_POOL_SPIN_COUNT, if it is set, is left as it is.
+    Its threads wait for work in a way that leaves the processor to others, and no thread is bound
+    to a processor. The environment's TVM_THREAD_POOL_SPIN_COUNT and TVM_BIND_THREADS stay as they
+    are where they are set.
 
     Raises:
         QnnError: if TVM is not installed.
     """
     os.environ.setdefault(*_LOOKS)
+    os.environ.setdefault(*_BINDS)
     spec = importlib.util.find_spec("tvm")
     folders = (
         [Path(folder) / "lib" for folder in spec.submodule_search_locations or ()] if spec else []

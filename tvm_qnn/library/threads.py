@@ -15,6 +15,7 @@ from typing import Any
 
 from qnn_ops.errors import QnnError
 from tvm_qnn.library import runtime
+from tvm_qnn.target.processor import processors
 
 # Far more than processors have; a system that has no room for more ends the process.
 MOST_THREADS = 1024
@@ -96,12 +97,11 @@ def check_num_threads(count: int | None) -> int | None:
 def use_threads(count: int | None) -> None:
     """Set how many threads share the parallel loops that this Python thread starts.
 
-    They are not bound to processors.
+    They run on the processors that this thread may use, and are not bound to single ones.
 
     Args:
-        count: the calling thread is one of them. None: as many as TVM would take by itself, as
-            told by the environment's TVM_NUM_THREADS or OMP_NUM_THREADS, else half of the
-            processors.
+        count: the calling thread is one of them. None: as many as the environment's TVM_NUM_THREADS
+            or OMP_NUM_THREADS says, else half of the processors that this thread may use.
 
     Raises:
         QnnError: if other code has made a smaller pool in this thread before.
@@ -110,7 +110,7 @@ def use_threads(count: int | None) -> None:
         return
     _local.ready = _NEVER
     configure = runtime.function("runtime.config_threadpool")
-    with _unbound():
+    with _unbound(), keeping_processors():
         if not hasattr(_local, "count"):
             # This makes the pool, which kernels that ask for the number of threads make else.
             _use(configure, max(count or 1, os.cpu_count() or 1))
@@ -136,7 +136,21 @@ def _default() -> int:
     for name in ("TVM_NUM_THREADS", "OMP_NUM_THREADS"):
         if (value := os.environ.get(name, "")).isdecimal():
             return max(int(value), 1)
-    return max((os.cpu_count() or 1) // 2, 1)
+    return max(processors() // 2, 1)
+
+
+@contextmanager
+def keeping_processors() -> Iterator[None]:
+    """Give this thread back the processors that it may use, should TVM change them meanwhile."""
+    if not hasattr(os, "sched_getaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    try:
+        yield
+    finally:
+        if os.sched_getaffinity(0) != before:
+            os.sched_setaffinity(0, before)
 
 
 @contextmanager

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -70,10 +72,12 @@ def test_threads_are_not_bound_to_processors(in_new_thread: Callable[..., Any]) 
     def affinity() -> set[int]:
         return os.sched_getaffinity(0)
 
-    before = in_new_thread(affinity)
+    before = in_new_thread(affinity), os.environ.get("TVM_BIND_THREADS")
     in_new_thread(use_threads, 2)
-    assert in_new_thread(affinity) == before
-    assert "TVM_BIND_THREADS" not in os.environ
+    assert (in_new_thread(affinity), os.environ["TVM_BIND_THREADS"]) == (
+        before[0],
+        before[1] or "0",
+    )
 
 
 def test_a_pool_cannot_grow(in_new_thread: Callable[..., Any]) -> None:
@@ -113,3 +117,36 @@ def test_more_threads_may_follow_a_run_that_did_not_say_how_many(
     ask = tvm.get_global_func(NUM_THREADS)
     assert in_new_thread(call_in_threads, None, ask) == 1
     assert in_new_thread(call_in_threads, 2, ask) == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="threads cannot be bound here")
+@pytest.mark.parametrize("last", [False, True])
+def test_a_process_stays_on_its_processors(last: bool) -> None:
+    core = (max if last else min)(os.sched_getaffinity(0))
+    code = f"""if True:
+        import os
+        from concurrent.futures import ThreadPoolExecutor
+        os.sched_setaffinity(0, {{{core}}})
+        import numpy as np, tvm, tvm_qnn
+        from tvm_qnn.library import threads
+        from tests.support.modules import adder
+
+        def check():
+            for task in os.listdir("/proc/self/task"):
+                assert os.sched_getaffinity(int(task)) == {{{core}}}
+
+        w = {{"w": np.ones((2, 3), np.int8)}}
+        for count in (None, 2, None):
+            library = tvm_qnn.build(adder(), "host", w, num_threads=count)
+            check()
+            library.run(np.zeros((2, 3), np.int8))
+            check()
+        with ThreadPoolExecutor(1) as other:  # has a pool of TVM's of its own
+            assert other.submit(tvm.runtime.num_threads).result() == threads._default() == 1
+            check()
+    """
+    unset = ("TVM_BIND_THREADS", "TVM_NUM_THREADS", "OMP_NUM_THREADS")
+    environment = {name: value for name, value in os.environ.items() if name not in unset}
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
