@@ -39,7 +39,7 @@ def test_a_program_is_imported_before_it_is_bound_to_cores(
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="threads cannot be bound here")
 def test_times_of_a_program_that_left_its_cores_are_refused() -> None:
-    order = {"peer": "a_peer", "cores": sorted(os.sched_getaffinity(0))}
-    worker._check_bound(order)
+    cores = sorted(os.sched_getaffinity(0))
+    worker._check_bound({"peer": "a_peer", "cores": cores})
     with pytest.raises(RuntimeError, match="a_peer runs on processors"):
-        worker._check_bound({**order, "cores": [max(order["cores"]) + 1]})
+        worker._check_bound({"peer": "a_peer", "cores": [max(cores) + 1]})
