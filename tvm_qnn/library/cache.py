@@ -14,7 +14,10 @@ import functools
 import hashlib
 import json
 import os
+import re
+import stat
 import sys
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -45,6 +48,8 @@ LIMIT = 2_000_000_000
 """Bytes that the entries may take together. Then those are removed that were not used longest."""
 
 _SUFFIX = ".so"
+_DIGEST_SIZE = 24
+_KEY = re.compile(f"[0-9a-f]{{{2 * _DIGEST_SIZE}}}")
 
 
 def cache_folder() -> Path | None:
@@ -54,10 +59,37 @@ def cache_folder() -> Path | None:
         return None
     if chosen not in ("", "1"):
         return Path(chosen)
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "tvm-qnn"
     base = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME", "")
-    return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "tvm-qnn"
+    if sys.platform != "darwin" and os.path.isabs(base):
+        return Path(base) / "tvm-qnn"
+    try:
+        home = Path.home()
+    except RuntimeError:  # the environment names none, and the system does not know this user
+        return None
+    return home / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "tvm-qnn"
+
+
+def stranger_of(folder: Path) -> str | None:
+    """Say who else may write to a folder, or move it away; None if only this user and root may.
+
+    A library is code, so one that somebody else has put there is not to be run. A folder that is
+    not there yet is its nearest parent's.
+    """
+    if sys.platform == "win32":
+        return None  # the user's own folders are closed to others there
+    place = folder.resolve()
+    for depth, each in enumerate((place, *place.parents)):
+        try:
+            status = each.stat()
+        except OSError:
+            continue
+        sticky = status.st_mode & stat.S_ISVTX and depth  # others cannot move what is inside
+        if status.st_uid not in (0, os.getuid()):
+            return f"{each} belongs to another user"
+        open_to = stat.S_IWOTH if depth else stat.S_IWOTH | stat.S_IWGRP
+        if status.st_mode & open_to and not sticky:
+            return f"{each} can be written to by others"
+    return None
 
 
 def build_key(
@@ -78,7 +110,7 @@ def build_key(
     passes = [context.opt_level, context.required_pass, context.disabled_pass, context.config]
     versions = {**runtime_versions(), **compiler_versions(), "sources": _sources()}
     texts = [tvm.ir.save_json(mod), str(target), str(passes), json.dumps([options, versions])]
-    digest = hashlib.blake2b(digest_size=24)
+    digest = hashlib.blake2b(digest_size=_DIGEST_SIZE)
     for text in texts:
         _add(digest, text.encode())
     for name in sorted(params):
@@ -105,6 +137,8 @@ class BuildCache:
     def find(self, key: str) -> tuple[Metadata, Origin] | None:
         """Return the library of a build, or None if it must be built."""
         path = self._path(key)
+        if not self._is_safe:
+            return None
         try:
             origin = FileOrigin(path)
             if origin.metadata.key != key:
@@ -129,6 +163,8 @@ class BuildCache:
         """
         path = self._path(key)
         try:
+            if not self._is_safe:
+                return False
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             origin.write(path, replace(metadata, key=key), None)
         except (OSError, QnnError):
@@ -136,12 +172,18 @@ class BuildCache:
         self._make_room(path)
         return True
 
+    @functools.cached_property
+    def _is_safe(self) -> bool:
+        if reason := stranger_of(self.folder):
+            warnings.warn(f"the cache is not used: {reason}", stacklevel=2)
+        return reason is None
+
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}{_SUFFIX}"
 
     def _make_room(self, newest: Path) -> None:
         entries = []
-        for path in self.folder.glob(f"*{_SUFFIX}"):
+        for path in filter(_is_entry, self.folder.iterdir()):
             with suppress(OSError):  # another process has removed it
                 status = path.stat()
                 entries.append((status.st_mtime_ns, path, status.st_size))
@@ -190,6 +232,11 @@ class CachedOrigin:
         self._origin.write(path, metadata, cc)
 
 
+def _is_entry(path: Path) -> bool:
+    """Tell whether a file has a name that a key gives; the folder may hold the user's own, too."""
+    return path.suffix == _SUFFIX and bool(_KEY.fullmatch(path.stem))
+
+
 def _add(digest: Any, data: Any) -> None:
     """Add data after its length, so that the same bytes divided otherwise are another key."""
     digest.update(len(data).to_bytes(8, "little") if isinstance(data, bytes) else b"\xff")
@@ -199,7 +246,7 @@ def _add(digest: Any, data: Any) -> None:
 @functools.cache
 def _sources() -> str:
     """Return a digest of the sources that turn a module into code, and of TVM's compiler."""
-    digest = hashlib.blake2b(digest_size=24)
+    digest = hashlib.blake2b(digest_size=_DIGEST_SIZE)
     for folder in _SOURCES:
         for path in sorted(folder.rglob("*.py")):
             _add(digest, str(path.relative_to(folder)).encode())

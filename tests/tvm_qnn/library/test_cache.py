@@ -184,10 +184,14 @@ def test_what_was_not_used_longest_makes_room(folder: Path) -> None:
     paths = [folder / f"{library.metadata.key}.so" for library in libraries]
     for age, path in enumerate(paths):
         os.utime(path, (1000 - age, 1000 - age))
+    own = folder / "libmine.so"  # the user's, older than all entries
+    own.write_bytes(bytes(2 * size))
+    os.utime(own, (1, 1))
     small = BuildCache(folder, limit=3 * size)
     assert small.find(libraries[2].metadata.key) is not None  # the oldest, used just now
-    assert small.keep("new", libraries[0].metadata, libraries[0]._open())
-    assert set(entries(folder)) == {paths[2], paths[0], folder / "new.so"}
+    new = "0" * len(libraries[0].metadata.key)
+    assert small.keep(new, libraries[0].metadata, libraries[0]._open())
+    assert set(entries(folder)) == {own, paths[2], paths[0], folder / f"{new}.so"}
     assert libraries[1].run(X).tolist() == (X + W + 1).tolist()  # its file is gone
 
 
@@ -227,6 +231,47 @@ def test_a_folder_that_cannot_be_made_does_no_harm(
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv(caches.VARIABLE, str(tmp_path / "file" / "cache"))
+    assert build().run(X).tolist() == (X + W).tolist()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other rights")
+@pytest.mark.parametrize(
+    ("mode", "place", "reason"),
+    [(0o770, "", "can be written to by others"), (0o777, "..", "can be written to by others")],
+)
+def test_a_folder_that_others_may_write_to_is_not_used(
+    folder: Path, mode: int, place: str, reason: str, compilations: list[tvm.IRModule]
+) -> None:
+    folder.mkdir(mode=0o700)
+    (folder / place).chmod(mode)
+    with pytest.warns(UserWarning, match=f"the cache is not used: {folder.parent}.* {reason}"):
+        build()
+    assert entries(folder) == []
+    with pytest.warns(UserWarning, match="the cache is not used"):
+        build()
+    assert len(compilations) == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other rights")
+def test_a_folder_of_another_user_is_not_used(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.mkdir(mode=0o700)
+    if os.getuid():
+        monkeypatch.setattr(os, "getuid", lambda: folder.stat().st_uid + 1)
+    else:  # root's folders are safe for everybody
+        os.chown(folder, 1, -1)
+    assert caches.stranger_of(folder) == f"{folder} belongs to another user"
+
+
+def test_a_user_whom_the_system_does_not_know_has_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in (caches.VARIABLE, "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Path, "home", unknown)
+    assert cache_folder() is None
     assert build().run(X).tolist() == (X + W).tolist()
 
 
