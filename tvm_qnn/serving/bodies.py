@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
+
+from qnn_ops.tensor_info import TensorInfo
+from tvm_qnn.library.library import Library
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -14,6 +18,10 @@ App = Callable[[Message, Receive, Send], Awaitable[None]]
 # How much of a body that is refused is read and dropped: a client that still sends it may not read
 # the answer.
 _DROPPED = 64 << 20
+
+# Beside the numbers of a request or an answer, of which none takes more text than this.
+_ENVELOPE, _NUMBER = 1 << 20, 32
+_MOST = (1 << 31) - 1  # of gRPC, which keeps the size in an int
 
 _TYPE = (b"content-type", b"application/json")
 
@@ -25,6 +33,16 @@ _REFUSED_HEADERS = {
         "binary_data=False)",
     ),
 }
+
+
+def most_bytes(library: Library) -> int:
+    """Return the bytes of a library's largest request or answer."""
+    numbers = max(map(_count, (library.inputs, library.outputs)))
+    return min(_ENVELOPE + _NUMBER * numbers, _MOST)
+
+
+def _count(infos: tuple[TensorInfo, ...]) -> int:
+    return sum(math.prod(info.shape) for info in infos)
 
 
 class Bodies:

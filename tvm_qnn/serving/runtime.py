@@ -31,6 +31,7 @@ from tvm_qnn.serving.tensors import datatype_of
 from tvm_qnn.target.processor import processors
 
 _FAILED = 500
+_LETTERS = 256  # of Latin-1, which headers hold
 _EXTRA = ("digest", "labels", "num_threads", "served")
 
 
@@ -80,6 +81,7 @@ class Runtime(MLModel):
             MLServerError: if the request is wrong, or the library fails.
         """
         try:
+            _check_id(payload.id or "")
             wishes = self._served.wishes_of(payload)
             arrays = self._served.inputs_of(payload.inputs)
         except QnnError as error:
@@ -151,3 +153,9 @@ class Runtime(MLModel):
             file = Path(to_absolute_path(self.settings, labels))
             served.name_classes(read_lines(file), str(file))
         return served
+
+
+def _check_id(text: str) -> None:
+    """Refuse a request's id that MLServer cannot repeat in a header of its answer."""
+    if not (text.isprintable() and all(ord(letter) < _LETTERS for letter in text)):
+        raise QnnError(f"a request's id is printable Latin-1 text, got {text!r}")

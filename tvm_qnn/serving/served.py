@@ -124,7 +124,9 @@ class Served:
         Raises:
             QnnError: if it wants what there is not.
         """
-        is_real = _parameter(request, "dequantize_outputs") is True
+        is_real = _parameter(request, "dequantize_outputs") or False
+        if type(is_real) is not bool:
+            raise QnnError(f"dequantize_outputs is true or false, got {is_real!r}")
         known = {info.name: info for info in self.library.outputs}
         if not request.outputs:
             return [Wish(info, 0, is_real) for info in known.values()]

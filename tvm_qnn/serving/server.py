@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import socket
 from dataclasses import dataclass
 from typing import Any
@@ -15,13 +14,9 @@ from mlserver.settings import ModelParameters
 from mlserver.utils import install_uvloop_event_loop
 
 from qnn_ops.errors import QnnError
-from qnn_ops.tensor_info import TensorInfo
-from tvm_qnn.serving.bodies import Bodies
+from tvm_qnn.serving.bodies import Bodies, most_bytes
 from tvm_qnn.serving.runtime import Runtime
 from tvm_qnn.serving.served import Served
-
-# Beside the numbers of a request or an answer, of which none takes more text than this.
-_ENVELOPE, _NUMBER = 1 << 20, 32
 
 _MOST_SHOWN = 3
 _WRONG, _FAILED = 400, 500
@@ -77,7 +72,7 @@ def start(served: Served, name: str, address: Address, wait: float = 0.0) -> Non
         http_port=address.http_port,
         grpc_port=address.grpc_port,
         metrics_port=address.metrics_port,
-        grpc_max_message_length=most_bytes(served),
+        grpc_max_message_length=most_bytes(served.library),
         server_name="tvm-qnn",
         debug=False,
         parallel_workers=0,  # runs let other threads run
@@ -97,16 +92,6 @@ def start(served: Served, name: str, address: Address, wait: float = 0.0) -> Non
 
     install_uvloop_event_loop()
     asyncio.run(run())
-
-
-def most_bytes(served: Served) -> int:
-    """Return the size of the largest request or answer, as a server takes and gives them."""
-    library = served.library
-    return _ENVELOPE + _NUMBER * max(map(_count, (library.inputs, library.outputs)))
-
-
-def _count(infos: tuple[TensorInfo, ...]) -> int:
-    return sum(math.prod(info.shape) for info in infos)
 
 
 class _Server(MLServer):

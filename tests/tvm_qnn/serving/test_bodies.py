@@ -3,12 +3,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.serving import bodies
-from tvm_qnn.serving.bodies import Bodies
+from tvm_qnn.serving.bodies import Bodies, most_bytes
 
 LIMIT = 10
 
@@ -68,3 +70,10 @@ def test_bodies_of_other_kinds_are_refused(header: bytes, status: int, reason: s
     found, body = answered([b"{}"], {header: b"gzip"})
     assert found == status
     assert reason in json.loads(body)["error"]
+
+
+@pytest.mark.parametrize(("count", "size"), [(100, (1 << 20) + 3200), (100_000_000, (1 << 31) - 1)])
+def test_bodies_are_no_larger_than_grpc_can_take(count: int, size: int) -> None:
+    many = (TensorInfo("x", (count,), "int8"),)
+    library: Any = SimpleNamespace(inputs=many, outputs=many)
+    assert most_bytes(library) == size

@@ -64,6 +64,12 @@ def test_reals_and_integers_have_the_same_answer(served: Served) -> None:
     assert fields["data"] == expected.ravel().tolist()
 
 
+@pytest.mark.parametrize("value", ["false", 1, 0.5, [True]])
+def test_whether_outputs_are_reals_is_true_or_false(served: Served, value: Any) -> None:
+    with pytest.raises(QnnError, match=r"dequantize_outputs is true or false, got"):
+        served.wishes_of(request(dequantize_outputs=value))
+
+
 def test_the_best_classes_have_names(served: Served) -> None:
     (y,) = served.library.outputs
     picture = digits.to_input(pictures(1), "int8")

@@ -202,6 +202,9 @@ def test_malformed_bodies_are_errors(server: Server, library: Any) -> None:
         ({"inputs": [{**tensor, "data": [None] * 64}]}, "null"),
         ({"inputs": [{**tensor, "data": ["x"] * 64}]}, "text"),
         ({"inputs": [tensor], "outputs": [{"name": "nobody"}]}, "no output is named 'nobody'"),
+        ({"inputs": [tensor], "id": "€"}, "id is printable Latin-1"),
+        ({"inputs": [tensor], "id": "a\nb: c"}, "id is printable Latin-1"),
+        ({"inputs": [tensor], "parameters": {"dequantize_outputs": "false"}}, "true or false"),
     ]
     for body, message in bad:
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
