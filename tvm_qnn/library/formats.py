@@ -28,7 +28,7 @@ def _write_tvm(origin: Origin, metadata: Metadata, path: Path, cc: str | None) -
     from legalize import relax_pipeline
     from tvm_qnn.io.outputs import replacing
     from tvm_qnn.target.linker import find_linker, shared_library_linker
-    from tvm_qnn.target.objects import OF_TVM, in_memory, settling
+    from tvm_qnn.target.objects import OF_TVM, check_file_limit, in_memory, settling
 
     target = metadata.target
     with target:
@@ -36,6 +36,7 @@ def _write_tvm(origin: Origin, metadata: Metadata, path: Path, cc: str | None) -
         executable = tvm.compile(lowered, target=target, relax_pipeline=relax_pipeline(target))
     linker = shared_library_linker(find_linker(cc, metadata.requirements.platform))
     with replacing(path) as part, in_memory(part.with_name(name) for name in OF_TVM):
+        check_file_limit()
         executable.export_library(
             str(part), fcompile=settling(linker), workspace_dir=str(part.parent)
         )

@@ -5,6 +5,7 @@ LLVM ends the process where a disk is full. So it writes to memory, and this cop
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,9 +25,30 @@ def write_object(module: Any, path: Path) -> None:
     Raises:
         OSError: if it cannot be written.
     """
+    check_file_limit(lambda: len(module.inspect_source("s")))  # an object takes less
     with in_memory([path]):
         module.write_to_file(str(path), "o")
         _settle(path)
+
+
+def check_file_limit(size: Callable[[], int] | None = None) -> None:
+    """Check that LLVM may write a file, as it ends the process where the system refuses.
+
+    The limit of a file's size holds for files in memory, too.
+
+    Args:
+        size: returns the most bytes that the file may take; None if nobody knows.
+
+    Raises:
+        OSError: if the file may be larger than the limit.
+    """
+    if sys.platform == "win32":
+        return
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if limit != resource.RLIM_INFINITY and (size is None or size() > limit):
+        raise OSError(errno.EFBIG, f"it may take files of more than {limit:,} bytes (ulimit -f)")
 
 
 @contextmanager

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import NoReturn
@@ -67,4 +68,24 @@ def test_an_object_that_cannot_be_written_is_an_error(
     monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(QnnError, match=f"cannot write {tmp_path}[^.]*(/m.so)?: No space left"):
         library.export(tmp_path / NAMES[form], format=form)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit of a file's size")
+@pytest.mark.parametrize("form", NAMES)
+def test_a_limit_of_files_is_an_error_and_leaves_nothing(form: str, tmp_path: Path) -> None:
+    if form != "c" and not any(map(shutil.which, COMPILERS)):
+        pytest.skip("there is no C compiler to link with")
+    code = f"""if True:
+        import resource
+        from tests.tvm_qnn.target.test_objects import W, adder, tvm_qnn
+        library = tvm_qnn.build(adder((2, 3000)), "host", {{"w": W}})
+        resource.setrlimit(resource.RLIMIT_FSIZE, (500, resource.RLIM_INFINITY))
+        try:
+            library.export({str(tmp_path / NAMES[form])!r}, format={form!r})
+        except tvm_qnn.QnnError as error:
+            assert str(error).startswith("cannot write")
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
     assert list(tmp_path.iterdir()) == []
