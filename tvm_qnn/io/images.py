@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +20,12 @@ Array = np.ndarray[Any, Any]
 
 _CHANNELS = (1, 3)
 _WHITE_OF_16_BITS = 65535
+_USUAL: dict[str, Callable[[tuple[int, ...]], Any]] = {
+    r"(attention|input|padding)_?mask|^mask": lambda _: 1,
+    r"(token_type|segment)_?ids": lambda _: 0,
+    r"position_?ids": lambda shape: np.arange(shape[-1] if shape else 1),
+}
+"""What an input has whose name holds a pattern, by its shape."""
 _BITS_OF_DATA, _NUMBERS = 16, (0, 127)  # wider integers number or count something
 
 
@@ -137,8 +145,12 @@ def noise(info: TensorInfo, seed: int = 0) -> Array:
     """Draw random values for any input.
 
     All integers of 8 and 16 bits, reals from -1 to 1, and truth values. Integers of 32 and 64 bits
-    are from 0 to 127: they number words and places, or count the turns of a loop.
+    are from 0 to 127: they number words, or count the turns of a loop. Inputs of a transformer that
+    are not data get what a whole sentence has: a mask of ones, one segment, ascending positions.
     """
+    for pattern, usual in _USUAL.items():
+        if re.search(pattern, info.name):
+            return np.array(np.broadcast_to(usual(info.shape), info.shape), info.dtype)
     rng = np.random.default_rng(seed)
     dtype = np.dtype(info.dtype)
     if np.issubdtype(dtype, np.floating):

@@ -151,3 +151,19 @@ def test_noise_for_a_float_input_is_between_minus_one_and_one() -> None:
     assert array.dtype == np.float32
     assert -1 <= array.min() < 0 < array.max() <= 1
     assert not np.array_equal(array, noise(info("float32", (10, 10)), seed=1))
+
+
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [
+        ("attention_mask", [1, 1, 1]),
+        ("serving_default_input_mask:0", [1, 1, 1]),
+        ("token_type_ids", [0, 0, 0]),
+        ("position_ids", [0, 1, 2]),
+    ],
+)
+def test_noise_for_what_describes_a_sentence_is_a_whole_one(name: str, row: list[int]) -> None:
+    for dtype in ("int64", "int32", "float32"):
+        array = noise(TensorInfo(name, (2, 3), dtype))
+        assert str(array.dtype) == dtype
+        assert array.tolist() == [row, row]
