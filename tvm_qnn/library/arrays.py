@@ -13,11 +13,13 @@ from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import TensorInfo
 
 Array = np.ndarray[Any, Any]
+Given = Array | Mapping[str, Array]
+"""An input by position; or, alone, inputs by name."""
 
 
 def input_arrays(
     infos: Sequence[TensorInfo],
-    arrays: Sequence[Array],
+    arrays: Sequence[Given],
     named: Mapping[str, Array],
     *,
     quantize: bool = False,
@@ -26,7 +28,7 @@ def input_arrays(
 
     Args:
         infos: of the inputs.
-        arrays: by position.
+        arrays: by position; or one mapping, of inputs by name.
         named: by name.
         quantize: whether float arrays are quantized.
 
@@ -34,9 +36,11 @@ def input_arrays(
         QnnError: if one is missing, unknown or given twice, or does not fit.
     """
     names = [info.name for info in infos]
+    if len(arrays) == 1 and isinstance(only := next(iter(arrays)), Mapping):
+        arrays, named = (), {**only, **named}
     if len(arrays) > len(names):
         raise QnnError(f"the model has {len(names)} inputs, got {len(arrays)} arrays")
-    given = dict(zip(names, arrays, strict=False))
+    given: dict[str, Any] = dict(zip(names, arrays, strict=False))
     for name, array in named.items():
         if name not in names:
             raise QnnError(f"no input is named {name!r}; there are {', '.join(names)}")
@@ -50,7 +54,7 @@ def input_arrays(
 
 
 def benchmark_arrays(
-    infos: Sequence[TensorInfo], arrays: Sequence[Array], named: Mapping[str, Array], repeat: int
+    infos: Sequence[TensorInfo], arrays: Sequence[Given], named: Mapping[str, Array], repeat: int
 ) -> list[Array]:
     """Return the inputs of runs to time, in order: those given, or zeros if none are given at all.
 

@@ -19,7 +19,7 @@ from tvm_qnn.io.closing import Closing
 from tvm_qnn.io.html import table
 from tvm_qnn.io.outputs import scratch
 from tvm_qnn.library import formats, runtime
-from tvm_qnn.library.arrays import benchmark_arrays, checked, input_arrays, reals
+from tvm_qnn.library.arrays import Given, benchmark_arrays, checked, input_arrays, reals
 from tvm_qnn.library.files import FileOrigin
 from tvm_qnn.library.metadata import Metadata
 from tvm_qnn.library.origin import Origin
@@ -110,7 +110,7 @@ class Library(Closing):
     def run(
         self,
         /,
-        *arrays: Array,
+        *arrays: Given,
         quantize_inputs: bool = False,
         dequantize_outputs: bool = False,
         **named: Array,
@@ -118,7 +118,8 @@ class Library(Closing):
         """Run the model once; if it has a state, from the one that the run before it left.
 
         Args:
-            *arrays: the inputs in order; each must have its input's exact shape and dtype.
+            *arrays: the inputs in order; each must have its input's exact shape and dtype. Or one
+                mapping of all inputs by name, as ONNX Runtime takes them.
             quantize_inputs: take float arrays for quantized inputs, too: they are divided by the
                 input's scale, rounded half away from zero and saturated, as TFLite does.
             dequantize_outputs: give the real values of quantized outputs, as float32.
@@ -140,7 +141,7 @@ class Library(Closing):
             return self._own.run(*arrays, **options)
         return self._step((), *arrays, **options)[0]
 
-    def __call__(self, /, *arrays: Array, **named: Any) -> Any:
+    def __call__(self, /, *arrays: Given, **named: Any) -> Any:
         """Run the model once, as ``run`` does."""
         return self.run(*arrays, **named)
 
@@ -177,7 +178,7 @@ class Library(Closing):
         self,
         states: Sequence[Array],
         /,
-        *arrays: Array,
+        *arrays: Given,
         quantize_inputs: bool = False,
         dequantize_outputs: bool = False,
         **named: Array,
@@ -195,7 +196,7 @@ class Library(Closing):
             return found[0], kept
         return {info.name: array for info, array in zip(infos, found, strict=True)}, kept
 
-    def prepare(self, /, *arrays: Array, **named: Array) -> Callable[[], None]:
+    def prepare(self, /, *arrays: Given, **named: Array) -> Callable[[], None]:
         """Return a function that runs the model on these inputs each time it is called, for timing.
 
         The inputs, as ``run`` takes them, are copied once, here; outputs are dropped. One thread at
@@ -210,7 +211,7 @@ class Library(Closing):
         return run
 
     def benchmark(
-        self, /, *arrays: Array, repeat: int = 20, warmup: int = 3, **named: Array
+        self, /, *arrays: Given, repeat: int = 20, warmup: int = 3, **named: Array
     ) -> Timing:
         """Time the model.
 
@@ -290,7 +291,7 @@ class Library(Closing):
 
     def _tensors(
         self,
-        arrays: Sequence[Array],
+        arrays: Sequence[Given],
         named: Mapping[str, Array],
         states: Sequence[Array],
         *,

@@ -21,7 +21,7 @@ from qnn_ops.errors import QnnError
 from qnn_ops.tensor_info import TensorInfo
 from tvm_qnn.io.closing import Closing
 from tvm_qnn.io.outputs import scratch
-from tvm_qnn.library.arrays import benchmark_arrays, input_arrays
+from tvm_qnn.library.arrays import Given, benchmark_arrays, input_arrays
 from tvm_qnn.library.connections import answers, connected, limit
 from tvm_qnn.library.library import Library
 from tvm_qnn.timing import Timing
@@ -167,7 +167,7 @@ class RemoteLibrary:
         """Name, shape, dtype and quantization of each output, in order."""
         return self.signature.outputs
 
-    def run(self, /, *arrays: Array, **named: Array) -> Any:
+    def run(self, /, *arrays: Given, **named: Array) -> Any:
         """Run the model on the device once.
 
         Args:
@@ -201,7 +201,7 @@ class RemoteLibrary:
         self._states = [info.array() for info in self.signature.states]
 
     def benchmark(
-        self, /, *arrays: Array, repeat: int = 20, warmup: int = 3, **named: Array
+        self, /, *arrays: Given, repeat: int = 20, warmup: int = 3, **named: Array
     ) -> Timing:
         """Time the model on the device, by the device's clock: the network is not in it.
 

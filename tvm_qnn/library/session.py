@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from qnn_ops.tensor_info import StateInfo
+from tvm_qnn.library.arrays import Given
 
 Array = np.ndarray[Any, Any]
 
@@ -36,7 +37,7 @@ class Session:
         self._lock = threading.Lock()
         self._arrays = self._initial()
 
-    def run(self, /, *arrays: Array, **options: Any) -> Any:
+    def run(self, /, *arrays: Given, **options: Any) -> Any:
         """Run the model once, as ``Library.run`` does, and keep its new state.
 
         Raises:

@@ -54,7 +54,8 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_inputs_go_by_position_or_name_or_both(library: Library) -> None:
-    for result in (library.run(X, W), library.run(w=W, x=X), library.run(X, w=W)):
+    runs = [library.run(X, W), library.run(w=W, x=X), library.run(X, w=W)]
+    for result in (*runs, library.run({"w": W, "x": X})):
         assert isinstance(result, np.ndarray)
         assert result.dtype == np.int8
         np.testing.assert_array_equal(result, X + W)
