@@ -106,7 +106,7 @@ def _compile_functions(
             for name, function in zip(names, functions, strict=True)
         }
     )
-    with unchecked():
+    with unchecked(*functions):
         code = write(tvm.compile(mod, target=tvm.target.Target(target)).mod, folder)
     table = folder / "table.c"
     symbols = [f"__tvm_ffi_{name}" for name in names]

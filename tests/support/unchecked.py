@@ -12,12 +12,13 @@ from typing import Any
 import tvm
 from tvm import tirx
 
-from tvm_qnn.target.passes import LEFT_OUT
+from tvm_qnn.target.passes import ALWAYS_LEFT_OUT, left_out
 
 
-def unchecked() -> tvm.transform.PassContext:
-    """Return a context that leaves out the checks, and what ``build`` leaves out."""
-    return tvm.transform.PassContext(disabled_pass=LEFT_OUT, config={"tirx.disable_assert": True})
+def unchecked(*functions: tirx.PrimFunc) -> tvm.transform.PassContext:
+    """Return a context that leaves out the checks, and what ``build`` leaves out for functions."""
+    disabled = [*ALWAYS_LEFT_OUT, *(left_out(*functions) if functions else ())]
+    return tvm.transform.PassContext(disabled_pass=disabled, config={"tirx.disable_assert": True})
 
 
 def check_arguments(function: tirx.PrimFunc, given: Sequence[tuple[Sequence[int], Any]]) -> None:

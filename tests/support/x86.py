@@ -110,7 +110,7 @@ def run_on(
     if not runs_here(mcpu):
         return bochs.run_cases(bochs.PROCESSORS[mcpu], [Case(function, inputs, shape, dtype)])[0]
     check_arguments(function, [*((a.shape, a.dtype) for a in inputs), (shape, dtype)])
-    with unchecked():
+    with unchecked(function):
         library = tvm.compile(function, target=tvm.target.Target({**TARGET, "mcpu": mcpu}))
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     memory = np.full(size + 2 * _FENCE + 64, 0xA5, np.uint8)

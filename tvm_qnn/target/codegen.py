@@ -19,7 +19,7 @@ from tvm_qnn.io.outputs import scratch
 from tvm_qnn.target.indices import wide_indices
 from tvm_qnn.target.objects import in_memory, write_object
 from tvm_qnn.target.options import options_kept
-from tvm_qnn.target.passes import LEFT_OUT
+from tvm_qnn.target.passes import ALWAYS_LEFT_OUT, left_out
 from tvm_qnn.target.processor import processors
 
 # How many parts the functions are divided into. Not by the number of processors: the same model
@@ -90,8 +90,8 @@ def compile_module(
 
     def build(part: tvm.IRModule) -> Any:
         # Contexts belong to threads; instruments are not for several of them at once.
-        wide = wide_indices(part.functions.values(), target)
-        disabled = [*context.disabled_pass, *LEFT_OUT, *wide]
+        left = _left_out(next(iter(part.functions.values())), target)
+        disabled = [*context.disabled_pass, *ALWAYS_LEFT_OUT, *left]
         levels = (context.required_pass, disabled)
         is_outer = any(variable.name_hint in outer for variable in part.functions)
         config = {**context.config, **({} if is_outer else _UNCHECKED)}
@@ -135,13 +135,13 @@ def _parts(
 ) -> dict[str, tvm.IRModule]:
     """Return the functions in modules of about the same size, by the name of a function of each.
 
-    No function calls another, only main does. Those of ``outer`` share modules with no others, and
-    neither do those with wide indices.
+    No function calls another, only main does. Those of ``outer`` share modules with no others. The
+    functions of a module leave out the same passes of TVM's.
     """
     variables = sorted(mod.functions, key=lambda variable: str(variable.name_hint))
     kinds: dict[Any, list[tvm.ir.GlobalVar]] = {}
     for variable in variables:
-        kind = (variable.name_hint not in outer, bool(wide_indices([mod[variable]], target)))
+        kind = (variable.name_hint not in outer, _left_out(mod[variable], target))
         kinds.setdefault(kind, []).append(variable)
     groups = [
         kinds[kind][start::_PARTS]
@@ -154,6 +154,11 @@ def _parts(
         )
         for group in groups
     }
+
+
+def _left_out(function: tirx.PrimFunc, target: tvm.target.Target) -> tuple[str, ...]:
+    """Return the names of passes to disable for a function, as for all of its module."""
+    return (*left_out(function), *wide_indices([function], target))
 
 
 def _serialized(executable: relax.VMExecutable) -> bytes:

@@ -1,6 +1,11 @@
-"""Passes of TVM's pipeline to machine code that code for processors does without."""
+"""Passes of TVM's pipeline to machine code that functions do without."""
 
 from __future__ import annotations
+
+from typing import Any
+
+from tvm import s_tir, tirx
+from tvm_ffi import structural_walk
 
 # They lower threads, memory and instructions of GPUs, of which there are none here, and walk over
 # every function all the same.
@@ -23,9 +28,47 @@ _OF_GPUS = (
     "s_tir.MergeSharedMemoryAllocations",
 )
 
-# LLVM moves conditions out of loops by itself. TVM simplifies each function once more to do so, and
-# takes longer for it than for any other pass.
-_OF_LLVM = ("s_tir.HoistIfThenElse",)
+# LLVM does by itself what these do, in less time: it moves conditions out of loops, computes equal
+# expressions once, and drops what has no effect.
+_OF_LLVM = (
+    "s_tir.HoistIfThenElse",
+    "tirx.CommonSubexprElim",
+    "tirx.RemoveNoOp",
+    "s_tir.RenormalizeSplitPattern",
+    "s_tir.StmtSimplify",  # tirx.StmtSimplify comes when loops are unrolled and vectorized
+)
 
-LEFT_OUT = (*_OF_GPUS, *_OF_LLVM)
-"""The names to disable in a ``tvm.transform.PassContext``."""
+# These place, shrink and merge the buffers of blocks.
+_OF_BUFFERS = (
+    "s_tir.PlanAndUpdateBufferAllocationLocation",
+    "s_tir.CompactBufferAllocation",
+    "s_tir.LoopPartition",
+)
+
+_NARROW = "tirx.NarrowDataType"
+"""Makes indices 32 bits wide."""
+
+
+ALWAYS_LEFT_OUT = (*_OF_GPUS, *_OF_LLVM)
+"""The names to disable in a ``tvm.transform.PassContext``, whatever the functions."""
+
+
+def left_out(*functions: tirx.PrimFunc) -> tuple[str, ...]:
+    """Return the names to disable for some functions, beside those of ``ALWAYS_LEFT_OUT``.
+
+    A kernel's blocks have no buffers, since what it allocates stands where it is used, and its
+    loops count in 32 bits. The passes for both walk over every statement of it in vain.
+    """
+    has_buffers = has_wide_loops = False
+
+    def see_block(node: Any) -> None:
+        nonlocal has_buffers
+        has_buffers |= bool(node.alloc_buffers or node.match_buffers or node.init)
+
+    def see_loop(node: Any) -> None:
+        nonlocal has_wide_loops
+        has_wide_loops |= str(node.extent.ty.dtype) != "int32"
+
+    for function in functions:
+        structural_walk(function.body, [(s_tir.SBlock, see_block), (tirx.For, see_loop)])
+    return (*(() if has_buffers else _OF_BUFFERS), *(() if has_wide_loops else (_NARROW,)))

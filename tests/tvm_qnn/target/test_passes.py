@@ -1,19 +1,22 @@
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import tvm
-from tvm import relax
+from tvm import relax, tirx
 from tvm.relax import op as R
+from tvm.script.ir_builder import IRBuilder
+from tvm.script.ir_builder import tirx as T
 
 from legalize import lower, relax_pipeline
 from qnn_ops.signature import ATTRIBUTE
 from tests.support.modules import adder, module
 from tvm_qnn import digits, from_tflite
-from tvm_qnn.target import codegen
-from tvm_qnn.target.passes import LEFT_OUT
+from tvm_qnn.target import codegen, passes
+from tvm_qnn.target.passes import ALWAYS_LEFT_OUT, left_out
 from tvm_qnn.target.target import parse_target
 
 
@@ -32,7 +35,7 @@ def test_they_are_passes_of_tvm_s() -> None:
     names = _Names()
     with tvm.transform.PassContext(instruments=[names]):
         tvm.compile(adder(), target="llvm")
-    assert {*LEFT_OUT} <= names.seen
+    assert {*ALWAYS_LEFT_OUT, *passes._OF_BUFFERS, passes._NARROW} <= names.seen
 
 
 def padded() -> tvm.IRModule:
@@ -50,7 +53,7 @@ def digits_network() -> tvm.IRModule:
 
 @pytest.mark.parametrize("target", ["x86-avx2", "aarch64", "riscv32"])
 @pytest.mark.parametrize("model", [padded, digits_network])
-def test_code_is_the_same_with_them(
+def test_code_is_the_same_with_those_for_gpus(
     model: Callable[[], tvm.IRModule], target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parsed = parse_target(target)
@@ -62,5 +65,30 @@ def test_code_is_the_same_with_them(
         return {name: each.inspect_source("asm") for name, each in compiled.kernels.items()}
 
     without = code()
-    monkeypatch.setattr(codegen, "LEFT_OUT", ())
+    kept = [name for name in ALWAYS_LEFT_OUT if name not in passes._OF_GPUS]
+    monkeypatch.setattr(codegen, "ALWAYS_LEFT_OUT", kept)
     assert without == code()
+
+
+def function_of(index: str, *, has_block: bool) -> tirx.PrimFunc:
+    """Return a function with a loop, and a buffer of a block."""
+    with IRBuilder() as builder, T.prim_func(s_tir=True):
+        T.func_name("loop")
+        out = T.arg("out", T.buffer((4,), "int32"))
+        with contextlib.ExitStack() as stack:
+            if has_block:
+                stack.enter_context(T.sblock("a_block"))
+                T.sblock_alloc_buffer((4,), "int32")
+            with T.serial(tirx.IntImm(index, 0), tirx.IntImm(index, 4)) as i:
+                T.buffer_store(out, tirx.IntImm("int32", 1), [i])
+    return builder.get()
+
+
+def test_what_is_left_out_depends_on_the_function() -> None:
+    kernel = function_of("int32", has_block=False)
+    wide = function_of("int64", has_block=False)
+    with_buffer = function_of("int32", has_block=True)
+    assert left_out(kernel) == (*passes._OF_BUFFERS, passes._NARROW)
+    assert left_out(wide) == left_out(kernel, wide) == passes._OF_BUFFERS
+    assert left_out(with_buffer) == (passes._NARROW,)
+    assert left_out(kernel, wide, with_buffer) == ()
