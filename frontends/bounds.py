@@ -1,0 +1,105 @@
+"""How much a model may make of little: one rule for every format.
+
+A file of some bytes can ask for terabytes: of constants that import and build compute, or of
+tensors of a run. Import checks both by shapes, before it computes anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from frontends.errors import UnsupportedError
+
+MOST_ELEMENTS = (1 << 31) - 1
+"""Of any tensor: indices of kernels have 32 bits."""
+
+MOST_MADE = 1 << 28
+"""Bytes that all results of constants alone may have together, beside the share of ``GROWTH``."""
+
+MOST_GROWN = 1 << 30
+"""Bytes that one result of a run's data may have, if these are few."""
+
+GROWTH = 64
+"""How many times as large as what they are made of results may be, in any case."""
+
+MOST_TURNS = 1 << 24
+"""Of a loop that nothing but their number ends."""
+
+
+def bytes_of(shape: Sequence[int], dtype: str) -> int:
+    """Return the bytes of a tensor; a dtype that numpy does not know has one for each element."""
+    try:
+        return prod(map(int, shape)) * np.dtype(dtype).itemsize
+    except TypeError:
+        return prod(map(int, shape))
+
+
+def check_elements(shape: Sequence[int]) -> None:
+    """Check that indices reach each element of a tensor.
+
+    Raises:
+        UnsupportedError: it has too many elements.
+    """
+    if (count := prod(map(int, shape))) > MOST_ELEMENTS:
+        raise UnsupportedError(f"a tensor has {count:,} elements, the most are {MOST_ELEMENTS:,}")
+
+
+def check_grown(shape: Sequence[int], dtype: str, operands: int) -> None:
+    """Check a result of a run's data, such as what tiles or fills make.
+
+    Args:
+        shape: of the result.
+        dtype: of the result.
+        operands: the bytes of what it is made of.
+
+    Raises:
+        UnsupportedError: it is too large.
+    """
+    check_elements(shape)
+    count, most = bytes_of(shape, dtype), max(MOST_GROWN, GROWTH * operands)
+    if count > most:
+        raise UnsupportedError(
+            f"it makes {count:,} bytes ({list(shape)} {dtype}) of {operands:,}: "
+            f"the most are {most:,}"
+        )
+
+
+def check_turns(turns: int) -> None:
+    """Check a loop whose turns are known, and which nothing else ends.
+
+    Raises:
+        UnsupportedError: there are too many.
+    """
+    if turns > MOST_TURNS:
+        raise UnsupportedError(f"it turns {turns:,} times, the most are {MOST_TURNS:,}")
+
+
+class Allowance:
+    """What a model may make of its constants alone, when it is imported and built."""
+
+    def __init__(self, held: int) -> None:
+        """Start with nothing made.
+
+        Args:
+            held: the bytes of the constants that the model's file has.
+        """
+        self.most = MOST_MADE + GROWTH * held
+        self.made = 0
+
+    def make(self, shape: Sequence[int], dtype: str) -> None:
+        """Count a result, before it is computed.
+
+        Raises:
+            UnsupportedError: it is too large, or all are.
+        """
+        check_elements(shape)
+        count = bytes_of(shape, dtype)
+        if self.made + count > self.most:
+            raise UnsupportedError(
+                f"it makes a constant of {count:,} bytes ({list(shape)} {dtype}): all results of "
+                f"constants alone may have {self.most:,}"
+            )
+        self.made += count
