@@ -10,6 +10,7 @@ from frontends.errors import ModelFormatError
 from frontends.onnx.constants import move_constants
 from frontends.onnx.functions import without_functions
 from frontends.onnx.package import onnx_package
+from frontends.onnx.tidy import tidy
 from frontends.onnx.windows import check_windows
 from qnn_ops.attributes import int_list_attr
 from qnn_ops.errors import QnnError
@@ -47,6 +48,7 @@ def read_proto(model: Any) -> Any:
         _load_external(onnx, proto, os.path.dirname(os.path.abspath(model)))
     else:
         raise QnnError(f"an ONNX model is a path, bytes or ModelProto, got {type(model).__name__}")
+    tidy(proto)
     _check_external(proto)
     _check_model(onnx, proto)
     proto = without_functions(proto)

@@ -129,12 +129,12 @@ def _made(graph: Any) -> Iterator[str]:
 
 
 def _read(graph: Any) -> Iterator[str]:
-    """Yield the names that a graph, or those in it, read."""
+    """Yield the names that a graph reads, and those that graphs in it read of it."""
     for node in graph.node:
         yield from node.input
         for attribute in node.attribute:
             for inner in (attribute.g, *attribute.graphs):
-                yield from _read(inner)
+                yield from read_outside(inner)
     yield from (value.name for value in graph.output)
 
 

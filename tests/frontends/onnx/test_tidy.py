@@ -1,0 +1,128 @@
+"""What ONNX Runtime takes and the package onnx does not, against ONNX Runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from frontends.errors import ModelFormatError
+from frontends.onnx import from_onnx
+from tests.support.onnx_graphs import check_equal, compiled, model_of, on_runtime, onnx
+
+DATA = {"x": np.linspace(-2, 2, 16, dtype=np.float32).reshape(2, 8)}
+CONSTANTS: dict[str, Any] = {
+    "w": np.random.default_rng(0).integers(-127, 128, (8, 8), np.int8),
+    "s_w": np.float32(0.02),
+    "z_w": np.int8(0),
+}
+DENSE = [
+    ("DynamicQuantizeLinear", "x", "q s z", {}),
+    ("MatMulInteger", "q w z z_w", "sums", {}),
+    ("Cast", "sums", "real", {"to": 1}),
+    ("Mul", "s s_w", "m", {}),
+    ("Mul", "real m", "d", {}),
+    ("Relu", "d", "y", {}),
+]
+
+
+def dense() -> Any:
+    return model_of(DENSE, DATA, ["y"], CONSTANTS)
+
+
+def backwards(nodes: Any) -> None:
+    ranks = iter(range(len(nodes), 0, -1))
+    nodes.sort(key=lambda _: next(ranks))
+
+
+def branch(model: Any, is_ordered: bool = False) -> Any:
+    """Put the nodes of a model into both branches of an If."""
+    helper = onnx.helper
+    inner = onnx.GraphProto()
+    inner.CopyFrom(model.graph)
+    del inner.input[:], inner.initializer[:]
+    inner.output[0].name = "t"
+    inner.node[-1].output[0] = "t"
+    other = onnx.GraphProto()
+    other.CopyFrom(inner)
+    if not is_ordered:
+        backwards(inner.node)
+    node = helper.make_node("If", ["c"], ["y"], then_branch=inner, else_branch=other)
+    del model.graph.node[:]
+    model.graph.node.append(node)
+    model.graph.node.append(helper.make_node("Less", ["s_w", "limit"], ["c"]))
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.float32(1), "limit"))
+    return model
+
+
+def test_nodes_come_in_any_order() -> None:
+    model = dense()
+    backwards(model.graph.node)
+    check_equal(model, DATA)
+
+
+def test_nodes_of_branches_come_in_any_order() -> None:
+    """Also where ONNX Runtime wants an order."""
+    expected = on_runtime(branch(dense(), is_ordered=True), DATA)
+    np.testing.assert_array_equal(compiled(branch(dense()), DATA), expected)
+
+
+def _of_older_format(model: Any) -> None:
+    model.ir_version = 3
+
+
+def _with_two_values(model: Any) -> None:
+    model.graph.initializer[1].float_data.append(7)
+
+
+def _without_names(model: Any) -> None:
+    model.graph.name = ""
+    for node in model.graph.node:
+        node.domain = "ai.onnx"
+
+
+def _with_odd_constants(model: Any) -> None:
+    model.graph.initializer.insert(0, onnx.numpy_helper.from_array(np.float32(7), "s_w"))
+    cut = model.graph.initializer.add()
+    cut.name, cut.data_type, cut.raw_data = "cut", 1, b"abc"
+    cut.dims.append(9)
+    model.graph.initializer.add().data_type = 1
+
+
+def _without_types(model: Any) -> None:
+    model.graph.output[0].ClearField("type")
+    model.graph.value_info.add().name = "d"
+    for _ in range(2):
+        entry = model.metadata_props.add()
+        entry.key = entry.value = "twice"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [_of_older_format, _with_two_values, _without_names, _with_odd_constants, _without_types],
+)
+def test_what_onnx_runtime_takes_is_not_malformed(change: Callable[[Any], None]) -> None:
+    model = dense()
+    change(model)
+    check_equal(model, DATA)
+
+
+def test_a_circle_is_told_by_its_nodes() -> None:
+    model = dense()
+    model.graph.node[1].input[2] = "m"
+    model.graph.node[3].input[0] = "d"
+    with pytest.raises(Exception, match="not acyclic"):
+        on_runtime(model, DATA)
+    with pytest.raises(ModelFormatError, match=r"in a circle: .*Mul 'm'"):
+        from_onnx(model)
+
+
+def test_a_tensor_that_nothing_makes_is_named() -> None:
+    model = dense()
+    model.graph.node[2].input[0] = "nothing"
+    with pytest.raises(
+        ModelFormatError, match=r"Cast of \['real'\] reads 'nothing', which nothing"
+    ):
+        from_onnx(model)
