@@ -14,7 +14,21 @@ from frontends.onnx.reader import Shapes, with_shapes
 from frontends.onnx.subgraphs import FLOAT, inline, is_of_standard, keep_apart, types_of
 from frontends.onnx.tensors import shapes_of
 
+_LATER = "tvm_qnn.later"
+"""The domain of an If whose branches are looked at when it is known which is taken."""
+
 _BRANCHES = {True: "then_branch", False: "else_branch"}
+
+
+def with_closed_branches(proto: Any) -> Any:
+    """Return a copy whose branches shape inference passes over: one not taken need not fit."""
+    result = onnx_package().ModelProto()
+    result.CopyFrom(proto)
+    result.opset_import.append(onnx_package().helper.make_opsetid(_LATER, 1))
+    for node in filter(is_if, result.graph.node):
+        node.domain = _LATER
+        del node.attribute[:]
+    return result
 
 
 def with_taken_branches(proto: Any, constants: Mapping[str, Any]) -> Any:
@@ -88,6 +102,7 @@ def with_choices(proto: Any, shapes: Shapes | None) -> Any:
             found = [known.get(name) for name in names]
             if found[0] is None or found[0] != found[1]:
                 reason = f"the data choose between results of shapes {found[0]} and {found[1]}"
+                reason += "; values of inputs at import may choose"
                 raise UnsupportedOperatorError([(number, "If", reason, list(node.output))])
             if _branch(node, True).output[place].type.tensor_type.elem_type == FLOAT:
                 names = [_cast(graph, name) for name in names]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from frontends.onnx.branches import with_choices, with_taken_branches
+from frontends.onnx.branches import is_if, with_choices, with_closed_branches, with_taken_branches
 from frontends.onnx.constants import constants_of
 from frontends.onnx.folding import with_folded_shapes
 from frontends.onnx.reader import Shapes, with_shapes
@@ -32,10 +32,14 @@ def without_subgraphs(proto: Any, shapes: Shapes | None) -> Any:
     for _ in range(_ROUNDS):
         if not any(is_of_standard(node, *CONTROL) for node in proto.graph.node):
             break
+        if any(map(is_if, proto.graph.node)):
+            known = with_folded_shapes(with_shapes(with_closed_branches(proto), shapes))
+            if (found := with_taken_branches(proto, constants_of(known))) is not None:
+                proto = found
+                continue
         inferred = with_shapes(proto, shapes)
         constants = constants_of(with_folded_shapes(inferred))
-        found = with_taken_branches(proto, constants) or with_turns(proto, inferred, constants)
-        found = found or with_choices(proto, shapes)
+        found = with_turns(proto, inferred, constants) or with_choices(proto, shapes)
         if found is None:
             break
         proto = found

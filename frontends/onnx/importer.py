@@ -33,6 +33,7 @@ from frontends.onnx.reader import Shapes, read_proto, with_shapes
 from frontends.onnx.scaled_products import with_scaled_data
 from frontends.onnx.standard_functions import without_standard_functions
 from frontends.onnx.tensors import check_tensors
+from frontends.onnx.values import with_values
 from frontends.onnx.weight_products import with_weight_products
 from qnn_ops.checks import check_choice
 from qnn_ops.errors import QnnError
@@ -60,6 +61,7 @@ def from_onnx(
     shape_dict: Mapping[str, Sequence[int]] | None = None,
     *,
     outputs: str = "model",
+    values: Mapping[str, Any] | None = None,
 ) -> tuple[tvm.IRModule, dict[str, tvm.runtime.Tensor]]:
     """Import a quantized ONNX model, whose integers are ONNX Runtime's.
 
@@ -75,6 +77,9 @@ def from_onnx(
             ``onnx.ModelProto``. The package onnx reads it: pip install 'tvm-qnn[onnx]'.
         shape_dict: shapes of inputs by name, where they are not the file's: of a dynamic batch.
         outputs: "model", or "all" for every quantized tensor, too, before the model's own.
+        values: of inputs by name, which become constants: one number for all elements, or an array.
+            Branches and loops that they decide on are written out; a branch that is not taken need
+            not fit.
 
     Returns:
         The module, and no parameters: its constants are part of it.
@@ -87,7 +92,7 @@ def from_onnx(
         OSError: the file cannot be read.
     """
     check_choice("outputs", outputs, ("model", "all"))
-    proto = read_proto(model)
+    proto = with_values(read_proto(model), values or {})
     imported = import_proto(with_all_outputs(proto) if outputs == "all" else proto, shape_dict)
     return imported.mod, imported.params
 

@@ -47,7 +47,10 @@ def _loop(attributes: Attributes) -> None:
         raise UnsupportedError(f"it has results of all turns, and {_OPEN}")
 
 
-_OPEN = "how often it turns depends on the data, or would make more than 2,048 operators"
+_OPEN = (
+    "how often it turns depends on the data, which values of inputs at import may tell, or would "
+    "make more than 2,048 operators"
+)
 
 _REDUCTIONS = ("ReduceL1", "ReduceL2", "ReduceProd", "ReduceSumSquare")
 

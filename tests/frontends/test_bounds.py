@@ -18,7 +18,7 @@ from frontends.errors import UnsupportedError
 
 
 def test_constants_have_one_allowance_together() -> None:
-    """What is made adds up, and a large file may make more."""
+    """Sizes add up, and a large file may make more."""
     allowance = Allowance(0)
     for _ in range(4):
         allowance.make([MOST_MADE // 16], "float32")

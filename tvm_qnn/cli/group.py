@@ -61,7 +61,7 @@ class Commands(click.Group):
             if not isinstance(error, QnnError):
                 raise
             # Python's argument is the command line's option.
-            text = str(error).replace("shape_dict", "--shape")
+            text = str(error).replace("shape_dict", "--shape").replace("values: ", "--value: ")
             raise click.ClickException(_shown(text)) from error
 
 

@@ -96,9 +96,10 @@ def compare(
     from tvm_qnn.target.target import parse_target, runnable_target
 
     is_library = model.path.suffix == LIBRARY
-    if is_library and (model.params or model.shapes or model.semantics or primitives):
+    if is_library and (model.is_told or primitives):
         raise click.UsageError(
-            "--params, --shape, --semantics and --primitives are for model files, not for libraries"
+            "--params, --shape, --value, --semantics and --primitives are for model files, not for "
+            "libraries"
         )
     if is_library and not isinstance(against, Path):
         raise click.UsageError(
@@ -168,7 +169,7 @@ def _tensors(
     first, *rest = files
     with timed(progress(), f"Run {model.path.name} here and on {reference.title}"):
         return compare_model(
-            model.path,
+            model.given(),
             arrays(first),
             target,
             kernels=kernels,
@@ -200,7 +201,7 @@ def _outputs(
             raise click.UsageError("outputs in an archive are of one --input")
     else:
         reference_of(model.path, against).check()
-        found = side_of_framework(model.path, is_other=False)
+        found = side_of_framework(model.path, is_other=False, content=model.content())
         assert found is not None  # what has a reference is run
         theirs = found
     with ExitStack() as stack:

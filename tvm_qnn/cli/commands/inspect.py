@@ -102,7 +102,7 @@ def _seconds(model: ModelFile) -> dict[str, float]:
 
     with timed(progress(), f"Compile {model.path.name} and time its operators"):
         found = profile(
-            model.path, params=model.params, shapes=model.shapes, semantics=model.semantics
+            model.given(), params=model.params, shapes=model.shapes, semantics=model.semantics
         )
     return {layer.name: layer.seconds for layer in found.layers}
 

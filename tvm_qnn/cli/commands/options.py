@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from frontends.formats import formats, read_model
+from frontends.formats import format_of, formats, read_model
 
 if TYPE_CHECKING:
     from frontends.formats import Source
@@ -41,6 +41,33 @@ class _Shape(click.ParamType):
         if not name or not shape or min(shape) < 1:
             self.fail(f"{value!r} is not of the form NAME=1,3,224,224", param, ctx)
         return name, shape
+
+
+class _Value(click.ParamType):
+    """NAME=16000, NAME=true or NAME=1,2 as a pair."""
+
+    name = "value"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, Any]:
+        if isinstance(value, tuple):
+            return value
+        name, _, text = value.rpartition("=")
+        try:
+            found = [_WORDS[each] if each in _WORDS else _number(each) for each in text.split(",")]
+        except ValueError:
+            found = []
+        if not name or not found:
+            self.fail(f"{value!r} is not of the form NAME=16000, NAME=true or NAME=1,2", param, ctx)
+        return name, found if "," in text else found[0]
+
+
+_WORDS = {"true": True, "false": False}
+
+
+def _number(text: str) -> float:
+    return int(text) if re.fullmatch(r"\s*[+-]?\d+\s*", text) else float(text)
 
 
 class Numbers(click.ParamType):
@@ -104,10 +131,34 @@ class ModelFile:
     params: Path | None
     semantics: str | None
     shapes: Mapping[str, Sequence[int]]
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_told(self) -> bool:
+        """Whether anything was given, which a library has no use for."""
+        return bool(self.params or self.shapes or self.values or self.semantics)
 
     def read(self) -> Source:
         """Read a model of any format."""
-        return read_model(self.path, self.params, self.semantics)
+        return read_model(self.given(), self.params, self.semantics)
+
+    def given(self) -> Any:
+        """Return the path, or the model with the values of inputs as constants."""
+        if not self.values:
+            return self.path
+        if format_of(self.path).name != "ONNX":
+            from qnn_ops.errors import QnnError
+
+            raise QnnError(f"--value is for ONNX models: {self.path.name} is none")
+        from frontends.onnx.reader import read_proto
+        from frontends.onnx.values import with_values
+
+        return with_values(read_proto(self.path), self.values)
+
+    def content(self) -> bytes:
+        """Return what the file holds, with the values of inputs."""
+        given = self.given()
+        return bytes(given.SerializeToString()) if self.values else self.path.read_bytes()
 
 
 def device_option(function: F) -> F:
@@ -132,16 +183,33 @@ def shape_option(function: F) -> F:
     )(function)
 
 
+def value_option(function: F) -> F:
+    """Add --value, as pairs of a name and a number, or several."""
+    return click.option(
+        "--value",
+        "values",
+        type=_Value(),
+        multiple=True,
+        metavar="NAME=16000",
+        help="The value of an ONNX model's input, which becomes a constant.",
+    )(function)
+
+
 def model_argument(function: Callable[..., None]) -> Callable[..., None]:
     """Add MODEL, as a ``ModelFile``: a .tflite file, or the symbol file of an MXNet model."""
 
     @wraps(function)
     def command(
-        model: Path, params: Path | None, semantics: str | None, shapes: Any, **others: Any
+        model: Path,
+        params: Path | None,
+        semantics: str | None,
+        shapes: Any,
+        values: Any,
+        **others: Any,
     ) -> None:
-        function(ModelFile(model, params, semantics, dict(shapes)), **others)
+        function(ModelFile(model, params, semantics, dict(shapes), dict(values)), **others)
 
-    decorated = shape_option(command)
+    decorated = shape_option(value_option(command))
     decorated = click.option(
         "--semantics",
         "--reference",

@@ -66,7 +66,7 @@ def profile(
     path = None if as_json else _picture(output, model.path)
     with timed(progress(), f"Compile {model.path.name} and time its operators"):
         found = profiles.profile(
-            model.path,
+            model.given(),
             target,
             rounds,
             params=model.params,

@@ -148,9 +148,9 @@ def model_of(
     from tvm_qnn.library.library import load
 
     if model.path.suffix == LIBRARY:
-        if model.params or model.shapes or model.semantics:
+        if model.is_told:
             raise click.UsageError(
-                "--params, --shape and --semantics are for model files, not for libraries"
+                "--params, --shape, --value and --semantics are for model files, not for libraries"
             )
         library = load(model.path, num_threads=threads)
         return library.signature, Descriptions(), lambda: library

@@ -10,8 +10,10 @@ import pytest
 from click.testing import CliRunner, Result
 from PIL import Image
 
+from tests.frontends.onnx.test_values import decoder
 from tests.support.linking import needs_linker
 from tests.support.onnx_networks import Style, resnet
+from tvm_qnn import digits
 from tvm_qnn.cli import main
 from tvm_qnn.oracle import onnxruntime_outputs
 
@@ -135,3 +137,21 @@ def test_open_sizes_come_by_name(network: Path) -> None:
     name = model.graph.input[0].name
     found = command("compare", "net.onnx", "--shape", f"{name}=2,3,20,20", "--json")
     assert json.loads(found.stdout)["equal"]
+
+
+def test_commands_take_values_of_inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("net.onnx").write_bytes(decoder().SerializeToString())
+    shapes = ("--shape", "x=2,8", "--shape", "past=3,8", "--value", "use=true")
+    words = ("net.onnx", *shapes, "--value", "rate=16000")
+    assert "Equal" in command("compare", *words).stdout
+    described = json.loads(command("inspect", *words, "--json").stdout)
+    assert [each["name"] for each in described["inputs"]] == ["x", "past"]
+    result = CliRunner().invoke(main, ["inspect", "net.onnx", "--value", "rates=1"])
+    assert "--value: no input is named 'rates'" in result.output
+    result = CliRunner().invoke(main, ["inspect", "net.onnx", "--value", "rate=often"])
+    assert "is not of the form NAME=16000" in result.output
+    tflite = Path("net.tflite")
+    tflite.write_bytes(digits.model("int8"))
+    result = CliRunner().invoke(main, ["inspect", "net.tflite", "--value", "rate=1"])
+    assert "--value is for ONNX models: net.tflite is none" in result.output
