@@ -20,10 +20,13 @@ MOST_MADE = 1 << 28
 """Bytes that all results of constants alone may have together, beside the share of ``GROWTH``."""
 
 MOST_GROWN = 1 << 30
-"""Bytes that one result of a run's data may have, if these are few."""
+"""Bytes that a tensor of a run may have, beside the same share."""
 
 GROWTH = 64
-"""How many times as large as what they are made of results may be, in any case."""
+"""How many times as large as all that it has of its own what a model makes may be."""
+
+MOST_PLACES = 1 << 23
+"""Of one axis of which an index for each is computed at import."""
 
 MOST_TURNS = 1 << 24
 """Of a loop that nothing but their number ends."""
@@ -47,24 +50,33 @@ def check_elements(shape: Sequence[int]) -> None:
         raise UnsupportedError(f"a tensor has {count:,} elements, the most are {MOST_ELEMENTS:,}")
 
 
-def check_grown(shape: Sequence[int], dtype: str, operands: int) -> None:
-    """Check a result of a run's data, such as what tiles or fills make.
+def check_grown(shape: Sequence[int], dtype: str, given: int) -> None:
+    """Check a tensor of a run, such as what tiles or fills make.
 
     Args:
-        shape: of the result.
-        dtype: of the result.
-        operands: the bytes of what it is made of.
+        shape: of the tensor.
+        dtype: of the tensor.
+        given: the bytes of all inputs and constants that the model has.
 
     Raises:
         UnsupportedError: it is too large.
     """
     check_elements(shape)
-    count, most = bytes_of(shape, dtype), max(MOST_GROWN, GROWTH * operands)
+    count, most = bytes_of(shape, dtype), max(MOST_GROWN, GROWTH * given)
     if count > most:
         raise UnsupportedError(
-            f"it makes {count:,} bytes ({list(shape)} {dtype}) of {operands:,}: "
-            f"the most are {most:,}"
+            f"it makes a tensor of {count:,} bytes ({list(shape)} {dtype}), the most are {most:,}"
         )
+
+
+def check_places(count: int) -> None:
+    """Check an axis of which import computes where each value comes from.
+
+    Raises:
+        UnsupportedError: it has too many values.
+    """
+    if count > MOST_PLACES:
+        raise UnsupportedError(f"an axis of {count:,} values, the most are {MOST_PLACES:,}")
 
 
 def check_turns(turns: int) -> None:

@@ -42,6 +42,14 @@ def array_of(tensor: Any) -> Array:
     raise ModelFormatError(f"the constant {tensor.name!r}: {text}")
 
 
+def kind_of(tensor: Any) -> str:
+    """Return the dtype of an initializer, empty if it is unknown."""
+    try:
+        return str(onnx_package().helper.tensor_dtype_to_np_dtype(tensor.data_type).name)
+    except KeyError:
+        return ""
+
+
 def dtype_of(value: Any) -> str:
     """Return the dtype that an input, an output or another value has.
 

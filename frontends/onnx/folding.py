@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from frontends.errors import UnsupportedError
 from frontends.onnx.constants import array_of
 from frontends.onnx.package import onnx_package
+from frontends.onnx.ranges import range_of
 from frontends.onnx.reader import with_shapes
 from frontends.onnx.tensors import shapes_of
 
@@ -34,16 +37,17 @@ _ROUNDS = 16
 """Each finds what follows from the shapes that the one before has found."""
 
 
-def with_folded_shapes(proto: Any) -> Any:
+def with_folded_shapes(proto: Any, rounds: int = _ROUNDS) -> Any:
     """Return a copy in which what follows from static shapes is a constant.
 
     Args:
         proto: with shapes, of ``with_shapes``.
+        rounds: at most.
 
     Raises:
         ModelFormatError: the shapes that follow do not fit the operators.
     """
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         if not (found := _known_results(proto)):
             break
         proto = with_shapes(_with_constants(proto, found), None)
@@ -94,6 +98,10 @@ def _result(
         if not all(name in known for name in names):
             return None
         operands = {name: known[name] for name in names}
+        if node.op_type == "Range":
+            with suppress(UnsupportedError):
+                return range_of(*(known[name] for name in names))
+            return None
     from onnx.reference import ReferenceEvaluator
 
     values = [onnx.helper.make_empty_tensor_value_info(name) for name in operands]

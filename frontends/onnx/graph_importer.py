@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import warnings
 from typing import Any
 
 import tvm
@@ -11,13 +12,43 @@ from tvm import relax
 from tvm.relax.frontend.onnx.onnx_frontend import ONNXGraphImporter
 
 import frontends.onnx.converters  # noqa: F401 (registers the rules)
-from frontends.errors import UnsupportedOperatorError, reason_of
+from frontends.errors import UnsupportedError, UnsupportedOperatorError, reason_of
 from frontends.onnx.converters.registry import CONVERTERS
 from frontends.onnx.reader import opset_of
+from qnn_ops.registry import constant_of
+
+_DECIDING = {
+    **dict.fromkeys(("CumSum", "Expand", "Reshape", "Split", "Squeeze", "Tile", "Unsqueeze"), 1),
+    **dict.fromkeys(("ReduceL1", "ReduceL2", "ReduceProd", "ReduceSum", "ReduceSumSquare"), 1),
+    "ConstantOfShape": 0,
+}
+"""The operand that must be constant, of operators that TVM converts."""
+
+_DEPENDS = "depends on the data, which values of inputs at import may tell"
 
 
 class _GraphImporter(ONNXGraphImporter):
-    """Asks the own rules first."""
+    """Asks the own rules first.
+
+    Attributes:
+        failure: what went wrong, if something did.
+    """
+
+    failure: Exception | None = None
+
+    def _sanitize_name(self, name: str) -> str:
+        """Return a name that TVM takes, without a word: the signature has the file's."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return str(super()._sanitize_name(name))
+
+    def _construct_nodes(self, graph: Any) -> None:
+        """Convert nodes; keep an error, as TVM complains of a function without an end."""
+        try:
+            super()._construct_nodes(graph)
+        except Exception as error:
+            self.failure = error
+            self._nodes |= {value.name: relax.const(0.0) for value in graph.output}
 
     def _check_for_unsupported_ops(self, graph: Any) -> None:
         """Raise never: operators are checked before."""
@@ -30,6 +61,9 @@ class _GraphImporter(ONNXGraphImporter):
         attrs["tvm_custom"]["outputs"] = list(node.output)
         try:
             if op_name not in CONVERTERS:
+                place = _DECIDING.get(op_name, len(inputs))
+                if place < len(inputs) and not _is_known(inputs[place]):
+                    raise UnsupportedError(f"{node.input[place]!r} {_DEPENDS}")
                 return self._kept(super()._convert_operator(op_name, inputs, attrs, opset))
             result: relax.Expr = CONVERTERS[op_name](self.bb, list(inputs), attrs)
             return result if isinstance(result, relax.Tuple) else self._kept(result)
@@ -39,10 +73,17 @@ class _GraphImporter(ONNXGraphImporter):
 
     def _kept(self, result: Any) -> Any:
         """Give a tensor that is computed a variable of its own."""
-        is_tensor = isinstance(result, relax.Call) and isinstance(
-            self.bb.normalize(result).ty, relax.TensorType
-        )
-        return self.bb.emit(result) if is_tensor else self.bb.normalize(result)
+        made = self.bb.normalize(result)
+        if not isinstance(made.ty, relax.TensorType):
+            return made
+        if made.ty.shape is None or not all(isinstance(n, tvm.tirx.IntImm) for n in made.ty.shape):
+            raise UnsupportedError(f"the shape of its result {_DEPENDS}")
+        return self.bb.emit(result) if isinstance(result, relax.Call) else made
+
+
+def _is_known(operand: Any) -> bool:
+    """Tell whether an operand is constant, or left out."""
+    return operand is None or constant_of(operand) is not None
 
 
 def import_graph(proto: Any) -> tuple[tvm.IRModule, dict[str, Any]]:
@@ -57,4 +98,6 @@ def import_graph(proto: Any) -> tuple[tvm.IRModule, dict[str, Any]]:
     with contextlib.redirect_stdout(io.StringIO()):  # TVM's importer prints what it fails at
         importer = _GraphImporter({}, "float32")
         mod = importer.from_onnx(proto.graph, opset_of(proto))
+    if importer.failure is not None:
+        raise importer.failure
     return mod, importer._nodes

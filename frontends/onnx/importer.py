@@ -20,9 +20,10 @@ from frontends.onnx.float_products import with_float_products
 from frontends.onnx.folding import with_folded_shapes
 from frontends.onnx.grouping import grouped, with_known_types, with_nodes, with_standard_pairs
 from frontends.onnx.groups import check_groups
+from frontends.onnx.growth import check_growth, with_bounds
 from frontends.onnx.identities import without_identities
 from frontends.onnx.loops import with_closed_loops
-from frontends.onnx.names import free_prefix
+from frontends.onnx.names import free_prefix, told_by_file
 from frontends.onnx.operators import check_operators
 from frontends.onnx.package import onnx_package
 from frontends.onnx.pairs import with_single_pairs
@@ -99,11 +100,18 @@ def from_onnx(
 
 def import_proto(proto: Any, shapes: Shapes | None = None) -> Imported:
     """Import what ``read_proto`` gave; see ``from_onnx``."""
+    with told_by_file(proto.graph):
+        return _imported(proto, shapes)
+
+
+def _imported(proto: Any, shapes: Shapes | None) -> Imported:
     onnx = onnx_package()
     for value in proto.graph.input:
         if value.type.WhichOneof("value") == "tensor_type":
             _known(value.name, dtype_of(value))
-    proto = without_standard_functions(with_standard_pairs(proto), shapes)
+    given = proto.graph.initializer
+    proto = with_bounds(with_standard_pairs(proto), shapes)
+    proto = without_standard_functions(proto, shapes)
     proto = with_closed_loops(without_subgraphs(proto, shapes), shapes)
     written = list(proto.graph.node)
     is_of_shapes = any(node.op_type in _OF_SHAPES for node in written)
@@ -119,6 +127,7 @@ def import_proto(proto: Any, shapes: Shapes | None = None) -> Imported:
     whole = in_groups(proto)
     check_operators(whole.graph.node, attributes_of)
     whole = with_folded_shapes(with_shapes(whole, shapes))
+    check_growth(whole.graph, given)
     check_tensors(whole.graph, constants_of(whole), attributes_of)
     whole = without_unread_constants(_propagated(whole))
     from frontends.onnx.graph_importer import import_graph

@@ -1,8 +1,13 @@
-"""Names that a graph leaves free."""
+"""Names that a graph leaves free, and those that its file has."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+
+from frontends.errors import UnsupportedOperatorError
 
 _PREFIX = "tvm_qnn_"
 
@@ -14,3 +19,27 @@ def free_prefix(graph: Any) -> str:
     while any(name.startswith(prefix) for name in names):
         prefix += "_"
     return prefix
+
+
+@contextmanager
+def told_by_file(graph: Any) -> Iterator[None]:
+    """Let an error name operators and tensors of a graph, whatever was written in their places."""
+    try:
+        yield
+    except UnsupportedOperatorError as error:
+        made = {name: number for number, node in enumerate(graph.node) for name in node.output}
+        told = []
+        for index, code, reason, names in error.operators:
+            own = [_own(name, made) for name in names]
+            number = next((made[name] for name in own if name in made), index)
+            text = f"{number} {reason} {own}"
+            told.append((text, (number, code, reason, own)))
+        raise UnsupportedOperatorError([*dict(told).values()]) from None
+
+
+def _own(name: str, names: Any) -> str:
+    """Return the name of a tensor of the file in what was made of it."""
+    if name in names or not name.startswith(_PREFIX):
+        return name
+    rest = re.sub(rf"^{_PREFIX}_*(\d+_)?", "", name)
+    return max((each for each in names if each and rest.startswith(each)), key=len, default=rest)

@@ -6,7 +6,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from frontends.errors import ModelFormatError
+from frontends.bounds import check_elements
+from frontends.errors import ModelFormatError, UnsupportedError
 from frontends.onnx.constants import move_constants
 from frontends.onnx.functions import without_functions
 from frontends.onnx.package import onnx_package
@@ -18,7 +19,11 @@ from qnn_ops.errors import QnnError
 LEAST_OPSET, MOST_OPSET = 10, 28
 """Of the standard's operators: quantized ones begin with the first."""
 
+_LARGE = 1 << 62
 _MOST_UNITS = 1 << 24
+
+NO_DATA = "tvm_qnn_no_data"
+"""The entry of a model in which shape inference shall not follow values; see ``growth``."""
 
 _STRANGE, _OTHER_DOMAIN = "SimplifiedLayerNormalization", "tvm_qnn.unchecked"
 
@@ -107,8 +112,11 @@ def with_shapes(proto: Any, shapes: Shapes | None) -> Any:
         if name not in names:
             text = ", ".join(map(repr, names)) or "none"
             raise QnnError(f"shape: no input is named {name!r}; there are {text}")
-    for value in result.graph.input:
-        _set_shape(value, shapes.get(value.name))
+    found = (
+        (value.name, _set_shape(value, shapes.get(value.name))) for value in result.graph.input
+    )
+    if open_ones := [(name, text) for name, text in found if text]:
+        raise QnnError(_needed(open_ones))
     del result.graph.value_info[:]
     check_windows(result)
     try:
@@ -125,18 +133,19 @@ def with_shapes(proto: Any, shapes: Shapes | None) -> Any:
 def _inferred(onnx: Any, proto: Any) -> Any:
     """Infer shapes, also of what the standard has not, or has in later versions alone."""
     opset, constants = opset_of(proto), len(proto.graph.initializer)
+    follows_data = not any(entry.key == NO_DATA for entry in proto.metadata_props)
     unknown = {
         number: node
         for number, node in enumerate(proto.graph.node)
         if node.op_type in _STAND_INS and not onnx.defs.has(node.op_type, opset)
     }
     if not unknown:
-        return onnx.shape_inference.infer_shapes(proto, strict_mode=True, data_prop=True)
+        return onnx.shape_inference.infer_shapes(proto, strict_mode=True, data_prop=follows_data)
     copy = onnx.ModelProto()
     copy.CopyFrom(proto)
     for number, node in unknown.items():
         copy.graph.node[number].CopyFrom(_STAND_INS[node.op_type](onnx, copy.graph, node))
-    result = onnx.shape_inference.infer_shapes(copy, strict_mode=True, data_prop=True)
+    result = onnx.shape_inference.infer_shapes(copy, strict_mode=True, data_prop=follows_data)
     for number, node in unknown.items():
         result.graph.node[number].CopyFrom(node)
     del result.graph.initializer[constants:]
@@ -165,7 +174,8 @@ _STAND_INS: dict[str, Callable[[Any, Any, Any], Any]] = {
 """What gives results of the same shapes as operators that the package may not know."""
 
 
-def _set_shape(value: Any, given: Sequence[int] | None) -> None:
+def _set_shape(value: Any, given: Sequence[int] | None) -> str:
+    """Give an input its shape; return the one that it has if that is open, and else nothing."""
     if value.type.WhichOneof("value") != "tensor_type":
         raise QnnError(f"input {value.name!r} must be a tensor")
     dims = value.type.tensor_type.shape.dim
@@ -176,16 +186,29 @@ def _set_shape(value: Any, given: Sequence[int] | None) -> None:
         value.type.tensor_type.shape.SetInParent()
         del dims[:]
         for size in sizes:
-            dims.add().dim_value = size
+            dims.add().dim_value = min(size, _LARGE)
     if not value.type.tensor_type.HasField("shape"):
-        raise QnnError(f"input {value.name!r} has no shape: give its shape by name")
-    for dim in dims:
-        if dim.WhichOneof("value") != "dim_value" or dim.dim_value < 1:
-            text = [each.dim_value or each.dim_param or "?" for each in dims]
-            raise QnnError(
-                f"input {value.name!r} needs a static shape of positive sizes, got {text}: give "
-                "its shape by name"
-            )
+        return "no shape"
+    if any(dim.WhichOneof("value") != "dim_value" or dim.dim_value < 1 for dim in dims):
+        known = (each.dim_value if each.HasField("dim_value") else each.dim_param for each in dims)
+        return str(["?" if size == "" else size for size in known])
+    try:
+        check_elements([dim.dim_value for dim in dims])
+    except UnsupportedError as error:
+        raise QnnError(f"input {value.name!r}: {error}") from None
+    return ""
+
+
+def _needed(inputs: Sequence[tuple[str, str]]) -> str:
+    """Say that inputs need static shapes, by their names and the shapes that they have."""
+    if len(inputs) > 1:
+        text = ", ".join(f"{name!r} has {shape}" for name, shape in inputs)
+        return f"inputs need static shapes of positive sizes, {text}: give their shapes by name"
+    ((name, shape),) = inputs
+    if shape == "no shape":
+        return f"input {name!r} has no shape: give its shape by name"
+    text = f"needs a static shape of positive sizes, got {shape}"
+    return f"input {name!r} {text}: give its shape by name"
 
 
 def _parse(proto: Any, content: bytes) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ Array = np.ndarray[Any, Any]
 
 _SMALL = 1 << 31
 _DTYPES = ("int8", "uint8", "int16", "uint16", "int32")
-_FILL, _MOST = "ConstantOfShape", 1 << 24
 
 
 class Tensors:
@@ -25,10 +23,7 @@ class Tensors:
         """Read a graph whose shapes were inferred."""
         self.constants = constants
         self.shapes = shapes_of(graph)
-        self.dtypes: dict[str, str] = {}
-        for value in (*graph.input, *graph.value_info, *graph.output):
-            if value.type.tensor_type.elem_type:
-                self.dtypes[value.name] = dtype_of(value)
+        self.dtypes = dtypes_of(graph)
         for name, array in constants.items():
             self.shapes[name], self.dtypes[name] = array.shape, array.dtype.name
 
@@ -42,6 +37,12 @@ def shapes_of(graph: Any) -> dict[str, tuple[int, ...]]:
         if tensor.HasField("shape") and all(dim.WhichOneof("value") == "dim_value" for dim in dims):
             found[value.name] = tuple(dim.dim_value for dim in dims)
     return found
+
+
+def dtypes_of(graph: Any) -> dict[str, str]:
+    """Return the dtypes of the same, as far as they are known."""
+    values = (*graph.input, *graph.value_info, *graph.output)
+    return {each.name: dtype_of(each) for each in values if each.type.tensor_type.elem_type}
 
 
 Check = Callable[[Tensors, list[str], dict[str, Any]], None]
@@ -66,7 +67,6 @@ def check_tensors(
         attributes = attributes_of(node)
         try:
             _check_numbers(attributes)
-            _check_fill(tensors, node)
             if node.op_type in CHECKS:
                 CHECKS[node.op_type](tensors, list(node.input), attributes)
         except UnsupportedError as error:
@@ -87,13 +87,6 @@ def _check_numbers(attributes: dict[str, Any]) -> None:
         odd = [each for each in numbers if isinstance(each, int) and not -_SMALL <= each < _SMALL]
         if odd:
             raise UnsupportedError(f"{name} is {odd[0]}")
-
-
-def _check_fill(tensors: Tensors, node: Any) -> None:
-    """Raise where a few bytes of a file ask for an array that fills memory."""
-    count = prod(tensors.shapes.get(node.output[0], ())) if node.op_type == _FILL else 0
-    if count > _MOST:
-        raise UnsupportedError(f"its result has {count:,} values, the most are {_MOST:,}")
 
 
 def _encoding(tensors: Tensors, inputs: list[str], attributes: dict[str, Any]) -> None:

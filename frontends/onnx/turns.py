@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from frontends.errors import ModelFormatError
+from frontends.bounds import check_turns
+from frontends.errors import ModelFormatError, UnsupportedError, UnsupportedOperatorError
 from frontends.onnx.constants import move_constants
 from frontends.onnx.names import free_prefix
 from frontends.onnx.package import onnx_package
@@ -42,10 +43,11 @@ def with_turns(proto: Any, inferred: Any, constants: Mapping[str, Any]) -> Any:
 
     Raises:
         ModelFormatError: a body is malformed.
+        UnsupportedOperatorError: a loop would turn for too long.
     """
     writer = _Writer(proto, inferred, constants)
-    for node in proto.graph.node:
-        writer.write(node)
+    for number, node in enumerate(proto.graph.node):
+        writer.write(number, node)
     return writer.result if writer.is_other else None
 
 
@@ -59,18 +61,18 @@ class _Writer:
         self.types, self.shapes = types_of(inferred.graph), shapes_of(inferred.graph)
         self.is_other = False
 
-    def write(self, node: Any) -> None:
+    def write(self, number: int, node: Any) -> None:
         """Add a node, or its turns."""
         is_done = False
         if is_of_standard(node, "Loop"):
-            is_done = self._loop(node)
+            is_done = self._loop(number, node)
         elif is_of_standard(node, "Scan"):
             is_done = self._scan(node)
         self.is_other |= is_done
         if not is_done:
             self.graph.node.add().CopyFrom(node)
 
-    def _loop(self, node: Any) -> bool:
+    def _loop(self, number: int, node: Any) -> bool:
         body, count, condition = _body(node), str(node.input[0]), str(node.input[1])
         carried = [str(name) for name in node.input[2:]]
         if len(body.input) != len(node.input) or len(body.output) <= len(carried):
@@ -82,6 +84,12 @@ class _Writer:
         if trips.size != 1 or trips.dtype.kind not in "iu":
             return False
         turns = max(int(trips.item()), 0) if begins.all() else 0
+        try:
+            check_turns(turns)
+        except UnsupportedError as error:
+            raise UnsupportedOperatorError(
+                [(number, "Loop", str(error), list(node.output))]
+            ) from None
         has_lists = len(body.output) > len(carried) + 1
         if not self._is_small(body, turns) or (turns == 0 and has_lists):
             return False
@@ -90,8 +98,8 @@ class _Writer:
         lists: list[list[str]] = [[] for _ in body.output[len(carried) + 1 :]]
         true = self._constant(f"{stem}true", np.array(True))
         for turn in range(turns):
-            number = self._constant(f"{stem}{turn}", np.array(turn, np.int64))
-            names = self._turn(f"{stem}{turn}_", body, [number, true, *names], lists, first=1)
+            at = self._constant(f"{stem}{turn}", np.array(turn, np.int64))
+            names = self._turn(f"{stem}{turn}_", body, [at, true, *names], lists, first=1)
         self._end(node, names, lists, [0] * len(lists))
         return True
 

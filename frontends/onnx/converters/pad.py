@@ -8,6 +8,7 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
+from frontends.bounds import check_places
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.known import known_number
 from frontends.onnx.converters.registry import Operands, converter, operands_of
@@ -41,6 +42,7 @@ def _pad(builder: relax.BlockBuilder, operands: Operands, attributes: dict[str, 
             size = spec_of(data).shape[axis]
             if mode == "reflect" and max(pair) >= size:
                 raise UnsupportedError("it reflects more than there is")
+            check_places(size + sum(pair))
             places = np.pad(np.arange(size), pair, mode=_MODES[mode])  # type: ignore[call-overload]
             data = builder.emit(R.take(data, relax.const(places, "int64"), axis, mode="clip"))
     return data

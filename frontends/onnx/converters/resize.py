@@ -9,6 +9,7 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op as R
 
+from frontends.bounds import check_places
 from frontends.errors import UnsupportedError
 from frontends.onnx.converters.cubic import resize_cubic
 from frontends.onnx.converters.registry import Operands, converter, operands_of
@@ -44,6 +45,7 @@ def _resize(
     factors, extents = _factors(scales, sizes, [shape[axis] for axis in axes])
     if min(extents) < 1:
         raise UnsupportedError("a size must be positive")
+    check_places(max(extents))
     if mode != b"nearest":
         if attributes.get("exclude_outside", 0):
             raise UnsupportedError("exclude_outside is not imported")
