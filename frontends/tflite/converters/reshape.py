@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import chain
 
 from tvm import relax
 from tvm.relax import op as R
@@ -11,26 +12,44 @@ from tvm.relax import op as R
 from frontends.tflite.converters.context import Context, Operand, axis_of, reshaped
 from frontends.tflite.converters.quantization import check_same_quantization
 from frontends.tflite.converters.registry import data_converter
-from frontends.tflite.model import COMPLEX
+from frontends.tflite.model import COMPLEX, HANDLE
 from frontends.tflite.options import ReshapeOptions, SqueezeOptions
 from qnn_ops.errors import QnnError
 
 
 @data_converter("RESHAPE")
 def convert_reshape(ctx: Context) -> relax.Expr:
-    """Return the shape comes from an input or, in old files, from the options."""
+    """Return the shape comes from an input or, in old files, from the options.
+
+    A constant of the file is taken as LiteRT takes it. LiteRT refuses one that does not fit; here
+    another batch size takes the place of the file's, if that makes it fit.
+    """
     data = ctx.input(0)
     sizes, parts = _sizes(data)
-    shape = list(_new_shape(ctx))
-    declared = data.tensor.shape
-    # A file of batch 1 asked for another batch: what it reshapes image by image stays so.
-    if sizes and sizes != declared and shape and shape[0] == (declared[:1] or (0,))[0] > 0:
-        shape[0] = sizes[0]
-    if shape.count(-1) == 1:
-        shape[shape.index(-1)] = _rest(sizes, [size for size in shape if size != -1])
-    if any(size < 0 for size in shape) or math.prod(shape) != math.prod(sizes):
-        raise QnnError(f"cannot reshape {data.tensor.label} of shape {sizes} to {shape}")
-    return reshaped(data.expr, [*shape, *parts])
+    given = _new_shape(ctx)
+    others = [(now, *given[1:]) for before, now in _batches(ctx) if given[:1] == (before,)]
+    for shape in (_whole(sizes, each) for each in (given, *others)):
+        if min(shape, default=0) >= 0 and math.prod(shape) == math.prod(sizes):
+            return reshaped(data.expr, [*shape, *parts])
+    raise QnnError(f"cannot reshape {data.tensor.label} of shape {sizes} to {[*given]}")
+
+
+def _batches(ctx: Context) -> list[tuple[int, int]]:
+    """List batch sizes that the file states, if it states the shape too, and what they are now."""
+    if ctx.has(1) and (ctx.tensor(1).index in (*ctx.model.computed, *ctx.model.inputs)):
+        return []
+    tensors = [ctx.tensor(0), *(ctx.model.tensors[index] for index in ctx.model.inputs)]
+    known = [each for each in tensors if each.data is None and each.dtype != HANDLE]
+    pairs = [zip(each.shape[:1], ctx.operand(each).shape, strict=False) for each in known]
+    return [*chain.from_iterable(pairs)]
+
+
+def _whole(sizes: Sequence[int], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Put what is left of the data's elements in the place of one -1."""
+    if shape.count(-1) != 1:
+        return shape
+    rest = _rest(sizes, [size for size in shape if size != -1])
+    return tuple(rest if size == -1 else size for size in shape)
 
 
 def _sizes(data: Operand) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -1,0 +1,89 @@
+"""RESHAPE where the data has another shape than the file states."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from frontends.tflite import from_tflite
+from frontends.tflite.quantization import Quantization
+from frontends.tflite.writer import ModelWriter
+from qnn_ops import QnnError
+from qnn_ops.signature import signature_of
+from tests.support.tflite import Sheet
+from tvm_qnn.compare import compare
+
+Q = Quantization.per_tensor(0.5, 3)
+ANY = (1, 4)
+
+Steps = list[list[int]]
+
+
+def reshaped(shape: tuple[int, ...], steps: Steps) -> bytes:
+    """Return a file of batch 1 whose first axis is open."""
+    writer = ModelWriter()
+    data = first = writer.tensor("x", shape, "int8", Q)
+    for place, step in enumerate(steps):
+        sizes = writer.tensor(f"c{place}", (len(step),), "int32", None, np.array(step, np.int32))
+        result = writer.tensor(f"y{place}", tuple(map(abs, step)), "int8", Q)
+        writer.operator("RESHAPE", [data, sizes], [result])
+        data = result
+    return writer.finish([first], [data])
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+@pytest.mark.parametrize(
+    ("shape", "steps"),
+    [
+        # Frames are the open axis: one sequence of them stays one.
+        ((1, 4), [[1, -1, 4]]),
+        ((1, 4), [[1, -1], [-1, 2]]),
+        # Rows of all sequences, and back.
+        ((1, 6, 4), [[-1, 4], [-1, 6, 4]]),
+        ((1, 6, 4), [[-1, 4], [1, -1, 4]]),
+        ((1, 2, 6), [[1, -1, 4]]),
+    ],
+)
+def test_an_open_axis_goes_where_litert_puts_it(
+    shape: tuple[int, ...], steps: Steps, batch: int
+) -> None:
+    given = (batch, *shape[1:])
+    data = np.arange(np.prod(given)).reshape(given).astype(np.int8)
+    found = compare(
+        reshaped(shape, steps), [data], target="llvm", kernels=False, shape_dict={"x": given}
+    )
+    assert found.is_equal, found
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        ([[1, 8, 3]], (5, 8, 3)),
+        ([[-1, 4], [1, 6, 4]], (5, 6, 4)),
+        ([[1, 7, -1]], None),
+        ([[6, 4]], None),
+        ([[1, 5, 4]], None),
+    ],
+)
+def test_another_batch_where_the_files_constant_does_not_fit(
+    steps: Steps, expected: tuple[int, ...] | None
+) -> None:
+    model = reshaped((1, 6, 4), steps)
+    if expected is None:
+        with pytest.raises(QnnError, match=rf"cannot reshape .* to \[{steps[-1][0]}, "):
+            from_tflite(model, {"x": (5, 6, 4)})
+    else:
+        mod, _ = from_tflite(model, {"x": (5, 6, 4)})
+        assert signature_of(mod).outputs[0].shape == expected
+
+
+def test_a_shape_that_is_computed_is_no_constant_of_the_file() -> None:
+    sheet = Sheet()
+    data = sheet.random_input((1, 6), "int8", Q)
+    shape = sheet.operator("SHAPE", [data], ((2,), "int32", None), out_type="int32")
+    half = sheet.operator("MUL", [sheet.constant([1, 0]), shape], ((2,), "int32", None))
+    sizes = sheet.operator("ADD", [half, sheet.constant([0, 6])], ((2,), "int32", None))
+    one = sheet.operator("MINIMUM", [sizes, sheet.constant([1, 6])], ((2,), "int32", None))
+    sheet.operator("RESHAPE", [data, one], (ANY, "int8", Q))
+    with pytest.raises(QnnError, match=r"cannot reshape .* of shape \(2, 6\) to \[1, 6\]"):
+        from_tflite(sheet.model(), {"x1": (2, 6)})
