@@ -32,6 +32,7 @@ class TensorComparison:
             differences (signal to quantization noise); infinite if there are none. None where
             real values are not known, or not finite.
         cosine: of the angle between both sides' real values; None likewise.
+        mismatch: both sides' shapes or dtypes in words, where they differ; else nothing.
     """
 
     index: int
@@ -44,6 +45,12 @@ class TensorComparison:
     run: int | None = None
     sqnr: float | None = None
     cosine: float | None = None
+    mismatch: str = ""
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether every element is equal."""
+        return not (self.differing or self.mismatch)
 
 
 @dataclass(frozen=True, repr=False)
@@ -99,4 +106,4 @@ class Comparison:
 
 
 def _differing(tensors: tuple[TensorComparison, ...]) -> tuple[TensorComparison, ...]:
-    return tuple(tensor for tensor in tensors if tensor.differing)
+    return tuple(tensor for tensor in tensors if not tensor.is_equal)

@@ -42,6 +42,7 @@ class Tally:
         self._worst = 0.0
         self._steps: Counter[int] = Counter()
         self._first: int | None = None
+        self._mismatch = ""
         self._noise = self._signal = self._own = self._product = 0.0
 
     def add(self, ours: Array, theirs: Array, run: int) -> None:
@@ -52,6 +53,10 @@ class Tally:
         if ours.shape != theirs.shape or not alike:
             self._differ(theirs.size, math.inf, run)
             self._has_reals = False
+            kind, *both = "shape", ours.shape, theirs.shape
+            if ours.shape == theirs.shape:
+                kind, *both = "dtype", ours.dtype, theirs.dtype
+            self._mismatch = self._mismatch or f"{kind} {both[0]} here, {both[1]} there"
             return
         if not self._is_alike:
             ours, theirs = self._in_reals(ours, theirs)
@@ -91,6 +96,7 @@ class Tally:
             self._first,
             sqnr,
             cosine,
+            self._mismatch,
         )
 
     def _differ(self, elements: int, worst: float, run: int) -> None:

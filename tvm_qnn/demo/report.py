@@ -39,7 +39,7 @@ def print_comparison(console: Terminal, comparison: Comparison) -> None:
 
 
 def _count(tensors: Sequence[TensorComparison], noun: str) -> str:
-    right = sum(not tensor.differing for tensor in tensors)
+    right = sum(tensor.is_equal for tensor in tensors)
     return f"{right} of {len(tensors)} {noun}"
 
 
@@ -52,7 +52,8 @@ def _differing(comparison: Comparison) -> Table:
     for column in ("elements", "differing", "by at most", "SQNR", "cosine"):
         table.add_column(column, justify="right")
     for tensor in comparison.differing[:MOST_ROWS]:
-        sizes = (f"{tensor.elements:,}", f"{tensor.differing:,}", f"{tensor.worst:g}")
+        most = tensor.mismatch or f"{tensor.worst:g}"
+        sizes = (f"{tensor.elements:,}", f"{tensor.differing:,}", most)
         noise = "" if tensor.sqnr is None else f"{tensor.sqnr:.1f} dB"
         angle = "" if tensor.cosine is None else f"{tensor.cosine:.6f}"
         table.add_row(tensor.name, tensor.operator, *sizes, noise, angle)

@@ -26,8 +26,9 @@ function details(node) {
   if (node.macs) row(facts, ["MACs", number(node.macs)]);
   if (node.seconds !== null) row(facts, ["time", micro(node.seconds)]);
   if (node.difference) {
-    const { differing, elements, worst, sqnr, cosine } = node.difference;
-    const off = differing ? `, by at most ${worst ?? "infinity"}` : "";
+    const { differing, elements, worst, sqnr, cosine, mismatch } = node.difference;
+    const most = mismatch || `by at most ${worst ?? "infinity"}`;
+    const off = differing || mismatch ? `, ${most}` : "";
     row(facts, ["differing", `${number(differing)} of ${number(elements)} elements${off}`]);
     if (differing && sqnr !== null) row(facts, ["SQNR", `${sqnr.toFixed(1)} dB`]);
     if (differing && cosine !== null) row(facts, ["cosine", String(cosine)]);

@@ -87,9 +87,19 @@ def test_another_shape_differs_wholly() -> None:
     tally.add(int8(3, 3), np.zeros((1, 2), np.float32), 4)
     found = tally.result()
     assert (found.differing, found.worst, found.run, found.sqnr) == (2, math.inf, 4, None)
+    assert found.mismatch == "shape (2,) here, (1, 2) there"
+
+
+def test_nothing_is_not_equal_to_something() -> None:
+    tally = Tally(0, "", INT8)
+    tally.add(int8(3, 3), int8(), 0)
+    found = tally.result()
+    assert (found.differing, found.is_equal) == (0, False)
+    assert found.mismatch == "shape (2,) here, (0,) there"
 
 
 def test_floats_do_not_meet_integers_without_a_scale() -> None:
     tally = Tally(0, "", BARE, FLOAT)
     tally.add(np.zeros(4, np.int32), np.zeros(4, np.float32), 0)
     assert tally.result().differing == 4
+    assert tally.result().mismatch == "dtype int32 here, float32 there"

@@ -107,6 +107,7 @@ def test_a_shape_or_dtype_that_differs(
 ) -> None:
     (tensor,) = _with_oracle(monkeypatch, t1=other).differing
     assert (tensor.name, tensor.differing, tensor.worst) == ("y", 3, np.inf)
+    assert tensor.mismatch in ("shape (1, 3) here, (3,) there", "dtype int8 here, uint8 there")
 
 
 def test_an_input_that_does_not_fit() -> None:

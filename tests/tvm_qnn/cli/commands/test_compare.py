@@ -44,6 +44,7 @@ def test_a_difference_is_shown_and_told_by_the_exit_code(
     tensors = (
         TensorComparison(3, "first", "CONV_2D", 100, 0, 0.0),
         TensorComparison(4, "second", "ADD", 100, 7, 2.0, {-2: 3, 1: 4}),
+        TensorComparison(5, "third", "RESHAPE", 0, 0, np.inf, mismatch="shape (2,) here"),
     )
 
     def different(*_arguments: Any, **_options: Any) -> Comparison:
@@ -52,8 +53,9 @@ def test_a_difference_is_shown_and_told_by_the_exit_code(
     monkeypatch.setattr(tvm_qnn, "compare", different)
     result = CliRunner().invoke(main, ["compare", str(model), "--histogram", "h.png"])
     assert result.exit_code == 1
-    assert "1 of 2 tensors" in result.stdout
+    assert "1 of 3 tensors" in result.stdout
     assert "The first that differs: second, of ADD." in result.stdout
+    assert "shape (2,) here" in result.stdout
     assert Path("h.png").read_bytes().startswith(b"\x89PNG")
 
 
