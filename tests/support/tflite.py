@@ -17,6 +17,7 @@ from tests.support.references import evaluate
 from tests.support.unchecked import unchecked
 from tvm_qnn.build import build
 from tvm_qnn.compare import Comparison, compare
+from tvm_qnn.library.arrays import results_of
 from tvm_qnn.oracle import LiteRtSession, litert_tensors
 
 Array = np.ndarray[Any, Any]
@@ -102,7 +103,7 @@ class Sheet:
         model = self.model()
         mod, params = from_tflite(model)
         with unchecked():
-            results = build(mod, "llvm", params).run(*self.arrays).values()
+            results = results_of(build(mod, "llvm", params).run(*self.arrays))
         expected = LiteRtSession(model, xnnpack=False).run(self.arrays)
         for wanted, found in zip(expected, results, strict=True):
             assert found.dtype == wanted.dtype

@@ -16,12 +16,13 @@ from frontends.tflite.converters.registry import data_converter
 from qnn_ops import QnnError, scatter_rows
 
 _DTYPES = ("bool", "int8", "uint8", "int32", "int64", "float32")
-_REDUCTIONS: dict[str, tuple[str, Any]] = {
+REDUCTIONS: dict[str, tuple[str, Any]] = {
     "UNSORTED_SEGMENT_MAX": ("maximum", lambda info: info.min),
     "UNSORTED_SEGMENT_MIN": ("minimum", lambda info: info.max),
     "UNSORTED_SEGMENT_PROD": ("multiply", lambda info: 1),
     "UNSORTED_SEGMENT_SUM": ("add", lambda info: 0),
 }
+"""What segments are reduced by, which numpy calls so too, and what one of nothing is."""
 
 
 @data_converter("SCATTER_ND")
@@ -72,10 +73,10 @@ def convert_sparse_to_dense(ctx: Context) -> relax.Expr:
     return reshaped(_scattered(ctx, filled, flat, each, "update"), shape)
 
 
-@data_converter(*_REDUCTIONS)
+@data_converter(*REDUCTIONS)
 def convert_segments(ctx: Context) -> relax.Expr:
     """Reduce the rows of each segment; a row of a negative one is left out."""
-    return _reduced(ctx, ctx.integer(2), *_REDUCTIONS[ctx.operator.code])
+    return _reduced(ctx, ctx.integer(2), *REDUCTIONS[ctx.operator.code])
 
 
 @data_converter("SEGMENT_SUM")

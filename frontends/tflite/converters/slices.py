@@ -16,18 +16,23 @@ from qnn_ops.errors import QnnError
 
 @data_converter("SLICE")
 def convert_slice(ctx: Context) -> relax.Expr:
-    """Slice from constant begins as many elements as the sizes say; -1 stands for the rest."""
+    """Slice from constant begins as many elements as the sizes say."""
     data = ctx.input(0)
     begins, sizes = (ctx.integers(position, ("int32", "int64")) for position in (1, 2))
-    if not len(begins) == len(sizes) == len(data.shape):
-        raise QnnError(f"begin {begins} and size {sizes} do not fit shape {data.shape}")
+    return _take(data, sliced_ranges(data.shape, begins, sizes))
+
+
+def sliced_ranges(shape: Sequence[int], begins: Sequence[int], sizes: Sequence[int]) -> list[range]:
+    """Return the places of each axis that a SLICE takes; a size of -1 stands for the rest."""
+    if not len(begins) == len(sizes) == len(shape):
+        raise QnnError(f"begin {begins} and size {sizes} do not fit shape {shape}")
     ranges = []
-    for begin, size, extent in zip(begins, sizes, data.shape, strict=True):
+    for begin, size, extent in zip(begins, sizes, shape, strict=True):
         end = extent if size == -1 else begin + size
         if not 0 <= begin <= end <= extent:
             raise QnnError(f"elements {begin} to {end} are outside a dimension of {extent}")
         ranges.append(range(begin, end))
-    return _take(data, ranges)
+    return ranges
 
 
 @data_converter("STRIDED_SLICE")

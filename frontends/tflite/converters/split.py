@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tvm import relax
 from tvm.relax import op as R
 
@@ -25,14 +27,19 @@ def convert_split(ctx: Context) -> list[relax.Expr]:
 @data_converter("SPLIT_V")
 def convert_split_v(ctx: Context) -> list[relax.Expr]:
     """Split into given sizes, one of which may be -1 for the rest; the axis is the third input."""
-    data, sizes = ctx.input(0), list(ctx.integers(1, ("int32", "int64")))
+    data, given = ctx.input(0), ctx.integers(1, ("int32", "int64"))
     axis = axis_of(ctx.integer(2), len(data.shape))
-    size = data.shape[axis]
+    return _parts(ctx, data, split_sizes(given, data.shape[axis], axis), axis)
+
+
+def split_sizes(given: Sequence[int], size: int, axis: int) -> list[int]:
+    """Return the sizes of a SPLIT_V, one of which may be given as -1 for the rest."""
+    sizes = [*given]
     if sizes.count(-1) == 1:
         sizes[sizes.index(-1)] = size - sum(part for part in sizes if part != -1)
     if any(part < 0 for part in sizes) or sum(sizes) != size:
         raise QnnError(f"cannot split {size} along axis {axis} into {sizes}")
-    return _parts(ctx, data, sizes, axis)
+    return sizes
 
 
 def _parts(ctx: Context, data: Operand, sizes: list[int], axis: int) -> list[relax.Expr]:

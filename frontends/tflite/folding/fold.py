@@ -1,0 +1,97 @@
+"""Operators whose operands are known become constants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from frontends.tflite.folding import arithmetic, moves
+from frontends.tflite.folding.node import DTYPES, MOST, Array, Node
+from frontends.tflite.model import Model, Operator, Tensor
+from frontends.tflite.options import ShapeOptions
+from qnn_ops.errors import QnnError
+
+_RULES = {**arithmetic.RULES, **moves.RULES}
+
+FOLDED = frozenset({*_RULES, "DENSIFY", "RANK", "SHAPE"})
+"""Operators that are computed here, where their operands are known."""
+
+
+def fold(
+    model: Model, operator: Operator, shape_of: Callable[[Tensor], tuple[int, ...]]
+) -> Model | None:
+    """Compute an operator of known operands.
+
+    Args:
+        model: with what was computed before as constants.
+        operator: of it.
+        shape_of: tells the shape of a tensor that is no constant.
+
+    Returns:
+        The model with the results as constants; None if the operator is to be converted.
+
+    Raises:
+        QnnError: if its operands do not go together.
+    """
+    results = [model.tensors[index] for index in operator.outputs]
+    if operator.code == "DENSIFY" and len(operator.inputs) == len(results) == 1:
+        return _densified(model, operator)
+    known: Array | list[Array] | None = _of_shape(model, operator, shape_of)
+    if known is None:
+        operands, rule = _known(model, operator), _RULES.get(operator.code)
+        if rule is None or operands is None or not results:
+            return None
+        try:
+            with np.errstate(all="ignore"):
+                known = rule(Node(operator, results[0], operands))
+        except (IndexError, TypeError, ValueError) as error:
+            raise QnnError(f"its operands do not go together: {error}") from error
+    arrays = known if isinstance(known, list) else [known]
+    if len(arrays) != len(results):
+        return None
+    tensors = list(model.tensors)
+    for result, array in zip(results, arrays, strict=True):
+        if array is None or array.dtype.name != result.dtype or array.size > MOST:
+            return None
+        tensors[result.index] = replace(result, data=array, shape=array.shape)
+    return replace(model, tensors=tuple(tensors))
+
+
+def _densified(model: Model, operator: Operator) -> Model | None:
+    """Take the operand, which was made dense when it was read, however large it is."""
+    result, data = model.tensors[operator.outputs[0]], model.tensors[operator.inputs[0]].data
+    if data is None or data.dtype.name != result.dtype:
+        return None
+    tensors = list(model.tensors)
+    tensors[result.index] = replace(result, data=data, shape=data.shape)
+    return replace(model, tensors=tuple(tensors))
+
+
+def _of_shape(
+    model: Model, operator: Operator, shape_of: Callable[[Tensor], tuple[int, ...]]
+) -> Array | None:
+    """Compute what depends on the shape of an operand only."""
+    if operator.code not in ("SHAPE", "RANK") or len(operator.inputs) != 1:
+        return None
+    tensor = model.tensors[operator.inputs[0]]
+    shape = tensor.shape if tensor.is_constant else shape_of(tensor)
+    if operator.code == "RANK":
+        return np.array(len(shape), np.int32)
+    if not isinstance(operator.options, ShapeOptions):
+        return None
+    return np.array(shape, operator.options.out_type)
+
+
+def _known(model: Model, operator: Operator) -> tuple[Array, ...] | None:
+    operands = []
+    for index in operator.inputs:
+        tensor = model.tensors[index]
+        if index < 0 or not tensor.is_constant or tensor.dtype not in DTYPES:
+            return None
+        data = np.zeros(tensor.shape, tensor.dtype) if tensor.data is None else tensor.data
+        if data.size > MOST:
+            return None
+        operands.append(data)
+    return tuple(operands) or None

@@ -1,0 +1,69 @@
+"""An operator whose operands are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from frontends.tflite.model import Operator, Tensor
+from qnn_ops.errors import QnnError
+
+Array = np.ndarray[Any, Any]
+
+MOST = 1 << 12
+"""Elements of shapes, and of small tables made of them; what is larger is data."""
+
+DTYPES = ("int32", "int64", "bool", "float32")
+
+
+@dataclass(frozen=True)
+class Node:
+    """It, its first result and its operands."""
+
+    operator: Operator
+    result: Tensor
+    operands: tuple[Array, ...]
+
+    def options(self, kind: type[Any]) -> Any:
+        """Return the operator's options."""
+        if not isinstance(self.operator.options, kind):
+            raise QnnError(f"has no {kind.__name__}")
+        return self.operator.options
+
+    @property
+    def is_active(self) -> bool:
+        """Whether an activation is fused into it."""
+        return getattr(self.operator.options, "activation", "NONE") != "NONE"
+
+    def sizes(self, position: int) -> tuple[int, ...]:
+        """Read an operand of sizes, of which the result has only so many elements."""
+        sizes = tuple(int(size) for size in self.operands[position].ravel())
+        if any(size < 0 for size in sizes):
+            raise QnnError(f"sizes must not be negative, got {sizes}")
+        return sizes
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the operands, broadcast to one shape, are no larger than a table may be."""
+        return prod(broadcast([each.shape for each in self.operands])) <= MOST
+
+
+Rule = Callable[[Node], "Array | list[Array] | None"]
+"""Gives the result, or a list of them; None where the operator is left to its converter."""
+
+
+def broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """Do what numpy does, without an array of that size."""
+    rank = max(map(len, shapes))
+    rows = [(1,) * (rank - len(shape)) + shape for shape in shapes]
+    result = []
+    for sizes in zip(*rows, strict=True):
+        others = {size for size in sizes if size != 1}
+        if len(others) > 1:
+            raise QnnError(f"shapes {shapes} cannot be broadcast")
+        result.append(others.pop() if others else 1)
+    return tuple(result)
