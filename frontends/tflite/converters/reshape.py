@@ -22,16 +22,31 @@ def convert_reshape(ctx: Context) -> relax.Expr:
     """Return the shape comes from an input or, in old files, from the options.
 
     A constant of the file is taken as LiteRT takes it. LiteRT refuses one that does not fit; here
-    another batch size takes the place of the file's, if that makes it fit.
+    another batch size takes the place of the file's, if that makes it fit. Where a run computes
+    the shape, it is the one that the file states for the result, with one open size at most.
     """
     data = ctx.input(0)
     sizes, parts = _sizes(data)
     given = _new_shape(ctx)
     others = [(now, *given[1:]) for before, now in _batches(ctx) if given[:1] == (before,)]
     for shape in (_whole(sizes, each) for each in (given, *others)):
-        if min(shape, default=0) >= 0 and math.prod(shape) == math.prod(sizes):
+        fits = min(shape, default=0) >= 0 and math.prod(shape) == math.prod(sizes)
+        if fits and not (_is_computed(ctx) and ctx.input(1).shape != (len(shape),)):
             return reshaped(data.expr, [*shape, *parts])
-    raise QnnError(f"cannot reshape {data.tensor.label} of shape {sizes} to {[*given]}")
+    what = f"{data.tensor.label} of shape {sizes}"
+    if _is_computed(ctx):
+        raise QnnError(
+            f"{ctx.tensor(1).label}, the new shape of {what}, must be constant, as it does not "
+            f"follow from what the file states of the result, {given}"
+        )
+    raise QnnError(f"cannot reshape {what} to {[*given]}")
+
+
+def _is_computed(ctx: Context) -> bool:
+    """Tell whether the shape is an operand that the run gives."""
+    if not ctx.has(1) or ctx.tensor(1).is_constant:
+        return False
+    return len(ctx.operand(ctx.tensor(1)).shape) == 1 and ctx.tensor(1).dtype == "int32"
 
 
 def _batches(ctx: Context) -> list[tuple[int, int]]:
@@ -67,6 +82,8 @@ def _rest(shape: Sequence[int], known: Sequence[int]) -> int:
 
 def _new_shape(ctx: Context) -> tuple[int, ...]:
     """Read the shape: an operand counts only as a vector of int32; without options, a scalar."""
+    if _is_computed(ctx):
+        return ctx.output().shape_signature or ctx.output().shape
     if ctx.has(1) and len(ctx.tensor(1).shape) == 1 and ctx.tensor(1).dtype == "int32":
         return ctx.integers(1)
     new_shape = ctx.options(ReshapeOptions).new_shape or ()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from frontends.tflite import from_tflite
 from frontends.tflite.quantization import Quantization
+from frontends.tflite.reader import read_model
 from frontends.tflite.writer import ModelWriter
 from qnn_ops import QnnError
 from qnn_ops.signature import signature_of
@@ -87,3 +90,27 @@ def test_a_shape_that_is_computed_is_no_constant_of_the_file() -> None:
     sheet.operator("RESHAPE", [data, one], (ANY, "int8", Q))
     with pytest.raises(QnnError, match=r"cannot reshape .* of shape \(2, 6\) to \[1, 6\]"):
         from_tflite(sheet.model(), {"x1": (2, 6)})
+
+
+def by_a_run(stated: tuple[int, ...], count: int = 2) -> Sheet:
+    sheet = Sheet(seed=3)
+    data = sheet.random_input((2, 6), "int8", Q)
+    shape = sheet.input(np.array([3, 4, 1][:count], np.int32))
+    sheet.operator("RESHAPE", [data, shape], (stated, "int8", Q))
+    return sheet
+
+
+def test_a_shape_that_the_run_computes_is_the_one_that_the_file_states() -> None:
+    by_a_run((3, 4)).check()
+    graph = read_model(by_a_run((1, 4)).model())
+    *others, result = graph.tensors
+    result = replace(result, shape_signature=(-1, 4))
+    mod, _ = from_tflite(replace(graph, tensors=(*others, result)))
+    assert signature_of(mod).outputs[0].shape == (3, 4)
+
+
+@pytest.mark.parametrize(("stated", "count"), [((1, 4), 2), ((12,), 2), ((3, 4), 3)])
+def test_a_shape_that_nobody_states_is_refused(stated: tuple[int, ...], count: int) -> None:
+    message = r"tensor 1 'x2', the new shape of tensor 0 'x1' of shape \(2, 6\), must be constant"
+    with pytest.raises(QnnError, match=message):
+        from_tflite(by_a_run(stated, count).model())
