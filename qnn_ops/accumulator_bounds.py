@@ -92,14 +92,14 @@ class Weights:
         depth: of how many products each is.
         dtype: int8 or uint8.
         zero_point: one value, or one per channel.
-        read: gives them, [channels, ...].
+        read: gives them, [channels, ...]; None where a run computes them.
     """
 
     channels: int
     depth: int
     dtype: str
     zero_point: npt.ArrayLike
-    read: Callable[[], npt.NDArray[Any]]
+    read: Callable[[], npt.NDArray[Any]] | None
 
     @property
     def largest(self) -> int:
@@ -107,11 +107,14 @@ class Weights:
         points = np.asarray(self.zero_point, np.int64)
         return max(int(np.abs(end - points).max()) for end in dtype_range(self.dtype))
 
-    @property
-    def centred(self) -> Int64Array:
-        """The weights less their zero points, [channels, depth]."""
+    def sums(self, data: Bounds) -> Bounds:
+        """Return the bounds of each channel's sum of products with data less its zero point."""
+        if self.read is None:
+            most = self.depth * self.largest * int(max(-data.low.min(), data.high.max()))
+            return Bounds.of(-most, most)
         points = np.reshape(np.asarray(self.zero_point, np.int64), (-1, 1))
-        return self.read().reshape(self.channels, self.depth).astype(np.int64) - points
+        weights = self.read().reshape(self.channels, self.depth).astype(np.int64)
+        return product_sums(weights - points, data)
 
 
 def check_product_sums(
@@ -128,7 +131,7 @@ def check_product_sums(
     products could leave int32.
 
     Args:
-        weights: constant.
+        weights: the other factor.
         data: of the data less its zero point.
         bias: int32 [channels], or None.
         scaling: raises where values within bounds cannot be scaled, as ``check_scaled`` does.
@@ -146,7 +149,7 @@ def check_product_sums(
     try:
         _check_sums(Bounds.of(-most, most), None, scaling, wraps=False)
     except QnnError:
-        return _check_sums(product_sums(weights.centred, data), bias, scaling, wraps=wraps)
+        return _check_sums(weights.sums(data), bias, scaling, wraps=wraps)
     return ""
 
 

@@ -7,7 +7,8 @@ results of sums, products and means saturate.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -37,14 +38,24 @@ def check_overflow(expr: relax.Expr, params: Params) -> str:
     operator = operator_of(expr)
     if operator is None:
         return ""
+    known = _Known(expr.args, params)
+    return operator.check_overflow(attrs_of(expr), known, *operator.operands(expr))
 
-    def known(place: int) -> npt.NDArray[Any]:
-        operand = expr.args[place]
-        value = constant_of(operand)
+
+@dataclass(frozen=True)
+class _Known:
+    operands: Sequence[relax.Expr]
+    params: Params
+
+    def __call__(self, place: int) -> npt.NDArray[Any]:
+        value = constant_of(self.operands[place])
         if value is not None:
             return value
-        if not isinstance(operand, relax.Var) or operand.name not in params:
+        if not self.has(place):
             raise QnnError("weights and bias must be constant")
-        return np.asarray(params[operand.name].numpy())
+        return np.asarray(self.params[self.operands[place].name].numpy())
 
-    return operator.check_overflow(attrs_of(expr), known, *operator.operands(expr))
+    def has(self, place: int) -> bool:
+        operand = self.operands[place]
+        is_parameter = isinstance(operand, relax.Var) and operand.name in self.params
+        return is_parameter or constant_of(operand) is not None

@@ -81,7 +81,7 @@ def quantized_dense(
 
     Args:
         quantized_data: int8, uint8 or int16, [..., K]: at least one axis.
-        quantized_weight: int8 or uint8, [units, K].
+        quantized_weight: int8 or uint8, [units, K]; constant, or what a run computes.
         input_scale: real value of one step of the data.
         input_zero_point: the data's value that means 0.
         kernel_scale: real value of one step of the weight, or one per unit.
@@ -176,7 +176,13 @@ def _overflow(
     return check_sums(
         attrs,
         data,
-        Weights(units, depth, weight.dtype, attrs.kernel_zero_point, partial(known, 1)),
+        Weights(
+            units,
+            depth,
+            weight.dtype,
+            attrs.kernel_zero_point,
+            partial(known, 1) if known.has(1) else None,
+        ),
         partial(known, 2) if bias else None,
         partial(dense_multiplier, *scales, attrs.rounding),
     )

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, Generic, ParamSpec, TypeAlias
+from typing import Any, Generic, ParamSpec, Protocol, TypeAlias
 
 import numpy as np
 import tvm
@@ -57,8 +57,16 @@ Operand: TypeAlias = "TensorSpec | tuple[TensorSpec, ...]"
 TypeRule = Callable[..., TensorSpec]
 Reference = Callable[..., "np.ndarray[Any, Any]"]
 
-Known = Callable[[int], "np.ndarray[Any, Any]"]
-"""Gives the value of the operand at a place, which has to be constant."""
+
+class Known(Protocol):
+    """What is known of a call's operands, by their places."""
+
+    def __call__(self, place: int) -> np.ndarray[Any, Any]:
+        """Return the value of an operand, which has to be constant."""
+
+    def has(self, place: int) -> bool:
+        """Tell whether an operand is constant."""
+
 
 OverflowRule = Callable[..., "str | None"]
 """``rule(attrs, known, *specs)`` raises where a framework's integers could overflow.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qnn_ops.accumulator_bounds import Bounds, Weights, check_scaled, product_sums
+from qnn_ops.accumulator_bounds import Bounds, Weights, check_scaled
 from qnn_ops.checks import check_alike, check_choice, check_dtype
 from qnn_ops.errors import QnnError
 from qnn_ops.registry import Attrs, TensorSpec
@@ -66,6 +66,6 @@ def check_wide_sums(
     if most >= _LARGEST_SUM:
         raise QnnError(f"the sums can reach {most}, TFLite defines them below 2^47")
     if attrs.rounding == "float64":
-        sums = product_sums(weights.centred, Bounds.of(-(2**15), 2**15 - 1))
+        sums = weights.sums(Bounds.of(-(2**15), 2**15 - 1))
         sums = sums if bias is None else sums + bias
         check_scaled(sums, multiplier, "float64", attrs.output_zero_point)

@@ -62,6 +62,17 @@ def test_a_dense_layer() -> None:
         check(dense(-most - 2, "int32"))
 
 
+def test_weights_of_a_run_may_be_anything() -> None:
+    def product(depth: int, dtype: str) -> str:
+        data, weight = variable((1, depth), dtype), variable((2, depth), "int8", "w")
+        scales = (1.0, 0, 1.0, 0, 2.0**24, 0, dtype)
+        return check(quantized_dense(data, weight, *scales))
+
+    assert product(131071, "int8") == ""
+    assert "can reach" in product(131073, "int8")
+    assert product(1 << 20, "int16") == ""
+
+
 @pytest.mark.parametrize("layout", ["OIHW", "OHWI", "HWIO", "IHWO", "HWOI"])
 def test_a_convolution_of_any_layout_reads_its_parameters(layout: str) -> None:
     oihw = np.zeros((3, 2, 4, 5), np.uint8)

@@ -19,12 +19,15 @@ from qnn_ops import QnnError, quantized_dense
 @int16_converter("FULLY_CONNECTED")
 @converter("FULLY_CONNECTED")
 def convert_fully_connected(ctx: Context) -> relax.Expr:
-    """Return a dense layer; unless the rank is to be kept, the data is seen as rows of K values."""
+    """Return a dense layer; unless the rank is to be kept, the data is seen as rows of K values.
+
+    Weights may be what a run computes.
+    """
     options = ctx.options(FullyConnectedOptions)
     if options.weights_format != "DEFAULT":
         raise UnsupportedError(f"weights in the format {options.weights_format}")
     check_clamps(options.activation)
-    data, weight, result = ctx.input(0), ctx.weights(1), ctx.output()
+    data, weight, result = ctx.input(0), ctx.input(1), ctx.output()
     check_kernel(data.tensor, weight.tensor, result)
     scale, zero_point = per_channel(weight.tensor, 0)
     # LiteRT reads the zero point of weights with one scale, and takes it for 0 otherwise.

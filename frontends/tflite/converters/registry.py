@@ -150,7 +150,9 @@ def rule_for(model: Model, operator: Operator) -> tuple[Rule, bool]:
     if code in HYBRID and _is_hybrid(code, inputs):
         check_quantized(inputs)
         return HYBRID[code], False
-    activations = {tensor.dtype for tensor in inputs if not tensor.is_constant}
+    # A run may compute a dense layer's weights, too; of int16 data they are int8.
+    data = inputs[:1] + inputs[2:] if code == "FULLY_CONNECTED" else inputs
+    activations = {tensor.dtype for tensor in data if not tensor.is_constant}
     dtypes = activations | {tensor.dtype for tensor in outputs}
     table = INT16 if dtypes == {"int16"} else QUANTIZED
     if dtypes == {"int16"} or dtypes <= _EIGHT_BITS:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from frontends.tflite.quantization import Quantization
 from qnn_ops import QnnError
 from tests.support.arrays import full_range
 from tests.support.tflite import Sheet, random_quantization
+from tvm_qnn.compare import compare
 
 ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 
@@ -58,6 +61,49 @@ def test_compiled_layers_equal_litert(style: str) -> None:
     add_dense(sheet, style, (2, 3, 2, 2), 12, keep=False)
     add_dense(sheet, style, (2, 3, 5), 5, keep=True)
     sheet.check()
+
+
+def add_product(
+    sheet: Sheet, dtype: str, shape: tuple[int, ...], units: int, **options: Any
+) -> None:
+    """Add a layer of two activations, of which the second has its own zero point."""
+    rng, depth, other = sheet.rng, shape[-1], "int8" if dtype == "int16" else dtype
+    wide = dtype == "int16"
+    points = [0, 0] if wide else rng.integers(-9, 9, 2) + (128 if dtype == "uint8" else 0)
+    first, second = (Quantization.per_tensor(0.05, int(point)) for point in points)
+    operands = [sheet.random_input(shape, dtype, first)]
+    operands.append(sheet.random_input((units, depth), other, second))
+    if options.pop("bias", False):
+        bias = rng.integers(-20000, 20000, units).astype("int64" if wide else "int32")
+        operands.append(sheet.bias(bias, Quantization.per_tensor(0.0025, 0)))
+    outer = shape[:-1] if options.get("keep_num_dims") else (int(np.prod(shape[:-1])),)
+    step = 20.0 if wide else 0.1 * float(np.sqrt(depth))
+    result = Quantization.per_tensor(step, 0) if wide else random_quantization(rng, dtype, step)
+    sheet.operator("FULLY_CONNECTED", operands, ((*outer, units), dtype, result), **options)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+def test_products_of_two_activations_equal_litert(dtype: str) -> None:
+    sheet = Sheet(seed=5)
+    add_product(sheet, dtype, (1, 5, 8), 6)
+    add_product(sheet, dtype, (2, 3, 40), 17, keep_num_dims=True, bias=True)
+    add_product(sheet, dtype, (4, 33), 1, fused_activation_function="RELU6", bias=True)
+    sheet.check()
+
+
+def test_weights_that_an_operator_computes() -> None:
+    """As in exports of attention: what is multiplied is data, reordered."""
+    sheet = Sheet(seed=6)
+    data = sheet.random_input((32, 8), "int8", (encoding := random_quantization(sheet.rng, "int8")))
+    rows = sheet.operator("TRANSPOSE", [data, sheet.constant([1, 0])], ((8, 32), "int8", encoding))
+    other = sheet.random_input((1, 6, 32), "int8", random_quantization(sheet.rng, "int8"))
+    result = ((1, 6, 8), "int8", random_quantization(sheet.rng, "int8", 0.5))
+    sheet.operator("FULLY_CONNECTED", [other, rows], result, keep_num_dims=True)
+    both = sheet.operator("RELU", [data], ((32, 8), "int8", encoding))
+    result = ((32, 32), "int8", random_quantization(sheet.rng, "int8", 0.5))
+    sheet.operator("FULLY_CONNECTED", [both, both], result)
+    # With the kernels of this machine.
+    assert compare(sheet.model(), sheet.arrays).is_equal
 
 
 def _dense(weights: np.ndarray, quantization: Quantization, **options: str) -> bytes:
