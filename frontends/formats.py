@@ -73,6 +73,7 @@ class Format(Protocol):
         name: as people call it.
         suffixes: of its files, in lower case.
         has_params: whether files of parameters lie beside its model files.
+        has_signatures: whether a file may hold several models, each under a name.
         semantics: the names of what a model may be taken to mean, if there is a choice; the first
             one is meant where none is named.
     """
@@ -80,10 +81,22 @@ class Format(Protocol):
     name: ClassVar[str]
     suffixes: ClassVar[tuple[str, ...]]
     has_params: ClassVar[bool] = False
+    has_signatures: ClassVar[bool] = False
     semantics: ClassVar[tuple[str, ...]] = ()
 
     def recognises(self, model: Any) -> bool:
         """Tell whether a model has this format: a file's first bytes, or an object in memory."""
+
+    def of_signature(self, model: Any, name: str) -> bytes:
+        """Return a file of one of a file's models alone.
+
+        Raises:
+            ModelFormatError: the file is damaged.
+            QnnError: it has no such signature, or its format ``has_signatures`` not.
+            OSError: the file cannot be read.
+        """
+        del model, name
+        raise _not_for(self, "signature", [one for one in formats() if one.has_signatures])
 
     def read(self, model: Any, params: Any, semantics: str | None) -> Source:
         """Read a model.
@@ -141,6 +154,11 @@ def format_of(model: Any, params: Any = None, semantics: str | None = None) -> F
 def read_model(model: Any, params: Any = None, semantics: str | None = None) -> Source:
     """Read a model of any format; as ``format_of`` and ``Format.read`` say."""
     return format_of(model, params, semantics).read(model, params, semantics)
+
+
+def of_signature(model: Any, name: str) -> bytes:
+    """Return a file of one of a file's models alone, as ``Format.of_signature`` says."""
+    return format_of(model).of_signature(model, name)
 
 
 def _head(model: Any) -> Any:

@@ -71,6 +71,21 @@ class OperatorInfo:
 
 
 @dataclass(frozen=True)
+class SignatureNote:
+    """One of several models that a file holds.
+
+    Attributes:
+        name: of it.
+        inputs: what it takes, as the signature calls them.
+        outputs: what it gives, likewise.
+    """
+
+    name: str
+    inputs: tuple[TensorNote, ...]
+    outputs: tuple[TensorNote, ...]
+
+
+@dataclass(frozen=True)
 class Summary:
     """A model.
 
@@ -82,6 +97,7 @@ class Summary:
         operators: in the order of execution.
         parameters: how many constants there are, in elements.
         parameter_bytes: what they take.
+        signatures: of the file, if it has several.
     """
 
     name: str
@@ -91,6 +107,7 @@ class Summary:
     operators: tuple[OperatorInfo, ...]
     parameters: int
     parameter_bytes: int
+    signatures: tuple[SignatureNote, ...] = ()
 
     @property
     def macs(self) -> int:

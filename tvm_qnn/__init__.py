@@ -16,7 +16,12 @@ from tvm_qnn.version import __version__
 if TYPE_CHECKING:
     from frontends.mxnet import from_mxnet
     from frontends.onnx import from_onnx
-    from frontends.tflite import QuantizedFallbackWarning, WrappingSumsWarning, from_tflite
+    from frontends.tflite import (
+        QuantizedFallbackWarning,
+        SignatureWarning,
+        WrappingSumsWarning,
+        from_tflite,
+    )
     from frontends.torch import from_exported_program
     from legalize.passes.fold_qdq import LeftInFloatWarning, fold_qdq
     from qnn_ops import *  # noqa: F403
@@ -32,6 +37,7 @@ __all__ = [
     "LeftInFloatWarning",
     "Library",
     "QuantizedFallbackWarning",
+    "SignatureWarning",
     "Timing",
     "WrappingSumsWarning",
     "__version__",
@@ -59,6 +65,7 @@ make_lazy(
         "Library": ("tvm_qnn.library.library",),
         "QnnError": ("qnn_ops.errors",),
         "QuantizedFallbackWarning": ("frontends.tflite",),
+        "SignatureWarning": ("frontends.tflite",),
         "Timing": ("tvm_qnn.timing",),
         "WrappingSumsWarning": ("frontends.tflite",),
         "build": ("tvm_qnn.build",),

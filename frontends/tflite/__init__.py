@@ -9,14 +9,16 @@ from qnn_ops.lazy import make_lazy
 if TYPE_CHECKING:
     from frontends.tflite.fallback import QuantizedFallbackWarning
     from frontends.tflite.importer import from_tflite
+    from frontends.tflite.signatures import SignatureWarning
     from frontends.tflite.wrapping import WrappingSumsWarning
 
-__all__ = ["QuantizedFallbackWarning", "WrappingSumsWarning", "from_tflite"]
+__all__ = ["QuantizedFallbackWarning", "SignatureWarning", "WrappingSumsWarning", "from_tflite"]
 
 make_lazy(
     __name__,
     {
         "QuantizedFallbackWarning": ("frontends.tflite.fallback",),
+        "SignatureWarning": ("frontends.tflite.signatures",),
         "WrappingSumsWarning": ("frontends.tflite.wrapping",),
         "from_tflite": ("frontends.tflite.importer",),
     },

@@ -25,6 +25,7 @@ class TFLite(Format):
 
     name = "TFLite"
     suffixes = (".tflite",)
+    has_signatures = True
     semantics = SEMANTICS
 
     def recognises(self, model: Any) -> bool:
@@ -32,6 +33,12 @@ class TFLite(Format):
         if isinstance(model, bytes):
             return model[4:8] == IDENTIFIER
         return hasattr(model, "_tab") or type(model).__module__ == "frontends.tflite.model"
+
+    def of_signature(self, model: Any, name: str) -> bytes:
+        """Return a file whose first subgraph is that of a signature, the only one."""
+        from frontends.tflite.reader import read_signature
+
+        return read_signature(model, name)
 
     def read(self, model: Any, params: Any, semantics: str | None) -> TFLiteSource:
         """Read a model; all that belongs to it is in the file."""

@@ -21,16 +21,17 @@ from frontends.tflite.fallback import convert_in_float, warn_of_fallback
 from frontends.tflite.folding import fold
 from frontends.tflite.format import SEMANTICS
 from frontends.tflite.interface import (
+    described_ends,
     input_shapes,
     kept_outputs,
     needed_operators,
-    signature,
 )
 from frontends.tflite.micro import check_micro
 from frontends.tflite.model import COMPLEX, HANDLE, Model, Operator, Tensor
 from frontends.tflite.names import tensor_names
 from frontends.tflite.packing import BITS
-from frontends.tflite.reader import read_model
+from frontends.tflite.reader import read_model, read_signature
+from frontends.tflite.signatures import warn_of_others
 from frontends.tflite.states import states_of
 from frontends.tflite.values import DTYPES, Values
 from frontends.tflite.wrapping import warn_of_wrapping
@@ -63,6 +64,7 @@ def from_tflite(
     dtype_dict: Mapping[str, str] | None = None,
     outputs: str | Sequence[str | int] | None = None,
     semantics: str = SEMANTICS[0],
+    signature: str | None = None,
 ) -> tuple[tvm.IRModule, dict[str, tvm.runtime.Tensor]]:
     """Import a quantized TFLite model.
 
@@ -77,6 +79,8 @@ def from_tflite(
         semantics: "litert" is what LiteRT's reference kernels compute; "tflm" what TFLM does
             (LiteRT for Microcontrollers), which scales the sums of FULLY_CONNECTED with two
             roundings and leaves the scale of RELU6 as it is.
+        signature: the name of one of the file's signatures, such as "decode". None: the first
+            subgraph, as LiteRT runs it.
 
     Returns:
         The module and its parameters. Its ``main`` takes the model's inputs, then what the model
@@ -97,8 +101,13 @@ def from_tflite(
     Warns:
         QuantizedFallbackWarning: once for each quantized operator that has no integer rule and
             is computed in float32.
+        SignatureWarning: once, where a file has signatures of several subgraphs, and none is named.
         WrappingSumsWarning: once, where sums of products can leave int32, and wrap as LiteRT's do.
     """
+    if signature is not None:
+        if isinstance(model, Model):
+            raise QnnError("signature: is chosen from a file, not from what was read of it")
+        model = read_signature(model, signature)
     graph = with_semantics(model if isinstance(model, Model) else read_model(model), semantics)
     imported = import_graph(graph, shape_dict, dtype_dict, outputs)
     return imported.mod, imported.params
@@ -122,6 +131,7 @@ def import_graph(
     outputs: str | Sequence[str | int] | None = None,
 ) -> Imported:
     """Import a model that has been read; as ``from_tflite`` does, which says the rest."""
+    warn_of_others(graph)
     names = tensor_names(graph.tensors)
     shapes = input_shapes(graph, names, shape_dict or {}, dtype_dict or {})
     kept = kept_outputs(graph, names, outputs)
@@ -155,7 +165,7 @@ def import_graph(
         results = [values.of(known.tensors[index]) for index in kept]
         return [*results, *map(values.of_state, states)]
 
-    described = partial(signature, graph, names, shapes, kept, states)
+    described = partial(described_ends, graph, names, shapes, kept, states)
     imported = builder.module(convert, described)
     for where in dict.fromkeys(fallbacks):
         warn_of_fallback(where)

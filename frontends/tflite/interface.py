@@ -116,7 +116,7 @@ def _numbered(model: Model, names: Sequence[str], name: str) -> str:
     return f", but several are: {', '.join(map(repr, matches))}" if matches else ""
 
 
-def signature(
+def described_ends(
     model: Model,
     names: Sequence[str],
     shapes: Mapping[int, tuple[int, ...]],

@@ -85,6 +85,23 @@ class Operator:
     intermediates: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True)
+class Entry:
+    """A signature: what a file calls one of its subgraphs.
+
+    Attributes:
+        key: its name.
+        subgraph: the subgraph's number.
+        inputs: names of inputs, and the numbers of their tensors there.
+        outputs: likewise.
+    """
+
+    key: str
+    subgraph: int
+    inputs: tuple[tuple[str, int], ...]
+    outputs: tuple[tuple[str, int], ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Model:
     """A subgraph of a model, the main one as a rule.
@@ -97,6 +114,7 @@ class Model:
         description: free text in the file.
         subgraphs: every other subgraph of the file, the first of them is number 1; of the main
             subgraph only.
+        entries: the file's signatures; of the main subgraph only.
         semantics: whose integers its operators give: one of ``frontends.tflite.format.SEMANTICS``.
     """
 
@@ -106,6 +124,7 @@ class Model:
     outputs: tuple[int, ...]
     description: str = ""
     subgraphs: tuple[Model, ...] = ()
+    entries: tuple[Entry, ...] = ()
     semantics: str = "litert"
 
     @property

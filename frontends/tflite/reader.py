@@ -24,6 +24,7 @@ from frontends.tflite.options import read_options
 from frontends.tflite.packing import BITS, packed_size, unpack
 from frontends.tflite.quantization import Blocks, Quantization
 from frontends.tflite.schema import DTYPES, OPERATORS, by_value
+from frontends.tflite.signatures import read_entries, with_first
 from frontends.tflite.sparsity import densified, read_sparsity
 
 _HEADER_SIZE = 8  # root offset and identifier
@@ -44,6 +45,21 @@ _INTEGER_RANGES = {
 # int32 and int64 tensors are mostly biases, whose scale no kernel reads: a pruned channel may well
 # have scale 0 there, or one that is no number. What reads it checks it.
 _SCALE_MAY_BE_ANY = ("uint32", "int32", "int64")
+
+
+def read_signature(model: bytes | str | os.PathLike[str] | Any, key: str) -> bytes:
+    """Return a TFLite file of which only one signature is left, whose subgraph is the first.
+
+    Args:
+        model: as for ``read_model``.
+        key: the signature's name.
+
+    Raises:
+        ModelFormatError: as ``read_model``.
+        QnnError: there is no such signature.
+        OSError: the path cannot be read.
+    """
+    return with_first(bytes(_bytes_of(model)), read_model(model), key)
 
 
 def read_model(model: bytes | bytearray | memoryview | str | os.PathLike[str] | Any) -> Model:
@@ -92,7 +108,12 @@ def _model_of(data: memoryview) -> Model:
             others.append(_subgraph(table, buffers, codes))
         except ModelFormatError as error:
             raise ModelFormatError(f"subgraph {number}: {error}") from error
-    return replace(main, description=root.string("Description"), subgraphs=tuple(others))
+    return replace(
+        main,
+        description=root.string("Description"),
+        subgraphs=tuple(others),
+        entries=read_entries(root),
+    )
 
 
 def _subgraph(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import fields, is_dataclass, replace
 from math import prod
 from typing import Any
 
@@ -21,6 +21,7 @@ from frontends.summary import (
     INTEGER,
     UNSUPPORTED,
     OperatorInfo,
+    SignatureNote,
     Summary,
     TensorNote,
 )
@@ -80,6 +81,7 @@ class TFLiteSource(Source):
             operators=tuple(_operator(graph, operator, reasons) for operator in graph.operators),
             parameters=sum(array.size for array in constants),
             parameter_bytes=sum(array.nbytes for array in constants),
+            signatures=_signatures(graph) if len(graph.entries) > 1 else (),
         )
 
     def constants(self) -> dict[int, Array]:
@@ -103,6 +105,25 @@ class TFLiteSource(Source):
         except UnsupportedOperatorError as error:
             return {index: reason for index, _, reason, _ in error.operators}
         return {}
+
+
+def _signatures(graph: Model) -> tuple[SignatureNote, ...]:
+    graphs = (graph, *graph.subgraphs)
+
+    def notes(subgraph: int, names: Sequence[tuple[str, int]]) -> tuple[TensorNote, ...]:
+        tensors = graphs[subgraph].tensors if 0 <= subgraph < len(graphs) else ()
+        return tuple(
+            replace(_note(tensors[index]), name=name)
+            for name, index in names
+            if 0 <= index < len(tensors)
+        )
+
+    return tuple(
+        SignatureNote(
+            each.key, notes(each.subgraph, each.inputs), notes(each.subgraph, each.outputs)
+        )
+        for each in graph.entries
+    )
 
 
 def _operator(graph: Model, operator: Operator, reasons: dict[int, str]) -> OperatorInfo:

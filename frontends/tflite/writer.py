@@ -12,6 +12,7 @@ import numpy.typing as npt
 import tflite
 
 from frontends.tflite.format import IDENTIFIER, METADATA
+from frontends.tflite.model import Entry
 from frontends.tflite.options_tables import MEMBERS
 from frontends.tflite.packing import BITS, pack
 from frontends.tflite.quantization import Blocks, Quantization
@@ -27,6 +28,7 @@ from frontends.tflite.writer_tables import (
     OperatorToWrite,
     TensorToWrite,
     encode_buffer,
+    encode_entry,
     encode_metadata,
     encode_offsets,
     encode_operator,
@@ -257,6 +259,7 @@ class ModelWriter:
         outputs: Sequence[int],
         description: str = "",
         metadata: bytes = b"",
+        entries: Sequence[Entry] = (),
     ) -> bytes:
         """Encode the model.
 
@@ -265,6 +268,7 @@ class ModelWriter:
             outputs: the indices of the model's outputs.
             description: free text that the file keeps.
             metadata: a flatbuffer of TFLite's metadata.
+            entries: the file's signatures.
 
         Returns:
             The contents of a .tflite file.
@@ -280,11 +284,14 @@ class ModelWriter:
         builder = flatbuffers.Builder(size)
         data = [*self._buffers, metadata] if metadata else self._buffers
         buffers = encode_offsets(builder, [encode_buffer(builder, each) for each in data])
-        entries = [encode_metadata(builder, METADATA, len(self._buffers))] if metadata else []
-        described = encode_offsets(builder, entries)
+        about = [encode_metadata(builder, METADATA, len(self._buffers))] if metadata else []
+        described = encode_offsets(builder, about)
         subgraphs = encode_offsets(builder, [each._encode(builder) for each in graphs])
         codes = encode_offsets(
             builder, [encode_operator_code(builder, *code) for code in self._codes]
+        )
+        named = (
+            encode_offsets(builder, [encode_entry(builder, e) for e in entries]) if entries else 0
         )
         text = builder.CreateString(description)
         tflite.ModelStart(builder)
@@ -294,6 +301,8 @@ class ModelWriter:
         tflite.ModelAddDescription(builder, text)
         tflite.ModelAddBuffers(builder, buffers)
         tflite.ModelAddMetadata(builder, described)
+        if entries:
+            tflite.ModelAddSignatureDefs(builder, named)
         builder.Finish(tflite.ModelEnd(builder), file_identifier=IDENTIFIER)
         return bytes(builder.Output())
 

@@ -10,6 +10,7 @@ import numpy as np
 import tflite
 from flatbuffers import flexbuffers
 
+from frontends.tflite.model import Entry
 from frontends.tflite.options_tables import MEMBERS
 from frontends.tflite.quantization import Blocks, Quantization
 from frontends.tflite.schema import DTYPES, LATER_OPTIONS_TABLES, OPTIONS_TABLES, pascal_case
@@ -72,6 +73,32 @@ def encode_metadata(builder: Any, name: str, buffer: int) -> int:
     tflite.MetadataAddName(builder, text)
     tflite.MetadataAddBuffer(builder, buffer)
     return int(tflite.MetadataEnd(builder))
+
+
+def encode_entry(builder: Any, entry: Entry) -> int:
+    """Write a signature, and return where."""
+
+    def named(pairs: Sequence[tuple[str, int]]) -> int:
+        maps = []
+        for name, tensor in pairs:
+            text = builder.CreateString(name)
+            tflite.TensorMapStart(builder)
+            tflite.TensorMapAddName(builder, text)
+            tflite.TensorMapAddTensorIndex(builder, tensor)
+            maps.append(tflite.TensorMapEnd(builder))
+        return encode_offsets(builder, maps)
+
+    inputs, outputs, key = (
+        named(entry.inputs),
+        named(entry.outputs),
+        builder.CreateString(entry.key),
+    )
+    tflite.SignatureDefStart(builder)
+    tflite.SignatureDefAddInputs(builder, inputs)
+    tflite.SignatureDefAddOutputs(builder, outputs)
+    tflite.SignatureDefAddSignatureKey(builder, key)
+    tflite.SignatureDefAddSubgraphIndex(builder, entry.subgraph)
+    return int(tflite.SignatureDefEnd(builder))
 
 
 def _aligned_bytes(builder: Any, data: bytes) -> int:

@@ -90,19 +90,18 @@ def side_here(
     return Side(Here(placed), signature.inputs, descriptions, path.name)
 
 
-def side_of_framework(path: Path, *, is_other: bool, content: bytes | None = None) -> Side | None:
+def side_of_framework(path: Path, *, is_other: bool) -> Side | None:
     """Return what a model computes on its own framework; None if that is not run.
 
     Args:
         path: of the model.
         is_other: whether it is another model than the one that tvm-qnn runs.
-        content: of its file, where inputs have values.
     """
-    peer = peer_of(path, is_other=is_other, content=content)
+    peer = peer_of(path, is_other=is_other)
     if peer is None:
         return None
     session = peer.start()
-    inputs, outputs, descriptions = described(path if content is None else content, session)
+    inputs, outputs, descriptions = described(path, session)
     return Side(_Session(session, outputs), inputs, descriptions, peer.title)
 
 

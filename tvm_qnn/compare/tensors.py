@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import tvm
 
+from frontends.formats import of_signature
 from tvm_qnn.build import build
 from tvm_qnn.compare.comparison import Comparison
 from tvm_qnn.compare.references import reference_of
@@ -29,6 +30,7 @@ def compare(
     shape_dict: Mapping[str, Sequence[int]] | None = None,
     then: Iterable[Sequence[Array]] = (),
     used: Library | None = None,
+    signature: str | None = None,
 ) -> Comparison:
     """Run a model here and on its own framework, and compare all tensors.
 
@@ -51,12 +53,15 @@ def compare(
             one to the next keeps it. Each is taken when it is its turn. Not together with
             ``expected``.
         used: the library that is built for use, if the caller has it already.
+        signature: which of the models that a TFLite file holds, as ``from_tflite`` takes it.
 
     Raises:
         QnnError: if the model cannot be imported or is of another format, its framework is missing
             or rejects it, an input does not fit, or this machine cannot run the target's code.
         OSError: if the path cannot be read.
     """
+    if signature is not None:
+        model = of_signature(model, signature)
     reference = reference_of(model)
     parsed = runnable_target(target)
     ours, theirs = tee(chain([inputs], then))

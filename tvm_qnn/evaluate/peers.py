@@ -75,27 +75,25 @@ class Peer:
         return session
 
 
-def peer_of(path: Path, *, is_other: bool, content: bytes | None = None) -> Peer | None:
+def peer_of(path: Path, *, is_other: bool) -> Peer | None:
     """Return a model on its framework; None for a format whose framework is not run.
 
     Args:
         path: of the model.
         is_other: whether it is another model than the one that is evaluated.
-        content: of its file, where inputs have values.
     """
     kind = format_of(path).name
     if kind not in _SESSIONS:
         return None
     title = _SESSIONS[kind][0]
-    title = f"{path.name} on {title}" if is_other else title
-    return Peer(title, kind, content or path.read_bytes())
+    return Peer(f"{path.name} on {title}" if is_other else title, kind, path.read_bytes())
 
 
 def described(
-    model: Path | bytes, session: Session
+    path: Path, session: Session
 ) -> tuple[tuple[TensorInfo, ...], tuple[TensorInfo, ...], Mapping[int, Description]]:
     """Return inputs, outputs and descriptions of another model, which may be of float32 alone."""
-    source = read_model(model)
+    source = read_model(path)
     descriptions = source.descriptions().inputs
     try:
         mod = source.convert().mod

@@ -113,7 +113,7 @@ def bench(
     library = library_of(model, threads)
     inputs = [noise(info) for info in library.inputs]
     programs: dict[str, Callable[[], object]] = {OURS: library.prepare(*inputs)}
-    peers, absent = _peers(model.path, inputs, threads)
+    peers, absent = _peers(model.file, inputs, threads)
     programs |= peers
     with one_core() if threads == 1 else nullcontext():
         timings = alternate(programs, rounds)
@@ -301,8 +301,8 @@ def _streams(
     if not is_tflite(model.path):
         return programs, {}
     peers: dict[str, Callable[[], Streams]] = {
-        LITERT: lambda: start_litert(model.path, batch, streams),
-        OPENVINO: lambda: start_open_vino(model.path, batch, streams),
+        LITERT: lambda: start_litert(model.file, batch, streams),
+        OPENVINO: lambda: start_open_vino(model.file, batch, streams),
     }
     absent = {}
     for name, start in peers.items():

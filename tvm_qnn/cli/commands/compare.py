@@ -96,11 +96,8 @@ def compare(
     from tvm_qnn.target.target import parse_target, runnable_target
 
     is_library = model.path.suffix == LIBRARY
-    if is_library and (model.is_told or primitives):
-        raise click.UsageError(
-            "--params, --shape, --value, --semantics and --primitives are for model files, not for "
-            "libraries"
-        )
+    if is_library:
+        model.refuse_options(primitives=primitives)
     if is_library and not isinstance(against, Path):
         raise click.UsageError(
             "a library does not know its model's file: name what to compare with by --against FILE"
@@ -155,7 +152,7 @@ def _tensors(
     from tvm_qnn.io.images import noise
     from tvm_qnn.io.progress import timed
 
-    reference = reference_of(model.path, against)
+    reference = reference_of(model.file, against)
     reference.check()
     source = model.read()
     mod = source.convert(model.shapes).mod
@@ -169,7 +166,7 @@ def _tensors(
     first, *rest = files
     with timed(progress(), f"Run {model.path.name} here and on {reference.title}"):
         return compare_model(
-            model.given(),
+            model.file,
             arrays(first),
             target,
             kernels=kernels,
@@ -200,8 +197,8 @@ def _outputs(
         if not theirs.inputs and (len(files) > 1 or not files[0]):
             raise click.UsageError("outputs in an archive are of one --input")
     else:
-        reference_of(model.path, against).check()
-        found = side_of_framework(model.path, is_other=False, content=model.content())
+        reference_of(model.file, against).check()
+        found = side_of_framework(model.file, is_other=False)
         assert found is not None  # what has a reference is run
         theirs = found
     with ExitStack() as stack:

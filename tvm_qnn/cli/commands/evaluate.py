@@ -122,7 +122,7 @@ def evaluate(
     task = task_of(read.kind, readings, signature.outputs)
     feed = Feed.of(signature.inputs, descriptions.inputs, preparation)
     feed.check(read.samples[0])
-    beside = None if alone else _beside(model, against, feed, task, preparation)
+    beside = None if alone else _beside(model.file, against, feed, task, preparation)
     if beside is not None:
         beside.feed.check(read.samples[0])
     for note in (*descriptions.notes, *question.notes):
@@ -175,7 +175,7 @@ def _preparation(settings: dict[str, Any]) -> Preparation:
 
 
 def _beside(
-    model: ModelFile, against: Path | None, feed: Feed, task: Task, preparation: Preparation
+    model: Path, against: Path | None, feed: Feed, task: Task, preparation: Preparation
 ) -> Beside | None:
     """Return what runs beside the model: its own framework, or another model's."""
     from qnn_ops.errors import QnnError
@@ -184,9 +184,9 @@ def _beside(
     from tvm_qnn.evaluate.peers import described, peer_of
 
     if against is None:
-        if model.path.suffix == LIBRARY:
+        if model.suffix == LIBRARY:
             return None
-        peer = peer_of(model.path, is_other=False, content=model.content())
+        peer = peer_of(model, is_other=False)
         if peer is not None:
             peer.start()  # an error before the minutes of a large model
         return None if peer is None else Beside(peer, feed, task)
@@ -198,7 +198,7 @@ def _beside(
     try:
         theirs = task.on(outputs)
     except IndexError:
-        raise QnnError(f"{against} has other outputs than {model.path}") from None
+        raise QnnError(f"{against} has other outputs than {model}") from None
     # The same object where it is the same, so that inputs are made once.
     return Beside(peer, feed if _alike(own, feed) else own, theirs)
 

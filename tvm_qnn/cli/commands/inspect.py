@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,8 @@ from tvm_qnn.cli.commands.options import FILE, ModelFile, model_argument, progre
 from tvm_qnn.cli.commands.outputs import check_file
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from frontends.formats import Source
     from frontends.summary import Summary, TensorNote
     from tvm_qnn.inspect import Changes
@@ -102,7 +104,7 @@ def _seconds(model: ModelFile) -> dict[str, float]:
 
     with timed(progress(), f"Compile {model.path.name} and time its operators"):
         found = profile(
-            model.given(), params=model.params, shapes=model.shapes, semantics=model.semantics
+            model.file, params=model.params, shapes=model.shapes, semantics=model.semantics
         )
     return {layer.name: layer.seconds for layer in found.layers}
 
@@ -110,7 +112,7 @@ def _seconds(model: ModelFile) -> dict[str, float]:
 def _changes(model: ModelFile, source: Source, summary: Summary, against: Path) -> Changes:
     from tvm_qnn.inspect import Described, changes_of
 
-    other = ModelFile(against, None, model.semantics, model.shapes)
+    other = replace(model, path=against, params=None)
     read = other.read()
     theirs = Described(read.summary(against.name, other.shapes), read.constants())
     return changes_of(Described(summary, source.constants()), theirs)
@@ -173,6 +175,12 @@ def _print(console: Terminal, summary: Summary) -> None:
     for title, notes in (("input", summary.inputs), ("output", summary.outputs)):
         for note in notes:
             console.print(f"  {title} ", styled(note.name), f"  {_description(note)}", sep="")
+    for entry in summary.signatures:
+        ends = (
+            (title, _told(notes)) for title, notes in (("", entry.inputs), ("→ ", entry.outputs))
+        )
+        told = "  ".join(f"{title}{text}" for title, text in ends if text)
+        console.print("  signature ", styled(entry.name), f"  {told}", sep="")
     if summary.inputs and not any(note.dtype for note in summary.inputs):
         name = summary.inputs[0].name
         console.print(f"  shapes and MACs depend on the input's: --shape {name}=1,3,224,224")
@@ -190,6 +198,12 @@ def _print(console: Terminal, summary: Summary) -> None:
         places = ", ".join(map(str, indices))
         refused = styled(f"{kind} cannot be imported", "red")
         console.print(refused, f": {reason} (operator {places})", sep="")
+
+
+def _told(notes: Sequence[TensorNote]) -> str:
+    return ", ".join(
+        f"{note.name} {_description(replace(note, quantization=''))}" for note in notes
+    )
 
 
 def _description(note: TensorNote) -> str:

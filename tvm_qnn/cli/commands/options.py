@@ -6,13 +6,14 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import cached_property, wraps
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from frontends.formats import format_of, formats, read_model
+from frontends.formats import format_of, formats, of_signature, read_model
 
 if TYPE_CHECKING:
     from frontends.formats import Source
@@ -132,20 +133,26 @@ class ModelFile:
     semantics: str | None
     shapes: Mapping[str, Sequence[int]]
     values: Mapping[str, Any] = field(default_factory=dict)
+    signature: str | None = None
 
-    @property
-    def is_told(self) -> bool:
-        """Whether anything was given, which a library has no use for."""
-        return bool(self.params or self.shapes or self.values or self.semantics)
-
-    def read(self) -> Source:
-        """Read a model of any format."""
-        return read_model(self.given(), self.params, self.semantics)
-
-    def given(self) -> Any:
-        """Return the path, or the model with the values of inputs as constants."""
-        if not self.values:
+    @cached_property
+    def file(self) -> Path:
+        """The file that is read: MODEL, or what is made of it, which is there while this is."""
+        if self.signature is not None:
+            content = of_signature(self.path, self.signature)
+        elif self.values:
+            content = self._with_values()
+        else:
             return self.path
+        path = Path(self._folder.name) / self.path.name
+        path.write_bytes(content)
+        return path
+
+    @cached_property
+    def _folder(self) -> TemporaryDirectory[str]:
+        return TemporaryDirectory()
+
+    def _with_values(self) -> bytes:
         if format_of(self.path).name != "ONNX":
             from qnn_ops.errors import QnnError
 
@@ -153,12 +160,19 @@ class ModelFile:
         from frontends.onnx.reader import read_proto
         from frontends.onnx.values import with_values
 
-        return with_values(read_proto(self.path), self.values)
+        return bytes(with_values(read_proto(self.path), self.values).SerializeToString())
 
-    def content(self) -> bytes:
-        """Return what the file holds, with the values of inputs."""
-        given = self.given()
-        return bytes(given.SerializeToString()) if self.values else self.path.read_bytes()
+    def refuse_options(self, **others: object) -> None:
+        """Raise, of a library, if an option was given that is for model files, or one of others."""
+        own = {name: getattr(self, name) for name in ("params", "semantics", "signature")}
+        options = {**own, "shape": self.shapes, "value": self.values, **others}
+        if given := [f"--{name}" for name, value in options.items() if value]:
+            told = ", ".join(given)
+            raise click.UsageError(f"{told}: such options are for model files, not for libraries")
+
+    def read(self) -> Source:
+        """Read a model of any format."""
+        return read_model(self.file, self.params, self.semantics)
 
 
 def device_option(function: F) -> F:
@@ -205,11 +219,18 @@ def model_argument(function: Callable[..., None]) -> Callable[..., None]:
         semantics: str | None,
         shapes: Any,
         values: Any,
+        signature: str | None,
         **others: Any,
     ) -> None:
-        function(ModelFile(model, params, semantics, dict(shapes), dict(values)), **others)
+        given = ModelFile(model, params, semantics, dict(shapes), dict(values), signature)
+        function(given, **others)
 
     decorated = shape_option(value_option(command))
+    decorated = click.option(
+        "--signature",
+        metavar="NAME",
+        help="Which of the models that a TFLite file holds, as decode; `inspect` lists them.",
+    )(decorated)
     decorated = click.option(
         "--semantics",
         "--reference",

@@ -62,11 +62,11 @@ def profile(
     from tvm_qnn.io.progress import timed
     from tvm_qnn.io.terminal import Terminal
 
-    format_of(model.path, model.params, model.semantics)
+    format_of(model.file, model.params, model.semantics)
     path = None if as_json else _picture(output, model.path)
     with timed(progress(), f"Compile {model.path.name} and time its operators"):
         found = profiles.profile(
-            model.given(),
+            model.file,
             target,
             rounds,
             params=model.params,

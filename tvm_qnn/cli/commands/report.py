@@ -46,7 +46,7 @@ def report(model: ModelFile, target: str, ram_limit: int | None, as_json: bool) 
         raise QnnError(f"a report is for one target, got {target!r}")
     with timed(progress(), f"Compile {model.path.name} for {target}"):
         found = footprint(
-            model.given(),
+            model.file,
             target,
             params=model.params,
             shapes=model.shapes,

@@ -148,10 +148,7 @@ def model_of(
     from tvm_qnn.library.library import load
 
     if model.path.suffix == LIBRARY:
-        if model.is_told:
-            raise click.UsageError(
-                "--params, --shape, --value and --semantics are for model files, not for libraries"
-            )
+        model.refuse_options()
         library = load(model.path, num_threads=threads)
         return library.signature, Descriptions(), lambda: library
     from qnn_ops.input_ranges import with_input_ranges

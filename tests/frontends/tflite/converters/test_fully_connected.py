@@ -100,8 +100,8 @@ def test_weights_that_an_operator_computes() -> None:
     result = ((1, 6, 8), "int8", random_quantization(sheet.rng, "int8", 0.5))
     sheet.operator("FULLY_CONNECTED", [other, rows], result, keep_num_dims=True)
     both = sheet.operator("RELU", [data], ((32, 8), "int8", encoding))
-    result = ((32, 32), "int8", random_quantization(sheet.rng, "int8", 0.5))
-    sheet.operator("FULLY_CONNECTED", [both, both], result)
+    square = ((32, 32), "int8", random_quantization(sheet.rng, "int8", 0.5))
+    sheet.operator("FULLY_CONNECTED", [both, both], square)
     # With the kernels of this machine.
     assert compare(sheet.model(), sheet.arrays).is_equal
 

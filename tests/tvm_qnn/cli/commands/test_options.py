@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from tests.frontends.mxnet.files import array_list, dense, symbol_json
 from tests.frontends.tflite.test_micro import unary
+from tests.frontends.tflite.test_signatures import two_models
 from tests.support.linking import needs_linker
 from tvm_qnn.cli import main
 
@@ -131,3 +132,40 @@ def test_a_tflite_model_gives_what_tflm_gives(option: str, tmp_path: Path) -> No
     path.write_bytes(unary("TANH", "int8"))
     result = CliRunner().invoke(main, ["inspect", str(path), option, "tflm"])
     assert result.exit_code == 0, result.output
+
+
+@pytest.fixture
+def two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "two.tflite").write_bytes(two_models())
+    return "two.tflite"
+
+
+def test_a_signature_is_what_commands_take(two: str) -> None:
+    for command, words, told in (
+        ("inspect", [], "LOGISTIC"),
+        ("compare", ["--primitives"], "1 of 1 tensors"),
+        ("report", ["--target", "cortex-m4"], "LOGISTIC"),
+    ):
+        result = CliRunner().invoke(main, [command, two, "--signature", "decode", *words])
+        assert result.exit_code == 0, result.output
+        assert told in result.stdout
+
+
+def test_inspect_lists_all_signatures(two: str) -> None:
+    said = CliRunner().invoke(main, ["inspect", two]).stdout
+    assert "signature prefill  x int8  4×8  → h int8  4×8\n" in said
+    assert "signature decode  x int8  1×8  → y int8  1×8\n" in said
+
+
+def test_signatures_that_there_are_not(two: str, model: Path, tmp_path: Path) -> None:
+    (tmp_path / "lib.so").touch()
+    np.save(tmp_path / "x.npy", np.zeros(1))
+    for words, message in (
+        (["inspect", two, "--signature", "encode"], "it has 'prefill', 'decode'"),
+        (["inspect", str(model), "--signature", "x"], "no signature 'x'"),
+        (["run", "lib.so", "--signature", "x", "-i", "x.npy"], "are for model files"),
+    ):
+        result = CliRunner().invoke(main, words)
+        assert result.exit_code != 0
+        assert message in result.stderr

@@ -1,0 +1,100 @@
+"""A file's signatures: what it calls its subgraphs, of which the first one is imported."""
+
+from __future__ import annotations
+
+import struct
+import warnings
+from collections.abc import Sequence
+
+import tflite
+
+from frontends.tflite.flatbuffer import Table
+from frontends.tflite.model import Entry, Model
+from qnn_ops.errors import QnnError
+
+# Slots of the schema's Model table.
+_SUBGRAPHS, _METADATA, _SIGNATURES = 2, 6, 7
+
+
+class SignatureWarning(UserWarning):
+    """A file has several signatures, of which none was chosen."""
+
+
+def read_entries(root: Table) -> tuple[Entry, ...]:
+    """Read the signatures of a file, in its order.
+
+    Raises:
+        ModelFormatError: the file is damaged.
+    """
+    return tuple(
+        Entry(
+            table.string("SignatureKey"),
+            int(table.scalar("SubgraphIndex")),
+            _names(table, "Inputs"),
+            _names(table, "Outputs"),
+        )
+        for table in root.tables("SignatureDefs", "signature")
+    )
+
+
+def _names(table: Table, field: str) -> tuple[tuple[str, int], ...]:
+    maps = table.tables(field, f"{table.where}: {field.lower()}")
+    return tuple((each.string("Name"), int(each.scalar("TensorIndex"))) for each in maps)
+
+
+def with_first(content: bytes, graph: Model, key: str) -> bytes:
+    """Return a file whose first subgraph is that of a signature, without other signatures.
+
+    Args:
+        content: of the file.
+        graph: what was read of it.
+        key: the signature's name.
+
+    Raises:
+        QnnError: there is no such signature, or it has no subgraph.
+    """
+    entry = next((each for each in graph.entries if each.key == key), None)
+    if entry is None:
+        known = _listed(graph.entries) or "none"
+        raise QnnError(f"the model has no signature {key!r}; it has {known}")
+    if not 0 <= entry.subgraph <= len(graph.subgraphs):
+        raise QnnError(
+            f"signature {key!r} is of subgraph {entry.subgraph}, there are "
+            f"{len(graph.subgraphs) + 1}"
+        )
+    data = bytearray(content)
+    table = tflite.Model.GetRootAs(data, 0)._tab
+
+    def first_of(slot: int) -> int:
+        offset = table.Offset(4 + 2 * slot)
+        return int(table.Vector(offset)) if offset else 0
+
+    def set_number(place: int, number: int) -> None:
+        struct.pack_into("<I", data, place, number)
+
+    # A vector of tables has their distances from its places, and its length before these.
+    first = first_of(_SUBGRAPHS)
+    there = first + 4 * entry.subgraph
+    set_number(first, there - first + struct.unpack_from("<I", data, there)[0])
+    # Metadata tells of the subgraph that was the first.
+    for slot in (_SIGNATURES, _METADATA) if entry.subgraph else (_SIGNATURES,):
+        if start := first_of(slot):
+            set_number(start - 4, 0)
+    return bytes(data)
+
+
+def warn_of_others(graph: Model) -> None:
+    """Warn the caller of the importer, once, where signatures lead to several subgraphs."""
+    if not any(each.subgraph for each in graph.entries):
+        return
+    taken = _listed([each for each in graph.entries if not each.subgraph]) or "that of none"
+    warnings.warn(
+        f"the model has the signatures {_listed(graph.entries)}; what is imported is its first "
+        f"subgraph, {taken}: name one by signature, or --signature",
+        SignatureWarning,
+        stacklevel=5,
+    )
+
+
+def _listed(entries: Sequence[Entry]) -> str:
+    return ", ".join(repr(each.key) for each in entries)
